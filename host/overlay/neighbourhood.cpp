@@ -14,29 +14,24 @@ bool holds(const Window& window, NodeId node) noexcept {
   return holds(window.before.peers, node) || holds(window.after.peers, node);
 }
 
-/// `distance` of a peer tells its place. A side with too many peers ends at the last that it keeps.
+/// `distance` of a peer tells its place. True if it is new.
 template <typename Distance>
-void place_on(Side& side, const Peer& peer, Distance distance) {
-  if (distance(peer) > side.span) return;
+bool place_on(Side& side, const Peer& peer, Distance distance) {
+  if (holds(side.peers, peer.node)) return false;
   const auto at = std::lower_bound(side.peers.begin(), side.peers.end(), peer,
                                    [&](const Peer& a, const Peer& b) { return distance(a) < distance(b); });
   if (at != side.peers.end() && at->id == peer.id) {
     // Two nodes with one id: the other one will take another.
-    if (peer.node < at->node) *at = peer;
-    return;
+    if (peer.node > at->node) return false;
+    *at = peer;
+    return true;
   }
+  const bool last = at == side.peers.end();
+  if (last && side.peers.size() == kReach) return false;
   side.peers.insert(at, peer);
-  if (side.peers.size() <= kReach) return;
-  side.peers.pop_back();
-  side.span = distance(side.peers.back());
-}
-
-template <typename Distance>
-void narrow_side(Side& side, uint64_t span, Distance distance) {
-  if (span >= side.span) return;
-  // The nearest peer is the last that is given up: without it nobody knows what the node owns.
-  while (side.peers.size() > 1 && distance(side.peers.back()) > span) side.peers.pop_back();
-  side.span = side.peers.empty() ? span : std::max(span, distance(side.peers.back()));
+  if (side.peers.size() > kReach) side.peers.pop_back();
+  if (side.peers.size() == kReach) side.span = std::min(side.span, distance(side.peers.back()));
+  return true;
 }
 
 template <typename Distance>
@@ -44,7 +39,7 @@ bool side_is_sound(const Peer& of, const Side& side, Distance distance) noexcept
   if (side.peers.size() > kReach) return false;
   uint64_t last = 0;
   for (const Peer& peer : side.peers) {
-    if (peer.node == of.node || distance(peer) <= last || distance(peer) > side.span) return false;
+    if (peer.node == of.node || distance(peer) <= last) return false;
     last = distance(peer);
   }
   return true;
@@ -57,6 +52,13 @@ auto against(RingId from) noexcept {
   return [from](const Peer& peer) { return from - peer.id; };
 }
 
+template <typename F>
+void each_of(const Window& window, const F& f) {
+  for (const Side* side : {&window.before, &window.after}) {
+    for (const Peer& peer : side->peers) f(peer);
+  }
+}
+
 }  // namespace
 
 bool Neighbourhood::sound(const Peer& of, const Window& window) noexcept {
@@ -66,32 +68,38 @@ bool Neighbourhood::sound(const Peer& of, const Window& window) noexcept {
 bool Neighbourhood::knows(NodeId node) const noexcept { return holds(window_, node); }
 
 std::vector<Peer> Neighbourhood::all() const {
-  std::vector<Peer> peers = window_.after.peers;
-  for (const Peer& peer : window_.before.peers) {
-    if (!holds(window_.after.peers, peer.node)) peers.push_back(peer);
-  }
+  std::vector<Peer> peers;
+  each_of(window_, [&](const Peer& peer) {
+    if (!holds(peers, peer.node)) peers.push_back(peer);
+  });
   return peers;
 }
 
 bool Neighbourhood::owns(RingId key) const noexcept {
-  const Side& before = window_.before;
-  if (alone() && whole()) return true;
-  return self_.id - key < (before.peers.empty() ? before.span : self_.id - before.peers.front().id);
+  // The nearest before; where that side is empty, the last one of the other.
+  const Side& side = window_.before;
+  if (!side.peers.empty()) return self_.id - key < self_.id - side.peers.front().id;
+  if (!alone()) return self_.id - key < self_.id - window_.after.peers.back().id;
+  return whole() || self_.id - key < side.span;
+}
+
+bool Neighbourhood::covers(RingId key) const noexcept {
+  if (claims(self_.id, window_, key)) return true;
+  return !window_.after.peers.empty() && in_arc(self_.id, key, window_.after.peers.front().id);
 }
 
 Peer Neighbourhood::owner_of(RingId key) const noexcept {
   Peer owner = self_;
-  for (const Side* side : {&window_.after, &window_.before}) {
-    for (const Peer& peer : side->peers) {
-      if (peer.id - key < owner.id - key) owner = peer;
-    }
-  }
+  each_of(window_, [&](const Peer& peer) {
+    if (peer.id - key < owner.id - key) owner = peer;
+  });
   return owner;
 }
 
-void Neighbourhood::place(const Peer& peer) {
-  place_on(window_.after, peer, clockwise(self_.id));
-  place_on(window_.before, peer, against(self_.id));
+bool Neighbourhood::place(const Peer& peer) {
+  if (peer.node == self_.node || peer.id == self_.id) return false;
+  const bool after = place_on(window_.after, peer, clockwise(self_.id));
+  return place_on(window_.before, peer, against(self_.id)) || after;
 }
 
 bool Neighbourhood::erase(NodeId node) {
@@ -102,81 +110,76 @@ bool Neighbourhood::erase(NodeId node) {
   return from(window_.after) || before;
 }
 
-std::vector<Peer> Neighbourhood::merge(const Peer& of, const Window& theirs,
-                                       const std::function<bool(const Peer&)>& believed) {
-  std::vector<Peer> fresh;
-  const auto look = [&](const Peer& peer) {
-    if (peer.node == self_.node || peer.id == self_.id || !covers(peer.id)) return;
-    if (!knows(peer.node) && !holds(fresh, peer.node) && believed(peer)) fresh.push_back(peer);
+Neighbourhood::Merged Neighbourhood::merge(const Peer& of, const Window& theirs,
+                                           const std::function<bool(const Peer&)>& believed) {
+  Merged merged;
+  const RingId me = self_.id;
+  const bool see_me = claims(of.id, theirs, me);
+  // Where both claim to know all, does each know the other's peers?
+  const auto both_claim = [&](const Peer& peer) {
+    return claims(me, window_, peer.id) && (peer.node == of.node || claims(of.id, theirs, peer.id));
   };
-  look(of);
-  for (const Side* side : {&theirs.before, &theirs.after}) {
-    for (const Peer& peer : side->peers) look(peer);
-  }
-  const bool see_me = covers(of.id, theirs, self_.id);
-  const bool others = fresh.size() > 1 || (!fresh.empty() && fresh.front().node != of.node);
-  if (!see_me) {
-    if (others) stop_short(of.id, theirs);
-    return {};
-  }
-  if (!fresh.empty()) {
-    for (const Peer& peer : fresh) place(peer);
-    // One that comes alone is a joiner; several may be of a ring that nobody here has known.
-    if (others) narrow(of.id, theirs);
-    return fresh;
-  }
   bool agree = true;
-  for (const Side* side : {&window_.before, &window_.after}) {
-    for (const Peer& peer : side->peers) {
-      agree = agree && (peer.node == of.node || !covers(of.id, theirs, peer.id) || holds(theirs, peer.node));
-    }
+  each_of(window_, [&](const Peer& peer) {
+    agree = agree && (peer.node == of.node || !both_claim(peer) || holds(theirs, peer.node));
+  });
+  bool joiner = false;
+  bool strangers = false;
+  std::vector<Peer> named = {of};
+  each_of(theirs, [&](const Peer& peer) {
+    if (peer.node != self_.node && !holds(named, peer.node)) named.push_back(peer);
+  });
+  std::erase_if(named, [&](const Peer& peer) { return knows(peer.node) || !believed(peer); });
+  for (const Peer& peer : named) {
+    if (claims(me, window_, peer.id)) (peer.node == of.node ? joiner : strangers) = true;
   }
-  if (!agree) return {};
-  const std::vector<Peer> old = all();
-  extend(of, theirs, believed);
-  std::vector<Peer> more = all();
-  std::erase_if(more, [&](const Peer& peer) { return holds(old, peer.node); });
-  return more;
+  if (strangers && see_me) {
+    narrow(of.id, theirs);
+  } else if (strangers) {
+    stop_short(of.id, theirs);
+    merged.apart = true;
+  } else if (see_me && agree && !joiner) {
+    extend(of.id, theirs);
+  }
+  for (const Peer& peer : named) {
+    if (place(peer)) merged.fresh.push_back(peer);
+  }
+  return merged;
 }
 
+namespace {
+
+/// How far what `theirs` claims around `centre` goes on both sides of a point in it.
+struct Claim {
+  uint64_t before, after;
+  Claim(RingId centre, const Window& theirs, RingId point) noexcept
+      : before(Neighbourhood::covers_all(theirs) ? kCircle : point - (centre - theirs.before.span)),
+        after(Neighbourhood::covers_all(theirs) ? kCircle : centre + theirs.after.span - point) {}
+};
+
+}  // namespace
+
+// Several peers that were not known: they may be of a ring that nobody here has heard of. What only one of the two can
+// see is no longer claimed.
 void Neighbourhood::narrow(RingId centre, const Window& theirs) {
-  if (covers_all(theirs)) return;
-  narrow_side(window_.after, centre + theirs.after.span - self_.id, clockwise(self_.id));
-  narrow_side(window_.before, self_.id - (centre - theirs.before.span), against(self_.id));
+  const Claim claim(centre, theirs, self_.id);
+  window_.before.span = std::min(window_.before.span, claim.before);
+  window_.after.span = std::min(window_.after.span, claim.after);
 }
 
-// There are peers in the span that were not known, and the other one cannot tell what lies between.
 void Neighbourhood::stop_short(RingId centre, const Window& theirs) {
-  narrow_side(window_.after, centre - theirs.before.span - self_.id - 1, clockwise(self_.id));
-  narrow_side(window_.before, self_.id - (centre + theirs.after.span) - 1, against(self_.id));
+  window_.after.span = std::min(window_.after.span, centre - theirs.before.span - self_.id - 1);
+  window_.before.span = std::min(window_.before.span, self_.id - (centre + theirs.after.span) - 1);
 }
 
-void Neighbourhood::extend(const Peer& of, const Window& theirs, const std::function<bool(const Peer&)>& believed) {
-  const RingId centre = of.id;
-  const bool all = covers_all(theirs);
-  const uint64_t ahead = all ? kCircle : centre + theirs.after.span - self_.id;
-  const uint64_t behind = all ? kCircle : self_.id - (centre - theirs.before.span);
-  std::vector<Peer> beyond;
-  const auto look = [&](const Peer& peer) {
-    if (!covers(peer.id) && !holds(beyond, peer.node) && believed(peer)) beyond.push_back(peer);
+void Neighbourhood::extend(RingId centre, const Window& theirs) {
+  const Claim claim(centre, theirs, self_.id);
+  const auto grow = [](Side& side, uint64_t span, auto distance) {
+    side.span = std::max(side.span, span);
+    if (side.peers.size() == kReach) side.span = std::min(side.span, distance(side.peers.back()));
   };
-  look(of);
-  for (const Side* side : {&theirs.before, &theirs.after}) {
-    for (const Peer& peer : side->peers) look(peer);
-  }
-  const auto grow = [&](Side& side, uint64_t span, auto distance) {
-    if (side.peers.size() >= kReach || span <= side.span) return;
-    side.span = span;
-    for (const Peer& peer : beyond) {
-      if (!holds(side.peers, peer.node)) place_on(side, peer, distance);
-    }
-    // Peers that only the other side held so far.
-    for (const Peer& peer : (&side == &window_.after ? window_.before : window_.after).peers) {
-      if (!holds(side.peers, peer.node)) place_on(side, peer, distance);
-    }
-  };
-  grow(window_.after, ahead, clockwise(self_.id));
-  grow(window_.before, behind, against(self_.id));
+  grow(window_.before, claim.before, against(self_.id));
+  grow(window_.after, claim.after, clockwise(self_.id));
 }
 
 }  // namespace actorhost

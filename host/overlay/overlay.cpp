@@ -11,7 +11,9 @@ constexpr double kBuried = 120;
 constexpr double kForgotten = 600;
 constexpr size_t kMostLost = 128;
 constexpr double kFirstRetry = 1;
-constexpr double kLongestRetry = 15;
+constexpr double kLongestRetry = 8;
+constexpr size_t kRemembered = 32;
+constexpr size_t kFirst = 4;  // of these are kept for good
 // Between questions to lost peers.
 constexpr double kTryGap = 0.1;
 // Between lookups for fingers while some are missing, and in the long run.
@@ -97,8 +99,10 @@ bool Overlay::believed(const Peer& peer) {
   const auto at = lost_.find(peer.node);
   if (at == lost_.end()) return true;
   // Somebody has heard of it: worth a question, soon.
-  at->second.next = std::min(at->second.next, std::max(requests_.now(), at->second.since + 2 * options_.period));
-  return requests_.now() - at->second.since > kBuried;
+  Lost& lost = at->second;
+  if (lost.next < kForever) lost.next = std::min(lost.next, std::max(requests_.now(), lost.since + 2 * options_.period));
+  next_try_ = std::min(next_try_, lost.next);
+  return requests_.now() - lost.since > kBuried;
 }
 
 // The sender of a message lives.
@@ -110,13 +114,26 @@ void Overlay::hear(const Peer& from) {
   }
   lost_.erase(from.node);
   fingers_.offer(from);
+  remember(from);
+}
+
+// Some of all that were ever heard, and each of the first: when a part of the ring has closed without this node's old
+// acquaintances, they lead to the other part.
+void Overlay::remember(const Peer& peer) {
+  const auto same = [&](const Peer& p) { return p.node == peer.node; };
+  if (std::any_of(remembered_.begin(), remembered_.end(), same)) return;
+  if (remembered_.size() < kRemembered) return remembered_.push_back(peer);
+  if (rng_.below(kRemembered) > 0) return;
+  remembered_[kFirst + rng_.below(kRemembered - kFirst)] = peer;
 }
 
 // What a peer knows of its own neighbourhood.
 void Overlay::meet(const Peer& of, const Window& window) {
-  for (const Peer& peer : near_.merge(of, window, [this](const Peer& p) { return believed(p); })) {
+  const auto merged = near_.merge(of, window, [this](const Peer& p) { return believed(p); });
+  for (const Peer& peer : merged.fresh) {
     if (peer.node != of.node) greet(peer, 2);
   }
+  if (merged.apart) reach(of);
 }
 
 void Overlay::greet(const Peer& peer, int tries) {
@@ -143,9 +160,15 @@ void Overlay::lose(const Peer& peer, bool tell) {
     }));
   }
   lost_[peer.node] = {peer, now, now + kFirstRetry, 2 * kFirstRetry, false};
+  next_try_ = std::min(next_try_, now + kFirstRetry);
   requests_.fail(peer.node);
   if (!near || !tell) return;
   for (const Peer& other : near_.all()) requests_.send(overlay_kind::suspect, other, 0, Suspect{{}, peer});
+  // One alone has died; where there are two, many may have.
+  if (now - last_loss_ < 3 * options_.period) {
+    for (const Peer& other : near_.all()) greet(other, options_.tries);
+  }
+  last_loss_ = now;
 }
 
 // Two nodes have the same id; this is the one that gives way.
@@ -164,12 +187,15 @@ void Overlay::take_other_id() {
 
 // Through a peer that may belong to another overlay: who lies there where this node lies?
 void Overlay::reach(const Peer& peer) {
+  if (reaching_) return;
+  reaching_ = true;
   finder_.find(
       self().id, requests_.now() + options_.deadline,
       [this, peer](const Result<Located>& located) {
-        if (!located.ok()) return join({{peer.node, peer.process}}, requests_.now());
-        joined_ = true;
-        next_finger_ = requests_.now();
+        reaching_ = false;
+        if (!located.ok() && !joined_) return join({{peer.node, peer.process}}, requests_.now());
+        if (!located.ok()) return;
+        if (!std::exchange(joined_, true)) next_finger_ = requests_.now();
         if (located->owner.node == self().node) return;
         hear(located->owner);
         meet(located->owner, located->window);
@@ -222,7 +248,13 @@ void Overlay::look_for_finger() {
   }
   auto key = fingers_.next_key(near_.window().after.span, true);
   next_finger_ = now + (key ? kQuick : options_.period);
-  if (!key && ++rounds_ % 2 == 0) key = fingers_.next_key(near_.window().after.span, false);
+  if (!key) {
+    // In turns: a finger anew, a random key for the census, and a look whether some peer's ring has this node's place:
+    // two overlays that have become one in part only are found so.
+    ++rounds_;
+    if (rounds_ % 3 == 0 && !remembered_.empty()) return reach(remembered_[rng_.below(remembered_.size())]);
+    if (rounds_ % 3 == 1) key = fingers_.next_key(near_.window().after.span, false);
+  }
   const RingId wanted = key.value_or(rng_.next());
   finder_.find(wanted, now + options_.deadline, [this, key](const Result<Located>& located) {
     if (!located.ok() || located->hops == 0) return;

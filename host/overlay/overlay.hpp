@@ -60,6 +60,7 @@ class Overlay {
 
   const Peer& self() const noexcept { return requests_.self(); }
   const Neighbourhood& near() const noexcept { return near_; }
+  const Fingers& fingers() const noexcept { return fingers_; }
   bool owns(RingId key) const noexcept { return near_.owns(key); }
   /// No contact that was given has still to answer, or one of them has and the node has its place on the ring.
   bool joined() const noexcept { return joined_; }
@@ -81,6 +82,7 @@ class Overlay {
 
   void begin(double now);
   void hear(const Peer& from);
+  void remember(const Peer& peer);
   void meet(const Peer& of, const Window& window);
   void greet(const Peer& peer, int tries);
   void on_silence(const Peer& peer, Kind asked);
@@ -90,7 +92,6 @@ class Overlay {
   void try_lost();
   void look_around();
   void look_for_finger();
-  void probe();
   bool believed(const Peer& peer);
 
   Status on_find(const Frame& frame);
@@ -111,9 +112,12 @@ class Overlay {
   SizeCensus census_;
   std::map<NodeId, Lost> lost_;
   bool joined_ = true;
+  bool reaching_ = false;
   bool left_ = false;
   uint32_t turn_ = 0;  // of the window's peers
   uint32_t rounds_ = 0;
+  std::vector<Peer> remembered_;
+  double last_loss_ = -kForever;
   double next_look_ = 0;
   double next_finger_ = 0;
   double next_try_ = 0;

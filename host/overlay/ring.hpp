@@ -34,11 +34,17 @@ struct Peer {
   static void fields(auto& m, auto&& field) { field(m.id, m.node, m.process); }
 };
 
-/// What a peer knows of one of its sides: all peers up to the distance `span`, nearest first.
+/// What a peer knows of one of its sides, nearest first. It claims to know all peers up to the distance `span`.
 struct Side {
   std::vector<Peer> peers;
   uint64_t span = kCircle;
 
+  /// Those that the claim is about.
+  size_t claimed(RingId from, bool clockwise) const noexcept {
+    size_t n = 0;
+    while (n < peers.size() && (clockwise ? peers[n].id - from : from - peers[n].id) <= span) ++n;
+    return n;
+  }
   static void fields(auto& m, auto&& field) { field(m.peers, m.span); }
 };
 

@@ -92,7 +92,10 @@ void Sampler::consider(uint32_t id, const Located& located) {
   const auto& before = located.window.before.peers;
   const auto& after = located.window.after.peers;
   const auto reach = static_cast<size_t>(kSpread);
-  if (before.size() < reach || after.size() + 1 < reach) return close_one(id);
+  const RingId owner = located.owner.id;
+  if (located.window.before.claimed(owner, false) < reach || located.window.after.claimed(owner, true) + 1 < reach) {
+    return close_one(id);
+  }
   // Peer k behind the owner; those before it have negative numbers.
   const auto peer_at = [&](int64_t k) -> const Peer& {
     if (k == 0) return located.owner;

@@ -1,5 +1,6 @@
 #include "host/overlay/size_census.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -9,18 +10,19 @@ namespace actorhost {
 
 namespace {
 
-std::vector<RingId> ids_of(const std::vector<Peer>& peers, bool turned) {
+/// The ids that a claim is about, in clockwise order.
+std::vector<RingId> ids_of(const Side& side, RingId from, bool after) {
   std::vector<RingId> ids;
-  for (const Peer& peer : peers) ids.push_back(peer.id);
-  if (turned) return {ids.rbegin(), ids.rend()};
+  for (size_t i = 0; i < side.claimed(from, after); ++i) ids.push_back(side.peers[i].id);
+  if (!after) std::reverse(ids.begin(), ids.end());
   return ids;
 }
 
 }  // namespace
 
 void SizeCensus::add(const Peer& owner, const Window& window, double now) {
-  Seen seen{now, ids_of(window.before.peers, true), {owner.id}};
-  for (const Peer& peer : window.after.peers) seen.after.push_back(peer.id);
+  Seen seen{now, ids_of(window.before, owner.id, false), ids_of(window.after, owner.id, true)};
+  seen.after.insert(seen.after.begin(), owner.id);
   seen_.push_back(std::move(seen));
   if (seen_.size() > kWindows) seen_.pop_front();
 }
@@ -42,9 +44,9 @@ SizeEstimate SizeCensus::estimate(const Peer& self, const Window& own, double no
     count(seen.before);
     count(seen.after);
   }
-  std::vector<RingId> mine = ids_of(own.before.peers, true);
+  std::vector<RingId> mine = ids_of(own.before, self.id, false);
   mine.push_back(self.id);
-  for (const Peer& peer : own.after.peers) mine.push_back(peer.id);
+  for (const RingId id : ids_of(own.after, self.id, true)) mine.push_back(id);
   count(mine);
   double filled = 0;
   for (const auto& [id, gap] : gaps) filled += std::ldexp(static_cast<double>(gap), -64);

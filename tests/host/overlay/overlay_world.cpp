@@ -17,6 +17,7 @@ Overlay& OverlayWorld::add(NodeId node, const std::vector<NodeId>& contacts) {
   OverlayOptions options;
   options.seed = seed_;
   member->overlay = std::make_unique<Overlay>(Overlay::Contact{node, node}, options, now());
+  net.place(courier_address(node), node);
   (void)net.attach(courier_address(node), member->inbox);
   std::vector<Overlay::Contact> found;
   for (const NodeId contact : contacts) found.push_back({contact, contact});
