@@ -114,6 +114,10 @@ Neighbourhood::Merged Neighbourhood::merge(const Peer& of, const Window& theirs,
                                            const std::function<bool(const Peer&)>& believed) {
   Merged merged;
   const RingId me = self_.id;
+  // It has taken another id.
+  bool moved = false;
+  each_of(window_, [&](const Peer& peer) { moved = moved || (peer.node == of.node && peer.id != of.id); });
+  if (moved) erase(of.node);
   const bool see_me = claims(of.id, theirs, me);
   // Where both claim to know all, does each know the other's peers?
   const auto both_claim = [&](const Peer& peer) {
@@ -129,9 +133,9 @@ Neighbourhood::Merged Neighbourhood::merge(const Peer& of, const Window& theirs,
   each_of(theirs, [&](const Peer& peer) {
     if (peer.node != self_.node && !holds(named, peer.node)) named.push_back(peer);
   });
-  std::erase_if(named, [&](const Peer& peer) { return knows(peer.node) || !believed(peer); });
+  std::erase_if(named, [&](const Peer& peer) { return !knows(peer.node) && !believed(peer); });
   for (const Peer& peer : named) {
-    if (claims(me, window_, peer.id)) (peer.node == of.node ? joiner : strangers) = true;
+    if (!knows(peer.node) && claims(me, window_, peer.id)) (peer.node == of.node ? joiner : strangers) = true;
   }
   if (strangers && see_me) {
     narrow(of.id, theirs);
@@ -142,7 +146,8 @@ Neighbourhood::Merged Neighbourhood::merge(const Peer& of, const Window& theirs,
     extend(of.id, theirs);
   }
   for (const Peer& peer : named) {
-    if (place(peer)) merged.fresh.push_back(peer);
+    const bool known = knows(peer.node);  // on one of the sides
+    if (place(peer) && !known) merged.fresh.push_back(peer);
   }
   return merged;
 }

@@ -100,7 +100,8 @@ bool Overlay::believed(const Peer& peer) {
   if (at == lost_.end()) return true;
   // Somebody has heard of it: worth a question, soon.
   Lost& lost = at->second;
-  if (lost.next < kForever) lost.next = std::min(lost.next, std::max(requests_.now(), lost.since + 2 * options_.period));
+  if (lost.next < kForever)
+    lost.next = std::min(lost.next, std::max(requests_.now(), lost.since + 2 * options_.period));
   next_try_ = std::min(next_try_, lost.next);
   return requests_.now() - lost.since > kBuried;
 }
@@ -155,9 +156,8 @@ void Overlay::lose(const Peer& peer, bool tell) {
   fingers_.erase(peer.node);
   const double now = requests_.now();
   if (lost_.size() >= kMostLost) {
-    lost_.erase(std::min_element(lost_.begin(), lost_.end(), [](const auto& a, const auto& b) {
-      return a.second.since < b.second.since;
-    }));
+    lost_.erase(std::min_element(lost_.begin(), lost_.end(),
+                                 [](const auto& a, const auto& b) { return a.second.since < b.second.since; }));
   }
   lost_[peer.node] = {peer, now, now + kFirstRetry, 2 * kFirstRetry, false};
   next_try_ = std::min(next_try_, now + kFirstRetry);
@@ -191,9 +191,8 @@ void Overlay::reach(const Peer& peer) {
   reaching_ = true;
   finder_.find(
       self().id, requests_.now() + options_.deadline,
-      [this, peer](const Result<Located>& located) {
+      [this](const Result<Located>& located) {
         reaching_ = false;
-        if (!located.ok() && !joined_) return join({{peer.node, peer.process}}, requests_.now());
         if (!located.ok()) return;
         if (!std::exchange(joined_, true)) next_finger_ = requests_.now();
         if (located->owner.node == self().node) return;
@@ -242,18 +241,17 @@ void Overlay::look_around() {
 
 void Overlay::look_for_finger() {
   const double now = requests_.now();
-  if (near_.whole()) {
-    next_finger_ = now + options_.period;
-    return;
-  }
+  next_finger_ = now + options_.period;
+  if (!joined_ && !remembered_.empty()) return reach(remembered_[rng_.below(remembered_.size())]);
+  if (near_.whole()) return;
   auto key = fingers_.next_key(near_.window().after.span, true);
   next_finger_ = now + (key ? kQuick : options_.period);
   if (!key) {
     // In turns: a finger anew, a random key for the census, and a look whether some peer's ring has this node's place:
     // two overlays that have become one in part only are found so.
     ++rounds_;
-    if (rounds_ % 3 == 0 && !remembered_.empty()) return reach(remembered_[rng_.below(remembered_.size())]);
-    if (rounds_ % 3 == 1) key = fingers_.next_key(near_.window().after.span, false);
+    if (rounds_ % 4 == 0 && !remembered_.empty()) return reach(remembered_[rng_.below(remembered_.size())]);
+    if (rounds_ % 2 == 1) key = fingers_.next_key(near_.window().after.span, false);
   }
   const RingId wanted = key.value_or(rng_.next());
   finder_.find(wanted, now + options_.deadline, [this, key](const Result<Located>& located) {

@@ -23,11 +23,11 @@
 namespace actorhost {
 
 struct OverlayOptions {
-  uint64_t seed = 0;       // of the run: the same for all nodes
-  double period = 1;       // seconds between looks at the neighbours
-  double patience = 0.5;   // seconds until a question is asked again
-  int tries = 3;           // unanswered ones make a peer lost
-  double deadline = 10;    // seconds, of a lookup
+  uint64_t seed = 0;      // of the run: the same for all nodes
+  double period = 1;      // seconds between looks at the neighbours
+  double patience = 0.5;  // seconds until a question is asked again
+  int tries = 3;          // unanswered ones make a peer lost
+  double deadline = 10;   // seconds, of a lookup
 };
 
 class Overlay {

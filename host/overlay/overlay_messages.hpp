@@ -40,8 +40,8 @@ struct Find {
 
 struct Found {
   Envelope envelope;
-  std::optional<Peer> owner;   // as far as the sender knows: itself, or a peer that lies in its window
-  std::vector<Peer> closer;    // otherwise: peers before the key, nearest first
+  std::optional<Peer> owner;     // as far as the sender knows: itself, or a peer that lies in its window
+  std::vector<Peer> closer;      // otherwise: peers before the key, nearest first
   std::optional<Window> window;  // the sender's, when it is the owner
   std::string state;             // then also what it says of itself (Overlay::set_state)
   static void fields(auto& m, auto&& field) { field(m.envelope, m.owner, m.closer, m.window, m.state); }

@@ -28,7 +28,9 @@ void Sampler::sample(uint32_t count, double nodes, double deadline, OnSampled do
 
 // Lists all nodes, window by window, clockwise from `at` to the node itself.
 void Sampler::walk(uint32_t id, RingId at) {
-  finder_.find(at, draws_.at(id).deadline, [this, id, at](const Result<Located>& located) {
+  // Where it does not get round in half of the time, what it has met has to do.
+  const double limit = (requests_.now() + draws_.at(id).deadline) / 2;
+  finder_.find(at, limit, [this, id, at](const Result<Located>& located) {
     const auto found = draws_.find(id);
     if (found == draws_.end()) return;
     Draw& draw = found->second;

@@ -2,58 +2,62 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "host/overlay/neighbourhood.hpp"
 
 namespace actorhost {
 
-namespace {
-
-/// The ids that a claim is about, in clockwise order.
-std::vector<RingId> ids_of(const Side& side, RingId from, bool after) {
-  std::vector<RingId> ids;
-  for (size_t i = 0; i < side.claimed(from, after); ++i) ids.push_back(side.peers[i].id);
-  if (!after) std::reverse(ids.begin(), ids.end());
-  return ids;
+SizeCensus::Stretch SizeCensus::stretch_of(const Peer& centre, const Window& window, double time) {
+  Stretch stretch{time, centre.id, 0, {centre.id}};
+  RingId end = centre.id;
+  for (size_t i = 0; i < window.before.claimed(centre.id, false); ++i) {
+    stretch.ids.push_back(stretch.begin = window.before.peers[i].id);
+  }
+  for (size_t i = 0; i < window.after.claimed(centre.id, true); ++i) {
+    end = window.after.peers[i].id;
+    if (std::find(stretch.ids.begin(), stretch.ids.end(), end) == stretch.ids.end()) stretch.ids.push_back(end);
+  }
+  stretch.length = Neighbourhood::covers_all(window) ? kCircle : end - stretch.begin;
+  return stretch;
 }
 
-}  // namespace
-
 void SizeCensus::add(const Peer& owner, const Window& window, double now) {
-  Seen seen{now, ids_of(window.before, owner.id, false), ids_of(window.after, owner.id, true)};
-  seen.after.insert(seen.after.begin(), owner.id);
-  seen_.push_back(std::move(seen));
+  seen_.push_back(stretch_of(owner, window, now));
   if (seen_.size() > kWindows) seen_.pop_front();
 }
 
 SizeEstimate SizeCensus::estimate(const Peer& self, const Window& own, double now) const {
-  if (Neighbourhood::covers_all(own)) {
-    std::map<NodeId, bool> peers;
-    for (const Side* side : {&own.before, &own.after}) {
-      for (const Peer& peer : side->peers) peers[peer.node] = true;
+  const Stretch mine = stretch_of(self, own, now);
+  std::vector<const Stretch*> stretches = {&mine};
+  for (auto seen = seen_.rbegin(); seen != seen_.rend(); ++seen) {
+    if (now - seen->time <= kSeconds) stretches.push_back(&*seen);
+  }
+  // Of what several have seen the newest has the last word.
+  double peers = 0;
+  for (size_t i = 0; i < stretches.size(); ++i) {
+    for (const RingId id : stretches[i]->ids) {
+      const auto newer = stretches.begin() + static_cast<std::ptrdiff_t>(i);
+      peers += std::any_of(stretches.begin(), newer, [&](const Stretch* s) { return s->holds(id); }) ? 0 : 1;
     }
-    return {static_cast<double>(peers.size() + 1), 0};
   }
-  std::map<RingId, uint64_t> gaps;  // behind an id; the newest window has the last word
-  const auto count = [&](const std::vector<RingId>& ids) {
-    for (size_t i = 1; i < ids.size(); ++i) gaps[ids[i - 1]] = ids[i] - ids[i - 1];
-  };
-  for (const Seen& seen : seen_) {
-    if (now - seen.time > kSeconds) continue;
-    count(seen.before);
-    count(seen.after);
-  }
-  std::vector<RingId> mine = ids_of(own.before, self.id, false);
-  mine.push_back(self.id);
-  for (const RingId id : ids_of(own.after, self.id, true)) mine.push_back(id);
-  count(mine);
+  // Places are counted from where the node's own stretch begins: no stretch but one that ends in it goes past there.
+  std::sort(stretches.begin(), stretches.end(),
+            [&](const Stretch* a, const Stretch* b) { return a->begin - mine.begin < b->begin - mine.begin; });
+  uint64_t end = 0;  // of what is filled so far
   double filled = 0;
-  for (const auto& [id, gap] : gaps) filled += std::ldexp(static_cast<double>(gap), -64);
-  const auto k = static_cast<double>(gaps.size());
-  if (k < 3 || filled >= 1 - 1e-9) return {std::max(k, 1.0), filled >= 1 - 1e-9 ? 0 : k};
-  const double nodes = (k - (1 - filled)) / filled;
-  return {nodes, nodes * std::sqrt((1 - filled) / (k - 2))};
+  bool gapless = true;
+  for (const Stretch* stretch : stretches) {
+    const uint64_t begin = stretch->begin - mine.begin;
+    const bool wraps = stretch->length > kCircle - begin;
+    gapless = gapless && begin <= end;
+    if (stretch->length == kCircle || (gapless && wraps)) return {peers, 0};
+    const uint64_t to = wraps ? kCircle : begin + stretch->length;
+    if (to > end) filled += std::ldexp(static_cast<double>(to - std::max(begin, end)), -64);
+    end = std::max(end, to);
+  }
+  if (peers < 3) return {peers, peers};
+  const double nodes = (peers - 1) / filled;
+  return {nodes, nodes * std::sqrt((1 - filled) / peers)};
 }
 
 }  // namespace actorhost

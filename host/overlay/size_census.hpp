@@ -1,8 +1,8 @@
 #pragma once
-// How many nodes there are, from the density of their ids: windows that a node has seen lately, its own and those of
-// owners that it has looked up, hold the gaps between neighbours. K gaps that together fill the part f of the circle
-// give (K - 1) / f nodes, with a relative standard error of 1 / sqrt(K - 2): the gaps of uniform ids are nearly
-// independent and exponential. When they fill all of it the count is exact.
+// How many nodes there are, from the density of their ids: in windows that a node has seen lately, its own and those of
+// owners of keys that it has looked up. Where K peers lie on stretches that fill the part f of the circle there are
+// about (K - 1) / f nodes, with a relative standard error of sqrt((1 - f) / K), since ids are uniform. When the circle
+// is full the count is exact.
 
 #include <deque>
 
@@ -17,20 +17,25 @@ struct SizeEstimate {
 
 class SizeCensus {
  public:
-  /// A window around the owner of a key. The gap in which the key lies is not counted: a random key meets long gaps more
-  /// often than short ones.
+  /// The window of the owner of a key.
   void add(const Peer& owner, const Window& window, double now);
   SizeEstimate estimate(const Peer& self, const Window& own, double now) const;
 
  private:
   static constexpr size_t kWindows = 24;
-  static constexpr double kSeconds = 60;
+  static constexpr double kSeconds = 20;
 
-  struct Seen {
-    double time;
-    std::vector<RingId> before, after;  // ids in clockwise order; those behind the owner begin with its own
+  /// The peers on the `length` from `begin` on.
+  struct Stretch {
+    double time = 0;
+    RingId begin = 0;
+    uint64_t length = 0;
+    std::vector<RingId> ids;
+    bool holds(RingId id) const noexcept { return id - begin <= length; }
   };
-  std::deque<Seen> seen_;
+  static Stretch stretch_of(const Peer& centre, const Window& window, double time);
+
+  std::deque<Stretch> seen_;
 };
 
 }  // namespace actorhost

@@ -15,6 +15,7 @@
 #include "host/engine/share/event_messages.hpp"
 #include "host/engine/share/lock_messages.hpp"
 #include "host/mapreduce/tasks/mapreduce_messages.hpp"
+#include "host/overlay/overlay_messages.hpp"
 
 namespace {
 
@@ -158,6 +159,11 @@ constexpr void (*kReaders[])(const Frame&) = {
     read_as<FetchBlocks>,
     read_as<FetchedBlock>,
     read_as<BlocksMissing>,
+    read_as<Envelope>,
+    read_as<Find>,
+    read_as<Found>,
+    read_as<Greeting>,
+    read_as<Suspect>,
     read_as<ErrorMessage>,
     read_routed<Announce>,
     read_routed<ResultHead>,

@@ -29,9 +29,7 @@ Overlay& OverlayWorld::add(NodeId node, const std::vector<NodeId>& contacts) {
 void OverlayWorld::grow(NodeId count, double seconds) {
   add(0, {});
   for (NodeId node = 1; node < count; ++node) {
-    net.at(now() + seconds * node / count, [this, node] {
-      add(node, {static_cast<NodeId>(net.rng().below(node))});
-    });
+    net.at(now() + seconds * node / count, [this, node] { add(node, {static_cast<NodeId>(net.rng().below(node))}); });
   }
   run(seconds + 5);
 }
@@ -124,8 +122,8 @@ size_t wrong(const std::vector<Peer>& ring, const Members& members, size_t count
   size_t bad = 0;
   for (size_t i = 0; i < ring.size(); ++i) {
     const Window& window = members.at(ring[i].node)->overlay->near().window();
-    const bool good = side_is_true(ring, i, 1, window.after.peers, count) &&
-                      side_is_true(ring, i, -1, window.before.peers, count);
+    const bool good =
+        side_is_true(ring, i, 1, window.after.peers, count) && side_is_true(ring, i, -1, window.before.peers, count);
     bad += good ? 0 : 1;
   }
   return bad;

@@ -1,0 +1,189 @@
+// The peers around a node: the nearest of all that it has heard of, and what it claims to know.
+
+#include "host/overlay/neighbourhood.hpp"
+
+#include <algorithm>
+
+#include <catch2/catch.hpp>
+
+using namespace actorhost;
+
+namespace {
+
+constexpr auto kBelieve = [](const Peer&) { return true; };
+
+Peer peer_at(RingId id, NodeId node) { return {id, node, node}; }
+
+/// What a peer of `ring`, which is sorted by id, sees when it knows all.
+Window full_window(const std::vector<Peer>& ring, size_t i) {
+  Window window;
+  const size_t n = ring.size();
+  for (size_t k = 1; k < n && k <= kReach; ++k) {
+    window.after.peers.push_back(ring[(i + k) % n]);
+    window.before.peers.push_back(ring[(i + n - k) % n]);
+  }
+  if (n > kReach) {
+    window.after.span = window.after.peers.back().id - ring[i].id;
+    window.before.span = ring[i].id - window.before.peers.back().id;
+  }
+  return window;
+}
+
+std::vector<Peer> random_ring(Rng& rng, size_t n, NodeId first = 0) {
+  std::vector<Peer> ring;
+  for (size_t i = 0; i < n; ++i) ring.push_back(peer_at(rng.next(), first + static_cast<NodeId>(i)));
+  std::sort(ring.begin(), ring.end(), [](const Peer& a, const Peer& b) { return a.id < b.id; });
+  return ring;
+}
+
+}  // namespace
+
+TEST_CASE("an arc runs clockwise, begins behind its first point, and may be the whole circle") {
+  CHECK(in_arc(10, 11, 20));
+  CHECK(in_arc(10, 20, 20));
+  CHECK_FALSE(in_arc(10, 10, 20));
+  CHECK_FALSE(in_arc(10, 21, 20));
+  CHECK(in_arc(kCircle - 5, 3, 10));
+  CHECK_FALSE(in_arc(kCircle - 5, 11, 10));
+  CHECK(in_arc(7, 7, 7));
+  CHECK(in_arc(7, 8, 7));
+}
+
+TEST_CASE("a peer alone owns every key, and claims the whole circle") {
+  const Neighbourhood near(peer_at(100, 1));
+  CHECK(near.whole());
+  CHECK(near.owns(0));
+  CHECK(near.owns(100));
+  CHECK(near.owns(101));
+  CHECK(near.owner_of(5).node == 1);
+}
+
+TEST_CASE("a joiner that sees its neighbour's window knows what that knows") {
+  const uint64_t seed = 17;
+  INFO("seed " << seed);
+  Rng rng(seed);
+  for (const size_t n : {1, 2, 3, 5, 16, 17, 32, 33, 40, 200}) {
+    INFO(n << " peers");
+    const std::vector<Peer> ring = random_ring(rng, n);
+    const Peer joiner = peer_at(rng.next(), 1000);
+    const auto owner = std::find_if(ring.begin(), ring.end(), [&](const Peer& p) { return p.id > joiner.id; });
+    const size_t i = owner == ring.end() ? 0 : static_cast<size_t>(owner - ring.begin());
+    Neighbourhood near(joiner);
+    const auto merged = near.merge(ring[i], full_window(ring, i), kBelieve);
+    CHECK(merged.fresh.size() == std::min<size_t>(n, 2 * kReach));
+    CHECK_FALSE(merged.apart);
+    CHECK(near.whole() == (n <= 2 * kReach));
+    CHECK(near.window().after.peers.front() == ring[i]);
+    CHECK(near.window().before.peers.front() == ring[(i + n - 1) % n]);
+    CHECK(near.owns(joiner.id));
+    CHECK_FALSE(near.owns(joiner.id + 1));
+    CHECK(near.owns(ring[(i + n - 1) % n].id + 1));
+    CHECK(Neighbourhood::sound(joiner, near.window()));
+  }
+}
+
+TEST_CASE("whatever is heard in whatever order, the nearest peers on both sides stay") {
+  const uint64_t seed = 23;
+  INFO("seed " << seed);
+  Rng rng(seed);
+  for (int round = 0; round < 200; ++round) {
+    const size_t n = 2 + rng.below(60);
+    std::vector<Peer> ring = random_ring(rng, n);
+    const size_t me = rng.below(n);
+    Neighbourhood near(ring[me]);
+    std::vector<bool> heard(n, false);
+    for (int k = 0; k < 40; ++k) {
+      const size_t other = rng.below(n);
+      if (other == me) continue;
+      Window some = full_window(ring, other);  // of which parts are missing
+      std::erase_if(some.before.peers, [&](const Peer&) { return rng.below(3) == 0; });
+      std::erase_if(some.after.peers, [&](const Peer&) { return rng.below(3) == 0; });
+      near.merge(ring[other], some, kBelieve);
+      heard[other] = true;
+      for (const Side* side : {&some.before, &some.after}) {
+        for (const Peer& p : side->peers)
+          heard[static_cast<size_t>(std::find(ring.begin(), ring.end(), p) - ring.begin())] = true;
+      }
+    }
+    std::vector<Peer> after;
+    std::vector<Peer> before;
+    for (size_t k = 1; k < n; ++k) {
+      if (heard[(me + k) % n] && after.size() < kReach) after.push_back(ring[(me + k) % n]);
+      if (heard[(me + n - k) % n] && before.size() < kReach) before.push_back(ring[(me + n - k) % n]);
+    }
+    CHECK(near.window().after.peers == after);
+    CHECK(near.window().before.peers == before);
+  }
+}
+
+TEST_CASE("where neighbours agree the claim grows, and a death does not make a large ring look small") {
+  Rng rng(5);
+  const std::vector<Peer> ring = random_ring(rng, 100);
+  Neighbourhood near(ring[50]);
+  near.merge(ring[51], full_window(ring, 51), kBelieve);
+  near.merge(ring[49], full_window(ring, 49), kBelieve);
+  CHECK(near.window().after.claimed(ring[50].id, true) == kReach);
+  CHECK(near.window().before.claimed(ring[50].id, false) == kReach);
+  near.erase(ring[53].node);
+  CHECK(near.window().after.peers.size() == kReach - 1);
+  CHECK_FALSE(near.whole());
+  std::vector<Peer> rest = ring;
+  rest.erase(rest.begin() + 53);
+  near.merge(rest[51], full_window(rest, 51), kBelieve);
+  CHECK(near.window().after.peers.size() == kReach);
+  CHECK(near.window().after.claimed(ring[50].id, true) == kReach);
+}
+
+TEST_CASE("peers of another ring are taken in, and what lies beyond both views is no longer claimed") {
+  Rng rng(9);
+  const std::vector<Peer> mine = random_ring(rng, 100);
+  const std::vector<Peer> other = random_ring(rng, 100, 500);
+  Neighbourhood near(mine[50]);
+  near.merge(mine[51], full_window(mine, 51), kBelieve);
+  const auto at = std::find_if(other.begin(), other.end(), [&](const Peer& p) { return p.id > mine[50].id; });
+  const auto i = static_cast<size_t>(at - other.begin()) % other.size();
+  const auto merged = near.merge(other[i], full_window(other, i), kBelieve);
+  CHECK(merged.fresh.size() > kReach / 2);
+  std::vector<Peer> both = mine;
+  both.insert(both.end(), other.begin(), other.end());
+  std::sort(both.begin(), both.end(), [](const Peer& a, const Peer& b) { return a.id < b.id; });
+  const auto me = static_cast<size_t>(std::find(both.begin(), both.end(), mine[50]) - both.begin());
+  const Window truth = full_window(both, me);
+  for (size_t k = 0; k < near.window().after.claimed(mine[50].id, true); ++k) {
+    CHECK(near.window().after.peers[k] == truth.after.peers[k]);
+  }
+  for (size_t k = 0; k < near.window().before.claimed(mine[50].id, false); ++k) {
+    CHECK(near.window().before.peers[k] == truth.before.peers[k]);
+  }
+}
+
+TEST_CASE("of two peers with one id the lower node is kept, and a peer that is not believed is not taken in") {
+  Neighbourhood near(peer_at(100, 1));
+  near.merge(peer_at(200, 9), {}, kBelieve);
+  near.merge(peer_at(200, 4), {}, kBelieve);
+  near.merge(peer_at(200, 7), {}, kBelieve);
+  REQUIRE(near.all().size() == 1);
+  CHECK(near.all().front().node == 4);
+  Window theirs;
+  theirs.after.peers = {peer_at(300, 30)};
+  near.merge(peer_at(250, 20), theirs, [](const Peer& p) { return p.node != 30; });
+  CHECK(near.knows(20));
+  CHECK_FALSE(near.knows(30));
+}
+
+TEST_CASE("a window that cannot be is told from one that can") {
+  const Peer of = peer_at(100, 1);
+  Window window;
+  window.after.peers = {peer_at(110, 2), peer_at(120, 3)};
+  window.before.peers = {peer_at(90, 4)};
+  CHECK(Neighbourhood::sound(of, window));
+  std::swap(window.after.peers[0], window.after.peers[1]);
+  CHECK_FALSE(Neighbourhood::sound(of, window));
+  window.after.peers = {peer_at(110, 2), peer_at(110, 3)};
+  CHECK_FALSE(Neighbourhood::sound(of, window));
+  window.after.peers = {peer_at(110, 1)};
+  CHECK_FALSE(Neighbourhood::sound(of, window));
+  window.after.peers.clear();
+  for (NodeId i = 0; i <= kReach; ++i) window.after.peers.push_back(peer_at(110 + i, 10 + i));
+  CHECK_FALSE(Neighbourhood::sound(of, window));
+}

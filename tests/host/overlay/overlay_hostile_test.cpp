@@ -1,0 +1,69 @@
+// Bytes of a broken or hostile peer: each is refused with a reason, and the node goes on.
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/cluster/hostile_bytes.hpp"
+#include "tests/host/overlay/overlay_world.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+namespace {
+
+template <typename M>
+Frame from_peer(Kind kind, const M& message) {
+  Frame frame = message_frame(kind, courier_address(5), 1, message);
+  frame.src = courier_address(6);
+  return frame;
+}
+
+}  // namespace
+
+TEST_CASE("a message of the overlay that is cut, changed or noise is refused or harmless") {
+  const uint64_t seed = 51;
+  INFO("seed " << seed);
+  OverlayWorld world(seed);
+  world.grow(30, 1);
+  Overlay& node = world.at(5);
+  const Envelope envelope{world.at(6).self(), 5};
+  const Window window = world.at(6).near().window();
+  const std::vector<Frame> good = {
+      from_peer(overlay_kind::find, Find{envelope, 77}),
+      from_peer(overlay_kind::found, Found{envelope, world.at(7).self(), {world.at(8).self()}, window, "state"}),
+      from_peer(overlay_kind::greet, Greeting{envelope, window}),
+      from_peer(overlay_kind::greeted, Greeting{envelope, window}),
+      from_peer(overlay_kind::leaving, envelope),
+      from_peer(overlay_kind::suspect, Suspect{envelope, world.at(7).self()}),
+  };
+  for (const Frame& frame : good) {
+    INFO("kind " << static_cast<int>(frame.kind));
+    const size_t refused = feed_hostile(frame.meta.view(), seed, 300, [&](std::string_view bytes) {
+      Frame bad = make_frame(frame.kind, frame.src, frame.dst, frame.tag, bytes);
+      return node.on_frame(bad, world.now()).ok();
+    });
+    CHECK(refused >= frame.meta.size());
+    CHECK(node.on_frame(frame, world.now()).ok());
+  }
+  (void)node.tick(world.now());
+  (void)node.take_frames();
+}
+
+TEST_CASE("what a message of the overlay says of itself is checked") {
+  OverlayWorld world(52);
+  world.grow(10, 1);
+  Overlay& node = world.at(5);
+  const Envelope envelope{world.at(6).self(), 5};
+  const auto why = [&](Frame frame) {
+    const Status status = node.on_frame(frame, world.now());
+    return status.ok() ? "taken" : status.error().message;
+  };
+  CHECK_THAT(why(from_peer(Kind{0x0742}, envelope)), Catch::Contains("no such message"));
+  CHECK_THAT(why(from_peer(overlay_kind::leaving, Envelope{world.at(6).self(), 4})), Catch::Contains("another node"));
+  CHECK_THAT(why(from_peer(overlay_kind::leaving, Envelope{world.at(7).self(), 5})),
+             Catch::Contains("another process"));
+  Greeting greeting{envelope, world.at(6).near().window()};
+  std::swap(greeting.window.after.peers.front(), greeting.window.after.peers.back());
+  CHECK_THAT(why(from_peer(overlay_kind::greet, greeting)), Catch::Contains("window"));
+  // An answer that nobody has asked for changes nothing.
+  CHECK(why(from_peer(overlay_kind::found, Found{envelope, {}, {}, {}, {}})) == "taken");
+}

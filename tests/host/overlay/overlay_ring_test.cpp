@@ -1,0 +1,159 @@
+// Nodes that start, meet, die and part form one ring.
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/overlay/overlay_world.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+namespace {
+
+/// Runs until every window is as it should be; the seconds that this took, or 1e9.
+double settle(OverlayWorld& world, double limit) {
+  const double start = world.now();
+  while (world.now() - start < limit) {
+    if (world.wrong_windows() == 0) return world.now() - start;
+    world.run(0.25);
+  }
+  return 1e9;
+}
+
+void cut_in_two(OverlayWorld& world, bool heal) {
+  for (const NodeId a : world.nodes()) {
+    for (const NodeId b : world.nodes()) {
+      if (a % 2 != 0 || b % 2 == 0) continue;
+      heal ? world.net.heal(a, b) : world.net.cut(a, b);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("nodes that start one after the other, or at once, form one ring of any size") {
+  const uint64_t seed = 31;
+  INFO("seed " << seed);
+  for (const NodeId n : {1, 2, 3, 5, 8, 17, 33, 64, 150}) {
+    INFO(n << " nodes");
+    OverlayWorld slow(seed + n);
+    slow.grow(n, 0.05 * n);
+    CHECK(settle(slow, 5) < 5);
+    OverlayWorld quick(seed + n);
+    for (NodeId i = 0; i < n; ++i) quick.add(i, {0});
+    CHECK(settle(quick, 5) < 5);
+  }
+}
+
+TEST_CASE("nodes that start at once with different contacts form one ring, also where some contacts are dead") {
+  for (const uint64_t seed : {1, 2, 3}) {
+    INFO("seed " << seed);
+    const NodeId n = 200;
+    OverlayWorld circle(seed);
+    for (NodeId i = 0; i < n; ++i) circle.add(i, {(i + 1) % n});
+    CHECK(settle(circle, 10) < 10);
+    OverlayWorld pairs(seed);
+    for (NodeId i = 0; i < n; ++i) pairs.add(i, {i ^ 1U, (i / 2 * 2 + 2) % n});
+    CHECK(settle(pairs, 10) < 10);
+    OverlayWorld some_dead(seed);
+    for (NodeId i = 0; i < n; ++i)
+      some_dead.add(i, {n + 1, i < 2 ? 1 - i : static_cast<NodeId>(some_dead.net.rng().below(i)), n + 2});
+    CHECK(settle(some_dead, 10) < 10);
+    some_dead.run(2);
+    for (const NodeId i : some_dead.nodes()) CHECK(some_dead.at(i).joined());
+  }
+}
+
+TEST_CASE("a node whose contacts are all dead has not joined, and joins when one comes") {
+  OverlayWorld world(4);
+  Overlay& waiting = world.add(1, {7, 8});
+  world.run(10);
+  CHECK_FALSE(waiting.joined());
+  world.add(8, {});
+  world.run(10);
+  CHECK(waiting.joined());
+  CHECK(world.wrong_windows() == 0);
+}
+
+TEST_CASE("two rings that hear of each other become one") {
+  for (const uint64_t seed : {1, 2, 3}) {
+    INFO("seed " << seed);
+    OverlayWorld world(seed);
+    world.grow(120, 2);
+    for (NodeId i = 0; i < 80; ++i) world.add(1000 + i, i == 0 ? std::vector<NodeId>() : std::vector<NodeId>{1000});
+    world.run(5);
+    CHECK(world.wrong_windows() == 200);
+    world.at(1033).join({{5, 5}}, world.now());
+    CHECK(settle(world, 15) < 15);
+  }
+}
+
+TEST_CASE("a fifth of the nodes is killed at once, a fifth leaves: the ring closes") {
+  const uint64_t seed = 11;
+  INFO("seed " << seed);
+  OverlayWorld world(seed);
+  world.grow(200, 2);
+  for (NodeId i = 2; i < 200; i += 5) world.kill(i);
+  double closed = 0;
+  while (closed < 10 && world.wrong_neighbours() > 0) world.run(0.25), closed += 0.25;
+  CHECK(closed <= 5);  // a look a second; three questions take half a second each; then the next one may be dead, too
+  CHECK(settle(world, 10) < 10);
+  for (NodeId i = 3; i < 200; i += 5) world.leave(i);
+  world.run(0.01);
+  CHECK(world.wrong_neighbours() == 0);
+  CHECK(settle(world, 5) < 5);
+}
+
+TEST_CASE("a lost connection is a death at once") {
+  OverlayWorld world(12);
+  world.grow(50, 1);
+  world.kill(20);
+  for (const NodeId i : world.nodes()) world.at(i).lose_process(20, world.now());
+  CHECK(world.wrong_neighbours() == 0);
+}
+
+TEST_CASE("two halves that cannot hear each other are two rings, and one again when they can") {
+  for (const uint64_t seed : {1, 2}) {
+    INFO("seed " << seed);
+    OverlayWorld world(seed);
+    world.grow(100, 1);
+    cut_in_two(world, false);
+    world.run(30);
+    for (const NodeId i : world.nodes()) {
+      for (const Peer& peer : world.at(i).near().all()) CHECK(peer.node % 2 == i % 2);
+    }
+    cut_in_two(world, true);
+    CHECK(settle(world, 30) < 30);
+  }
+}
+
+TEST_CASE("a node that was stopped for a while does not think that all others are gone") {
+  OverlayWorld world(13);
+  world.grow(40, 1);
+  Overlay& stopped = world.at(7);
+  stopped.tick(world.now());
+  stopped.tick(world.now() + 100);
+  CHECK(stopped.near().all().size() == 32);
+  stopped.tick(world.now() - 50);  // a clock that goes back
+  world.run(10);
+  CHECK(world.wrong_windows() == 0);
+}
+
+TEST_CASE("of two nodes with one id the higher one takes another, and both are found") {
+  OverlayWorld world(14);
+  world.grow(20, 1);
+  world.kill(3);
+  Overlay& high = world.at(19);
+  const RingId old = high.self().id;
+  // A node 3 of the same id greets it.
+  Greeting greeting;
+  greeting.envelope = {{old, 3, 3}, 19};
+  Frame frame = message_frame(overlay_kind::greet, courier_address(19), 1, greeting);
+  frame.src = courier_address(3);
+  CHECK(high.on_frame(frame, world.now()).ok());
+  CHECK(high.self().id != old);
+  CHECK(settle(world, 10) < 10);
+  const RingId id = high.self().id;
+  const auto found = world.find(4, id);
+  REQUIRE(found.ok());
+  CHECK(found->owner.node == 19);
+}
