@@ -115,7 +115,7 @@ TEST_CASE("two halves that cannot hear each other are two rings, and one again w
   for (const uint64_t seed : {1, 2}) {
     INFO("seed " << seed);
     OverlayWorld world(seed);
-    world.grow(100, 1);
+    world.grow(60, 1);
     cut_in_two(world, false);
     world.run(30);
     for (const NodeId i : world.nodes()) {

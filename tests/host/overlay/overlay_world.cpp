@@ -13,6 +13,7 @@ OverlayWorld::~OverlayWorld() { net.close(); }
 
 Overlay& OverlayWorld::add(NodeId node, const std::vector<NodeId>& contacts) {
   auto& member = members_[node];
+  if (!member) order_.push_back(node);
   member = std::make_unique<Member>();
   OverlayOptions options;
   options.seed = seed_;
@@ -37,6 +38,7 @@ void OverlayWorld::grow(NodeId count, double seconds) {
 void OverlayWorld::kill(NodeId node) {
   net.detach(courier_address(node));
   members_.erase(node);
+  order_.erase(std::find(order_.begin(), order_.end(), node));
 }
 
 void OverlayWorld::leave(NodeId node) {
@@ -84,11 +86,17 @@ Result<Located> OverlayWorld::find(NodeId asker, RingId key) {
 
 std::vector<Sampled> OverlayWorld::sample(NodeId asker, uint32_t count) {
   std::optional<std::vector<Sampled>> result;
-  at(asker).sample(count, 5, now(), [&](std::vector<Sampled> sampled) { result = std::move(sampled); });
-  serve(asker);
+  sample(asker, count, [&](std::vector<Sampled> sampled) { result = std::move(sampled); });
   net.run_until([&] { return result.has_value(); }, now() + 60);
   return result.value_or(std::vector<Sampled>());
 }
+
+void OverlayWorld::sample(NodeId asker, uint32_t count, Sampler::OnSampled done) {
+  at(asker).sample(count, 5, now(), std::move(done));
+  serve(asker);
+}
+
+NodeId OverlayWorld::some_node() { return order_[net.rng().below(order_.size())]; }
 
 std::vector<Peer> OverlayWorld::ring() const {
   std::vector<Peer> peers;

@@ -29,11 +29,13 @@ class OverlayWorld {
   Overlay& at(NodeId node) { return *members_.at(node)->overlay; }
   size_t size() const noexcept { return members_.size(); }
   std::vector<NodeId> nodes() const;
-  NodeId some_node() { return nodes()[net.rng().below(size())]; }
+  NodeId some_node();
 
   /// Waits for the answer.
   Result<Located> find(NodeId asker, RingId key);
   std::vector<Sampled> sample(NodeId asker, uint32_t count);
+  /// Does not wait.
+  void sample(NodeId asker, uint32_t count, Sampler::OnSampled done);
 
   /// Live peers in the order of the ring.
   std::vector<Peer> ring() const;
@@ -57,6 +59,7 @@ class OverlayWorld {
 
   uint64_t seed_;
   std::map<NodeId, std::unique_ptr<Member>> members_;
+  std::vector<NodeId> order_;  // of the members, for some_node
   std::vector<Frame> frames_;  // scratch
 };
 

@@ -1,0 +1,134 @@
+// The overlay on virtual time: hops of lookups, the estimate of the size, how uniform samples are, what joining,
+// leaving and idling cost in messages. The seed fixes every figure but the last column. Usage: overlay_bench [draws
+// [nodes...]]
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "tests/host/overlay/overlay_world.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+namespace {
+
+constexpr uint64_t kSeed = 1;
+
+double quantile(std::vector<double> values, double q) {
+  std::sort(values.begin(), values.end());
+  return values[std::min(values.size() - 1, static_cast<size_t>(q * static_cast<double>(values.size())))];
+}
+
+/// Messages beyond those of an idle overlay while `act` runs and `seconds` after it.
+template <typename Act>
+double messages_of(OverlayWorld& world, double idle, double seconds, Act act) {
+  const double start = world.now();
+  const auto before = static_cast<double>(world.sent());
+  act();
+  world.run(seconds);
+  return static_cast<double>(world.sent()) - before - idle * (world.now() - start);
+}
+
+void lookups(OverlayWorld& world) {
+  std::vector<double> hops;
+  int wrong = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const RingId key = world.net.rng().next();
+    const auto found = world.find(world.some_node(), key);
+    wrong += found.ok() && found->owner.node == world.owner_of(key) ? 0 : 1;
+    if (found.ok()) hops.push_back(found->hops);
+  }
+  const double bits = std::log2(static_cast<double>(world.size()));
+  std::printf("  lookup hops: median %g, 99 %% %g, most %g (goals %.1f and %.1f); %d of 2000 without the owner\n",
+              quantile(hops, 0.5), quantile(hops, 0.99), quantile(hops, 1), bits / 2 + 2, 2 * bits, wrong);
+}
+
+void sizes(OverlayWorld& world) {
+  std::vector<double> off;
+  double error = 0;
+  const auto n = static_cast<double>(world.size());
+  for (const NodeId node : world.nodes()) {
+    const SizeEstimate estimate = world.at(node).size_estimate(world.now());
+    off.push_back(std::abs(estimate.nodes / n - 1));
+    error += estimate.error / n / n;
+  }
+  std::printf("  size estimates: 95 %% within %.1f %% (goal 15), all within %.1f %%; told standard error %.1f %%\n",
+              100 * quantile(off, 0.95), 100 * quantile(off, 1), 100 * error);
+}
+
+void samples(OverlayWorld& world, int64_t wanted, const char* when) {
+  std::map<NodeId, double> counts;
+  double draws = 0;
+  double seconds = 0;
+  while (draws < static_cast<double>(wanted)) {
+    // Several askers at once, so that little of virtual time passes.
+    const double start = world.now();
+    size_t open = 0;
+    for (int i = 0; i < 100; ++i) {
+      ++open;
+      const NodeId asker = world.some_node();
+      world.sample(asker, 10, [&](std::vector<Sampled> sampled) {
+        for (const Sampled& one : sampled) counts[one.peer.node] += 1;
+        draws += static_cast<double>(sampled.size());
+        --open;
+      });
+    }
+    world.net.run_until([&] { return open == 0; }, world.now() + 60);
+    seconds += world.now() - start;
+  }
+  const double mean = draws / static_cast<double>(world.size());
+  double chi = 0;
+  for (const NodeId node : world.nodes()) chi += (counts[node] - mean) * (counts[node] - mean) / mean;
+  const auto freedom = static_cast<double>(world.size() - 1);
+  std::printf("  samples, %s: %.0f draws, chi-square %.0f with %.0f degrees of freedom: %+.1f standard deviations\n",
+              when, draws, chi, freedom, (chi - freedom) / std::sqrt(2 * freedom));
+}
+
+void run(NodeId n, int64_t draws) {
+  const auto began = std::chrono::steady_clock::now();
+  OverlayWorld world(kSeed);
+  world.grow(n, n / 50.0);
+  world.run(30);
+  std::printf("%u nodes; %zu with a wrong neighbour, %zu with a wrong window\n", n, world.wrong_neighbours(),
+              world.wrong_windows());
+  const auto before = static_cast<double>(world.sent());
+  world.run(10);
+  const double idle = (static_cast<double>(world.sent()) - before) / 10;
+  lookups(world);
+  sizes(world);
+  const double bits = std::log2(static_cast<double>(n));
+  NodeId next = n;
+  const double join = messages_of(world, idle, 5, [&] {
+    for (int i = 0; i < 10; ++i) world.add(next++, {world.some_node()});
+  });
+  const double leave = messages_of(world, idle, 5, [&] {
+    for (int i = 0; i < 10; ++i) world.leave(world.some_node());
+  });
+  std::printf("  messages: idle %.1f a second and node; a join %.0f, a leave %.0f (log2(n)^2 is %.0f)\n",
+              idle / static_cast<double>(n), join / 10, leave / 10, bits * bits);
+  samples(world, draws, "settled");
+  for (NodeId i = 0; i < n / 5; ++i) {
+    world.leave(world.some_node());
+    world.add(next++, {world.some_node()});
+    world.run(0.01);
+  }
+  world.run(0.1);
+  samples(world, draws, "a fifth has just changed");
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  std::printf("  %.0f s\n", took.count());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int64_t draws = argc > 1 ? std::atoll(argv[1]) : 1000000;
+  std::vector<NodeId> sizes = {1000, 10000};
+  if (argc > 2) sizes.clear();
+  for (int i = 2; i < argc; ++i) sizes.push_back(static_cast<NodeId>(std::atoi(argv[i])));
+  std::printf("seed %llu\n", static_cast<unsigned long long>(kSeed));
+  for (const NodeId n : sizes) run(n, draws);
+  return 0;
+}
