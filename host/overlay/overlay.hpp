@@ -17,8 +17,8 @@
 
 #include "host/base/result.hpp"
 #include "host/overlay/finder.hpp"
-#include "host/overlay/sampler.hpp"
 #include "host/overlay/size_census.hpp"
+#include "host/overlay/uniform_sampler.hpp"
 
 namespace actorhost {
 

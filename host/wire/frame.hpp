@@ -56,7 +56,7 @@ inline constexpr std::array kKindRanges = {
     KindRange{Kind::mapreduce_first, Kind{0x04ff}, "map-reduce"},    // host/mapreduce/tasks/mapreduce_messages.hpp
     KindRange{Kind::lock_first, Kind{0x05ff}, "locks"},              // host/engine/share/lock_messages.hpp
     KindRange{Kind::event_first, Kind{0x06ff}, "events"},            // host/engine/share/event_messages.hpp
-    KindRange{Kind::overlay_first, Kind{0x07ff}, "overlay"},        // host/overlay/overlay_messages.hpp
+    KindRange{Kind::overlay_first, Kind{0x07ff}, "overlay"},         // host/overlay/overlay_messages.hpp
     KindRange{Kind::test, Kind{0x7fff}, "tests and benchmarks"},
 };
 

@@ -1,4 +1,4 @@
-#include "host/overlay/sampler.hpp"
+#include "host/overlay/uniform_sampler.hpp"
 
 #include <algorithm>
 #include <cmath>
