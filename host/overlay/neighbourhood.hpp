@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "host/overlay/ring.hpp"
+#include "host/overlay/peer.hpp"
 
 namespace actorhost {
 

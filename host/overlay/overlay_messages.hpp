@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "host/overlay/ring.hpp"
+#include "host/overlay/peer.hpp"
 #include "host/wire/message.hpp"
 
 namespace actorhost {

@@ -6,7 +6,7 @@
 
 #include <deque>
 
-#include "host/overlay/ring.hpp"
+#include "host/overlay/peer.hpp"
 
 namespace actorhost {
 
