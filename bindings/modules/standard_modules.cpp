@@ -26,6 +26,7 @@ void open_node_modules(Vm& vm) {
   open_node(vm);
   open_collective(vm);
   open_average(vm);
+  open_peer(vm);
   open_checkpoint(vm);
   open_lock(vm);
   open_events(vm);

@@ -24,6 +24,7 @@
 #include "host/engine/param/trace.hpp"
 #include "host/engine/share/lock_service.hpp"
 #include "host/mapreduce/tasks/data_service.hpp"
+#include "host/overlay/overlay_service.hpp"
 
 namespace actorhost {
 
@@ -34,7 +35,8 @@ struct CourierWithTasks {
         locks(courier),
         arbiter(courier),
         calls(courier, arbiter),
-        averages(courier) {
+        averages(courier),
+        peers(courier) {
     courier.start();
   }
   ~CourierWithTasks() { courier.stop(); }
@@ -46,6 +48,7 @@ struct CourierWithTasks {
   Arbiter arbiter;
   AsyncCalls calls;
   Averages averages;
+  OverlayService peers;
 };
 
 struct ProcessShared {

@@ -189,7 +189,10 @@ Status NodeThread::run_script(Vm& vm) {
   if (watchdog_) watchdog_->begin_call("the script, which has not come to its param.run yet,", false);
   Status ran = vm.run(shared_.job.text(), "@" + shared_.job.name());
   if (context_.finished && !ran && ran.error().code == Code::aborted) ran = {};
-  if (!watchdog_) return ran;
+  if (!watchdog_) {
+    shared_.process.courier->peers.leave(node_.index());
+    return ran;
+  }
   watchdog_->end();
   return ran ? serve_values(vm) : ran;
 }

@@ -12,10 +12,13 @@ constexpr double kForgotten = 600;
 constexpr size_t kMostLost = 128;
 constexpr double kFirstRetry = 1;
 constexpr double kLongestRetry = 8;
+constexpr double kLongestCheck = 32;
+constexpr size_t kMostChecks = 16;
 constexpr size_t kRemembered = 32;
 constexpr size_t kFirst = 4;  // of these are kept for good
 // Between questions to lost peers.
 constexpr double kTryGap = 0.1;
+constexpr size_t kTriesAtOnce = 8;
 // Between lookups for fingers while some are missing, and in the long run.
 constexpr double kQuick = 0.05;
 // A later call than was asked for by this much: the node has been stopped.
@@ -57,7 +60,7 @@ void Overlay::join(const std::vector<Contact>& contacts, double now) {
     Lost& lost = lost_[contact.node];
     lost.peer = {ring_id(options_.seed, contact.node, 0), contact.node, contact.process};
     lost.next = now;
-    lost.wait = kFirstRetry;
+    lost.wait = kFirstRetry / 4;  // it may be about to start
     lost.since = now;
     lost.contact = true;
     joined_ = joined_ && !near_.alone();
@@ -88,7 +91,7 @@ void Overlay::find(RingId key, double now, Finder::OnLocated done) {
   finder_.find(key, now + options_.deadline, std::move(done));
 }
 
-void Overlay::sample(uint32_t count, double seconds, double now, Sampler::OnSampled done) {
+void Overlay::sample(uint32_t count, double seconds, double now, UniformSampler::OnSampled done) {
   requests_.set_now(now);
   sampler_.sample(count, size_estimate(now).nodes, now + seconds, std::move(done));
 }
@@ -113,7 +116,12 @@ void Overlay::hear(const Peer& from) {
     if (self().node > from.node) return take_other_id();
     return greet(from, 1);  // so that it learns of this node
   }
-  lost_.erase(from.node);
+  requests_.heard(from.node);
+  const auto lost = lost_.find(from.node);
+  if (lost != lost_.end()) {
+    if (checks_.size() < kMostChecks) checks_.push_back({from, requests_.now() + options_.period, options_.period});
+    lost_.erase(lost);
+  }
   fingers_.offer(from);
   remember(from);
 }
@@ -207,15 +215,15 @@ void Overlay::try_lost() {
   const double now = requests_.now();
   if (now < next_try_) return;
   next_try_ = kForever;
-  bool asked = false;
+  size_t asked = 0;
   for (auto at = lost_.begin(); at != lost_.end();) {
     Lost& lost = at->second;
     if (!lost.contact && now - lost.since > kForgotten) {
       at = lost_.erase(at);
       continue;
     }
-    if (!asked && lost.next <= now) {
-      asked = true;
+    if (asked < kTriesAtOnce && lost.next <= now) {
+      ++asked;
       lost.next = now + lost.wait;
       lost.wait = std::min(2 * lost.wait, kLongestRetry);
       const Peer peer = lost.peer;
@@ -239,9 +247,23 @@ void Overlay::look_around() {
   greet(all[turn_++ % all.size()], options_.tries);
 }
 
+// Rings that form and meet at the same time may part again: does the ring of a contact still lead back to this node?
+// Asked ever less often.
+void Overlay::check_contact() {
+  const double now = requests_.now();
+  const auto due = std::find_if(checks_.begin(), checks_.end(), [&](const Check& check) { return check.next <= now; });
+  if (due == checks_.end() || reaching_) return;
+  const Peer peer = due->peer;
+  due->wait *= 2;
+  due->next = now + due->wait;
+  if (due->wait > kLongestCheck) checks_.erase(due);
+  reach(peer);
+}
+
 void Overlay::look_for_finger() {
   const double now = requests_.now();
   next_finger_ = now + options_.period;
+  check_contact();
   if (!joined_ && !remembered_.empty()) return reach(remembered_[rng_.below(remembered_.size())]);
   if (near_.whole()) return;
   auto key = fingers_.next_key(near_.window().after.span, true);
@@ -306,6 +328,7 @@ Status Overlay::on_found(const Frame& frame) {
   if (!found.ok()) return found.error();
   const Peer& from = found->envelope.from;
   if (found->window && !Neighbourhood::sound(from, *found->window)) return malformed(frame, "its window cannot be");
+  requests_.heard(from.node);
   if (lost_.count(from.node) == 0) fingers_.offer(from);
   requests_.answer(frame.tag, *found);
   return {};

@@ -53,7 +53,7 @@ class Overlay {
   /// Who owns the key. `done` comes once, from here or from a later call; Code::timeout, unreachable, interrupted.
   void find(RingId key, double now, Finder::OnLocated done);
   /// Up to `count` different live nodes, each set equally likely, with what they say of themselves. Within `seconds`.
-  void sample(uint32_t count, double seconds, double now, Sampler::OnSampled done);
+  void sample(uint32_t count, double seconds, double now, UniformSampler::OnSampled done);
   SizeEstimate size_estimate(double now) const { return census_.estimate(self(), near_.window(), now); }
   /// What samples tell of this node.
   void set_state(std::string state) { state_ = std::move(state); }
@@ -80,6 +80,13 @@ class Overlay {
     bool contact = false;
   };
 
+  // A contact that has answered, and when its ring is asked for this node.
+  struct Check {
+    Peer peer;
+    double next;
+    double wait;
+  };
+
   void begin(double now);
   void hear(const Peer& from);
   void remember(const Peer& peer);
@@ -91,6 +98,7 @@ class Overlay {
   void reach(const Peer& peer);
   void try_lost();
   void look_around();
+  void check_contact();
   void look_for_finger();
   bool believed(const Peer& peer);
 
@@ -108,7 +116,7 @@ class Overlay {
   std::string state_;
   Finder finder_;
   Rng rng_;
-  Sampler sampler_;
+  UniformSampler sampler_;
   SizeCensus census_;
   std::map<NodeId, Lost> lost_;
   bool joined_ = true;
@@ -116,6 +124,7 @@ class Overlay {
   bool left_ = false;
   uint32_t turn_ = 0;  // of the window's peers
   uint32_t rounds_ = 0;
+  std::vector<Check> checks_;
   std::vector<Peer> remembered_;
   double last_loss_ = -kForever;
   double next_look_ = 0;

@@ -4,18 +4,33 @@
 
 namespace actorhost {
 
+namespace {
+
+constexpr size_t kMostHeard = 1024;
+constexpr int kMostTries = 10;  // of a question
+
+}  // namespace
+
 void Requests::find(const Peer& to, RingId key, int tries, OnFound done) {
-  ask({to, Find{{}, key}, tries, 0, std::move(done), nullptr});
+  ask({to, Find{{}, key}, tries, now_, 0, std::move(done), nullptr});
 }
 
 void Requests::greet(const Peer& to, Window window, int tries, OnGreeted done) {
-  ask({to, Greeting{{}, std::move(window)}, tries, 0, nullptr, std::move(done)});
+  ask({to, Greeting{{}, std::move(window)}, tries, now_, 0, nullptr, std::move(done)});
 }
 
 bool Requests::greets(NodeId node) const noexcept {
   return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& item) {
     return item.second.to.node == node && std::holds_alternative<Greeting>(item.second.message);
   });
+}
+
+void Requests::heard(NodeId node) {
+  // What was heard before all questions that wait tells nothing.
+  if (heard_.size() >= kMostHeard) {
+    std::erase_if(heard_, [&](const auto& one) { return one.second < now_ - kMostTries * patience_; });
+  }
+  heard_[node] = now_;
 }
 
 void Requests::ask(Question&& question) {
@@ -55,7 +70,9 @@ double Requests::tick() {
     if (question.tries > 0) {
       ask(std::move(question));
     } else {
-      if (silent_) silent_(question.to, question.found ? overlay_kind::find : overlay_kind::greet);
+      const auto spoke = heard_.find(question.to.node);
+      const bool silent = spoke == heard_.end() || spoke->second < question.begun;
+      if (silent && silent_) silent_(question.to, question.found ? overlay_kind::find : overlay_kind::greet);
       give_up(std::move(question));
     }
   }

@@ -26,12 +26,14 @@ class Requests {
   /// Time, for this and for all that is built on it; to be set before anything else happens.
   double now() const noexcept { return now_; }
   void set_now(double now) noexcept { now_ = now; }
-  /// Told of each peer that has left a question unanswered.
+  /// Told of each peer that has left a question unanswered and has not been heard since it was asked first.
   void on_silence(std::function<void(const Peer&, Kind asked)> told) { silent_ = std::move(told); }
 
   void find(const Peer& to, RingId key, int tries, OnFound done);
   void greet(const Peer& to, Window window, int tries, OnGreeted done);
   bool greets(NodeId node) const noexcept;
+  /// A message of this peer has come.
+  void heard(NodeId node);
 
   /// An answer. False: nobody has asked, or its question has failed before.
   bool answer(uint32_t tag, const Found& found);
@@ -62,6 +64,7 @@ class Requests {
     Peer to;
     std::variant<Find, Greeting> message;
     int tries;  // left, behind this one
+    double begun;
     double due;
     OnFound found;
     OnGreeted greeted;
@@ -75,6 +78,7 @@ class Requests {
   std::function<void(const Peer&, Kind)> silent_;
   uint32_t asked_ = 0;
   std::map<uint32_t, Question> waiting_;  // all wait equally long, so they are due in order
+  std::map<NodeId, double> heard_;        // when, lately
   std::vector<Frame> frames_;
 };
 

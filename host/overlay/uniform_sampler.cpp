@@ -5,7 +5,7 @@
 
 namespace actorhost {
 
-void Sampler::sample(uint32_t count, double nodes, double deadline, OnSampled done) {
+void UniformSampler::sample(uint32_t count, double nodes, double deadline, OnSampled done) {
   const uint32_t id = ++begun_;
   Draw draw;
   draw.count = count;
@@ -27,7 +27,7 @@ void Sampler::sample(uint32_t count, double nodes, double deadline, OnSampled do
 }
 
 // Lists all nodes, window by window, clockwise from `at` to the node itself.
-void Sampler::walk(uint32_t id, RingId at) {
+void UniformSampler::walk(uint32_t id, RingId at) {
   // Where it does not get round in half of the time, what it has met has to do.
   const double limit = (requests_.now() + draws_.at(id).deadline) / 2;
   finder_.find(at, limit, [this, id, at](const Result<Located>& located) {
@@ -53,7 +53,7 @@ void Sampler::walk(uint32_t id, RingId at) {
 }
 
 // As many draws as may still be wanted, at once.
-void Sampler::begin_some(uint32_t id) {
+void UniformSampler::begin_some(uint32_t id) {
   for (;;) {
     const auto at = draws_.find(id);
     if (at == draws_.end()) return;
@@ -87,7 +87,7 @@ void Sampler::begin_some(uint32_t id) {
   }
 }
 
-void Sampler::consider(uint32_t id, const Located& located) {
+void UniformSampler::consider(uint32_t id, const Located& located) {
   const auto at = draws_.find(id);
   if (at == draws_.end()) return;
   Draw& draw = at->second;
@@ -113,7 +113,7 @@ void Sampler::consider(uint32_t id, const Located& located) {
   visit(id, peer);
 }
 
-void Sampler::visit(uint32_t id, const Peer& peer) {
+void UniformSampler::visit(uint32_t id, const Peer& peer) {
   draws_.at(id).visited.push_back(peer.node);
   if (peer.node == requests_.self().node) return take(id, peer, state_);
   requests_.find(peer, peer.id, 2, [this, id, peer](const Found* found) {
@@ -122,7 +122,7 @@ void Sampler::visit(uint32_t id, const Peer& peer) {
   });
 }
 
-void Sampler::take(uint32_t id, const Peer& peer, std::string state) {
+void UniformSampler::take(uint32_t id, const Peer& peer, std::string state) {
   const auto at = draws_.find(id);
   if (at == draws_.end()) return;
   at->second.visited.push_back(peer.node);
@@ -130,14 +130,14 @@ void Sampler::take(uint32_t id, const Peer& peer, std::string state) {
   close_one(id);
 }
 
-void Sampler::close_one(uint32_t id) {
+void UniformSampler::close_one(uint32_t id) {
   const auto at = draws_.find(id);
   if (at == draws_.end()) return;
   --at->second.open;
   begin_some(id);
 }
 
-double Sampler::tick() {
+double UniformSampler::tick() {
   double next = kForever;
   std::vector<uint32_t> late;
   for (const auto& [id, draw] : draws_) {
@@ -156,7 +156,7 @@ double Sampler::tick() {
   return next;
 }
 
-void Sampler::fail_all() {
+void UniformSampler::fail_all() {
   while (!draws_.empty()) {
     draws_.begin()->second.count = 0;
     begin_some(draws_.begin()->first);

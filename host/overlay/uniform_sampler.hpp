@@ -21,13 +21,13 @@ struct Sampled {
   std::string state;  // what it says of itself
 };
 
-class Sampler {
+class UniformSampler {
  public:
   /// Different nodes, fewer than were asked for when there are no more or when not all have answered by the deadline.
   /// The asking node may be among them. Called once.
   using OnSampled = std::function<void(std::vector<Sampled>)>;
 
-  Sampler(Requests& requests, const Neighbourhood& near, Finder& finder, const std::string& state, Rng rng)
+  UniformSampler(Requests& requests, const Neighbourhood& near, Finder& finder, const std::string& state, Rng rng)
       : requests_(requests), near_(near), finder_(finder), state_(state), rng_(rng) {}
 
   void sample(uint32_t count, double nodes, double deadline, OnSampled done);

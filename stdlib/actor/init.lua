@@ -22,6 +22,7 @@ local util = require("actor.util")
 ---@field nn actor.nn
 ---@field optim actor.optim
 ---@field param actor.param
+---@field peer actor.peer
 ---@field plot actor.plot
 ---@field progress actor.progress
 ---@field psp actor.psp

@@ -126,6 +126,17 @@ TEST_CASE("two halves that cannot hear each other are two rings, and one again w
   }
 }
 
+TEST_CASE("a peer that was asked before it came, and has spoken since, is not thought to be silent") {
+  OverlayWorld world(15);
+  Overlay& first = world.add(1, {2});
+  world.run(0.3);
+  world.add(2, {1});
+  for (int i = 0; i < 30; ++i) {
+    world.run(0.1);
+    CHECK(first.near().knows(2));
+  }
+}
+
 TEST_CASE("a node that was stopped for a while does not think that all others are gone") {
   OverlayWorld world(13);
   world.grow(40, 1);

@@ -91,7 +91,7 @@ std::vector<Sampled> OverlayWorld::sample(NodeId asker, uint32_t count) {
   return result.value_or(std::vector<Sampled>());
 }
 
-void OverlayWorld::sample(NodeId asker, uint32_t count, Sampler::OnSampled done) {
+void OverlayWorld::sample(NodeId asker, uint32_t count, UniformSampler::OnSampled done) {
   at(asker).sample(count, 5, now(), std::move(done));
   serve(asker);
 }

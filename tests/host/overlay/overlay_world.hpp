@@ -35,7 +35,7 @@ class OverlayWorld {
   Result<Located> find(NodeId asker, RingId key);
   std::vector<Sampled> sample(NodeId asker, uint32_t count);
   /// Does not wait.
-  void sample(NodeId asker, uint32_t count, Sampler::OnSampled done);
+  void sample(NodeId asker, uint32_t count, UniformSampler::OnSampled done);
 
   /// Live peers in the order of the ring.
   std::vector<Peer> ring() const;

@@ -1,0 +1,51 @@
+// Workers as peers: the overlay in whole runs.
+
+#include <catch2/catch.hpp>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+void check_peers(const Ended& run) {
+  INFO(run.out << run.err);
+  CHECK(line_after(run.out, "settled:") == "\t0");
+  CHECK(line_after(run.out, "all:") == "\t0");
+  CHECK(line_after(run.out, "some:") == "\t0\t0");
+  CHECK(line_after(run.out, "around:") == "\t0");
+  CHECK(line_after(run.out, "met:") == "\t0");
+}
+
+}  // namespace
+
+TEST_CASE("workers find each other as peers and sample each other, for each number of nodes") {
+  const JobFolder folder;
+  for (const std::string nodes : {"1", "2", "3", "5", "8"}) {
+    INFO(nodes << " nodes");
+    check_peers(Ended(folder.run({"-n", nodes, "jobs/peers.lua"})));
+  }
+}
+
+TEST_CASE("peers find each other in processes and over TCP, and notice who leaves") {
+  const JobFolder folder;
+  const std::string place = GENERATE(from_range(places()));
+  const Ended run(run_at(place, folder, {"jobs/peers.lua", "leave"}));
+  check_peers(run);
+  CHECK(line_after(run.out, "left:") == "\t0");
+}
+
+TEST_CASE("a wrong call to actor.peer names the argument") {
+  const JobFolder folder;
+  const Ended run(folder.run({"-n", "1", "-e", ""}));
+  for (const auto& [call, why] : std::vector<std::pair<std::string, std::string>>{
+           {"sample(-1)", "'beta'"}, {"sample(1.5)", "'beta'"}, {"sample('x')", "'beta'"},
+           {"sample(1, { timeout = -1 })", "'timeout'"}, {"sample(1, { time = 1 })", "unknown option 'time'"}}) {
+    folder.write("jobs/wrong_peer.lua", "require('actor').peer." + call);
+    const Ended wrong(folder.run({"-n", "1", "jobs/wrong_peer.lua"}));
+    CHECK_THAT(wrong.err, Contains(why));
+    CHECK_THAT(wrong.err, Contains("wrong_peer.lua:1"));
+  }
+}
