@@ -134,6 +134,7 @@ class BlockedProduct {
     const bool copied = a_.transposed || (lead_bytes % kUnluckyLead == 0 && part.columns > 2 * width_);
     for (int64_t row = 0; row < part.rows; row += kBlockRows) {
       StepProduct product{};
+      product.batch = 1;
       product.rows = std::min(kBlockRows, part.rows - row);
       product.outer = 1;
       product.inner = depth;
