@@ -23,6 +23,8 @@ constexpr int kVectorBytes = 16;
 constexpr int kTileRows = 6;
 #endif
 constexpr int kVectors = 2;
+// Elements of the sum for which b is fetched ahead: a panel need not fit the first cache.
+constexpr int64_t kAhead = 8;
 
 template <typename T>
 struct Lanes {
@@ -121,6 +123,9 @@ template <typename T, int kRows, int kWide>
         Vector<T> right[kWide];
         repeat<kWide>([&](auto v)
                           __attribute__((always_inline)) { right[v.kValue] = load(b + v.kValue * Lanes<T>::kCount); });
+        repeat<kWide>([&](auto v) __attribute__((always_inline)) {
+          __builtin_prefetch(b + kAhead * b_inner + v.kValue * Lanes<T>::kCount);
+        });
         repeat<kRows>([&](auto i) __attribute__((always_inline)) {
           const Vector<T> left = rows.template at<i.kValue>() - Vector<T>{};
           repeat<kWide>([&](auto v) __attribute__((always_inline)) {
