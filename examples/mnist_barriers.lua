@@ -1,11 +1,10 @@
 -- How barrier rules compare when workers are delayed: a convolutional net learns MNIST on the parameter server under
 -- each rule, and every push comes after a delay that is drawn from Gamma(1, --delay) seconds. Run it with
 --     actorhost -n 6 examples/mnist_barriers.lua
--- It writes CSV and figures into --out, and says which claims about the rules hold. The defaults take 11 minutes on
--- two cores that are otherwise idle. --push delta: a worker trains with an optimiser of its own and
--- pushes the difference of the weights; --push gradient: the server has the optimiser. Commas divide the rules of
--- --barriers (actorhost's own --barrier would be the rule of all runs). All ranks have to be on one machine, by whose
--- clock steps are told.
+-- It writes CSV and figures into --out, and says which claims about the rules hold. The defaults take 11 minutes on two
+-- cores that are otherwise idle. --push delta: a worker trains with an optimiser of its own and pushes the difference of
+-- the weights; --push gradient: the server has the optimiser. (actorhost's own --barrier would be the rule of all runs.)
+-- All ranks have to be on one machine, by whose clock steps are told.
 local actor = require "actor"
 local co, comparison, data, optim, param = actor.collective, actor.comparison, actor.data, actor.optim, actor.param
 local cnn = require "models.cnn"
@@ -42,7 +41,7 @@ local function pushing(net)
 end
 
 -- Trains under one rule. Measuring accuracy does not hold up the workers: meanwhile the server only copies its weights.
-local function train(number, rule, seed)
+local function train(rule, seed, number)
   collectgarbage() -- the net of the last run
   local net, weights, steps = cnn(seed, actor.rank or 0, opt.small), "weights" .. number, {}
   local update, merge = pushing(net)
@@ -74,19 +73,13 @@ local function train(number, rule, seed)
     net.flat_params:copy_(value) -- the means of the first layer are those of this rank's images
     return { accuracy = net:accuracy(images, labels) }
   end)
-  local all = co.allgather(steps)
   if actor.rank == 0 then param.set(weights, nil) end
-  return { name = rule, barrier = rule, seed = seed, points = points, steps = all }
+  return { barrier = rule, points = points, steps = co.allgather(steps) }
 end
 
 print(("data: %s; %d workers, seeds %s to %s, %s pushed"):format(set.source, actor.size, actor.seed,
   actor.seed + opt.seeds - 1, opt.push))
-local runs = {}
-for s = 1, opt.seeds do
-  for i, rule in ipairs(opt.barriers) do
-    runs[#runs + 1] = train((s - 1) * #opt.barriers + i, rule, actor.seed + s - 1)
-  end
-end
+local runs = comparison.runs(opt.barriers, actor.seed, opt.seeds, train)
 bar:finish()
 if actor.rank ~= 0 then return end
 
@@ -101,12 +94,13 @@ local function accuracy(by)
   end
 end
 
--- How many steps each rank has completed.
+-- How many steps each rank has completed at a time, or at the end of the measured time.
 local function completed(run, seconds)
   local counts = {}
   for rank, steps in ipairs(run.steps) do
-    counts[rank] = 0
-    for _, step in ipairs(steps) do counts[rank] = counts[rank] + (step.seconds <= (seconds or opt.seconds) and 1 or 0) end
+    local n = 0
+    while n < #steps and steps[n + 1].seconds <= (seconds or opt.seconds) do n = n + 1 end
+    counts[rank] = n
   end
   return counts
 end
@@ -126,19 +120,21 @@ local claims = { -- of the chapter on barriers
 }
 for _, line in ipairs(found:claims(claims)) do print(line) end
 
+local subtitle = ("%d workers, delays from Gamma(1, %g s), %d seeds; %s pushed"):format(actor.size, opt.delay, opt.seeds,
+  opt.push)
 local function figure(name, title, measure, by, x, y, band, note)
   folder:figure(name, found:lines {
-    title = title, subtitle = ("%d workers, delays from Gamma(1, %g s), %d seeds; %s pushed"):format(actor.size, opt.delay,
-      opt.seeds, opt.push),
-    x = { label = x, min = 0 }, y = y, measure = measure, points = marks(by), band = band, notes = { note },
+    title = title, subtitle = subtitle, x = { label = x, min = 0 }, y = y, measure = measure, points = marks(by),
+    band = band, notes = { note },
   })
 end
 
-local percent, note = { label = "test accuracy, %", min = 0, max = 100 }, "bands: 95 % intervals over the seeds, between 0 and 100"
-figure("accuracy_updates", "Accuracy against updates", updates, "updates", "updates merged", percent, "interval", note)
-figure("accuracy_seconds", "Accuracy against seconds", seconds, "seconds", "seconds", percent, "interval", note)
+local percent = { label = "test accuracy, %", min = 0, max = 100 }
+figure("accuracy_updates", "Accuracy against updates", updates, "updates", "updates merged", percent)
+figure("accuracy_seconds", "Accuracy against seconds", seconds, "seconds", "seconds", percent)
 figure("steps", "Progress of the workers", steps, "seconds", "seconds", { label = "steps completed", min = 0 }, "range",
   "bands: from the slowest worker to the fastest")
-folder:csv("accuracy.csv", { "barrier", "seed", "by", "mark %g", "seconds %.3f", "updates %d", "accuracy %.4f" }, found:rows("points"))
+folder:csv("accuracy.csv",
+  { "barrier", "seed", "by", "mark %g", "seconds %.3f", "updates %d", "accuracy %.4f" }, found:rows("points"))
 folder:csv("steps.csv", { "barrier", "seed", "rank", "step", "seconds %.3f" }, found:rows("steps"))
 print("figures and numbers: " .. opt.out)

@@ -4,7 +4,9 @@
 local actor = require "actor"
 local collective, tensor = actor.collective, actor.tensor
 
-local opt = actor.options { points = 20000, clusters = 8, dims = 2, iterations = 10, way = { "allreduce", "regroup", "push", "rotation" } }
+local opt = actor.options {
+  points = 20000, clusters = 8, dims = 2, iterations = 10, way = { "allreduce", "regroup", "push", "rotation" },
+}
 local float64 = { dtype = "float64" }
 
 -- The i-th of all points, around one of as many centres as there are clusters.

@@ -1,7 +1,8 @@
 --- Compares alternatives, such as barrier rules, by runs of each with the same seeds: means with 95 % intervals,
 --- differences seed by seed and what they say about claims, figures with bands.
 ---
----     local found = comparison.new(runs)      -- { name = "bsp", seed = 1, steps = 310, losses = { 2.1, 0.7 } }, ...
+---     local runs = comparison.runs({ "bsp", "ssp:4", "asp" }, 1, 3, train)   -- { steps = 310, losses = { 2, 1 } }, ...
+---     local found = comparison.new(runs)
 ---     local steps = { text = "steps in 40 s", of = function(run) return run.steps end }
 ---     local losses = { text = "loss", of = function(run, at)
 ---       if at then return run.losses[at] end
@@ -29,6 +30,25 @@ M.mean = summary.mean
 ---@field text string for people: "steps of a worker in 40 s"
 ---@field of fun(run: actor.comparison.Run, at?: number): number|number[] of the whole run, or at a point of a figure;
 ---  several numbers, such as one of each rank, count by their mean
+
+---Calls `run` for each name with the first seed, then for each with the next one, and so on, so that what changes on the
+---machine meanwhile meets all names alike. On a cluster every node makes the call.
+---@param names string[]
+---@param first integer the first seed
+---@param count integer how many seeds
+---@param run fun(name: string, seed: integer, number: integer): table? number: of the call, from 1
+---@return actor.comparison.Run[] what `run` gave, with `name` and `seed`; where it gives nil, as on servers, there is none
+function M.runs(names, first, count, run)
+  local runs, number = {}, 0
+  for seed = first, first + count - 1 do
+    for _, name in ipairs(names) do
+      number = number + 1
+      local out = run(name, seed, number)
+      if out then out.name, out.seed, runs[#runs + 1] = name, seed, out end
+    end
+  end
+  return runs
+end
 
 ---@class actor.Comparison
 ---@field private all actor.comparison.Run[]
@@ -183,7 +203,7 @@ end
 ---@field band? "interval"|"range" default "interval", of 95 % over the seeds; "range": from the mean of the
 ---  least numbers of a run to that of the most
 
----Draws the mean over the seeds as a line for each alternative. With a single seed there are no intervals.
+---Draws the mean over the seeds as a line for each alternative. A note says what intervals are; a single seed has none.
 ---@param options actor.comparison.LineOptions
 ---@return string svg
 function Comparison:lines(options)
@@ -194,7 +214,9 @@ function Comparison:lines(options)
   check.one_of(band, { "interval", "range" }, "band", "comparison:lines")
   local chart = {}
   for name, value in pairs(options) do chart[name] = value end
-  chart.measure, chart.points, chart.band, chart.series = nil, nil, nil, {}
+  chart.measure, chart.points, chart.band, chart.series, chart.notes = nil, nil, nil, {}, { unpack(options.notes or {}) }
+  local banded = band == "range" or #self.seeds > 1
+  if banded and band == "interval" then table.insert(chart.notes, 1, "bands: 95 % intervals over the seeds") end
   for i, name in ipairs(self.names) do
     local one = { name = name, x = points, y = {}, low = {}, high = {} }
     for k, at in ipairs(points) do
@@ -205,7 +227,7 @@ function Comparison:lines(options)
         one.high[k] = mean_of(self, name, measure, "most", at).mean
       end
     end
-    if band == "interval" and #self.seeds == 1 then one.low, one.high = nil, nil end
+    if not banded then one.low, one.high = nil, nil end
     chart.series[i] = one
   end
   return plot.line(chart)

@@ -24,6 +24,16 @@ local curve = {
 }
 local ranks = { text = "ranks", of = function(run) return { run.steps - 5, run.steps, run.steps + 20 } end }
 
+test("runs are made name by name with each seed, and calls that give none leave no gap", function()
+  local calls = {}
+  local runs = comparison.runs({ "b", "a" }, 7, 2, function(name, seed, number)
+    calls[number] = name .. seed
+    return number ~= 2 and { number = number } or nil
+  end)
+  equal(calls, { "b7", "a7", "b8", "a8" })
+  equal(runs, { { name = "b", seed = 7, number = 1 }, { name = "b", seed = 8, number = 3 }, { name = "a", seed = 8, number = 4 } })
+end)
+
 test("a table has a line for each alternative, with means and intervals below their titles", function()
   local lines = {}
   for line in (comparison.new(runs_of { 3, 1, 2 }):table { steps, curve } .. "\n"):gmatch("(.-)\n") do lines[#lines + 1] = line end
@@ -114,10 +124,13 @@ test("lines have bands: of intervals, or from the least to the most of each run"
   local bsp, _, ssp = unpack(bands(svg))
   near((bsp[3] - bsp[2]) / (bsp[4] - bsp[1]), 3, 0.01) -- of 3, 6, 9 beside 1, 2, 3
   near(bsp[1], ssp[1], 0.01)
+  equal(svg:find("bands: 95 % intervals over the seeds", 1, true) ~= nil, true)
   bsp, _, ssp = unpack(bands(found:lines { measure = ranks, points = { 1, 2 }, band = "range", y = y }))
   near((bsp[4] - bsp[1]) / (bsp[1] - ssp[1]), 25, 1) -- ssp:4's is 1 step higher
   local single = comparison.new(runs_of { 1 })
-  equal(bands(single:lines { measure = curve, points = { 1, 2 } }), {})
+  svg = single:lines { measure = curve, points = { 1, 2 }, notes = { "of one seed" } }
+  equal(bands(svg), {})
+  equal({ svg:find("bands:", 1, true) or 0, svg:find("of one seed", 1, true) ~= nil }, { 0, true })
   equal(#bands(single:lines { measure = ranks, points = { 1, 2 }, band = "range" }), 3)
   raises(function() found:lines { measure = curve, points = { 1 }, band = "rnage" } end, "did you mean 'range'%?")
   raises(function() found:lines { measure = curve, points = { 1 }, titel = "t" } end, "unknown option 'titel'")
