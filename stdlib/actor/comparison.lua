@@ -39,6 +39,11 @@ M.mean = summary.mean
 ---@param run fun(name: string, seed: integer, number: integer): table? number: of the call, from 1
 ---@return actor.comparison.Run[] what `run` gave, with `name` and `seed`; where it gives nil, as on servers, there is none
 function M.runs(names, first, count, run)
+  local fn = "comparison.runs"
+  check.arg(names, "table", "names", fn)
+  check.integer(first, "first", fn)
+  check.integer(count, "count", fn, 1)
+  check.arg(run, "function", "run", fn)
   local runs, number = {}, 0
   for seed = first, first + count - 1 do
     for _, name in ipairs(names) do
@@ -89,6 +94,7 @@ end
 
 -- A number of each run, in the order of seeds; of several numbers `choose` says which: their "mean", "least" or "most".
 local function values_of(self, name, measure, choose, at)
+  check.options(measure, { text = "string", of = "function" }, "a measure")
   local values = {}
   for i, seed in ipairs(self.seeds) do
     local value = measure.of(self.runs[name][seed], at)
@@ -209,7 +215,6 @@ end
 function Comparison:lines(options)
   check.arg(options, "table", "options", "comparison:lines")
   local measure, points, band = options.measure, options.points, options.band or "interval"
-  check.arg(measure, "table", "measure", "comparison:lines")
   check.arg(points, "table", "points", "comparison:lines")
   check.one_of(band, { "interval", "range" }, "band", "comparison:lines")
   local chart = {}

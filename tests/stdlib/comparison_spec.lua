@@ -93,6 +93,8 @@ test("a measure that gives nothing says of which run", function()
     "comparison_spec.lua:%d+: speed: expected a number or several of the run of bsp with seed 1, got nil")
   raises(function() found:lines { measure = curve, points = { 1, 3 } } end, "curve: .* of bsp with seed 1 at 3, got nil")
   raises(function() found:table { { text = "none", of = function() return {} end } } end, "none: expected a number or several")
+  raises(function() found:table { { text = "steps" } } end, "comparison_spec.lua:%d+: bad argument 'of' to a measure: expected function, got nil")
+  raises(function() comparison.runs({ "bsp" }, 1, 0, error) end, "'count' to comparison.runs: expected an integer of at least 1, got 0")
 end)
 
 test("rows of all runs come in the order of the runs, with the run's fields where they have none", function()
