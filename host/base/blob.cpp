@@ -47,12 +47,16 @@ constexpr bool sanitized() {
 #endif
 }
 
+/// AddressSanitizer ends the program where `new` throws otherwise: when it is asked for more than a terabyte.
+constexpr size_t kMostSanitized = size_t{1} << 39;
+
 }  // namespace
 
 Blob Blob::allocate(size_t size) {
   Blob blob;
   if (size == 0) return blob;
   if (sanitized()) {
+    if (size > kMostSanitized) throw std::bad_alloc();
     blob.owner_ = allocate_small(size);
   } else if (size <= kTinyBytes) {
     blob.owner_ = allocate_tiny(size);
