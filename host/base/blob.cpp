@@ -1,6 +1,7 @@
 #include "host/base/blob.hpp"
 
 #include <cassert>
+#include <cstdint>
 #include <cstring>
 #include <new>
 
@@ -47,16 +48,20 @@ constexpr bool sanitized() {
 #endif
 }
 
-/// AddressSanitizer ends the program where `new` throws otherwise: when it is asked for more than a terabyte.
-constexpr size_t kMostSanitized = size_t{1} << 39;
+#ifdef ACTORHOST_SANITIZED
+/// Sanitizers end the program where `new` throws otherwise: when it is asked for more than a terabyte.
+constexpr size_t kMostBytes = size_t{1} << 39;
+#else
+constexpr size_t kMostBytes = SIZE_MAX / 2;
+#endif
 
 }  // namespace
 
 Blob Blob::allocate(size_t size) {
   Blob blob;
   if (size == 0) return blob;
+  if (size > kMostBytes) throw std::bad_alloc();
   if (sanitized()) {
-    if (size > kMostSanitized) throw std::bad_alloc();
     blob.owner_ = allocate_small(size);
   } else if (size <= kTinyBytes) {
     blob.owner_ = allocate_tiny(size);

@@ -200,13 +200,13 @@ TEST_CASE("the nodes of three hosts are told while all of them are inside kernel
   for (const char* name : {"in0.1", "in1.1", "in2.1"}) {
     REQUIRE(wait_until([&] { return std::filesystem::exists(folder.path() / name); }, 20));
   }
-  // Until nobody has begun another product between question and answer.
+  // Until nobody has begun another product between question and answer. On a busy machine a host may answer too late;
+  // then it is shown as silent.
   const bool inside = wait_until(
       [&] {
         const auto before = names_in(folder.path());
         const Ended looked(folder.run({"repl", "--attach", hosts.endpoint(), "-e", ":nodes"}));
-        CHECK(count_of(looked.out, "computing") == 3);
-        return names_in(folder.path()) == before;
+        return count_of(looked.out, "computing") == 3 && names_in(folder.path()) == before;
       },
       60);
   folder.write("done", "");
