@@ -6,7 +6,7 @@ local co, data, nn, optim, tensor = actor.collective, actor.data, actor.nn, acto
 
 local opt = actor.options {
   data = "", hidden = 128, batch = 32, lr = 0.1, straggler = 8, target = 97, seconds = 120, interval = 200, peers = "all",
-  algorithm = "both", lock = "step",
+  algorithm = { "both", "async", "allreduce" }, lock = "step",
 }
 local set = data.mnist(opt.data ~= "" and opt.data or nil)
 local images, labels = set.test:batch(data.range(1, math.min(2000, set.test.n)))
@@ -65,7 +65,6 @@ print(("data: %s, %d images to train; the last of %d workers takes %g times as l
   actor.size, opt.straggler))
 local ways = { allreduce = { "synchronous", synchronously }, async = { "averaging", asynchronously } }
 local chosen = opt.algorithm == "both" and { ways.allreduce, ways.async } or { ways[opt.algorithm] }
-if #chosen == 0 then error("--algorithm is one of async, allreduce, both; got '" .. opt.algorithm .. "'", 0) end
 for _, way in ipairs(chosen) do
   local net = new_net()
   co.barrier()

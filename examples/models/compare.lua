@@ -41,26 +41,24 @@ local function figure(x, title)
   }
 end
 
-local function write(name, lines)
-  local file = assert(io.open(opt.to .. "/" .. name, "w"))
-  assert(file:write(table.concat(lines, "\n"), "\n"))
-  assert(file:close())
-end
-
 if actor.rank == 0 then
-  os.execute(("mkdir -p '%s'"):format(opt.to:gsub("'", "'\\''")))
-  assert(plot.save(opt.to .. "/time.svg", figure("seconds", "Error against time")))
-  assert(plot.save(opt.to .. "/epochs.svg", figure("epochs", "Error against epochs")))
-  local rows, curves = { "model,rmse,epochs,seconds,waited,staleness,most_stale" }, { "model,epochs,seconds,rmse" }
+  local folder = actor.folder.new(opt.to)
+  folder:figure("time", figure("seconds", "Error against time"))
+  folder:figure("epochs", figure("epochs", "Error against epochs"))
+  local rows, curves = {}, {}
   for _, model in ipairs(models) do
     local o = model.outcome
-    rows[#rows + 1] = ("%s,%.6g,%d,%.6f,%.4f,%.4f,%d"):format(model.name, o.rmse, #o.curve, o.seconds, o.waited,
-      o.staleness, o.most_stale)
-    for _, p in ipairs(o.curve) do
-      curves[#curves + 1] = ("%s,%d,%.6f,%.6g"):format(model.name, p.epochs, p.seconds, p.rmse)
+    rows[#rows + 1] = {
+      model = model.name, rmse = o.rmse, epochs = #o.curve, seconds = o.seconds, waited = o.waited,
+      staleness = o.staleness, most_stale = o.most_stale,
+    }
+    for _, point in ipairs(o.curve) do
+      point.model = model.name
+      curves[#curves + 1] = point
     end
   end
-  write("models.csv", rows)
-  write("curves.csv", curves)
+  folder:csv("models.csv",
+    { "model", "rmse %.6g", "epochs", "seconds %.6f", "waited %.4f", "staleness %.4f", "most_stale" }, rows)
+  folder:csv("curves.csv", { "model", "epochs", "seconds %.6f", "rmse %.6g" }, curves)
 end
 print(("figures and numbers: %s"):format(opt.to))

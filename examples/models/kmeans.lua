@@ -4,7 +4,9 @@
 local actor = require "actor"
 local collective, tensor = actor.collective, actor.tensor
 
-local opt = actor.options { points = 20000, clusters = 8, dims = 2, iterations = 10, way = "allreduce" }
+local opt = actor.options {
+  points = 20000, clusters = 8, dims = 2, iterations = 10, way = { "allreduce", "regroup", "push", "rotation" },
+}
 local float64 = { dtype = "float64" }
 
 -- The i-th of all points, around one of as many centres as there are clusters.
@@ -139,8 +141,7 @@ function ways.rotation()
   return assert(centroids:allgather())
 end
 
-local way = ways[opt.way] or error("--way is one of allreduce, regroup, push, rotation", 0)
-for id, centroid in way():pairs() do
+for id, centroid in ways[opt.way]():pairs() do
   local at = {}
   for d = 1, opt.dims do at[d] = ("%10.6f"):format(centroid:get(d)) end
   print(("%3d: %s  %d points"):format(id, table.concat(at, " "), centroid:get(opt.dims + 1)))

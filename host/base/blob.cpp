@@ -1,6 +1,7 @@
 #include "host/base/blob.hpp"
 
 #include <cassert>
+#include <cstdint>
 #include <cstring>
 #include <new>
 
@@ -47,11 +48,19 @@ constexpr bool sanitized() {
 #endif
 }
 
+#ifdef ACTORHOST_SANITIZED
+/// Sanitizers end the program where `new` throws otherwise: when it is asked for more than a terabyte.
+constexpr size_t kMostBytes = size_t{1} << 39;
+#else
+constexpr size_t kMostBytes = SIZE_MAX / 2;
+#endif
+
 }  // namespace
 
 Blob Blob::allocate(size_t size) {
   Blob blob;
   if (size == 0) return blob;
+  if (size > kMostBytes) throw std::bad_alloc();
   if (sanitized()) {
     blob.owner_ = allocate_small(size);
   } else if (size <= kTinyBytes) {

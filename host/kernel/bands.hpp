@@ -47,25 +47,27 @@ struct Grid {
   int64_t width() const noexcept { return (columns - 1) * stride_w + kernel_w; }
 };
 
-// Reads rows of windows [from, to) of images, with zeros beside them, from memory without gaps between pixels. Rows
-// outside of the image hold anything: their products are left out.
+// Reads rows of windows [from, to) of images, with zeros beside them, into memory with `gap` elements between pixels,
+// if they do not lie like that. Rows outside of the image hold anything: their products are left out.
 template <typename T>
 class Band {
  public:
-  Band(const Images<const T>& images, const Grid& grid) : images_(images), grid_(grid) {
+  Band(const Images<const T>& images, const Grid& grid, int64_t bytes = kBandBytes, int64_t gap = 0)
+      : images_(images), grid_(grid), pixel_(images.channels + gap) {
     const bool inside = grid.pad_top <= 0 && grid.pad_left <= 0 &&
                         grid.rows_of(grid.rows) - grid.pad_top <= images.height &&
                         grid.width() - grid.pad_left <= images.width;
-    in_place_ = inside && images.pixel == images.channels;
-    row_ = (in_place_ ? images.width : grid.width()) * images.channels;
-    const int64_t fit = kBandBytes / static_cast<int64_t>(sizeof(T)) / std::max<int64_t>(row_, 1);
+    in_place_ = inside && images.pixel == pixel_;
+    row_ = (in_place_ ? images.width : grid.width()) * pixel_;
+    const int64_t fit = bytes / static_cast<int64_t>(sizeof(T)) / std::max<int64_t>(row_, 1);
     windows_ = std::clamp<int64_t>((fit - grid.kernel_h) / grid.stride_h + 1, 1, std::max<int64_t>(grid.rows, 1));
   }
 
-  /// Rows of windows of a band, the distance of image rows, what `read` needs.
+  /// Rows of windows of a band, the distances of image rows and of pixels, what `read` needs.
   int64_t windows() const noexcept { return windows_; }
   int64_t count() const noexcept { return (grid_.rows + windows_ - 1) / windows_; }
   int64_t row() const noexcept { return row_; }
+  int64_t pixel() const noexcept { return pixel_; }
   int64_t elements() const noexcept { return in_place_ ? 0 : grid_.rows_of(windows_) * row_; }
 
   const T* read(int64_t image, int64_t from, int64_t to, T* scratch) const noexcept {
@@ -83,19 +85,20 @@ class Band {
     const int64_t width = grid_.width();
     const int64_t before = std::clamp<int64_t>(grid_.pad_left, 0, width);
     const int64_t end = std::clamp<int64_t>(images_.width + grid_.pad_left, before, width);
-    std::fill_n(to, before * channels, T{0});
-    if (images_.pixel == channels && end > before) {
-      std::copy_n(images_.at(image, row, before - grid_.pad_left), (end - before) * channels, to + before * channels);
+    std::fill_n(to, before * pixel_, T{0});
+    if (images_.pixel == pixel_ && end > before) {
+      std::copy_n(images_.at(image, row, before - grid_.pad_left), (end - before) * channels, to + before * pixel_);
     } else {
       for (int64_t x = before; x < end; ++x)
-        std::copy_n(images_.at(image, row, x - grid_.pad_left), channels, to + x * channels);
+        std::copy_n(images_.at(image, row, x - grid_.pad_left), channels, to + x * pixel_);
     }
-    std::fill_n(to + end * channels, (width - end) * channels, T{0});
+    std::fill_n(to + end * pixel_, (width - end) * pixel_, T{0});
   }
 
   Images<const T> images_;
   Grid grid_;
   bool in_place_;
+  int64_t pixel_;
   int64_t row_;
   int64_t windows_;
 };

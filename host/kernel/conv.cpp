@@ -75,6 +75,7 @@ struct Job {
     T* scratch = reinterpret_cast<T*>(thread_scratch(band.elements() * static_cast<int64_t>(sizeof(T))));
     const T* pixels = band.read(image, from, to, scratch);
     StepProduct product{};
+    product.batch = 1;
     product.rows = grid.columns;
     product.inner = grid.kernel_w * in.channels;
     product.a_step = grid.stride_w * in.channels;
@@ -205,6 +206,7 @@ class SpreadToInput {
       T* const sums = panel + g_.filters * width_;
       std::fill_n(zeros, (1 + g_.filters) * width_, T{0});
       StepProduct product{};
+      product.batch = 1;
       product.rows = taps;
       product.outer = 1;
       product.inner = g_.filters;

@@ -47,6 +47,8 @@ class WeightSums {
   static constexpr int64_t kPartBytes = 4 << 20;
   static constexpr int64_t kMostParts = 16;
   static constexpr int64_t kPiece = 8192;
+  // Bytes of images whose sums are made in registers, before they are added to the gradients in memory.
+  static constexpr int64_t kSumBytes = 512 << 10;
 
   T* other(int64_t part) noexcept { return reinterpret_cast<T*>(others_.data()) + (part - 1) * size_; }
 
@@ -78,49 +80,76 @@ class WeightSums {
   }
 
   void panel(const ConvGroup& g, int64_t panel, int64_t part, const T* in, const T* out_grad) {
-    const Band<T> band(g.images(in), g.grid());
+    const Images<const T> images = g.images(in);
+    const Band<T> band(images, g.grid(), kSumBytes, gap(images));
     Images<const T> grads = g.results(out_grad);
     grads.data += panel * width_;
     const int64_t columns = std::min(width_, g.filters - panel * width_);
     const bool whole = columns == width_ || columns == width_ / 2;
     const int64_t room = round_up(band.elements(), 16);
     const int64_t copied = whole ? 0 : band.windows() * g.w.out_w * width_;
-    T* scratch = reinterpret_cast<T*>(thread_scratch((room + copied) * static_cast<int64_t>(sizeof(T))));
+    const int64_t together = images_together(band);
+    T* scratch = reinterpret_cast<T*>(thread_scratch(together * (room + copied) * static_cast<int64_t>(sizeof(T))));
     const int64_t first = g.w.batch * part / parts_;
-    for (int64_t n = first; n < g.w.batch * (part + 1) / parts_; ++n) {
+    const int64_t end = g.w.batch * (part + 1) / parts_;
+    for (int64_t n = first; n < end; n += together) {
       for (int64_t from = 0; from < g.w.out_h; from += band.windows()) {
         const int64_t to = std::min(from + band.windows(), g.w.out_h);
-        const T* pixels = band.read(n, from, to, scratch);
-        const Images<const T> some = filters_of(grads, columns, n, from, to, whole ? nullptr : scratch + room);
         StepProduct product{};
         product.columns = columns;
         product.accumulate = n != first || from != 0;
+        product.batch = std::min(together, end - n);
         product.inner = g.w.out_w;
+        product.a_batch = room > 0 ? room : images.at(1, 0, 0) - images.at(0, 0, 0);
+        product.b_batch = whole ? grads.at(1, 0, 0) - grads.at(0, 0, 0) : copied;
+        const T* pixels = nullptr;
+        Images<const T> some{};
+        for (int64_t i = product.batch - 1; i >= 0; --i) {
+          pixels = band.read(n + i, from, to, scratch + i * room);
+          some = filters_of(grads, columns, n + i, from, to, whole ? nullptr : scratch + together * room + i * copied);
+        }
         product.b_outer = g.w.out_w * some.pixel;
         product.b_inner = some.pixel;
-        add_weights(product, g, panel, part, from, to, pixels, band.row(), some.data);
+        add_weights(product, g, panel, part, from, to, pixels, band, some.data);
         if (bias_grad_ != nullptr) add_bias(product, g, panel, part, to - from, some.data);
       }
     }
   }
 
+  // Elements between the pixels of a copy. Pixels that lie a multiple of 1 KB apart share few sets of the first cache.
+  static int64_t gap(const Images<const T>& images) noexcept {
+    const bool few_sets = images.channels % (1024 / static_cast<int64_t>(sizeof(T))) == 0;
+    return few_sets ? 64 / static_cast<int64_t>(sizeof(T)) : 0;
+  }
+
+  // Small images are summed several at a time: the longer a sum, the less often gradients are read and written.
+  int64_t images_together(const Band<T>& band) const noexcept {
+    if (band.count() > 1) return 1;
+    const int64_t image = c_.windows.height * band.row() * static_cast<int64_t>(sizeof(T));
+    return std::clamp<int64_t>(kSumBytes / std::max<int64_t>(image, 1), 1, c_.windows.batch);
+  }
+
   void add_weights(StepProduct product, const ConvGroup& g, int64_t panel, int64_t part, int64_t from, int64_t to,
-                   const T* pixels, int64_t row, const T* grads) noexcept {
-    product.rows = g.w.kernel_w * g.channels;
+                   const T* pixels, const Band<T>& band, const T* grads) noexcept {
+    // Pixels side by side are one row of elements, if nothing lies between them.
+    const bool joined = band.pixel() == g.channels;
+    product.rows = joined ? g.w.kernel_w * g.channels : g.channels;
     product.start = kZeros;
     product.a_step = 1;
-    product.a_outer = g.w.stride_h * row;
-    product.a_inner = g.w.stride_w * g.channels;
+    product.a_outer = g.w.stride_h * band.row();
+    product.a_inner = g.w.stride_w * band.pixel();
     product.c_step = g.all_filters;
     for (int64_t y = 0; y < g.w.kernel_h; ++y) {
       // Windows whose row y lies in the image.
       const int64_t above = std::clamp((g.w.pad_top - y + g.w.stride_h - 1) / g.w.stride_h, from, to);
       const int64_t end = std::clamp((g.w.height + g.w.pad_top - y + g.w.stride_h - 1) / g.w.stride_h, above, to);
       product.outer = end - above;
-      product.a = pixels + ((above - from) * g.w.stride_h + y) * row;
       product.b = grads + (above - from) * product.b_outer;
-      product.c = g.weights(part == 0 ? weight_grad_ : other(part), y, 0) + panel * width_;
-      k_.step_product(dtype_, product);
+      for (int64_t x = 0; x < (joined ? 1 : g.w.kernel_w); ++x) {
+        product.a = pixels + ((above - from) * g.w.stride_h + y) * band.row() + x * band.pixel();
+        product.c = g.weights(part == 0 ? weight_grad_ : other(part), y, x) + panel * width_;
+        k_.step_product(dtype_, product);
+      }
     }
   }
 
@@ -130,6 +159,7 @@ class WeightSums {
     product.rows = 1;
     product.outer = rows;
     product.a = &kOne;
+    product.a_batch = 0;
     product.b = grads;
     product.start = kZeros;
     product.c = (part == 0 ? bias_grad_ : other(part) + weights_) + g.i * g.filters + panel * width_;

@@ -140,17 +140,18 @@ struct Operand {
 
 /// A product of a matrix a, whose elements are found by steps, with a panel b of a few columns, which lie together: for
 /// i < rows and j < columns
-///   c[i * c_step + j] = start[j] + the sum over p < outer, then q < inner, in this order, of
-///                       a[i * a_step + p * a_outer + q * a_inner] * b[p * b_outer + q * b_inner + j].
+///   c[i * c_step + j] = start[j] + the sum over n < batch, then p < outer, then q < inner, in this order, of
+///                       a[i * a_step + n * a_batch + p * a_outer + q * a_inner] *
+///                       b[n * b_batch + p * b_outer + q * b_inner + j].
 /// An image as it lies in memory can be a, and so can its transpose. columns <= step_panel(dtype); b and start have
 /// step_panel(dtype) readable elements wherever they are read, or half as many where columns are no more than that.
 /// With `accumulate` the sum is added to c, with `relu` negative results become 0 (not both).
 struct StepProduct {
-  int64_t rows, columns, outer, inner;
+  int64_t rows, columns, batch, outer, inner;
   const void* a;
-  int64_t a_step, a_outer, a_inner;
+  int64_t a_step, a_batch, a_outer, a_inner;
   const void* b;
-  int64_t b_outer, b_inner;
+  int64_t b_batch, b_outer, b_inner;
   const void* start;
   void* c;
   int64_t c_step;

@@ -61,10 +61,9 @@ constexpr double kWorkPerThread = 4e6;
 constexpr int64_t kGrain = 96;
 
 // A large product is made in blocks: kBlockDepth of the elements that are summed, kBlockColumns of b, which are copied
-// into panels that step_product takes, and kBlockRows of a at a time. A panel fits the first cache, a block of either
-// the second.
-constexpr int64_t kBlockDepth = 256;
-constexpr int64_t kBlockColumns = 1024;
+// into panels that step_product takes, and kBlockRows of a at a time. A block of either fits the second cache.
+constexpr int64_t kBlockDepth = 512;
+constexpr int64_t kBlockColumns = 512;
 constexpr int64_t kBlockRows = 168;
 // Below, b is read where it lies: too few rows use a panel to make up for copying it.
 constexpr int64_t kRowsForPanels = 16;
@@ -126,14 +125,11 @@ class BlockedProduct {
     const int64_t count = (part.columns + width_ - 1) / width_;
     const bool in_place = part.rows < kRowsForPanels && !b_.transposed && alpha_ == 1;
     const int64_t whole = in_place ? part.columns / width_ : 0;  // panels that are read where they lie
-    for (int64_t i = whole; i < count; ++i) {
-      const int64_t columns = std::min(width_, part.columns - i * width_);
-      fill_panel(p, depth, part.column + i * width_, columns, element_at(dtype_, b_block, i * depth * width_));
-    }
     const int64_t lead_bytes = a_.lead * static_cast<int64_t>(dtype_size(dtype_));
     const bool copied = a_.transposed || (lead_bytes % kUnluckyLead == 0 && part.columns > 2 * width_);
     for (int64_t row = 0; row < part.rows; row += kBlockRows) {
       StepProduct product{};
+      product.batch = 1;
       product.rows = std::min(kBlockRows, part.rows - row);
       product.outer = 1;
       product.inner = depth;
@@ -149,9 +145,11 @@ class BlockedProduct {
       product.c_step = c_lead_;
       product.accumulate = accumulate_ || p > 0;
       for (int64_t i = 0; i < count; ++i) {
+        const int64_t column = part.column + i * width_;
         product.columns = std::min(width_, part.columns - i * width_);
-        product.b = i < whole ? b_at(p, part.column + i * width_) : element_at(dtype_, b_block, i * depth * width_);
+        product.b = i < whole ? b_at(p, column) : element_at(dtype_, b_block, i * depth * width_);
         product.b_inner = i < whole ? b_.lead : width_;
+        if (row == 0 && i >= whole) fill_panel(p, depth, column, product.columns, const_cast<void*>(product.b));
         product.c = element_at(dtype_, c_, (part.row + row) * c_lead_ + part.column + i * width_);
         k_.step_product(dtype_, product);
       }

@@ -62,9 +62,10 @@ Error Link::handshake_error(const IoResult& result, const std::string& name, dou
   }
   // The other end has not answered wrongly. It may be busy or about to end, so another try may succeed.
   if (answered) return {Code::unreachable, name + " ended the connection before the token was proved"};
-  return {Code::unreachable, name +
-                                 " does not answer as an actorhost (it ended the connection without a word): it is "
-                                 "busy, wants TLS, or is something else"};
+  // Over TLS NNG may close before it has written the alert that says what is wrong.
+  const std::string otherwise = stream_->tls() ? std::string("or ") + kTlsFailed : "wants TLS, or is something else";
+  return {Code::unreachable,
+          name + " does not answer as an actorhost (it ended the connection without a word): it is busy, " + otherwise};
 }
 
 std::string Link::read(const FrameLimits& limits, const Directory& directory, const Take& take) {

@@ -131,9 +131,7 @@ Error dial_error(const std::string& url, int error) {
 
 std::string io_message(const IoResult& result) {
   if (result.end == IoEnd::closed) return "closed by the peer";
-  if (result.error == NNG_ECRYPTO || result.error == NNG_EPEERAUTH) {
-    return "TLS failed: a certificate is not trusted, or one end does not use TLS";
-  }
+  if (result.error == NNG_ECRYPTO || result.error == NNG_EPEERAUTH) return kTlsFailed;
   std::string text = result.error == 0 ? "ok" : nng_strerror(result.error);
   return text;
 }

@@ -44,6 +44,8 @@ struct IoResult {
 };
 /// "connection reset", ...
 std::string io_message(const IoResult& result);
+/// What it is mostly when a handshake of TLS fails.
+inline constexpr const char* kTlsFailed = "TLS failed: a certificate is not trusted, or one end does not use TLS";
 
 class Stream {
  public:
@@ -66,6 +68,7 @@ class Stream {
 
   /// True when send_now may be used (not with TLS, whose records cannot be taken back).
   bool can_send_now() const noexcept { return !tls_; }
+  bool tls() const noexcept { return tls_; }
   /// Writes as much as goes without waiting.
   IoResult send_now(const Piece* pieces, size_t count);
   /// What is called at the end of each start_send; to be set before the first one.

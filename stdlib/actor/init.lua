@@ -14,8 +14,10 @@ local util = require("actor.util")
 ---@field barrier actor.barrier
 ---@field codec actor.codec
 ---@field collective actor.collective
+---@field comparison actor.comparison
 ---@field data actor.data
 ---@field filter actor.filter
+---@field folder actor.folder
 ---@field help actor.help
 ---@field log actor.log
 ---@field mapreduce actor.mapreduce
@@ -27,9 +29,10 @@ local util = require("actor.util")
 ---@field progress actor.progress
 ---@field psp actor.psp
 ---@field sim actor.sim
+---@field snapshots actor.snapshots
 ---@field tensor actor.tensor
 ---@field trace actor.trace
----@field options fun(defaults: table<string|integer, string|number|boolean>, args?: string[]): table<string|integer, any> a job's own flags
+---@field options fun(defaults: table<string|integer, string|number|boolean|actor.options.Flag>, args?: string[]): table<string|integer, any> a job's own flags
 ---@field rank integer|nil this worker's place among the live workers, from 0; nil on a server
 ---@field size integer how many live workers there are
 ---@field id integer|nil this worker's permanent number, which no other worker ever has; nil on a server

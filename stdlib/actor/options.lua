@@ -1,24 +1,71 @@
---- A script's own flags, from actor.args: `local opt = actor.options { epochs = 5, data = "", verbose = false }`.
+--- A script's own flags, from actor.args: `local opt = actor.options { epochs = 5, data = "", verbose = false }`. A table
+--- says which values a flag takes: `seeds = { 3, least = 1, whole = true }, push = { "delta", "gradient" }`.
 local check = require("actor.check")
 local parser = require("actor.flags")
+local spelling = require("actor.c.names")
 local util = require("actor.util")
+
+---@class actor.options.Flag a flag with its default and the values that it takes; others are an error that names the flag
+---@field [integer] string|number the default; with further texts behind it, the only ones that may be given
+---@field least? number what a number has to be at least
+---@field above? number what a number has to be above
+---@field whole? boolean a number has to be whole
+---@field each? fun(word: string) the value is an array of the words between commas, at least one and none twice; called
+---  with each word, and raises where it is wrong
+
+local kinds = { least = "number?", above = "number?", whole = "boolean?", each = "function?" }
+
+-- A flag as a table with the default in front, whichever way it was given.
+local function declared(given)
+  if type(given) ~= "table" then return { given } end
+  local named = {}
+  for key, value in pairs(given) do
+    if type(key) ~= "number" then named[key] = value end
+  end
+  check.options(named, kinds, "actor.options")
+  return given
+end
 
 -- The flags that `defaults` gives, and the words and flags as they are written on the command line: "[PATH]", "--epochs 5".
 local function described(defaults)
   local flags, written = {}, {}
-  for name, default in util.pairs(defaults) do
+  for name, given in util.pairs(defaults) do
     if type(name) == "number" then
-      written[#written + 1] = default
+      written[#written + 1] = given
     else
-      local value = type(default) ~= "boolean" and (default == "" and "TEXT" or tostring(default)) or nil
-      local flag = { name = name:gsub("_", "-"), value = value, default = default,
-        kind = type(default) == "number" and "number" or "text" }
+      local about = declared(given)
+      local default = about[1]
+      local value = type(default) ~= "boolean" and (default == "" and "TEXT" or table.concat(about, "|")) or nil
+      local flag = { key = name, name = name:gsub("_", "-"), value = value, default = default, about = about,
+        kind = about.whole and "integer" or type(default) == "number" and "number" or "text" }
       flags[#flags + 1] = flag
       written[#written + 1] = "--" .. flag.name .. (value and " " .. value or "")
     end
   end
   if defaults.help == nil then flags[#flags + 1] = { name = "help", short = "h" } end
   return flags, written
+end
+
+-- What the job gets for a value of the right type; nil and what is wrong with it, to be read behind the flag.
+local function taken(about, value)
+  if #about > 1 then
+    for _, choice in ipairs(about) do
+      if value == choice then return value end
+    end
+    return nil, (" is one of %s; got '%s'%s"):format(table.concat(about, ", "), value, spelling.suggestion(value, about))
+  end
+  if about.least and value < about.least then return nil, (" has to be at least %g; got %g"):format(about.least, value) end
+  if about.above and value <= about.above then return nil, (" has to be above %g; got %g"):format(about.above, value) end
+  if not about.each then return value end
+  local words, known = {}, {}
+  for word in value:gmatch("[^,]+") do
+    local fine, message = pcall(about.each, word)
+    if not fine then return nil, ": " .. tostring(message):gsub("^[^:]*:%d+: ", "") end
+    if known[word] then return nil, (" names %s twice"):format(word) end
+    words[#words + 1], known[word] = word, true
+  end
+  if #words == 0 then return nil, (" wants words with commas between them; got '%s'"):format(value) end
+  return words
 end
 
 -- Does `--help`: every node runs the script, so every node leaves it here, and the run succeeds.
@@ -30,10 +77,11 @@ local function help(written)
 end
 
 ---Reads the script's own flags: `--name value`, `--name=value` and, where the default is a boolean, `--name`; `-` is
----taken for `_`. The default of a flag gives its type; an unknown flag or a value of another type is an error that
----lists the flags. `--help` prints them and ends the run. Words that are not flags have to be named: { "PATH", "TOP",
----epochs = 5 } takes two of them as opt[1] and opt[2], which are nil where they are left out.
----@param defaults table<string|integer, string|number|boolean>
+---taken for `_`. The default of a flag gives its type, and may stand in a table with what values the flag takes; an
+---unknown flag or a value of another type is an error that lists the flags. `--help` prints them and ends the run. Words
+---that are not flags have to be named: { "PATH", "TOP", epochs = 5 } takes two of them as opt[1] and opt[2], which are
+---nil where they are left out.
+---@param defaults table<string|integer, string|number|boolean|actor.options.Flag>
 ---@param args? string[] default actor.args
 ---@return table<string|integer, any>
 return function(defaults, args)
@@ -49,8 +97,11 @@ return function(defaults, args)
   end
   local out = {}
   for i, word in ipairs(rest) do out[i] = word end
-  for name in pairs(defaults) do
-    if type(name) == "string" then out[name] = values[(name:gsub("_", "-"))] end
+  for _, flag in ipairs(flags) do
+    if flag.key then
+      out[flag.key], wrong = taken(flag.about, values[flag.name])
+      if wrong then check.fail("--%s%s", flag.name, wrong) end
+    end
   end
   return out
 end

@@ -116,22 +116,16 @@ local function check_run(run, flags)
   check_checkpoint(run.checkpoint)
 end
 
--- The rule in charge is the command line's, or else the job's. A rule's file is read by the host, which may fetch it
--- over the network.
-local function load_source(path)
-  local text, chunk = node.find_source(path)
-  return text, text and "@" .. chunk or chunk
-end
-
 local function check_mean(run, rule)
   if not (run.merge and run.merge.kind == "mean") or rule.staleness == 0 then return end
   check.fail("param.merge.mean() merges step by step, so it needs a rule that is BSP (bsp, backup:0, quorum:1), not %s",
     rule.name)
 end
 
+-- The rule in charge is the command line's, or else the job's.
 local function rule_of(run, flags)
   local spec = flags.barrier or run.barrier or "bsp"
-  local rule = barrier.from(spec, { resample = flags.resample, load = load_source })
+  local rule = barrier.from(spec, { resample = flags.resample })
   check_mean(run, rule)
   return rule, spec
 end
@@ -322,7 +316,7 @@ M.register_stop = register("stop") ---@type fun(fn: function)
 ---Sets the `barrier` of the run that `param.start` begins. Raises when there is no such rule.
 ---@param rule string|function|table
 function M.register_barrier(rule)
-  barrier.from(rule, { load = load_source }) -- complains here about what is none
+  barrier.from(rule) -- complains here about what is none
   registered.barrier = rule
 end
 
@@ -334,7 +328,7 @@ function M.start(rule, ...)
   local run = {}
   for name, value in pairs(registered) do run[name] = value end
   if rule ~= nil then
-    barrier.from(rule, { load = load_source })
+    barrier.from(rule)
     run.barrier = rule
   end
   return M.run(run)
@@ -376,7 +370,7 @@ end
 ---@param rule string|function|table
 function M.set_barrier(rule)
   if not current then check.fail("param.set_barrier works on server 0 while param.run runs: call it in schedule or stop") end
-  local new = barrier.from(rule, { load = load_source })
+  local new = barrier.from(rule)
   put_in_charge(new, type(rule) == "string" and rule or new.name)
 end
 
@@ -404,7 +398,7 @@ function M.swap_barrier(spec, text, name)
   local new = barrier.from(spec ~= "" and spec or "rule.lua", {
     resample = node.flags().resample,
     load = function(path)
-      if text == "" then return load_source(path) end
+      if text == "" then return barrier.loader(path) end
       return text, name ~= "" and name or "@" .. path
     end,
   })

@@ -340,7 +340,7 @@ TEST_CASE("async_average runs the algorithm that is asked for, and names those t
       {{"async", "averaging: ", "synchronous: "}, {"allreduce", "synchronous: ", "averaging: "}}));
   const Ended run(folder.run(with(words, {algorithm}), 60));
   CHECK_THAT(run.out, Contains(way) && !Contains(other));
-  CHECK_THAT(folder.run(with(words, {"neither"})).err, Contains("--algorithm is one of async, allreduce, both"));
+  CHECK_THAT(folder.run(with(words, {"neither"})).err, Contains("--algorithm is one of both, async, allreduce"));
 }
 
 TEST_CASE("mnist_ps trains a softmax under each barrier") {

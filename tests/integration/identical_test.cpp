@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "host/kernel/kernels.hpp"
 #include "tests/integration/images.hpp"
 #include "tests/integration/jobs.hpp"
 
@@ -16,6 +17,26 @@ std::string weights(const JobFolder& folder, const std::string& place, const std
       place, folder,
       {"--seed", seed, "--servers", servers, "--barrier", "bsp", (source_dir() / "examples/mnist_ps.lua").string(),
        "--data", "images", "--hidden", "128", "--epochs", "1", "--batch", "20"}));
+  return line_after(run.out, "weights: ");
+}
+
+/// Names of the instruction sets that this CPU has.
+Words instruction_sets() {
+  Words names;
+  for (const auto isa : {kernel::Isa::sse2, kernel::Isa::v3, kernel::Isa::v4}) {
+    if (const kernel::Kernels* table = kernel::kernels_for(isa)) names.emplace_back(table->isa);
+  }
+  return names;
+}
+
+/// The hash of the weights of a convolutional net after some steps with this instruction set.
+std::string net_weights(JobFolder& folder, const std::string& place, const std::string& isa, const std::string& servers,
+                        const std::string& seed) {
+  folder.set("ACTORHOST_ISA", isa);
+  const Ended run(run_at(place, folder, {"--seed", seed, "--servers", servers, "job.lua"}));
+  CHECK(line_after(run.out, "seed: ") == seed);
+  CHECK(line_after(run.out, "kernels: ") == isa);
+  CHECK(line_after(run.out, "steps: ") == "8 of 3 workers, 25556 weights, all finite: true");
   return line_after(run.out, "weights: ");
 }
 
@@ -38,4 +59,25 @@ TEST_CASE("one and three servers give the same bits, another seed gives others")
   const std::string one = weights(folder, "threads", "7", "1");
   CHECK(weights(folder, "threads", "7", "3") == one);
   CHECK(weights(folder, "threads", "8", "1") != one);
+}
+
+TEST_CASE(
+    "a convolutional net has the same bits in threads, processes and hosts, by one server and two, by v3 and v4") {
+  JobFolder folder;
+  folder.write("job.lua", job_text("identical.lua"));
+  folder.write("models/cnn.lua", read_text(model_file("cnn.lua")));
+  const std::string seed = any_seed();
+  CAPTURE(seed);
+  std::map<std::string, std::string> bits;
+  for (const std::string& isa : instruction_sets()) {
+    bits[isa] = net_weights(folder, "threads", isa, "1", seed);
+    for (const std::string& place : places()) {
+      for (const char* servers : {"1", "2"}) {
+        CAPTURE(isa, place, servers);
+        CHECK(net_weights(folder, place, isa, servers, seed) == bits[isa]);
+      }
+    }
+  }
+  if (bits.contains("v4")) CHECK(bits["v4"] == bits["v3"]);
+  CHECK(net_weights(folder, "threads", "sse2", "1", seed + "1") != bits["sse2"]);
 }

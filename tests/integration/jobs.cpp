@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <future>
 #include <random>
 #include <sstream>
@@ -32,12 +33,11 @@ std::string place_in(const std::string& name, std::string_view text) {
   return name + ":" + std::to_string(line);
 }
 
-JobFolder::JobFolder() { std::filesystem::create_directory_symlink(jobs_dir(), dir_ / "jobs"); }
-
-ProcessOptions JobFolder::options() const {
-  return {.env = {{"XDG_CONFIG_HOME", (dir_ / "config").string()}, {"XDG_RUNTIME_DIR", path().string()}},
-          .cwd = path()};
+JobFolder::JobFolder() : env_{{"XDG_CONFIG_HOME", (dir_ / "config").string()}, {"XDG_RUNTIME_DIR", path().string()}} {
+  std::filesystem::create_directory_symlink(jobs_dir(), dir_ / "jobs");
 }
+
+ProcessOptions JobFolder::options() const { return {.env = env_, .cwd = path()}; }
 
 Process JobFolder::start(const Words& words) const { return Process(actorhost_binary(), words, options()); }
 
@@ -149,7 +149,10 @@ Finished run_mapreduce(const JobFolder& folder, const std::string& job, const Wo
   return folder.run(with({"-n", "2", "job.lua"}, words));
 }
 
-std::string any_seed() { return std::to_string(std::random_device{}()); }
+std::string any_seed() {
+  const char* given = std::getenv("ACTORHOST_TEST_SEED");
+  return given != nullptr ? given : std::to_string(std::random_device{}());
+}
 
 std::string model_file(const std::string& name) { return (source_dir() / "examples/models" / name).string(); }
 

@@ -8,6 +8,8 @@
 //   Hosts hosts(folder, 3, {"jobs/elastic.lua"});
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -37,6 +39,8 @@ class JobFolder {
   JobFolder();
   std::filesystem::path write(const std::string& name, std::string_view text) const { return dir_.write(name, text); }
   std::filesystem::path path() const { return dir_.path(); }
+  /// Sets a variable of the environment for programs that are started from now on.
+  void set(const std::string& name, const std::string& value) { env_[name] = value; }
   /// The options with which programs of this folder are started.
   ProcessOptions options() const;
 
@@ -47,6 +51,7 @@ class JobFolder {
 
  private:
   TempDir dir_;
+  std::map<std::string, std::optional<std::string>> env_;
 };
 
 /// A job's folder with "ca.pem", and "host.pem" with "host.key", which it has signed for these names (as openssl writes
@@ -113,7 +118,7 @@ double now();
 /// fails.
 pid_t process_of(Process& run, const std::string& who);
 
-/// A seed for a run that differs each time.
+/// A seed for a run: ACTORHOST_TEST_SEED, or another one each time.
 std::string any_seed();
 /// The path of a file of examples/models.
 std::string model_file(const std::string& name);

@@ -123,7 +123,7 @@ TEST_CASE("mnist_barriers measures each rule at fixed times and at fixed numbers
     const std::string svg = read_text(out / (name + ".svg"));
     CHECK_THAT(svg, StartsWith("<svg") || StartsWith("<?xml"));
     for (const std::string& rule : rules) CHECK_THAT(svg, Contains(">" + rule + "<"));
-    if (run.out.find("librsvg") == std::string::npos)
+    if (run.err.find("librsvg") == std::string::npos)
       CHECK_THAT(read_text(out / (name + ".png")), StartsWith("\x89PNG\r\n"));
   }
 }
@@ -137,8 +137,20 @@ TEST_CASE("mnist_barriers takes one rule, one seed, one worker and no delay") {
   CHECK(rows_of(read_text(folder.path() / "some 'figures'" / "accuracy.csv")).size() == 9);
 }
 
-TEST_CASE("mnist_barriers says which ways of pushing there are") {
+TEST_CASE("mnist_barriers says before it trains what is wrong with a flag") {
   const JobFolder folder;
-  CHECK_THAT(folder.run(with({"-n", "1"}, with(kBarriers, {"--push", "weights"}))).err,
-             Contains("--push is delta or gradient; got 'weights'"));
+  const auto [flag, value, message] = GENERATE(table<std::string, std::string, std::string>({
+      {"--barriers", "bsp,bps", "--barriers: barrier 'bps': there is no rule 'bps'; did you mean bsp?"},
+      {"--barriers", "asp,ssp", "--barriers: barrier 'ssp': 0 parameters are given; it is written ssp:S"},
+      {"--barriers", "asp,bsp,asp", "--barriers names asp twice"},
+      {"--seeds", "0", "--seeds has to be at least 1; got 0"},
+      {"--marks", "0", "--marks has to be at least 1; got 0"},
+      {"--seconds", "0", "--seconds has to be above 0; got 0"},
+      {"--push", "gradent", "--push is one of delta, gradient; got 'gradent'; did you mean gradient?"},
+      {"--out", "taken/below", "taken/below cannot be made: Not a directory"},
+  }));
+  folder.write("taken", "");
+  const Ended run(folder.run({"-n", "2", example_file("mnist_barriers.lua"), "--small", flag, value}), 1);
+  CHECK_THAT(run.err, Contains(message));
+  CHECK(run.out == "");  // it prints what its data are before it trains
 }

@@ -23,6 +23,8 @@ constexpr int kVectorBytes = 16;
 constexpr int kTileRows = 6;
 #endif
 constexpr int kVectors = 2;
+// Elements of the sum for which b is fetched ahead: a panel need not fit the first cache.
+constexpr int64_t kAhead = 8;
 
 template <typename T>
 struct Lanes {
@@ -113,22 +115,31 @@ template <typename T, int kRows, int kWide>
   const int64_t a_back = (s.a_outer - inner * s.a_inner) * static_cast<int64_t>(sizeof(T));
   const T* b = as<T>(s.b);
   const int64_t b_back = s.b_outer - inner * b_inner;
-  for (int64_t p = 0; p < s.outer; ++p) {
-    for (int64_t q = 0; q < inner; ++q) {
-      Vector<T> right[kWide];
-      repeat<kWide>([&](auto v)
-                        __attribute__((always_inline)) { right[v.kValue] = load(b + v.kValue * Lanes<T>::kCount); });
-      repeat<kRows>([&](auto i) __attribute__((always_inline)) {
-        const Vector<T> left = rows.template at<i.kValue>() - Vector<T>{};
+  const int64_t a_next = (s.a_batch - s.outer * s.a_outer) * static_cast<int64_t>(sizeof(T));
+  const int64_t b_next = s.b_batch - s.outer * s.b_outer;
+  for (int64_t n = 0; n < s.batch; ++n) {
+    for (int64_t p = 0; p < s.outer; ++p) {
+      for (int64_t q = 0; q < inner; ++q) {
+        Vector<T> right[kWide];
+        repeat<kWide>([&](auto v)
+                          __attribute__((always_inline)) { right[v.kValue] = load(b + v.kValue * Lanes<T>::kCount); });
         repeat<kWide>([&](auto v) __attribute__((always_inline)) {
-          sums[i.kValue][v.kValue] = multiply_add<T>(left, right[v.kValue], sums[i.kValue][v.kValue]);
+          __builtin_prefetch(b + kAhead * b_inner + v.kValue * Lanes<T>::kCount);
         });
-      });
-      rows.advance(a_inner);
-      b += b_inner;
+        repeat<kRows>([&](auto i) __attribute__((always_inline)) {
+          const Vector<T> left = rows.template at<i.kValue>() - Vector<T>{};
+          repeat<kWide>([&](auto v) __attribute__((always_inline)) {
+            sums[i.kValue][v.kValue] = multiply_add<T>(left, right[v.kValue], sums[i.kValue][v.kValue]);
+          });
+        });
+        rows.advance(a_inner);
+        b += b_inner;
+      }
+      rows.advance(a_back);
+      b += b_back;
     }
-    rows.advance(a_back);
-    b += b_back;
+    rows.advance(a_next);
+    b += b_next;
   }
   if (s.relu) {
     repeat<kRows>([&](auto i) __attribute__((always_inline)) {

@@ -41,10 +41,17 @@ for name, description in pairs(library.rules) do M[name] = library.constructor(d
 ---paper, example} for each.
 M.list = library.list
 
----Loads a rule's file: returns its text and the name that errors show, or nil and a message. A host that runs jobs puts
----its own function here, which may fetch the file over the network; the default opens a local file.
+---Loads a rule's file: returns its text and the name that errors show, or nil and a message. On a node it finds files
+---as `require` does, beside the job's script and over the network; elsewhere it opens a local file.
 ---@type fun(path: string): string?, string?
 M.loader = files.read
+if package.preload["actor.c.node"] then
+  local node = require("actor.c.node")
+  M.loader = function(path)
+    local text, chunk = node.find_source(path)
+    return text, text and "@" .. chunk or chunk
+  end
+end
 
 ---Runs the chunk of a rule's file, as pcall does. A program that must be able to end it puts its own here.
 ---@type fun(chunk: function, path: string): boolean, any

@@ -35,13 +35,7 @@ function M.gate(spec, fn)
   local flags = node.flags()
   node.honour("barrier", "resample")
   spec = flags.barrier or spec or "bsp"
-  local rule = barrier.from(spec, {
-    resample = flags.resample,
-    load = function(path)
-      local text, chunk = node.find_source(path)
-      return text, text and "@" .. chunk or chunk
-    end,
-  })
+  local rule = barrier.from(spec, { resample = flags.resample })
   local self = setmetatable({
     fn = fn, name = type(spec) == "string" and spec or rule.name or "of its own", rows = {}, seen = {},
     progress = barrier.progress(), evaluator = barrier.evaluator(rule, node.seed),

@@ -187,3 +187,20 @@ TEST_CASE("TLS connects when the certificate is trusted and says what is wrong w
   CHECK(without_tls.error().code == Code::unreachable);
   CHECK(without_tls.error().message.find("wants TLS") != std::string::npos);
 }
+
+TEST_CASE("a listener says that TLS may have failed when a dialler goes without a word") {
+  const bool reset = GENERATE(false, true);
+  StreamHost listener({.tls = test_tls_files()});
+  const auto url = listener.transport.listen("tls+tcp://127.0.0.1:0");
+  REQUIRE(url.ok());
+  {
+    RawSocket dialler = RawSocket::connect_to(*url);
+    if (reset) dialler.reset_when_closed();
+  }
+  const double deadline = dial_clock.now() + kPatience;
+  while (listener.transport.counters().refused == 0 && dial_clock.now() < deadline) std::this_thread::yield();
+  listener.transport.close();
+  CHECK(
+      listener.quiet.has("does not answer as an actorhost (it ended the connection without a word): it is busy, or "
+                         "TLS failed: a certificate is not trusted"));
+}
