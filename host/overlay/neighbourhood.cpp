@@ -96,16 +96,14 @@ Peer Neighbourhood::owner_of(RingId key) const noexcept {
   return owner;
 }
 
+// True if it is new, and not only a stopgap: a side that has lost a peer takes one from the other end of the window
+// until it hears of the right one.
 bool Neighbourhood::place(const Peer& peer) {
   if (peer.node == self_.node || peer.id == self_.id) return false;
-  // In a large ring a side that has lost a peer is not filled up from the other end.
   const bool ahead = peer.id - self_.id <= kCircle / 2;
-  const bool both = whole();
-  bool fresh = false;
-  if (ahead || both || window_.after.peers.empty()) fresh = place_on(window_.after, peer, clockwise(self_.id));
-  if (!ahead || both || window_.before.peers.empty())
-    fresh = place_on(window_.before, peer, against(self_.id)) || fresh;
-  return fresh;
+  const bool after = place_on(window_.after, peer, clockwise(self_.id));
+  const bool before = place_on(window_.before, peer, against(self_.id));
+  return whole() ? after || before : ahead ? after : before;
 }
 
 bool Neighbourhood::erase(NodeId node) {

@@ -39,12 +39,14 @@ TEST_CASE("peers find each other in processes and over TCP, and notice who leave
 
 TEST_CASE("a wrong call to actor.peer names the argument") {
   const JobFolder folder;
-  const Ended run(folder.run({"-n", "1", "-e", ""}));
-  for (const auto& [call, why] : std::vector<std::pair<std::string, std::string>>{
-           {"sample(-1)", "'beta'"}, {"sample(1.5)", "'beta'"}, {"sample('x')", "'beta'"},
-           {"sample(1, { timeout = -1 })", "'timeout'"}, {"sample(1, { time = 1 })", "unknown option 'time'"}}) {
-    folder.write("jobs/wrong_peer.lua", "require('actor').peer." + call);
-    const Ended wrong(folder.run({"-n", "1", "jobs/wrong_peer.lua"}));
+  for (const auto& [call, why] :
+       std::vector<std::pair<std::string, std::string>>{{"sample(-1)", "'beta'"},
+                                                        {"sample(1.5)", "'beta'"},
+                                                        {"sample('x')", "'beta'"},
+                                                        {"sample(1, { timeout = -1 })", "'timeout'"},
+                                                        {"sample(1, { time = 1 })", "unknown option 'time'"}}) {
+    folder.write("wrong_peer.lua", "require('actor').peer." + call);
+    const Ended wrong(folder.run({"-n", "1", "wrong_peer.lua"}), 1);
     CHECK_THAT(wrong.err, Contains(why));
     CHECK_THAT(wrong.err, Contains("wrong_peer.lua:1"));
   }
