@@ -38,13 +38,14 @@ Result<T> ask_overlay(lua_State* L, const char* what,
   for (;;) {
     const auto answer = std::make_shared<Answer<T>>();
     peers.with(node.index(), [answer, ask, wake = node.port().waker()](Overlay* overlay, double now) {
-      answer->joined = overlay != nullptr && overlay->joined();
       const auto give = [answer, wake](T value) {
         answer->value = std::move(value);
         answer->there = true;
         wake();
       };
-      answer->joined ? ask(*overlay, now, give) : give({});
+      if (overlay == nullptr || !overlay->joined()) return give({});
+      answer->joined = true;
+      ask(*overlay, now, give);
     });
     AH_TRY(node.wait_until([&] { return answer->there.load(); }, {}, what));
     if (answer->joined) return std::move(answer->value);

@@ -70,7 +70,7 @@ void samples(OverlayWorld& world, int64_t wanted, const char* when) {
     for (int i = 0; i < 100; ++i) {
       ++open;
       const NodeId asker = world.some_node();
-      world.sample(asker, 10, [&](std::vector<Sampled> sampled) {
+      world.sample(asker, 10, [&](const std::vector<Sampled>& sampled) {
         for (const Sampled& one : sampled) counts[one.peer.node] += 1;
         draws += static_cast<double>(sampled.size());
         --open;

@@ -53,7 +53,7 @@ TEST_CASE("what a message of the overlay says of itself is checked") {
   world.grow(10, 1);
   Overlay& node = world.at(5);
   const Envelope envelope{world.at(6).self(), 5};
-  const auto why = [&](Frame frame) {
+  const auto why = [&](const Frame& frame) {
     const Status status = node.on_frame(frame, world.now());
     return status.ok() ? "taken" : status.error().message;
   };
