@@ -89,6 +89,7 @@ struct Job {
       product.columns = panels.columns(p);
       product.start = panels.start(p);
       for (int64_t y = from; y < to; ++y) {
+        if (p == 0 && y + 1 < to) band.fetch(pixels, y + 1 - from);
         const int64_t above = std::max<int64_t>(0, -grid.top(y));
         product.outer = std::max<int64_t>(0, std::min(grid.kernel_h, in.height - grid.top(y)) - above);
         product.a = pixels + ((y - from) * grid.stride_h + above) * band.row();
