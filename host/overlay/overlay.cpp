@@ -6,20 +6,25 @@ namespace actorhost {
 
 namespace {
 
-// Others' word does not make a lost peer live within this time; it is forgotten later.
+// Seconds, where nothing else is said.
+constexpr double kPeriod = 1;      // between looks at the neighbours
+constexpr double kPatience = 0.5;  // until a question is asked again
+constexpr int kTries = 3;          // unanswered ones make a peer lost
+constexpr double kDeadline = 10;   // of a lookup
+// Lost peers: others' word does not make one live before kBuried, and later it is forgotten.
 constexpr double kBuried = 120;
 constexpr double kForgotten = 600;
 constexpr size_t kMostLost = 128;
 constexpr double kFirstRetry = 1;
 constexpr double kLongestRetry = 8;
+constexpr double kTryGap = 0.1;  // between questions to some of them
+constexpr size_t kTriesAtOnce = 8;
+// Ways to rings that may be others.
 constexpr double kLongestCheck = 32;
 constexpr size_t kMostChecks = 16;
 constexpr size_t kRemembered = 32;
 constexpr size_t kFirst = 4;  // of these are kept for good
-// Between questions to lost peers.
-constexpr double kTryGap = 0.1;
-constexpr size_t kTriesAtOnce = 8;
-// Between lookups for fingers while some are missing, and in the long run.
+// Between lookups for fingers while some are missing; otherwise it is kPeriod.
 constexpr double kQuick = 0.05;
 // A later call than was asked for by this much: the node has been stopped.
 constexpr double kStopped = 0.25;
@@ -30,27 +35,22 @@ Peer peer_of(const Overlay::Contact& self, uint64_t seed, uint32_t attempt) {
 
 }  // namespace
 
-Overlay::Overlay(const Contact& self, const OverlayOptions& options, double now)
-    : options_(options),
-      requests_(peer_of(self, options.seed, 0), options.patience),
+Overlay::Overlay(const Contact& self, uint64_t seed, double now)
+    : seed_(seed),
+      requests_(peer_of(self, seed, 0), kPatience),
       near_(requests_.self()),
       fingers_(requests_.self().id),
       finder_(requests_, near_, fingers_, state_),
-      rng_(options.seed, self.node),
-      sampler_(requests_, near_, finder_, state_, Rng(options.seed ^ 1, self.node)) {
+      rng_(seed, self.node),
+      sampler_(requests_, near_, finder_, state_, Rng(seed ^ 1, self.node)),
+      next_look_(now + kPeriod * rng_.uniform()),  // not all nodes at the same moment
+      next_finger_(now),
+      woken_(kForever) {
   requests_.on_silence([this](const Peer& peer, Kind asked) { on_silence(peer, asked); });
   sampler_.on_located([this](const Located& located) {
     if (located.hops > 0) census_.add(located.owner, located.window, requests_.now());
   });
-  begin(now);
-}
-
-void Overlay::begin(double now) {
   requests_.set_now(now);
-  // Not all nodes at the same moment.
-  next_look_ = now + options_.period * rng_.uniform();
-  next_finger_ = now;
-  woken_ = kForever;
 }
 
 void Overlay::join(const std::vector<Contact>& contacts, double now) {
@@ -58,7 +58,7 @@ void Overlay::join(const std::vector<Contact>& contacts, double now) {
   for (const Contact& contact : contacts) {
     if (contact.node == self().node || near_.knows(contact.node)) continue;
     Lost& lost = lost_[contact.node];
-    lost.peer = {ring_id(options_.seed, contact.node, 0), contact.node, contact.process};
+    lost.peer = {ring_id(seed_, contact.node, 0), contact.node, contact.process};
     lost.next = now;
     lost.wait = kFirstRetry / 4;  // it may be about to start
     lost.since = now;
@@ -88,7 +88,7 @@ void Overlay::lose_process(ProcessId process, double now) {
 
 void Overlay::find(RingId key, double now, Finder::OnLocated done) {
   requests_.set_now(now);
-  finder_.find(key, now + options_.deadline, std::move(done));
+  finder_.find(key, now + kDeadline, std::move(done));
 }
 
 void Overlay::sample(uint32_t count, double seconds, double now, UniformSampler::OnSampled done) {
@@ -103,8 +103,7 @@ bool Overlay::believed(const Peer& peer) {
   if (at == lost_.end()) return true;
   // Somebody has heard of it: worth a question, soon.
   Lost& lost = at->second;
-  if (lost.next < kForever)
-    lost.next = std::min(lost.next, std::max(requests_.now(), lost.since + 2 * options_.period));
+  if (lost.next < kForever) lost.next = std::min(lost.next, std::max(requests_.now(), lost.since + 2 * kPeriod));
   next_try_ = std::min(next_try_, lost.next);
   return requests_.now() - lost.since > kBuried;
 }
@@ -119,7 +118,7 @@ void Overlay::hear(const Peer& from) {
   requests_.heard(from.node);
   const auto lost = lost_.find(from.node);
   if (lost != lost_.end()) {
-    if (checks_.size() < kMostChecks) checks_.push_back({from, requests_.now() + options_.period, options_.period});
+    if (checks_.size() < kMostChecks) checks_.push_back({from, requests_.now() + kPeriod, kPeriod});
     lost_.erase(lost);
   }
   fingers_.offer(from);
@@ -154,7 +153,7 @@ void Overlay::on_silence(const Peer& peer, Kind asked) {
   if (asked == overlay_kind::greet) {
     lose(peer, true);
   } else if (lost_.count(peer.node) == 0) {
-    greet(peer, std::max(1, options_.tries - 1));
+    greet(peer, std::max(1, kTries - 1));
   }
 }
 
@@ -173,8 +172,8 @@ void Overlay::lose(const Peer& peer, bool tell) {
   if (!near || !tell) return;
   for (const Peer& other : near_.all()) requests_.send(overlay_kind::suspect, other, 0, Suspect{{}, peer});
   // One alone has died; where there are two, many may have.
-  if (now - last_loss_ < 3 * options_.period) {
-    for (const Peer& other : near_.all()) greet(other, options_.tries);
+  if (now - last_loss_ < 3 * kPeriod) {
+    for (const Peer& other : near_.all()) greet(other, kTries);
   }
   last_loss_ = now;
 }
@@ -186,7 +185,7 @@ void Overlay::take_other_id() {
     requests_.send(overlay_kind::leaving, peer, 0, Envelope{});
     contacts.push_back({peer.node, peer.process});
   }
-  const Peer other = peer_of({self().node, self().process}, options_.seed, ++attempt_);
+  const Peer other = peer_of({self().node, self().process}, seed_, ++attempt_);
   requests_.set_self(other);
   near_ = Neighbourhood(other);
   fingers_ = Fingers(other.id);
@@ -198,7 +197,7 @@ void Overlay::reach(const Peer& peer) {
   if (reaching_) return;
   reaching_ = true;
   finder_.find(
-      self().id, requests_.now() + options_.deadline,
+      self().id, requests_.now() + kDeadline,
       [this](const Result<Located>& located) {
         reaching_ = false;
         if (!located.ok()) return;
@@ -242,9 +241,9 @@ void Overlay::try_lost() {
 void Overlay::look_around() {
   const std::vector<Peer> all = near_.all();
   if (all.empty()) return;
-  if (!near_.window().after.peers.empty()) greet(near_.window().after.peers.front(), options_.tries);
-  if (!near_.window().before.peers.empty()) greet(near_.window().before.peers.front(), options_.tries);
-  greet(all[turn_++ % all.size()], options_.tries);
+  if (!near_.window().after.peers.empty()) greet(near_.window().after.peers.front(), kTries);
+  if (!near_.window().before.peers.empty()) greet(near_.window().before.peers.front(), kTries);
+  greet(all[turn_++ % all.size()], kTries);
 }
 
 // Rings that form and meet at the same time may part again: does the ring of a contact still lead back to this node?
@@ -262,12 +261,12 @@ void Overlay::check_contact() {
 
 void Overlay::look_for_finger() {
   const double now = requests_.now();
-  next_finger_ = now + options_.period;
+  next_finger_ = now + kPeriod;
   check_contact();
   if (!joined_ && !remembered_.empty()) return reach(remembered_[rng_.below(remembered_.size())]);
   if (near_.whole()) return;
   auto key = fingers_.next_key(near_.window().after.span, true);
-  next_finger_ = now + (key ? kQuick : options_.period);
+  next_finger_ = now + (key ? kQuick : kPeriod);
   if (!key) {
     // In turns: a finger anew, a random key for the census, and a look whether some peer's ring has this node's place:
     // two overlays that have become one in part only are found so.
@@ -276,7 +275,7 @@ void Overlay::look_for_finger() {
     if (rounds_ % 2 == 1) key = fingers_.next_key(near_.window().after.span, false);
   }
   const RingId wanted = key.value_or(rng_.next());
-  finder_.find(wanted, now + options_.deadline, [this, key](const Result<Located>& located) {
+  finder_.find(wanted, now + kDeadline, [this, key](const Result<Located>& located) {
     if (!located.ok() || located->hops == 0) return;
     census_.add(located->owner, located->window, requests_.now());
     if (key) fingers_.set(*key, located->owner);
@@ -360,7 +359,7 @@ Status Overlay::on_leaving(const Frame& frame) {
 Status Overlay::on_suspect(const Frame& frame) {
   const auto suspect = read_for<Suspect>(frame, self().node);
   if (!suspect.ok()) return suspect.error();
-  if (near_.knows(suspect->peer.node)) greet(suspect->peer, std::max(1, options_.tries - 1));
+  if (near_.knows(suspect->peer.node)) greet(suspect->peer, std::max(1, kTries - 1));
   return {};
 }
 
@@ -371,7 +370,7 @@ double Overlay::tick(double now) {
   if (now - woken_ > kStopped) requests_.postpone(now - woken_);
   if (now >= next_look_) {
     look_around();
-    next_look_ = now + options_.period;
+    next_look_ = now + kPeriod;
   }
   try_lost();
   if (now >= next_finger_) look_for_finger();

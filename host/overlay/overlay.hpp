@@ -3,7 +3,7 @@
 // samples of them. There is no centre. Passive: it is handed frames and the time, and has frames to send; the README
 // tells how it works.
 //
-//   Overlay overlay(self, options, now);
+//   Overlay overlay(self, seed, now);
 //   overlay.join(contacts, now);          // some nodes that may live; with none it is the first
 //   ...
 //   overlay.on_frame(frame, now);         // of kinds 0x07xx, for this node
@@ -22,14 +22,6 @@
 
 namespace actorhost {
 
-struct OverlayOptions {
-  uint64_t seed = 0;      // of the run: the same for all nodes
-  double period = 1;      // seconds between looks at the neighbours
-  double patience = 0.5;  // seconds until a question is asked again
-  int tries = 3;          // unanswered ones make a peer lost
-  double deadline = 10;   // seconds, of a lookup
-};
-
 class Overlay {
  public:
   /// A node that may live, whose id is not known.
@@ -38,7 +30,8 @@ class Overlay {
     ProcessId process = 0;
   };
 
-  Overlay(const Contact& self, const OverlayOptions& options, double now);
+  /// `seed` is the run's, the same for all nodes.
+  Overlay(const Contact& self, uint64_t seed, double now);
   Overlay(const Overlay&) = delete;
   Overlay& operator=(const Overlay&) = delete;
 
@@ -60,8 +53,6 @@ class Overlay {
 
   const Peer& self() const noexcept { return requests_.self(); }
   const Neighbourhood& near() const noexcept { return near_; }
-  const Fingers& fingers() const noexcept { return fingers_; }
-  bool owns(RingId key) const noexcept { return near_.owns(key); }
   /// No contact that was given has still to answer, or one of them has and the node has its place on the ring.
   bool joined() const noexcept { return joined_; }
 
@@ -87,7 +78,6 @@ class Overlay {
     double wait;
   };
 
-  void begin(double now);
   void hear(const Peer& from);
   void remember(const Peer& peer);
   void meet(const Peer& of, const Window& window);
@@ -108,7 +98,7 @@ class Overlay {
   Status on_leaving(const Frame& frame);
   Status on_suspect(const Frame& frame);
 
-  OverlayOptions options_;
+  uint64_t seed_;
   uint32_t attempt_ = 0;  // ids that others had already
   Requests requests_;
   Neighbourhood near_;
@@ -127,10 +117,10 @@ class Overlay {
   std::vector<Check> checks_;
   std::vector<Peer> remembered_;
   double last_loss_ = -kForever;
-  double next_look_ = 0;
-  double next_finger_ = 0;
   double next_try_ = 0;
-  double woken_ = 0;  // when the last tick wanted the next one
+  double next_look_;
+  double next_finger_;
+  double woken_;  // when the last tick wanted the next one
 };
 
 }  // namespace actorhost

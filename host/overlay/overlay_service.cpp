@@ -20,9 +20,7 @@ void OverlayService::enter(NodeId node, uint64_t seed) {
     auto& overlay = overlays_[node];
     if (overlay) return;
     const double now = courier_.clock().now();
-    OverlayOptions options;
-    options.seed = seed;
-    overlay = std::make_unique<Overlay>(Overlay::Contact{node, courier_.process()}, options, now);
+    overlay = std::make_unique<Overlay>(Overlay::Contact{node, courier_.process()}, seed, now);
     overlay->join(contacts_of(node, seed), now);
   });
 }

@@ -13,13 +13,15 @@ void UniformSampler::sample(uint32_t count, double nodes, double deadline, OnSam
   draw.accept = kAccepted / nodes;
   draw.deadline = deadline;
   draw.done = std::move(done);
-  draw.list = near_.all();
-  draw.list.push_back(requests_.self());
   draw.listed = near_.whole();
   // Where most are wanted, draws would meet the same ones again and again.
   const auto& after = near_.window().after.peers;
   const bool walked = !draw.listed && count > nodes / 4 && !after.empty();
   const RingId end = after.empty() ? 0 : after.back().id;
+  if (draw.listed || walked) {
+    draw.list = near_.all();
+    draw.list.push_back(requests_.self());
+  }
   draw.open = walked ? 1 : 0;
   draws_.emplace(id, std::move(draw));
   if (walked) return walk(id, end);

@@ -15,9 +15,7 @@ Overlay& OverlayWorld::add(NodeId node, const std::vector<NodeId>& contacts) {
   auto& member = members_[node];
   if (!member) order_.push_back(node);
   member = std::make_unique<Member>();
-  OverlayOptions options;
-  options.seed = seed_;
-  member->overlay = std::make_unique<Overlay>(Overlay::Contact{node, node}, options, now());
+  member->overlay = std::make_unique<Overlay>(Overlay::Contact{node, node}, seed_, now());
   net.place(courier_address(node), node);
   (void)net.attach(courier_address(node), member->inbox);
   std::vector<Overlay::Contact> found;
@@ -114,12 +112,13 @@ NodeId OverlayWorld::owner_of(RingId key) const {
 namespace {
 
 /// How many of the nearest peers of place `i`, on one side, are as they should be.
-bool side_is_true(const std::vector<Peer>& ring, size_t i, int step, const std::vector<Peer>& believed, size_t count) {
+bool side_is_true(const std::vector<Peer>& ring, size_t i, bool clockwise, const std::vector<Peer>& believed,
+                  size_t count) {
   count = std::min(count, ring.size() - 1);
   if (believed.size() < count) return false;
   size_t place = i;
   for (size_t k = 0; k < count; ++k) {
-    place = (place + ring.size() + static_cast<size_t>(static_cast<int64_t>(step) + 0)) % ring.size();
+    place = (clockwise ? place + 1 : place + ring.size() - 1) % ring.size();
     if (!(believed[k] == ring[place])) return false;
   }
   return true;
@@ -130,8 +129,8 @@ size_t wrong(const std::vector<Peer>& ring, const Members& members, size_t count
   size_t bad = 0;
   for (size_t i = 0; i < ring.size(); ++i) {
     const Window& window = members.at(ring[i].node)->overlay->near().window();
-    const bool good =
-        side_is_true(ring, i, 1, window.after.peers, count) && side_is_true(ring, i, -1, window.before.peers, count);
+    const bool good = side_is_true(ring, i, true, window.after.peers, count) &&
+                      side_is_true(ring, i, false, window.before.peers, count);
     bad += good ? 0 : 1;
   }
   return bad;
