@@ -3,16 +3,9 @@
 -- minutes.
 -- actorhost -n 1 --log-level warn tests/bench/cnn_memory.lua [--steps 10000] [--batch 8]
 local actor = require "actor"
+local resident = require "resident"
 local data, nn, optim = actor.data, actor.nn, actor.optim
 local opt = actor.options { steps = 10000, batch = 8 }
-
-local function resident()
-  for _ = 1, 2 do collectgarbage() end
-  for line in io.lines("/proc/self/status") do
-    local kilobytes = line:match("^VmRSS:%s*(%d+)")
-    if kilobytes then return kilobytes / 1024 end
-  end
-end
 
 local net = nn.input { 28, 28, 1 }:normalisation { decay = 0.9 }:conv2d { 5, 5, 1, 32, stride = 1, act = "relu" }
   :max_pool2d { 2, 2 }:dropout(0.1):fully_connected(1024, "relu"):linear(10, "softmax"):network { seed = actor.seed }

@@ -3,18 +3,11 @@
 -- twentieth of that, and 500 pushes in each); a line for each has the resident memory of rank 0's process after each quarter, in
 -- MB, and what an action has cost between the first quarter and the last. All takes some minutes.
 local actor = require "actor"
+local resident = require "resident"
 local mr = require "actor.mapreduce"
 local co, tensor = actor.collective, actor.tensor
 local n, me = actor.size, actor.rank
 local opt = actor.options { engine = "all", times = 10000 }
-
-local function resident()
-  for _ = 1, 2 do collectgarbage() end
-  for line in io.lines("/proc/self/status") do
-    local kilobytes = line:match("^VmRSS:%s*(%d+)")
-    if kilobytes then return kilobytes / 1024 end
-  end
-end
 
 local engines = {}
 
