@@ -32,20 +32,20 @@ Result<T> ask_overlay(lua_State* L, const char* what,
                       const std::function<void(Overlay&, double now, std::function<void(T)> give)>& ask) {
   NodeContext& context = NodeContext::of(L);
   Node& node = context.node;
-  OverlayService& peers = context.shared.courier->peers;
+  PeerService& peers = context.shared.courier->peers;
   peers.enter(node.index(), context.seed);
   const double limit = node.clock().now() + kJoinSeconds;
   for (;;) {
     const auto answer = std::make_shared<Answer<T>>();
-    peers.with(node.index(), [answer, ask, wake = node.port().waker()](Overlay* overlay, double now) {
+    peers.with(node.index(), [answer, ask, wake = node.port().waker()](PeerService::PeerNode* peer, double now) {
       const auto give = [answer, wake](T value) {
         answer->value = std::move(value);
         answer->there = true;
         wake();
       };
-      if (overlay == nullptr || !overlay->joined()) return give({});
+      if (peer == nullptr || !peer->overlay.joined()) return give({});
       answer->joined = true;
-      ask(*overlay, now, give);
+      ask(peer->overlay, now, give);
     });
     AH_TRY(node.wait_until([&] { return answer->there.load(); }, {}, what));
     if (answer->joined) return std::move(answer->value);

@@ -22,9 +22,9 @@
 #include "host/engine/param/checkpoint.hpp"
 #include "host/engine/param/param_store.hpp"
 #include "host/engine/param/trace.hpp"
+#include "host/engine/peer/peer_service.hpp"
 #include "host/engine/share/lock_service.hpp"
 #include "host/mapreduce/tasks/data_service.hpp"
-#include "host/overlay/overlay_service.hpp"
 
 namespace actorhost {
 
@@ -48,7 +48,7 @@ struct CourierWithTasks {
   Arbiter arbiter;
   AsyncCalls calls;
   Averages averages;
-  OverlayService peers;
+  PeerService peers;
 };
 
 struct ProcessShared {

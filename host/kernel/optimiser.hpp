@@ -18,6 +18,7 @@
 namespace actorhost::kernel {
 
 enum class DecayKind : int32_t { none, step, exponential, inverse_time, cosine };
+constexpr DecayKind last_of(DecayKind) { return DecayKind::cosine; }
 
 /// How the learning rate falls with the number t = 0, 1, ... of updates already made. Factor on lr:
 ///   step          rate ^ floor(t / every)
@@ -37,6 +38,7 @@ struct Decay {
 
 /// `add` is weights += scale * gradient, with no decay of any kind.
 enum class OptimiserKind : int32_t { add, sgd, adagrad, adam, rmsprop, adamw };
+constexpr OptimiserKind last_of(OptimiserKind) { return OptimiserKind::adamw; }
 
 /// "add", "sgd", ...
 const char* name_of(OptimiserKind kind) noexcept;

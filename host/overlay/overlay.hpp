@@ -53,6 +53,8 @@ class Overlay {
 
   const Peer& self() const noexcept { return requests_.self(); }
   const Neighbourhood& near() const noexcept { return near_; }
+  /// The newest time that was handed in.
+  double now() const noexcept { return requests_.now(); }
   /// No contact that was given has still to answer, or one of them has and the node has its place on the ring.
   bool joined() const noexcept { return joined_; }
 

@@ -37,6 +37,7 @@ enum class Kind : uint16_t {
   lock_first = 0x0500,
   event_first = 0x0600,
   overlay_first = 0x0700,
+  peer_first = 0x0800,
   test = 0x7f00,
 };
 
@@ -57,6 +58,7 @@ inline constexpr std::array kKindRanges = {
     KindRange{Kind::lock_first, Kind{0x05ff}, "locks"},              // host/engine/share/lock_messages.hpp
     KindRange{Kind::event_first, Kind{0x06ff}, "events"},            // host/engine/share/event_messages.hpp
     KindRange{Kind::overlay_first, Kind{0x07ff}, "overlay"},         // host/overlay/overlay_messages.hpp
+    KindRange{Kind::peer_first, Kind{0x08ff}, "peers"},              // host/engine/peer/peer_messages.hpp
     KindRange{Kind::test, Kind{0x7fff}, "tests and benchmarks"},
 };
 

@@ -23,6 +23,7 @@ local may_include = {
   ["host/engine/filter"] = below_engine,
   ["host/engine/share"] = below_engine,
   ["host/engine/param"] = all(below_engine, { "host/engine/filter" }),
+  ["host/engine/peer"] = all(below_engine, { "host/engine/filter", "host/engine/param", "host/overlay" }),
   ["host/engine/collective"] = all(below_engine, { "host/engine/filter", "host/engine/share" }),
   ["host/engine/average"] = all(below_engine, { "host/engine/filter", "host/engine/share", "host/engine/collective" }),
   ["host/mapreduce/rows"] = below_mapreduce,

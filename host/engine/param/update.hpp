@@ -16,6 +16,7 @@ struct UpdateRule {
     native,   // `spec`; the learning rate decays with the clock of the push (0 for a worker's first step)
     lua       // a Lua `pull` decides
   };
+  friend constexpr Kind last_of(Kind) { return Kind::lua; }
   Kind kind = Kind::replace;
   kernel::OptimiserSpec spec;
   bool shared = false;  // tensors are not written to once they were given to the pull: they need no copies

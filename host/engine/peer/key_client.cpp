@@ -1,0 +1,255 @@
+#include "host/engine/peer/key_client.hpp"
+
+#include <algorithm>
+
+namespace actorhost {
+
+namespace {
+
+constexpr double kGiveUp = 60;      // seconds of a request
+constexpr double kPoke = 0.5;       // until an owner is asked whether it works on a question
+constexpr double kLongestPoke = 4;  // between such questions
+constexpr double kRouteAgain = 0.02;
+constexpr size_t kMostArcs = 4096;
+
+}  // namespace
+
+void KeyClient::get(std::vector<ParamKey> keys, Mark mark, double now, OnValues done) {
+  if (keys.empty()) return done(std::vector<ParamEntry>());
+  Request request;
+  request.ask = {{}, Ask::What::get, mark};
+  request.values.resize(keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) request.values[i].entry.key = keys[i];
+  request.keys = std::move(keys);
+  request.got = std::move(done);
+  begin(std::move(request), now);
+}
+
+void KeyClient::set(std::vector<ParamEntry> entries, Mark mark, double now, OnDone done) {
+  if (entries.empty()) return done({});
+  Request request;
+  request.ask = {{}, Ask::What::set, mark};
+  request.entries = std::move(entries);
+  request.done = std::move(done);
+  begin(std::move(request), now);
+}
+
+void KeyClient::push(std::vector<ParamEntry> entries, Mark mark, const PushRule& rule, double now, OnDone done) {
+  if (entries.empty()) return done({});
+  Request request;
+  request.ask = {{}, Ask::What::push, mark, rule};
+  request.entries = std::move(entries);
+  request.done = std::move(done);
+  begin(std::move(request), now);
+}
+
+void KeyClient::begin(Request&& request, double now) {
+  const uint32_t id = ++begun_;
+  request.answered.resize(request.size());
+  request.open = request.size();
+  request.deadline = now + kGiveUp;
+  std::vector<uint32_t> places(request.size());
+  for (uint32_t i = 0; i < places.size(); ++i) places[i] = i;
+  requests_.emplace(id, std::move(request));
+  route(id, std::move(places), now);
+}
+
+const Peer* KeyClient::owner_of(RingId place) const {
+  if (arcs_.empty()) return nullptr;
+  auto arc = arcs_.lower_bound(place);
+  if (arc == arcs_.end()) arc = arcs_.begin();
+  return in_arc(arc->second.from, place, arc->first) ? &arc->second.owner : nullptr;
+}
+
+void KeyClient::forget_route(const Peer& peer) {
+  std::erase_if(arcs_, [&](const auto& arc) { return arc.second.owner.node == peer.node; });
+}
+
+void KeyClient::route(uint32_t id, std::vector<uint32_t> places, double now) {
+  const auto at = requests_.find(id);
+  if (at == requests_.end()) return;
+  std::map<NodeId, std::pair<Peer, std::vector<uint32_t>>> known;
+  std::vector<uint32_t> unknown;
+  const Neighbourhood& near = overlay_.near();
+  for (const uint32_t place : places) {
+    const RingId key = place_of(at->second.key(place));
+    if (near.owns(key) || near.covers(key)) {
+      const Peer owner = near.owns(key) ? overlay_.self() : near.owner_of(key);
+      auto& group = known[owner.node];
+      group.first = owner;
+      group.second.push_back(place);
+    } else if (const Peer* owner = owner_of(key)) {
+      auto& group = known[owner->node];
+      group.first = *owner;
+      group.second.push_back(place);
+    } else {
+      unknown.push_back(place);
+    }
+  }
+  for (auto& [node, group] : known) ask(id, std::move(group.second), group.first, now);
+  if (!unknown.empty()) look_up(id, std::move(unknown), now);
+}
+
+// For one of the places: its owner's arc is remembered, and the others are routed again with what is known then.
+void KeyClient::look_up(uint32_t id, std::vector<uint32_t> places, double now) {
+  const RingId key = place_of(requests_.at(id).key(places.front()));
+  overlay_.find(key, now, [this, id, places = std::move(places)](Result<Located> located) {
+    const double when = overlay_.now();
+    if (!located.ok()) return later_.push_back({when + 10 * kRouteAgain, id, places});
+    const auto& before = located->window.before.peers;
+    if (arcs_.size() >= kMostArcs) arcs_.clear();
+    arcs_[located->owner.id] = {before.empty() ? located->owner.id : before.front().id, located->owner};
+    route(id, places, when);
+  });
+}
+
+void KeyClient::ask(uint32_t id, std::vector<uint32_t> places, const Peer& to, double now) {
+  Request& request = requests_.at(id);
+  const uint32_t tag = ++asked_;
+  request.ask.envelope = {overlay_.self(), to.node};
+  const std::string head = pack(request.ask);
+  const size_t first = frames_.size();
+  const Address courier = courier_address(to.process);
+  if (request.ask.what == Ask::What::get) {
+    std::vector<ParamKey> keys;
+    for (const uint32_t place : places) keys.push_back(request.keys[place]);
+    pack_keys(peer_kind::ask, courier, tag, head, keys, frames_);
+  } else {
+    EntryPacker packer(peer_kind::ask, courier, tag, head, true);
+    for (const uint32_t place : places) packer.add(request.entries[place]);
+    packer.finish(frames_);
+  }
+  for (size_t i = first; i < frames_.size(); ++i) frames_[i].src = courier_address(overlay_.self().process);
+  questions_[tag] = {id, std::move(places), to, now + kPoke, kPoke};
+}
+
+void KeyClient::on_told(Frame&& frame, const Told& told, Unpacker& in, double now) {
+  const auto at = questions_.find(frame.tag);
+  if (at == questions_.end() || at->second.to.node != told.envelope.from.node) return;
+  Question& question = at->second;
+  if (told.how == Told::How::working) {
+    question.poked = false;
+    question.wait = std::min(2 * question.wait, kLongestPoke);
+    question.due = now + question.wait;
+    return;
+  }
+  if (told.how == Told::How::unknown) return again(frame.tag, now, 0);
+  if (told.how == Told::How::moved) {
+    forget_route(question.to);
+    return again(frame.tag, now, kRouteAgain);
+  }
+  Request& request = requests_.at(question.request);
+  if (!told.status.ok() && !request.error) request.error = told.status.error();
+  if (request.ask.what == Ask::What::get && told.status.ok()) {
+    std::vector<ParamEntry> entries;
+    const Status read = read_entries(in, frame.body, true, entries);
+    if (!read.ok() && !request.error) request.error = malformed(frame, read.error().message);
+    frame.body = {};
+    take_values(request, question, std::move(entries));
+    if ((frame.flags & param::kLast) == 0) return;
+  }
+  const uint32_t id = question.request;
+  request.open -= question.places.size();
+  for (const uint32_t place : question.places) request.answered[place] = 1;
+  questions_.erase(at);
+  if (request.open == 0) end(id);
+}
+
+void KeyClient::take_values(Request& request, const Question& question, std::vector<ParamEntry> entries) {
+  for (ParamEntry& entry : entries) {
+    for (const uint32_t place : question.places) {
+      if (request.keys[place] == entry.key) ParamAssembler::add(request.values[place], ParamEntry(entry));
+    }
+  }
+}
+
+void KeyClient::again(uint32_t tag, double now, double wait) {
+  const auto at = questions_.find(tag);
+  Question question = std::move(at->second);
+  questions_.erase(at);
+  Request& request = requests_.at(question.request);
+  if (request.ask.what == Ask::What::get) {
+    for (const uint32_t place : question.places) {
+      request.values[place] = {};
+      request.values[place].entry.key = request.keys[place];
+    }
+  }
+  if (wait > 0) return later_.push_back({now + wait, question.request, std::move(question.places)});
+  route(question.request, std::move(question.places), now);
+}
+
+void KeyClient::lose_process(ProcessId process, double now) {
+  std::erase_if(arcs_, [&](const auto& arc) { return arc.second.owner.process == process; });
+  std::vector<uint32_t> gone;
+  for (const auto& [tag, question] : questions_) {
+    if (question.to.process == process) gone.push_back(tag);
+  }
+  for (const uint32_t tag : gone) again(tag, now, kRouteAgain);
+}
+
+double KeyClient::tick(double now) {
+  std::vector<Later> due;
+  std::erase_if(later_, [&](Later& later) {
+    if (later.time > now) return false;
+    due.push_back(std::move(later));
+    return true;
+  });
+  for (Later& later : due) route(later.request, std::move(later.places), now);
+
+  std::vector<uint32_t> quiet;
+  double next = kForever;
+  for (auto& [tag, question] : questions_) {
+    if (question.due > now) {
+      next = std::min(next, question.due);
+    } else if (question.poked) {
+      quiet.push_back(tag);
+    } else {
+      question.poked = true;
+      question.due = now + kPoke;
+      next = std::min(next, question.due);
+      Frame poke = message_frame(peer_kind::poke, courier_address(question.to.process), tag,
+                                 Envelope{overlay_.self(), question.to.node});
+      poke.src = courier_address(overlay_.self().process);
+      frames_.push_back(std::move(poke));
+    }
+  }
+  for (const uint32_t tag : quiet) {
+    forget_route(questions_.at(tag).to);
+    again(tag, now, 0);
+  }
+  std::vector<uint32_t> late;
+  for (const auto& [id, request] : requests_) {
+    if (request.deadline <= now) late.push_back(id);
+    next = std::min(next, request.deadline);
+  }
+  for (const uint32_t id : late) {
+    Request& request = requests_.at(id);
+    const auto missing = std::find(request.answered.begin(), request.answered.end(), 0);
+    const ParamKey& key = request.key(static_cast<size_t>(missing - request.answered.begin()));
+    request.error = Error{Code::timeout, "for a minute no peer has answered for key " + key.print()};
+    end(id);
+  }
+  for (const Later& later : later_) next = std::min(next, later.time);
+  return next;
+}
+
+void KeyClient::end(uint32_t id) {
+  Request request = std::move(requests_.at(id));
+  requests_.erase(id);
+  std::erase_if(questions_, [&](const auto& question) { return question.second.request == id; });
+  std::erase_if(later_, [&](const Later& later) { return later.request == id; });
+  if (request.done) return request.done(request.error ? Status(*request.error) : Status());
+  if (request.error) return request.got(*request.error);
+  std::vector<ParamEntry> values;
+  for (auto& value : request.values) values.push_back(std::move(value.entry));
+  request.got(std::move(values));
+}
+
+void KeyClient::fail_all(const Error& error) {
+  while (!requests_.empty()) {
+    requests_.begin()->second.error = error;
+    end(requests_.begin()->first);
+  }
+}
+
+}  // namespace actorhost

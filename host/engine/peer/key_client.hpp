@@ -1,0 +1,91 @@
+#pragma once
+// A node's questions about keys: finds out who answers for each key, asks, and asks again where an owner has changed or
+// died. Each write is done once whatever happens: the answering side knows a writer's newest update of a key. Passive.
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "host/engine/param/assembler.hpp"
+#include "host/engine/peer/peer_messages.hpp"
+#include "host/overlay/overlay.hpp"
+
+namespace actorhost {
+
+class KeyClient {
+ public:
+  /// In the order of the keys, nil where there is nothing.
+  using OnValues = std::function<void(Result<std::vector<ParamEntry>>)>;
+  using OnDone = std::function<void(Status)>;
+
+  explicit KeyClient(Overlay& overlay) : overlay_(overlay) {}
+
+  /// `mark`: of the steps that this node has completed.
+  void get(std::vector<ParamKey> keys, Mark mark, double now, OnValues done);
+  /// Code::timeout: for a minute nobody has answered for some key.
+  void set(std::vector<ParamEntry> entries, Mark mark, double now, OnDone done);
+  void push(std::vector<ParamEntry> entries, Mark mark, const PushRule& rule, double now, OnDone done);
+
+  void on_told(Frame&& frame, const Told& told, Unpacker& in, double now);
+  /// What is asked of this process's peers is asked of others.
+  void lose_process(ProcessId process, double now);
+  double tick(double now);
+  std::vector<Frame> take_frames() { return std::exchange(frames_, {}); }
+  void fail_all(const Error& error);
+
+ private:
+  struct Request {
+    Ask ask;
+    std::vector<ParamKey> keys;                   // of a get
+    std::vector<ParamEntry> entries;              // of the others
+    std::vector<ParamAssembler::Partial> values;  // of a get
+    std::vector<uint8_t> answered;                // by place
+    size_t open = 0;
+    double deadline = 0;
+    std::optional<Error> error;
+    OnValues got;
+    OnDone done;
+
+    size_t size() const noexcept { return keys.empty() ? entries.size() : keys.size(); }
+    const ParamKey& key(size_t place) const { return keys.empty() ? entries[place].key : keys[place]; }
+  };
+  /// One message under way.
+  struct Question {
+    uint32_t request;
+    std::vector<uint32_t> places;
+    Peer to;
+    double due;
+    double wait;
+    bool poked = false;
+  };
+  struct Arc {
+    RingId from;
+    Peer owner;
+  };
+
+  void begin(Request&& request, double now);
+  void route(uint32_t request, std::vector<uint32_t> places, double now);
+  void ask(uint32_t request, std::vector<uint32_t> places, const Peer& to, double now);
+  void look_up(uint32_t request, std::vector<uint32_t> places, double now);
+  const Peer* owner_of(RingId place) const;
+  void forget_route(const Peer& peer);
+  void take_values(Request& request, const Question& question, std::vector<ParamEntry> entries);
+  void again(uint32_t tag, double now, double wait);
+  void end(uint32_t request);
+
+  Overlay& overlay_;
+  std::map<uint32_t, Request> requests_;
+  std::map<uint32_t, Question> questions_;
+  struct Later {
+    double time;
+    uint32_t request;
+    std::vector<uint32_t> places;
+  };
+  std::vector<Later> later_;    // to be routed again
+  std::map<RingId, Arc> arcs_;  // by their ends
+  uint32_t begun_ = 0;
+  uint32_t asked_ = 0;
+  std::vector<Frame> frames_;
+};
+
+}  // namespace actorhost
