@@ -58,7 +58,7 @@ class KeyClient {
     double wait;
     bool poked = false;
   };
-  struct Arc {
+  struct Route {
     RingId from;
     Peer owner;
   };
@@ -81,8 +81,8 @@ class KeyClient {
     uint32_t request;
     std::vector<uint32_t> places;
   };
-  std::vector<Later> later_;    // to be routed again
-  std::map<RingId, Arc> arcs_;  // by their ends
+  std::vector<Later> later_;      // to be routed again
+  std::map<RingId, Route> arcs_;  // by their ends
   uint32_t begun_ = 0;
   uint32_t asked_ = 0;
   std::vector<Frame> frames_;

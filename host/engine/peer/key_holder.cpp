@@ -4,92 +4,193 @@
 
 namespace actorhost {
 
+namespace {
+
+constexpr double kLookAgain = 0.05;  // seconds, at what waits
+
+}  // namespace
+
+void KeyHolder::tell(const Asked& asked, Told::How how, Status status) {
+  working_.erase(asked);
+  Frame frame = message_frame(peer_kind::told, courier_address(asked.from.process), asked.tag,
+                              Told{{overlay_.self(), asked.from.node}, how, std::move(status)});
+  frame.flags = param::kLast;
+  calls_.send(std::move(frame));
+}
+
+void KeyHolder::on_poke(const Frame& frame, const Envelope& poke) {
+  const Asked asked{poke.from, frame.tag};
+  const bool working = working_.count(asked) > 0;
+  tell(asked, working ? Told::How::working : Told::How::unknown);
+  if (working) working_.insert(asked);
+}
+
+void KeyHolder::on_ask(Frame&& frame, Ask&& ask, Unpacker& in) {
+  Question question{{ask.envelope.from, frame.tag}, std::move(ask), {}, {}};
+  const Asked asked = question.asked;
+  if (question.ask.what == Ask::What::get) {
+    if (const Status read = read_keys(in, question.keys); !read.ok()) return tell(asked, Told::How::done, read);
+  } else {
+    std::vector<ParamEntry> entries;
+    if (const Status read = read_entries(in, frame.body, true, entries); !read.ok()) {
+      collecting_.erase(asked);
+      return tell(asked, Told::How::done, malformed(frame, read.error().message));
+    }
+    frame.body = {};
+    auto& all = collecting_[asked];
+    all.insert(all.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
+    if ((frame.flags & param::kLast) == 0) return;
+    question.entries = std::move(all);
+    collecting_.erase(asked);
+    for (const ParamEntry& entry : question.entries) {
+      if (question.keys.empty() || question.keys.back() != entry.key) question.keys.push_back(entry.key);
+    }
+  }
+  working_.insert(asked);
+  if (!try_answer(question)) waiting_.push_back(std::move(question));
+}
+
+void KeyHolder::look() {
+  look_again_ = true;
+  if (std::exchange(looking_, true)) return;
+  while (std::exchange(look_again_, false)) {
+    for (auto at = waiting_.begin(); at != waiting_.end();) at = try_answer(*at) ? waiting_.erase(at) : std::next(at);
+  }
+  looking_ = false;
+}
+
+double KeyHolder::tick() {
+  if (waiting_.empty()) return kForever;
+  look();
+  return calls_.now() + kLookAgain;
+}
+
+bool KeyHolder::try_answer(Question& question) {
+  bool leads = true;
+  for (const ParamKey& key : question.keys) {
+    if (succession_.leads(place_of(key)) != nullptr) continue;
+    leads = false;
+    if (succession_.awaits(place_of(key))) continue;
+    tell(question.asked, Told::How::moved);
+    return true;
+  }
+  if (!leads) return false;
+  if (question.keys.empty()) {
+    tell(question.asked, Told::How::done);
+    return true;
+  }
+  return question.ask.what == Ask::What::get ? get(question) : write(question);
+}
+
+bool KeyHolder::get(Question& question) {
+  if (!succession_.leased()) return false;
+  for (const ParamKey& key : question.keys) {
+    commit(succession_.leads(place_of(key))->arc, std::max(passed_, question.ask.mark) + 1);
+    if (log_.touches(key)) return false;
+  }
+  const bool pulled = std::any_of(question.keys.begin(), question.keys.end(), [&](const ParamKey& key) {
+    std::vector<TakenUpdate> covered;
+    const Arc only{place_of(key) - 1, place_of(key)};
+    return !table_.staged_for_pull(only, question.ask.mark + 1, covered).empty();
+  });
+  if (pulled) return false;
+  const Asked& asked = question.asked;
+  EntryPacker reply(peer_kind::told, courier_address(asked.from.process), asked.tag,
+                    pack(Told{{overlay_.self(), asked.from.node}}), true);
+  for (const ParamKey& key : question.keys) table_.pack(key, reply);
+  std::vector<Frame> frames;
+  reply.finish(frames);
+  for (Frame& frame : frames) calls_.send(std::move(frame));
+  working_.erase(asked);
+  return true;
+}
+
+bool KeyHolder::write(Question& question) {
+  const Ask& ask = question.ask;
+  const Asked asked = question.asked;
+  const auto over = [this, asked] {
+    tell(asked, Told::How::done);
+    look();
+  };
+  KeyOperation operation{{KeyWrite::What::set, asked.from.node, ask.mark, ask.rule}, {}};
+  if (ask.what == Ask::What::set) {
+    for (ParamEntry& entry : question.entries) entry.step = step_of(ask.mark);
+    operation.entries = std::move(question.entries);
+    if (const Status set = log_.append(std::move(operation), over); !set.ok()) tell(asked, Told::How::done, set);
+    return true;
+  }
+  std::erase_if(question.entries,
+                [&](const ParamEntry& entry) { return table_.taken(entry.key, asked.from.node, ask.mark); });
+  if (question.entries.empty()) {
+    // What has been taken may not be with all of the group yet.
+    for (const ParamKey& key : question.keys) {
+      if (log_.touches(key)) return false;
+    }
+    tell(asked, Told::How::done);
+    return true;
+  }
+  if (ask.rule.rule.is_lua() && !ask.rule.staged) {
+    for (const ParamKey& key : question.keys) {
+      if (in_pull(key)) return false;  // one after the other: it may be the same update, sent again
+    }
+    std::vector<PullEntry> entries;
+    std::vector<TakenUpdate> covered;
+    for (ParamEntry& entry : joined(std::move(question.entries), ask.rule.rule.shared)) {
+      covered.push_back({entry.key.canonical(), asked.from.node, ask.mark});
+      entries.push_back({entry.key, std::move(entry.value), step_of(ask.mark), asked.from.node});
+    }
+    to_pull(std::move(entries), std::move(covered), {asked}, false);
+    return true;
+  }
+  operation.write.what = KeyWrite::What::push;
+  operation.entries = std::move(question.entries);
+  if (const Status fits = table_.check(operation); !fits.ok()) {
+    tell(asked, Told::How::done, fits);
+    return true;
+  }
+  (void)log_.append(std::move(operation), over);
+  return true;
+}
+
+void KeyHolder::pass(Mark mark) {
+  passed_ = std::max(passed_, mark);
+  if (const KeyRange* range = succession_.leads(overlay_.self().id)) commit(range->arc, passed_ + 1);
+}
+
+void KeyHolder::commit(const Arc& arc, Mark below) {
+  if (!table_.staged(arc, below)) return;
+  std::vector<TakenUpdate> covered;
+  std::vector<PullEntry> entries = table_.staged_for_pull(arc, below, covered);
+  if (entries.empty()) {
+    (void)log_.append({{KeyWrite::What::commit, overlay_.self().node, below, {}, arc}, {}}, [this] { look(); });
+    return;
+  }
+  const bool begun = std::any_of(batches_.begin(), batches_.end(), [](const Batch& batch) { return batch.staged; });
+  if (!begun) to_pull(std::move(entries), std::move(covered), {}, true);
+}
+
+// ---- Lua pulls ----
+
 void KeyHolder::on_pull(OnPull pull) {
   pull_ = std::move(pull);
   pulling_ = false;
   next_pull();
 }
 
-void KeyHolder::tell(const Asked& asked, Told::How how, Status status) {
-  frames_.push_back(message_frame(peer_kind::told, courier_address(asked.from.process), asked.tag,
-                                  Told{{overlay_.self(), asked.from.node}, how, std::move(status)}));
-  frames_.back().flags = param::kLast;
-  frames_.back().src = courier_address(overlay_.self().process);
+bool KeyHolder::in_pull(const ParamKey& key) const {
+  return std::any_of(batches_.begin(), batches_.end(), [&](const Batch& batch) {
+    return std::find(batch.keys.begin(), batch.keys.end(), key) != batch.keys.end();
+  });
 }
 
-void KeyHolder::on_poke(const Frame& frame, const Envelope& poke) {
-  const auto waits = [&](const Batch& batch) {
-    return std::any_of(batch.askers.begin(), batch.askers.end(),
-                       [&](const Asked& a) { return a.from.node == poke.from.node && a.tag == frame.tag; });
-  };
-  const bool working = std::any_of(batches_.begin(), batches_.end(), waits);
-  tell({poke.from, frame.tag}, working ? Told::How::working : Told::How::unknown);
-}
-
-void KeyHolder::on_ask(Frame&& frame, Ask&& ask, Unpacker& in) {
-  const Asked asked{ask.envelope.from, frame.tag};
-  if (ask.what == Ask::What::get) {
-    std::vector<ParamKey> keys;
-    if (const Status read = read_keys(in, keys); !read.ok()) return tell(asked, Told::How::done, read);
-    return get(asked, ask, keys);
+void KeyHolder::to_pull(std::vector<PullEntry> entries, std::vector<TakenUpdate> covered, std::vector<Asked> askers,
+                        bool staged) {
+  Batch batch{{}, {}, std::move(covered), std::move(askers), 0, staged};
+  for (const PullEntry& entry : entries) {
+    batch.keys.push_back(entry.key);
+    batch.step = std::max(batch.step, entry.step);
   }
-  std::vector<ParamEntry> entries;
-  if (const Status read = read_entries(in, frame.body, true, entries); !read.ok()) {
-    collecting_.erase(asked);
-    return tell(asked, Told::How::done, malformed(frame, read.error().message));
-  }
-  frame.body = {};
-  auto& all = collecting_[asked];
-  all.insert(all.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
-  if ((frame.flags & param::kLast) == 0) return;
-  entries = std::move(all);
-  collecting_.erase(asked);
-  write(asked, ask, std::move(entries));
-}
-
-void KeyHolder::get(const Asked& asked, const Ask& ask, const std::vector<ParamKey>& keys) {
-  if (!std::all_of(keys.begin(), keys.end(), [&](const ParamKey& key) { return mine(key); })) {
-    return tell(asked, Told::How::moved);
-  }
-  commit(ask.mark + 1);
-  EntryPacker reply(peer_kind::told, courier_address(asked.from.process), asked.tag,
-                    pack(Told{{overlay_.self(), asked.from.node}}), true);
-  for (const ParamKey& key : keys) table_.pack(key, reply);
-  const size_t first = frames_.size();
-  reply.finish(frames_);
-  for (size_t i = first; i < frames_.size(); ++i) frames_[i].src = courier_address(overlay_.self().process);
-}
-
-void KeyHolder::write(const Asked& asked, const Ask& ask, std::vector<ParamEntry> entries) {
-  if (!std::all_of(entries.begin(), entries.end(), [&](const ParamEntry& entry) { return mine(entry.key); })) {
-    return tell(asked, Told::How::moved);
-  }
-  if (ask.what == Ask::What::set) {
-    for (ParamEntry& entry : entries) entry.step = step_of(ask.mark);
-    return tell(asked, Told::How::done, table_.set(std::move(entries)));
-  }
-  KeyTable::Push push{asked.from.node, ask.mark, ask.rule, std::move(entries)};
-  table_.drop_taken(push);
-  if (const Status fits = table_.check(push); !fits.ok()) return tell(asked, Told::How::done, fits);
-  const bool lua = push.rule.rule.is_lua() && !push.rule.staged;
-  std::vector<PullEntry> batch;
-  if (lua) batch = pull_entries(KeyTable::Push(push));
-  table_.push(std::move(push));
-  if (batch.empty()) return tell(asked, Told::How::done);
-  to_pull(std::move(batch), {asked});
-}
-
-void KeyHolder::pass(Mark mark) { commit(mark + 1); }
-
-void KeyHolder::commit(Mark below) {
-  if (!table_.staged(below)) return;
-  std::vector<PullEntry> batch = table_.commit(below);
-  if (!batch.empty()) to_pull(std::move(batch), {});
-}
-
-void KeyHolder::to_pull(std::vector<PullEntry> entries, std::vector<Asked> askers) {
-  Batch batch{std::move(entries), {}, std::move(askers)};
-  for (const PullEntry& entry : batch.entries) batch.keys.push_back(entry.key);
+  batch.entries = std::move(entries);
   batches_.push_back(std::move(batch));
   next_pull();
 }
@@ -97,21 +198,43 @@ void KeyHolder::to_pull(std::vector<PullEntry> entries, std::vector<Asked> asker
 void KeyHolder::next_pull() {
   if (pulling_ || !pull_ || batches_.empty()) return;
   pulling_ = true;
-  pull_(std::move(batches_.front().entries));
+  pull_(batches_.front().entries);
 }
 
 Status KeyHolder::answer_pull(std::vector<ParamEntry> values) {
-  Batch& batch = batches_.front();
+  Batch batch = std::move(batches_.front());
   for (const ParamEntry& value : values) {
     if (std::find(batch.keys.begin(), batch.keys.end(), value.key) == batch.keys.end()) {
+      batches_.front() = std::move(batch);
       return Error{Code::bad_argument, "key " + value.key.print() + " is none of those that it was given"};
     }
   }
-  const Status set = table_.set(std::move(values));
-  for (const Asked& asked : batch.askers) tell(asked, Told::How::done, set);
-  batches_.erase(batches_.begin());
+  batches_.pop_front();
   pulling_ = false;
+  const bool leads = std::all_of(batch.keys.begin(), batch.keys.end(),
+                                 [&](const ParamKey& key) { return succession_.leads(place_of(key)) != nullptr; });
+  if (!leads) {
+    // Others merge these updates now, whose senders ask again.
+    for (const Asked& asked : batch.askers) tell(asked, Told::How::moved);
+  } else {
+    KeyOperation operation{{KeyWrite::What::pulled, overlay_.self().node, 0, {}, {}, std::move(batch.covered)}, {}};
+    for (ParamEntry& value : values) {
+      const auto add = [&](ParamValue part) { operation.entries.push_back({value.key, std::move(part), batch.step}); };
+      if (const auto* tensor = std::get_if<ParamTensor>(&value.value)) {
+        for_each_chunk(*tensor, [&](ParamTensor piece) { add(std::move(piece)); });
+      } else {
+        add(std::move(value.value));
+      }
+    }
+    const auto over = [this, askers = batch.askers] {
+      for (const Asked& asked : askers) tell(asked, Told::How::done);
+      look();
+    };
+    const Status set = log_.append(std::move(operation), over);
+    if (!set.ok()) return set;
+  }
   next_pull();
+  look();
   return {};
 }
 

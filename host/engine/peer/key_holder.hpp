@@ -1,13 +1,15 @@
 #pragma once
-// What a node answers about the keys that it owns. Passive.
+// What a node answers about the keys that it leads. Questions that cannot be answered yet wait: while the node is about
+// to take over, while a write of the key is under way, while a Lua pull works, while its lease has to be renewed.
+// Passive.
 
 #include <functional>
+#include <list>
 #include <map>
+#include <set>
 #include <vector>
 
-#include "host/base/log.hpp"
-#include "host/engine/peer/key_table.hpp"
-#include "host/overlay/overlay.hpp"
+#include "host/engine/peer/succession.hpp"
 
 namespace actorhost {
 
@@ -16,20 +18,21 @@ class KeyHolder {
   /// Updates that a Lua pull is to merge; answered by answer_pull before there are others.
   using OnPull = std::function<void(std::vector<PullEntry>)>;
 
-  explicit KeyHolder(Overlay& overlay) : overlay_(overlay) {}
-
-  const KeyTable& table() const noexcept { return table_; }
+  KeyHolder(Overlay& overlay, PeerCalls& calls, KeyTable& table, KeyLog& log, Succession& succession)
+      : overlay_(overlay), calls_(calls), table_(table), log_(log), succession_(succession) {}
 
   /// From now on the node merges what Lua pulls have to merge (nullptr: no longer; such pushes wait).
   void on_pull(OnPull pull);
-  /// New values of the keys of the batch. Code::bad_argument for another key.
+  /// New values of keys of the batch. Code::bad_argument for another key.
   Status answer_pull(std::vector<ParamEntry> values);
   /// All live nodes have completed the step: what is staged of it and earlier ones is merged.
   void pass(Mark mark);
 
   void on_ask(Frame&& frame, Ask&& ask, Unpacker& in);
   void on_poke(const Frame& frame, const Envelope& poke);
-  std::vector<Frame> take_frames() { return std::exchange(frames_, {}); }
+  /// Answers what can be answered by now.
+  void look();
+  double tick();
 
  private:
   struct Asked {
@@ -39,27 +42,45 @@ class KeyHolder {
       return std::pair(a.from.node, a.tag) < std::pair(b.from.node, b.tag);
     }
   };
-
-  void get(const Asked& asked, const Ask& ask, const std::vector<ParamKey>& keys);
-  void write(const Asked& asked, const Ask& ask, std::vector<ParamEntry> entries);
-  void tell(const Asked& asked, Told::How how, Status status = {});
-  void commit(Mark below);
-  void to_pull(std::vector<PullEntry> batch, std::vector<Asked> askers);
-  void next_pull();
-  bool mine(const ParamKey& key) const { return overlay_.near().owns(place_of(key)); }
-
-  Overlay& overlay_;
-  KeyTable table_;
-  std::map<Asked, std::vector<ParamEntry>> collecting_;  // entries of messages that have not come whole
-  OnPull pull_;
+  struct Question {
+    Asked asked;
+    Ask ask;
+    std::vector<ParamKey> keys;
+    std::vector<ParamEntry> entries;
+  };
   struct Batch {
     std::vector<PullEntry> entries;
     std::vector<ParamKey> keys;
+    std::vector<TakenUpdate> covered;
     std::vector<Asked> askers;
+    uint64_t step = 0;
+    bool staged = false;
   };
-  std::vector<Batch> batches_;  // the first is being pulled
+
+  bool try_answer(Question& question);
+  bool get(Question& question);
+  bool write(Question& question);
+  void tell(const Asked& asked, Told::How how, Status status = {});
+  void commit(const Arc& arc, Mark below);
+  void to_pull(std::vector<PullEntry> entries, std::vector<TakenUpdate> covered, std::vector<Asked> askers,
+               bool staged);
+  bool in_pull(const ParamKey& key) const;
+  void next_pull();
+
+  Overlay& overlay_;
+  PeerCalls& calls_;
+  KeyTable& table_;
+  KeyLog& log_;
+  Succession& succession_;
+  std::map<Asked, std::vector<ParamEntry>> collecting_;  // entries of messages that have not come whole
+  std::list<Question> waiting_;
+  std::set<Asked> working_;  // questions that have come and are not answered
+  bool looking_ = false;
+  bool look_again_ = false;
+  Mark passed_ = 0;
+  OnPull pull_;
+  std::list<Batch> batches_;  // the first is being pulled
   bool pulling_ = false;
-  std::vector<Frame> frames_;
 };
 
 }  // namespace actorhost

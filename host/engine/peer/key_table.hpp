@@ -1,7 +1,6 @@
 #pragma once
-// The keys that a node holds, its own and copies of others': values with their optimiser's state, whose updates are in
-// them, and staged updates. Passive and without time; the same calls in the same order make the same table on each
-// node, bit for bit.
+// The keys that a node holds: values with their optimiser's state, which updates are in them, and staged updates.
+// Passive and without time. The same operations in the same order make the same table on each node, bit for bit.
 
 #include <map>
 #include <set>
@@ -11,53 +10,72 @@
 
 #include "host/engine/param/param_store.hpp"
 #include "host/engine/param/shard.hpp"
+#include "host/engine/peer/key_ranges.hpp"
 #include "host/engine/peer/peer_messages.hpp"
 
 namespace actorhost {
 
+/// What changes a table. The pieces of a value stand together.
+struct KeyOperation {
+  KeyWrite write;
+  std::vector<ParamEntry> entries;
+};
+
 class KeyTable {
  public:
-  /// A push as it came: the pieces of a key's value stand together.
-  struct Push {
-    NodeId writer = 0;
-    Mark mark = 0;
-    PushRule rule;
-    std::vector<ParamEntry> entries;
-  };
-
   const ParamStore& store() const noexcept { return store_; }
   void pack(const ParamKey& key, EntryPacker& reply) const { store_.pack(key, reply); }
 
   /// Whether this update of the writer, or a later one, has been taken.
   bool taken(const ParamKey& key, NodeId writer, Mark mark) const;
-  /// Removes the keys whose updates have been taken.
-  void drop_taken(Push& push) const;
-  /// Code::bad_argument when a native update does not fit its value.
-  Status check(const Push& push) const;
+  /// Code::bad_argument when an update does not fit its value.
+  Status check(const KeyOperation& operation) const;
+  /// Code::bad_data when pieces of a value are missing, and nothing has changed.
+  Status apply(KeyOperation&& operation);
 
-  /// nil removes. Code::bad_data when pieces are missing, and nothing has changed.
-  Status set(std::vector<ParamEntry> entries);
-  /// Applies it, or keeps it when it is staged. For rules in C++; `check` has approved. A Lua pull's is noted as taken
-  /// and left to the caller, unless it is staged.
-  void push(Push&& push);
-  bool staged(Mark below) const { return !staged_.empty() && staged_.begin()->first.first < below; }
-  /// Merges what is staged of marks below this one, in the order of (mark, writer). What a Lua pull has to merge is
-  /// given out, to be set later.
-  std::vector<PullEntry> commit(Mark below);
+  /// Whether something is staged in that arc that `commit` of that mark would merge, or a Lua pull has to.
+  bool staged(const Arc& arc, Mark below) const;
+  /// What a Lua pull has to merge of that, in the order of (mark, writer), and which updates these are.
+  std::vector<PullEntry> staged_for_pull(const Arc& arc, Mark below, std::vector<TakenUpdate>& covered) const;
+
+  /// A hash of all that is known of a key; 0 of one of which nothing is.
+  uint64_t digest(const ParamKey& key) const;
+  /// How many keys lie in the arc, and the sum of their digests.
+  KeySum sum(const Arc& arc) const;
+  std::vector<ParamKey> keys(const Arc& arc) const;
+  /// All that is known of a key, and back.
+  KeyCopy copy(const ParamKey& key, std::vector<ParamEntry>& entries) const;
+  Status restore(const ParamKey& key, const KeyCopy& copy, std::vector<ParamEntry> entries);
+  void erase(const ParamKey& key);
 
  private:
-  struct Group {
-    size_t first, count;
+  /// A staged update of one key.
+  struct Staged {
+    PushRule rule;
+    std::vector<ParamEntry> entries;
   };
-  static std::vector<Group> groups_of(std::span<const ParamEntry> entries);
-  void apply(Push& push);
+  struct Known {
+    std::map<NodeId, Mark> taken;  // each writer's newest
+    std::map<std::pair<Mark, NodeId>, Staged> staged;
+  };
+
+  Known& know(const ParamKey& key);
+  Status push(KeyOperation&& operation);
+  void merge(const PushRule& rule, Mark mark, NodeId writer, std::vector<ParamEntry>&& entries);
+  void commit(const Arc& arc, Mark below);
+  Status pulled(KeyOperation&& operation);
+  using Places = std::set<std::pair<RingId, ParamKey>>;
+  /// Keys of the arc, in the order of the ring from its begin.
+  template <typename Visit>
+  static void visit(const Places& places, const Arc& arc, Visit&& visit);
 
   ParamStore store_;
-  std::unordered_map<ParamKey, std::map<NodeId, Mark>> taken_;
-  std::map<std::pair<Mark, NodeId>, Push> staged_;
+  std::unordered_map<ParamKey, Known> known_;
+  Places places_;  // of all known keys
+  Places staged_;  // of those that have staged updates
 };
 
-/// Values of a push for a Lua pull, whole.
-std::vector<PullEntry> pull_entries(KeyTable::Push&& push);
+/// Values out of their pieces, which stand together.
+std::vector<ParamEntry> joined(std::vector<ParamEntry> pieces, bool shared = false);
 
 }  // namespace actorhost

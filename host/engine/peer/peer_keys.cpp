@@ -1,30 +1,82 @@
 #include "host/engine/peer/peer_keys.hpp"
 
+#include <algorithm>
+
 namespace actorhost {
 
-Status PeerKeys::on_frame(Frame&& frame, double now) {
-  Unpacker in(frame.meta.view());
-  if (frame.kind == peer_kind::ask) {
-    auto ask = unpack_head<Ask>(in);
-    if (!ask.ok()) return malformed(frame, ask.error().message);
-    holder_.on_ask(std::move(frame), *std::move(ask), in);
-  } else if (frame.kind == peer_kind::told) {
-    const auto told = unpack_head<Told>(in);
-    if (!told.ok()) return malformed(frame, told.error().message);
-    client_.on_told(std::move(frame), *told, in, now);
-  } else if (frame.kind == peer_kind::poke) {
-    const auto poke = unpack_head<Envelope>(in);
-    if (!poke.ok()) return malformed(frame, poke.error().message);
-    holder_.on_poke(frame, *poke);
-  } else {
-    return malformed(frame, "peers have no such message");
-  }
+PeerKeys::PeerKeys(Overlay& overlay, uint32_t copies)
+    : calls_([&overlay] { return overlay.self(); }),
+      log_(calls_, table_, ranges_),
+      sync_(calls_, table_),
+      succession_({overlay, calls_, table_, ranges_, log_, sync_}, copies),
+      client_(overlay),
+      holder_(overlay, calls_, table_, log_, succession_) {
+  succession_.on_progress([this] { holder_.look(); });
+}
+
+namespace {
+
+template <typename M, typename Act>
+Status with_head(const Frame& frame, Unpacker& in, const Act& act) {
+  auto head = unpack_head<M>(in);
+  if (!head.ok()) return malformed(frame, head.error().message);
+  act(*std::move(head));
   return {};
+}
+
+}  // namespace
+
+Status PeerKeys::on_frame(Frame&& frame, double now) {
+  calls_.set_now(now);
+  Unpacker in(frame.meta.view());
+  switch (static_cast<uint16_t>(frame.kind)) {
+    case static_cast<uint16_t>(peer_kind::ask):
+      return with_head<Ask>(frame, in, [&](Ask&& ask) { holder_.on_ask(std::move(frame), std::move(ask), in); });
+    case static_cast<uint16_t>(peer_kind::told):
+      return with_head<Told>(frame, in, [&](Told&& told) { client_.on_told(std::move(frame), told, in, now); });
+    case static_cast<uint16_t>(peer_kind::poke):
+      return with_head<Envelope>(frame, in, [&](Envelope&& poke) { holder_.on_poke(frame, poke); });
+    case static_cast<uint16_t>(peer_kind::written):
+      return with_head<Written>(frame, in, [&](Written&& written) { log_.on_written(written); });
+    default: return take(std::move(frame));
+  }
+}
+
+Status PeerKeys::take(Frame&& frame) {
+  if (frame.kind == peer_kind::write) return log_.on_write(std::move(frame));
+  if (frame.kind == peer_kind::who) return succession_.on_who(frame);
+  if (frame.kind == peer_kind::claim) return succession_.on_claim(frame);
+  if (frame.kind == peer_kind::adopt) return succession_.on_adopt(frame);
+  if (frame.kind == peer_kind::settle) return succession_.on_settle(frame);
+  if (frame.kind == peer_kind::renew) return succession_.on_renew(frame);
+  if (frame.kind == peer_kind::sums) return sync_.on_sums(frame);
+  if (frame.kind == peer_kind::copy) return sync_.on_copy(frame);
+  if (frame.kind == peer_kind::copied) return sync_.on_copied(std::move(frame));
+  for (const Kind answer : {peer_kind::known, peer_kind::promise, peer_kind::adopted, peer_kind::settled,
+                            peer_kind::renewed, peer_kind::summed}) {
+    if (frame.kind != answer) continue;
+    Unpacker in(frame.meta.view());
+    return with_head<Envelope>(frame, in, [&](Envelope&& envelope) { calls_.take_answer(frame, envelope.from.node); });
+  }
+  return malformed(frame, "peers have no such message");
+}
+
+void PeerKeys::lose_process(ProcessId process, double now) {
+  calls_.set_now(now);
+  succession_.lose_process(process);
+  calls_.lose_process(process);
+  client_.lose_process(process, now);
+}
+
+double PeerKeys::tick(double now) {
+  calls_.set_now(now);
+  double next = std::min({calls_.tick(), log_.tick(), succession_.tick(), holder_.tick(), client_.tick(now)});
+  return next;
 }
 
 std::vector<Frame> PeerKeys::take_frames() {
   std::vector<Frame> frames = client_.take_frames();
-  for (Frame& frame : holder_.take_frames()) frames.push_back(std::move(frame));
+  for (Frame& frame : calls_.take_frames()) frames.push_back(std::move(frame));
   return frames;
 }
 

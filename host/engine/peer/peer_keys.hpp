@@ -1,6 +1,7 @@
 #pragma once
-// Keys of a job that no node keeps for all: each lies with the node that owns its place on the ring. A node's part of
-// this, what it asks and what it answers. Passive: it is handed frames and the time, and has frames to send.
+// Keys of a job that no node keeps for all: each lies with the nodes that own its place on the ring and follow there. A
+// node's part of this, what it asks and what it answers. Passive: it is handed frames and the time, and has frames to
+// send.
 
 #include "host/engine/peer/key_client.hpp"
 #include "host/engine/peer/key_holder.hpp"
@@ -9,18 +10,32 @@ namespace actorhost {
 
 class PeerKeys {
  public:
-  explicit PeerKeys(Overlay& overlay) : client_(overlay), holder_(overlay) {}
+  /// `copies` of each key, as far as there are nodes.
+  explicit PeerKeys(Overlay& overlay, uint32_t copies = 3);
 
   KeyClient& client() noexcept { return client_; }
   KeyHolder& holder() noexcept { return holder_; }
+  Succession& succession() noexcept { return succession_; }
+  const KeyTable& table() const noexcept { return table_; }
+  const RangeMap& ranges() const noexcept { return ranges_; }
 
+  /// Time, to be set before anything else happens.
+  void set_now(double now) { calls_.set_now(now); }
   /// Code::bad_data: not a message of peers, and nothing has changed.
   Status on_frame(Frame&& frame, double now);
-  void lose_process(ProcessId process, double now) { client_.lose_process(process, now); }
-  double tick(double now) { return client_.tick(now); }
+  void lose_process(ProcessId process, double now);
+  double tick(double now);
   std::vector<Frame> take_frames();
 
  private:
+  Status take(Frame&& frame);
+
+  PeerCalls calls_;
+  KeyTable table_;
+  RangeMap ranges_;
+  KeyLog log_;
+  KeySync sync_;
+  Succession succession_;
   KeyClient client_;
   KeyHolder holder_;
 };

@@ -1,16 +1,29 @@
 #pragma once
 // What peers say to each other about keys, kinds 0x08xx. They go from courier to courier; the tag is the sender's
-// number of the question. Entries are packed as those of the parameter server (host/engine/param/param_messages.hpp)
-// behind the head that is named here, in one or more frames; the last has kLast in its flags.
+// number of the question, or of the message. Where entries are named they are packed as those of the parameter server
+// (host/engine/param/param_messages.hpp) behind the head, in one or more frames; the last has kLast in its flags.
 //
-//   ask    Ask   then entries, or for a get keys     told   Told  then the values of a get
-//   poke   Envelope: is the question under work?     answered by told: working, or unknown
+//   a node to the one that leads a key's group (key_client.hpp, key_holder.hpp):
+//     ask     Ask, entries, or keys for a get       told      Told, for a get with entries
+//     poke    Envelope: do you work on question tag?          told: working, or unknown
+//   who leads (succession.hpp):
+//     who     ArcQuestion: what do you know of it?  known     KnownRanges
+//     claim   Claim: I am to lead there             promise   KnownRanges
+//     adopt   Adopt: this is the group now          adopted   Adopted
+//     settle  Adopt: the group serves               settled   Noticed
+//     renew   Renew: I still lead                   renewed   Renew
+//   a leader to its group (key_log.hpp):
+//     write   Write, entries                        written   Written
+//   copies (key_sync.hpp):
+//     sums    ArcQuestion                           summed    Summed
+//     copy    CopyQuestion                          copied    Copied, entries
 
 #include <string>
 #include <vector>
 
 #include "host/engine/param/param_messages.hpp"
 #include "host/engine/param/update.hpp"
+#include "host/engine/peer/key_ranges.hpp"
 #include "host/overlay/overlay_messages.hpp"
 
 namespace actorhost {
@@ -19,6 +32,22 @@ namespace peer_kind {
 inline constexpr auto ask = Kind{0x0800};
 inline constexpr auto told = Kind{0x0801};
 inline constexpr auto poke = Kind{0x0802};
+inline constexpr auto who = Kind{0x0810};
+inline constexpr auto known = Kind{0x0811};
+inline constexpr auto claim = Kind{0x0812};
+inline constexpr auto promise = Kind{0x0813};
+inline constexpr auto adopt = Kind{0x0814};
+inline constexpr auto adopted = Kind{0x0815};
+inline constexpr auto settle = Kind{0x0816};
+inline constexpr auto settled = Kind{0x0817};
+inline constexpr auto renew = Kind{0x0818};
+inline constexpr auto renewed = Kind{0x0819};
+inline constexpr auto write = Kind{0x0820};
+inline constexpr auto written = Kind{0x0821};
+inline constexpr auto sums = Kind{0x0830};
+inline constexpr auto summed = Kind{0x0831};
+inline constexpr auto copy = Kind{0x0832};
+inline constexpr auto copied = Kind{0x0833};
 }  // namespace peer_kind
 
 /// Where a key lies on the ring.
@@ -70,6 +99,170 @@ struct Told {
   How how = How::done;
   Status status = {};
   static void fields(auto& m, auto&& field) { field(m.envelope, m.how, m.status); }
+};
+
+// ---- who leads ----
+
+struct ArcQuestion {
+  Envelope envelope;
+  Arc arc;
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.arc); }
+};
+
+/// What the sender knows of the arc. As a promise it takes part in no group of a lesser term from now on, unless
+/// `refused`.
+struct KnownRanges {
+  Envelope envelope;
+  bool refused = false;
+  std::vector<KeyRange> ranges;
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.refused, m.ranges); }
+};
+
+struct Claim {
+  Envelope envelope;
+  Arc arc;
+  GroupTerm term;
+  bool agreed = false;  // whoever leads there has promised already, or its process is gone
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.arc, m.term, m.agreed); }
+};
+
+struct Adopt {
+  Envelope envelope;
+  Arc arc;
+  KeyGroup group;
+  std::vector<KeyGroup> before;
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.arc, m.group, m.before); }
+};
+
+struct Adopted {
+  enum class How : uint8_t {
+    done,     // the sender has the arc's keys, if it is of the group
+    refused,  // it takes part in a later group
+    working   // it is about to get the keys
+  };
+  friend constexpr How last_of(How) { return How::working; }
+  Envelope envelope;
+  How how = How::done;
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.how); }
+};
+
+/// The sender leads a group of that term. The answer says whether the receiver still takes part in it.
+struct Renew {
+  Envelope envelope;
+  GroupTerm term;
+  bool refused = false;
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.term, m.refused); }
+};
+
+struct Noticed {
+  Envelope envelope;
+  static void fields(auto& m, auto&& field) { field(m.envelope); }
+};
+
+// ---- writes ----
+
+/// An update that is in a key's value.
+struct TakenUpdate {
+  std::string key;  // canonical
+  NodeId writer = 0;
+  Mark mark = 0;
+  static void fields(auto& m, auto&& field) { field(m.key, m.writer, m.mark); }
+};
+
+/// An operation on the keys of a node, but for its entries.
+struct KeyWrite {
+  enum class What : uint8_t {
+    set,     // entries are the new values
+    push,    // entries are updates, merged or staged as the rule says
+    commit,  // what is staged in the arc of marks below `mark` is merged
+    pulled   // entries are what a Lua pull has made of the updates that are covered
+  };
+  friend constexpr What last_of(What) { return What::pulled; }
+  What what = What::set;
+  NodeId writer = 0;
+  Mark mark = 0;
+  PushRule rule = {};
+  Arc arc = {};
+  std::vector<TakenUpdate> covered = {};
+  static void fields(auto& m, auto&& field) { field(m.what, m.writer, m.mark, m.rule, m.arc, m.covered); }
+};
+
+struct Write {
+  Envelope envelope;
+  GroupTerm term;
+  uint64_t index = 0;  // 1, 2, ... within the term
+  KeyWrite write;
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.term, m.index, m.write); }
+};
+
+struct Written {
+  Envelope envelope;
+  GroupTerm term;
+  uint64_t index = 0;
+  bool refused = false;  // the sender takes part in a later group of some of the keys
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.term, m.index, m.refused); }
+};
+
+// ---- copies ----
+
+/// Of the keys of an arc. Equal sums mean equal keys.
+struct KeySum {
+  uint64_t count = 0;
+  uint64_t digests = 0;
+  friend bool operator==(const KeySum&, const KeySum&) = default;
+  static void fields(auto& m, auto&& field) { field(m.count, m.digests); }
+};
+
+struct KeyDigest {
+  std::string key;  // canonical
+  uint64_t digest = 0;
+  static void fields(auto& m, auto&& field) { field(m.key, m.digest); }
+};
+
+/// The sum of an arc, and of what it consists: of few keys each, of many the sums of parts_of(arc).
+struct Summed {
+  Envelope envelope;
+  KeySum sum;
+  std::vector<KeyDigest> keys = {};
+  std::vector<KeySum> parts = {};
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.sum, m.keys, m.parts); }
+};
+
+struct CopyQuestion {
+  Envelope envelope;
+  std::string key;  // canonical
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.key); }
+};
+
+struct StagedCopy {
+  Mark mark = 0;
+  NodeId writer = 0;
+  PushRule rule = {};
+  uint32_t count = 0;  // values
+  static void fields(auto& m, auto&& field) { field(m.mark, m.writer, m.rule, m.count); }
+};
+
+/// All that a node knows of a key, but for values: of these there are the key's own, its optimiser's `parts`, and those
+/// of the staged updates.
+struct KeyCopy {
+  bool there = false;
+  bool stored = false;
+  uint64_t step = 0;
+  uint64_t version = 0;
+  uint64_t made = 0;
+  std::optional<kernel::OptimiserKind> optimiser = {};
+  uint8_t parts = 0;
+  std::map<NodeId, Mark> taken = {};
+  std::vector<StagedCopy> staged = {};
+  static void fields(auto& m, auto&& field) {
+    field(m.there, m.stored, m.step, m.version, m.made, m.optimiser, m.parts, m.taken, m.staged);
+  }
+};
+
+struct Copied {
+  Envelope envelope;
+  KeyCopy copy = {};
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.copy); }
 };
 
 }  // namespace actorhost

@@ -1,0 +1,156 @@
+#include "host/engine/peer/key_log.hpp"
+
+#include <algorithm>
+
+namespace actorhost {
+
+namespace {
+
+constexpr int kWriteTries = 4;
+constexpr double kSlowest = 20e6;  // bytes a second that a member takes at least
+
+}  // namespace
+
+void KeyLog::lead(const KeyGroup& group) {
+  group_ = group;
+  made_ = 0;
+  stuck_.reset();
+  for (Pending& pending : std::exchange(writes_, {})) {
+    if (pending.over) pending.over();
+  }
+}
+
+double KeyLog::patience(const Pending& pending) {
+  size_t bytes = 0;
+  for (const ParamEntry& entry : pending.entries) bytes += payload_bytes(entry.value);
+  return (0.5 + static_cast<double>(bytes) / kSlowest) * (1 << (pending.sent - 1));
+}
+
+Status KeyLog::append(KeyOperation&& operation, OnOver over) {
+  Pending pending;
+  pending.index = ++made_;
+  for (const Peer& member : group_.members) {
+    if (member.node != calls_.self().node) pending.missing.insert(member.node);
+  }
+  for (const ParamEntry& entry : operation.entries) pending.keys.push_back(entry.key);
+  pending.write = operation.write;
+  if (!pending.missing.empty()) pending.entries = operation.entries;
+  const Status made = table_.apply(std::move(operation));
+  pending.over = std::move(over);
+  if (pending.missing.empty()) {
+    if (pending.over) pending.over();
+    return made;
+  }
+  send(pending);
+  writes_.push_back(std::move(pending));
+  return made;
+}
+
+void KeyLog::send(Pending& pending) {
+  ++pending.sent;
+  pending.due = calls_.now() + patience(pending);
+  for (const Peer& member : group_.members) {
+    if (pending.missing.count(member.node) == 0) continue;
+    const Write head{{calls_.self(), member.node}, group_.term, pending.index, pending.write};
+    EntryPacker packer(peer_kind::write, courier_address(member.process), ++tag_, pack(head), true);
+    for (const ParamEntry& entry : pending.entries) packer.add(entry);
+    std::vector<Frame> frames;
+    packer.finish(frames);
+    for (Frame& frame : frames) calls_.send(std::move(frame));
+  }
+}
+
+bool KeyLog::touches(const ParamKey& key) const {
+  return std::any_of(writes_.begin(), writes_.end(), [&](const Pending& pending) {
+    if (pending.write.what == KeyWrite::What::commit && pending.write.arc.has(place_of(key))) return true;
+    return std::find(pending.keys.begin(), pending.keys.end(), key) != pending.keys.end();
+  });
+}
+
+void KeyLog::on_written(const Written& written) {
+  if (written.term != group_.term) return;
+  if (written.refused) stuck_ = written.envelope.from.node;
+  for (Pending& pending : writes_) {
+    if (pending.index == written.index) pending.missing.erase(written.envelope.from.node);
+  }
+  finish_over();
+}
+
+// In order: who has the last one has all before it.
+void KeyLog::finish_over() {
+  while (!writes_.empty() && writes_.front().missing.empty()) {
+    const OnOver over = std::move(writes_.front().over);
+    writes_.pop_front();
+    if (over) over();
+  }
+}
+
+double KeyLog::tick() {
+  double next = kForever;
+  for (Pending& pending : writes_) {
+    if (pending.due <= calls_.now()) {
+      if (pending.sent >= kWriteTries - 1) stuck_ = *pending.missing.begin();
+      send(pending);
+    }
+    next = std::min(next, pending.due);
+  }
+  return next;
+}
+
+/// False, and nothing is done: some of the keys are of a later group.
+bool KeyLog::make(KeyWrite&& write, std::vector<ParamEntry>&& entries, const GroupTerm& term) {
+  const auto ours = [&](RingId place) {
+    const KeyRange* range = ranges_.find(place);
+    return range != nullptr && range->group.term == term;
+  };
+  if (write.what == KeyWrite::What::commit) {
+    for (const KeyRange& range : ranges_.around(write.arc)) {
+      if (!(range.group.term == term)) continue;
+      KeyWrite part = write;
+      part.arc = range.arc;
+      (void)table_.apply({std::move(part), {}});
+    }
+    return true;
+  }
+  for (const ParamEntry& entry : entries) {
+    if (!ours(place_of(entry.key))) return false;
+  }
+  for (const TakenUpdate& update : write.covered) {
+    const auto key = ParamKey::from_canonical(update.key);
+    if (key.ok() && !ours(place_of(*key))) return false;
+  }
+  (void)table_.apply({std::move(write), std::move(entries)});
+  return true;
+}
+
+Status KeyLog::on_write(Frame&& frame) {
+  Unpacker in(frame.meta.view());
+  auto head = unpack_head<Write>(in);
+  if (!head.ok()) return malformed(frame, head.error().message);
+  const Peer& from = head->envelope.from;
+  const std::pair<NodeId, uint32_t> name{from.node, frame.tag};
+  std::vector<ParamEntry> entries;
+  if (const Status read = read_entries(in, frame.body, true, entries); !read.ok()) {
+    collecting_.erase(name);
+    return malformed(frame, read.error().message);
+  }
+  frame.body = {};
+  auto& all = collecting_[name];
+  all.insert(all.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
+  if ((frame.flags & param::kLast) == 0) return {};
+  entries = std::move(all);
+  collecting_.erase(collecting_.lower_bound({from.node, 0}), collecting_.upper_bound(name));
+
+  const auto next = next_.find(head->term);
+  const bool follows = next != next_.end();
+  if (follows && head->index > next->second) return {};  // one before it has still to come, and will be sent again
+  Written answer{{}, head->term, head->index, !follows};
+  if (follows && head->index == next->second) {
+    ++next->second;
+    answer.refused = !make(std::move(head->write), std::move(entries), head->term);
+  }
+  calls_.answer(frame, from, peer_kind::written, answer);
+  return {};
+}
+
+}  // namespace actorhost

@@ -1,0 +1,73 @@
+#pragma once
+// Writes of a group: its leader numbers them and sends them to all members, each of which makes them in that order. A
+// write is over when all have it. Passive.
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "host/engine/peer/key_table.hpp"
+#include "host/engine/peer/peer_calls.hpp"
+
+namespace actorhost {
+
+class KeyLog {
+ public:
+  using OnOver = std::function<void()>;
+
+  KeyLog(PeerCalls& calls, KeyTable& table, RangeMap& ranges) : calls_(calls), table_(table), ranges_(ranges) {}
+
+  // ---- the leader ----
+
+  /// The group in whose name writes are made from now on; those that were under way for another one are over: all that
+  /// its members had is with this one's.
+  void lead(const KeyGroup& group);
+  /// Makes the write here, and sends it to the others. `over` is called when all have it, at once where there is none.
+  Status append(KeyOperation&& operation, OnOver over);
+  const GroupTerm& term() const noexcept { return group_.term; }
+  bool drained() const noexcept { return writes_.empty(); }
+  /// Whether a write under way changes the key.
+  bool touches(const ParamKey& key) const;
+  /// A member that has not answered for a while, or follows another group for some keys.
+  std::optional<NodeId> stuck() const noexcept { return stuck_; }
+  void on_written(const Written& written);
+
+  // ---- a member ----
+
+  /// It has the keys as of the group's begin.
+  void follow(const GroupTerm& term) { next_.try_emplace(term, 1); }
+  Status on_write(Frame&& frame);
+
+  double tick();
+
+ private:
+  struct Pending {
+    uint64_t index;
+    KeyWrite write;
+    std::vector<ParamEntry> entries;
+    std::set<NodeId> missing;
+    std::vector<ParamKey> keys;
+    int sent = 0;
+    double due = 0;
+    OnOver over;
+  };
+  void send(Pending& pending);
+  void finish_over();
+  static double patience(const Pending& pending);
+  bool make(KeyWrite&& write, std::vector<ParamEntry>&& entries, const GroupTerm& term);
+
+  PeerCalls& calls_;
+  KeyTable& table_;
+  RangeMap& ranges_;
+  KeyGroup group_;
+  uint64_t made_ = 0;
+  std::deque<Pending> writes_;
+  std::optional<NodeId> stuck_;
+  uint32_t tag_ = 0;
+  std::map<GroupTerm, uint64_t> next_;  // of the groups that this node follows
+  std::map<std::pair<NodeId, uint32_t>, std::vector<ParamEntry>> collecting_;
+};
+
+}  // namespace actorhost

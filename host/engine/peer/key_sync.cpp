@@ -1,0 +1,143 @@
+#include "host/engine/peer/key_sync.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace actorhost {
+
+namespace {
+
+constexpr int kSyncTries = 4;
+
+}  // namespace
+
+std::vector<Arc> KeySync::parts_of(const Arc& arc) {
+  const uint64_t length = arc.to - arc.from;  // 0: 2^64
+  const uint64_t step = length == 0 ? (uint64_t{1} << 60) : length / kParts;
+  if (step == 0) return {arc};
+  std::vector<Arc> parts;
+  RingId at = arc.from;
+  for (int i = 1; i < kParts; ++i, at += step) parts.push_back({at, at + step});
+  parts.push_back({at, arc.to});
+  return parts;
+}
+
+void KeySync::begin(const Arc& arc, const Peer& from, OnDone done) {
+  const auto job = std::make_shared<Job>();
+  job->from = from;
+  job->done = std::move(done);
+  job->arcs.push_back(arc);
+  go_on(job);
+}
+
+void KeySync::go_on(const JobPtr& job) {
+  while (!job->failed && job->open < kAtOnce && !(job->arcs.empty() && job->keys.empty())) {
+    ++job->open;
+    if (!job->keys.empty()) {
+      const ParamKey key = job->keys.front();
+      job->keys.pop_front();
+      calls_.call(job->from, peer_kind::copy, CopyQuestion{{}, key.canonical()}, kSyncTries,
+                  [this, job, key](const Frame* frame) {
+                    --job->open;
+                    if (frame == nullptr) job->failed = true;
+                    if (frame != nullptr) take(job, key, *frame);
+                    go_on(job);
+                  });
+      continue;
+    }
+    const Arc arc = job->arcs.front();
+    job->arcs.pop_front();
+    calls_.call(job->from, peer_kind::sums, ArcQuestion{{}, arc}, kSyncTries, [this, job, arc](const Frame* frame) {
+      --job->open;
+      if (frame == nullptr) job->failed = true;
+      if (frame != nullptr) compare(job, arc, *frame);
+      go_on(job);
+    });
+  }
+  if (job->open == 0 && job->done) std::exchange(job->done, nullptr)(!job->failed);
+}
+
+void KeySync::compare(const JobPtr& job, const Arc& arc, const Frame& frame) {
+  const auto theirs = read_message<Summed>(frame);
+  if (!theirs.ok()) return;
+  if (theirs->sum == table_.sum(arc)) return;
+  if (!theirs->parts.empty()) {
+    const std::vector<Arc> parts = parts_of(arc);
+    for (size_t i = 0; i < std::min(parts.size(), theirs->parts.size()); ++i) {
+      if (!(theirs->parts[i] == table_.sum(parts[i]))) job->arcs.push_back(parts[i]);
+    }
+    return;
+  }
+  std::unordered_map<std::string, uint64_t> digests;
+  for (const KeyDigest& one : theirs->keys) digests[one.key] = one.digest;
+  for (const ParamKey& key : table_.keys(arc)) {
+    if (digests.count(key.canonical()) == 0) table_.erase(key);
+  }
+  for (const auto& [canonical, digest] : digests) {
+    const auto key = ParamKey::from_canonical(canonical);
+    if (key.ok() && arc.has(place_of(*key)) && table_.digest(*key) != digest) job->keys.push_back(*key);
+  }
+}
+
+Status KeySync::on_sums(const Frame& frame) {
+  const auto question = read_message<ArcQuestion>(frame);
+  if (!question.ok()) return malformed(frame, question.error().message);
+  Summed answer;
+  answer.sum = table_.sum(question->arc);
+  const std::vector<Arc> parts = parts_of(question->arc);
+  if (answer.sum.count <= kListed || parts.size() == 1) {
+    for (const ParamKey& key : table_.keys(question->arc)) {
+      answer.keys.push_back({key.canonical(), table_.digest(key)});
+    }
+  } else {
+    for (const Arc& part : parts) answer.parts.push_back(table_.sum(part));
+  }
+  calls_.answer(frame, question->envelope.from, peer_kind::summed, std::move(answer));
+  return {};
+}
+
+Status KeySync::on_copy(const Frame& frame) {
+  const auto question = read_message<CopyQuestion>(frame);
+  if (!question.ok()) return malformed(frame, question.error().message);
+  const auto key = ParamKey::from_canonical(question->key);
+  if (!key.ok()) return malformed(frame, key.error().message);
+  const Peer& to = question->envelope.from;
+  std::vector<ParamEntry> entries;
+  const KeyCopy copy = table_.copy(*key, entries);
+  EntryPacker packer(peer_kind::copied, courier_address(to.process), frame.tag,
+                     pack(Copied{{calls_.self(), to.node}, copy}));
+  for (const ParamEntry& entry : entries) packer.add(entry);
+  std::vector<Frame> frames;
+  packer.finish(frames);
+  for (Frame& part : frames) calls_.send(std::move(part));
+  return {};
+}
+
+// The frames of an answer are put together here; the last one goes on with all entries to whoever has asked.
+Status KeySync::on_copied(Frame&& frame) {
+  Unpacker in(frame.meta.view());
+  const auto head = unpack_head<Copied>(in);
+  if (!head.ok()) return malformed(frame, head.error().message);
+  const std::pair<NodeId, uint32_t> name{head->envelope.from.node, frame.tag};
+  std::vector<ParamEntry> entries;
+  if (const Status read = read_entries(in, frame.body, false, entries); !read.ok()) {
+    collecting_.erase(name);
+    return malformed(frame, read.error().message);
+  }
+  auto& all = collecting_[name];
+  all.insert(all.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
+  if ((frame.flags & param::kLast) != 0) {
+    calls_.take_answer(frame, head->envelope.from.node);
+    collecting_.erase(name);
+  }
+  return {};
+}
+
+void KeySync::take(const JobPtr& job, const ParamKey& key, const Frame& frame) {
+  Unpacker in(frame.meta.view());
+  const auto head = unpack_head<Copied>(in);
+  std::vector<ParamEntry>& all = collecting_[{job->from.node, frame.tag}];
+  if (!head.ok() || !table_.restore(key, head->copy, joined(std::move(all))).ok()) job->failed = true;
+}
+
+}  // namespace actorhost

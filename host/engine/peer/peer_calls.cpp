@@ -1,0 +1,48 @@
+#include "host/engine/peer/peer_calls.hpp"
+
+#include <algorithm>
+
+namespace actorhost {
+
+bool PeerCalls::take_answer(const Frame& frame, NodeId from) {
+  const auto at = waiting_.find(frame.tag);
+  if (at == waiting_.end() || at->second.to.node != from) return false;
+  const OnAnswer done = std::move(at->second.done);
+  waiting_.erase(at);
+  done(&frame);
+  return true;
+}
+
+void PeerCalls::lose_process(ProcessId process) {
+  for (auto& [tag, call] : waiting_) {
+    if (call.to.process != process) continue;
+    call.tries = 0;
+    call.due = now_;
+  }
+}
+
+double PeerCalls::tick() {
+  std::vector<OnAnswer> failed;
+  double next = kForever;
+  for (auto at = waiting_.begin(); at != waiting_.end();) {
+    Call& call = at->second;
+    if (call.due <= now_ && call.tries <= 0) {
+      failed.push_back(std::move(call.done));
+      at = waiting_.erase(at);
+      continue;
+    }
+    if (call.due <= now_) {
+      --call.tries;
+      call.due = now_ + kPatience;
+      frames_.push_back(call.frame);
+    }
+    next = std::min(next, call.due);
+    ++at;
+  }
+  for (const OnAnswer& done : failed) done(nullptr);
+  // What they have asked next.
+  for (const auto& [tag, call] : waiting_) next = std::min(next, call.due);
+  return next;
+}
+
+}  // namespace actorhost

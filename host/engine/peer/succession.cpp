@@ -1,0 +1,573 @@
+#include "host/engine/peer/succession.hpp"
+
+#include <algorithm>
+
+namespace actorhost {
+
+namespace {
+
+constexpr double kCalm = 0.1;            // seconds that a wish has to stay the same
+constexpr double kGraveyard = 45;        // after which who is silent counts as dead
+constexpr double kFoundersPatience = 3;  // for founders that start late
+constexpr double kBad = 5;               // before a member that has failed is taken again
+constexpr double kDrain = 1;             // for writes under way before others take over
+constexpr double kLease = 1.5;           // of a leader, from the sending of the question on
+constexpr double kLeaseOfOthers = 1.8;   // that a member grants, from its coming on
+constexpr double kRenewal = 0.4;
+constexpr int kClaimTries = 3;
+constexpr size_t kNearReach = 4;
+
+}  // namespace
+
+void Succession::found(std::vector<Peer> founders) {
+  begun_ = now();
+  std::sort(founders.begin(), founders.end(), [](const Peer& a, const Peer& b) { return a.id < b.id; });
+  const size_t n = founders.size();
+  for (size_t i = 0; i < n; ++i) {
+    std::vector<Peer> behind;
+    for (size_t k = 1; k < n; ++k) behind.push_back(founders[(i + k) % n]);
+    KeyGroup group{{1, founders[i].node}, choose_group(founders[i], behind, copies_)};
+    if (!group.has(self().node)) continue;
+    parts_.log.follow(group.term);
+    KeyRange range{{founders[(i + n - 1) % n].id, founders[i].id}, group, true};
+    range.promised = group.term;
+    parts_.ranges.put(range);
+    if (founders[i].node == self().node) parts_.log.lead(group);
+  }
+}
+
+// ---- what the node is ----
+
+bool Succession::holds_nothing() const {
+  for (const auto& [end, range] : parts_.ranges.all()) {
+    if (range.holds) return false;
+  }
+  return true;
+}
+
+const KeyRange* Succession::leads(RingId place) const {
+  const KeyRange* range = parts_.ranges.find(place);
+  if (range == nullptr || !range->holds || !range->serves() || range->next) return nullptr;
+  if (range->group.members.front().node != self().node || range->promised != range->group.term) return nullptr;
+  if (range->group.term != parts_.log.term() || draining_ || deposed_) return nullptr;
+  return attempt_ && attempt_->claiming ? nullptr : range;
+}
+
+bool Succession::leased() const {
+  const KeyRange* range = parts_.ranges.find(self().id);
+  if (range == nullptr) return false;
+  size_t fresh = 0;
+  for (const Peer& member : range->group.members) {
+    const auto renewed = renewed_.find(member.node);
+    const bool ours = renewed != renewed_.end() && now() < renewed->second + kLease;
+    fresh += ours || member.node == self().node ? 1 : 0;
+  }
+  return 2 * fresh > range->group.members.size();
+}
+
+std::pair<Arc, std::vector<Peer>> Succession::wanted() const {
+  const Window& window = parts_.overlay.near().window();
+  std::vector<Peer> behind;
+  for (const Peer& peer : window.after.peers) {
+    const auto bad = bad_.find(peer.node);
+    if ((bad == bad_.end() || bad->second < now()) && lost_.count(peer.process) == 0) behind.push_back(peer);
+  }
+  const RingId from = window.before.peers.empty() ? self().id : window.before.peers.front().id;
+  return {{from, self().id}, choose_group(self(), behind, copies_)};
+}
+
+bool Succession::satisfied(const Arc& arc, const std::vector<Peer>& members) const {
+  const KeyRange* range = parts_.ranges.find(self().id);
+  // A part of it that others own now they will come for.
+  return range != nullptr && (range->arc.from == arc.from || range->arc.has(arc.from)) && range->holds &&
+         range->serves() && !range->next && range->promised == range->group.term && range->group.members == members &&
+         !deposed_ && !parts_.log.stuck();
+}
+
+// Founders that start late are waited for before others take over what is theirs.
+bool Succession::too_early(const Arc& arc) const {
+  if (now() - begun_ > kFoundersPatience || begun_ < 0) return false;
+  const std::vector<KeyRange> known = parts_.ranges.around(arc);
+  return std::any_of(known.begin(), known.end(), [&](const KeyRange& range) {
+    return range.group.term.number == 1 && range.group.members.front().node != self().node &&
+           !gone(range.group.members.front());
+  });
+}
+
+bool Succession::gone(const Peer& peer) const {
+  if (lost_.count(peer.process) > 0) return true;
+  const auto silent = silent_.find(peer.node);
+  return silent != silent_.end() && now() - silent->second > kGraveyard;
+}
+
+// ---- the node's own way ----
+
+void Succession::begin(const Arc& arc, const std::vector<Peer>& members) {
+  attempt_ = std::make_shared<Attempt>();
+  attempt_->arc = arc;
+  attempt_->members = members;
+  learn(*attempt_, parts_.ranges.around(arc));
+  const std::vector<KeyRange*> pieces = attempt_->known.inside(arc);
+  const bool all_own =
+      attempt_->known.gaps(arc).empty() && std::all_of(pieces.begin(), pieces.end(), [&](const KeyRange* piece) {
+        return piece->group.members.front().node == self().node;
+      });
+  if (all_own) return claim(attempt_);
+  look(attempt_, kNearReach);
+}
+
+// Of each point the group of the greatest term is kept, with those that it takes over from.
+void Succession::learn(Attempt& attempt, const std::vector<KeyRange>& ranges) {
+  const auto take = [&](KeyRange range) {
+    if (range.group.members.empty()) return;
+    range.holds = false;
+    for (const Arc& gap : attempt.known.gaps(range.arc)) {
+      KeyRange part = range;
+      part.arc = gap;
+      attempt.known.put(part);
+    }
+    for (KeyRange* piece : attempt.known.inside(range.arc)) {
+      piece->promised = std::max(piece->promised, range.promised);
+      const bool same = piece->group.term == range.group.term;
+      if (same && range.serves()) piece->before.clear();
+      if (!(piece->group.term < range.group.term)) continue;
+      KeyRange part = range;
+      part.arc = piece->arc;
+      part.promised = piece->promised;
+      *piece = part;
+    }
+  };
+  for (const KeyRange& range : ranges) {
+    take(range);
+    if (!range.next) continue;
+    KeyRange next = range;
+    next.group = *range.next;
+    next.before = range.before;
+    next.before.push_back(range.group);
+    take(next);
+  }
+}
+
+void Succession::look(const AttemptPtr& attempt, size_t reach) {
+  std::vector<Peer> asked;
+  const Window& window = parts_.overlay.near().window();
+  for (const Side* side : {&window.before, &window.after}) {
+    for (size_t i = 0; i < std::min(reach, side->peers.size()); ++i) asked.push_back(side->peers[i]);
+  }
+  for (const KeyRange* piece : attempt->known.inside(attempt->arc)) {
+    for (const Peer& peer : piece->group.members) asked.push_back(peer);
+  }
+  std::sort(asked.begin(), asked.end(), [](const Peer& a, const Peer& b) { return a.node < b.node; });
+  asked.erase(std::unique(asked.begin(), asked.end()), asked.end());
+  std::erase_if(asked, [&](const Peer& peer) { return peer.node == self().node || lost_.count(peer.process) > 0; });
+  attempt->everyone_asked = reach >= kReach;
+  attempt->open = asked.size();
+  for (const Peer& peer : asked) {
+    parts_.calls.call(peer, peer_kind::who, ArcQuestion{{}, attempt->arc}, 2, [this, attempt](const Frame* frame) {
+      if (attempt_ != attempt) return;
+      --attempt->open;
+      if (frame != nullptr) {
+        if (const auto answer = read_message<KnownRanges>(*frame); answer.ok()) learn(*attempt, answer->ranges);
+      }
+      if (attempt->open == 0) looked(attempt);
+    });
+  }
+  if (asked.empty()) looked(attempt);
+}
+
+void Succession::looked(const AttemptPtr& attempt) {
+  const std::vector<Arc> gaps = attempt->known.gaps(attempt->arc);
+  if (gaps.empty()) return claim(attempt);
+  if (!attempt->everyone_asked) return look(attempt, kReach);
+  const bool alone = parts_.overlay.near().alone();
+  if (!alone && now() - arc_wished_ < kGraveyard) return retry(attempt, 0.5);
+  // Nobody knows anything of these keys: there are none.
+  for (const Arc& gap : gaps) attempt->known.put({gap, {{0, self().node}, {self()}}, false});
+  claim(attempt);
+}
+
+void Succession::claim(const AttemptPtr& attempt) {
+  uint64_t number = 0;
+  for (const KeyRange* piece : attempt->known.inside(attempt->arc)) {
+    number = std::max({number, piece->group.term.number, piece->promised.number});
+  }
+  attempt->term = {number + 1, self().node};
+  attempt->claiming = true;
+  for (KeyRange* own : parts_.ranges.inside(attempt->arc)) own->promised = attempt->term;
+  ask_promises(attempt);
+}
+
+// First from those who lead, since they know that they do; then from the others.
+void Succession::ask_promises(const AttemptPtr& attempt) {
+  bool leaders = false;
+  bool agreed = true;
+  std::map<NodeId, Peer> rest;
+  std::map<NodeId, Peer> first;
+  for (const KeyRange* piece : attempt->known.inside(attempt->arc)) {
+    const Peer& leader = piece->group.members.front();
+    const auto add = [&](const Peer& peer) {
+      if (peer.node == self().node || attempt->contacts.count(peer.node) > 0 || lost_.count(peer.process) > 0) return;
+      (peer.node == leader.node ? first : rest)[peer.node] = peer;
+    };
+    for (const Peer& peer : piece->group.members) add(peer);
+    for (const KeyGroup& group : piece->before) {
+      for (const Peer& peer : group.members) add(peer);
+    }
+    const auto led = attempt->contacts.find(leader.node);
+    const bool yes = led != attempt->contacts.end() && led->second.said == Contact::Said::yes;
+    agreed = agreed && (yes || leader.node == self().node || lost_.count(leader.process) > 0);
+  }
+  leaders = !first.empty();
+  const auto& asked = leaders ? first : rest;
+  if (asked.empty()) return promised(attempt);
+  attempt->open = asked.size();
+  for (const auto& [node, peer] : asked) {
+    attempt->contacts[node].peer = peer;
+    parts_.calls.call(peer, peer_kind::claim, Claim{{}, attempt->arc, attempt->term, agreed && !leaders}, kClaimTries,
+                      [this, attempt, node = node](const Frame* frame) { on_promise(attempt, node, frame); });
+  }
+}
+
+void Succession::on_promise(const AttemptPtr& attempt, NodeId node, const Frame* frame) {
+  if (attempt_ != attempt) return;
+  Contact& contact = attempt->contacts.at(node);
+  contact.said = Contact::Said::silent;
+  if (frame != nullptr) {
+    silent_.erase(node);
+    if (const auto answer = read_message<KnownRanges>(*frame); answer.ok()) {
+      contact.said = answer->refused ? Contact::Said::refused : Contact::Said::yes;
+      contact.ranges = answer->ranges;
+      learn(*attempt, answer->ranges);
+    }
+  } else {
+    silent_.try_emplace(node, now());
+  }
+  if (--attempt->open > 0) return;
+  for (const auto& [id, one] : attempt->contacts) {
+    if (one.said == Contact::Said::refused) return retry(attempt, 0.1 + 0.3 * rng_.uniform());
+  }
+  ask_promises(attempt);
+}
+
+bool Succession::enough(const Attempt& attempt, const KeyGroup& group, Contact::Said said) const {
+  size_t counted = 0;
+  size_t agree = 0;
+  for (const Peer& peer : group.members) {
+    const auto contact = attempt.contacts.find(peer.node);
+    const bool yes = peer.node == self().node || (contact != attempt.contacts.end() && contact->second.said == said);
+    agree += yes ? 1 : 0;
+    counted += yes || !gone(peer) ? 1 : 0;
+  }
+  return 2 * agree > counted || counted == 0;
+}
+
+/// A node that has the keys of a piece.
+std::optional<Peer> Succession::source(const Attempt& attempt, const KeyRange& piece) const {
+  const auto holds = [&](const std::vector<KeyRange>& ranges, const GroupTerm& term) {
+    // All of the piece has to be held, in whatever parts.
+    RangeMap held;
+    for (const KeyRange& range : ranges) {
+      if (range.holds && range.group.term == term) held.put(range);
+    }
+    return held.gaps(piece.arc).empty();
+  };
+  const auto find = [&](const KeyGroup& group) -> std::optional<Peer> {
+    if (holds(parts_.ranges.around(piece.arc), group.term)) return self();
+    const NodeId leader = group.members.front().node;
+    std::optional<Peer> found;
+    for (const auto& [node, contact] : attempt.contacts) {
+      if (contact.said != Contact::Said::yes || !holds(contact.ranges, group.term)) continue;
+      if (!found || node == leader) found = contact.peer;
+    }
+    return found;
+  };
+  if (auto found = find(piece.group)) return found;
+  for (const KeyGroup& group : piece.before) {
+    if (auto found = find(group)) return found;
+  }
+  return std::nullopt;
+}
+
+void Succession::promised(const AttemptPtr& attempt) {
+  std::vector<std::pair<Arc, Peer>> sources;
+  for (const KeyRange* piece : attempt->known.inside(attempt->arc)) {
+    bool all = enough(*attempt, piece->group, Contact::Said::yes);
+    for (const KeyGroup& group : piece->before) all = all && enough(*attempt, group, Contact::Said::yes);
+    if (!all) return retry(attempt, 0.5 + 0.5 * rng_.uniform());
+    const auto from = source(*attempt, *piece);
+    const bool none = std::all_of(piece->group.members.begin(), piece->group.members.end(),
+                                  [&](const Peer& peer) { return gone(peer); });
+    if (!from && !none && piece->group.term.number > 0) return retry(attempt, 0.5 + 0.5 * rng_.uniform());
+    if (from && from->node != self().node) sources.emplace_back(piece->arc, *from);
+  }
+  if (sources.empty()) return adopt(attempt);
+  attempt->open = sources.size();
+  const auto all = std::make_shared<bool>(true);
+  for (const auto& [arc, from] : sources) {
+    parts_.sync.begin(arc, from, [this, attempt, all](bool done) {
+      if (attempt_ != attempt) return;
+      *all = *all && done;
+      if (--attempt->open > 0) return;
+      if (*all) return adopt(attempt);
+      retry(attempt, 0.2);
+    });
+  }
+}
+
+void Succession::adopt(const AttemptPtr& attempt) {
+  Adopt message{{}, attempt->arc, {attempt->term, attempt->members}, {}};
+  const auto add = [&](const KeyGroup& group) {
+    const bool there = std::any_of(message.before.begin(), message.before.end(),
+                                   [&](const KeyGroup& one) { return one.term == group.term; });
+    if (!there && group.term.number > 0) message.before.push_back(group);
+  };
+  for (const KeyRange* piece : attempt->known.inside(attempt->arc)) {
+    add(piece->group);
+    for (const KeyGroup& group : piece->before) add(group);
+  }
+  for (const KeyRange* own : parts_.ranges.inside(attempt->arc)) {
+    if (attempt->term < own->promised) return retry(attempt, 0.1 + 0.3 * rng_.uniform());
+  }
+  KeyRange range{attempt->arc, message.group, true, message.before};
+  range.promised = attempt->term;
+  parts_.ranges.put(range);
+  for (const Peer& peer : attempt->members) attempt->contacts[peer.node].peer = peer;
+  attempt->contacts.erase(self().node);
+  attempt->open = attempt->contacts.size();
+  for (auto& [node, contact] : attempt->contacts) contact.said = Contact::Said::nothing;
+  if (attempt->open == 0) return settle(attempt, message);
+  const auto contacts = attempt->contacts;
+  for (const auto& [node, contact] : contacts) ask_to_adopt(attempt, contact.peer, message);
+}
+
+void Succession::ask_to_adopt(const AttemptPtr& attempt, const Peer& peer, const Adopt& message) {
+  const double sent = now();
+  parts_.calls.call(peer, peer_kind::adopt, message, kClaimTries,
+                    [this, attempt, peer, message, sent](const Frame* frame) {
+                      if (attempt_ != attempt) return;
+                      Contact& contact = attempt->contacts.at(peer.node);
+                      contact.said = Contact::Said::silent;
+                      if (frame != nullptr) {
+                        const auto answer = read_message<Adopted>(*frame);
+                        if (answer.ok() && answer->how == Adopted::How::working) {
+                          return ask_to_adopt(attempt, peer, message);
+                        }
+                        const bool done = answer.ok() && answer->how == Adopted::How::done;
+                        contact.said = done ? Contact::Said::yes : Contact::Said::refused;
+                        if (done) renewed_[peer.node] = sent;
+                      }
+                      if (--attempt->open == 0) adopted(attempt, message);
+                    });
+}
+
+void Succession::adopted(const AttemptPtr& attempt, const Adopt& message) {
+  bool all = true;
+  for (const Peer& member : attempt->members) {
+    if (member.node == self().node) continue;
+    const Contact::Said said = attempt->contacts.at(member.node).said;
+    if (said == Contact::Said::silent) bad_[member.node] = now() + kBad;
+    all = all && said == Contact::Said::yes;
+  }
+  for (const KeyGroup& group : message.before) all = all && enough(*attempt, group, Contact::Said::yes);
+  if (!all) return retry(attempt, 0.1 + 0.3 * rng_.uniform());
+  settle(attempt, message);
+}
+
+void Succession::settle(const AttemptPtr& attempt, const Adopt& message) {
+  const std::vector<KeyRange*> own = parts_.ranges.inside(attempt->arc);
+  if (own.size() != 1 || own.front()->group.term != attempt->term || own.front()->promised != attempt->term) {
+    return retry(attempt, 0.1);
+  }
+  own.front()->before.clear();
+  attempt_.reset();
+  deposed_ = false;
+  draining_.reset();
+  next_renewal_ = now();
+  parts_.log.follow(message.group.term);
+  parts_.log.lead(message.group);
+  for (const auto& [node, contact] : attempt->contacts) {
+    parts_.calls.call(contact.peer, peer_kind::settle, message, 4, [](const Frame*) {});
+  }
+  if (progress_) progress_();
+}
+
+void Succession::retry(const AttemptPtr& attempt, double seconds) {
+  if (attempt_ != attempt) return;
+  attempt_.reset();
+  next_try_ = now() + seconds;
+}
+
+// ---- what others ask ----
+
+Status Succession::on_who(const Frame& frame) {
+  const auto question = read_message<ArcQuestion>(frame);
+  if (!question.ok()) return malformed(frame, question.error().message);
+  parts_.calls.answer(frame, question->envelope.from, peer_kind::known,
+                      KnownRanges{{}, false, parts_.ranges.around(question->arc)});
+  return {};
+}
+
+bool Succession::leader_lives(const KeyRange& range) const {
+  const Peer& leader = range.group.members.front();
+  if (lost_.count(leader.process) > 0) return false;
+  const auto granted = granted_.find(leader.node);
+  return granted != granted_.end() && now() < granted->second + kLeaseOfOthers;
+}
+
+Status Succession::on_claim(const Frame& frame) {
+  const auto claim = read_message<Claim>(frame);
+  if (!claim.ok()) return malformed(frame, claim.error().message);
+  const Peer& from = claim->envelope.from;
+  bool refused = false;
+  for (const KeyRange& range : parts_.ranges.around(claim->arc)) {
+    const NodeId leader = range.group.members.front().node;
+    if (claim->term < range.promised) refused = true;
+    if (leader == self().node && range.holds && range.serves() && range.promised == range.group.term) {
+      // This node leads there: only who owns it by the ring may take over, and not in the midst of a write.
+      if (!leaving_ && parts_.overlay.near().owns(from.id)) refused = true;
+      if (!refused && !parts_.log.drained()) {
+        if (!draining_) draining_ = now();
+        if (now() - *draining_ < kDrain) refused = true;
+        if (!refused) deposed_ = true;  // the rest of its group may lack a write
+      }
+    } else if (range.holds && !claim->agreed && leader != from.node && leader_lives(range)) {
+      refused = true;
+    }
+  }
+  if (!refused) {
+    for (KeyRange* range : parts_.ranges.inside(claim->arc)) range->promised = claim->term;
+    if (draining_) draining_.reset();
+  }
+  parts_.calls.answer(frame, from, peer_kind::promise, KnownRanges{{}, refused, parts_.ranges.around(claim->arc)});
+  return {};
+}
+
+Status Succession::on_adopt(const Frame& frame) {
+  const auto adopt = read_message<Adopt>(frame);
+  if (!adopt.ok()) return malformed(frame, adopt.error().message);
+  const Peer& from = adopt->envelope.from;
+  const auto answer = [&](Adopted::How how) { parts_.calls.answer(frame, from, peer_kind::adopted, Adopted{{}, how}); };
+  bool there = true;
+  const std::vector<KeyRange*> pieces = parts_.ranges.inside(adopt->arc);
+  for (KeyRange* piece : pieces) {
+    if (adopt->group.term < piece->promised) {
+      answer(Adopted::How::refused);
+      return {};
+    }
+    there = there && piece->group.term == adopt->group.term && piece->holds;
+  }
+  for (KeyRange* piece : pieces) {
+    piece->promised = adopt->group.term;
+    if (piece->group.term < adopt->group.term) piece->next = adopt->group;
+  }
+  const bool member = adopt->group.has(self().node);
+  if (!member || (there && parts_.ranges.gaps(adopt->arc).empty())) {
+    answer(Adopted::How::done);
+    return {};
+  }
+  if (!adopting_.insert({adopt->group.term, from.node}).second) {
+    answer(Adopted::How::working);
+    return {};
+  }
+  parts_.sync.begin(adopt->arc, from,
+                    [this, frame, message = *adopt](bool synced) { finish_adopting(frame, message, synced); });
+  return {};
+}
+
+void Succession::finish_adopting(const Frame& frame, const Adopt& message, bool synced) {
+  adopting_.erase({message.group.term, message.envelope.from.node});
+  Adopted::How how = Adopted::How::done;
+  for (const KeyRange* piece : parts_.ranges.inside(message.arc)) {
+    if (message.group.term < piece->promised) how = Adopted::How::refused;
+  }
+  if (!synced) how = Adopted::How::refused;
+  if (how == Adopted::How::done) {
+    KeyRange range{message.arc, message.group, true, message.before};
+    range.promised = message.group.term;
+    parts_.ranges.put(range);
+    parts_.log.follow(message.group.term);
+    granted_[message.envelope.from.node] = now();
+  }
+  parts_.calls.answer(frame, message.envelope.from, peer_kind::adopted, Adopted{{}, how});
+}
+
+Status Succession::on_settle(const Frame& frame) {
+  const auto settle = read_message<Adopt>(frame);
+  if (!settle.ok()) return malformed(frame, settle.error().message);
+  for (KeyRange* piece : parts_.ranges.inside(settle->arc)) {
+    if (piece->group.term == settle->group.term) piece->before.clear();
+    if (!(piece->group.term < settle->group.term)) continue;
+    for (const ParamKey& key : parts_.table.keys(piece->arc)) parts_.table.erase(key);
+    const GroupTerm promised = std::max(piece->promised, settle->group.term);
+    *piece = KeyRange{piece->arc, settle->group, false, {}, promised};
+  }
+  parts_.calls.answer(frame, settle->envelope.from, peer_kind::settled, Noticed{});
+  return {};
+}
+
+// ---- leases ----
+
+void Succession::renew() {
+  const KeyRange* range = parts_.ranges.find(self().id);
+  if (range == nullptr || range->group.members.front().node != self().node || !range->serves()) return;
+  for (const Peer& member : range->group.members) {
+    if (member.node == self().node) continue;
+    const double sent = now();
+    parts_.calls.call(member, peer_kind::renew, Renew{{}, range->group.term, false}, 1,
+                      [this, member, sent, term = range->group.term](const Frame* frame) {
+                        if (frame == nullptr) return;
+                        const auto answer = read_message<Renew>(*frame);
+                        if (!answer.ok()) return;
+                        if (!answer->refused) {
+                          const bool waited = !leased();
+                          renewed_[member.node] = sent;
+                          if (waited && leased() && progress_) progress_();
+                          return;
+                        }
+                        const KeyRange* still = parts_.ranges.find(self().id);
+                        if (still != nullptr && still->group.term == term) deposed_ = true;
+                      });
+  }
+}
+
+Status Succession::on_renew(const Frame& frame) {
+  const auto renew = read_message<Renew>(frame);
+  if (!renew.ok()) return malformed(frame, renew.error().message);
+  const auto& all = parts_.ranges.all();
+  const bool ours = std::any_of(all.begin(), all.end(), [&](const auto& one) {
+    return one.second.holds && one.second.group.term == renew->term && one.second.promised == renew->term;
+  });
+  if (ours) granted_[renew->envelope.from.node] = now();
+  parts_.calls.answer(frame, renew->envelope.from, peer_kind::renewed, Renew{{}, renew->term, !ours});
+  return {};
+}
+
+void Succession::lose_process(ProcessId process) { lost_.insert(process); }
+
+double Succession::tick() {
+  if (now() >= next_renewal_) {
+    next_renewal_ = now() + kRenewal;
+    renew();
+  }
+  double next = next_renewal_;
+  if (draining_ && now() - *draining_ > 2 * kDrain) {
+    draining_.reset();  // whoever wanted to take over has not come back
+    if (progress_) progress_();
+  }
+  if (leaving_ || attempt_ || !parts_.overlay.joined()) return next;
+  if (const auto stuck = parts_.log.stuck()) bad_[*stuck] = now() + kBad;
+  auto wish = wanted();
+  if (!wish_ || !(wish_->first == wish.first) || wish_->second != wish.second) {
+    if (!wish_ || !(wish_->first == wish.first)) arc_wished_ = now();
+    wish_ = wish;
+    wished_ = now();
+  }
+  if (satisfied(wish.first, wish.second)) return next;
+  const double due = std::max(next_try_, wished_ + kCalm);
+  if (now() < due) return std::min(next, due);
+  if (too_early(wish.first)) return std::min(next, now() + kCalm);
+  begin(wish.first, wish.second);
+  return next;
+}
+
+}  // namespace actorhost

@@ -1,0 +1,133 @@
+#pragma once
+// How a node comes to lead the keys that it owns by its place on the ring, and how a group gets other members: there is
+// one way for joining, leaving, deaths and repairs. The node that the ring makes the owner of an arc
+//
+//   looks     asks its neighbours who leads there so far, and with whom (`who`)
+//   claims    a term above all that it has heard of, first from who leads so far, then from the rest of its group; a
+//             majority has to promise that it takes part in no lesser term (as in Paxos)
+//   syncs     takes over the keys of a node that has them all
+//   adopts    tells the new group, whose members take over the keys as well, and the old one
+//   settles   all of the new group and a majority of the old one have answered: it leads, others drop their copies
+//
+// Writes are acknowledged when all members have them, so any of them has all that was. A node that cannot tell death
+// from a cut line waits kGraveyard before it takes a silent majority for dead: a part of a network that is cut off for
+// less does not go on with keys whose group is mostly elsewhere. A leader answers only while a majority of its group
+// has lately said that it still is one (a lease), and no member follows another before that has run out. Passive.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "host/base/log.hpp"
+#include "host/engine/peer/key_log.hpp"
+#include "host/engine/peer/key_sync.hpp"
+#include "host/overlay/overlay.hpp"
+
+namespace actorhost {
+
+class Succession {
+ public:
+  struct Parts {
+    Overlay& overlay;
+    PeerCalls& calls;
+    KeyTable& table;
+    RangeMap& ranges;
+    KeyLog& log;
+    KeySync& sync;
+  };
+  Succession(const Parts& parts, uint32_t copies) : parts_(parts), copies_(copies), rng_(parts.overlay.self().id) {}
+
+  /// The nodes that a job began with, in any order: so that all agree on who leads where before anyone has spoken.
+  void found(std::vector<Peer> founders);
+  /// Told when the node may answer for keys for which it could not before.
+  void on_progress(std::function<void()> told) { progress_ = std::move(told); }
+  /// Gives up all that it holds.
+  void leave() { leaving_ = true; }
+  bool holds_nothing() const;
+
+  /// The node leads the place's group and may write; nullptr otherwise.
+  const KeyRange* leads(RingId place) const;
+  /// ... and may answer with what it has.
+  bool leased() const;
+  /// By the ring the node owns the place, so that it will lead there.
+  bool awaits(RingId place) const { return !leaving_ && parts_.overlay.near().owns(place); }
+
+  Status on_who(const Frame& frame);
+  Status on_claim(const Frame& frame);
+  Status on_adopt(const Frame& frame);
+  Status on_settle(const Frame& frame);
+  Status on_renew(const Frame& frame);
+  void lose_process(ProcessId process);
+  double tick();
+
+ private:
+  struct Contact {
+    Peer peer;
+    enum class Said { nothing, silent, refused, yes } said = Said::nothing;
+    std::vector<KeyRange> ranges;
+  };
+  struct Attempt {
+    Arc arc;
+    std::vector<Peer> members;
+    GroupTerm term;
+    RangeMap known;
+    std::map<NodeId, Contact> contacts;
+    size_t open = 0;
+    bool claiming = false;
+    bool leaders_asked = false;
+    bool everyone_asked = false;
+  };
+  using AttemptPtr = std::shared_ptr<Attempt>;  // shared by the questions under way, which are void for another one
+
+  double now() const { return parts_.calls.now(); }
+  const Peer& self() const { return parts_.overlay.self(); }
+  std::pair<Arc, std::vector<Peer>> wanted() const;
+  bool satisfied(const Arc& arc, const std::vector<Peer>& members) const;
+  bool too_early(const Arc& arc) const;
+  bool gone(const Peer& peer) const;
+  bool leader_lives(const KeyRange& range) const;
+
+  // The node's own way.
+  void begin(const Arc& arc, const std::vector<Peer>& members);
+  void learn(Attempt& attempt, const std::vector<KeyRange>& ranges);
+  void look(const AttemptPtr& attempt, size_t reach);
+  void looked(const AttemptPtr& attempt);
+  void claim(const AttemptPtr& attempt);
+  void ask_promises(const AttemptPtr& attempt);
+  void on_promise(const AttemptPtr& attempt, NodeId node, const Frame* frame);
+  void promised(const AttemptPtr& attempt);
+  bool enough(const Attempt& attempt, const KeyGroup& group, Contact::Said said) const;
+  std::optional<Peer> source(const Attempt& attempt, const KeyRange& piece) const;
+  void adopt(const AttemptPtr& attempt);
+  void ask_to_adopt(const AttemptPtr& attempt, const Peer& peer, const Adopt& message);
+  void adopted(const AttemptPtr& attempt, const Adopt& message);
+  void settle(const AttemptPtr& attempt, const Adopt& message);
+  void retry(const AttemptPtr& attempt, double seconds);
+  void finish_adopting(const Frame& frame, const Adopt& message, bool synced);
+  void renew();
+
+  Parts parts_;
+  uint32_t copies_;
+  Rng rng_;
+  std::function<void()> progress_;
+  bool leaving_ = false;
+  AttemptPtr attempt_;
+  std::optional<std::pair<Arc, std::vector<Peer>>> wish_;
+  double wished_ = 0;      // since when
+  double arc_wished_ = 0;  // since when that arc
+  double next_try_ = 0;
+  double begun_ = -1;                // when it was told of founders
+  std::map<NodeId, double> silent_;  // since when; they have not answered a claim
+  std::map<NodeId, double> bad_;     // not to be members until then
+  std::set<ProcessId> lost_;
+  std::map<NodeId, double> granted_;  // leaders: when they have last said that they are
+  std::map<NodeId, double> renewed_;  // members: up to when they were still ours
+  double next_renewal_ = 0;
+  std::optional<double> draining_;  // since when; a claimer waits
+  std::set<std::pair<GroupTerm, NodeId>> adopting_;
+  bool deposed_ = false;
+};
+
+}  // namespace actorhost
