@@ -108,8 +108,8 @@ bool KeyHolder::get(Question& question) {
 bool KeyHolder::write(Question& question) {
   const Ask& ask = question.ask;
   const Asked asked = question.asked;
-  const auto over = [this, asked] {
-    tell(asked, Told::How::done);
+  const auto over = [this, asked](bool made) {
+    tell(asked, made ? Told::How::done : Told::How::moved);
     look();
   };
   KeyOperation operation{{KeyWrite::What::set, asked.from.node, ask.mark, ask.rule}, {}};
@@ -162,7 +162,7 @@ void KeyHolder::commit(const Arc& arc, Mark below) {
   std::vector<TakenUpdate> covered;
   std::vector<PullEntry> entries = table_.staged_for_pull(arc, below, covered);
   if (entries.empty()) {
-    (void)log_.append({{KeyWrite::What::commit, overlay_.self().node, below, {}, arc}, {}}, [this] { look(); });
+    (void)log_.append({{KeyWrite::What::commit, overlay_.self().node, below, {}, arc}, {}}, [this](bool) { look(); });
     return;
   }
   const bool begun = std::any_of(batches_.begin(), batches_.end(), [](const Batch& batch) { return batch.staged; });
@@ -226,8 +226,8 @@ Status KeyHolder::answer_pull(std::vector<ParamEntry> values) {
         add(std::move(value.value));
       }
     }
-    const auto over = [this, askers = batch.askers] {
-      for (const Asked& asked : askers) tell(asked, Told::How::done);
+    const auto over = [this, askers = batch.askers](bool made) {
+      for (const Asked& asked : askers) tell(asked, made ? Told::How::done : Told::How::moved);
       look();
     };
     const Status set = log_.append(std::move(operation), over);

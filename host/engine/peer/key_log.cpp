@@ -15,8 +15,11 @@ void KeyLog::lead(const KeyGroup& group) {
   group_ = group;
   made_ = 0;
   stuck_.reset();
+}
+
+void KeyLog::abandon() {
   for (Pending& pending : std::exchange(writes_, {})) {
-    if (pending.over) pending.over();
+    if (pending.over) pending.over(false);
   }
 }
 
@@ -38,7 +41,7 @@ Status KeyLog::append(KeyOperation&& operation, OnOver over) {
   const Status made = table_.apply(std::move(operation));
   pending.over = std::move(over);
   if (pending.missing.empty()) {
-    if (pending.over) pending.over();
+    if (pending.over) pending.over(true);
     return made;
   }
   send(pending);
@@ -81,7 +84,7 @@ void KeyLog::finish_over() {
   while (!writes_.empty() && writes_.front().missing.empty()) {
     const OnOver over = std::move(writes_.front().over);
     writes_.pop_front();
-    if (over) over();
+    if (over) over(true);
   }
 }
 
@@ -97,15 +100,15 @@ double KeyLog::tick() {
   return next;
 }
 
-/// False, and nothing is done: some of the keys are of a later group.
+/// False, and nothing is done: a later group has some of the keys, or is about to have them.
 bool KeyLog::make(KeyWrite&& write, std::vector<ParamEntry>&& entries, const GroupTerm& term) {
   const auto ours = [&](RingId place) {
     const KeyRange* range = ranges_.find(place);
-    return range != nullptr && range->group.term == term;
+    return range != nullptr && range->group.term == term && range->promised == term;
   };
   if (write.what == KeyWrite::What::commit) {
     for (const KeyRange& range : ranges_.around(write.arc)) {
-      if (!(range.group.term == term)) continue;
+      if (range.group.term != term || range.promised != term) continue;
       KeyWrite part = write;
       part.arc = range.arc;
       (void)table_.apply({std::move(part), {}});

@@ -15,15 +15,17 @@ namespace actorhost {
 
 class KeyLog {
  public:
-  using OnOver = std::function<void()>;
+  /// `made` is false when it is not known whether the write lasts: it has to be asked for again.
+  using OnOver = std::function<void(bool made)>;
 
   KeyLog(PeerCalls& calls, KeyTable& table, RangeMap& ranges) : calls_(calls), table_(table), ranges_(ranges) {}
 
   // ---- the leader ----
 
-  /// The group in whose name writes are made from now on; those that were under way for another one are over: all that
-  /// its members had is with this one's.
+  /// The group in whose name writes are made from now on.
   void lead(const KeyGroup& group);
+  /// What is under way is over: another group follows, which may have it or not.
+  void abandon();
   /// Makes the write here, and sends it to the others. `over` is called when all have it, at once where there is none.
   Status append(KeyOperation&& operation, OnOver over);
   const GroupTerm& term() const noexcept { return group_.term; }

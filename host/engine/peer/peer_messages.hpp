@@ -122,8 +122,9 @@ struct Claim {
   Envelope envelope;
   Arc arc;
   GroupTerm term;
-  bool agreed = false;  // whoever leads there has promised already, or its process is gone
-  static void fields(auto& m, auto&& field) { field(m.envelope, m.arc, m.term, m.agreed); }
+  bool consent = false;  // asks the receiver about what it leads itself, and nothing else
+  bool agreed = false;   // all who lead there have consented, or their processes are gone
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.arc, m.term, m.consent, m.agreed); }
 };
 
 struct Adopt {
@@ -146,12 +147,14 @@ struct Adopted {
   static void fields(auto& m, auto&& field) { field(m.envelope, m.how); }
 };
 
-/// The sender leads a group of that term. The answer says whether the receiver still takes part in it.
+/// The sender leads a group of that term. The answer says whether the receiver still takes part in it everywhere in the
+/// arc.
 struct Renew {
   Envelope envelope;
+  Arc arc;
   GroupTerm term;
   bool refused = false;
-  static void fields(auto& m, auto&& field) { field(m.envelope, m.term, m.refused); }
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.arc, m.term, m.refused); }
 };
 
 struct Noticed {

@@ -194,54 +194,65 @@ void Succession::claim(const AttemptPtr& attempt) {
   attempt->term = {number + 1, self().node};
   attempt->claiming = true;
   for (KeyRange* own : parts_.ranges.inside(attempt->arc)) own->promised = attempt->term;
+  parts_.log.abandon();
   ask_promises(attempt);
 }
 
-// First from those who lead, since they know that they do; then from the others.
+// Those who lead are asked first whether they consent, then everybody for the promise.
 void Succession::ask_promises(const AttemptPtr& attempt) {
-  bool leaders = false;
-  bool agreed = true;
+  std::map<NodeId, Peer> leaders;
   std::map<NodeId, Peer> rest;
-  std::map<NodeId, Peer> first;
+  bool agreed = true;
   for (const KeyRange* piece : attempt->known.inside(attempt->arc)) {
-    const Peer& leader = piece->group.members.front();
     const auto add = [&](const Peer& peer) {
-      if (peer.node == self().node || attempt->contacts.count(peer.node) > 0 || lost_.count(peer.process) > 0) return;
-      (peer.node == leader.node ? first : rest)[peer.node] = peer;
+      if (peer.node == self().node || lost_.count(peer.process) > 0) return;
+      const auto contact = attempt->contacts.find(peer.node);
+      if (contact == attempt->contacts.end() || contact->second.said == Contact::Said::nothing) rest[peer.node] = peer;
     };
     for (const Peer& peer : piece->group.members) add(peer);
     for (const KeyGroup& group : piece->before) {
       for (const Peer& peer : group.members) add(peer);
     }
-    const auto led = attempt->contacts.find(leader.node);
-    const bool yes = led != attempt->contacts.end() && led->second.said == Contact::Said::yes;
-    agreed = agreed && (yes || leader.node == self().node || lost_.count(leader.process) > 0);
+    const Peer& leader = piece->group.members.front();
+    if (leader.node == self().node || lost_.count(leader.process) > 0) continue;
+    const Contact& contact = attempt->contacts[leader.node];
+    if (!contact.asked_consent) leaders[leader.node] = leader;
+    agreed = agreed && contact.consents;
   }
-  leaders = !first.empty();
-  const auto& asked = leaders ? first : rest;
-  if (asked.empty()) return promised(attempt);
-  attempt->open = asked.size();
-  for (const auto& [node, peer] : asked) {
-    attempt->contacts[node].peer = peer;
-    parts_.calls.call(peer, peer_kind::claim, Claim{{}, attempt->arc, attempt->term, agreed && !leaders}, kClaimTries,
-                      [this, attempt, node = node](const Frame* frame) { on_promise(attempt, node, frame); });
+  if (!leaders.empty()) return ask_claim(attempt, leaders, true, false);
+  if (!rest.empty()) return ask_claim(attempt, rest, false, agreed);
+  promised(attempt);
+}
+
+void Succession::ask_claim(const AttemptPtr& attempt, const std::map<NodeId, Peer>& peers, bool consent, bool agreed) {
+  attempt->open = peers.size();
+  for (const auto& [node, peer] : peers) {
+    Contact& contact = attempt->contacts[node];
+    contact.peer = peer;
+    contact.asked_consent = contact.asked_consent || consent;
+    parts_.calls.call(peer, peer_kind::claim, Claim{{}, attempt->arc, attempt->term, consent, agreed}, kClaimTries,
+                      [this, attempt, node = node, consent](const Frame* frame) {
+                        on_promise(attempt, node, consent, frame);
+                      });
   }
 }
 
-void Succession::on_promise(const AttemptPtr& attempt, NodeId node, const Frame* frame) {
+void Succession::on_promise(const AttemptPtr& attempt, NodeId node, bool consent, const Frame* frame) {
   if (attempt_ != attempt) return;
   Contact& contact = attempt->contacts.at(node);
-  contact.said = Contact::Said::silent;
+  Contact::Said said = Contact::Said::silent;
   if (frame != nullptr) {
     silent_.erase(node);
     if (const auto answer = read_message<KnownRanges>(*frame); answer.ok()) {
-      contact.said = answer->refused ? Contact::Said::refused : Contact::Said::yes;
-      contact.ranges = answer->ranges;
+      said = answer->refused ? Contact::Said::refused : Contact::Said::yes;
+      if (!consent) contact.ranges = answer->ranges;
       learn(*attempt, answer->ranges);
     }
   } else {
     silent_.try_emplace(node, now());
   }
+  contact.consents = contact.consents || (consent && said == Contact::Said::yes);
+  if (!consent || said != Contact::Said::yes) contact.said = said;
   if (--attempt->open > 0) return;
   for (const auto& [id, one] : attempt->contacts) {
     if (one.said == Contact::Said::refused) return retry(attempt, 0.1 + 0.3 * rng_.uniform());
@@ -421,6 +432,7 @@ Status Succession::on_claim(const Frame& frame) {
   bool refused = false;
   for (const KeyRange& range : parts_.ranges.around(claim->arc)) {
     const NodeId leader = range.group.members.front().node;
+    if (claim->consent && leader != self().node) continue;
     if (claim->term < range.promised) refused = true;
     if (leader == self().node && range.holds && range.serves() && range.promised == range.group.term) {
       // This node leads there: only who owns it by the ring may take over, and not in the midst of a write.
@@ -435,7 +447,10 @@ Status Succession::on_claim(const Frame& frame) {
     }
   }
   if (!refused) {
-    for (KeyRange* range : parts_.ranges.inside(claim->arc)) range->promised = claim->term;
+    if (deposed_) parts_.log.abandon();
+    for (KeyRange* range : parts_.ranges.inside(claim->arc)) {
+      if (!claim->consent || range->group.members.front().node == self().node) range->promised = claim->term;
+    }
     if (draining_) draining_.reset();
   }
   parts_.calls.answer(frame, from, peer_kind::promise, KnownRanges{{}, refused, parts_.ranges.around(claim->arc)});
@@ -513,7 +528,7 @@ void Succession::renew() {
   for (const Peer& member : range->group.members) {
     if (member.node == self().node) continue;
     const double sent = now();
-    parts_.calls.call(member, peer_kind::renew, Renew{{}, range->group.term, false}, 1,
+    parts_.calls.call(member, peer_kind::renew, Renew{{}, range->arc, range->group.term, false}, 1,
                       [this, member, sent, term = range->group.term](const Frame* frame) {
                         if (frame == nullptr) return;
                         const auto answer = read_message<Renew>(*frame);
@@ -533,12 +548,12 @@ void Succession::renew() {
 Status Succession::on_renew(const Frame& frame) {
   const auto renew = read_message<Renew>(frame);
   if (!renew.ok()) return malformed(frame, renew.error().message);
-  const auto& all = parts_.ranges.all();
-  const bool ours = std::any_of(all.begin(), all.end(), [&](const auto& one) {
-    return one.second.holds && one.second.group.term == renew->term && one.second.promised == renew->term;
+  const std::vector<KeyRange> known = parts_.ranges.around(renew->arc);
+  const bool ours = !known.empty() && std::all_of(known.begin(), known.end(), [&](const KeyRange& range) {
+    return range.holds && range.group.term == renew->term && range.promised == renew->term;
   });
   if (ours) granted_[renew->envelope.from.node] = now();
-  parts_.calls.answer(frame, renew->envelope.from, peer_kind::renewed, Renew{{}, renew->term, !ours});
+  parts_.calls.answer(frame, renew->envelope.from, peer_kind::renewed, Renew{{}, renew->arc, renew->term, !ours});
   return {};
 }
 

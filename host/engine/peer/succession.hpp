@@ -67,6 +67,8 @@ class Succession {
     Peer peer;
     enum class Said { nothing, silent, refused, yes } said = Said::nothing;
     std::vector<KeyRange> ranges;
+    bool asked_consent = false;
+    bool consents = false;
   };
   struct Attempt {
     Arc arc;
@@ -76,7 +78,6 @@ class Succession {
     std::map<NodeId, Contact> contacts;
     size_t open = 0;
     bool claiming = false;
-    bool leaders_asked = false;
     bool everyone_asked = false;
   };
   using AttemptPtr = std::shared_ptr<Attempt>;  // shared by the questions under way, which are void for another one
@@ -96,7 +97,8 @@ class Succession {
   void looked(const AttemptPtr& attempt);
   void claim(const AttemptPtr& attempt);
   void ask_promises(const AttemptPtr& attempt);
-  void on_promise(const AttemptPtr& attempt, NodeId node, const Frame* frame);
+  void ask_claim(const AttemptPtr& attempt, const std::map<NodeId, Peer>& peers, bool consent, bool agreed);
+  void on_promise(const AttemptPtr& attempt, NodeId node, bool consent, const Frame* frame);
   void promised(const AttemptPtr& attempt);
   bool enough(const Attempt& attempt, const KeyGroup& group, Contact::Said said) const;
   std::optional<Peer> source(const Attempt& attempt, const KeyRange& piece) const;

@@ -1,0 +1,290 @@
+// Nodes write and read keys while nodes come, go and die, frames are lost, and the network is cut. Each acknowledged
+// update is in the value exactly once; who reads sees all that was acknowledged before; in the end all copies agree.
+
+#include <cstring>
+
+#include <catch2/catch.hpp>
+
+#include "host/engine/param/assembler.hpp"
+#include "tests/host/engine/peer/keys_world.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+namespace {
+
+constexpr NodeId kMostWriters = 64;
+
+/// What nodes have asked for so far. A counter is a tensor with an element for each writer, which adds 1 to its own.
+class History {
+ public:
+  explicit History(KeysWorld& world, uint32_t keys) : world_(world), keys_(keys) {
+    for (uint32_t k = 0; k < keys; ++k) names_.push_back(*ParamKey::of("counter " + std::to_string(k)));
+    counts_.resize(keys);
+  }
+
+  const ParamKey& name(uint32_t key) const { return names_[key]; }
+
+  static ParamEntry entry(const ParamKey& key, NodeId writer, float value) {
+    TensorLayout layout{Dtype::f32, Shape({kMostWriters})};
+    Blob data = Blob::allocate(layout.bytes());
+    std::memset(data.data(), 0, data.size());
+    if (writer < kMostWriters) reinterpret_cast<float*>(data.data())[writer] = value;
+    return {key, ParamTensor::whole(layout, std::move(data)), 0};
+  }
+
+  /// The keys get their first values, through some node.
+  void init(NodeId node) {
+    std::vector<ParamEntry> entries;
+    for (const ParamKey& key : names_) entries.push_back(entry(key, kMostWriters, 0));
+    bool done = false;
+    world_.at(node).keys.client().set(std::move(entries), 0, world_.now(), [&](const Status& set) {
+      REQUIRE(set.ok());
+      done = true;
+    });
+    world_.serve(node);
+    REQUIRE(world_.net.run_until([&] { return done; }, world_.now() + 20));
+  }
+
+  /// The node's next update, of some keys at once.
+  void push(NodeId node, Rng& rng) {
+    std::vector<ParamEntry> entries;
+    std::vector<uint32_t> keys;
+    for (uint32_t k = 0; k < keys_; ++k) {
+      if (k == 0 ? rng.below(2) == 0 : rng.below(keys_) != 0) continue;
+      keys.push_back(k);
+      entries.push_back(entry(names_[k], node, 1));
+      ++counts_[k].issued[node];
+    }
+    PushRule rule;
+    rule.rule = UpdateRule::native({});
+    rule.rule.spec.kind = kernel::OptimiserKind::add;
+    busy_.insert(node);
+    const Mark mark = mark_of(1, ++steps_[node]);
+    world_.at(node).keys.client().push(std::move(entries), mark, rule, world_.now(), [this, node, keys](Status status) {
+      busy_.erase(node);
+      if (status.ok()) {
+        for (const uint32_t k : keys) ++counts_[k].acknowledged[node];
+        ++acknowledged;
+      } else {
+        failed_.insert(node);
+        ++failed;
+      }
+    });
+    world_.serve(node);
+  }
+
+  void get(NodeId node, uint32_t key) {
+    const auto before = counts_[key].acknowledged;
+    busy_.insert(node);
+    world_.at(node).keys.client().get({names_[key]}, 0, world_.now(), [this, node, key, before](auto values) {
+      busy_.erase(node);
+      if (!values.ok()) {
+        ++failed;
+        return;
+      }
+      ++read;
+      check(key, values->front(), before);
+    });
+    world_.serve(node);
+  }
+
+  void check(uint32_t key, const ParamEntry& entry, const std::map<NodeId, int>& before) {
+    const auto* tensor = std::get_if<ParamTensor>(&entry.value);
+    if (tensor == nullptr) return wrong("a key has no value");
+    const auto* values = reinterpret_cast<const float*>(tensor->data.data());
+    for (NodeId w = 0; w < kMostWriters; ++w) {
+      const auto at_least = before.find(w);
+      const int least = at_least == before.end() ? 0 : at_least->second;
+      const int most = counts_[key].issued[w];
+      if (values[w] < static_cast<float>(least)) {
+        wrong("lost: key " + std::to_string(key) + " has " + std::to_string(values[w]) + " updates of node " +
+              std::to_string(w) + ", acknowledged were " + std::to_string(least));
+      }
+      if (values[w] > static_cast<float>(most)) {
+        wrong("twice: key " + std::to_string(key) + " has " + std::to_string(values[w]) + " updates of node " +
+              std::to_string(w) + ", made were " + std::to_string(most));
+      }
+    }
+  }
+
+  /// Of nodes that are gone an update may be missing that was never acknowledged.
+  void finish(NodeId node) {
+    for (uint32_t k = 0; k < keys_; ++k) {
+      bool done = false;
+      const auto before = counts_[k].acknowledged;
+      world_.at(node).keys.client().get({names_[k]}, 0, world_.now(), [&](auto values) {
+        done = true;
+        if (!values.ok()) return wrong("in the end: " + values.error().message);
+        check(k, values->front(), before);
+      });
+      world_.serve(node);
+      world_.net.run_until([&] { return done; }, world_.now() + 100);
+      if (!done) wrong("no answer in the end");
+    }
+  }
+
+  void wrong(const std::string& what) {
+    if (std::getenv("DUMP") != nullptr && problem.empty()) world_.dump();
+    if (problem.empty()) problem = std::to_string(world_.now()) + " s: " + what;
+  }
+  bool busy(NodeId node) const { return busy_.count(node) > 0 || failed_.count(node) > 0; }
+  void gone(NodeId node) { busy_.erase(node); }
+
+  std::string problem;
+  size_t acknowledged = 0;
+  size_t read = 0;
+  size_t failed = 0;
+
+ private:
+  struct Counts {
+    std::map<NodeId, int> issued, acknowledged;
+  };
+  KeysWorld& world_;
+  uint32_t keys_;
+  std::vector<ParamKey> names_;
+  std::vector<Counts> counts_;
+  std::map<NodeId, uint64_t> steps_;
+  std::set<NodeId> busy_;
+  std::set<NodeId> failed_;
+};
+
+struct Weather {
+  NodeId nodes = 8;
+  double seconds = 30;
+  double kills = 0;  // a second
+  bool told = true;  // of deaths, by closed connections
+  double joins = 0;
+  double leaves = 0;
+  double loss = 0;
+  double cut = 0;  // seconds of a cut in two, in the midst
+};
+
+/// What is wrong, or nothing.
+std::string live(uint64_t seed, const Weather& weather, History* out = nullptr) {
+  KeysWorld world(seed, {uniform_latency(0.5e-3, 1.5e-3), weather.loss});
+  Rng rng(seed, 99);
+  world.found(weather.nodes);
+  world.run(1);
+  History history(world, 12);
+  history.init(0);
+  NodeId next = weather.nodes;
+  const double end = world.now() + weather.seconds;
+  const double cut_at = world.now() + weather.seconds / 3;
+  bool cut = false;
+  const auto set_cut = [&](bool on) {
+    for (NodeId a = 0; a < kMostWriters; ++a) {
+      for (NodeId b = a + 1; b < kMostWriters; ++b) {
+        if (a % 2 == b % 2) continue;
+        on ? world.net.cut(a, b) : world.net.heal(a, b);
+      }
+    }
+    cut = on;
+  };
+  while (world.now() < end && history.problem.empty()) {
+    world.run(0.02 * rng.uniform());
+    if (weather.cut > 0 && world.now() > cut_at && world.now() < cut_at + weather.cut && !cut) set_cut(true);
+    if (cut && world.now() > cut_at + weather.cut) set_cut(false);
+    std::vector<NodeId> nodes = world.nodes();
+    std::erase_if(nodes, [&](NodeId node) { return world.leaving(node); });
+    const NodeId some = nodes[rng.below(nodes.size())];
+    if (!history.busy(some)) {
+      if (rng.below(3) == 0) {
+        history.get(some, static_cast<uint32_t>(rng.below(12)));
+      } else {
+        history.push(some, rng);
+      }
+    }
+    const auto happens = [&](double rate) { return rng.uniform() < rate * 0.01; };
+    if (happens(weather.kills) && nodes.size() > 3) {
+      const NodeId victim = nodes[rng.below(nodes.size())];
+      world.kill(victim, weather.told);
+      history.gone(victim);
+    }
+    if (happens(weather.leaves) && nodes.size() > 3) {
+      const NodeId one = nodes[rng.below(nodes.size())];
+      if (!history.busy(one)) world.leave(one);
+    }
+    if (happens(weather.joins) && next < kMostWriters) world.add(next++, {nodes[rng.below(nodes.size())]});
+  }
+  if (cut) set_cut(false);
+  std::string trouble;
+  for (int i = 0; i < 120; ++i) {
+    world.run(1);
+    trouble = world.trouble();
+    if (trouble.empty() && i > 5) break;
+  }
+  for (const NodeId node : world.nodes()) {
+    if (!world.leaving(node)) {
+      history.finish(node);
+      break;
+    }
+  }
+  INFO(history.acknowledged << " pushes, " << history.read << " reads, " << history.failed << " failed");
+  if (out != nullptr) {
+    out->acknowledged = history.acknowledged;
+    out->read = history.read;
+    out->failed = history.failed;
+  }
+  if (!trouble.empty() && std::getenv("DUMP") != nullptr) world.dump();
+  if (!history.problem.empty()) return history.problem;
+  return trouble;
+}
+
+uint64_t first_seed() { return std::getenv("SEED") != nullptr ? std::strtoull(std::getenv("SEED"), nullptr, 10) : 1; }
+uint64_t seeds(uint64_t count) {
+  return std::getenv("SEEDS") != nullptr ? std::strtoull(std::getenv("SEEDS"), nullptr, 10) : count;
+}
+
+void many(const Weather& weather, uint64_t count) {
+  for (uint64_t seed = first_seed(); seed < first_seed() + seeds(count); ++seed) {
+    const std::string wrong = live(seed, weather);
+    INFO("seed " << seed);
+    CHECK(wrong == "");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("keys of calm nodes are written and read, on any number of nodes") {
+  for (const NodeId n : {1, 2, 3, 5, 8, 20}) {
+    INFO(n << " nodes");
+    Weather calm;
+    calm.nodes = n;
+    calm.seconds = 5;
+    many(calm, 1);
+  }
+}
+
+TEST_CASE("keys survive that nodes join and leave") {
+  Weather weather;
+  weather.joins = 0.5;
+  weather.leaves = 0.5;
+  many(weather, 5);
+}
+
+TEST_CASE("keys survive deaths that are told") {
+  Weather weather;
+  weather.joins = 0.3;
+  weather.kills = 0.3;
+  many(weather, 5);
+}
+
+TEST_CASE("keys survive silent deaths and loss") {
+  Weather weather;
+  weather.nodes = 12;
+  weather.seconds = 120;
+  weather.joins = 0.05;
+  weather.kills = 0.05;
+  weather.told = false;
+  weather.loss = 0.01;
+  many(weather, 3);
+}
+
+TEST_CASE("keys survive a cut that heals") {
+  Weather weather;
+  weather.nodes = 10;
+  weather.seconds = 60;
+  weather.cut = 20;
+  many(weather, 3);
+}

@@ -1,0 +1,128 @@
+#include "tests/host/engine/peer/keys_world.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace actorhost::test {
+
+KeysWorld::KeysWorld(uint64_t seed, SimLink link, uint32_t copies) : net(clock, seed), seed_(seed), copies_(copies) {
+  net.set_links(std::move(link));
+  net.on_delivered([this](Address to) { serve(address_index(to)); });
+}
+
+KeysWorld::~KeysWorld() { net.close(); }
+
+void KeysWorld::found(NodeId count) {
+  std::vector<Peer> founders;
+  for (NodeId node = 0; node < count; ++node) founders.push_back({ring_id(seed_, node, 0), node, node});
+  for (NodeId node = 0; node < count; ++node) {
+    add(node, {0, node > 0 ? node - 1 : 0});
+    at(node).keys.succession().found(founders);
+  }
+}
+
+void KeysWorld::add(NodeId node, const std::vector<NodeId>& contacts) {
+  auto& one = nodes_[node];
+  one = std::make_unique<Node>(node, seed_, now(), copies_);
+  one->keys.set_now(now());
+  net.place(courier_address(node), node);
+  (void)net.attach(courier_address(node), one->inbox);
+  std::vector<Overlay::Contact> found;
+  for (const NodeId contact : contacts) found.push_back({contact, contact});
+  one->overlay.join(found, now());
+  serve(node);
+}
+
+void KeysWorld::kill(NodeId node, bool told) {
+  net.detach(courier_address(node));
+  nodes_.erase(node);
+  leaving_.erase(node);
+  if (!told) return;
+  for (const auto& [id, other] : nodes_) {
+    other->overlay.lose_process(node, now());
+    other->keys.lose_process(node, now());
+    net.at(now(), [this, id = id] { serve(id); });
+  }
+}
+
+void KeysWorld::leave(NodeId node) {
+  leaving_.insert(node);
+  at(node).overlay.leave(now());
+  at(node).keys.succession().leave();
+  serve(node);
+}
+
+void KeysWorld::serve(NodeId node) {
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end()) return;
+  Node& one = *found->second;
+  frames_.clear();
+  one.inbox.pop_all(frames_, 0);
+  one.keys.set_now(now());
+  for (Frame& frame : std::exchange(frames_, {})) {
+    const bool of_overlay = within(frame.kind, kinds_of(Kind::overlay_first));
+    const Status taken = of_overlay ? one.overlay.on_frame(frame, now()) : one.keys.on_frame(std::move(frame), now());
+    if (!taken.ok()) throw std::runtime_error(taken.error().message);
+  }
+  const double next = std::min(one.overlay.tick(now()), one.keys.tick(now()));
+  for (Frame& frame : one.overlay.take_frames()) (void)net.try_send(std::move(frame));
+  for (Frame& frame : one.keys.take_frames()) (void)net.try_send(std::move(frame));
+  if (leaving(node) && one.keys.succession().holds_nothing()) {
+    net.at(now(), [this, node] {
+      if (has(node)) kill(node, true);
+    });
+    return;
+  }
+  if (next >= one.planned && one.planned > now()) return;
+  one.planned = next;
+  if (next == kForever) return;
+  Node* const same = &one;
+  net.at(std::max(next, now() + 1e-6), [this, node, same] {
+    if (has(node) && &at(node) == same) serve(node);
+  });
+}
+
+std::vector<NodeId> KeysWorld::nodes() const {
+  std::vector<NodeId> all;
+  for (const auto& [node, one] : nodes_) all.push_back(node);
+  return all;
+}
+
+std::string KeysWorld::trouble() {
+  std::vector<Peer> ring;
+  for (const auto& [node, one] : nodes_) ring.push_back(one->overlay.self());
+  std::sort(ring.begin(), ring.end(), [](const Peer& a, const Peer& b) { return a.id < b.id; });
+  for (size_t i = 0; i < ring.size(); ++i) {
+    const Arc arc{ring[(i + ring.size() - 1) % ring.size()].id, ring[i].id};
+    const KeyRange* led = at(ring[i].node).keys.succession().leads(arc.to);
+    const std::string who = "node " + std::to_string(ring[i].node);
+    if (led == nullptr) return who + " does not lead";
+    if (!(led->arc == arc)) return who + " leads another arc";
+    if (led->group.members.size() != std::min<size_t>(copies_, ring.size())) return who + " has too few members";
+    const KeySum sum = at(ring[i].node).keys.table().sum(arc);
+    for (const auto& [node, one] : nodes_) {
+      const KeySum theirs = one->keys.table().sum(arc);
+      const bool member = led->group.has(node);
+      if (member && !(theirs == sum)) return "node " + std::to_string(node) + " differs from " + who;
+      if (!member && theirs.count > 0) return "node " + std::to_string(node) + " still has keys of " + who;
+    }
+  }
+  return {};
+}
+
+void KeysWorld::dump() {
+  std::vector<Peer> ring;
+  for (const auto& [node, one] : nodes_) ring.push_back(one->overlay.self());
+  std::sort(ring.begin(), ring.end(), [](const Peer& a, const Peer& b) { return a.id < b.id; });
+  for (const Peer& peer : ring) {
+    std::printf("node %u id %04lx %s joined %d\n", peer.node, peer.id >> 48, leaving(peer.node) ? "leaving" : "", at(peer.node).overlay.joined());
+    for (const auto& [end, r] : at(peer.node).keys.ranges().all()) {
+      std::printf("   (%04lx %04lx] term %lu/%u promised %lu/%u %s %s next %d group", r.arc.from >> 48, r.arc.to >> 48, r.group.term.number, r.group.term.node,
+                  r.promised.number, r.promised.node, r.holds ? "holds" : "", r.serves() ? "serves" : "taking", r.next.has_value());
+      for (const Peer& m : r.group.members) std::printf(" %u", m.node);
+      std::printf("\n");
+    }
+  }
+}
+
+}  // namespace actorhost::test

@@ -1,0 +1,59 @@
+#pragma once
+// Peers with keys on virtual time, each in a process of its own, and what they have asked of each other: a history that
+// is checked.
+
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "host/engine/peer/peer_keys.hpp"
+#include "tests/host/net/sim_transport.hpp"
+
+namespace actorhost::test {
+
+class KeysWorld {
+ public:
+  struct Node {
+    Node(NodeId id, uint64_t seed, double now, uint32_t copies) : overlay({id, id}, seed, now), keys(overlay, copies) {}
+    Overlay overlay;
+    PeerKeys keys;
+    Mailbox inbox;
+    double planned = kForever;
+  };
+
+  explicit KeysWorld(uint64_t seed, SimLink link = {uniform_latency(0.5e-3, 1.5e-3)}, uint32_t copies = 3);
+  ~KeysWorld();
+
+  /// Nodes 0 .. count-1, with which the job begins.
+  void found(NodeId count);
+  void add(NodeId node, const std::vector<NodeId>& contacts);
+  /// Without a word; `told`: the others' connections to it are closed.
+  void kill(NodeId node, bool told);
+  /// Hands over its keys and goes.
+  void leave(NodeId node);
+  bool leaving(NodeId node) const { return leaving_.count(node) > 0; }
+
+  void run(double seconds) { net.run_until(clock.now() + seconds); }
+  double now() const noexcept { return clock.now(); }
+  Node& at(NodeId node) { return *nodes_.at(node); }
+  bool has(NodeId node) const { return nodes_.count(node) > 0; }
+  std::vector<NodeId> nodes() const;
+  /// To be called behind calls of a node's parts.
+  void serve(NodeId node);
+  /// Each arc is led by the node that owns it, all of whose group have the same keys, and nobody else has any.
+  std::string trouble();
+  void dump();
+
+  ManualClock clock;
+  SimTransport net;
+
+ private:
+  uint64_t seed_;
+  uint32_t copies_;
+  std::map<NodeId, std::unique_ptr<Node>> nodes_;
+  std::set<NodeId> leaving_;
+  std::vector<Frame> frames_;  // scratch
+};
+
+}  // namespace actorhost::test
