@@ -122,9 +122,9 @@ struct Claim {
   Envelope envelope;
   Arc arc;
   GroupTerm term;
-  bool consent = false;  // asks the receiver about what it leads itself, and nothing else
-  bool agreed = false;   // all who lead there have consented, or their processes are gone
-  static void fields(auto& m, auto&& field) { field(m.envelope, m.arc, m.term, m.consent, m.agreed); }
+  bool consent = false;                // asks the receiver about what it leads itself, and nothing else
+  std::vector<NodeId> consented = {};  // those who lead there and have consented
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.arc, m.term, m.consent, m.consented); }
 };
 
 struct Adopt {

@@ -112,7 +112,7 @@ void Succession::begin(const Arc& arc, const std::vector<Peer>& members) {
       attempt_->known.gaps(arc).empty() && std::all_of(pieces.begin(), pieces.end(), [&](const KeyRange* piece) {
         return piece->group.members.front().node == self().node;
       });
-  if (all_own) return claim(attempt_);
+  if (all_own && !failed_) return claim(attempt_);
   look(attempt_, kNearReach);
 }
 
@@ -202,7 +202,6 @@ void Succession::claim(const AttemptPtr& attempt) {
 void Succession::ask_promises(const AttemptPtr& attempt) {
   std::map<NodeId, Peer> leaders;
   std::map<NodeId, Peer> rest;
-  bool agreed = true;
   for (const KeyRange* piece : attempt->known.inside(attempt->arc)) {
     const auto add = [&](const Peer& peer) {
       if (peer.node == self().node || lost_.count(peer.process) > 0) return;
@@ -215,25 +214,26 @@ void Succession::ask_promises(const AttemptPtr& attempt) {
     }
     const Peer& leader = piece->group.members.front();
     if (leader.node == self().node || lost_.count(leader.process) > 0) continue;
-    const Contact& contact = attempt->contacts[leader.node];
-    if (!contact.asked_consent) leaders[leader.node] = leader;
-    agreed = agreed && contact.consents;
+    if (!attempt->contacts[leader.node].asked_consent) leaders[leader.node] = leader;
   }
-  if (!leaders.empty()) return ask_claim(attempt, leaders, true, false);
-  if (!rest.empty()) return ask_claim(attempt, rest, false, agreed);
+  if (!leaders.empty()) return ask_claim(attempt, leaders, true);
+  if (!rest.empty()) return ask_claim(attempt, rest, false);
   promised(attempt);
 }
 
-void Succession::ask_claim(const AttemptPtr& attempt, const std::map<NodeId, Peer>& peers, bool consent, bool agreed) {
+void Succession::ask_claim(const AttemptPtr& attempt, const std::map<NodeId, Peer>& peers, bool consent) {
+  std::vector<NodeId> consented;
+  for (const auto& [node, contact] : attempt->contacts) {
+    if (contact.consents) consented.push_back(node);
+  }
   attempt->open = peers.size();
   for (const auto& [node, peer] : peers) {
     Contact& contact = attempt->contacts[node];
     contact.peer = peer;
     contact.asked_consent = contact.asked_consent || consent;
-    parts_.calls.call(peer, peer_kind::claim, Claim{{}, attempt->arc, attempt->term, consent, agreed}, kClaimTries,
-                      [this, attempt, node = node, consent](const Frame* frame) {
-                        on_promise(attempt, node, consent, frame);
-                      });
+    parts_.calls.call(
+        peer, peer_kind::claim, Claim{{}, attempt->arc, attempt->term, consent, consented}, kClaimTries,
+        [this, attempt, node = node, consent](const Frame* frame) { on_promise(attempt, node, consent, frame); });
   }
 }
 
@@ -391,6 +391,7 @@ void Succession::settle(const AttemptPtr& attempt, const Adopt& message) {
   }
   own.front()->before.clear();
   attempt_.reset();
+  failed_ = false;
   deposed_ = false;
   draining_.reset();
   next_renewal_ = now();
@@ -405,6 +406,7 @@ void Succession::settle(const AttemptPtr& attempt, const Adopt& message) {
 void Succession::retry(const AttemptPtr& attempt, double seconds) {
   if (attempt_ != attempt) return;
   attempt_.reset();
+  failed_ = true;
   next_try_ = now() + seconds;
 }
 
@@ -442,7 +444,8 @@ Status Succession::on_claim(const Frame& frame) {
         if (now() - *draining_ < kDrain) refused = true;
         if (!refused) deposed_ = true;  // the rest of its group may lack a write
       }
-    } else if (range.holds && !claim->agreed && leader != from.node && leader_lives(range)) {
+    } else if (range.holds && leader != from.node && leader_lives(range) &&
+               std::find(claim->consented.begin(), claim->consented.end(), leader) == claim->consented.end()) {
       refused = true;
     }
   }

@@ -97,7 +97,7 @@ class Succession {
   void looked(const AttemptPtr& attempt);
   void claim(const AttemptPtr& attempt);
   void ask_promises(const AttemptPtr& attempt);
-  void ask_claim(const AttemptPtr& attempt, const std::map<NodeId, Peer>& peers, bool consent, bool agreed);
+  void ask_claim(const AttemptPtr& attempt, const std::map<NodeId, Peer>& peers, bool consent);
   void on_promise(const AttemptPtr& attempt, NodeId node, bool consent, const Frame* frame);
   void promised(const AttemptPtr& attempt);
   bool enough(const Attempt& attempt, const KeyGroup& group, Contact::Said said) const;
@@ -120,6 +120,7 @@ class Succession {
   double wished_ = 0;      // since when
   double arc_wished_ = 0;  // since when that arc
   double next_try_ = 0;
+  bool failed_ = false;  // the last try: others may know more
   double begun_ = -1;                // when it was told of founders
   std::map<NodeId, double> silent_;  // since when; they have not answered a claim
   std::map<NodeId, double> bad_;     // not to be members until then

@@ -200,12 +200,19 @@ std::string live(uint64_t seed, const Weather& weather, History* out = nullptr) 
       const NodeId victim = nodes[rng.below(nodes.size())];
       world.kill(victim, weather.told);
       history.gone(victim);
+      for (uint32_t k = 0; k < 12; ++k) {
+        if (world.holders(history.name(k)) > 0) continue;
+        if (std::getenv("DUMP") != nullptr) std::printf("%f: no holder of key %u\n", world.now(), k);
+        return {};  // all that had the key have died before there was a new copy
+      }
     }
     if (happens(weather.leaves) && nodes.size() > 3) {
       const NodeId one = nodes[rng.below(nodes.size())];
       if (!history.busy(one)) world.leave(one);
     }
-    if (happens(weather.joins) && next < kMostWriters) world.add(next++, {nodes[rng.below(nodes.size())]});
+    if (happens(weather.joins) && next < kMostWriters) {
+      world.add(next++, {nodes[rng.below(nodes.size())], nodes[rng.below(nodes.size())], nodes.front()});
+    }
   }
   if (cut) set_cut(false);
   std::string trouble;

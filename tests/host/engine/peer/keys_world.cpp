@@ -110,6 +110,15 @@ std::string KeysWorld::trouble() {
   return {};
 }
 
+size_t KeysWorld::holders(const ParamKey& key) const {
+  size_t count = 0;
+  for (const auto& [node, one] : nodes_) {
+    const KeyRange* range = one->keys.ranges().find(place_of(key));
+    count += range != nullptr && range->holds ? 1 : 0;
+  }
+  return count;
+}
+
 void KeysWorld::dump() {
   std::vector<Peer> ring;
   for (const auto& [node, one] : nodes_) ring.push_back(one->overlay.self());

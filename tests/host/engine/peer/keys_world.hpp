@@ -43,6 +43,8 @@ class KeysWorld {
   void serve(NodeId node);
   /// Each arc is led by the node that owns it, all of whose group have the same keys, and nobody else has any.
   std::string trouble();
+  /// Nodes that have the key, as far as they know.
+  size_t holders(const ParamKey& key) const;
   void dump();
 
   ManualClock clock;
