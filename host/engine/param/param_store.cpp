@@ -24,7 +24,7 @@ ParamTensor StoredTensor::chunk(size_t i) const {
 
 // Entries [first, first + count) of a message are the pieces of one tensor, or one other value.
 struct ParamStore::Group {
-  ParamEntry* first;
+  size_t first;
   size_t count;
 };
 
@@ -70,9 +70,9 @@ Status ParamStore::check_piece(const ParamKey& key, const ParamTensor& piece) co
                                    std::to_string(shards_) + " holds"};
 }
 
-Status ParamStore::group(std::vector<ParamEntry>& entries, std::vector<Group>& out) const {
+Status ParamStore::group(std::span<const ParamEntry> entries, std::vector<Group>& out) const {
   for (size_t i = 0; i < entries.size();) {
-    ParamEntry& entry = entries[i];
+    const ParamEntry& entry = entries[i];
     if (std::holds_alternative<ParamFetch>(entry.value)) return misfit(entry.key, "there is no value to set");
     size_t n = 1;
     if (const auto* tensor = std::get_if<ParamTensor>(&entry.value)) {
@@ -91,17 +91,22 @@ Status ParamStore::group(std::vector<ParamEntry>& entries, std::vector<Group>& o
         next += piece->count;
       }
     }
-    out.push_back({&entry, n});
+    out.push_back({i, n});
     i += n;
   }
   return {};
 }
 
+Status ParamStore::check_set(std::span<const ParamEntry> entries) const {
+  std::vector<Group> groups;
+  return group(entries, groups);
+}
+
 Status ParamStore::set(std::vector<ParamEntry> entries) {
   std::vector<Group> groups;
   AH_TRY(group(entries, groups));
-  for (Group& g : groups) {
-    ParamEntry& entry = *g.first;
+  for (const Group& g : groups) {
+    ParamEntry& entry = entries[g.first];
     if (std::holds_alternative<std::monostate>(entry.value)) {
       erase(entry.key);
       continue;
@@ -115,7 +120,7 @@ Status ParamStore::set(std::vector<ParamEntry> entries) {
       changed = std::holds_alternative<StoredTensor>(stored.value);
       stored.value = std::move(*lua);
     } else {
-      changed = set_tensor(stored, g);
+      changed = set_tensor(stored, std::span(entries).subspan(g.first, g.count));
     }
     list(entry.key, stored, changed, entry.step > 0 ? 1 : 0);
   }
@@ -146,21 +151,21 @@ void ParamStore::list(const ParamKey& key, Stored& stored, bool changed, uint64_
 }
 
 /// Whether its type or shape is another one now.
-bool ParamStore::set_tensor(Stored& stored, Group& group) {
-  const auto& like = std::get<ParamTensor>(group.first->value);
+bool ParamStore::set_tensor(Stored& stored, std::span<ParamEntry> pieces) {
+  const auto& like = std::get<ParamTensor>(pieces.front().value);
   auto* old = std::get_if<StoredTensor>(&stored.value);
   const bool changed = old == nullptr || static_cast<const TensorLayout&>(*old) != like;
   if (changed) {
     StoredTensor fresh;
     static_cast<TensorLayout&>(fresh) = like;
     fresh.range = held_range(like);
-    fresh.chunks.resize(group.count);
+    fresh.chunks.resize(pieces.size());
     stored.value = std::move(fresh);
     old = &std::get<StoredTensor>(stored.value);
   }
-  for (size_t i = 0; i < group.count; ++i) {
+  for (size_t i = 0; i < pieces.size(); ++i) {
     // Moves the bytes out of the message, so that they are kept without a copy if they have no other holder.
-    Blob bytes = std::move(std::get<ParamTensor>(group.first[i].value).data);
+    Blob bytes = std::move(std::get<ParamTensor>(pieces[i].value).data);
     old->chunks[i].value = bytes.unique() ? std::move(bytes) : Blob::copy_of(bytes.view());
   }
   return changed;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <variant>
@@ -73,6 +74,9 @@ class ParamStore {
   /// what this shard holds of it. nil removes. A tensor of the same type and shape keeps its optimiser's state.
   Status set(std::vector<ParamEntry> entries);
 
+  /// Whether `set` would write the entries.
+  Status check_set(std::span<const ParamEntry> entries) const;
+
   /// Whether `update` would apply `entry`: the key is there, type and shape agree. `who` is named in the message.
   Status check_update(const ParamEntry& entry, const UpdateRule& rule, const std::string& who) const;
   /// Applies one piece of a native update that check_update has approved of. True when it holds a value that is
@@ -95,8 +99,8 @@ class ParamStore {
  private:
   struct Group;  // the entries of one value
 
-  Status group(std::vector<ParamEntry>& entries, std::vector<Group>& out) const;
-  bool set_tensor(Stored& stored, Group& group);
+  Status group(std::span<const ParamEntry> entries, std::vector<Group>& out) const;
+  bool set_tensor(Stored& stored, std::span<ParamEntry> pieces);
   void prepare_state(StoredTensor& tensor, const kernel::OptimiserSpec& spec);
   void make_writable(Blob& bytes);
   void erase(const ParamKey& key);

@@ -116,7 +116,11 @@ bool KeyHolder::write(Question& question) {
   if (ask.what == Ask::What::set) {
     for (ParamEntry& entry : question.entries) entry.step = step_of(ask.mark);
     operation.entries = std::move(question.entries);
-    if (const Status set = log_.append(std::move(operation), over); !set.ok()) tell(asked, Told::How::done, set);
+    if (const Status fits = table_.check(operation); !fits.ok()) {
+      tell(asked, Told::How::done, fits);
+    } else {
+      log_.append(std::move(operation), over);
+    }
     return true;
   }
   std::erase_if(question.entries,
@@ -129,26 +133,28 @@ bool KeyHolder::write(Question& question) {
     tell(asked, Told::How::done);
     return true;
   }
-  if (ask.rule.rule.is_lua() && !ask.rule.staged) {
-    for (const ParamKey& key : question.keys) {
-      if (in_pull(key)) return false;  // one after the other: it may be the same update, sent again
-    }
-    std::vector<PullEntry> entries;
-    std::vector<TakenUpdate> covered;
-    for (ParamEntry& entry : joined(std::move(question.entries), ask.rule.rule.shared)) {
-      covered.push_back({entry.key.canonical(), asked.from.node, ask.mark});
-      entries.push_back({entry.key, std::move(entry.value), step_of(ask.mark), asked.from.node});
-    }
-    to_pull(std::move(entries), std::move(covered), {asked}, false);
-    return true;
-  }
   operation.write.what = KeyWrite::What::push;
   operation.entries = std::move(question.entries);
   if (const Status fits = table_.check(operation); !fits.ok()) {
     tell(asked, Told::How::done, fits);
     return true;
   }
-  (void)log_.append(std::move(operation), over);
+  if (ask.rule.rule.is_lua() && !ask.rule.staged) {
+    for (const ParamKey& key : question.keys) {
+      if (!in_pull(key)) continue;
+      question.entries = std::move(operation.entries);
+      return false;  // one after the other: it may be the same update, sent again
+    }
+    std::vector<PullEntry> entries;
+    std::vector<TakenUpdate> covered;
+    for (ParamEntry& entry : joined(std::move(operation.entries), ask.rule.rule.shared)) {
+      covered.push_back({entry.key.canonical(), asked.from.node, ask.mark});
+      entries.push_back({entry.key, std::move(entry.value), step_of(ask.mark), asked.from.node});
+    }
+    to_pull(std::move(entries), std::move(covered), {asked}, false);
+    return true;
+  }
+  log_.append(std::move(operation), over);
   return true;
 }
 
@@ -162,7 +168,7 @@ void KeyHolder::commit(const Arc& arc, Mark below) {
   std::vector<TakenUpdate> covered;
   std::vector<PullEntry> entries = table_.staged_for_pull(arc, below, covered);
   if (entries.empty()) {
-    (void)log_.append({{KeyWrite::What::commit, overlay_.self().node, below, {}, arc}, {}}, [this](bool) { look(); });
+    log_.append({{KeyWrite::What::commit, overlay_.self().node, below, {}, arc}, {}}, [this](bool) { look(); });
     return;
   }
   const bool begun = std::any_of(batches_.begin(), batches_.end(), [](const Batch& batch) { return batch.staged; });
@@ -230,8 +236,7 @@ Status KeyHolder::answer_pull(std::vector<ParamEntry> values) {
       for (const Asked& asked : askers) tell(asked, made ? Told::How::done : Told::How::moved);
       look();
     };
-    const Status set = log_.append(std::move(operation), over);
-    if (!set.ok()) return set;
+    log_.append(std::move(operation), over);
   }
   next_pull();
   look();

@@ -29,7 +29,7 @@ double KeyLog::patience(const Pending& pending) {
   return (0.5 + static_cast<double>(bytes) / kSlowest) * (1 << (pending.sent - 1));
 }
 
-Status KeyLog::append(KeyOperation&& operation, OnOver over) {
+void KeyLog::append(KeyOperation&& operation, OnOver over) {
   Pending pending;
   pending.index = ++made_;
   for (const Peer& member : group_.members) {
@@ -38,15 +38,14 @@ Status KeyLog::append(KeyOperation&& operation, OnOver over) {
   for (const ParamEntry& entry : operation.entries) pending.keys.push_back(entry.key);
   pending.write = operation.write;
   if (!pending.missing.empty()) pending.entries = operation.entries;
-  const Status made = table_.apply(std::move(operation));
+  (void)table_.apply(std::move(operation));
   pending.over = std::move(over);
   if (pending.missing.empty()) {
     if (pending.over) pending.over(true);
-    return made;
+    return;
   }
   send(pending);
   writes_.push_back(std::move(pending));
-  return made;
 }
 
 void KeyLog::send(Pending& pending) {

@@ -26,8 +26,9 @@ class KeyLog {
   void lead(const KeyGroup& group);
   /// What is under way is over: another group follows, which may have it or not.
   void abandon();
-  /// Makes the write here, and sends it to the others. `over` is called when all have it, at once where there is none.
-  Status append(KeyOperation&& operation, OnOver over);
+  /// Makes the write, which KeyTable::check has approved of, and sends it to the others. `over` is called when all have
+  /// it, at once where there is none.
+  void append(KeyOperation&& operation, OnOver over);
   const GroupTerm& term() const noexcept { return group_.term; }
   bool drained() const noexcept { return writes_.empty(); }
   /// Whether a write under way changes the key.

@@ -102,7 +102,9 @@ bool KeyTable::taken(const ParamKey& key, NodeId writer, Mark mark) const {
 
 Status KeyTable::check(const KeyOperation& operation) const {
   const KeyWrite& write = operation.write;
-  if (write.what != KeyWrite::What::push || !write.rule.rule.is_native()) return {};
+  if (write.what != KeyWrite::What::push || !write.rule.rule.is_native()) {
+    return store_.check_set(operation.entries);
+  }
   const std::string who = address_name(worker_address(write.writer));
   for (const ParamEntry& entry : operation.entries) AH_TRY(store_.check_update(entry, write.rule.rule, who));
   return {};

@@ -28,9 +28,8 @@ class KeyTable {
 
   /// Whether this update of the writer, or a later one, has been taken.
   bool taken(const ParamKey& key, NodeId writer, Mark mark) const;
-  /// Code::bad_argument when an update does not fit its value.
+  /// Code::bad_argument when an update does not fit its value, Code::bad_data when pieces of a value are missing.
   Status check(const KeyOperation& operation) const;
-  /// Code::bad_data when pieces of a value are missing, and nothing has changed.
   Status apply(KeyOperation&& operation);
 
   /// Whether something is staged in that arc that `commit` of that mark would merge, or a Lua pull has to.

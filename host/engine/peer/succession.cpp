@@ -14,6 +14,7 @@ constexpr double kDrain = 1;             // for writes under way before others t
 constexpr double kLease = 1.5;           // of a leader, from the sending of the question on
 constexpr double kLeaseOfOthers = 1.8;   // that a member grants, from its coming on
 constexpr double kRenewal = 0.4;
+constexpr double kTidy = 5;  // between looks for copies that nobody needs
 constexpr int kClaimTries = 3;
 constexpr size_t kNearReach = 4;
 
@@ -423,7 +424,7 @@ Status Succession::on_who(const Frame& frame) {
 bool Succession::leader_lives(const KeyRange& range) const {
   const Peer& leader = range.group.members.front();
   if (lost_.count(leader.process) > 0) return false;
-  const auto granted = granted_.find(leader.node);
+  const auto granted = granted_.find(range.group.term);
   return granted != granted_.end() && now() < granted->second + kLeaseOfOthers;
 }
 
@@ -504,7 +505,7 @@ void Succession::finish_adopting(const Frame& frame, const Adopt& message, bool 
     range.promised = message.group.term;
     parts_.ranges.put(range);
     parts_.log.follow(message.group.term);
-    granted_[message.envelope.from.node] = now();
+    granted_[message.group.term] = now();
   }
   parts_.calls.answer(frame, message.envelope.from, peer_kind::adopted, Adopted{{}, how});
 }
@@ -512,15 +513,44 @@ void Succession::finish_adopting(const Frame& frame, const Adopt& message, bool 
 Status Succession::on_settle(const Frame& frame) {
   const auto settle = read_message<Adopt>(frame);
   if (!settle.ok()) return malformed(frame, settle.error().message);
-  for (KeyRange* piece : parts_.ranges.inside(settle->arc)) {
-    if (piece->group.term == settle->group.term) piece->before.clear();
-    if (!(piece->group.term < settle->group.term)) continue;
-    for (const ParamKey& key : parts_.table.keys(piece->arc)) parts_.table.erase(key);
-    const GroupTerm promised = std::max(piece->promised, settle->group.term);
-    *piece = KeyRange{piece->arc, settle->group, false, {}, promised};
-  }
+  drop_if_later(settle->arc, settle->group);
   parts_.calls.answer(frame, settle->envelope.from, peer_kind::settled, Noticed{});
   return {};
+}
+
+// A group serves: what this node has of earlier ones is not needed any longer.
+void Succession::drop_if_later(const Arc& arc, const KeyGroup& group) {
+  for (KeyRange* piece : parts_.ranges.inside(arc)) {
+    if (piece->group.term == group.term) piece->before.clear();
+    if (!(piece->group.term < group.term)) continue;
+    for (const ParamKey& key : parts_.table.keys(piece->arc)) parts_.table.erase(key);
+    *piece = KeyRange{piece->arc, group, false, {}, std::max(piece->promised, group.term)};
+  }
+}
+
+// A copy whose leader has not been heard of for long: a later group may have settled without this node's hearing of it.
+void Succession::tidy() {
+  next_tidy_ = now() + kTidy;
+  std::erase_if(granted_, [&](const auto& grant) { return now() - grant.second > kTidy; });
+  for (const auto& [end, range] : parts_.ranges.all()) {
+    if (!range.holds || range.group.members.front().node == self().node || granted_.count(range.group.term) > 0) {
+      continue;
+    }
+    return parts_.overlay.find(end, now(), [this](const Result<Located>& located) {
+      if (!located.ok() || located->owner.node == self().node) return;
+      const auto& before = located->window.before.peers;
+      const Arc arc{before.empty() ? located->owner.id : before.front().id, located->owner.id};
+      parts_.calls.call(located->owner, peer_kind::who, ArcQuestion{{}, arc}, 1, [this](const Frame* frame) {
+        if (frame == nullptr) return;
+        const auto answer = read_message<KnownRanges>(*frame);
+        if (!answer.ok()) return;
+        for (const KeyRange& theirs : answer->ranges) {
+          const bool leads = theirs.group.members.front().node == answer->envelope.from.node;
+          if (theirs.holds && theirs.serves() && leads) drop_if_later(theirs.arc, theirs.group);
+        }
+      });
+    });
+  }
 }
 
 // ---- leases ----
@@ -555,7 +585,7 @@ Status Succession::on_renew(const Frame& frame) {
   const bool ours = !known.empty() && std::all_of(known.begin(), known.end(), [&](const KeyRange& range) {
     return range.holds && range.group.term == renew->term && range.promised == renew->term;
   });
-  if (ours) granted_[renew->envelope.from.node] = now();
+  if (ours) granted_[renew->term] = now();
   parts_.calls.answer(frame, renew->envelope.from, peer_kind::renewed, Renew{{}, renew->arc, renew->term, !ours});
   return {};
 }
@@ -567,7 +597,8 @@ double Succession::tick() {
     next_renewal_ = now() + kRenewal;
     renew();
   }
-  double next = next_renewal_;
+  if (now() >= next_tidy_) tidy();
+  double next = std::min(next_renewal_, next_tidy_);
   if (draining_ && now() - *draining_ > 2 * kDrain) {
     draining_.reset();  // whoever wanted to take over has not come back
     if (progress_) progress_();

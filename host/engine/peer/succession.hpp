@@ -109,6 +109,8 @@ class Succession {
   void retry(const AttemptPtr& attempt, double seconds);
   void finish_adopting(const Frame& frame, const Adopt& message, bool synced);
   void renew();
+  void tidy();
+  void drop_if_later(const Arc& arc, const KeyGroup& group);
 
   Parts parts_;
   uint32_t copies_;
@@ -120,14 +122,15 @@ class Succession {
   double wished_ = 0;      // since when
   double arc_wished_ = 0;  // since when that arc
   double next_try_ = 0;
-  bool failed_ = false;  // the last try: others may know more
+  bool failed_ = false;              // the last try: others may know more
   double begun_ = -1;                // when it was told of founders
   std::map<NodeId, double> silent_;  // since when; they have not answered a claim
   std::map<NodeId, double> bad_;     // not to be members until then
   std::set<ProcessId> lost_;
-  std::map<NodeId, double> granted_;  // leaders: when they have last said that they are
-  std::map<NodeId, double> renewed_;  // members: up to when they were still ours
+  std::map<GroupTerm, double> granted_;  // when its leader has last said that it is
+  std::map<NodeId, double> renewed_;     // members: up to when they were still ours
   double next_renewal_ = 0;
+  double next_tidy_ = 0;
   std::optional<double> draining_;  // since when; a claimer waits
   std::set<std::pair<GroupTerm, NodeId>> adopting_;
   bool deposed_ = false;
