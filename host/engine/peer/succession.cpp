@@ -8,6 +8,7 @@ namespace {
 
 constexpr double kCalm = 0.1;            // seconds that a wish has to stay the same
 constexpr double kGraveyard = 45;        // after which who is silent counts as dead
+constexpr double kForgetSilence = 10;    // between two unanswered claims: it may have been there meanwhile
 constexpr double kFoundersPatience = 3;  // for founders that start late
 constexpr double kBad = 5;               // before a member that has failed is taken again
 constexpr double kDrain = 1;             // for writes under way before others take over
@@ -98,7 +99,7 @@ bool Succession::too_early(const Arc& arc) const {
 bool Succession::gone(const Peer& peer) const {
   if (lost_.count(peer.process) > 0) return true;
   const auto silent = silent_.find(peer.node);
-  return silent != silent_.end() && now() - silent->second > kGraveyard;
+  return silent != silent_.end() && silent->second.last - silent->second.since > kGraveyard;
 }
 
 // ---- the node's own way ----
@@ -250,7 +251,9 @@ void Succession::on_promise(const AttemptPtr& attempt, NodeId node, bool consent
       learn(*attempt, answer->ranges);
     }
   } else {
-    silent_.try_emplace(node, now());
+    Silence& silence = silent_.try_emplace(node, Silence{now(), now()}).first->second;
+    if (now() - silence.last > kForgetSilence) silence.since = now();
+    silence.last = now();
   }
   contact.consents = contact.consents || (consent && said == Contact::Said::yes);
   if (!consent || said != Contact::Said::yes) contact.said = said;
@@ -533,9 +536,8 @@ void Succession::tidy() {
   next_tidy_ = now() + kTidy;
   std::erase_if(granted_, [&](const auto& grant) { return now() - grant.second > kTidy; });
   for (const auto& [end, range] : parts_.ranges.all()) {
-    if (!range.holds || range.group.members.front().node == self().node || granted_.count(range.group.term) > 0) {
-      continue;
-    }
+    const bool leads = range.group.term == parts_.log.term();
+    if (!range.holds || leads || granted_.count(range.group.term) > 0) continue;
     return parts_.overlay.find(end, now(), [this](const Result<Located>& located) {
       if (!located.ok() || located->owner.node == self().node) return;
       const auto& before = located->window.before.peers;
@@ -545,8 +547,8 @@ void Succession::tidy() {
         const auto answer = read_message<KnownRanges>(*frame);
         if (!answer.ok()) return;
         for (const KeyRange& theirs : answer->ranges) {
-          const bool leads = theirs.group.members.front().node == answer->envelope.from.node;
-          if (theirs.holds && theirs.serves() && leads) drop_if_later(theirs.arc, theirs.group);
+          const bool led = theirs.group.members.front().node == answer->envelope.from.node;
+          if (theirs.holds && theirs.serves() && led) drop_if_later(theirs.arc, theirs.group);
         }
       });
     });

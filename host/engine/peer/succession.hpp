@@ -122,10 +122,14 @@ class Succession {
   double wished_ = 0;      // since when
   double arc_wished_ = 0;  // since when that arc
   double next_try_ = 0;
-  bool failed_ = false;              // the last try: others may know more
-  double begun_ = -1;                // when it was told of founders
-  std::map<NodeId, double> silent_;  // since when; they have not answered a claim
-  std::map<NodeId, double> bad_;     // not to be members until then
+  bool failed_ = false;  // the last try: others may know more
+  double begun_ = -1;    // when it was told of founders
+  struct Silence {
+    double since = 0;
+    double last = 0;
+  };
+  std::map<NodeId, Silence> silent_;  // of those that do not answer claims
+  std::map<NodeId, double> bad_;      // not to be members until then
   std::set<ProcessId> lost_;
   std::map<GroupTerm, double> granted_;  // when its leader has last said that it is
   std::map<NodeId, double> renewed_;     // members: up to when they were still ours

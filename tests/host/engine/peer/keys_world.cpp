@@ -50,6 +50,9 @@ void KeysWorld::leave(NodeId node) {
   at(node).overlay.leave(now());
   at(node).keys.succession().leave();
   serve(node);
+  net.at(now() + 5, [this, node] {
+    if (has(node)) kill(node, true);
+  });
 }
 
 void KeysWorld::serve(NodeId node) {
@@ -110,11 +113,17 @@ std::string KeysWorld::trouble() {
   return {};
 }
 
-size_t KeysWorld::holders(const ParamKey& key) const {
+size_t KeysWorld::holders(RingId place) const {
+  GroupTerm& served = served_[place];
   size_t count = 0;
   for (const auto& [node, one] : nodes_) {
-    const KeyRange* range = one->keys.ranges().find(place_of(key));
-    count += range != nullptr && range->holds ? 1 : 0;
+    const KeyRange* range = one->keys.ranges().find(place);
+    if (range == nullptr || !range->holds) continue;
+    if (range->serves()) served = std::max(served, range->group.term);
+  }
+  for (const auto& [node, one] : nodes_) {
+    const KeyRange* range = one->keys.ranges().find(place);
+    count += range != nullptr && range->holds && range->group.term >= served ? 1 : 0;
   }
   return count;
 }
@@ -124,10 +133,12 @@ void KeysWorld::dump() {
   for (const auto& [node, one] : nodes_) ring.push_back(one->overlay.self());
   std::sort(ring.begin(), ring.end(), [](const Peer& a, const Peer& b) { return a.id < b.id; });
   for (const Peer& peer : ring) {
-    std::printf("node %u id %04lx %s joined %d\n", peer.node, peer.id >> 48, leaving(peer.node) ? "leaving" : "", at(peer.node).overlay.joined());
+    std::printf("node %u id %04lx %s joined %d\n", peer.node, peer.id >> 48, leaving(peer.node) ? "leaving" : "",
+                at(peer.node).overlay.joined());
     for (const auto& [end, r] : at(peer.node).keys.ranges().all()) {
-      std::printf("   (%04lx %04lx] term %lu/%u promised %lu/%u %s %s next %d group", r.arc.from >> 48, r.arc.to >> 48, r.group.term.number, r.group.term.node,
-                  r.promised.number, r.promised.node, r.holds ? "holds" : "", r.serves() ? "serves" : "taking", r.next.has_value());
+      std::printf("   (%04lx %04lx] term %lu/%u promised %lu/%u %s %s next %d group", r.arc.from >> 48, r.arc.to >> 48,
+                  r.group.term.number, r.group.term.node, r.promised.number, r.promised.node, r.holds ? "holds" : "",
+                  r.serves() ? "serves" : "taking", r.next.has_value());
       for (const Peer& m : r.group.members) std::printf(" %u", m.node);
       std::printf("\n");
     }

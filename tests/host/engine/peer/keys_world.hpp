@@ -43,8 +43,8 @@ class KeysWorld {
   void serve(NodeId node);
   /// Each arc is led by the node that owns it, all of whose group have the same keys, and nobody else has any.
   std::string trouble();
-  /// Nodes that have the key, as far as they know.
-  size_t holders(const ParamKey& key) const;
+  /// Of the group that serves the place, or a later one: nodes that have its keys.
+  size_t holders(RingId place) const;
   void dump();
 
   ManualClock clock;
@@ -55,7 +55,8 @@ class KeysWorld {
   uint32_t copies_;
   std::map<NodeId, std::unique_ptr<Node>> nodes_;
   std::set<NodeId> leaving_;
-  std::vector<Frame> frames_;  // scratch
+  mutable std::map<RingId, GroupTerm> served_;  // newest terms, of places that were asked about
+  std::vector<Frame> frames_;                   // scratch
 };
 
 }  // namespace actorhost::test
