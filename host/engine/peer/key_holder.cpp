@@ -123,9 +123,11 @@ bool KeyHolder::write(Question& question) {
     }
     return true;
   }
-  std::erase_if(question.entries,
-                [&](const ParamEntry& entry) { return table_.taken(entry.key, asked.from.node, ask.mark); });
-  if (question.entries.empty()) {
+  // The question stays as it is: when it has to wait, another group's table may be asked next.
+  for (const ParamEntry& entry : question.entries) {
+    if (!table_.taken(entry.key, asked.from.node, ask.mark)) operation.entries.push_back(entry);
+  }
+  if (operation.entries.empty()) {
     // What has been taken may not be with all of the group yet.
     for (const ParamKey& key : question.keys) {
       if (log_.touches(key)) return false;
@@ -134,16 +136,13 @@ bool KeyHolder::write(Question& question) {
     return true;
   }
   operation.write.what = KeyWrite::What::push;
-  operation.entries = std::move(question.entries);
   if (const Status fits = table_.check(operation); !fits.ok()) {
     tell(asked, Told::How::done, fits);
     return true;
   }
   if (ask.rule.rule.is_lua() && !ask.rule.staged) {
     for (const ParamKey& key : question.keys) {
-      if (!in_pull(key)) continue;
-      question.entries = std::move(operation.entries);
-      return false;  // one after the other: it may be the same update, sent again
+      if (in_pull(key)) return false;  // one after the other: it may be the same update, sent again
     }
     std::vector<PullEntry> entries;
     std::vector<TakenUpdate> covered;

@@ -210,13 +210,14 @@ void Succession::ask_promises(const AttemptPtr& attempt) {
       const auto contact = attempt->contacts.find(peer.node);
       if (contact == attempt->contacts.end() || contact->second.said == Contact::Said::nothing) rest[peer.node] = peer;
     };
-    for (const Peer& peer : piece->group.members) add(peer);
-    for (const KeyGroup& group : piece->before) {
+    const auto add_group = [&](const KeyGroup& group) {
       for (const Peer& peer : group.members) add(peer);
-    }
-    const Peer& leader = piece->group.members.front();
-    if (leader.node == self().node || lost_.count(leader.process) > 0) continue;
-    if (!attempt->contacts[leader.node].asked_consent) leaders[leader.node] = leader;
+      const Peer& leader = group.members.front();
+      if (leader.node == self().node || lost_.count(leader.process) > 0) return;
+      if (!attempt->contacts[leader.node].asked_consent) leaders[leader.node] = leader;
+    };
+    add_group(piece->group);
+    for (const KeyGroup& group : piece->before) add_group(group);
   }
   if (!leaders.empty()) return ask_claim(attempt, leaders, true);
   if (!rest.empty()) return ask_claim(attempt, rest, false);
@@ -410,6 +411,7 @@ void Succession::settle(const AttemptPtr& attempt, const Adopt& message) {
 void Succession::retry(const AttemptPtr& attempt, double seconds) {
   if (attempt_ != attempt) return;
   attempt_.reset();
+  strays_ = true;
   failed_ = true;
   next_try_ = now() + seconds;
 }
@@ -503,6 +505,7 @@ void Succession::finish_adopting(const Frame& frame, const Adopt& message, bool 
     if (message.group.term < piece->promised) how = Adopted::How::refused;
   }
   if (!synced) how = Adopted::How::refused;
+  strays_ = strays_ || how == Adopted::How::refused;
   if (how == Adopted::How::done) {
     KeyRange range{message.arc, message.group, true, message.before};
     range.promised = message.group.term;
@@ -531,9 +534,19 @@ void Succession::drop_if_later(const Arc& arc, const KeyGroup& group) {
   }
 }
 
+// Copies that have come for a group which the node has not joined in the end.
+void Succession::drop_strays() {
+  strays_ = false;
+  for (const ParamKey& key : parts_.table.keys({0, 0})) {
+    const KeyRange* range = parts_.ranges.find(place_of(key));
+    if (range == nullptr || !range->holds) parts_.table.erase(key);
+  }
+}
+
 // A copy whose leader has not been heard of for long: a later group may have settled without this node's hearing of it.
 void Succession::tidy() {
   next_tidy_ = now() + kTidy;
+  if (strays_ && !attempt_ && adopting_.empty()) drop_strays();
   std::erase_if(granted_, [&](const auto& grant) { return now() - grant.second > kTidy; });
   for (const auto& [end, range] : parts_.ranges.all()) {
     const bool leads = range.group.term == parts_.log.term();
