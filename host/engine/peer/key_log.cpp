@@ -71,7 +71,10 @@ bool KeyLog::touches(const ParamKey& key) const {
 
 void KeyLog::on_written(const Written& written) {
   if (written.term != group_.term) return;
-  if (written.refused) stuck_ = written.envelope.from.node;
+  if (written.refused) {
+    stuck_ = written.envelope.from.node;
+    return;
+  }
   for (Pending& pending : writes_) {
     if (pending.index == written.index) pending.missing.erase(written.envelope.from.node);
   }
@@ -150,6 +153,7 @@ Status KeyLog::on_write(Frame&& frame) {
   if (follows && head->index == next->second) {
     ++next->second;
     answer.refused = !make(std::move(head->write), std::move(entries), head->term);
+    if (answer.refused) next_.erase(next);  // what comes later in this term would lack this one
   }
   calls_.answer(frame, from, peer_kind::written, answer);
   return {};
