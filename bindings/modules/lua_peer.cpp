@@ -6,13 +6,13 @@
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/lua_support.hpp"
-#include "host/engine/peer/peer_calls.hpp"
+#include "host/engine/peer/peer_bridge.hpp"
 
 namespace actorhost {
 
 namespace {
 
-PeerCalls calls_of(lua_State* L) {
+PeerBridge bridge_of(lua_State* L) {
   NodeContext& context = NodeContext::of(L);
   return {context.node, context.shared.courier->peers, context.seed};
 }
@@ -41,7 +41,7 @@ int peer_sample(lua_State* L) {
   refuse_alone(L, "peer.sample");
   const auto count = static_cast<uint32_t>(check_integer(L, 1, "beta", "peer.sample", 0, kAddressMask));
   const double seconds = check_number(L, 2, "timeout", "peer.sample");
-  auto ids = calls_of(L).ask<std::vector<NodeId>>("peer.sample", [count, seconds](auto& peer, double now, auto give) {
+  auto ids = bridge_of(L).ask<std::vector<NodeId>>("peer.sample", [count, seconds](auto& peer, double now, auto give) {
     peer.overlay.sample(count, seconds, now, [give](const std::vector<Sampled>& sampled) {
       std::vector<NodeId> found;
       for (const Sampled& one : sampled) found.push_back(one.peer.node);
@@ -56,7 +56,7 @@ int peer_sample(lua_State* L) {
 /// size_estimate() -> nodes, standard error; or nil, message, code
 int peer_size_estimate(lua_State* L) {
   refuse_alone(L, "peer.size_estimate");
-  const auto size = calls_of(L).ask<SizeEstimate>(
+  const auto size = bridge_of(L).ask<SizeEstimate>(
       "peer.size_estimate", [](auto& peer, double now, auto give) { give(peer.overlay.size_estimate(now)); });
   if (!size) return push_or_raise(L, size.error());
   lua_pushnumber(L, size->nodes);
@@ -67,7 +67,7 @@ int peer_size_estimate(lua_State* L) {
 /// neighbours() -> {before= peers, nearest first, after= likewise}; or nil, message, code
 int peer_neighbours(lua_State* L) {
   refuse_alone(L, "peer.neighbours");
-  const auto window = calls_of(L).ask<Window>(
+  const auto window = bridge_of(L).ask<Window>(
       "peer.neighbours", [](auto& peer, double, auto give) { give(peer.overlay.near().window()); });
   if (!window) return push_or_raise(L, window.error());
   lua_createtable(L, 0, 2);

@@ -21,10 +21,10 @@ constexpr const char* kPeerModule = "actor.peer";
 
 /// The engine's state of one Vm, which keeps it alive.
 struct PeerEngine {
-  explicit PeerEngine(NodeContext& c) : context(c), calls(c.node, c.shared.courier->peers, c.seed), run(calls) {}
+  explicit PeerEngine(NodeContext& c) : context(c), bridge(c.node, c.shared.courier->peers, c.seed), run(bridge) {}
 
   NodeContext& context;
-  PeerCalls calls;
+  PeerBridge bridge;
   PeerRun run;
   std::unique_ptr<LuaRule> rule;
   bool shared = false;  // the run's tensors are given without copies
@@ -184,7 +184,7 @@ int run_look(lua_State* L) {
   lua_pushnumber(L, static_cast<lua_Number>(run.step()));
   lua_pushnumber(L, run.seconds());
   lua_pushnumber(L, static_cast<lua_Number>(run.updates()));
-  lua_pushnumber(L, run.workers());
+  lua_pushnumber(L, static_cast<lua_Number>(run.workers()));
   return 4;
 }
 

@@ -17,7 +17,7 @@ inline constexpr auto clock = Kind{0x08f0};
 
 struct Aggregate {
   uint64_t least = 0;     // clock
-  uint32_t count = 0;     // peers with a clock
+  uint64_t count = 0;     // peers with a clock
   uint64_t sum = 0;       // over them
   bool included = false;  // this one is among them
 };

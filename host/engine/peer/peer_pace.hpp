@@ -1,6 +1,6 @@
 #pragma once
 // A worker's clock as its peers see it. Samples carry it as the state of an overlay's node (Overlay::set_state);
-// whoever waits for a peer may watch it, kinds 0x0810 on:
+// whoever waits for a peer may watch it, kinds 0x0880 on:
 //
 //   watch    WatchPeer    tell me of your state, now and whenever it changes, or no longer
 //   watched  WatchedPeer
@@ -16,8 +16,8 @@
 namespace actorhost {
 
 namespace peer_kind {
-inline constexpr auto watch = Kind{0x0810};
-inline constexpr auto watched = Kind{0x0811};
+inline constexpr auto watch = Kind{0x0880};
+inline constexpr auto watched = Kind{0x0881};
 }  // namespace peer_kind
 
 // Clocks that are no steps. A run's, in their order: the node is there, has completed `step` steps, takes no further

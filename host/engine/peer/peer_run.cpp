@@ -7,6 +7,7 @@ namespace actorhost {
 
 namespace {
 
+constexpr double kLookAround = 0.02;  // between looks how many there are
 constexpr double kSampleSeconds = 2;  // until a draw has to do with those that have answered
 
 }  // namespace
@@ -14,13 +15,14 @@ constexpr double kSampleSeconds = 2;  // until a draw has to do with those that 
 struct PeerRun::Mail {
   explicit Mail(std::function<void()> w) : wake(std::move(w)) {}
 
-  /// Changes the mail and wakes the node.
+  /// Changes the mail and wakes the node, unless that can wait.
   template <typename Change>
-  void put(const Change& change) {
+  void put(const Change& change, bool now = true) {
     {
       std::lock_guard lock(mutex);
       change(*this);
     }
+    if (!now) return;
     news = true;
     wake();
   }
@@ -46,16 +48,17 @@ PeerRun::~PeerRun() = default;
 
 Result<std::vector<ParamEntry>> PeerRun::get(std::vector<ParamKey> keys, const char* what) {
   using Values = Result<std::vector<ParamEntry>>;
-  auto values = calls_.ask<Values>(what, [&keys, mark = mark_](auto& peer, double now, auto give) {
-    peer.keys.client().get(keys, mark, now, give);
-  });
+  // A pull asks for what its updates are to be merged into: it would wait for itself otherwise.
+  const Mark mark = pulling_.empty() ? mark_ : 0;
+  auto values = bridge_.ask<Values>(
+      what, [&keys, mark](auto& peer, double now, auto give) { peer.keys.client().get(keys, mark, now, give); });
   if (!values) return values.error();
   return *std::move(values);
 }
 
 Status PeerRun::set(std::vector<ParamEntry> entries, const char* what) {
   const Mark mark = mark_of(config_.run, completed(mark_));
-  auto done = calls_.ask<Status>(
+  auto done = bridge_.ask<Status>(
       what, [&entries, mark](auto& peer, double now, auto give) { peer.keys.client().set(entries, mark, now, give); });
   return done ? *std::move(done) : Status(done.error());
 }
@@ -69,7 +72,7 @@ Status PeerRun::begin(const Config& config) {
   began_ = 0;
   pulling_.clear();
   batches_.clear();
-  Node& node = calls_.node();
+  Node& node = bridge_.node();
   auto members = node.at_work(*node.newest_membership());
   if (!members) return members.error();
   expected_ = static_cast<uint32_t>(members->size());
@@ -77,37 +80,34 @@ Status PeerRun::begin(const Config& config) {
   // The ring is whole before keys lie on it, as far as the node can tell.
   struct Around {
     SizeEstimate size;
-    Aggregate all;
     PeerTraffic sent;
   };
   Around found;
   for (;;) {
-    auto asked = calls_.ask<Around>(
+    auto asked = bridge_.ask<Around>(
         "peer.run",
         [](auto& peer, double now, auto give) {
-          give({peer.overlay.size_estimate(now), peer.clocks.aggregate(), peer.sent});
+          give({peer.overlay.size_estimate(now), peer.sent});
         },
         true);
     if (!asked) return asked.error();
     found = *asked;
     if (found.size.error > 0 || found.size.nodes >= std::min(expected_, node.newest_membership()->size())) break;
-    AH_TRY(calls_.pause("peer.run"));
+    AH_TRY(bridge_.pause("peer.run"));
   }
-  all_ = found.all;
+  all_ = {};
   before_ = found.sent;
   mark_ = present_in(config_.run);
-  const bool late = all_.count > 0 && all_.least >= mark_of(config_.run, 0);
-  if (late) mark_ = all_.least;  // joins at the smallest clock
-  gate_.begin(config_.run, late ? completed(mark_) : 0);
+  gate_.begin(config_.run, 0);
   gate_.set_rule(*config_.rule, config_.sampling);
-  calls_.post([mail = mail_](PeerService::PeerNode& peer, double) {
+  bridge_.post([mail = mail_](PeerService::PeerNode& peer, double) {
     peer.keys.holder().on_pull(
         [mail](Batch batch) { mail->put([&](Mail& m) { m.pulls.push_back(std::move(batch)); }); });
     peer.watch.on_state([mail](NodeId id, std::optional<std::string> state) {
       mail->put([&](Mail& m) { m.heard.emplace_back(id, std::move(state)); });
     });
     peer.clocks.on_aggregate([mail, &peer](const Aggregate& all) {
-      peer.keys.holder().pass(all.least);
+      if (all.included) peer.keys.holder().pass(all.least);
       mail->put([&](Mail& m) { m.all = all; });
     });
   });
@@ -116,14 +116,13 @@ Status PeerRun::begin(const Config& config) {
 }
 
 bool PeerRun::first() const {
-  const auto workers = calls_.node().newest_membership()->workers();
-  return mark_ == present_in(config_.run) && !workers.empty() && workers.front().id == calls_.node().index();
+  const auto workers = bridge_.node().newest_membership()->workers();
+  return mark_ == present_in(config_.run) && !workers.empty() && workers.front().id == bridge_.node().index();
 }
 
 void PeerRun::ready() {
   phase_ = Phase::ready;
-  if (mark_ != present_in(config_.run)) return;
-  mark_ = mark_of(config_.run, 0);
+  if (mark_ == present_in(config_.run)) mark_ = mark_of(config_.run, 0);
   tell();
 }
 
@@ -134,7 +133,7 @@ void PeerRun::ask_pass() {
 
 void PeerRun::fetch(std::vector<ParamKey> keys) {
   phase_ = Phase::fetch;
-  calls_.post([mail = mail_, keys = std::move(keys), mark = mark_](PeerService::PeerNode& peer, double now) {
+  bridge_.post([mail = mail_, keys = std::move(keys), mark = mark_](PeerService::PeerNode& peer, double now) {
     peer.keys.client().get(keys, mark, now, [mail](Result<std::vector<ParamEntry>> values) {
       mail->put([&](Mail& m) { m.answer = std::move(values); });
     });
@@ -159,7 +158,7 @@ Status PeerRun::push(std::vector<ParamEntry> entries) {
   if (!finite) ++non_finite_;
   const PushRule rule{config_.update, config_.rule->staleness() == 0};
   const Mark mark = mark_of(config_.run, step() + 1);
-  calls_.post([mail = mail_, entries = std::move(entries), rule, mark](PeerService::PeerNode& peer, double now) {
+  bridge_.post([mail = mail_, entries = std::move(entries), rule, mark](PeerService::PeerNode& peer, double now) {
     peer.keys.client().push(entries, mark, rule, now, [mail](Status done) {
       mail->put([&](Mail& m) {
         m.answer = done.ok() ? Result(std::vector<ParamEntry>()) : Result<std::vector<ParamEntry>>(done.error());
@@ -179,12 +178,12 @@ void PeerRun::stop() {
 // after that is merged.
 void PeerRun::settle() {
   phase_ = Phase::settle;
-  calls_.post([mail = mail_](PeerService::PeerNode&, double) { mail->put([](Mail& m) { m.merged = true; }); });
+  bridge_.post([mail = mail_](PeerService::PeerNode&, double) { mail->put([](Mail& m) { m.merged = true; }); });
 }
 
 // Says where this node is to those that look for it.
 void PeerRun::tell() {
-  calls_.post([state = pack(gate_.pace(mark_)), mark = mark_, sum = pushes_](PeerService::PeerNode& peer, double) {
+  bridge_.post([state = pack(gate_.pace(mark_)), mark = mark_, sum = pushes_](PeerService::PeerNode& peer, double) {
     peer.overlay.set_state(state);
     peer.watch.set_state(state);
     peer.clocks.set_clock(mark, sum);
@@ -205,23 +204,29 @@ void PeerRun::take_mail() {
     heard.swap(mail_->heard);
     if (mail_->all) all_ = *mail_->all;
   }
-  gate_.learn(all_.least, all_.count);
+  gate_.learn(all_.least, static_cast<uint32_t>(all_.count));
   for (Mail::Drawn& one : drawn) gate_.drawn(one.draw, std::move(one.sample), now());
   for (const auto& [peer, state] : heard) gate_.heard(peer, state);
+}
+
+void PeerRun::look_at_all() {
+  bridge_.post([mail = mail_](PeerService::PeerNode& peer, double) {
+    mail->put([&](Mail& m) { m.all = peer.clocks.aggregate(); }, false);
+  });
 }
 
 // Has the overlay do what the gate wants.
 void PeerRun::look_around() {
   if (const auto draw = gate_.take_draw()) {
-    calls_.post([mail = mail_, draw = *draw](PeerService::PeerNode& peer, double now) {
+    bridge_.post([mail = mail_, draw = *draw](PeerService::PeerNode& peer, double now) {
       peer.overlay.sample(draw.count, kSampleSeconds, now, [mail, draw](std::vector<Sampled> sample) {
         mail->put([&](Mail& m) { m.drawn.push_back({draw.draw, std::move(sample)}); });
       });
     });
   }
-  if (gate_.take_unwatch()) calls_.post([](PeerService::PeerNode& peer, double) { peer.watch.stop(); });
+  if (gate_.take_unwatch()) bridge_.post([](PeerService::PeerNode& peer, double) { peer.watch.stop(); });
   if (auto peers = gate_.take_watch(); !peers.empty()) {
-    calls_.post([peers = std::move(peers)](PeerService::PeerNode& peer, double now) { peer.watch.watch(peers, now); });
+    bridge_.post([peers = std::move(peers)](PeerService::PeerNode& peer, double now) { peer.watch.watch(peers, now); });
   }
 }
 
@@ -230,13 +235,16 @@ Result<bool> PeerRun::finished() {
   switch (phase_) {
     case Phase::none: return true;
     case Phase::begin:
-    case Phase::ready: {
-      const Mark wanted = phase_ == Phase::begin ? present_in(run) : mark_of(run, 0);
-      const bool all = all_.included && all_.count >= std::min(expected_, calls_.node().newest_membership()->size()) &&
-                       all_.least >= wanted;
-      if (all && phase_ == Phase::ready) began_ = calls_.node().clock().now();
-      return all;
-    }
+      if (!all_are(present_in(run))) return false;
+      if (all_.least >= mark_of(run, 0)) {  // the others are under way: it joins at the smallest clock
+        mark_ = all_.least;
+        gate_.begin(run, completed(mark_));
+      }
+      return true;
+    case Phase::ready:
+      if (!all_are(mark_of(run, 0))) return false;
+      began_ = bridge_.node().clock().now();
+      return true;
     case Phase::pass:
       if (gate_.asking()) return false;
       gate_.start(now());
@@ -255,10 +263,15 @@ Result<bool> PeerRun::finished() {
       if (phase_ == Phase::push) finish_push();
       return true;
     }
-    case Phase::stop: return all_.least >= stopped_in(run, 0);
+    case Phase::stop: return all_.included && all_.least >= stopped_in(run, 0);
     case Phase::settle: return settled();
   }
   return true;
+}
+
+bool PeerRun::all_are(Mark mark) const {
+  const uint32_t live = bridge_.node().newest_membership()->size();
+  return all_.included && all_.count >= std::min(expected_, live) && all_.least >= mark;
 }
 
 void PeerRun::finish_push() {
@@ -270,7 +283,7 @@ void PeerRun::finish_push() {
 
 bool PeerRun::settled() {
   const Mark mine = settled_in(config_.run, step());
-  if (mark_ == mine) return all_.least >= settled_in(config_.run, 0);
+  if (mark_ == mine) return all_.included && all_.least >= settled_in(config_.run, 0);
   std::lock_guard lock(mail_->mutex);
   if (!mail_->merged) return false;
   mark_ = mine;
@@ -293,7 +306,7 @@ const char* PeerRun::what() const noexcept {
 }
 
 Result<std::optional<PeerRun::Batch>> PeerRun::wait() {
-  Node& node = calls_.node();
+  Node& node = bridge_.node();
   static constexpr EngineCall kCall{Cause::other, "peer.run"};
   const Activity activity(node.stats(), kCall);
   for (;;) {
@@ -315,7 +328,12 @@ Result<std::optional<PeerRun::Batch>> PeerRun::wait() {
       return std::optional<Batch>();
     }
     swapped_ = false;
-    const double due = phase_ == Phase::pass ? began_ + gate_.next_time() : kForever;
+    double due = kForever;
+    if (phase_ == Phase::pass) due = began_ + gate_.next_time();
+    if (phase_ <= Phase::ready) {  // how many there are is told to nobody
+      look_at_all();
+      due = node.clock().now() + kLookAround;
+    }
     const uint64_t epoch = node.cluster().epoch();
     const auto something = [&] { return mail_->news.load() || swapped_ || node.cluster().epoch() != epoch; };
     const Status waited = node.wait_until(something, {}, what(), due);
@@ -333,7 +351,7 @@ Status PeerRun::answer_pull(std::vector<ParamEntry> values) {
     std::lock_guard lock(mail_->mutex);
     mail_->merged = false;
   }
-  calls_.post([values = std::move(values)](PeerService::PeerNode& peer, double) {
+  bridge_.post([values = std::move(values)](PeerService::PeerNode& peer, double) {
     (void)peer.keys.holder().answer_pull(values);  // fits, as was just seen
   });
   if (phase_ == Phase::settle) settle();
@@ -348,14 +366,14 @@ void PeerRun::resample(const PeerGate::Sampling& sampling) {
 
 // ---- what it tells of itself ----
 
-double PeerRun::seconds() const { return began_ > 0 ? calls_.node().clock().now() - began_ : 0; }
+double PeerRun::seconds() const { return began_ > 0 ? bridge_.node().clock().now() - began_ : 0; }
 
 uint64_t PeerRun::updates() const { return std::max(all_.sum, pushes_); }
 
-uint32_t PeerRun::workers() const { return std::max(all_.count, 1U); }
+uint64_t PeerRun::workers() const { return std::max(all_.count, uint64_t{1}); }
 
 Result<PeerSummary> PeerRun::end() {
-  const auto sent = calls_.ask<PeerTraffic>("peer.run", [](auto& peer, double, auto give) {
+  const auto sent = bridge_.ask<PeerTraffic>("peer.run", [](auto& peer, double, auto give) {
     peer.keys.holder().on_pull(nullptr);
     peer.watch.on_state(nullptr);
     give(peer.sent);

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "host/engine/peer/peer_calls.hpp"
+#include "host/engine/peer/peer_bridge.hpp"
 #include "host/engine/peer/peer_gate.hpp"
 
 namespace actorhost {
@@ -43,7 +43,7 @@ class PeerRun {
   };
   using Batch = std::vector<PullEntry>;
 
-  explicit PeerRun(PeerCalls& calls) : calls_(calls), gate_(calls.node().index()) {}
+  explicit PeerRun(PeerBridge& bridge) : bridge_(bridge), gate_(bridge.node().index()) {}
   ~PeerRun();
   PeerRun(const PeerRun&) = delete;
   PeerRun& operator=(const PeerRun&) = delete;
@@ -80,7 +80,7 @@ class PeerRun {
   /// Since the first step began.
   double seconds() const;
   uint64_t updates() const;
-  uint32_t workers() const;
+  uint64_t workers() const;
   /// After settling.
   Result<PeerSummary> end();
 
@@ -93,13 +93,15 @@ class PeerRun {
   void tell();
   void take_mail();
   void look_around();
+  void look_at_all();
+  bool all_are(Mark mark) const;
   bool settled();
   Result<bool> finished();
   void finish_push();
   double now() const { return seconds(); }
   const char* what() const noexcept;
 
-  PeerCalls& calls_;
+  PeerBridge& bridge_;
   Config config_;
   PeerGate gate_;
   std::shared_ptr<Mail> mail_;

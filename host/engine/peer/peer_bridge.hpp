@@ -23,10 +23,10 @@ struct PeerAnswer {
 template <typename T>
 using PeerAsk = std::function<void(PeerService::PeerNode&, double now, std::function<void(T)> give)>;
 
-class PeerCalls {
+class PeerBridge {
  public:
   /// `seed` is the run's. All must outlive it.
-  PeerCalls(Node& node, PeerService& service, uint64_t seed) : node_(node), service_(service), seed_(seed) {}
+  PeerBridge(Node& node, PeerService& service, uint64_t seed) : node_(node), service_(service), seed_(seed) {}
 
   Node& node() noexcept { return node_; }
 
