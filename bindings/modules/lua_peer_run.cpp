@@ -95,6 +95,7 @@ int run_begin(lua_State* L) {
   lua_pushvalue(L, 4);
   Vm& vm = Vm::from(L);
   if (L != vm.state()) lua_xmove(L, vm.state(), 1);  // the call is made in a coroutine
+  engine.context.watch_worker();
   engine.rule = take(L, LuaRule::pop(vm, engine.context.watchdog));
   config.rule = engine.rule.get();
   expect(L, engine.run.begin(config));

@@ -141,10 +141,14 @@ function jobs.uneven(rule)
   told(summary)
   local wrong = 0
   for rank = 0, actor.size - 1 do
-    if peer.get("of" .. rank) ~= 2 * (rank + 1) then wrong = wrong + 1 end
+    local got = peer.get("of" .. rank)
+    if got ~= 2 * (rank + 1) then
+      wrong = wrong + 1
+      actor.log.warn("of%d is %s, not %d", rank, tostring(got), 2 * (rank + 1))
+    end
   end
   assert(peer.get("all") == nil)
-  print("wrong:", wrong)
+  print("wrong:", agreed(wrong))
 end
 
 -- Several runs of a job, and values between them.
@@ -205,9 +209,14 @@ function jobs.wrong(what)
       return view:min() >= view.step
     end,
     single = function(view) return view.steps[1] >= view.step end,
-    shared = function(view) return view.shared ~= nil and true end,
+    stuck = function(view)
+      while view.step == 2 and view.id == 1 do end
+      return true
+    end,
+    keeps = function(view) return view.shared.x ~= 1 end,
   }
-  local place = { key = "schedule", twice = "push", nothing = "pull", raises = "barrier", single = "barrier" }
+  local place = { key = "schedule", twice = "push", nothing = "pull", raises = "barrier", single = "barrier", keeps = "barrier",
+    stuck = "barrier" }
   if what == "nan" then
     run.check_finite, run.push = true, function() return { { "k", tensor.full({ 2 }, 0 / 0) } } end
   elseif what == "merge" then
