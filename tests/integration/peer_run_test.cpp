@@ -97,3 +97,21 @@ TEST_CASE("what is wrong with a run of peers is told with the callback and its l
     CHECK_THAT(run.err, Contains(message));
   }
 }
+
+TEST_CASE("the console and a callback swap the rule of peers while they run") {
+  const JobFolder folder;
+  Process run = folder.start({"-n", "3", "--isolate", "jobs/peer_run.lua", "held"});
+  Finished set;
+  const bool swapped = wait_until(
+      [&] {
+        set = folder.run({"repl", "--attach", "-e", ":barrier set ssp:2"});
+        return set.status == 0;
+      },
+      20);
+  INFO(run.describe() << set.description);
+  CHECK(swapped);
+  CHECK_THAT(set.out, Contains("the barrier is ssp:2; it was peer_run.lua:"));
+  CHECK(run.wait(20) == 0);
+  CHECK_THAT(run.out(), Contains("steps: 6 updates: 18 "));
+  CHECK_THAT(run_peers("threads", {"swaps"}).out, Contains("steps: 20 updates: 60 "));
+}

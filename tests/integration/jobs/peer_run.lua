@@ -243,5 +243,29 @@ function jobs.seconds()
   print("reason:", summary.reason, summary.seconds >= 0.3 and summary.seconds < 5, summary.steps > 3)
 end
 
+-- Held until somebody puts another rule in place, of all workers.
+function jobs.held()
+  local summary = peer.run {
+    schedule = function() return { "k" } end,
+    push = function(ctx) return { { "k", ctx.step } } end,
+    barrier = function(view) return view.step < 3 end,
+    stop = function(ctx) return ctx.step >= 6 end,
+  }
+  told(summary)
+end
+
+-- One worker swaps its own rule in a callback; the others keep theirs.
+function jobs.swaps()
+  told(peer.run {
+    schedule = function(ctx)
+      if actor.rank == 0 and ctx.step == 2 then peer.set_barrier("pssp:2:3@sticky") end
+      return { "k" }
+    end,
+    push = function(ctx) return { { "k", ctx.step } } end,
+    barrier = "bsp",
+    stop = function(ctx) return ctx.step >= 20 end,
+  })
+end
+
 local job = table.remove(actor.args, 1)
 jobs[job](unpack(actor.args))
