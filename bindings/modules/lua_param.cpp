@@ -70,12 +70,6 @@ struct ParamState {
 
 ParamState& param_state(lua_State* L) { return Kept<ParamState>::find(L, kParamModule); }
 
-/// Raises the error of a wrong call or result: it is the user's, so it has the user's line and no code of the engine.
-void expect_right(lua_State* L, const Status& status) {
-  if (!status && status.error().code == Code::bad_argument) raise_at_user(L, status.error().message);
-  expect(L, status);
-}
-
 /// Where a resumed job's checkpoint was in this run, or how the run had ended before it.
 void resume(const ProcessShared& shared, CoordinatorConfig& run) {
   if (!shared.resumed) return;
@@ -93,16 +87,7 @@ struct PushRequest {
 
   int operator()(const PullRequest& request) const {
     lua_pushstring(L, "pull");
-    lua_createtable(L, static_cast<int>(request.entries->size()), 0);
-    int i = 0;
-    for (PullEntry& entry : *request.entries) {
-      push_entry(L, entry.key, std::move(entry.value), 2, state.shared);
-      lua_pushnumber(L, static_cast<lua_Number>(entry.step));
-      lua_rawseti(L, -2, 3);
-      lua_pushnumber(L, static_cast<lua_Number>(entry.worker));
-      lua_rawseti(L, -2, 4);
-      lua_rawseti(L, -2, ++i);
-    }
+    push_pull_entries(L, *request.entries, state.shared);
     return 2;
   }
   int operator()(const StopRequest& request) const {
@@ -154,38 +139,14 @@ int open_action(lua_State* L) {
   return 0;
 }
 
-/// The keys of the array at `index`; the error about an element that is not a key names `where` and its place.
-std::vector<ParamKey> keys_at(lua_State* L, int index, const std::string& where) {
-  std::vector<ParamKey> keys;
-  for (int i = 1; i <= static_cast<int>(lua_objlen(L, index)); ++i) {
-    lua_rawgeti(L, index, i);
-    keys.push_back(take(L, param_key_at(L, -1, where + ": key " + std::to_string(i))));
-    lua_pop(L, 1);
-  }
-  return keys;
-}
-
-/// Pushes the values and the steps of entries, as two arrays with nil for entries without a value.
-int push_values(lua_State* L, std::vector<ParamEntry> entries) {
-  lua_createtable(L, static_cast<int>(entries.size()), 0);
-  lua_createtable(L, static_cast<int>(entries.size()), 0);
-  for (size_t i = 0; i < entries.size(); ++i) {
-    if (std::holds_alternative<std::monostate>(entries[i].value)) continue;
-    lua_pushnumber(L, static_cast<lua_Number>(entries[i].step));
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-    expect(L, push_param_value(L, std::move(entries[i].value)));
-    lua_rawseti(L, -3, static_cast<int>(i) + 1);
-  }
-  return 2;
-}
-
 /// get(key) -> value, step; get({key, ...}) -> {value, ...}, {step, ...}
 int get_values(lua_State* L) {
   ParamState& state = param_state(L);
   if (lua_istable(L, 1)) {
-    std::vector<ParamKey> keys = keys_at(L, 1, "param.get");
+    std::vector<ParamKey> keys = param_keys_at(L, 1, "param.get");
     expect(L, state.open(kAnyAction));
-    return push_values(L, take(L, state.node.get(std::move(keys))));
+    push_values(L, take(L, state.node.get(std::move(keys))));
+    return 2;
   }
   std::vector<ParamKey> keys = {take(L, param_key_at(L, 1, "param.get: key"))};
   expect(L, state.open(kAnyAction));
@@ -231,7 +192,7 @@ int keys(lua_State* L) {
 int fetch_entries(lua_State* L) {
   check_table(L, 1, "keys", "fetch");
   const std::string where(check_text(L, 2, "where", "fetch"));
-  push_entries(L, take(L, param_state(L).node.fetch(keys_at(L, 1, where))));
+  push_entries(L, take(L, param_state(L).node.fetch(param_keys_at(L, 1, where))));
   return 1;
 }
 
@@ -313,7 +274,7 @@ int server_start(lua_State* L) {
   state.action = static_cast<uint32_t>(check_integer(L, 1, "action", "server_start", 0, UINT32_MAX));
   check_table(L, 2, "options", "server_start");
   ParamServer::Config config;
-  config.update = update_at(L, 2);
+  config.update = update_at(L, 2, "param.run");
   config.update.shared = state.shared = boolean_field(L, 2, "shared");
   config.run.run = run_of(state.action);
   config.run.members = take(L, state.channel.members());

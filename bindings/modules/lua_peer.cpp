@@ -1,62 +1,20 @@
-#include <atomic>
-#include <functional>
-#include <memory>
 #include <vector>
 
 #include "bindings/modules/console_runner.hpp"
+#include "bindings/modules/lua_peer_run.hpp"
 #include "bindings/modules/node_modules.hpp"
 #include "bindings/process/node_context.hpp"
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/lua_support.hpp"
+#include "host/engine/peer/peer_bridge.hpp"
 
 namespace actorhost {
 
 namespace {
 
-// How long a node looks for the overlay, and how often it asks whether it has found it.
-constexpr double kJoinSeconds = 20;
-constexpr double kLook = 0.01;
-
-/// What the courier's thread leaves for the node's.
-template <typename T>
-struct Answer {
-  std::atomic<bool> there{false};
-  bool joined = false;
-  T value{};
-};
-
-/// Has `ask(overlay, now, give)` called on the courier's thread, once this node has joined the overlay, which it enters
-/// if it has not; waits until `give(value)` has been called.
-template <typename T>
-Result<T> ask_overlay(lua_State* L, const char* what,
-                      const std::function<void(Overlay&, double now, std::function<void(T)> give)>& ask) {
+PeerBridge bridge_of(lua_State* L) {
   NodeContext& context = NodeContext::of(L);
-  Node& node = context.node;
-  PeerService& peers = context.shared.courier->peers;
-  peers.enter(node.index(), context.seed);
-  const double limit = node.clock().now() + kJoinSeconds;
-  for (;;) {
-    const auto answer = std::make_shared<Answer<T>>();
-    peers.with(node.index(), [answer, ask, wake = node.port().waker()](PeerService::PeerNode* peer, double now) {
-      const auto give = [answer, wake](T value) {
-        answer->value = std::move(value);
-        answer->there = true;
-        wake();
-      };
-      if (peer == nullptr || !peer->overlay.joined()) return give({});
-      answer->joined = true;
-      ask(peer->overlay, now, give);
-    });
-    AH_TRY(node.wait_until([&] { return answer->there.load(); }, {}, what));
-    if (answer->joined) return std::move(answer->value);
-    if (node.clock().now() > limit) {
-      return Error{Code::timeout, std::string(what) +
-                                      ": no other worker has answered within 20 s; each has to use "
-                                      "actor.peer, too"};
-    }
-    const Status waited = node.wait_until([] { return false; }, {}, what, node.clock().now() + kLook);
-    if (!waited.ok() && waited.error().code != Code::timeout) return waited.error();
-  }
+  return {context.node, context.shared.courier->peers, context.seed};
 }
 
 /// {id=, rank= if it is alive}
@@ -83,14 +41,13 @@ int peer_sample(lua_State* L) {
   refuse_alone(L, "peer.sample");
   const auto count = static_cast<uint32_t>(check_integer(L, 1, "beta", "peer.sample", 0, kAddressMask));
   const double seconds = check_number(L, 2, "timeout", "peer.sample");
-  auto ids =
-      ask_overlay<std::vector<NodeId>>(L, "peer.sample", [count, seconds](Overlay& overlay, double now, auto give) {
-        overlay.sample(count, seconds, now, [give](const std::vector<Sampled>& sampled) {
-          std::vector<NodeId> found;
-          for (const Sampled& one : sampled) found.push_back(one.peer.node);
-          give(std::move(found));
-        });
-      });
+  auto ids = bridge_of(L).ask<std::vector<NodeId>>("peer.sample", [count, seconds](auto& peer, double now, auto give) {
+    peer.overlay.sample(count, seconds, now, [give](const std::vector<Sampled>& sampled) {
+      std::vector<NodeId> found;
+      for (const Sampled& one : sampled) found.push_back(one.peer.node);
+      give(std::move(found));
+    });
+  });
   if (!ids) return push_or_raise(L, ids.error());
   push_peers(L, *ids);
   return 1;
@@ -99,8 +56,8 @@ int peer_sample(lua_State* L) {
 /// size_estimate() -> nodes, standard error; or nil, message, code
 int peer_size_estimate(lua_State* L) {
   refuse_alone(L, "peer.size_estimate");
-  const auto size = ask_overlay<SizeEstimate>(
-      L, "peer.size_estimate", [](Overlay& overlay, double now, auto give) { give(overlay.size_estimate(now)); });
+  const auto size = bridge_of(L).ask<SizeEstimate>(
+      "peer.size_estimate", [](auto& peer, double now, auto give) { give(peer.overlay.size_estimate(now)); });
   if (!size) return push_or_raise(L, size.error());
   lua_pushnumber(L, size->nodes);
   lua_pushnumber(L, size->error);
@@ -110,8 +67,8 @@ int peer_size_estimate(lua_State* L) {
 /// neighbours() -> {before= peers, nearest first, after= likewise}; or nil, message, code
 int peer_neighbours(lua_State* L) {
   refuse_alone(L, "peer.neighbours");
-  const auto window = ask_overlay<Window>(L, "peer.neighbours",
-                                          [](Overlay& overlay, double, auto give) { give(overlay.near().window()); });
+  const auto window = bridge_of(L).ask<Window>(
+      "peer.neighbours", [](auto& peer, double, auto give) { give(peer.overlay.near().window()); });
   if (!window) return push_or_raise(L, window.error());
   lua_createtable(L, 0, 2);
   const auto push_side = [L](const Side& side, const char* name) {
@@ -139,7 +96,9 @@ int open_peer(lua_State* L) {
       {"neighbours", guarded<peer_neighbours>},
       {"leave", guarded<peer_leave>},
   };
-  return push_functions(L, kFunctions);
+  push_functions(L, kFunctions);
+  add_peer_run(L);
+  return 1;
 }
 
 }  // namespace

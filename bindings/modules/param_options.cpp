@@ -7,14 +7,15 @@
 
 namespace actorhost {
 
-UpdateRule update_at(lua_State* L, int options) {
+UpdateRule update_at(lua_State* L, int options, const char* function) {
   UpdateRule out;
   lua_getfield(L, options, "pull");
   if (lua_isfunction(L, -1)) {
     out.kind = UpdateRule::Kind::lua;
   } else if (lua_type(L, -1) == kLuaCdata) {
     out = UpdateRule::native(spec_of(*static_cast<const ah_optimiser*>(lua_topointer(L, -1))));
-    if (auto fits = kernel::check(out.spec); !fits) raise_at_user(L, "param.run: pull: " + fits.error().message);
+    if (auto fits = kernel::check(out.spec); !fits)
+      raise_at_user(L, std::string(function) + ": pull: " + fits.error().message);
   }
   lua_pop(L, 1);
   return out;

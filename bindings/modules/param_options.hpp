@@ -12,7 +12,7 @@ struct lua_State;
 namespace actorhost {
 
 /// `pull`: an optimiser as optim.to_c makes it, a function, or nothing (replace).
-UpdateRule update_at(lua_State* L, int options);
+UpdateRule update_at(lua_State* L, int options, const char* function);
 /// `merge`: one of param.merge's.
 MergePolicy merge_at(lua_State* L, int options);
 /// `filter`, which param.lua has checked: {push=, pull=}, or nothing.

@@ -149,4 +149,44 @@ void push_entries(lua_State* L, std::vector<ParamEntry> entries, bool shared) {
   }
 }
 
+std::vector<ParamKey> param_keys_at(lua_State* L, int index, const std::string& where) {
+  std::vector<ParamKey> keys;
+  for (int i = 1; i <= static_cast<int>(lua_objlen(L, index)); ++i) {
+    lua_rawgeti(L, index, i);
+    keys.push_back(take(L, param_key_at(L, -1, where + ": key " + std::to_string(i))));
+    lua_pop(L, 1);
+  }
+  return keys;
+}
+
+void push_pull_entries(lua_State* L, std::vector<PullEntry>& entries, bool shared) {
+  lua_createtable(L, static_cast<int>(entries.size()), 0);
+  int i = 0;
+  for (PullEntry& entry : entries) {
+    push_entry(L, entry.key, std::move(entry.value), 2, shared);
+    lua_pushnumber(L, static_cast<lua_Number>(entry.step));
+    lua_rawseti(L, -2, 3);
+    lua_pushnumber(L, static_cast<lua_Number>(entry.worker));
+    lua_rawseti(L, -2, 4);
+    lua_rawseti(L, -2, ++i);
+  }
+}
+
+void push_values(lua_State* L, std::vector<ParamEntry> entries) {
+  lua_createtable(L, static_cast<int>(entries.size()), 0);
+  lua_createtable(L, static_cast<int>(entries.size()), 0);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (std::holds_alternative<std::monostate>(entries[i].value)) continue;
+    lua_pushnumber(L, static_cast<lua_Number>(entries[i].step));
+    lua_rawseti(L, -2, static_cast<int>(i) + 1);
+    expect(L, push_param_value(L, std::move(entries[i].value)));
+    lua_rawseti(L, -3, static_cast<int>(i) + 1);
+  }
+}
+
+void expect_right(lua_State* L, const Status& status) {
+  if (!status && status.error().code == Code::bad_argument) raise_at_user(L, status.error().message);
+  expect(L, status);
+}
+
 }  // namespace actorhost

@@ -18,6 +18,10 @@ namespace actorhost {
 Result<ParamKey> param_key_at(lua_State* L, int index, const std::string& what);
 void push_param_key(lua_State* L, const ParamKey& key);
 
+/// The keys of the array at `index`; the error about an element that is not a key is raised, and names `where` and its
+/// place.
+std::vector<ParamKey> param_keys_at(lua_State* L, int index, const std::string& where);
+
 /// What entries are for: tasks may have entries without a value, which are fetched, and tensors of tasks and updates
 /// are of floats. What is kept, in a checkpoint, may be of any element type.
 enum class ParamUse : uint8_t { task, update, kept };
@@ -36,6 +40,12 @@ Result<std::vector<ParamEntry>> param_entries_at(lua_State* L, int index, Tensor
 /// Pushes {k, v} with room for `extra` more elements, and {{k, v}, ...}. Raises what is wrong with a value.
 void push_entry(lua_State* L, const ParamKey& key, ParamValue value, int extra, bool shared);
 void push_entries(lua_State* L, std::vector<ParamEntry> entries, bool shared = false);
+/// Pushes what a pull is given: {{k, v, step, id}, ...}.
+void push_pull_entries(lua_State* L, std::vector<PullEntry>& entries, bool shared);
+/// Pushes the values and the steps of entries, as two arrays with nil for entries without a value.
+void push_values(lua_State* L, std::vector<ParamEntry> entries);
+/// Raises the error of a wrong call or result: it is the user's, so it has the user's line and no code of the engine.
+void expect_right(lua_State* L, const Status& status);
 /// Pushes what `param.run` returns: {steps=, updates=, seconds=, reason=, ...}.
 void push_summary(lua_State* L, const ParamSummary& summary);
 

@@ -25,10 +25,11 @@ struct NodeContext {
   ProcessShared& shared;
   uint64_t seed = 0;      // of the run; the same on every node
   uint32_t honoured = 0;  // flags that some engine of the script has looked at; bits in the order of flags_of_engines
-  CallWatchdog* watchdog = nullptr;  // of a server's VM
-  bool speaks = false;               // of a server's VM: it is in its run, so what its callbacks print is shown
-  bool no_rank = false;              // a server's script has read its rank or id, which it has not
-  bool finished = false;             // the script has left by `leave`, with nothing wrong
+  CallWatchdog* watchdog = nullptr;         // of a server's VM; of a worker's once it has been asked for
+  std::function<void()> watch_worker = {};  // makes it: a worker asks a rule of its own from now on
+  bool speaks = false;                      // of a server's VM: it is in its run, so what its callbacks print is shown
+  bool no_rank = false;                     // a server's script has read its rank or id, which it has not
+  bool finished = false;                    // the script has left by `leave`, with nothing wrong
   std::function<void(const Error&)> fail = {};  // ends the run on all nodes, as an error that nothing catches does
 
   /// Names of flags that only some engines honour, and whether each was given.

@@ -64,6 +64,10 @@ NodeThread::NodeThread(Shared shared, Address address)
   }
   if (node_.role() == Role::server) watchdog_ = make_watchdog();
   context_.watchdog = watchdog_.get();
+  context_.watch_worker = [this] {
+    if (!watchdog_) watchdog_ = make_watchdog();
+    context_.watchdog = watchdog_.get();
+  };
   context_.fail = [this](const Error& error) { fail(error); };
 }
 
@@ -74,11 +78,12 @@ std::unique_ptr<CallWatchdog> NodeThread::make_watchdog() {
   const RunOptions& options = shared_.options;
   const CallWatchdog::Limits limits{options.rule_timeout, options.callback_timeout};
   const Address self = node_.address();
-  const auto late = [&cluster = shared_.cluster, self](const std::string& message, bool still) {
-    if (!still) cluster.report_error(self, {Code::script, false, address_name(self) + ": " + message, self});
+  const std::string who = node_.name();
+  const auto late = [&cluster = shared_.cluster, self, who](const std::string& message, bool still) {
+    if (!still) cluster.report_error(self, {Code::script, false, who + ": " + message, self});
   };
-  const auto takes_long = [&log = shared_.log, self](const std::string& what) {
-    log.info(address_name(self), what + " has been running for over 10 s; the workers wait for it");
+  const auto takes_long = [&log = shared_.log, who](const std::string& what) {
+    log.info(who, what + " has been running for over 10 s; the workers wait for it");
   };
   return std::make_unique<CallWatchdog>(limits, late, takes_long);
 }
@@ -186,13 +191,11 @@ void NodeThread::tell_of_unused_flags() {
 
 /// Runs the script. On a server the watch over its callbacks (lua_param.cpp) goes on meanwhile.
 Status NodeThread::run_script(Vm& vm) {
-  if (watchdog_) watchdog_->begin_call("the script, which has not come to its param.run yet,", false);
+  const bool server = node_.role() == Role::server;
+  if (server) watchdog_->begin_call("the script, which has not come to its param.run yet,", false);
   Status ran = vm.run(shared_.job.text(), "@" + shared_.job.name());
   if (context_.finished && !ran && ran.error().code == Code::aborted) ran = {};
-  if (!watchdog_) {
-    shared_.process.courier->peers.leave(node_.index());
-    return ran;
-  }
+  if (!server) return ran;  // as a peer it goes on serving its keys: others may still ask for them
   watchdog_->end();
   return ran ? serve_values(vm) : ran;
 }

@@ -58,7 +58,7 @@ class NodeThread {
   Node node_;
   EventBox events_;
   NodeContext context_;
-  std::unique_ptr<CallWatchdog> watchdog_;  // of a server
+  std::unique_ptr<CallWatchdog> watchdog_;  // of a server, and of a worker that asks for it
   std::unique_ptr<ModuleSource> modules_;
   std::mutex vm_mutex_;  // between request_stop and the VM's coming and going
   Vm* vm_ = nullptr;

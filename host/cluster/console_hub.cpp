@@ -17,11 +17,14 @@ constexpr uint64_t kOutputLimit = uint64_t{64} << 10;  // bytes of a chunk's out
 constexpr size_t kMaxSource = size_t{1} << 20;
 constexpr size_t kMaxChunks = 1000;  // that are not over
 
-/// What these commands run on server 0, whose waits let it in.
+/// What these commands run on server 0, whose waits let it in; of a run of peers on each worker.
 constexpr const char* kCheckpoint = "local into = require('actor.param').checkpoint_now() return into";
 constexpr const char* kSwapBarrier =
     "local spec, text, name = ... "
     "local before = require('actor.param').swap_barrier(spec, text, name) return before";
+constexpr const char* kSwapBarrierOfPeers =
+    "local spec, text, name = ... "
+    "local before = require('actor.peer').swap_barrier(spec, text, name) return before";
 
 json refusal(Code code, const std::string& message) {
   return {{"ok", false}, {"message", message}, {"code", code_name(code)}};
@@ -49,7 +52,7 @@ void ConsoleHub::command(uint64_t observer, const std::string& who, const json& 
   if (op == "pause" || op == "go") return answer(hold(who, op == "pause"));
   if (op == "barrier") return swap_barrier(who, command, std::move(answer));
   if (op == "checkpoint")
-    return ask_server_0(kCheckpoint, {}, who + " asks for a checkpoint, into ", std::move(answer));
+    return ask_nodes({server_address(0)}, kCheckpoint, {}, who + " asks for a checkpoint, into ", std::move(answer));
   answer(refusal(Code::unsupported, "there is no command '" + op + "' for a run"));
 }
 
@@ -353,20 +356,27 @@ void ConsoleHub::swap_barrier(const std::string& who, const json& command, Told 
   const std::string spec = text_field(command, "spec");
   const std::string name = text_field(command, "name");
   const std::string text = who + " sets the barrier to " + (spec.empty() ? name : spec) + "; it was ";
-  ask_server_0(kSwapBarrier, {spec, text_field(command, "source"), name}, text, std::move(answer));
+  std::set<Address> nodes = {server_address(0)};
+  const bool peers = sources_.peering();
+  if (peers) {
+    nodes.clear();
+    for (const Member& member : sources_.membership()->workers()) nodes.insert(worker_address(member.id));
+  }
+  ask_nodes(std::move(nodes), peers ? kSwapBarrierOfPeers : kSwapBarrier, {spec, text_field(command, "source"), name},
+            text, std::move(answer));
 }
 
-/// Runs a chunk of the host's own on server 0. Its value is what the command answers as "before"; `what` is for the
-/// log.
-void ConsoleHub::ask_server_0(const char* source, std::vector<std::string> arguments, const std::string& what,
-                              Told answer) {
+/// Runs a chunk of the host's own on these nodes. Its value on the first is what the command answers as "before";
+/// `what` is for the log.
+void ConsoleHub::ask_nodes(std::set<Address> nodes, const char* source, std::vector<std::string> arguments,
+                           const std::string& what, Told answer) {
   Chunk chunk;
   chunk.source = source;
   chunk.ask.name = "=command";
   chunk.ask.mode = "plain";
   chunk.ask.limit = kOutputLimit;
   chunk.ask.arguments = std::move(arguments);
-  chunk.missing = {server_address(0)};
+  chunk.missing = std::move(nodes);
   chunk.answer = [this, what, answer = std::move(answer)](const json& told) {
     if (told.value("ok", false)) log_.warn("console", what + told["before"].get<std::string>());
     answer(told);

@@ -33,6 +33,8 @@ class ConsoleHub {
     std::function<uint32_t(bool settle)> actions;
     /// Workers wait in a run of the parameter server.
     std::function<bool()> serving;
+    /// Workers are in a run of the peer-to-peer engine.
+    std::function<bool()> peering;
   };
 
   ConsoleHub(Sources sources, Log& log) : sources_(std::move(sources)), log_(log) {}
@@ -71,7 +73,8 @@ class ConsoleHub {
   nlohmann::json kill(const std::string& who, const nlohmann::json& command);
   nlohmann::json hold(const std::string& who, bool paused);
   void swap_barrier(const std::string& who, const nlohmann::json& command, Told answer);
-  void ask_server_0(const char* source, std::vector<std::string> arguments, const std::string& what, Told answer);
+  void ask_nodes(std::set<Address> nodes, const char* source, std::vector<std::string> arguments,
+                 const std::string& what, Told answer);
   Chunk& add(Chunk chunk);
   void begin(ChunkId id, Chunk& chunk);
   void begin_next();

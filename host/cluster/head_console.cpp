@@ -5,16 +5,17 @@
 namespace actorhost {
 
 ConsoleHub::Sources Head::for_console() {
+  const auto in_a_run_of = [this](const char* kind) {
+    const ActionEnter* newest = actions_.size() > 0 ? actions_.at(actions_.size() - 1) : nullptr;
+    return newest != nullptr && newest->kind == kind && !actions_.finished(actions_.size() - 1);
+  };
   return {[this] { return membership_; },
           [this](ProcessId process, Frame&& frame) {
             frame.dst = service_address(process);
             output_.send(std::move(frame));
           },
-          [this](bool settle) { return count_actions(settle); },
-          [this] {
-            const ActionEnter* newest = actions_.size() > 0 ? actions_.at(actions_.size() - 1) : nullptr;
-            return newest != nullptr && newest->kind == "param.run" && !actions_.finished(actions_.size() - 1);
-          }};
+          [this](bool settle) { return count_actions(settle); }, [in_a_run_of] { return in_a_run_of("param.run"); },
+          [in_a_run_of] { return in_a_run_of("peer.run"); }};
 }
 
 /// How many actions have been entered. `settle`: a chunk for all nodes has failed, in which some workers may have come

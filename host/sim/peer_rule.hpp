@@ -1,29 +1,13 @@
 #pragma once
-// A barrier rule as one peer asks it: over what messages have told that peer, since no peer knows all clocks. A
-// sampling rule gets the states that the sampled peers have answered; any other rule gets the smallest clock that the
-// asker has been told of. One thread.
+// What the peers of a simulation ask before they go on: a rule of actor.barrier or a classic one in C++, over what
+// messages have told the asker (host/cluster/peer_view.hpp). One thread.
 
 #include <memory>
-#include <span>
 
-#include "host/cluster/progress_gate.hpp"
+#include "host/cluster/peer_view.hpp"
 #include "host/sim/admission.hpp"
 
 namespace actorhost {
-
-/// What a peer says of itself.
-struct PeerState : WorkerState {
-  NodeId id = 0;
-};
-
-struct PeerView {
-  PeerState self;    // the asking node
-  double asked = 0;  // when it completed its last step
-  double now = 0;
-  uint32_t population = 0;          // live nodes
-  std::span<const PeerState> seen;  // of a sampling rule: the answers, from when each was given
-  int32_t lowest = 0;               // of any other: none has completed fewer steps
-};
 
 class PeerRule {
  public:
@@ -48,8 +32,7 @@ class PeerRule {
 
 std::unique_ptr<PeerRule> make_peer_rule(const NativeRule& rule);
 /// Any rule that can decide from partial knowledge (BarrierRule::decide_partly), which must outlive it; `beta` and
-/// `resample` are those of its outermost sampling. Nothing is drawn from what the peers have answered: a sample of as
-/// many as there are is all of them.
+/// `resample` are those of its outermost sampling.
 std::unique_ptr<PeerRule> make_peer_rule(BarrierRule& rule, uint32_t beta, Resample resample);
 
 }  // namespace actorhost

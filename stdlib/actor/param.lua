@@ -17,7 +17,10 @@ local events = require("actor.events")
 local codec = require("actor.codec")
 local barrier = require("actor.barrier")
 local merge = require("actor.barrier.merge")
+local callbacks = require("actor.callbacks")
 local c = require("actor.c.param")
+
+local named, check_returned = callbacks.named, callbacks.check_returned
 
 ---@class actor.param
 local M = {}
@@ -67,19 +70,6 @@ local kinds = {
   barrier = "string|function|table?", stop = "function?", init = "function?", merge = "table?", checkpoint = "table|boolean?",
   lost = "function?", check_finite = "boolean?", shared = "boolean?", seconds = "boolean?", filter = "table?",
 }
-
--- "schedule (job.lua:12)", for errors about what a callback returned.
-local function named(what, fn)
-  local info = debug.getinfo(fn, "S")
-  return ("%s (%s:%d)"):format(what, info.short_src, info.linedefined)
-end
-
--- What callback `what` returned has to be a `kind`.
-local function check_returned(value, kind, what, fn, expected)
-  if type(value) == kind then return end
-  check.fail("%s returned %s, expected %s%s", named(what, fn), type(value), expected,
-    value == nil and " (is a 'return' missing?)" or "")
-end
 
 ---Merge policies: how pushes that are late, or more than wanted, are treated (barrier/merge.lua).
 M.merge = merge.constructors
@@ -146,16 +136,6 @@ local function keys_to_fetch(run, id, step)
   return c.fetch(keys, named("schedule_local", run.schedule_local))
 end
 
--- `--inject`: this worker's delay before a push and slowness of it, by sleeping.
-local function slowed(push, id, entries, now)
-  local began = now()
-  local delay, factor = c.injection()
-  if delay > 0 then node.sleep(delay) end
-  local updates = push(id, entries)
-  if factor > 1 then node.sleep((factor - 1) * (now() - began)) end
-  return updates
-end
-
 local function work(run, index, filters)
   local now = require("actor").now
   local id, injects = node.id, c.injects()
@@ -172,7 +152,7 @@ local function work(run, index, filters)
     local began = timed and now() or nil
     local updates
     if injects then
-      updates = slowed(run.push, id, entries, now)
+      updates = callbacks.slowed(c.injection, run.push, id, entries)
     else
       updates = run.push(id, entries)
     end

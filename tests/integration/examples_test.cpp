@@ -253,6 +253,26 @@ TEST_CASE("linear_regression finds the weights on any number of nodes, under any
   CHECK(std::stod(line_after(run.out, "distance to the true weights: ")) < 0.05);
 }
 
+TEST_CASE("peer_sgd finds the weights on any number of nodes, under any barrier") {
+  const JobFolder folder;
+  const int n = GENERATE(1, 3, 5);
+  const std::string barrier = GENERATE(as<std::string>(), "bsp", "asp", "ssp:4", "pssp:2:4@sticky");
+  const Ended run(folder.run(with(nodes(n), {"--barrier", barrier, example("peer_sgd.lua")})));
+  CHECK(line_after(run.out, "200 steps of ") ==
+        std::to_string(n) + " workers, " + std::to_string(200 * n) + " updates");
+  CHECK(std::stod(line_after(run.out, "distance to the true weights: ")) < 0.06);
+}
+
+TEST_CASE("peer_mnist learns a small set of images among peers") {
+  const JobFolder folder;
+  write_images(folder.path() / "images", 600, 300);
+  const int n = GENERATE(1, 3);
+  const Ended run(folder.run(with(
+      nodes(n), {example("peer_mnist.lua"), "--data", "images", "--hidden", "32", "--epochs", "8", "--batch", "20"})));
+  CHECK_THAT(run.out, StartsWith("240 updates by " + std::to_string(n) + " workers"));
+  CHECK(std::stod(line_after(run.out, "test accuracy: ")) > 80);
+}
+
 TEST_CASE("logistic_regression separates the classes, and its rule is swapped while it runs") {
   const JobFolder folder;
   const int n = GENERATE(1, 3);

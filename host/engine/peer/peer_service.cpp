@@ -11,6 +11,20 @@ constexpr size_t kMostContacts = 16;
 
 }  // namespace
 
+void PeerTraffic::count(Kind kind) noexcept {
+  if (kind == overlay_kind::find || kind == overlay_kind::found) {
+    ++lookups;
+  } else if (within(kind, kinds_of(Kind::overlay_first))) {
+    ++upkeep;
+  } else if (kind == peer_kind::watch || kind == peer_kind::watched) {
+    ++watches;
+  } else if (kind == peer_kind::clock) {
+    ++clocks;
+  } else {
+    ++keys;
+  }
+}
+
 PeerService::PeerService(ServiceThread& courier) : courier_(courier) {
   courier.add(kinds_of(Kind::overlay_first), *this);
   courier.add(kinds_of(Kind::peer_first), *this);
@@ -23,6 +37,7 @@ void PeerService::enter(NodeId node, uint64_t seed) {
     const double now = courier_.clock().now();
     peer = std::make_unique<PeerNode>(Overlay::Contact{node, courier_.process()}, seed, now);
     peer->overlay.join(contacts_of(node, seed), now);
+    set_others(node, *peer);
   });
 }
 
@@ -69,10 +84,24 @@ void PeerService::on_frame(Frame&& frame, double now) {
   if (at == peers_.end()) return;  // it has not entered, or has left: the sender goes on without an answer
   const Address from = frame.src;
   const Kind kind = frame.kind;
-  const bool of_overlay = within(kind, kinds_of(Kind::overlay_first));
-  const Status taken =
-      of_overlay ? at->second->overlay.on_frame(frame, now) : at->second->keys.on_frame(std::move(frame), now);
+  const Status taken = hand_over(*at->second, std::move(frame), now);
   if (!taken.ok()) courier_.distrust(from, kind, taken.error());
+}
+
+Status PeerService::hand_over(PeerNode& peer, Frame&& frame, double now) {
+  const Kind kind = frame.kind;
+  if (within(kind, kinds_of(Kind::overlay_first))) return peer.overlay.on_frame(frame, now);
+  if (kind == peer_kind::watch || kind == peer_kind::watched) return peer.watch.on_frame(frame, now);
+  if (kind == peer_kind::clock) return peer.clocks.on_frame(frame);
+  return peer.keys.on_frame(std::move(frame), now);
+}
+
+void PeerService::set_others(NodeId node, PeerNode& peer) const {
+  std::vector<Overlay::Contact> others;
+  for (const Member& member : courier_.newest_membership()->workers()) {
+    if (member.id != node) others.push_back({member.id, member.process});
+  }
+  peer.clocks.set_others(std::move(others));
 }
 
 void PeerService::on_membership(const MembershipPtr& membership, double now) {
@@ -82,21 +111,32 @@ void PeerService::on_membership(const MembershipPtr& membership, double now) {
       for (const auto& [node, peer] : peers_) {
         peer->overlay.lose_process(info.process, now);
         peer->keys.lose_process(info.process, now);
+        peer->watch.lose_process(info.process);
       }
     }
   }
   membership_ = membership;
+  for (const auto& [node, peer] : peers_) set_others(node, *peer);
 }
 
 void PeerService::send_all(PeerNode& peer) {
-  for (Frame& frame : peer.overlay.take_frames()) courier_.send(std::move(frame));
-  for (Frame& frame : peer.keys.take_frames()) courier_.send(std::move(frame));
+  const auto send = [&](std::vector<Frame> frames) {
+    for (Frame& frame : frames) {
+      peer.sent.count(frame.kind);
+      courier_.send(std::move(frame));
+    }
+  };
+  send(peer.overlay.take_frames());
+  send(peer.keys.take_frames());
+  send(peer.watch.take_frames());
+  send(peer.clocks.take_frames());
 }
 
 double PeerService::tick(double now) {
   double next = kForever;
   for (const auto& [node, peer] : peers_) {
-    next = std::min({next, peer->overlay.tick(now), peer->keys.tick(now)});
+    next =
+        std::min({next, peer->overlay.tick(now), peer->keys.tick(now), peer->watch.tick(now), peer->clocks.tick(now)});
     send_all(*peer);
   }
   return next;

@@ -7,16 +7,37 @@
 #include <memory>
 
 #include "host/cluster/service_thread.hpp"
+#include "host/engine/peer/peer_clocks.hpp"
 #include "host/engine/peer/peer_keys.hpp"
+#include "host/engine/peer/peer_watch.hpp"
 
 namespace actorhost {
+
+/// Messages that a peer has sent so far.
+struct PeerTraffic {
+  uint64_t lookups = 0;  // to find owners and to draw samples, and answers to those of others
+  uint64_t upkeep = 0;   // of the ring
+  uint64_t watches = 0;
+  uint64_t clocks = 0;
+  uint64_t keys = 0;
+
+  void count(Kind kind) noexcept;
+  PeerTraffic operator-(const PeerTraffic& before) const noexcept {
+    return {lookups - before.lookups, upkeep - before.upkeep, watches - before.watches, clocks - before.clocks,
+            keys - before.keys};
+  }
+};
 
 class PeerService final : public ServiceTask {
  public:
   struct PeerNode {
-    PeerNode(const Overlay::Contact& self, uint64_t seed, double now) : overlay(self, seed, now), keys(overlay) {}
+    PeerNode(const Overlay::Contact& self, uint64_t seed, double now)
+        : overlay(self, seed, now), keys(overlay), watch(overlay), clocks(overlay) {}
     Overlay overlay;
     PeerKeys keys;
+    PeerWatch watch;
+    PeerClocks clocks;  // STAND-IN for the overlay's tree
+    PeerTraffic sent;
   };
 
   /// Adds itself to the courier, which has not been started.
@@ -35,6 +56,8 @@ class PeerService final : public ServiceTask {
 
  private:
   std::vector<Overlay::Contact> contacts_of(NodeId node, uint64_t seed) const;
+  Status hand_over(PeerNode& peer, Frame&& frame, double now);
+  void set_others(NodeId node, PeerNode& peer) const;
   void send_all(PeerNode& peer);
 
   ServiceThread& courier_;

@@ -14,6 +14,7 @@ local check = require("actor.check")
 ---@field staleness? number bound on how far a passing worker may be ahead; 0 is BSP, nil that there is none
 ---@field watches "floor"|"event"|"timer"|"worker" what its answer depends on: the smallest clock, any completion, re-check times only; "worker": a `false` that names a worker and a step holds until that worker has completed so many, a `false` that names none until any completion
 ---@field resample? "event"|"sticky"|{poll: number} of a sampling rule
+---@field policy_given? boolean its maker has said so; else an engine may have another default
 ---@field native? actor.barrier.Native how an evaluator in C++ (host/sim/admission.hpp) may run it instead
 ---@field where? string "rule.lua:3", where a user's function is defined
 ---@overload fun(view: actor.barrier.View): boolean, number?

@@ -18,6 +18,7 @@ function M.make(seconds, rule)
   local inner = rule.run
   return rules.new {
     where = rule.where, watches = rule.watches, beta = rule.beta, resample = rule.resample,
+    policy_given = rule.policy_given,
     run = function(view)
       local left = seconds - view.waited
       if left <= rules.rounding then return true end

@@ -50,7 +50,7 @@ function M.make(beta, rule, options)
   end
   local self = rules.new {
     where = rule.where, watches = polls and "timer" or "event", resample = resample, beta = beta,
-    native = native,
+    native = native, policy_given = options ~= nil and options.resample ~= nil,
   }
   local shown, sample -- the view that the sample was last drawn from: saves looking it up in the table
   function self.run(view)

@@ -1,0 +1,88 @@
+#pragma once
+// How a node's thread asks its peer, which lives on the courier's thread. Used by the node's thread.
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "host/cluster/node.hpp"
+#include "host/engine/peer/peer_service.hpp"
+
+namespace actorhost {
+
+/// What the courier's thread leaves for the node's.
+template <typename T>
+struct PeerAnswer {
+  std::atomic<bool> there{false};
+  bool joined = false;
+  std::optional<T> value;
+};
+
+/// What a call asks of the peer: gives its answer, at once or later, on the courier's thread.
+template <typename T>
+using PeerAsk = std::function<void(PeerService::PeerNode&, double now, std::function<void(T)> give)>;
+
+class PeerBridge {
+ public:
+  /// `seed` is the run's. All must outlive it.
+  PeerBridge(Node& node, PeerService& service, uint64_t seed) : node_(node), service_(service), seed_(seed) {}
+
+  Node& node() noexcept { return node_; }
+
+  /// Has `ask` called once this node has joined the overlay, which it enters if it has not, and waits for what it
+  /// gives. Code::timeout when for 20 s no other worker has answered, unless it waits for them `patiently`.
+  template <typename T>
+  Result<T> ask(const char* what, const PeerAsk<T>& ask, bool patiently = false) {
+    service_.enter(node_.index(), seed_);
+    const double limit = node_.clock().now() + kJoinSeconds;
+    for (;;) {
+      const auto answer = std::make_shared<PeerAnswer<T>>();
+      service_.with(node_.index(), [answer, ask, wake = node_.port().waker()](PeerService::PeerNode* peer, double now) {
+        const auto give = [answer, wake](T value) {
+          answer->value = std::move(value);
+          answer->there = true;
+          wake();
+        };
+        if (peer != nullptr && peer->overlay.joined()) {
+          answer->joined = true;
+          return ask(*peer, now, give);
+        }
+        answer->there = true;
+        wake();
+      });
+      AH_TRY(node_.wait_until([&] { return answer->there.load(); }, {}, what));
+      if (answer->joined) return std::move(*answer->value);
+      if (!patiently && node_.clock().now() > limit) {
+        return Error{Code::timeout, std::string(what) +
+                                        ": no other worker has answered within 20 s; each has to use "
+                                        "actor.peer, too"};
+      }
+      AH_TRY(pause(what));
+    }
+  }
+
+  /// Has `call` called on the courier's thread, soon; never if the node has left.
+  void post(std::function<void(PeerService::PeerNode&, double now)> call) {
+    service_.with(node_.index(), [call = std::move(call)](PeerService::PeerNode* peer, double now) {
+      if (peer != nullptr) call(*peer, now);
+    });
+  }
+
+  /// Waits for a moment.
+  Status pause(const char* what) {
+    const Status waited = node_.wait_until([] { return false; }, {}, what, node_.clock().now() + kLook);
+    return !waited.ok() && waited.error().code != Code::timeout ? waited : Status();
+  }
+
+ private:
+  // How long a node looks for the overlay, and how often it asks whether it has found it.
+  static constexpr double kJoinSeconds = 20;
+  static constexpr double kLook = 0.01;
+
+  Node& node_;
+  PeerService& service_;
+  uint64_t seed_;
+};
+
+}  // namespace actorhost

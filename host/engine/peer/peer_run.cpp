@@ -1,0 +1,387 @@
+#include "host/engine/peer/peer_run.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace actorhost {
+
+namespace {
+
+constexpr double kLookAround = 0.02;  // between looks how many there are
+constexpr double kSampleSeconds = 2;  // until a draw has to do with those that have answered
+
+}  // namespace
+
+struct PeerRun::Mail {
+  explicit Mail(std::function<void()> w) : wake(std::move(w)) {}
+
+  /// Changes the mail and wakes the node, unless that can wait.
+  template <typename Change>
+  void put(const Change& change, bool now = true) {
+    {
+      std::lock_guard lock(mutex);
+      change(*this);
+    }
+    if (!now) return;
+    news = true;
+    wake();
+  }
+
+  const std::function<void()> wake;
+  std::atomic<bool> news{false};
+  std::mutex mutex;  // of what follows
+  std::deque<Batch> pulls;
+  std::optional<Result<std::vector<ParamEntry>>> answer;  // of the get or push that is under way
+  struct Drawn {
+    uint32_t draw;
+    std::vector<Sampled> sample;
+  };
+  std::vector<Drawn> drawn;
+  std::vector<std::pair<NodeId, std::optional<std::string>>> heard;
+  std::optional<Aggregate> all;
+  bool merged = false;  // what had been given to pull by then has been answered
+};
+
+PeerRun::~PeerRun() = default;
+
+// ---- values ----
+
+Result<std::vector<ParamEntry>> PeerRun::get(std::vector<ParamKey> keys, const char* what) {
+  using Values = Result<std::vector<ParamEntry>>;
+  // A pull asks for what its updates are to be merged into: it would wait for itself otherwise.
+  const Mark mark = pulling_.empty() ? mark_ : 0;
+  auto values = bridge_.ask<Values>(
+      what, [&keys, mark](auto& peer, double now, auto give) { peer.keys.client().get(keys, mark, now, give); });
+  if (!values) return values.error();
+  return *std::move(values);
+}
+
+Status PeerRun::set(std::vector<ParamEntry> entries, const char* what) {
+  const Mark mark = mark_of(config_.run, completed(mark_));
+  auto done = bridge_.ask<Status>(
+      what, [&entries, mark](auto& peer, double now, auto give) { peer.keys.client().set(entries, mark, now, give); });
+  return done ? *std::move(done) : Status(done.error());
+}
+
+// ---- the phases of a run ----
+
+Status PeerRun::begin(const Config& config) {
+  config_ = config;
+  phase_ = Phase::begin;
+  pushes_ = non_finite_ = 0;
+  began_ = 0;
+  pulling_.clear();
+  batches_.clear();
+  Node& node = bridge_.node();
+  auto members = node.at_work(*node.newest_membership());
+  if (!members) return members.error();
+  expected_ = static_cast<uint32_t>(members->size());
+  mail_ = std::make_shared<Mail>(node.port().waker());
+  // The ring is whole before keys lie on it, as far as the node can tell.
+  struct Around {
+    SizeEstimate size;
+    PeerTraffic sent;
+  };
+  Around found;
+  for (;;) {
+    auto asked = bridge_.ask<Around>(
+        "peer.run",
+        [](auto& peer, double now, auto give) {
+          give({peer.overlay.size_estimate(now), peer.sent});
+        },
+        true);
+    if (!asked) return asked.error();
+    found = *asked;
+    if (found.size.error > 0 || found.size.nodes >= std::min(expected_, node.newest_membership()->size())) break;
+    AH_TRY(bridge_.pause("peer.run"));
+  }
+  all_ = {};
+  before_ = found.sent;
+  mark_ = present_in(config_.run);
+  gate_.begin(config_.run, 0);
+  gate_.set_rule(*config_.rule, config_.sampling);
+  bridge_.post([mail = mail_](PeerService::PeerNode& peer, double) {
+    peer.keys.holder().on_pull(
+        [mail](Batch batch) { mail->put([&](Mail& m) { m.pulls.push_back(std::move(batch)); }); });
+    peer.watch.on_state([mail](NodeId id, std::optional<std::string> state) {
+      mail->put([&](Mail& m) { m.heard.emplace_back(id, std::move(state)); });
+    });
+    peer.clocks.on_aggregate([mail, &peer](const Aggregate& all) {
+      if (all.included) peer.keys.holder().pass(all.least);
+      mail->put([&](Mail& m) { m.all = all; });
+    });
+  });
+  tell();
+  return {};
+}
+
+bool PeerRun::first() const {
+  const auto workers = bridge_.node().newest_membership()->workers();
+  return mark_ == present_in(config_.run) && !workers.empty() && workers.front().id == bridge_.node().index();
+}
+
+void PeerRun::ready() {
+  phase_ = Phase::ready;
+  if (mark_ == present_in(config_.run)) mark_ = mark_of(config_.run, 0);
+  tell();
+}
+
+void PeerRun::ask_pass() {
+  phase_ = Phase::pass;
+  gate_.ask(now());
+}
+
+void PeerRun::fetch(std::vector<ParamKey> keys) {
+  phase_ = Phase::fetch;
+  bridge_.post([mail = mail_, keys = std::move(keys), mark = mark_](PeerService::PeerNode& peer, double now) {
+    peer.keys.client().get(keys, mark, now, [mail](Result<std::vector<ParamEntry>> values) {
+      mail->put([&](Mail& m) { m.answer = std::move(values); });
+    });
+  });
+}
+
+Status PeerRun::push(std::vector<ParamEntry> entries) {
+  phase_ = Phase::push;
+  pushes_some_ = !entries.empty();
+  std::set<ParamKey> keys;
+  bool finite = true;
+  for (const ParamEntry& entry : entries) {
+    if (!keys.insert(entry.key).second) {
+      return Error{Code::bad_argument, "key " + entry.key.print() + " is there twice"};
+    }
+    if (!has_non_finite(entry.value)) continue;
+    finite = false;
+    if (!config_.check_finite) continue;
+    return Error{Code::bad_argument, "the value of key " + entry.key.print() + " in step " +
+                                         std::to_string(step() + 1) + " is infinite or not a number somewhere"};
+  }
+  if (!finite) ++non_finite_;
+  const PushRule rule{config_.update, config_.rule->staleness() == 0};
+  const Mark mark = mark_of(config_.run, step() + 1);
+  bridge_.post([mail = mail_, entries = std::move(entries), rule, mark](PeerService::PeerNode& peer, double now) {
+    peer.keys.client().push(entries, mark, rule, now, [mail](Status done) {
+      mail->put([&](Mail& m) {
+        m.answer = done.ok() ? Result(std::vector<ParamEntry>()) : Result<std::vector<ParamEntry>>(done.error());
+      });
+    });
+  });
+  return {};
+}
+
+void PeerRun::stop() {
+  phase_ = Phase::stop;
+  mark_ = stopped_in(config_.run, step());
+  tell();
+}
+
+// Updates that were staged become visible when all have stopped, and a Lua pull merges them now: what is answered
+// after that is merged.
+void PeerRun::settle() {
+  phase_ = Phase::settle;
+  bridge_.post([mail = mail_](PeerService::PeerNode&, double) { mail->put([](Mail& m) { m.merged = true; }); });
+}
+
+// Says where this node is to those that look for it.
+void PeerRun::tell() {
+  bridge_.post([state = pack(gate_.pace(mark_)), mark = mark_, sum = pushes_](PeerService::PeerNode& peer, double) {
+    peer.overlay.set_state(state);
+    peer.watch.set_state(state);
+    peer.clocks.set_clock(mark, sum);
+  });
+}
+
+// ---- waiting ----
+
+void PeerRun::take_mail() {
+  mail_->news = false;
+  std::vector<Mail::Drawn> drawn;
+  std::vector<std::pair<NodeId, std::optional<std::string>>> heard;
+  {
+    std::lock_guard lock(mail_->mutex);
+    for (Batch& batch : mail_->pulls) batches_.push_back(std::move(batch));
+    mail_->pulls.clear();
+    drawn.swap(mail_->drawn);
+    heard.swap(mail_->heard);
+    if (mail_->all) all_ = *mail_->all;
+  }
+  gate_.learn(all_.least, static_cast<uint32_t>(all_.count));
+  for (Mail::Drawn& one : drawn) gate_.drawn(one.draw, std::move(one.sample), now());
+  for (const auto& [peer, state] : heard) gate_.heard(peer, state);
+}
+
+void PeerRun::look_at_all() {
+  bridge_.post([mail = mail_](PeerService::PeerNode& peer, double) {
+    mail->put([&](Mail& m) { m.all = peer.clocks.aggregate(); }, false);
+  });
+}
+
+// Has the overlay do what the gate wants.
+void PeerRun::look_around() {
+  if (const auto draw = gate_.take_draw()) {
+    bridge_.post([mail = mail_, draw = *draw](PeerService::PeerNode& peer, double now) {
+      peer.overlay.sample(draw.count, kSampleSeconds, now, [mail, draw](std::vector<Sampled> sample) {
+        mail->put([&](Mail& m) { m.drawn.push_back({draw.draw, std::move(sample)}); });
+      });
+    });
+  }
+  if (gate_.take_unwatch()) bridge_.post([](PeerService::PeerNode& peer, double) { peer.watch.stop(); });
+  if (auto peers = gate_.take_watch(); !peers.empty()) {
+    bridge_.post([peers = std::move(peers)](PeerService::PeerNode& peer, double now) { peer.watch.watch(peers, now); });
+  }
+}
+
+Result<bool> PeerRun::finished() {
+  const RunId run = config_.run;
+  switch (phase_) {
+    case Phase::none: return true;
+    case Phase::begin:
+      if (!all_are(present_in(run))) return false;
+      if (all_.least >= mark_of(run, 0)) {  // the others are under way: it joins at the smallest clock
+        mark_ = all_.least;
+        gate_.begin(run, completed(mark_));
+      }
+      return true;
+    case Phase::ready:
+      if (!all_are(mark_of(run, 0))) return false;
+      began_ = bridge_.node().clock().now();
+      return true;
+    case Phase::pass:
+      if (gate_.asking()) return false;
+      gate_.start(now());
+      tell();
+      return true;
+    case Phase::fetch:
+    case Phase::push: {
+      std::optional<Result<std::vector<ParamEntry>>> answer;
+      {
+        std::lock_guard lock(mail_->mutex);
+        answer = std::exchange(mail_->answer, std::nullopt);
+      }
+      if (!answer) return false;
+      if (!answer->ok()) return answer->error();
+      entries_ = std::move(**answer);
+      if (phase_ == Phase::push) finish_push();
+      return true;
+    }
+    case Phase::stop: return all_.included && all_.least >= stopped_in(run, 0);
+    case Phase::settle: return settled();
+  }
+  return true;
+}
+
+bool PeerRun::all_are(Mark mark) const {
+  const uint32_t live = bridge_.node().newest_membership()->size();
+  return all_.included && all_.count >= std::min(expected_, live) && all_.least >= mark;
+}
+
+void PeerRun::finish_push() {
+  gate_.complete(now());
+  if (pushes_some_) ++pushes_;
+  mark_ = mark_of(config_.run, step());
+  tell();
+}
+
+bool PeerRun::settled() {
+  const Mark mine = settled_in(config_.run, step());
+  if (mark_ == mine) return all_.included && all_.least >= settled_in(config_.run, 0);
+  std::lock_guard lock(mail_->mutex);
+  if (!mail_->merged) return false;
+  mark_ = mine;
+  tell();
+  return false;
+}
+
+const char* PeerRun::what() const noexcept {
+  switch (phase_) {
+    case Phase::begin: return "peer.run: until all workers are there";
+    case Phase::ready: return "peer.run: until all workers are ready";
+    case Phase::pass: return "peer.run: the barrier";
+    case Phase::fetch: return "peer.run: values of keys";
+    case Phase::push: return "peer.run: owners of keys that take a push";
+    case Phase::stop: return "peer.run: until all workers have stopped";
+    case Phase::settle: return "peer.run: until all updates are merged";
+    case Phase::none: break;
+  }
+  return "peer.run";
+}
+
+Result<std::optional<PeerRun::Batch>> PeerRun::wait() {
+  Node& node = bridge_.node();
+  static constexpr EngineCall kCall{Cause::other, "peer.run"};
+  const Activity activity(node.stats(), kCall);
+  for (;;) {
+    take_mail();
+    if (!batches_.empty()) {
+      Batch batch = std::move(batches_.front());
+      batches_.pop_front();
+      for (const PullEntry& entry : batch) pulling_.push_back(entry.key);
+      return std::optional<Batch>(std::move(batch));
+    }
+    if (phase_ == Phase::pass) {
+      AH_TRY(gate_.poll(now()));
+      look_around();
+    }
+    const Result<bool> done = finished();
+    if (!done) return done.error();
+    if (*done) {
+      look_around();
+      return std::optional<Batch>();
+    }
+    swapped_ = false;
+    double due = kForever;
+    if (phase_ == Phase::pass) due = began_ + gate_.next_time();
+    if (phase_ <= Phase::ready) {  // how many there are is told to nobody
+      look_at_all();
+      due = node.clock().now() + kLookAround;
+    }
+    const uint64_t epoch = node.cluster().epoch();
+    const auto something = [&] { return mail_->news.load() || swapped_ || node.cluster().epoch() != epoch; };
+    const Status waited = node.wait_until(something, {}, what(), due);
+    if (!waited.ok() && waited.error().code != Code::timeout) return waited.error();
+  }
+}
+
+Status PeerRun::answer_pull(std::vector<ParamEntry> values) {
+  for (const ParamEntry& value : values) {
+    if (std::find(pulling_.begin(), pulling_.end(), value.key) != pulling_.end()) continue;
+    return Error{Code::bad_argument, "key " + value.key.print() + " is none of those that it was given"};
+  }
+  pulling_.clear();
+  {
+    std::lock_guard lock(mail_->mutex);
+    mail_->merged = false;
+  }
+  bridge_.post([values = std::move(values)](PeerService::PeerNode& peer, double) {
+    (void)peer.keys.holder().answer_pull(values);  // fits, as was just seen
+  });
+  if (phase_ == Phase::settle) settle();
+  return {};
+}
+
+void PeerRun::resample(const PeerGate::Sampling& sampling) {
+  config_.sampling = sampling;
+  gate_.set_rule(*config_.rule, sampling);
+  swapped_ = true;
+}
+
+// ---- what it tells of itself ----
+
+double PeerRun::seconds() const { return began_ > 0 ? bridge_.node().clock().now() - began_ : 0; }
+
+uint64_t PeerRun::updates() const { return std::max(all_.sum, pushes_); }
+
+uint64_t PeerRun::workers() const { return std::max(all_.count, uint64_t{1}); }
+
+Result<PeerSummary> PeerRun::end() {
+  const auto sent = bridge_.ask<PeerTraffic>("peer.run", [](auto& peer, double, auto give) {
+    peer.keys.holder().on_pull(nullptr);
+    peer.watch.on_state(nullptr);
+    give(peer.sent);
+  });
+  if (!sent) return sent.error();
+  phase_ = Phase::none;
+  return PeerSummary{completed(all_.least), all_.sum,      seconds(),      non_finite_,
+                     gate_.decisions(),     gate_.draws(), *sent - before_};
+}
+
+}  // namespace actorhost

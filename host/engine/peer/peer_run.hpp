@@ -1,0 +1,123 @@
+#pragma once
+// A worker's calls to the peer-to-peer engine, waiting included: values from anywhere, and its part in runs. What it
+// waits for comes by its own courier's thread; between, the node merges what its Lua pull has to merge of its keys. All
+// nodes together go from `enter` over steps to `settle`, each phase told by the smallest of all clocks
+// (peer_pace.hpp). Used by the node's thread.
+//
+//   begin                                  wait
+//     [init], ready                        wait         all are there, and know their first step
+//     loop: ask_pass, fetch, push          wait, each
+//     stop                                 wait         until all have stopped
+//     settle                               wait         until no update is missing anywhere
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "host/engine/peer/peer_bridge.hpp"
+#include "host/engine/peer/peer_gate.hpp"
+
+namespace actorhost {
+
+/// What a run came to. `steps` and `updates` are the same on each node, the rest is this node's own.
+struct PeerSummary {
+  uint64_t steps = 0;    // completed by the slowest
+  uint64_t updates = 0;  // pushes that were merged
+  double seconds = 0;    // from the beginning of the first step to the end
+  uint64_t non_finite = 0;
+  uint64_t decisions = 0;
+  uint64_t draws = 0;
+  PeerTraffic sent;  // messages, during the run
+};
+
+class PeerRun {
+ public:
+  struct Config {
+    RunId run = 0;
+    UpdateRule update;
+    bool check_finite = false;
+    BarrierRule* rule = nullptr;
+    PeerGate::Sampling sampling;
+  };
+  using Batch = std::vector<PullEntry>;
+
+  explicit PeerRun(PeerBridge& bridge) : bridge_(bridge), gate_(bridge.node().index()) {}
+  ~PeerRun();
+  PeerRun(const PeerRun&) = delete;
+  PeerRun& operator=(const PeerRun&) = delete;
+
+  // Values, from anywhere.
+
+  /// In the order of the keys; nil where there is nothing.
+  Result<std::vector<ParamEntry>> get(std::vector<ParamKey> keys, const char* what);
+  Status set(std::vector<ParamEntry> entries, const char* what);
+
+  // A run. Each of these begins something that `wait` then waits for.
+
+  Status begin(const Config& config);
+  /// This node has the smallest id, and no step has been taken: it gives the first values.
+  bool first() const;
+  void ready();
+  void ask_pass();
+  void fetch(std::vector<ParamKey> keys);
+  std::vector<ParamEntry> take_entries() { return std::move(entries_); }
+  /// Code::bad_argument for a key that is there twice, and for a value that is not finite where that is refused.
+  Status push(std::vector<ParamEntry> entries);
+  void stop();
+  void settle();
+
+  /// Waits until what was begun is done, or there is something to pull, which is returned and to be answered.
+  Result<std::optional<Batch>> wait();
+  /// Code::bad_argument for a key that was not in the batch.
+  Status answer_pull(std::vector<ParamEntry> values);
+
+  /// The rule has become another one.
+  void resample(const PeerGate::Sampling& sampling);
+
+  uint64_t step() const noexcept { return gate_.step(); }
+  /// Since the first step began.
+  double seconds() const;
+  uint64_t updates() const;
+  uint64_t workers() const;
+  /// After settling.
+  Result<PeerSummary> end();
+
+ private:
+  enum class Phase : uint8_t { none, begin, ready, pass, fetch, push, stop, settle };
+
+  /// What the courier's thread leaves for the node's.
+  struct Mail;
+
+  void tell();
+  void take_mail();
+  void look_around();
+  void look_at_all();
+  bool all_are(Mark mark) const;
+  bool settled();
+  Result<bool> finished();
+  void finish_push();
+  double now() const { return seconds(); }
+  const char* what() const noexcept;
+
+  PeerBridge& bridge_;
+  Config config_;
+  PeerGate gate_;
+  std::shared_ptr<Mail> mail_;
+  Phase phase_ = Phase::none;
+  Mark mark_ = 0;  // this node's clock
+  Aggregate all_;
+  uint32_t expected_ = 1;  // workers that take part
+  uint64_t pushes_ = 0;    // of this node, with something in them
+  bool pushes_some_ = false;
+  uint64_t non_finite_ = 0;
+  double began_ = 0;
+  std::deque<Batch> batches_;
+  std::vector<ParamKey> pulling_;
+  std::vector<ParamEntry> entries_;
+  bool swapped_ = false;  // the rule, within a wait
+  PeerTraffic before_;
+};
+
+}  // namespace actorhost

@@ -1,0 +1,187 @@
+// One worker at its barrier among peers: what is drawn, watched and asked when.
+
+#include "host/engine/peer/peer_gate.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace actorhost;
+
+namespace {
+
+constexpr RunId kRun = 3;
+
+/// Passes when the least that is seen is not below the worker's own step; notes what it was shown.
+class NotingRule final : public BarrierRule {
+ public:
+  Status decide(const Progress&, std::span<const Slot>, double, std::span<Decision>) override {
+    return Error{Code::unsupported, "peers ask partly"};
+  }
+  Status decide_partly(const Progress& progress, Slot asking, const PartialSight& sight, double,
+                       Decision& out) override {
+    seen = sight.seen.n;
+    population = sight.population;
+    aggregates = sight.aggregates;
+    out.pass = sight.seen.lowest >= progress.steps()[asking];
+    out.recheck_seconds = recheck;
+    ++asked;
+    return {};
+  }
+  uint32_t seen = 0;
+  uint32_t population = 0;
+  bool aggregates = false;
+  int asked = 0;
+  double recheck = kForever;
+};
+
+std::string at(uint64_t step) { return pack(PeerPace{mark_of(kRun, step)}); }
+
+Sampled peer(NodeId node, const std::string& state) { return {Peer{node * 100U, node, 0}, state}; }
+
+/// Worker 0, with one completed step.
+struct Fixture {
+  explicit Fixture(const PeerGate::Sampling& sampling) : gate(0) {
+    gate.begin(kRun, 0);
+    gate.set_rule(rule, sampling);
+    gate.learn(mark_of(kRun, 0), 5);
+    gate.ask(0);
+    REQUIRE(gate.poll(0).ok());
+    REQUIRE_FALSE(gate.asking());
+    gate.start(0);
+    gate.complete(1);
+    gate.ask(1);
+    REQUIRE(gate.poll(1).ok());
+  }
+  /// Gives what it wants to draw.
+  void draw(std::vector<Sampled> sample, double now) {
+    const auto wanted = gate.take_draw();
+    REQUIRE(wanted);
+    CHECK(wanted->count == 2);
+    gate.drawn(wanted->draw, std::move(sample), now);
+    REQUIRE(gate.poll(now).ok());
+  }
+  NotingRule rule;
+  PeerGate gate;
+};
+
+PeerGate::Sampling poll_each(double seconds) { return {true, 2, {Resample::Kind::poll, seconds}}; }
+const PeerGate::Sampling kSticky{true, 2, {Resample::Kind::sticky, 0}};
+
+}  // namespace
+
+TEST_CASE("without a sample a peer passes when the least of all clocks lets it") {
+  Fixture at_barrier({});
+  CHECK(at_barrier.gate.asking());
+  CHECK(at_barrier.rule.aggregates);
+  CHECK(at_barrier.rule.population == 5);
+  const int asked = at_barrier.rule.asked;
+  REQUIRE(at_barrier.gate.poll(2).ok());
+  CHECK(at_barrier.rule.asked == asked);  // nothing has changed
+  at_barrier.gate.learn(mark_of(kRun, 1), 4);
+  REQUIRE(at_barrier.gate.poll(3).ok());
+  CHECK_FALSE(at_barrier.gate.asking());
+  CHECK(at_barrier.gate.pace(0).duration == 1);
+}
+
+TEST_CASE("a least of an earlier run holds a peer, and one of those that have stopped does not") {
+  Fixture at_barrier({});
+  at_barrier.gate.learn(settled_in(kRun - 1, 70), 5);
+  REQUIRE(at_barrier.gate.poll(2).ok());
+  CHECK(at_barrier.gate.asking());
+  at_barrier.gate.learn(mark_of(kRun, 9), 5);
+  REQUIRE(at_barrier.gate.poll(2).ok());
+  CHECK_FALSE(at_barrier.gate.asking());
+}
+
+TEST_CASE("a peer that is held asks its rule again when that wants it") {
+  Fixture at_barrier({});
+  at_barrier.rule.recheck = 0.5;
+  at_barrier.gate.learn(present_in(kRun), 5);
+  REQUIRE(at_barrier.gate.poll(2).ok());
+  CHECK(at_barrier.gate.next_time() == Approx(2.5));
+  const int asked = at_barrier.rule.asked;
+  REQUIRE(at_barrier.gate.poll(2.6).ok());
+  CHECK(at_barrier.rule.asked == asked + 1);
+}
+
+TEST_CASE("a polling peer sees each sample once and draws again") {
+  Fixture at_barrier(poll_each(0.5));
+  CHECK(at_barrier.rule.asked == 0);  // the first step needs no sample, the second one's has not come
+  CHECK(at_barrier.gate.next_time() == kForever);
+  at_barrier.draw({peer(1, at(0)), peer(2, at(4))}, 2);
+  CHECK(at_barrier.rule.seen == 2);
+  CHECK_FALSE(at_barrier.rule.aggregates);
+  CHECK(at_barrier.gate.take_watch().empty());
+  CHECK(at_barrier.gate.next_time() == 2.5);
+  REQUIRE(at_barrier.gate.poll(2.4).ok());
+  CHECK_FALSE(at_barrier.gate.take_draw());
+  REQUIRE(at_barrier.gate.poll(2.5).ok());
+  at_barrier.draw({peer(3, at(1)), peer(0, at(0))}, 2.6);  // its own state is what it is
+  CHECK_FALSE(at_barrier.gate.asking());
+  CHECK(at_barrier.gate.draws() == 2);
+  CHECK(at_barrier.gate.decisions() == 2);
+}
+
+TEST_CASE("peers that have stopped, are in no run, or say nonsense are not looked at") {
+  Fixture at_barrier(poll_each(0.5));
+  const std::string wrong = GENERATE(pack(PeerPace{stopped_in(kRun, 0)}), pack(PeerPace{mark_of(kRun - 1, 0)}),
+                                     pack(PeerPace{mark_of(kRun, kMaxStep)}), std::string("\x07"), std::string(),
+                                     pack(PeerPace{mark_of(kRun, 0), true, NAN, 0, 0}));
+  at_barrier.draw({peer(1, wrong)}, 2);
+  CHECK(at_barrier.rule.seen == 0);
+  CHECK_FALSE(at_barrier.gate.asking());
+}
+
+TEST_CASE("a draw that nobody has answered is made again, and an answer to an earlier one is nothing") {
+  Fixture at_barrier(poll_each(0.5));
+  const auto first = at_barrier.gate.take_draw();
+  REQUIRE(first);
+  at_barrier.gate.drawn(first->draw, {}, 2);
+  REQUIRE(at_barrier.gate.poll(2).ok());
+  CHECK(at_barrier.rule.asked == 0);
+  REQUIRE(at_barrier.gate.poll(at_barrier.gate.next_time()).ok());
+  at_barrier.gate.drawn(first->draw, {peer(1, at(8))}, 3);
+  REQUIRE(at_barrier.gate.poll(3).ok());
+  CHECK(at_barrier.rule.asked == 0);
+  at_barrier.draw({peer(1, at(8))}, 3);
+  CHECK_FALSE(at_barrier.gate.asking());
+}
+
+TEST_CASE("a sticky sample is watched until the peer passes, and one that is gone is drawn again") {
+  Fixture at_barrier(kSticky);
+  at_barrier.draw({peer(1, at(0)), peer(2, at(0))}, 2);
+  CHECK(at_barrier.gate.take_watch().size() == 2);
+  CHECK(at_barrier.gate.next_time() == kForever);
+  at_barrier.gate.heard(1, at(1));
+  REQUIRE(at_barrier.gate.poll(3).ok());
+  CHECK(at_barrier.gate.asking());
+  CHECK_FALSE(at_barrier.gate.take_unwatch());
+  at_barrier.gate.heard(2, std::nullopt);
+  REQUIRE(at_barrier.gate.poll(3).ok());
+  at_barrier.draw({peer(1, at(0)), peer(4, at(0))}, 4);  // 1 is watched already, and has gone on
+  const auto watch = at_barrier.gate.take_watch();
+  REQUIRE(watch.size() == 1);
+  CHECK(watch[0].node == 4);
+  CHECK(at_barrier.rule.seen == 2);
+  at_barrier.gate.heard(4, pack(PeerPace{stopped_in(kRun, 0)}));
+  REQUIRE(at_barrier.gate.poll(5).ok());
+  CHECK_FALSE(at_barrier.gate.asking());
+  CHECK(at_barrier.gate.take_unwatch());
+}
+
+TEST_CASE("beta 0 lets a peer pass without a draw") {
+  Fixture at_barrier({true, 0, {Resample::Kind::poll, 0.5}});
+  CHECK_FALSE(at_barrier.gate.asking());
+  CHECK_FALSE(at_barrier.gate.take_draw());
+  CHECK(at_barrier.rule.asked == 1);
+}
+
+TEST_CASE("a rule that takes another one's place is asked at once") {
+  Fixture at_barrier({});
+  CHECK(at_barrier.gate.asking());
+  NotingRule other;
+  at_barrier.gate.set_rule(other, kSticky);
+  REQUIRE(at_barrier.gate.poll(2).ok());
+  at_barrier.draw({peer(1, at(1))}, 2);
+  CHECK(other.asked == 1);
+  CHECK_FALSE(at_barrier.gate.asking());
+}

@@ -1,0 +1,271 @@
+-- Runs of the peer-to-peer engine. peer_run.lua JOB ...
+local actor = require "actor"
+local peer, co, tensor, optim = actor.peer, actor.collective, actor.tensor, actor.optim
+local jobs = {}
+
+local function keys_of(n)
+  local keys = {}
+  for i = 1, n do keys[i] = "k" .. i end
+  return keys
+end
+
+-- The same on all ranks, or an error that names what differs.
+local function agreed(value)
+  local all = co.allgather(value)
+  for i = 2, all.n do assert(actor.hash(all[i]) == actor.hash(all[1]), "ranks differ") end
+  return value
+end
+
+local function told(summary)
+  print(("steps: %d updates: %d reason: %s"):format(summary.steps, summary.updates, summary.reason))
+  agreed { summary.steps, summary.updates }
+end
+
+-- Each update counts exactly once: n keys, to each of which every worker adds 1 in each of its steps.
+function jobs.counts(how, rule, steps)
+  local n = 12
+  local keys, each = keys_of(n), tonumber(steps) or 10
+  local zero, one = {}, how == "native" and -tensor.ones(3) or tensor.ones(3)
+  for _, key in ipairs(keys) do zero[key] = how == "table" and { n = 0 } or tensor.zeros(3) end
+  local pulls = {
+    native = optim.sgd { lr = 1 },
+    lua = function(_, updates)
+      local sums, out = {}, {}
+      for _, u in ipairs(updates) do
+        sums[u[1]] = (sums[u[1]] or peer.get(u[1])) + u[2]
+        assert(u[3] >= 1 and u[4] >= 0)
+      end
+      for key, sum in pairs(sums) do out[#out + 1] = { key, sum } end
+      return out
+    end,
+    table = function(_, updates)
+      local sums, out = {}, {}
+      for _, u in ipairs(updates) do
+        sums[u[1]] = { n = (sums[u[1]] or peer.get(u[1])).n + u[2].n }
+      end
+      for key, sum in pairs(sums) do out[#out + 1] = { key, sum } end
+      return out
+    end,
+  }
+  told(peer.run {
+    init = function() return zero end,
+    schedule = function() return keys end,
+    push = function(ctx, entries)
+      assert(#entries == n and ctx.workers == actor.size)
+      local out = {}
+      for i, e in ipairs(entries) do out[i] = { e[1], how == "table" and { n = 1 } or one } end
+      return out
+    end,
+    pull = pulls[how],
+    barrier = rule,
+    stop = function(ctx) return ctx.step >= each end,
+  })
+  local wrong = 0
+  for _, key in ipairs(keys) do
+    local value = peer.get(key)
+    local count = how == "table" and value.n or value[1]
+    if count ~= actor.size * each then
+      wrong = wrong + 1
+      actor.log.warn("%s is %g, not %g", key, count, actor.size * each)
+    end
+  end
+  agreed(wrong)
+  print("wrong:", wrong)
+end
+
+-- Updates whose order matters. Under bsp each node sees the same bits, wherever the nodes are.
+function jobs.bits(how, rule)
+  local keys, zero = keys_of(9), {}
+  for i, key in ipairs(keys) do zero[key] = tensor.full({ 4 }, i / 7) end
+  told(peer.run {
+    init = function() return zero end,
+    schedule = function(ctx) return { keys[ctx.id % 9 + 1], keys[(ctx.id + ctx.step) % 9 + 1], "nothing" } end,
+    push = function(ctx, entries)
+      assert(#entries == 3 and entries[3][1] == "nothing" and entries[3][2] == nil)
+      local out = {}
+      for i = 1, entries[1][1] == entries[2][1] and 1 or 2 do
+        out[i] = { entries[i][1], entries[i][2] * (0.1 + ctx.id / 10) + 1 / (3 + ctx.step) }
+      end
+      return out
+    end,
+    pull = how == "lua" and function(_, updates)
+      local new, out = {}, {}
+      for _, u in ipairs(updates) do new[u[1]] = (new[u[1]] or peer.get(u[1])) * 0.7 + u[2] * 0.3 end
+      for key, value in actor.pairs(new) do out[#out + 1] = { key, value } end
+      return out
+    end or how == "native" and optim.adam { lr = 0.01 } or nil,
+    barrier = rule,
+    stop = function(ctx) return ctx.step >= 12 end,
+  })
+  local all = {}
+  for _, key in ipairs(keys) do all[key] = peer.get(key) end
+  print("bits: " .. agreed(actor.hash(all)))
+end
+
+-- How far behind the slowest is that a worker can see while it works.
+function jobs.bound(rule)
+  local clocks, lag = {}, 0
+  for rank = 0, actor.size - 1 do clocks[rank + 1] = "clock" .. rank end
+  told(peer.run {
+    schedule = function() return {} end,
+    push = function(ctx)
+      local seen = peer.get(clocks)
+      for i = 1, actor.size do lag = math.max(lag, ctx.step - (seen[i] or 0)) end
+      if actor.rank == 0 then actor.sleep(0.002) end
+      return { { clocks[actor.rank + 1], ctx.step + 1 } }
+    end,
+    barrier = rule,
+    stop = function(ctx) return ctx.step >= 30 end,
+  })
+  local most = 0
+  local all = co.allgather(lag)
+  for i = 1, all.n do most = math.max(most, all[i]) end
+  print("lag:", most)
+end
+
+-- Workers that stop at different steps, with different keys, some of them without updates.
+function jobs.uneven(rule)
+  local mine = "of" .. actor.rank
+  local summary = peer.run {
+    schedule = function(ctx)
+      if ctx.step % 3 == actor.rank % 3 then return {} end
+      return { mine, "all" }
+    end,
+    push = function(ctx, entries)
+      if #entries == 0 then return {} end
+      return { { mine, (entries[1][2] or 0) + 1 } }
+    end,
+    barrier = rule,
+    stop = function(ctx) return ctx.step >= 3 * (actor.rank + 1) end,
+  }
+  told(summary)
+  local wrong = 0
+  for rank = 0, actor.size - 1 do
+    local got = peer.get("of" .. rank)
+    if got ~= 2 * (rank + 1) then
+      wrong = wrong + 1
+      actor.log.warn("of%d is %s, not %d", rank, tostring(got), 2 * (rank + 1))
+    end
+  end
+  assert(peer.get("all") == nil)
+  print("wrong:", agreed(wrong))
+end
+
+-- Several runs of a job, and values between them.
+function jobs.again()
+  peer.set("x" .. actor.rank, tensor.ones(2))
+  co.barrier()
+  local values, steps = peer.get { "x0", "x" .. actor.size - 1, "y" }
+  print("before:", values[1], values[2], values[3], steps[1])
+  for run = 1, 3 do
+    local summary = peer.run {
+      init = function() return { x0 = 5, n = 0 } end,
+      schedule = function() return { "n" } end,
+      push = function() return { { "n", 1 } } end,
+      pull = function(_, updates)
+        local n = peer.get("n")
+        for _, u in ipairs(updates) do n = n + u[2] end
+        return { { "n", n } }
+      end,
+      barrier = run == 2 and "asp" or "bsp",
+      stop = function(ctx) return ctx.step >= 4 end,
+    }
+    told(summary)
+    print("n:", agreed(peer.get("n")), peer.get("x0"))
+    co.barrier()
+  end
+end
+
+function jobs.original(rule)
+  peer.register_schedule(function() return { "k" } end)
+  peer.register_push(function(ctx, entries) return { { "k", ctx.step + (entries[1][2] or 0) } } end)
+  peer.register_pull(function(ctx, updates) return { { "k", updates[#updates][2] } } end)
+  peer.register_stop(function(ctx) return ctx.step >= 5 end)
+  peer.register_barrier(rule)
+  told(peer.start())
+end
+
+-- What is wrong in one callback.
+function jobs.wrong(what)
+  local run = {
+    schedule = function() return { "k" } end,
+    push = function() return { { "k", 1 } } end,
+    pull = function(_, updates) return { { "k", #updates } } end,
+    init = function() return { k = 0 } end,
+    barrier = "bsp",
+    stop = function(ctx) return ctx.step >= 5 end,
+  }
+  local wrongs = {
+    schedule = function() return nil end,
+    key = function() return { {} } end,
+    push = function() return 7 end,
+    twice = function() return { { "k", 1 }, { "k", 2 } } end,
+    pull = function() return { { "other", 1 } } end,
+    nothing = function() end,
+    stop = function() return 1 end,
+    init = function() return 1 end,
+    raises = function(view)
+      if view.id == 1 and view.step == 3 then error("no way") end
+      return view:min() >= view.step
+    end,
+    single = function(view) return view.steps[1] >= view.step end,
+    stuck = function(view)
+      while view.step == 2 and view.id == 1 do end
+      return true
+    end,
+    keeps = function(view) return view.shared.x ~= 1 end,
+  }
+  local place = { key = "schedule", twice = "push", nothing = "pull", raises = "barrier", single = "barrier", keeps = "barrier",
+    stuck = "barrier" }
+  if what == "nan" then
+    run.check_finite, run.push = true, function() return { { "k", tensor.full({ 2 }, 0 / 0) } } end
+  elseif what == "merge" then
+    run.merge = actor.param.merge.drop { later_than = 1 }
+  elseif what == "event" then
+    run.barrier = "pbsp:2@event"
+  elseif what == "endless" then
+    run.stop = nil
+  elseif what == "leave" then
+    run.push = function() peer.leave() end
+  else
+    run[place[what] or what] = wrongs[what]
+  end
+  pcall(peer.run, run)
+  peer.run(run)
+end
+
+-- A run without stop: --seconds ends it.
+function jobs.seconds()
+  local summary = peer.run {
+    schedule = function() return { "k" } end,
+    push = function(ctx) return { { "k", ctx.step } } end,
+  }
+  print("reason:", summary.reason, summary.seconds >= 0.3 and summary.seconds < 5, summary.steps > 3)
+end
+
+-- Held until somebody puts another rule in place, of all workers.
+function jobs.held()
+  local summary = peer.run {
+    schedule = function() return { "k" } end,
+    push = function(ctx) return { { "k", ctx.step } } end,
+    barrier = function(view) return view.step < 3 end,
+    stop = function(ctx) return ctx.step >= 6 end,
+  }
+  told(summary)
+end
+
+-- One worker swaps its own rule in a callback; the others keep theirs.
+function jobs.swaps()
+  told(peer.run {
+    schedule = function(ctx)
+      if actor.rank == 0 and ctx.step == 2 then peer.set_barrier("pssp:2:3@sticky") end
+      return { "k" }
+    end,
+    push = function(ctx) return { { "k", ctx.step } } end,
+    barrier = "bsp",
+    stop = function(ctx) return ctx.step >= 20 end,
+  })
+end
+
+local job = table.remove(actor.args, 1)
+jobs[job](unpack(actor.args))

@@ -1,0 +1,117 @@
+// Runs of the peer-to-peer engine: steps, barriers and updates in whole jobs.
+
+#include <catch2/catch.hpp>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+Ended run_peers(const std::string& place, const Words& job, const Words& flags = {}) {
+  const JobFolder folder;
+  return Ended(run_at(place, folder, with(with(flags, {"jobs/peer_run.lua"}), job)));
+}
+
+std::string any_place() { return GENERATE(as<std::string>(), "threads", "isolate", "hosts"); }
+
+}  // namespace
+
+TEST_CASE("each update of peers counts once, under each rule, kind of pull and place") {
+  const std::string place = any_place();
+  const std::string pull = GENERATE(as<std::string>(), "native", "lua", "table");
+  for (const std::string rule :
+       {"bsp", "asp", "ssp:4", "pbsp:2@poll:0.005", "pssp:2:4@sticky", "pbsp:0", "pbsp:9@sticky"}) {
+    INFO(rule);
+    const Ended run = run_peers(place, {"counts", pull, rule});
+    CHECK_THAT(run.out, Contains("steps: 10 ") && Contains("wrong:\t0\n"));
+  }
+}
+
+TEST_CASE("bsp of peers with one seed gives the same bits in threads, in processes and on hosts") {
+  for (const std::string pull : {"native", "lua", "replace"}) {
+    std::set<std::string> bits;
+    for (const std::string place : {"threads", "isolate", "hosts"}) {
+      const Ended run = run_peers(place, {"bits", pull, "bsp"}, {"--seed", "7"});
+      bits.insert(line_after(run.out, "bits: "));
+    }
+    INFO(pull);
+    CHECK(bits.size() == 1);
+  }
+}
+
+TEST_CASE("no peer works that is more than s steps ahead under ssp:s, and bsp shows whole steps") {
+  for (const auto& [rule, most] : std::map<std::string, int>{{"bsp", 0}, {"ssp:0", 0}, {"ssp:2", 2}}) {
+    const Ended run = run_peers("threads", {"bound", rule});
+    CHECK(std::stoi(line_after(run.out, "lag:")) <= most);
+  }
+  const Ended free = run_peers("threads", {"bound", "asp"});
+  CHECK(std::stoi(line_after(free.out, "lag:")) > 4);
+}
+
+TEST_CASE("peers stop at different steps, with different keys and without updates") {
+  const std::string rule = GENERATE(as<std::string>(), "bsp", "asp", "ssp:2", "pbsp:2@sticky", "pbsp:2@poll:0.01");
+  const Ended run = run_peers(any_place(), {"uneven", rule});
+  CHECK_THAT(run.out, Contains("steps: 3 ") && Contains("wrong:\t0\n"));
+}
+
+TEST_CASE("runs of peers follow each other, and values are there before, between and after") {
+  const Ended run = run_peers(any_place(), {"again"});
+  CHECK_THAT(run.out, Contains("before:\ttensor([1., 1.], float32)\ttensor([1., 1.], float32)\tnil\t0\n"));
+  for (const std::string n : {"12", "24", "36"}) {
+    CHECK_THAT(run.out, Contains("n:\t" + n + "\ttensor([1., 1.], float32)\t0\n"));
+  }
+}
+
+TEST_CASE("the engine of peers has the original names, and --seconds ends it") {
+  CHECK_THAT(run_peers("threads", {"original", "ssp:1"}).out, Contains("steps: 5 "));
+  CHECK_THAT(run_peers("threads", {"seconds"}, {"--seconds", "0.3"}).out, Contains("reason:\tseconds\ttrue\ttrue\n"));
+}
+
+TEST_CASE("what is wrong with a run of peers is told with the callback and its line") {
+  const JobFolder folder;
+  const std::map<std::string, std::string> wrongs = {
+      {"schedule", "schedule (" + place_in("peer_run.lua", "schedule = function() return nil") + ") returned nil"},
+      {"key", "key 1: expected a string or number, got table"},
+      {"push", "push (" + place_in("peer_run.lua", "push = function() return 7") + "): expected {{key, value}, ...}"},
+      {"twice", "key \"k\" is there twice"},
+      {"pull", "returned a wrong entry: key \"other\" is none of those that it was given"},
+      {"nothing", "expected {{key, value}, ...}, got nil (is a 'return' missing?)"},
+      {"stop", "returned number, expected a boolean"},
+      {"init", "returned number, expected a table {key = value}"},
+      {"raises", "barrier rule 'peer_run.lua:"},
+      {"single", "use sample: nobody here knows everybody's clocks"},
+      {"keeps", "it cannot be honoured here, where each worker asks for itself"},
+      {"nan", "the value of key \"k\" in step 1 is infinite or not a number somewhere"},
+      {"merge", "peer.run cannot honour merge policy 'drop'"},
+      {"event", "peer.run cannot honour barrier pbsp(2)@event"},
+      {"endless", "without stop= (or --seconds on the command line) it would never end"},
+      {"leave", "this worker takes part in a peer.run"},
+      {"stuck", "rank 1: barrier rule 'peer_run.lua:"},
+  };
+  for (const auto& [what, message] : wrongs) {
+    INFO(what);
+    const Ended run(folder.run({"-n", "3", "--rule-timeout", "0.5", "jobs/peer_run.lua", "wrong", what}), 1);
+    CHECK_THAT(run.err, Contains(message));
+  }
+}
+
+TEST_CASE("the console and a callback swap the rule of peers while they run") {
+  const JobFolder folder;
+  Process run = folder.start({"-n", "3", "--isolate", "jobs/peer_run.lua", "held"});
+  Finished set;
+  const bool swapped = wait_until(
+      [&] {
+        set = folder.run({"repl", "--attach", "-e", ":barrier set ssp:2"});
+        return set.status == 0;
+      },
+      20);
+  INFO(run.describe() << set.description);
+  CHECK(swapped);
+  CHECK_THAT(set.out, Contains("the barrier is ssp:2; it was peer_run.lua:"));
+  CHECK(run.wait(20) == 0);
+  CHECK_THAT(run.out(), Contains("steps: 6 updates: 18 "));
+  CHECK_THAT(run_peers("threads", {"swaps"}).out, Contains("steps: 20 updates: 60 "));
+}
