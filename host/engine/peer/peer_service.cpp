@@ -8,6 +8,7 @@ namespace {
 
 // More are not needed: one that lives is enough.
 constexpr size_t kMostContacts = 16;
+constexpr double kHandOver = 5;  // seconds for others to take over the keys of one that leaves
 
 }  // namespace
 
@@ -33,12 +34,24 @@ PeerService::PeerService(ServiceThread& courier) : courier_(courier) {
 void PeerService::enter(NodeId node, uint64_t seed) {
   courier_.post([this, node, seed] {
     auto& peer = peers_[node];
-    if (peer) return;
+    if (peer && peer->gone_at == kForever) return;
     const double now = courier_.clock().now();
     peer = std::make_unique<PeerNode>(Overlay::Contact{node, courier_.process()}, seed, now);
+    peer->keys.set_now(now);
+    peer->keys.succession().found(founders(seed));
     peer->overlay.join(contacts_of(node, seed), now);
     set_others(node, *peer);
   });
+}
+
+// Those with whom the run began, dead ones too: the same on each node.
+std::vector<Peer> PeerService::founders(uint64_t seed) const {
+  const MembershipPtr table = courier_.newest_membership();
+  std::vector<Peer> all;
+  for (NodeId node = 0; node < table->founders(); ++node) {
+    all.push_back({ring_id(seed, node, 0), node, table->home_of(worker_address(node))});
+  }
+  return all;
 }
 
 // The first ones, whom all try, and some at random: a peer that enters early finds nobody in there yet, one that enters
@@ -59,17 +72,21 @@ std::vector<Overlay::Contact> PeerService::contacts_of(NodeId node, uint64_t see
 void PeerService::leave(NodeId node) {
   courier_.post([this, node] {
     const auto at = peers_.find(node);
-    if (at == peers_.end()) return;
-    at->second->overlay.leave(courier_.clock().now());
-    send_all(*at->second);
-    peers_.erase(at);
+    if (at == peers_.end() || at->second->gone_at < kForever) return;
+    const double now = courier_.clock().now();
+    at->second->gone_at = now + kHandOver;
+    at->second->overlay.leave(now);
+    at->second->keys.succession().leave();
   });
 }
 
 void PeerService::with(NodeId node, std::function<void(PeerNode*, double)> call) {
   courier_.post([this, node, call = std::move(call)] {
     const auto at = peers_.find(node);
-    call(at == peers_.end() ? nullptr : at->second.get(), courier_.clock().now());
+    const double now = courier_.clock().now();
+    const bool there = at != peers_.end() && at->second->gone_at == kForever;
+    if (there) at->second->keys.set_now(now);
+    call(there ? at->second.get() : nullptr, now);
   });
 }
 
@@ -134,10 +151,13 @@ void PeerService::send_all(PeerNode& peer) {
 
 double PeerService::tick(double now) {
   double next = kForever;
-  for (const auto& [node, peer] : peers_) {
-    next =
-        std::min({next, peer->overlay.tick(now), peer->keys.tick(now), peer->watch.tick(now), peer->clocks.tick(now)});
-    send_all(*peer);
+  for (auto at = peers_.begin(); at != peers_.end();) {
+    PeerNode& peer = *at->second;
+    next = std::min({next, peer.overlay.tick(now), peer.keys.tick(now), peer.watch.tick(now), peer.clocks.tick(now)});
+    send_all(peer);
+    const bool gone = peer.gone_at <= now || (peer.gone_at < kForever && peer.keys.succession().holds_nothing());
+    next = std::min(next, peer.gone_at);
+    at = gone ? peers_.erase(at) : std::next(at);
   }
   return next;
 }

@@ -38,6 +38,7 @@ class PeerService final : public ServiceTask {
     PeerWatch watch;
     PeerClocks clocks;  // STAND-IN for the overlay's tree
     PeerTraffic sent;
+    double gone_at = kForever;  // it is leaving: at the latest then
   };
 
   /// Adds itself to the courier, which has not been started.
@@ -45,7 +46,7 @@ class PeerService final : public ServiceTask {
 
   /// A worker of this process becomes a peer, and stays one until it leaves. `seed` is the run's. Any thread.
   void enter(NodeId node, uint64_t seed);
-  /// Nothing happens if it is none. Any thread.
+  /// It hands over its keys and goes. Nothing happens if it is none. Any thread.
   void leave(NodeId node);
   /// Calls back on the courier's thread, with nullptr when the worker is no peer. Any thread.
   void with(NodeId node, std::function<void(PeerNode*, double now)> call);
@@ -55,6 +56,7 @@ class PeerService final : public ServiceTask {
   double tick(double now) override;
 
  private:
+  std::vector<Peer> founders(uint64_t seed) const;
   std::vector<Overlay::Contact> contacts_of(NodeId node, uint64_t seed) const;
   Status hand_over(PeerNode& peer, Frame&& frame, double now);
   void set_others(NodeId node, PeerNode& peer) const;

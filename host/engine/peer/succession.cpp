@@ -23,12 +23,13 @@ constexpr size_t kNearReach = 4;
 
 void Succession::found(std::vector<Peer> founders) {
   begun_ = now();
+  lost_.insert(kNoProcess);  // those that have died before this node has heard of them
   std::sort(founders.begin(), founders.end(), [](const Peer& a, const Peer& b) { return a.id < b.id; });
   const size_t n = founders.size();
   for (size_t i = 0; i < n; ++i) {
-    std::vector<Peer> behind;
-    for (size_t k = 1; k < n; ++k) behind.push_back(founders[(i + k) % n]);
-    KeyGroup group{{1, founders[i].node}, choose_group(founders[i], behind, copies_)};
+    // Whatever their processes are: of a dead one that is not known.
+    KeyGroup group{{1, founders[i].node}, {}};
+    for (size_t k = 0; k < std::min<size_t>(n, copies_); ++k) group.members.push_back(founders[(i + k) % n]);
     if (!group.has(self().node)) continue;
     parts_.log.follow(group.term);
     KeyRange range{{founders[(i + n - 1) % n].id, founders[i].id}, group, true};

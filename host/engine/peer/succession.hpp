@@ -136,7 +136,7 @@ class Succession {
   std::map<NodeId, double> renewed_;     // members: up to when they were still ours
   double next_renewal_ = 0;
   double next_tidy_ = 0;
-  bool strays_ = false;  // there may be keys in the table that no range holds
+  bool strays_ = false;             // there may be keys in the table that no range holds
   std::optional<double> draining_;  // since when; a claimer waits
   std::set<std::pair<GroupTerm, NodeId>> adopting_;
   bool deposed_ = false;
