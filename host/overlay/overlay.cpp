@@ -43,12 +43,16 @@ Overlay::Overlay(const Contact& self, uint64_t seed, double now)
       finder_(requests_, near_, fingers_, state_),
       rng_(seed, self.node),
       sampler_(requests_, near_, finder_, state_, Rng(seed ^ 1, self.node)),
+      tree_(requests_, near_, finder_, now),
       next_look_(now + kPeriod * rng_.uniform()),  // not all nodes at the same moment
       next_finger_(now),
       woken_(kForever) {
   requests_.on_silence([this](const Peer& peer, Kind asked) { on_silence(peer, asked); });
   sampler_.on_located([this](const Located& located) {
     if (located.hops > 0) census_.add(located.owner, located.window, requests_.now());
+  });
+  tree_.on_silence([this](const Peer& peer) {
+    if (lost_.count(peer.node) == 0) greet(peer, kTries - 1);
   });
   requests_.set_now(now);
 }
@@ -66,10 +70,12 @@ void Overlay::join(const std::vector<Contact>& contacts, double now) {
     joined_ = joined_ && !near_.alone();
   }
   next_try_ = now;
+  if (!lost_.empty()) tree_.expect_others();
 }
 
 void Overlay::leave(double now) {
   requests_.set_now(now);
+  tree_.leave();
   left_ = true;
   finder_.fail_all();
   sampler_.fail_all();
@@ -84,6 +90,7 @@ void Overlay::lose_process(ProcessId process, double now) {
   for (const Peer& peer : gone) {
     if (peer.process == process) lose(peer, true);
   }
+  tree_.lose_process(process);
 }
 
 void Overlay::find(RingId key, double now, Finder::OnLocated done) {
@@ -180,6 +187,7 @@ void Overlay::lose(const Peer& peer, bool tell) {
 
 // Two nodes have the same id; this is the one that gives way.
 void Overlay::take_other_id() {
+  tree_.leave();
   std::vector<Contact> contacts;
   for (const Peer& peer : near_.all()) {
     requests_.send(overlay_kind::leaving, peer, 0, Envelope{});
@@ -189,6 +197,7 @@ void Overlay::take_other_id() {
   requests_.set_self(other);
   near_ = Neighbourhood(other);
   fingers_ = Fingers(other.id);
+  tree_.restart();
   join(contacts, requests_.now());
 }
 
@@ -311,6 +320,9 @@ Status Overlay::on_frame(const Frame& frame, double now) {
   if (frame.kind == overlay_kind::greet || frame.kind == overlay_kind::greeted) return on_greeting(frame);
   if (frame.kind == overlay_kind::leaving) return on_leaving(frame);
   if (frame.kind == overlay_kind::suspect) return on_suspect(frame);
+  if (frame.kind == overlay_kind::report) return on_report(frame);
+  if (frame.kind == overlay_kind::result) return on_result(frame);
+  if (frame.kind == overlay_kind::part) return on_part(frame);
   return malformed(frame, "the overlay has no such message");
 }
 
@@ -363,6 +375,29 @@ Status Overlay::on_suspect(const Frame& frame) {
   return {};
 }
 
+Status Overlay::on_report(const Frame& frame) {
+  const auto report = read_for<TreeReport>(frame, self().node);
+  if (!report.ok()) return report.error();
+  hear(report->envelope.from);
+  tree_.on_report(*report);
+  return {};
+}
+
+Status Overlay::on_result(const Frame& frame) {
+  const auto result = read_for<TreeResult>(frame, self().node);
+  if (!result.ok()) return result.error();
+  if (!tree_.on_result(*result)) return malformed(frame, "it answers what this node has not reported");
+  hear(result->envelope.from);
+  return {};
+}
+
+Status Overlay::on_part(const Frame& frame) {
+  const auto envelope = read_for<Envelope>(frame, self().node);
+  if (!envelope.ok()) return envelope.error();
+  tree_.on_part(envelope->from);
+  return {};
+}
+
 double Overlay::tick(double now) {
   requests_.set_now(now);
   if (left_) return kForever;
@@ -375,6 +410,7 @@ double Overlay::tick(double now) {
   try_lost();
   if (now >= next_finger_) look_for_finger();
   double next = std::min({next_look_, next_finger_, next_try_});
+  next = std::min(next, tree_.tick(joined_));
   next = std::min({next, sampler_.tick(), finder_.tick(), requests_.tick()});
   woken_ = next;
   return next;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "host/base/result.hpp"
+#include "host/overlay/aggregate_tree.hpp"
 #include "host/overlay/finder.hpp"
 #include "host/overlay/size_census.hpp"
 #include "host/overlay/uniform_sampler.hpp"
@@ -50,6 +51,15 @@ class Overlay {
   SizeEstimate size_estimate(double now) const { return census_.estimate(self(), near_.window(), now); }
   /// What samples tell of this node.
   void set_state(std::string state) { state_ = std::move(state); }
+
+  /// This node's clock, which only rises, or that it takes no part (any longer); and what it gives to the sum. The
+  /// clock counts once the node is included, and is then the others' least if that is greater: where a node begins that
+  /// has come late.
+  void set_clock(std::optional<uint64_t> clock, uint64_t sum) { tree_.set_clock(clock, sum); }
+  Aggregate aggregate(double now) const { return tree_.aggregate(now); }
+  /// Told by `tick` when the least changes, or whether the node is included. It may set the clock, nothing else.
+  void on_aggregate(std::function<void(const Aggregate&)> told) { tree_.on_aggregate(std::move(told)); }
+  const TreeTraffic& traffic() const noexcept { return tree_.traffic(); }
 
   const Peer& self() const noexcept { return requests_.self(); }
   const Neighbourhood& near() const noexcept { return near_; }
@@ -99,6 +109,9 @@ class Overlay {
   Status on_greeting(const Frame& frame);
   Status on_leaving(const Frame& frame);
   Status on_suspect(const Frame& frame);
+  Status on_report(const Frame& frame);
+  Status on_result(const Frame& frame);
+  Status on_part(const Frame& frame);
 
   uint64_t seed_;
   uint32_t attempt_ = 0;  // ids that others had already
@@ -110,6 +123,7 @@ class Overlay {
   Rng rng_;
   UniformSampler sampler_;
   SizeCensus census_;
+  AggregateTree tree_;
   std::map<NodeId, Lost> lost_;
   bool joined_ = true;
   bool reaching_ = false;

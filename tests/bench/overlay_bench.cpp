@@ -1,6 +1,7 @@
 // The overlay on virtual time: hops of lookups, the estimate of the size, how uniform samples are, what joining,
-// leaving and idling cost in messages; with `starts`, how long random small overlays take to become one right ring. The
-// seeds fix every figure but seconds of the machine. Usage: overlay_bench [draws [nodes...]] | starts [seeds]
+// leaving and idling cost in messages; with `starts`, how long random small overlays take to become one right ring;
+// with `barrier`, what a BSP step costs. The seeds fix every figure but seconds of the machine. Usage: overlay_bench
+// [draws [nodes...]] | starts [seeds] | barrier [nodes]
 
 #include <algorithm>
 #include <chrono>
@@ -9,7 +10,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "tests/host/overlay/overlay_world.hpp"
+#include "tests/host/overlay/barrier_world.hpp"
 
 using namespace actorhost;
 using namespace actorhost::test;
@@ -122,6 +123,32 @@ void run(NodeId n, int64_t draws) {
   std::printf("  %.0f s\n", took.count());
 }
 
+/// BSP steps without work, of n nodes and messages of one millisecond.
+void barrier(NodeId n) {
+  BarrierWorld world(kSeed, {constant_latency(1e-3)}, 1);
+  world.add(0, {});
+  for (NodeId node = 1; node < n; ++node) {
+    world.add(node, {world.world.some_node()});
+    if (node % 20 == 0) world.world.run(0.1);
+  }
+  world.world.run(20);
+  const TreeTraffic still = world.traffic();
+  world.set_work(0);
+  world.world.run(5);
+  const TreeTraffic before = world.traffic();
+  const uint64_t steps = world.least_clock();
+  world.world.run(10);
+  const TreeTraffic after = world.traffic();
+  const auto done = static_cast<double>(world.least_clock() - steps);
+  const auto each = [n](uint64_t messages) { return static_cast<double>(messages) / n; };
+  std::printf(
+      "%u nodes under BSP, %zu included: depth %u, a step takes %.1f ms; a node sends %.2f reports and %.2f results a "
+      "step\n",
+      n, world.included(), world.depth(), 10e3 / done, each(after.reports - before.reports) / done,
+      each(after.results - before.results) / done);
+  std::printf("  until then, in all: %.0f reports and %.0f results a node\n", each(still.reports), each(still.results));
+}
+
 /// Seconds from the last of 20 deaths, leaves and joins at random moments, soon after up to 120 nodes have started with
 /// random contacts, some of them dead, until all windows are right; kForever if that takes more than a minute.
 double settle(uint64_t seed) {
@@ -166,6 +193,10 @@ void starts(uint64_t seeds) {
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "starts") {
     starts(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1000);
+    return 0;
+  }
+  if (argc > 1 && std::string_view(argv[1]) == "barrier") {
+    barrier(argc > 2 ? static_cast<NodeId>(std::atoi(argv[2])) : 1000);
     return 0;
   }
   const int64_t draws = argc > 1 ? std::atoll(argv[1]) : 1000000;

@@ -164,6 +164,8 @@ constexpr void (*kReaders[])(const Frame&) = {
     read_as<Found>,
     read_as<Greeting>,
     read_as<Suspect>,
+    read_as<TreeReport>,
+    read_as<TreeResult>,
     read_as<ErrorMessage>,
     read_routed<Announce>,
     read_routed<ResultHead>,

@@ -1,5 +1,7 @@
 // Bytes of a broken or hostile peer: each is refused with a reason, and the node goes on.
 
+#include <cmath>
+
 #include <catch2/catch.hpp>
 
 #include "tests/host/cluster/hostile_bytes.hpp"
@@ -15,6 +17,25 @@ Frame from_peer(Kind kind, const M& message) {
   Frame frame = message_frame(kind, courier_address(5), 1, message);
   frame.src = courier_address(6);
   return frame;
+}
+
+TreeReport report_of(const Envelope& envelope) {
+  TreeReport report;
+  report.envelope = envelope;
+  report.number = 3;
+  report.total = {4, 2, 9};
+  report.below = {7};
+  report.lost = {8};
+  return report;
+}
+
+TreeResult result_of(const Envelope& envelope, const Peer& other) {
+  TreeResult result;
+  result.envelope = envelope;
+  result.total = {4, 2, 9};
+  result.lease = 1;
+  result.others = {other};
+  return result;
 }
 
 }  // namespace
@@ -34,6 +55,9 @@ TEST_CASE("a message of the overlay that is cut, changed or noise is refused or 
       from_peer(overlay_kind::greeted, Greeting{envelope, window}),
       from_peer(overlay_kind::leaving, envelope),
       from_peer(overlay_kind::suspect, Suspect{envelope, world.at(7).self()}),
+      from_peer(overlay_kind::report, report_of(envelope)),
+      from_peer(overlay_kind::result, result_of(envelope, world.at(7).self())),
+      from_peer(overlay_kind::part, envelope),
   };
   for (const Frame& frame : good) {
     INFO("kind " << static_cast<int>(frame.kind));
@@ -64,6 +88,17 @@ TEST_CASE("what a message of the overlay says of itself is checked") {
   Greeting greeting{envelope, world.at(6).near().window()};
   std::swap(greeting.window.after.peers.front(), greeting.window.after.peers.back());
   CHECK_THAT(why(from_peer(overlay_kind::greet, greeting)), Catch::Contains("window"));
+  TreeResult result = result_of(envelope, world.at(7).self());
+  result.lease = -1;
+  CHECK_THAT(why(from_peer(overlay_kind::result, result)), Catch::Contains("cannot be"));
+  result.lease = std::nan("");
+  CHECK_THAT(why(from_peer(overlay_kind::result, result)), Catch::Contains("cannot be"));
+  result.lease = 1;
+  result.settled = uint64_t{1} << 60;
+  CHECK_THAT(why(from_peer(overlay_kind::result, result)), Catch::Contains("has not reported"));
+  TreeReport report = report_of(envelope);
+  report.lease = kForever;
+  CHECK_THAT(why(from_peer(overlay_kind::report, report)), Catch::Contains("cannot be"));
   // An answer that nobody has asked for changes nothing.
   CHECK(why(from_peer(overlay_kind::found, Found{envelope, {}, {}, {}, {}})) == "taken");
 }

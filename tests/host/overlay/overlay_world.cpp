@@ -45,6 +45,11 @@ void OverlayWorld::leave(NodeId node) {
   kill(node);
 }
 
+void OverlayWorld::set_clock(NodeId node, std::optional<uint64_t> steps, uint64_t sum) {
+  at(node).set_clock(steps, sum);
+  serve(node);
+}
+
 void OverlayWorld::serve(NodeId node) {
   const auto found = members_.find(node);
   if (found == members_.end()) return;

@@ -24,9 +24,12 @@ class OverlayWorld {
   /// Without a word; connections are not closed either.
   void kill(NodeId node);
 
+  void set_clock(NodeId node, std::optional<uint64_t> steps, uint64_t sum);
+
   void run(double seconds) { net.run_until(clock.now() + seconds); }
   double now() const noexcept { return clock.now(); }
   Overlay& at(NodeId node) { return *members_.at(node)->overlay; }
+  const Overlay& at(NodeId node) const { return *members_.at(node)->overlay; }
   size_t size() const noexcept { return members_.size(); }
   std::vector<NodeId> nodes() const;
   NodeId some_node();

@@ -1,0 +1,445 @@
+#include "host/overlay/aggregate_tree.hpp"
+
+#include <algorithm>
+
+namespace actorhost {
+
+namespace {
+
+constexpr int kMostAsks = 4;        // for a report, in a beat
+constexpr double kOwnBeat = 0.6;    // where none has come from above
+constexpr double kHeadWait = 2;     // longer than a lease
+constexpr double kSeekPeriod = 10;  // between looks for the parent's key while all is well
+constexpr double kSeekAgain = 0.5;  // while it is not
+constexpr double kSeekDeadline = 2;
+constexpr double kLeastWait = 0.005;  // between ticks
+constexpr int kMostTurns = 4;         // in a tick, when each makes its listener set the clock
+
+uint64_t low_bits(int bits) noexcept { return bits >= 64 ? kCircle : (uint64_t{1} << bits) - 1; }
+
+}  // namespace
+
+void AggregateTree::set_clock(std::optional<uint64_t> clock, uint64_t sum) {
+  if (clock && !own_) part_since_ = number_ + 1;
+  if (clock && own_) clock = std::max(*clock, *own_);
+  own_ = clock;
+  own_sum_ = sum;
+  dirty_ = true;
+}
+
+Aggregate AggregateTree::aggregate(double now) const {
+  return {known_.least, known_.count, known_.sum, included_ && inside_until_ > now};
+}
+
+// ---- What comes ----
+
+void AggregateTree::on_report(const TreeReport& report) {
+  const double now = requests_.now();
+  const Peer& from = report.envelope.from;
+  term_ = std::max(term_, report.term);
+  // What this node itself has had, or somebody later, is not taken again.
+  if (report.resigned && !active_ && report.term > own_term_ && report.term == term_) {
+    token_until_ = now + kTreeLease;
+    token_known_ = report.known;
+    token_from_ = from.node;
+  }
+  // A child lies behind its parent, so there are no circles. A root that leaves hands over to one that does.
+  if (from.id <= requests_.self().id && !report.leaving) return;
+  if (children_.take(report, now)) parents_.all_due();
+}
+
+bool AggregateTree::on_result(const TreeResult& result) {
+  const double now = requests_.now();
+  if (result.received > number_ || result.settled > number_) return false;
+  if (!parents_.take(result, now)) {
+    requests_.send(overlay_kind::part, result.envelope.from, 0, Envelope{});
+    return true;
+  }
+  term_ = std::max(term_, result.term);
+  if (result.lease > 0) in_tree_ = std::max(in_tree_, now);
+  const bool target = target_ == result.envelope.from.node;
+  if (target && (result.elsewhere || result.leaving)) next_seek_ = std::min(next_seek_, now + kSeekAgain);
+  beat_ = beat_ || (result.answer && result.lease > 0 && now - beaten_ > kTreeBeat / 2);
+  return true;
+}
+
+void AggregateTree::lose_process(ProcessId process) {
+  children_.lose_process(process);
+  parents_.lose_process(process);
+}
+
+double AggregateTree::tick(bool joined) {
+  double next = kForever;
+  int turns = 0;
+  do {
+    dirty_ = false;
+    next = turn(joined);
+  } while (dirty_ && ++turns < kMostTurns);
+  return dirty_ ? requests_.now() : next;
+}
+
+double AggregateTree::turn(bool joined) {
+  const double now = requests_.now();
+  // It was stopped: others may have another root.
+  if (active_ && now - ticked_ > kTreeLease) yield();
+  if (token_until_ <= now && resigned_until_ <= now) token_to_.reset();
+  ticked_ = now;
+  take_role(joined);
+  const double next_drop = children_.drop(requests_.self().node, now);
+  if (joined) seek();
+  mind_parents();
+  mind_children();
+  refresh();
+  send_reports();
+  send_results();
+  const Aggregate news = aggregate(now);
+  const bool changed = news.least != last_told_.least || news.included != last_told_.included;
+  last_told_ = news;
+  if (changed && told_) told_(news);
+  return std::min(next_drop, next_time(joined));
+}
+
+// ---- The root ----
+
+void AggregateTree::take_role(bool joined) {
+  const double now = requests_.now();
+  const bool head = joined && near_.owns(0);
+  if (head != head_) head_since_ = now;
+  head_ = head;
+  if (active_) {
+    in_tree_ = now;
+    const auto* const next = target_ ? parents_.find(*target_) : nullptr;
+    if (head || next == nullptr || !next->answered) return;
+    // The owner of key 0 has come lately, and takes over; or there is another tree, of which this becomes a part.
+    if (next->last.lease == 0) resigned_until_ = now + kTreeLease;
+    return yield();
+  }
+  if (!head) return;
+  if (token_until_ > now && !token_to_) return activate(token_known_);
+  if (in_tree_ == -kForever && founder_) return activate(0);
+  if (inside_ && inside_until_ > now) return;
+  // The last root has been heard up to its death, or it was gone before this node owned its key.
+  const bool heard = in_tree_ > head_since_ - kTreeKeep;
+  if (now < (heard ? in_tree_ + kTreeKeep : head_since_ + kHeadWait)) return;
+  if (children_.leased_until() <= now) activate(children_.known());
+}
+
+void AggregateTree::activate(uint64_t least) {
+  active_ = true;
+  own_term_ = known_term_ = term_ = ((term_ >> 32U) + 1) << 32U | requests_.self().node;
+  token_until_ = resigned_until_ = 0;
+  token_known_ = 0;
+  token_to_.reset();
+  target_.reset();
+  known_.least = std::max(known_.least, least);
+  while (!parents_.all().empty()) part(parents_.all().front().peer.node);
+}
+
+void AggregateTree::yield() {
+  active_ = false;
+  token_to_ = target_;
+  // Children count on all that has been settled here, which the next report tells.
+  settled_ = number_ + 1;
+  parents_.all_due();
+}
+
+// ---- Parents ----
+
+// The start of the arc above the largest one that the node represents.
+RingId AggregateTree::parent_key() const noexcept {
+  const Side& before = near_.window().before;
+  const Peer& last = before.peers.empty() ? near_.window().after.peers.back() : before.peers.front();
+  const RingId self = requests_.self().id;
+  int bits = 0;
+  while (bits < 63 && (self & low_bits(bits + 1)) < self - last.id) ++bits;
+  return self & ~low_bits(bits + 1);
+}
+
+void AggregateTree::seek() {
+  if (near_.owns(0)) {
+    target_.reset();
+    while (active_ && !parents_.all().empty()) part(parents_.all().front().peer.node);
+    return;
+  }
+  const double now = requests_.now();
+  const RingId key = parent_key();
+  if (key != key_) next_seek_ = now;
+  key_ = key;
+  if (near_.covers(key)) return adopt(near_.owner_of(key));
+  const auto* const parent = target_ ? parents_.find(*target_) : nullptr;
+  if (parent == nullptr || parent->silent(now)) next_seek_ = std::min(next_seek_, now + kSeekAgain);
+  if (now < next_seek_ || seeking_ != 0) return;
+  next_seek_ = now + kSeekPeriod;
+  const uint32_t number = seeking_ = ++sought_;
+  finder_.find(key, now + kSeekDeadline, [this, key, number](const Result<Located>& located) {
+    if (seeking_ != number) return;
+    seeking_ = 0;
+    if (!located.ok() || key != key_) {
+      next_seek_ = requests_.now() + kTreeRetry;
+      return;
+    }
+    adopt(located->owner);
+  });
+}
+
+void AggregateTree::adopt(const Peer& owner) {
+  if (owner.id >= requests_.self().id) return;  // not everybody knows everybody yet
+  target_ = owner.node;
+  attach(owner);
+}
+
+void AggregateTree::attach(const Peer& peer) {
+  if (parents_.find(peer.node) == nullptr) parents_.add(peer, number_ + 1, requests_.now());
+}
+
+void AggregateTree::part(NodeId node) {
+  const auto* const parent = parents_.find(node);
+  requests_.send(overlay_kind::part, parent->peer, 0, Envelope{});
+  parents_.erase(node);
+}
+
+void AggregateTree::mind_parents() {
+  const double now = requests_.now();
+  for (const Peer& peer : parents_.expire(now)) {
+    if (target_ == peer.node) target_.reset();
+    requests_.send(overlay_kind::part, peer, 0, Envelope{});
+  }
+  for (auto& parent : parents_.all()) {
+    if (!parent.answered && now - parent.sent >= kTreeRetry) parent.due = true;
+    if (!parent.silent(now) || parent.gone || std::exchange(parent.missed, true)) continue;
+    if (silent_) silent_(parent.peer);
+  }
+  if (active_) return;
+  const NodeId target = target_.value_or(requests_.self().node);
+  const auto* const best = parents_.inside(std::max(settled_, parents_.settled()), target, now);
+  if (best == nullptr || best->silent(now)) return fall_back();
+  if (best->peer.node != target) return;
+  // The right one has all that any other has.
+  std::vector<NodeId> rest;
+  for (const auto& parent : parents_.all()) {
+    if (parent.peer.node != target) rest.push_back(parent.peer.node);
+  }
+  for (const NodeId node : rest) part(node);
+}
+
+// Whom a lost parent has named: until the ring has closed, that is the only way to go on.
+void AggregateTree::fall_back() {
+  const double now = requests_.now();
+  if (now < next_fall_back_) return;
+  for (const auto& parent : parents_.all()) {
+    if (!parent.silent(now)) continue;
+    for (const Peer& other : parent.last.others) {
+      if (other.id >= requests_.self().id || parents_.find(other.node) != nullptr) continue;
+      next_fall_back_ = now + kTreeRetry;
+      return attach(Peer(other));
+    }
+  }
+}
+
+// ---- What is known ----
+
+TreeTotal AggregateTree::total() const {
+  TreeTotal total = children_.total();
+  if (own_) {
+    total.least = std::min(total.least, *own_);
+    ++total.count;
+  }
+  total.sum += own_sum_;
+  return total;
+}
+
+void AggregateTree::refresh() {
+  const double now = requests_.now();
+  const bool was_inside = inside_ && inside_until_ > now;
+  const uint64_t was_least = known_.least;
+  const TreeParents::Parent* best = nullptr;
+  if (active_) {
+    inside_until_ = now + kTreeLease;
+  } else {
+    settled_ = std::max(settled_, parents_.settled());
+    children_.settle(settled_);
+    best = parents_.inside(settled_, target_.value_or(requests_.self().node), now);
+    if (best != nullptr) resigned_until_ = 0;
+    inside_until_ = std::max(resigned_until_, best == nullptr ? 0 : best->until);
+  }
+  const bool is_inside = inside_until_ > now;
+  included_ = is_inside && (active_ || settled_ >= part_since_);
+  learn(best, was_inside);
+  // Who begins, or has been given up meanwhile, begins where the others are.
+  if (included_ && own_) own_ = std::max(*own_, known_.least);
+  if (active_) {
+    const TreeTotal all = total();
+    if (all.least != kNoClock) known_.least = std::max(known_.least, all.least);
+    known_.count = all.count;
+    known_.sum = all.sum;
+    children_.settle_all();
+  }
+  push_ = known_.least != was_least || is_inside != inside_;
+  inside_ = is_inside;
+}
+
+void AggregateTree::learn(const TreeParents::Parent* best, bool was_inside) {
+  if (best == nullptr) return;
+  const TreeTotal& told = best->last.total;
+  // Of a tree that this one has become a part of, the least may be below.
+  const bool same = was_inside && best->last.term == known_term_;
+  known_term_ = best->last.term;
+  known_ = {same ? std::max(known_.least, told.least) : told.least, told.count, told.sum};
+}
+
+// ---- Reports and results ----
+
+// What a root has left goes to one node only: of two, both would be roots.
+bool AggregateTree::hands_over(NodeId parent) {
+  const double now = requests_.now();
+  if (active_ || std::max(resigned_until_, token_until_) <= now) return false;
+  if (token_until_ > now && token_from_ == parent) return false;
+  if (!token_to_ && target_ == parent) token_to_ = parent;
+  return token_to_ == parent;
+}
+
+void AggregateTree::send_reports() {
+  const double now = requests_.now();
+  TreeReport report;
+  report.total = total();
+  if (report.total.least != reported_) parents_.all_due();
+  const bool due =
+      std::any_of(parents_.all().begin(), parents_.all().end(), [](const auto& p) { return p.due && !p.gone; });
+  if (!due) return;
+  reported_ = report.total.least;
+  report.number = ++number_;
+  children_.note(number_);
+  parents_.sent(number_, now);
+  report.term = term_;
+  report.known = token_until_ > now ? std::max(known_.least, token_known_) : known_.least;
+  report.key = key_;
+  report.below = children_.nodes();
+  report.lost = parents_.lost();
+  report.lease = std::min(60.0, std::max({0.0, inside_until_ - now, children_.leased_until() - now}));
+  const bool waits = children_.urgent() || settled_ < part_since_;
+  const auto* const best = parents_.inside(settled_, target_.value_or(requests_.self().node), now);
+  for (auto& parent : parents_.all()) {
+    if (!parent.due || parent.gone) continue;
+    parent.due = false;
+    parent.sent = now;
+    TreeReport mine = report;
+    mine.resigned = hands_over(parent.peer.node);
+    mine.urgent = waits || !parent.answered || parent.last.settled < std::max(parent.needed, settled_);
+    // Nodes are counted once.
+    if (&parent != (best ? best : parents_.all().data())) mine.total.count = mine.total.sum = 0;
+    requests_.send(overlay_kind::report, parent.peer, 0, std::move(mine));
+    ++traffic_.reports;
+  }
+}
+
+std::vector<Peer> AggregateTree::others() const {
+  std::vector<Peer> peers;
+  const double now = requests_.now();
+  const auto* const best = parents_.inside(settled_, target_.value_or(requests_.self().node), now);
+  if (best != nullptr) {
+    peers.push_back(best->peer);
+    for (const Peer& other : best->last.others) peers.push_back(other);
+  } else {
+    peers = near_.window().after.peers;  // who is next to be the root
+  }
+  if (peers.size() > TreeResult::kMostOthers) peers.resize(TreeResult::kMostOthers);
+  return peers;
+}
+
+void AggregateTree::mind_children() {
+  const double now = requests_.now();
+  for (auto& [node, child] : children_.all()) {
+    if (child.gone || now - child.heard <= kTreeSilent || std::exchange(child.missed, true)) continue;
+    if (silent_) silent_(child.peer);
+  }
+}
+
+void AggregateTree::send_results() {
+  const double now = requests_.now();
+  const bool beat = std::exchange(beat_, false) || now - beaten_ >= (active_ ? kTreeBeat : kOwnBeat);
+  if (beat) beaten_ = now;
+  TreeResult result;
+  result.total = known_;
+  result.term = known_term_;
+  result.lease = inside_ ? inside_until_ - now : 0;
+  result.others = others();
+  for (auto& [node, child] : children_.all()) {
+    if (child.gone) continue;
+    const bool again = child.asks > 0 && child.asks < kMostAsks && now - child.asked >= kTreeRetry;
+    if (!beat && !again && !push_ && !child.due) continue;
+    if (beat) child.asks = 0;
+    child.due = false;
+    result.answer = beat || again;
+    if (result.answer) {
+      ++child.asks;
+      child.asked = now;
+    }
+    result.received = child.last.number;
+    result.settled = child.settled;
+    result.elsewhere = !near_.owns(child.last.key);
+    requests_.send(overlay_kind::result, child.peer, 0, result);
+    ++traffic_.results;
+  }
+  push_ = false;
+}
+
+double AggregateTree::next_time(bool joined) const {
+  const double now = requests_.now();
+  double next = beaten_ + (active_ ? kTreeBeat : kOwnBeat);
+  if (!active_ && head_) next = std::min(next, std::max(now + kTreeRetry, head_since_ + kHeadWait));
+  if (joined && !head_) next = std::min(next, next_seek_);
+  if (inside_ && !active_) next = std::min(next, inside_until_);
+  for (const auto& parent : parents_.all()) {
+    if (!parent.answered) next = std::min(next, parent.sent + kTreeRetry);
+    next = std::min(next, parent.missed || parent.gone ? now + kTreeRetry : parent.heard + kTreeSilent);
+  }
+  for (const auto& [node, child] : children_.all()) {
+    if (child.asks > 0 && child.asks < kMostAsks) next = std::min(next, child.asked + kTreeRetry);
+  }
+  return std::max(next, now + kLeastWait);
+}
+
+// ---- Goodbye ----
+
+void AggregateTree::leave() {
+  const double now = requests_.now();
+  TreeReport report;
+  report.total = children_.total();
+  report.number = ++number_;
+  report.resigned = active_ || token_until_ > now;
+  report.term = term_;
+  report.known = token_until_ > now ? std::max(known_.least, token_known_) : known_.least;
+  report.leaving = true;
+  report.below = children_.nodes();
+  std::vector<Peer> heirs;
+  if (active_) {
+    const auto& after = near_.window().after.peers;
+    if (!after.empty()) heirs.push_back(after.front());
+  } else {
+    for (const auto& parent : parents_.all()) heirs.push_back(parent.peer);
+  }
+  for (const Peer& heir : heirs) requests_.send(overlay_kind::report, heir, 0, report);
+  TreeResult result;
+  result.leaving = true;
+  result.others = others();
+  for (auto& [node, child] : children_.all()) {
+    result.received = child.last.number;
+    result.settled = child.settled;
+    requests_.send(overlay_kind::result, child.peer, 0, result);
+  }
+  inside_until_ = std::min(inside_until_, now);
+}
+
+void AggregateTree::restart() {
+  children_.clear();
+  parents_.clear();
+  target_.reset();
+  active_ = inside_ = included_ = false;
+  inside_until_ = resigned_until_ = token_until_ = 0;
+  settled_ = number_ + 1;
+  part_since_ = number_ + 1;
+  seeking_ = 0;
+  next_seek_ = 0;
+}
+
+}  // namespace actorhost

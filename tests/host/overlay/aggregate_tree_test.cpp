@@ -1,0 +1,211 @@
+// The least of all clocks, as each node of the overlay knows it.
+
+#include <cmath>
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/overlay/barrier_world.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+namespace {
+
+/// Nodes 0 .. n-1, started with random contacts at once or one after the other, all at work.
+void start(BarrierWorld& world, Rng& rng, NodeId n) {
+  world.add(0, {});
+  for (NodeId node = 1; node < n; ++node) {
+    world.add(node, {static_cast<NodeId>(rng.below(node))});
+    if (rng.below(2) == 0) world.run(0.2 * rng.uniform());
+  }
+  for (int k = 0; k < 150 && world.included() < n; ++k) world.run(0.1);
+  REQUIRE(world.included() == n);
+  REQUIRE(world.settle(1));
+  (void)world.longest_wait();
+}
+
+void go_on(BarrierWorld& world) {
+  REQUIRE(world.settle(10));
+  const uint64_t before = world.least_clock();
+  world.run(2);
+  CHECK(world.least_clock() > before);
+  CHECK(world.wrong() == "");
+}
+
+/// Deaths, leaves and joins at random moments, some of them at the same time.
+void churn(BarrierWorld& world, Rng& rng, NodeId next, int events) {
+  for (int k = 0; k < events; ++k) {
+    world.run(rng.below(3) == 0 ? 0.02 * rng.uniform() : rng.exponential(0.5));
+    const NodeId some = world.world.some_node();
+    const uint64_t what = rng.below(3);
+    if (world.world.size() <= 2 || what == 0) {
+      world.add(next++, {world.contact(), world.contact(), world.contact()});
+    } else {
+      what == 1 ? world.kill(some) : world.leave(some);
+    }
+  }
+}
+
+SimLink link_of(Rng& rng, double loss) {
+  const double seconds = 1e-3 * (1 + 20 * rng.uniform());
+  SimLink link{uniform_latency(0.2 * seconds, seconds)};
+  link.loss = loss;
+  return link;
+}
+
+void part_halves(OverlayWorld& world, bool heal) {
+  for (const NodeId a : world.nodes()) {
+    for (const NodeId b : world.nodes()) {
+      if (a % 2 != 0 || b % 2 == 0) continue;
+      heal ? world.net.heal(a, b) : world.net.cut(a, b);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every node learns the least clock, the count and the sum, whatever their number") {
+  for (const NodeId n : {1, 2, 3, 5, 8, 64}) {
+    INFO(n << " nodes");
+    OverlayWorld world(61);
+    world.grow(n, 0.02 * n);
+    for (NodeId i = 0; i < n; ++i) world.set_clock(i, 0, 100);
+    world.run(5);
+    for (NodeId i = 0; i < n; ++i) world.set_clock(i, 10 + i, 100);
+    world.run(5);
+    for (const NodeId i : world.nodes()) {
+      const Aggregate known = world.at(i).aggregate(world.now());
+      CHECK(known.included);
+      CHECK(known.least == 10);
+      CHECK(known.count == n);
+      CHECK(known.sum == 100 * n);
+    }
+  }
+}
+
+TEST_CASE("nobody believes in more than the least clock while nodes die, leave and join and messages are lost") {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    INFO("seed " << seed);
+    Rng rng(seed, 99);
+    BarrierWorld world(seed, link_of(rng, seed % 2 == 0 ? 0.01 : 0), rng.below(2) == 0 ? 0.02 : 0.2);
+    const auto n = static_cast<NodeId>(1 + rng.below(10));
+    start(world, rng, n);
+    churn(world, rng, n, 10);
+    go_on(world);
+  }
+}
+
+TEST_CASE("whoever dies, the others go on within three seconds") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    INFO("seed " << seed);
+    Rng rng(seed, 98);
+    BarrierWorld world(seed, {uniform_latency(0.5e-3, 3e-3)}, 0.1);
+    start(world, rng, static_cast<NodeId>(4 + rng.below(28)));
+    for (int k = 0; k < 6 && world.world.size() > 2; ++k) {
+      world.run(4 + rng.uniform());
+      const NodeId root = world.world.owner_of(0);
+      world.kill(k % 2 == 0 ? root : world.world.some_node());
+    }
+    world.run(5);
+    CHECK(world.longest_wait() < 3);
+    go_on(world);
+  }
+}
+
+TEST_CASE("nodes that leave or join hold the others up for a moment only, the root too") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    INFO("seed " << seed);
+    Rng rng(seed, 97);
+    BarrierWorld world(seed, {uniform_latency(0.5e-3, 3e-3)}, 0.1);
+    const auto n = static_cast<NodeId>(4 + rng.below(28));
+    start(world, rng, n);
+    for (NodeId k = 0; k < 6 && world.world.size() > 2; ++k) {
+      world.leave(k % 2 == 0 ? world.world.owner_of(0) : world.world.some_node());
+      world.run(3 + rng.uniform());
+      world.add(n + k, {world.world.some_node()});
+      world.run(3 + rng.uniform());
+    }
+    CHECK(world.longest_wait() < 1.5);
+    go_on(world);
+  }
+}
+
+TEST_CASE("a lost connection is known to be a death: a leaf is waited for no longer") {
+  BarrierWorld world(71, {uniform_latency(0.5e-3, 1.5e-3)}, 0.01);
+  Rng rng(71);
+  start(world, rng, 30);
+  const std::vector<Peer> ring = world.world.ring();
+  // The last one of the ring has nobody below it.
+  const NodeId last = ring.back().node;
+  world.run(2);
+  (void)world.longest_wait();
+  world.kill(last);
+  for (const NodeId node : world.world.nodes()) world.world.at(node).lose_process(last, world.world.now());
+  world.run(5);
+  CHECK(world.longest_wait() < 0.7);
+  go_on(world);
+}
+
+TEST_CASE("halves that cannot hear each other go on by themselves, and together when they can") {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    INFO("seed " << seed);
+    Rng rng(seed, 96);
+    BarrierWorld world(seed, link_of(rng, seed % 2 == 0 ? 0.01 : 0), 0.1);
+    start(world, rng, static_cast<NodeId>(4 + rng.below(12)));
+    world.set_sides([](NodeId node) { return static_cast<int>(node % 2); });
+    part_halves(world.world, false);
+    world.run(10 * rng.uniform());
+    part_halves(world.world, true);
+    world.set_sides([](NodeId) { return -1; });
+    world.run(15);
+    world.set_sides([](NodeId) { return 0; });
+    go_on(world);
+  }
+}
+
+TEST_CASE("a step of a thousand nodes costs two messages a node, and takes no longer than twice the depth") {
+  BarrierWorld world(72, {constant_latency(1e-3)}, 1);
+  world.add(0, {});
+  for (NodeId node = 1; node < 1000; ++node) {
+    world.add(node, {static_cast<NodeId>(world.world.net.rng().below(node))});
+    if (node % 20 == 0) world.world.run(0.1);
+  }
+  world.world.run(10);
+  CHECK(world.included() == 1000);
+  world.set_work(0);
+  world.world.run(2);
+  const uint64_t steps = world.least_clock();
+  const TreeTraffic before = world.traffic();
+  world.world.run(1);
+  const auto done = static_cast<double>(world.least_clock() - steps);
+  const TreeTraffic after = world.traffic();
+  const auto sent = static_cast<double>(after.reports + after.results - before.reports - before.results) / 1000;
+  CHECK(sent <= 2 * (done + 1) + 4 + 1);  // two beats, with a report and a result each
+  CHECK(1000 / done <= 2 * world.depth() + 0.5);
+  CHECK(world.depth() <= 20);
+}
+
+TEST_CASE("a node that was stopped does not count itself in, and begins where the others are") {
+  OverlayWorld world(73);
+  world.grow(10, 1);
+  for (const NodeId node : world.nodes()) world.set_clock(node, 5, 0);
+  world.run(5);
+  for (const NodeId node : world.nodes()) {
+    CHECK(world.at(node).aggregate(world.now()).included);
+    CHECK_FALSE(world.at(node).aggregate(world.now() + 2).included);
+  }
+  const NodeId late = 10;
+  world.add(late, {3});
+  world.set_clock(late, 0, 0);
+  world.run(1);
+  CHECK(world.at(late).aggregate(world.now()).included);
+  for (const NodeId node : world.nodes()) CHECK(world.at(node).aggregate(world.now()).least == 5);
+  // Who takes no part is not waited for.
+  for (const NodeId node : world.nodes())
+    world.set_clock(node, node == late ? std::nullopt : std::optional<uint64_t>(7), 0);
+  world.run(3);
+  for (const NodeId node : world.nodes()) {
+    CHECK(world.at(node).aggregate(world.now()).least == 7);
+    CHECK(world.at(node).aggregate(world.now()).count == 10);
+  }
+}
