@@ -56,7 +56,11 @@ void OverlayWorld::serve(NodeId node) {
     if (!status.ok()) throw std::runtime_error(status.error().message);
   }
   const double next = member.overlay->tick(now());
-  for (Frame& frame : member.overlay->take_frames()) (void)net.try_send(std::move(frame));
+  for (Frame& frame : member.overlay->take_frames()) {
+    ++sent_by_kind_[frame.kind];
+    bytes_sent_ += frame.cost();
+    (void)net.try_send(std::move(frame));
+  }
   if (next >= member.planned && member.planned > now()) return;
   member.planned = next;
   if (next == kForever) return;
@@ -70,6 +74,7 @@ void OverlayWorld::serve(NodeId node) {
 std::vector<NodeId> OverlayWorld::nodes() const {
   std::vector<NodeId> all;
   for (const auto& [node, member] : members_) all.push_back(node);
+  std::sort(all.begin(), all.end());
   return all;
 }
 
@@ -104,9 +109,12 @@ std::vector<Peer> OverlayWorld::ring() const {
 }
 
 NodeId OverlayWorld::owner_of(RingId key) const {
-  const std::vector<Peer> peers = ring();
-  const auto at = std::lower_bound(peers.begin(), peers.end(), key, [](const Peer& p, RingId k) { return p.id < k; });
-  return at == peers.end() ? peers.front().node : at->node;
+  Peer owner = members_.begin()->second->overlay->self();
+  for (const auto& [node, member] : members_) {
+    const Peer& peer = member->overlay->self();
+    if (peer.id - key < owner.id - key) owner = peer;
+  }
+  return owner.node;
 }
 
 namespace {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "host/overlay/overlay.hpp"
@@ -45,6 +46,9 @@ class OverlayWorld {
   /// Nodes whose windows hold anything but the kReach nearest peers on each side.
   size_t wrong_windows() const;
   uint64_t sent() const noexcept { return net.counters().sent; }
+  /// By kind of message, and in bytes.
+  const std::map<Kind, uint64_t>& sent_by_kind() const noexcept { return sent_by_kind_; }
+  uint64_t bytes_sent() const noexcept { return bytes_sent_; }
 
   ManualClock clock;
   SimTransport net;
@@ -58,9 +62,11 @@ class OverlayWorld {
   void serve(NodeId node);
 
   uint64_t seed_;
-  std::map<NodeId, std::unique_ptr<Member>> members_;
+  std::unordered_map<NodeId, std::unique_ptr<Member>> members_;
   std::vector<NodeId> order_;  // of the members, for some_node
   std::vector<Frame> frames_;  // scratch
+  std::map<Kind, uint64_t> sent_by_kind_;
+  uint64_t bytes_sent_ = 0;
 };
 
 }  // namespace actorhost::test
