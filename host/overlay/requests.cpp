@@ -8,8 +8,8 @@ void Requests::find(const Peer& to, RingId key, int tries, OnFound done) {
   ask({to, Find{{}, key}, tries, now_, 0, std::move(done), nullptr});
 }
 
-void Requests::greet(const Peer& to, Window window, int tries, OnGreeted done) {
-  ask({to, Greeting{{}, std::move(window)}, tries, now_, 0, nullptr, std::move(done)});
+void Requests::greet(const Peer& to, Greeting greeting, int tries, OnGreeted done) {
+  ask({to, std::move(greeting), tries, now_, 0, nullptr, std::move(done)});
 }
 
 bool Requests::greets(NodeId node) const noexcept {

@@ -31,7 +31,7 @@ class Requests {
   void on_silence(std::function<void(const Peer&, Kind asked)> told) { silent_ = std::move(told); }
 
   void find(const Peer& to, RingId key, int tries, OnFound done);
-  void greet(const Peer& to, Window window, int tries, OnGreeted done);
+  void greet(const Peer& to, Greeting greeting, int tries, OnGreeted done);
   bool greets(NodeId node) const noexcept;
   /// A message of this peer has come.
   void heard(NodeId node);

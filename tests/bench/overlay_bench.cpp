@@ -23,14 +23,56 @@ double quantile(std::vector<double> values, double q) {
   return values[std::min(values.size() - 1, static_cast<size_t>(q * static_cast<double>(values.size())))];
 }
 
-/// Messages beyond those of an idle overlay while `act` runs and `seconds` after it.
+/// Messages by what they are for.
+struct Messages {
+  double greetings = 0, lookups = 0, others = 0;
+  explicit Messages(const OverlayWorld& world) {
+    for (const auto& [kind, count] : world.sent_by_kind()) {
+      const bool greeting = kind == overlay_kind::greet || kind == overlay_kind::greeted;
+      const bool lookup = kind == overlay_kind::find || kind == overlay_kind::found;
+      (greeting ? greetings : lookup ? lookups : others) += static_cast<double>(count);
+    }
+  }
+  double all() const { return greetings + lookups + others; }
+  /// Adds `factor` times the others.
+  void add(const Messages& m, double factor) {
+    greetings += factor * m.greetings, lookups += factor * m.lookups, others += factor * m.others;
+  }
+};
+
+/// Messages while `act` runs and `seconds` after it.
 template <typename Act>
-double messages_of(OverlayWorld& world, double idle, double seconds, Act act) {
-  const double start = world.now();
-  const auto before = static_cast<double>(world.sent());
+Messages messages_of(OverlayWorld& world, double seconds, Act act) {
+  const Messages before(world);
   act();
   world.run(seconds);
-  return static_cast<double>(world.sent()) - before - idle * (world.now() - start);
+  Messages after(world);
+  after.add(before, -1);
+  return after;
+}
+
+/// What an idle node sends a second, and what a node that joins, leaves or dies costs beyond that.
+void costs(OverlayWorld& world, NodeId& next) {
+  const auto n = static_cast<double>(world.size());
+  const double bytes = static_cast<double>(world.bytes_sent());
+  const Messages idle = messages_of(world, 20, [] {});
+  std::printf("  idle, a second and node: %.1f messages (%.1f greetings, %.1f of lookups), %.0f bytes\n",
+              idle.all() / n / 20, idle.greetings / n / 20, idle.lookups / n / 20,
+              (static_cast<double>(world.bytes_sent()) - bytes) / n / 20);
+  const auto print = [&](const char* what, double change, const std::function<void()>& act) {
+    // Many, to stand out from the noise; but not so many that they meet.
+    const double many = std::max(5.0, n / 50);
+    Messages sent = messages_of(world, 10, [&] {
+      for (int i = 0; i < many; ++i) act();
+    });
+    sent.add(idle, -0.5 * (n + change * many) / n);
+    std::printf("  a %s: %.0f messages (%.0f greetings, %.0f of lookups, %.0f others; log2(n)^2 is %.0f)\n", what,
+                sent.all() / many, sent.greetings / many, sent.lookups / many, sent.others / many,
+                std::log2(n) * std::log2(n));
+  };
+  print("join", 1, [&] { world.add(next++, {world.some_node()}); });
+  print("leave", 0, [&] { world.leave(world.some_node()); });
+  print("death", -1, [&] { world.kill(world.some_node()); });
 }
 
 void lookups(OverlayWorld& world) {
@@ -92,24 +134,13 @@ void run(NodeId n, int64_t draws) {
   const auto began = std::chrono::steady_clock::now();
   OverlayWorld world(kSeed);
   world.grow(n, n / 50.0);
-  world.run(30);
+  world.run(60);
   std::printf("%u nodes; %zu with a wrong neighbour, %zu with a wrong window\n", n, world.wrong_neighbours(),
               world.wrong_windows());
-  const auto before = static_cast<double>(world.sent());
-  world.run(10);
-  const double idle = (static_cast<double>(world.sent()) - before) / 10;
   lookups(world);
   sizes(world);
-  const double bits = std::log2(static_cast<double>(n));
   NodeId next = n;
-  const double join = messages_of(world, idle, 5, [&] {
-    for (int i = 0; i < 10; ++i) world.add(next++, {world.some_node()});
-  });
-  const double leave = messages_of(world, idle, 5, [&] {
-    for (int i = 0; i < 10; ++i) world.leave(world.some_node());
-  });
-  std::printf("  messages: idle %.1f a second and node; a join %.0f, a leave %.0f (log2(n)^2 is %.0f)\n",
-              idle / static_cast<double>(n), join / 10, leave / 10, bits * bits);
+  costs(world, next);
   samples(world, draws, "settled");
   for (NodeId i = 0; i < n / 5; ++i) {
     world.leave(world.some_node());
