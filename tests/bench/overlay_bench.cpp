@@ -1,6 +1,7 @@
 // The overlay on virtual time: hops of lookups, the estimate of the size, how uniform samples are, what joining,
-// leaving and idling cost in messages; with `starts`, how long random small overlays take to become one right ring. The
-// seeds fix every figure but seconds of the machine. Usage: overlay_bench [draws [nodes...]] | starts [seeds]
+// leaving, dying and idling cost in messages; with `starts`, how long random small overlays take to become one right
+// ring; with `churn`, lookups while nodes come and go and the ring is cut in two. The seeds fix every figure but seconds
+// of the machine. Usage: overlay_bench [draws [nodes...]] | starts [seeds [first]] | churn [seeds [nodes]]
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "tests/bench/overlay_churn.hpp"
 #include "tests/host/overlay/overlay_world.hpp"
 
 using namespace actorhost;
@@ -184,12 +186,12 @@ double settle(uint64_t seed) {
   return kForever;
 }
 
-void starts(uint64_t seeds) {
+void starts(uint64_t seeds, uint64_t first) {
   std::vector<double> seconds;
-  uint64_t slowest = 0;
-  for (uint64_t seed = 0; seed < seeds; ++seed) {
+  uint64_t slowest = first;
+  for (uint64_t seed = first; seed < first + seeds; ++seed) {
     seconds.push_back(settle(seed));
-    if (seconds.back() > seconds[slowest]) slowest = seed;
+    if (seconds.back() > seconds[slowest - first]) slowest = seed;
   }
   std::printf("%llu random starts: right after %g s (median), %g s (99 %%), %g s (most, seed %llu)\n",
               static_cast<unsigned long long>(seeds), quantile(seconds, 0.5), quantile(seconds, 0.99),
@@ -200,7 +202,12 @@ void starts(uint64_t seeds) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "starts") {
-    starts(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1000);
+    starts(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1000, argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 0);
+    return 0;
+  }
+  if (argc > 1 && std::string_view(argv[1]) == "churn") {
+    bench_churn(argc > 3 ? static_cast<NodeId>(std::atoi(argv[3])) : 1000,
+                argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 3);
     return 0;
   }
   const int64_t draws = argc > 1 ? std::atoll(argv[1]) : 1000000;

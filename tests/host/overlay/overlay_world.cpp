@@ -80,11 +80,15 @@ std::vector<NodeId> OverlayWorld::nodes() const {
 
 Result<Located> OverlayWorld::find(NodeId asker, RingId key) {
   std::optional<Result<Located>> result;
-  at(asker).find(key, now(), [&](Result<Located> located) { result = std::move(located); });
-  serve(asker);
+  find(asker, key, [&](Result<Located> located) { result = std::move(located); });
   net.run_until([&] { return result.has_value(); }, now() + 60);
   if (!result) return Error{Code::internal, "no answer has come"};
   return *result;
+}
+
+void OverlayWorld::find(NodeId asker, RingId key, Finder::OnLocated done) {
+  at(asker).find(key, now(), std::move(done));
+  serve(asker);
 }
 
 std::vector<Sampled> OverlayWorld::sample(NodeId asker, uint32_t count) {
@@ -110,10 +114,10 @@ std::vector<Peer> OverlayWorld::ring() const {
 
 NodeId OverlayWorld::owner_of(RingId key) const {
   Peer owner = members_.begin()->second->overlay->self();
-  for (const auto& [node, member] : members_) {
-    const Peer& peer = member->overlay->self();
+  each([&](const Overlay& overlay) {
+    const Peer& peer = overlay.self();
     if (peer.id - key < owner.id - key) owner = peer;
-  }
+  });
   return owner.node;
 }
 

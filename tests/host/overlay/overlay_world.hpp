@@ -31,11 +31,15 @@ class OverlayWorld {
   size_t size() const noexcept { return members_.size(); }
   std::vector<NodeId> nodes() const;
   NodeId some_node();
+  void each(const std::function<void(const Overlay&)>& call) const {
+    for (const auto& [node, member] : members_) call(*member->overlay);
+  }
 
   /// Waits for the answer.
   Result<Located> find(NodeId asker, RingId key);
   std::vector<Sampled> sample(NodeId asker, uint32_t count);
-  /// Does not wait.
+  /// These do not wait.
+  void find(NodeId asker, RingId key, Finder::OnLocated done);
   void sample(NodeId asker, uint32_t count, UniformSampler::OnSampled done);
 
   /// Live peers in the order of the ring.
