@@ -145,6 +145,7 @@ void Overlay::remember(const Peer& peer) {
 void Overlay::meet(const Peer& of, const Window& window) {
   const auto merged = near_.merge(of, window, [this](const Peer& p) { return believed(p); });
   if (merged.apart) reach(of);
+  for (const Peer& peer : merged.doubted) greet(peer, 2);  // it may be dead, and the other one have noticed
   std::vector<Peer> fresh = merged.fresh;
   std::erase_if(fresh, [&](const Peer& peer) { return peer.node == of.node; });
   tell(fresh);

@@ -28,6 +28,7 @@ double quantile(std::vector<double> values, double q) {
 /// Messages by what they are for.
 struct Messages {
   double greetings = 0, lookups = 0, others = 0;
+  Messages() = default;
   explicit Messages(const OverlayWorld& world) {
     for (const auto& [kind, count] : world.sent_by_kind()) {
       const bool greeting = kind == overlay_kind::greet || kind == overlay_kind::greeted;
@@ -62,14 +63,22 @@ void costs(OverlayWorld& world, NodeId& next) {
               idle.all() / n / 20, idle.greetings / n / 20, idle.lookups / n / 20,
               (static_cast<double>(world.bytes_sent()) - bytes) / n / 20);
   const auto print = [&](const char* what, double change, const std::function<void()>& act) {
-    // Many, to stand out from the noise; but not so many that they meet.
-    const double many = std::max(5.0, n / 50);
-    Messages sent = messages_of(world, 10, [&] {
-      for (int i = 0; i < many; ++i) act();
-    });
-    sent.add(idle, -0.5 * (n + change * many) / n);
+    // Few at once, so that they seldom meet; beside the seconds just before, since what is idle drifts.
+    const int many = std::max(1, static_cast<int>(n / 100));
+    const int rounds = std::clamp(static_cast<int>(6000 / n), 2, 20);
+    Messages all;
+    for (int round = 0; round < rounds; ++round) {
+      world.run(30);
+      const auto before = static_cast<double>(world.size());
+      all.add(messages_of(world, 5, [] {}), -(before + change * many) / before);
+      const auto acts = [&] {
+        for (int i = 0; i < many; ++i) act();
+      };
+      all.add(messages_of(world, 5, acts), 1);
+    }
+    const double acts = many * rounds;
     std::printf("  a %s: %.0f messages (%.0f greetings, %.0f of lookups, %.0f others; log2(n)^2 is %.0f)\n", what,
-                sent.all() / many, sent.greetings / many, sent.lookups / many, sent.others / many,
+                all.all() / acts, all.greetings / acts, all.lookups / acts, all.others / acts,
                 std::log2(n) * std::log2(n));
   };
   print("join", 1, [&] { world.add(next++, {world.some_node()}); });
