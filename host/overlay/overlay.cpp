@@ -146,6 +146,7 @@ void Overlay::meet(const Peer& of, const Window& window) {
   const auto merged = near_.merge(of, window, [this](const Peer& p) { return believed(p); });
   if (merged.apart) reach(of);
   for (const Peer& peer : merged.doubted) greet(peer, 2);  // it may be dead, and the other one have noticed
+  if (!joined_) return;  // these may lie anywhere
   std::vector<Peer> fresh = merged.fresh;
   std::erase_if(fresh, [&](const Peer& peer) { return peer.node == of.node; });
   tell(fresh);
@@ -233,11 +234,15 @@ void Overlay::reach(const Peer& peer) {
       [this](const Result<Located>& located) {
         reaching_ = false;
         if (!located.ok()) return;
-        if (!std::exchange(joined_, true)) next_finger_ = requests_.now();
-        if (located->owner.node == self().node) return;
-        hear(located->owner);
-        meet(located->owner, located->window);
-        greet(located->owner, 2);
+        const bool first = !joined_;
+        if (first) next_finger_ = requests_.now();
+        if (located->owner.node != self().node) {
+          hear(located->owner);
+          meet(located->owner, located->window);
+          greet(located->owner, 2);
+        }
+        joined_ = true;
+        if (first) tell(near_.all());
       },
       &peer);
 }
@@ -313,7 +318,9 @@ void Overlay::look_for_finger() {
     // two overlays that have become one in part only are found so.
     ++rounds_;
     if (rounds_ % 4 == 0 && !remembered_.empty()) return reach(remembered_[rng_.below(remembered_.size())]);
-    if (rounds_ % 2 == 1) key = fingers_.next_key(near_.window().after.span, false);
+    // In a ring of a hundred nodes few windows show most of the circle.
+    if (near_.window().after.span > kCircle / 8 && rounds_ % 4 != 1) return;
+    if (rounds_ % 8 != 5 && rounds_ % 2 == 1) key = fingers_.next_key(near_.window().after.span, false);
   }
   const RingId wanted = key.value_or(rng_.next());
   finder_.find(wanted, now + kDeadline, [this, key](const Result<Located>& located) {

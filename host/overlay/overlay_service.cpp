@@ -8,6 +8,8 @@ namespace {
 
 // More are not needed: one that lives is enough.
 constexpr size_t kMostContacts = 16;
+// Exchanges among the nodes of the process in one turn of the courier.
+constexpr int kMostTurns = 16;
 
 }  // namespace
 
@@ -17,11 +19,11 @@ OverlayService::OverlayService(ServiceThread& courier) : courier_(courier) {
 
 void OverlayService::enter(NodeId node, uint64_t seed) {
   courier_.post([this, node, seed] {
-    auto& overlay = overlays_[node];
-    if (overlay) return;
+    Place& place = places_[node];
+    if (place.overlay) return;
     const double now = courier_.clock().now();
-    overlay = std::make_unique<Overlay>(Overlay::Contact{node, courier_.process()}, seed, now);
-    overlay->join(contacts_of(node, seed), now);
+    place.overlay = std::make_unique<Overlay>(Overlay::Contact{node, courier_.process()}, seed, now);
+    place.overlay->join(contacts_of(node, seed), now);
   });
 }
 
@@ -42,18 +44,20 @@ std::vector<Overlay::Contact> OverlayService::contacts_of(NodeId node, uint64_t 
 
 void OverlayService::leave(NodeId node) {
   courier_.post([this, node] {
-    const auto at = overlays_.find(node);
-    if (at == overlays_.end()) return;
-    at->second->leave(courier_.clock().now());
-    for (Frame& frame : at->second->take_frames()) courier_.send(std::move(frame));
-    overlays_.erase(at);
+    const auto at = places_.find(node);
+    if (at == places_.end()) return;
+    at->second.overlay->leave(courier_.clock().now());
+    send_all(*at->second.overlay);
+    places_.erase(at);
   });
 }
 
 void OverlayService::with(NodeId node, std::function<void(Overlay*, double)> call) {
   courier_.post([this, node, call = std::move(call)] {
-    const auto at = overlays_.find(node);
-    call(at == overlays_.end() ? nullptr : at->second.get(), courier_.clock().now());
+    const auto at = places_.find(node);
+    if (at == places_.end()) return call(nullptr, courier_.clock().now());
+    at->second.due = 0;
+    call(at->second.overlay.get(), courier_.clock().now());
   });
 }
 
@@ -64,9 +68,10 @@ void OverlayService::on_frame(Frame&& frame, double now) {
     courier_.distrust(frame.src, frame.kind, malformed(frame, envelope.error().message));
     return;
   }
-  const auto at = overlays_.find(envelope->to);
-  if (at == overlays_.end()) return;  // it has not entered, or has left: the sender goes on without an answer
-  const Status taken = at->second->on_frame(frame, now);
+  const auto at = places_.find(envelope->to);
+  if (at == places_.end()) return;  // it has not entered, or has left: the sender goes on without an answer
+  at->second.due = 0;
+  const Status taken = at->second.overlay->on_frame(frame, now);
   if (!taken.ok()) courier_.distrust(frame.src, frame.kind, taken.error());
 }
 
@@ -74,19 +79,49 @@ void OverlayService::on_membership(const MembershipPtr& membership, double now) 
   if (membership_) {
     for (const ProcessInfo& info : membership_->processes()) {
       if (membership->process(info.process) != nullptr) continue;
-      for (const auto& [node, overlay] : overlays_) overlay->lose_process(info.process, now);
+      for (auto& [node, place] : places_) {
+        place.overlay->lose_process(info.process, now);
+        place.due = 0;
+      }
     }
   }
   membership_ = membership;
 }
 
+// Frames within the process need neither the transport nor another turn of the courier.
+void OverlayService::send_all(Overlay& overlay) {
+  for (Frame& frame : overlay.take_frames()) {
+    if (frame.dst == courier_.address()) {
+      local_.push_back(std::move(frame));
+    } else {
+      courier_.send(std::move(frame));
+    }
+  }
+}
+
+void OverlayService::take_local(double now) {
+  while (!local_.empty()) {
+    Frame frame = std::move(local_.front());
+    local_.pop_front();
+    on_frame(std::move(frame), now);
+  }
+}
+
 double OverlayService::tick(double now) {
   double next = kForever;
-  for (const auto& [node, overlay] : overlays_) {
-    next = std::min(next, overlay->tick(now));
-    for (Frame& frame : overlay->take_frames()) courier_.send(std::move(frame));
+  for (int turn = 0; turn < kMostTurns; ++turn) {
+    next = kForever;
+    for (auto& [node, place] : places_) {
+      if (place.due <= now) {
+        place.due = place.overlay->tick(now);
+        send_all(*place.overlay);
+      }
+      next = std::min(next, place.due);
+    }
+    if (local_.empty()) return next;
+    take_local(now);
   }
-  return next;
+  return now;  // the courier's other tasks have waited long enough
 }
 
 }  // namespace actorhost

@@ -2,6 +2,7 @@
 // The peers of a process: a task of its courier with an Overlay for each worker that has entered. What the membership
 // tells is used where there is one: whom a peer may contact first, and whose connection is closed.
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,11 +29,19 @@ class OverlayService final : public ServiceTask {
   double tick(double now) override;
 
  private:
+  struct Place {
+    std::unique_ptr<Overlay> overlay;
+    double due = 0;  // its next tick; 0: as soon as possible
+  };
+
   std::vector<Overlay::Contact> contacts_of(NodeId node, uint64_t seed) const;
+  void send_all(Overlay& overlay);
+  void take_local(double now);
 
   ServiceThread& courier_;
   MembershipPtr membership_;
-  std::map<NodeId, std::unique_ptr<Overlay>> overlays_;
+  std::map<NodeId, Place> places_;
+  std::deque<Frame> local_;  // from one node of this process to another
 };
 
 }  // namespace actorhost
