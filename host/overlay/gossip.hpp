@@ -3,7 +3,7 @@
 // one of the two may not know the other's as it is now; otherwise its sum is enough. Both windows travel whenever one
 // has changed, since a changed one may have room for what was no news before.
 
-#include <map>
+#include <unordered_map>
 
 #include "host/base/clock.hpp"
 #include "host/overlay/neighbourhood.hpp"
@@ -41,7 +41,7 @@ class Gossip {
   Told& told(NodeId node);
 
   const Neighbourhood& near_;
-  std::map<NodeId, Told> told_;
+  std::unordered_map<NodeId, Told> told_;
 };
 
 }  // namespace actorhost

@@ -146,7 +146,7 @@ void Overlay::meet(const Peer& of, const Window& window) {
   const auto merged = near_.merge(of, window, [this](const Peer& p) { return believed(p); });
   if (merged.apart) reach(of);
   for (const Peer& peer : merged.doubted) greet(peer, 2);  // it may be dead, and the other one have noticed
-  if (!joined_) return;  // these may lie anywhere
+  if (!joined_) return;                                    // these may lie anywhere
   std::vector<Peer> fresh = merged.fresh;
   std::erase_if(fresh, [&](const Peer& peer) { return peer.node == of.node; });
   tell(fresh);
@@ -274,7 +274,8 @@ void Overlay::try_lost() {
 
 // ---- Looking around ----
 
-// The next peer, the one before if it has not just greeted this node, and one in turns that has not been heard for long.
+// The next peer, the one before if it has not just greeted this node, and one in turns that has not been heard for
+// long.
 void Overlay::look_around() {
   const std::vector<Peer> all = near_.all();
   if (all.empty()) return;

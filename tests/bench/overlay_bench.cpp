@@ -1,7 +1,7 @@
 // The overlay on virtual time: hops of lookups, the estimate of the size, how uniform samples are, what joining,
 // leaving, dying and idling cost in messages; with `starts`, how long random small overlays take to become one right
-// ring; with `churn`, lookups while nodes come and go and the ring is cut in two. The seeds fix every figure but seconds
-// of the machine. Usage: overlay_bench [draws [nodes...]] | starts [seeds [first]] | churn [seeds [nodes]]
+// ring; with `churn`, lookups while nodes come and go and the ring is cut in two. The seeds fix every figure but
+// seconds of the machine. Usage: overlay_bench [draws [nodes...]] | starts [seeds [first]] | churn [seeds [nodes]]
 
 #include <algorithm>
 #include <chrono>
@@ -65,7 +65,7 @@ void costs(OverlayWorld& world, NodeId& next) {
   const auto print = [&](const char* what, double change, const std::function<void()>& act) {
     // Few at once, so that they seldom meet; beside the seconds just before, since what is idle drifts.
     const int many = std::max(1, static_cast<int>(n / 100));
-    const int rounds = std::clamp(static_cast<int>(6000 / n), 2, 20);
+    const int rounds = std::clamp(static_cast<int>(6000 / n), 1, 20);
     Messages all;
     for (int round = 0; round < rounds; ++round) {
       world.run(30);
@@ -144,7 +144,7 @@ void samples(OverlayWorld& world, int64_t wanted, const char* when) {
 void run(NodeId n, int64_t draws) {
   const auto began = std::chrono::steady_clock::now();
   OverlayWorld world(kSeed);
-  world.grow(n, n / 50.0);
+  world.grow(n, std::min(n / 50.0, 40.0));
   world.run(60);
   std::printf("%u nodes; %zu with a wrong neighbour, %zu with a wrong window\n", n, world.wrong_neighbours(),
               world.wrong_windows());
@@ -210,6 +210,7 @@ void starts(uint64_t seeds, uint64_t first) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   if (argc > 1 && std::string_view(argv[1]) == "starts") {
     starts(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1000, argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 0);
     return 0;

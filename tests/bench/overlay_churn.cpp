@@ -8,9 +8,9 @@ namespace actorhost::test {
 
 namespace {
 
-constexpr double kReplaced = 0.1;      // of the nodes, in a minute
-constexpr double kLookups = 50;        // a second
-constexpr double kPartition = 30;      // seconds
+constexpr double kReplaced = 0.1;  // of the nodes, in a minute
+constexpr double kLookups = 50;    // a second
+constexpr double kPartition = 30;  // seconds
 constexpr double kLongestHealing = 300;
 
 SimLink lossy_link() {
@@ -64,8 +64,8 @@ class Churn {
       if (ring < 0 && world_.wrong_neighbours() == 0) ring = world_.now() - start;
     }
     const double took = world_.now() - start;
-    std::printf("  one ring again after %.1f s, all windows right after %.1f s; %.1f messages a second and node\n", ring,
-                took, (static_cast<double>(world_.sent()) - sent) / static_cast<double>(world_.size()) / took);
+    std::printf("  one ring again after %.1f s, all windows right after %.1f s; %.1f messages a second and node\n",
+                ring, took, (static_cast<double>(world_.sent()) - sent) / static_cast<double>(world_.size()) / took);
   }
 
  private:

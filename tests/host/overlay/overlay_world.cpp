@@ -39,6 +39,11 @@ void OverlayWorld::kill(NodeId node) {
   order_.erase(std::find(order_.begin(), order_.end(), node));
 }
 
+void OverlayWorld::go_on(NodeId node) {
+  members_.at(node)->stopped = false;
+  serve(node);
+}
+
 void OverlayWorld::leave(NodeId node) {
   at(node).leave(now());
   serve(node);
@@ -47,7 +52,7 @@ void OverlayWorld::leave(NodeId node) {
 
 void OverlayWorld::serve(NodeId node) {
   const auto found = members_.find(node);
-  if (found == members_.end()) return;
+  if (found == members_.end() || found->second->stopped) return;
   Member& member = *found->second;
   frames_.clear();
   member.inbox.pop_all(frames_, 0);

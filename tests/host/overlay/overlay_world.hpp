@@ -24,6 +24,9 @@ class OverlayWorld {
   void leave(NodeId node);
   /// Without a word; connections are not closed either.
   void kill(NodeId node);
+  /// Its process does nothing until it goes on, as after SIGSTOP; what is sent to it waits.
+  void stop(NodeId node) { members_.at(node)->stopped = true; }
+  void go_on(NodeId node);
 
   void run(double seconds) { net.run_until(clock.now() + seconds); }
   double now() const noexcept { return clock.now(); }
@@ -62,6 +65,7 @@ class OverlayWorld {
     std::unique_ptr<Overlay> overlay;
     Mailbox inbox;
     double planned = kForever;
+    bool stopped = false;
   };
   void serve(NodeId node);
 
