@@ -63,18 +63,18 @@ void costs(OverlayWorld& world, NodeId& next) {
               idle.all() / n / 20, idle.greetings / n / 20, idle.lookups / n / 20,
               (static_cast<double>(world.bytes_sent()) - bytes) / n / 20);
   const auto print = [&](const char* what, double change, const std::function<void()>& act) {
-    // Few at once, so that they seldom meet; beside the seconds just before, since what is idle drifts.
+    // Few at once, so that they seldom meet; beside as long just before, whole turns of Overlay::look_for_finger.
     const int many = std::max(1, static_cast<int>(n / 100));
     const int rounds = std::clamp(static_cast<int>(6000 / n), 1, 20);
     Messages all;
     for (int round = 0; round < rounds; ++round) {
       world.run(30);
       const auto before = static_cast<double>(world.size());
-      all.add(messages_of(world, 5, [] {}), -(before + change * many) / before);
+      all.add(messages_of(world, 8, [] {}), -(before + change * many) / before);
       const auto acts = [&] {
         for (int i = 0; i < many; ++i) act();
       };
-      all.add(messages_of(world, 5, acts), 1);
+      all.add(messages_of(world, 8, acts), 1);
     }
     const double acts = many * rounds;
     std::printf("  a %s: %.0f messages (%.0f greetings, %.0f of lookups, %.0f others; log2(n)^2 is %.0f)\n", what,
