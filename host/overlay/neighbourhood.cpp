@@ -149,6 +149,12 @@ Neighbourhood::Merged Neighbourhood::merge(const Peer& of, const Window& theirs,
   } else if (see_me && agree && !joiner) {
     extend(of.id, theirs);
   }
+  if (!strangers && knows(of.node)) {
+    each_of(window_, [&](const Peer& peer) {
+      const bool seen = peer.node == of.node || holds(theirs, peer.node) || !claims(of.id, theirs, peer.id);
+      if (!seen && !holds(merged.doubted, peer.node)) merged.doubted.push_back(peer);
+    });
+  }
   for (const Peer& peer : named) {
     const bool known = knows(peer.node);  // on one of the sides
     if (place(peer) && !known) merged.fresh.push_back(peer);

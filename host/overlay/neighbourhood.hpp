@@ -31,7 +31,8 @@ class Neighbourhood {
 
   struct Merged {
     std::vector<Peer> fresh;
-    bool apart = false;  // the other one knows peers of this claim, but not what lies between them and this node
+    std::vector<Peer> doubted;  // known here, and not to the other one, which claims to know all peers there
+    bool apart = false;         // the other one knows peers of this claim, but not what lies between them and this node
   };
   /// Takes in `of` and the peers that it knows, as far as they are `believed` and among the nearest.
   Merged merge(const Peer& of, const Window& theirs, const std::function<bool(const Peer&)>& believed);

@@ -26,6 +26,10 @@ constexpr size_t kRemembered = 32;
 constexpr size_t kFirst = 4;  // of these are kept for good
 // Between lookups for fingers while some are missing; otherwise it is kPeriod.
 constexpr double kQuick = 0.05;
+// Peers on each side that are greeted as soon as they are known.
+constexpr size_t kClose = 2;
+// Until one of the window that has not been heard is greeted.
+constexpr double kRound = 2 * kReach * kPeriod;
 // A later call than was asked for by this much: the node has been stopped.
 constexpr double kStopped = 0.25;
 
@@ -40,6 +44,7 @@ Overlay::Overlay(const Contact& self, uint64_t seed, double now)
       requests_(peer_of(self, seed, 0), kPatience),
       near_(requests_.self()),
       fingers_(requests_.self().id),
+      gossip_(near_),
       finder_(requests_, near_, fingers_, state_),
       rng_(seed, self.node),
       sampler_(requests_, near_, finder_, state_, Rng(seed ^ 1, self.node)),
@@ -123,6 +128,7 @@ void Overlay::hear(const Peer& from) {
     return greet(from, 1);  // so that it learns of this node
   }
   requests_.heard(from.node);
+  suspected_.erase(from.node);
   const auto lost = lost_.find(from.node);
   if (lost != lost_.end()) {
     if (checks_.size() < kMostChecks) checks_.push_back({from, requests_.now() + kPeriod, kPeriod});
@@ -145,15 +151,37 @@ void Overlay::remember(const Peer& peer) {
 // What a peer knows of its own neighbourhood.
 void Overlay::meet(const Peer& of, const Window& window) {
   const auto merged = near_.merge(of, window, [this](const Peer& p) { return believed(p); });
-  for (const Peer& peer : merged.fresh) {
-    if (peer.node != of.node) greet(peer, 2);
-  }
   if (merged.apart) reach(of);
+  for (const Peer& peer : merged.doubted) greet(peer, 2);  // it may be dead, and the other one have noticed
+  if (!joined_) return;                                    // these may lie anywhere
+  std::vector<Peer> fresh = merged.fresh;
+  std::erase_if(fresh, [&](const Peer& peer) { return peer.node == of.node; });
+  tell(fresh);
+}
+
+// Those that are now among the nearest are greeted. The others need only know that this node is there: whom they know
+// has been told by the one that named them, and gossip does the rest.
+void Overlay::tell(const std::vector<Peer>& fresh) {
+  const auto among = [](const std::vector<Peer>& side, const Peer& peer) {
+    return std::find(side.begin(), side.begin() + static_cast<std::ptrdiff_t>(std::min(kClose, side.size())), peer) !=
+           side.begin() + static_cast<std::ptrdiff_t>(std::min(kClose, side.size()));
+  };
+  for (const Peer& peer : fresh) {
+    if (among(near_.window().before.peers, peer) || among(near_.window().after.peers, peer)) {
+      greet(peer, 2);
+    } else {
+      requests_.send(overlay_kind::greeted, peer, 0, gossip_.announcement());
+    }
+  }
 }
 
 void Overlay::greet(const Peer& peer, int tries) {
   if (requests_.greets(peer.node)) return;
-  requests_.greet(peer, near_.window(), tries, [](const Greeting*) {});
+  Greeting question = gossip_.question(peer.node, false);
+  const bool whole = question.window.has_value();
+  requests_.greet(peer, std::move(question), tries, [this, whole](const Greeting* answer) {
+    if (answer != nullptr) gossip_.take_answer(*answer, whole);
+  });
 }
 
 void Overlay::on_silence(const Peer& peer, Kind asked) {
@@ -166,7 +194,11 @@ void Overlay::on_silence(const Peer& peer, Kind asked) {
 
 void Overlay::lose(const Peer& peer, bool tell) {
   if (lost_.count(peer.node) > 0) return;
+  const auto next_is = [&](const Side& side) { return !side.peers.empty() && side.peers.front().node == peer.node; };
+  // Its neighbours tell all others, and whoever has found out first.
+  tell = tell && (suspected_.erase(peer.node) == 0 || next_is(near_.window().before) || next_is(near_.window().after));
   const bool near = near_.erase(peer.node);
+  gossip_.forget(peer.node);
   fingers_.erase(peer.node);
   const double now = requests_.now();
   if (lost_.size() >= kMostLost) {
@@ -198,6 +230,7 @@ void Overlay::take_other_id() {
   near_ = Neighbourhood(other);
   fingers_ = Fingers(other.id);
   tree_.restart();
+  gossip_.forget_all();
   join(contacts, requests_.now());
 }
 
@@ -210,11 +243,15 @@ void Overlay::reach(const Peer& peer) {
       [this](const Result<Located>& located) {
         reaching_ = false;
         if (!located.ok()) return;
-        if (!std::exchange(joined_, true)) next_finger_ = requests_.now();
-        if (located->owner.node == self().node) return;
-        hear(located->owner);
-        meet(located->owner, located->window);
-        greet(located->owner, 2);
+        const bool first = !joined_;
+        if (first) next_finger_ = requests_.now();
+        if (located->owner.node != self().node) {
+          hear(located->owner);
+          meet(located->owner, located->window);
+          greet(located->owner, 2);
+        }
+        joined_ = true;
+        if (first) tell(near_.all());
       },
       &peer);
 }
@@ -235,7 +272,7 @@ void Overlay::try_lost() {
       lost.next = now + lost.wait;
       lost.wait = std::min(2 * lost.wait, kLongestRetry);
       const Peer peer = lost.peer;
-      requests_.greet(peer, near_.window(), 1, [this](const Greeting* answer) {
+      requests_.greet(peer, gossip_.question(peer.node, true), 1, [this](const Greeting* answer) {
         if (answer != nullptr) reach(answer->envelope.from);
       });
     }
@@ -246,13 +283,23 @@ void Overlay::try_lost() {
 
 // ---- Looking around ----
 
-// The nearest peers on both sides, and another one in turns.
+// The next peer, the one before if it has not just greeted this node, and one in turns that has not been heard for
+// long.
 void Overlay::look_around() {
   const std::vector<Peer> all = near_.all();
   if (all.empty()) return;
-  if (!near_.window().after.peers.empty()) greet(near_.window().after.peers.front(), kTries);
-  if (!near_.window().before.peers.empty()) greet(near_.window().before.peers.front(), kTries);
-  greet(all[turn_++ % all.size()], kTries);
+  const auto silent = [&](const Peer& peer, double seconds) {
+    return requests_.now() - gossip_.heard(peer.node) > seconds;
+  };
+  const Window& window = near_.window();
+  if (!window.after.peers.empty()) greet(window.after.peers.front(), kTries);
+  if (!window.before.peers.empty() && silent(window.before.peers.front(), kPeriod)) {
+    greet(window.before.peers.front(), kTries);
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Peer& peer = all[turn_++ % all.size()];
+    if (silent(peer, kRound)) return greet(peer, kTries);
+  }
 }
 
 // Rings that form and meet at the same time may part again: does the ring of a contact still lead back to this node?
@@ -281,7 +328,9 @@ void Overlay::look_for_finger() {
     // two overlays that have become one in part only are found so.
     ++rounds_;
     if (rounds_ % 4 == 0 && !remembered_.empty()) return reach(remembered_[rng_.below(remembered_.size())]);
-    if (rounds_ % 2 == 1) key = fingers_.next_key(near_.window().after.span, false);
+    // In a ring of a hundred nodes few windows show most of the circle.
+    if (near_.window().after.span > kCircle / 8 && rounds_ % 4 != 1) return;
+    if (rounds_ % 8 != 5 && rounds_ % 2 == 1) key = fingers_.next_key(near_.window().after.span, false);
   }
   const RingId wanted = key.value_or(rng_.next());
   finder_.find(wanted, now + kDeadline, [this, key](const Result<Located>& located) {
@@ -330,7 +379,10 @@ Status Overlay::on_find(const Frame& frame) {
   const auto find = read_for<Find>(frame, self().node);
   if (!find.ok()) return find.error();
   // The sender may be a stranger, who has no place here before it has greeted.
-  requests_.send(overlay_kind::found, find->envelope.from, frame.tag, finder_.answer(find->key));
+  Found found = finder_.answer(find->key);
+  // One that looks for its own place: what is far from here is as far from there.
+  if (found.window && find->key == find->envelope.from.id) found.closer = fingers_.all();
+  requests_.send(overlay_kind::found, find->envelope.from, frame.tag, std::move(found));
   return {};
 }
 
@@ -341,6 +393,11 @@ Status Overlay::on_found(const Frame& frame) {
   if (found->window && !Neighbourhood::sound(from, *found->window)) return malformed(frame, "its window cannot be");
   requests_.heard(from.node);
   if (lost_.count(from.node) == 0) fingers_.offer(from);
+  if (found->window) {
+    for (const Peer& peer : found->closer) {
+      if (lost_.count(peer.node) == 0) fingers_.offer(peer);
+    }
+  }
   requests_.answer(frame.tag, *found);
   return {};
 }
@@ -349,12 +406,15 @@ Status Overlay::on_greeting(const Frame& frame) {
   const auto greeting = read_for<Greeting>(frame, self().node);
   if (!greeting.ok()) return greeting.error();
   const Peer& from = greeting->envelope.from;
-  if (!Neighbourhood::sound(from, greeting->window)) return malformed(frame, "its window cannot be");
+  if (greeting->window && !Neighbourhood::sound(from, *greeting->window)) {
+    return malformed(frame, "its window cannot be");
+  }
+  gossip_.take(*greeting, requests_.now());
   if (frame.kind == overlay_kind::greeted) requests_.answer(frame.tag, *greeting);
   hear(from);
-  meet(from, greeting->window);
+  meet(from, greeting->window.value_or(Window{{{}, 0}, {{}, 0}}));  // without one it claims nothing
   if (frame.kind == overlay_kind::greet) {
-    requests_.send(overlay_kind::greeted, from, frame.tag, Greeting{{}, near_.window()});
+    requests_.send(overlay_kind::greeted, from, frame.tag, gossip_.answer(*greeting));
   }
   return {};
 }
@@ -371,7 +431,10 @@ Status Overlay::on_leaving(const Frame& frame) {
 Status Overlay::on_suspect(const Frame& frame) {
   const auto suspect = read_for<Suspect>(frame, self().node);
   if (!suspect.ok()) return suspect.error();
-  if (near_.knows(suspect->peer.node)) greet(suspect->peer, std::max(1, kTries - 1));
+  const NodeId node = suspect->peer.node;
+  if (!near_.knows(node)) return {};
+  if (suspected_.size() < kMostLost) suspected_.insert(node);
+  greet(suspect->peer, std::max(1, kTries - 1));
   return {};
 }
 

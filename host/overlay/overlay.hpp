@@ -12,12 +12,14 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "host/base/result.hpp"
 #include "host/overlay/aggregate_tree.hpp"
 #include "host/overlay/finder.hpp"
+#include "host/overlay/gossip.hpp"
 #include "host/overlay/size_census.hpp"
 #include "host/overlay/uniform_sampler.hpp"
 
@@ -94,6 +96,7 @@ class Overlay {
   void remember(const Peer& peer);
   void meet(const Peer& of, const Window& window);
   void greet(const Peer& peer, int tries);
+  void tell(const std::vector<Peer>& fresh);
   void on_silence(const Peer& peer, Kind asked);
   void lose(const Peer& peer, bool tell);
   void take_other_id();
@@ -118,6 +121,7 @@ class Overlay {
   Requests requests_;
   Neighbourhood near_;
   Fingers fingers_;
+  Gossip gossip_;
   std::string state_;
   Finder finder_;
   Rng rng_;
@@ -125,6 +129,7 @@ class Overlay {
   SizeCensus census_;
   AggregateTree tree_;
   std::map<NodeId, Lost> lost_;
+  std::set<NodeId> suspected_;  // by others, who have told all around
   bool joined_ = true;
   bool reaching_ = false;
   bool left_ = false;

@@ -3,7 +3,7 @@
 // request. A peer learns from each message that its sender lives, and where.
 //
 //   find     Find      who owns the key?            found    Found
-//   greet    Greeting  I live, and know these       greeted  Greeting
+//   greet    Greeting  I live, and know these       greeted  Greeting, also unasked
 //   leaving  Envelope  I go; no answer
 //   suspect  Suspect   I hear nothing of this peer; no answer
 //
@@ -50,7 +50,7 @@ struct Find {
 struct Found {
   Envelope envelope;
   std::optional<Peer> owner;     // as far as the sender knows: itself, or a peer that lies in its window
-  std::vector<Peer> closer;      // otherwise: peers before the key, nearest first
+  std::vector<Peer> closer;      // otherwise peers before the key, nearest first; to a newcomer the fingers
   std::optional<Window> window;  // the sender's, when it is the owner
   std::string state;             // then also what it says of itself (Overlay::set_state)
   static void fields(auto& m, auto&& field) { field(m.envelope, m.owner, m.closer, m.window, m.state); }
@@ -58,8 +58,9 @@ struct Found {
 
 struct Greeting {
   Envelope envelope;
-  Window window;
-  static void fields(auto& m, auto&& field) { field(m.envelope, m.window); }
+  uint64_t sum = 0;              // of the sender's window
+  std::optional<Window> window;  // unless the receiver knows it
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.sum, m.window); }
 };
 
 struct Suspect {

@@ -4,33 +4,22 @@
 
 namespace actorhost {
 
-namespace {
-
-constexpr size_t kMostHeard = 1024;
-constexpr int kMostTries = 10;  // of a question
-
-}  // namespace
-
 void Requests::find(const Peer& to, RingId key, int tries, OnFound done) {
   ask({to, Find{{}, key}, tries, now_, 0, std::move(done), nullptr});
 }
 
-void Requests::greet(const Peer& to, Window window, int tries, OnGreeted done) {
-  ask({to, Greeting{{}, std::move(window)}, tries, now_, 0, nullptr, std::move(done)});
+void Requests::greet(const Peer& to, Greeting greeting, int tries, OnGreeted done) {
+  ask({to, std::move(greeting), tries, now_, 0, nullptr, std::move(done)});
 }
 
 bool Requests::greets(NodeId node) const noexcept {
-  return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& item) {
-    return item.second.to.node == node && std::holds_alternative<Greeting>(item.second.message);
-  });
+  const auto at = peers_.find(node);
+  return at != peers_.end() && at->second.greetings > 0;
 }
 
 void Requests::heard(NodeId node) {
-  // What was heard before all questions that wait tells nothing.
-  if (heard_.size() >= kMostHeard) {
-    std::erase_if(heard_, [&](const auto& one) { return one.second < now_ - kMostTries * patience_; });
-  }
-  heard_[node] = now_;
+  const auto at = peers_.find(node);
+  if (at != peers_.end()) at->second.heard = now_;
 }
 
 void Requests::ask(Question&& question) {
@@ -42,36 +31,44 @@ void Requests::ask(Question&& question) {
   } else {
     send(overlay_kind::greet, question.to, tag, std::get<Greeting>(question.message));
   }
+  Asked& asked = peers_[question.to.node];
+  ++asked.questions;
+  asked.greetings += question.found ? 0 : 1;
   waiting_.emplace(tag, std::move(question));
+}
+
+Requests::Question Requests::take(Waiting::iterator at) {
+  Question question = std::move(at->second);
+  waiting_.erase(at);
+  const auto asked = peers_.find(question.to.node);
+  asked->second.greetings -= question.found ? 0 : 1;
+  if (--asked->second.questions == 0) peers_.erase(asked);
+  return question;
 }
 
 bool Requests::answer(uint32_t tag, const Found& found) {
   const auto at = waiting_.find(tag);
   if (at == waiting_.end() || at->second.to.node != found.envelope.from.node || !at->second.found) return false;
-  const OnFound done = std::move(at->second.found);
-  waiting_.erase(at);
-  done(&found);
+  take(at).found(&found);
   return true;
 }
 
 bool Requests::answer(uint32_t tag, const Greeting& greeting) {
   const auto at = waiting_.find(tag);
   if (at == waiting_.end() || at->second.to.node != greeting.envelope.from.node || !at->second.greeted) return false;
-  const OnGreeted done = std::move(at->second.greeted);
-  waiting_.erase(at);
-  done(&greeting);
+  take(at).greeted(&greeting);
   return true;
 }
 
 double Requests::tick() {
   while (!waiting_.empty() && waiting_.begin()->second.due <= now_) {
-    Question question = std::move(waiting_.begin()->second);
-    waiting_.erase(waiting_.begin());
+    const double heard = peers_.at(waiting_.begin()->second.to.node).heard;
+    Question question = take(waiting_.begin());
     if (question.tries > 0) {
       ask(std::move(question));
+      peers_.at(question.to.node).heard = heard;
     } else {
-      const auto spoke = heard_.find(question.to.node);
-      const bool silent = spoke == heard_.end() || spoke->second < question.begun;
+      const bool silent = heard < question.begun;
       if (silent && silent_) silent_(question.to, question.found ? overlay_kind::find : overlay_kind::greet);
       give_up(std::move(question));
     }
@@ -91,17 +88,14 @@ void Requests::give_up(Question&& question) {
 void Requests::fail(NodeId node) {
   std::vector<Question> failed;
   for (auto at = waiting_.begin(); at != waiting_.end();) {
-    if (at->second.to.node == node) {
-      failed.push_back(std::move(at->second));
-      at = waiting_.erase(at);
-    } else {
-      ++at;
-    }
+    const auto here = at++;
+    if (here->second.to.node == node) failed.push_back(take(here));
   }
   for (Question& question : failed) give_up(std::move(question));
 }
 
 void Requests::fail_all() {
+  peers_.clear();
   for (auto& [tag, question] : std::exchange(waiting_, {})) give_up(std::move(question));
 }
 

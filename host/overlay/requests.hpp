@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -30,7 +31,7 @@ class Requests {
   void on_silence(std::function<void(const Peer&, Kind asked)> told) { silent_ = std::move(told); }
 
   void find(const Peer& to, RingId key, int tries, OnFound done);
-  void greet(const Peer& to, Window window, int tries, OnGreeted done);
+  void greet(const Peer& to, Greeting greeting, int tries, OnGreeted done);
   bool greets(NodeId node) const noexcept;
   /// A message of this peer has come.
   void heard(NodeId node);
@@ -69,7 +70,16 @@ class Requests {
     OnFound found;
     OnGreeted greeted;
   };
+  // A peer that is asked something.
+  struct Asked {
+    uint32_t questions = 0;
+    uint32_t greetings = 0;  // of these
+    double heard = -kForever;
+  };
+  using Waiting = std::map<uint32_t, Question>;
+
   void ask(Question&& question);
+  Question take(Waiting::iterator at);
   static void give_up(Question&& question);
 
   Peer self_;
@@ -77,8 +87,8 @@ class Requests {
   double now_ = 0;
   std::function<void(const Peer&, Kind)> silent_;
   uint32_t asked_ = 0;
-  std::map<uint32_t, Question> waiting_;  // all wait equally long, so they are due in order
-  std::map<NodeId, double> heard_;        // when, lately
+  Waiting waiting_;  // all wait equally long, so they are due in order
+  std::unordered_map<NodeId, Asked> peers_;
   std::vector<Frame> frames_;
 };
 

@@ -1,7 +1,8 @@
 // The overlay on virtual time: hops of lookups, the estimate of the size, how uniform samples are, what joining,
-// leaving and idling cost in messages; with `starts`, how long random small overlays take to become one right ring;
-// with `barrier`, what a BSP step costs. The seeds fix every figure but seconds of the machine. Usage: overlay_bench
-// [draws [nodes...]] | starts [seeds] | barrier [nodes]
+// leaving, dying and idling cost in messages; with `starts`, how long random small overlays take to become one right
+// ring; with `churn`, lookups while nodes come and go and the ring is cut in two; with `barrier`, what a BSP step
+// costs. The seeds fix every figure but seconds of the machine. Usage: overlay_bench [draws [nodes...]] | starts [seeds
+// [first]] | churn [seeds [nodes]] | barrier [nodes]
 
 #include <algorithm>
 #include <chrono>
@@ -10,7 +11,9 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "tests/bench/overlay_churn.hpp"
 #include "tests/host/overlay/barrier_world.hpp"
+#include "tests/host/overlay/overlay_world.hpp"
 
 using namespace actorhost;
 using namespace actorhost::test;
@@ -24,14 +27,65 @@ double quantile(std::vector<double> values, double q) {
   return values[std::min(values.size() - 1, static_cast<size_t>(q * static_cast<double>(values.size())))];
 }
 
-/// Messages beyond those of an idle overlay while `act` runs and `seconds` after it.
+/// Messages by what they are for.
+struct Messages {
+  double greetings = 0, lookups = 0, others = 0;
+  Messages() = default;
+  explicit Messages(const OverlayWorld& world) {
+    for (const auto& [kind, count] : world.sent_by_kind()) {
+      const bool greeting = kind == overlay_kind::greet || kind == overlay_kind::greeted;
+      const bool lookup = kind == overlay_kind::find || kind == overlay_kind::found;
+      (greeting ? greetings : lookup ? lookups : others) += static_cast<double>(count);
+    }
+  }
+  double all() const { return greetings + lookups + others; }
+  /// Adds `factor` times the others.
+  void add(const Messages& m, double factor) {
+    greetings += factor * m.greetings, lookups += factor * m.lookups, others += factor * m.others;
+  }
+};
+
+/// Messages while `act` runs and `seconds` after it.
 template <typename Act>
-double messages_of(OverlayWorld& world, double idle, double seconds, Act act) {
-  const double start = world.now();
-  const auto before = static_cast<double>(world.sent());
+Messages messages_of(OverlayWorld& world, double seconds, Act act) {
+  const Messages before(world);
   act();
   world.run(seconds);
-  return static_cast<double>(world.sent()) - before - idle * (world.now() - start);
+  Messages after(world);
+  after.add(before, -1);
+  return after;
+}
+
+/// What an idle node sends a second, and what a node that joins, leaves or dies costs beyond that.
+void costs(OverlayWorld& world, NodeId& next) {
+  const auto n = static_cast<double>(world.size());
+  const double bytes = static_cast<double>(world.bytes_sent());
+  const Messages idle = messages_of(world, 20, [] {});
+  std::printf("  idle, a second and node: %.1f messages (%.1f greetings, %.1f of lookups), %.0f bytes\n",
+              idle.all() / n / 20, idle.greetings / n / 20, idle.lookups / n / 20,
+              (static_cast<double>(world.bytes_sent()) - bytes) / n / 20);
+  const auto print = [&](const char* what, double change, const std::function<void()>& act) {
+    // Few at once, so that they seldom meet; beside as long just before, whole turns of Overlay::look_for_finger.
+    const int many = std::max(1, static_cast<int>(n / 100));
+    const int rounds = std::clamp(static_cast<int>(6000 / n), 1, 20);
+    Messages all;
+    for (int round = 0; round < rounds; ++round) {
+      world.run(30);
+      const auto before = static_cast<double>(world.size());
+      all.add(messages_of(world, 8, [] {}), -(before + change * many) / before);
+      const auto acts = [&] {
+        for (int i = 0; i < many; ++i) act();
+      };
+      all.add(messages_of(world, 8, acts), 1);
+    }
+    const double acts = many * rounds;
+    std::printf("  a %s: %.0f messages (%.0f greetings, %.0f of lookups, %.0f others; log2(n)^2 is %.0f)\n", what,
+                all.all() / acts, all.greetings / acts, all.lookups / acts, all.others / acts,
+                std::log2(n) * std::log2(n));
+  };
+  print("join", 1, [&] { world.add(next++, {world.some_node()}); });
+  print("leave", 0, [&] { world.leave(world.some_node()); });
+  print("death", -1, [&] { world.kill(world.some_node()); });
 }
 
 void lookups(OverlayWorld& world) {
@@ -92,25 +146,14 @@ void samples(OverlayWorld& world, int64_t wanted, const char* when) {
 void run(NodeId n, int64_t draws) {
   const auto began = std::chrono::steady_clock::now();
   OverlayWorld world(kSeed);
-  world.grow(n, n / 50.0);
-  world.run(30);
+  world.grow(n, std::min(n / 50.0, 40.0));
+  world.run(60);
   std::printf("%u nodes; %zu with a wrong neighbour, %zu with a wrong window\n", n, world.wrong_neighbours(),
               world.wrong_windows());
-  const auto before = static_cast<double>(world.sent());
-  world.run(10);
-  const double idle = (static_cast<double>(world.sent()) - before) / 10;
   lookups(world);
   sizes(world);
-  const double bits = std::log2(static_cast<double>(n));
   NodeId next = n;
-  const double join = messages_of(world, idle, 5, [&] {
-    for (int i = 0; i < 10; ++i) world.add(next++, {world.some_node()});
-  });
-  const double leave = messages_of(world, idle, 5, [&] {
-    for (int i = 0; i < 10; ++i) world.leave(world.some_node());
-  });
-  std::printf("  messages: idle %.1f a second and node; a join %.0f, a leave %.0f (log2(n)^2 is %.0f)\n",
-              idle / static_cast<double>(n), join / 10, leave / 10, bits * bits);
+  costs(world, next);
   samples(world, draws, "settled");
   for (NodeId i = 0; i < n / 5; ++i) {
     world.leave(world.some_node());
@@ -180,19 +223,29 @@ double settle(uint64_t seed) {
   return kForever;
 }
 
-void starts(uint64_t seeds) {
+void starts(uint64_t seeds, uint64_t first) {
   std::vector<double> seconds;
-  for (uint64_t seed = 0; seed < seeds; ++seed) seconds.push_back(settle(seed));
-  std::printf("%llu random starts: right after %g s (median), %g s (99 %%), %g s (most)\n",
+  uint64_t slowest = first;
+  for (uint64_t seed = first; seed < first + seeds; ++seed) {
+    seconds.push_back(settle(seed));
+    if (seconds.back() > seconds[slowest - first]) slowest = seed;
+  }
+  std::printf("%llu random starts: right after %g s (median), %g s (99 %%), %g s (most, seed %llu)\n",
               static_cast<unsigned long long>(seeds), quantile(seconds, 0.5), quantile(seconds, 0.99),
-              quantile(seconds, 1));
+              quantile(seconds, 1), static_cast<unsigned long long>(slowest));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   if (argc > 1 && std::string_view(argv[1]) == "starts") {
-    starts(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1000);
+    starts(argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1000, argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 0);
+    return 0;
+  }
+  if (argc > 1 && std::string_view(argv[1]) == "churn") {
+    bench_churn(argc > 3 ? static_cast<NodeId>(std::atoi(argv[3])) : 1000,
+                argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 3);
     return 0;
   }
   if (argc > 1 && std::string_view(argv[1]) == "barrier") {

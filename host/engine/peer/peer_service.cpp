@@ -8,6 +8,8 @@ namespace {
 
 // More are not needed: one that lives is enough.
 constexpr size_t kMostContacts = 16;
+// Exchanges among the nodes of the process in one turn of the courier.
+constexpr int kMostTurns = 16;
 constexpr double kHandOver = 5;  // seconds for others to take over the keys of one that leaves
 
 }  // namespace
@@ -75,6 +77,7 @@ void PeerService::leave(NodeId node) {
     if (at == peers_.end() || at->second->gone_at < kForever) return;
     const double now = courier_.clock().now();
     at->second->gone_at = now + kHandOver;
+    at->second->due = 0;
     at->second->overlay.leave(now);
     at->second->keys.succession().leave();
   });
@@ -86,6 +89,7 @@ void PeerService::with(NodeId node, std::function<void(PeerNode*, double)> call)
     const double now = courier_.clock().now();
     const bool there = at != peers_.end() && at->second->gone_at == kForever;
     if (there) at->second->keys.set_now(now);
+    if (there) at->second->due = 0;
     call(there ? at->second.get() : nullptr, now);
   });
 }
@@ -99,6 +103,7 @@ void PeerService::on_frame(Frame&& frame, double now) {
   }
   const auto at = peers_.find(envelope->to);
   if (at == peers_.end()) return;  // it has not entered, or has left: the sender goes on without an answer
+  at->second->due = 0;
   const Address from = frame.src;
   const Kind kind = frame.kind;
   const Status taken = hand_over(*at->second, std::move(frame), now);
@@ -129,6 +134,7 @@ void PeerService::on_membership(const MembershipPtr& membership, double now) {
         peer->overlay.lose_process(info.process, now);
         peer->keys.lose_process(info.process, now);
         peer->watch.lose_process(info.process);
+        peer->due = 0;
       }
     }
   }
@@ -136,11 +142,16 @@ void PeerService::on_membership(const MembershipPtr& membership, double now) {
   for (const auto& [node, peer] : peers_) set_others(node, *peer);
 }
 
+// Frames within the process need neither the transport nor another turn of the courier.
 void PeerService::send_all(PeerNode& peer) {
   const auto send = [&](std::vector<Frame> frames) {
     for (Frame& frame : frames) {
       peer.sent.count(frame.kind);
-      courier_.send(std::move(frame));
+      if (frame.dst == courier_.address()) {
+        local_.push_back(std::move(frame));
+      } else {
+        courier_.send(std::move(frame));
+      }
     }
   };
   send(peer.overlay.take_frames());
@@ -149,17 +160,35 @@ void PeerService::send_all(PeerNode& peer) {
   send(peer.clocks.take_frames());
 }
 
-double PeerService::tick(double now) {
-  double next = kForever;
-  for (auto at = peers_.begin(); at != peers_.end();) {
-    PeerNode& peer = *at->second;
-    next = std::min({next, peer.overlay.tick(now), peer.keys.tick(now), peer.watch.tick(now), peer.clocks.tick(now)});
-    send_all(peer);
-    const bool gone = peer.gone_at <= now || (peer.gone_at < kForever && peer.keys.succession().holds_nothing());
-    next = std::min(next, peer.gone_at);
-    at = gone ? peers_.erase(at) : std::next(at);
+void PeerService::take_local(double now) {
+  while (!local_.empty()) {
+    Frame frame = std::move(local_.front());
+    local_.pop_front();
+    on_frame(std::move(frame), now);
   }
-  return next;
+}
+
+/// False: it has gone.
+bool PeerService::look_after(PeerNode& peer, double now) {
+  if (peer.due > now) return true;
+  peer.due = std::min(
+      {peer.overlay.tick(now), peer.keys.tick(now), peer.watch.tick(now), peer.clocks.tick(now), peer.gone_at});
+  send_all(peer);
+  return peer.gone_at > now && !(peer.gone_at < kForever && peer.keys.succession().holds_nothing());
+}
+
+double PeerService::tick(double now) {
+  for (int turn = 0; turn < kMostTurns; ++turn) {
+    double next = kForever;
+    for (auto at = peers_.begin(); at != peers_.end();) {
+      const bool there = look_after(*at->second, now);
+      if (there) next = std::min(next, at->second->due);
+      at = there ? std::next(at) : peers_.erase(at);
+    }
+    if (local_.empty()) return next;
+    take_local(now);
+  }
+  return now;  // the courier's other tasks have waited long enough
 }
 
 }  // namespace actorhost

@@ -2,6 +2,7 @@
 // The peers of a process: a task of its courier with an overlay and keys for each worker that has entered. What the
 // membership tells is used where there is one: whom a peer may contact first, and whose connection is closed.
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -38,6 +39,7 @@ class PeerService final : public ServiceTask {
     PeerWatch watch;
     PeerClocks clocks;  // STAND-IN for the overlay's tree
     PeerTraffic sent;
+    double due = 0;             // its next tick; 0: as soon as possible
     double gone_at = kForever;  // it is leaving: at the latest then
   };
 
@@ -61,10 +63,13 @@ class PeerService final : public ServiceTask {
   Status hand_over(PeerNode& peer, Frame&& frame, double now);
   void set_others(NodeId node, PeerNode& peer) const;
   void send_all(PeerNode& peer);
+  void take_local(double now);
+  bool look_after(PeerNode& peer, double now);
 
   ServiceThread& courier_;
   MembershipPtr membership_;
   std::map<NodeId, std::unique_ptr<PeerNode>> peers_;
+  std::deque<Frame> local_;  // from one node of this process to another
 };
 
 }  // namespace actorhost

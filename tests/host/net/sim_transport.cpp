@@ -1,6 +1,7 @@
 #include "tests/host/net/sim_transport.hpp"
 
 #include <algorithm>
+#include <list>
 #include <utility>
 
 namespace actorhost {
@@ -14,7 +15,7 @@ struct SimTransport::Link {
   double last_arrival = 0;
   double free_at = 0;  // when the last frame has left, for a limited bandwidth
   size_t queued_bytes = 0;
-  std::deque<Frame> backlog;  // arrived, but held or before a full mailbox
+  std::list<Frame> backlog;  // arrived, but held or before a full mailbox; costs nothing while it is empty
   std::vector<std::function<void()>> want_room;
 
   bool has_room(size_t cost, size_t times) const {
@@ -148,7 +149,8 @@ Status SimTransport::try_send(Frame&& frame) {
   }
   ++counters_.sent;
   const double time = arrival_time(link, cost);
-  if (link.lost || (link.how->loss > 0 && rng_.uniform() < link.how->loss)) {
+  const bool apart = apart_ && apart_(link.from, link.to);
+  if (link.lost || apart || (link.how->loss > 0 && rng_.uniform() < link.how->loss)) {
     ++counters_.lost;
     [[maybe_unused]] const Frame gone = std::move(frame);
     return {};
@@ -192,13 +194,29 @@ void SimTransport::close() {
 
 SimTransport::Link& SimTransport::link_between(ProcessId from, ProcessId to) {
   std::unique_ptr<Link>& link = links_[(uint64_t{from} << 32) | to];
-  if (!link) {
+  if (!link && !free_links_.empty()) {
+    link = std::move(free_links_.back());
+    free_links_.pop_back();
+    *link = Link();
+  } else if (!link) {
     link = std::make_unique<Link>();
+  }
+  if (!link->how) {
     link->from = from;
     link->to = to;
     link->how = from == to ? inside_link_ : default_link_;
   }
   return *link;
+}
+
+// A link on which nothing is under way is like one that never was: in large worlds most pairs speak once.
+void SimTransport::drop_idle(Link& link) {
+  const bool plain = link.how == (link.from == link.to ? inside_link_ : default_link_);
+  if (!plain || link.lost || link.held || link.queued_bytes > 0 || !link.want_room.empty()) return;
+  if (refused_ == &link) refused_ = nullptr;
+  const auto at = links_.find((uint64_t{link.from} << 32) | link.to);
+  free_links_.push_back(std::move(at->second));
+  links_.erase(at);
 }
 
 ProcessId SimTransport::process_of(Address address) const {
@@ -224,12 +242,13 @@ double SimTransport::arrival_time(Link& link, size_t cost) {
 }
 
 void SimTransport::arrive(Link& link, Frame&& frame) {
-  if (link.lost) {
+  if (link.lost || (apart_ && apart_(link.from, link.to))) {
     ++counters_.lost;
     done_with(link, frame.cost());
     return;
   }
-  if (link.held || !link.backlog.empty() || !deliver(link, frame)) link.backlog.push_back(std::move(frame));
+  if (link.held || !link.backlog.empty() || !deliver(link, frame)) return link.backlog.push_back(std::move(frame));
+  drop_idle(link);
 }
 
 /// False when the mailbox is full: then the link is resumed once there is room.

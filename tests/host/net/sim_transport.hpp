@@ -5,7 +5,6 @@
 // the next event, and lets nodes act on what arrived (`on_delivered`) or on timers (`at`). The same seed and
 // calls give the same run, event for event.
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <unordered_map>
@@ -54,6 +53,8 @@ class SimTransport final : public Transport {
   /// Cuts both ways between two processes.
   void cut(ProcessId a, ProcessId b, Cut how = Cut::lose);
   void heal(ProcessId a, ProcessId b);
+  /// Frames are lost between all processes for which `apart` holds, until it is set anew; nullptr: between none.
+  void part(std::function<bool(ProcessId, ProcessId)> apart) { apart_ = std::move(apart); }
 
   /// Runs `fn` at `time` (now, if that has passed). Events of one time run in the order in which they were
   /// made.
@@ -95,6 +96,7 @@ class SimTransport final : public Transport {
   static constexpr uint32_t kResume = 0xffffffffU;
 
   Link& link_between(ProcessId from, ProcessId to);
+  void drop_idle(Link& link);
   ProcessId process_of(Address address) const;
   void add_event(double time, Link* link, uint32_t slot);
   void arrive(Link& link, Frame&& frame);
@@ -107,7 +109,9 @@ class SimTransport final : public Transport {
   Rng rng_;
   Directory inboxes_;
   std::unordered_map<Address, ProcessId> places_;
-  std::unordered_map<uint64_t, std::unique_ptr<Link>> links_;
+  std::unordered_map<uint64_t, std::unique_ptr<Link>> links_;  // in use, or not like all others
+  std::vector<std::unique_ptr<Link>> free_links_;
+  std::function<bool(ProcessId, ProcessId)> apart_;
   std::shared_ptr<const SimLink> default_link_;  // shared by the links that it holds for
   std::shared_ptr<const SimLink> inside_link_;
   Link* refused_ = nullptr;    // by the last try_send that said full

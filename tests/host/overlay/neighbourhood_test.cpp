@@ -83,6 +83,21 @@ TEST_CASE("a joiner that sees its neighbour's window knows what that knows") {
   }
 }
 
+TEST_CASE("a peer that a neighbour should know and does not is doubted; a newcomer knows nobody yet") {
+  Rng rng(19);
+  const std::vector<Peer> ring = random_ring(rng, 100);
+  const size_t me = 50;
+  Neighbourhood near(ring[me]);
+  CHECK(near.merge(ring[me + 1], full_window(ring, me + 1), kBelieve).doubted.empty());
+  near.merge(ring[me - 1], full_window(ring, me - 1), kBelieve);
+  Window window = full_window(ring, me + 1);
+  const Peer dead = ring[me + 9];
+  std::erase(window.after.peers, dead);
+  CHECK(near.merge(ring[me + 1], window, kBelieve).doubted == std::vector<Peer>{dead});
+  const Peer joiner = {(ring[me].id / 2 + ring[me + 1].id / 2), 1000, 1000};
+  CHECK(near.merge(joiner, Window{}, kBelieve).doubted.empty());
+}
+
 TEST_CASE("whatever is heard in whatever order, the nearest peers on both sides stay") {
   const uint64_t seed = 23;
   INFO("seed " << seed);

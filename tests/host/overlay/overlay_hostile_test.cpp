@@ -51,8 +51,9 @@ TEST_CASE("a message of the overlay that is cut, changed or noise is refused or 
   const std::vector<Frame> good = {
       from_peer(overlay_kind::find, Find{envelope, 77}),
       from_peer(overlay_kind::found, Found{envelope, world.at(7).self(), {world.at(8).self()}, window, "state"}),
-      from_peer(overlay_kind::greet, Greeting{envelope, window}),
-      from_peer(overlay_kind::greeted, Greeting{envelope, window}),
+      from_peer(overlay_kind::greet, Greeting{envelope, 7, window}),
+      from_peer(overlay_kind::greet, Greeting{envelope, 7, {}}),
+      from_peer(overlay_kind::greeted, Greeting{envelope, 7, window}),
       from_peer(overlay_kind::leaving, envelope),
       from_peer(overlay_kind::suspect, Suspect{envelope, world.at(7).self()}),
       from_peer(overlay_kind::report, report_of(envelope)),
@@ -85,8 +86,8 @@ TEST_CASE("what a message of the overlay says of itself is checked") {
   CHECK_THAT(why(from_peer(overlay_kind::leaving, Envelope{world.at(6).self(), 4})), Catch::Contains("another node"));
   CHECK_THAT(why(from_peer(overlay_kind::leaving, Envelope{world.at(7).self(), 5})),
              Catch::Contains("another process"));
-  Greeting greeting{envelope, world.at(6).near().window()};
-  std::swap(greeting.window.after.peers.front(), greeting.window.after.peers.back());
+  Greeting greeting{envelope, 7, world.at(6).near().window()};
+  std::swap(greeting.window->after.peers.front(), greeting.window->after.peers.back());
   CHECK_THAT(why(from_peer(overlay_kind::greet, greeting)), Catch::Contains("window"));
   TreeResult result = result_of(envelope, world.at(7).self());
   result.lease = -1;

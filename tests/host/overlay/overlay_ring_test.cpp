@@ -149,6 +149,36 @@ TEST_CASE("a node that was stopped for a while does not think that all others ar
   CHECK(world.wrong_windows() == 0);
 }
 
+TEST_CASE("nodes that are stopped for ten seconds are lost, and have their places again when they go on") {
+  for (const uint64_t seed : {1, 2, 3}) {
+    INFO("seed " << seed);
+    OverlayWorld world(seed);
+    world.grow(60, 1);
+    for (NodeId i = 0; i < 60; i += 3) world.stop(i);
+    world.run(10);
+    CHECK_FALSE(world.at(1).near().knows(0));
+    for (NodeId i = 0; i < 60; i += 3) world.go_on(i);
+    CHECK(settle(world, 15) < 15);
+    CHECK(world.at(0).size_estimate(world.now()).nodes == Approx(60).epsilon(0.2));
+  }
+}
+
+TEST_CASE("a window travels only when one of two peers may not know it") {
+  OverlayWorld world(16);
+  world.grow(30, 1);
+  world.run(40);
+  const auto greetings = [&] {
+    const auto& sent = world.sent_by_kind();
+    return sent.at(overlay_kind::greet) + sent.at(overlay_kind::greeted);
+  };
+  const uint64_t before = greetings();
+  const uint64_t bytes = world.bytes_sent();
+  world.run(10);
+  CHECK(world.bytes_sent() - bytes < 100 * (greetings() - before));  // a window of 29 peers has 464 on each side
+  world.kill(7);
+  CHECK(settle(world, 10) < 10);
+}
+
 TEST_CASE("of two nodes with one id the higher one takes another, and both are found") {
   OverlayWorld world(14);
   world.grow(20, 1);

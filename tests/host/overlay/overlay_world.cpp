@@ -39,6 +39,11 @@ void OverlayWorld::kill(NodeId node) {
   order_.erase(std::find(order_.begin(), order_.end(), node));
 }
 
+void OverlayWorld::go_on(NodeId node) {
+  members_.at(node)->stopped = false;
+  serve(node);
+}
+
 void OverlayWorld::leave(NodeId node) {
   at(node).leave(now());
   serve(node);
@@ -52,7 +57,7 @@ void OverlayWorld::set_clock(NodeId node, std::optional<uint64_t> steps, uint64_
 
 void OverlayWorld::serve(NodeId node) {
   const auto found = members_.find(node);
-  if (found == members_.end()) return;
+  if (found == members_.end() || found->second->stopped) return;
   Member& member = *found->second;
   frames_.clear();
   member.inbox.pop_all(frames_, 0);
@@ -61,7 +66,11 @@ void OverlayWorld::serve(NodeId node) {
     if (!status.ok()) throw std::runtime_error(status.error().message);
   }
   const double next = member.overlay->tick(now());
-  for (Frame& frame : member.overlay->take_frames()) (void)net.try_send(std::move(frame));
+  for (Frame& frame : member.overlay->take_frames()) {
+    ++sent_by_kind_[frame.kind];
+    bytes_sent_ += frame.cost();
+    (void)net.try_send(std::move(frame));
+  }
   if (next >= member.planned && member.planned > now()) return;
   member.planned = next;
   if (next == kForever) return;
@@ -75,16 +84,21 @@ void OverlayWorld::serve(NodeId node) {
 std::vector<NodeId> OverlayWorld::nodes() const {
   std::vector<NodeId> all;
   for (const auto& [node, member] : members_) all.push_back(node);
+  std::sort(all.begin(), all.end());
   return all;
 }
 
 Result<Located> OverlayWorld::find(NodeId asker, RingId key) {
   std::optional<Result<Located>> result;
-  at(asker).find(key, now(), [&](Result<Located> located) { result = std::move(located); });
-  serve(asker);
+  find(asker, key, [&](Result<Located> located) { result = std::move(located); });
   net.run_until([&] { return result.has_value(); }, now() + 60);
   if (!result) return Error{Code::internal, "no answer has come"};
   return *result;
+}
+
+void OverlayWorld::find(NodeId asker, RingId key, Finder::OnLocated done) {
+  at(asker).find(key, now(), std::move(done));
+  serve(asker);
 }
 
 std::vector<Sampled> OverlayWorld::sample(NodeId asker, uint32_t count) {
@@ -109,9 +123,12 @@ std::vector<Peer> OverlayWorld::ring() const {
 }
 
 NodeId OverlayWorld::owner_of(RingId key) const {
-  const std::vector<Peer> peers = ring();
-  const auto at = std::lower_bound(peers.begin(), peers.end(), key, [](const Peer& p, RingId k) { return p.id < k; });
-  return at == peers.end() ? peers.front().node : at->node;
+  Peer owner = members_.begin()->second->overlay->self();
+  each([&](const Overlay& overlay) {
+    const Peer& peer = overlay.self();
+    if (peer.id - key < owner.id - key) owner = peer;
+  });
+  return owner.node;
 }
 
 namespace {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "host/overlay/overlay.hpp"
@@ -23,6 +24,9 @@ class OverlayWorld {
   void leave(NodeId node);
   /// Without a word; connections are not closed either.
   void kill(NodeId node);
+  /// Its process does nothing until it goes on, as after SIGSTOP; what is sent to it waits.
+  void stop(NodeId node) { members_.at(node)->stopped = true; }
+  void go_on(NodeId node);
 
   void set_clock(NodeId node, std::optional<uint64_t> steps, uint64_t sum);
 
@@ -33,11 +37,15 @@ class OverlayWorld {
   size_t size() const noexcept { return members_.size(); }
   std::vector<NodeId> nodes() const;
   NodeId some_node();
+  void each(const std::function<void(const Overlay&)>& call) const {
+    for (const auto& [node, member] : members_) call(*member->overlay);
+  }
 
   /// Waits for the answer.
   Result<Located> find(NodeId asker, RingId key);
   std::vector<Sampled> sample(NodeId asker, uint32_t count);
-  /// Does not wait.
+  /// These do not wait.
+  void find(NodeId asker, RingId key, Finder::OnLocated done);
   void sample(NodeId asker, uint32_t count, UniformSampler::OnSampled done);
 
   /// Live peers in the order of the ring.
@@ -48,6 +56,9 @@ class OverlayWorld {
   /// Nodes whose windows hold anything but the kReach nearest peers on each side.
   size_t wrong_windows() const;
   uint64_t sent() const noexcept { return net.counters().sent; }
+  /// By kind of message, and in bytes.
+  const std::map<Kind, uint64_t>& sent_by_kind() const noexcept { return sent_by_kind_; }
+  uint64_t bytes_sent() const noexcept { return bytes_sent_; }
 
   ManualClock clock;
   SimTransport net;
@@ -57,13 +68,16 @@ class OverlayWorld {
     std::unique_ptr<Overlay> overlay;
     Mailbox inbox;
     double planned = kForever;
+    bool stopped = false;
   };
   void serve(NodeId node);
 
   uint64_t seed_;
-  std::map<NodeId, std::unique_ptr<Member>> members_;
+  std::unordered_map<NodeId, std::unique_ptr<Member>> members_;
   std::vector<NodeId> order_;  // of the members, for some_node
   std::vector<Frame> frames_;  // scratch
+  std::map<Kind, uint64_t> sent_by_kind_;
+  uint64_t bytes_sent_ = 0;
 };
 
 }  // namespace actorhost::test
