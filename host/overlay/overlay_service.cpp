@@ -16,6 +16,7 @@ OverlayService::OverlayService(ServiceThread& courier) : courier_(courier) {
 }
 
 void OverlayService::enter(NodeId node, uint64_t seed) {
+  courier_.outlive_head();
   courier_.post([this, node, seed] {
     auto& overlay = overlays_[node];
     if (overlay) return;
