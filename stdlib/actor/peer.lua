@@ -3,7 +3,11 @@
 ---
 ---     local seen = actor.peer.sample(10)          -- some of the workers, itself perhaps among them
 ---     local n, error = actor.peer.size_estimate()
+---
+--- From the first call on, the run goes on when its rendezvous host is lost: the lowest host that lives takes its place.
+--- What needs the rendezvous host itself (actor.param, actor.mapreduce and other actions) then raises an error.
 local check = require("actor.check")
+local events = require("actor.events")
 local node = require("actor.c.node")
 local c = require("actor.c.peer")
 
@@ -14,10 +18,11 @@ local M = {}
 ---@field id integer the worker's permanent id
 ---@field rank integer|nil its rank; nil when it is gone meanwhile
 
-local function check_role(fn)
+local function enter(fn)
   if node.role == "server" then
     check.fail("%s is for workers and this is a parameter server; guard with actor.role", fn)
   end
+  events.deliver()
 end
 
 ---Draws different peers that live, each set of `beta` equally likely; the asking one may be among them. Each has
@@ -39,7 +44,7 @@ function M.sample(beta, options)
       timeout = options.timeout
     end
   end
-  check_role(fn)
+  enter(fn)
   return c.sample(beta, timeout)
 end
 
@@ -49,7 +54,7 @@ end
 ---@return number|string error standard error, in nodes; or a message
 ---@return string? code "timeout"
 function M.size_estimate()
-  check_role("peer.size_estimate")
+  enter("peer.size_estimate")
   return c.size_estimate()
 end
 
@@ -58,13 +63,13 @@ end
 ---@return string? message
 ---@return string? code "timeout"
 function M.neighbours()
-  check_role("peer.neighbours")
+  enter("peer.neighbours")
   return c.neighbours()
 end
 
 ---Leaves the overlay; the neighbours learn it at once. A later call of another function enters anew.
 function M.leave()
-  check_role("peer.leave")
+  enter("peer.leave")
   c.leave()
 end
 
