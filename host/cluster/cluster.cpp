@@ -9,6 +9,7 @@ namespace actorhost {
 namespace {
 
 constexpr double kRedial = 0.1;  // seconds between tries to reach another process
+constexpr int kMostMoves = 4;    // from a host that is not the head to another
 constexpr double kSentOn = 5;    // seconds to reach the head, where a member says that it is
 constexpr double kQuiet = 1;     // seconds of such tries before the log says so
 
@@ -91,13 +92,22 @@ Status Cluster::open_member() {
   std::vector<std::string> urls = {config_.url};
   urls.insert(urls.end(), config_.other_urls.begin(), config_.other_urls.end());
   for (size_t at = 0;; ++at) {
-    Status welcomed = join_head(urls, at, deadline);
-    if (welcomed) break;
-    const Code code = welcomed.error().code;
-    if (code != Code::mismatch && code != Code::peer_lost) return welcomed;
-    const bool last = urls.size() == 1 || (config_.once && at + 1 >= urls.size());
-    if (last) return Error{code == Code::mismatch ? Code::refused : code, welcomed.error().message};
-    log_.debug("cluster", "trying the run's next address: " + welcomed.error().message);
+    const auto joined = join_head(urls, at, deadline);
+    if (joined && *joined) break;
+    const bool last = config_.once && at + 1 >= urls.size();
+    if (joined && (last || clock_.now() >= deadline)) {
+      return Error{Code::unreachable, "no rendezvous host, though there are other hosts, at " + tried(urls)};
+    }
+    if (joined) {
+      pause();
+      continue;
+    }
+    const Code code = joined.error().code;
+    if (code != Code::mismatch && code != Code::peer_lost) return joined.error();
+    if (last || urls.size() == 1) {
+      return Error{code == Code::mismatch ? Code::refused : code, joined.error().message};
+    }
+    log_.debug("cluster", "trying the run's next address: " + joined.error().message);
   }
   detector_.watch(head(), clock_.now());
   if (outlives_) post([this] { on_outlives(); });
@@ -113,25 +123,30 @@ Result<std::string> Cluster::listen_somewhere() {
   return stream_->listen(config_.listen_url);
 }
 
-/// Joins at one of `urls`, from number `at` on, or where a member of the run that is found there says.
-Status Cluster::join_head(const std::vector<std::string>& urls, size_t& at, double deadline) {
+/// Joins at one of `urls`, from number `at` on, or where a member of the run that is found there says. False: there are
+/// members, but no head; there may be one soon.
+Result<bool> Cluster::join_head(const std::vector<std::string>& urls, size_t& at, double deadline) {
   AH_TRY(dial_head(urls, at, deadline));
-  for (;;) {
+  for (int hops = 0;; ++hops) {
     const Status welcomed = await_welcome(deadline);
-    if (welcomed) return welcomed;
-    stream_->close_link(asked_link_, "it is not the rendezvous host");
-    std::unique_lock lock(mutex_);
-    const auto where = std::exchange(sent_on_, std::nullopt);
-    if (!where) return welcomed;
-    const bool again = where->empty() && !config_.once && clock_.now() + kRedial < deadline;
-    if (where->empty() && !again) return welcomed;
-    if (again) changed_.wait_for(lock, seconds(kRedial), [&] { return end_.has_value() || quit_; });
-    lock.unlock();
+    if (welcomed) return true;
+    stream_->close_link(asked_link_, "it has not let this host in");
+    std::optional<std::string> place;
+    {
+      std::lock_guard lock(mutex_);
+      place.swap(sent_on_);
+    }
+    if (!place) return welcomed.error();
     size_t first = 0;
-    const std::string place = again ? urls[at % urls.size()] : *where;
-    if (again && urls.size() > 1) return welcomed;  // the next one may know
-    AH_TRY(dial_head({place}, first, std::min(deadline, clock_.now() + kSentOn)));
+    if (place->empty() || hops == kMostMoves) return false;
+    if (!dial_head({*place}, first, std::min(deadline, clock_.now() + kSentOn))) return false;
   }
+}
+
+/// Between two tries.
+void Cluster::pause() {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, seconds(kRedial), [&] { return end_.has_value() || quit_; });
 }
 
 std::string Cluster::tried(const std::vector<std::string>& urls) const {

@@ -196,9 +196,10 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
 
   Status open_head();
   Status open_member();
-  Status join_head(const std::vector<std::string>& urls, size_t& at, double deadline);
+  Result<bool> join_head(const std::vector<std::string>& urls, size_t& at, double deadline);
   Status dial_head(const std::vector<std::string>& urls, size_t& at, double deadline);
   Status await_welcome(double deadline);
+  void pause();
   std::string tried(const std::vector<std::string>& urls) const;
   Result<LinkId> dial_until(ProcessId process, const std::vector<std::string>& urls, size_t& at, double deadline);
   void post(Event event);

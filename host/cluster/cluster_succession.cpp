@@ -49,6 +49,7 @@ AttachMessage Cluster::own_attach() const {
   attach.self.settings.clear();
   std::lock_guard lock(mutex_);
   attach.epoch = membership_->epoch();
+  if (const ProcessInfo* info = membership_->process(process_)) attach.self.url = info->url;  // as others reach it
   for (const Member& member : membership_->workers()) {
     if (member.process != process_) continue;
     const auto entered = actions_.find(member.id);
@@ -105,10 +106,11 @@ void Cluster::take_over() {
   config.args = args_;
   const double now = clock_.now();
   head_ = std::make_unique<Head>(std::move(config), job_, log_, static_cast<HeadOutput&>(*this), now);
-  set_url(config_.self.url);
+  const AttachMessage self = own_attach();
+  set_url(self.self.url);
   if (const auto seed = settings_.find("seed"); seed != settings_.end()) config_.about.insert(*seed);
-  log_.warn("cluster", "this host is the rendezvous host now" + (bound_url_.empty() ? "" : ", at " + bound_url_));
-  head_->succeed(membership(), succession_.lost(), own_attach(), why_lost_, now);
+  log_.warn("cluster", "this host is the rendezvous host now" + (self.self.url.empty() ? "" : ", at " + self.self.url));
+  head_->succeed(membership(), succession_.lost(), self, why_lost_, now);
   for (const auto& [process, link] : peers_.links()) head_->linked(process, link);
   for (const auto& [link, attach] : std::exchange(held_, {})) take_in(link, attach);
   head_process_ = process_.load();

@@ -7,7 +7,7 @@ namespace actorhost {
 void Succession::begin(ProcessId self, MembershipPtr table, ProcessId lost, double now) {
   self_ = self;
   table_ = std::move(table);
-  lost_ = {lost};
+  lost_.insert(lost);  // beside those of earlier times, which the table may still have
   ask_next(now);
 }
 

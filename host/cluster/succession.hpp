@@ -38,7 +38,7 @@ class Succession {
   bool going_on() const noexcept { return asked_ != kNoProcess; }
   /// The process that is asked.
   ProcessId asked() const noexcept { return asked_; }
-  /// Who was found to be gone since `begin`.
+  /// Who was found to be gone, also in earlier times.
   const std::set<ProcessId>& lost() const noexcept { return lost_; }
 
  private:
