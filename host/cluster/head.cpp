@@ -357,6 +357,7 @@ std::string Head::name_of(Address address) const {
 void Head::on_action_enter(ProcessId process, const Frame& frame) {
   auto action = unpack<ActionEnter>(frame.meta.view());
   if (!action) return malformed(process, frame, action.error().message);
+  take_late_count(frame);
   auto entered = actions_.enter(frame.tag, *action, name_of(frame.src));
   if (!entered) {
     return reply(frame, cluster_kind::action_reply,

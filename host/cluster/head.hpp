@@ -133,6 +133,7 @@ class Head {
   std::optional<Error> why_not_attach(const AttachMessage& attach) const;
   bool take_workers(const AttachMessage& attach);
   void lose_absent(double now);
+  void take_late_count(const Frame& enters);
   void admit(double now);
   void lose(ProcessId process, const std::string& reason, bool tell);
   void lose_host(const std::string& host, const std::vector<ProcessId>& others, const std::string& reason);

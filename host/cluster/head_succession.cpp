@@ -115,6 +115,13 @@ void Head::on_attach(LinkId link, const AttachMessage& attach, double now) {
   check_finished();
 }
 
+/// The lost head's word that a worker may enter an action may have come to the worker after its process had attached.
+void Head::take_late_count(const Frame& enters) {
+  const auto worker = workers_.find(enters.src);
+  const bool ahead = succeeds_ && enters.tag > actions_.size();
+  if (ahead && worker != workers_.end() && enters.tag == worker->second.actions + 1) actions_.resume(enters.tag);
+}
+
 /// Processes that have not come over in time, whatever they do instead.
 void Head::lose_absent(double now) {
   for (bool again = true; again && !over_;) {

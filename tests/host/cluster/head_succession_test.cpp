@@ -222,3 +222,14 @@ TEST_CASE("workers go on with their actions after a takeover, but get no values 
   world.enter(behind, 5, 1, kCollect);  // the newest that the lost one knew: the others may be in it
   CHECK(world.answer_to(5).ok);
 }
+
+TEST_CASE("a worker that the lost head let into an action after its process had attached goes on behind it") {
+  Succeeded world;
+  world.take_over(2);
+  world.enter(0, 2, 4, kRun);
+  CHECK(world.answer_to(2).code == Code::mismatch);  // that is more than one
+  world.enter(0, 2, 3, kRun);
+  CHECK(world.answer_to(2).ok);
+  world.enter(0, 3, 2, kCollect);
+  CHECK(world.answer_to(3).ok);
+}

@@ -22,7 +22,11 @@ end
 local after = {}
 
 function after.param()
-  actor.param.run { push = function(_, pairs) return pairs end, stop = function() return true end }
+  actor.param.run {
+    schedule = function() return {} end,
+    push = function(_, pairs) return pairs end,
+    stop = function() return true end,
+  }
 end
 
 function after.mapreduce() actor.mapreduce.parallelize({ 1, 2, 3 }):count() end
@@ -33,8 +37,8 @@ function after.get() actor.param.get "w" end
 
 -- Collectives need no centre.
 function after.collective()
-  local ranks = actor.collective.allgather(actor.rank)
-  print("sum of ranks: " .. ranks[1] + ranks[2])
+  local ids = actor.collective.allgather(actor.id)
+  print("met: " .. ids[1] .. " " .. ids[2])
 end
 
 function after.raise()
