@@ -122,6 +122,8 @@ TEST_CASE("peers go on when their rendezvous host is killed at a random moment")
     hosts[0].signal(SIGKILL);
     const double killed = now();
     if (!known) {  // before a host knows, it may end as in any other run
+      const auto settled = [&](size_t i) { return !hosts[i].running() || count_of(hosts[i].err(), ": sees ") >= 2; };
+      CHECK(wait_until([&] { return settled(1) && settled(2); }, 20));
       folder.write("enough", "");
       for (const size_t i : {1, 2}) {
         const auto status = hosts[i].wait(20);
@@ -131,6 +133,9 @@ TEST_CASE("peers go on when their rendezvous host is killed at a random moment")
       continue;
     }
     INFO("killed after " << pause << " s");
+    for (const size_t i : {1, 2}) {
+      CHECK(wait_until([&] { return count_of(hosts[i].err(), " works.") == 2; }, 10));
+    }
     await_sight(hosts, {1, 2}, 2, sight_of(hosts, {1, 2}), 20);
     CHECK(now() - killed < 3 * patience());
     const size_t next = rng.below(3);  // nobody, or one of the two
