@@ -166,7 +166,9 @@ void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
 
 void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_option("--nnodes", raw.nnodes, "hosts to wait for; MIN:MAX: an elastic run")->type_name("N");
-  app.add_option(both_spellings("--rdzv-endpoint"), raw.endpoint, "the rendezvous, the same on every machine")
+  app.add_option(both_spellings("--rdzv-endpoint"), raw.endpoint,
+                 "the rendezvous, the same on every machine; further addresses, by which a run can be joined when its "
+                 "first host is lost, behind commas")
       ->type_name("HOST:PORT");
   app.add_option(both_spellings("--node-rank"), raw.node_rank, "this host's place; 0 listens")->type_name("K");
   app.add_flag("--isolate", out.isolate, "local nodes as processes instead of threads");

@@ -103,10 +103,11 @@ ClusterConfig head_config(ClusterConfig config, const std::string& url) {
 }
 
 ClusterConfig member_config(ClusterConfig config, const Endpoint& endpoint, const std::vector<uint16_t>& other_ports,
-                            const std::optional<ChildPlace>& child) {
+                            const std::vector<Endpoint>& others, const std::optional<ChildPlace>& child) {
   config.place = ClusterConfig::Place::member;
   config.url = endpoint_url(endpoint);
   for (const uint16_t port : other_ports) config.other_urls.push_back(endpoint_url(at_port(endpoint, port)));
+  for (const Endpoint& other : others) config.other_urls.push_back(endpoint_url(other));
   if (child) {
     config.self.group = child->group;
     config.self.group_size = child->size;
@@ -122,6 +123,10 @@ ClusterConfig member_config(ClusterConfig config, const Endpoint& endpoint, cons
       const auto local = is_loopback(endpoint);
       const bool tls = endpoint.scheme == Endpoint::Scheme::tls;
       if (tls && config.stream.tls.cert.empty()) break;  // cannot listen, and so dials all others
+      for (const Endpoint& other : others) {
+        const auto own = is_own_address(other);
+        if (own && *own && !child) config.listen_first.push_back(endpoint_url(other));
+      }
       config.listen_url = std::string(tls ? "tls+tcp://" : "tcp://") + (local && *local ? "127.0.0.1:0" : "0.0.0.0:0");
       break;
     }

@@ -30,9 +30,10 @@ ClusterConfig base_config(const RunOptions& options, const Placement& placement,
                           const std::string& token, uint32_t nodes);
 /// The rendezvous host, listening at `url`; alone and without sockets when it is empty.
 ClusterConfig head_config(ClusterConfig base, const std::string& url);
-/// A host, or one process of an --isolate host, that joins at `endpoint`, or at another of these ports there.
+/// A host, or one process of an --isolate host, that joins at `endpoint`, at another of these ports there, or at one of
+/// `others`. It takes connections at one of these places itself, if it can.
 ClusterConfig member_config(ClusterConfig base, const Endpoint& endpoint, const std::vector<uint16_t>& other_ports,
-                            const std::optional<ChildPlace>& child);
+                            const std::vector<Endpoint>& others, const std::optional<ChildPlace>& child);
 
 /// A path for an ipc socket in a new folder that only this user can enter. The folder is removed by
 /// `remove_private_socket`.

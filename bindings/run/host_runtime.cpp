@@ -280,7 +280,9 @@ EndMessage HostRuntime::wait_for_end() {
   const double visible_at = clock_.now() + kUnseenSeconds;
   for (;;) {
     if (const auto end = cluster_->end()) return *end;
-    if (!visible_ && clock_.now() >= visible_at) {
+    const ProcessId head = cluster_->head();
+    const bool moved = visible_ && head != kNoProcess && head != shown_;
+    if (moved || (!visible_ && clock_.now() >= visible_at)) {
       lock.unlock();
       open_control();
       lock.lock();
@@ -297,6 +299,7 @@ EndMessage HostRuntime::wait_for_end() {
 /// that cannot be looked into goes on all the same.
 void HostRuntime::open_control() {
   visible_ = true;
+  shown_ = cluster_->head();
   if (child_) return;
   const std::string meeting = cluster_->is_head() ? cluster_->bound_url() : cluster_->url();
   RunFile run{getpid(),

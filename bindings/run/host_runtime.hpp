@@ -64,6 +64,8 @@ class HostRuntime final : private ClusterEvents {
   uint64_t memory_share() const;
   Status join_cluster();
   Status listen(const ClusterConfig& base, bool must_listen);
+  ClusterConfig joining(const ClusterConfig& base) const;
+  Status join_others(const ClusterConfig& base);
   Status load_checkpoint();
   Status open_checkpoints();
   Status open_trace();
@@ -96,7 +98,8 @@ class HostRuntime final : private ClusterEvents {
   JobSource job_;
   Placement placement_;
   std::optional<Endpoint> endpoint_;
-  std::optional<ChildPlace> child_;  // this process is one of an --isolate host
+  std::vector<Endpoint> other_endpoints_;  // by which the run can be joined, too
+  std::optional<ChildPlace> child_;        // this process is one of an --isolate host
   std::string token_;
   std::string socket_path_;  // of an --isolate run without other hosts
   uint64_t seed_ = 0;
@@ -116,6 +119,7 @@ class HostRuntime final : private ClusterEvents {
   bool joined_ = false;
   bool no_checkpoints_ = false;  // they cannot be written
   bool visible_ = false;         // those who look into runs find this one
+  ProcessId shown_ = 0;          // its rendezvous host, as they find it
 };
 
 /// The exit code of a failure.

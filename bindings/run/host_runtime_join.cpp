@@ -20,6 +20,7 @@ namespace actorhost {
 
 namespace {
 
+constexpr double kLookAround = 1;  // seconds for each further address of a rendezvous to tell whether there is a run
 constexpr uint64_t kProcessBytes = uint64_t{128} << 20;  // that a process needs besides its data: 110 MB for two nodes
 
 uint64_t random_number() {
@@ -93,9 +94,10 @@ Status HostRuntime::find_place() {
     return Error{Code::bad_argument, "--nnodes " + std::to_string(placement_.max_nodes) +
                                          " needs --rdzv-endpoint HOST:PORT, the same on every host"};
   }
-  auto endpoint = parse_endpoint(where);
-  if (!endpoint) return endpoint.error();
-  endpoint_ = std::move(*endpoint);
+  auto endpoints = parse_endpoints(where);
+  if (!endpoints) return endpoints.error();
+  endpoint_ = endpoints->front();
+  other_endpoints_.assign(endpoints->begin() + 1, endpoints->end());
   share_cores(cores);
   if (child_) {
     local_nodes_ = 1;
@@ -104,7 +106,11 @@ Status HostRuntime::find_place() {
   }
   AH_TRY(check_tls_files(options_));
   const bool tls = !options_.tls_cert.empty() || !options_.tls_ca.empty();
-  if (endpoint_->scheme == Endpoint::Scheme::tcp && tls) endpoint_->scheme = Endpoint::Scheme::tls;
+  const auto secure = [tls](Endpoint& endpoint) {
+    if (endpoint.scheme == Endpoint::Scheme::tcp && tls) endpoint.scheme = Endpoint::Scheme::tls;
+  };
+  secure(*endpoint_);
+  for (Endpoint& endpoint : other_endpoints_) secure(endpoint);
   auto token = load_token(options_, *log_);
   if (!token) return token.error();
   token_ = std::move(*token);
@@ -157,7 +163,7 @@ Status HostRuntime::join_cluster() {
     token_ = std::to_string(random_number()) + std::to_string(random_number());
   }
   const ClusterConfig base = base_config(options_, placement_, job_, token_, local_nodes_);
-  if (child_) return open_cluster(member_config(base, *endpoint_, placement_.other_ports, child_));
+  if (child_) return open_cluster(joining(base));
   if (!endpoint_) return open_cluster(head_config(base, ""));
   auto own = is_own_address(*endpoint_);
   if (!own) return own.error();
@@ -167,17 +173,41 @@ Status HostRuntime::join_cluster() {
   if (may_listen) {
     AH_TRY(may_listen_at(*endpoint_, options_));
     if (options_.isolate) AH_TRY(may_join_at(*endpoint_, options_));  // its children join there
+    if (!must_listen && !other_endpoints_.empty()) {
+      const Status joined = join_others(base);
+      const Code code = joined ? Code::internal : joined.error().code;
+      if (code != Code::unreachable && code != Code::peer_lost) return joined;
+    }
     listened = listen(base, must_listen);
     if (listened || must_listen || listened.error().code != Code::io) return listened;
   }
   AH_TRY(may_join_at(*endpoint_, options_));
-  if (options_.isolate) return spawn_children(endpoint_url(*endpoint_), base.self.group, 0, local_nodes_);
-  Status joined = open_cluster(member_config(base, *endpoint_, placement_.other_ports, std::nullopt));
+  if (options_.isolate) {
+    std::string places = endpoint_url(*endpoint_);
+    for (const Endpoint& other : other_endpoints_) places += "," + endpoint_url(other);
+    return spawn_children(places, base.self.group, 0, local_nodes_);
+  }
+  Status joined = open_cluster(joining(base));
   if (joined) return joined;
   Error error = with_hint(std::move(joined).error(), *endpoint_);
   if (listened.ok() || error.message.find("does not answer") == std::string::npos) return error;
   error.message += " (this host tried to join because it cannot listen there: " + listened.error().message + ")";
   return error;
+}
+
+ClusterConfig HostRuntime::joining(const ClusterConfig& base) const {
+  return member_config(base, *endpoint_, placement_.other_ports, other_endpoints_, child_);
+}
+
+/// This host would be the first of a run; but there may be one whose first host is lost.
+Status HostRuntime::join_others(const ClusterConfig& base) {
+  if (options_.isolate) return Error{Code::unreachable, ""};  // its processes are not started twice
+  ClusterConfig config = joining(base);
+  config.url = config.other_urls.front();
+  config.other_urls.erase(config.other_urls.begin());
+  config.once = true;
+  config.start_timeout = kLookAround * static_cast<double>(other_endpoints_.size());
+  return open_cluster(std::move(config));
 }
 
 /// Listens as the rendezvous host, at the first of the run's ports that is free.
@@ -211,8 +241,9 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
     config.head.settings["parallelism"] = std::to_string(options_.parallelism);
     config.head.settings["run_key"] = options_.run_key;
     if (options_.records_spans()) config.head.settings["spans"] = "1";
-    config.about = {{"version", kVersion}, {"seed", std::to_string(*options_.seed)}};
+    config.about = {{"seed", std::to_string(*options_.seed)}};
   }
+  config.about["version"] = kVersion;
   if (parent) {
     config.self.nodes = 0;
     config.self.group_size = local_nodes_ + 1;

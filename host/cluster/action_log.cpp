@@ -16,6 +16,11 @@ Result<ActionLog::Entered> ActionLog::enter(uint32_t index, const ActionEnter& a
     add({action, who});
     return Entered{false, true, {}};
   }
+  if (index + 1 < resumed_) {
+    return Error{Code::unsupported, "the value of action " + number +
+                                        " of the job was lost with the rendezvous host, so " + who +
+                                        " cannot catch up"};
+  }
   const Action* known = find(index);
   if (known == nullptr) {
     return Error{Code::unsupported, "action " + number + " of the job is no longer kept (the first " +
@@ -23,7 +28,8 @@ Result<ActionLog::Entered> ActionLog::enter(uint32_t index, const ActionEnter& a
                                         " bytes are the limit), so " + who + " cannot catch up"};
   }
   const auto& [first, first_who] = known->place->first;
-  if (first.kind != action.kind || first.where != action.where) {
+  const bool same = first.kind == action.kind && first.where == action.where;
+  if (!same && index >= resumed_) {
     return Error{Code::mismatch, "nodes disagree on action " + number + " of the job: " + first_who + " is in " +
                                      first.kind + " at " + first.where + ", " + who + " is in " + action.kind + " at " +
                                      action.where +
@@ -32,6 +38,15 @@ Result<ActionLog::Entered> ActionLog::enter(uint32_t index, const ActionEnter& a
   }
   if (!known->finished) return Entered{};
   return Entered{true, false, Blob::copy_of(known->value)};
+}
+
+void ActionLog::resume(uint32_t entered) {
+  if (entered <= resumed_) return;
+  resumed_ = entered;
+  if (size() >= entered) return;
+  while (!actions_.empty()) drop_oldest();
+  dropped_ = entered - 1;
+  add({{"an action", "a line that the lost rendezvous host knew"}, "another worker"});
 }
 
 void ActionLog::add(Place place) {

@@ -32,6 +32,10 @@ class ActionLog {
   void finish(uint32_t index, std::string_view value);
 
   bool over_bound() const noexcept { return bytes_ > max_bytes_; }
+  /// An earlier rendezvous host, which is lost, has let some worker enter this many. Who enters one of them, not the
+  /// newest, is too late: its value is lost. Who enters the newest takes part in it.
+  void resume(uint32_t entered);
+
   /// Drops the oldest actions until the rest is within the bound, but none from `needed` on, which some live worker has
   /// yet to enter. After the first drop no node can start late any more.
   void trim(uint32_t needed);
@@ -42,8 +46,8 @@ class ActionLog {
   const ActionEnter* at(uint32_t index) const noexcept;
   /// The node that entered it first; empty when `at` has nothing.
   std::string opened_by(uint32_t index) const;
-  /// False once an action had to be dropped: a late start could not catch up.
-  bool can_catch_up() const noexcept { return dropped_ == 0; }
+  /// False once an action had to be dropped or its value is lost: a late start could not catch up.
+  bool can_catch_up() const noexcept { return dropped_ == 0 && resumed_ == 0; }
 
  private:
   /// A job takes many actions at few places, so each place is kept once.
@@ -69,6 +73,7 @@ class ActionLog {
   size_t max_bytes_;
   size_t bytes_ = 0;
   uint32_t dropped_ = 0;  // the number of the first action that is kept
+  uint32_t resumed_ = 0;  // of the actions below, an earlier rendezvous host knew more
   Places places_;
   std::deque<Action> actions_;
 };

@@ -9,6 +9,8 @@ namespace actorhost {
 namespace {
 
 constexpr double kRedial = 0.1;  // seconds between tries to reach another process
+constexpr int kMostMoves = 4;    // from a host that is not the head to another
+constexpr double kSentOn = 5;    // seconds to reach the head, where a member says that it is
 constexpr double kQuiet = 1;     // seconds of such tries before the log says so
 
 /// A bounded duration: a condition variable's clock would overflow with a longer one.
@@ -31,6 +33,7 @@ Cluster::Cluster(ClusterConfig config, JobSource& job, const Clock& clock, Log& 
         post([this, sent = std::make_shared<Frame>(std::move(frame))] { to_head(std::move(*sent)); });
       }),
       state_(clock),
+      succession_(*this, config_.head.times.dead),
       detector_(config_.head.times),
       outbox_([this](LinkId link, Frame&& frame) {
         return link != 0 ? stream_->send_on(link, std::move(frame)) : transport_->try_send(std::move(frame));
@@ -81,39 +84,89 @@ Status Cluster::open_head() {
 
 Status Cluster::open_member() {
   if (!config_.listen_url.empty()) {
-    auto bound = stream_->listen(config_.listen_url);
+    auto bound = listen_somewhere();
     if (!bound) return bound.error();
-    config_.self.url = *bound;
+    config_.self.url = bound_url_ = *bound;
   }
   const double deadline = clock_.now() + config_.start_timeout;
   std::vector<std::string> urls = {config_.url};
   urls.insert(urls.end(), config_.other_urls.begin(), config_.other_urls.end());
   for (size_t at = 0;; ++at) {
-    AH_TRY(dial_head(urls, at, deadline));
-    Status welcomed = await_welcome(deadline);
-    if (welcomed) break;
-    const Code code = welcomed.error().code;
-    if (code != Code::mismatch && code != Code::peer_lost) return welcomed;
-    if (urls.size() == 1) return Error{code == Code::mismatch ? Code::refused : code, welcomed.error().message};
-    log_.debug("cluster", "trying the run's next port: " + welcomed.error().message);
-    stream_->forget(0);
+    const auto joined = join_head(urls, at, deadline);
+    if (joined && *joined) break;
+    const bool last = config_.once && at + 1 >= urls.size();
+    if (joined && (last || clock_.now() >= deadline)) {
+      return Error{Code::unreachable, "no rendezvous host, though there are other hosts, at " + tried(urls)};
+    }
+    if (joined) {
+      pause();
+      continue;
+    }
+    const Code code = joined.error().code;
+    if (code != Code::mismatch && code != Code::peer_lost) return joined.error();
+    if (last || urls.size() == 1) {
+      return Error{code == Code::mismatch ? Code::refused : code, joined.error().message};
+    }
+    log_.debug("cluster", "trying the run's next address: " + joined.error().message);
   }
-  detector_.watch(0, clock_.now());
+  detector_.watch(head(), clock_.now());
+  if (outlives_) post([this] { on_outlives(); });
   thread_ = std::thread([this] { serve(); });
   return {};
 }
 
+Result<std::string> Cluster::listen_somewhere() {
+  for (const std::string& url : config_.listen_first) {
+    auto bound = stream_->listen(url);
+    if (bound || bound.error().code != Code::io) return bound;
+  }
+  return stream_->listen(config_.listen_url);
+}
+
+/// Joins at one of `urls`, from number `at` on, or where a member of the run that is found there says. False: there are
+/// members, but no head; there may be one soon.
+Result<bool> Cluster::join_head(const std::vector<std::string>& urls, size_t& at, double deadline) {
+  AH_TRY(dial_head(urls, at, deadline));
+  for (int hops = 0;; ++hops) {
+    const Status welcomed = await_welcome(deadline);
+    if (welcomed) return true;
+    stream_->close_link(asked_link_, "it has not let this host in");
+    std::optional<std::string> place;
+    {
+      std::lock_guard lock(mutex_);
+      place.swap(sent_on_);
+    }
+    if (!place) return welcomed.error();
+    size_t first = 0;
+    if (place->empty() || hops == kMostMoves) return false;
+    if (!dial_head({*place}, first, std::min(deadline, clock_.now() + kSentOn))) return false;
+  }
+}
+
+/// Between two tries.
+void Cluster::pause() {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, seconds(kRedial), [&] { return end_.has_value() || quit_; });
+}
+
+std::string Cluster::tried(const std::vector<std::string>& urls) const {
+  std::string list;
+  for (const std::string& url : urls) list += (list.empty() ? "" : ", ") + url;
+  return list;
+}
+
 /// Dials `urls`, from number `at` on, until one answers that knows the token; `at` is then its number.
 Status Cluster::dial_head(const std::vector<std::string>& urls, size_t& at, double deadline) {
-  auto link = dial_until(0, urls, at, deadline);
+  auto link = dial_until(kNoProcess, urls, at, deadline);
   if (!link) {
     const Code code = link.error().code;
     if (code != Code::unreachable && code != Code::timeout) return link.error();
-    return Error{Code::unreachable, "no rendezvous host at " + config_.url + " within " +
+    return Error{Code::unreachable, "no rendezvous host at " + tried(urls) + " within " +
                                         whole_seconds(config_.start_timeout) +
                                         " (--start-timeout): " + link.error().message};
   }
-  config_.url = urls[at % urls.size()];
+  asked_link_ = *link;
+  set_url(urls[at % urls.size()]);
   // If that fails the link is down, and `await_welcome` is told so.
   (void)stream_->send_on(*link, make_frame(cluster_kind::join, kNoAddress, kNoAddress, 0, pack(config_.self)));
   return {};
@@ -159,10 +212,11 @@ Result<LinkId> Cluster::dial_until(ProcessId process, const std::vector<std::str
       log_.info("cluster", "trying again until there is a link: " + link.error().message);
       told = true;
     }
+    const bool last = config_.once && process == kNoProcess && at + 1 >= urls.size();
     const double pause = (at + 1) % urls.size() == 0 ? kRedial : 0;
     std::unique_lock lock(mutex_);
     const auto over = [&] { return end_.has_value() || quit_; };
-    if (again && clock_.now() + pause < deadline && !changed_.wait_for(lock, seconds(pause), over)) continue;
+    if (again && !last && clock_.now() + pause < deadline && !changed_.wait_for(lock, seconds(pause), over)) continue;
     diallers_.erase(std::this_thread::get_id());
     if (link) return link;
     if (end_) return Error{end_->code, end_->message};
@@ -216,14 +270,31 @@ std::optional<EndMessage> Cluster::end() const {
 
 void Cluster::report_error(Address node, const EndMessage& error) {
   post([this, node, meta = pack(error)] {
-    to_head(make_frame(cluster_kind::node_error, node, service_address(0), 0, meta));
+    failure_ = make_frame(cluster_kind::node_error, node, kNoAddress, 0, meta);
+    to_head(make_frame(cluster_kind::node_error, node, kNoAddress, 0, meta));
   });
 }
 
 void Cluster::report_ended(NodeId node, uint32_t actions) {
   post([this, node, actions] {
-    to_head(make_frame(cluster_kind::node_ended, worker_address(node), service_address(0), actions));
+    ended_nodes_.insert(node);
+    to_head(make_frame(cluster_kind::node_ended, worker_address(node), kNoAddress, actions));
   });
+}
+
+void Cluster::tell_actions(NodeId node, uint32_t entered) {
+  std::lock_guard lock(mutex_);
+  actions_[node] = entered;
+}
+
+std::string Cluster::url() const {
+  std::lock_guard lock(mutex_);
+  return config_.url;
+}
+
+void Cluster::set_url(const std::string& url) {
+  std::lock_guard lock(mutex_);
+  config_.url = url;
 }
 
 void Cluster::servers_ended() {
@@ -273,11 +344,11 @@ void Cluster::on_link_up(LinkId link, bool dialled, const std::string& peer) {
     std::lock_guard lock(mutex_);
     process = diallers_.at(std::this_thread::get_id());
   }
-  if (process == 0) {
+  if (process == kNoProcess) {  // maybe the head: `take_welcome` assigns it
     head_link_ = link;
-  } else {
-    (void)stream_->send_on(link, make_frame(Kind::link_hello, kNoAddress, kNoAddress, process_));
+    return;
   }
+  (void)stream_->send_on(link, make_frame(Kind::link_hello, kNoAddress, kNoAddress, process_));
   assign_peer(link, process);
 }
 
@@ -300,9 +371,11 @@ void Cluster::on_link_down(LinkId link, ProcessId, const std::string& reason) {
 void Cluster::on_service_frame(LinkId link, Frame&& frame) {
   if (frame.kind == Kind::link_hello) return on_hello(link, frame.tag);
   if (link != 0 && link == head_link_) {
-    if (frame.kind == cluster_kind::welcome || frame.kind == cluster_kind::refuse) return on_answer(frame);
+    const bool answer = frame.kind == cluster_kind::welcome || frame.kind == cluster_kind::refuse;
+    if (answer || frame.kind == cluster_kind::elsewhere) return on_answer(frame);
     before_service(frame);
   }
+  if (process_ == kNoProcess && frame.kind == cluster_kind::join) return tell_where(link);  // nor does it know
   post({Event::What::frame, link, kNoProcess, {}, std::move(frame)});
 }
 
@@ -316,6 +389,13 @@ void Cluster::before_service(const Frame& frame) {
 /// The head's answer to our request to join, which `open` waits for.
 void Cluster::on_answer(const Frame& frame) {
   if (frame.kind == cluster_kind::welcome) return take_welcome(frame);
+  if (frame.kind == cluster_kind::elsewhere) {
+    auto place = unpack<ElsewhereMessage>(frame.meta.view());
+    if (!place) return turned_away(place.error());
+    std::lock_guard lock(mutex_);
+    sent_on_ = std::move(place->url);
+  }
+  if (frame.kind == cluster_kind::elsewhere) return turned_away({Code::peer_lost, "the rendezvous host is not there"});
   auto end = unpack<EndMessage>(frame.meta.view());
   if (!end) return turned_away(end.error());
   turned_away({end->code, end->message});
@@ -327,6 +407,11 @@ void Cluster::take_welcome(const Frame& frame) {
   ProcessId nobody = kNoProcess;
   if (!process_.compare_exchange_strong(nobody, welcome->process)) return;
   stream_->set_self(welcome->process);
+  head_process_ = welcome->head;
+  assign_peer(head_link_, welcome->head);
+  if (welcome->outlives) outlives_ = true;
+  config_.head.rendezvous.min_hosts = welcome->min_hosts;
+  config_.head.rendezvous.max_hosts = welcome->max_hosts;
   std::lock_guard lock(mutex_);
   settings_ = std::move(welcome->settings);
   args_ = std::move(welcome->args);
@@ -357,7 +442,7 @@ std::string Cluster::why_no_link(ProcessId process) const {
 /// Another member has dialled us; its frames follow the hello. It may know the table that makes us its peer before we
 /// do, so the link is not read on until our workers have their mailboxes.
 void Cluster::on_hello(LinkId link, ProcessId process) {
-  if (head_ || process == 0 || process >= kAddressMask) {
+  if (process_ == 0 || process >= kAddressMask) {
     return stream_->close_link(link, "its hello names a process that cannot be behind it");
   }
   std::string refusal;

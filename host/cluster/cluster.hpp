@@ -1,8 +1,8 @@
 #pragma once
-// A process's part in the run: its transport, a thread of its own (below: the service thread), and on process 0 the
-// Head. Nodes use it through Node (node.hpp); the host runtime starts it, waits for the start and is told of changes.
-// Everything public may be called from any thread unless said otherwise; callbacks come on the service thread and must
-// not block.
+// A process's part in the run: its transport, a thread of its own (below: the service thread), and on the rendezvous
+// host the Head. Nodes use it through Node (node.hpp); the host runtime starts it, waits for the start and is told of
+// changes. Everything public may be called from any thread unless said otherwise; callbacks come on the service thread
+// and must not block.
 
 #include <atomic>
 #include <condition_variable>
@@ -27,6 +27,7 @@
 #include "host/cluster/outbox.hpp"
 #include "host/cluster/peer_links.hpp"
 #include "host/cluster/question_desk.hpp"
+#include "host/cluster/succession.hpp"
 #include "host/net/local_transport.hpp"
 #include "host/net/stream_transport.hpp"
 
@@ -40,10 +41,12 @@ struct ClusterConfig {
   };
   Place place = Place::alone;
   std::string url;                           // tcp://, tls+tcp:// or ipc://
-  std::vector<std::string> other_urls = {};  // member: where the head is when another run is at `url`
+  std::vector<std::string> other_urls = {};  // member: where the head, or a member, is when it is not at `url`
+  bool once = false;                         // member: each of them is tried once
   std::string listen_url;  // member: where it takes connections of other members; port 0 for any; empty: nowhere
-  JoinMessage self;        // what this process brings
-  HeadConfig head;         // place alone or head; `times` holds for members too
+  std::vector<std::string> listen_first = {};  // member: places that others know, tried before; may be taken
+  JoinMessage self;                            // what this process brings
+  HeadConfig head;                             // place alone or head; `times` holds for members too
   StreamOptions stream;
   double start_timeout = 60;
   std::map<std::string, std::string> about = {};  // further words about the run, for those who look into it
@@ -62,7 +65,7 @@ class ClusterEvents {
   virtual Result<bool> start_servers(uint32_t action) = 0;
 };
 
-class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOutput {
+class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOutput, private SuccessionOutput {
  public:
   Cluster(ClusterConfig config, JobSource& job, const Clock& clock, Log& log, ClusterEvents& events);
   ~Cluster() override;
@@ -75,7 +78,14 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
 
   Transport& transport() noexcept { return *transport_; }
   ProcessId process() const noexcept { return process_; }
-  bool is_head() const noexcept { return process_ == 0; }
+  /// The rendezvous host's process: 0 at first. kNoProcess while the last one is lost and there is no next one.
+  ProcessId head() const noexcept { return head_process_.load(std::memory_order_acquire); }
+  bool is_head() const noexcept { return process_ != kNoProcess && head() == process_; }
+  /// A worker has become a peer: from now on the run goes on when its head is lost. Idempotent.
+  void outlive_head();
+  bool outlives_head() const noexcept { return outlives_.load(std::memory_order_acquire); }
+  /// How many actions a worker of this process has entered.
+  void tell_actions(NodeId node, uint32_t entered);
   /// The newest table; epoch 0 before the start.
   MembershipPtr membership() const;
   /// Processes that have been silent for a while; known to process 0 only.
@@ -97,9 +107,9 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   const std::map<std::string, std::string>& settings() const noexcept { return settings_; }
   const std::vector<std::string>& args() const noexcept { return args_; }
   const std::string& run_id() const noexcept { return run_id_; }
-  /// Where the head was to listen or was reached: "tcp://127.0.0.1:17871"; empty when alone.
-  const std::string& url() const noexcept { return config_.url; }
-  /// Where the head listens: as `url`, with the port that the system chose.
+  /// Where the head was to listen or is reached: "tcp://127.0.0.1:17871"; empty when alone.
+  std::string url() const;
+  /// Where this process listens, with the port that the system chose.
   const std::string& bound_url() const noexcept { return bound_url_; }
 
   /// What is asked of this process's nodes from outside.
@@ -180,10 +190,17 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void report_broken(ProcessId process, const std::string& reason) override;
   void close_link(LinkId link, const std::string& reason) override;
 
+  // SuccessionOutput, on the service thread
+  bool ask(ProcessId process) override;
+  void take_over() override;
+
   Status open_head();
   Status open_member();
+  Result<bool> join_head(const std::vector<std::string>& urls, size_t& at, double deadline);
   Status dial_head(const std::vector<std::string>& urls, size_t& at, double deadline);
   Status await_welcome(double deadline);
+  void pause();
+  std::string tried(const std::vector<std::string>& urls) const;
   Result<LinkId> dial_until(ProcessId process, const std::vector<std::string>& urls, size_t& at, double deadline);
   void post(Event event);
   void post(std::function<void()> call);
@@ -213,6 +230,20 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void send_report(const Frame& question);
   void take_spans(ProcessId process, Address node, const SpansMessage& message);
   std::string head_name() const;
+  void set_url(const std::string& url);
+  Result<std::string> listen_somewhere();
+  void on_outlives();
+  void lose_head(const std::string& reason);
+  void follow(ProcessId process, LinkId link);
+  AttachMessage own_attach() const;
+  void send_attach(LinkId link);
+  void on_attach(LinkId link, const Frame& frame);
+  void take_in(LinkId link, const AttachMessage& attach);
+  void on_attached(LinkId link);
+  void on_elsewhere(LinkId link);
+  void tell_where(LinkId link);
+  void peer_linked(ProcessId process);
+  void send_unsent();
   double stood_still() const;
   void finish_as_lost(const std::string& reason);
 
@@ -231,6 +262,8 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   std::string bound_url_;
   std::atomic<ProcessId> process_{kNoProcess};
   std::atomic<LinkId> head_link_{0};
+  std::atomic<ProcessId> head_process_{0};
+  std::atomic<bool> outlives_{false};
   std::atomic<bool> mail_open_{false};  // mailboxes_ has been filled
   std::atomic<uint64_t> epoch_{0};      // of membership_
   std::atomic<uint64_t> news_{0};       // of membership_ and suspected_
@@ -244,10 +277,14 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   std::map<std::thread::id, ProcessId> diallers_;          // the process that each thread dials
   std::set<ProcessId> cut_off_;                            // no link may lead there any more: gone, or the link broke
   std::set<ProcessId> suspected_;
+  std::map<NodeId, uint32_t> actions_;  // that each worker here has entered
   std::optional<EndMessage> end_;
   bool welcomed_ = false;
-  std::optional<Error> turned_away_;  // by the process at the other end of head_link_, instead
+  std::optional<Error> turned_away_;    // by the process at the other end of head_link_, instead
+  std::optional<std::string> sent_on_;  // it has told where the head is; empty: it does not know
   bool quit_ = false;
+
+  LinkId asked_link_ = 0;  // `open`: the one over which this process asks to join
 
   // written before open() returns
   std::map<std::string, std::string> settings_;
@@ -258,7 +295,14 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   std::map<LinkId, std::string> live_;   // remote address of each link that is up
   std::map<ProcessId, LinkId> members_;  // head: the link of each member
   PeerLinks peers_{*this};
-  FailureDetector detector_;  // member: of the head and of the peers that there is a link to
+  Succession succession_;
+  ProcessId lost_head_ = kNoProcess;  // the last one
+  std::string why_lost_;
+  std::map<LinkId, AttachMessage> held_;  // of processes that take this one for the next head, before it is
+  std::deque<Frame> unsent_;              // to the head, while there is none
+  std::set<NodeId> ended_nodes_;          // workers here whose scripts have ended
+  std::optional<Frame> failure_;          // what a script here raised
+  FailureDetector detector_;              // member: of the head and of the peers that there is a link to
   Outbox outbox_;
   double last_tick_ = 0;
   double stood_still_ = 0;  // seconds for which this process did not run, when that was long

@@ -39,6 +39,10 @@ inline constexpr auto control = Kind{0x0124};        // observer -> head: do som
 inline constexpr auto control_reply = Kind{0x0125};  // head -> observer: JSON (body); tag as asked
 inline constexpr auto pushed = Kind{0x0126};         // head -> observer: news of what it has asked for; JSON (body)
 inline constexpr auto spans = Kind{0x0127};          // process -> head: what node src has done, for the trace
+inline constexpr auto outlive = Kind{0x0128};        // process -> head -> processes: the run can go on without its head
+inline constexpr auto attach = Kind{0x0129};         // process -> its next head: the one before is lost
+inline constexpr auto attached = Kind{0x012a};       // head -> process: it is in; a table follows
+inline constexpr auto elsewhere = Kind{0x012b};      // process -> one that takes it for the head: where that is
 }  // namespace cluster_kind
 /// In servers_start: whichever action the shards serve is fine.
 inline constexpr uint32_t kAnyAction = 0xffffffffU;
@@ -71,10 +75,42 @@ struct WelcomeMessage {
   uint64_t job_hash = 0;
   std::map<std::string, std::string> settings;  // the head's, which win
   std::vector<std::string> args;
+  ProcessId head = 0;  // which process answers
+  uint32_t min_hosts = 1;
+  uint32_t max_hosts = 1;
+  bool outlives = false;  // the run goes on when its head is lost
 
   static void fields(auto& m, auto&& field) {
-    field(m.process, m.run_id, words(m.job_name), m.job_hash, m.settings, m.args);
+    field(m.process, m.run_id, words(m.job_name), m.job_hash, m.settings, m.args, m.head, m.min_hosts, m.max_hosts,
+          m.outlives);
   }
+};
+
+/// A worker as its process knows it.
+struct AttachedWorker {
+  NodeId id = 0;
+  uint32_t actions = 0;  // entered so far
+  bool ended = false;
+
+  static void fields(auto& m, auto&& field) { field(m.id, m.actions, m.ended); }
+};
+
+/// A process that has lost its head tells the next one who it is.
+struct AttachMessage {
+  ProcessId process = kNoProcess;
+  ProcessId lost = kNoProcess;  // the head that it had
+  uint64_t epoch = 0;           // of its table
+  JoinMessage self;             // as it joined
+  std::vector<AttachedWorker> workers;
+
+  static void fields(auto& m, auto&& field) { field(m.process, m.lost, m.epoch, m.self, m.workers); }
+};
+
+/// Empty while there is no head; there may be one soon.
+struct ElsewhereMessage {
+  std::string url;
+
+  static void fields(auto& m, auto&& field) { field(m.url); }
 };
 
 /// How a run, or a node's part in it, ended.

@@ -27,8 +27,8 @@ Observers::Sources Cluster::observer_sources() {
           [this](ProcessId process, uint32_t number, const std::vector<std::string>& sections) {
             const auto member = members_.find(process);
             if (member == members_.end()) return false;
-            send_on(member->second, make_frame(cluster_kind::report_wanted, service_address(0), kNoAddress, number,
-                                               pack(ObserveMessage{sections})));
+            send_on(member->second, make_frame(cluster_kind::report_wanted, service_address(process_), kNoAddress,
+                                               number, pack(ObserveMessage{sections})));
             return true;
           },
           [this](ProcessId process) { return stream_ == nullptr ? clock_.now() : stream_->heard_from(process); },
@@ -40,7 +40,8 @@ Observers::Sources Cluster::observer_sources() {
             run["console"] = head_->console().ready();
             run["id"] = run_id_;
             if (const auto over = end()) run["ended"] = over->ok ? "done" : over->message;
-          }};
+          },
+          [this] { return process(); }};
 }
 
 /// The parts of the reports that the cluster itself knows.
@@ -133,7 +134,7 @@ void Cluster::look_for(LinkId link, const Frame& frame) {
 
 /// One that does not read what it has asked for gets no more of it.
 void Cluster::tell_observer(LinkId link, Kind kind, uint32_t tag, std::string_view text) {
-  Frame frame = make_frame(kind, service_address(0), kNoAddress, tag, {}, Blob::copy_of(text));
+  Frame frame = make_frame(kind, service_address(process_), kNoAddress, tag, {}, Blob::copy_of(text));
   if (ControlEntry::is_one(link)) {
     (void)control_->send(link, std::move(frame));
   } else if (stream_ != nullptr) {
@@ -164,7 +165,7 @@ void Cluster::lost(const std::string& host, const std::vector<NodeId>& workers, 
 void Cluster::tell_spans(Address node, SpansMessage message) {
   post([this, node, message = std::move(message)] {
     if (head_) return take_spans(process_, node, message);
-    to_head(make_frame(cluster_kind::spans, node, service_address(0), 0, pack(message)));
+    to_head(make_frame(cluster_kind::spans, node, kNoAddress, 0, pack(message)));
   });
 }
 

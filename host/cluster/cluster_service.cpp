@@ -77,19 +77,28 @@ void Cluster::handle(Event& event) {
     case Event::What::down: return on_down(event.link, event.text);
     case Event::What::hello:
       detector_.watch(event.process, clock_.now());
-      return peers_.accepted(event.process, event.link);
-    case Event::What::wanted: return peers_.wanted(event.process);
+      peers_.accepted(event.process, event.link);
+      return peer_linked(event.process);
+    case Event::What::wanted:
+      if (head_ == nullptr && event.process != head()) peers_.wanted(event.process);  // others dial the head
+      return;
     case Event::What::call: return event.call();
   }
 }
 
-std::string Cluster::head_name() const { return "server 0 and the rendezvous host at " + config_.url; }
+std::string Cluster::head_name() const {
+  return std::string(head() == 0 ? "server 0 and " : "") + "the rendezvous host at " + config_.url;
+}
 
 void Cluster::on_down(LinkId link, const std::string& reason) {
   live_.erase(link);
   observer_gone(link);
-  if (head_) return head_->on_link_down(link, reason, stood_still() > 0);
-  if (link == head_link_) return finish_as_lost(reason);
+  held_.erase(link);
+  if (head_) {
+    peers_.release(peers_.owner(link));
+    return head_->on_link_down(link, reason, stood_still() > 0);
+  }
+  if (link == head_link_) return lose_head(reason);
   peers_.down(link, reason);
 }
 
@@ -135,16 +144,23 @@ bool Cluster::distrust(Address sender, Kind kind, const std::string& why) {
 void Cluster::close_link_to(ProcessId process, const std::string& what) {
   if (head_) return head_->distrust(process, what);
   const auto peer = peers_.links().find(process);
-  if (process != 0 && peer == peers_.links().end()) return;  // the link is closed
-  const LinkId link = process == 0 ? head_link_.load() : peer->second;
+  const bool of_head = process == head();
+  if (!of_head && peer == peers_.links().end()) return;  // the link is closed
+  const LinkId link = of_head ? head_link_.load() : peer->second;
   log_.error("cluster", "closed the connection to " + live_[link] + ": " + what);
   stream_->close_link(link, what);
 }
 
 void Cluster::handle_frame(LinkId link, Frame&& frame) {
+  if (frame.kind == cluster_kind::attach) return on_attach(link, frame);
+  if (frame.kind == cluster_kind::attached) return on_attached(link);
   if (head_ && take_observer_frame(link, frame)) return;
   if (head_) return head_->on_frame(link, std::move(frame), clock_.now());
-  if (link == head_link_) return member_frame(std::move(frame));
+  if (link != 0 && link == head_link_) return member_frame(std::move(frame));
+  if (frame.kind == cluster_kind::elsewhere || frame.kind == cluster_kind::refuse) return on_elsewhere(link);
+  const bool asks =
+      frame.kind == cluster_kind::join || frame.kind == cluster_kind::observe || frame.kind == cluster_kind::control;
+  if (asks && peers_.owner(link) == kNoProcess) return tell_where(link);
   const std::string why = "a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) +
                           " that only the rendezvous host may send";
   log_.warn("cluster", "closed the connection to " + live_[link] + ": " + why);
@@ -160,6 +176,10 @@ void Cluster::member_frame(Frame&& frame) {
   if (console_kind::is_one(frame.kind)) return console_frame(frame);
   if (frame.kind == cluster_kind::want_link) return peers_.asked_by(address_index(frame.src));
   if (frame.kind == cluster_kind::report_wanted) return send_report(frame);
+  if (frame.kind == cluster_kind::outlive) {
+    if (!outlives_.exchange(true)) on_outlives();
+    return;
+  }
   if (frame.kind != cluster_kind::stop) return;
   auto end = unpack<EndMessage>(frame.meta.view());
   if (!end) return finish({Code::bad_data, false, "from the rendezvous host: " + end.error().message});
@@ -183,7 +203,7 @@ void Cluster::adopt(MembershipPtr table) {
     }
   }
   if (stream_ != nullptr) set_routes(*before, *table);
-  if (!head_) peers_.adopt(process_, table);
+  peers_.adopt(process_, table);
   {
     std::lock_guard lock(mutex_);
     membership_ = std::move(table);
@@ -209,8 +229,9 @@ void Cluster::set_routes(const Membership& before, const Membership& table) {
       stream_->set_route(worker_address(member.id), member.process);
     }
   }
-  for (uint32_t shard = 0; !head_ && before.epoch() == 0 && shard < kMaxServers; ++shard) {
-    stream_->set_route(server_address(shard), 0);
+  const bool lost_servers = before.process(0) != nullptr && table.process(0) == nullptr;
+  for (uint32_t shard = 0; process_ != 0 && (before.epoch() == 0 || lost_servers) && shard < kMaxServers; ++shard) {
+    stream_->set_route(server_address(shard), table.process(0) != nullptr ? 0 : kNoProcess);
   }
   for (const ProcessInfo& info : table.processes()) {
     if (info.process != process_ && before.process(info.process) == nullptr) {
@@ -263,6 +284,10 @@ void Cluster::tick() {
   }
   last_tick_ = now;
   if (!head_) return tick_member(now, late);
+  for (const auto& [process, link] : peers_.links()) {  // that have yet to attach
+    head_->heard(process, stream_->heard_from(process));
+    heartbeat(link);
+  }
   for (const auto& [process, link] : members_) {
     head_->heard(process, stream_->heard_from(process));
     heartbeat(link);
@@ -271,18 +296,22 @@ void Cluster::tick() {
 }
 
 void Cluster::tick_member(double now, double late) {
-  heartbeat(head_link_);
-  detector_.heard(0, stream_->heard_from(0));
+  succession_.tick(now);
+  if (head_) return;
+  if (const ProcessId at = head(); at != kNoProcess) {
+    heartbeat(head_link_);
+    detector_.heard(at, stream_->heard_from(at));
+  }
   for (const auto& [process, link] : peers_.links()) {
     heartbeat(link);
     detector_.heard(process, stream_->heard_from(process));
   }
   for (const ProcessId process : detector_.check(now, late).dead) {
-    if (process != 0) {
+    if (process != head()) {
       peers_.silent(process);
       continue;
     }
-    finish_as_lost("no sign of life for too long");
+    lose_head("no sign of life for too long");
   }
 }
 
@@ -290,12 +319,16 @@ void Cluster::tick_member(double now, double late) {
 
 void Cluster::to_head(Frame&& frame) {
   if (head_) return head_->on_frame(0, std::move(frame), clock_.now());
-  send_on(head_link_, std::move(frame));
+  if (head() == kNoProcess) {
+    unsent_.push_back(std::move(frame));
+  } else {
+    send_on(head_link_, std::move(frame));
+  }
 }
 
 void Cluster::send(Frame&& frame) {
   if (!is_service(frame.dst)) return outbox_.put(0, std::move(frame));
-  if (frame.dst == service_address(0)) return console_frame(frame);
+  if (frame.dst == service_address(process_)) return console_frame(frame);
   if (const auto member = members_.find(address_index(frame.dst)); member != members_.end()) {
     send_on(member->second, std::move(frame));
   }
@@ -324,7 +357,11 @@ std::string Cluster::peer_of(LinkId link) const {
 
 void Cluster::drop(ProcessId process) {
   const auto member = members_.find(process);
-  if (member == members_.end()) return;
+  if (member == members_.end()) {
+    const auto absent = peers_.links().find(process);
+    if (absent != peers_.links().end()) stream_->close_link(absent->second, "it has not attached");
+    return;
+  }
   stream_->finish_link(member->second, kGoodbye);
   members_.erase(member);
 }
@@ -352,7 +389,10 @@ void Cluster::publish(MembershipPtr table) {
   adopt(std::move(table));
 }
 
-Result<bool> Cluster::start_servers(uint32_t action) { return events_.start_servers(action); }
+Result<bool> Cluster::start_servers(uint32_t action) {
+  if (process_ == 0) return events_.start_servers(action);
+  return Error{Code::peer_lost, "the rendezvous host is lost, and the parameter servers with it"};
+}
 
 void Cluster::ended(const EndMessage& end) { finish(end); }
 
@@ -366,12 +406,13 @@ void Cluster::dial(ProcessId process, const std::string& url) {
       if (!link) return peers_.dial_failed(process, link.error().message);
       detector_.watch(process, clock_.now());
       peers_.dialled(process, *link);
+      peer_linked(process);
     });
   });
 }
 
 void Cluster::ask_to_dial(ProcessId process) {
-  to_head(make_frame(cluster_kind::want_link, service_address(process_), service_address(0), process));
+  to_head(make_frame(cluster_kind::want_link, service_address(process_), kNoAddress, process));
 }
 
 void Cluster::report_broken(ProcessId process, const std::string& reason) {
@@ -383,7 +424,8 @@ void Cluster::report_broken(ProcessId process, const std::string& reason) {
   }
   // Most often that process has ended a moment before us; if not, the rendezvous host warns when it drops one.
   log_.debug("cluster", "no link to host " + std::to_string(process) + ": " + reason);
-  to_head(make_frame(cluster_kind::link_broken, service_address(process_), service_address(0), process));
+  to_head(make_frame(cluster_kind::link_broken, service_address(process_), kNoAddress, process));
+  succession_.failed(process, clock_.now());
 }
 
 void Cluster::close_link(LinkId link, const std::string& reason) { stream_->close_link(link, reason); }

@@ -49,6 +49,9 @@ class ConsoleHub {
   /// A node has entered an action, maybe one for which it waits for a server.
   void action_entered();
 
+  /// Chunks get numbers above this one, so that none is taken for one of an earlier rendezvous host.
+  void number_from(ChunkId newest) noexcept { newest_ = newest; }
+
   bool paused() const noexcept { return paused_; }
   /// All workers wait for chunks, or run one: the run is a console's.
   bool ready() const;

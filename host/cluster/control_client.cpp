@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kMostNews = 10'000;  // that wait to be read; older ones are dropped
 constexpr std::chrono::milliseconds kCheck{50};
+constexpr int kMostHops = 4;  // from one host that is not the rendezvous host to another
 
 }  // namespace
 
@@ -26,13 +27,18 @@ ControlClient::~ControlClient() { transport_.close(); }
 
 Status ControlClient::attach(const std::string& url, double seconds) {
   auto link = transport_.dial(url, seconds);
-  if (!link) return link.error();
-  link_ = *link;
-  return {};
+  return link ? Status() : Status(link.error());
 }
 
-void ControlClient::on_link_down(LinkId, ProcessId, const std::string& reason) {
+void ControlClient::on_link_up(LinkId link, bool /*dialled*/, const std::string& /*peer*/) {
   std::lock_guard lock(mutex_);
+  link_ = link;
+  down_.reset();
+}
+
+void ControlClient::on_link_down(LinkId link, ProcessId, const std::string& reason) {
+  std::lock_guard lock(mutex_);
+  if (link != link_) return;
   down_ = reason;
   came_.notify_all();
 }
@@ -44,6 +50,9 @@ void ControlClient::on_service_frame(LinkId, Frame&& frame) {
     news_.emplace_back(frame.body.view());
   } else if (frame.kind == cluster_kind::observed || frame.kind == cluster_kind::control_reply) {
     answers_.push_back(std::move(frame));
+  } else if (frame.kind == cluster_kind::elsewhere) {
+    const auto place = read_message<ElsewhereMessage>(frame);
+    elsewhere_ = place ? place->url : "";
   } else {
     return;  // heartbeats, and what later versions may say
   }
@@ -66,10 +75,34 @@ Status ControlClient::wait(double seconds, const Take& take) {
 }
 
 Result<std::string> ControlClient::ask(Kind kind, Kind answer, std::string_view meta, Blob body, double seconds) {
+  for (int hops = 0;; ++hops) {
+    auto got = ask_here(kind, answer, meta, body, seconds);
+    std::optional<std::string> place;
+    {
+      std::lock_guard lock(mutex_);
+      place.swap(elsewhere_);
+    }
+    if (!place) return got;
+    if (place->empty() || hops == kMostHops) {
+      return Error{Code::peer_lost, "the run has lost its rendezvous host, and has no other one yet"};
+    }
+    AH_TRY(attach(*place, seconds));
+  }
+}
+
+/// Asks the host at the other end of the newest link. Nothing has come where `elsewhere_` is set.
+Result<std::string> ControlClient::ask_here(Kind kind, Kind answer, std::string_view meta, const Blob& body,
+                                            double seconds) {
   const uint32_t number = ++number_;
-  AH_TRY(transport_.send_on(link_, make_frame(kind, kNoAddress, kNoAddress, number, meta, std::move(body))));
+  LinkId link = 0;
+  {
+    std::lock_guard lock(mutex_);
+    link = link_;
+  }
+  AH_TRY(transport_.send_on(link, make_frame(kind, kNoAddress, kNoAddress, number, meta, body)));
   std::string text;
   AH_TRY(wait(seconds, [&] {
+    if (elsewhere_) return true;
     while (!answers_.empty()) {
       const Frame frame = std::move(answers_.front());
       answers_.pop_front();

@@ -22,6 +22,7 @@ class ControlClient final : private LinkEvents {
   ControlClient(StreamOptions options, const Clock& clock, Log& log, bool read_only, std::function<Status()> check);
   ~ControlClient() override;
 
+  /// At the rendezvous host, or at any other: then questions go on to where that one says the rendezvous host is.
   /// Code::unreachable: nobody is there; Code::refused: another token, another version, or no actorhost.
   Status attach(const std::string& url, double seconds);
   /// The state as JSON, with these sections. Code::timeout; Code::peer_lost: the run is over or its host is gone.
@@ -32,25 +33,27 @@ class ControlClient final : private LinkEvents {
   Result<std::optional<std::string>> next(double seconds);
 
  private:
-  void on_link_up(LinkId, bool, const std::string&) override {}
+  void on_link_up(LinkId link, bool dialled, const std::string& peer) override;
   void on_link_down(LinkId link, ProcessId process, const std::string& reason) override;
   void on_service_frame(LinkId link, Frame&& frame) override;
   void on_link_wanted(ProcessId) override {}
 
   Result<std::string> ask(Kind kind, Kind answer, std::string_view meta, Blob body, double seconds);
+  Result<std::string> ask_here(Kind kind, Kind answer, std::string_view meta, const Blob& body, double seconds);
   template <typename Take>
   Status wait(double seconds, const Take& take);
 
   const Clock& clock_;
   const bool read_only_;
   const std::function<Status()> check_;
-  LinkId link_ = 0;
   uint32_t number_ = 0;
   std::mutex mutex_;  // guards what follows up to the next blank line
+  LinkId link_ = 0;   // the newest
   std::condition_variable came_;
   std::deque<Frame> answers_;
   std::deque<std::string> news_;
-  std::optional<std::string> down_;  // why
+  std::optional<std::string> down_;       // why
+  std::optional<std::string> elsewhere_;  // where the rendezvous host is
 
   StreamTransport transport_;
 };

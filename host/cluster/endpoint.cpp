@@ -149,6 +149,18 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
   return parse_host_port(text, Endpoint::Scheme::tcp, text);
 }
 
+Result<std::vector<Endpoint>> parse_endpoints(std::string_view text) {
+  std::vector<Endpoint> endpoints;
+  for (std::string_view rest = text;;) {
+    const size_t comma = rest.starts_with("ipc://") ? std::string_view::npos : rest.find(',');
+    auto endpoint = parse_endpoint(rest.substr(0, comma));
+    if (!endpoint) return endpoint.error();
+    endpoints.push_back(std::move(*endpoint));
+    if (comma == std::string_view::npos) return endpoints;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
 Endpoint at_port(Endpoint endpoint, uint16_t port) {
   endpoint.port = port;
   return endpoint;

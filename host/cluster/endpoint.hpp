@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "host/base/result.hpp"
 
@@ -25,6 +26,9 @@ struct Endpoint {
 
 /// Code::bad_argument says what is wrong with `text`.
 Result<Endpoint> parse_endpoint(std::string_view text);
+
+/// Of several, "A:1,B:2". At least one on success.
+Result<std::vector<Endpoint>> parse_endpoints(std::string_view text);
 
 /// The same place at another port.
 Endpoint at_port(Endpoint endpoint, uint16_t port);

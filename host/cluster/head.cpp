@@ -8,7 +8,6 @@ namespace actorhost {
 
 namespace {
 
-constexpr Address kHead = service_address(0);
 constexpr const char* kWho = "rendezvous";
 
 EndMessage failed(Code code, std::string message) { return {code, false, std::move(message)}; }
@@ -46,6 +45,7 @@ std::string reachable(std::string url, const std::string& peer) {
 
 Head::Head(HeadConfig config, JobSource& job, Log& log, HeadOutput& output, double now)
     : config_(std::move(config)),
+      here_(service_address(config_.self)),
       job_(job),
       log_(log),
       output_(output),
@@ -54,13 +54,13 @@ Head::Head(HeadConfig config, JobSource& job, Log& log, HeadOutput& output, doub
 
 Status Head::join_self(const JoinMessage& join, double now) {
   AH_TRY(rendezvous_.add(0, join, now));
-  processes_[0] = Process{{0, join.host, join.url}, 0};
+  processes_[0] = Process{{0, join.host, join.url}, 0, false, {}};
   return {};
 }
 
 void Head::refuse(LinkId link, const std::string& who, const Error& why) {
   log_.warn(kWho, "refused " + who + ": " + why.message);
-  output_.send_on(link, make_frame(cluster_kind::refuse, kHead, kNoAddress, 0, pack(failed(why.code, why.message))));
+  output_.send_on(link, make_frame(cluster_kind::refuse, here_, kNoAddress, 0, pack(failed(why.code, why.message))));
   output_.finish_link(link);
 }
 
@@ -79,7 +79,11 @@ std::optional<Error> Head::why_not(const JoinMessage& join) const {
                      " on the rendezvous host (compared by hash); copy the file, or start that host as an agent"};
   }
   if (rendezvous_.started() && !actions_.can_catch_up()) {
-    return Error{Code::refused, "the values of earlier actions are no longer kept, so a late host cannot catch up"};
+    return Error{Code::refused, succeeds_
+                                    ? "the values of earlier actions were lost with an earlier rendezvous host, so a "
+                                      "late host cannot catch up"
+                                    : "the values of earlier actions are no longer kept, so a late host cannot "
+                                      "catch up"};
   }
   return std::nullopt;
 }
@@ -96,12 +100,21 @@ void Head::on_join(LinkId link, const Frame& frame, double now) {
   if (const std::string flags = differing(config_.settings, join.settings); !flags.empty()) {
     log_.warn(kWho, join.host + " was started with other flags, which give way: " + flags);
   }
-  processes_[process] = Process{{process, join.host, join.url}, link};
+  processes_[process] = Process{{process, join.host, join.url}, link, false, {}};
   detector_.watch(process, now);
   output_.assign(link, process);
-  const WelcomeMessage welcome{process, config_.run_id, job_.name(), job_.hash(), config_.settings, config_.args};
+  const WelcomeMessage welcome{process,
+                               config_.run_id,
+                               job_.name(),
+                               job_.hash(),
+                               config_.settings,
+                               config_.args,
+                               config_.self,
+                               rendezvous_.config().min_hosts,
+                               rendezvous_.config().max_hosts,
+                               outlives_};
   output_.send_on(link,
-                  make_frame(cluster_kind::welcome, kHead, kNoAddress, 0, pack(welcome), Blob::copy_of(job_.text())));
+                  make_frame(cluster_kind::welcome, here_, kNoAddress, 0, pack(welcome), Blob::copy_of(job_.text())));
   log_.info(kWho, join.host + " is here (" + std::to_string(join.nodes) + " nodes), " +
                       std::to_string(rendezvous_.hosts()) + " of " + std::to_string(rendezvous_.config().max_hosts) +
                       " hosts");
@@ -110,7 +123,7 @@ void Head::on_join(LinkId link, const Frame& frame, double now) {
 
 bool Head::speaks_for(ProcessId process, Address src) const {
   if (is_of_process(src)) return address_index(src) == process;
-  if (is_server(src)) return process == 0;
+  if (is_server(src)) return process == 0 && config_.self == 0;
   const auto worker = workers_.find(src);
   return worker != workers_.end() && worker->second.process == process;
 }
@@ -143,13 +156,14 @@ void Head::on_process_frame(ProcessId process, Frame&& frame, double now) {
   if (console_kind::is_one(frame.kind)) return on_console(process, frame);
   if (frame.kind == cluster_kind::link_broken) return on_link_broken(process, frame, now);
   if (frame.kind == cluster_kind::want_link) return on_want_link(process, frame);
+  if (frame.kind == cluster_kind::outlive) return on_outlive();
   malformed(process, frame, "nobody expects it");
 }
 
 void Head::malformed(ProcessId process, const Frame& frame, const std::string& why) {
   const std::string what = "a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " from " +
                            address_name(frame.src) + " is wrong: " + why;
-  if (process == 0) return stop(failed(Code::internal, what));
+  if (process == config_.self) return stop(failed(Code::internal, what));
   distrust(process, what);
 }
 
@@ -177,19 +191,20 @@ void Head::admit(double now) {
             std::to_string(admission->workers.size()) + " workers joined, now " + std::to_string(membership_->size()));
 }
 
-/// Publishes a new table. Hosts that are not complete yet neither get it nor are in it.
-void Head::publish(std::vector<Member> workers) {
+/// Publishes a new table, with an epoch above this one too. Hosts that are not complete yet neither get it nor are in
+/// it.
+void Head::publish(std::vector<Member> workers, uint64_t above) {
   std::vector<ProcessInfo> infos;
   for (const auto& [id, process] : processes_) {
     if (process.admitted) infos.push_back(process.info);
   }
-  membership_ =
-      std::make_shared<const Membership>(membership_->epoch() + 1, std::move(workers), std::move(infos), founders_);
+  const uint64_t epoch = std::max(membership_->epoch(), above) + 1;
+  membership_ = std::make_shared<const Membership>(epoch, std::move(workers), std::move(infos), founders_);
   output_.prepare(*membership_);
   const Blob table = Blob::copy_of(pack(*membership_));
   for (const auto& [id, process] : processes_) {
-    if (id == 0 || !process.admitted) continue;
-    output_.send(make_frame(cluster_kind::membership, kHead, service_address(id), 0, {}, table));
+    if (id == config_.self || !process.admitted || process.awaited) continue;
+    output_.send(make_frame(cluster_kind::membership, here_, service_address(id), 0, {}, table));
   }
   output_.publish(membership_);
   console_.membership_changed();
@@ -206,10 +221,10 @@ void Head::lose(ProcessId process, const std::string& reason, bool tell) {
   std::erase_if(broken_,
                 [process](const auto& entry) { return entry.first.first == process || entry.first.second == process; });
   const std::vector<ProcessId> others = rendezvous_.remove(process);
-  if (tell && !over_) {
+  if (tell && !over_ && !gone.awaited) {
     const EndMessage end{Code::peer_lost, false, "the rendezvous host has dropped " + gone.info.host + ": " + reason,
                          service_address(process)};
-    output_.send(make_frame(cluster_kind::stop, kHead, service_address(process), 0, pack(end)));
+    output_.send(make_frame(cluster_kind::stop, here_, service_address(process), 0, pack(end)));
   }
   output_.drop(process);
   if (over_) return;
@@ -224,7 +239,8 @@ void Head::lose(ProcessId process, const std::string& reason, bool tell) {
 void Head::lose_host(const std::string& host, const std::vector<ProcessId>& others, const std::string& reason) {
   log_.warn(kWho, host + " left before it was admitted: " + reason);
   for (const ProcessId other : others) {
-    if (other == 0) return stop(failed(Code::peer_lost, host + ", a process of this host, is lost: " + reason));
+    if (other == config_.self)
+      return stop(failed(Code::peer_lost, host + ", a process of this host, is lost: " + reason));
     lose(other, "another process of its host, " + host + ", is lost", true);
   }
 }
@@ -261,45 +277,14 @@ void Head::lose_workers(ProcessId process, const std::string& host, const std::s
 
 bool Head::alone() const {
   return std::none_of(processes_.begin(), processes_.end(),
-                      [](const auto& entry) { return entry.first != 0 && entry.second.admitted; });
+                      [this](const auto& entry) { return entry.first != config_.self && entry.second.admitted; });
 }
 
 void Head::on_link_down(LinkId link, const std::string& reason, bool stood_still) {
   for (const auto& [id, process] : processes_) {
-    if (id == 0 || process.link != link) continue;
+    if (id == config_.self || process.link != link) continue;
     given_up_ = given_up_ || (stood_still && process.admitted);
     return lose(id, reason, false);
-  }
-}
-
-/// A process needs a link to process `tag`, and it is the latter that has to dial.
-void Head::on_want_link(ProcessId process, const Frame& frame) {
-  const auto dialler = processes_.find(frame.tag);
-  if (dialler == processes_.end() || !dialler->second.admitted || frame.tag == 0 || frame.tag == process) return;
-  output_.send(make_frame(cluster_kind::want_link, service_address(process), service_address(frame.tag), 0));
-}
-
-void Head::on_link_broken(ProcessId process, const Frame& frame, double now) {
-  const ProcessId other = frame.tag;
-  if (other == 0 || process == 0 || other == process || !processes_.contains(other)) return;
-  log_.debug("cluster", "host " + std::to_string(process) + " has lost its link to host " + std::to_string(other));
-  broken_.emplace(std::minmax(process, other), now);
-}
-
-/// Drops processes between which frames may have been lost. If one of two is dying, the failure detector says so soon;
-/// otherwise one has to go: the one that more processes have lost, or, of two that lost only each other, the later one.
-void Head::drop_unreachable(double now) {
-  const auto due = [&](const auto& entry) { return now >= entry.second + config_.times.dead; };
-  for (auto at = broken_.begin();
-       !over_ && (at = std::find_if(broken_.begin(), broken_.end(), due)) != broken_.end();) {
-    std::map<ProcessId, int> count;
-    for (const auto& [pair, since] : broken_) {
-      ++count[pair.first];
-      ++count[pair.second];
-    }
-    const auto [low, high] = at->first;
-    const auto [victim, other] = count[low] > count[high] ? std::pair(low, high) : std::pair(high, low);
-    lose(victim, "its link to " + processes_.at(other).info.host + " is broken", true);
   }
 }
 
@@ -318,6 +303,7 @@ void Head::tick(double now, double late) {
   for (const ProcessId process : verdict.dead) {
     lose(process, "no sign of life for " + seconds_text(config_.times.dead), true);
   }
+  lose_absent(now);
   drop_unreachable(now);
   if (over_) return;
   admit(now);
@@ -327,9 +313,10 @@ void Head::tick(double now, double late) {
 void Head::stop(const EndMessage& end) {
   if (over_) return;
   over_ = true;
+  end_ = end;
   for (const auto& [id, process] : processes_) {
-    if (id == 0) continue;
-    output_.send(make_frame(cluster_kind::stop, kHead, service_address(id), 0, pack(end)));
+    if (id == config_.self || process.awaited) continue;
+    output_.send(make_frame(cluster_kind::stop, here_, service_address(id), 0, pack(end)));
   }
   output_.ended(end);
 }
@@ -359,7 +346,7 @@ void Head::check_finished() {
 }
 
 void Head::reply(const Frame& to, Kind kind, std::string_view meta, Blob body) {
-  output_.send(make_frame(kind, kHead, to.src, to.tag, meta, std::move(body)));
+  output_.send(make_frame(kind, here_, to.src, to.tag, meta, std::move(body)));
 }
 
 std::string Head::name_of(Address address) const {
@@ -370,6 +357,7 @@ std::string Head::name_of(Address address) const {
 void Head::on_action_enter(ProcessId process, const Frame& frame) {
   auto action = unpack<ActionEnter>(frame.meta.view());
   if (!action) return malformed(process, frame, action.error().message);
+  take_late_count(frame);
   auto entered = actions_.enter(frame.tag, *action, name_of(frame.src));
   if (!entered) {
     return reply(frame, cluster_kind::action_reply,

@@ -1,9 +1,11 @@
 #pragma once
 // What the rendezvous host decides: which processes belong to the run, which actions the run has taken, what its
-// modules are, when it is over. A state machine on the cluster's thread of process 0: frames, link losses and the time
-// go in, frames go out through HeadOutput. It owns no socket and no thread, so tests drive it by hand.
+// modules are, when it is over. A state machine on the cluster's thread of process 0, or of a later head
+// (head_succession.cpp): frames, link losses and the time go in, frames go out through HeadOutput. It owns no socket
+// and no thread, so tests drive it by hand.
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -47,6 +49,7 @@ class HeadOutput {
 };
 
 struct HeadConfig {
+  ProcessId self = 0;
   std::string run_id;
   std::map<std::string, std::string> settings;
   std::vector<std::string> args;
@@ -60,6 +63,14 @@ class Head {
 
   /// The rendezvous host's own process takes place 0.
   Status join_self(const JoinMessage& join, double now);
+  /// Instead: process `self` takes over a run that has lost its head and others, with what it knows of itself. The
+  /// others of the table have to attach, or are lost too.
+  void succeed(MembershipPtr table, const std::set<ProcessId>& lost, const AttachMessage& self, const std::string& why,
+               double now);
+  /// There is a link to a process that has yet to attach.
+  void linked(ProcessId process, LinkId link);
+  /// A process attaches over its link.
+  void on_attach(LinkId link, const AttachMessage& attach, double now);
   /// A frame from a process's link, or from a node of this process (link 0). A frame whose sender does not live behind
   /// its link is ignored: a process that was dropped goes on sending for a while.
   void on_frame(LinkId link, Frame&& frame, double now);
@@ -86,7 +97,8 @@ class Head {
   struct Process {
     ProcessInfo info;
     LinkId link = 0;
-    bool admitted = false;  // its host is complete and has its ids
+    bool admitted = false;          // its host is complete and has its ids
+    std::optional<double> awaited;  // it has yet to attach, since then
   };
   struct Worker {
     ProcessId process = kNoProcess;
@@ -94,6 +106,7 @@ class Head {
     bool ended = false;
     LongWait waiting = {};
   };
+  static constexpr LinkId kNoLink = ~LinkId{0};
   using Pair = std::pair<ProcessId, ProcessId>;  // the lower number first
 
   void on_join(LinkId link, const Frame& frame, double now);
@@ -114,14 +127,19 @@ class Head {
   bool ready_for_servers(uint32_t action) const;
   void on_whereabouts(ProcessId process, const Frame& frame);
   void on_want_link(ProcessId process, const Frame& frame);
+  void on_outlive();
   void on_link_broken(ProcessId process, const Frame& frame, double now);
   bool alone() const;
+  std::optional<Error> why_not_attach(const AttachMessage& attach) const;
+  bool take_workers(const AttachMessage& attach);
+  void lose_absent(double now);
+  void take_late_count(const Frame& enters);
   void admit(double now);
   void lose(ProcessId process, const std::string& reason, bool tell);
   void lose_host(const std::string& host, const std::vector<ProcessId>& others, const std::string& reason);
   void lose_workers(ProcessId process, const std::string& host, const std::string& reason);
   void drop_unreachable(double now);
-  void publish(std::vector<Member> workers);
+  void publish(std::vector<Member> workers, uint64_t above = 0);
   void check_finished();
   void check_not_ended(Address src, uint32_t index, const ActionEnter& action);
   void trim_actions();
@@ -129,6 +147,7 @@ class Head {
   std::string name_of(Address address) const;
 
   HeadConfig config_;
+  const Address here_;
   JobSource& job_;
   Log& log_;
   HeadOutput& output_;
@@ -143,6 +162,9 @@ class Head {
   std::vector<Frame> want_servers_;  // questions whose time has not come
   ProcessId next_process_ = 1;
   std::set<ProcessId> suspected_;
+  bool outlives_ = false;  // the run goes on without its head
+  bool succeeds_ = false;  // this is not the run's first head
+  std::optional<EndMessage> end_;
   bool given_up_ = false;  // by some process, since this host did not run for a while
   bool over_ = false;
   ConsoleHub console_{for_console(), log_};

@@ -57,11 +57,14 @@ Status Node::check() {
   if (watched_news_ && cluster_.news() != *watched_news_) {
     return Error{Code::peer_lost, "the membership has changed"};
   }
+  if (needs_first_head_ != nullptr) AH_TRY(first_head_is_there(needs_first_head_));
+  if (wait_.head && cluster_.head() != *wait_.head) return Error{Code::peer_lost, "the rendezvous host is lost"};
   if (wait_.awaited.empty()) return {};
   const MembershipPtr newest = cluster_.membership();
   for (const Address address : wait_.awaited) {
-    const bool may_go = is_worker(address) || is_data(address) || is_courier(address);
+    const bool may_go = is_worker(address) || is_server(address) || is_data(address) || is_courier(address);
     if (may_go && newest->home_of(address) == kNoProcess) {
+      if (is_server(address) || address == data_address(0)) AH_TRY(first_head_is_there(wait_.what));
       return Error{Code::peer_lost, wait_.what + ": " + membership_->describe(address) + " lost"};
     }
   }
@@ -127,7 +130,12 @@ auto Node::patiently(const Attempt& attempt, double deadline) {
 
 Result<Frame> Node::receive(const Port::Match& match, std::span<const Address> awaited, const std::string& what,
                             double deadline, const std::function<std::string()>& who) {
-  Wait outer = std::exchange(wait_, Wait{awaited, what, who});
+  return receive(match, Wait{awaited, what, who}, deadline);
+}
+
+Result<Frame> Node::receive(const Port::Match& match, Wait wait, double deadline) {
+  const std::string what = wait.what;
+  Wait outer = std::exchange(wait_, std::move(wait));
   Result<Frame> got =
       patiently([&](double until) { return answering_wait([&] { return port_.receive(match, until); }); }, deadline);
   wait_ = {};
@@ -169,40 +177,70 @@ Status Node::receive_some(const Port::Match& match, double deadline, std::vector
   return std::exchange(called_, false) ? answer_now() : came;
 }
 
-Result<Frame> Node::ask_head(Frame&& question, Kind answer, const std::string& what,
+Node::Question Node::question(Kind kind, uint32_t tag, std::string meta) const {
+  return [=, self = self_](Address head) { return make_frame(kind, self, head, tag, meta); };
+}
+
+/// Asks the rendezvous host, and the next one when it is lost meanwhile.
+Result<Frame> Node::ask_head(const Question& question, Kind answer, const std::string& what,
                              const std::function<std::string()>& who) {
-  const uint32_t tag = question.tag;
-  AH_TRY(port_.send(std::move(question)));
-  return receive([&](const Frame& frame) { return frame.kind == answer && frame.tag == tag; }, {}, what, kForever, who);
+  for (;;) {
+    const ProcessId head = cluster_.head();
+    if (head == kNoProcess) {
+      AH_TRY(wait_until([&] { return cluster_.head() != kNoProcess; }, {}, what + ": the next rendezvous host"));
+      continue;
+    }
+    Frame asked = question(service_address(head));
+    const auto answers = [&, tag = asked.tag](const Frame& frame) { return frame.kind == answer && frame.tag == tag; };
+    const Status sent = port_.send(std::move(asked));
+    Result<Frame> got = sent ? receive(answers, Wait{{}, what, who, head}, kForever) : Result<Frame>(sent.error());
+    const bool lost = !got && got.error().code == Code::peer_lost;
+    if (!lost || !cluster_.outlives_head()) return got;
+    AH_TRY(wait_until([&] { return cluster_.head() != head; }, {}, what + ": the next rendezvous host"));
+  }
+}
+
+/// What engines that the first rendezvous host serves say once it is lost.
+Status Node::first_head_is_there(const std::string& what) const {
+  if (cluster_.head() == 0) return {};
+  return Error{Code::peer_lost, what + ": the rendezvous host is lost, and without it only actor.peer goes on"};
+}
+
+void Node::set_actions(uint32_t entered) {
+  actions_ = entered;
+  if (role() == Role::worker) cluster_.tell_actions(index(), entered);
 }
 
 Result<Node::Action> Node::enter_action(const std::string& kind, const std::string& where) {
   const uint32_t index = actions_;
   static constexpr EngineCall kCall{Cause::action, "starting an action"};
   const Activity activity(*stats_, kCall);
-  auto frame =
-      ask_head(make_frame(cluster_kind::action_enter, self_, service_address(0), index, pack(ActionEnter{kind, where})),
-               cluster_kind::action_reply, kind);
+  std::optional<OnFirstHead> needs;
+  if (!kind.starts_with("peer.")) needs.emplace(*this, kind.c_str());
+  auto frame = ask_head(question(cluster_kind::action_enter, index, pack(ActionEnter{kind, where})),
+                        cluster_kind::action_reply, kind);
   if (!frame) return frame.error();
   auto reply = unpack<ActionReply>(frame->meta.view());
   if (!reply) return reply.error();
   if (!reply->ok) return Error{reply->code, reply->message};
-  ++actions_;
+  set_actions(index + 1);
   stats_->enter_action(kind, where);
   refresh();
   return Action{index, reply->replayed, std::move(frame->body)};
 }
 
 void Node::finish_action(uint32_t index, Blob value) {
-  (void)port_.send(make_frame(cluster_kind::action_done, self_, service_address(0), index, {}, std::move(value)));
+  const ProcessId head = cluster_.head();
+  if (head == kNoProcess) return;  // the value is lost with those that the last one had
+  (void)port_.send(make_frame(cluster_kind::action_done, self_, service_address(head), index, {}, std::move(value)));
 }
 
 Status Node::start_servers(uint32_t action) {
   static constexpr EngineCall kCall{Cause::server, "starting the parameter servers"};
   const Activity activity(*stats_, kCall);
-  auto frame =
-      ask_head(make_frame(cluster_kind::servers_start, self_, service_address(0), action), cluster_kind::servers_ready,
-               "starting the parameter servers", [this, action] { return who_is_behind(action); });
+  const OnFirstHead needs(*this, "starting the parameter servers");
+  auto frame = ask_head(question(cluster_kind::servers_start, action), cluster_kind::servers_ready,
+                        "starting the parameter servers", [this, action] { return who_is_behind(action); });
   if (!frame) return frame.error();
   auto reply = unpack<ActionReply>(frame->meta.view());
   if (!reply) return reply.error();
@@ -228,8 +266,8 @@ Result<SourceText> Node::find_source(const std::string& name) {
   Result<SourceText> here = job_.find_here(name);
   if (cluster_.is_head() || name.size() > kMaxTextBytes) return here;
   const ModuleFind find{name, here ? source_hash(here->text) : 0};
-  auto frame = ask_head(make_frame(cluster_kind::module_find, self_, service_address(0), ++questions_, pack(find)),
-                        cluster_kind::module_reply, "module '" + name + "'");
+  auto frame = ask_head(question(cluster_kind::module_find, ++questions_, pack(find)), cluster_kind::module_reply,
+                        "module '" + name + "'");
   if (!frame) return frame.error();
   auto reply = unpack<ModuleReply>(frame->meta.view());
   if (!reply) return reply.error();
@@ -252,8 +290,7 @@ Result<std::vector<NodeId>> Node::at_work(const Membership& membership) {
 }
 
 Result<std::vector<Whereabouts>> Node::whereabouts(const LongWait* waiting) {
-  const std::string meta = waiting != nullptr ? pack(*waiting) : std::string();
-  auto frame = ask_head(make_frame(cluster_kind::whereabouts, self_, service_address(0), ++questions_, meta),
+  auto frame = ask_head(question(cluster_kind::whereabouts, ++questions_, waiting != nullptr ? pack(*waiting) : ""),
                         cluster_kind::whereabouts_reply, "asking where the others are");
   if (!frame) return frame.error();
   return unpack<std::vector<Whereabouts>>(frame->body.view());

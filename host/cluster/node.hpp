@@ -121,6 +121,22 @@ class Node {
   /// bring about. Comes back also when a question has been answered.
   Status receive_some(const Port::Match& match, double deadline, std::vector<Frame>& out);
 
+  /// Code::peer_lost for `what` once the run's first rendezvous host is lost.
+  Status first_head_is_there(const std::string& what) const;
+  /// While it lives, waits end with Code::peer_lost once the run's first rendezvous host is lost: for engines that need
+  /// what is there alone.
+  class OnFirstHead {
+   public:
+    OnFirstHead(Node& node, const char* what) : node_(node), before_(std::exchange(node.needs_first_head_, what)) {}
+    ~OnFirstHead() { node_.needs_first_head_ = before_; }
+    OnFirstHead(const OnFirstHead&) = delete;
+    OnFirstHead& operator=(const OnFirstHead&) = delete;
+
+   private:
+    Node& node_;
+    const char* const before_;
+  };
+
   struct Action {
     uint32_t index = 0;
     bool replayed = false;
@@ -132,9 +148,9 @@ class Node {
   void finish_action(uint32_t index, Blob value);
   uint32_t actions() const noexcept { return actions_; }
   /// This worker has joined late and goes on where the others are: it skips the actions that they have left behind.
-  void skip_actions(uint32_t entered) noexcept { actions_ = std::max(actions_, entered); }
+  void skip_actions(uint32_t entered) { set_actions(std::max(actions_, entered)); }
   /// The next action has this number, on every node: a chunk for all nodes begins.
-  void set_actions(uint32_t entered) noexcept { actions_ = entered; }
+  void set_actions(uint32_t entered);
 
   /// This worker has joined too late to take part: its script may end where it is, as if it had come to its end.
   void leave_out() noexcept { left_out_ = true; }
@@ -155,6 +171,10 @@ class Node {
   Result<std::vector<Whereabouts>> whereabouts(const LongWait* waiting = nullptr);
 
  private:
+  using Question = std::function<Frame(Address head)>;
+
+  struct Wait;
+  Result<Frame> receive(const Port::Match& match, Wait wait, double deadline);
   template <typename Attempt>
   auto patiently(const Attempt& attempt, double deadline);
   template <typename Attempt>
@@ -163,8 +183,9 @@ class Node {
   auto answering_wait(const Attempt& attempt) -> decltype(attempt());
   void tell_memory();
   Status answer_now();
-  Result<Frame> ask_head(Frame&& question, Kind answer, const std::string& what,
+  Result<Frame> ask_head(const Question& question, Kind answer, const std::string& what,
                          const std::function<std::string()>& who = {});
+  Question question(Kind kind, uint32_t tag, std::string meta = {}) const;
   std::string who_is_behind(uint32_t action);
 
   Cluster& cluster_;
@@ -179,9 +200,11 @@ class Node {
     std::span<const Address> awaited = {};
     std::string what = {};
     std::function<std::string()> who = {};  // the missing nodes, if they are not `awaited`
+    std::optional<ProcessId> head = {};     // that has been asked
   };
-  Wait wait_;                             // the innermost that is going on
-  std::optional<uint64_t> watched_news_;  // another number of Cluster::news ends the wait
+  Wait wait_;                               // the innermost that is going on
+  std::optional<uint64_t> watched_news_;    // another number of Cluster::news ends the wait
+  const char* needs_first_head_ = nullptr;  // the call that does
   uint32_t actions_ = 0;
   uint32_t questions_ = 0;
   bool left_out_ = false;

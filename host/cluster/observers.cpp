@@ -66,11 +66,11 @@ void Observers::look(const std::vector<std::string>& sections, Told told, double
   const MembershipPtr table = sources_.membership();
   const std::set<ProcessId> silent = sources_.suspected();
   for (const ProcessInfo& info : table->processes()) {
-    if (info.process == 0) continue;
+    if (info.process == sources_.self()) continue;
     if (sources_.ask(info.process, number, sections) && !silent.contains(info.process))
       look.missing.insert(info.process);
   }
-  look.reports[0] = std::make_unique<json>(sources_.state.report(sections));
+  look.reports[sources_.self()] = std::make_unique<json>(sources_.state.report(sections));
   if (look.missing.empty()) return look.told(merged(look, now));
   looks_.emplace(number, std::move(look));
 }
@@ -189,7 +189,7 @@ json Observers::age_of(ProcessId process, double now) const {
 
 json Observers::host_row(const ProcessInfo& info, const Look& look, double now) const {
   json row = {{"process", info.process}, {"host", info.host}, {"url", info.url}, {"silent", false}, {"age", 0.0}};
-  if (info.process != 0) row["age"] = age_of(info.process, now);
+  if (info.process != sources_.self()) row["age"] = age_of(info.process, now);
   const auto report = look.reports.find(info.process);
   if (report == look.reports.end()) {
     row["silent"] = true;
@@ -278,7 +278,7 @@ std::string Observers::merged(const Look& look, double now) {
     for (json& node : report["nodes"]) {
       if (is_node_row(node)) rows.push_back(std::move(node));
     }
-    if (info.process != 0) note_rows(info.process, rows);
+    if (info.process != sources_.self()) note_rows(info.process, rows);
     for (json& node : rows) {
       name_node(node, info);
       nodes.push_back(std::move(node));

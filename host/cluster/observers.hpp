@@ -31,6 +31,7 @@ class Observers {
     std::function<double(ProcessId)> heard;  // when it was last heard, on the clock; 0: it has no link
     std::function<std::set<ProcessId>()> suspected;
     std::function<void(nlohmann::json& run)> describe_run;  // job, seed, and the like
+    std::function<ProcessId()> self = [] { return ProcessId{0}; };
   };
 
   /// Seconds for which the reports of other processes are waited for.

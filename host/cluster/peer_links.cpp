@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace actorhost {
 
@@ -17,6 +18,7 @@ void PeerLinks::adopt(ProcessId self, MembershipPtr table) {
     if (table->process(info.process) != nullptr) continue;
     gone_.insert(info.process);
     links_.erase(info.process);
+    asked_.erase(info.process);
   }
   table_ = std::move(table);
 }
@@ -48,9 +50,35 @@ void PeerLinks::wanted(ProcessId process) {
   if (dialler == self_) {
     dial(*peer);
   } else if (dialler == process) {
+    asked_.insert(process);
     output_.ask_to_dial(process);
   } else {
     broken(process, "neither it nor this host takes connections");
+  }
+}
+
+bool PeerLinks::reach(ProcessId process) {
+  const ProcessInfo* peer = table_->process(process);
+  if (peer == nullptr || broken_.contains(process)) return false;
+  if (dialling_.contains(process)) return true;
+  if (dialler_for(*peer) != self_) return false;
+  dial(*peer);
+  return true;
+}
+
+ProcessId PeerLinks::owner(LinkId link) const {
+  for (const auto& [process, its_link] : links_) {
+    if (its_link == link) return process;
+  }
+  return kNoProcess;
+}
+
+void PeerLinks::tell_again() {
+  for (const ProcessId process : broken_) {
+    if (table_->process(process) != nullptr) output_.report_broken(process, "as the one before was told");
+  }
+  for (const ProcessId process : std::exchange(asked_, {})) {
+    if (!links_.contains(process)) wanted(process);
   }
 }
 
@@ -76,6 +104,7 @@ void PeerLinks::take(ProcessId process, LinkId link) {
   if (gone_.contains(process)) return output_.close_link(link, "it is no longer of the run");
   if (broken_.contains(process)) return output_.close_link(link, "the link before it broke");
   if (const auto end = ended_.extract(link)) return broken(process, end.mapped());
+  asked_.erase(process);
   links_.emplace(process, link);  // of two links the transport keeps the first
 }
 

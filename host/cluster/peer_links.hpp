@@ -42,6 +42,14 @@ class PeerLinks {
   void adopt(ProcessId self, MembershipPtr table);
   /// A node wants to send to `process`.
   void wanted(ProcessId process);
+  /// This process wants a link to `process` of its own accord. False: there can be none, or it is not ours to dial.
+  bool reach(ProcessId process);
+  /// Whose link this is; kNoProcess when nobody's.
+  ProcessId owner(LinkId link) const;
+  /// The link to `process` is not a peer's any more.
+  void release(ProcessId process) { links_.erase(process); }
+  /// There is a new rendezvous host: tells it what the one before may not have heard.
+  void tell_again();
   /// `process` wants us to dial it.
   void asked_by(ProcessId process);
   void dialled(ProcessId process, LinkId link);
@@ -66,6 +74,7 @@ class PeerLinks {
   MembershipPtr table_ = std::make_shared<const Membership>();
   std::map<ProcessId, LinkId> links_;
   std::set<ProcessId> dialling_;
+  std::set<ProcessId> asked_;            // to dial us
   std::set<ProcessId> gone_;             // were in a table and are no longer
   std::set<ProcessId> broken_;           // reported as such
   std::map<LinkId, std::string> ended_;  // before they were told of, or when they were given up

@@ -93,6 +93,17 @@ bool QuestionDesk::insist() {
   return any;
 }
 
+void QuestionDesk::let_go() {
+  std::lock_guard lock(mutex_);
+  paused_ = false;
+  for (const auto& [node, seat] : seats_) {
+    seat->waiting.clear();
+    look(*seat);
+    for (Seat::Running& running : seat->running) running.cut = seat->cut_ = true;
+    if (seat->cut() && seat->interrupt) seat->interrupt();
+  }
+}
+
 void QuestionDesk::send(Kind kind, std::string_view meta, std::string_view body) {
   send_(make_frame(kind, kNoAddress, service_address(0), 0, meta, body.empty() ? Blob() : Blob::copy_of(body)));
 }

@@ -74,6 +74,8 @@ class QuestionDesk {
   /// Interrupts the chunks that are to end once more: the Lua that they run may have missed it. Returns whether there
   /// are any, which is to be called again then.
   bool insist();
+  /// The rendezvous host is lost, and with it those who have asked: nothing is held, what runs is to end.
+  void let_go();
 
   // ---- a node's thread ----
 

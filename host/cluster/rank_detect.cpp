@@ -348,7 +348,7 @@ Status apply_overrides(Overrides& overrides, Placement& out) {
   if (endpoint) out.endpoint = endpoint->value;
   if (endpoint || out.max_nodes == 1) out.other_ports.clear();
   if (out.endpoint.empty()) return {};
-  if (auto parsed = parse_endpoint(out.endpoint); !parsed) {
+  if (auto parsed = parse_endpoints(out.endpoint); !parsed) {
     return wrong((endpoint ? endpoint->name : out.rule) + ": " + parsed.error().message);
   }
   return {};

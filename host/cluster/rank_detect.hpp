@@ -65,7 +65,7 @@ struct Placement {
   std::optional<uint32_t> nproc;      // nodes on this host; none: one a core
   uint32_t local_rank = 0;            // among the processes of this machine
   uint32_t local_size = 1;            // how many these are, as far as the launcher says
-  std::string endpoint;               // where the hosts meet (see endpoint.hpp); empty when there is one host
+  std::string endpoint;               // where the hosts meet, maybe several (endpoint.hpp); empty for one host
   std::vector<uint16_t> other_ports;  // where they meet when another run has endpoint's port, in order
   std::string run_id;                 // empty when the run has no name
 

@@ -15,6 +15,7 @@ Status Rendezvous::add(ProcessId process, const JoinMessage& join, double now) {
       join.nodes > kMaxNodes) {
     return refused("join message with impossible counts");
   }
+  if (join.nodes > end_id_ - next_id_) return refused("there are no numbers left for its workers");
   // Only the parent process of an --isolate host has no nodes itself.
   if (join.nodes == 0 && (join.group_size == 1 || join.group_index != 0)) return refused("it brings no nodes");
   if (!groups_.contains(join.group)) AH_TRY(add_group(join));
@@ -48,6 +49,18 @@ Status Rendezvous::add_group(const JoinMessage& join) {
   group.host = join.host;
   groups_.emplace(join.group, std::move(group));
   return {};
+}
+
+void Rendezvous::resume(NodeId first, NodeId end) {
+  started_ = true;
+  next_id_ = first;
+  end_id_ = end;
+}
+
+void Rendezvous::readmit(ProcessId process, const JoinMessage& join) {
+  Group& group = groups_[join.group];
+  if (group.parts.empty()) group = {join.group_size, arrivals_++, join.node_rank, true, join.host, {}};
+  group.parts[join.group_index] = Part{process, join.nodes};
 }
 
 std::vector<ProcessId> Rendezvous::remove(ProcessId process) {

@@ -35,6 +35,12 @@ class Rendezvous {
   /// processes: the host can no longer become complete, and its place is free again.
   std::vector<ProcessId> remove(ProcessId process);
 
+  /// The run has started under another rendezvous host. Worker ids go on from `first`; `end` is the first that cannot
+  /// be given out.
+  void resume(NodeId first, NodeId end);
+  /// A process that the other one has let in.
+  void readmit(ProcessId process, const JoinMessage& join);
+
   struct Admission {
     std::vector<Member> workers;       // with new ids
     std::vector<ProcessId> processes;  // also those without workers
@@ -74,6 +80,7 @@ class Rendezvous {
   bool started_ = false;
   uint32_t arrivals_ = 0;
   NodeId next_id_ = 0;
+  NodeId end_id_ = kAddressMask;
   std::map<uint64_t, Group> groups_;
 };
 

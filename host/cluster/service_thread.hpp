@@ -68,6 +68,8 @@ class ServiceThread {
 
   /// Has `call` called on the service's thread; ticks follow it.
   void post(std::function<void()> call);
+  /// As Cluster::outlive_head.
+  void outlive_head() { cluster_.outlive_head(); }
   /// Sends in the service's name without waiting; what finds no room is sent when there is some. In order for each
   /// receiver. Dropped when that is gone.
   void send(Frame&& frame);

@@ -96,6 +96,10 @@ void Overlay::lose_process(ProcessId process, double now) {
     if (peer.process == process) lose(peer, true);
   }
   tree_.lose_process(process);
+  // Contacts there that have not answered will not: a node whose last one this was is the first of its overlay.
+  std::erase_if(lost_, [&](const auto& entry) { return entry.second.contact && entry.second.peer.process == process; });
+  const bool waits = std::any_of(lost_.begin(), lost_.end(), [](const auto& entry) { return entry.second.contact; });
+  if (near_.alone() && !waits) joined_ = true;
 }
 
 void Overlay::find(RingId key, double now, Finder::OnLocated done) {

@@ -54,7 +54,7 @@ class NodeChannel final : public ParamChannel {
   explicit NodeChannel(Node& node) : node_(node), seen_(node.newest_membership()) {}
   Address self() const override { return node_.address(); }
   double now() const override { return node_.clock().now(); }
-  Status send(Frame&& frame, double deadline) override { return node_.port().send(std::move(frame), deadline); }
+  Status send(Frame&& frame, double deadline) override;
   Status receive(std::vector<Frame>& out, double deadline) override;
   Changes changes() override;
 

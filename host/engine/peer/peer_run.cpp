@@ -106,7 +106,7 @@ Status PeerRun::begin(const Config& config) {
     peer.watch.on_state([mail](NodeId id, std::optional<std::string> state) {
       mail->put([&](Mail& m) { m.heard.emplace_back(id, std::move(state)); });
     });
-    peer.clocks.on_aggregate([mail, &peer](const Aggregate& all) {
+    peer.overlay.on_aggregate([mail, &peer](const Aggregate& all) {
       if (all.included) peer.keys.holder().pass(all.least);
       mail->put([&](Mail& m) { m.all = all; });
     });
@@ -186,7 +186,7 @@ void PeerRun::tell() {
   bridge_.post([state = pack(gate_.pace(mark_)), mark = mark_, sum = pushes_](PeerService::PeerNode& peer, double) {
     peer.overlay.set_state(state);
     peer.watch.set_state(state);
-    peer.clocks.set_clock(mark, sum);
+    peer.overlay.set_clock(mark, sum);
   });
 }
 
@@ -210,8 +210,8 @@ void PeerRun::take_mail() {
 }
 
 void PeerRun::look_at_all() {
-  bridge_.post([mail = mail_](PeerService::PeerNode& peer, double) {
-    mail->put([&](Mail& m) { m.all = peer.clocks.aggregate(); }, false);
+  bridge_.post([mail = mail_](PeerService::PeerNode& peer, double now) {
+    mail->put([&](Mail& m) { m.all = peer.overlay.aggregate(now); }, false);
   });
 }
 

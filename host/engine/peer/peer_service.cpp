@@ -17,12 +17,12 @@ constexpr double kHandOver = 5;  // seconds for others to take over the keys of 
 void PeerTraffic::count(Kind kind) noexcept {
   if (kind == overlay_kind::find || kind == overlay_kind::found) {
     ++lookups;
+  } else if (kind == overlay_kind::report || kind == overlay_kind::result || kind == overlay_kind::part) {
+    ++clocks;
   } else if (within(kind, kinds_of(Kind::overlay_first))) {
     ++upkeep;
   } else if (kind == peer_kind::watch || kind == peer_kind::watched) {
     ++watches;
-  } else if (kind == peer_kind::clock) {
-    ++clocks;
   } else {
     ++keys;
   }
@@ -34,6 +34,7 @@ PeerService::PeerService(ServiceThread& courier) : courier_(courier) {
 }
 
 void PeerService::enter(NodeId node, uint64_t seed) {
+  courier_.outlive_head();
   courier_.post([this, node, seed] {
     auto& peer = peers_[node];
     if (peer && peer->gone_at == kForever) return;
@@ -42,7 +43,6 @@ void PeerService::enter(NodeId node, uint64_t seed) {
     peer->keys.set_now(now);
     peer->keys.succession().found(founders(seed));
     peer->overlay.join(contacts_of(node, seed), now);
-    set_others(node, *peer);
   });
 }
 
@@ -114,16 +114,7 @@ Status PeerService::hand_over(PeerNode& peer, Frame&& frame, double now) {
   const Kind kind = frame.kind;
   if (within(kind, kinds_of(Kind::overlay_first))) return peer.overlay.on_frame(frame, now);
   if (kind == peer_kind::watch || kind == peer_kind::watched) return peer.watch.on_frame(frame, now);
-  if (kind == peer_kind::clock) return peer.clocks.on_frame(frame);
   return peer.keys.on_frame(std::move(frame), now);
-}
-
-void PeerService::set_others(NodeId node, PeerNode& peer) const {
-  std::vector<Overlay::Contact> others;
-  for (const Member& member : courier_.newest_membership()->workers()) {
-    if (member.id != node) others.push_back({member.id, member.process});
-  }
-  peer.clocks.set_others(std::move(others));
 }
 
 void PeerService::on_membership(const MembershipPtr& membership, double now) {
@@ -139,7 +130,6 @@ void PeerService::on_membership(const MembershipPtr& membership, double now) {
     }
   }
   membership_ = membership;
-  for (const auto& [node, peer] : peers_) set_others(node, *peer);
 }
 
 // Frames within the process need neither the transport nor another turn of the courier.
@@ -157,7 +147,6 @@ void PeerService::send_all(PeerNode& peer) {
   send(peer.overlay.take_frames());
   send(peer.keys.take_frames());
   send(peer.watch.take_frames());
-  send(peer.clocks.take_frames());
 }
 
 void PeerService::take_local(double now) {
@@ -171,8 +160,7 @@ void PeerService::take_local(double now) {
 /// False: it has gone.
 bool PeerService::look_after(PeerNode& peer, double now) {
   if (peer.due > now) return true;
-  peer.due = std::min(
-      {peer.overlay.tick(now), peer.keys.tick(now), peer.watch.tick(now), peer.clocks.tick(now), peer.gone_at});
+  peer.due = std::min({peer.overlay.tick(now), peer.keys.tick(now), peer.watch.tick(now), peer.gone_at});
   send_all(peer);
   return peer.gone_at > now && !(peer.gone_at < kForever && peer.keys.succession().holds_nothing());
 }

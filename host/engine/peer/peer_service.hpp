@@ -8,7 +8,6 @@
 #include <memory>
 
 #include "host/cluster/service_thread.hpp"
-#include "host/engine/peer/peer_clocks.hpp"
 #include "host/engine/peer/peer_keys.hpp"
 #include "host/engine/peer/peer_watch.hpp"
 
@@ -33,11 +32,10 @@ class PeerService final : public ServiceTask {
  public:
   struct PeerNode {
     PeerNode(const Overlay::Contact& self, uint64_t seed, double now)
-        : overlay(self, seed, now), keys(overlay), watch(overlay), clocks(overlay) {}
+        : overlay(self, seed, now), keys(overlay), watch(overlay) {}
     Overlay overlay;
     PeerKeys keys;
     PeerWatch watch;
-    PeerClocks clocks;  // STAND-IN for the overlay's tree
     PeerTraffic sent;
     double due = 0;             // its next tick; 0: as soon as possible
     double gone_at = kForever;  // it is leaving: at the latest then
@@ -61,7 +59,6 @@ class PeerService final : public ServiceTask {
   std::vector<Peer> founders(uint64_t seed) const;
   std::vector<Overlay::Contact> contacts_of(NodeId node, uint64_t seed) const;
   Status hand_over(PeerNode& peer, Frame&& frame, double now);
-  void set_others(NodeId node, PeerNode& peer) const;
   void send_all(PeerNode& peer);
   void take_local(double now);
   bool look_after(PeerNode& peer, double now);

@@ -106,6 +106,7 @@ Result<std::optional<TaskOrder>> TaskClient::next() {
   };
   static constexpr EngineCall kCall{Cause::data, "map-reduce"};
   const Activity activity(node_.stats(), kCall);
+  const Node::OnFirstHead needs(node_, "a task of map-reduce");
   auto frame = node_.receive(answers, {}, "a task of map-reduce");
   if (!frame) return frame.error();
   if (frame->kind == mapreduce_kind::task) {

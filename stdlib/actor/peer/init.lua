@@ -12,7 +12,11 @@
 ---       barrier = barrier.pssp(10, 4),
 ---       stop = function(ctx) return ctx.step >= 1000 end,
 ---     }
+---
+--- From the first call on, the run goes on when its rendezvous host is lost: the lowest host that lives takes its place.
+--- What needs the rendezvous host itself (actor.param, actor.mapreduce and other actions) then raises an error.
 local check = require("actor.check")
+local events = require("actor.events")
 local node = require("actor.c.node")
 local barrier = require("actor.barrier")
 local engine = require("actor.peer.run")
@@ -25,10 +29,11 @@ local M = {}
 ---@field id integer the worker's permanent id
 ---@field rank integer|nil its rank; nil when it is gone meanwhile
 
-local function check_role(fn)
+local function enter(fn)
   if node.role == "server" then
     check.fail("%s is for workers and this is a parameter server; guard with actor.role", fn)
   end
+  events.deliver()
 end
 
 ---Draws different peers that live, each set of `beta` equally likely; the asking one may be among them. Each has
@@ -50,7 +55,7 @@ function M.sample(beta, options)
       timeout = options.timeout
     end
   end
-  check_role(fn)
+  enter(fn)
   return c.sample(beta, timeout)
 end
 
@@ -60,7 +65,7 @@ end
 ---@return number|string error standard error, in nodes; or a message
 ---@return string? code "timeout"
 function M.size_estimate()
-  check_role("peer.size_estimate")
+  enter("peer.size_estimate")
   return c.size_estimate()
 end
 
@@ -69,13 +74,13 @@ end
 ---@return string? message
 ---@return string? code "timeout"
 function M.neighbours()
-  check_role("peer.neighbours")
+  enter("peer.neighbours")
   return c.neighbours()
 end
 
 ---Leaves the overlay; the neighbours learn it at once. A later call of another function enters anew.
 function M.leave()
-  check_role("peer.leave")
+  enter("peer.leave")
   if engine.running() then check.fail("peer.leave: this worker takes part in a peer.run; let its stop() return true") end
   c.leave()
 end
@@ -88,7 +93,7 @@ end
 ---@param run actor.peer.Run
 ---@return actor.peer.Summary
 function M.run(run)
-  check_role("peer.run")
+  enter("peer.run")
   return engine.run(run)
 end
 
@@ -100,7 +105,7 @@ end
 ---@return integer|table<integer, integer>|string|nil step or a message, when for a minute nobody has answered
 ---@return string? code "timeout"
 function M.get(key)
-  check_role("peer.get")
+  enter("peer.get")
   return c.get(key)
 end
 
@@ -108,7 +113,7 @@ end
 ---@param key actor.param.Key
 ---@param value any nil removes the key
 function M.set(key, value)
-  check_role("peer.set")
+  enter("peer.set")
   c.set({ { key, value } }, "peer.set")
 end
 

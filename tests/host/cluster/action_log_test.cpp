@@ -131,3 +131,34 @@ TEST_CASE("an action costs its value and little more, whatever stands at its pla
   CHECK_FALSE(log.over_bound());
   CHECK(log.opened_by(3999) == "rank 0");
 }
+
+TEST_CASE("a log that goes on from a lost one has no values, and lets nobody start late") {
+  ActionLog log;
+  log.resume(3);
+  log.resume(2);
+  CHECK(log.size() == 3);
+  CHECK_FALSE(log.can_catch_up());
+  const auto early = log.enter(1, kRun, "rank 2");
+  REQUIRE_FALSE(early.ok());
+  CHECK(early.error().code == Code::unsupported);
+  CHECK_THAT(early.error().message, Contains("value of action 2") && Contains("lost with the rendezvous host"));
+  // Who enters the newest takes part, whatever it is.
+  const auto newest = log.enter(2, kRun, "rank 2");
+  REQUIRE(newest.ok());
+  CHECK_FALSE(newest->replayed);
+  log.finish(2, "value");
+  CHECK(log.enter(2, kCollect, "rank 1")->replayed);
+  CHECK(log.enter(3, kRun, "rank 1")->first);
+  CHECK(log.enter(3, kCollect, "rank 2").error().code == Code::mismatch);
+  // A count from a process that attaches later, however large.
+  log.resume(4'000'000'000U);
+  CHECK(log.size() == 4'000'000'000U);
+  CHECK_FALSE(log.over_bound());
+}
+
+TEST_CASE("a log that goes on without actions is a new one") {
+  ActionLog log;
+  log.resume(0);
+  CHECK(log.can_catch_up());
+  CHECK(log.enter(0, kRun, "rank 0")->first);
+}

@@ -26,6 +26,8 @@ JoinMessage sample_join() {
 
 WelcomeMessage sample_welcome() { return {5, "run-1", "job.lua", 77, {{"seed", "9"}}, {"a", "", "b c"}}; }
 
+AttachMessage sample_attach() { return {3, 1, 9, sample_join(), {{6, 2, false}, {7, 3, true}}}; }
+
 std::vector<Whereabouts> sample_whereabouts() {
   return {{0, 3, false, true, "param.run", "job.lua:12"},
           {4, 2, true, false, "", "", {7, "barrier at job.lua:3", {0, 9}, 2}}};
@@ -66,6 +68,18 @@ TEST_CASE("a join message arrives as it was sent") {
   CHECK(m->node_rank == -1);
   CHECK(m->nodes == 8);
   CHECK(m->settings == sample_join().settings);
+}
+
+TEST_CASE("what a process tells its next head arrives as it was sent") {
+  const auto m = unpack<AttachMessage>(pack(sample_attach()));
+  REQUIRE(m.ok());
+  CHECK((m->process == 3 && m->lost == 1 && m->epoch == 9));
+  CHECK(m->self.url == sample_join().url);
+  REQUIRE(m->workers.size() == 2);
+  CHECK((m->workers[1].id == 7 && m->workers[1].actions == 3 && m->workers[1].ended));
+  const auto place = unpack<ElsewhereMessage>(pack(ElsewhereMessage{"tcp://h:1"}));
+  REQUIRE(place.ok());
+  CHECK(place->url == "tcp://h:1");
 }
 
 TEST_CASE("a welcome message arrives as it was sent") {
@@ -153,6 +167,7 @@ TEST_CASE("hostile bytes for each message are refused or understood, never misre
   survive(ActionReply{false, false, Code::mismatch, "nodes disagree"}, 15);
   survive(ModuleFind{"lib.rules", 99}, 16);
   survive(ModuleReply{true, Code::mismatch, "rules.lua", ""}, 17);
+  survive(sample_attach(), 18);
 }
 
 TEST_CASE("hostile bytes for whereabouts are refused or understood, never misread") {

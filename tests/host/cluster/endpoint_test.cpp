@@ -122,3 +122,14 @@ TEST_CASE("an unknown name is an error that says the name") {
   CHECK(answer.error().code == Code::unreachable);
   CHECK_THAT(answer.error().message, Catch::Contains("\"nobody.invalid\""));
 }
+
+TEST_CASE("several endpoints are read in their order") {
+  const auto three = parse_endpoints("a:1,[::1]:2,tls+tcp://c:3");
+  REQUIRE(three.ok());
+  REQUIRE(three->size() == 3);
+  CHECK(endpoint_text((*three)[0]) == "a:1");
+  CHECK(endpoint_text((*three)[1]) == "[::1]:2");
+  CHECK(endpoint_text((*three)[2]) == "tls+tcp://c:3");
+  CHECK(parse_endpoints("ipc:///tmp/a,b")->size() == 1);  // a path may have a comma
+  for (const char* wrong : {"", "a:1,", ",a:1", "a:1,b"}) CHECK_FALSE(parse_endpoints(wrong).ok());
+}

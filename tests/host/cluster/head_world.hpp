@@ -28,7 +28,7 @@ struct Heard {
   size_t count(Kind kind) const;
 };
 
-class HeadWorld final : public HeadOutput {
+class HeadWorld : public HeadOutput {
  public:
   explicit HeadWorld(RendezvousConfig rendezvous, const std::string& script = "return 1");
 

@@ -249,3 +249,33 @@ TEST_CASE("whatever takes connections and in whatever order wants come, each pai
     }
   }
 }
+
+TEST_CASE("a process is reached where it is this one that dials, and the link did not break") {
+  Side two;
+  two.links.adopt(2, three());
+  CHECK_FALSE(two.links.reach(3));  // that one dials
+  CHECK_FALSE(two.links.reach(7));
+  CHECK(two.links.reach(1));
+  CHECK(two.links.reach(1));
+  CHECK(two.take() == Done{"dial 1 at u1"});
+  two.links.dialled(1, 50);
+  CHECK(two.links.owner(50) == 1);
+  two.links.release(1);
+  CHECK(two.links.owner(50) == kNoProcess);
+  two.links.accepted(3, 51);
+  two.links.down(51, "reset");
+  two.take();
+  CHECK_FALSE(two.links.reach(3));
+}
+
+TEST_CASE("a new rendezvous host is asked and told what the one before may not have heard") {
+  Side two;
+  two.links.adopt(2, table(1, {{0, "head", "u0"}, {2, "b", "u2"}, {3, "c", "u3"}, {4, "d", "u4"}, {5, "e", "u5"}}));
+  for (const ProcessId other : {3, 4, 5}) two.links.wanted(other);
+  two.links.accepted(4, 51);
+  two.links.accepted(5, 52);
+  two.links.down(52, "reset");
+  two.take();
+  two.links.tell_again();
+  CHECK(two.take() == Done{"broken 5: as the one before was told", "ask 3"});
+}

@@ -1,0 +1,144 @@
+// How a process becomes the head of a run whose head is lost: what it takes from the last table, and what the others
+// tell when they attach.
+
+#include <algorithm>
+
+#include "host/base/printable.hpp"
+#include "host/base/random.hpp"
+#include "host/cluster/head.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr const char* kHeir = "rendezvous";
+
+// Ids that a later head gives out. Each has a stretch of its own, so that the parts of a run that has fallen apart give
+// out different ones; those of the run's first processes, and of later ones by a hash, which may meet.
+constexpr uint32_t kLaterIds = 1U << 28;
+constexpr uint32_t kStretch = 1U << 17;
+constexpr uint32_t kStretches = kLaterIds / kStretch;
+constexpr uint32_t kOwnStretches = kStretches / 2;
+
+uint32_t first_id_of(ProcessId head) {
+  const uint32_t hashed = kOwnStretches + static_cast<uint32_t>(StepRng(0, head, 0).next() % kOwnStretches);
+  return kLaterIds + (head < kOwnStretches ? head : hashed) * kStretch;
+}
+
+/// The first id of a stretch that is above those of it that are known.
+template <typename Ids>
+uint32_t first_free(uint32_t first, const Ids& known) {
+  const auto beyond = known.lower_bound(first + kStretch);
+  if (beyond == known.begin()) return first;
+  return std::max(first, std::prev(beyond)->first + 1);
+}
+
+}  // namespace
+
+void Head::succeed(MembershipPtr table, const std::set<ProcessId>& lost, const AttachMessage& self,
+                   const std::string& why, double now) {
+  succeeds_ = outlives_ = true;
+  founders_ = table->founders();
+  membership_ = std::move(table);
+  for (const ProcessInfo& info : membership_->processes()) {
+    const bool own = info.process == config_.self;
+    processes_[info.process] = Process{info, own ? 0 : kNoLink, true, own ? std::nullopt : std::optional(now)};
+    if (!own) detector_.watch(info.process, now);
+  }
+  for (const Member& member : membership_->workers()) workers_[member.id] = Worker{member.process};
+  const uint32_t first = first_id_of(config_.self);
+  next_process_ = first_free(first, processes_);
+  console_.number_from(first);
+  rendezvous_.resume(first_free(first, workers_), first + kStretch);
+  rendezvous_.readmit(config_.self, self.self);
+  (void)take_workers(self);
+  for (const ProcessId process : lost) lose(process, why, false);
+  check_finished();
+}
+
+void Head::linked(ProcessId process, LinkId link) {
+  const auto at = processes_.find(process);
+  if (at != processes_.end() && at->second.awaited) at->second.link = link;
+}
+
+/// Why a process may not attach.
+std::optional<Error> Head::why_not_attach(const AttachMessage& attach) const {
+  if (attach.self.run_id != config_.run_id) return Error{Code::mismatch, "it belongs to another run"};
+  if (attach.process == config_.self || attach.process >= kAddressMask) {
+    return Error{Code::bad_data, "its number cannot be right"};
+  }
+  for (const AttachedWorker& worker : attach.workers) {
+    const auto known = workers_.find(worker.id);
+    if (!is_worker(worker.id) || (known != workers_.end() && known->second.process != attach.process)) {
+      return Error{Code::bad_data, address_name(worker.id) + " cannot be there"};
+    }
+  }
+  return std::nullopt;
+}
+
+/// True when one of them was not known.
+bool Head::take_workers(const AttachMessage& attach) {
+  bool fresh = false;
+  for (const AttachedWorker& worker : attach.workers) {
+    fresh = !workers_.contains(worker.id) || fresh;
+    workers_[worker.id] = Worker{attach.process, worker.actions, worker.ended};
+    actions_.resume(worker.actions);
+  }
+  return fresh;
+}
+
+void Head::on_attach(LinkId link, const AttachMessage& attach, double now) {
+  const auto known = processes_.find(attach.process);
+  if (known != processes_.end() && !known->second.awaited) return;
+  if (const auto why = why_not_attach(attach)) return refuse(link, attach.self.host, *why);
+  const auto own = membership_->process(attach.process);
+  const ProcessInfo info = own != nullptr ? *own : ProcessInfo{attach.process, attach.self.host, attach.self.url};
+  processes_[attach.process] = Process{info, link, true, std::nullopt};
+  output_.assign(link, attach.process);
+  output_.send(make_frame(cluster_kind::attached, here_, service_address(attach.process), 0));
+  if (over_) {
+    output_.send(make_frame(cluster_kind::stop, here_, service_address(attach.process), 0, pack(*end_)));
+    return;
+  }
+  detector_.watch(attach.process, now);
+  rendezvous_.readmit(attach.process, attach.self);
+  const bool fresh = take_workers(attach) || own == nullptr;
+  log_.info(kHeir, info.host + " goes on with this rendezvous host");
+  if (!fresh && attach.epoch < membership_->epoch()) {
+    output_.send(make_frame(cluster_kind::membership, here_, service_address(attach.process), 0, {},
+                            Blob::copy_of(pack(*membership_))));
+  } else {  // it has seen a newer table, or is only in such a one
+    std::vector<Member> workers;
+    for (const auto& [id, worker] : workers_) workers.push_back({id, worker.process});
+    publish(std::move(workers), attach.epoch);
+  }
+  check_finished();
+}
+
+/// The lost head's word that a worker may enter an action may have come to the worker after its process had attached.
+void Head::take_late_count(const Frame& enters) {
+  const auto worker = workers_.find(enters.src);
+  const bool ahead = succeeds_ && enters.tag > actions_.size();
+  if (ahead && worker != workers_.end() && enters.tag == worker->second.actions + 1) actions_.resume(enters.tag);
+}
+
+/// Processes that have not come over in time, whatever they do instead.
+void Head::lose_absent(double now) {
+  for (bool again = true; again && !over_;) {
+    const auto late = std::find_if(processes_.begin(), processes_.end(), [&](const auto& entry) {
+      return entry.second.awaited && now >= *entry.second.awaited + config_.times.dead;
+    });
+    again = late != processes_.end();
+    if (again) lose(late->first, "it has not come over to the new rendezvous host", false);
+  }
+}
+
+/// A worker has become a peer: all processes are to know it before this one is lost.
+void Head::on_outlive() {
+  if (std::exchange(outlives_, true)) return;
+  for (const auto& [id, process] : processes_) {
+    if (id != config_.self) output_.send(make_frame(cluster_kind::outlive, here_, service_address(id), 0));
+  }
+}
+
+}  // namespace actorhost

@@ -1,0 +1,48 @@
+#include "host/cluster/succession.hpp"
+
+#include <utility>
+
+namespace actorhost {
+
+void Succession::begin(ProcessId self, MembershipPtr table, ProcessId lost, double now) {
+  self_ = self;
+  table_ = std::move(table);
+  lost_.insert(lost);  // beside those of earlier times, which the table may still have
+  ask_next(now);
+}
+
+void Succession::failed(ProcessId process, double now) {
+  if (!going_on()) return;
+  lost_.insert(process);
+  if (process == asked_) ask_next(now);
+}
+
+void Succession::tick(double now) {
+  if (going_on() && now >= deadline_) failed(asked_, now);
+}
+
+/// Whose turn it is: the lowest process, but those that take no connections come last, since nobody can join there.
+ProcessId Succession::next() const {
+  ProcessId closed = kNoProcess;
+  for (const ProcessInfo& info : table_->processes()) {
+    if (lost_.contains(info.process)) continue;
+    if (!info.url.empty()) return info.process;
+    if (closed == kNoProcess) closed = info.process;
+  }
+  return closed == kNoProcess ? self_ : closed;
+}
+
+void Succession::ask_next(double now) {
+  for (;;) {
+    asked_ = next();
+    deadline_ = now + patience_;
+    if (asked_ == self_) {
+      asked_ = kNoProcess;
+      return output_.take_over();
+    }
+    if (output_.ask(asked_)) return;
+    lost_.insert(asked_);
+  }
+}
+
+}  // namespace actorhost

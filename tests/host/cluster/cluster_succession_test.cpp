@@ -1,0 +1,177 @@
+// A run of several Clusters over real sockets that loses its head.
+
+#include <array>
+
+#include "tests/host/cluster/test_process.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+/// All of these know that the run goes on without its head.
+void outlive(TestRun& run) {
+  run.members.back()->cluster->outlive_head();
+  for (TestProcess* process : run.all) {
+    if (process != run.head.get()) REQUIRE(process->wait_for_log("workers are peers"));
+  }
+}
+
+/// A frame from each member's first node to each other member's.
+void talk(const std::vector<TestProcess*>& members) {
+  for (TestProcess* from : members) {
+    for (TestProcess* to : members) {
+      if (from == to) continue;
+      REQUIRE(from->nodes[0]->port().send(make_frame(Kind::test, 0, to->nodes[0]->address(), 5)).ok());
+      const auto got = to->nodes[0]->receive([](const Frame& f) { return f.kind == Kind::test; }, {}, "test",
+                                             to->clock.now() + kPatience);
+      REQUIRE(got.ok());
+      CHECK(got->src == from->nodes[0]->address());
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a run that has not said that it goes on ends with its head") {
+  TestRun run("tcp", {1, 1, 1});
+  run.head->vanish();
+  for (const auto& member : run.members) {
+    const EndMessage end = member->wait_for_end();
+    CHECK(end.code == Code::peer_lost);
+    CHECK_THAT(end.message, Contains("lost server 0 and the rendezvous host at"));
+  }
+}
+
+TEST_CASE("the heads of a run are lost one after the other, and the rest goes on") {
+  const std::string scheme = GENERATE("tcp", "ipc");
+  const bool linked = GENERATE(true, false);  // before the first one is lost
+  INFO(scheme << (linked ? ", linked" : ""));
+  TestRun run(scheme, {1, 2, 1, 1});
+  outlive(run);
+  std::vector<TestProcess*> live = {run.members[0].get(), run.members[1].get(), run.members[2].get()};
+  if (linked) talk(live);
+  run.head->vanish();
+  for (uint32_t size = 4; size > 0; size -= size == 4 ? 2 : 1) {
+    const ProcessId head = live[0]->cluster->process();
+    for (TestProcess* process : live) {
+      REQUIRE(process->wait_for_size(size));
+      REQUIRE(process->wait([&] { return process->cluster->head() == head; }));
+      CHECK(process->cluster->is_head() == (process == live[0]));
+      CHECK_FALSE(process->cluster->end().has_value());
+      CHECK(process->nodes[0]->whereabouts().ok());
+    }
+    talk(live);
+    for (TestProcess* process : live) {
+      CHECK(pack(*process->cluster->membership()) == pack(*live[0]->cluster->membership()));
+    }
+    if (live.size() == 1) break;
+    live[0]->vanish();
+    live.erase(live.begin());
+  }
+  live[0]->cluster->report_ended(live[0]->nodes[0]->index(), 0);
+  CHECK(live[0]->wait_for_end().ok);
+}
+
+TEST_CASE("what was asked of a lost head is asked of the next one") {
+  TestRun run("tcp", {1, 1, 1});
+  outlive(run);
+  // The head would answer once all have entered the action, which its own worker never does.
+  std::array<std::optional<Status>, 2> started;
+  for (size_t i = 0; i < 2; ++i) {
+    run.members[i]->launch([&, i](Node& node) {
+      const auto entered = node.enter_action("peer.run", "job.lua:1");
+      started[i] = entered ? node.start_servers(entered->index) : Status(entered.error());
+    });
+  }
+  REQUIRE(run.head->wait([&] {
+    const auto where = run.members[0]->cluster->membership();
+    return where->size() == 3;
+  }));
+  run.head->vanish();
+  for (const auto& member : run.members) {
+    member->join();
+    CHECK(member->nodes[0]->actions() <= 1);
+  }
+  for (const auto& status : started) {
+    REQUIRE(status.has_value());
+    REQUIRE_FALSE(status->ok());
+    CHECK_THAT(status->error().message,
+               Contains("the rendezvous host is lost, and without it only actor.peer goes on"));
+  }
+  // Their own actions go on, from the same number.
+  for (const auto& member : run.members) {
+    const auto next = member->nodes[0]->enter_action("peer.run", "job.lua:2");
+    INFO((next ? "" : next.error().message));
+    CHECK(next.ok());
+    const auto other = member->nodes[0]->enter_action("param.run", "job.lua:3");
+    REQUIRE_FALSE(other.ok());
+    CHECK(other.error().code == Code::peer_lost);
+  }
+}
+
+TEST_CASE("a script's error that the lost head may not have heard ends the run") {
+  TestRun run("tcp", {1, 1, 1});
+  outlive(run);
+  std::atomic<bool> told{false};
+  run.members[1]->when_changed([&] {
+    // On the service thread, while there is no head.
+    if (run.members[1]->cluster->head() == kNoProcess && !told.exchange(true)) {
+      run.members[1]->cluster->report_error(worker_address(2), {Code::script, false, "boom", worker_address(2)});
+    }
+  });
+  run.head->vanish();
+  for (const auto& member : run.members) CHECK(member->wait_for_end().message == "boom");
+  run.members[1]->when_changed({});
+}
+
+TEST_CASE("a host joins by way of a member, before the head is lost and after") {
+  TestProcess head(TestProcess::head(any_url("tcp"), 1, 2, 5));
+  REQUIRE(head.cluster->open().ok());
+  TestProcess second(TestProcess::member(head.cluster->bound_url(), 1, 101));
+  REQUIRE(second.cluster->open().ok());
+  REQUIRE((head.start_nodes().ok() && second.start_nodes().ok()));
+  TestProcess third(TestProcess::member(second.cluster->bound_url(), 1, 102));
+  REQUIRE(third.start().ok());
+  CHECK(third.cluster->url() == head.cluster->bound_url());
+  second.cluster->outlive_head();
+  REQUIRE(third.wait_for_log("workers are peers"));
+  head.vanish();
+  REQUIRE(third.wait_for_size(2));
+  TestProcess fourth(TestProcess::member(third.cluster->bound_url(), 2, 103));
+  REQUIRE(fourth.start().ok());
+  CHECK(fourth.cluster->head() == second.cluster->process());
+  CHECK(fourth.cluster->outlives_head());
+  for (TestProcess* process : {&second, &third, &fourth}) REQUIRE(process->wait_for_size(4));
+  talk({&second, &third, &fourth});
+  second.vanish();
+  REQUIRE(fourth.wait_for_size(3));
+  CHECK(fourth.cluster->head() == third.cluster->process());
+  third.vanish();
+  REQUIRE(fourth.wait_for_size(2));
+  CHECK(fourth.cluster->is_head());
+}
+
+TEST_CASE("a host that does not take over in time is passed over, and each part goes on") {
+  TestRun run("tcp", {1, 1, 1, 1}, {.heartbeat = 0.05, .suspect = 0.2, .dead = 0.5});
+  outlive(run);
+  // Process 1 does nothing: its service thread is kept busy.
+  std::atomic<bool> busy{true};
+  std::atomic<bool> held{false};
+  run.members[0]->when_changed([&] {
+    held = true;
+    while (busy) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  run.head->vanish();
+  REQUIRE(run.members[2]->wait([&] { return run.members[2]->cluster->head() == 2; }));
+  for (size_t i : {1, 2}) REQUIRE(run.members[i]->wait_for_size(2));
+  REQUIRE(held);
+  busy = false;
+  run.members[0]->when_changed({});
+  // It finds out that it was given up: it had stood still.
+  REQUIRE(run.members[0]->wait([&] {
+    return run.members[0]->cluster->end().has_value() || run.members[0]->cluster->membership()->size() == 1;
+  }));
+  talk({run.members[1].get(), run.members[2].get()});
+}

@@ -1,0 +1,235 @@
+// A Head that takes over a run whose head is lost, driven by hand: who attaches, who does not, what is known of them.
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/cluster/head_world.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+/// Process 1 takes over from process 0: five processes with two workers each, hosts 2:6.
+struct Succeeded : HeadWorld {
+  explicit Succeeded(ProcessId heir = 1) : HeadWorld(elastic(2, 6)), self(heir) {
+    HeadConfig config;
+    config.self = self;
+    config.run_id = "run";
+    config.rendezvous = elastic(2, 6);
+    head = std::make_unique<Head>(std::move(config), job, log, static_cast<HeadOutput&>(*this), now);
+    std::vector<Member> workers;
+    std::vector<ProcessInfo> infos;
+    for (ProcessId i = 0; i < 5; ++i) {
+      infos.push_back({i, "host" + std::to_string(i), "tcp://h:" + std::to_string(i)});
+      workers.push_back({2 * i, i});
+      workers.push_back({2 * i + 1, i});
+    }
+    if (self >= 5) {
+      infos.push_back({self, "heir", "tcp://h:9"});
+      workers.push_back({20, self});
+      workers.push_back({21, self});
+    }
+    before = std::make_shared<const Membership>(7, workers, infos, 10);
+    last = before->epoch();
+  }
+  void take_over(uint32_t actions = 0) { head->succeed(before, {0}, attach_of(self, actions), "closed", now); }
+
+  AttachMessage attach_of(ProcessId process, uint32_t actions = 0, bool ended = false) {
+    AttachMessage attach;
+    attach.process = process;
+    attach.lost = 0;
+    attach.epoch = last;
+    attach.self = message(2, "host" + std::to_string(process));
+    const NodeId first = process < 5 ? 2 * process : 20;
+    attach.workers = {{first, actions, ended}, {first + 1, actions, ended}};
+    return attach;
+  }
+  LinkId attach(const AttachMessage& message) {
+    const LinkId link = 100 + message.process;
+    links[link];
+    head->on_attach(link, message, now);
+    return link;
+  }
+  std::vector<NodeId> ids() const {
+    std::vector<NodeId> all;
+    for (const Member& member : head->membership().workers()) all.push_back(member.id);
+    return all;
+  }
+
+  // A table may be sent before this one has published as many.
+  void send_on(LinkId link, Frame&& frame) override {
+    REQUIRE_FALSE(links.at(link).finished);
+    links.at(link).frames.push_back(std::move(frame));
+  }
+  void drop(ProcessId process) override {
+    gone.insert(process);
+    processes.erase(process);
+  }
+
+  const ProcessId self;
+  MembershipPtr before;
+  uint64_t last = 0;
+  std::set<ProcessId> gone;
+};
+
+uint64_t newest_epoch(const Heard& heard) {
+  const Frame* frame = heard.last(cluster_kind::membership);
+  REQUIRE(frame != nullptr);
+  const auto table = unpack<Membership>(frame->body.view());
+  REQUIRE(table.ok());
+  return table->epoch();
+}
+
+}  // namespace
+
+TEST_CASE("a head that takes over publishes a table without the lost one and with the next epoch") {
+  Succeeded world;
+  world.take_over();
+  REQUIRE(world.tables.size() == 1);
+  CHECK(world.tables[0]->epoch() == 8);
+  CHECK(world.tables[0]->founders() == 10);
+  CHECK(world.ids() == std::vector<NodeId>{2, 3, 4, 5, 6, 7, 8, 9});
+  CHECK(world.logged("lost host0 (workers 0, 1): closed"));
+  const LinkId link = world.attach(world.attach_of(2));
+  CHECK(world.link(link).count(cluster_kind::attached) == 1);
+  CHECK(newest_epoch(world.link(link)) == 8);
+}
+
+TEST_CASE("a process that does not attach in time is lost, one that does is not") {
+  Succeeded world;
+  world.take_over();
+  const LinkId link = world.attach(world.attach_of(2));
+  world.head->linked(3, 103);
+  world.pass(3.9);
+  world.head->heard(2, world.now);
+  world.head->heard(3, world.now);  // it lives, but goes on elsewhere
+  CHECK(world.ids().size() == 8);
+  world.pass(0.2);
+  CHECK(world.ids() == std::vector<NodeId>{2, 3, 4, 5});
+  CHECK(world.gone == std::set<ProcessId>{0, 3, 4});
+  CHECK(newest_epoch(world.link(link)) == world.tables.back()->epoch());
+}
+
+TEST_CASE("a process whose link breaks before it has attached is lost at once") {
+  Succeeded world;
+  world.take_over();
+  world.head->linked(4, 104);
+  world.head->on_link_down(104, "reset");
+  CHECK(world.ids() == std::vector<NodeId>{2, 3, 4, 5, 6, 7});
+}
+
+TEST_CASE("a process that has seen a newer table gets a still newer one, and so does everybody") {
+  Succeeded world;
+  world.take_over();
+  const LinkId first = world.attach(world.attach_of(2));
+  world.last = 11;
+  const LinkId second = world.attach(world.attach_of(3));
+  CHECK(newest_epoch(world.link(first)) == 12);
+  CHECK(newest_epoch(world.link(second)) == 12);
+}
+
+TEST_CASE("a process that only a newer table names is let in with its workers") {
+  Succeeded world;
+  world.take_over();
+  world.last = 8;
+  AttachMessage late = world.attach_of(7);
+  late.workers = {{30, 0, false}};
+  const LinkId link = world.attach(late);
+  CHECK(world.ids() == std::vector<NodeId>{2, 3, 4, 5, 6, 7, 8, 9, 30});
+  CHECK(world.head->membership().home_of(30) == 7);
+  CHECK(newest_epoch(world.link(link)) == 9);
+}
+
+TEST_CASE("who says something impossible of itself cannot attach") {
+  Succeeded world;
+  world.take_over();
+  AttachMessage wrong = world.attach_of(2);
+  SECTION("another's worker") { wrong.workers[0].id = 6; }
+  SECTION("no worker's id") { wrong.workers[0].id = server_address(0); }
+  SECTION("another run") { wrong.self.run_id = "other"; }
+  const Heard& heard = world.link(world.attach(wrong));
+  CHECK(heard.count(cluster_kind::attached) == 0);
+  CHECK(heard.count(cluster_kind::refuse) == 1);
+  CHECK(heard.finished);
+}
+
+TEST_CASE("ids that a later head gives out are new, and differ from those of other heads") {
+  std::set<NodeId> workers;
+  for (const ProcessId self : {1U, 2U, 500U, 1023U, 1024U, 70'000U, (1U << 28) + 5}) {
+    Succeeded world(self);
+    world.take_over();
+    world.pass(5);  // none of the others attaches
+    for (int i = 0; i < 2; ++i) REQUIRE(world.refusal(world.message(2)) == "welcomed");
+    for (const NodeId id : world.ids()) {
+      if (id >= 1U << 28) workers.insert(id);
+    }
+    CHECK(world.head->membership().size() == 6);
+    CHECK(world.head->membership().sound());
+  }
+  CHECK(workers.size() == 4 * 7);
+}
+
+TEST_CASE("after a takeover the run ends well when all scripts have ended, whoever heard of it") {
+  Succeeded world;
+  world.take_over();
+  world.attach(world.attach_of(2, 0, true));  // they told the lost head
+  world.attach(world.attach_of(3, 0, true));
+  const LinkId link = world.attach(world.attach_of(4));
+  for (const NodeId id : {2, 3}) world.ended(0, id, 0);
+  CHECK(world.ends.empty());
+  for (const NodeId id : {8, 9}) world.ended(link, id, 0);
+  REQUIRE(world.ends.size() == 1);
+  CHECK(world.ends[0].ok);
+  CHECK(world.link(link).count(cluster_kind::stop) == 1);
+}
+
+TEST_CASE("who attaches when the run is over is told so") {
+  Succeeded world;
+  world.take_over();
+  world.head->stop({Code::script, false, "spilt milk"});
+  const LinkId link = world.attach(world.attach_of(2));
+  const Frame* told = world.link(link).last(cluster_kind::stop);
+  REQUIRE(told != nullptr);
+  CHECK(unpack<EndMessage>(told->meta.view())->message == "spilt milk");
+}
+
+TEST_CASE("a host joins after a takeover as --nnodes allows, and is refused where values are lost") {
+  Succeeded world;
+  SECTION("no actions so far") {
+    world.take_over();
+    for (const ProcessId process : {2, 3, 4}) world.attach(world.attach_of(process));
+    CHECK(world.refusal(world.message(1)) == "welcomed");
+    CHECK(world.refusal(world.message(1)) == "welcomed");
+    CHECK_THAT(world.refusal(world.message(1)), Contains("already has its 6 hosts"));
+  }
+  SECTION("there were actions") {
+    world.take_over(2);
+    CHECK_THAT(world.refusal(world.message(1)), Contains("were lost with an earlier rendezvous host"));
+  }
+}
+
+TEST_CASE("workers go on with their actions after a takeover, but get no values that are lost") {
+  Succeeded world;
+  world.take_over(2);
+  const LinkId behind = world.attach(world.attach_of(2, 0));
+  world.enter(0, 2, 2, kRun);
+  CHECK(world.answer_to(2).ok);
+  CHECK_FALSE(world.answer_to(2).replayed);
+  world.enter(behind, 4, 0, kRun);  // the others have left it behind
+  CHECK_FALSE(world.answer_to(4).ok);
+  CHECK_THAT(world.answer_to(4).message, Contains("was lost with the rendezvous host"));
+  world.enter(behind, 5, 1, kCollect);  // the newest that the lost one knew: the others may be in it
+  CHECK(world.answer_to(5).ok);
+}
+
+TEST_CASE("a worker that the lost head let into an action after its process had attached goes on behind it") {
+  Succeeded world;
+  world.take_over(2);
+  world.enter(0, 2, 4, kRun);
+  CHECK(world.answer_to(2).code == Code::mismatch);  // that is more than one
+  world.enter(0, 2, 3, kRun);
+  CHECK(world.answer_to(2).ok);
+  world.enter(0, 3, 2, kCollect);
+  CHECK(world.answer_to(3).ok);
+}
