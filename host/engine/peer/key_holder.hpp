@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "host/engine/peer/succession.hpp"
+#include "host/engine/peer/key_succession.hpp"
 
 namespace actorhost {
 
@@ -18,7 +18,7 @@ class KeyHolder {
   /// Updates that a Lua pull is to merge; answered by answer_pull before there are others.
   using OnPull = std::function<void(std::vector<PullEntry>)>;
 
-  KeyHolder(Overlay& overlay, PeerCalls& calls, KeyTable& table, KeyLog& log, Succession& succession)
+  KeyHolder(Overlay& overlay, PeerCalls& calls, KeyTable& table, KeyLog& log, KeySuccession& succession)
       : overlay_(overlay), calls_(calls), table_(table), log_(log), succession_(succession) {}
 
   /// From now on the node merges what Lua pulls have to merge (nullptr: no longer; such pushes wait).
@@ -71,7 +71,7 @@ class KeyHolder {
   PeerCalls& calls_;
   KeyTable& table_;
   KeyLog& log_;
-  Succession& succession_;
+  KeySuccession& succession_;
   std::map<Asked, std::vector<ParamEntry>> collecting_;  // entries of messages that have not come whole
   std::list<Question> waiting_;
   std::set<Asked> working_;  // questions that have come and are not answered

@@ -15,7 +15,7 @@ class PeerKeys {
 
   KeyClient& client() noexcept { return client_; }
   KeyHolder& holder() noexcept { return holder_; }
-  Succession& succession() noexcept { return succession_; }
+  KeySuccession& succession() noexcept { return succession_; }
   const KeyTable& table() const noexcept { return table_; }
   const RangeMap& ranges() const noexcept { return ranges_; }
 
@@ -35,7 +35,7 @@ class PeerKeys {
   RangeMap ranges_;
   KeyLog log_;
   KeySync sync_;
-  Succession succession_;
+  KeySuccession succession_;
   KeyClient client_;
   KeyHolder holder_;
 };

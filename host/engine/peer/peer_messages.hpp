@@ -6,7 +6,7 @@
 //   a node to the one that leads a key's group (key_client.hpp, key_holder.hpp):
 //     ask     Ask, entries, or keys for a get       told      Told, for a get with entries
 //     poke    Envelope: do you work on question tag?          told: working, or unknown
-//   who leads (succession.hpp):
+//   who leads (key_succession.hpp):
 //     who     ArcQuestion: what do you know of it?  known     KnownRanges
 //     claim   Claim: I am to lead there             promise   KnownRanges
 //     adopt   Adopt: this is the group now          adopted   Adopted

@@ -27,7 +27,7 @@
 
 namespace actorhost {
 
-class Succession {
+class KeySuccession {
  public:
   struct Parts {
     Overlay& overlay;
@@ -37,7 +37,7 @@ class Succession {
     KeyLog& log;
     KeySync& sync;
   };
-  Succession(const Parts& parts, uint32_t copies) : parts_(parts), copies_(copies), rng_(parts.overlay.self().id) {}
+  KeySuccession(const Parts& parts, uint32_t copies) : parts_(parts), copies_(copies), rng_(parts.overlay.self().id) {}
 
   /// The nodes that a job began with, in any order: so that all agree on who leads where before anyone has spoken.
   void found(std::vector<Peer> founders);

@@ -1,4 +1,4 @@
-#include "host/engine/peer/succession.hpp"
+#include "host/engine/peer/key_succession.hpp"
 
 #include <algorithm>
 
@@ -21,7 +21,7 @@ constexpr size_t kNearReach = 4;
 
 }  // namespace
 
-void Succession::found(std::vector<Peer> founders) {
+void KeySuccession::found(std::vector<Peer> founders) {
   begun_ = now();
   lost_.insert(kNoProcess);  // those that have died before this node has heard of them
   std::sort(founders.begin(), founders.end(), [](const Peer& a, const Peer& b) { return a.id < b.id; });
@@ -41,14 +41,14 @@ void Succession::found(std::vector<Peer> founders) {
 
 // ---- what the node is ----
 
-bool Succession::holds_nothing() const {
+bool KeySuccession::holds_nothing() const {
   for (const auto& [end, range] : parts_.ranges.all()) {
     if (range.holds) return false;
   }
   return true;
 }
 
-const KeyRange* Succession::leads(RingId place) const {
+const KeyRange* KeySuccession::leads(RingId place) const {
   const KeyRange* range = parts_.ranges.find(place);
   if (range == nullptr || !range->holds || !range->serves() || range->next) return nullptr;
   if (range->group.members.front().node != self().node || range->promised != range->group.term) return nullptr;
@@ -56,7 +56,7 @@ const KeyRange* Succession::leads(RingId place) const {
   return attempt_ && attempt_->claiming ? nullptr : range;
 }
 
-bool Succession::leased() const {
+bool KeySuccession::leased() const {
   const KeyRange* range = parts_.ranges.find(self().id);
   if (range == nullptr) return false;
   size_t fresh = 0;
@@ -68,7 +68,7 @@ bool Succession::leased() const {
   return 2 * fresh > range->group.members.size();
 }
 
-std::pair<Arc, std::vector<Peer>> Succession::wanted() const {
+std::pair<Arc, std::vector<Peer>> KeySuccession::wanted() const {
   const Window& window = parts_.overlay.near().window();
   std::vector<Peer> behind;
   for (const Peer& peer : window.after.peers) {
@@ -79,7 +79,7 @@ std::pair<Arc, std::vector<Peer>> Succession::wanted() const {
   return {{from, self().id}, choose_group(self(), behind, copies_)};
 }
 
-bool Succession::satisfied(const Arc& arc, const std::vector<Peer>& members) const {
+bool KeySuccession::satisfied(const Arc& arc, const std::vector<Peer>& members) const {
   const KeyRange* range = parts_.ranges.find(self().id);
   // A part of it that others own now they will come for.
   return range != nullptr && (range->arc.from == arc.from || range->arc.has(arc.from)) && range->holds &&
@@ -88,7 +88,7 @@ bool Succession::satisfied(const Arc& arc, const std::vector<Peer>& members) con
 }
 
 // Founders that start late are waited for before others take over what is theirs.
-bool Succession::too_early(const Arc& arc) const {
+bool KeySuccession::too_early(const Arc& arc) const {
   if (now() - begun_ > kFoundersPatience || begun_ < 0) return false;
   const std::vector<KeyRange> known = parts_.ranges.around(arc);
   return std::any_of(known.begin(), known.end(), [&](const KeyRange& range) {
@@ -97,7 +97,7 @@ bool Succession::too_early(const Arc& arc) const {
   });
 }
 
-bool Succession::gone(const Peer& peer) const {
+bool KeySuccession::gone(const Peer& peer) const {
   if (lost_.count(peer.process) > 0) return true;
   const auto silent = silent_.find(peer.node);
   return silent != silent_.end() && silent->second.last - silent->second.since > kGraveyard;
@@ -105,7 +105,7 @@ bool Succession::gone(const Peer& peer) const {
 
 // ---- the node's own way ----
 
-void Succession::begin(const Arc& arc, const std::vector<Peer>& members) {
+void KeySuccession::begin(const Arc& arc, const std::vector<Peer>& members) {
   attempt_ = std::make_shared<Attempt>();
   attempt_->arc = arc;
   attempt_->members = members;
@@ -120,7 +120,7 @@ void Succession::begin(const Arc& arc, const std::vector<Peer>& members) {
 }
 
 // Of each point the group of the greatest term is kept, with those that it takes over from.
-void Succession::learn(Attempt& attempt, const std::vector<KeyRange>& ranges) {
+void KeySuccession::learn(Attempt& attempt, const std::vector<KeyRange>& ranges) {
   const auto take = [&](KeyRange range) {
     if (range.group.members.empty()) return;
     range.holds = false;
@@ -151,7 +151,7 @@ void Succession::learn(Attempt& attempt, const std::vector<KeyRange>& ranges) {
   }
 }
 
-void Succession::look(const AttemptPtr& attempt, size_t reach) {
+void KeySuccession::look(const AttemptPtr& attempt, size_t reach) {
   std::vector<Peer> asked;
   const Window& window = parts_.overlay.near().window();
   for (const Side* side : {&window.before, &window.after}) {
@@ -178,7 +178,7 @@ void Succession::look(const AttemptPtr& attempt, size_t reach) {
   if (asked.empty()) looked(attempt);
 }
 
-void Succession::looked(const AttemptPtr& attempt) {
+void KeySuccession::looked(const AttemptPtr& attempt) {
   const std::vector<Arc> gaps = attempt->known.gaps(attempt->arc);
   if (gaps.empty()) return claim(attempt);
   if (!attempt->everyone_asked) return look(attempt, kReach);
@@ -189,7 +189,7 @@ void Succession::looked(const AttemptPtr& attempt) {
   claim(attempt);
 }
 
-void Succession::claim(const AttemptPtr& attempt) {
+void KeySuccession::claim(const AttemptPtr& attempt) {
   uint64_t number = 0;
   for (const KeyRange* piece : attempt->known.inside(attempt->arc)) {
     number = std::max({number, piece->group.term.number, piece->promised.number});
@@ -202,7 +202,7 @@ void Succession::claim(const AttemptPtr& attempt) {
 }
 
 // Those who lead are asked first whether they consent, then everybody for the promise.
-void Succession::ask_promises(const AttemptPtr& attempt) {
+void KeySuccession::ask_promises(const AttemptPtr& attempt) {
   std::map<NodeId, Peer> leaders;
   std::map<NodeId, Peer> rest;
   for (const KeyRange* piece : attempt->known.inside(attempt->arc)) {
@@ -225,7 +225,7 @@ void Succession::ask_promises(const AttemptPtr& attempt) {
   promised(attempt);
 }
 
-void Succession::ask_claim(const AttemptPtr& attempt, const std::map<NodeId, Peer>& peers, bool consent) {
+void KeySuccession::ask_claim(const AttemptPtr& attempt, const std::map<NodeId, Peer>& peers, bool consent) {
   std::vector<NodeId> consented;
   for (const auto& [node, contact] : attempt->contacts) {
     if (contact.consents) consented.push_back(node);
@@ -241,7 +241,7 @@ void Succession::ask_claim(const AttemptPtr& attempt, const std::map<NodeId, Pee
   }
 }
 
-void Succession::on_promise(const AttemptPtr& attempt, NodeId node, bool consent, const Frame* frame) {
+void KeySuccession::on_promise(const AttemptPtr& attempt, NodeId node, bool consent, const Frame* frame) {
   if (attempt_ != attempt) return;
   Contact& contact = attempt->contacts.at(node);
   Contact::Said said = Contact::Said::silent;
@@ -266,7 +266,7 @@ void Succession::on_promise(const AttemptPtr& attempt, NodeId node, bool consent
   ask_promises(attempt);
 }
 
-bool Succession::enough(const Attempt& attempt, const KeyGroup& group, Contact::Said said) const {
+bool KeySuccession::enough(const Attempt& attempt, const KeyGroup& group, Contact::Said said) const {
   size_t counted = 0;
   size_t agree = 0;
   for (const Peer& peer : group.members) {
@@ -279,7 +279,7 @@ bool Succession::enough(const Attempt& attempt, const KeyGroup& group, Contact::
 }
 
 /// A node that has the keys of a piece.
-std::optional<Peer> Succession::source(const Attempt& attempt, const KeyRange& piece) const {
+std::optional<Peer> KeySuccession::source(const Attempt& attempt, const KeyRange& piece) const {
   const auto holds = [&](const std::vector<KeyRange>& ranges, const GroupTerm& term) {
     // All of the piece has to be held, in whatever parts.
     RangeMap held;
@@ -305,7 +305,7 @@ std::optional<Peer> Succession::source(const Attempt& attempt, const KeyRange& p
   return std::nullopt;
 }
 
-void Succession::promised(const AttemptPtr& attempt) {
+void KeySuccession::promised(const AttemptPtr& attempt) {
   std::vector<std::pair<Arc, Peer>> sources;
   for (const KeyRange* piece : attempt->known.inside(attempt->arc)) {
     bool all = enough(*attempt, piece->group, Contact::Said::yes);
@@ -331,7 +331,7 @@ void Succession::promised(const AttemptPtr& attempt) {
   }
 }
 
-void Succession::adopt(const AttemptPtr& attempt) {
+void KeySuccession::adopt(const AttemptPtr& attempt) {
   Adopt message{{}, attempt->arc, {attempt->term, attempt->members}, {}};
   const auto add = [&](const KeyGroup& group) {
     const bool there = std::any_of(message.before.begin(), message.before.end(),
@@ -357,7 +357,7 @@ void Succession::adopt(const AttemptPtr& attempt) {
   for (const auto& [node, contact] : contacts) ask_to_adopt(attempt, contact.peer, message);
 }
 
-void Succession::ask_to_adopt(const AttemptPtr& attempt, const Peer& peer, const Adopt& message) {
+void KeySuccession::ask_to_adopt(const AttemptPtr& attempt, const Peer& peer, const Adopt& message) {
   const double sent = now();
   parts_.calls.call(peer, peer_kind::adopt, message, kClaimTries,
                     [this, attempt, peer, message, sent](const Frame* frame) {
@@ -377,7 +377,7 @@ void Succession::ask_to_adopt(const AttemptPtr& attempt, const Peer& peer, const
                     });
 }
 
-void Succession::adopted(const AttemptPtr& attempt, const Adopt& message) {
+void KeySuccession::adopted(const AttemptPtr& attempt, const Adopt& message) {
   bool all = true;
   for (const Peer& member : attempt->members) {
     if (member.node == self().node) continue;
@@ -390,7 +390,7 @@ void Succession::adopted(const AttemptPtr& attempt, const Adopt& message) {
   settle(attempt, message);
 }
 
-void Succession::settle(const AttemptPtr& attempt, const Adopt& message) {
+void KeySuccession::settle(const AttemptPtr& attempt, const Adopt& message) {
   const std::vector<KeyRange*> own = parts_.ranges.inside(attempt->arc);
   if (own.size() != 1 || own.front()->group.term != attempt->term || own.front()->promised != attempt->term) {
     return retry(attempt, 0.1);
@@ -409,7 +409,7 @@ void Succession::settle(const AttemptPtr& attempt, const Adopt& message) {
   if (progress_) progress_();
 }
 
-void Succession::retry(const AttemptPtr& attempt, double seconds) {
+void KeySuccession::retry(const AttemptPtr& attempt, double seconds) {
   if (attempt_ != attempt) return;
   attempt_.reset();
   strays_ = true;
@@ -419,7 +419,7 @@ void Succession::retry(const AttemptPtr& attempt, double seconds) {
 
 // ---- what others ask ----
 
-Status Succession::on_who(const Frame& frame) {
+Status KeySuccession::on_who(const Frame& frame) {
   const auto question = read_message<ArcQuestion>(frame);
   if (!question.ok()) return malformed(frame, question.error().message);
   parts_.calls.answer(frame, question->envelope.from, peer_kind::known,
@@ -427,14 +427,14 @@ Status Succession::on_who(const Frame& frame) {
   return {};
 }
 
-bool Succession::leader_lives(const KeyRange& range) const {
+bool KeySuccession::leader_lives(const KeyRange& range) const {
   const Peer& leader = range.group.members.front();
   if (lost_.count(leader.process) > 0) return false;
   const auto granted = granted_.find(range.group.term);
   return granted != granted_.end() && now() < granted->second + kLeaseOfOthers;
 }
 
-Status Succession::on_claim(const Frame& frame) {
+Status KeySuccession::on_claim(const Frame& frame) {
   const auto claim = read_message<Claim>(frame);
   if (!claim.ok()) return malformed(frame, claim.error().message);
   const Peer& from = claim->envelope.from;
@@ -467,7 +467,7 @@ Status Succession::on_claim(const Frame& frame) {
   return {};
 }
 
-Status Succession::on_adopt(const Frame& frame) {
+Status KeySuccession::on_adopt(const Frame& frame) {
   const auto adopt = read_message<Adopt>(frame);
   if (!adopt.ok()) return malformed(frame, adopt.error().message);
   const Peer& from = adopt->envelope.from;
@@ -499,7 +499,7 @@ Status Succession::on_adopt(const Frame& frame) {
   return {};
 }
 
-void Succession::finish_adopting(const Frame& frame, const Adopt& message, bool synced) {
+void KeySuccession::finish_adopting(const Frame& frame, const Adopt& message, bool synced) {
   adopting_.erase({message.group.term, message.envelope.from.node});
   Adopted::How how = Adopted::How::done;
   for (const KeyRange* piece : parts_.ranges.inside(message.arc)) {
@@ -517,7 +517,7 @@ void Succession::finish_adopting(const Frame& frame, const Adopt& message, bool 
   parts_.calls.answer(frame, message.envelope.from, peer_kind::adopted, Adopted{{}, how});
 }
 
-Status Succession::on_settle(const Frame& frame) {
+Status KeySuccession::on_settle(const Frame& frame) {
   const auto settle = read_message<Adopt>(frame);
   if (!settle.ok()) return malformed(frame, settle.error().message);
   drop_if_later(settle->arc, settle->group);
@@ -526,7 +526,7 @@ Status Succession::on_settle(const Frame& frame) {
 }
 
 // A group serves: what this node has of earlier ones is not needed any longer.
-void Succession::drop_if_later(const Arc& arc, const KeyGroup& group) {
+void KeySuccession::drop_if_later(const Arc& arc, const KeyGroup& group) {
   for (KeyRange* piece : parts_.ranges.inside(arc)) {
     if (piece->group.term == group.term) piece->before.clear();
     if (!(piece->group.term < group.term)) continue;
@@ -536,7 +536,7 @@ void Succession::drop_if_later(const Arc& arc, const KeyGroup& group) {
 }
 
 // Copies that have come for a group which the node has not joined in the end.
-void Succession::drop_strays() {
+void KeySuccession::drop_strays() {
   strays_ = false;
   for (const ParamKey& key : parts_.table.keys({0, 0})) {
     const KeyRange* range = parts_.ranges.find(place_of(key));
@@ -545,7 +545,7 @@ void Succession::drop_strays() {
 }
 
 // A copy whose leader has not been heard of for long: a later group may have settled without this node's hearing of it.
-void Succession::tidy() {
+void KeySuccession::tidy() {
   next_tidy_ = now() + kTidy;
   if (strays_ && !attempt_ && adopting_.empty()) drop_strays();
   std::erase_if(granted_, [&](const auto& grant) { return now() - grant.second > kTidy; });
@@ -571,7 +571,7 @@ void Succession::tidy() {
 
 // ---- leases ----
 
-void Succession::renew() {
+void KeySuccession::renew() {
   const KeyRange* range = parts_.ranges.find(self().id);
   if (range == nullptr || range->group.members.front().node != self().node || !range->serves()) return;
   for (const Peer& member : range->group.members) {
@@ -594,7 +594,7 @@ void Succession::renew() {
   }
 }
 
-Status Succession::on_renew(const Frame& frame) {
+Status KeySuccession::on_renew(const Frame& frame) {
   const auto renew = read_message<Renew>(frame);
   if (!renew.ok()) return malformed(frame, renew.error().message);
   const std::vector<KeyRange> known = parts_.ranges.around(renew->arc);
@@ -606,9 +606,9 @@ Status Succession::on_renew(const Frame& frame) {
   return {};
 }
 
-void Succession::lose_process(ProcessId process) { lost_.insert(process); }
+void KeySuccession::lose_process(ProcessId process) { lost_.insert(process); }
 
-double Succession::tick() {
+double KeySuccession::tick() {
   if (now() >= next_renewal_) {
     next_renewal_ = now() + kRenewal;
     renew();
