@@ -156,8 +156,12 @@ void Overlay::remember(const Peer& peer) {
 void Overlay::meet(const Peer& of, const Window& window) {
   const auto merged = near_.merge(of, window, [this](const Peer& p) { return believed(p); });
   if (merged.apart) reach(of);
-  for (const Peer& peer : merged.doubted) greet(peer, 2);  // it may be dead, and the other one have noticed
-  if (!joined_) return;                                    // these may lie anywhere
+  // It may be dead, and the other one have noticed. Where two rings become one, all know of some that others do not.
+  if (!merged.doubted.empty() && requests_.now() >= next_doubt_) {
+    next_doubt_ = requests_.now() + kPeriod / 4;
+    greet(merged.doubted[rng_.below(merged.doubted.size())], 2);
+  }
+  if (!joined_) return;  // these may lie anywhere
   std::vector<Peer> fresh = merged.fresh;
   std::erase_if(fresh, [&](const Peer& peer) { return peer.node == of.node; });
   tell(fresh);

@@ -139,6 +139,7 @@ class Overlay {
   std::vector<Peer> remembered_;
   double last_loss_ = -kForever;
   double next_try_ = 0;
+  double next_doubt_ = 0;
   double next_look_;
   double next_finger_;
   double woken_;  // when the last tick wanted the next one
