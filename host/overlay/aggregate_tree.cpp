@@ -46,7 +46,8 @@ void AggregateTree::on_report(const TreeReport& report) {
   }
   // A child lies behind its parent, so there are no circles. A root that leaves hands over to one that does.
   if (from.id <= requests_.self().id && !report.leaving) return;
-  if (children_.take(report, now)) parents_.all_due();
+  // While there is no root, reports that hurry would only multiply: each goes to several parents of a ring that forms.
+  if (children_.take(report, now) && inside_) parents_.all_due();
 }
 
 bool AggregateTree::on_result(const TreeResult& result) {
