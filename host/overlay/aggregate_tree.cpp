@@ -36,16 +36,18 @@ Aggregate AggregateTree::aggregate(double now) const {
 void AggregateTree::on_report(const TreeReport& report) {
   const double now = requests_.now();
   const Peer& from = report.envelope.from;
-  term_ = std::max(term_, report.term);
+  term_ = std::max({term_, report.term, report.resigned});
   // What this node itself has had, or somebody later, is not taken again.
-  if (report.resigned && !active_ && report.term > own_term_ && report.term == term_) {
+  if (report.resigned > own_term_ && report.resigned == term_ && !active_) {
     token_until_ = now + kTreeLease;
     token_known_ = report.known;
     token_from_ = from.node;
+    token_term_ = report.resigned;
   }
   // A child lies behind its parent, so there are no circles. A root that leaves hands over to one that does.
   if (from.id <= requests_.self().id && !report.leaving) return;
-  if (children_.take(report, now)) parents_.all_due();
+  // While there is no root, reports that hurry would only multiply: each goes to several parents of a ring that forms.
+  if (children_.take(report, now) && inside_) parents_.all_due();
 }
 
 bool AggregateTree::on_result(const TreeResult& result) {
@@ -115,7 +117,7 @@ void AggregateTree::take_role(bool joined) {
     return yield();
   }
   if (!head) return;
-  if (token_until_ > now && !token_to_) return activate(token_known_);
+  if (token_until_ > now && token_term_ == term_ && !token_to_) return activate(token_known_);
   if (in_tree_ == -kForever && founder_) return activate(0);
   if (inside_ && inside_until_ > now) return;
   // The last root has been heard up to its death, or it was gone before this node owned its key.
@@ -212,13 +214,16 @@ void AggregateTree::mind_parents() {
   if (active_) return;
   const NodeId target = target_.value_or(requests_.self().node);
   const auto* const best = parents_.inside(std::max(settled_, parents_.settled()), target, now);
-  if (best == nullptr || best->silent(now)) return fall_back();
-  if (best->peer.node != target) return;
-  // The right one has all that any other has.
+  const auto* const right = parents_.find(target);
+  const bool answers = right != nullptr && right->answered && !right->silent(now);
+  const bool has_all = best != nullptr && best->peer.node == target && !best->silent(now);
+  // The right one has all that any other has; and nobody counts on one that never was inside.
   std::vector<NodeId> rest;
   for (const auto& parent : parents_.all()) {
-    if (parent.peer.node != target) rest.push_back(parent.peer.node);
+    if (parent.peer.node == target) continue;
+    if (has_all || (best == nullptr && answers && parent.last.lease == 0)) rest.push_back(parent.peer.node);
   }
+  if (best == nullptr || best->silent(now)) fall_back();
   for (const NodeId node : rest) part(node);
 }
 
@@ -290,12 +295,12 @@ void AggregateTree::learn(const TreeParents::Parent* best, bool was_inside) {
 // ---- Reports and results ----
 
 // What a root has left goes to one node only: of two, both would be roots.
-bool AggregateTree::hands_over(NodeId parent) {
+uint64_t AggregateTree::handed_over(NodeId parent) {
   const double now = requests_.now();
-  if (active_ || std::max(resigned_until_, token_until_) <= now) return false;
-  if (token_until_ > now && token_from_ == parent) return false;
+  const bool token = token_until_ > now && token_term_ == term_ && token_from_ != parent;
+  if (active_ || (!token && resigned_until_ <= now)) return 0;
   if (!token_to_ && target_ == parent) token_to_ = parent;
-  return token_to_ == parent;
+  return token_to_ != parent ? 0 : token ? token_term_ : own_term_;
 }
 
 void AggregateTree::send_reports() {
@@ -323,7 +328,7 @@ void AggregateTree::send_reports() {
     parent.due = false;
     parent.sent = now;
     TreeReport mine = report;
-    mine.resigned = hands_over(parent.peer.node);
+    mine.resigned = handed_over(parent.peer.node);
     mine.urgent = waits || !parent.answered || parent.last.settled < std::max(parent.needed, settled_);
     // Nodes are counted once.
     if (&parent != (best ? best : parents_.all().data())) mine.total.count = mine.total.sum = 0;
@@ -406,7 +411,7 @@ void AggregateTree::leave() {
   TreeReport report;
   report.total = children_.total();
   report.number = ++number_;
-  report.resigned = active_ || token_until_ > now;
+  report.resigned = active_ ? own_term_ : token_until_ > now ? token_term_ : 0;
   report.term = term_;
   report.known = token_until_ > now ? std::max(known_.least, token_known_) : known_.least;
   report.leaving = true;

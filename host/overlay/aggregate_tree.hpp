@@ -76,7 +76,7 @@ class AggregateTree {
   void refresh();
   void learn(const TreeParents::Parent* best, bool was_inside);
   TreeTotal total() const;
-  bool hands_over(NodeId parent);
+  uint64_t handed_over(NodeId parent);
   std::vector<Peer> others() const;
   void send_reports();
   void send_results();
@@ -115,6 +115,7 @@ class AggregateTree {
   double token_until_ = 0;  // a root has resigned, and has told this least
   uint64_t token_known_ = 0;
   NodeId token_from_ = 0;
+  uint64_t token_term_ = 0;
   std::optional<NodeId> token_to_;  // whom that was passed on to
   uint64_t term_ = 0;               // of the last root heard of
   uint64_t own_term_ = 0;           // of the last time that it was this node

@@ -90,7 +90,7 @@ struct TreeReport {
   uint64_t term = 0;          // of the last root that the sender has heard of
   uint64_t known = 0;         // the least of all that the sender has heard or, as a root, told
   double lease = 0;           // seconds for which somebody here or below counts on a root
-  bool resigned = false;      // that root is no more, and whoever owns key 0 may take over at once
+  uint64_t resigned = 0;      // the term of a root that is no more: whoever owns key 0 may take over at once
   RingId key = 0;             // whose owner the receiver should be
   bool urgent = false;        // somebody below waits until this report is settled
   bool leaving = false;       // the last report, of those below the sender only

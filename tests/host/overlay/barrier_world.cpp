@@ -139,7 +139,7 @@ uint64_t BarrierWorld::least_clock() const {
 
 NodeId BarrierWorld::contact() {
   NodeId node = world.some_node();
-  while (!world.at(node).joined()) node = world.some_node();
+  for (int tries = 0; tries < 100 && !world.at(node).joined(); ++tries) node = world.some_node();
   return node;
 }
 
