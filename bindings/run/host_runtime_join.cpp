@@ -174,7 +174,7 @@ Status HostRuntime::join_cluster() {
     AH_TRY(may_listen_at(*endpoint_, options_));
     if (options_.isolate) AH_TRY(may_join_at(*endpoint_, options_));  // its children join there
     if (!must_listen && !other_endpoints_.empty()) {
-      const Status joined = join_others(base);
+      Status joined = join_others(base);
       const Code code = joined ? Code::internal : joined.error().code;
       if (code != Code::unreachable && code != Code::peer_lost) return joined;
     }

@@ -74,7 +74,8 @@ Status ControlClient::wait(double seconds, const Take& take) {
   }
 }
 
-Result<std::string> ControlClient::ask(Kind kind, Kind answer, std::string_view meta, Blob body, double seconds) {
+Result<std::string> ControlClient::ask(Kind kind, Kind answer, std::string_view meta, const Blob& body,
+                                       double seconds) {
   for (int hops = 0;; ++hops) {
     auto got = ask_here(kind, answer, meta, body, seconds);
     std::optional<std::string> place;

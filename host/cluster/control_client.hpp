@@ -38,7 +38,7 @@ class ControlClient final : private LinkEvents {
   void on_service_frame(LinkId link, Frame&& frame) override;
   void on_link_wanted(ProcessId) override {}
 
-  Result<std::string> ask(Kind kind, Kind answer, std::string_view meta, Blob body, double seconds);
+  Result<std::string> ask(Kind kind, Kind answer, std::string_view meta, const Blob& body, double seconds);
   Result<std::string> ask_here(Kind kind, Kind answer, std::string_view meta, const Blob& body, double seconds);
   template <typename Take>
   Status wait(double seconds, const Take& take);

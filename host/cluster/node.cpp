@@ -177,7 +177,7 @@ Status Node::receive_some(const Port::Match& match, double deadline, std::vector
   return std::exchange(called_, false) ? answer_now() : came;
 }
 
-Node::Question Node::question(Kind kind, uint32_t tag, std::string meta) const {
+Node::Question Node::question(Kind kind, uint32_t tag, const std::string& meta) const {
   return [=, self = self_](Address head) { return make_frame(kind, self, head, tag, meta); };
 }
 

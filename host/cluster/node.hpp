@@ -185,7 +185,7 @@ class Node {
   Status answer_now();
   Result<Frame> ask_head(const Question& question, Kind answer, const std::string& what,
                          const std::function<std::string()>& who = {});
-  Question question(Kind kind, uint32_t tag, std::string meta = {}) const;
+  Question question(Kind kind, uint32_t tag, const std::string& meta = {}) const;
   std::string who_is_behind(uint32_t action);
 
   Cluster& cluster_;

@@ -96,6 +96,12 @@ void Overlay::lose_process(ProcessId process, double now) {
     if (peer.process == process) lose(peer, true);
   }
   tree_.lose_process(process);
+  // Nothing will be heard from there again: neither is it waited for, nor does it lead anywhere.
+  for (const Peer& peer : std::vector(remembered_)) {
+    if (peer.process == process) requests_.fail(peer.node);
+  }
+  std::erase_if(remembered_, [&](const Peer& peer) { return peer.process == process; });
+  std::erase_if(checks_, [&](const Check& check) { return check.peer.process == process; });
   // Contacts there that have not answered will not: a node whose last one this was is the first of its overlay.
   std::erase_if(lost_, [&](const auto& entry) { return entry.second.contact && entry.second.peer.process == process; });
   const bool waits = std::any_of(lost_.begin(), lost_.end(), [](const auto& entry) { return entry.second.contact; });

@@ -119,6 +119,8 @@ TEST_CASE("peers go on when their rendezvous host is killed at a random moment")
     std::this_thread::sleep_for(std::chrono::duration<double>(pause));  // the moment is what is random
     const bool known = hosts[1].err().find("workers are peers") != std::string::npos &&
                        hosts[2].err().find("workers are peers") != std::string::npos;
+    const auto formed = [&](size_t i) { return sees_only(hosts[i], 2, "6 live: 0 1 2 3 4 5"); };
+    const bool whole = formed(0) && formed(1) && formed(2);
     hosts[0].signal(SIGKILL);
     const double killed = now();
     if (!known) {  // before a host knows, it may end as in any other run
@@ -136,9 +138,9 @@ TEST_CASE("peers go on when their rendezvous host is killed at a random moment")
     for (const size_t i : {1, 2}) {
       CHECK(wait_until([&] { return count_of(hosts[i].err(), " works.") == 2; }, 10));
     }
-    await_sight(hosts, {1, 2}, 2, sight_of(hosts, {1, 2}), 20);
-    CHECK(now() - killed < 3 * patience());
-    const size_t next = rng.below(3);  // nobody, or one of the two
+    await_sight(hosts, {1, 2}, 2, sight_of(hosts, {1, 2}), 40);
+    if (whole) CHECK(now() - killed < 3 * patience());  // a ring that was still forming may need longer
+    const size_t next = rng.below(3);                   // nobody, or one of the two
     std::vector<size_t> live = {1, 2};
     if (next != 0) {
       hosts[next].signal(SIGKILL);
