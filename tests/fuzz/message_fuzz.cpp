@@ -12,6 +12,7 @@
 #include "host/engine/collective/arbiter_messages.hpp"
 #include "host/engine/collective/collective_messages.hpp"
 #include "host/engine/param/param_messages.hpp"
+#include "host/engine/peer/peer_pace.hpp"
 #include "host/engine/share/event_messages.hpp"
 #include "host/engine/share/lock_messages.hpp"
 #include "host/mapreduce/tasks/mapreduce_messages.hpp"
@@ -166,6 +167,9 @@ constexpr void (*kReaders[])(const Frame&) = {
     read_as<Suspect>,
     read_as<TreeReport>,
     read_as<TreeResult>,
+    read_as<WatchPeer>,
+    read_as<WatchedPeer>,
+    read_as<PeerPace>,
     read_as<ErrorMessage>,
     read_routed<Announce>,
     read_routed<ResultHead>,

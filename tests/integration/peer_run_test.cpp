@@ -1,5 +1,7 @@
 // Runs of the peer-to-peer engine: steps, barriers and updates in whole jobs.
 
+#include <csignal>
+
 #include <catch2/catch.hpp>
 
 #include "tests/integration/jobs.hpp"
@@ -114,4 +116,21 @@ TEST_CASE("the console and a callback swap the rule of peers while they run") {
   CHECK(run.wait(20) == 0);
   CHECK_THAT(run.out(), Contains("steps: 6 updates: 18 "));
   CHECK_THAT(run_peers("threads", {"swaps"}).out, Contains("steps: 20 updates: 60 "));
+}
+
+TEST_CASE(
+    "a run of peers goes on when a host is killed, the rendezvous host too, and no update of the others is lost") {
+  const std::string rule = GENERATE(as<std::string>(), "bsp", "asp", "pbsp:2@sticky");
+  const size_t dead = GENERATE(size_t{0}, size_t{2});
+  const JobFolder folder;
+  Hosts hosts(folder, 3, {"-n", "1", "jobs/peer_run.lua", "killed", rule});
+  for (size_t i = 0; i < 3; ++i) REQUIRE(hosts[i].wait_for_match("(has come to step 20)", 20));
+  hosts[dead].signal(SIGKILL);
+  for (size_t i = 0; i < 3; ++i) {
+    if (i == dead) continue;
+    const auto status = hosts[i].wait(30);
+    INFO(rule << ", host " << dead << " is killed\n" << hosts.describe());
+    CHECK(status == 0);
+    CHECK_THAT(hosts[i].err(), Contains("steps 150 updates 300, and all counts are right."));
+  }
 }

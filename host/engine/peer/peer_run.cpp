@@ -178,7 +178,10 @@ void PeerRun::stop() {
 // after that is merged.
 void PeerRun::settle() {
   phase_ = Phase::settle;
-  bridge_.post([mail = mail_](PeerService::PeerNode&, double) { mail->put([](Mail& m) { m.merged = true; }); });
+  bridge_.post([mail = mail_, least = all_.least](PeerService::PeerNode& peer, double) {
+    peer.keys.holder().pass(least);  // one that came while another batch was being pulled has been left
+    mail->put([](Mail& m) { m.merged = true; });
+  });
 }
 
 // Says where this node is to those that look for it.

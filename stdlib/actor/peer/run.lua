@@ -32,7 +32,7 @@ local M = {}
 
 ---@class actor.peer.Summary `steps` and `updates` are the same on every worker
 ---@field steps integer completed by the slowest worker
----@field updates integer pushes that were merged
+---@field updates integer pushes of the workers that live, each merged
 ---@field seconds number from the first step to the end
 ---@field reason string why this worker stopped: "stop" or "seconds"
 ---@field non_finite integer pushes of this worker that held an infinite value or NaN

@@ -267,5 +267,35 @@ function jobs.swaps()
   })
 end
 
+-- A worker is killed in the middle: those that live go on, and each of their updates counts once, at any key.
+function jobs.killed(rule)
+  local keys, zero = keys_of(9), {}
+  for _, key in ipairs(keys) do zero[key] = tensor.zeros(3) end
+  local summary = peer.run {
+    init = function() return zero end,
+    schedule = function() return keys end,
+    push = function(ctx)
+      if ctx.step == 20 then actor.log.info("has come to step 20.") end
+      actor.sleep(0.01)
+      local mine, out = tensor.zeros(3), {}
+      mine[ctx.id + 1] = -1 -- each worker counts its own
+      for i, key in ipairs(keys) do out[i] = { key, mine } end
+      return out
+    end,
+    pull = optim.sgd { lr = 1 },
+    barrier = rule,
+    stop = function(ctx) return ctx.step >= 150 end,
+  }
+  for _, key in ipairs(keys) do
+    local value, all = peer.get(key), 0
+    for id = 1, 3 do
+      if value[id] == 150 then all = all + 1 end
+      assert(value[id] >= 20 and value[id] <= 150, tostring(value))
+    end
+    assert(all == 2, tostring(value))
+  end
+  actor.log.info("steps %d updates %d, and all counts are right.", summary.steps, summary.updates)
+end
+
 local job = table.remove(actor.args, 1)
 jobs[job](unpack(actor.args))
