@@ -57,13 +57,18 @@ Messages messages_of(OverlayWorld& world, double seconds, Act act) {
 }
 
 /// What an idle node sends a second, and what a node that joins, leaves or dies costs beyond that.
+double all_bytes(const OverlayWorld& world) {
+  double sum = 0;
+  for (const auto& [kind, bytes] : world.bytes_by_kind()) sum += static_cast<double>(bytes);
+  return sum;
+}
+
 void costs(OverlayWorld& world, NodeId& next) {
   const auto n = static_cast<double>(world.size());
-  const double bytes = static_cast<double>(world.bytes_sent());
+  const double bytes = all_bytes(world);
   const Messages idle = messages_of(world, 20, [] {});
   std::printf("  idle, a second and node: %.1f messages (%.1f greetings, %.1f of lookups), %.0f bytes\n",
-              idle.all() / n / 20, idle.greetings / n / 20, idle.lookups / n / 20,
-              (static_cast<double>(world.bytes_sent()) - bytes) / n / 20);
+              idle.all() / n / 20, idle.greetings / n / 20, idle.lookups / n / 20, (all_bytes(world) - bytes) / n / 20);
   const auto print = [&](const char* what, double change, const std::function<void()>& act) {
     // Few at once, so that they seldom meet; beside as long just before, whole turns of Overlay::look_for_finger.
     const int many = std::max(1, static_cast<int>(n / 100));

@@ -109,6 +109,7 @@ class KeySuccession {
   void retry(const AttemptPtr& attempt, double seconds);
   void finish_adopting(const Frame& frame, const Adopt& message, bool synced);
   void renew();
+  void stop_draining();
   void tidy();
   void drop_strays();
   void drop_if_later(const Arc& arc, const KeyGroup& group);

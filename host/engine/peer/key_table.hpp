@@ -10,7 +10,7 @@
 
 #include "host/engine/param/param_store.hpp"
 #include "host/engine/param/shard.hpp"
-#include "host/engine/peer/key_ranges.hpp"
+#include "host/engine/peer/key_groups.hpp"
 #include "host/engine/peer/peer_messages.hpp"
 
 namespace actorhost {

@@ -23,7 +23,7 @@
 
 #include "host/engine/param/param_messages.hpp"
 #include "host/engine/param/update.hpp"
-#include "host/engine/peer/key_ranges.hpp"
+#include "host/engine/peer/key_groups.hpp"
 #include "host/overlay/overlay_messages.hpp"
 
 namespace actorhost {

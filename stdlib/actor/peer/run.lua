@@ -42,7 +42,7 @@ local M = {}
 ---@field schedule fun(ctx: actor.peer.Context): actor.param.Key[] which keys this worker works on next
 ---@field push fun(ctx: actor.peer.Context, entries: actor.param.Entry[]): actor.param.Entry[] computes updates from these values, nil where a key has none; {} for no update
 ---@field pull? actor.Optimiser|fun(ctx: actor.peer.Context, updates: table[]): actor.param.Entry[] how updates change values: a native optimiser, or a function that runs on the key's owner and returns new values for {{k, v, step, id}, ...}, of these keys alone; without it an update is the new value
----@field barrier? string|function when this worker may go on (actor.barrier, default bsp); `--barrier` wins over it. Without a sample a rule sees no more than min() and n; a sample is drawn again each half second, unless the rule or `--resample` says sticky or poll:SECONDS
+---@field barrier? string|function when this worker may go on (actor.barrier, default bsp); `--barrier` wins over it. Without a sample a rule sees no more than min() and n; a sample is drawn again each half second, unless the rule or the command line says sticky or poll:SECONDS
 ---@field stop? fun(ctx: actor.peer.Context): boolean whether this worker takes no further step; needed unless `--seconds` is given. The others do not wait for it, but it serves its keys until all have stopped
 ---@field init? fun(): table<actor.param.Key, any> runs on the worker with the smallest id before the first step: gives values for keys that have none yet
 ---@field merge? actor.param.Merge param.merge.all(), the only one here

@@ -68,7 +68,7 @@ void OverlayWorld::serve(NodeId node) {
   const double next = member.overlay->tick(now());
   for (Frame& frame : member.overlay->take_frames()) {
     ++sent_by_kind_[frame.kind];
-    bytes_sent_ += frame.cost();
+    bytes_by_kind_[frame.kind] += frame.cost();
     (void)net.try_send(std::move(frame));
   }
   if (next >= member.planned && member.planned > now()) return;

@@ -56,9 +56,9 @@ class OverlayWorld {
   /// Nodes whose windows hold anything but the kReach nearest peers on each side.
   size_t wrong_windows() const;
   uint64_t sent() const noexcept { return net.counters().sent; }
-  /// By kind of message, and in bytes.
+  /// By kind of message.
   const std::map<Kind, uint64_t>& sent_by_kind() const noexcept { return sent_by_kind_; }
-  uint64_t bytes_sent() const noexcept { return bytes_sent_; }
+  const std::map<Kind, uint64_t>& bytes_by_kind() const noexcept { return bytes_by_kind_; }
 
   ManualClock clock;
   SimTransport net;
@@ -77,7 +77,7 @@ class OverlayWorld {
   std::vector<NodeId> order_;  // of the members, for some_node
   std::vector<Frame> frames_;  // scratch
   std::map<Kind, uint64_t> sent_by_kind_;
-  uint64_t bytes_sent_ = 0;
+  std::map<Kind, uint64_t> bytes_by_kind_;
 };
 
 }  // namespace actorhost::test

@@ -1,4 +1,4 @@
-#include "host/engine/peer/key_ranges.hpp"
+#include "host/engine/peer/key_groups.hpp"
 
 #include <algorithm>
 
