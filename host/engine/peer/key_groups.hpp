@@ -24,6 +24,7 @@ struct KeyGroup {
   std::vector<Peer> members;  // the first one leads
 
   bool has(NodeId node) const noexcept;
+  bool sound() const noexcept { return !members.empty(); }
   static void fields(auto& m, auto&& field) { field(m.term, m.members); }
 };
 

@@ -28,6 +28,11 @@ Status with_head(const Frame& frame, Unpacker& in, const Act& act) {
 
 Status PeerKeys::on_frame(Frame&& frame, double now) {
   calls_.set_now(now);
+  Unpacker envelope_in(frame.meta.view());
+  const auto envelope = unpack_head<Envelope>(envelope_in);
+  if (!envelope.ok() || courier_address(envelope->from.process) != frame.src) {
+    return malformed(frame, envelope.ok() ? "it names another process" : envelope.error().message);
+  }
   Unpacker in(frame.meta.view());
   switch (static_cast<uint16_t>(frame.kind)) {
     case static_cast<uint16_t>(peer_kind::ask):

@@ -85,6 +85,7 @@ struct Ask {
     field(m.envelope, m.what, m.mark);
     if (m.what == What::push) field(m.rule);
   }
+  bool sound() const noexcept { return what != What::push || step_of(mark) > 0; }
 };
 
 struct Told {
@@ -187,6 +188,7 @@ struct KeyWrite {
   PushRule rule = {};
   Arc arc = {};
   std::vector<TakenUpdate> covered = {};
+  bool sound() const noexcept { return what != What::push || step_of(mark) > 0; }
   static void fields(auto& m, auto&& field) { field(m.what, m.writer, m.mark, m.rule, m.arc, m.covered); }
 };
 

@@ -1,6 +1,7 @@
 // Nodes write and read keys while nodes come, go and die, frames are lost, and the network is cut. Each acknowledged
 // update is in the value exactly once; who reads sees all that was acknowledged before; in the end all copies agree.
 
+#include <cstdlib>
 #include <cstring>
 
 #include <catch2/catch.hpp>
@@ -126,7 +127,6 @@ class History {
   }
 
   void wrong(const std::string& what) {
-    if (std::getenv("DUMP") != nullptr && problem.empty()) world_.dump();
     if (problem.empty()) problem = std::to_string(world_.now()) + " s: " + what;
   }
   bool busy(NodeId node) const { return busy_.count(node) > 0 || failed_.count(node) > 0; }
@@ -239,7 +239,6 @@ std::string live(uint64_t seed, const Weather& weather) {
       history.gone(victim);
       for (uint32_t k = 0; k < 12; ++k) {
         if (world.holders(place_of(history.name(k))) > 0) continue;
-        if (std::getenv("DUMP") != nullptr) std::printf("%f: no holder of key %u\n", world.now(), k);
         return {};  // all that had the key have died before there was a new copy
       }
     }
@@ -265,7 +264,6 @@ std::string live(uint64_t seed, const Weather& weather) {
       break;
     }
   }
-  if (!trouble.empty() && std::getenv("DUMP") != nullptr) world.dump();
   if (!history.problem.empty()) return history.problem;
   return trouble;
 }
@@ -343,17 +341,23 @@ std::string staged(uint64_t seed, bool lua) {
   return wrong;
 }
 
-uint64_t first_seed() { return std::getenv("SEED") != nullptr ? std::strtoull(std::getenv("SEED"), nullptr, 10) : 1; }
-uint64_t seeds(uint64_t count) {
-  return std::getenv("SEEDS") != nullptr ? std::strtoull(std::getenv("SEEDS"), nullptr, 10) : count;
+// To try others by hand: ACTORHOST_TEST_SEED is the first one, ACTORHOST_TEST_SEEDS how many.
+uint64_t given(const char* name, uint64_t otherwise) {
+  const char* const text = std::getenv(name);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+template <typename Live>
+void for_seeds(uint64_t count, const Live& wrong) {
+  const uint64_t first = given("ACTORHOST_TEST_SEED", 1);
+  for (uint64_t seed = first; seed < first + given("ACTORHOST_TEST_SEEDS", count); ++seed) {
+    INFO("seed " << seed);
+    CHECK(wrong(seed) == "");
+  }
 }
 
 void many(const Weather& weather, uint64_t count) {
-  for (uint64_t seed = first_seed(); seed < first_seed() + seeds(count); ++seed) {
-    const std::string wrong = live(seed, weather);
-    INFO("seed " << seed);
-    CHECK(wrong == "");
-  }
+  for_seeds(count, [&](uint64_t seed) { return live(seed, weather); });
 }
 
 }  // namespace
@@ -417,11 +421,7 @@ TEST_CASE("keys survive all of it together") {
 
 // What a node reads in its step c are all updates of the steps before and none of step c, the same for all.
 TEST_CASE("staged updates are seen when all have completed their step, whatever dies") {
-  for (uint64_t seed = first_seed(); seed < first_seed() + seeds(5); ++seed) {
-    INFO("seed " << seed);
-    const std::string wrong = staged(seed, seed % 3 == 0);
-    CHECK(wrong == "");
-  }
+  for_seeds(5, [](uint64_t seed) { return staged(seed, seed % 3 == 0); });
 }
 
 TEST_CASE("keys survive a cut that heals") {

@@ -128,21 +128,4 @@ size_t KeysWorld::holders(RingId place) const {
   return count;
 }
 
-void KeysWorld::dump() {
-  std::vector<Peer> ring;
-  for (const auto& [node, one] : nodes_) ring.push_back(one->overlay.self());
-  std::sort(ring.begin(), ring.end(), [](const Peer& a, const Peer& b) { return a.id < b.id; });
-  for (const Peer& peer : ring) {
-    std::printf("node %u id %04lx %s joined %d\n", peer.node, peer.id >> 48, leaving(peer.node) ? "leaving" : "",
-                at(peer.node).overlay.joined());
-    for (const auto& [end, r] : at(peer.node).keys.ranges().all()) {
-      std::printf("   (%04lx %04lx] term %lu/%u promised %lu/%u %s %s next %d group", r.arc.from >> 48, r.arc.to >> 48,
-                  r.group.term.number, r.group.term.node, r.promised.number, r.promised.node, r.holds ? "holds" : "",
-                  r.serves() ? "serves" : "taking", r.next.has_value());
-      for (const Peer& m : r.group.members) std::printf(" %u", m.node);
-      std::printf("\n");
-    }
-  }
-}
-
 }  // namespace actorhost::test

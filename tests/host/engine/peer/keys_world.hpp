@@ -45,7 +45,6 @@ class KeysWorld {
   std::string trouble();
   /// Of the group that serves the place, or a later one: nodes that have its keys.
   size_t holders(RingId place) const;
-  void dump();
 
   ManualClock clock;
   SimTransport net;

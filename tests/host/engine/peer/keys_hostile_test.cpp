@@ -1,0 +1,72 @@
+// Bytes of a broken or hostile peer: each is refused with a reason or harmless, and the node goes on.
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/cluster/hostile_bytes.hpp"
+#include "tests/host/engine/peer/keys_world.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+namespace {
+
+template <typename M>
+Frame from_peer(Kind kind, const M& message) {
+  Frame frame = message_frame(kind, courier_address(5), 1, message);
+  frame.src = courier_address(6);
+  return frame;
+}
+
+}  // namespace
+
+TEST_CASE("a message about keys that is cut, changed or noise is refused or harmless") {
+  const uint64_t seed = 61;
+  INFO("seed " << seed);
+  KeysWorld world(seed);
+  world.found(8);
+  world.run(3);
+  PeerKeys& keys = world.at(5).keys;
+  const Envelope envelope{world.at(6).overlay.self(), 5};
+  const Arc arc{world.at(7).overlay.self().id, world.at(6).overlay.self().id};
+  const KeyGroup group{{3, 6}, {world.at(6).overlay.self(), world.at(5).overlay.self()}};
+  KeyRange range{arc, group, true, {group}};
+  range.next = group;
+  KeyCopy copy;
+  copy.there = copy.stored = true;
+  copy.taken = {{1, 7}};
+  copy.staged = {{9, 2, {}, 1}};
+  const KeyWrite write{KeyWrite::What::pulled, 6, 4, {}, arc, {{"\2key", 1, 7}}};
+  PushRule native;
+  native.rule = UpdateRule::native({});
+  const std::vector<Frame> good = {
+      from_peer(peer_kind::ask, Ask{envelope, Ask::What::push, 8, native}),
+      from_peer(peer_kind::told, Told{envelope, Told::How::done}),
+      from_peer(peer_kind::poke, envelope),
+      from_peer(peer_kind::who, ArcQuestion{envelope, arc}),
+      from_peer(peer_kind::known, KnownRanges{envelope, false, {range}}),
+      from_peer(peer_kind::claim, Claim{envelope, arc, {1, 6}, true, {7}}),
+      from_peer(peer_kind::promise, KnownRanges{envelope, true, {range}}),
+      from_peer(peer_kind::adopt, Adopt{envelope, arc, {{0, 6}, group.members}, {group}}),
+      from_peer(peer_kind::adopted, Adopted{envelope}),
+      from_peer(peer_kind::settle, Adopt{envelope, arc, {{0, 6}, group.members}, {}}),
+      from_peer(peer_kind::settled, Noticed{envelope}),
+      from_peer(peer_kind::renew, Renew{envelope, arc, {1, 6}}),
+      from_peer(peer_kind::renewed, Renew{envelope, arc, {1, 6}}),
+      from_peer(peer_kind::write, Write{envelope, {1, 6}, 1, write}),
+      from_peer(peer_kind::written, Written{envelope, {1, 6}, 1}),
+      from_peer(peer_kind::sums, ArcQuestion{envelope, arc}),
+      from_peer(peer_kind::summed, Summed{envelope, {1, 2}, {{"\2key", 3}}, {}}),
+      from_peer(peer_kind::copy, CopyQuestion{envelope, "\2key"}),
+      from_peer(peer_kind::copied, Copied{envelope, copy}),
+  };
+  for (const Frame& frame : good) {
+    INFO("kind " << static_cast<int>(frame.kind));
+    const size_t refused = feed_hostile(frame.meta.view(), seed, 300, [&](std::string_view bytes) {
+      return keys.on_frame(make_frame(frame.kind, frame.src, frame.dst, frame.tag, bytes), world.now()).ok();
+    });
+    CHECK(refused > 0);
+  }
+  world.serve(5);
+  world.run(60);
+  CHECK(world.trouble() == "");
+}
