@@ -51,7 +51,7 @@ void KeyClient::begin(Request&& request, double now) {
   std::vector<uint32_t> places(request.size());
   for (uint32_t i = 0; i < places.size(); ++i) places[i] = i;
   requests_.emplace(id, std::move(request));
-  route(id, std::move(places), now);
+  route(id, places, now);
 }
 
 const Peer* KeyClient::owner_of(RingId place) const {
@@ -65,7 +65,7 @@ void KeyClient::forget_route(const Peer& peer) {
   std::erase_if(arcs_, [&](const auto& arc) { return arc.second.owner.node == peer.node; });
 }
 
-void KeyClient::route(uint32_t id, std::vector<uint32_t> places, double now) {
+void KeyClient::route(uint32_t id, const std::vector<uint32_t>& places, double now) {
   const auto at = requests_.find(id);
   if (at == requests_.end()) return;
   std::map<NodeId, std::pair<Peer, std::vector<uint32_t>>> known;
@@ -145,8 +145,11 @@ void KeyClient::on_told(Frame&& frame, const Told& told, Unpacker& in, double no
     const Status read = read_entries(in, frame.body, true, entries);
     if (!read.ok() && !request.error) request.error = malformed(frame, read.error().message);
     frame.body = {};
-    take_values(request, question, std::move(entries));
+    take_values(request, question, entries);
     if ((frame.flags & param::kLast) == 0) return;
+    for (const uint32_t place : question.places) {
+      if (!request.values[place].complete()) return again(frame.tag, now, kRouteAgain);
+    }
   }
   const uint32_t id = question.request;
   request.open -= question.places.size();
@@ -155,8 +158,8 @@ void KeyClient::on_told(Frame&& frame, const Told& told, Unpacker& in, double no
   if (request.open == 0) end(id);
 }
 
-void KeyClient::take_values(Request& request, const Question& question, std::vector<ParamEntry> entries) {
-  for (ParamEntry& entry : entries) {
+void KeyClient::take_values(Request& request, const Question& question, const std::vector<ParamEntry>& entries) {
+  for (const ParamEntry& entry : entries) {
     for (const uint32_t place : question.places) {
       if (request.keys[place] == entry.key) ParamAssembler::add(request.values[place], ParamEntry(entry));
     }
@@ -175,7 +178,7 @@ void KeyClient::again(uint32_t tag, double now, double wait) {
     }
   }
   if (wait > 0) return later_.push_back({now + wait, question.request, std::move(question.places)});
-  route(question.request, std::move(question.places), now);
+  route(question.request, question.places, now);
 }
 
 void KeyClient::lose_process(ProcessId process, double now) {
@@ -194,7 +197,7 @@ double KeyClient::tick(double now) {
     due.push_back(std::move(later));
     return true;
   });
-  for (Later& later : due) route(later.request, std::move(later.places), now);
+  for (const Later& later : due) route(later.request, later.places, now);
 
   std::vector<uint32_t> quiet;
   double next = kForever;

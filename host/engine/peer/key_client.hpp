@@ -64,12 +64,12 @@ class KeyClient {
   };
 
   void begin(Request&& request, double now);
-  void route(uint32_t request, std::vector<uint32_t> places, double now);
+  void route(uint32_t request, const std::vector<uint32_t>& places, double now);
   void ask(uint32_t request, std::vector<uint32_t> places, const Peer& to, double now);
   void look_up(uint32_t request, std::vector<uint32_t> places, double now);
   const Peer* owner_of(RingId place) const;
   void forget_route(const Peer& peer);
-  void take_values(Request& request, const Question& question, std::vector<ParamEntry> entries);
+  void take_values(Request& request, const Question& question, const std::vector<ParamEntry>& entries);
   void again(uint32_t tag, double now, double wait);
   void end(uint32_t request);
 

@@ -63,7 +63,7 @@ class History {
     busy_.insert(node);
     const Mark mark = mark_of(1, ++steps_[node]);
     world_.at(node).keys.client().push(std::move(entries), mark, rule_, world_.now(),
-                                       [this, node, keys](Status status) {
+                                       [this, node, keys](const Status& status) {
                                          busy_.erase(node);
                                          if (status.ok()) {
                                            for (const uint32_t k : keys) ++counts_[k].acknowledged[node];
