@@ -25,8 +25,8 @@ void KeyHolder::on_poke(const Frame& frame, const Envelope& poke) {
   if (working) working_.insert(asked);
 }
 
-void KeyHolder::on_ask(Frame&& frame, Ask&& ask, Unpacker& in) {
-  Question question{{ask.envelope.from, frame.tag}, std::move(ask), {}, {}};
+void KeyHolder::on_ask(Frame&& frame, const Ask& ask, Unpacker& in) {
+  Question question{{ask.envelope.from, frame.tag}, ask, {}, {}};
   const Asked asked = question.asked;
   if (question.ask.what == Ask::What::get) {
     if (const Status read = read_keys(in, question.keys); !read.ok()) return tell(asked, Told::How::done, read);

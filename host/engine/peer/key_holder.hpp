@@ -28,7 +28,7 @@ class KeyHolder {
   /// All live nodes have completed the step: what is staged of it and earlier ones is merged.
   void pass(Mark mark);
 
-  void on_ask(Frame&& frame, Ask&& ask, Unpacker& in);
+  void on_ask(Frame&& frame, const Ask& ask, Unpacker& in);
   void on_poke(const Frame& frame, const Envelope& poke);
   /// Answers what can be answered by now.
   void look();

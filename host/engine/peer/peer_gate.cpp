@@ -100,7 +100,7 @@ void PeerGate::learn(Mark least, uint32_t population) {
   if (!sampling_.sampled) due_ = true;
 }
 
-void PeerGate::drawn(uint32_t number, std::vector<Sampled> sample, double now) {
+void PeerGate::drawn(uint32_t number, const std::vector<Sampled>& sample, double now) {
   if (!asking_ || drawing_ != number) return;
   drawing_.reset();
   if (sample.empty()) {  // not even this node has been found

@@ -41,7 +41,7 @@ class PeerGate {
 
   /// The smallest of all clocks, and how many there are.
   void learn(Mark least, uint32_t population);
-  void drawn(uint32_t draw, std::vector<Sampled> sample, double now);
+  void drawn(uint32_t draw, const std::vector<Sampled>& sample, double now);
   /// A watched peer's state; nothing: it is gone.
   void heard(NodeId peer, const std::optional<std::string>& state);
 

@@ -18,9 +18,9 @@ namespace {
 
 template <typename M, typename Act>
 Status with_head(const Frame& frame, Unpacker& in, const Act& act) {
-  auto head = unpack_head<M>(in);
+  const auto head = unpack_head<M>(in);
   if (!head.ok()) return malformed(frame, head.error().message);
-  act(*std::move(head));
+  act(*head);
   return {};
 }
 
@@ -36,13 +36,13 @@ Status PeerKeys::on_frame(Frame&& frame, double now) {
   Unpacker in(frame.meta.view());
   switch (static_cast<uint16_t>(frame.kind)) {
     case static_cast<uint16_t>(peer_kind::ask):
-      return with_head<Ask>(frame, in, [&](Ask&& ask) { holder_.on_ask(std::move(frame), std::move(ask), in); });
+      return with_head<Ask>(frame, in, [&](const Ask& ask) { holder_.on_ask(std::move(frame), ask, in); });
     case static_cast<uint16_t>(peer_kind::told):
-      return with_head<Told>(frame, in, [&](Told&& told) { client_.on_told(std::move(frame), told, in, now); });
+      return with_head<Told>(frame, in, [&](const Told& told) { client_.on_told(std::move(frame), told, in, now); });
     case static_cast<uint16_t>(peer_kind::poke):
-      return with_head<Envelope>(frame, in, [&](Envelope&& poke) { holder_.on_poke(frame, poke); });
+      return with_head<Envelope>(frame, in, [&](const Envelope& poke) { holder_.on_poke(frame, poke); });
     case static_cast<uint16_t>(peer_kind::written):
-      return with_head<Written>(frame, in, [&](Written&& written) { log_.on_written(written); });
+      return with_head<Written>(frame, in, [&](const Written& written) { log_.on_written(written); });
     default: return take(std::move(frame));
   }
 }
@@ -61,7 +61,8 @@ Status PeerKeys::take(Frame&& frame) {
                             peer_kind::renewed, peer_kind::summed}) {
     if (frame.kind != answer) continue;
     Unpacker in(frame.meta.view());
-    return with_head<Envelope>(frame, in, [&](Envelope&& envelope) { calls_.take_answer(frame, envelope.from.node); });
+    return with_head<Envelope>(frame, in,
+                               [&](const Envelope& envelope) { calls_.take_answer(frame, envelope.from.node); });
   }
   return malformed(frame, "peers have no such message");
 }

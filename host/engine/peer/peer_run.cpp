@@ -208,7 +208,7 @@ void PeerRun::take_mail() {
     if (mail_->all) all_ = *mail_->all;
   }
   gate_.learn(all_.least, static_cast<uint32_t>(all_.count));
-  for (Mail::Drawn& one : drawn) gate_.drawn(one.draw, std::move(one.sample), now());
+  for (const Mail::Drawn& one : drawn) gate_.drawn(one.draw, one.sample, now());
   for (const auto& [peer, state] : heard) gate_.heard(peer, state);
 }
 

@@ -56,7 +56,7 @@ struct Fixture {
     const auto wanted = gate.take_draw();
     REQUIRE(wanted);
     CHECK(wanted->count == 2);
-    gate.drawn(wanted->draw, std::move(sample), now);
+    gate.drawn(wanted->draw, sample, now);
     REQUIRE(gate.poll(now).ok());
   }
   NotingRule rule;
