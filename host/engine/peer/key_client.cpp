@@ -147,9 +147,6 @@ void KeyClient::on_told(Frame&& frame, const Told& told, Unpacker& in, double no
     frame.body = {};
     take_values(request, question, entries);
     if ((frame.flags & param::kLast) == 0) return;
-    for (const uint32_t place : question.places) {
-      if (!request.values[place].complete()) return again(frame.tag, now, kRouteAgain);
-    }
   }
   const uint32_t id = question.request;
   request.open -= question.places.size();
