@@ -45,6 +45,8 @@ class AggregateTree {
   void on_silence(std::function<void(const Peer&)> told) { silent_ = std::move(told); }
   /// There are others, who may have a root already.
   void expect_others() { founder_ = false; }
+  /// There are others, none of which has been a root.
+  void found() { founder_ = true; }
 
   void on_report(const TreeReport& report);
   /// False: it answers what was never asked.

@@ -41,6 +41,9 @@ class Overlay {
   /// Finds the overlays that these nodes belong to, and makes them one with its own. Contacts that do not answer are
   /// tried again, ever less often.
   void join(const std::vector<Contact>& contacts, double now);
+  /// Behind `join`, of nodes that begin together: this one has the smallest id of them, so that it is the first root of
+  /// the tree. Without this the root waits, in case there is another one.
+  void found_tree() { tree_.found(); }
   /// Says goodbye. All that is asked of the node or by it ends.
   void leave(double now);
   /// The process is gone: its connection is closed. As if its nodes had not answered.

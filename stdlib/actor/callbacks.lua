@@ -41,4 +41,37 @@ function M.slowed(injection, push, who, entries)
   return updates
 end
 
+---The original names: what `register_NAME` of an engine has been given, until `start`.
+---@param engine string "param"
+---@return fun(name: string): fun(fn: function) register makes `register_NAME`
+---@return fun(rule: any) register_barrier
+---@return fun(rule: any, ...): table gathered the run that `start` begins, with another barrier rule if one is given
+function M.registry(engine)
+  local barrier = require("actor.barrier")
+  local registered = {}
+  local function register(name)
+    return function(fn)
+      check.arg(fn, "function", "fn", ("%s.register_%s"):format(engine, name))
+      registered[name] = fn
+    end
+  end
+  local function register_barrier(rule)
+    barrier.from(rule) -- complains here about what is none
+    registered.barrier = rule
+  end
+  local function gathered(rule, ...)
+    if select("#", ...) > 0 then
+      check.fail("%s.start takes a barrier or nothing, got %d arguments", engine, 1 + select("#", ...))
+    end
+    local run = {}
+    for name, value in pairs(registered) do run[name] = value end
+    if rule ~= nil then
+      barrier.from(rule)
+      run.barrier = rule
+    end
+    return run
+  end
+  return register, register_barrier, gathered
+end
+
 return M

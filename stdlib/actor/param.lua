@@ -275,14 +275,7 @@ end
 
 -- ---- the original names ----
 
-local registered = {}
-
-local function register(name)
-  return function(fn)
-    check.arg(fn, "function", "fn", "param.register_" .. name)
-    registered[name] = fn
-  end
-end
+local register, register_barrier, gathered = callbacks.registry("param")
 
 ---Sets the `schedule` of the run that `param.start` begins (the original name; see `param.run`).
 M.register_schedule = register("schedule") ---@type fun(fn: function)
@@ -296,22 +289,14 @@ M.register_stop = register("stop") ---@type fun(fn: function)
 ---Sets the `barrier` of the run that `param.start` begins. Raises when there is no such rule.
 ---@param rule string|function|table
 function M.register_barrier(rule)
-  barrier.from(rule) -- complains here about what is none
-  registered.barrier = rule
+  register_barrier(rule)
 end
 
 ---Runs the parameter server with the functions that the register_ functions were given; see `param.run`.
 ---@param rule? string|function|table a barrier rule, instead of register_barrier's
 ---@return actor.param.Summary
 function M.start(rule, ...)
-  if select("#", ...) > 0 then check.fail("param.start takes a barrier or nothing, got %d arguments", 1 + select("#", ...)) end
-  local run = {}
-  for name, value in pairs(registered) do run[name] = value end
-  if rule ~= nil then
-    barrier.from(rule)
-    run.barrier = rule
-  end
-  return M.run(run)
+  return M.run(gathered(rule, ...))
 end
 
 -- ---- values, from anywhere ----

@@ -18,9 +18,13 @@ void KeyClient::get(std::vector<ParamKey> keys, Mark mark, double now, OnValues 
   if (keys.empty()) return done(std::vector<ParamEntry>());
   Request request;
   request.ask = {{}, Ask::What::get, mark};
-  request.values.resize(keys.size());
-  for (size_t i = 0; i < keys.size(); ++i) request.values[i].entry.key = keys[i];
-  request.keys = std::move(keys);
+  for (ParamKey& key : keys) {
+    const auto [at, fresh] = request.places.try_emplace(key, static_cast<uint32_t>(request.keys.size()));
+    request.order.push_back(at->second);
+    if (!fresh) continue;
+    request.values.emplace_back().entry.key = key;
+    request.keys.push_back(std::move(key));
+  }
   request.got = std::move(done);
   begin(std::move(request), now);
 }
@@ -145,8 +149,11 @@ void KeyClient::on_told(Frame&& frame, const Told& told, Unpacker& in, double no
     const Status read = read_entries(in, frame.body, true, entries);
     if (!read.ok() && !request.error) request.error = malformed(frame, read.error().message);
     frame.body = {};
-    take_values(request, question, entries);
+    take_values(request, std::move(entries));
     if ((frame.flags & param::kLast) == 0) return;
+    for (const uint32_t place : question.places) {
+      if (!request.values[place].complete()) return again(frame.tag, now, kRouteAgain);  // a part has got lost
+    }
   }
   const uint32_t id = question.request;
   request.open -= question.places.size();
@@ -155,11 +162,10 @@ void KeyClient::on_told(Frame&& frame, const Told& told, Unpacker& in, double no
   if (request.open == 0) end(id);
 }
 
-void KeyClient::take_values(Request& request, const Question& question, const std::vector<ParamEntry>& entries) {
-  for (const ParamEntry& entry : entries) {
-    for (const uint32_t place : question.places) {
-      if (request.keys[place] == entry.key) ParamAssembler::add(request.values[place], ParamEntry(entry));
-    }
+void KeyClient::take_values(Request& request, std::vector<ParamEntry>&& entries) {
+  for (ParamEntry& entry : entries) {
+    const auto place = request.places.find(entry.key);
+    if (place != request.places.end()) ParamAssembler::add(request.values[place->second], std::move(entry));
   }
 }
 
@@ -241,7 +247,15 @@ void KeyClient::end(uint32_t id) {
   if (request.done) return request.done(request.error ? Status(*request.error) : Status());
   if (request.error) return request.got(*request.error);
   std::vector<ParamEntry> values;
-  for (auto& value : request.values) values.push_back(std::move(value.entry));
+  std::vector<uint32_t> uses(request.values.size());
+  for (const uint32_t place : request.order) ++uses[place];
+  for (const uint32_t place : request.order) {
+    ParamEntry& entry = request.values[place].entry;
+    ParamAssembler::Partial own;  // each has bytes of its own
+    own.entry.key = entry.key;
+    ParamAssembler::add(own, --uses[place] == 0 ? std::move(entry) : ParamEntry(entry));
+    values.push_back(std::move(own.entry));
+  }
   request.got(std::move(values));
 }
 

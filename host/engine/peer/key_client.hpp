@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "host/engine/param/assembler.hpp"
@@ -36,7 +37,9 @@ class KeyClient {
  private:
   struct Request {
     Ask ask;
-    std::vector<ParamKey> keys;                   // of a get
+    std::vector<ParamKey> keys;   // of a get, each once
+    std::vector<uint32_t> order;  // their places, as they were asked for
+    std::unordered_map<ParamKey, uint32_t> places;
     std::vector<ParamEntry> entries;              // of the others
     std::vector<ParamAssembler::Partial> values;  // of a get
     std::vector<uint8_t> answered;                // by place
@@ -69,7 +72,7 @@ class KeyClient {
   void look_up(uint32_t request, std::vector<uint32_t> places, double now);
   const Peer* owner_of(RingId place) const;
   void forget_route(const Peer& peer);
-  void take_values(Request& request, const Question& question, const std::vector<ParamEntry>& entries);
+  static void take_values(Request& request, std::vector<ParamEntry>&& entries);
   void again(uint32_t tag, double now, double wait);
   void end(uint32_t request);
 

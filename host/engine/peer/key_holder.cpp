@@ -84,16 +84,11 @@ bool KeyHolder::try_answer(Question& question) {
 
 bool KeyHolder::get(Question& question) {
   if (!succession_.leased()) return false;
+  const Mark below = question.ask.mark + 1;
+  commit(succession_.leads(place_of(question.keys.front()))->arc, std::max(passed_ + 1, below));
   for (const ParamKey& key : question.keys) {
-    commit(succession_.leads(place_of(key))->arc, std::max(passed_, question.ask.mark) + 1);
-    if (log_.touches(key)) return false;
+    if (log_.touches(key) || table_.staged(key, below)) return false;
   }
-  const bool pulled = std::any_of(question.keys.begin(), question.keys.end(), [&](const ParamKey& key) {
-    std::vector<TakenUpdate> covered;
-    const Arc only{place_of(key) - 1, place_of(key)};
-    return !table_.staged_for_pull(only, question.ask.mark + 1, covered).empty();
-  });
-  if (pulled) return false;
   const Asked& asked = question.asked;
   EntryPacker reply(peer_kind::told, courier_address(asked.from.process), asked.tag,
                     pack(Told{{overlay_.self(), asked.from.node}}), true);
@@ -183,16 +178,14 @@ void KeyHolder::on_pull(OnPull pull) {
 }
 
 bool KeyHolder::in_pull(const ParamKey& key) const {
-  return std::any_of(batches_.begin(), batches_.end(), [&](const Batch& batch) {
-    return std::find(batch.keys.begin(), batch.keys.end(), key) != batch.keys.end();
-  });
+  return std::any_of(batches_.begin(), batches_.end(), [&](const Batch& batch) { return batch.keys.count(key) > 0; });
 }
 
 void KeyHolder::to_pull(std::vector<PullEntry> entries, std::vector<TakenUpdate> covered, std::vector<Asked> askers,
                         bool staged) {
   Batch batch{{}, {}, std::move(covered), std::move(askers), 0, staged};
   for (const PullEntry& entry : entries) {
-    batch.keys.push_back(entry.key);
+    batch.keys.insert(entry.key);
     batch.step = std::max(batch.step, entry.step);
   }
   batch.entries = std::move(entries);
@@ -209,7 +202,7 @@ void KeyHolder::next_pull() {
 Status KeyHolder::answer_pull(std::vector<ParamEntry> values) {
   Batch batch = std::move(batches_.front());
   for (const ParamEntry& value : values) {
-    if (std::find(batch.keys.begin(), batch.keys.end(), value.key) == batch.keys.end()) {
+    if (batch.keys.count(value.key) == 0) {
       batches_.front() = std::move(batch);
       return Error{Code::bad_argument, "key " + value.key.print() + " is none of those that it was given"};
     }

@@ -7,6 +7,7 @@
 #include <list>
 #include <map>
 #include <set>
+#include <unordered_set>
 #include <vector>
 
 #include "host/engine/peer/key_succession.hpp"
@@ -50,7 +51,7 @@ class KeyHolder {
   };
   struct Batch {
     std::vector<PullEntry> entries;
-    std::vector<ParamKey> keys;
+    std::unordered_set<ParamKey> keys;
     std::vector<TakenUpdate> covered;
     std::vector<Asked> askers;
     uint64_t step = 0;

@@ -35,7 +35,7 @@ void KeyLog::append(KeyOperation&& operation, OnOver over) {
   for (const Peer& member : group_.members) {
     if (member.node != calls_.self().node) pending.missing.insert(member.node);
   }
-  for (const ParamEntry& entry : operation.entries) pending.keys.push_back(entry.key);
+  for (const ParamEntry& entry : operation.entries) pending.keys.insert(entry.key);
   pending.write = operation.write;
   if (!pending.missing.empty()) pending.entries = operation.entries;
   (void)table_.apply(std::move(operation));
@@ -65,7 +65,7 @@ void KeyLog::send(Pending& pending) {
 bool KeyLog::touches(const ParamKey& key) const {
   return std::any_of(writes_.begin(), writes_.end(), [&](const Pending& pending) {
     if (pending.write.what == KeyWrite::What::commit && pending.write.arc.has(place_of(key))) return true;
-    return std::find(pending.keys.begin(), pending.keys.end(), key) != pending.keys.end();
+    return pending.keys.count(key) > 0;
   });
 }
 

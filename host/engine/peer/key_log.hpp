@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <unordered_set>
 #include <vector>
 
 #include "host/engine/peer/key_table.hpp"
@@ -51,7 +52,7 @@ class KeyLog {
     KeyWrite write;
     std::vector<ParamEntry> entries;
     std::set<NodeId> missing;
-    std::vector<ParamKey> keys;
+    std::unordered_set<ParamKey> keys;
     int sent = 0;
     double due = 0;
     OnOver over;

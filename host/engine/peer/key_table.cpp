@@ -184,12 +184,15 @@ Status KeyTable::pulled(KeyOperation&& operation) {
   return store_.set(std::move(operation.entries));
 }
 
+bool KeyTable::staged(const ParamKey& key, Mark below) const {
+  const auto known = known_.find(key);
+  if (known == known_.end() || known->second.staged.empty()) return false;
+  return known->second.staged.begin()->first.first < below;
+}
+
 bool KeyTable::staged(const Arc& arc, Mark below) const {
   bool found = false;
-  visit(staged_, arc, [&](const ParamKey& key) {
-    const auto& staged = known_.at(key).staged;
-    found = found || (!staged.empty() && staged.begin()->first.first < below);
-  });
+  visit(staged_, arc, [&](const ParamKey& key) { found = found || staged(key, below); });
   return found;
 }
 

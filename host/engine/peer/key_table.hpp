@@ -32,7 +32,8 @@ class KeyTable {
   Status check(const KeyOperation& operation) const;
   Status apply(KeyOperation&& operation);
 
-  /// Whether something is staged in that arc that `commit` of that mark would merge, or a Lua pull has to.
+  /// Whether something is staged of marks below this one, for the key, or in the arc.
+  bool staged(const ParamKey& key, Mark below) const;
   bool staged(const Arc& arc, Mark below) const;
   /// What a Lua pull has to merge of that, in the order of (mark, writer), and which updates these are.
   std::vector<PullEntry> staged_for_pull(const Arc& arc, Mark below, std::vector<TakenUpdate>& covered) const;

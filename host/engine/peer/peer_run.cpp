@@ -97,6 +97,8 @@ Status PeerRun::begin(const Config& config) {
   }
   all_ = {};
   before_ = found.sent;
+  decisions_before_ = gate_.decisions();
+  draws_before_ = gate_.draws();
   mark_ = present_in(config_.run);
   gate_.begin(config_.run, 0);
   gate_.set_rule(*config_.rule, config_.sampling);
@@ -383,8 +385,9 @@ Result<PeerSummary> PeerRun::end() {
   });
   if (!sent) return sent.error();
   phase_ = Phase::none;
-  return PeerSummary{completed(all_.least), all_.sum,      seconds(),      non_finite_,
-                     gate_.decisions(),     gate_.draws(), *sent - before_};
+  return PeerSummary{
+      completed(all_.least),         all_.sum,       seconds(), non_finite_, gate_.decisions() - decisions_before_,
+      gate_.draws() - draws_before_, *sent - before_};
 }
 
 }  // namespace actorhost

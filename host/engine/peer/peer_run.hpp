@@ -117,7 +117,9 @@ class PeerRun {
   std::vector<ParamKey> pulling_;
   std::vector<ParamEntry> entries_;
   bool swapped_ = false;  // the rule, within a wait
-  PeerTraffic before_;
+  PeerTraffic before_;    // this run, as the next two
+  uint64_t decisions_before_ = 0;
+  uint64_t draws_before_ = 0;
 };
 
 }  // namespace actorhost

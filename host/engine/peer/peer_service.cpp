@@ -41,8 +41,13 @@ void PeerService::enter(NodeId node, uint64_t seed) {
     const double now = courier_.clock().now();
     peer = std::make_unique<PeerNode>(Overlay::Contact{node, courier_.process()}, seed, now);
     peer->keys.set_now(now);
-    peer->keys.succession().found(founders(seed));
     peer->overlay.join(contacts_of(node, seed), now);
+    if (!entered_.insert(node).second) return;  // what it had is with others
+    const std::vector<Peer> all = founders(seed);
+    peer->keys.succession().found(all);
+    const auto lowest = [](const Peer& a, const Peer& b) { return a.id < b.id; };
+    const auto first = std::min_element(all.begin(), all.end(), lowest);
+    if (first != all.end() && first->node == node) peer->overlay.found_tree();
   });
 }
 

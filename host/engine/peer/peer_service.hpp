@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "host/cluster/service_thread.hpp"
 #include "host/engine/peer/peer_keys.hpp"
@@ -66,7 +67,8 @@ class PeerService final : public ServiceTask {
   ServiceThread& courier_;
   MembershipPtr membership_;
   std::map<NodeId, std::unique_ptr<PeerNode>> peers_;
-  std::deque<Frame> local_;  // from one node of this process to another
+  std::set<NodeId> entered_;  // ever
+  std::deque<Frame> local_;   // from one node of this process to another
 };
 
 }  // namespace actorhost

@@ -15,6 +15,7 @@
 ---
 --- From the first call on, the run goes on when its rendezvous host is lost: the lowest host that lives takes its place.
 --- What needs the rendezvous host itself (actor.param, actor.mapreduce and other actions) then raises an error.
+local callbacks = require("actor.callbacks")
 local check = require("actor.check")
 local events = require("actor.events")
 local node = require("actor.c.node")
@@ -141,14 +142,7 @@ end
 
 -- ---- the original names ----
 
-local registered = {}
-
-local function register(name)
-  return function(fn)
-    check.arg(fn, "function", "fn", "peer.register_" .. name)
-    registered[name] = fn
-  end
-end
+local register, register_barrier, gathered = callbacks.registry("peer")
 
 ---Sets the `schedule` of the run that `peer.start` begins (the original name; see `peer.run`).
 M.register_schedule = register("schedule") ---@type fun(fn: function)
@@ -162,22 +156,14 @@ M.register_stop = register("stop") ---@type fun(fn: function)
 ---Sets the `barrier` of the run that `peer.start` begins. Raises when there is no such rule.
 ---@param rule string|function|table
 function M.register_barrier(rule)
-  barrier.from(rule) -- complains here about what is none
-  registered.barrier = rule
+  register_barrier(rule)
 end
 
 ---Runs the engine with the functions that the register_ functions were given; see `peer.run`.
 ---@param rule? string|function|table a barrier rule, instead of register_barrier's
 ---@return actor.peer.Summary
 function M.start(rule, ...)
-  if select("#", ...) > 0 then check.fail("peer.start takes a barrier or nothing, got %d arguments", 1 + select("#", ...)) end
-  local run = {}
-  for name, value in pairs(registered) do run[name] = value end
-  if rule ~= nil then
-    barrier.from(rule)
-    run.barrier = rule
-  end
-  return M.run(run)
+  return M.run(gathered(rule, ...))
 end
 
 return M

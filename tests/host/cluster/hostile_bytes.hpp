@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "host/base/random.hpp"
+#include "host/wire/message.hpp"
 
 namespace actorhost::test {
 
@@ -29,6 +30,14 @@ inline std::string mutated(Rng& rng, std::string bytes) {
     }
   }
   return bytes;
+}
+
+/// A message from the courier of one process to another's.
+template <typename M>
+Frame between_couriers(ProcessId from, ProcessId to, Kind kind, const M& message) {
+  Frame frame = message_frame(kind, courier_address(to), 1, message);
+  frame.src = courier_address(from);
+  return frame;
 }
 
 /// `decode(bytes)` says whether it took them. Returns how many were refused.

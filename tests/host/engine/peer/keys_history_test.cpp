@@ -372,6 +372,43 @@ TEST_CASE("keys of calm nodes are written and read, on any number of nodes") {
   }
 }
 
+TEST_CASE("a value of several parts comes whole, also where frames are lost and it is named twice") {
+  for (const double loss : {0.0, 0.05}) {
+    INFO("loss " << loss);
+    KeysWorld world(5, {uniform_latency(0.5e-3, 1.5e-3), loss});
+    world.found(4);
+    world.run(5);
+    const TensorLayout layout{Dtype::f64, Shape({3 * 131072 + 5})};  // three chunks and a bit
+    Blob data = Blob::allocate(layout.bytes());
+    for (int64_t i = 0; i < layout.shape.elements(); ++i)
+      reinterpret_cast<double*>(data.data())[i] = static_cast<double>(i);
+    const ParamKey large = *ParamKey::of("large");
+    const ParamKey small = *ParamKey::of("small");
+    KeyClient& client = world.at(2).keys.client();
+    int done = 0;
+    const std::vector<ParamEntry> entries = {{large, ParamTensor::whole(layout, data), 0}, History::entry(small, 3, 7)};
+    client.set(entries, 0, world.now(), [&](const Status& set) { done += set.ok() ? 1 : 100; });
+    world.serve(2);
+    REQUIRE(world.net.run_until([&] { return done > 0; }, world.now() + 100));
+    REQUIRE(done == 1);
+    std::vector<ParamEntry> got;
+    client.get({large, small, large, *ParamKey::of("none")}, 0, world.now(),
+               [&](Result<std::vector<ParamEntry>> values) {
+                 if (values.ok()) got = *std::move(values);
+                 ++done;
+               });
+    world.serve(2);
+    REQUIRE(world.net.run_until([&] { return done > 1; }, world.now() + 100));
+    REQUIRE(got.size() == 4);
+    CHECK(std::holds_alternative<std::monostate>(got[3].value));
+    CHECK(std::get<ParamTensor>(got[1].value).data.view() == std::get<ParamTensor>(entries[1].value).data.view());
+    for (const size_t i : {0, 2}) {
+      CHECK(std::get<ParamTensor>(got[i].value).data.view() == data.view());
+      CHECK(std::get<ParamTensor>(got[i].value).data.unique());
+    }
+  }
+}
+
 TEST_CASE("keys survive that nodes join and leave") {
   Weather weather;
   weather.joins = 0.5;

@@ -12,9 +12,7 @@ namespace {
 
 template <typename M>
 Frame from_peer(Kind kind, const M& message) {
-  Frame frame = message_frame(kind, courier_address(5), 1, message);
-  frame.src = courier_address(6);
-  return frame;
+  return between_couriers(6, 5, kind, message);
 }
 
 }  // namespace

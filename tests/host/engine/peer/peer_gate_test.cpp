@@ -52,7 +52,7 @@ struct Fixture {
     REQUIRE(gate.poll(1).ok());
   }
   /// Gives what it wants to draw.
-  void draw(std::vector<Sampled> sample, double now) {
+  void draw(const std::vector<Sampled>& sample, double now) {
     const auto wanted = gate.take_draw();
     REQUIRE(wanted);
     CHECK(wanted->count == 2);

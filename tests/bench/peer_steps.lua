@@ -1,0 +1,46 @@
+-- Steps of a run whose workers all push one key, under several rules: among peers, with the messages that rank 0 sends
+-- for each of its steps, or on the parameter server. Usage: peer_steps.lua [--engine peer|param] [--steps N] [--size N]
+local actor = require("actor")
+local optim, tensor = actor.optim, actor.tensor
+
+local options = actor.options {
+  engine = { "peer", "param" },
+  steps = { 200, least = 1, whole = true },
+  size = { 8, least = 1, whole = true },
+}
+local rules = { "asp", "bsp", "ssp:4", "pbsp:2@poll:0.002", "pbsp:2@sticky", "pssp:2:4@sticky" }
+
+local gradient = tensor.ones { options.size }
+
+local function run_of(rule)
+  return {
+    init = function() return { w = tensor.zeros { options.size } } end,
+    push = function() return { { "w", gradient } } end,
+    pull = optim.sgd { lr = 0.1 },
+    barrier = rule,
+    stop = function(ctx) return ctx.step >= options.steps end,
+  }
+end
+
+local function by_peers(rule)
+  local run = run_of(rule)
+  run.schedule = function() return { "w" } end
+  local summary = actor.peer.run(run)
+  local words = {}
+  for _, name in ipairs { "decisions", "draws", "lookups", "watches", "clocks", "keys" } do
+    words[#words + 1] = ("%s %.1f"):format(name, summary.messages[name] / summary.steps)
+  end
+  return summary, "; a step: " .. table.concat(words, ", ")
+end
+
+local function by_server(rule)
+  local run = run_of(rule)
+  run.schedule_local = function() return { "w" } end
+  return actor.param.run(run), ""
+end
+
+print(("%s: %d workers, %d steps, %d numbers"):format(options.engine, actor.size, options.steps, options.size))
+for _, rule in ipairs(rules) do
+  local summary, more = (options.engine == "peer" and by_peers or by_server)(rule)
+  print(("%-18s %6.0f steps a second%s"):format(rule, summary.steps / summary.seconds, more))
+end
