@@ -1,6 +1,7 @@
 #include "host/engine/peer/peer_service.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace actorhost {
 
@@ -10,6 +11,8 @@ namespace {
 constexpr size_t kMostContacts = 16;
 // Exchanges among the nodes of the process in one turn of the courier.
 constexpr int kMostTurns = 16;
+// Timers of all nodes run out together at its multiples: an idle courier wakes a hundred times a second at most.
+constexpr double kBeat = 0.01;
 constexpr double kHandOver = 5;  // seconds for others to take over the keys of one that leaves
 
 }  // namespace
@@ -178,7 +181,7 @@ double PeerService::tick(double now) {
       if (there) next = std::min(next, at->second->due);
       at = there ? std::next(at) : peers_.erase(at);
     }
-    if (local_.empty()) return next;
+    if (local_.empty()) return next <= now || next == kForever ? next : std::ceil(next / kBeat) * kBeat;
     take_local(now);
   }
   return now;  // the courier's other tasks have waited long enough

@@ -244,7 +244,7 @@ std::string live(uint64_t seed, const Weather& weather) {
     }
     if (happens(weather.leaves) && nodes.size() > 3) {
       const NodeId one = nodes[rng.below(nodes.size())];
-      if (!history.busy(one)) world.leave(one);
+      if (world.has(one) && !history.busy(one)) world.leave(one);
     }
     if (happens(weather.joins) && next < kMostWriters) {
       world.add(next++, {nodes[rng.below(nodes.size())], nodes[rng.below(nodes.size())], nodes.front()});
