@@ -46,9 +46,39 @@ Result<ParamKey> ParamKey::of(std::string_view text) {
   return key;
 }
 
+ParamKey ParamKey::of_part(const ParamKey& key, uint32_t writer, uint64_t number, uint32_t index) {
+  ParamKey part;
+  part.bytes_.push_back(kPart);
+  const auto put = [&part](uint64_t value, int bytes) {
+    for (int i = bytes - 1; i >= 0; --i) part.bytes_.push_back(static_cast<char>(value >> (8 * i)));
+  };
+  put(writer, 4);
+  put(number, 8);
+  put(index, 4);
+  part.bytes_ += key.bytes_;
+  return part;
+}
+
+ParamKey ParamKey::whole() const {
+  ParamKey key;
+  key.bytes_ = bytes_.substr(kPartHead);
+  return key;
+}
+
+uint32_t ParamKey::part() const noexcept {
+  uint32_t index = 0;
+  for (size_t i = kPartHead - 4; i < kPartHead; ++i) index = index << 8 | static_cast<uint8_t>(bytes_[i]);
+  return index;
+}
+
 Result<ParamKey> ParamKey::from_canonical(std::string_view bytes) {
   ParamKey key;
   key.bytes_ = bytes;
+  if (key.is_part()) {
+    const auto whole = from_canonical(bytes.substr(std::min(kPartHead, bytes.size())));
+    if (whole.ok() && !whole->is_part()) return key;
+    return Error{Code::bad_data, "malformed key of a part"};
+  }
   const bool number = bytes.size() == 9 && bytes[0] == kNumber;
   const bool text = !bytes.empty() && bytes[0] == kText && bytes.size() <= kMaxText + 1;
   // Refuses NaN and -0: with two spellings one key would have two entries.
@@ -64,6 +94,7 @@ double ParamKey::number() const noexcept {
 
 std::string ParamKey::print() const {
   if (bytes_.empty()) return "(no key)";
+  if (is_part()) return whole().print() + ", part " + std::to_string(part() + 1);
   if (is_number()) {
     char out[32];
     std::snprintf(out, sizeof out, "%.17g", number());

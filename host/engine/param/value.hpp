@@ -4,6 +4,7 @@
 //
 //   canonical key = 0x01 number:8 bytes, big-endian, of a double mapped so that bytes order as numbers do
 //                 | 0x02 text
+//                 | 0x03 writer:4 number:8 index:4 key     a part of a value among peers (spread_value.hpp)
 //
 // Byte order of canonical keys is therefore the order of keys: numbers before strings.
 
@@ -27,10 +28,16 @@ class ParamKey {
   static Result<ParamKey> of(double number);
   /// Text of at most kMaxText bytes.
   static Result<ParamKey> of(std::string_view text);
+  /// Of a part of a value under `key`, which `writer` has given that number. No script can name it.
+  static ParamKey of_part(const ParamKey& key, uint32_t writer, uint64_t number, uint32_t index);
   /// Checks bytes that came from elsewhere.
   static Result<ParamKey> from_canonical(std::string_view bytes);
 
   bool is_number() const noexcept { return !bytes_.empty() && bytes_[0] == kNumber; }
+  bool is_part() const noexcept { return !bytes_.empty() && bytes_[0] == kPart; }
+  /// Of a part: the key of its value, and which part it is.
+  ParamKey whole() const;
+  uint32_t part() const noexcept;
   double number() const noexcept;
   std::string_view text() const noexcept { return std::string_view(bytes_).substr(1); }
   const std::string& canonical() const noexcept { return bytes_; }
@@ -44,6 +51,8 @@ class ParamKey {
  private:
   static constexpr char kNumber = 1;
   static constexpr char kText = 2;
+  static constexpr char kPart = 3;
+  static constexpr size_t kPartHead = 17;
   std::string bytes_;
 };
 

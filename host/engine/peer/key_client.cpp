@@ -14,7 +14,7 @@ constexpr size_t kMostArcs = 4096;
 
 }  // namespace
 
-void KeyClient::get(std::vector<ParamKey> keys, Mark mark, double now, OnValues done) {
+void KeyClient::get(std::vector<ParamKey> keys, Mark mark, double now, OnValues done, bool shared) {
   if (keys.empty()) return done(std::vector<ParamEntry>());
   Request request;
   request.ask = {{}, Ask::What::get, mark};
@@ -25,14 +25,15 @@ void KeyClient::get(std::vector<ParamKey> keys, Mark mark, double now, OnValues 
     request.values.emplace_back().entry.key = key;
     request.keys.push_back(std::move(key));
   }
+  request.shared = shared;
   request.got = std::move(done);
   begin(std::move(request), now);
 }
 
-void KeyClient::set(std::vector<ParamEntry> entries, Mark mark, double now, OnDone done) {
+void KeyClient::set(std::vector<ParamEntry> entries, Mark mark, uint64_t number, double now, OnDone done) {
   if (entries.empty()) return done({});
   Request request;
-  request.ask = {{}, Ask::What::set, mark};
+  request.ask = {{}, Ask::What::set, mark, {}, number};
   request.entries = std::move(entries);
   request.done = std::move(done);
   begin(std::move(request), now);
@@ -165,7 +166,8 @@ void KeyClient::on_told(Frame&& frame, const Told& told, Unpacker& in, double no
 void KeyClient::take_values(Request& request, std::vector<ParamEntry>&& entries) {
   for (ParamEntry& entry : entries) {
     const auto place = request.places.find(entry.key);
-    if (place != request.places.end()) ParamAssembler::add(request.values[place->second], std::move(entry));
+    if (place == request.places.end()) continue;
+    ParamAssembler::add(request.values[place->second], std::move(entry), request.shared);
   }
 }
 
@@ -253,17 +255,10 @@ void KeyClient::end(uint32_t id) {
     ParamEntry& entry = request.values[place].entry;
     ParamAssembler::Partial own;  // each has bytes of its own
     own.entry.key = entry.key;
-    ParamAssembler::add(own, --uses[place] == 0 ? std::move(entry) : ParamEntry(entry));
+    ParamAssembler::add(own, --uses[place] == 0 ? std::move(entry) : ParamEntry(entry), request.shared);
     values.push_back(std::move(own.entry));
   }
   request.got(std::move(values));
-}
-
-void KeyClient::fail_all(const Error& error) {
-  while (!requests_.empty()) {
-    requests_.begin()->second.error = error;
-    end(requests_.begin()->first);
-  }
 }
 
 }  // namespace actorhost

@@ -21,10 +21,13 @@ class KeyClient {
 
   explicit KeyClient(Overlay& overlay) : overlay_(overlay) {}
 
-  /// `mark`: of the steps that this node has completed.
-  void get(std::vector<ParamKey> keys, Mark mark, double now, OnValues done);
-  /// Code::timeout: for a minute nobody has answered for some key.
-  void set(std::vector<ParamEntry> entries, Mark mark, double now, OnDone done);
+  /// `mark`: of the steps that this node has completed. `shared`: values may share their bytes with others, and are
+  /// only read.
+  void get(std::vector<ParamKey> keys, Mark mark, double now, OnValues done, bool shared = false);
+  /// `number`: greater than those of all sets of this node before. Code::timeout: for a minute nobody has answered for
+  /// some key.
+  void set(std::vector<ParamEntry> entries, Mark mark, uint64_t number, double now, OnDone done);
+  /// Code::mismatch: a value is spread over other parts than the update (spread_value.hpp).
   void push(std::vector<ParamEntry> entries, Mark mark, const PushRule& rule, double now, OnDone done);
 
   void on_told(Frame&& frame, const Told& told, Unpacker& in, double now);
@@ -32,7 +35,6 @@ class KeyClient {
   void lose_process(ProcessId process, double now);
   double tick(double now);
   std::vector<Frame> take_frames() { return std::exchange(frames_, {}); }
-  void fail_all(const Error& error);
 
  private:
   struct Request {
@@ -45,6 +47,7 @@ class KeyClient {
     std::vector<uint8_t> answered;                // by place
     size_t open = 0;
     double deadline = 0;
+    bool shared = false;
     std::optional<Error> error;
     OnValues got;
     OnDone done;

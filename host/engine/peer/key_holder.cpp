@@ -107,20 +107,17 @@ bool KeyHolder::write(Question& question) {
     tell(asked, made ? Told::How::done : Told::How::moved);
     look();
   };
-  KeyOperation operation{{KeyWrite::What::set, asked.from.node, ask.mark, ask.rule}, {}};
+  KeyOperation operation{{KeyWrite::What::push, asked.from.node, ask.mark, ask.rule}, {}};
   if (ask.what == Ask::What::set) {
+    operation.write = {KeyWrite::What::set, writer_of_sets(asked.from.node), ask.number};
     for (ParamEntry& entry : question.entries) entry.step = step_of(ask.mark);
-    operation.entries = std::move(question.entries);
-    if (const Status fits = table_.check(operation); !fits.ok()) {
-      tell(asked, Told::How::done, fits);
-    } else {
-      log_.append(std::move(operation), over);
-    }
-    return true;
   }
+  const bool native = ask.what == Ask::What::push && ask.rule.rule.is_native();
   // The question stays as it is: when it has to wait, another group's table may be asked next.
   for (const ParamEntry& entry : question.entries) {
-    if (!table_.taken(entry.key, asked.from.node, ask.mark)) operation.entries.push_back(entry);
+    if (table_.taken(entry.key, operation.write.writer, operation.write.mark)) continue;
+    if (native && table_.removed(entry.key)) continue;
+    operation.entries.push_back(entry);
   }
   if (operation.entries.empty()) {
     // What has been taken may not be with all of the group yet.
@@ -130,12 +127,11 @@ bool KeyHolder::write(Question& question) {
     tell(asked, Told::How::done);
     return true;
   }
-  operation.write.what = KeyWrite::What::push;
   if (const Status fits = table_.check(operation); !fits.ok()) {
     tell(asked, Told::How::done, fits);
     return true;
   }
-  if (ask.rule.rule.is_lua() && !ask.rule.staged) {
+  if (ask.what == Ask::What::push && ask.rule.rule.is_lua() && !ask.rule.staged) {
     for (const ParamKey& key : question.keys) {
       if (in_pull(key)) return false;  // one after the other: it may be the same update, sent again
     }

@@ -39,11 +39,9 @@ void KeyLog::append(KeyOperation&& operation, OnOver over) {
   pending.write = operation.write;
   if (!pending.missing.empty()) pending.entries = operation.entries;
   (void)table_.apply(std::move(operation));
+  pending.dropped = table_.take_dropped();
   pending.over = std::move(over);
-  if (pending.missing.empty()) {
-    if (pending.over) pending.over(true);
-    return;
-  }
+  if (pending.missing.empty()) return finish(std::move(pending));
   send(pending);
   writes_.push_back(std::move(pending));
 }
@@ -81,12 +79,17 @@ void KeyLog::on_written(const Written& written) {
   finish_over();
 }
 
+void KeyLog::finish(Pending&& pending) {
+  std::move(pending.dropped.begin(), pending.dropped.end(), std::back_inserter(dropped_));
+  if (pending.over) pending.over(true);
+}
+
 // In order: who has the last one has all before it.
 void KeyLog::finish_over() {
   while (!writes_.empty() && writes_.front().missing.empty()) {
-    const OnOver over = std::move(writes_.front().over);
+    Pending pending = std::move(writes_.front());
     writes_.pop_front();
-    if (over) over(true);
+    finish(std::move(pending));
   }
 }
 
@@ -115,6 +118,7 @@ bool KeyLog::make(KeyWrite&& write, std::vector<ParamEntry>&& entries, const Gro
       part.arc = range.arc;
       (void)table_.apply({std::move(part), {}});
     }
+    (void)table_.take_dropped();  // its leader looks after them
     return true;
   }
   for (const ParamEntry& entry : entries) {
@@ -125,6 +129,7 @@ bool KeyLog::make(KeyWrite&& write, std::vector<ParamEntry>&& entries, const Gro
     if (key.ok() && !ours(place_of(*key))) return false;
   }
   (void)table_.apply({std::move(write), std::move(entries)});
+  (void)table_.take_dropped();
   return true;
 }
 

@@ -37,6 +37,8 @@ class KeyLog {
   /// A member that has not answered for a while, or follows another group for some keys.
   std::optional<NodeId> stuck() const noexcept { return stuck_; }
   void on_written(const Written& written);
+  /// Spread values that keys have no longer, as all members know, since the last call.
+  std::vector<KeyTable::Dropped> take_dropped() { return std::exchange(dropped_, {}); }
 
   // ---- a member ----
 
@@ -53,11 +55,13 @@ class KeyLog {
     std::vector<ParamEntry> entries;
     std::set<NodeId> missing;
     std::unordered_set<ParamKey> keys;
+    std::vector<KeyTable::Dropped> dropped;
     int sent = 0;
     double due = 0;
     OnOver over;
   };
   void send(Pending& pending);
+  void finish(Pending&& pending);
   void finish_over();
   static double patience(const Pending& pending);
   bool make(KeyWrite&& write, std::vector<ParamEntry>&& entries, const GroupTerm& term);
@@ -70,6 +74,7 @@ class KeyLog {
   std::deque<Pending> writes_;
   std::optional<NodeId> stuck_;
   uint32_t tag_ = 0;
+  std::vector<KeyTable::Dropped> dropped_;
   std::map<GroupTerm, uint64_t> next_;  // of the groups that this node follows
   std::map<std::pair<NodeId, uint32_t>, std::vector<ParamEntry>> collecting_;
 };

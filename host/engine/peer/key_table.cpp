@@ -50,6 +50,11 @@ ParamEntry whole_entry(const ParamKey& key, const TensorLayout& layout, const st
   return {key, std::move(tensor), 0};
 }
 
+std::optional<SpreadValue> spread_in(const Stored* stored) {
+  const auto* lua = stored != nullptr ? std::get_if<LuaValue>(&stored->value) : nullptr;
+  return lua != nullptr ? SpreadValue::of(*lua) : std::nullopt;
+}
+
 // [first, end) of the entries are of one key.
 template <typename Visit>
 void by_key(std::span<ParamEntry> entries, Visit&& visit) {
@@ -106,20 +111,54 @@ Status KeyTable::check(const KeyOperation& operation) const {
     return store_.check_set(operation.entries);
   }
   const std::string who = address_name(worker_address(write.writer));
-  for (const ParamEntry& entry : operation.entries) AH_TRY(store_.check_update(entry, write.rule.rule, who));
+  for (const ParamEntry& entry : operation.entries) AH_TRY(check_update(entry, write.rule.rule, who));
   return {};
+}
+
+Status KeyTable::check_update(const ParamEntry& entry, const UpdateRule& rule, const std::string& who) const {
+  const auto is = spread_in(store_.find(entry.key));
+  const auto meant = SpreadValue::of(entry.value);
+  const auto* tensor = std::get_if<ParamTensor>(&entry.value);
+  const bool could_be = meant || (is && tensor != nullptr && is->layout == *tensor);
+  if (could_be && is != meant)
+    return Error{Code::mismatch, "key " + entry.key.print() + ": its value is spread over other parts"};
+  if (meant) return {};
+  if (is && tensor != nullptr) {
+    return Error{Code::bad_argument, "key " + entry.key.print() + ": an update by " + who + " is " + tensor->print() +
+                                         ", the value is " + is->layout.print() + "; nothing is changed"};
+  }
+  return store_.check_update(entry, rule, who);
 }
 
 Status KeyTable::apply(KeyOperation&& operation) {
   switch (operation.write.what) {
-    case KeyWrite::What::set:
-      for (const ParamEntry& entry : operation.entries) know(entry.key);
-      return store_.set(std::move(operation.entries));
+    case KeyWrite::What::set: return set(std::move(operation));
     case KeyWrite::What::push: return push(std::move(operation));
     case KeyWrite::What::commit: commit(operation.write.arc, operation.write.mark); return {};
     case KeyWrite::What::pulled: return pulled(std::move(operation));
   }
   return {};
+}
+
+Status KeyTable::set(KeyOperation&& operation) {
+  std::vector<ParamKey> removed_parts;
+  for (const ParamEntry& entry : operation.entries) {
+    know(entry.key).taken[operation.write.writer] = operation.write.mark;
+    const bool removed = entry.key.is_part() && std::holds_alternative<std::monostate>(entry.value);
+    if (removed) removed_parts.push_back(entry.key);
+  }
+  AH_TRY(put(std::move(operation.entries)));
+  for (const ParamKey& key : removed_parts) erase(key);
+  return {};
+}
+
+Status KeyTable::put(std::vector<ParamEntry>&& entries) {
+  by_key(entries, [&](std::span<ParamEntry> group) {
+    const ParamEntry& entry = group.front();
+    const auto before = spread_in(store_.find(entry.key));
+    if (before && before != SpreadValue::of(entry.value)) dropped_.push_back({entry.key, *before});
+  });
+  return store_.set(std::move(entries));
 }
 
 Status KeyTable::push(KeyOperation&& operation) {
@@ -141,13 +180,19 @@ void KeyTable::merge(const PushRule& rule, Mark mark, NodeId writer, std::vector
   const uint64_t step = step_of(mark);
   if (!rule.rule.is_native()) {
     for (ParamEntry& entry : entries) entry.step = step;
-    (void)store_.set(std::move(entries));
+    (void)put(std::move(entries));
     return;
   }
   const std::string who = address_name(worker_address(writer));
-  for (const ParamEntry& entry : entries) {
-    // A set may have changed a staged update's value meanwhile.
-    if (store_.check_update(entry, rule.rule, who).ok()) (void)store_.update(entry, rule.rule, {step - 1, 1});
+  for (ParamEntry& entry : entries) {
+    if (!check_update(entry, rule.rule, who).ok())
+      continue;                                           // a set may have changed a staged update's value meanwhile
+    if (std::holds_alternative<LuaValue>(entry.value)) {  // of a spread value; its parts have updates of their own
+      entry.step = step;
+      (void)store_.set({std::move(entry)});
+    } else {
+      (void)store_.update(entry, rule.rule, {step - 1, 1});
+    }
   }
 }
 
@@ -181,7 +226,7 @@ Status KeyTable::pulled(KeyOperation&& operation) {
     }
   }
   for (const ParamEntry& entry : operation.entries) know(entry.key);
-  return store_.set(std::move(operation.entries));
+  return put(std::move(operation.entries));
 }
 
 bool KeyTable::staged(const ParamKey& key, Mark below) const {

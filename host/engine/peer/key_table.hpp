@@ -12,6 +12,7 @@
 #include "host/engine/param/shard.hpp"
 #include "host/engine/peer/key_groups.hpp"
 #include "host/engine/peer/peer_messages.hpp"
+#include "host/engine/peer/spread_value.hpp"
 
 namespace actorhost {
 
@@ -28,9 +29,18 @@ class KeyTable {
 
   /// Whether this update of the writer, or a later one, has been taken.
   bool taken(const ParamKey& key, NodeId writer, Mark mark) const;
-  /// Code::bad_argument when an update does not fit its value, Code::bad_data when pieces of a value are missing.
+  /// A part that is gone with its value.
+  bool removed(const ParamKey& key) const { return key.is_part() && store_.find(key) == nullptr; }
+  /// Code::bad_argument when an update does not fit its value, Code::bad_data when pieces of a value are missing,
+  /// Code::mismatch when a native update is not for the parts over which its value is spread.
   Status check(const KeyOperation& operation) const;
   Status apply(KeyOperation&& operation);
+  /// Spread values that keys have no longer, since the last call.
+  struct Dropped {
+    ParamKey key;
+    SpreadValue value;
+  };
+  std::vector<Dropped> take_dropped() { return std::exchange(dropped_, {}); }
 
   /// Whether something is staged of marks below this one, for the key, or in the arc.
   bool staged(const ParamKey& key, Mark below) const;
@@ -60,6 +70,9 @@ class KeyTable {
   };
 
   Known& know(const ParamKey& key);
+  Status check_update(const ParamEntry& entry, const UpdateRule& rule, const std::string& who) const;
+  Status set(KeyOperation&& operation);
+  Status put(std::vector<ParamEntry>&& entries);
   Status push(KeyOperation&& operation);
   void merge(const PushRule& rule, Mark mark, NodeId writer, std::vector<ParamEntry>&& entries);
   void commit(const Arc& arc, Mark below);
@@ -73,6 +86,7 @@ class KeyTable {
   std::unordered_map<ParamKey, Known> known_;
   Places places_;  // of all known keys
   Places staged_;  // of those that have staged updates
+  std::vector<Dropped> dropped_;
 };
 
 /// Values out of their pieces, which stand together.

@@ -4,12 +4,19 @@
 
 namespace actorhost {
 
-PeerKeys::PeerKeys(Overlay& overlay, uint32_t copies)
+namespace {
+
+constexpr double kPartsTidy = 30;  // seconds between looks for parts without a value
+
+}  // namespace
+
+PeerKeys::PeerKeys(Overlay& overlay, uint32_t copies, size_t part_bytes)
     : calls_([&overlay] { return overlay.self(); }),
       log_(calls_, table_, ranges_),
       sync_(calls_, table_),
       succession_({overlay, calls_, table_, ranges_, log_, sync_}, copies),
       client_(overlay),
+      values_(overlay, client_, part_bytes),
       holder_(overlay, calls_, table_, log_, succession_) {
   succession_.on_progress([this] { holder_.look(); });
 }
@@ -76,8 +83,19 @@ void PeerKeys::lose_process(ProcessId process, double now) {
 
 double PeerKeys::tick(double now) {
   calls_.set_now(now);
-  double next = std::min({calls_.tick(), log_.tick(), succession_.tick(), holder_.tick(), client_.tick(now)});
-  return next;
+  const double tidied = tidy_parts(now);
+  return std::min({calls_.tick(), log_.tick(), succession_.tick(), holder_.tick(), client_.tick(now), tidied});
+}
+
+double PeerKeys::tidy_parts(double now) {
+  for (const KeyTable::Dropped& dropped : log_.take_dropped()) values_.remove(dropped.key, dropped.value, now);
+  const KeyRange* range = now >= next_tidy_ ? succession_.leads(calls_.self().id) : nullptr;
+  if (range == nullptr) return std::max(now + kPartsTidy / 10, next_tidy_);
+  next_tidy_ = now + kPartsTidy;
+  std::vector<ParamKey> parts = table_.keys(range->arc);
+  std::erase_if(parts, [](const ParamKey& key) { return !key.is_part(); });
+  if (!parts.empty()) values_.look_for_strays(parts, now);
+  return next_tidy_;
 }
 
 std::vector<Frame> PeerKeys::take_frames() {

@@ -5,15 +5,16 @@
 
 #include "host/engine/peer/key_client.hpp"
 #include "host/engine/peer/key_holder.hpp"
+#include "host/engine/peer/spread_client.hpp"
 
 namespace actorhost {
 
 class PeerKeys {
  public:
-  /// `copies` of each key, as far as there are nodes.
-  explicit PeerKeys(Overlay& overlay, uint32_t copies = 3);
+  /// `copies` of each key, as far as there are nodes. Tensors of more than `part_bytes` are spread in parts of so many.
+  explicit PeerKeys(Overlay& overlay, uint32_t copies = 3, size_t part_bytes = kChunkBytes);
 
-  KeyClient& client() noexcept { return client_; }
+  SpreadClient& client() noexcept { return values_; }
   KeyHolder& holder() noexcept { return holder_; }
   KeySuccession& succession() noexcept { return succession_; }
   const KeyTable& table() const noexcept { return table_; }
@@ -29,6 +30,7 @@ class PeerKeys {
 
  private:
   Status take(Frame&& frame);
+  double tidy_parts(double now);
 
   PeerCalls calls_;
   KeyTable table_;
@@ -37,7 +39,9 @@ class PeerKeys {
   KeySync sync_;
   KeySuccession succession_;
   KeyClient client_;
+  SpreadClient values_;
   KeyHolder holder_;
+  double next_tidy_ = 0;
 };
 
 }  // namespace actorhost

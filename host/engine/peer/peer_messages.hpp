@@ -60,6 +60,9 @@ inline constexpr int kStepBits = 40;
 constexpr Mark mark_of(RunId run, uint64_t step) noexcept { return (uint64_t{run} << kStepBits) | step; }
 constexpr uint64_t step_of(Mark mark) noexcept { return mark & ((uint64_t{1} << kStepBits) - 1); }
 
+/// Sets are told apart as updates are: who sets counts them, and is another writer than for its updates.
+constexpr NodeId writer_of_sets(NodeId node) noexcept { return node | NodeId{1} << 31; }
+
 /// What a push does to values: UpdateRule as it travels.
 struct PushRule {
   UpdateRule rule;
@@ -81,9 +84,11 @@ struct Ask {
   What what = What::get;
   Mark mark = 0;  // push: of its step. Others: of the steps that the asker has completed
   PushRule rule = {};
+  uint64_t number = 0;  // set: greater than those of the asker's sets before
   static void fields(auto& m, auto&& field) {
     field(m.envelope, m.what, m.mark);
     if (m.what == What::push) field(m.rule);
+    if (m.what == What::set) field(m.number);
   }
   bool sound() const noexcept { return what != What::push || step_of(mark) > 0; }
 };

@@ -74,9 +74,9 @@ function jobs.counts(how, rule, steps)
 end
 
 -- Updates whose order matters. Under bsp each node sees the same bits, wherever the nodes are.
-function jobs.bits(how, rule)
+function jobs.bits(how, rule, size)
   local keys, zero = keys_of(9), {}
-  for i, key in ipairs(keys) do zero[key] = tensor.full({ 4 }, i / 7) end
+  for i, key in ipairs(keys) do zero[key] = tensor.full({ tonumber(size) or 4 }, i / 7) end
   told(peer.run {
     init = function() return zero end,
     schedule = function(ctx) return { keys[ctx.id % 9 + 1], keys[(ctx.id + ctx.step) % 9 + 1], "nothing" } end,

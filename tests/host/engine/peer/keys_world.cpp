@@ -5,7 +5,8 @@
 
 namespace actorhost::test {
 
-KeysWorld::KeysWorld(uint64_t seed, SimLink link, uint32_t copies) : net(clock, seed), seed_(seed), copies_(copies) {
+KeysWorld::KeysWorld(uint64_t seed, SimLink link, size_t part_bytes, uint32_t copies)
+    : net(clock, seed), seed_(seed), part_bytes_(part_bytes), copies_(copies) {
   net.set_links(std::move(link));
   net.on_delivered([this](Address to) { serve(address_index(to)); });
 }
@@ -23,7 +24,7 @@ void KeysWorld::found(NodeId count) {
 
 void KeysWorld::add(NodeId node, const std::vector<NodeId>& contacts) {
   auto& one = nodes_[node];
-  one = std::make_unique<Node>(node, seed_, now(), copies_);
+  one = std::make_unique<Node>(node, seed_, now(), copies_, part_bytes_);
   one->keys.set_now(now());
   net.place(courier_address(node), node);
   (void)net.attach(courier_address(node), one->inbox);
@@ -88,6 +89,14 @@ void KeysWorld::serve(NodeId node) {
 std::vector<NodeId> KeysWorld::nodes() const {
   std::vector<NodeId> all;
   for (const auto& [node, one] : nodes_) all.push_back(node);
+  return all;
+}
+
+std::set<ParamKey> KeysWorld::keys() const {
+  std::set<ParamKey> all;
+  for (const auto& [node, one] : nodes_) {
+    for (const ParamKey& key : one->keys.table().keys(Arc{})) all.insert(key);
+  }
   return all;
 }
 

@@ -2,10 +2,13 @@
 // Peers with keys on virtual time, each in a process of its own, and what they have asked of each other: a history that
 // is checked.
 
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <set>
 #include <vector>
+
+#include <catch2/catch.hpp>
 
 #include "host/engine/peer/peer_keys.hpp"
 #include "tests/host/net/sim_transport.hpp"
@@ -15,14 +18,16 @@ namespace actorhost::test {
 class KeysWorld {
  public:
   struct Node {
-    Node(NodeId id, uint64_t seed, double now, uint32_t copies) : overlay({id, id}, seed, now), keys(overlay, copies) {}
+    Node(NodeId id, uint64_t seed, double now, uint32_t copies, size_t part_bytes)
+        : overlay({id, id}, seed, now), keys(overlay, copies, part_bytes) {}
     Overlay overlay;
     PeerKeys keys;
     Mailbox inbox;
     double planned = kForever;
   };
 
-  explicit KeysWorld(uint64_t seed, SimLink link = {uniform_latency(0.5e-3, 1.5e-3)}, uint32_t copies = 3);
+  explicit KeysWorld(uint64_t seed, SimLink link = {uniform_latency(0.5e-3, 1.5e-3)}, size_t part_bytes = kChunkBytes,
+                     uint32_t copies = 3);
   ~KeysWorld();
 
   /// Nodes 0 .. count-1, with which the job begins.
@@ -39,6 +44,8 @@ class KeysWorld {
   Node& at(NodeId node) { return *nodes_.at(node); }
   bool has(NodeId node) const { return nodes_.count(node) > 0; }
   std::vector<NodeId> nodes() const;
+  /// Parts of values, too, in any table.
+  std::set<ParamKey> keys() const;
   /// To be called behind calls of a node's parts.
   void serve(NodeId node);
   /// Each arc is led by the node that owns it, all of whose group have the same keys, and nobody else has any.
@@ -51,11 +58,27 @@ class KeysWorld {
 
  private:
   uint64_t seed_;
+  size_t part_bytes_;
   uint32_t copies_;
   std::map<NodeId, std::unique_ptr<Node>> nodes_;
   std::set<NodeId> leaving_;
   mutable std::map<RingId, GroupTerm> served_;  // newest terms, of places that were asked about
   std::vector<Frame> frames_;                   // scratch
 };
+
+/// To try others by hand: ACTORHOST_TEST_SEED is the first one, ACTORHOST_TEST_SEEDS how many. `wrong` gives what is
+/// wrong with a seed, or nothing.
+template <typename Live>
+void for_seeds(uint64_t count, const Live& wrong) {
+  const auto given = [](const char* name, uint64_t otherwise) {
+    const char* const text = std::getenv(name);
+    return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+  };
+  const uint64_t first = given("ACTORHOST_TEST_SEED", 1);
+  for (uint64_t seed = first; seed < first + given("ACTORHOST_TEST_SEEDS", count); ++seed) {
+    INFO("seed " << seed);
+    CHECK(wrong(seed) == "");
+  }
+}
 
 }  // namespace actorhost::test

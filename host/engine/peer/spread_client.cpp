@@ -1,0 +1,202 @@
+#include "host/engine/peer/spread_client.hpp"
+
+#include <algorithm>
+
+namespace actorhost {
+
+namespace {
+
+constexpr double kGoneSeconds = 60;    // of trying to see a value that others replace meanwhile
+constexpr double kStraySeconds = 150;  // that a part may be without its value: more than a set takes
+
+/// The tensor, or nothing when a part is gone.
+std::optional<ParamEntry> put_together(const ParamEntry& head, const SpreadValue& spread, ParamEntry* parts) {
+  ParamAssembler::Partial whole;
+  whole.entry.key = head.key;
+  whole.entry.step = head.step;
+  for (uint32_t i = 0; i < spread.parts(); ++i) {
+    const auto* part = std::get_if<ParamTensor>(&parts[i].value);
+    const ElementRange range = spread.range(i);
+    if (part == nullptr || part->dtype != spread.layout.dtype || part->count != range.count) return std::nullopt;
+    ParamAssembler::add(whole, {head.key, ParamTensor{spread.layout, range.first, range.count, part->data},
+                                std::max(head.step, parts[i].step)});
+    parts[i].value = {};
+  }
+  return std::move(whole.entry);
+}
+
+}  // namespace
+
+bool SpreadClient::is_large(const ParamValue& value) const {
+  const auto* tensor = std::get_if<ParamTensor>(&value);
+  return tensor != nullptr && tensor->bytes() > part_bytes_;
+}
+
+// Greater than all before, also of a node that has left and come again.
+uint64_t SpreadClient::next_number(double now) {
+  number_ = std::max(number_ + 1, static_cast<uint64_t>(now * 1e6));
+  return number_;
+}
+
+void SpreadClient::note(const ParamKey& key, const ParamValue& value) {
+  if (const auto spread = SpreadValue::of(value)) {
+    known_[key] = *spread;
+  } else {
+    known_.erase(key);
+  }
+}
+
+// ---- get ----
+
+void SpreadClient::get(std::vector<ParamKey> keys, Mark mark, double now, OnValues done) {
+  get_all(std::make_shared<Get>(Get{std::move(keys), mark, now + kGoneSeconds, std::move(done)}), now);
+}
+
+void SpreadClient::get_all(const std::shared_ptr<Get>& job, double now) {
+  client_.get(job->keys, job->mark, now, [this, job](Result<std::vector<ParamEntry>> values) {
+    if (!values.ok()) return job->done(std::move(values));
+    get_parts(job, *std::move(values), overlay_.now());
+  });
+}
+
+void SpreadClient::get_parts(const std::shared_ptr<Get>& job, std::vector<ParamEntry> values, double now) {
+  std::vector<ParamKey> parts;
+  for (const ParamEntry& entry : values) {
+    note(entry.key, entry.value);
+    const auto spread = SpreadValue::of(entry.value);
+    for (uint32_t i = 0; spread && i < spread->parts(); ++i) {
+      parts.push_back(spread->part_key(entry.key, i));
+    }
+  }
+  if (parts.empty()) return job->done(std::move(values));
+  const auto take = [this, job, values = std::move(values)](Result<std::vector<ParamEntry>> found) mutable {
+    if (!found.ok()) return job->done(std::move(found));
+    ParamEntry* next = found->data();
+    for (ParamEntry& entry : values) {
+      const auto spread = SpreadValue::of(entry.value);
+      if (!spread) continue;
+      auto whole = put_together(entry, *spread, next);
+      if (!whole && overlay_.now() < job->deadline) return get_all(job, overlay_.now());  // it has been set meanwhile
+      if (!whole) {
+        return job->done(Error{Code::timeout, "for a minute no value of key " + entry.key.print() + " has been whole"});
+      }
+      next += spread->parts();
+      entry = *std::move(whole);
+    }
+    job->done(std::move(values));
+  };
+  client_.get(std::move(parts), job->mark, now, take, true);
+}
+
+// ---- set ----
+
+// Large tensors become descriptions; their parts are given back.
+std::vector<ParamEntry> SpreadClient::spread(std::vector<ParamEntry>& entries, double now) {
+  std::vector<ParamEntry> parts;
+  const uint64_t number = next_number(now);
+  for (ParamEntry& entry : entries) {
+    if (!is_large(entry.value)) continue;
+    const auto& tensor = std::get<ParamTensor>(entry.value);
+    const SpreadValue spread{tensor, overlay_.self().node, number, part_bytes_ / dtype_size(tensor.dtype)};
+    add_parts(entry.key, spread, &tensor, parts);
+    entry.value = spread.as_lua();
+  }
+  return parts;
+}
+
+void SpreadClient::set_parts(std::vector<ParamEntry> parts, double now, OnDone done) {
+  if (parts.empty()) return done({});
+  client_.set(std::move(parts), 0, next_number(now), now, std::move(done));
+}
+
+void SpreadClient::set(std::vector<ParamEntry> entries, Mark mark, double now, OnDone done) {
+  std::vector<ParamEntry> parts = spread(entries, now);
+  const auto rest = [this, entries = std::move(entries), mark, done](const Status& written) mutable {
+    if (!written.ok()) return done(written);
+    for (const ParamEntry& entry : entries) note(entry.key, entry.value);
+    client_.set(std::move(entries), mark, next_number(overlay_.now()), overlay_.now(), std::move(done));
+  };
+  set_parts(std::move(parts), now, rest);
+}
+
+void SpreadClient::remove(const ParamKey& key, const SpreadValue& spread, double now) {
+  std::vector<ParamEntry> parts;
+  add_parts(key, spread, nullptr, parts);
+  set_parts(std::move(parts), now, [](const Status&) {});
+}
+
+// Parts are left when who sets a value dies before its description is there, or a leader before it has removed them.
+void SpreadClient::look_for_strays(const std::vector<ParamKey>& parts, double now) {
+  std::vector<ParamKey> wholes;
+  for (const ParamKey& part : parts) wholes.push_back(part.whole());
+  client_.get(
+      std::move(wholes), 0, now,
+      [this, parts](const Result<std::vector<ParamEntry>>& values) {
+        if (!values.ok()) return;
+        const double when = overlay_.now();
+        std::map<ParamKey, double> strays;
+        std::vector<ParamEntry> removed;
+        for (size_t i = 0; i < parts.size(); ++i) {
+          const auto spread = SpreadValue::of((*values)[i].value);
+          if (spread && spread->part_key(parts[i].whole(), parts[i].part()) == parts[i]) continue;
+          const auto before = strays_.find(parts[i]);
+          const double since = before != strays_.end() ? before->second : when;
+          strays[parts[i]] = since;
+          if (when - since > kStraySeconds) removed.push_back({parts[i], {}, 0});
+        }
+        strays_ = std::move(strays);
+        set_parts(std::move(removed), when, [](const Status&) {});
+      },
+      true);
+}
+
+// ---- push ----
+
+void SpreadClient::push(std::vector<ParamEntry> entries, Mark mark, const PushRule& rule, double now, OnDone done) {
+  const bool large = std::any_of(entries.begin(), entries.end(), [&](const auto& e) { return is_large(e.value); });
+  if (!large || rule.rule.is_lua()) return client_.push(std::move(entries), mark, rule, now, std::move(done));
+  if (rule.rule.is_native()) {
+    return push_to_parts(
+        std::make_shared<Push>(Push{std::move(entries), mark, rule, now + kGoneSeconds, std::move(done)}), now);
+  }
+  std::vector<ParamEntry> parts = spread(entries, now);
+  const auto rest = [this, entries = std::move(entries), mark, rule, done](const Status& written) mutable {
+    if (!written.ok()) return done(written);
+    client_.push(std::move(entries), mark, rule, overlay_.now(), std::move(done));
+  };
+  set_parts(std::move(parts), now, rest);
+}
+
+// Each part has an update, and so has the description: its owner says when the key has got other parts.
+void SpreadClient::push_to_parts(const std::shared_ptr<Push>& job, double now) {
+  std::vector<ParamEntry> updates;
+  for (const ParamEntry& entry : job->entries) {
+    const auto known = known_.find(entry.key);
+    const auto* tensor = std::get_if<ParamTensor>(&entry.value);
+    if (!is_large(entry.value) || known == known_.end() || known->second.layout != *tensor) {
+      updates.push_back(entry);  // its owner says whether it fits
+      continue;
+    }
+    updates.push_back({entry.key, known->second.as_lua(), 0});
+    add_parts(entry.key, known->second, tensor, updates);
+  }
+  client_.push(std::move(updates), job->mark, job->rule, now, [this, job](const Status& pushed) {
+    const bool again = !pushed.ok() && pushed.error().code == Code::mismatch && overlay_.now() < job->deadline;
+    if (!again) return job->done(pushed);
+    look_again(job, overlay_.now());
+  });
+}
+
+void SpreadClient::look_again(const std::shared_ptr<Push>& job, double now) {
+  std::vector<ParamKey> large;
+  for (const ParamEntry& entry : job->entries) {
+    if (is_large(entry.value)) large.push_back(entry.key);
+  }
+  client_.get(std::move(large), 0, now, [this, job](const Result<std::vector<ParamEntry>>& values) {
+    if (!values.ok()) return job->done(values.error());
+    for (const ParamEntry& entry : *values) note(entry.key, entry.value);
+    push_to_parts(job, overlay_.now());
+  });
+}
+
+}  // namespace actorhost

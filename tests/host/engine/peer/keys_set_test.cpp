@@ -1,0 +1,135 @@
+// Nodes set and read values that lie in parts, while nodes come, go and die. Who reads sees one set's value, whole, and
+// none that had been overwritten before; parts that no value has any longer are removed.
+
+#include <algorithm>
+#include <cstring>
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/engine/peer/keys_world.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+namespace {
+
+constexpr size_t kPart = 64;
+
+ParamEntry filled(const ParamKey& key, float value, int64_t elements) {
+  TensorLayout layout{Dtype::f32, Shape({elements})};
+  Blob data = Blob::allocate(layout.bytes());
+  std::fill_n(reinterpret_cast<float*>(data.data()), elements, value);
+  return {key, ParamTensor::whole(layout, std::move(data)), 0};
+}
+
+/// A value that every set changes, with the times at which each set was asked for and done.
+class Register {
+ public:
+  Register(KeysWorld& world, Rng& rng) : world_(world), rng_(rng), key_(*ParamKey::of("register")) {}
+
+  void set(NodeId node) {
+    busy.insert(node);
+    const size_t number = sets_.size();
+    sets_.push_back({world_.now()});
+    const auto elements = static_cast<int64_t>(1 + rng_.below(100));  // whole, or in up to 7 parts
+    const auto done = [this, node, number](const Status& set) {
+      busy.erase(node);
+      if (set.ok()) sets_[number].done = world_.now();
+    };
+    world_.at(node).keys.client().set({filled(key_, static_cast<float>(number), elements)}, 0, world_.now(), done);
+    world_.serve(node);
+  }
+
+  void get(NodeId node) {
+    busy.insert(node);
+    const double asked = world_.now();
+    world_.at(node).keys.client().get({key_}, 0, asked, [this, node, asked](const auto& values) {
+      busy.erase(node);
+      ++read;
+      if (values.ok()) check(values->front(), asked);
+    });
+    world_.serve(node);
+  }
+
+  const ParamKey& key() const { return key_; }
+  std::string problem;
+  size_t read = 0;
+  std::set<NodeId> busy;
+
+ private:
+  struct Set {
+    double asked;
+    double done = kForever;
+  };
+
+  void check(const ParamEntry& entry, double asked) {
+    const auto* tensor = std::get_if<ParamTensor>(&entry.value);
+    if (tensor == nullptr) {
+      const bool none = std::none_of(sets_.begin(), sets_.end(), [&](const Set& set) { return set.done < asked; });
+      if (!none) problem = "the value is gone";
+      return;
+    }
+    const auto* values = reinterpret_cast<const float*>(tensor->data.data());
+    if (std::any_of(values, values + tensor->count, [&](float v) { return v != values[0]; })) problem = "it is mixed";
+    const Set& seen = sets_[static_cast<size_t>(values[0])];
+    for (const Set& later : sets_) {
+      if (seen.done < later.asked && later.done < asked) problem = "it had been overwritten";
+    }
+  }
+
+  KeysWorld& world_;
+  Rng& rng_;
+  ParamKey key_;
+  std::vector<Set> sets_;
+};
+
+size_t parts(const KeysWorld& world) {
+  const std::set<ParamKey> keys = world.keys();
+  return static_cast<size_t>(
+      std::count_if(keys.begin(), keys.end(), [](const ParamKey& key) { return key.is_part(); }));
+}
+
+/// What is wrong, or nothing.
+std::string sets(uint64_t seed, double churn) {
+  KeysWorld world(seed, {uniform_latency(0.5e-3, 1.5e-3)}, kPart);
+  Rng rng(seed, 3);
+  world.found(8);
+  world.run(1);
+  Register value(world, rng);
+  NodeId next = 8;
+  const double end = world.now() + 30;
+  while (world.now() < end) {
+    world.run(0.01 * rng.uniform());
+    if (!value.problem.empty()) return value.problem;
+    const std::vector<NodeId> nodes = world.nodes();
+    const NodeId some = nodes[rng.below(nodes.size())];
+    if (value.busy.count(some) == 0) rng.below(2) == 0 ? value.set(some) : value.get(some);
+    if (rng.uniform() < churn) world.add(next++, {some, nodes.front()});
+    if (rng.uniform() < churn && nodes.size() > 4) {
+      const NodeId victim = nodes[rng.below(nodes.size())];
+      const std::set<ParamKey> there = world.keys();
+      for (const ParamKey& key : there) (void)world.holders(place_of(key));
+      world.kill(victim, true);
+      value.busy.erase(victim);
+      const auto dead = [&](const ParamKey& key) { return world.holders(place_of(key)) == 0; };
+      if (std::any_of(there.begin(), there.end(), dead)) return {};  // no copy was left
+    }
+  }
+  if (value.read < 100) return "few values were read";
+  world.run(10);
+  world.at(world.nodes().front()).keys.client().set({filled(value.key(), 0, 100)}, 0, world.now(), [](auto) {});
+  world.serve(world.nodes().front());
+  world.run(300);
+  if (parts(world) != 7) return std::to_string(parts(world)) + " parts are there";
+  return world.trouble();
+}
+
+}  // namespace
+
+TEST_CASE("who reads a value in parts sees one set whole, and old parts go") {
+  for_seeds(2, [](uint64_t seed) { return sets(seed, 0); });
+}
+
+TEST_CASE("who reads a value in parts sees one set whole, and old parts go, whatever dies") {
+  for_seeds(6, [](uint64_t seed) { return sets(seed, 0.0015); });
+}
