@@ -154,7 +154,7 @@ struct Weather {
   bool lua = false;  // updates are merged outside of the table, after a while
   NodeId nodes = 8;
   double seconds = 30;
-  double kills = 0;  // a second
+  double kills = 0;  // a second, for so many nodes
   bool told = true;  // of deaths, by closed connections
   double joins = 0;
   double leaves = 0;
@@ -199,20 +199,24 @@ void pulls(KeysWorld& world, NodeId node, Rng& rng) {
 std::string live(uint64_t seed, const Weather& weather) {
   KeysWorld world(seed, {uniform_latency(0.5e-3, 1.5e-3), weather.loss}, part_bytes(seed));
   Rng rng(seed, 99);
-  world.found(weather.nodes);
+  const auto count = static_cast<NodeId>(given("ACTORHOST_TEST_NODES", weather.nodes));
+  const double scale = static_cast<double>(count) / weather.nodes;
+  world.found(count);
   world.run(1);
-  History history(world, 12, weather.lua);
+  const uint32_t keys = std::max(12U, count / 2);
+  History history(world, keys, weather.lua);
   if (weather.lua) {
     for (const NodeId node : world.nodes()) pulls(world, node, rng);
   }
   history.init(0);
-  NodeId next = weather.nodes;
+  NodeId next = count;
   const double end = world.now() + weather.seconds;
   const double cut_at = world.now() + weather.seconds / 3;
   bool cut = false;
   const auto set_cut = [&](bool on) {
-    for (NodeId a = 0; a < kMostWriters; ++a) {
-      for (NodeId b = a + 1; b < kMostWriters; ++b) {
+    const NodeId all = 2 * std::max(count, kMostWriters);
+    for (NodeId a = 0; a < all; ++a) {
+      for (NodeId b = a + 1; b < all; ++b) {
         if (a % 2 == b % 2) continue;
         on ? world.net.cut(a, b) : world.net.heal(a, b);
       }
@@ -227,13 +231,13 @@ std::string live(uint64_t seed, const Weather& weather) {
     std::erase_if(nodes, [&](NodeId node) { return world.leaving(node); });
     const NodeId some = nodes[rng.below(nodes.size())];
     if (!history.busy(some)) {
-      if (rng.below(3) == 0) {
-        history.get(some, static_cast<uint32_t>(rng.below(12)));
+      if (rng.below(3) == 0 || some >= kMostWriters) {
+        history.get(some, static_cast<uint32_t>(rng.below(keys)));
       } else {
         history.push(some, rng);
       }
     }
-    const auto happens = [&](double rate) { return rng.uniform() < rate * 0.01; };
+    const auto happens = [&](double rate) { return rng.uniform() < scale * rate * 0.01; };
     if (happens(weather.kills) && nodes.size() > 3) {
       const NodeId victim = nodes[rng.below(nodes.size())];
       const std::set<ParamKey> there = world.keys();
@@ -248,7 +252,7 @@ std::string live(uint64_t seed, const Weather& weather) {
       const NodeId one = nodes[rng.below(nodes.size())];
       if (world.has(one) && !history.busy(one)) world.leave(one);
     }
-    if (happens(weather.joins) && next < kMostWriters) {
+    if (happens(weather.joins)) {
       world.add(next++, {nodes[rng.below(nodes.size())], nodes[rng.below(nodes.size())], nodes.front()});
       if (weather.lua) pulls(world, next - 1, rng);
     }

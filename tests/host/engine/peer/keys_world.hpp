@@ -66,14 +66,16 @@ class KeysWorld {
   std::vector<Frame> frames_;                   // scratch
 };
 
-/// To try others by hand: ACTORHOST_TEST_SEED is the first one, ACTORHOST_TEST_SEEDS how many. `wrong` gives what is
-/// wrong with a seed, or nothing.
+/// A number that a variable of the environment gives, to try by hand what takes long.
+inline uint64_t given(const char* name, uint64_t otherwise) {
+  const char* const text = std::getenv(name);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+/// ACTORHOST_TEST_SEED is the first seed, ACTORHOST_TEST_SEEDS how many there are. `wrong` gives what is wrong with a
+/// seed, or nothing.
 template <typename Live>
 void for_seeds(uint64_t count, const Live& wrong) {
-  const auto given = [](const char* name, uint64_t otherwise) {
-    const char* const text = std::getenv(name);
-    return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
-  };
   const uint64_t first = given("ACTORHOST_TEST_SEED", 1);
   for (uint64_t seed = first; seed < first + given("ACTORHOST_TEST_SEEDS", count); ++seed) {
     INFO("seed " << seed);
