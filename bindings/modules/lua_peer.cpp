@@ -7,6 +7,7 @@
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/lua_support.hpp"
 #include "host/engine/peer/peer_bridge.hpp"
+#include "host/engine/peer/peer_pace.hpp"
 
 namespace actorhost {
 
@@ -36,20 +37,31 @@ void push_peers(lua_State* L, const std::vector<NodeId>& ids) {
   }
 }
 
-/// sample(count, seconds) -> {{id=, rank=}, ...}; or nil, message, code
+/// A peer with {step=, busy=} of the run that it is in, or was in last.
+void push_state(lua_State* L, const Sampled& one) {
+  push_peer(L, one.peer.node);
+  const auto pace = unpack<PeerPace>(one.state);
+  if (!pace.ok()) return;
+  lua_pushinteger(L, static_cast<lua_Integer>(completed(pace->mark)));
+  lua_setfield(L, -2, "step");
+  lua_pushboolean(L, pace->busy ? 1 : 0);
+  lua_setfield(L, -2, "busy");
+}
+
+/// sample(count, seconds) -> {{id=, rank=, step=, busy=}, ...}; or nil, message, code
 int peer_sample(lua_State* L) {
   refuse_alone(L, "peer.sample");
   const auto count = static_cast<uint32_t>(check_integer(L, 1, "beta", "peer.sample", 0, kAddressMask));
   const double seconds = check_number(L, 2, "timeout", "peer.sample");
-  auto ids = bridge_of(L).ask<std::vector<NodeId>>("peer.sample", [count, seconds](auto& peer, double now, auto give) {
-    peer.overlay.sample(count, seconds, now, [give](const std::vector<Sampled>& sampled) {
-      std::vector<NodeId> found;
-      for (const Sampled& one : sampled) found.push_back(one.peer.node);
-      give(std::move(found));
-    });
-  });
-  if (!ids) return push_or_raise(L, ids.error());
-  push_peers(L, *ids);
+  const auto found = bridge_of(L).ask<std::vector<Sampled>>(
+      "peer.sample",
+      [count, seconds](auto& peer, double now, auto give) { peer.overlay.sample(count, seconds, now, give); });
+  if (!found) return push_or_raise(L, found.error());
+  lua_createtable(L, static_cast<int>(found->size()), 0);
+  for (size_t i = 0; i < found->size(); ++i) {
+    push_state(L, (*found)[i]);
+    lua_rawseti(L, -2, static_cast<int>(i) + 1);
+  }
   return 1;
 }
 

@@ -30,6 +30,10 @@ local M = {}
 ---@field id integer the worker's permanent id
 ---@field rank integer|nil its rank; nil when it is gone meanwhile
 
+---@class actor.peer.State: actor.Peer
+---@field step integer|nil its completed steps in the run that it is in, or was in last; nil before the first
+---@field busy boolean|nil whether it is in a step
+
 local function enter(fn)
   if node.role == "server" then
     check.fail("%s is for workers and this is a parameter server; guard with actor.role", fn)
@@ -42,7 +46,7 @@ end
 ---the ring gives uniform samples: host/overlay/uniform_sampler.hpp.)
 ---@param beta integer how many; more than there are means all
 ---@param options? {timeout?: number} seconds until what has answered has to do; 2 by default
----@return actor.Peer[]|nil peers fewer than `beta` where there are no more, or no more have answered in time
+---@return actor.peer.State[]|nil peers fewer than `beta` where there are no more, or no more have answered in time
 ---@return string? message "peer.sample: no other worker has answered within 20 s; ..."
 ---@return string? code "timeout"
 function M.sample(beta, options)

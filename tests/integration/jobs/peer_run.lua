@@ -111,6 +111,10 @@ function jobs.bound(rule)
     push = function(ctx)
       local seen = peer.get(clocks)
       for i = 1, actor.size do lag = math.max(lag, ctx.step - (seen[i] or 0)) end
+      for _, state in ipairs(peer.sample(actor.size)) do
+        local own = state.id == actor.id
+        assert(own and state.step == ctx.step and state.busy or not own and state.step >= (seen[state.rank + 1] or 0) - 1)
+      end
       if actor.rank == 0 then actor.sleep(0.002) end
       return { { clocks[actor.rank + 1], ctx.step + 1 } }
     end,
@@ -121,6 +125,7 @@ function jobs.bound(rule)
   local all = co.allgather(lag)
   for i = 1, all.n do most = math.max(most, all[i]) end
   print("lag:", most)
+  for _, state in ipairs(peer.sample(actor.size)) do assert(state.step == 30 and not state.busy) end
 end
 
 -- Workers that stop at different steps, with different keys, some of them without updates.
