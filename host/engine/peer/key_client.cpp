@@ -11,6 +11,7 @@ constexpr double kPoke = 0.5;       // until an owner is asked whether it works 
 constexpr double kLongestPoke = 4;  // between such questions
 constexpr double kRouteAgain = 0.02;
 constexpr size_t kMostArcs = 4096;
+constexpr size_t kLookups = 16;  // of a request at once
 
 }  // namespace
 
@@ -56,7 +57,7 @@ void KeyClient::begin(Request&& request, double now) {
   std::vector<uint32_t> places(request.size());
   for (uint32_t i = 0; i < places.size(); ++i) places[i] = i;
   requests_.emplace(id, std::move(request));
-  route(id, places, now);
+  route(id, places, now, kLookups);
 }
 
 const Peer* KeyClient::owner_of(RingId place) const {
@@ -70,11 +71,11 @@ void KeyClient::forget_route(const Peer& peer) {
   std::erase_if(arcs_, [&](const auto& arc) { return arc.second.owner.node == peer.node; });
 }
 
-void KeyClient::route(uint32_t id, const std::vector<uint32_t>& places, double now) {
+void KeyClient::route(uint32_t id, const std::vector<uint32_t>& places, double now, size_t lookups) {
   const auto at = requests_.find(id);
   if (at == requests_.end()) return;
   std::map<NodeId, std::pair<Peer, std::vector<uint32_t>>> known;
-  std::vector<uint32_t> unknown;
+  std::vector<std::pair<RingId, uint32_t>> unknown;
   const Neighbourhood& near = overlay_.near();
   for (const uint32_t place : places) {
     const RingId key = place_of(at->second.key(place));
@@ -88,11 +89,21 @@ void KeyClient::route(uint32_t id, const std::vector<uint32_t>& places, double n
       group.first = *owner;
       group.second.push_back(place);
     } else {
-      unknown.push_back(place);
+      unknown.emplace_back(key, place);
     }
   }
   for (auto& [node, group] : known) ask(id, std::move(group.second), group.first, now);
-  if (!unknown.empty()) look_up(id, std::move(unknown), now);
+  // Neighbours on the ring have the same owner, so each stretch of the ring is looked up by itself, one arc after the
+  // other.
+  std::sort(unknown.begin(), unknown.end());
+  const size_t stretches = std::min(lookups, unknown.size());
+  for (size_t i = 0; i < stretches; ++i) {
+    std::vector<uint32_t> stretch;
+    for (size_t k = i * unknown.size() / stretches; k < (i + 1) * unknown.size() / stretches; ++k) {
+      stretch.push_back(unknown[k].second);
+    }
+    look_up(id, std::move(stretch), now);
+  }
 }
 
 // For one of the places: its owner's arc is remembered, and the others are routed again with what is known then.

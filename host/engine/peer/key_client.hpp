@@ -70,7 +70,7 @@ class KeyClient {
   };
 
   void begin(Request&& request, double now);
-  void route(uint32_t request, const std::vector<uint32_t>& places, double now);
+  void route(uint32_t request, const std::vector<uint32_t>& places, double now, size_t lookups = 1);
   void ask(uint32_t request, std::vector<uint32_t> places, const Peer& to, double now);
   void look_up(uint32_t request, std::vector<uint32_t> places, double now);
   const Peer* owner_of(RingId place) const;
