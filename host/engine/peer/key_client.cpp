@@ -12,6 +12,10 @@ constexpr double kLongestPoke = 4;  // between such questions
 constexpr double kRouteAgain = 0.02;
 constexpr size_t kMostArcs = 4096;
 constexpr size_t kLookups = 16;  // of a request at once
+constexpr size_t kSmallBytes = 64 << 10;
+constexpr size_t kQuestionBytes = 4 << 20;
+constexpr size_t kMostUnderWay = 16 << 20;
+constexpr uint32_t kMostDoubled = 3;
 
 }  // namespace
 
@@ -92,7 +96,7 @@ void KeyClient::route(uint32_t id, const std::vector<uint32_t>& places, double n
       unknown.emplace_back(key, place);
     }
   }
-  for (auto& [node, group] : known) ask(id, std::move(group.second), group.first, now);
+  for (const auto& [node, group] : known) ask(id, group.second, group.first, now);
   // Neighbours on the ring have the same owner, so each stretch of the ring is looked up by itself, one arc after the
   // other.
   std::sort(unknown.begin(), unknown.end());
@@ -119,24 +123,67 @@ void KeyClient::look_up(uint32_t id, std::vector<uint32_t> places, double now) {
   });
 }
 
-void KeyClient::ask(uint32_t id, std::vector<uint32_t> places, const Peer& to, double now) {
-  Request& request = requests_.at(id);
+// In questions of a few megabytes each.
+void KeyClient::ask(uint32_t id, const std::vector<uint32_t>& places, const Peer& to, double now) {
+  const Request& request = requests_.at(id);
+  Waiting question{id, {}, to, 0};
+  for (const uint32_t place : places) {
+    const bool get = request.ask.what == Ask::What::get;
+    const size_t bytes =
+        get ? (request.keys[place].is_part() ? kChunkBytes : 0) : payload_bytes(request.entries[place].value);
+    if (!question.places.empty() && question.bytes + bytes > kQuestionBytes) {
+      waiting_.push_back(std::exchange(question, {id, {}, to, 0}));
+    }
+    question.places.push_back(place);
+    question.bytes += bytes;
+  }
+  waiting_.push_back(std::move(question));
+  ask_waiting(now);
+}
+
+// Small questions do not wait for large ones.
+void KeyClient::ask_waiting(double now) {
+  const auto may_go = [this](const Waiting& question) {
+    return question.bytes <= kSmallBytes || under_way_ == 0 || under_way_ + question.bytes <= kMostUnderWay;
+  };
+  for (auto at = waiting_.begin(); at != waiting_.end();) {
+    if (!may_go(*at)) {
+      ++at;
+      continue;
+    }
+    Waiting question = std::move(*at);
+    at = waiting_.erase(at);
+    send(std::move(question), now);
+  }
+}
+
+void KeyClient::send(Waiting&& waiting, double now) {
+  Request& request = requests_.at(waiting.request);
   const uint32_t tag = ++asked_;
-  request.ask.envelope = {overlay_.self(), to.node};
+  request.ask.envelope = {overlay_.self(), waiting.to.node};
   const std::string head = pack(request.ask);
   const size_t first = frames_.size();
-  const Address courier = courier_address(to.process);
+  const Address courier = courier_address(waiting.to.process);
   if (request.ask.what == Ask::What::get) {
     std::vector<ParamKey> keys;
-    for (const uint32_t place : places) keys.push_back(request.keys[place]);
+    for (const uint32_t place : waiting.places) keys.push_back(request.keys[place]);
     pack_keys(peer_kind::ask, courier, tag, head, keys, frames_);
   } else {
     EntryPacker packer(peer_kind::ask, courier, tag, head, true);
-    for (const uint32_t place : places) packer.add(request.entries[place]);
+    for (const uint32_t place : waiting.places) packer.add(request.entries[place]);
     packer.finish(frames_);
   }
   for (size_t i = first; i < frames_.size(); ++i) frames_[i].src = courier_address(overlay_.self().process);
-  questions_[tag] = {id, std::move(places), to, now + kPoke, kPoke};
+  under_way_ += waiting.bytes;
+  const double wait =
+      (kPoke + static_cast<double>(under_way_) / kSlowestPeer) * (1 << std::min(request.silences, kMostDoubled));
+  questions_[tag] = {waiting.request, std::move(waiting.places), waiting.to, waiting.bytes, now + wait, wait};
+}
+
+std::map<uint32_t, KeyClient::Question>::node_type KeyClient::take(uint32_t tag) {
+  auto question = questions_.extract(tag);
+  under_way_ -= question.mapped().bytes;
+  return question;
 }
 
 void KeyClient::on_told(Frame&& frame, const Told& told, Unpacker& in, double now) {
@@ -170,8 +217,9 @@ void KeyClient::on_told(Frame&& frame, const Told& told, Unpacker& in, double no
   const uint32_t id = question.request;
   request.open -= question.places.size();
   for (const uint32_t place : question.places) request.answered[place] = 1;
-  questions_.erase(at);
+  take(frame.tag);
   if (request.open == 0) end(id);
+  ask_waiting(now);
 }
 
 void KeyClient::take_values(Request& request, std::vector<ParamEntry>&& entries) {
@@ -183,9 +231,8 @@ void KeyClient::take_values(Request& request, std::vector<ParamEntry>&& entries)
 }
 
 void KeyClient::again(uint32_t tag, double now, double wait) {
-  const auto at = questions_.find(tag);
-  Question question = std::move(at->second);
-  questions_.erase(at);
+  const auto taken = take(tag);
+  Question& question = taken.mapped();
   Request& request = requests_.at(question.request);
   if (request.ask.what == Ask::What::get) {
     for (const uint32_t place : question.places) {
@@ -193,12 +240,21 @@ void KeyClient::again(uint32_t tag, double now, double wait) {
       request.values[place].entry.key = request.keys[place];
     }
   }
-  if (wait > 0) return later_.push_back({now + wait, question.request, std::move(question.places)});
-  route(question.request, question.places, now);
+  if (wait > 0) {
+    later_.push_back({now + wait, question.request, std::move(question.places)});
+  } else {
+    route(question.request, question.places, now);
+  }
+  ask_waiting(now);
 }
 
 void KeyClient::lose_process(ProcessId process, double now) {
   std::erase_if(arcs_, [&](const auto& arc) { return arc.second.owner.process == process; });
+  std::erase_if(waiting_, [&](Waiting& question) {
+    if (question.to.process != process) return false;
+    later_.push_back({now + kRouteAgain, question.request, std::move(question.places)});
+    return true;
+  });
   std::vector<uint32_t> gone;
   for (const auto& [tag, question] : questions_) {
     if (question.to.process == process) gone.push_back(tag);
@@ -224,7 +280,7 @@ double KeyClient::tick(double now) {
       quiet.push_back(tag);
     } else {
       question.poked = true;
-      question.due = now + kPoke;
+      question.due = now + question.wait;
       next = std::min(next, question.due);
       Frame poke = message_frame(peer_kind::poke, courier_address(question.to.process), tag,
                                  Envelope{overlay_.self(), question.to.node});
@@ -233,7 +289,9 @@ double KeyClient::tick(double now) {
     }
   }
   for (const uint32_t tag : quiet) {
-    forget_route(questions_.at(tag).to);
+    const Question& question = questions_.at(tag);
+    forget_route(question.to);
+    ++requests_.at(question.request).silences;
     again(tag, now, 0);
   }
   std::vector<uint32_t> late;
@@ -255,7 +313,12 @@ double KeyClient::tick(double now) {
 void KeyClient::end(uint32_t id) {
   Request request = std::move(requests_.at(id));
   requests_.erase(id);
-  std::erase_if(questions_, [&](const auto& question) { return question.second.request == id; });
+  std::erase_if(waiting_, [&](const Waiting& question) { return question.request == id; });
+  std::vector<uint32_t> left;
+  for (const auto& [tag, question] : questions_) {
+    if (question.request == id) left.push_back(tag);
+  }
+  for (const uint32_t tag : left) take(tag);
   std::erase_if(later_, [&](const Later& later) { return later.request == id; });
   if (request.done) return request.done(request.error ? Status(*request.error) : Status());
   if (request.error) return request.got(*request.error);

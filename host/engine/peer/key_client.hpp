@@ -1,7 +1,9 @@
 #pragma once
 // A node's questions about keys: finds out who answers for each key, asks, and asks again where an owner has changed or
-// died. Each write is done once whatever happens: the answering side knows a writer's newest update of a key. Passive.
+// died. Each write is done once whatever happens: the answering side knows a writer's newest update of a key. Of large
+// values so many are under way at a time that an answer can be told from a silence. Passive.
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <unordered_map>
@@ -48,6 +50,7 @@ class KeyClient {
     size_t open = 0;
     double deadline = 0;
     bool shared = false;
+    uint32_t silences = 0;
     std::optional<Error> error;
     OnValues got;
     OnDone done;
@@ -60,9 +63,17 @@ class KeyClient {
     uint32_t request;
     std::vector<uint32_t> places;
     Peer to;
+    size_t bytes;
     double due;
     double wait;
     bool poked = false;
+  };
+  /// Places that are to be asked for.
+  struct Waiting {
+    uint32_t request;
+    std::vector<uint32_t> places;
+    Peer to;
+    size_t bytes;
   };
   struct Route {
     RingId from;
@@ -71,7 +82,10 @@ class KeyClient {
 
   void begin(Request&& request, double now);
   void route(uint32_t request, const std::vector<uint32_t>& places, double now, size_t lookups = 1);
-  void ask(uint32_t request, std::vector<uint32_t> places, const Peer& to, double now);
+  void ask(uint32_t request, const std::vector<uint32_t>& places, const Peer& to, double now);
+  void ask_waiting(double now);
+  void send(Waiting&& question, double now);
+  std::map<uint32_t, Question>::node_type take(uint32_t tag);
   void look_up(uint32_t request, std::vector<uint32_t> places, double now);
   const Peer* owner_of(RingId place) const;
   void forget_route(const Peer& peer);
@@ -82,6 +96,8 @@ class KeyClient {
   Overlay& overlay_;
   std::map<uint32_t, Request> requests_;
   std::map<uint32_t, Question> questions_;
+  std::deque<Waiting> waiting_;
+  size_t under_way_ = 0;  // bytes of the questions and of their answers, as far as they are known
   struct Later {
     double time;
     uint32_t request;

@@ -7,7 +7,6 @@ namespace actorhost {
 namespace {
 
 constexpr int kWriteTries = 4;
-constexpr double kSlowest = 20e6;  // bytes a second that a member takes at least
 
 }  // namespace
 
@@ -23,10 +22,13 @@ void KeyLog::abandon() {
   }
 }
 
-double KeyLog::patience(const Pending& pending) {
-  size_t bytes = 0;
-  for (const ParamEntry& entry : pending.entries) bytes += payload_bytes(entry.value);
-  return (0.5 + static_cast<double>(bytes) / kSlowest) * (1 << (pending.sent - 1));
+// Those before it are on the same way.
+double KeyLog::patience(const Pending& pending) const {
+  size_t bytes = pending.bytes;
+  for (const Pending& other : writes_) {
+    if (other.index < pending.index) bytes += other.bytes;
+  }
+  return (0.5 + static_cast<double>(bytes) / kSlowestPeer) * (1 << (pending.sent - 1));
 }
 
 void KeyLog::append(KeyOperation&& operation, OnOver over) {
@@ -38,6 +40,7 @@ void KeyLog::append(KeyOperation&& operation, OnOver over) {
   for (const ParamEntry& entry : operation.entries) pending.keys.insert(entry.key);
   pending.write = operation.write;
   if (!pending.missing.empty()) pending.entries = operation.entries;
+  for (const ParamEntry& entry : pending.entries) pending.bytes += payload_bytes(entry.value);
   (void)table_.apply(std::move(operation));
   pending.dropped = table_.take_dropped();
   pending.over = std::move(over);

@@ -56,6 +56,7 @@ class KeyLog {
     std::set<NodeId> missing;
     std::unordered_set<ParamKey> keys;
     std::vector<KeyTable::Dropped> dropped;
+    size_t bytes = 0;
     int sent = 0;
     double due = 0;
     OnOver over;
@@ -63,7 +64,7 @@ class KeyLog {
   void send(Pending& pending);
   void finish(Pending&& pending);
   void finish_over();
-  static double patience(const Pending& pending);
+  double patience(const Pending& pending) const;
   bool make(KeyWrite&& write, std::vector<ParamEntry>&& entries, const GroupTerm& term);
 
   PeerCalls& calls_;

@@ -53,6 +53,9 @@ inline constexpr auto copied = Kind{0x0833};
 /// Where a key lies on the ring.
 inline RingId place_of(const ParamKey& key) noexcept { return key.hash(); }
 
+/// Bytes a second that a peer takes at least; one that takes fewer counts as silent.
+inline constexpr double kSlowestPeer = 20e6;
+
 /// A step of a run, ordered over all runs of a job.
 using Mark = uint64_t;
 inline constexpr int kStepBits = 40;

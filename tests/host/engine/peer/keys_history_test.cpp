@@ -369,7 +369,8 @@ TEST_CASE("a value of several parts comes whole, also where frames are lost and 
     KeysWorld world(5, {uniform_latency(0.5e-3, 1.5e-3), loss});
     world.found(4);
     world.run(5);
-    const TensorLayout layout{Dtype::f64, Shape({3 * 131072 + 5})};  // three chunks and a bit
+    const TensorLayout layout{Dtype::f64,
+                              Shape({24 * 131072 + 5})};  // 24 chunks and a bit: more than may be under way at once
     Blob data = Blob::allocate(layout.bytes());
     for (int64_t i = 0; i < layout.shape.elements(); ++i)
       reinterpret_cast<double*>(data.data())[i] = static_cast<double>(i);
