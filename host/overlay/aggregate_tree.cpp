@@ -163,6 +163,7 @@ void AggregateTree::seek() {
     while (active_ && !parents_.all().empty()) part(parents_.all().front().peer.node);
     return;
   }
+  if (near_.window().before.peers.empty() && near_.window().after.peers.empty()) return;  // it has lost all it knew
   const double now = requests_.now();
   const RingId key = parent_key();
   if (key != key_) next_seek_ = now;
