@@ -86,7 +86,7 @@ PeerGate::Sampling sampling_at(lua_State* L, int index) {
   return out;
 }
 
-/// begin(action, options {pull=, pull_place=, shared=, check_finite=}, sampling, evaluator)
+/// begin(action, options {pull=, pull_place=, shared=, check_finite=, barrier=}, sampling, evaluator)
 int run_begin(lua_State* L) {
   PeerEngine& engine = peer_engine(L);
   const auto action = static_cast<uint32_t>(check_integer(L, 1, "action", "begin", 0, UINT32_MAX - 1));
@@ -99,6 +99,8 @@ int run_begin(lua_State* L) {
   config.check_finite = boolean_field(L, 2, "check_finite");
   engine.pull_place = text_field(L, 2, "pull_place");
   config.sampling = sampling_at(L, 3);
+  config.rule_name = text_field(L, 2, "barrier");
+  config.board = &engine.context.shared.barrier;
   lua_pushvalue(L, 4);
   Vm& vm = Vm::from(L);
   if (L != vm.state()) lua_xmove(L, vm.state(), 1);  // the call is made in a coroutine
@@ -209,10 +211,10 @@ int run_look(lua_State* L) {
   return 4;
 }
 
-/// resample(sampling): the rule has become another one
+/// resample(sampling, name): the rule has become another one
 int run_resample(lua_State* L) {
   check_table(L, 1, "sampling", "resample");
-  peer_engine(L).run.resample(sampling_at(L, 1));
+  peer_engine(L).run.resample(sampling_at(L, 1), std::string(check_text(L, 2, "name", "resample")));
   return 0;
 }
 

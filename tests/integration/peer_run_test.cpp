@@ -134,6 +134,18 @@ TEST_CASE("peers and a parameter server run in turns in one job, whose server sk
 TEST_CASE("the console and a callback swap the rule of peers while they run") {
   const JobFolder folder;
   Process run = folder.start({"-n", "3", "--isolate", "jobs/peer_run.lua", "held"});
+  Finished seen;
+  const bool held = wait_until(
+      [&] {
+        seen = folder.run({"repl", "--attach", "-e", ":barrier"});
+        return seen.out.find("3 of 3 wait") != std::string::npos;
+      },
+      20);
+  INFO(run.describe() << seen.description);
+  CHECK(held);
+  CHECK_THAT(seen.out,
+             Contains("run 1: peer_run.lua:") && Contains(", passed 9 times, refused ") && Contains("the rule"));
+  CHECK_THAT(folder.run({"repl", "--attach", "-e", ":get k"}).out, Contains("2\n3\n"));
   Finished set;
   const bool swapped = wait_until(
       [&] {

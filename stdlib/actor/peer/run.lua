@@ -196,7 +196,7 @@ local function work(run, index, rule, sampling, limit)
   }
   c.begin(index, {
     pull = type(run.pull) == "table" and require("actor.optim").to_c(run.pull) or run.pull,
-    shared = run.shared, check_finite = run.check_finite, pull_place = names.pull,
+    shared = run.shared, check_finite = run.check_finite, pull_place = names.pull, barrier = current.name,
   }, sampling, current.evaluator)
   await(run, ctx, names.pull)
   if run.init and c.first() then initialise(run, names.init) end
@@ -259,7 +259,7 @@ function M.put_in_charge(spec, options, name)
   local before = current.name
   current.evaluator:set(rule)
   current.name = name or title(spec, rule)
-  c.resample(sampling)
+  c.resample(sampling, current.name)
   return before
 end
 
