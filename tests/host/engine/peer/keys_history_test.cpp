@@ -267,6 +267,7 @@ std::string live(uint64_t seed, const Weather& weather) {
     }
   }
   if (!history.problem.empty()) return history.problem;
+  if (weather.leaps > 0 && weather.kills == 0 && history.failed > 0) return "questions to nodes that live are given up";
   return trouble;
 }
 
