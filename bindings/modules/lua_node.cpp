@@ -169,6 +169,7 @@ int flags(lua_State* L) {
   text("barrier", options.barrier);
   text("resample", options.resample);
   text("checkpoint", options.checkpoint);
+  if (options.records_steps()) text("record", options.record);
   if (options.seconds) {
     lua_pushnumber(L, *options.seconds);
     lua_setfield(L, -2, "seconds");

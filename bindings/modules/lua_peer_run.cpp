@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bindings/modules/barrier_api.hpp"
+#include "bindings/modules/call_watchdog.hpp"
 #include "bindings/modules/param_injection.hpp"
 #include "bindings/modules/param_options.hpp"
 #include "bindings/modules/param_values.hpp"
@@ -27,14 +28,15 @@ struct PeerEngine {
   PeerBridge bridge;
   PeerRun run;
   std::unique_ptr<LuaRule> rule;
-  bool shared = false;  // the run's tensors are given without copies
+  std::string pull_place;  // "pull (job.lua:12)"
+  bool shared = false;     // the run's tensors are given without copies
 };
 
 PeerEngine& peer_engine(lua_State* L) { return Kept<PeerEngine>::find(L, kPeerModule); }
 
 // ---- values ----
 
-/// get(key) -> value, step; get({key, ...}) -> {value, ...}, {step, ...}
+/// get(key) -> value, step, or nil, message; get({key, ...}) -> {value, ...}, {step, ...}
 int peer_get(lua_State* L) {
   constexpr const char* kWhat = "peer.get";
   const bool many = lua_istable(L, 1);
@@ -51,7 +53,11 @@ int peer_get(lua_State* L) {
     return 2;
   }
   ParamEntry entry = std::move(got->front());
-  if (std::holds_alternative<std::monostate>(entry.value)) return 0;
+  if (std::holds_alternative<std::monostate>(entry.value)) {
+    lua_pushnil(L);
+    lua_pushfstring(L, "%s: there is no key %s", kWhat, entry.key.print().c_str());
+    return 2;
+  }
   expect(L, push_param_value(L, std::move(entry.value)));
   lua_pushnumber(L, static_cast<lua_Number>(entry.step));
   return 2;
@@ -80,7 +86,7 @@ PeerGate::Sampling sampling_at(lua_State* L, int index) {
   return out;
 }
 
-/// begin(action, options {pull=, shared=, check_finite=}, sampling, evaluator)
+/// begin(action, options {pull=, pull_place=, shared=, check_finite=, barrier=}, sampling, evaluator)
 int run_begin(lua_State* L) {
   PeerEngine& engine = peer_engine(L);
   const auto action = static_cast<uint32_t>(check_integer(L, 1, "action", "begin", 0, UINT32_MAX - 1));
@@ -91,7 +97,10 @@ int run_begin(lua_State* L) {
   config.update = update_at(L, 2, "peer.run");
   config.update.shared = engine.shared = boolean_field(L, 2, "shared");
   config.check_finite = boolean_field(L, 2, "check_finite");
+  engine.pull_place = text_field(L, 2, "pull_place");
   config.sampling = sampling_at(L, 3);
+  config.rule_name = text_field(L, 2, "barrier");
+  config.board = &engine.context.shared.barrier;
   lua_pushvalue(L, 4);
   Vm& vm = Vm::from(L);
   if (L != vm.state()) lua_xmove(L, vm.state(), 1);  // the call is made in a coroutine
@@ -102,6 +111,17 @@ int run_begin(lua_State* L) {
   return 0;
 }
 
+/// watch(place): a callback that others wait for runs from here on; watch(): it has returned
+int run_watch(lua_State* L) {
+  CallWatchdog& watchdog = *peer_engine(L).context.watchdog;
+  if (lua_isnoneornil(L, 1)) {
+    watchdog.end();
+  } else {
+    watchdog.begin_call(check_text(L, 1, "place", "watch"), true);
+  }
+  return 0;
+}
+
 /// wait() -> nil when what was begun is done, or a batch {{k, v, step, id}, ...} to be pulled
 int run_wait(lua_State* L) {
   PeerEngine& engine = peer_engine(L);
@@ -109,12 +129,14 @@ int run_wait(lua_State* L) {
   auto batch = take(L, engine.run.wait());
   if (!batch) return 0;
   push_pull_entries(L, *batch, engine.shared);
+  engine.context.watchdog->begin_call(engine.pull_place, true);
   return 1;
 }
 
 /// answer_pull(values, where)
 int run_answer_pull(lua_State* L) {
   PeerEngine& engine = peer_engine(L);
+  engine.context.watchdog->end();
   const std::string where(check_text(L, 2, "where", "answer_pull"));
   TensorCopies copies;
   auto values = take(L, param_entries_at(L, 1, engine.shared ? nullptr : &copies, ParamUse::update, where));
@@ -189,10 +211,10 @@ int run_look(lua_State* L) {
   return 4;
 }
 
-/// resample(sampling): the rule has become another one
+/// resample(sampling, name): the rule has become another one
 int run_resample(lua_State* L) {
   check_table(L, 1, "sampling", "resample");
-  peer_engine(L).run.resample(sampling_at(L, 1));
+  peer_engine(L).run.resample(sampling_at(L, 1), std::string(check_text(L, 2, "name", "resample")));
   return 0;
 }
 
@@ -244,6 +266,7 @@ void add_peer_run(lua_State* L) {
   add(L, "get", guarded<peer_get>);
   add(L, "set", guarded<peer_set>);
   add(L, "begin", guarded<run_begin>);
+  add(L, "watch", guarded<run_watch>);
   add(L, "wait", guarded<run_wait>);
   add(L, "answer_pull", guarded<run_answer_pull>);
   add(L, "first", guarded<run_first>);

@@ -55,7 +55,7 @@ struct ProcessShared {
   Console console;
   DataCache data;
   SeriesBook series;                                    // what the job reports
-  BarrierBoard barrier;                                 // who waits at the parameter server's
+  BarrierBoard barrier;                                 // who waits at it
   std::map<std::string, Function> functions;            // of the embedding program, by name
   std::vector<std::unique_ptr<ParamStore>> stores;      // by shard; they outlive the servers' VMs
   std::atomic<int64_t> finished_run{-1};                // the action that the present servers have served to its end

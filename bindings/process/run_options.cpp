@@ -179,8 +179,10 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_option(both_spellings("--rule-timeout"), raw.rule_timeout,
                  "how long a barrier rule in Lua may take for its answers (10)")
       ->type_name("S");
-  app.add_option(both_spellings("--callback-timeout"), raw.callback_timeout,
-                 "how long another callback on a server may take, such as schedule or pull (no limit)")
+  app.add_option(
+         both_spellings("--callback-timeout"), raw.callback_timeout,
+         "how long another callback may take for which all wait: schedule, pull, ... on a server, pull and init "
+         "of peers (no limit)")
       ->type_name("S");
   app.add_option("--servers", raw.servers, "parameter-server shards (1)")->type_name("S");
   app.add_option("--checkpoint", out.checkpoint, "folder for checkpoints")->type_name("DIR");

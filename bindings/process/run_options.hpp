@@ -46,7 +46,7 @@ struct RunOptions {
   std::string checkpoint;
   std::optional<double> seconds;
   double rule_timeout = kRuleSeconds;
-  double callback_timeout = kForever;  // of the other callbacks on servers
+  double callback_timeout = kForever;  // of other callbacks for which all wait
   uint32_t servers = 1;
   std::optional<uint64_t> seed;
   std::string inject_text;

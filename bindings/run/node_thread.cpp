@@ -195,8 +195,8 @@ Status NodeThread::run_script(Vm& vm) {
   if (server) watchdog_->begin_call("the script, which has not come to its param.run yet,", false);
   Status ran = vm.run(shared_.job.text(), "@" + shared_.job.name());
   if (context_.finished && !ran && ran.error().code == Code::aborted) ran = {};
+  if (watchdog_) watchdog_->end();
   if (!server) return ran;  // as a peer it goes on serving its keys: others may still ask for them
-  watchdog_->end();
   return ran ? serve_values(vm) : ran;
 }
 

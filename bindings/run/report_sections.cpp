@@ -34,8 +34,8 @@ void HostRuntime::add_sections() {
       }
     }
   });
-  if (!cluster_->is_head()) return;
   state.section("barrier", [this](json& out) { process_.barrier.report(out, clock_.now()); });
+  if (!cluster_->is_head()) return;
   state.section("histograms", [this](json& out) { process_.barrier.report_steps(out); });
   state.section("keys", [this](json& out) {
     for (const auto& store : process_.stores) store->list().report(out, store->shard());

@@ -33,6 +33,23 @@ void merge(json& into, json&& from) {
   }
 }
 
+/// Of a run of peers each process tells of its own workers: rows of the same run become one.
+void join_barrier(json& rows, json&& row) {
+  if (!row.is_object()) return;
+  for (json& here : rows) {
+    if (here["run"] != row.value("run", json())) continue;
+    for (const char* count : {"passed", "refused"}) {
+      const json more = row.value(count, json());
+      if (more.is_number_unsigned() && here.value(count, json()).is_number_unsigned()) {
+        here[count] = here[count].get<uint64_t>() + more.get<uint64_t>();
+      }
+    }
+    merge(here, std::move(row));
+    return;
+  }
+  rows.push_back(std::move(row));
+}
+
 /// Such as is written to JSON whatever bytes other hosts have sent.
 std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
@@ -287,6 +304,10 @@ std::string Observers::merged(const Look& look, double now) {
     if (const json sizes = report.value("histograms", json()); sizes.is_object()) {
       for (const auto& [name, histogram] : sizes.items()) add_histogram(out["histograms"][name], histogram);
       report.erase("histograms");
+    }
+    if (json barriers = report.value("barrier", json()); barriers.is_array()) {
+      for (json& row : barriers) join_barrier(out["barrier"], std::move(row));
+      report.erase("barrier");
     }
     merge(out, std::move(report));
   }

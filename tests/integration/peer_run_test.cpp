@@ -73,7 +73,9 @@ TEST_CASE("runs of peers follow each other, and values are there before, between
 
 TEST_CASE("the engine of peers has the original names, and --seconds ends it") {
   CHECK_THAT(run_peers("threads", {"original", "ssp:1"}).out, Contains("steps: 5 "));
-  CHECK_THAT(run_peers("threads", {"seconds"}, {"--seconds", "0.3"}).out, Contains("reason:\tseconds\ttrue\ttrue\n"));
+  const Ended timed = run_peers("threads", {"seconds"}, {"--seconds", "0.3"});
+  CHECK_THAT(timed.out, Contains("reason:\tseconds\ttrue\ttrue\n"));
+  CHECK_THAT(timed.err, Contains("rank 0: peer.run: ") && Contains("messages of this worker in each: "));
 }
 
 TEST_CASE("what is wrong with a run of peers is told with the callback and its line") {
@@ -93,6 +95,8 @@ TEST_CASE("what is wrong with a run of peers is told with the callback and its l
       {"nan", "the value of key \"k\" in step 1 is infinite or not a number somewhere"},
       {"merge", "peer.run cannot honour merge policy 'drop'"},
       {"event", "peer.run cannot honour barrier pbsp(2)@event"},
+      {"filter", "peer.run cannot honour filter: "},
+      {"checkpoint", "peer.run cannot honour checkpoint: "},
       {"endless", "without stop= (or --seconds on the command line) it would never end"},
       {"leave", "this worker takes part in a peer.run"},
       {"stuck", "rank 1: barrier rule 'peer_run.lua:"},
@@ -104,9 +108,48 @@ TEST_CASE("what is wrong with a run of peers is told with the callback and its l
   }
 }
 
+TEST_CASE("flags that a run of peers cannot honour end it by their names") {
+  const JobFolder folder;
+  const std::map<std::string, Words> flags = {{"--record steps.csv", {"--record", "steps.csv"}},
+                                              {"--checkpoint", {"--checkpoint", "kept"}},
+                                              {"barrier pbsp(2)@event", {"--resample", "event"}}};
+  for (const auto& [name, given] : flags) {
+    const Ended run(folder.run(with(with(given, {"-n", "2"}), {"jobs/peer_run.lua", "original", "pbsp:2"})), 1);
+    CHECK_THAT(run.err, Contains("peer.run cannot honour " + name + ": no "));
+  }
+  const Words other = {"--record", "run.jsonl", "--inject", "delay=0.001", "--resample", "sticky", "-n", "2"};
+  CHECK_THAT(Ended(folder.run(with(other, {"jobs/peer_run.lua", "original", "pbsp:2"}))).out, Contains("steps: 5 "));
+}
+
+TEST_CASE("--callback-timeout ends a run of peers whose pull or init does not come back, with its place") {
+  const std::string what = GENERATE(as<std::string>(), "pull", "init");
+  const JobFolder folder;
+  const Ended run(folder.run({"-n", "3", "--isolate", "--callback-timeout", "0.3", "jobs/peer_run.lua", "hangs", what}),
+                  1);
+  CHECK_THAT(run.err, Contains(what + " (" + place_in("peer_run.lua", what + " = function() while") +
+                               ") did not return within 0.3 s (--callback-timeout)"));
+}
+
+TEST_CASE("peers and a parameter server run in turns in one job, whose server skips the runs of peers") {
+  const Ended run = run_peers(any_place(), {"in_turns"});
+  CHECK_THAT(run.out, Contains("first:\t7\t0\tnil\tpeer.get: there is no key \"nothing\"\nserver:\t3\nlast:\t7\n"));
+}
+
 TEST_CASE("the console and a callback swap the rule of peers while they run") {
   const JobFolder folder;
   Process run = folder.start({"-n", "3", "--isolate", "jobs/peer_run.lua", "held"});
+  Finished seen;
+  const bool held = wait_until(
+      [&] {
+        seen = folder.run({"repl", "--attach", "-e", ":barrier"});
+        return seen.out.find("3 of 3 wait") != std::string::npos;
+      },
+      20);
+  INFO(run.describe() << seen.description);
+  CHECK(held);
+  CHECK_THAT(seen.out,
+             Contains("run 1: peer_run.lua:") && Contains(", passed 9 times, refused ") && Contains("the rule"));
+  CHECK_THAT(folder.run({"repl", "--attach", "-e", ":get k"}).out, Contains("2\n3\n"));
   Finished set;
   const bool swapped = wait_until(
       [&] {

@@ -61,7 +61,7 @@ test("keys are found by a part of the name or a pattern, and have updates a seco
   before.run.t = 8
   assert(keys.table(state, "w1", before):find("10.0$"))
   equal(keys.table(state, "zz"), "no key fits 'zz'")
-  equal(keys.table(state_of { 1 }), "the parameter server has no keys")
+  equal(keys.table(state_of { 1 }), "the parameter server has no keys; :get KEY shows those of peers")
 end)
 
 test("links, stages and the log are told in words where there are none", function()

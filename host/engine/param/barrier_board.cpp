@@ -28,6 +28,22 @@ void BarrierBoard::Worker::go(Place place, double now) noexcept {
 
 void BarrierBoard::begin(uint32_t run, const std::string& rule) {
   std::lock_guard lock(mutex_);
+  start(run, rule);
+  of_peers_ = false;
+}
+
+void BarrierBoard::begin_of_peers(uint32_t run, const std::string& rule) {
+  std::lock_guard lock(mutex_);
+  if (run_ != run) start(run, rule);
+  of_peers_ = true;
+}
+
+void BarrierBoard::end_of_peers(uint32_t run) {
+  std::lock_guard lock(mutex_);
+  if (run_ == run) run_ = 0;
+}
+
+void BarrierBoard::start(uint32_t run, const std::string& rule) {
   run_ = run;
   rule_ = rule;
   for (const auto& [id, worker] : workers_) waited_before_[id] += worker->waited_.get();
@@ -43,6 +59,10 @@ void BarrierBoard::rename(const std::string& rule) {
 
 BarrierBoard::Worker& BarrierBoard::worker(NodeId id) {
   std::lock_guard lock(mutex_);
+  return find(id);
+}
+
+BarrierBoard::Worker& BarrierBoard::find(NodeId id) {
   auto& worker = workers_[id];
   if (!worker) worker = std::make_unique<Worker>();
   return *worker;
@@ -55,18 +75,23 @@ void BarrierBoard::report(nlohmann::json& out, double now) const {
   json waiting = json::array();
   json waited = json::object();
   const int ahead = std::max(bound.get(), 0);
+  uint64_t all_passed = passed.get();
+  uint64_t all_refused = refused.get();
   for (const auto& [id, seconds] : waited_before_) waited[std::to_string(id)] = seconds;
   for (const auto& [id, worker] : workers_) {
     const bool waits = worker->place_.get() == Place::waiting;
     const double since = waits ? std::max(0.0, now - worker->since_.get()) : 0;
     json& in_all = waited[std::to_string(id)];
     in_all = (in_all.is_null() ? 0.0 : in_all.get<double>()) + worker->waited_.get() + since;
+    all_passed += worker->passed.get();
+    all_refused += worker->refused.get();
     if (!waits) continue;
     // Those that the rule counts for too slow; where there are none (it samples, say) all that are at work.
     const uint64_t step = worker->step_.get();
     json behind = json::array();
     json busy = json::array();
     for (const auto& [other, its] : workers_) {
+      if (of_peers_) break;
       const Place place = its->place_.get();
       if (place != Place::working && place != Place::absent) continue;
       if (busy.size() < kMostNamed) busy.push_back(other);
@@ -78,8 +103,8 @@ void BarrierBoard::report(nlohmann::json& out, double now) const {
   out["barrier"].push_back({{"run", run_},
                             {"rule", rule_},
                             {"waiting", std::move(waiting)},
-                            {"passed", passed.get()},
-                            {"refused", refused.get()},
+                            {"passed", all_passed},
+                            {"refused", all_refused},
                             {"waited", std::move(waited)}});
 }
 

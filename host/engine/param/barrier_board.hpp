@@ -1,6 +1,7 @@
 #pragma once
-// Who waits at the barrier, for those who look into the run: shard 0's coordinator notes what happens, any thread
-// reads. Outlives the coordinators of a job's runs, of which one at a time notes.
+// Who waits at the barrier, for those who look into the run: shard 0's coordinator notes what happens, or in a run of
+// peers each of the process's workers does for itself; any thread reads. Outlives the runs of a job, of which one at a
+// time is noted.
 
 #include <cstdint>
 #include <map>
@@ -20,7 +21,7 @@ class BarrierBoard {
  public:
   enum class Place : uint8_t { absent, waiting, working, away };  // away: without work, lost, or the run is over
 
-  /// One worker; times in seconds on the coordinator's clock.
+  /// One worker; times in seconds on the process's clock.
   class Worker {
    public:
     /// It waits to be let into its next step, with `step` completed ones.
@@ -28,6 +29,8 @@ class BarrierBoard {
     /// It works from now on.
     void works(double now) noexcept { go(Place::working, now); }
     void leaves(double now) noexcept { go(Place::away, now); }
+    /// Of a peer: answers of its rule.
+    Tally<uint64_t> passed, refused;
 
    private:
     friend class BarrierBoard;
@@ -37,6 +40,19 @@ class BarrierBoard {
     Tally<double> since_;
     Tally<double> waited_;  // in all
   };
+
+  // ---- in a run of peers: each worker's thread ----
+
+  /// The run begins, unless another worker has begun it; `rule` as it is shown.
+  void begin_of_peers(uint32_t run, const std::string& rule);
+  /// It is over.
+  void end_of_peers(uint32_t run);
+  /// Calls back with a worker of the run, unless the next one has begun.
+  template <typename Change>
+  void note(uint32_t run, NodeId id, const Change& change) {
+    std::lock_guard lock(mutex_);
+    if (run_ == run) change(find(id));
+  }
 
   // ---- the coordinator's thread ----
 
@@ -58,8 +74,12 @@ class BarrierBoard {
   void report_steps(nlohmann::json& out) const;
 
  private:
+  void start(uint32_t run, const std::string& rule);
+  Worker& find(NodeId id);
+
   mutable std::mutex mutex_;  // of what follows, but not of what the workers count
   uint32_t run_ = 0;
+  bool of_peers_ = false;  // of which nobody knows for whom it waits
   std::string rule_;
   std::map<NodeId, std::unique_ptr<Worker>> workers_;
   std::map<NodeId, double> waited_before_;  // seconds, in the runs before

@@ -7,6 +7,7 @@ namespace actorhost {
 namespace {
 
 constexpr double kGiveUp = 60;      // seconds of a request
+constexpr double kStopped = 0.25;   // a tick that is so late: the node has been stopped, or its clock has jumped
 constexpr double kPoke = 0.5;       // until an owner is asked whether it works on a question
 constexpr double kLongestPoke = 4;  // between such questions
 constexpr double kRouteAgain = 0.02;
@@ -263,6 +264,10 @@ void KeyClient::lose_process(ProcessId process, double now) {
 }
 
 double KeyClient::tick(double now) {
+  // While this node was stopped nobody could answer it.
+  if (const double stopped = now - woken_; stopped > kStopped) {
+    for (auto& [id, request] : requests_) request.deadline += stopped;
+  }
   std::vector<Later> due;
   std::erase_if(later_, [&](Later& later) {
     if (later.time > now) return false;
@@ -307,6 +312,7 @@ double KeyClient::tick(double now) {
     end(id);
   }
   for (const Later& later : later_) next = std::min(next, later.time);
+  woken_ = next;
   return next;
 }
 

@@ -105,6 +105,7 @@ class KeyClient {
   };
   std::vector<Later> later_;      // to be routed again
   std::map<RingId, Route> arcs_;  // by their ends
+  double woken_ = kForever;       // when the next tick was asked for
   uint32_t begun_ = 0;
   uint32_t asked_ = 0;
   std::vector<Frame> frames_;

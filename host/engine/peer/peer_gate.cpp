@@ -159,6 +159,7 @@ Status PeerGate::poll(double now) {
     pass();
     return {};
   }
+  ++refusals_;
   recheck_ = now + std::max(decision.recheck_seconds, Waiting::kMinRecheck);
   return {};
 }

@@ -65,6 +65,8 @@ class PeerGate {
   bool take_unwatch() { return std::exchange(unwatch_, false); }
 
   uint64_t decisions() const noexcept { return decisions_; }
+  /// Of these the ones that did not let it go on.
+  uint64_t refusals() const noexcept { return refusals_; }
   uint64_t draws() const noexcept { return draws_; }
 
  private:
@@ -101,6 +103,7 @@ class PeerGate {
   std::vector<Peer> to_watch_;
   bool unwatch_ = false;
   uint64_t decisions_ = 0;
+  uint64_t refusals_ = 0;
   uint64_t draws_ = 0;
 };
 

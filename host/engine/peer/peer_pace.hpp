@@ -27,8 +27,10 @@ inline constexpr uint64_t kMaxStep = (uint64_t{1} << 38) - 1;
 constexpr Mark present_in(RunId run) noexcept { return mark_of(run, 0) - 1; }
 constexpr Mark stopped_in(RunId run, uint64_t step) noexcept { return mark_of(run, (uint64_t{1} << 38) | step); }
 constexpr Mark settled_in(RunId run, uint64_t step) noexcept { return mark_of(run, (uint64_t{1} << 39) | step); }
-/// Of any of these but the first.
-constexpr uint64_t completed(Mark mark) noexcept { return mark & kMaxStep; }
+/// Of any of these: none by one that is only there.
+constexpr uint64_t completed(Mark mark) noexcept {
+  return step_of(mark) == step_of(present_in(1)) ? 0 : mark & kMaxStep;
+}
 /// It works in that run.
 constexpr bool takes_part(Mark mark, RunId run) noexcept {
   return mark >= mark_of(run, 0) && mark < stopped_in(run, 0);

@@ -98,10 +98,12 @@ Status PeerRun::begin(const Config& config) {
   all_ = {};
   before_ = found.sent;
   decisions_before_ = gate_.decisions();
+  refusals_before_ = gate_.refusals();
   draws_before_ = gate_.draws();
   mark_ = present_in(config_.run);
   gate_.begin(config_.run, 0);
   gate_.set_rule(*config_.rule, config_.sampling);
+  config_.board->begin_of_peers(config_.run, config_.rule_name);
   bridge_.post([mail = mail_](PeerService::PeerNode& peer, double) {
     peer.keys.holder().on_pull(
         [mail](Batch batch) { mail->put([&](Mail& m) { m.pulls.push_back(std::move(batch)); }); });
@@ -131,6 +133,8 @@ void PeerRun::ready() {
 void PeerRun::ask_pass() {
   phase_ = Phase::pass;
   gate_.ask(now());
+  config_.board->note(config_.run, bridge_.node().index(),
+                      [&](auto& self) { self.waits(step(), bridge_.node().clock().now()); });
 }
 
 void PeerRun::fetch(std::vector<ParamKey> keys) {
@@ -173,6 +177,8 @@ Status PeerRun::push(std::vector<ParamEntry> entries) {
 void PeerRun::stop() {
   phase_ = Phase::stop;
   mark_ = stopped_in(config_.run, step());
+  config_.board->note(config_.run, bridge_.node().index(),
+                      [&](auto& self) { self.leaves(bridge_.node().clock().now()); });
   tell();
 }
 
@@ -220,6 +226,14 @@ void PeerRun::look_at_all() {
   });
 }
 
+void PeerRun::show_gate() {
+  const uint64_t refused = gate_.refusals() - refusals_before_;
+  config_.board->note(config_.run, bridge_.node().index(), [&](auto& self) {
+    self.refused.set(refused);
+    self.passed.set(gate_.decisions() - decisions_before_ - refused);
+  });
+}
+
 // Has the overlay do what the gate wants.
 void PeerRun::look_around() {
   if (const auto draw = gate_.take_draw()) {
@@ -253,6 +267,8 @@ Result<bool> PeerRun::finished() {
     case Phase::pass:
       if (gate_.asking()) return false;
       gate_.start(now());
+      config_.board->note(config_.run, bridge_.node().index(),
+                          [&](auto& self) { self.works(bridge_.node().clock().now()); });
       tell();
       return true;
     case Phase::fetch:
@@ -324,6 +340,7 @@ Result<std::optional<PeerRun::Batch>> PeerRun::wait() {
     }
     if (phase_ == Phase::pass) {
       AH_TRY(gate_.poll(now()));
+      show_gate();
       look_around();
     }
     const Result<bool> done = finished();
@@ -363,7 +380,8 @@ Status PeerRun::answer_pull(std::vector<ParamEntry> values) {
   return {};
 }
 
-void PeerRun::resample(const PeerGate::Sampling& sampling) {
+void PeerRun::resample(const PeerGate::Sampling& sampling, const std::string& rule_name) {
+  config_.board->rename(rule_name);
   config_.sampling = sampling;
   gate_.set_rule(*config_.rule, sampling);
   swapped_ = true;
@@ -385,6 +403,7 @@ Result<PeerSummary> PeerRun::end() {
   });
   if (!sent) return sent.error();
   phase_ = Phase::none;
+  config_.board->end_of_peers(config_.run);
   return PeerSummary{
       completed(all_.least),         all_.sum,       seconds(), non_finite_, gate_.decisions() - decisions_before_,
       gate_.draws() - draws_before_, *sent - before_};

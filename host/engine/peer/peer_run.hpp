@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "host/engine/param/barrier_board.hpp"
 #include "host/engine/peer/peer_bridge.hpp"
 #include "host/engine/peer/peer_gate.hpp"
 
@@ -39,6 +40,8 @@ class PeerRun {
     UpdateRule update;
     bool check_finite = false;
     BarrierRule* rule = nullptr;
+    std::string rule_name;
+    BarrierBoard* board = nullptr;  // shows how this node waits
     PeerGate::Sampling sampling;
   };
   using Batch = std::vector<PullEntry>;
@@ -74,7 +77,7 @@ class PeerRun {
   Status answer_pull(std::vector<ParamEntry> values);
 
   /// The rule has become another one.
-  void resample(const PeerGate::Sampling& sampling);
+  void resample(const PeerGate::Sampling& sampling, const std::string& rule_name);
 
   uint64_t step() const noexcept { return gate_.step(); }
   /// Since the first step began.
@@ -98,6 +101,7 @@ class PeerRun {
   bool settled();
   Result<bool> finished();
   void finish_push();
+  void show_gate();
   double now() const { return seconds(); }
   const char* what() const noexcept;
 
@@ -119,6 +123,7 @@ class PeerRun {
   bool swapped_ = false;  // the rule, within a wait
   PeerTraffic before_;    // this run, as the next two
   uint64_t decisions_before_ = 0;
+  uint64_t refusals_before_ = 0;
   uint64_t draws_before_ = 0;
 };
 

@@ -141,11 +141,11 @@ look("keys", "[PATTERN]", "keys of the parameter server: shape, version, owner, 
   end, key_words)
 
 local get_or_say = [[local key = %s
-local values = { require("actor.param").get(key) }
-if values[1] == nil then error("there is no key '" .. key .. "'; :keys lists those that there are", 0) end
+local values = { (package.loaded["actor.peer"] or require("actor.param")).get(key) }
+if values[1] == nil then error("there is no key '" .. key .. "'; :keys lists the parameter server's", 0) end
 return unpack(values)]]
 
-add("get", "KEY", "a key's value, as param.get gives it where chunks run", function(session, rest)
+add("get", "KEY", "a key's value, as peer.get of a job of peers or else param.get gives it where chunks run", function(session, rest)
   if rest == "" then return session:wrong(":get wants a key; :keys lists them") end
   local key = tonumber(rest) and rest or ("%q"):format(rest)
   session:chunk(get_or_say:format(key), { name = "=get" })

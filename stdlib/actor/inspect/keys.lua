@@ -33,7 +33,7 @@ end
 function M.table(state, pattern, before)
   local keys = M.select(state, pattern)
   if #keys == 0 then
-    return pattern and ("no key fits '%s'"):format(pattern) or "the parameter server has no keys"
+    return pattern and ("no key fits '%s'"):format(pattern) or "the parameter server has no keys; :get KEY shows those of peers"
   end
   local earlier, seconds = {}, before and state.run.t - before.run.t or state.run.t
   for _, key in ipairs(before and before.keys or {}) do earlier[key.key] = key.updates end

@@ -45,7 +45,7 @@ end
 ---answered. (The sampling primitive of PSP: Wang, Catterall and Mortier, "Probabilistic synchronous parallel", 2017; how
 ---the ring gives uniform samples: host/overlay/uniform_sampler.hpp.)
 ---@param beta integer how many; more than there are means all
----@param options? {timeout?: number} seconds until what has answered has to do; 2 by default
+---@param options? {timeout?: number} seconds until what has answered has to do; 2 by default. The first call waits until this worker has become a peer, too, for at most 20 s
 ---@return actor.peer.State[]|nil peers fewer than `beta` where there are no more, or no more have answered in time
 ---@return string? message "peer.sample: no other worker has answered within 20 s; ..."
 ---@return string? code "timeout"
@@ -98,17 +98,16 @@ end
 ---@param run actor.peer.Run
 ---@return actor.peer.Summary
 function M.run(run)
-  enter("peer.run")
   return engine.run(run)
 end
 
----Fetches the value of `key` from the worker that owns it, and the step of its last writer; nil when there is no such
----key. For an array of keys it gives an array of values and one of steps, with nil for keys that are not there. Works
----before, during and after `run`.
+---Fetches the value of `key` from the worker that owns it, and the step of its last writer; nil and a message that says
+---so when there is no such key. For an array of keys it gives an array of values and one of steps, with nil for keys
+---that are not there. Works before, during and after `run`.
 ---@param key actor.param.Key|actor.param.Key[]
 ---@return any value
----@return integer|table<integer, integer>|string|nil step or a message, when for a minute nobody has answered
----@return string? code "timeout"
+---@return integer|table<integer, integer>|string step or a message: "peer.get: there is no key "w"", or that for a minute nobody has answered
+---@return string? code "timeout" then
 function M.get(key)
   enter("peer.get")
   return c.get(key)

@@ -8,6 +8,7 @@ local codec = require("actor.codec")
 local barrier = require("actor.barrier")
 local callbacks = require("actor.callbacks")
 local util = require("actor.util")
+local log = require("actor.log")
 local c = require("actor.c.peer")
 
 local named, check_returned = callbacks.named, callbacks.check_returned
@@ -49,14 +50,33 @@ local M = {}
 ---@field check_finite? boolean refuse pushes with infinite values or NaN instead of counting them
 ---@field shared? boolean true: tensors are not copied within a process. Promise that no function writes to a tensor that it has given or got
 ---@field seconds? boolean false: `stop` alone ends it, `--seconds` does not
+---@field checkpoint? false the job keeps its own checkpoints (actor.checkpoint), or runs again from its beginning; without it `--checkpoint` and `--resume` are refused
 
 local kinds = {
   schedule = "function", push = "function", pull = "function|table?", barrier = "string|function|table?",
   stop = "function?", init = "function?", merge = "table?", check_finite = "boolean?", shared = "boolean?",
-  seconds = "boolean?",
+  seconds = "boolean?", checkpoint = "table|boolean?", filter = "table?",
 }
 
 local Context = check.strict("ctx.")
+
+-- What the parameter server can do and peers cannot.
+local function check_honoured(run, flags)
+  local function refuse(what, why) check.fail("peer.run cannot honour %s: %s", what, why) end
+  if run.filter then refuse("filter", "the owner of a key sends each update on to the key's copies as it came") end
+  if run.merge and run.merge.kind ~= "all" then
+    refuse(("merge policy '%s'"):format(tostring(run.merge.kind)),
+      "the owner of a key does not know the newest step of all")
+  end
+  local checkpoint = run.checkpoint and "checkpoint"
+    or run.checkpoint == nil and (flags.resume and "--resume" or flags.checkpoint and "--checkpoint")
+  if checkpoint then
+    refuse(checkpoint, "no worker has all keys; save what peer.get gives by actor.checkpoint, and say checkpoint = false")
+  end
+  if flags.record then
+    refuse("--record " .. flags.record, "no worker hears of everybody's steps; FILE.json and FILE.jsonl work")
+  end
+end
 
 local function check_run(run, flags)
   check.options(run, kinds, "peer.run")
@@ -66,10 +86,7 @@ local function check_run(run, flags)
   if not run.stop and (run.seconds == false or not flags.seconds) then
     check.fail("peer.run: without stop= (or --seconds on the command line) it would never end")
   end
-  if run.merge and run.merge.kind ~= "all" then
-    check.fail("peer.run cannot honour merge policy '%s': the owner of a key does not know the newest step of all",
-      tostring(run.merge.kind))
-  end
+  check_honoured(run, flags)
 end
 
 -- Seconds between two draws where nobody says otherwise, as the peers of the simulator have them.
@@ -118,8 +135,10 @@ local function await(run, ctx, pull_name)
   end
 end
 
-local function initialise(run)
+local function initialise(run, place)
+  c.watch(place)
   local values = run.init()
+  c.watch()
   check_returned(values, "table", "init", run.init, "a table {key = value}")
   local keys, missing = {}, {}
   for key in util.pairs(values) do keys[#keys + 1] = key end
@@ -127,7 +146,7 @@ local function initialise(run)
   for i, key in ipairs(keys) do
     if there[i] == nil then missing[#missing + 1] = { key, values[key] } end
   end
-  c.set(missing, named("init", run.init))
+  c.set(missing, place)
 end
 
 local function step(run, ctx, names, injects)
@@ -159,19 +178,28 @@ local function why_stop(run, ctx, limit)
   return limit and ctx.seconds >= limit and "seconds" or nil
 end
 
+-- What was sent, for each step of this worker.
+local function tell_messages(steps, sent)
+  local function each(n) return ("%.1f"):format(n / math.max(steps, 1)) end
+  log.info("peer.run: %d steps, with %s decisions and %s samples each; messages of this worker in each: %s for keys, %s for clocks, %s lookups, %s of watching, %s for the ring",
+    steps, each(sent.decisions), each(sent.draws), each(sent.keys), each(sent.clocks), each(sent.lookups),
+    each(sent.watches), each(sent.upkeep))
+end
+
 local function work(run, index, rule, sampling, limit)
   local ctx = setmetatable({ id = node.id, step = 0, seconds = 0, updates = 0, workers = 1 }, Context)
   local names = {
     schedule = named("schedule", run.schedule), push = named("push", run.push),
-    pull = type(run.pull) == "function" and named("pull", run.pull),
+    pull = type(run.pull) == "function" and named("pull", run.pull) or "",
+    init = type(run.init) == "function" and named("init", run.init) or "",
     clips = type(run.pull) == "table" and run.pull:clips(),
   }
   c.begin(index, {
     pull = type(run.pull) == "table" and require("actor.optim").to_c(run.pull) or run.pull,
-    shared = run.shared, check_finite = run.check_finite,
+    shared = run.shared, check_finite = run.check_finite, pull_place = names.pull, barrier = current.name,
   }, sampling, current.evaluator)
   await(run, ctx, names.pull)
-  if run.init and c.first() then initialise(run) end
+  if run.init and c.first() then initialise(run, names.init) end
   c.ready()
   await(run, ctx, names.pull)
   local injects, reason = c.injects(), why_stop(run, ctx, limit)
@@ -187,7 +215,10 @@ local function work(run, index, rule, sampling, limit)
   await(run, ctx, names.pull)
   local summary = c.done()
   summary.reason = reason
-  if node.rank == 0 then node.finish_action(index, codec.encode(summary)) end
+  if node.rank == 0 then
+    tell_messages(ctx.step, summary.messages)
+    node.finish_action(index, codec.encode(summary))
+  end
   return summary
 end
 
@@ -202,6 +233,9 @@ function M.run(run)
   if run.seconds ~= false then node.honour("seconds") end
   local index, replayed, value = events.enter_action("peer.run")
   if replayed then return assert(codec.decode(value)) end
+  if node.role == "server" then
+    check.fail("peer.run is for workers and this is a parameter server; guard with actor.role")
+  end
   local evaluator = barrier.evaluator(rule, node.seed)
   evaluator:answer_alone()
   current = { evaluator = evaluator, name = title(spec, rule) }
@@ -225,7 +259,7 @@ function M.put_in_charge(spec, options, name)
   local before = current.name
   current.evaluator:set(rule)
   current.name = name or title(spec, rule)
-  c.resample(sampling)
+  c.resample(sampling, current.name)
   return before
 end
 

@@ -229,6 +229,10 @@ function jobs.wrong(what)
     run.merge = actor.param.merge.drop { later_than = 1 }
   elseif what == "event" then
     run.barrier = "pbsp:2@event"
+  elseif what == "filter" then
+    run.filter = { push = "fp16" }
+  elseif what == "checkpoint" then
+    run.checkpoint = { steps = 10 }
   elseif what == "endless" then
     run.stop = nil
   elseif what == "leave" then
@@ -238,6 +242,43 @@ function jobs.wrong(what)
   end
   pcall(peer.run, run)
   peer.run(run)
+end
+
+-- A callback for which all wait, and that does not return.
+function jobs.hangs(what)
+  local run = {
+    schedule = function() return { "k" } end,
+    push = function() return { { "k", 1 } } end,
+    stop = function(ctx) return ctx.step >= 5 end,
+  }
+  if what == "pull" then run.pull = function() while true do end end end
+  if what == "init" then run.init = function() while true do end end end
+  peer.run(run)
+end
+
+-- Runs of peers around one of the parameter server, whose server makes the calls, too.
+function jobs.in_turns()
+  local function of_peers()
+    peer.run {
+      init = function() return { k = 7 } end,
+      schedule = function() return {} end,
+      push = function() return {} end,
+      stop = function(ctx) return ctx.step >= 2 end,
+    }
+  end
+  of_peers()
+  if actor.role == "worker" then
+    local value, step = peer.get("k")
+    print("first:", value, step, peer.get("nothing"))
+  end
+  local summary = actor.param.run {
+    schedule_local = function() return {} end,
+    push = function() return {} end,
+    stop = function(ctx) return ctx.step >= 3 end,
+  }
+  print("server:", summary.steps)
+  of_peers()
+  if actor.role == "worker" then print("last:", (peer.get("k"))) end
 end
 
 -- A run without stop: --seconds ends it.

@@ -41,7 +41,7 @@ class History {
     std::vector<ParamEntry> entries;
     for (const ParamKey& key : names_) entries.push_back(entry(key, kMostWriters, 0));
     bool done = false;
-    world_.at(node).keys.client().set(std::move(entries), 0, world_.now(), [&](const Status& set) {
+    world_.at(node).keys.client().set(std::move(entries), 0, world_.now(node), [&](const Status& set) {
       REQUIRE(set.ok());
       done = true;
     });
@@ -61,7 +61,7 @@ class History {
     }
     busy_.insert(node);
     const Mark mark = mark_of(1, ++steps_[node]);
-    world_.at(node).keys.client().push(std::move(entries), mark, rule_, world_.now(),
+    world_.at(node).keys.client().push(std::move(entries), mark, rule_, world_.now(node),
                                        [this, node, keys](const Status& status) {
                                          busy_.erase(node);
                                          if (status.ok()) {
@@ -78,7 +78,7 @@ class History {
   void get(NodeId node, uint32_t key) {
     const auto before = counts_[key].acknowledged;
     busy_.insert(node);
-    world_.at(node).keys.client().get({names_[key]}, 0, world_.now(), [this, node, key, before](auto values) {
+    world_.at(node).keys.client().get({names_[key]}, 0, world_.now(node), [this, node, key, before](auto values) {
       busy_.erase(node);
       if (!values.ok()) {
         ++failed;
@@ -114,7 +114,7 @@ class History {
     for (uint32_t k = 0; k < keys_; ++k) {
       bool done = false;
       const auto before = counts_[k].acknowledged;
-      world_.at(node).keys.client().get({names_[k]}, 0, world_.now(), [&](auto values) {
+      world_.at(node).keys.client().get({names_[k]}, 0, world_.now(node), [&](auto values) {
         done = true;
         if (!values.ok()) return wrong("in the end: " + values.error().message);
         check(k, values->front(), before);
@@ -159,7 +159,8 @@ struct Weather {
   double joins = 0;
   double leaves = 0;
   double loss = 0;
-  double cut = 0;  // seconds of a cut in two, in the midst
+  double cut = 0;    // seconds of a cut in two, in the midst
+  double leaps = 0;  // of a node's clock, a second: by up to ten minutes
 };
 
 /// As a VM would merge a batch: what is there now, and the updates added.
@@ -252,6 +253,7 @@ std::string live(uint64_t seed, const Weather& weather) {
       const NodeId one = nodes[rng.below(nodes.size())];
       if (world.has(one) && !history.busy(one)) world.leave(one);
     }
+    if (happens(weather.leaps)) world.leap(nodes[rng.below(nodes.size())], 600 * rng.uniform());
     if (happens(weather.joins)) {
       world.add(next++, {nodes[rng.below(nodes.size())], nodes[rng.below(nodes.size())], nodes.front()});
       if (weather.lua) pulls(world, next - 1, rng);
@@ -271,6 +273,7 @@ std::string live(uint64_t seed, const Weather& weather) {
     }
   }
   if (!history.problem.empty()) return history.problem;
+  if (weather.leaps > 0 && weather.kills == 0 && history.failed > 0) return "questions to nodes that live are given up";
   return trouble;
 }
 
@@ -433,6 +436,17 @@ TEST_CASE("keys that Lua merges survive joins, leaves and deaths") {
   weather.leaves = 0.2;
   weather.kills = 0.2;
   many(weather, 5);
+}
+
+TEST_CASE("keys survive that clocks jump, also while nodes die, join and leave") {
+  Weather weather;
+  weather.leaps = 0.3;
+  many(weather, 8);
+  weather.nodes = 10;
+  weather.kills = 0.1;
+  weather.joins = 0.2;
+  weather.leaves = 0.1;
+  many(weather, 8);
 }
 
 TEST_CASE("keys survive all of it together") {

@@ -40,15 +40,15 @@ void KeysWorld::kill(NodeId node, bool told) {
   leaving_.erase(node);
   if (!told) return;
   for (const auto& [id, other] : nodes_) {
-    other->overlay.lose_process(node, now());
-    other->keys.lose_process(node, now());
+    other->overlay.lose_process(node, now(id));
+    other->keys.lose_process(node, now(id));
     net.at(now(), [this, id = id] { serve(id); });
   }
 }
 
 void KeysWorld::leave(NodeId node) {
   leaving_.insert(node);
-  at(node).overlay.leave(now());
+  at(node).overlay.leave(now(node));
   at(node).keys.succession().leave();
   serve(node);
   net.at(now() + 5, [this, node] {
@@ -56,19 +56,25 @@ void KeysWorld::leave(NodeId node) {
   });
 }
 
+void KeysWorld::leap(NodeId node, double seconds) {
+  at(node).ahead += seconds;
+  net.at(now(), [this, node] { serve(node); });
+}
+
 void KeysWorld::serve(NodeId node) {
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return;
   Node& one = *found->second;
+  const double own = now(node);
   frames_.clear();
   one.inbox.pop_all(frames_, 0);
-  one.keys.set_now(now());
+  one.keys.set_now(own);
   for (Frame& frame : std::exchange(frames_, {})) {
     const bool of_overlay = within(frame.kind, kinds_of(Kind::overlay_first));
-    const Status taken = of_overlay ? one.overlay.on_frame(frame, now()) : one.keys.on_frame(std::move(frame), now());
+    const Status taken = of_overlay ? one.overlay.on_frame(frame, own) : one.keys.on_frame(std::move(frame), own);
     if (!taken.ok()) throw std::runtime_error(taken.error().message);
   }
-  const double next = std::min(one.overlay.tick(now()), one.keys.tick(now()));
+  const double next = std::min(one.overlay.tick(own), one.keys.tick(own));
   for (Frame& frame : one.overlay.take_frames()) (void)net.try_send(std::move(frame));
   for (Frame& frame : one.keys.take_frames()) (void)net.try_send(std::move(frame));
   if (leaving(node) && one.keys.succession().holds_nothing()) {
@@ -77,11 +83,11 @@ void KeysWorld::serve(NodeId node) {
     });
     return;
   }
-  if (next >= one.planned && one.planned > now()) return;
+  if (next >= one.planned && one.planned > own) return;
   one.planned = next;
   if (next == kForever) return;
   Node* const same = &one;
-  net.at(std::max(next, now() + 1e-6), [this, node, same] {
+  net.at(std::max(next - one.ahead, now() + 1e-6), [this, node, same] {
     if (has(node) && &at(node) == same) serve(node);
   });
 }

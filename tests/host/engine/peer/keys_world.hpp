@@ -24,6 +24,7 @@ class KeysWorld {
     PeerKeys keys;
     Mailbox inbox;
     double planned = kForever;
+    double ahead = 0;  // its clock, of the world's
   };
 
   explicit KeysWorld(uint64_t seed, SimLink link = {uniform_latency(0.5e-3, 1.5e-3)}, size_t part_bytes = kChunkBytes,
@@ -41,6 +42,10 @@ class KeysWorld {
 
   void run(double seconds) { net.run_until(clock.now() + seconds); }
   double now() const noexcept { return clock.now(); }
+  /// By the node's own clock.
+  double now(NodeId node) const { return clock.now() + nodes_.at(node)->ahead; }
+  /// The node's clock jumps forward, as of a machine that was suspended.
+  void leap(NodeId node, double seconds);
   Node& at(NodeId node) { return *nodes_.at(node); }
   bool has(NodeId node) const { return nodes_.count(node) > 0; }
   std::vector<NodeId> nodes() const;
