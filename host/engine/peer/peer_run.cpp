@@ -119,7 +119,7 @@ Status PeerRun::begin(const Config& config) {
 
 bool PeerRun::first() const {
   const auto workers = bridge_.node().newest_membership()->workers();
-  return mark_ == present_in(config_.run) && !workers.empty() && workers.front().id == bridge_.node().index();
+  return !workers.empty() && workers.front().id == bridge_.node().index();
 }
 
 void PeerRun::ready() {
