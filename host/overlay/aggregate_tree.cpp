@@ -82,8 +82,7 @@ double AggregateTree::tick(bool joined) {
 
 double AggregateTree::turn(bool joined) {
   const double now = requests_.now();
-  // It was stopped: others may have another root.
-  if (active_ && now - ticked_ > kTreeLease) yield();
+  if (now - ticked_ > kTreeLease) resume();
   if (token_until_ <= now && resigned_until_ <= now) token_to_.reset();
   ticked_ = now;
   take_role(joined);
@@ -99,6 +98,13 @@ double AggregateTree::turn(bool joined) {
   last_told_ = news;
   if (changed && told_) told_(news);
   return std::min(next_drop, next_time(joined));
+}
+
+// It was stopped: others may have another root, which it hears of as one that comes newly.
+void AggregateTree::resume() {
+  if (active_) yield();
+  head_ = false;
+  in_tree_ = std::min(in_tree_, requests_.now() - kTreeKeep);
 }
 
 // ---- The root ----

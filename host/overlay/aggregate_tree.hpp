@@ -64,6 +64,7 @@ class AggregateTree {
   // A node that has left may come again: what it then reports is later.
   static uint64_t first_number(double now) noexcept { return static_cast<uint64_t>(std::max(0.0, now) * 1e6); }
   double turn(bool joined);
+  void resume();
   void take_role(bool joined);
   void activate(uint64_t least);
   void yield();

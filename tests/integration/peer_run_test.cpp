@@ -181,3 +181,16 @@ TEST_CASE(
     CHECK_THAT(hosts[i].err(), Contains("steps 150 updates 300, and all counts are right."));
   }
 }
+
+TEST_CASE("the next worker gives the first values when the one that was about to is killed") {
+  const JobFolder folder;
+  Hosts hosts(folder, 3, {"-n", "1", "jobs/peer_run.lua", "beginning"});
+  REQUIRE(hosts[0].wait_for_match("(gives the first values)", 20));
+  hosts[0].signal(SIGKILL);
+  for (size_t i = 1; i < 3; ++i) {
+    const auto status = hosts[i].wait(30);
+    INFO(hosts.describe());
+    CHECK(status == 0);
+    CHECK_THAT(hosts[i].err(), Contains("steps 3, k is 11."));
+  }
+}

@@ -121,7 +121,7 @@ Status PeerRun::begin(const Config& config) {
 
 bool PeerRun::first() const {
   const auto workers = bridge_.node().newest_membership()->workers();
-  return mark_ == present_in(config_.run) && !workers.empty() && workers.front().id == bridge_.node().index();
+  return !workers.empty() && workers.front().id == bridge_.node().index();
 }
 
 void PeerRun::ready() {
@@ -304,12 +304,14 @@ void PeerRun::finish_push() {
 
 bool PeerRun::settled() {
   const Mark mine = settled_in(config_.run, step());
-  if (mark_ == mine) return all_.included && all_.least >= settled_in(config_.run, 0);
-  std::lock_guard lock(mail_->mutex);
-  if (!mail_->merged) return false;
-  mark_ = mine;
-  tell();
-  return false;
+  if (mark_ != mine) {
+    std::lock_guard lock(mail_->mutex);
+    if (!mail_->merged) return false;
+    mark_ = mine;
+    tell();
+  }
+  // The others may have gone on without this node, up to their end: then nothing new will be told.
+  return all_.included && all_.least >= settled_in(config_.run, 0);
 }
 
 const char* PeerRun::what() const noexcept {

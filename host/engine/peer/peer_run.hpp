@@ -60,7 +60,7 @@ class PeerRun {
   // A run. Each of these begins something that `wait` then waits for.
 
   Status begin(const Config& config);
-  /// This node has the smallest id, and no step has been taken: it gives the first values.
+  /// This node has the smallest id of those that live: it gives the first values.
   bool first() const;
   void ready();
   void ask_pass();

@@ -45,7 +45,7 @@ local M = {}
 ---@field pull? actor.Optimiser|fun(ctx: actor.peer.Context, updates: table[]): actor.param.Entry[] how updates change values: a native optimiser, or a function that runs on the key's owner and returns new values for {{k, v, step, id}, ...}, of these keys alone; without it an update is the new value
 ---@field barrier? string|function when this worker may go on (actor.barrier, default bsp); `--barrier` wins over it. Without a sample a rule sees no more than min() and n; a sample is drawn again each half second, unless the rule or the command line says sticky or poll:SECONDS
 ---@field stop? fun(ctx: actor.peer.Context): boolean whether this worker takes no further step; needed unless `--seconds` is given. The others do not wait for it, but it serves its keys until all have stopped
----@field init? fun(): table<actor.param.Key, any> runs on the worker with the smallest id before the first step: gives values for keys that have none yet
+---@field init? fun(): table<actor.param.Key, any> runs on the worker with the smallest id before the first step: gives values for keys that have none yet; on the next one as well when that dies meanwhile
 ---@field merge? actor.param.Merge param.merge.all(), the only one here
 ---@field check_finite? boolean refuse pushes with infinite values or NaN instead of counting them
 ---@field shared? boolean true: tensors are not copied within a process. Promise that no function writes to a tensor that it has given or got
@@ -135,18 +135,24 @@ local function await(run, ctx, pull_name)
   end
 end
 
-local function initialise(run, place)
+-- The last run whose first values are all there.
+local begun = "\0peer.run"
+
+local function is_begun(index) return (c.get(begun) or -1) >= index end
+
+local function initialise(run, index, place)
   c.watch(place)
   local values = run.init()
   c.watch()
   check_returned(values, "table", "init", run.init, "a table {key = value}")
   local keys, missing = {}, {}
   for key in util.pairs(values) do keys[#keys + 1] = key end
-  local there = c.get(keys)
+  local there = assert(c.get(keys))
   for i, key in ipairs(keys) do
     if there[i] == nil then missing[#missing + 1] = { key, values[key] } end
   end
   c.set(missing, place)
+  c.set({ { begun, index } }, "peer.run")
 end
 
 local function step(run, ctx, names, injects)
@@ -199,9 +205,13 @@ local function work(run, index, rule, sampling, limit)
     shared = run.shared, check_finite = run.check_finite, pull_place = names.pull, barrier = current.name,
   }, sampling, current.evaluator)
   await(run, ctx, names.pull)
-  if run.init and c.first() then initialise(run, names.init) end
+  if run.init and c.first() then initialise(run, index, names.init) end
   c.ready()
   await(run, ctx, names.pull)
+  -- Whoever gave the first values may have died before all were there: then the next one gives them.
+  while run.init and not is_begun(index) do
+    if c.first() then initialise(run, index, names.init) else node.sleep(0.01) end
+  end
   local injects, reason = c.injects(), why_stop(run, ctx, limit)
   while not reason do
     c.ask_pass()

@@ -216,3 +216,19 @@ TEST_CASE("a node that was stopped does not count itself in, and begins where th
     CHECK(world.at(node).aggregate(world.now()).count == 10);
   }
 }
+
+TEST_CASE("whoever is stopped for seconds is not counted in before the others count on it, and then the run goes on") {
+  const uint64_t seed = GENERATE(range(uint64_t{1}, uint64_t{25}));
+  INFO("seed " << seed);
+  Rng rng(seed, 9);
+  BarrierWorld world(seed, link_of(rng, 0), 0.05);
+  start(world, rng, static_cast<NodeId>(2 + rng.below(5)));
+  for (int k = 0; k < 4; ++k) {
+    const NodeId node = world.world.some_node();
+    world.stop(node);
+    world.run(1 + 5 * rng.uniform());
+    world.go_on(node);
+    world.run(3 * rng.uniform());
+  }
+  go_on(world);
+}

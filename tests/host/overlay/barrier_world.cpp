@@ -27,6 +27,19 @@ void BarrierWorld::kill(NodeId node) {
   last_death_ = world.now();
 }
 
+void BarrierWorld::stop(NodeId node) {
+  engines_.at(node).stopped = true;
+  world.stop(node);
+}
+
+void BarrierWorld::go_on(NodeId node) {
+  Engine& engine = engines_.at(node);
+  engine.stopped = false;
+  world.at(node).tick(world.now());
+  world.go_on(node);
+  if (std::exchange(engine.late, false)) finish(node, engine.life);
+}
+
 void BarrierWorld::hear(NodeId node, const Aggregate& news) {
   const auto at = engines_.find(node);
   if (at == engines_.end() || !news.included) return;
@@ -43,6 +56,8 @@ void BarrierWorld::finish(NodeId node, uint64_t life) {
   const auto at = engines_.find(node);
   if (at == engines_.end() || at->second.life != life) return;
   Engine& engine = at->second;
+  engine.late = engine.stopped;
+  if (engine.stopped) return;
   engine.working = false;
   engine.ready = world.now();
   ++engine.clock;

@@ -19,6 +19,10 @@ class BarrierWorld {
   void set_work(double seconds) { work_ = seconds; }
   void leave(NodeId node);
   void kill(NodeId node);
+  /// Its process runs no longer, but what is sent to it is kept.
+  void stop(NodeId node);
+  /// Notices the time first, then what was sent to it meanwhile.
+  void go_on(NodeId node);
   void run(double seconds);
   /// Until all nodes that have joined are included and have begun a step; false if that takes longer than `seconds`.
   bool settle(double seconds);
@@ -47,7 +51,9 @@ class BarrierWorld {
     uint64_t life = 0;  // tells it from an earlier one of the same node
     bool working = false;
     bool begun = false;
-    double ready = 0;  // since when it waits
+    bool stopped = false;
+    bool late = false;  // its step is over, which nobody has noticed
+    double ready = 0;   // since when it waits
   };
   void hear(NodeId node, const Aggregate& news);
   void finish(NodeId node, uint64_t life);

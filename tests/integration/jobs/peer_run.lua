@@ -344,5 +344,30 @@ function jobs.killed(rule)
   actor.log.info("steps %d updates %d, and all counts are right.", summary.steps, summary.updates)
 end
 
+-- The worker that gives the first values is killed before it has.
+function jobs.beginning()
+  local summary = peer.run {
+    init = function()
+      if actor.id == 0 then
+        actor.log.info("gives the first values.")
+        actor.sleep(60)
+      end
+      return { k = 5 }
+    end,
+    schedule = function() return { "k" } end,
+    push = function(ctx, entries)
+      assert(entries[1][2] == 5 + ctx.step * ctx.workers)
+      return { { "k", 1 } }
+    end,
+    pull = function(_, updates)
+      local k = peer.get("k")
+      for _, u in ipairs(updates) do k = k + u[2] end
+      return { { "k", k } }
+    end,
+    stop = function(ctx) return ctx.step >= 3 end,
+  }
+  actor.log.info("steps %d, k is %d.", summary.steps, peer.get("k"))
+end
+
 local job = table.remove(actor.args, 1)
 jobs[job](unpack(actor.args))

@@ -1,0 +1,68 @@
+-- The job of peer_kills.lua: each worker adds 1 to its own element of each key in each step, and writes what it does to
+-- FOLDER/ID as lines "WORD NUMBER TIME". `step`: so many of its pushes are acknowledged. `has KEY ...`: the values at
+-- the end. Usage: peer_counts.lua FOLDER RULE STEPS KEYS
+local ffi = require "ffi"
+local actor = require "actor"
+local peer, optim, tensor = actor.peer, actor.optim, actor.tensor
+local folder, rule, steps, n = actor.args[1], actor.args[2], tonumber(actor.args[3]), tonumber(actor.args[4])
+
+ffi.cdef [[
+typedef struct { long sec, nsec; } kills_time;
+int clock_gettime(int clock, kills_time *out);
+]]
+local time = ffi.new("kills_time")
+local function now()
+  ffi.C.clock_gettime(1, time)
+  return tonumber(time.sec) + tonumber(time.nsec) / 1e9
+end
+
+local out = assert(io.open(folder .. "/" .. actor.id, "w"))
+local function tell(word, number)
+  out:write(("%s %d %.6f\n"):format(word, number, now()))
+  out:flush()
+end
+
+local keys, zero, mine = {}, {}, tensor.zeros(8)
+for i = 1, n do
+  keys[i] = "key " .. i
+  zero[keys[i]] = tensor.zeros(8)
+end
+mine[actor.id + 1] = -1
+
+tell("born", 0)
+peer.size_estimate()
+tell("peer", 0)
+local summary = peer.run {
+  init = function()
+    tell("init", 0)
+    actor.sleep(0.1)
+    return zero
+  end,
+  schedule = function() return keys end,
+  push = function(ctx, entries)
+    local updates = {}
+    for i, entry in ipairs(entries) do
+      local own, most = entry[2][actor.id + 1], entry[2]:max()
+      -- Under bsp all that is seen is of completed steps, and of all of them.
+      if own ~= ctx.step or (rule == "bsp" and most > ctx.step) then
+        tell(("sees %s in %d:"):format(tostring(entry[2]), ctx.step), 0)
+      end
+      updates[i] = { entry[1], mine }
+    end
+    actor.sleep(0.005)
+    return updates
+  end,
+  pull = optim.sgd { lr = 1 },
+  barrier = rule,
+  stop = function(ctx)
+    tell("step", ctx.step)
+    return ctx.step >= steps
+  end,
+}
+tell("summary", summary.updates)
+for _, key in ipairs(keys) do
+  local value, all = peer.get(key), {}
+  for i = 1, 8 do all[i] = value[i] end
+  out:write("has ", table.concat(all, " "), "\n")
+end
+tell("end", 0)

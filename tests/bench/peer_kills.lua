@@ -1,0 +1,281 @@
+-- Hosts of a counting job (peer_counts.lua) of which one is killed, or stopped for a while, at a random moment: whether
+-- all updates of the others count once, how long these stand still, and how each host ends. Says what was wrong, and
+-- keeps the files of such rounds.
+-- Usage: luajit tests/bench/peer_kills.lua PROGRAM [--rounds 50] [--seed N] [--rule all] [--mode kill|stop] [--steps 120]
+--        [--phase start|init|steps|end] [--hosts 3..5] [--seconds of a stop]
+local ffi = require "ffi"
+local C = ffi.C
+
+ffi.cdef [[
+typedef struct { long sec, nsec; } kills_time;
+int clock_gettime(int clock, kills_time *out);
+int nanosleep(const kills_time *wanted, kills_time *left);
+int fork(void);
+int execvp(const char *file, const char *const *argv);
+int open(const char *path, int flags, int mode);
+int dup2(int from, int to);
+int setenv(const char *name, const char *value, int overwrite);
+int waitpid(int pid, int *status, int options);
+int kill(int pid, int signal);
+void _exit(int status);
+int socket(int domain, int type, int protocol);
+int bind(int fd, const void *address, unsigned size);
+int getsockname(int fd, void *address, unsigned *size);
+int close(int fd);
+]]
+
+local program = assert(arg[1], "peer_kills.lua PROGRAM [--OPTION VALUE ...]")
+local options = { rounds = 50, seed = os.time(), rule = "all", mode = "kill", steps = 120 }
+for i = 2, #arg, 2 do
+  options[arg[i]:match("^%-%-(.+)")] = tonumber(arg[i + 1]) or arg[i + 1]
+end
+local rules = options.rule == "all" and { "bsp", "asp", "ssp:3", "pbsp:2@sticky" } or { options.rule }
+local phases = { "start", "init", "steps", "steps", "steps", "end" }
+local keys, patience = 6, 45
+local kill_signal, stop_signal, go_signal = 9, 19, 18
+
+local function now()
+  local time = ffi.new("kills_time")
+  C.clock_gettime(1, time)
+  return tonumber(time.sec) + tonumber(time.nsec) / 1e9
+end
+
+local function sleep(seconds)
+  C.nanosleep(ffi.new("kills_time", math.floor(seconds), (seconds % 1) * 1e9), nil)
+end
+
+local function free_port()
+  local address, size = ffi.new("uint8_t[16]", { 2, 0, 0, 0, 127, 0, 0, 1 }), ffi.new("unsigned[1]", 16)
+  local fd = C.socket(2, 1, 0)
+  assert(C.bind(fd, address, 16) == 0 and C.getsockname(fd, address, size) == 0)
+  C.close(fd)
+  return address[2] * 256 + address[3]
+end
+
+local Host = {}
+Host.__index = Host
+
+function Host.start(folder, i, words)
+  local argv = ffi.new("const char *[?]", #words + 1)
+  for k, word in ipairs(words) do argv[k - 1] = word end
+  local log = ("%s/host%d"):format(folder, i)
+  local pid = C.fork()
+  if pid == 0 then
+    C.setenv("XDG_CONFIG_HOME", folder, 1)
+    C.setenv("XDG_RUNTIME_DIR", folder, 1)
+    local fd = C.open(log, 577, 420)
+    C.dup2(fd, 1)
+    C.dup2(fd, 2)
+    C.execvp(words[1], argv)
+    C._exit(127)
+  end
+  return setmetatable({ pid = pid, log = log, index = i }, Host)
+end
+
+function Host:signal(number) if not self:ended() then C.kill(self.pid, number) end end
+
+-- Its exit code, or 128 and the signal; nil while it runs.
+function Host:ended()
+  if self.status then return self.status end
+  local status = ffi.new("int[1]")
+  if C.waitpid(self.pid, status, 1) ~= self.pid then return nil end
+  local signal = status[0] % 128
+  self.status, self.ended_at = signal > 0 and 128 + signal or math.floor(status[0] / 256), now()
+  return self.status
+end
+
+local function text_of(path)
+  local file = io.open(path)
+  if not file then return "" end
+  local text = file:read("*a")
+  file:close()
+  return text
+end
+
+-- What a worker has told of itself.
+local function story_of(folder, id)
+  local story = { step = 0, times = {}, has = {}, wrong = {} }
+  for line in text_of(("%s/%d"):format(folder, id)):gmatch("([^\n]+)\n") do
+    local word, number, time = line:match("^(%l+) (%d+) ([%d.]+)$")
+    if word == "step" then
+      story.step, story.times[#story.times + 1] = tonumber(number), tonumber(time)
+    elseif word then
+      story[word], story[word .. "_at"] = tonumber(number), tonumber(time)
+    elseif line:match("^has ") then
+      local value = {}
+      for count in line:gmatch(" (%S+)") do value[#value + 1] = tonumber(count) end
+      story.has[#story.has + 1] = value
+    else
+      story.wrong[#story.wrong + 1] = line
+    end
+  end
+  return story
+end
+
+local function wait_until(what, deadline)
+  while not what() do
+    if now() > deadline then return false end
+    sleep(0.002)
+  end
+  return true
+end
+
+-- ---- a round ----
+
+local function ids(n)
+  local i = -1
+  return function()
+    i = i + 1
+    return i < n and i or nil
+  end
+end
+
+local function any(n, what)
+  for id in ids(n) do if what(id) then return true end end
+  return false
+end
+
+local function wait_for_phase(round)
+  local folder, n = round.folder, round.n
+  local deadline = now() + 30
+  local function told(word) return function(id) return story_of(folder, id)[word] end end
+  local function all(what) return not any(n, function(id) return not what(id) end) end
+  assert(wait_until(function() return all(told("peer")) end, deadline), "the hosts have not started, see " .. folder)
+  if round.phase == "start" then return sleep(math.random() * 0.3) end
+  if round.phase == "init" then
+    wait_until(function() return any(n, told("init")) end, deadline)
+    return sleep(math.random() * 0.15)
+  end
+  if round.phase == "end" then
+    wait_until(function() return any(n, function(id) return story_of(folder, id).step >= options.steps end) end, deadline)
+    return sleep(math.random() * 0.05)
+  end
+  local target = math.random(1, options.steps)
+  wait_until(function() return story_of(folder, round.victims[1]).step >= target end, deadline)
+  sleep(math.random() * 0.01)
+end
+
+local function play(round)
+  local endpoint = "127.0.0.1:" .. free_port()
+  local hosts = {}
+  for id in ids(round.n) do
+    hosts[id] = Host.start(round.folder, id, {
+      program, "-n", "1", "--nnodes", tostring(round.n), "--rdzv-endpoint", endpoint, "--node-rank", tostring(id),
+      "--log-level", "info", "--no-progress", "tests/bench/peer_counts.lua", round.folder, round.rule,
+      tostring(options.steps), tostring(keys),
+    })
+    if id == 0 then wait_until(function() return text_of(hosts[0].log):match("seed %d") end, now() + 20) end
+  end
+  wait_for_phase(round)
+  round.at = now()
+  for i, victim in ipairs(round.victims) do
+    if i > 1 then sleep(round.between) end
+    hosts[victim]:signal(options.mode == "kill" and kill_signal or stop_signal)
+  end
+  if options.mode == "stop" then
+    sleep(round.seconds)
+    for _, victim in ipairs(round.victims) do hosts[victim]:signal(go_signal) end
+  end
+  wait_until(function() return not any(round.n, function(id) return not hosts[id]:ended() end) end, now() + patience)
+  for id in ids(round.n) do
+    hosts[id]:ended()
+    hosts[id]:signal(kill_signal)
+  end
+  return hosts
+end
+
+-- ---- what came of it ----
+
+local function is_victim(round, id)
+  for _, victim in ipairs(round.victims) do if victim == id then return true end end
+  return false
+end
+
+-- What may stand in worker `id`'s elements: its acknowledged updates, and one more of a host that has not come to its end.
+local function check_counts(round, stories, hosts, wrong)
+  for id in ids(round.n) do
+    for key, value in ipairs(stories[id].has) do
+      for other in ids(round.n) do
+        local done, whole = stories[other].step, hosts[other].status == 0
+        local count = value[other + 1]
+        if count ~= done and (whole or count ~= done + 1) then
+          wrong[#wrong + 1] = ("host %d: key %d has %d updates of %d, not %d"):format(id, key, count, other, done)
+        end
+      end
+    end
+  end
+end
+
+local function judge(round, hosts)
+  local stories, wrong = {}, {}
+  round.pause = 0
+  for id in ids(round.n) do stories[id] = story_of(round.folder, id) end
+  for id in ids(round.n) do
+    local story, status = stories[id], hosts[id].status
+    local victim = is_victim(round, id)
+    local fits = status == 0 or (victim and (options.mode == "kill" and status == 128 + kill_signal or status == 3))
+    if not fits then wrong[#wrong + 1] = ("host %d ends with %s"):format(id, status or "nothing in time") end
+    if options.mode == "stop" and victim then round.ends[#round.ends + 1] = tostring(status) end
+    if status == 0 and #story.has ~= keys then wrong[#wrong + 1] = ("host %d has not told its keys"):format(id) end
+    for i = 1, math.min(#story.wrong, 2) do wrong[#wrong + 1] = ("host %d %s"):format(id, story.wrong[i]) end
+    if not victim then
+      local last = round.at
+      for _, time in ipairs(story.times) do
+        if time > round.at then round.pause = math.max(round.pause, time - last) end
+        last = time
+      end
+      round.pause = math.max(round.pause, (story.end_at or now()) - math.max(last, round.at))
+    end
+  end
+  check_counts(round, stories, hosts, wrong)
+  return wrong
+end
+
+local function quantile(sorted, q) return sorted[math.max(1, math.ceil(q * #sorted))] end
+
+math.randomseed(options.seed)
+print(("seed %d, mode %s, %d rounds"):format(options.seed, options.mode, options.rounds))
+local pauses, failures, ends = {}, 0, {}
+local root = os.tmpname()
+os.remove(root)
+for i = 1, options.rounds do
+  local round = {
+    n = options.hosts or math.random(3, 5), rule = rules[math.random(#rules)],
+    phase = options.phase or phases[math.random(#phases)], folder = ("%s.%d"):format(root, i), ends = ends,
+    between = math.random() < 0.5 and math.random() * 0.5 or 1 + 3 * math.random(),
+    seconds = options.seconds or ({ 1, 3, 6 })[math.random(3)],
+  }
+  round.victims = { math.random(0, round.n - 1) }
+  -- Of five hosts a second one, so that a copy of each key is left.
+  if options.mode == "kill" and round.n == 5 and math.random() < 0.5 then
+    round.victims[2] = (round.victims[1] + math.random(1, 4)) % 5
+  end
+  os.execute("mkdir -p " .. round.folder)
+  local wrong = judge(round, play(round))
+  pauses[round.phase] = pauses[round.phase] or {}
+  table.insert(pauses[round.phase], round.pause)
+  local how = ("%s, %s%s, host %s of %d, pause %.2f s"):format(round.rule, round.phase,
+    options.mode == "stop" and (" for %g s"):format(round.seconds) or #round.victims > 1 and (" and %.1f s later"):format(round.between) or "", table.concat(round.victims, " and "), round.n, round.pause)
+  if #wrong > 0 then
+    failures = failures + 1
+    print(("round %d: %s: %s"):format(i, how, round.folder))
+    for k = 1, math.min(#wrong, 6) do print("    " .. wrong[k]) end
+  else
+    if round.pause > 3 or options.verbose then print(("round %d: %s"):format(i, how)) end
+    if round.pause > 3 then os.execute("cp -r " .. round.folder .. " " .. round.folder .. ".slow") end
+    os.execute("rm -r " .. round.folder)
+  end
+  io.stdout:flush()
+end
+for phase, list in pairs(pauses) do
+  table.sort(list)
+  print(("%-6s %3d rounds, pause: median %.2f s, 95 %% %.2f s, most %.2f s"):format(phase, #list, quantile(list, 0.5),
+    quantile(list, 0.95), list[#list]))
+end
+if options.mode == "stop" then
+  local counts = {}
+  for _, status in ipairs(ends) do counts[status] = (counts[status] or 0) + 1 end
+  for status, count in pairs(counts) do print(("stopped hosts that end with %s: %d"):format(status, count)) end
+end
+print(("%d of %d rounds wrong"):format(failures, options.rounds))
+os.exit(failures == 0 and 0 or 1)
