@@ -67,6 +67,10 @@ TEST_CASE("runs of peers follow each other, and values are there before, between
   }
 }
 
+TEST_CASE("runs of peers and of the parameter server take turns in one job") {
+  CHECK(run_peers(any_place(), {"beside"}).out == "steps: 2, 3\nsteps: 4, 6\n");
+}
+
 TEST_CASE("the engine of peers has the original names, and --seconds ends it") {
   CHECK_THAT(run_peers("threads", {"original", "ssp:1"}).out, Contains("steps: 5 "));
   CHECK_THAT(run_peers("threads", {"seconds"}, {"--seconds", "0.3"}).out, Contains("reason:\tseconds\ttrue\ttrue\n"));

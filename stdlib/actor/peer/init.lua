@@ -94,7 +94,6 @@ end
 ---@param run actor.peer.Run
 ---@return actor.peer.Summary
 function M.run(run)
-  enter("peer.run")
   return engine.run(run)
 end
 

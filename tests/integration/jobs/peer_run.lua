@@ -177,6 +177,23 @@ function jobs.again()
   end
 end
 
+-- Runs among peers and on the parameter server in turns, whose servers run the script as well.
+function jobs.beside()
+  for run = 1, 2 do
+    local peers = peer.run {
+      schedule = function() return { "k" } end,
+      push = function(ctx) return { { "k", ctx.step } } end,
+      stop = function(ctx) return ctx.step >= 2 * run end,
+    }
+    local server = actor.param.run {
+      schedule_local = function() return { "k" } end,
+      push = function(id) return { { "k", id } } end,
+      stop = function(ctx) return ctx.step >= 3 * run end,
+    }
+    print(("steps: %d, %d"):format(peers.steps, server.steps))
+  end
+end
+
 function jobs.original(rule)
   peer.register_schedule(function() return { "k" } end)
   peer.register_push(function(ctx, entries) return { { "k", ctx.step + (entries[1][2] or 0) } } end)
