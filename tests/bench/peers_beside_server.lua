@@ -1,13 +1,13 @@
 -- The problems of peer_sgd.lua and peer_mnist.lua, trained on the parameter server and among peers: the loss over the
--- whole training set after as many steps of each worker, under each barrier rule.
--- Usage: peers_beside_server.lua [--problem sgd|mnist] [--steps N] [--rule RULE]
+-- whole training set after as many steps of each worker, under each barrier rule. Delays (--inject) make steps so long
+-- that it does not matter how the machine shares out its cores.
+-- Usage: actorhost -n 64 --inject "delay=0.1+exp(0.03)" peers_beside_server.lua [--problem sgd|mnist] [--steps N]
 local actor = require("actor")
 local data, nn, optim, tensor, co = actor.data, actor.nn, actor.optim, actor.tensor, actor.collective
 
 local options = actor.options {
   problem = { "sgd", "mnist" },
   steps = { 0, least = 0, whole = true }, -- of each worker; 0: as many as the problem has by itself
-  rule = "",
 }
 local rules = {
   "bsp", "ssp:4", "asp", "pbsp:4@sticky", "pbsp:4@poll:0.05", "pssp:4:4@sticky", "pssp:4:4@poll:0.05",
@@ -17,8 +17,7 @@ local problems = {}
 
 -- Blocks of weights, of which each worker improves its own.
 function problems.sgd()
-  local width, per_worker = 3, 4
-  local blocks = per_worker * math.max(2, actor.size)
+  local width, blocks = 3, math.max(8, actor.size)
   local dims = blocks * width
   local set = data.regression { n = 20 * dims, dims = dims, seed = 1 }
   local keys, values = { "bias" }, { bias = tensor.zeros(1) }
@@ -71,7 +70,7 @@ function problems.mnist()
     for _, e in ipairs(entries) do loaded[e[1]] = e[2] end
     net:load(loaded)
   end
-  local problem = { keys = keys, values = values, steps = 60 }
+  local problem = { keys = keys, values = values, steps = 150 }
   function problem.start(seed)
     problem.plan = data.batches { n = set.train.n, size = 32, epochs = math.huge, seed = seed }
   end
@@ -155,7 +154,7 @@ end
 
 print(("%s: %d workers, %d steps of each, seed %d"):format(options.problem, actor.size, steps, actor.seed))
 print("rule                    peers   server    ratio    seconds")
-for _, rule in ipairs(options.rule ~= "" and { options.rule } or rules) do
+for _, rule in ipairs(rules) do
   local server, server_seconds = trained(actor.param, by_server, rule)
   local peers, peers_seconds = trained(actor.peer, by_peers, rule)
   print(("%-20s %8.5f %8.5f %8.3f    %.1f, %.1f"):format(rule, peers, server, peers / server, peers_seconds, server_seconds))

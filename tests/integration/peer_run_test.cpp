@@ -138,3 +138,28 @@ TEST_CASE(
     CHECK_THAT(hosts[i].err(), Contains("steps 150 updates 300, and all counts are right."));
   }
 }
+
+TEST_CASE("a host that comes late joins a run of peers at the smallest clock, and all updates count") {
+  const std::string rule = GENERATE(as<std::string>(), "bsp", "ssp:4", "asp", "pbsp:2@sticky", "pssp:2:4@poll:0.02");
+  const JobFolder folder;
+  const FreePort port;
+  const auto start = [&] {
+    return folder.start(
+        {"-n", "2", "--nnodes", "2:3", "--rdzv-endpoint", port.endpoint(), "jobs/peer_run.lua", "joined", rule});
+  };
+  Process first = start();
+  REQUIRE(first.wait_for_output("info] seed", 20));
+  Process second = start();
+  const auto under_way = [](const Process& host) { return count_of(host.err(), "20 steps, from step 0 on.") == 2; };
+  REQUIRE(wait_until([&] { return under_way(first) && under_way(second); }, 20));
+  Process third = start();
+  const auto from = third.wait_for_match("20 steps, from step (\\d+) on.", 20);
+  INFO(rule << "\n" << first.describe() << second.describe() << third.describe());
+  REQUIRE(from.has_value());
+  CHECK(std::stoi(*from) >= 19);
+  folder.write("enough", "");
+  for (Process* host : {&first, &second, &third}) {
+    CHECK(host->wait(20) == 0);
+    CHECK(count_of(host->err(), "all updates count.") == 2);
+  }
+}

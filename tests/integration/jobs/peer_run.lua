@@ -315,5 +315,30 @@ function jobs.killed(rule)
   actor.log.info("steps %d updates %d, and all counts are right.", summary.steps, summary.updates)
 end
 
+-- Until there is a file "enough": all updates count, also of workers that join meanwhile.
+function jobs.joined(rule)
+  local taken = 0
+  local summary = peer.run {
+    init = function() return { sum = tensor.zeros(1) } end,
+    schedule = function() return { "sum" } end,
+    push = function(ctx)
+      actor.sleep(0.01)
+      taken = taken + 1
+      if taken == 20 then actor.log.info("20 steps, from step %d on.", ctx.step - 19) end
+      return { { "sum", -tensor.ones(1) } }
+    end,
+    pull = optim.sgd { lr = 1 },
+    barrier = rule,
+    stop = function()
+      local enough = io.open("enough")
+      if enough then enough:close() end
+      return enough ~= nil
+    end,
+  }
+  local sum = peer.get("sum")[1]
+  assert(sum == summary.updates, ("%g is not %d"):format(sum, summary.updates))
+  actor.log.info("all updates count.")
+end
+
 local job = table.remove(actor.args, 1)
 jobs[job](unpack(actor.args))
