@@ -2,6 +2,7 @@
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <regex>
 #include <string>
 
 #include <catch2/catch.hpp>
@@ -271,6 +272,24 @@ TEST_CASE("peer_mnist learns a small set of images among peers") {
       nodes(n), {example("peer_mnist.lua"), "--data", "images", "--hidden", "32", "--epochs", "8", "--batch", "20"})));
   CHECK_THAT(run.out, StartsWith("240 updates by " + std::to_string(n) + " workers"));
   CHECK(std::stod(line_after(run.out, "test accuracy: ")) > 80);
+}
+
+TEST_CASE("peer_churn learns while a quarter of its workers is away, and counts those that are there") {
+  const JobFolder folder;
+  const Ended run(folder.run({"-n", "8", example("peer_churn.lua"), "--seconds", "9"}));
+  const std::regex line("step [0-9]+: ([0-9]+) peers, counted ([0-9]+)\\.0 \\+- 0\\.0, loss ([0-9.]+)");
+  std::vector<double> losses;
+  int right = 0;
+  for (const std::string& text : lines_of(run.out)) {
+    std::smatch told;
+    REQUIRE(std::regex_match(text, told, line));
+    CHECK((told[1] == "6" || told[1] == "7"));
+    right += told[1] == told[2] ? 1 : 0;
+    losses.push_back(std::stod(told[3]));
+  }
+  REQUIRE(losses.size() >= 2);
+  CHECK(right >= 1);  // a busy machine may be late with others
+  CHECK(losses.back() < losses.front());
 }
 
 TEST_CASE("logistic_regression separates the classes, and its rule is swapped while it runs") {

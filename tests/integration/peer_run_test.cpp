@@ -71,6 +71,10 @@ TEST_CASE("runs of peers follow each other, and values are there before, between
   }
 }
 
+TEST_CASE("runs of peers and of the parameter server take turns in one job") {
+  CHECK(run_peers(any_place(), {"beside"}).out == "steps: 2, 3\nsteps: 4, 6\n");
+}
+
 TEST_CASE("the engine of peers has the original names, and --seconds ends it") {
   CHECK_THAT(run_peers("threads", {"original", "ssp:1"}).out, Contains("steps: 5 "));
   const Ended timed = run_peers("threads", {"seconds"}, {"--seconds", "0.3"});
@@ -192,5 +196,30 @@ TEST_CASE("the next worker gives the first values when the one that was about to
     INFO(hosts.describe());
     CHECK(status == 0);
     CHECK_THAT(hosts[i].err(), Contains("steps 3, k is 11."));
+  }
+}
+
+TEST_CASE("a host that comes late joins a run of peers at the smallest clock, and all updates count") {
+  const std::string rule = GENERATE(as<std::string>(), "bsp", "ssp:4", "asp", "pbsp:2@sticky", "pssp:2:4@poll:0.02");
+  const JobFolder folder;
+  const FreePort port;
+  const auto start = [&] {
+    return folder.start(
+        {"-n", "2", "--nnodes", "2:3", "--rdzv-endpoint", port.endpoint(), "jobs/peer_run.lua", "joined", rule});
+  };
+  Process first = start();
+  REQUIRE(first.wait_for_output("info] seed", 20));
+  Process second = start();
+  const auto under_way = [](const Process& host) { return count_of(host.err(), "20 steps, from step 0 on.") == 2; };
+  REQUIRE(wait_until([&] { return under_way(first) && under_way(second); }, 20));
+  Process third = start();
+  const auto from = third.wait_for_match("20 steps, from step (\\d+) on.", 20);
+  INFO(rule << "\n" << first.describe() << second.describe() << third.describe());
+  REQUIRE(from.has_value());
+  CHECK(std::stoi(*from) >= 19);
+  folder.write("enough", "");
+  for (Process* host : {&first, &second, &third}) {
+    CHECK(host->wait(20) == 0);
+    CHECK(count_of(host->err(), "all updates count.") == 2);
   }
 }

@@ -242,7 +242,7 @@ function M.run(run)
   node.honour("barrier", "resample", "inject")
   if run.seconds ~= false then node.honour("seconds") end
   local index, replayed, value = events.enter_action("peer.run")
-  if replayed then return assert(codec.decode(value)) end
+  if replayed then return assert(codec.decode(value)) end -- as always for a server, which comes late
   if node.role == "server" then
     check.fail("peer.run is for workers and this is a parameter server; guard with actor.role")
   end

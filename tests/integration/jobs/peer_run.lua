@@ -182,6 +182,23 @@ function jobs.again()
   end
 end
 
+-- Runs among peers and on the parameter server in turns, whose servers run the script as well.
+function jobs.beside()
+  for run = 1, 2 do
+    local peers = peer.run {
+      schedule = function() return { "k" } end,
+      push = function(ctx) return { { "k", ctx.step } } end,
+      stop = function(ctx) return ctx.step >= 2 * run end,
+    }
+    local server = actor.param.run {
+      schedule_local = function() return { "k" } end,
+      push = function(id) return { { "k", id } } end,
+      stop = function(ctx) return ctx.step >= 3 * run end,
+    }
+    print(("steps: %d, %d"):format(peers.steps, server.steps))
+  end
+end
+
 function jobs.original(rule)
   peer.register_schedule(function() return { "k" } end)
   peer.register_push(function(ctx, entries) return { { "k", ctx.step + (entries[1][2] or 0) } } end)
@@ -367,6 +384,31 @@ function jobs.beginning()
     stop = function(ctx) return ctx.step >= 3 end,
   }
   actor.log.info("steps %d, k is %d.", summary.steps, peer.get("k"))
+end
+
+-- Until there is a file "enough": all updates count, also of workers that join meanwhile.
+function jobs.joined(rule)
+  local taken = 0
+  local summary = peer.run {
+    init = function() return { sum = tensor.zeros(1) } end,
+    schedule = function() return { "sum" } end,
+    push = function(ctx)
+      actor.sleep(0.01)
+      taken = taken + 1
+      if taken == 20 then actor.log.info("20 steps, from step %d on.", ctx.step - 19) end
+      return { { "sum", -tensor.ones(1) } }
+    end,
+    pull = optim.sgd { lr = 1 },
+    barrier = rule,
+    stop = function()
+      local enough = io.open("enough")
+      if enough then enough:close() end
+      return enough ~= nil
+    end,
+  }
+  local sum = peer.get("sum")[1]
+  assert(sum == summary.updates, ("%g is not %d"):format(sum, summary.updates))
+  actor.log.info("all updates count.")
 end
 
 local job = table.remove(actor.args, 1)
