@@ -315,9 +315,15 @@ function jobs.killed(rule)
   actor.log.info("steps %d updates %d, and all counts are right.", summary.steps, summary.updates)
 end
 
--- Until there is a file "enough": all updates count, also of workers that join meanwhile.
+-- Until there is a file "enough", after a run that is over: all updates count, also of workers that join meanwhile.
 function jobs.joined(rule)
   local taken = 0
+  local earlier = peer.run {
+    schedule = function() return { "earlier" } end,
+    push = function(ctx) return { { "earlier", ctx.step } } end,
+    stop = function(ctx) return ctx.step >= 3 end,
+  }
+  assert(earlier.steps == 3 and peer.get("earlier") == 2)
   local summary = peer.run {
     init = function() return { sum = tensor.zeros(1) } end,
     schedule = function() return { "sum" } end,
