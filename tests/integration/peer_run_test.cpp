@@ -146,7 +146,8 @@ TEST_CASE(
   const JobFolder folder;
   const FreePort port;
   const auto start = [&](const std::string& place) {
-    return folder.start({"-n", "2", "--nnodes", "2:3", "--rdzv-endpoint", place, "jobs/peer_run.lua", "joined", rule});
+    return folder.start({"-n", "2", "--nnodes", "2:3", "--rdzv-endpoint", place, "jobs/peer_run.lua", "joined", rule,
+                         first_is_lost ? "lost" : "none"});
   };
   Process first = start(port.endpoint());
   REQUIRE(first.wait_for_output("info] seed", 20));
