@@ -16,7 +16,7 @@ Result<ActionLog::Entered> ActionLog::enter(uint32_t index, const ActionEnter& a
     add({action, who});
     return Entered{false, true, {}};
   }
-  if (index + 1 < resumed_) {
+  if (index + 1 < resumed_ && !finished(index)) {
     return Error{Code::unsupported, "the value of action " + number +
                                         " of the job was lost with the rendezvous host, so " + who +
                                         " cannot catch up"};
@@ -41,12 +41,22 @@ Result<ActionLog::Entered> ActionLog::enter(uint32_t index, const ActionEnter& a
 }
 
 void ActionLog::resume(uint32_t entered) {
+  static constexpr uint32_t kMostKept = 1000;  // that somebody may have kept values of
   if (entered <= resumed_) return;
   resumed_ = entered;
-  if (size() >= entered) return;
-  while (!actions_.empty()) drop_oldest();
-  dropped_ = entered - 1;
-  add({{"an action", "a line that the lost rendezvous host knew"}, "another worker"});
+  if (entered > kMostKept && size() < entered) {
+    while (!actions_.empty()) drop_oldest();
+    dropped_ = entered - 1;
+  }
+  while (size() < entered) add({{"an action", "a line that the lost rendezvous host knew"}, "another worker"});
+}
+
+bool ActionLog::can_catch_up() const noexcept {
+  if (dropped_ > 0) return false;
+  for (uint32_t index = 0; index + 1 < resumed_; ++index) {
+    if (!finished(index)) return false;
+  }
+  return true;
 }
 
 void ActionLog::add(Place place) {

@@ -32,8 +32,9 @@ class ActionLog {
   void finish(uint32_t index, std::string_view value);
 
   bool over_bound() const noexcept { return bytes_ > max_bytes_; }
-  /// An earlier rendezvous host, which is lost, has let some worker enter this many. Who enters one of them, not the
-  /// newest, is too late: its value is lost. Who enters the newest takes part in it.
+  /// An earlier rendezvous host, which is lost, has let some worker enter this many. Who enters one of them gets its
+  /// value if somebody has kept it, and told it to `finish`. Otherwise who enters the newest takes part in it, and
+  /// who enters another one is too late.
   void resume(uint32_t entered);
 
   /// Drops the oldest actions until the rest is within the bound, but none from `needed` on, which some live worker has
@@ -47,7 +48,7 @@ class ActionLog {
   /// The node that entered it first; empty when `at` has nothing.
   std::string opened_by(uint32_t index) const;
   /// False once an action had to be dropped or its value is lost: a late start could not catch up.
-  bool can_catch_up() const noexcept { return dropped_ == 0 && resumed_ == 0; }
+  bool can_catch_up() const noexcept;
 
  private:
   /// A job takes many actions at few places, so each place is kept once.
@@ -73,7 +74,7 @@ class ActionLog {
   size_t max_bytes_;
   size_t bytes_ = 0;
   uint32_t dropped_ = 0;  // the number of the first action that is kept
-  uint32_t resumed_ = 0;  // of the actions below, an earlier rendezvous host knew more
+  uint32_t resumed_ = 0;  // an earlier rendezvous host knew more of the actions below
   Places places_;
   std::deque<Action> actions_;
 };

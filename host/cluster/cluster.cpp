@@ -287,6 +287,13 @@ void Cluster::tell_actions(NodeId node, uint32_t entered) {
   actions_[node] = entered;
 }
 
+void Cluster::keep_value(uint32_t action, const Blob& value) {
+  static constexpr size_t kMostBytes = size_t{1} << 20;
+  std::lock_guard lock(mutex_);
+  if (!outlives_head() || value_bytes_ + value.size() > kMostBytes) return;
+  if (values_.emplace(action, value).second) value_bytes_ += value.size();
+}
+
 std::string Cluster::url() const {
   std::lock_guard lock(mutex_);
   return config_.url;

@@ -86,6 +86,8 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   bool outlives_head() const noexcept { return outlives_.load(std::memory_order_acquire); }
   /// How many actions a worker of this process has entered.
   void tell_actions(NodeId node, uint32_t entered);
+  /// A finished action's value, for a head that comes after the one that has it. All together up to a megabyte.
+  void keep_value(uint32_t action, const Blob& value);
   /// The newest table; epoch 0 before the start.
   MembershipPtr membership() const;
   /// Processes that have been silent for a while; known to process 0 only.
@@ -278,6 +280,8 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   std::set<ProcessId> cut_off_;                            // no link may lead there any more: gone, or the link broke
   std::set<ProcessId> suspected_;
   std::map<NodeId, uint32_t> actions_;  // that each worker here has entered
+  std::map<uint32_t, Blob> values_;     // of finished actions
+  size_t value_bytes_ = 0;
   std::optional<EndMessage> end_;
   bool welcomed_ = false;
   std::optional<Error> turned_away_;    // by the process at the other end of head_link_, instead

@@ -144,6 +144,14 @@ void Cluster::follow(ProcessId process, LinkId link) {
 /// attached.)
 void Cluster::send_unsent() {
   if (failure_) to_head(make_frame(failure_->kind, failure_->src, kNoAddress, failure_->tag, failure_->meta.view()));
+  std::map<uint32_t, Blob> values;
+  {
+    std::lock_guard lock(mutex_);
+    values = values_;
+  }
+  for (auto& [action, value] : values) {
+    to_head(make_frame(cluster_kind::action_done, service_address(process_), kNoAddress, action, {}, std::move(value)));
+  }
   for (Frame& frame : std::exchange(unsent_, {})) to_head(std::move(frame));
 }
 

@@ -224,14 +224,16 @@ Result<Node::Action> Node::enter_action(const std::string& kind, const std::stri
   if (!reply) return reply.error();
   if (!reply->ok) return Error{reply->code, reply->message};
   set_actions(index + 1);
+  if (reply->replayed) cluster_.keep_value(index, frame->body);
   stats_->enter_action(kind, where);
   refresh();
   return Action{index, reply->replayed, std::move(frame->body)};
 }
 
 void Node::finish_action(uint32_t index, Blob value) {
+  cluster_.keep_value(index, value);
   const ProcessId head = cluster_.head();
-  if (head == kNoProcess) return;  // the value is lost with those that the last one had
+  if (head == kNoProcess) return;  // the next one gets what is kept
   (void)port_.send(make_frame(cluster_kind::action_done, self_, service_address(head), index, {}, std::move(value)));
 }
 

@@ -93,10 +93,27 @@ Status Progress::add(NodeId id, const WorkerState& state) {
 
 Status Progress::join(NodeId id, int32_t first) { return add(id, size() > 0 ? min() : first); }
 
-void Progress::insert(NodeId id, const Parked& worker) {
-  const Slot slot = size();
+Slot Progress::far_slot(NodeId id) const noexcept {
+  const auto at = far_slots_.find(id);
+  return at == far_slots_.end() ? kNoSlot : at->second;
+}
+
+void Progress::set_slot(NodeId id, Slot slot) {
+  if (id >= kArrayIds) {
+    if (slot == kNoSlot) {
+      far_slots_.erase(id);
+    } else {
+      far_slots_[id] = slot;
+    }
+    return;
+  }
   if (id >= slots_.size()) slots_.resize(id + size_t{1}, kNoSlot);
   slots_[id] = slot;
+}
+
+void Progress::insert(NodeId id, const Parked& worker) {
+  const Slot slot = size();
+  set_slot(id, slot);
   ids_.push_back(id);
   steps_.push_back(worker.step);
   busy_.push_back(0);
@@ -116,7 +133,7 @@ void Progress::insert(NodeId id, const Parked& worker) {
 void Progress::erase(Slot slot) {
   counts_.remove(steps_[slot]);
   if (tickets_[slot] != 0) --waiting_;
-  slots_[ids_.back()] = slot;  // the last worker moves into the gap
+  set_slot(ids_.back(), slot);  // the last worker moves into the gap
   const auto close = [slot](auto& array) {
     array[slot] = array.back();
     array.pop_back();
@@ -131,7 +148,7 @@ bool Progress::remove(NodeId id) {
   const Slot at = slot(id);
   if (at == kNoSlot) return parked_.erase(id) != 0;
   erase(at);
-  slots_[id] = kNoSlot;
+  set_slot(id, kNoSlot);
   return true;
 }
 
@@ -140,7 +157,7 @@ bool Progress::park(NodeId id) {
   if (at == kNoSlot) return false;
   parked_[id] = Parked{steps_[at], pulled_[at], durations_[at], averages_[at], alive_[at]};
   erase(at);
-  slots_[id] = kNoSlot;
+  set_slot(id, kNoSlot);
   return true;
 }
 

@@ -58,8 +58,8 @@ struct WorkerState {
 
 class Progress {
  public:
-  static constexpr NodeId kMaxId = (1U << 24) - 1;  // the index from ids to slots is an array
-  static constexpr int32_t kMaxSpread = 1 << 24;    // and so are the counts per step
+  static constexpr NodeId kMaxId = (1U << 30) - 1;
+  static constexpr int32_t kMaxSpread = 1 << 24;  // the counts per step are an array
   /// The weight of the newest step in the worker's running average; the last 2 or 3 steps make up half of it.
   static constexpr double kNewest = 0.25;
   /// That average, once another step's is counted.
@@ -100,7 +100,7 @@ class Progress {
   uint32_t size() const noexcept { return static_cast<uint32_t>(ids_.size()); }
   bool parked(NodeId id) const { return parked_.count(id) != 0; }
   /// The slot of a counted worker, or kNoSlot.
-  Slot slot(NodeId id) const noexcept { return id < slots_.size() ? slots_[id] : kNoSlot; }
+  Slot slot(NodeId id) const noexcept { return id < kArrayIds ? near_slot(id) : far_slot(id); }
 
   /// Of the counted workers; both need size() > 0, passed and quantile do not.
   int32_t min() const noexcept { return counts_.min(); }
@@ -144,6 +144,12 @@ class Progress {
     uint8_t alive;
   };
 
+  // Slots of ids below this are in an array; those of others, which later rendezvous hosts give out, in a table.
+  static constexpr NodeId kArrayIds = 1U << 24;
+
+  Slot near_slot(NodeId id) const noexcept { return id < slots_.size() ? slots_[id] : kNoSlot; }
+  Slot far_slot(NodeId id) const noexcept;
+  void set_slot(NodeId id, Slot slot);
   void insert(NodeId id, const Parked& worker);
   void erase(Slot slot);
 
@@ -159,6 +165,7 @@ class Progress {
   std::vector<uint64_t> tickets_;
   std::vector<Slot> everyone_;
   std::vector<Slot> slots_;  // by id
+  std::unordered_map<NodeId, Slot> far_slots_;
   std::unordered_map<NodeId, Parked> parked_;
   StepCounts counts_;
   uint64_t events_ = 0;

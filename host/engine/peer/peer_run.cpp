@@ -50,16 +50,18 @@ Result<std::vector<ParamEntry>> PeerRun::get(std::vector<ParamKey> keys, const c
   using Values = Result<std::vector<ParamEntry>>;
   // A pull asks for what its updates are to be merged into: it would wait for itself otherwise.
   const Mark mark = pulling_.empty() ? mark_ : 0;
-  auto values = bridge_.ask<Values>(
-      what, [&keys, mark](auto& peer, double now, auto give) { peer.keys.client().get(keys, mark, now, give); });
+  auto values = bridge_.ask<Values>(what, [keys = std::move(keys), mark](auto& peer, double now, auto give) {
+    peer.keys.client().get(keys, mark, now, give);
+  });
   if (!values) return values.error();
   return *std::move(values);
 }
 
 Status PeerRun::set(std::vector<ParamEntry> entries, const char* what) {
   const Mark mark = mark_of(config_.run, completed(mark_));
-  auto done = bridge_.ask<Status>(
-      what, [&entries, mark](auto& peer, double now, auto give) { peer.keys.client().set(entries, mark, now, give); });
+  auto done = bridge_.ask<Status>(what, [entries = std::move(entries), mark](auto& peer, double now, auto give) {
+    peer.keys.client().set(entries, mark, now, give);
+  });
   return done ? *std::move(done) : Status(done.error());
 }
 

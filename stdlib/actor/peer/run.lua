@@ -225,10 +225,8 @@ local function work(run, index, rule, sampling, limit)
   await(run, ctx, names.pull)
   local summary = c.done()
   summary.reason = reason
-  if node.rank == 0 then
-    tell_messages(ctx.step, summary.messages)
-    node.finish_action(index, codec.encode(summary))
-  end
+  if node.rank == 0 then tell_messages(ctx.step, summary.messages) end
+  node.finish_action(index, codec.encode(summary)) -- by each, for any of them may be needed to tell it to late ones
   return summary
 end
 

@@ -132,6 +132,26 @@ TEST_CASE("an action costs its value and little more, whatever stands at its pla
   CHECK(log.opened_by(3999) == "rank 0");
 }
 
+TEST_CASE("a log that goes on from a lost one lets late ones start when all values are there that others have kept") {
+  ActionLog log;
+  log.resume(1);
+  CHECK(log.can_catch_up());  // who enters the only one takes part
+  log.resume(3);
+  CHECK_FALSE(log.can_catch_up());
+  log.finish(0, "first");
+  log.finish(0, "of another");
+  CHECK_FALSE(log.can_catch_up());
+  CHECK_FALSE(log.enter(1, kRun, "rank 3").ok());
+  log.finish(1, "second");
+  CHECK(log.can_catch_up());
+  CHECK(log.enter(0, kRun, "rank 3")->value.view() == "first");
+  CHECK(log.enter(1, kRun, "rank 3")->value.view() == "second");
+  CHECK_FALSE(log.enter(2, kRun, "rank 3")->replayed);
+  CHECK(log.enter(3, kRun, "rank 3")->first);
+  log.resume(4'000'000'000U);
+  CHECK_FALSE(log.can_catch_up());
+}
+
 TEST_CASE("a log that goes on from a lost one has no values, and lets nobody start late") {
   ActionLog log;
   log.resume(3);

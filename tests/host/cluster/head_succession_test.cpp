@@ -207,6 +207,11 @@ TEST_CASE("a host joins after a takeover as --nnodes allows, and is refused wher
     world.take_over(2);
     CHECK_THAT(world.refusal(world.message(1)), Contains("were lost with an earlier rendezvous host"));
   }
+  SECTION("somebody has kept the values of those that are over") {
+    world.take_over(2);
+    world.say(0, cluster_kind::action_done, service_address(1), 0, {}, Blob::copy_of("summary"));
+    CHECK(world.refusal(world.message(1)) == "welcomed");
+  }
 }
 
 TEST_CASE("workers go on with their actions after a takeover, but get no values that are lost") {

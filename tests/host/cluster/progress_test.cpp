@@ -228,3 +228,17 @@ TEST_CASE("the counts per step stay small when everybody moves on") {
   CHECK(counts.min() == 3);
   CHECK(counts.below(4) == 1);
 }
+
+TEST_CASE("ids as later rendezvous hosts give them out need no array") {
+  Progress progress;
+  const NodeId far = (1U << 28) + 5;
+  REQUIRE(progress.add(far, 3).ok());
+  REQUIRE(progress.add(7, 4).ok());
+  CHECK(progress.slot(far) == 0);
+  CHECK(progress.slot(far + 1) == kNoSlot);
+  CHECK_FALSE(progress.add(far, 3).ok());
+  CHECK(progress.remove(far));
+  CHECK(progress.slot(far) == kNoSlot);
+  CHECK(progress.slot(7) == 0);
+  CHECK(progress.min() == 4);
+}
