@@ -185,7 +185,7 @@ TEST_CASE("chunks for all nodes begin one after the other, and after one that fa
                     settled = settled || settle;
                     return settle ? actions += 2 : actions;
                   },
-                  [] { return false; }},
+                  [] { return false; }, [] { return false; }},
                  log);
   const auto tell = [&](const json& one) { told.push_back(one); };
   const auto command = [&](const json& one) {
