@@ -1,8 +1,8 @@
 -- Hosts of a counting job (peer_counts.lua) of which one is killed, or stopped for a while, at a random moment: whether
 -- all updates of the others count once, how long these stand still, and how each host ends. Says what was wrong, and
 -- keeps the files of such rounds. To be run in the root of the tree.
--- Usage: luajit tests/bench/peer_kills.lua PROGRAM [--rounds 50] [--seed N] [--rule all] [--mode kill|stop] [--steps 120]
---        [--phase start|init|steps|end] [--hosts 3..5] [--seconds of a stop]
+-- Usage: luajit tests/bench/peer_kills.lua PROGRAM [--rounds 50] [--seed N] [--rule all] [--mode kill|stop]
+--        [--steps 120] [--phase start|init|steps|end] [--hosts 3..5] [--seconds of a stop]
 local ffi = require "ffi"
 local C = ffi.C
 
@@ -147,7 +147,8 @@ local function wait_for_phase(round)
     return sleep(math.random() * 0.15)
   end
   if round.phase == "end" then
-    wait_until(function() return any(n, function(id) return story_of(folder, id).step >= options.steps end) end, deadline)
+    local function done(id) return story_of(folder, id).step >= options.steps end
+    wait_until(function() return any(n, done) end, deadline)
     return sleep(math.random() * 0.05)
   end
   local target = math.random(1, options.steps)
