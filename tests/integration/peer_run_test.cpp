@@ -125,7 +125,7 @@ TEST_CASE("flags that a run of peers cannot honour end it by their names") {
   CHECK_THAT(Ended(folder.run(with(other, {"jobs/peer_run.lua", "original", "pbsp:2"}))).out, Contains("steps: 5 "));
 }
 
-TEST_CASE("--callback-timeout ends a run of peers whose pull or init does not come back, with its place") {
+TEST_CASE("a run of peers whose pull or init does not come back is ended by --callback-timeout, with its place") {
   const std::string what = GENERATE(as<std::string>(), "pull", "init");
   const JobFolder folder;
   const Ended run(folder.run({"-n", "3", "--isolate", "--callback-timeout", "0.3", "jobs/peer_run.lua", "hangs", what}),
