@@ -40,11 +40,9 @@ Sampler::Sampler(uint32_t beta, Resample resample, uint64_t seed, uint64_t salt)
     : beta_(beta), resample_(resample), seed_(seed), salt_(salt) {}
 
 Sampler::State& Sampler::state_of(NodeId id) {
-  while (id >= states_.size()) {
-    const auto stream = (salt_ << 32) | states_.size();
-    states_.emplace_back().rng = Rng(seed_, stream);
-  }
-  return states_[id];
+  const auto [at, fresh] = states_.try_emplace(id);
+  if (fresh) at->second.rng = Rng(seed_, (salt_ << 32) | id);
+  return at->second;
 }
 
 bool Sampler::stale(const State& state, const Progress& progress, Slot asker, double now, uint64_t from_version) const {

@@ -6,6 +6,7 @@
 // serves one sampling rule over one Progress, on its owner's thread.
 
 #include <limits>
+#include <unordered_map>
 #include <vector>
 
 #include "host/base/random.hpp"
@@ -72,7 +73,7 @@ class Sampler {
   Resample resample_;
   uint64_t seed_;
   uint64_t salt_;
-  std::vector<State> states_;          // by id
+  std::unordered_map<NodeId, State> states_;
   std::vector<uint32_t> permutation_;  // the identity between draws
 };
 

@@ -70,7 +70,7 @@ std::pair<Arc, std::vector<Peer>> KeySuccession::wanted() const {
   std::vector<Peer> behind;
   for (const Peer& peer : window.after.peers) {
     const auto bad = bad_.find(peer.node);
-    if ((bad == bad_.end() || bad->second < now()) && lost_.count(peer.process) == 0) behind.push_back(peer);
+    if ((bad == bad_.end() || bad->second < now()) && !lost(peer.process)) behind.push_back(peer);
   }
   const RingId from = window.before.peers.empty() ? self().id : window.before.peers.front().id;
   return {{from, self().id}, choose_group(self(), behind, copies_)};
@@ -95,7 +95,7 @@ bool KeySuccession::too_early(const Arc& arc) const {
 }
 
 bool KeySuccession::gone(const Peer& peer) const {
-  if (lost_.count(peer.process) > 0) return true;
+  if (lost(peer.process)) return true;
   const auto silent = silent_.find(peer.node);
   return silent != silent_.end() && silent->second.last - silent->second.since > kGraveyard;
 }
@@ -159,7 +159,7 @@ void KeySuccession::look(const AttemptPtr& attempt, size_t reach) {
   }
   std::sort(asked.begin(), asked.end(), [](const Peer& a, const Peer& b) { return a.node < b.node; });
   asked.erase(std::unique(asked.begin(), asked.end()), asked.end());
-  std::erase_if(asked, [&](const Peer& peer) { return peer.node == self().node || lost_.count(peer.process) > 0; });
+  std::erase_if(asked, [&](const Peer& peer) { return peer.node == self().node || lost(peer.process); });
   attempt->everyone_asked = reach >= kReach;
   attempt->open = asked.size();
   for (const Peer& peer : asked) {
@@ -204,14 +204,14 @@ void KeySuccession::ask_promises(const AttemptPtr& attempt) {
   std::map<NodeId, Peer> rest;
   for (const KeyRange* piece : attempt->known.inside(attempt->arc)) {
     const auto add = [&](const Peer& peer) {
-      if (peer.node == self().node || lost_.count(peer.process) > 0) return;
+      if (peer.node == self().node || lost(peer.process)) return;
       const auto contact = attempt->contacts.find(peer.node);
       if (contact == attempt->contacts.end() || contact->second.said == Contact::Said::nothing) rest[peer.node] = peer;
     };
     const auto add_group = [&](const KeyGroup& group) {
       for (const Peer& peer : group.members) add(peer);
       const Peer& leader = group.members.front();
-      if (leader.node == self().node || lost_.count(leader.process) > 0) return;
+      if (leader.node == self().node || lost(leader.process)) return;
       if (!attempt->contacts[leader.node].asked_consent) leaders[leader.node] = leader;
     };
     add_group(piece->group);
@@ -415,6 +415,12 @@ void KeySuccession::retry(const AttemptPtr& attempt, double seconds) {
 }
 
 void KeySuccession::lose_process(ProcessId process) { lost_.insert(process); }
+
+// Numbers of processes grow: one that is not there and has a lesser number than another one has been.
+bool KeySuccession::lost(ProcessId process) const {
+  if (lost_.count(process) > 0) return true;
+  return !live_.empty() && process < live_.back() && !std::binary_search(live_.begin(), live_.end(), process);
+}
 
 double KeySuccession::tick() {
   if (now() >= next_renewal_) {

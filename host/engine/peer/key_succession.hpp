@@ -41,6 +41,8 @@ class KeySuccession {
 
   /// The nodes that a job began with, in any order: so that all agree on who leads where before anyone has spoken.
   void found(std::vector<Peer> founders);
+  /// The processes that live, in the order of their numbers; of later deaths it is told by lose_process.
+  void set_live(std::vector<ProcessId> processes) { live_ = std::move(processes); }
   /// Told when the node may answer for keys for which it could not before.
   void on_progress(std::function<void()> told) { progress_ = std::move(told); }
   /// Gives up all that it holds.
@@ -88,6 +90,7 @@ class KeySuccession {
   bool satisfied(const Arc& arc, const std::vector<Peer>& members) const;
   bool too_early(const Arc& arc) const;
   bool gone(const Peer& peer) const;
+  bool lost(ProcessId process) const;
   bool leader_lives(const KeyRange& range) const;
 
   // The node's own way.
@@ -133,6 +136,7 @@ class KeySuccession {
   std::map<NodeId, Silence> silent_;  // of those that do not answer claims
   std::map<NodeId, double> bad_;      // not to be members until then
   std::set<ProcessId> lost_;
+  std::vector<ProcessId> live_;          // when it began
   std::map<GroupTerm, double> granted_;  // when its leader has last said that it is
   std::map<NodeId, double> renewed_;     // members: up to when they were still ours
   double next_renewal_ = 0;

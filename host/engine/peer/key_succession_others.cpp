@@ -24,7 +24,7 @@ Status KeySuccession::on_who(const Frame& frame) {
 
 bool KeySuccession::leader_lives(const KeyRange& range) const {
   const Peer& leader = range.group.members.front();
-  if (lost_.count(leader.process) > 0) return false;
+  if (lost(leader.process)) return false;
   const auto granted = granted_.find(range.group.term);
   return granted != granted_.end() && now() < granted->second + kLeaseOfOthers;
 }

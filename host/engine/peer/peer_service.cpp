@@ -44,6 +44,7 @@ void PeerService::enter(NodeId node, uint64_t seed) {
     const double now = courier_.clock().now();
     peer = std::make_unique<PeerNode>(Overlay::Contact{node, courier_.process()}, seed, now);
     peer->keys.set_now(now);
+    peer->keys.succession().set_live(live_processes());
     peer->overlay.join(contacts_of(node, seed), now);
     if (!entered_.insert(node).second) return;  // what it had is with others
     const std::vector<Peer> all = founders(seed);
@@ -62,6 +63,13 @@ std::vector<Peer> PeerService::founders(uint64_t seed) const {
     all.push_back({ring_id(seed, node, 0), node, table->home_of(worker_address(node))});
   }
   return all;
+}
+
+std::vector<ProcessId> PeerService::live_processes() const {
+  std::vector<ProcessId> live;
+  for (const ProcessInfo& info : courier_.newest_membership()->processes()) live.push_back(info.process);
+  std::sort(live.begin(), live.end());
+  return live;
 }
 
 // The first ones, whom all try, and some at random: a peer that enters early finds nobody in there yet, one that enters

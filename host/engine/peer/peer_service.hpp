@@ -58,6 +58,7 @@ class PeerService final : public ServiceTask {
 
  private:
   std::vector<Peer> founders(uint64_t seed) const;
+  std::vector<ProcessId> live_processes() const;
   std::vector<Overlay::Contact> contacts_of(NodeId node, uint64_t seed) const;
   Status hand_over(PeerNode& peer, Frame&& frame, double now);
   void send_all(PeerNode& peer);
