@@ -204,7 +204,9 @@ TEST_CASE(
   const std::vector<std::pair<std::string, bool>> kinds = {
       {"bsp", true}, {"bsp", false},           {"ssp:4", false},
       {"asp", true}, {"pbsp:2@sticky", false}, {"pssp:2:4@poll:0.02", true}};
-  const auto [rule, first_is_lost] = kinds[GENERATE(range(size_t{0}, size_t{6}))];
+  const size_t kind = GENERATE(range(size_t{0}, size_t{6}));
+  const std::string rule = kinds[kind].first;
+  const bool first_is_lost = kinds[kind].second;
   const JobFolder folder;
   const FreePort port;
   const auto start = [&](const std::string& place) {
