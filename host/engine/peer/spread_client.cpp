@@ -69,7 +69,7 @@ void SpreadClient::get_parts(const std::shared_ptr<Get>& job, std::vector<ParamE
     }
   }
   if (parts.empty()) return job->done(std::move(values));
-  const auto take = [this, job, values = std::move(values)](Result<std::vector<ParamEntry>> found) mutable {
+  auto take = [this, job, values = std::move(values)](Result<std::vector<ParamEntry>> found) mutable {
     if (!found.ok()) return job->done(std::move(found));
     ParamEntry* next = found->data();
     for (ParamEntry& entry : values) {
@@ -85,7 +85,7 @@ void SpreadClient::get_parts(const std::shared_ptr<Get>& job, std::vector<ParamE
     }
     job->done(std::move(values));
   };
-  client_.get(std::move(parts), job->mark, now, take, true);
+  client_.get(std::move(parts), job->mark, now, std::move(take), true);
 }
 
 // ---- set ----
@@ -111,12 +111,12 @@ void SpreadClient::set_parts(std::vector<ParamEntry> parts, double now, OnDone d
 
 void SpreadClient::set(std::vector<ParamEntry> entries, Mark mark, double now, OnDone done) {
   std::vector<ParamEntry> parts = spread(entries, now);
-  const auto rest = [this, entries = std::move(entries), mark, done](const Status& written) mutable {
+  auto rest = [this, entries = std::move(entries), mark, done = std::move(done)](const Status& written) mutable {
     if (!written.ok()) return done(written);
     for (const ParamEntry& entry : entries) note(entry.key, entry.value);
     client_.set(std::move(entries), mark, next_number(overlay_.now()), overlay_.now(), std::move(done));
   };
-  set_parts(std::move(parts), now, rest);
+  set_parts(std::move(parts), now, std::move(rest));
 }
 
 void SpreadClient::remove(const ParamKey& key, const SpreadValue& spread, double now) {
@@ -160,11 +160,11 @@ void SpreadClient::push(std::vector<ParamEntry> entries, Mark mark, const PushRu
         std::make_shared<Push>(Push{std::move(entries), mark, rule, now + kGoneSeconds, std::move(done)}), now);
   }
   std::vector<ParamEntry> parts = spread(entries, now);
-  const auto rest = [this, entries = std::move(entries), mark, rule, done](const Status& written) mutable {
+  auto rest = [this, entries = std::move(entries), mark, rule, done = std::move(done)](const Status& written) mutable {
     if (!written.ok()) return done(written);
     client_.push(std::move(entries), mark, rule, overlay_.now(), std::move(done));
   };
-  set_parts(std::move(parts), now, rest);
+  set_parts(std::move(parts), now, std::move(rest));
 }
 
 // Each part has an update, and so has the description: its owner says when the key has got other parts.
