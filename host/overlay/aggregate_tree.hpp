@@ -45,6 +45,10 @@ class AggregateTree {
   void on_silence(std::function<void(const Peer&)> told) { silent_ = std::move(told); }
   /// There are others, who may have a root already.
   void expect_others() { founder_ = false; }
+  /// Others have been told this least: should this node come to be the root, it begins there.
+  void expect_least(uint64_t least) noexcept {
+    if (in_tree_ == -kForever) known_.least = std::max(known_.least, least);
+  }
   /// There are others, none of which has been a root.
   void found() { founder_ = true; }
 

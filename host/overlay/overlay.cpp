@@ -396,6 +396,7 @@ Status Overlay::on_find(const Frame& frame) {
   Found found = finder_.answer(find->key);
   // One that looks for its own place: what is far from here is as far from there.
   if (found.window && find->key == find->envelope.from.id) found.closer = fingers_.all();
+  found.least = tree_.aggregate(requests_.now()).least;
   requests_.send(overlay_kind::found, find->envelope.from, frame.tag, std::move(found));
   return {};
 }
@@ -412,6 +413,7 @@ Status Overlay::on_found(const Frame& frame) {
       if (lost_.count(peer.node) == 0) fingers_.offer(peer);
     }
   }
+  tree_.expect_least(found->least);
   requests_.answer(frame.tag, *found);
   return {};
 }

@@ -53,7 +53,8 @@ struct Found {
   std::vector<Peer> closer;      // otherwise peers before the key, nearest first; to a newcomer the fingers
   std::optional<Window> window;  // the sender's, when it is the owner
   std::string state;             // then also what it says of itself (Overlay::set_state)
-  static void fields(auto& m, auto&& field) { field(m.envelope, m.owner, m.closer, m.window, m.state); }
+  uint64_t least = 0;            // of all clocks, as far as the sender knows
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.owner, m.closer, m.window, m.state, m.least); }
 };
 
 struct Greeting {

@@ -222,8 +222,6 @@ TEST_CASE(
   const auto place = second.wait_for_match(
       first_is_lost ? "rendezvous host now, at tcp://(\\S+)" : "it can be joined at tcp://(\\S+) too", 20);
   REQUIRE(place.has_value());
-  // Who joins while there is no root of the tree may begin at step 0 (host/engine/peer/NOTES.md).
-  if (first_is_lost) REQUIRE(wait_until([&] { return count_of(second.err(), "400 steps.") == 2; }, 30));
   Process third = start(*place);
   const auto from = third.wait_for_match("20 steps, from step (\\d+) on.", 20);
   INFO(rule << "\n" << first.describe() << second.describe() << third.describe());

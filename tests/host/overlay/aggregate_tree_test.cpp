@@ -232,3 +232,37 @@ TEST_CASE("whoever is stopped for seconds is not counted in before the others co
   }
   go_on(world);
 }
+
+TEST_CASE("whoever joins while there is no root begins where the others are") {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    Rng rng(seed, 95);
+    OverlayWorld world(seed, link_of(rng, seed % 2 == 0 ? 0.01 : 0));
+    const auto n = static_cast<NodeId>(2 + rng.below(6));
+    const auto joiners = static_cast<NodeId>(1 + rng.below(4));
+    INFO("seed " << seed << ", " << n << " nodes, " << joiners << " join");
+    world.grow(n, 0.1);
+    for (const NodeId node : world.nodes()) world.set_clock(node, 100, 0);
+    world.run(3);
+    const bool told = rng.below(2) == 0;
+    const uint64_t deaths = 1 + rng.below(n - 1);
+    for (uint64_t k = 0; k < deaths; ++k) {
+      const NodeId root = world.owner_of(0);
+      world.kill(root);
+      for (const NodeId node : world.nodes()) {
+        if (told) world.at(node).lose_process(root, world.now());
+      }
+    }
+    for (NodeId k = 0; k < joiners; ++k) {
+      if (rng.below(2) == 0) world.run((told ? 3 : 5) * rng.uniform());
+      world.add(n + k, {world.some_node(), world.some_node()});
+      world.set_clock(n + k, 0, 0);
+    }
+    world.run(12);
+    for (const NodeId node : world.nodes()) {
+      const Aggregate known = world.at(node).aggregate(world.now());
+      CHECK(known.included);
+      CHECK(known.count == world.size());
+      CHECK(known.least == 100);
+    }
+  }
+}

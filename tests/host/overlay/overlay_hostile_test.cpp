@@ -48,7 +48,7 @@ TEST_CASE("a message of the overlay that is cut, changed or noise is refused or 
   const Window window = world.at(6).near().window();
   const std::vector<Frame> good = {
       from_peer(overlay_kind::find, Find{envelope, 77}),
-      from_peer(overlay_kind::found, Found{envelope, world.at(7).self(), {world.at(8).self()}, window, "state"}),
+      from_peer(overlay_kind::found, Found{envelope, world.at(7).self(), {world.at(8).self()}, window, "state", 7}),
       from_peer(overlay_kind::greet, Greeting{envelope, 7, window}),
       from_peer(overlay_kind::greet, Greeting{envelope, 7, {}}),
       from_peer(overlay_kind::greeted, Greeting{envelope, 7, window}),
@@ -99,5 +99,5 @@ TEST_CASE("what a message of the overlay says of itself is checked") {
   report.lease = kForever;
   CHECK_THAT(why(from_peer(overlay_kind::report, report)), Catch::Contains("cannot be"));
   // An answer that nobody has asked for changes nothing.
-  CHECK(why(from_peer(overlay_kind::found, Found{envelope, {}, {}, {}, {}})) == "taken");
+  CHECK(why(from_peer(overlay_kind::found, Found{envelope, {}, {}, {}, {}, 0})) == "taken");
 }

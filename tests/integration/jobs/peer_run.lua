@@ -402,7 +402,6 @@ function jobs.joined(rule)
       actor.sleep(0.01)
       taken = taken + 1
       if taken == 20 then actor.log.info("20 steps, from step %d on.", ctx.step - 19) end
-      if taken == 400 then actor.log.info("400 steps.") end
       return { { "sum", -tensor.ones(1) } }
     end,
     pull = optim.sgd { lr = 1 },

@@ -35,9 +35,12 @@ void KeysWorld::add(NodeId node, const std::vector<NodeId>& contacts) {
 }
 
 void KeysWorld::kill(NodeId node, bool told) {
+  std::vector<ParamKey> there = at(node).keys.table().keys(Arc{});
+  std::erase_if(there, [&](const ParamKey& key) { return holders(place_of(key)) == 0; });
   net.detach(courier_address(node));
   nodes_.erase(node);
   leaving_.erase(node);
+  for (const ParamKey& key : there) lost_ += holders(place_of(key)) == 0 ? 1 : 0;
   if (!told) return;
   for (const auto& [id, other] : nodes_) {
     other->overlay.lose_process(node, now(id));
@@ -128,7 +131,7 @@ std::string KeysWorld::trouble() {
   return {};
 }
 
-size_t KeysWorld::holders(RingId place) const {
+size_t KeysWorld::holders(RingId place) {
   GroupTerm& served = served_[place];
   size_t count = 0;
   for (const auto& [node, one] : nodes_) {
