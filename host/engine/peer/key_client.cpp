@@ -118,8 +118,11 @@ void KeyClient::look_up(uint32_t id, std::vector<uint32_t> places, double now) {
     const double when = overlay_.now();
     if (!located.ok()) return later_.push_back({when + 10 * kRouteAgain, id, places});
     const auto& before = located->window.before.peers;
+    const RingId from = before.empty() ? located->owner.id : before.front().id;
     if (arcs_.size() >= kMostArcs) arcs_.clear();
-    arcs_[located->owner.id] = {before.empty() ? located->owner.id : before.front().id, located->owner};
+    // Arcs of nodes that lay in it and are gone would hide it.
+    std::erase_if(arcs_, [&](const auto& arc) { return in_arc(from, arc.first, located->owner.id); });
+    arcs_[located->owner.id] = {from, located->owner};
     route(id, places, when);
   });
 }
