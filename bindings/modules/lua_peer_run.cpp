@@ -6,6 +6,7 @@
 
 #include "bindings/modules/barrier_api.hpp"
 #include "bindings/modules/call_watchdog.hpp"
+#include "bindings/modules/ffi_peer.h"
 #include "bindings/modules/param_injection.hpp"
 #include "bindings/modules/param_options.hpp"
 #include "bindings/modules/param_values.hpp"
@@ -30,13 +31,19 @@ struct PeerEngine {
   std::unique_ptr<LuaRule> rule;
   std::string pull_place;  // "pull (job.lua:12)"
   bool shared = false;     // the run's tensors are given without copies
+  ah_peer_api api = {};
 };
 
 PeerEngine& peer_engine(lua_State* L) { return Kept<PeerEngine>::find(L, kPeerModule); }
 
 // ---- values ----
 
+int32_t peer_still(const void* node, double led) noexcept {
+  return static_cast<const PeerEngine*>(node)->run.still(static_cast<uint64_t>(led)) ? 1 : 0;
+}
+
 /// get(key) -> value, step, or nil, message; get({key, ...}) -> {value, ...}, {step, ...}
+/// A tensor that is not a copy, of a key that the node leads, comes with a third result: what peer_still takes.
 int peer_get(lua_State* L) {
   constexpr const char* kWhat = "peer.get";
   const bool many = lua_istable(L, 1);
@@ -58,9 +65,13 @@ int peer_get(lua_State* L) {
     lua_pushfstring(L, "%s: there is no key %s", kWhat, entry.key.print().c_str());
     return 2;
   }
-  expect(L, push_param_value(L, std::move(entry.value)));
+  PeerEngine& engine = peer_engine(L);
+  const bool handle = engine.shared && engine.run.led() > 0 && std::holds_alternative<ParamTensor>(entry.value);
+  expect(L, push_param_value(L, std::move(entry.value), engine.shared));
   lua_pushnumber(L, static_cast<lua_Number>(entry.step));
-  return 2;
+  if (!handle) return 2;
+  lua_pushnumber(L, static_cast<lua_Number>(engine.run.led()));
+  return 3;
 }
 
 /// set({{key, value}, ...}, where)
@@ -256,7 +267,10 @@ void add(lua_State* L, const char* name, lua_CFunction function) {
 }  // namespace
 
 void add_peer_run(lua_State* L) {
-  Kept<PeerEngine>::keep(L, kPeerModule, std::make_shared<PeerEngine>(NodeContext::of(L)));
+  const auto engine = std::make_shared<PeerEngine>(NodeContext::of(L));
+  engine->api = {engine.get(), peer_still};
+  Vm::from(L).register_ffi("peer", &engine->api);
+  Kept<PeerEngine>::keep(L, kPeerModule, engine);
   lua_getfield(L, LUA_REGISTRYINDEX, kPeerModule);
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, let_go_of_rule);

@@ -23,6 +23,9 @@ class Clock {
 class SteadyClock final : public Clock {
  public:
   double now() const noexcept override;
+  /// A moment within the last kCoarse seconds, for a few nanoseconds.
+  static double coarse() noexcept;
+  static constexpr double kCoarse = 0.02;
 };
 
 /// Stands still until told otherwise. Any thread.

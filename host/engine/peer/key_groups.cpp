@@ -26,6 +26,7 @@ void RangeMap::cut(RingId place) {
 }
 
 std::vector<KeyRange*> RangeMap::inside(const Arc& arc) {
+  ++changes_;
   cut(arc.from);
   cut(arc.to);
   std::vector<KeyRange*> found;

@@ -67,10 +67,13 @@ class RangeMap {
   /// Parts of the arc of which nothing is known.
   std::vector<Arc> gaps(const Arc& arc);
   const std::map<RingId, KeyRange>& all() const noexcept { return ranges_; }
+  /// Rises whenever something may have been changed.
+  uint64_t changes() const noexcept { return changes_; }
 
  private:
   void cut(RingId place);
   std::map<RingId, KeyRange> ranges_;  // by their ends
+  uint64_t changes_ = 0;
 };
 
 /// The nodes that hold the keys of `owner`: itself and of those behind it on the ring, nearest first, as many as make

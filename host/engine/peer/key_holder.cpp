@@ -100,6 +100,24 @@ bool KeyHolder::get(Question& question) {
   return true;
 }
 
+std::optional<ParamEntry> KeyHolder::read(const ParamKey& key, Mark mark, double now) const {
+  if (succession_.leads(place_of(key)) == nullptr || succession_.leased_until() <= now) return std::nullopt;
+  if (log_.touches(key) || table_.staged(key, std::max(passed_, mark) + 1)) return std::nullopt;
+  ParamEntry entry{key, {}, 0};
+  const Stored* stored = table_.store().find(key);
+  if (stored == nullptr) return entry;
+  entry.step = stored->step;
+  if (const auto* lua = std::get_if<LuaValue>(&stored->value)) {
+    if (SpreadValue::of(*lua)) return std::nullopt;
+    entry.value = *lua;
+    return entry;
+  }
+  const auto& tensor = std::get<StoredTensor>(stored->value);
+  if (tensor.chunks.size() != 1) return std::nullopt;
+  entry.value = tensor.chunk(0);
+  return entry;
+}
+
 bool KeyHolder::write(Question& question) {
   const Ask& ask = question.ask;
   const Asked asked = question.asked;

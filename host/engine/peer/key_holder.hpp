@@ -29,6 +29,9 @@ class KeyHolder {
   /// All live nodes have completed the step: what is staged of it and earlier ones is merged.
   void pass(Mark mark);
 
+  /// The key's value, if the node leads it and can answer by itself at that time; parts of a value are not put
+  /// together.
+  std::optional<ParamEntry> read(const ParamKey& key, Mark mark, double now) const;
   void on_ask(Frame&& frame, const Ask& ask, Unpacker& in);
   void on_poke(const Frame& frame, const Envelope& poke);
   /// Answers what can be answered by now.

@@ -53,16 +53,18 @@ const KeyRange* KeySuccession::leads(RingId place) const {
   return attempt_ && attempt_->claiming ? nullptr : range;
 }
 
-bool KeySuccession::leased() const {
+double KeySuccession::leased_until() const {
   const KeyRange* range = parts_.ranges.find(self().id);
-  if (range == nullptr) return false;
-  size_t fresh = 0;
+  if (range == nullptr || range->group.members.empty()) return 0;
+  std::vector<double> until;
   for (const Peer& member : range->group.members) {
     const auto renewed = renewed_.find(member.node);
-    const bool ours = renewed != renewed_.end() && now() < renewed->second + kLease;
-    fresh += ours || member.node == self().node ? 1 : 0;
+    const double theirs = renewed != renewed_.end() ? renewed->second + kLease : 0;
+    until.push_back(member.node == self().node ? kForever : theirs);
   }
-  return 2 * fresh > range->group.members.size();
+  // A majority of them is needed.
+  std::sort(until.begin(), until.end(), std::greater<>());
+  return until[until.size() / 2];
 }
 
 std::pair<Arc, std::vector<Peer>> KeySuccession::wanted() const {

@@ -51,8 +51,9 @@ class KeySuccession {
 
   /// The node leads the place's group and may write; nullptr otherwise.
   const KeyRange* leads(RingId place) const;
-  /// ... and may answer with what it has.
-  bool leased() const;
+  /// ... and may answer with what it has until then.
+  double leased_until() const;
+  bool leased() const { return leased_until() > now(); }
   /// By the ring the node owns the place, so that it will lead there.
   bool awaits(RingId place) const { return !leaving_ && parts_.overlay.near().owns(place); }
 

@@ -131,6 +131,7 @@ Status KeyTable::check_update(const ParamEntry& entry, const UpdateRule& rule, c
 }
 
 Status KeyTable::apply(KeyOperation&& operation) {
+  ++changes_;
   switch (operation.write.what) {
     case KeyWrite::What::set: return set(std::move(operation));
     case KeyWrite::What::push: return push(std::move(operation));
@@ -381,6 +382,7 @@ Status KeyTable::restore(const ParamKey& key, const KeyCopy& copy, std::vector<P
 }
 
 void KeyTable::erase(const ParamKey& key) {
+  ++changes_;
   known_.erase(key);
   places_.erase({place_of(key), key});
   staged_.erase({place_of(key), key});

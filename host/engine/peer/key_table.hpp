@@ -57,6 +57,8 @@ class KeyTable {
   KeyCopy copy(const ParamKey& key, std::vector<ParamEntry>& entries) const;
   Status restore(const ParamKey& key, const KeyCopy& copy, std::vector<ParamEntry> entries);
   void erase(const ParamKey& key);
+  /// Rises with each of these changes.
+  uint64_t changes() const noexcept { return changes_; }
 
  private:
   /// A staged update of one key.
@@ -87,6 +89,7 @@ class KeyTable {
   Places places_;  // of all known keys
   Places staged_;  // of those that have staged updates
   std::vector<Dropped> dropped_;
+  uint64_t changes_ = 0;
 };
 
 /// Values out of their pieces, which stand together.

@@ -62,6 +62,11 @@ class PeerBridge {
     }
   }
 
+  /// Values of keys that this node leads, at once; nothing where it has to ask.
+  std::optional<LedValues> read(std::span<const ParamKey> keys, Mark mark) {
+    return service_.read(node_.index(), keys, mark, node_.clock().now());
+  }
+
   /// Has `call` called on the courier's thread, soon; never if the node has left.
   void post(std::function<void(PeerService::PeerNode&, double now)> call) {
     service_.with(node_.index(), [call = std::move(call)](PeerService::PeerNode* peer, double now) {

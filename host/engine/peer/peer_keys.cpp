@@ -98,6 +98,12 @@ double PeerKeys::tidy_parts(double now) {
   return next_tidy_;
 }
 
+void PeerKeys::tell(LedState& state) {
+  const uint64_t changes = table_.changes() + ranges_.changes();
+  if (std::exchange(told_changes_, changes) != changes) state.change();
+  state.lead_until(succession_.leads(calls_.self().id) != nullptr ? succession_.leased_until() : 0);
+}
+
 std::vector<Frame> PeerKeys::take_frames() {
   std::vector<Frame> frames = client_.take_frames();
   for (Frame& frame : calls_.take_frames()) frames.push_back(std::move(frame));

@@ -5,6 +5,7 @@
 
 #include "host/engine/peer/key_client.hpp"
 #include "host/engine/peer/key_holder.hpp"
+#include "host/engine/peer/led_values.hpp"
 #include "host/engine/peer/spread_client.hpp"
 
 namespace actorhost {
@@ -26,6 +27,8 @@ class PeerKeys {
   Status on_frame(Frame&& frame, double now);
   void lose_process(ProcessId process, double now);
   double tick(double now);
+  /// Tells in `state` what has changed, to be called before frames are taken.
+  void tell(LedState& state);
   std::vector<Frame> take_frames();
 
  private:
@@ -42,6 +45,7 @@ class PeerKeys {
   SpreadClient values_;
   KeyHolder holder_;
   double next_tidy_ = 0;
+  uint64_t told_changes_ = 0;
 };
 
 }  // namespace actorhost

@@ -50,6 +50,12 @@ Result<std::vector<ParamEntry>> PeerRun::get(std::vector<ParamKey> keys, const c
   using Values = Result<std::vector<ParamEntry>>;
   // A pull asks for what its updates are to be merged into: it would wait for itself otherwise.
   const Mark mark = pulling_.empty() ? mark_ : 0;
+  led_ = 0;
+  if (auto own = bridge_.read(keys, mark)) {
+    state_ = std::move(own->state);
+    led_ = own->changes + 1;
+    return std::move(own->entries);
+  }
   auto values = bridge_.ask<Values>(what, [keys = std::move(keys), mark](auto& peer, double now, auto give) {
     peer.keys.client().get(keys, mark, now, give);
   });
@@ -141,6 +147,11 @@ void PeerRun::ask_pass() {
 
 void PeerRun::fetch(std::vector<ParamKey> keys) {
   phase_ = Phase::fetch;
+  if (auto own = bridge_.read(keys, mark_)) {
+    std::lock_guard lock(mail_->mutex);
+    mail_->answer = std::move(own->entries);
+    return;
+  }
   bridge_.post([mail = mail_, keys = std::move(keys), mark = mark_](PeerService::PeerNode& peer, double now) {
     peer.keys.client().get(keys, mark, now, [mail](Result<std::vector<ParamEntry>> values) {
       mail->put([&](Mail& m) { m.answer = std::move(values); });
@@ -194,8 +205,14 @@ void PeerRun::settle() {
   });
 }
 
+// A get may give something else from now on: the node's clock has changed, or whether it pulls.
+void PeerRun::look_otherwise() noexcept {
+  if (state_) state_->change();
+}
+
 // Says where this node is to those that look for it.
 void PeerRun::tell() {
+  look_otherwise();
   bridge_.post([state = pack(gate_.pace(mark_)), mark = mark_, sum = pushes_](PeerService::PeerNode& peer, double) {
     peer.overlay.set_state(state);
     peer.watch.set_state(state);
@@ -340,6 +357,7 @@ Result<std::optional<PeerRun::Batch>> PeerRun::wait() {
       Batch batch = std::move(batches_.front());
       batches_.pop_front();
       for (const PullEntry& entry : batch) pulling_.push_back(entry.key);
+      look_otherwise();
       return std::optional<Batch>(std::move(batch));
     }
     if (phase_ == Phase::pass) {
@@ -373,6 +391,7 @@ Status PeerRun::answer_pull(std::vector<ParamEntry> values) {
     return Error{Code::bad_argument, "key " + value.key.print() + " is none of those that it was given"};
   }
   pulling_.clear();
+  look_otherwise();
   {
     std::lock_guard lock(mail_->mutex);
     mail_->merged = false;

@@ -55,6 +55,10 @@ class PeerRun {
 
   /// In the order of the keys; nil where there is nothing.
   Result<std::vector<ParamEntry>> get(std::vector<ParamKey> keys, const char* what);
+  /// Numbers what the last `get` gave where this node leads all keys; otherwise 0.
+  uint64_t led() const noexcept { return led_; }
+  /// Whether a `get` that has had that number would give the same again.
+  bool still(uint64_t led) const noexcept { return state_ && state_->still(led - 1); }
   Status set(std::vector<ParamEntry> entries, const char* what);
 
   // A run. Each of these begins something that `wait` then waits for.
@@ -93,6 +97,7 @@ class PeerRun {
   /// What the courier's thread leaves for the node's.
   struct Mail;
 
+  void look_otherwise() noexcept;
   void tell();
   void take_mail();
   void look_around();
@@ -119,6 +124,8 @@ class PeerRun {
   double began_ = 0;
   std::deque<Batch> batches_;
   std::vector<ParamKey> pulling_;
+  std::shared_ptr<LedState> state_;
+  uint64_t led_ = 0;
   std::vector<ParamEntry> entries_;
   bool swapped_ = false;  // the rule, within a wait
   PeerTraffic before_;    // this run, as the next two

@@ -36,9 +36,16 @@ PeerService::PeerService(ServiceThread& courier) : courier_(courier) {
   courier.add(kinds_of(Kind::peer_first), *this);
 }
 
+void PeerService::post(std::function<void()> call) {
+  courier_.post([this, call = std::move(call)] {
+    std::lock_guard lock(mutex_);
+    call();
+  });
+}
+
 void PeerService::enter(NodeId node, uint64_t seed) {
   courier_.outlive_head();
-  courier_.post([this, node, seed] {
+  post([this, node, seed] {
     auto& peer = peers_[node];
     if (peer && peer->gone_at == kForever) return;
     const double now = courier_.clock().now();
@@ -88,11 +95,12 @@ std::vector<Overlay::Contact> PeerService::contacts_of(NodeId node, uint64_t see
 }
 
 void PeerService::leave(NodeId node) {
-  courier_.post([this, node] {
+  post([this, node] {
     const auto at = peers_.find(node);
     if (at == peers_.end() || at->second->gone_at < kForever) return;
     const double now = courier_.clock().now();
     at->second->gone_at = now + kHandOver;
+    at->second->led->change();
     at->second->due = 0;
     at->second->overlay.leave(now);
     at->second->keys.succession().leave();
@@ -100,7 +108,7 @@ void PeerService::leave(NodeId node) {
 }
 
 void PeerService::with(NodeId node, std::function<void(PeerNode*, double)> call) {
-  courier_.post([this, node, call = std::move(call)] {
+  post([this, node, call = std::move(call)] {
     const auto at = peers_.find(node);
     const double now = courier_.clock().now();
     const bool there = at != peers_.end() && at->second->gone_at == kForever;
@@ -110,7 +118,26 @@ void PeerService::with(NodeId node, std::function<void(PeerNode*, double)> call)
   });
 }
 
+std::optional<LedValues> PeerService::read(NodeId node, std::span<const ParamKey> keys, Mark mark, double now) {
+  std::lock_guard lock(mutex_);
+  const auto at = peers_.find(node);
+  if (at == peers_.end() || at->second->gone_at < kForever || !at->second->overlay.joined()) return std::nullopt;
+  PeerNode& peer = *at->second;
+  LedValues values{{}, peer.led, peer.led->changes()};
+  for (const ParamKey& key : keys) {
+    auto entry = peer.keys.holder().read(key, mark, now);
+    if (!entry) return std::nullopt;
+    values.entries.push_back(*std::move(entry));
+  }
+  return values;
+}
+
 void PeerService::on_frame(Frame&& frame, double now) {
+  std::lock_guard lock(mutex_);
+  take(std::move(frame), now);
+}
+
+void PeerService::take(Frame&& frame, double now) {
   Unpacker in(frame.meta.view());
   const auto envelope = unpack_head<Envelope>(in);
   if (!envelope.ok()) {
@@ -134,6 +161,7 @@ Status PeerService::hand_over(PeerNode& peer, Frame&& frame, double now) {
 }
 
 void PeerService::on_membership(const MembershipPtr& membership, double now) {
+  std::lock_guard lock(mutex_);
   if (membership_) {
     for (const ProcessInfo& info : membership_->processes()) {
       if (membership->process(info.process) != nullptr) continue;
@@ -169,7 +197,7 @@ void PeerService::take_local(double now) {
   while (!local_.empty()) {
     Frame frame = std::move(local_.front());
     local_.pop_front();
-    on_frame(std::move(frame), now);
+    take(std::move(frame), now);
   }
 }
 
@@ -177,11 +205,13 @@ void PeerService::take_local(double now) {
 bool PeerService::look_after(PeerNode& peer, double now) {
   if (peer.due > now) return true;
   peer.due = std::min({peer.overlay.tick(now), peer.keys.tick(now), peer.watch.tick(now), peer.gone_at});
+  peer.keys.tell(*peer.led);
   send_all(peer);
   return peer.gone_at > now && !(peer.gone_at < kForever && peer.keys.succession().holds_nothing());
 }
 
 double PeerService::tick(double now) {
+  std::lock_guard lock(mutex_);
   for (int turn = 0; turn < kMostTurns; ++turn) {
     double next = kForever;
     for (auto at = peers_.begin(); at != peers_.end();) {

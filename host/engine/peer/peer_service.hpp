@@ -6,7 +6,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
+#include <span>
 
 #include "host/cluster/service_thread.hpp"
 #include "host/engine/peer/peer_keys.hpp"
@@ -38,6 +40,7 @@ class PeerService final : public ServiceTask {
     PeerKeys keys;
     PeerWatch watch;
     PeerTraffic sent;
+    std::shared_ptr<LedState> led = std::make_shared<LedState>();
     double due = 0;             // its next tick; 0: as soon as possible
     double gone_at = kForever;  // it is leaving: at the latest then
   };
@@ -52,20 +55,28 @@ class PeerService final : public ServiceTask {
   /// Calls back on the courier's thread, with nullptr when the worker is no peer. Any thread.
   void with(NodeId node, std::function<void(PeerNode*, double now)> call);
 
+  /// Values of keys that the worker leads, without the courier's thread; nothing when it does not lead all of them or
+  /// cannot answer at once. `mark`: of the steps that it has completed. Any thread.
+  std::optional<LedValues> read(NodeId node, std::span<const ParamKey> keys, Mark mark, double now);
+
   void on_frame(Frame&& frame, double now) override;
   void on_membership(const MembershipPtr& membership, double now) override;
   double tick(double now) override;
 
  private:
+  /// Has it called on the courier's thread.
+  void post(std::function<void()> call);
   std::vector<Peer> founders(uint64_t seed) const;
   std::vector<ProcessId> live_processes() const;
   std::vector<Overlay::Contact> contacts_of(NodeId node, uint64_t seed) const;
+  void take(Frame&& frame, double now);
   Status hand_over(PeerNode& peer, Frame&& frame, double now);
   void send_all(PeerNode& peer);
   void take_local(double now);
   bool look_after(PeerNode& peer, double now);
 
   ServiceThread& courier_;
+  std::mutex mutex_;  // of what follows; the courier's thread holds it in all that it does here
   MembershipPtr membership_;
   std::map<NodeId, std::unique_ptr<PeerNode>> peers_;
   std::set<NodeId> entered_;  // ever
