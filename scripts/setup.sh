@@ -11,8 +11,8 @@ libmicrohttpd-dev prometheus-cpp-dev libjs-chart.js libcli11-dev catch2 openssl 
 optional_packages="ninja-build ccache librsvg2-2 tmux"
 # Tests of pages want a browser; they are skipped without it:
 test_packages="chromium"
-# Needed by scripts/check, the last for a source of tests/bench:
-check_packages="clang-format clang-tidy libzmq3-dev"
+# Needed by scripts/check, the last two for sources of tests/bench:
+check_packages="clang-format clang-tidy libzmq3-dev libdnnl-dev"
 
 # Where builds go: ACTORHOST_BUILD_DIR, or build/ in the tree, or in the user's cache where nobody may write to the tree.
 if [ -n "${ACTORHOST_BUILD_DIR-}" ]; then

@@ -1,6 +1,7 @@
 #pragma once
 #include <stdint.h>
-/* FFI text "ffi/peer": values of keys that the node leads. Plain C for ffi.cdef, which skips lines that start with '#'. */
+/* FFI text "ffi/peer": values of keys that the node leads. Plain C for ffi.cdef, which skips lines that start with
+   '#'. */
 
 typedef struct ah_peer_api {
   void* node; /* what the function takes */
