@@ -1,6 +1,6 @@
 -- The job of peer_kills.lua: each worker adds 1 to its own element of each key in each step, and writes what it does to
--- FOLDER/ID as lines "WORD NUMBER TIME". `step`: so many of its pushes are acknowledged. `has KEY ...`: the values at
--- the end. Usage: peer_counts.lua FOLDER RULE STEPS KEYS
+-- FOLDER/ID as lines "WORD NUMBER TIME". `step`: so many of its pushes are acknowledged, since it has fetched all keys
+-- with them; `last`: it takes no further step. `has KEY ...`: the values at the end. Usage: peer_counts.lua FOLDER RULE STEPS KEYS
 local ffi = require "ffi"
 local actor = require "actor"
 local peer, optim, tensor = actor.peer, actor.optim, actor.tensor
@@ -40,6 +40,7 @@ local summary = peer.run {
   end,
   schedule = function() return keys end,
   push = function(ctx, entries)
+    tell("step", ctx.step)
     local updates = {}
     for i, entry in ipairs(entries) do
       local own, most = entry[2][actor.id + 1], entry[2]:max()
@@ -55,10 +56,11 @@ local summary = peer.run {
   pull = optim.sgd { lr = 1 },
   barrier = rule,
   stop = function(ctx)
-    tell("step", ctx.step)
+    if ctx.step >= steps then tell("last", ctx.step) end
     return ctx.step >= steps
   end,
 }
+tell("step", steps)
 tell("summary", summary.updates)
 for _, key in ipairs(keys) do
   local value, all = peer.get(key), {}

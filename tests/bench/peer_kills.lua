@@ -147,8 +147,7 @@ local function wait_for_phase(round)
     return sleep(math.random() * 0.15)
   end
   if round.phase == "end" then
-    local function done(id) return story_of(folder, id).step >= options.steps end
-    wait_until(function() return any(n, done) end, deadline)
+    wait_until(function() return any(n, told("last")) end, deadline)
     return sleep(math.random() * 0.05)
   end
   local target = math.random(1, options.steps)

@@ -54,7 +54,26 @@ void KeyClient::push(std::vector<ParamEntry> entries, Mark mark, const PushRule&
   begin(std::move(request), now);
 }
 
+bool KeyClient::behind_pushes(const Request& request) const {
+  return std::any_of(request.entries.begin(), request.entries.end(), [&](const ParamEntry& entry) {
+    const auto pushed = pushed_.find(entry.key);
+    return pushed != pushed_.end() && pushed->second.under_way;
+  });
+}
+
 void KeyClient::begin(Request&& request, double now) {
+  const bool write = request.ask.what != Ask::What::get;
+  if (request.ordered()) {
+    for (const ParamEntry& entry : request.entries) pushed_[entry.key].newest = request.ask.mark;
+  }
+  if (write && (!behind_.empty() || behind_pushes(request))) return behind_.push_back(std::move(request));
+  start(std::move(request), now);
+}
+
+void KeyClient::start(Request&& request, double now) {
+  if (request.ordered()) {
+    for (const ParamEntry& entry : request.entries) pushed_[entry.key].under_way = true;
+  }
   const uint32_t id = ++begun_;
   request.answered.resize(request.size());
   request.open = request.size();
@@ -127,21 +146,24 @@ void KeyClient::look_up(uint32_t id, std::vector<uint32_t> places, double now) {
   });
 }
 
-// In questions of a few megabytes each.
+// In questions of a few megabytes each; a get asks by itself for what each push is to be seen in.
 void KeyClient::ask(uint32_t id, const std::vector<uint32_t>& places, const Peer& to, double now) {
   const Request& request = requests_.at(id);
-  Waiting question{id, {}, to, 0};
+  const bool get = request.ask.what == Ask::What::get;
+  std::map<Mark, Waiting> questions;
   for (const uint32_t place : places) {
-    const bool get = request.ask.what == Ask::What::get;
+    const auto pushed = get ? pushed_.find(request.keys[place]) : pushed_.end();
+    const Mark own = pushed == pushed_.end() ? 0 : pushed->second.newest;
+    Waiting& question = questions.try_emplace(own, Waiting{id, {}, to, 0, own}).first->second;
     const size_t bytes =
         get ? (request.keys[place].is_part() ? kChunkBytes : 0) : payload_bytes(request.entries[place].value);
     if (!question.places.empty() && question.bytes + bytes > kQuestionBytes) {
-      waiting_.push_back(std::exchange(question, {id, {}, to, 0}));
+      waiting_.push_back(std::exchange(question, {id, {}, to, 0, own}));
     }
     question.places.push_back(place);
     question.bytes += bytes;
   }
-  waiting_.push_back(std::move(question));
+  for (auto& [own, question] : questions) waiting_.push_back(std::move(question));
   ask_waiting(now);
 }
 
@@ -165,6 +187,7 @@ void KeyClient::send(Waiting&& waiting, double now) {
   Request& request = requests_.at(waiting.request);
   const uint32_t tag = ++asked_;
   request.ask.envelope = {overlay_.self(), waiting.to.node};
+  request.ask.own = waiting.own;
   const std::string head = pack(request.ask);
   const size_t first = frames_.size();
   const Address courier = courier_address(waiting.to.process);
@@ -329,6 +352,17 @@ void KeyClient::end(uint32_t id) {
   }
   for (const uint32_t tag : left) take(tag);
   std::erase_if(later_, [&](const Later& later) { return later.request == id; });
+  if (request.ordered()) {
+    for (const ParamEntry& entry : request.entries) {
+      const auto pushed = pushed_.find(entry.key);
+      pushed->second.under_way = false;
+      if (pushed->second.newest <= request.ask.mark) pushed_.erase(pushed);
+    }
+    while (!behind_.empty() && !behind_pushes(behind_.front())) {
+      start(std::move(behind_.front()), overlay_.now());
+      behind_.pop_front();
+    }
+  }
   if (request.done) return request.done(request.error ? Status(*request.error) : Status());
   if (request.error) return request.got(*request.error);
   std::vector<ParamEntry> values;

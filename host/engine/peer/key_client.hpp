@@ -1,7 +1,9 @@
 #pragma once
 // A node's questions about keys: finds out who answers for each key, asks, and asks again where an owner has changed or
-// died. Each write is done once whatever happens: the answering side knows a writer's newest update of a key. Of large
-// values so many are under way at a time that an answer can be told from a silence. Passive.
+// died. Each write is done once whatever happens: the answering side knows a writer's newest update of a key, and a
+// node's writes of a key are done in the order in which they are asked for. A get sees the node's pushes that were
+// asked for before it. Of large values so many are under way at a time that an answer can be told from a silence.
+// Passive.
 
 #include <deque>
 #include <functional>
@@ -30,6 +32,8 @@ class KeyClient {
   /// some key.
   void set(std::vector<ParamEntry> entries, Mark mark, uint64_t number, double now, OnDone done);
   /// Code::mismatch: a value is spread over other parts than the update (spread_value.hpp).
+  /// A push that a Lua pull merges is neither waited for by later writes of its keys nor seen by gets: the pull itself
+  /// may make them.
   void push(std::vector<ParamEntry> entries, Mark mark, const PushRule& rule, double now, OnDone done);
 
   void on_told(Frame&& frame, const Told& told, Unpacker& in, double now);
@@ -55,6 +59,8 @@ class KeyClient {
     OnValues got;
     OnDone done;
 
+    /// A push that later writes of its keys wait for.
+    bool ordered() const noexcept { return ask.what == Ask::What::push && !ask.rule.rule.is_lua(); }
     size_t size() const noexcept { return keys.empty() ? entries.size() : keys.size(); }
     const ParamKey& key(size_t place) const { return keys.empty() ? entries[place].key : keys[place]; }
   };
@@ -74,6 +80,7 @@ class KeyClient {
     std::vector<uint32_t> places;
     Peer to;
     size_t bytes;
+    Mark own = 0;
   };
   struct Route {
     RingId from;
@@ -81,6 +88,8 @@ class KeyClient {
   };
 
   void begin(Request&& request, double now);
+  void start(Request&& request, double now);
+  bool behind_pushes(const Request& request) const;
   void route(uint32_t request, const std::vector<uint32_t>& places, double now, size_t lookups = 1);
   void ask(uint32_t request, const std::vector<uint32_t>& places, const Peer& to, double now);
   void ask_waiting(double now);
@@ -95,6 +104,12 @@ class KeyClient {
 
   Overlay& overlay_;
   std::map<uint32_t, Request> requests_;
+  struct Pushed {
+    Mark newest = 0;
+    bool under_way = false;  // that one or one before it
+  };
+  std::unordered_map<ParamKey, Pushed> pushed_;  // keys of pushes that are not acknowledged
+  std::deque<Request> behind_;                   // writes that wait for those that are under way
   std::map<uint32_t, Question> questions_;
   std::deque<Waiting> waiting_;
   size_t under_way_ = 0;  // bytes of the questions and of their answers, as far as they are known

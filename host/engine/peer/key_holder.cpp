@@ -7,6 +7,7 @@ namespace actorhost {
 namespace {
 
 constexpr double kLookAgain = 0.05;  // seconds, at what waits
+constexpr double kForgotten = 150;   // more than an asker waits
 
 }  // namespace
 
@@ -26,7 +27,7 @@ void KeyHolder::on_poke(const Frame& frame, const Envelope& poke) {
 }
 
 void KeyHolder::on_ask(Frame&& frame, const Ask& ask, Unpacker& in) {
-  Question question{{ask.envelope.from, frame.tag}, ask, {}, {}};
+  Question question{{ask.envelope.from, frame.tag}, ask, {}, {}, calls_.now()};
   const Asked asked = question.asked;
   if (question.ask.what == Ask::What::get) {
     if (const Status read = read_keys(in, question.keys); !read.ok()) return tell(asked, Told::How::done, read);
@@ -60,6 +61,12 @@ void KeyHolder::look() {
 }
 
 double KeyHolder::tick() {
+  // Their askers have given up.
+  std::erase_if(waiting_, [&](const Question& question) {
+    const bool forgotten = question.came + kForgotten < calls_.now();
+    if (forgotten) working_.erase(question.asked);
+    return forgotten;
+  });
   if (waiting_.empty()) return kForever;
   look();
   return calls_.now() + kLookAgain;
@@ -88,6 +95,8 @@ bool KeyHolder::get(Question& question) {
   commit(succession_.leads(place_of(question.keys.front()))->arc, std::max(passed_ + 1, below));
   for (const ParamKey& key : question.keys) {
     if (log_.touches(key) || table_.staged(key, below)) return false;
+    const bool seen = question.ask.own == 0 || table_.removed(key);
+    if (!seen && !table_.taken(key, question.asked.from.node, question.ask.own)) return false;
   }
   const Asked& asked = question.asked;
   EntryPacker reply(peer_kind::told, courier_address(asked.from.process), asked.tag,

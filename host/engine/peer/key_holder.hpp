@@ -51,6 +51,7 @@ class KeyHolder {
     Ask ask;
     std::vector<ParamKey> keys;
     std::vector<ParamEntry> entries;
+    double came = 0;
   };
   struct Batch {
     std::vector<PullEntry> entries;

@@ -1,6 +1,7 @@
 #include "host/engine/peer/peer_run.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 namespace actorhost {
@@ -9,10 +10,20 @@ namespace {
 
 constexpr double kLookAround = 0.02;  // between looks how many there are
 constexpr double kSampleSeconds = 2;  // until a draw has to do with those that have answered
+// Of pushes under way while a further step begins.
+constexpr size_t kMostPushes = 16;
+constexpr size_t kMostBytes = 16 << 20;
 
 }  // namespace
 
 struct PeerRun::Mail {
+  struct Push {
+    Mark mark;
+    size_t bytes;
+    bool some;  // there is something in it
+    bool acknowledged = false;
+  };
+
   explicit Mail(std::function<void()> w) : wake(std::move(w)) {}
 
   /// Changes the mail and wakes the node, unless that can wait.
@@ -31,7 +42,11 @@ struct PeerRun::Mail {
   std::atomic<bool> news{false};
   std::mutex mutex;  // of what follows
   std::deque<Batch> pulls;
-  std::optional<Result<std::vector<ParamEntry>>> answer;  // of the get or push that is under way
+  std::optional<Result<std::vector<ParamEntry>>> answer;  // of the get that is under way
+  std::deque<Push> pushes;                                // from the first one on that is not acknowledged
+  std::optional<Error> refused;                           // a push
+  PeerPace pace;                                          // as it is told, its mark without those pushes
+  uint64_t sum = 0;                                       // of acknowledged pushes
   struct Drawn {
     uint32_t draw;
     std::vector<Sampled> sample;
@@ -40,18 +55,67 @@ struct PeerRun::Mail {
   std::vector<std::pair<NodeId, std::optional<std::string>>> heard;
   std::optional<Aggregate> all;
   bool merged = false;  // what had been given to pull by then has been answered
+
+  bool is_merged() {
+    std::lock_guard lock(mutex);
+    return merged;
+  }
+
+  bool some_are_under_way() {
+    std::lock_guard lock(mutex);
+    return !pushes.empty();
+  }
+
+  /// A run that has failed tells nothing more.
+  void forget() {
+    std::lock_guard lock(mutex);
+    pushes.clear();
+  }
+
+  // What follows is called on the courier's thread, which tells others of an acknowledged push while the node works.
+
+  void tell(PeerService::PeerNode& peer) {
+    std::unique_lock lock(mutex);
+    const std::string state = pack(pace);
+    const std::pair<Mark, uint64_t> clock{pace.mark, sum};
+    lock.unlock();
+    peer.overlay.set_state(state);
+    peer.watch.set_state(state);
+    peer.overlay.set_clock(clock.first, clock.second);
+  }
+
+  void acknowledge(PeerService::PeerNode& peer, Mark mark, const Status& done) {
+    bool first = false;
+    put([&](Mail& m) {
+      if (!done.ok() && !m.refused) m.refused = done.error();
+      for (Push& push : m.pushes) push.acknowledged = push.acknowledged || (done.ok() && push.mark == mark);
+      while (!m.pushes.empty() && m.pushes.front().acknowledged) {
+        first = true;
+        m.pace.mark = m.pushes.front().mark;
+        m.sum += m.pushes.front().some ? 1 : 0;
+        m.pushes.pop_front();
+      }
+    });
+    if (first) tell(peer);
+  }
 };
 
 PeerRun::~PeerRun() = default;
 
 // ---- values ----
 
+// At once, where that sees all that this node has pushed.
+std::optional<LedValues> PeerRun::read(const std::vector<ParamKey>& keys, Mark mark) {
+  if (mail_ && mail_->some_are_under_way()) return std::nullopt;
+  return bridge_.read(keys, mark);
+}
+
 Result<std::vector<ParamEntry>> PeerRun::get(std::vector<ParamKey> keys, const char* what) {
   using Values = Result<std::vector<ParamEntry>>;
   // A pull asks for what its updates are to be merged into: it would wait for itself otherwise.
   const Mark mark = pulling_.empty() ? mark_ : 0;
   led_ = 0;
-  if (auto own = bridge_.read(keys, mark)) {
+  if (auto own = read(keys, mark)) {
     state_ = std::move(own->state);
     led_ = own->changes + 1;
     return std::move(own->entries);
@@ -78,6 +142,7 @@ Status PeerRun::begin(const Config& config) {
   phase_ = Phase::begin;
   pushes_ = non_finite_ = 0;
   began_ = 0;
+  if (mail_) mail_->forget();
   pulling_.clear();
   batches_.clear();
   Node& node = bridge_.node();
@@ -147,7 +212,7 @@ void PeerRun::ask_pass() {
 
 void PeerRun::fetch(std::vector<ParamKey> keys) {
   phase_ = Phase::fetch;
-  if (auto own = bridge_.read(keys, mark_)) {
+  if (auto own = read(keys, mark_)) {
     std::lock_guard lock(mail_->mutex);
     mail_->answer = std::move(own->entries);
     return;
@@ -161,10 +226,14 @@ void PeerRun::fetch(std::vector<ParamKey> keys) {
 
 Status PeerRun::push(std::vector<ParamEntry> entries) {
   phase_ = Phase::push;
-  pushes_some_ = !entries.empty();
+  Mail::Push sent{mark_of(config_.run, step() + 1), 0, !entries.empty()};
+  bool large = false;
   std::set<ParamKey> keys;
   bool finite = true;
   for (const ParamEntry& entry : entries) {
+    const size_t bytes = payload_bytes(entry.value);
+    sent.bytes += bytes;
+    large = large || bytes > kChunkBytes;
     if (!keys.insert(entry.key).second) {
       return Error{Code::bad_argument, "key " + entry.key.print() + " is there twice"};
     }
@@ -176,23 +245,33 @@ Status PeerRun::push(std::vector<ParamEntry> entries) {
   }
   if (!finite) ++non_finite_;
   const PushRule rule{config_.update, config_.rule->staleness() == 0};
-  const Mark mark = mark_of(config_.run, step() + 1);
-  bridge_.post([mail = mail_, entries = std::move(entries), rule, mark](PeerService::PeerNode& peer, double now) {
-    peer.keys.client().push(entries, mark, rule, now, [mail](Status done) {
-      mail->put([&](Mail& m) {
-        m.answer = done.ok() ? Result(std::vector<ParamEntry>()) : Result<std::vector<ParamEntry>>(done.error());
-      });
-    });
+  // A pull may need this node's thread, and large tensors may have to be pushed again (spread_client.hpp).
+  waits_for_push_ = large || config_.update.is_lua();
+  look_otherwise();
+  {
+    std::lock_guard lock(mail_->mutex);
+    mail_->pushes.push_back(sent);
+  }
+  bridge_.post([mail = mail_, entries = std::move(entries), rule, mark = sent.mark](auto& peer, double now) {
+    peer.keys.client().push(entries, mark, rule, now,
+                            [mail, mark, &peer](const Status& done) { mail->acknowledge(peer, mark, done); });
   });
   return {};
 }
 
+bool PeerRun::may_go_on() const {
+  std::lock_guard lock(mail_->mutex);
+  const auto& pushes = mail_->pushes;
+  if (waits_for_push_) return pushes.empty();
+  const auto add = [](size_t sum, const Mail::Push& push) { return sum + push.bytes; };
+  return pushes.size() <= kMostPushes && std::accumulate(pushes.begin(), pushes.end(), size_t{0}, add) <= kMostBytes;
+}
+
 void PeerRun::stop() {
   phase_ = Phase::stop;
-  mark_ = stopped_in(config_.run, step());
+  waits_for_push_ = true;
   config_.board->note(config_.run, bridge_.node().index(),
                       [&](auto& self) { self.leaves(bridge_.node().clock().now()); });
-  tell();
 }
 
 // Updates that were staged become visible when all have stopped, and a Lua pull merges them now: what is answered
@@ -210,33 +289,41 @@ void PeerRun::look_otherwise() noexcept {
   if (state_) state_->change();
 }
 
-// Says where this node is to those that look for it.
-void PeerRun::tell() {
+// Says where this node is to those that look for it; what can wait is told with the next push that is acknowledged.
+void PeerRun::tell(bool soon) {
   look_otherwise();
-  bridge_.post([state = pack(gate_.pace(mark_)), mark = mark_, sum = pushes_](PeerService::PeerNode& peer, double) {
-    peer.overlay.set_state(state);
-    peer.watch.set_state(state);
-    peer.overlay.set_clock(mark, sum);
-  });
+  {
+    std::lock_guard lock(mail_->mutex);
+    mark_ = std::max(mark_, mail_->pace.mark);
+    mail_->pace = gate_.pace(mark_);
+    if (!soon && !mail_->pushes.empty()) return;
+  }
+  bridge_.post([mail = mail_](PeerService::PeerNode& peer, double) { mail->tell(peer); });
 }
 
 // ---- waiting ----
 
-void PeerRun::take_mail() {
+Status PeerRun::take_mail() {
   mail_->news = false;
   std::vector<Mail::Drawn> drawn;
   std::vector<std::pair<NodeId, std::optional<std::string>>> heard;
+  std::optional<Error> refused;
   {
     std::lock_guard lock(mail_->mutex);
     for (Batch& batch : mail_->pulls) batches_.push_back(std::move(batch));
     mail_->pulls.clear();
     drawn.swap(mail_->drawn);
     heard.swap(mail_->heard);
+    refused.swap(mail_->refused);
     if (mail_->all) all_ = *mail_->all;
+    if (mail_->pace.mark > mark_) look_otherwise();
+    mark_ = std::max(mark_, mail_->pace.mark);
+    pushes_ = mail_->sum;
   }
   gate_.learn(all_.least, static_cast<uint32_t>(all_.count));
   for (const Mail::Drawn& one : drawn) gate_.drawn(one.draw, one.sample, now());
   for (const auto& [peer, state] : heard) gate_.heard(peer, state);
+  return refused ? Status(*std::move(refused)) : Status();
 }
 
 void PeerRun::look_at_all() {
@@ -290,8 +377,7 @@ Result<bool> PeerRun::finished() {
                           [&](auto& self) { self.works(bridge_.node().clock().now()); });
       tell();
       return true;
-    case Phase::fetch:
-    case Phase::push: {
+    case Phase::fetch: {
       std::optional<Result<std::vector<ParamEntry>>> answer;
       {
         std::lock_guard lock(mail_->mutex);
@@ -300,10 +386,20 @@ Result<bool> PeerRun::finished() {
       if (!answer) return false;
       if (!answer->ok()) return answer->error();
       entries_ = std::move(**answer);
-      if (phase_ == Phase::push) finish_push();
       return true;
     }
-    case Phase::stop: return all_.included && all_.least >= stopped_in(run, 0);
+    case Phase::push:
+      if (!may_go_on()) return false;
+      gate_.complete(now());
+      tell(false);
+      return true;
+    case Phase::stop:
+      if (!may_go_on()) return false;
+      if (mark_ < stopped_in(run, 0)) {
+        mark_ = stopped_in(run, step());
+        tell();
+      }
+      return all_.included && all_.least >= stopped_in(run, 0);
     case Phase::settle: return settled();
   }
   return true;
@@ -314,18 +410,10 @@ bool PeerRun::all_are(Mark mark) const {
   return all_.included && all_.count >= std::min(expected_, live) && all_.least >= mark;
 }
 
-void PeerRun::finish_push() {
-  gate_.complete(now());
-  if (pushes_some_) ++pushes_;
-  mark_ = mark_of(config_.run, step());
-  tell();
-}
-
 bool PeerRun::settled() {
   const Mark mine = settled_in(config_.run, step());
   if (mark_ != mine) {
-    std::lock_guard lock(mail_->mutex);
-    if (!mail_->merged) return false;
+    if (!mail_->is_merged()) return false;
     mark_ = mine;
     tell();
   }
@@ -352,7 +440,7 @@ Result<std::optional<PeerRun::Batch>> PeerRun::wait() {
   static constexpr EngineCall kCall{Cause::other, "peer.run"};
   const Activity activity(node.stats(), kCall);
   for (;;) {
-    take_mail();
+    AH_TRY(take_mail());
     if (!batches_.empty()) {
       Batch batch = std::move(batches_.front());
       batches_.pop_front();

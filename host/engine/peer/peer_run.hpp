@@ -6,7 +6,7 @@
 //
 //   begin                                  wait
 //     [init], ready                        wait         all are there, and know their first step
-//     loop: ask_pass, fetch, push          wait, each
+//     loop: ask_pass, fetch, push          wait, each   pushes go on while the next steps begin
 //     stop                                 wait         until all have stopped
 //     settle                               wait         until no update is missing anywhere
 
@@ -70,6 +70,8 @@ class PeerRun {
   void ask_pass();
   void fetch(std::vector<ParamKey> keys);
   std::vector<ParamEntry> take_entries() { return std::move(entries_); }
+  /// Its step is completed when it is under way: what is fetched from then on has it, and the clock that others see
+  /// rises when it is acknowledged. One that Lua merges, or of large tensors, is waited for.
   /// Code::bad_argument for a key that is there twice, and for a value that is not finite where that is refused.
   Status push(std::vector<ParamEntry> entries);
   void stop();
@@ -98,14 +100,15 @@ class PeerRun {
   struct Mail;
 
   void look_otherwise() noexcept;
-  void tell();
-  void take_mail();
+  std::optional<LedValues> read(const std::vector<ParamKey>& keys, Mark mark);
+  void tell(bool soon = true);
+  Status take_mail();
   void look_around();
   void look_at_all();
   bool all_are(Mark mark) const;
   bool settled();
   Result<bool> finished();
-  void finish_push();
+  bool may_go_on() const;
   void show_gate();
   double now() const { return seconds(); }
   const char* what() const noexcept;
@@ -115,11 +118,11 @@ class PeerRun {
   PeerGate gate_;
   std::shared_ptr<Mail> mail_;
   Phase phase_ = Phase::none;
-  Mark mark_ = 0;  // this node's clock
+  Mark mark_ = 0;  // this node's clock, without pushes that are not acknowledged
   Aggregate all_;
   uint32_t expected_ = 1;  // workers that take part
-  uint64_t pushes_ = 0;    // of this node, with something in them
-  bool pushes_some_ = false;
+  uint64_t pushes_ = 0;    // of this node, acknowledged, with something in them
+  bool waits_for_push_ = false;
   uint64_t non_finite_ = 0;
   double began_ = 0;
   std::deque<Batch> batches_;
