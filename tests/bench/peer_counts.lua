@@ -1,6 +1,7 @@
 -- The job of peer_kills.lua: each worker adds 1 to its own element of each key in each step, and writes what it does to
 -- FOLDER/ID as lines "WORD NUMBER TIME". `step`: so many of its pushes are acknowledged, since it has fetched all keys
--- with them; `last`: it takes no further step. `has KEY ...`: the values at the end. Usage: peer_counts.lua FOLDER RULE STEPS KEYS
+-- with them; `last`: it takes no further step. `has KEY ...`: the values at the end.
+-- Usage: peer_counts.lua FOLDER RULE STEPS KEYS
 local ffi = require "ffi"
 local actor = require "actor"
 local peer, optim, tensor = actor.peer, actor.optim, actor.tensor

@@ -63,6 +63,16 @@ TEST_CASE("peers stop at different steps, with different keys and without update
   CHECK_THAT(run.out, Contains("steps: 3 ") && Contains("wrong:\t0\n"));
 }
 
+TEST_CASE("a worker reads its own pushes while they are under way, and its sets and pushes keep their order") {
+  const std::string how = GENERATE("native", "replace");
+  const std::string rule = GENERATE("asp", "ssp:8");
+  CHECK_THAT(run_peers(any_place(), {"own", how, rule}).out, Contains("steps: 200 "));
+}
+
+TEST_CASE("what a peer reads without a copy is what was set last") {
+  CHECK_THAT(run_peers(any_place(), {"handles"}).out, Contains("without copies:\ttrue\n"));
+}
+
 TEST_CASE("runs of peers follow each other, and values are there before, between and after") {
   const Ended run = run_peers(any_place(), {"again"});
   CHECK_THAT(run.out, Contains("before:\ttensor([1., 1.], float32)\ttensor([1., 1.], float32)\tnil\t0\n"));

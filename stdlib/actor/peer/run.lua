@@ -17,7 +17,7 @@ local M = {}
 
 ---@class actor.peer.Context
 ---@field id integer this worker's permanent id
----@field step integer its completed steps
+---@field step integer its completed steps; pushes of the last ones may be under way, and what it fetches has them
 ---@field seconds number since the first step began
 ---@field updates integer pushes of all workers, as far as this one has heard
 ---@field workers integer how many take part, as far as this one has heard

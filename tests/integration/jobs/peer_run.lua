@@ -156,6 +156,63 @@ function jobs.uneven(rule)
   print("wrong:", agreed(wrong))
 end
 
+-- Each step pushes to one of a few keys of the worker while earlier pushes are under way; whatever it reads has them.
+function jobs.own(how, rule)
+  local keys, zero, one = {}, {}, how == "native" and -tensor.ones(3) or tensor.ones(3)
+  for i = 1, 5 do
+    keys[i] = ("of%d %d"):format(actor.rank, i)
+    zero[i] = { keys[i], tensor.zeros(3) }
+  end
+  local pushed = { 0, 0, 0, 0, 0 }
+  local function check(i, value) assert(value[1] == pushed[i], ("%s is %g, not %d"):format(keys[i], value[1], pushed[i])) end
+  for i = 1, 5 do peer.set(keys[i], zero[i][2]) end
+  local summary = peer.run {
+    schedule = function(ctx)
+      if ctx.step % 7 == 0 then check(1, peer.get(keys[1])) end
+      return ctx.step % 3 == 0 and keys or {}
+    end,
+    push = function(ctx, entries)
+      for i, entry in ipairs(entries) do check(i, entry[2]) end
+      if ctx.step % 11 == 0 then
+        peer.set(keys[2], tensor.full({ 3 }, 100))
+        pushed[2] = 100
+      end
+      local i = math.random(5)
+      pushed[i] = pushed[i] + 1
+      return { { keys[i], how == "native" and one or tensor.full({ 3 }, pushed[i]) } }
+    end,
+    pull = how == "native" and optim.sgd { lr = 1 } or nil,
+    barrier = rule,
+    stop = function(ctx) return ctx.step >= 200 end,
+  }
+  for i = 1, 5 do check(i, peer.get(keys[i])) end
+  told(summary)
+end
+
+-- Tensors that a get gives without a copy are what was set last, wherever it was set.
+function jobs.handles()
+  local keys = keys_of(20)
+  peer.run {
+    shared = true, barrier = "asp", schedule = function() return {} end, push = function() return {} end,
+    stop = function(ctx) return ctx.step >= 1 end,
+  }
+  local copies = 0
+  for round = 1, 100 do
+    for i, key in ipairs(keys) do
+      if (round + i) % actor.size == actor.rank then peer.set(key, tensor.full({ 3 }, round)) end
+    end
+    co.barrier()
+    for _, key in ipairs(keys) do
+      local value = peer.get(key)
+      assert(value[1] == round, ("%s is %g in round %d"):format(key, value[1], round))
+      if value ~= peer.get(key) then copies = copies + 1 end
+    end
+    co.barrier()
+  end
+  copies = co.allreduce(tensor.full({ 1 }, copies))[1]
+  print("without copies:", copies < 100 * actor.size * #keys)
+end
+
 -- Several runs of a job, and values between them.
 function jobs.again()
   peer.set("x" .. actor.rank, tensor.ones(2))
