@@ -39,6 +39,7 @@ void AggregateTree::on_report(const TreeReport& report) {
   term_ = std::max({term_, report.term, report.resigned});
   // What this node itself has had, or somebody later, is not taken again.
   if (report.resigned > own_term_ && report.resigned == term_ && !active_) {
+    if (report.resigned != token_term_) token_to_.reset();  // an earlier one was passed on
     token_until_ = now + kTreeLease;
     token_known_ = report.known;
     token_from_ = from.node;
@@ -314,11 +315,12 @@ void AggregateTree::send_reports() {
   const double now = requests_.now();
   TreeReport report;
   report.total = total();
-  if (report.total.least != reported_) parents_.all_due();
+  if (report.total.least != reported_ || report.total.count != reported_count_) parents_.all_due();
   const bool due =
       std::any_of(parents_.all().begin(), parents_.all().end(), [](const auto& p) { return p.due && !p.gone; });
   if (!due) return;
   reported_ = report.total.least;
+  reported_count_ = report.total.count;
   report.number = ++number_;
   children_.note(number_);
   parents_.sent(number_, now);

@@ -106,6 +106,7 @@ class AggregateTree {
   uint64_t number_;               // of the last report
   uint64_t settled_ = 0;          // the last one that children count on
   uint64_t reported_ = kNoClock;  // the least in the last report
+  uint64_t reported_count_ = 0;   // and how many
   std::optional<NodeId> target_;  // the right parent, as far as is known
   RingId key_ = 0;                // which that owns
   double next_seek_ = 0;

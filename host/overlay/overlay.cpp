@@ -146,6 +146,7 @@ void Overlay::hear(const Peer& from) {
   }
   fingers_.offer(from);
   remember(from);
+  if (!joined_) next_finger_ = std::min(next_finger_, requests_.now());  // a way in
 }
 
 // Some of all that were ever heard, and each of the first: when a part of the ring has closed without this node's old

@@ -6,10 +6,11 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kGiveUp = 60;      // seconds of a request
-constexpr double kStopped = 0.25;   // a tick that is so late: the node has been stopped, or its clock has jumped
-constexpr double kPoke = 0.5;       // until an owner is asked whether it works on a question
-constexpr double kLongestPoke = 4;  // between such questions
+constexpr double kGiveUp = 60;       // seconds of a request
+constexpr double kStopped = 0.25;    // a tick that is so late: the node has been stopped, or its clock has jumped
+constexpr double kLongestSleep = 1;  // while it waits: by so much it may be wrong about how long it was stopped
+constexpr double kPoke = 0.5;        // until an owner is asked whether it works on a question
+constexpr double kLongestPoke = 4;   // between such questions
 constexpr double kRouteAgain = 0.02;
 constexpr size_t kMostArcs = 4096;
 constexpr size_t kLookups = 16;  // of a request at once
@@ -338,6 +339,7 @@ double KeyClient::tick(double now) {
     end(id);
   }
   for (const Later& later : later_) next = std::min(next, later.time);
+  if (!requests_.empty()) next = std::min(next, now + kLongestSleep);
   woken_ = next;
   return next;
 }
@@ -355,6 +357,7 @@ void KeyClient::end(uint32_t id) {
   if (request.ordered()) {
     for (const ParamEntry& entry : request.entries) {
       const auto pushed = pushed_.find(entry.key);
+      if (pushed == pushed_.end()) continue;
       pushed->second.under_way = false;
       if (pushed->second.newest <= request.ask.mark) pushed_.erase(pushed);
     }

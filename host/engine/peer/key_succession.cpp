@@ -304,6 +304,21 @@ std::optional<Peer> KeySuccession::source(const Attempt& attempt, const KeyRange
   return std::nullopt;
 }
 
+/// Of a piece for which there is no source: nobody can have its keys. A member of a group that has served and is alive
+/// must have given them to a later one; of a group that has not, who has answered has not got them.
+bool KeySuccession::died_out(const Attempt& attempt, const KeyRange& piece) const {
+  const auto without = [&](const Peer& peer) {
+    if (gone(peer)) return true;
+    const auto contact = attempt.contacts.find(peer.node);
+    const bool answered = contact != attempt.contacts.end() && contact->second.said == Contact::Said::yes;
+    return !piece.serves() && (peer.node == self().node || answered);
+  };
+  const auto all_without = [&](const KeyGroup& group) {
+    return std::all_of(group.members.begin(), group.members.end(), without);
+  };
+  return all_without(piece.group) && std::all_of(piece.before.begin(), piece.before.end(), all_without);
+}
+
 void KeySuccession::promised(const AttemptPtr& attempt) {
   std::vector<std::pair<Arc, Peer>> sources;
   for (const KeyRange* piece : attempt->known.inside(attempt->arc)) {
@@ -311,9 +326,9 @@ void KeySuccession::promised(const AttemptPtr& attempt) {
     for (const KeyGroup& group : piece->before) all = all && enough(*attempt, group, Contact::Said::yes);
     if (!all) return retry(attempt, 0.5 + 0.5 * rng_.uniform());
     const auto from = source(*attempt, *piece);
-    const bool none = std::all_of(piece->group.members.begin(), piece->group.members.end(),
-                                  [&](const Peer& peer) { return gone(peer); });
-    if (!from && !none && piece->group.term.number > 0) return retry(attempt, 0.5 + 0.5 * rng_.uniform());
+    if (!from && !died_out(*attempt, *piece) && piece->group.term.number > 0) {
+      return retry(attempt, 0.5 + 0.5 * rng_.uniform());
+    }
     if (from && from->node != self().node) sources.emplace_back(piece->arc, *from);
   }
   if (sources.empty()) return adopt(attempt);

@@ -175,7 +175,8 @@ void pull(KeysWorld& world, NodeId node, const std::vector<PullEntry>& batch) {
     if (std::find(keys.begin(), keys.end(), update.key) == keys.end()) keys.push_back(update.key);
   }
   const auto add = [&world, node, batch](Result<std::vector<ParamEntry>> values) {
-    if (!values.ok()) return;  // a cut for longer than it waits: others have taken over meanwhile
+    if (!values.ok()) return;      // a cut for longer than it waits: others have taken over meanwhile
+    if (world.lost() > 0) return;  // there may be nothing to add to
     for (const PullEntry& update : batch) {
       const auto same = [&](const ParamEntry& entry) { return entry.key == update.key; };
       auto& sum = std::get<ParamTensor>(std::find_if(values->begin(), values->end(), same)->value);
