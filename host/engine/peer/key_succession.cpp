@@ -13,6 +13,7 @@ constexpr double kFoundersPatience = 3;  // for founders that start late
 constexpr double kBad = 5;               // before a member that has failed is taken again
 constexpr double kLease = 1.5;           // of a leader, from the sending of the question on
 constexpr double kRenewal = 0.4;
+constexpr double kRenewalAgain = 0.05;  // without a lease, as when others have not started yet
 constexpr int kClaimTries = 3;
 constexpr size_t kNearReach = 4;
 
@@ -441,7 +442,7 @@ bool KeySuccession::lost(ProcessId process) const {
 
 double KeySuccession::tick() {
   if (now() >= next_renewal_) {
-    next_renewal_ = now() + kRenewal;
+    next_renewal_ = now() + (leased() ? kRenewal : kRenewalAgain);
     renew();
   }
   if (now() >= next_tidy_) tidy();

@@ -13,7 +13,7 @@ namespace {
 
 ParamKey key_in(const KeysWorld::Node& owner) {
   for (double i = 0;; ++i) {
-    const ParamKey key = *ParamKey::of(i);
+    ParamKey key = *ParamKey::of(i);
     if (owner.overlay.near().owns(place_of(key))) return key;
   }
 }
