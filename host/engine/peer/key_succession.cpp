@@ -298,8 +298,11 @@ std::optional<Peer> KeySuccession::source(const Attempt& attempt, const KeyRange
     }
     return found;
   };
-  if (auto found = find(piece.group)) return found;
-  for (const KeyGroup& group : piece.before) {
+  // The later the group, the more is in its copies: it may have served without this node's hearing of it.
+  std::map<GroupTerm, KeyGroup, std::greater<>> groups;
+  for (const KeyGroup& group : piece.before) groups.emplace(group.term, group);
+  groups.emplace(piece.group.term, piece.group);
+  for (const auto& [term, group] : groups) {
     if (auto found = find(group)) return found;
   }
   return std::nullopt;
@@ -320,6 +323,12 @@ bool KeySuccession::died_out(const Attempt& attempt, const KeyRange& piece) cons
   return all_without(piece.group) && std::all_of(piece.before.begin(), piece.before.end(), all_without);
 }
 
+/// This node has promised itself to a later group since.
+bool KeySuccession::overtaken(const Attempt& attempt) {
+  const std::vector<KeyRange*> own = parts_.ranges.inside(attempt.arc);
+  return std::any_of(own.begin(), own.end(), [&](const KeyRange* range) { return attempt.term < range->promised; });
+}
+
 void KeySuccession::promised(const AttemptPtr& attempt) {
   std::vector<std::pair<Arc, Peer>> sources;
   for (const KeyRange* piece : attempt->known.inside(attempt->arc)) {
@@ -332,6 +341,8 @@ void KeySuccession::promised(const AttemptPtr& attempt) {
     }
     if (from && from->node != self().node) sources.emplace_back(piece->arc, *from);
   }
+  if (overtaken(*attempt)) return retry(attempt, 0.1 + 0.3 * rng_.uniform());
+  parts_.sync.end(attempt->arc);
   if (sources.empty()) return adopt(attempt);
   attempt->open = sources.size();
   const auto all = std::make_shared<bool>(true);
@@ -357,9 +368,7 @@ void KeySuccession::adopt(const AttemptPtr& attempt) {
     add(piece->group);
     for (const KeyGroup& group : piece->before) add(group);
   }
-  for (const KeyRange* own : parts_.ranges.inside(attempt->arc)) {
-    if (attempt->term < own->promised) return retry(attempt, 0.1 + 0.3 * rng_.uniform());
-  }
+  if (overtaken(*attempt)) return retry(attempt, 0.1 + 0.3 * rng_.uniform());
   KeyRange range{attempt->arc, message.group, true, message.before};
   range.promised = attempt->term;
   parts_.ranges.put(range);

@@ -106,6 +106,7 @@ class KeySuccession {
   void promised(const AttemptPtr& attempt);
   bool enough(const Attempt& attempt, const KeyGroup& group, Contact::Said said) const;
   std::optional<Peer> source(const Attempt& attempt, const KeyRange& piece) const;
+  bool overtaken(const Attempt& attempt);
   bool died_out(const Attempt& attempt, const KeyRange& piece) const;
   void adopt(const AttemptPtr& attempt);
   void ask_to_adopt(const AttemptPtr& attempt, const Peer& peer, const Adopt& message);

@@ -125,7 +125,11 @@ void KeySuccession::drop_if_later(const Arc& arc, const KeyGroup& group) {
   for (KeyRange* piece : parts_.ranges.inside(arc)) {
     if (piece->group.term == group.term) piece->before.clear();
     if (!(piece->group.term < group.term)) continue;
-    for (const ParamKey& key : parts_.table.keys(piece->arc)) parts_.table.erase(key);
+    // What is being copied for a later group stays.
+    strays_ = strays_ || parts_.sync.copies(piece->arc) || (attempt_ && overlap(attempt_->arc, piece->arc));
+    if (!strays_) {
+      for (const ParamKey& key : parts_.table.keys(piece->arc)) parts_.table.erase(key);
+    }
     *piece = KeyRange{piece->arc, group, false, {}, std::max(piece->promised, group.term)};
   }
 }

@@ -23,11 +23,30 @@ std::vector<Arc> KeySync::parts_of(const Arc& arc) {
 }
 
 void KeySync::begin(const Arc& arc, const Peer& from, OnDone done) {
+  end(arc);
   const auto job = std::make_shared<Job>();
+  job->arc = arc;
   job->from = from;
   job->done = std::move(done);
   job->arcs.push_back(arc);
+  jobs_.push_back(job);
   go_on(job);
+}
+
+void KeySync::end(const Arc& arc) {
+  for (const JobPtr& job : std::vector(jobs_)) {
+    if (overlap(job->arc, arc)) finish(job, false);
+  }
+}
+
+bool KeySync::copies(const Arc& arc) const {
+  return std::any_of(jobs_.begin(), jobs_.end(), [&](const JobPtr& job) { return overlap(job->arc, arc); });
+}
+
+void KeySync::finish(const JobPtr& job, bool done) {
+  if (std::erase(jobs_, job) == 0) return;
+  job->failed = !done;
+  job->done(done);
 }
 
 void KeySync::go_on(const JobPtr& job) {
@@ -40,7 +59,7 @@ void KeySync::go_on(const JobPtr& job) {
                   [this, job, key](const Frame* frame) {
                     --job->open;
                     if (frame == nullptr) job->failed = true;
-                    if (frame != nullptr) take(job, key, *frame);
+                    if (frame != nullptr && !job->failed) take(job, key, *frame);
                     go_on(job);
                   });
       continue;
@@ -50,11 +69,11 @@ void KeySync::go_on(const JobPtr& job) {
     calls_.call(job->from, peer_kind::sums, ArcQuestion{{}, arc}, kSyncTries, [this, job, arc](const Frame* frame) {
       --job->open;
       if (frame == nullptr) job->failed = true;
-      if (frame != nullptr) compare(job, arc, *frame);
+      if (frame != nullptr && !job->failed) compare(job, arc, *frame);
       go_on(job);
     });
   }
-  if (job->open == 0 && job->done) std::exchange(job->done, nullptr)(!job->failed);
+  if (job->open == 0) finish(job, !job->failed);
 }
 
 void KeySync::compare(const JobPtr& job, const Arc& arc, const Frame& frame) {

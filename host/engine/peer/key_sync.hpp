@@ -1,6 +1,7 @@
 #pragma once
 // Makes the keys of an arc what they are at another node, moving only what differs (anti-entropy as in Dynamo, DeCandia
-// et al. 2007): sums of ever smaller parts are compared, then single keys. Passive.
+// et al. 2007): sums of ever smaller parts are compared, then single keys. A point of the ring is copied from one node
+// at a time: who begins anew there ends what was under way. Passive.
 
 #include <deque>
 #include <functional>
@@ -19,8 +20,11 @@ class KeySync {
 
   KeySync(PeerCalls& calls, KeyTable& table) : calls_(calls), table_(table) {}
 
-  /// False: that node does not answer. What has come until then stays.
+  /// False: that node does not answer, or it was ended. What has come until then stays.
   void begin(const Arc& arc, const Peer& from, OnDone done);
+  /// Ends what copies keys of the arc.
+  void end(const Arc& arc);
+  bool copies(const Arc& arc) const;
 
   /// What another node asks; Code::bad_data.
   Status on_sums(const Frame& frame);
@@ -30,6 +34,7 @@ class KeySync {
 
  private:
   struct Job {
+    Arc arc;
     Peer from;
     OnDone done;
     std::deque<Arc> arcs;
@@ -45,11 +50,13 @@ class KeySync {
 
   static std::vector<Arc> parts_of(const Arc& arc);
   void go_on(const JobPtr& job);
+  void finish(const JobPtr& job, bool done);
   void compare(const JobPtr& job, const Arc& arc, const Frame& frame);
   void take(const JobPtr& job, const ParamKey& key, const Frame& frame);
 
   PeerCalls& calls_;
   KeyTable& table_;
+  std::vector<JobPtr> jobs_;
   std::map<std::pair<NodeId, uint32_t>, std::vector<ParamEntry>> collecting_;
 };
 
