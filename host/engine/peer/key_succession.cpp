@@ -106,17 +106,18 @@ bool KeySuccession::gone(const Peer& peer) const {
 // ---- the node's own way ----
 
 void KeySuccession::begin(const Arc& arc, const std::vector<Peer>& members) {
-  attempt_ = std::make_shared<Attempt>();
-  attempt_->arc = arc;
-  attempt_->members = members;
-  learn(*attempt_, parts_.ranges.around(arc));
-  const std::vector<KeyRange*> pieces = attempt_->known.inside(arc);
+  const auto attempt = std::make_shared<Attempt>();
+  attempt_ = attempt;  // which may be over when the last line returns
+  attempt->arc = arc;
+  attempt->members = members;
+  learn(*attempt, parts_.ranges.around(arc));
+  const std::vector<KeyRange*> pieces = attempt->known.inside(arc);
   const bool all_own =
-      attempt_->known.gaps(arc).empty() && std::all_of(pieces.begin(), pieces.end(), [&](const KeyRange* piece) {
+      attempt->known.gaps(arc).empty() && std::all_of(pieces.begin(), pieces.end(), [&](const KeyRange* piece) {
         return piece->group.members.front().node == self().node;
       });
-  if (all_own && !failed_) return claim(attempt_);
-  look(attempt_, kNearReach);
+  if (all_own && !failed_) return claim(attempt);
+  look(attempt, kNearReach);
 }
 
 // Of each point the group of the greatest term is kept, with those that it takes over from.
