@@ -6,7 +6,8 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kGoneSeconds = 60;    // of trying to see a value that others replace meanwhile
+// Looks at a value that others replace meanwhile. Not a time, which may jump.
+constexpr int kMostLooks = 1000;
 constexpr double kStraySeconds = 150;  // that a part may be without its value: more than a set takes
 
 /// The tensor, or nothing when a part is gone.
@@ -49,7 +50,7 @@ void SpreadClient::note(const ParamKey& key, const ParamValue& value) {
 // ---- get ----
 
 void SpreadClient::get(std::vector<ParamKey> keys, Mark mark, double now, OnValues done) {
-  get_all(std::make_shared<Get>(Get{std::move(keys), mark, now + kGoneSeconds, std::move(done)}), now);
+  get_all(std::make_shared<Get>(Get{std::move(keys), mark, kMostLooks, std::move(done)}), now);
 }
 
 void SpreadClient::get_all(const std::shared_ptr<Get>& job, double now) {
@@ -76,9 +77,10 @@ void SpreadClient::get_parts(const std::shared_ptr<Get>& job, std::vector<ParamE
       const auto spread = SpreadValue::of(entry.value);
       if (!spread) continue;
       auto whole = put_together(entry, *spread, next);
-      if (!whole && overlay_.now() < job->deadline) return get_all(job, overlay_.now());  // it has been set meanwhile
+      if (!whole && --job->looks > 0) return get_all(job, overlay_.now());  // it has been set meanwhile
       if (!whole) {
-        return job->done(Error{Code::timeout, "for a minute no value of key " + entry.key.print() + " has been whole"});
+        return job->done(Error{Code::timeout, "key " + entry.key.print() + " is set so often that in " +
+                                                  std::to_string(kMostLooks) + " looks no value has been whole"});
       }
       next += spread->parts();
       entry = *std::move(whole);
@@ -156,8 +158,8 @@ void SpreadClient::push(std::vector<ParamEntry> entries, Mark mark, const PushRu
   const bool large = std::any_of(entries.begin(), entries.end(), [&](const auto& e) { return is_large(e.value); });
   if (!large || rule.rule.is_lua()) return client_.push(std::move(entries), mark, rule, now, std::move(done));
   if (rule.rule.is_native()) {
-    return push_to_parts(
-        std::make_shared<Push>(Push{std::move(entries), mark, rule, now + kGoneSeconds, std::move(done)}), now);
+    return push_to_parts(std::make_shared<Push>(Push{std::move(entries), mark, rule, kMostLooks, std::move(done)}),
+                         now);
   }
   std::vector<ParamEntry> parts = spread(entries, now);
   auto rest = [this, entries = std::move(entries), mark, rule, done = std::move(done)](const Status& written) mutable {
@@ -181,7 +183,7 @@ void SpreadClient::push_to_parts(const std::shared_ptr<Push>& job, double now) {
     add_parts(entry.key, known->second, tensor, updates);
   }
   client_.push(std::move(updates), job->mark, job->rule, now, [this, job](const Status& pushed) {
-    const bool again = !pushed.ok() && pushed.error().code == Code::mismatch && overlay_.now() < job->deadline;
+    const bool again = !pushed.ok() && pushed.error().code == Code::mismatch && --job->looks > 0;
     if (!again) return job->done(pushed);
     look_again(job, overlay_.now());
   });

@@ -21,7 +21,8 @@ class SpreadClient {
   SpreadClient(Overlay& overlay, KeyClient& client, size_t part_bytes)
       : overlay_(overlay), client_(client), part_bytes_(part_bytes) {}
 
-  /// As KeyClient's. Code::timeout: for a minute nobody has answered for some key.
+  /// As KeyClient's. Code::timeout: for a minute nobody has answered for some key; or whenever this node has looked,
+  /// another one was setting it.
   void get(std::vector<ParamKey> keys, Mark mark, double now, OnValues done);
   void set(std::vector<ParamEntry> entries, Mark mark, double now, OnDone done);
   void push(std::vector<ParamEntry> entries, Mark mark, const PushRule& rule, double now, OnDone done);
@@ -34,14 +35,14 @@ class SpreadClient {
   struct Get {
     std::vector<ParamKey> keys;
     Mark mark;
-    double deadline;
+    int looks;  // that are left
     OnValues done;
   };
   struct Push {
     std::vector<ParamEntry> entries;
     Mark mark;
     PushRule rule;
-    double deadline;
+    int looks;  // that are left
     OnDone done;
   };
 
