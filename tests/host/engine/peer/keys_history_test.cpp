@@ -254,7 +254,11 @@ std::string live(uint64_t seed, const Weather& weather) {
       const NodeId one = nodes[rng.below(nodes.size())];
       if (world.has(one) && history.idle(one)) world.leave(one);
     }
-    if (happens(weather.leaps)) world.leap(nodes[rng.below(nodes.size())], 600 * rng.uniform());
+    if (happens(weather.leaps)) {
+      const NodeId one = nodes[rng.below(nodes.size())];
+      const double seconds = 600 * rng.uniform();
+      if (world.has(one)) world.leap(one, seconds);
+    }
     if (happens(weather.joins)) {
       world.add(next++, {nodes[rng.below(nodes.size())], nodes[rng.below(nodes.size())], nodes.front()});
       if (weather.lua) pulls(world, next - 1, rng);
