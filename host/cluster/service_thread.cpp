@@ -21,7 +21,11 @@ ServiceThread::ServiceThread(Cluster& cluster, const Clock& clock, Log& log, Add
       log_(log),
       self_(self),
       inbox_(cluster.take_mailbox(self)),
-      outbox_([this](LinkId, Frame&& frame) { return cluster_.transport().try_send(std::move(frame)); }) {}
+      outbox_([this](LinkId, Frame&& frame) {
+        Transport& transport = cluster_.transport();
+        return writes_ != nullptr ? transport.try_send_together(std::move(frame), *writes_)
+                                  : transport.try_send(std::move(frame));
+      }) {}
 
 ServiceThread::~ServiceThread() {
   stop();
@@ -43,12 +47,12 @@ void ServiceThread::start() {
   thread_ = std::thread([this] { serve(); });
 }
 
-void ServiceThread::post(std::function<void()> call) {
+void ServiceThread::post(std::function<void()> call, bool soon) {
   {
     std::lock_guard lock(posted_mutex_);
     posted_.push_back(std::move(call));
   }
-  inbox_->wake();
+  if (soon) inbox_->wake();
 }
 
 void ServiceThread::send(Frame&& frame) {
@@ -66,6 +70,17 @@ void ServiceThread::forward(Frame&& frame) {
   if (waits && std::this_thread::get_id() != thread_.get_id()) inbox_->wake();
 }
 
+void ServiceThread::send_all(std::vector<Frame>&& frames) {
+  Transport::Writes writes;
+  {
+    std::lock_guard lock(outbox_mutex_);
+    writes_ = &writes;
+    for (Frame& frame : frames) outbox_.put(0, std::move(frame));
+    writes_ = nullptr;
+  }
+  for (const auto& write : writes) write();
+}
+
 void ServiceThread::serve() {
   std::vector<Frame> frames;
   double next = 0;
@@ -79,6 +94,7 @@ void ServiceThread::serve() {
     next = kForever;
     for (ServiceTask* task : tasks_) next = std::min(next, task->tick(now));
     next = std::min(next, flush());
+    if (has_posted()) next = 0;
   }
 }
 
@@ -97,6 +113,11 @@ void ServiceThread::call_posted() {
     calls.swap(posted_);
   }
   for (const auto& call : calls) call();
+}
+
+bool ServiceThread::has_posted() {
+  std::lock_guard lock(posted_mutex_);
+  return !posted_.empty();
 }
 
 void ServiceThread::look_at_membership(double now) {

@@ -67,12 +67,15 @@ class ServiceThread {
   MembershipPtr newest_membership() const { return cluster_.membership(); }
 
   /// Has `call` called on the service's thread; ticks follow it.
-  void post(std::function<void()> call);
+  /// `soon` is false when it can wait until the thread has something else to do.
+  void post(std::function<void()> call, bool soon = true);
   /// As Cluster::outlive_head.
   void outlive_head() { cluster_.outlive_head(); }
   /// Sends in the service's name without waiting; what finds no room is sent when there is some. In order for each
   /// receiver. Dropped when that is gone.
   void send(Frame&& frame);
+  /// The same of many, each of which has its src: those that go the same way leave together. For tasks.
+  void send_all(std::vector<Frame>&& frames);
   /// As `send`, in the name of frame.src, an address of this process: for nodes that must not wait.
   void forward(Frame&& frame);
   /// As Cluster::distrust.
@@ -95,6 +98,7 @@ class ServiceThread {
   void serve();
   void hand_out(Frame&& frame, double now);
   void call_posted();
+  bool has_posted();
   void look_at_membership(double now);
   double flush();
 
@@ -107,6 +111,7 @@ class ServiceThread {
   std::vector<ServiceTask*> tasks_;  // each once
   std::mutex outbox_mutex_;
   Outbox outbox_;
+  Transport::Writes* writes_ = nullptr;  // put off by send_all
   std::mutex posted_mutex_;
   std::vector<std::function<void()>> posted_;
   MembershipPtr membership_;  // the thread's own: what the tasks have been told

@@ -40,14 +40,18 @@ LinkWriter::Outcome LinkWriter::put(Frame&& frame, size_t times_bound) {
   [[maybe_unused]] const Frame taken = std::move(frame);
   if (writing_) return {Mailbox::Put::ok, false};
   writing_ = true;
-  const bool large = filling_.bytes() > kLargeBatch;
-  at_once_ = stream_.can_send_now() && (large || clock_.now() - last_written_ > kQuietSeconds);
-  std::swap(filling_, flying_);
-  in_flight_.store(flying_.bytes(), std::memory_order_relaxed);
   return {Mailbox::Put::ok, true};
 }
 
 void LinkWriter::write() {
+  {
+    std::lock_guard lock(mutex_);
+    if (closed_) return;
+    const bool large = filling_.bytes() > kLargeBatch;
+    at_once_ = stream_.can_send_now() && (large || clock_.now() - last_written_ > kQuietSeconds);
+    std::swap(filling_, flying_);
+    in_flight_.store(flying_.bytes(), std::memory_order_relaxed);
+  }
   if (at_once_ && write_now()) return;
   start_write();
 }

@@ -22,7 +22,7 @@ class LinkWriter {
 
   struct Outcome {
     Mailbox::Put put;
-    bool write;  // the caller has to call `write` next, holding no locks
+    bool write;  // the caller has to call `write` soon, holding no locks; frames until then leave together
   };
   /// Takes the frame (moved from only on `ok`) unless it exceeds `times_bound` times the bound.
   Outcome put(Frame&& frame, size_t times_bound);

@@ -42,7 +42,7 @@ class StreamTransport::Impl {
   Result<LinkId> dial(const std::string& url, double seconds);
   void assign(LinkId id, ProcessId process);
   void forget(ProcessId process);
-  Status try_send(Frame&& frame);
+  Status try_send(Frame&& frame, Writes* writes);
   Status send_on(LinkId id, Frame&& frame);
   void when_room(Address dst, std::function<void()> told);
   std::shared_ptr<Link> find(LinkId id) const;
@@ -324,7 +324,7 @@ void StreamTransport::Impl::forget(ProcessId process) {
   if (link) link->close("given up by this host");
 }
 
-Status StreamTransport::Impl::try_send(Frame&& frame) {
+Status StreamTransport::Impl::try_send(Frame&& frame, Writes* writes) {
   const Address dst = frame.dst;
   const auto put = directory_.deliver(std::move(frame));
   if (put) return delivery_status(put, dst, closing_);
@@ -334,7 +334,11 @@ Status StreamTransport::Impl::try_send(Frame&& frame) {
     return {};
   }
   const auto outcome = table_.send(std::move(frame));
-  if (outcome.write) outcome.write->writer().write();
+  if (outcome.write && writes != nullptr) {
+    writes->push_back([link = outcome.write] { link->writer().write(); });
+  } else if (outcome.write) {
+    outcome.write->writer().write();
+  }
   if (outcome.wanted != kNoProcess) events_.on_link_wanted(outcome.wanted);
   switch (outcome.sent) {
     case LinkTable::Sent::ok: return {};
@@ -458,7 +462,11 @@ Status StreamTransport::attach(Address self, Mailbox& inbox) { return impl_->dir
 
 void StreamTransport::detach(Address self) { impl_->directory_.remove(self); }
 
-Status StreamTransport::try_send(Frame&& frame) { return impl_->try_send(std::move(frame)); }
+Status StreamTransport::try_send(Frame&& frame) { return impl_->try_send(std::move(frame), nullptr); }
+
+Status StreamTransport::try_send_together(Frame&& frame, Writes& writes) {
+  return impl_->try_send(std::move(frame), &writes);
+}
 
 void StreamTransport::when_room(Address dst, std::function<void()> told) { impl_->when_room(dst, std::move(told)); }
 

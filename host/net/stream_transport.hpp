@@ -103,6 +103,7 @@ class StreamTransport final : public Transport {
   Status attach(Address self, Mailbox& inbox) override;
   void detach(Address self) override;
   Status try_send(Frame&& frame) override;
+  Status try_send_together(Frame&& frame, Writes& writes) override;
   void when_room(Address dst, std::function<void()> told) override;
   void close() override;
 

@@ -34,6 +34,8 @@ struct Sleeper {
 
 }  // namespace
 
+Status Transport::try_send_together(Frame&& frame, Writes& /*writes*/) { return try_send(std::move(frame)); }
+
 Status Transport::send(Frame&& frame, double seconds) {
   const SteadyClock clock;
   const double deadline = clock.now() + seconds;

@@ -28,6 +28,8 @@ constexpr bool is_control(Kind kind) noexcept { return within(kind, kinds_of(Kin
 
 class Transport {
  public:
+  using Writes = std::vector<std::function<void()>>;
+
   Transport() = default;
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
@@ -40,6 +42,9 @@ class Transport {
 
   /// Sends to frame.dst without waiting; the frame is moved from only on success. Any thread.
   virtual Status try_send(Frame&& frame) = 0;
+  /// As try_send, for frames in a row: what the caller has to write is added to `writes`, which it has to call soon.
+  /// Frames that go the same way until then leave together. Any thread.
+  virtual Status try_send_together(Frame&& frame, Writes& writes);
   /// Calls `told` once when a frame to `dst` that was refused as full may be tried again, or when it never
   /// can be sent; possibly at once. `told` runs on any thread, must not block and must not call the
   /// transport. Any thread.

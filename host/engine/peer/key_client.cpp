@@ -55,25 +55,9 @@ void KeyClient::push(std::vector<ParamEntry> entries, Mark mark, const PushRule&
   begin(std::move(request), now);
 }
 
-bool KeyClient::behind_pushes(const Request& request) const {
-  return std::any_of(request.entries.begin(), request.entries.end(), [&](const ParamEntry& entry) {
-    const auto pushed = pushed_.find(entry.key);
-    return pushed != pushed_.end() && pushed->second.under_way;
-  });
-}
-
 void KeyClient::begin(Request&& request, double now) {
-  const bool write = request.ask.what != Ask::What::get;
   if (request.ordered()) {
-    for (const ParamEntry& entry : request.entries) pushed_[entry.key].newest = request.ask.mark;
-  }
-  if (write && (!behind_.empty() || behind_pushes(request))) return behind_.push_back(std::move(request));
-  start(std::move(request), now);
-}
-
-void KeyClient::start(Request&& request, double now) {
-  if (request.ordered()) {
-    for (const ParamEntry& entry : request.entries) pushed_[entry.key].under_way = true;
+    for (const ParamEntry& entry : request.entries) pushed_[entry.key].insert(request.ask.mark);
   }
   const uint32_t id = ++begun_;
   request.answered.resize(request.size());
@@ -147,14 +131,22 @@ void KeyClient::look_up(uint32_t id, std::vector<uint32_t> places, double now) {
   });
 }
 
-// In questions of a few megabytes each; a get asks by itself for what each push is to be seen in.
+// Of this node's pushes of the key that are not acknowledged, the one that the question comes after.
+Mark KeyClient::own_before(const Request& request, size_t place) const {
+  const auto pushed = pushed_.find(request.key(place));
+  if (pushed == pushed_.end()) return 0;
+  const std::set<Mark>& marks = pushed->second;
+  const auto after = request.ordered() ? marks.lower_bound(request.ask.mark) : marks.end();
+  return after == marks.begin() ? 0 : *std::prev(after);
+}
+
+// In questions of a few megabytes each, and one for each push that they come after.
 void KeyClient::ask(uint32_t id, const std::vector<uint32_t>& places, const Peer& to, double now) {
   const Request& request = requests_.at(id);
   const bool get = request.ask.what == Ask::What::get;
   std::map<Mark, Waiting> questions;
   for (const uint32_t place : places) {
-    const auto pushed = get ? pushed_.find(request.keys[place]) : pushed_.end();
-    const Mark own = pushed == pushed_.end() ? 0 : pushed->second.newest;
+    const Mark own = own_before(request, place);
     Waiting& question = questions.try_emplace(own, Waiting{id, {}, to, 0, own}).first->second;
     const size_t bytes =
         get ? (request.keys[place].is_part() ? kChunkBytes : 0) : payload_bytes(request.entries[place].value);
@@ -344,6 +336,26 @@ double KeyClient::tick(double now) {
   return next;
 }
 
+// Pushes that come after one that has failed fail, too: they wait for it.
+void KeyClient::forget_push(const Request& request) {
+  for (const ParamEntry& entry : request.entries) {
+    const auto pushed = pushed_.find(entry.key);
+    if (pushed == pushed_.end()) continue;
+    pushed->second.erase(request.ask.mark);
+    if (pushed->second.empty()) pushed_.erase(pushed);
+  }
+  if (!request.error) return;
+  std::vector<uint32_t> later;
+  for (auto& [id, other] : requests_) {
+    if (!other.ordered() || other.ask.mark < request.ask.mark) continue;
+    other.error = request.error;
+    later.push_back(id);
+  }
+  for (const uint32_t id : later) {
+    if (requests_.count(id) > 0) end(id);
+  }
+}
+
 void KeyClient::end(uint32_t id) {
   Request request = std::move(requests_.at(id));
   requests_.erase(id);
@@ -354,18 +366,7 @@ void KeyClient::end(uint32_t id) {
   }
   for (const uint32_t tag : left) take(tag);
   std::erase_if(later_, [&](const Later& later) { return later.request == id; });
-  if (request.ordered()) {
-    for (const ParamEntry& entry : request.entries) {
-      const auto pushed = pushed_.find(entry.key);
-      if (pushed == pushed_.end()) continue;
-      pushed->second.under_way = false;
-      if (pushed->second.newest <= request.ask.mark) pushed_.erase(pushed);
-    }
-    while (!behind_.empty() && !behind_pushes(behind_.front())) {
-      start(std::move(behind_.front()), overlay_.now());
-      behind_.pop_front();
-    }
-  }
+  if (request.ordered()) forget_push(request);
   if (request.done) return request.done(request.error ? Status(*request.error) : Status());
   if (request.error) return request.got(*request.error);
   std::vector<ParamEntry> values;

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -59,7 +60,7 @@ class KeyClient {
     OnValues got;
     OnDone done;
 
-    /// A push that later writes of its keys wait for.
+    /// A push that this node's later questions about its keys come after.
     bool ordered() const noexcept { return ask.what == Ask::What::push && !ask.rule.rule.is_lua(); }
     size_t size() const noexcept { return keys.empty() ? entries.size() : keys.size(); }
     const ParamKey& key(size_t place) const { return keys.empty() ? entries[place].key : keys[place]; }
@@ -88,8 +89,7 @@ class KeyClient {
   };
 
   void begin(Request&& request, double now);
-  void start(Request&& request, double now);
-  bool behind_pushes(const Request& request) const;
+  Mark own_before(const Request& request, size_t place) const;
   void route(uint32_t request, const std::vector<uint32_t>& places, double now, size_t lookups = 1);
   void ask(uint32_t request, const std::vector<uint32_t>& places, const Peer& to, double now);
   void ask_waiting(double now);
@@ -100,16 +100,12 @@ class KeyClient {
   void forget_route(const Peer& peer);
   static void take_values(Request& request, std::vector<ParamEntry>&& entries);
   void again(uint32_t tag, double now, double wait);
+  void forget_push(const Request& request);
   void end(uint32_t request);
 
   Overlay& overlay_;
   std::map<uint32_t, Request> requests_;
-  struct Pushed {
-    Mark newest = 0;
-    bool under_way = false;  // that one or one before it
-  };
-  std::unordered_map<ParamKey, Pushed> pushed_;  // keys of pushes that are not acknowledged
-  std::deque<Request> behind_;                   // writes that wait for those that are under way
+  std::unordered_map<ParamKey, std::set<Mark>> pushed_;  // of pushes that are not acknowledged
   std::map<uint32_t, Question> questions_;
   std::deque<Waiting> waiting_;
   size_t under_way_ = 0;  // bytes of the questions and of their answers, as far as they are known

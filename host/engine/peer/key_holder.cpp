@@ -86,6 +86,10 @@ bool KeyHolder::try_answer(Question& question) {
     tell(question.asked, Told::How::done);
     return true;
   }
+  for (const ParamKey& key : question.keys) {
+    const bool after = question.ask.own == 0 || table_.removed(key);
+    if (!after && !table_.taken(key, question.asked.from.node, question.ask.own)) return false;
+  }
   return question.ask.what == Ask::What::get ? get(question) : write(question);
 }
 
@@ -95,8 +99,6 @@ bool KeyHolder::get(Question& question) {
   commit(succession_.leads(place_of(question.keys.front()))->arc, std::max(passed_ + 1, below));
   for (const ParamKey& key : question.keys) {
     if (log_.touches(key) || table_.staged(key, below)) return false;
-    const bool seen = question.ask.own == 0 || table_.removed(key);
-    if (!seen && !table_.taken(key, question.asked.from.node, question.ask.own)) return false;
   }
   const Asked& asked = question.asked;
   EntryPacker reply(peer_kind::told, courier_address(asked.from.process), asked.tag,

@@ -67,12 +67,14 @@ class PeerBridge {
     return service_.read(node_.index(), keys, mark, node_.clock().now());
   }
 
-  /// Has `call` called on the courier's thread, soon; never if the node has left.
-  void post(std::function<void(PeerService::PeerNode&, double now)> call) {
-    service_.with(node_.index(), [call = std::move(call)](PeerService::PeerNode* peer, double now) {
+  /// Has `call` called on the courier's thread, soon or with the next such call; never if the node has left.
+  void post(std::function<void(PeerService::PeerNode&, double now)> call, bool soon = true) {
+    const auto there = [call = std::move(call)](PeerService::PeerNode* peer, double now) {
       if (peer != nullptr) call(*peer, now);
-    });
+    };
+    service_.with(node_.index(), there, soon);
   }
+  void look() { service_.look(); }
 
   /// Waits for a moment.
   Status pause(const char* what) {

@@ -88,10 +88,9 @@ struct Ask {
   Mark mark = 0;  // push: of its step. Others: of the steps that the asker has completed
   PushRule rule = {};
   uint64_t number = 0;  // set: greater than those of the asker's sets before
-  Mark own = 0;         // get: of a push of the asker that is to be in the values; 0: of none
+  Mark own = 0;         // of a push of the asker that this comes after; 0: of none
   static void fields(auto& m, auto&& field) {
-    field(m.envelope, m.what, m.mark);
-    if (m.what == What::get) field(m.own);
+    field(m.envelope, m.what, m.mark, m.own);
     if (m.what == What::push) field(m.rule);
     if (m.what == What::set) field(m.number);
   }

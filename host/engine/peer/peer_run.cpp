@@ -11,7 +11,7 @@ namespace {
 constexpr double kLookAround = 0.02;  // between looks how many there are
 constexpr double kSampleSeconds = 2;  // until a draw has to do with those that have answered
 // Of pushes under way while a further step begins.
-constexpr size_t kMostPushes = 16;
+constexpr size_t kMostPushes = 64;
 constexpr size_t kMostBytes = 16 << 20;
 
 }  // namespace
@@ -61,9 +61,9 @@ struct PeerRun::Mail {
     return merged;
   }
 
-  bool some_are_under_way() {
+  size_t under_way() {
     std::lock_guard lock(mutex);
-    return !pushes.empty();
+    return pushes.size();
   }
 
   /// A run that has failed tells nothing more.
@@ -86,7 +86,8 @@ struct PeerRun::Mail {
 
   void acknowledge(PeerService::PeerNode& peer, Mark mark, const Status& done) {
     bool first = false;
-    put([&](Mail& m) {
+    bool enough = false;
+    const auto change = [&](Mail& m) {
       if (!done.ok() && !m.refused) m.refused = done.error();
       for (Push& push : m.pushes) push.acknowledged = push.acknowledged || (done.ok() && push.mark == mark);
       while (!m.pushes.empty() && m.pushes.front().acknowledged) {
@@ -95,7 +96,10 @@ struct PeerRun::Mail {
         m.sum += m.pushes.front().some ? 1 : 0;
         m.pushes.pop_front();
       }
-    });
+      enough = m.refused || m.pushes.size() <= kMostPushes / 2;
+    };
+    put(change, false);
+    if (enough) put([](Mail&) {});
     if (first) tell(peer);
   }
 };
@@ -106,7 +110,8 @@ PeerRun::~PeerRun() = default;
 
 // At once, where that sees all that this node has pushed.
 std::optional<LedValues> PeerRun::read(const std::vector<ParamKey>& keys, Mark mark) {
-  if (mail_ && mail_->some_are_under_way()) return std::nullopt;
+  if (keys.empty()) return LedValues{};
+  if (mail_ && mail_->under_way() > 0) return std::nullopt;
   return bridge_.read(keys, mark);
 }
 
@@ -252,19 +257,30 @@ Status PeerRun::push(std::vector<ParamEntry> entries) {
     std::lock_guard lock(mail_->mutex);
     mail_->pushes.push_back(sent);
   }
-  bridge_.post([mail = mail_, entries = std::move(entries), rule, mark = sent.mark](auto& peer, double now) {
+  const auto call = [mail = mail_, entries = std::move(entries), rule, mark = sent.mark](auto& peer, double now) {
     peer.keys.client().push(entries, mark, rule, now,
                             [mail, mark, &peer](const Status& done) { mail->acknowledge(peer, mark, done); });
-  });
+  };
+  bridge_.post(call, false);
+  // The courier is not woken for each: it finds this push when an earlier one is acknowledged, or this node waits.
+  posted_ = true;
+  if (mail_->under_way() <= 1) look_at_posted();
   return {};
 }
 
-bool PeerRun::may_go_on() const {
+void PeerRun::look_at_posted() {
+  if (std::exchange(posted_, false)) bridge_.look();
+}
+
+// A node that has waited for room goes on when half of it is free, so that many pushes leave together.
+bool PeerRun::may_go_on() {
   std::lock_guard lock(mail_->mutex);
   const auto& pushes = mail_->pushes;
   if (waits_for_push_) return pushes.empty();
   const auto add = [](size_t sum, const Mail::Push& push) { return sum + push.bytes; };
-  return pushes.size() <= kMostPushes && std::accumulate(pushes.begin(), pushes.end(), size_t{0}, add) <= kMostBytes;
+  const size_t most = full_ ? kMostPushes / 2 : kMostPushes;
+  full_ = pushes.size() > most || std::accumulate(pushes.begin(), pushes.end(), size_t{0}, add) > kMostBytes;
+  return !full_;
 }
 
 void PeerRun::stop() {
@@ -375,7 +391,7 @@ Result<bool> PeerRun::finished() {
       gate_.start(now());
       config_.board->note(config_.run, bridge_.node().index(),
                           [&](auto& self) { self.works(bridge_.node().clock().now()); });
-      tell();
+      tell(false);
       return true;
     case Phase::fetch: {
       std::optional<Result<std::vector<ParamEntry>>> answer;
@@ -466,6 +482,7 @@ Result<std::optional<PeerRun::Batch>> PeerRun::wait() {
       look_at_all();
       due = node.clock().now() + kLookAround;
     }
+    look_at_posted();
     const uint64_t epoch = node.cluster().epoch();
     const auto something = [&] { return mail_->news.load() || swapped_ || node.cluster().epoch() != epoch; };
     const Status waited = node.wait_until(something, {}, what(), due);

@@ -108,7 +108,8 @@ class PeerRun {
   bool all_are(Mark mark) const;
   bool settled();
   Result<bool> finished();
-  bool may_go_on() const;
+  bool may_go_on();
+  void look_at_posted();
   void show_gate();
   double now() const { return seconds(); }
   const char* what() const noexcept;
@@ -122,6 +123,8 @@ class PeerRun {
   Aggregate all_;
   uint32_t expected_ = 1;  // workers that take part
   uint64_t pushes_ = 0;    // of this node, acknowledged, with something in them
+  bool posted_ = false;    // something that the courier has not been woken for
+  bool full_ = false;      // waits until there is room for pushes
   bool waits_for_push_ = false;
   uint64_t non_finite_ = 0;
   double began_ = 0;

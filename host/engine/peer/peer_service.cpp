@@ -36,11 +36,12 @@ PeerService::PeerService(ServiceThread& courier) : courier_(courier) {
   courier.add(kinds_of(Kind::peer_first), *this);
 }
 
-void PeerService::post(std::function<void()> call) {
-  courier_.post([this, call = std::move(call)] {
+void PeerService::post(std::function<void()> call, bool soon) {
+  const auto locked = [this, call = std::move(call)] {
     std::lock_guard lock(mutex_);
     call();
-  });
+  };
+  courier_.post(locked, soon);
 }
 
 void PeerService::enter(NodeId node, uint64_t seed) {
@@ -107,15 +108,16 @@ void PeerService::leave(NodeId node) {
   });
 }
 
-void PeerService::with(NodeId node, std::function<void(PeerNode*, double)> call) {
-  post([this, node, call = std::move(call)] {
+void PeerService::with(NodeId node, std::function<void(PeerNode*, double)> call, bool soon) {
+  const auto found = [this, node, call = std::move(call)] {
     const auto at = peers_.find(node);
     const double now = courier_.clock().now();
     const bool there = at != peers_.end() && at->second->gone_at == kForever;
     if (there) at->second->keys.set_now(now);
     if (there) at->second->due = 0;
     call(there ? at->second.get() : nullptr, now);
-  });
+  };
+  post(found, soon);
 }
 
 std::optional<LedValues> PeerService::read(NodeId node, std::span<const ParamKey> keys, Mark mark, double now) {
@@ -177,20 +179,20 @@ void PeerService::on_membership(const MembershipPtr& membership, double now) {
 }
 
 // Frames within the process need neither the transport nor another turn of the courier.
-void PeerService::send_all(PeerNode& peer) {
-  const auto send = [&](std::vector<Frame> frames) {
+void PeerService::take_frames(PeerNode& peer) {
+  const auto take = [&](std::vector<Frame> frames) {
     for (Frame& frame : frames) {
       peer.sent.count(frame.kind);
       if (frame.dst == courier_.address()) {
         local_.push_back(std::move(frame));
       } else {
-        courier_.send(std::move(frame));
+        out_.push_back(std::move(frame));
       }
     }
   };
-  send(peer.overlay.take_frames());
-  send(peer.keys.take_frames());
-  send(peer.watch.take_frames());
+  take(peer.overlay.take_frames());
+  take(peer.keys.take_frames());
+  take(peer.watch.take_frames());
 }
 
 void PeerService::take_local(double now) {
@@ -206,12 +208,18 @@ bool PeerService::look_after(PeerNode& peer, double now) {
   if (peer.due > now) return true;
   peer.due = std::min({peer.overlay.tick(now), peer.keys.tick(now), peer.watch.tick(now), peer.gone_at});
   peer.keys.tell(*peer.led);
-  send_all(peer);
+  take_frames(peer);
   return peer.gone_at > now && !(peer.gone_at < kForever && peer.keys.succession().holds_nothing());
 }
 
 double PeerService::tick(double now) {
   std::lock_guard lock(mutex_);
+  const double next = exchange(now);
+  courier_.send_all(std::exchange(out_, {}));
+  return next;
+}
+
+double PeerService::exchange(double now) {
   for (int turn = 0; turn < kMostTurns; ++turn) {
     double next = kForever;
     for (auto at = peers_.begin(); at != peers_.end();) {

@@ -53,7 +53,10 @@ class PeerService final : public ServiceTask {
   /// It hands over its keys and goes. Nothing happens if it is none. Any thread.
   void leave(NodeId node);
   /// Calls back on the courier's thread, with nullptr when the worker is no peer. Any thread.
-  void with(NodeId node, std::function<void(PeerNode*, double now)> call);
+  /// `soon` as in ServiceThread::post.
+  void with(NodeId node, std::function<void(PeerNode*, double now)> call, bool soon = true);
+  /// What has been put off is done now. Any thread.
+  void look() { courier_.look(); }
 
   /// Values of keys that the worker leads, without the courier's thread; nothing when it does not lead all of them or
   /// cannot answer at once. `mark`: of the steps that it has completed. Any thread.
@@ -65,15 +68,16 @@ class PeerService final : public ServiceTask {
 
  private:
   /// Has it called on the courier's thread.
-  void post(std::function<void()> call);
+  void post(std::function<void()> call, bool soon = true);
   std::vector<Peer> founders(uint64_t seed) const;
   std::vector<ProcessId> live_processes() const;
   std::vector<Overlay::Contact> contacts_of(NodeId node, uint64_t seed) const;
   void take(Frame&& frame, double now);
   Status hand_over(PeerNode& peer, Frame&& frame, double now);
-  void send_all(PeerNode& peer);
+  void take_frames(PeerNode& peer);
   void take_local(double now);
   bool look_after(PeerNode& peer, double now);
+  double exchange(double now);
 
   ServiceThread& courier_;
   std::mutex mutex_;  // of what follows; the courier's thread holds it in all that it does here
@@ -81,6 +85,7 @@ class PeerService final : public ServiceTask {
   std::map<NodeId, std::unique_ptr<PeerNode>> peers_;
   std::set<NodeId> entered_;  // ever
   std::deque<Frame> local_;   // from one node of this process to another
+  std::vector<Frame> out_;    // to other processes
 };
 
 }  // namespace actorhost

@@ -95,6 +95,32 @@ TEST_CASE("frames to a process without a link are parked, asked for once, and se
   two.a.transport.detach(0);
 }
 
+TEST_CASE("frames that are sent together leave in one write, for each way") {
+  Two two;
+  two.b.transport.assign(two.at_b, 1);
+  const uint64_t before = two.b.transport.counters().writes;
+  Transport::Writes writes;
+  for (uint32_t tag = 0; tag < 50; ++tag) {
+    Frame frame = service_frame(tag);
+    frame.dst = service_address(1);
+    REQUIRE(two.b.transport.try_send_together(std::move(frame), writes).ok());
+  }
+  REQUIRE(writes.size() == 1);
+  CHECK(two.b.transport.counters().writes == before);
+  writes.front()();
+  REQUIRE(two.a.events.wait([&] { return two.a.events.frames.size() == 50; }));
+  for (uint32_t tag = 0; tag < 50; ++tag) CHECK(two.a.events.frames[tag].second.tag == tag);
+  CHECK(two.b.transport.counters().writes == before + 1);
+
+  writes.clear();
+  Frame frame = service_frame(50);
+  frame.dst = service_address(1);
+  REQUIRE(two.b.transport.try_send_together(std::move(frame), writes).ok());
+  two.b.transport.close();
+  for (const auto& write : writes) write();  // too late, and nothing happens
+  CHECK(two.a.events.frames.size() == 50);
+}
+
 TEST_CASE("parked frames are bounded") {
   StreamHost host({.max_parked_bytes = 1000});
   host.transport.set_route(0, 5);

@@ -1,4 +1,4 @@
-// Whom a node asks for keys.
+// Whom a node asks for keys, and in which order its pushes are made.
 
 #include <algorithm>
 
@@ -28,7 +28,84 @@ double asked(KeysWorld& world, const ParamKey& key) {
   return world.now() - began;
 }
 
+ParamEntry ones(const ParamKey& key) {
+  const TensorLayout layout{Dtype::f32, Shape({1})};
+  Blob data = Blob::allocate(layout.bytes());
+  *reinterpret_cast<float*>(data.data()) = 1;
+  return {key, ParamTensor::whole(layout, std::move(data)), 0};
+}
+
+/// Node 0 pushes 1 to a key of another node in each of the steps, without waiting.
+void push_steps(KeysWorld& world, const ParamKey& key, uint64_t first, uint64_t last, std::vector<Status>& done) {
+  PushRule rule;
+  rule.rule = UpdateRule::native({});
+  rule.rule.spec.kind = kernel::OptimiserKind::add;
+  for (uint64_t step = first; step <= last; ++step) {
+    world.at(0).keys.client().push({ones(key)}, mark_of(1, step), rule, world.now(0),
+                                   [&](const Status& status) { done.push_back(status); });
+  }
+  world.serve(0);
+}
+
+ParamEntry value_of(KeysWorld& world, const ParamKey& key) {
+  ParamEntry entry;
+  bool done = false;
+  world.at(0).keys.client().get({key}, 0, world.now(0), [&](auto values) {
+    done = true;
+    REQUIRE(values.ok());
+    entry = values->front();
+  });
+  world.serve(0);
+  REQUIRE(world.net.run_until([&] { return done; }, world.now() + 20));
+  return entry;
+}
+
+void set_to_one(KeysWorld& world, const ParamKey& key) {
+  bool done = false;
+  world.at(0).keys.client().set({ones(key)}, 0, world.now(0), [&](const Status& set) { done = set.ok(); });
+  world.serve(0);
+  REQUIRE(world.net.run_until([&] { return done; }, world.now() + 20));
+}
+
 }  // namespace
+
+TEST_CASE("a node's pushes of a key are under way together and made in order, though frames are lost") {
+  for (const double loss : {0.0, 0.2}) {
+    SimLink link{constant_latency(1e-3)};
+    link.loss = loss;
+    KeysWorld world(1, link);
+    world.found(5);
+    world.run(2);
+    const ParamKey key = key_in(world.at(3));
+    set_to_one(world, key);
+    std::vector<Status> done;
+    const double began = world.now();
+    push_steps(world, key, 1, 100, done);
+    CHECK(world.net.run_until([&] { return done.size() == 100; }, began + 50));
+    if (loss == 0) CHECK(world.now() - began < 0.02);  // four messages, each of a millisecond
+    for (const Status& status : done) CHECK(status.ok());
+    const ParamEntry entry = value_of(world, key);
+    CHECK(*reinterpret_cast<const float*>(std::get<ParamTensor>(entry.value).data.data()) == 101);
+    CHECK(entry.step == 100);
+  }
+}
+
+TEST_CASE("pushes after one that is refused are refused, too, and do not hold up what comes then") {
+  KeysWorld world(1);
+  world.found(5);
+  world.run(2);
+  const ParamKey key = key_in(world.at(3));
+  std::vector<Status> done;
+  push_steps(world, key, 1, 10, done);  // there is no value yet
+  REQUIRE(world.net.run_until([&] { return done.size() == 10; }, world.now() + 1));
+  for (const Status& status : done) CHECK_FALSE(status.ok());
+  set_to_one(world, key);
+  done.clear();
+  push_steps(world, key, 11, 20, done);
+  REQUIRE(world.net.run_until([&] { return done.size() == 10; }, world.now() + 1));
+  for (const Status& status : done) CHECK(status.ok());
+  CHECK(value_of(world, key).step == 20);
+}
 
 // A remembered arc of a node that has died is no reason not to see the larger one that its successor has now.
 TEST_CASE("a key is found whose owner has died, after the next one whose arc the asker remembers") {
