@@ -79,18 +79,19 @@ class History {
 
   void get(NodeId node, uint32_t key) {
     auto before = counts_[key].acknowledged;
-    const auto own = counts_[key].issued.find(node);
-    if (own != counts_[key].issued.end()) before[node] = own->second;
+    const int own = counts_[key].issued[node];
     ++busy_[node];
-    world_.at(node).keys.client().get({names_[key]}, 0, world_.now(node), [this, node, key, before](auto values) {
-      --busy_[node];
-      if (!values.ok()) {
-        ++failed;
-        return;
-      }
-      ++read;
-      check(key, values->front(), before);
-    });
+    world_.at(node).keys.client().get({names_[key]}, 0, world_.now(node),
+                                      [this, node, key, before, own](auto values) mutable {
+                                        --busy_[node];
+                                        if (!values.ok()) {
+                                          ++failed;
+                                          return;
+                                        }
+                                        ++read;
+                                        if (failed_.count(node) == 0) before[node] = own;
+                                        check(key, values->front(), before);
+                                      });
     world_.serve(node);
   }
 
