@@ -1,9 +1,9 @@
 #pragma once
 // A node's questions about keys: finds out who answers for each key, asks, and asks again where an owner has changed or
 // died. Each write is done once whatever happens: the answering side knows a writer's newest update of a key, and a
-// node's writes of a key are done in the order in which they are asked for. A get sees the node's pushes that were
-// asked for before it. Of large values so many are under way at a time that an answer can be told from a silence.
-// Passive.
+// node's writes of a key are done in the order in which they are asked for: each question names the newest push before
+// it. A get sees the node's pushes that were asked for before it. Of large values so many are under way at a time that
+// an answer can be told from a silence. Passive.
 
 #include <deque>
 #include <functional>

@@ -1,7 +1,6 @@
 #include "host/engine/peer/peer_run.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 namespace actorhost {
@@ -10,101 +9,8 @@ namespace {
 
 constexpr double kLookAround = 0.02;  // between looks how many there are
 constexpr double kSampleSeconds = 2;  // until a draw has to do with those that have answered
-// Of pushes under way while a further step begins.
-constexpr size_t kMostPushes = 64;
-constexpr size_t kMostBytes = 16 << 20;
 
 }  // namespace
-
-struct PeerRun::Mail {
-  struct Push {
-    Mark mark;
-    size_t bytes;
-    bool some;  // there is something in it
-    bool acknowledged = false;
-  };
-
-  explicit Mail(std::function<void()> w) : wake(std::move(w)) {}
-
-  /// Changes the mail and wakes the node, unless that can wait.
-  template <typename Change>
-  void put(const Change& change, bool now = true) {
-    {
-      std::lock_guard lock(mutex);
-      change(*this);
-    }
-    if (!now) return;
-    news = true;
-    wake();
-  }
-
-  const std::function<void()> wake;
-  std::atomic<bool> news{false};
-  std::mutex mutex;  // of what follows
-  std::deque<Batch> pulls;
-  std::optional<Result<std::vector<ParamEntry>>> answer;  // of the get that is under way
-  std::deque<Push> pushes;                                // from the first one on that is not acknowledged
-  std::optional<Error> refused;                           // a push
-  PeerPace pace;                                          // as it is told, its mark without those pushes
-  uint64_t sum = 0;                                       // of acknowledged pushes
-  struct Drawn {
-    uint32_t draw;
-    std::vector<Sampled> sample;
-  };
-  std::vector<Drawn> drawn;
-  std::vector<std::pair<NodeId, std::optional<std::string>>> heard;
-  std::optional<Aggregate> all;
-  bool merged = false;  // what had been given to pull by then has been answered
-
-  bool is_merged() {
-    std::lock_guard lock(mutex);
-    return merged;
-  }
-
-  size_t under_way() {
-    std::lock_guard lock(mutex);
-    return pushes.size();
-  }
-
-  /// A run that has failed tells nothing more.
-  void forget() {
-    std::lock_guard lock(mutex);
-    pushes.clear();
-  }
-
-  // What follows is called on the courier's thread, which tells others of an acknowledged push while the node works.
-
-  void tell(PeerService::PeerNode& peer) {
-    std::unique_lock lock(mutex);
-    const std::string state = pack(pace);
-    const std::pair<Mark, uint64_t> clock{pace.mark, sum};
-    lock.unlock();
-    peer.overlay.set_state(state);
-    peer.watch.set_state(state);
-    peer.overlay.set_clock(clock.first, clock.second);
-  }
-
-  void acknowledge(PeerService::PeerNode& peer, Mark mark, const Status& done) {
-    bool first = false;
-    bool enough = false;
-    const auto change = [&](Mail& m) {
-      if (!done.ok() && !m.refused) m.refused = done.error();
-      for (Push& push : m.pushes) push.acknowledged = push.acknowledged || (done.ok() && push.mark == mark);
-      while (!m.pushes.empty() && m.pushes.front().acknowledged) {
-        first = true;
-        m.pace.mark = m.pushes.front().mark;
-        m.sum += m.pushes.front().some ? 1 : 0;
-        m.pushes.pop_front();
-      }
-      enough = m.refused || m.pushes.size() <= kMostPushes / 2;
-    };
-    put(change, false);
-    if (enough) put([](Mail&) {});
-    if (first) tell(peer);
-  }
-};
-
-PeerRun::~PeerRun() = default;
 
 // ---- values ----
 
@@ -154,7 +60,7 @@ Status PeerRun::begin(const Config& config) {
   auto members = node.at_work(*node.newest_membership());
   if (!members) return members.error();
   expected_ = static_cast<uint32_t>(members->size());
-  mail_ = std::make_shared<Mail>(node.port().waker());
+  mail_ = std::make_shared<PeerMail>(node.port().waker());
   // The ring is whole before keys lie on it, as far as the node can tell.
   struct Around {
     SizeEstimate size;
@@ -184,13 +90,13 @@ Status PeerRun::begin(const Config& config) {
   config_.board->begin_of_peers(config_.run, config_.rule_name);
   bridge_.post([mail = mail_](PeerService::PeerNode& peer, double) {
     peer.keys.holder().on_pull(
-        [mail](Batch batch) { mail->put([&](Mail& m) { m.pulls.push_back(std::move(batch)); }); });
+        [mail](Batch batch) { mail->put([&](PeerMail& m) { m.pulls.push_back(std::move(batch)); }); });
     peer.watch.on_state([mail](NodeId id, std::optional<std::string> state) {
-      mail->put([&](Mail& m) { m.heard.emplace_back(id, std::move(state)); });
+      mail->put([&](PeerMail& m) { m.heard.emplace_back(id, std::move(state)); });
     });
     peer.overlay.on_aggregate([mail, &peer](const Aggregate& all) {
       if (all.included) peer.keys.holder().pass(all.least);
-      mail->put([&](Mail& m) { m.all = all; });
+      mail->put([&](PeerMail& m) { m.all = all; });
     });
   });
   tell();
@@ -224,14 +130,14 @@ void PeerRun::fetch(std::vector<ParamKey> keys) {
   }
   bridge_.post([mail = mail_, keys = std::move(keys), mark = mark_](PeerService::PeerNode& peer, double now) {
     peer.keys.client().get(keys, mark, now, [mail](Result<std::vector<ParamEntry>> values) {
-      mail->put([&](Mail& m) { m.answer = std::move(values); });
+      mail->put([&](PeerMail& m) { m.answer = std::move(values); });
     });
   });
 }
 
 Status PeerRun::push(std::vector<ParamEntry> entries) {
   phase_ = Phase::push;
-  Mail::Push sent{mark_of(config_.run, step() + 1), 0, !entries.empty()};
+  PeerMail::Push sent{mark_of(config_.run, step() + 1), 0, !entries.empty()};
   bool large = false;
   std::set<ParamKey> keys;
   bool finite = true;
@@ -272,16 +178,7 @@ void PeerRun::look_at_posted() {
   if (std::exchange(posted_, false)) bridge_.look();
 }
 
-// A node that has waited for room goes on when half of it is free, so that many pushes leave together.
-bool PeerRun::may_go_on() {
-  std::lock_guard lock(mail_->mutex);
-  const auto& pushes = mail_->pushes;
-  if (waits_for_push_) return pushes.empty();
-  const auto add = [](size_t sum, const Mail::Push& push) { return sum + push.bytes; };
-  const size_t most = full_ ? kMostPushes / 2 : kMostPushes;
-  full_ = pushes.size() > most || std::accumulate(pushes.begin(), pushes.end(), size_t{0}, add) > kMostBytes;
-  return !full_;
-}
+bool PeerRun::may_go_on() const { return waits_for_push_ ? mail_->under_way() == 0 : mail_->has_room(); }
 
 void PeerRun::stop() {
   phase_ = Phase::stop;
@@ -296,7 +193,7 @@ void PeerRun::settle() {
   phase_ = Phase::settle;
   bridge_.post([mail = mail_, least = all_.least](PeerService::PeerNode& peer, double) {
     peer.keys.holder().pass(least);  // one that came while another batch was being pulled has been left
-    mail->put([](Mail& m) { m.merged = true; });
+    mail->put([](PeerMail& m) { m.merged = true; });
   });
 }
 
@@ -321,7 +218,7 @@ void PeerRun::tell(bool soon) {
 
 Status PeerRun::take_mail() {
   mail_->news = false;
-  std::vector<Mail::Drawn> drawn;
+  std::vector<PeerMail::Drawn> drawn;
   std::vector<std::pair<NodeId, std::optional<std::string>>> heard;
   std::optional<Error> refused;
   {
@@ -337,14 +234,14 @@ Status PeerRun::take_mail() {
     pushes_ = mail_->sum;
   }
   gate_.learn(all_.least, static_cast<uint32_t>(all_.count));
-  for (const Mail::Drawn& one : drawn) gate_.drawn(one.draw, one.sample, now());
+  for (const PeerMail::Drawn& one : drawn) gate_.drawn(one.draw, one.sample, now());
   for (const auto& [peer, state] : heard) gate_.heard(peer, state);
   return refused ? Status(*std::move(refused)) : Status();
 }
 
 void PeerRun::look_at_all() {
   bridge_.post([mail = mail_](PeerService::PeerNode& peer, double now) {
-    mail->put([&](Mail& m) { m.all = peer.overlay.aggregate(now); }, false);
+    mail->put([&](PeerMail& m) { m.all = peer.overlay.aggregate(now); }, false);
   });
 }
 
@@ -361,7 +258,7 @@ void PeerRun::look_around() {
   if (const auto draw = gate_.take_draw()) {
     bridge_.post([mail = mail_, draw = *draw](PeerService::PeerNode& peer, double now) {
       peer.overlay.sample(draw.count, kSampleSeconds, now, [mail, draw](std::vector<Sampled> sample) {
-        mail->put([&](Mail& m) { m.drawn.push_back({draw.draw, std::move(sample)}); });
+        mail->put([&](PeerMail& m) { m.drawn.push_back({draw.draw, std::move(sample)}); });
       });
     });
   }

@@ -12,13 +12,13 @@
 
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "host/engine/param/barrier_board.hpp"
 #include "host/engine/peer/peer_bridge.hpp"
 #include "host/engine/peer/peer_gate.hpp"
+#include "host/engine/peer/peer_mail.hpp"
 
 namespace actorhost {
 
@@ -47,7 +47,6 @@ class PeerRun {
   using Batch = std::vector<PullEntry>;
 
   explicit PeerRun(PeerBridge& bridge) : bridge_(bridge), gate_(bridge.node().index()) {}
-  ~PeerRun();
   PeerRun(const PeerRun&) = delete;
   PeerRun& operator=(const PeerRun&) = delete;
 
@@ -96,9 +95,6 @@ class PeerRun {
  private:
   enum class Phase : uint8_t { none, begin, ready, pass, fetch, push, stop, settle };
 
-  /// What the courier's thread leaves for the node's.
-  struct Mail;
-
   void look_otherwise() noexcept;
   std::optional<LedValues> read(const std::vector<ParamKey>& keys, Mark mark);
   void tell(bool soon = true);
@@ -108,7 +104,7 @@ class PeerRun {
   bool all_are(Mark mark) const;
   bool settled();
   Result<bool> finished();
-  bool may_go_on();
+  bool may_go_on() const;
   void look_at_posted();
   void show_gate();
   double now() const { return seconds(); }
@@ -117,14 +113,13 @@ class PeerRun {
   PeerBridge& bridge_;
   Config config_;
   PeerGate gate_;
-  std::shared_ptr<Mail> mail_;
+  std::shared_ptr<PeerMail> mail_;
   Phase phase_ = Phase::none;
   Mark mark_ = 0;  // this node's clock, without pushes that are not acknowledged
   Aggregate all_;
   uint32_t expected_ = 1;  // workers that take part
   uint64_t pushes_ = 0;    // of this node, acknowledged, with something in them
   bool posted_ = false;    // something that the courier has not been woken for
-  bool full_ = false;      // waits until there is room for pushes
   bool waits_for_push_ = false;
   uint64_t non_finite_ = 0;
   double began_ = 0;
