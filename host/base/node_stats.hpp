@@ -42,6 +42,10 @@ class NodeStats {
   Tally<uint64_t> lua_bytes;
   Histogram wait_seconds{kMicrosecond};
   Histogram message_bytes{kByte};  // of what it sends: frames and bytes sent are its count and sum
+  /// What its process's courier sends and takes in its name, as a peer: that thread writes it.
+  struct Mail {
+    Tally<uint64_t> frames_sent, bytes_sent, frames_received, bytes_received;
+  } courier;
 
   // ---- what it does: the node's thread ----
 

@@ -198,14 +198,16 @@ Result<LinkId> Cluster::dial_until(ProcessId process, const std::vector<std::str
     std::lock_guard lock(mutex_);
     diallers_[std::this_thread::get_id()] = process;
   }
-  std::optional<Error> refusal;
+  bool refused = false;
+  std::map<size_t, std::string> why;  // each url's newest failure
   const double tell = clock_.now() + kQuiet;
   bool told = false;
   for (;; ++at) {
     const std::string& url = urls[at % urls.size()];
     Result<LinkId> link = stream_->dial(url, std::clamp(deadline - clock_.now(), 0.05, 5.0));
     const bool strange = !link && link.error().code == Code::refused && urls.size() > 1;
-    if (strange) refusal = link.error();
+    refused = refused || strange;
+    if (!link) why[at % urls.size()] = link.error().message;
     const bool again =
         strange || (!link && (link.error().code == Code::unreachable || link.error().code == Code::timeout));
     if (again && !told && clock_.now() >= tell) {
@@ -221,7 +223,9 @@ Result<LinkId> Cluster::dial_until(ProcessId process, const std::vector<std::str
     if (link) return link;
     if (end_) return Error{end_->code, end_->message};
     if (quit_) return Error{Code::interrupted, "interrupted"};
-    return refusal.value_or(link.error());
+    std::string all;
+    for (const auto& [number, message] : why) all += (all.empty() ? "" : "; ") + message;
+    return Error{refused ? Code::refused : link.error().code, all};
   }
 }
 

@@ -57,6 +57,7 @@ class Node {
   Cluster& cluster() noexcept { return cluster_; }
   Port& port() noexcept { return port_; }
   NodeStats& stats() noexcept { return *stats_; }
+  std::shared_ptr<NodeStats> shared_stats() const noexcept { return stats_; }
   const Clock& clock() const noexcept { return clock_; }
   Log& log() noexcept { return log_; }
 

@@ -108,10 +108,10 @@ json ProcessState::node_report(const Entry& entry, double now) const {
               {"since", state == NodeStats::State::starting ? now - entry.begun : std::max(0.0, since)},
               {"seconds", (state == NodeStats::State::ended ? doing.since : now) - entry.begun},
               {"queue", entry.queue_length ? entry.queue_length() : 0},
-              {"sent", static_cast<uint64_t>(stats.message_bytes.sum())},
-              {"received", stats.bytes_received.get()},
-              {"frames_sent", stats.message_bytes.count()},
-              {"frames_received", stats.frames_received.get()},
+              {"sent", static_cast<uint64_t>(stats.message_bytes.sum()) + stats.courier.bytes_sent.get()},
+              {"received", stats.bytes_received.get() + stats.courier.bytes_received.get()},
+              {"frames_sent", stats.message_bytes.count() + stats.courier.frames_sent.get()},
+              {"frames_received", stats.frames_received.get() + stats.courier.frames_received.get()},
               {"lua_bytes", stats.lua_bytes.get()}};
   if (is_server(entry.address)) {
     out["shard"] = address_index(entry.address);

@@ -4,6 +4,16 @@
 
 namespace actorhost {
 
+namespace {
+
+/// Why a node that has no seat does not answer.
+std::string absence(Address node) {
+  const std::string ended = address_name(node) + " has ended its script";
+  return is_worker(node) ? ended : ended + ": no param.run is going on";
+}
+
+}  // namespace
+
 Status QuestionDesk::take(const Frame& frame) {
   std::lock_guard lock(mutex_);
   if (frame.kind == console_kind::ask) {
@@ -39,7 +49,7 @@ void QuestionDesk::on_ask(ConsoleAsk&& ask, const Blob& source) {
       continue;
     }
     if (at == seats_.end()) {
-      refuse(*question, node, address_name(node) + " has ended its script");
+      refuse(*question, node, absence(node));
       continue;
     }
     if (!question->ask.together) at->second->waiting.push_back(question);
@@ -146,7 +156,7 @@ void QuestionDesk::set_interrupt(Seat& seat, std::function<void()> interrupt) {
 void QuestionDesk::rise(const std::shared_ptr<Seat>& seat) {
   std::lock_guard lock(mutex_);
   if (const auto at = seats_.find(seat->node); at != seats_.end() && at->second == seat) seats_.erase(at);
-  const std::string why = address_name(seat->node) + " has ended its script";
+  const std::string why = absence(seat->node);
   for (const QuestionPtr& question : std::exchange(seat->waiting, {})) refuse(*question, seat->node, why);
   if (!is_worker(seat->node)) return;
   gone_.insert(seat->node);

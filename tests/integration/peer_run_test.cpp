@@ -3,6 +3,7 @@
 #include <csignal>
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "tests/integration/jobs.hpp"
 
@@ -164,6 +165,12 @@ TEST_CASE("the console and a callback swap the rule of peers while they run") {
   CHECK_THAT(seen.out,
              Contains("run 1: peer_run.lua:") && Contains(", passed 9 times, refused ") && Contains("the rule"));
   CHECK_THAT(folder.run({"repl", "--attach", "-e", ":get k"}).out, Contains("2\n3\n"));
+  CHECK_THAT(folder.run({"repl", "--attach", "-e", ":checkpoint"}).err, Contains("no param.run is going on"));
+  const auto state = nlohmann::json::parse(folder.run({"status", "--json"}).out);
+  for (const auto& node : state["nodes"]) {  // what the courier has sent and taken for its worker
+    CHECK(node["sent"].get<int>() > 1000);
+    CHECK(node["received"].get<int>() > 1000);
+  }
   Finished set;
   const bool swapped = wait_until(
       [&] {

@@ -189,6 +189,18 @@ TEST_CASE("a rendezvous that nobody answers at ends with 3 at the deadline") {
   CHECK(run.out.empty());
 }
 
+TEST_CASE("of several addresses that nobody answers at each is told with its reason") {
+  const JobFolder folder;
+  folder.write("job.lua", "print 'ran'");
+  const FreePort port;
+  const Listener stranger;
+  const Ended run(folder.run({"--nnodes", "2", "--node-rank", "1", "--rdzv-endpoint",
+                              port.endpoint() + "," + stranger.endpoint(), "--start-timeout", "1", "job.lua"}),
+                  3);
+  CHECK_THAT(run.err, Contains(port.endpoint() + ": Connection refused") &&
+                          Contains(stranger.endpoint() + " does not answer as an actorhost"));
+}
+
 TEST_CASE("a host with another token is refused") {
   const JobFolder folder;
   folder.write("job.lua", "print 'ran'");

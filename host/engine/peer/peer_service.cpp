@@ -44,13 +44,13 @@ void PeerService::post(std::function<void()> call, bool soon) {
   courier_.post(locked, soon);
 }
 
-void PeerService::enter(NodeId node, uint64_t seed) {
+void PeerService::enter(NodeId node, uint64_t seed, std::shared_ptr<NodeStats> stats) {
   courier_.outlive_head();
-  post([this, node, seed] {
+  post([this, node, seed, stats = std::move(stats)] {
     auto& peer = peers_[node];
     if (peer && peer->gone_at == kForever) return;
     const double now = courier_.clock().now();
-    peer = std::make_unique<PeerNode>(Overlay::Contact{node, courier_.process()}, seed, now);
+    peer = std::make_unique<PeerNode>(Overlay::Contact{node, courier_.process()}, seed, now, stats);
     peer->keys.set_now(now);
     peer->keys.succession().set_live(live_processes());
     peer->overlay.join(contacts_of(node, seed), now);
@@ -149,6 +149,9 @@ void PeerService::take(Frame&& frame, double now) {
   const auto at = peers_.find(envelope->to);
   if (at == peers_.end()) return;  // it has not entered, or has left: the sender goes on without an answer
   at->second->due = 0;
+  NodeStats::Mail& mail = at->second->stats->courier;
+  mail.frames_received.add(1);
+  mail.bytes_received.add(frame.cost());
   const Address from = frame.src;
   const Kind kind = frame.kind;
   const Status taken = hand_over(*at->second, std::move(frame), now);
@@ -183,6 +186,8 @@ void PeerService::take_frames(PeerNode& peer) {
   const auto take = [&](std::vector<Frame> frames) {
     for (Frame& frame : frames) {
       peer.sent.count(frame.kind);
+      peer.stats->courier.frames_sent.add(1);
+      peer.stats->courier.bytes_sent.add(frame.cost());
       if (frame.dst == courier_.address()) {
         local_.push_back(std::move(frame));
       } else {

@@ -34,12 +34,13 @@ struct PeerTraffic {
 class PeerService final : public ServiceTask {
  public:
   struct PeerNode {
-    PeerNode(const Overlay::Contact& self, uint64_t seed, double now)
-        : overlay(self, seed, now), keys(overlay), watch(overlay) {}
+    PeerNode(const Overlay::Contact& self, uint64_t seed, double now, std::shared_ptr<NodeStats> counts)
+        : overlay(self, seed, now), keys(overlay), watch(overlay), stats(std::move(counts)) {}
     Overlay overlay;
     PeerKeys keys;
     PeerWatch watch;
     PeerTraffic sent;
+    std::shared_ptr<NodeStats> stats;  // the worker's
     std::shared_ptr<LedState> led = std::make_shared<LedState>();
     double due = 0;             // its next tick; 0: as soon as possible
     double gone_at = kForever;  // it is leaving: at the latest then
@@ -48,8 +49,9 @@ class PeerService final : public ServiceTask {
   /// Adds itself to the courier, which has not been started.
   explicit PeerService(ServiceThread& courier);
 
-  /// A worker of this process becomes a peer, and stays one until it leaves. `seed` is the run's. Any thread.
-  void enter(NodeId node, uint64_t seed);
+  /// A worker of this process becomes a peer, and stays one until it leaves. `seed` is the run's; `stats` count what
+  /// the peer sends and takes. Any thread.
+  void enter(NodeId node, uint64_t seed, std::shared_ptr<NodeStats> stats);
   /// It hands over its keys and goes. Nothing happens if it is none. Any thread.
   void leave(NodeId node);
   /// Calls back on the courier's thread, with nullptr when the worker is no peer. Any thread.
