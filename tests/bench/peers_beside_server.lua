@@ -1,16 +1,17 @@
 -- The problems of peer_sgd.lua and peer_mnist.lua, trained on the parameter server and among peers: the loss over the
 -- whole training set after as many steps of each worker, under each barrier rule. Delays (--inject) make steps so long
 -- that it does not matter how the machine shares out its cores.
--- Usage: actorhost -n 64 --inject "delay=0.1+exp(0.03)" peers_beside_server.lua [--problem sgd|mnist] [--steps N]
+-- Usage: actorhost -n 64 --inject "delay=0.1+exp(0.03)" peers_beside_server.lua [--problem sgd|mnist] [--steps N] [--rule NAME]
 local actor = require("actor")
 local data, nn, optim, tensor, co = actor.data, actor.nn, actor.optim, actor.tensor, actor.collective
 
+local rules = {
+  "bsp", "ssp:4", "asp", "pbsp:4@sticky", "pbsp:4@poll:0.05", "pssp:4:4@sticky", "pssp:4:4@poll:0.05",
+}
 local options = actor.options {
   problem = { "sgd", "mnist" },
   steps = { 0, least = 0, whole = true }, -- of each worker; 0: as many as the problem has by itself
-}
-local rules = {
-  "bsp", "ssp:4", "asp", "pbsp:4@sticky", "pbsp:4@poll:0.05", "pssp:4:4@sticky", "pssp:4:4@poll:0.05",
+  rule = { "all", unpack(rules) },
 }
 
 local problems = {}
@@ -154,7 +155,7 @@ end
 
 print(("%s: %d workers, %d steps of each, seed %d"):format(options.problem, actor.size, steps, actor.seed))
 print("rule                    peers   server    ratio    seconds")
-for _, rule in ipairs(rules) do
+for _, rule in ipairs(options.rule == "all" and rules or { options.rule }) do
   local server, server_seconds = trained(actor.param, by_server, rule)
   local peers, peers_seconds = trained(actor.peer, by_peers, rule)
   print(("%-20s %8.5f %8.5f %8.3f    %.1f, %.1f"):format(rule, peers, server, peers / server, peers_seconds, server_seconds))
