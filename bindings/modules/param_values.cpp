@@ -70,6 +70,15 @@ Result<std::vector<ParamEntry>> param_entries_at(lua_State* L, int index, Tensor
   }
   const int list = absolute(L, index);
   const int count = static_cast<int>(lua_objlen(L, list));
+  if (count == 0) {
+    lua_pushnil(L);
+    if (lua_next(L, list) != 0) {
+      const std::string key = lua_type(L, -2) == LUA_TSTRING ? std::string(" {") + lua_tostring(L, -2) + " = ...}"
+                                                             : " without an entry 1";
+      lua_pop(L, 2);
+      return wrong(what, "expected {{key, value}, ...}, got a table" + key);
+    }
+  }
   std::vector<ParamEntry> out;
   out.reserve(static_cast<size_t>(count));
   for (int i = 1; i <= count; ++i) {

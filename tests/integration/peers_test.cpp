@@ -37,6 +37,14 @@ TEST_CASE("peers find each other in processes and over TCP, and notice who leave
   CHECK(line_after(run.out, "left:") == "\t0");
 }
 
+TEST_CASE("keys are there when all workers but one leave and come back at once") {
+  const JobFolder folder;
+  const std::string place = GENERATE(from_range(places()));
+  const Ended run(run_at(place, folder, {"jobs/peers.lua", "back"}));
+  check_peers(run);
+  CHECK(line_after(run.out, "lost:") == "\t0");
+}
+
 TEST_CASE("a wrong call to actor.peer names the argument") {
   const JobFolder folder;
   for (const auto& [call, why] :

@@ -252,6 +252,7 @@ TEST_CASE("a callback that returns something else is named with its line") {
       {"push", "number", "expected {{key, value}, ...}, got number"},
       {"push", "nil", "expected {{key, value}, ...}, got nil"},
       {"push", "flat", "entry 1: expected {key, value}, got string"},
+      {"push", "map", "expected {{key, value}, ...}, got a table {a = ...}"},
       {"push", "fn", "entry 1 (\"a\"): value is a function"},
       {"push", "key", "entry 1, key: expected a string or number, got table"},
       {"stop", "text", "returned string, expected a boolean"},

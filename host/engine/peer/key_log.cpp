@@ -96,10 +96,14 @@ void KeyLog::finish_over() {
   }
 }
 
+// What follows one that is sent again is sent again behind it: a member without that one has not taken it.
 double KeyLog::tick() {
   double next = kForever;
+  bool again = false;
   for (Pending& pending : writes_) {
-    if (pending.due <= calls_.now()) {
+    if (pending.missing.empty()) continue;  // over with those before it
+    again = again || pending.due <= calls_.now();
+    if (again) {
       if (pending.sent >= kWriteTries - 1) stuck_ = *pending.missing.begin();
       send(pending);
     }

@@ -34,9 +34,9 @@ class PeerBridge {
   /// gives. Code::timeout when for 20 s no other worker has answered, unless it waits for them `patiently`.
   template <typename T>
   Result<T> ask(const char* what, const PeerAsk<T>& ask, bool patiently = false) {
-    service_.enter(node_.index(), seed_, node_.shared_stats());
     const double limit = node_.clock().now() + kJoinSeconds;
     for (;;) {
+      service_.enter(node_.index(), seed_, node_.shared_stats());
       const auto answer = std::make_shared<PeerAnswer<T>>();
       service_.with(node_.index(), [answer, ask, wake = node_.port().waker()](PeerService::PeerNode* peer, double now) {
         const auto give = [answer, wake](T value) {

@@ -61,9 +61,10 @@ Status PeerRun::begin(const Config& config) {
   if (!members) return members.error();
   expected_ = static_cast<uint32_t>(members->size());
   mail_ = std::make_shared<PeerMail>(node.port().waker());
-  // The ring is whole before keys lie on it, as far as the node can tell.
+  // The ring is whole before keys lie on it, as far as the node can tell: while it sees all of one, others are missing.
   struct Around {
-    SizeEstimate size;
+    bool whole;
+    double nodes;
     PeerTraffic sent;
   };
   Around found;
@@ -71,12 +72,12 @@ Status PeerRun::begin(const Config& config) {
     auto asked = bridge_.ask<Around>(
         "peer.run",
         [](auto& peer, double now, auto give) {
-          give({peer.overlay.size_estimate(now), peer.sent});
+          give({peer.overlay.near().whole(), peer.overlay.size_estimate(now).nodes, peer.sent});
         },
         true);
     if (!asked) return asked.error();
     found = *asked;
-    if (found.size.error > 0 || found.size.nodes >= std::min(expected_, node.newest_membership()->size())) break;
+    if (!found.whole || found.nodes >= std::min(expected_, node.newest_membership()->size())) break;
     AH_TRY(bridge_.pause("peer.run"));
   }
   all_ = {};

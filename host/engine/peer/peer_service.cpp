@@ -14,6 +14,9 @@ constexpr int kMostTurns = 16;
 // Timers of all nodes run out together at its multiples: an idle courier wakes a hundred times a second at most.
 constexpr double kBeat = 0.01;
 constexpr double kHandOver = 5;  // seconds for others to take over the keys of one that leaves
+// What comes for a worker that has not entered yet is kept for a moment: others have begun just before it.
+constexpr double kEarly = 0.5;
+constexpr size_t kMostEarly = 10'000;
 
 }  // namespace
 
@@ -47,13 +50,20 @@ void PeerService::post(std::function<void()> call, bool soon) {
 void PeerService::enter(NodeId node, uint64_t seed, std::shared_ptr<NodeStats> stats) {
   courier_.outlive_head();
   post([this, node, seed, stats = std::move(stats)] {
+    if (peers_.contains(node)) return;
     auto& peer = peers_[node];
-    if (peer && peer->gone_at == kForever) return;
     const double now = courier_.clock().now();
     peer = std::make_unique<PeerNode>(Overlay::Contact{node, courier_.process()}, seed, now, stats);
     peer->keys.set_now(now);
     peer->keys.succession().set_live(live_processes());
     peer->overlay.join(contacts_of(node, seed), now);
+    std::deque<Early> early = std::exchange(early_, {});
+    for (Early& each : early) {
+      if (each.to == node && each.until > now)
+        local_.push_back(std::move(each.frame));
+      else if (each.to != node)
+        early_.push_back(std::move(each));
+    }
     if (!entered_.insert(node).second) return;  // what it had is with others
     const std::vector<Peer> all = founders(seed);
     peer->keys.succession().found(all);
@@ -147,7 +157,11 @@ void PeerService::take(Frame&& frame, double now) {
     return;
   }
   const auto at = peers_.find(envelope->to);
-  if (at == peers_.end()) return;  // it has not entered, or has left: the sender goes on without an answer
+  if (at == peers_.end()) {  // it has not entered, or has left: the sender goes on without an answer
+    while (!early_.empty() && (early_.front().until <= now || early_.size() >= kMostEarly)) early_.pop_front();
+    if (!entered_.contains(envelope->to)) early_.push_back({envelope->to, now + kEarly, std::move(frame)});
+    return;
+  }
   at->second->due = 0;
   NodeStats::Mail& mail = at->second->stats->courier;
   mail.frames_received.add(1);

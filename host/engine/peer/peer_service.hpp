@@ -49,8 +49,8 @@ class PeerService final : public ServiceTask {
   /// Adds itself to the courier, which has not been started.
   explicit PeerService(ServiceThread& courier);
 
-  /// A worker of this process becomes a peer, and stays one until it leaves. `seed` is the run's; `stats` count what
-  /// the peer sends and takes. Any thread.
+  /// A worker of this process becomes a peer, and stays one until it leaves. While it hands over its keys, as it
+  /// leaves, nothing happens: call again. `seed` is the run's; `stats` count what the peer sends and takes. Any thread.
   void enter(NodeId node, uint64_t seed, std::shared_ptr<NodeStats> stats);
   /// It hands over its keys and goes. Nothing happens if it is none. Any thread.
   void leave(NodeId node);
@@ -87,7 +87,13 @@ class PeerService final : public ServiceTask {
   std::map<NodeId, std::unique_ptr<PeerNode>> peers_;
   std::set<NodeId> entered_;  // ever
   std::deque<Frame> local_;   // from one node of this process to another
-  std::vector<Frame> out_;    // to other processes
+  struct Early {
+    NodeId to;
+    double until;
+    Frame frame;
+  };
+  std::deque<Early> early_;  // for workers that have not entered yet
+  std::vector<Frame> out_;   // to other processes
 };
 
 }  // namespace actorhost

@@ -1,4 +1,5 @@
--- Workers as peers. peers.lua [leave]: with "leave" rank 0 leaves, and the others notice.
+-- Workers as peers. peers.lua [leave|back]: with "leave" rank 0 leaves, and the others notice; with "back" all others
+-- leave and are peers again at once.
 local actor = require "actor"
 local peer, co = actor.peer, actor.collective
 
@@ -54,4 +55,20 @@ if actor.args[1] == "leave" then
   co.barrier()
   local left = actor.rank == 0 or settle(size - 1)
   print("left:", worst(left and 0 or 1))
+end
+if actor.args[1] == "back" then
+  for i = 1, 20 do peer.set(actor.rank .. " " .. i, i) end
+  co.barrier()
+  if actor.rank > 0 then
+    peer.leave()
+    peer.sample(1)
+  end
+  co.barrier()
+  local lost = 0
+  for rank = 0, actor.size - 1 do
+    for i = 1, 20 do
+      if peer.get(rank .. " " .. i) ~= i then lost = lost + 1 end
+    end
+  end
+  print("lost:", worst(lost))
 end

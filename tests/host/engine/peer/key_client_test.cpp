@@ -90,6 +90,27 @@ TEST_CASE("a node's pushes of a key are under way together and made in order, th
   }
 }
 
+TEST_CASE("a write that a member has not got holds up those behind it once, not for ever") {
+  KeysWorld world(1, SimLink{constant_latency(1e-3)});
+  world.found(5);
+  world.run(2);
+  const ParamKey key = key_in(world.at(3));
+  set_to_one(world, key);
+  const auto& next = world.at(3).overlay.near().window().after.peers;
+  const NodeId member = next[0].node != 0 ? next[0].node : next[1].node;
+  world.net.cut(3, member);
+  std::vector<Status> done;
+  push_steps(world, key, 1, 1, done);
+  world.run(0.05);
+  world.net.heal(3, member);
+  for (uint64_t step = 2; step <= 30; ++step) {  // each comes while those before it are under way
+    push_steps(world, key, step, step, done);
+    world.run(0.1);
+    if (step >= 10) CHECK(done.size() == step);
+  }
+  CHECK(value_of(world, key).step == 30);
+}
+
 TEST_CASE("pushes after one that is refused are refused, too, and do not hold up what comes then") {
   KeysWorld world(1);
   world.found(5);
