@@ -73,8 +73,8 @@ Result<std::vector<ParamEntry>> param_entries_at(lua_State* L, int index, Tensor
   if (count == 0) {
     lua_pushnil(L);
     if (lua_next(L, list) != 0) {
-      const std::string key = lua_type(L, -2) == LUA_TSTRING ? std::string(" {") + lua_tostring(L, -2) + " = ...}"
-                                                             : " without an entry 1";
+      const std::string key =
+          lua_type(L, -2) == LUA_TSTRING ? std::string(" {") + lua_tostring(L, -2) + " = ...}" : " without an entry 1";
       lua_pop(L, 2);
       return wrong(what, "expected {{key, value}, ...}, got a table" + key);
     }

@@ -1,5 +1,5 @@
--- Steps of a run whose workers all push one key, under several rules: among peers, with the messages that rank 0 sends
--- for each of its steps, or on the parameter server. Usage: peer_steps.lua [--engine peer|param] [--steps N] [--size N]
+-- How long a first run takes to start, and steps of runs whose workers all push one key, under several rules: among
+-- peers, with the messages that rank 0 sends for each of its steps, or on the parameter server. Usage: peer_steps.lua [--engine peer|param] [--steps N] [--size N]
 local actor = require("actor")
 local optim, tensor = actor.optim, actor.tensor
 
@@ -22,8 +22,9 @@ local function run_of(rule)
   }
 end
 
-local function by_peers(rule)
+local function by_peers(rule, stop)
   local run = run_of(rule)
+  run.stop = stop or run.stop
   run.schedule = function() return { "w" } end
   local summary = actor.peer.run(run)
   local words = {}
@@ -33,14 +34,20 @@ local function by_peers(rule)
   return summary, "; a step: " .. table.concat(words, ", ")
 end
 
-local function by_server(rule)
+local function by_server(rule, stop)
   local run = run_of(rule)
+  run.stop = stop or run.stop
   run.schedule_local = function() return { "w" } end
   return actor.param.run(run), ""
 end
 
-print(("%s: %d workers, %d steps, %d numbers"):format(options.engine, actor.size, options.steps, options.size))
+local run = options.engine == "peer" and by_peers or by_server
+local began = actor.now()
+run("asp", function() return true end)
+local start = actor.now() - began
+print(("%s: %d workers, %d steps, %d numbers; a run without steps, the first: %.2f s"):format(options.engine, actor.size,
+  options.steps, options.size, start))
 for _, rule in ipairs(rules) do
-  local summary, more = (options.engine == "peer" and by_peers or by_server)(rule)
+  local summary, more = run(rule)
   print(("%-18s %6.0f steps a second%s"):format(rule, summary.steps / summary.seconds, more))
 end
