@@ -68,7 +68,8 @@ std::vector<Arc> RangeMap::gaps(const Arc& arc) {
   return out;
 }
 
-std::vector<Peer> choose_group(const Peer& owner, const std::vector<Peer>& behind, size_t copies) {
+std::vector<Peer> choose_group(const Peer& owner, const std::vector<Peer>& behind, size_t copies,
+                               const std::function<bool(const Peer&)>& usable) {
   std::vector<Peer> chosen = {owner};
   const auto take = [&](bool same_process) {
     for (const Peer& peer : behind) {
@@ -76,7 +77,7 @@ std::vector<Peer> choose_group(const Peer& owner, const std::vector<Peer>& behin
       const bool there = std::any_of(chosen.begin(), chosen.end(), [&](const Peer& c) {
         return c.node == peer.node || (!same_process && c.process == peer.process);
       });
-      if (!there) chosen.push_back(peer);
+      if (!there && usable(peer)) chosen.push_back(peer);
     }
   };
   take(false);

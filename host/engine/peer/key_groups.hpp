@@ -3,6 +3,7 @@
 // it alone answers for them, and each write is with all of the group before it is acknowledged. Groups of one arc
 // follow each other in terms. A node keeps what it knows of the arcs that it has to do with. Passive, without time.
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <vector>
@@ -76,8 +77,9 @@ class RangeMap {
   uint64_t changes_ = 0;
 };
 
-/// The nodes that hold the keys of `owner`: itself and of those behind it on the ring, nearest first, as many as make
-/// `copies`. Of different processes, as long as there are some.
-std::vector<Peer> choose_group(const Peer& owner, const std::vector<Peer>& behind, size_t copies);
+/// The nodes that hold the keys of `owner`: itself and of the usable ones behind it on the ring, nearest first, as many
+/// as make `copies`. Of different processes, as long as there are some.
+std::vector<Peer> choose_group(const Peer& owner, const std::vector<Peer>& behind, size_t copies,
+                               const std::function<bool(const Peer&)>& usable);
 
 }  // namespace actorhost

@@ -70,13 +70,12 @@ double KeySuccession::leased_until() const {
 
 std::pair<Arc, std::vector<Peer>> KeySuccession::wanted() const {
   const Window& window = parts_.overlay.near().window();
-  std::vector<Peer> behind;
-  for (const Peer& peer : window.after.peers) {
+  const auto usable = [&](const Peer& peer) {
     const auto bad = bad_.find(peer.node);
-    if ((bad == bad_.end() || bad->second < now()) && !lost(peer.process)) behind.push_back(peer);
-  }
+    return (bad == bad_.end() || bad->second < now()) && !lost(peer.process);
+  };
   const RingId from = window.before.peers.empty() ? self().id : window.before.peers.front().id;
-  return {{from, self().id}, choose_group(self(), behind, copies_)};
+  return {{from, self().id}, choose_group(self(), window.after.peers, copies_, usable)};
 }
 
 bool KeySuccession::satisfied(const Arc& arc, const std::vector<Peer>& members) const {

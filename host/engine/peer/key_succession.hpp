@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <unordered_set>
 #include <vector>
 
 #include "host/base/log.hpp"
@@ -138,7 +139,7 @@ class KeySuccession {
   };
   std::map<NodeId, Silence> silent_;  // of those that do not answer claims
   std::map<NodeId, double> bad_;      // not to be members until then
-  std::set<ProcessId> lost_;
+  std::unordered_set<ProcessId> lost_;
   std::vector<ProcessId> live_;          // when it began
   std::map<GroupTerm, double> granted_;  // when its leader has last said that it is
   std::map<NodeId, double> renewed_;     // members: up to when they were still ours
