@@ -15,7 +15,7 @@ namespace {
 
 PeerBridge bridge_of(lua_State* L) {
   NodeContext& context = NodeContext::of(L);
-  return {context.node, context.shared.courier->peers, context.seed};
+  return {context.node, context.shared.courier->peers, context.seed, context.options.replicas};
 }
 
 /// {id=, rank= if it is alive}

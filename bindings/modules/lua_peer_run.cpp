@@ -23,7 +23,8 @@ constexpr const char* kPeerModule = "actor.peer";
 
 /// The engine's state of one Vm, which keeps it alive.
 struct PeerEngine {
-  explicit PeerEngine(NodeContext& c) : context(c), bridge(c.node, c.shared.courier->peers, c.seed), run(bridge) {}
+  explicit PeerEngine(NodeContext& c)
+      : context(c), bridge(c.node, c.shared.courier->peers, c.seed, c.options.replicas), run(bridge) {}
 
   NodeContext& context;
   PeerBridge bridge;

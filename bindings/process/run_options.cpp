@@ -40,8 +40,8 @@ std::string both_spellings(const std::string& name) {
 struct RawFlags {
   std::string nodes, nnodes, node_rank, endpoint, run_id;
   std::string resume, dashboard, metrics;  // for --help only: take_flags_with_optional_values reads them
-  std::string seed, seconds, log_level = "info", log_format = "text", print, servers, threads, memory, parallelism,
-                             start_timeout, rule_timeout, callback_timeout, join;
+  std::string seed, seconds, log_level = "info", log_format = "text", print, servers, replicas, threads, memory,
+                             parallelism, start_timeout, rule_timeout, callback_timeout, join;
   bool no_progress = false;
 };
 
@@ -87,6 +87,13 @@ Status take_numbers(const RawFlags& raw, RunOptions& out) {
     const auto s = parse_number<uint32_t>(raw.servers);
     if (!s || *s == 0 || *s > 64) return bad_flag("servers", raw.servers, "a number of shards from 1 to 64");
     out.servers = *s;
+  }
+  if (!raw.replicas.empty()) {
+    const auto r = parse_number<uint32_t>(raw.replicas);
+    if (!r || *r == 0 || *r > kMostReplicas) {
+      return bad_flag("replicas", raw.replicas, "a number of copies from 1 to " + std::to_string(kMostReplicas));
+    }
+    out.replicas = *r;
   }
   if (!raw.memory.empty()) {
     out.memory = parse_bytes(raw.memory);
@@ -185,6 +192,9 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
          "of peers (no limit)")
       ->type_name("S");
   app.add_option("--servers", raw.servers, "parameter-server shards (1)")->type_name("S");
+  app.add_option("--replicas", raw.replicas,
+                 "copies of each key of peers, on different hosts where there are so many (3)")
+      ->type_name("R");
   app.add_option("--checkpoint", out.checkpoint, "folder for checkpoints")->type_name("DIR");
   app.add_option("--resume", raw.resume, "go on from the newest complete checkpoint in DIR (--checkpoint's)")
       ->type_name("[DIR]");
@@ -362,6 +372,7 @@ std::map<std::string, std::string> RunOptions::shared_settings() const {
   if (seconds) out["seconds"] = CLI::detail::to_string(*seconds);
   if (rule_timeout != kRuleSeconds) out["rule_timeout"] = CLI::detail::to_string(rule_timeout);
   if (servers != 1) out["servers"] = std::to_string(servers);
+  if (replicas != kReplicas) out["replicas"] = std::to_string(replicas);
   if (seed) out["seed"] = std::to_string(*seed);
   if (!inject_text.empty()) out["inject"] = inject_text;
   return out;
@@ -375,6 +386,7 @@ Status RunOptions::apply(const std::map<std::string, std::string>& settings) {
   RawFlags raw;
   raw.seconds = get("seconds");
   raw.servers = get("servers");
+  raw.replicas = get("replicas");
   raw.rule_timeout = get("rule_timeout");
   raw.seed = get("seed");
   raw.parallelism = get("parallelism");
@@ -386,6 +398,7 @@ Status RunOptions::apply(const std::map<std::string, std::string>& settings) {
   inject = {};
   seconds.reset();
   servers = 1;
+  replicas = kReplicas;
   rule_timeout = kRuleSeconds;
   AH_TRY(take_numbers(raw, *this));
   if (!inject_text.empty()) {

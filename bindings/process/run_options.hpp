@@ -13,6 +13,7 @@
 #include "host/base/log.hpp"
 #include "host/base/result.hpp"
 #include "host/cluster/rank_detect.hpp"
+#include "host/engine/peer/key_groups.hpp"
 #include "host/page/page_address.hpp"
 
 namespace actorhost {
@@ -48,6 +49,7 @@ struct RunOptions {
   double rule_timeout = kRuleSeconds;
   double callback_timeout = kForever;  // of other callbacks for which all wait
   uint32_t servers = 1;
+  uint32_t replicas = kReplicas;  // of each key of peers
   std::optional<uint64_t> seed;
   std::string inject_text;
   Injection inject;

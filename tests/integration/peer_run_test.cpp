@@ -203,6 +203,22 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("keys outlive as many deaths at once as they have further copies") {
+  const auto& [replicas, dead] =
+      GENERATE(table<std::string, std::vector<size_t>>({{"1", {0}}, {"2", {3}}, {"4", {0, 1, 3}}}));
+  const JobFolder folder;
+  Hosts hosts(folder, 4, {"-n", "1", "--replicas", replicas, "jobs/peer_run.lua", "outlived"});
+  for (size_t i = 0; i < 4; ++i) REQUIRE(hosts[i].wait_for_match("(values are there)", 20));
+  for (const size_t i : dead) hosts[i].signal(SIGKILL);
+  folder.write("killed", "");
+  const auto missing = hosts[2].wait_for_match("of 200 keys (\\d+) are missing", 30);
+  INFO(replicas << " copies\n" << hosts.describe());
+  REQUIRE(missing.has_value());
+  // With one copy those of the dead are gone.
+  CHECK((replicas == "1") == (std::stoi(*missing) > 0));
+  CHECK(std::stoi(*missing) < 200);
+}
+
 TEST_CASE("the next worker gives the first values when the one that was about to is killed") {
   const JobFolder folder;
   Hosts hosts(folder, 3, {"-n", "1", "jobs/peer_run.lua", "beginning"});

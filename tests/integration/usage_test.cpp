@@ -79,6 +79,7 @@ TEST_CASE("a wrong command line ends with 2 and says which word is wrong") {
       {{"--rdzv-endpoint", "here", "job.lua"}, "the port is missing"},
       {{"--rdzv-endpoint", "127.0.0.1:99999", "job.lua"}, "\"99999\" is no port"},
       {{"--servers", "0", "job.lua"}, "--servers wants a number of shards from 1 to 64, got '0'"},
+      {{"--replicas", "0", "job.lua"}, "--replicas wants a number of copies from 1 to 16, got '0'"},
       {{"--seed", "-1", "job.lua"}, "--seed wants a whole number from 0 to 2^53, got '-1'"},
       {{"--seconds", "0", "job.lua"}, "--seconds wants a number of seconds above 0, got '0'"},
       {{"--rule-timeout", "0", "job.lua"}, "--rule-timeout wants a number of seconds above 0, got '0'"},

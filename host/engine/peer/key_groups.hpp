@@ -39,6 +39,10 @@ struct Arc {
   static void fields(auto& m, auto&& field) { field(m.from, m.to); }
 };
 
+/// Nobody else has the keys of a group of one. So the next node on the ring is told of it: to know, when it has died,
+/// that they are gone.
+inline bool watched_by_next(const KeyGroup& group) noexcept { return group.members.size() == 1; }
+
 /// What a node knows of an arc.
 struct KeyRange {
   Arc arc;
@@ -76,6 +80,10 @@ class RangeMap {
   std::map<RingId, KeyRange> ranges_;  // by their ends
   uint64_t changes_ = 0;
 };
+
+/// Copies of each key where nobody says otherwise, and the most there can be: a node knows so many behind it.
+inline constexpr uint32_t kReplicas = 3;
+inline constexpr uint32_t kMostReplicas = kReach;
 
 /// The nodes that hold the keys of `owner`: itself and of the usable ones behind it on the ring, nearest first, as many
 /// as make `copies`. Of different processes, as long as there are some.

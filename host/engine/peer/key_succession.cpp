@@ -28,9 +28,10 @@ void KeySuccession::found(std::vector<Peer> founders) {
     // Whatever their processes are: of a dead one that is not known.
     KeyGroup group{{1, founders[i].node}, {}};
     for (size_t k = 0; k < std::min<size_t>(n, copies_); ++k) group.members.push_back(founders[(i + k) % n]);
-    if (!group.has(self().node)) continue;
-    parts_.log.follow(group.term);
-    KeyRange range{{founders[(i + n - 1) % n].id, founders[i].id}, group, true};
+    const bool member = group.has(self().node);
+    if (!member && !(watched_by_next(group) && founders[(i + 1) % n].node == self().node)) continue;
+    if (member) parts_.log.follow(group.term);
+    KeyRange range{{founders[(i + n - 1) % n].id, founders[i].id}, group, member};
     range.promised = group.term;
     parts_.ranges.put(range);
     if (founders[i].node == self().node) parts_.log.lead(group);
@@ -427,9 +428,11 @@ void KeySuccession::settle(const AttemptPtr& attempt, const Adopt& message) {
   next_renewal_ = now();
   parts_.log.follow(message.group.term);
   parts_.log.lead(message.group);
-  for (const auto& [node, contact] : attempt->contacts) {
-    parts_.calls.call(contact.peer, peer_kind::settle, message, 4, [](const Frame*) {});
-  }
+  std::map<NodeId, Peer> told;
+  for (const auto& [node, contact] : attempt->contacts) told.emplace(node, contact.peer);
+  const std::vector<Peer>& behind = parts_.overlay.near().window().after.peers;
+  if (watched_by_next(message.group) && !behind.empty()) told.emplace(behind.front().node, behind.front());
+  for (const auto& [node, peer] : told) parts_.calls.call(peer, peer_kind::settle, message, 4, [](const Frame*) {});
   if (progress_) progress_();
 }
 

@@ -116,6 +116,11 @@ Status KeySuccession::on_settle(const Frame& frame) {
   const auto settle = read_message<Adopt>(frame);
   if (!settle.ok()) return malformed(frame, settle.error().message);
   drop_if_later(settle->arc, settle->group);
+  if (watched_by_next(settle->group)) {
+    for (const Arc& gap : parts_.ranges.gaps(settle->arc)) {
+      parts_.ranges.put({gap, settle->group, false, {}, settle->group.term});
+    }
+  }
   parts_.calls.answer(frame, settle->envelope.from, peer_kind::settled, Noticed{});
   return {};
 }

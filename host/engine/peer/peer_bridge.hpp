@@ -25,8 +25,9 @@ using PeerAsk = std::function<void(PeerService::PeerNode&, double now, std::func
 
 class PeerBridge {
  public:
-  /// `seed` is the run's. All must outlive it.
-  PeerBridge(Node& node, PeerService& service, uint64_t seed) : node_(node), service_(service), seed_(seed) {}
+  /// `seed` and `replicas` are the run's. All must outlive it.
+  PeerBridge(Node& node, PeerService& service, uint64_t seed, uint32_t replicas)
+      : node_(node), service_(service), seed_(seed), replicas_(replicas) {}
 
   Node& node() noexcept { return node_; }
 
@@ -36,7 +37,7 @@ class PeerBridge {
   Result<T> ask(const char* what, const PeerAsk<T>& ask, bool patiently = false) {
     const double limit = node_.clock().now() + kJoinSeconds;
     for (;;) {
-      service_.enter(node_.index(), seed_, node_.shared_stats());
+      service_.enter(node_.index(), seed_, replicas_, node_.shared_stats());
       const auto answer = std::make_shared<PeerAnswer<T>>();
       service_.with(node_.index(), [answer, ask, wake = node_.port().waker()](PeerService::PeerNode* peer, double now) {
         const auto give = [answer, wake](T value) {
@@ -90,6 +91,7 @@ class PeerBridge {
   Node& node_;
   PeerService& service_;
   uint64_t seed_;
+  uint32_t replicas_;
 };
 
 }  // namespace actorhost

@@ -13,7 +13,7 @@ namespace actorhost {
 class PeerKeys {
  public:
   /// `copies` of each key, as far as there are nodes. Tensors of more than `part_bytes` are spread in parts of so many.
-  explicit PeerKeys(Overlay& overlay, uint32_t copies = 3, size_t part_bytes = kChunkBytes);
+  PeerKeys(Overlay& overlay, uint32_t copies, size_t part_bytes = kChunkBytes);
 
   SpreadClient& client() noexcept { return values_; }
   KeyHolder& holder() noexcept { return holder_; }

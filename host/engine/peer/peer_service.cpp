@@ -47,13 +47,13 @@ void PeerService::post(std::function<void()> call, bool soon) {
   courier_.post(locked, soon);
 }
 
-void PeerService::enter(NodeId node, uint64_t seed, std::shared_ptr<NodeStats> stats) {
+void PeerService::enter(NodeId node, uint64_t seed, uint32_t replicas, std::shared_ptr<NodeStats> stats) {
   courier_.outlive_head();
-  post([this, node, seed, stats = std::move(stats)] {
+  post([this, node, seed, replicas, stats = std::move(stats)] {
     if (peers_.contains(node)) return;
     auto& peer = peers_[node];
     const double now = courier_.clock().now();
-    peer = std::make_unique<PeerNode>(Overlay::Contact{node, courier_.process()}, seed, now, stats);
+    peer = std::make_unique<PeerNode>(Overlay::Contact{node, courier_.process()}, seed, replicas, now, stats);
     peer->keys.set_now(now);
     peer->keys.succession().set_live(live_processes());
     peer->overlay.join(contacts_of(node, seed), now);

@@ -34,8 +34,9 @@ struct PeerTraffic {
 class PeerService final : public ServiceTask {
  public:
   struct PeerNode {
-    PeerNode(const Overlay::Contact& self, uint64_t seed, double now, std::shared_ptr<NodeStats> counts)
-        : overlay(self, seed, now), keys(overlay), watch(overlay), stats(std::move(counts)) {}
+    PeerNode(const Overlay::Contact& self, uint64_t seed, uint32_t replicas, double now,
+             std::shared_ptr<NodeStats> counts)
+        : overlay(self, seed, now), keys(overlay, replicas), watch(overlay), stats(std::move(counts)) {}
     Overlay overlay;
     PeerKeys keys;
     PeerWatch watch;
@@ -50,8 +51,9 @@ class PeerService final : public ServiceTask {
   explicit PeerService(ServiceThread& courier);
 
   /// A worker of this process becomes a peer, and stays one until it leaves. While it hands over its keys, as it
-  /// leaves, nothing happens: call again. `seed` is the run's; `stats` count what the peer sends and takes. Any thread.
-  void enter(NodeId node, uint64_t seed, std::shared_ptr<NodeStats> stats);
+  /// leaves, nothing happens: call again. `seed` and `replicas`, the copies of each key, are the run's; `stats` count
+  /// what the peer sends and takes. Any thread.
+  void enter(NodeId node, uint64_t seed, uint32_t replicas, std::shared_ptr<NodeStats> stats);
   /// It hands over its keys and goes. Nothing happens if it is none. Any thread.
   void leave(NodeId node);
   /// Calls back on the courier's thread, with nullptr when the worker is no peer. Any thread.

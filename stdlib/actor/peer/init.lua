@@ -1,6 +1,7 @@
 --- Workers as peers: an overlay without a centre, whose nodes know a few others, draw uniform samples of all, and
 --- estimate how many there are (host/overlay/README.md); and an engine without servers, whose keys lie with the workers.
---- A worker becomes a peer with its first call.
+--- A worker becomes a peer with its first call. `--replicas R` says how many copies of each key there are (3): a key
+--- outlives R - 1 deaths at once, and a push costs as many transfers as there are copies.
 ---
 ---     local seen = actor.peer.sample(10)          -- some of the workers, itself perhaps among them
 ---     local n, error = actor.peer.size_estimate()

@@ -418,6 +418,25 @@ function jobs.killed(rule)
   actor.log.info("steps %d updates %d, and all counts are right.", summary.steps, summary.updates)
 end
 
+-- Some are killed when values are there. What the others still find.
+function jobs.outlived()
+  local keys = keys_of(200)
+  peer.sample(1) -- each is a peer from now on
+  if actor.rank == 0 then
+    for i, key in ipairs(keys) do peer.set(key, i) end
+  end
+  co.barrier()
+  actor.log.info("values are there")
+  while not io.open("killed") do actor.sleep(0.01) end
+  local missing = 0
+  for i, key in ipairs(keys) do
+    local value = peer.get(key)
+    assert(value == nil or value == i)
+    missing = missing + (value and 0 or 1)
+  end
+  actor.log.info("of 200 keys %d are missing", missing)
+end
+
 -- The worker that gives the first values is killed before it has.
 function jobs.beginning()
   local summary = peer.run {

@@ -128,6 +128,37 @@ TEST_CASE("pushes after one that is refused are refused, too, and do not hold up
   CHECK(value_of(world, key).step == 20);
 }
 
+TEST_CASE("with one copy the keys of a dead node are missing at once, and no others") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    INFO("seed " << seed);
+    KeysWorld world(seed, {uniform_latency(0.5e-3, 1.5e-3)}, kChunkBytes, 1);
+    world.found(5);
+    world.run(2);
+    world.add(5, {0});
+    world.run(5);  // it has taken over its keys
+    for (const NodeId victim : {5, static_cast<int>(1 + seed % 4)}) {
+      std::vector<ParamEntry> entries;
+      for (int i = 0; i < 60; ++i) entries.push_back(ones(*ParamKey::of(static_cast<double>(i))));
+      std::optional<Status> set;
+      world.at(0).keys.client().set(entries, 0, world.now(), [&](const Status& done) { set = done; });
+      world.serve(0);
+      REQUIRE(world.net.run_until([&] { return set.has_value(); }, world.now() + 5));
+      REQUIRE(set->ok());
+      const size_t theirs = world.at(victim).keys.table().keys(Arc{}).size();
+      world.kill(victim, true);
+      const double killed = world.now();
+      size_t missing = 0;
+      for (const ParamEntry& entry : entries) {
+        missing += std::holds_alternative<std::monostate>(value_of(world, entry.key).value) ? 1 : 0;
+      }
+      CHECK(missing == theirs);
+      CHECK(world.now() - killed < 2);
+      world.run(1);
+      CHECK(world.trouble() == "");
+    }
+  }
+}
+
 // A remembered arc of a node that has died is no reason not to see the larger one that its successor has now.
 TEST_CASE("a key is found whose owner has died, after the next one whose arc the asker remembers") {
   for (const NodeId away : {20, 30, 40}) {

@@ -159,6 +159,7 @@ class History {
 struct Weather {
   bool lua = false;  // updates are merged outside of the table, after a while
   NodeId nodes = 8;
+  uint32_t copies = kReplicas;
   double seconds = 30;
   double kills = 0;  // a second, for so many nodes
   bool told = true;  // of deaths, by closed connections
@@ -205,7 +206,7 @@ void pulls(KeysWorld& world, NodeId node, Rng& rng) {
 
 /// What is wrong, or nothing.
 std::string live(uint64_t seed, const Weather& weather) {
-  KeysWorld world(seed, {uniform_latency(0.5e-3, 1.5e-3), weather.loss}, part_bytes(seed));
+  KeysWorld world(seed, {uniform_latency(0.5e-3, 1.5e-3), weather.loss}, part_bytes(seed), weather.copies);
   Rng rng(seed, 99);
   const auto count = static_cast<NodeId>(given("ACTORHOST_TEST_NODES", weather.nodes));
   const double scale = static_cast<double>(count) / weather.nodes;
@@ -423,6 +424,18 @@ TEST_CASE("keys survive deaths that are told") {
   weather.joins = 0.3;
   weather.kills = 0.3;
   many(weather, 5);
+}
+
+TEST_CASE("keys with any number of copies survive joins and leaves, and deaths where there is another copy") {
+  for (const uint32_t copies : {1, 2, 5, 16}) {
+    INFO(copies << " copies");
+    Weather weather;
+    weather.copies = copies;
+    weather.joins = 0.4;
+    weather.leaves = 0.2;
+    weather.kills = copies > 1 ? 0.2 : 0;
+    many(weather, 3);
+  }
 }
 
 TEST_CASE("keys survive silent deaths and loss") {

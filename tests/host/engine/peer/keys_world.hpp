@@ -29,7 +29,7 @@ class KeysWorld {
   };
 
   explicit KeysWorld(uint64_t seed, SimLink link = {uniform_latency(0.5e-3, 1.5e-3)}, size_t part_bytes = kChunkBytes,
-                     uint32_t copies = 3);
+                     uint32_t copies = kReplicas);
   ~KeysWorld();
 
   /// Nodes 0 .. count-1, with which the job begins.
