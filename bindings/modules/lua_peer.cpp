@@ -1,6 +1,5 @@
 #include <vector>
 
-#include "bindings/modules/console_runner.hpp"
 #include "bindings/modules/lua_peer_run.hpp"
 #include "bindings/modules/node_modules.hpp"
 #include "bindings/process/node_context.hpp"
@@ -50,7 +49,6 @@ void push_state(lua_State* L, const Sampled& one) {
 
 /// sample(count, seconds) -> {{id=, rank=, step=, busy=}, ...}; or nil, message, code
 int peer_sample(lua_State* L) {
-  refuse_alone(L, "peer.sample");
   const auto count = static_cast<uint32_t>(check_integer(L, 1, "beta", "peer.sample", 0, kAddressMask));
   const double seconds = check_number(L, 2, "timeout", "peer.sample");
   const auto found = bridge_of(L).ask<std::vector<Sampled>>(
@@ -67,7 +65,6 @@ int peer_sample(lua_State* L) {
 
 /// size_estimate() -> nodes, standard error; or nil, message, code
 int peer_size_estimate(lua_State* L) {
-  refuse_alone(L, "peer.size_estimate");
   const auto size = bridge_of(L).ask<SizeEstimate>(
       "peer.size_estimate", [](auto& peer, double now, auto give) { give(peer.overlay.size_estimate(now)); });
   if (!size) return push_or_raise(L, size.error());
@@ -78,7 +75,6 @@ int peer_size_estimate(lua_State* L) {
 
 /// neighbours() -> {before= peers, nearest first, after= likewise}; or nil, message, code
 int peer_neighbours(lua_State* L) {
-  refuse_alone(L, "peer.neighbours");
   const auto window = bridge_of(L).ask<Window>(
       "peer.neighbours", [](auto& peer, double, auto give) { give(peer.overlay.near().window()); });
   if (!window) return push_or_raise(L, window.error());

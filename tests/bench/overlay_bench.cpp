@@ -70,18 +70,23 @@ void costs(OverlayWorld& world, NodeId& next) {
   std::printf("  idle, a second and node: %.1f messages (%.1f greetings, %.1f of lookups), %.0f bytes\n",
               idle.all() / n / 20, idle.greetings / n / 20, idle.lookups / n / 20, (all_bytes(world) - bytes) / n / 20);
   const auto print = [&](const char* what, double change, const std::function<void()>& act) {
-    // Few at once, so that they seldom meet; beside as long just before, whole turns of Overlay::look_for_finger.
+    // Few at once, so that they seldom meet. Idle messages are taken from as long just before and from 38 s later,
+    // whole turns of Overlay::look_for_finger: they become fewer with time, and are a hundred times as many.
     const int many = std::max(1, static_cast<int>(n / 100));
-    const int rounds = std::clamp(static_cast<int>(6000 / n), 1, 20);
+    const int rounds = std::clamp(static_cast<int>(6000 / n), 3, 20);
+    constexpr double kStretch = 8, kSettle = 30, kLater = kStretch / (2 * kStretch + kSettle);
     Messages all;
+    world.run(kSettle);
     for (int round = 0; round < rounds; ++round) {
-      world.run(30);
       const auto before = static_cast<double>(world.size());
-      all.add(messages_of(world, 8, [] {}), -(before + change * many) / before);
+      const double grown = (before + change * many) / before;
+      all.add(messages_of(world, kStretch, [] {}), -(1 - kLater) * grown);
       const auto acts = [&] {
         for (int i = 0; i < many; ++i) act();
       };
-      all.add(messages_of(world, 8, acts), 1);
+      all.add(messages_of(world, kStretch, acts), 1);
+      world.run(kSettle);
+      all.add(messages_of(world, kStretch, [] {}), -kLater);
     }
     const double acts = many * rounds;
     std::printf("  a %s: %.0f messages (%.0f greetings, %.0f of lookups, %.0f others; log2(n)^2 is %.0f)\n", what,

@@ -15,6 +15,7 @@ namespace actorhost {
 template <typename T>
 struct PeerAnswer {
   std::atomic<bool> there{false};
+  bool entered = false;
   bool joined = false;
   std::optional<T> value;
 };
@@ -32,12 +33,13 @@ class PeerBridge {
   Node& node() noexcept { return node_; }
 
   /// Has `ask` called once this node has joined the overlay, which it enters if it has not, and waits for what it
-  /// gives. Code::timeout when for 20 s no other worker has answered, unless it waits for them `patiently`.
+  /// gives. Code::timeout when for 20 s no other worker has answered, unless it waits for them `patiently`;
+  /// Code::bad_argument when a console asks and the job has not entered.
   template <typename T>
   Result<T> ask(const char* what, const PeerAsk<T>& ask, bool patiently = false) {
     const double limit = node_.clock().now() + kJoinSeconds;
     for (;;) {
-      service_.enter(node_.index(), seed_, replicas_, node_.shared_stats());
+      if (!node_.answering()) service_.enter(node_.index(), seed_, replicas_, node_.shared_stats());
       const auto answer = std::make_shared<PeerAnswer<T>>();
       service_.with(node_.index(), [answer, ask, wake = node_.port().waker()](PeerService::PeerNode* peer, double now) {
         const auto give = [answer, wake](T value) {
@@ -45,8 +47,9 @@ class PeerBridge {
           answer->there = true;
           wake();
         };
-        if (peer != nullptr && peer->overlay.joined()) {
-          answer->joined = true;
+        answer->entered = peer != nullptr;
+        answer->joined = peer != nullptr && peer->overlay.joined();
+        if (answer->joined) {
           return ask(*peer, now, give);
         }
         answer->there = true;
@@ -54,6 +57,9 @@ class PeerBridge {
       });
       AH_TRY(node_.wait_until([&] { return answer->there.load(); }, {}, what));
       if (answer->joined) return std::move(*answer->value);
+      if (node_.answering() && !answer->entered) {
+        return Error{Code::bad_argument, std::string(what) + ": this worker's script uses no actor.peer so far"};
+      }
       if (!patiently && node_.clock().now() > limit) {
         return Error{Code::timeout, std::string(what) +
                                         ": no other worker has answered within 20 s; each has to use "
