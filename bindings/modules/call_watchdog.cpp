@@ -19,11 +19,15 @@ constexpr double kGraceSeconds = 1;  // for the rule to be stopped
 // rule at least since the last check, and a message about the rule is worth more than a proof that there is no race.
 __attribute__((no_sanitize("thread"))) std::string asking_text(const ah_asking& asking) {
   const uint32_t slot = std::min(asking.slot, asking.population - 1);
+  const bool some = asking.aggregates != 0;  // a peer without a sample: nobody has told it the greatest
   char text[256];
-  std::snprintf(text, sizeof text,
-                "view.id = %u, view.step = %d, view.now = %.9g, everybody: n = %u, min = %g, max = %g",
-                asking.ids[slot], asking.steps[slot], asking.now, asking.everyone.n, asking.everyone.lowest,
-                asking.everyone.highest);
+  const int length = std::snprintf(
+      text, sizeof text, "view.id = %u, view.step = %d, view.now = %.9g, everybody: n = %u, min = %g", asking.ids[slot],
+      asking.steps[slot], asking.now, some ? asking.population : asking.everyone.n, asking.everyone.lowest);
+  if (!some) {
+    const auto used = static_cast<size_t>(length);
+    std::snprintf(text + used, sizeof text - used, ", max = %g", asking.everyone.highest);
+  }
   return text;
 }
 

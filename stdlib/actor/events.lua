@@ -2,6 +2,7 @@
 --- node's own thread, between and inside engine calls, never in the middle of other Lua code.
 local check = require("actor.check")
 local node = require("actor.c.node")
+local rounds = require("actor.console.rounds")
 
 local M = {}
 
@@ -40,6 +41,42 @@ end
 ---As `deliver`, for calls that leave a script's ranks as they are, unless the script listens to on_membership.
 function M.tell()
   if #membership_callbacks > 0 then M.deliver() end
+end
+
+local run -- this worker is in: {name =, place =, restarts =}
+
+---Whether this worker is in a run of that name.
+---@param name string "peer.run"
+---@return boolean
+function M.in_run(name)
+  return run ~= nil and run.name == name and run.restarts == rounds.restarts()
+end
+
+local function ended(...)
+  run = nil
+  return ...
+end
+
+---Enters the action `name`, a run whose callbacks can begin no other one.
+---@param name string "param.run"
+---@return integer index, replayed and value as `enter_action`
+---@return boolean replayed
+---@return string value
+function M.enter_run(name)
+  if run and M.in_run(run.name) then
+    check.fail("%s cannot be called in a callback of %s (%s): call it before that or behind it", name, run.name, run.place)
+  end
+  return M.enter_action(name)
+end
+
+---Calls `fn(...)` as the run `name` that this worker has entered. An error in it ends the run on all nodes, even if the
+---script catches it.
+---@param name string
+---@param fn function
+---@return any ... what it returns
+function M.call_as_run(name, fn, ...)
+  run = { name = name, place = node.position(), restarts = rounds.restarts() }
+  return ended(node.call_for_all(fn, ...))
 end
 
 ---Enters the next numbered action. Returns its number, whether it is over already, and its recorded value then.

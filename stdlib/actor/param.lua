@@ -256,11 +256,11 @@ function M.run(run)
   node.honour("barrier", "resample", "inject", "record")
   if run.seconds ~= false then node.honour("seconds") end
   if run.checkpoint ~= false then node.honour("checkpoint", "resume") end
-  local index, replayed, value = events.enter_action("param.run")
+  local index, replayed, value = events.enter_run("param.run")
   if replayed then return decoded_summary(value) end
   if node.role == "server" then return node.call_for_all(serve, run, index, flags, filters) end
   c.open(index)
-  return node.call_for_all(work, run, index, filters)
+  return events.call_as_run("param.run", work, run, index, filters)
 end
 
 ---Trains one model on the parameter server: each worker fetches all parameters of `net`, takes a batch, and pushes the

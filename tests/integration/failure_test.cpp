@@ -154,6 +154,13 @@ TEST_CASE("ranks that do different things are an error that names both and their
   }
 }
 
+TEST_CASE("a run in a callback of a run is refused") {
+  const JobFolder folder;
+  const Ended run(folder.run({"-n", "2", "jobs/failure.lua", "error_of_callback_of_param_run_ends_run", "within"}, 10),
+                  1);
+  CHECK_THAT(run.err, Contains("param.run cannot be called in a callback of param.run (failure.lua:"));
+}
+
 TEST_CASE("an error of a callback of param.run ends the run on all nodes also where the script catches it") {
   const JobFolder folder;
   const std::string at = GENERATE("init", "schedule", "push", "pull", "rule", "stop");

@@ -113,6 +113,7 @@ TEST_CASE("what is wrong with a run of peers is told with the callback and its l
       {"filter", "peer.run cannot honour filter: "},
       {"checkpoint", "peer.run cannot honour checkpoint: "},
       {"endless", "without stop= (or --seconds on the command line) it would never end"},
+      {"within", "peer.run cannot be called in a callback of peer.run (peer_run.lua:"},
       {"leave", "this worker takes part in a peer.run"},
       {"stuck", "rank 1: barrier rule 'peer_run.lua:"},
   };

@@ -239,7 +239,7 @@ function M.run(run)
   local rule, sampling = rule_of(spec)
   node.honour("barrier", "resample", "inject")
   if run.seconds ~= false then node.honour("seconds") end
-  local index, replayed, value = events.enter_action("peer.run")
+  local index, replayed, value = events.enter_run("peer.run")
   if replayed then return assert(codec.decode(value)) end -- as always for a server, which comes late
   if node.role == "server" then
     check.fail("peer.run is for workers and this is a parameter server; guard with actor.role")
@@ -247,7 +247,8 @@ function M.run(run)
   local evaluator = barrier.evaluator(rule, node.seed)
   evaluator:answer_alone()
   current = { evaluator = evaluator, name = title(spec, rule) }
-  local summary = node.call_for_all(work, run, index, rule, sampling, run.seconds ~= false and flags.seconds or nil)
+  local limit = run.seconds ~= false and flags.seconds or nil
+  local summary = events.call_as_run("peer.run", work, run, index, rule, sampling, limit)
   current = nil
   return summary
 end
@@ -255,7 +256,7 @@ end
 ---Whether a run is going on.
 ---@return boolean
 function M.running()
-  return current ~= nil
+  return events.in_run("peer.run")
 end
 
 ---@param spec string|function|table

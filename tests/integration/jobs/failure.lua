@@ -128,7 +128,11 @@ function jobs.error_of_callback_of_param_run_ends_run(...)
       for _, id in ipairs(workers) do out[id] = { { "w" } } end
       return out
     end,
-    push = function() if actor.rank == 1 then boom "push" end return { { "w", 1 } } end,
+    push = function()
+      if at == "within" then actor.param.run { push = print, schedule_local = print, stop = print } end
+      if actor.rank == 1 then boom "push" end
+      return { { "w", 1 } }
+    end,
     pull = function() boom "pull" return { { "w", 1 } } end,
     barrier = function() boom "rule" return true end,
     stop = function() boom "stop" return false end,

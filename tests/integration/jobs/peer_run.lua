@@ -294,9 +294,11 @@ function jobs.wrong(what)
       return true
     end,
     keeps = function(view) return view.shared.x ~= 1 end,
+    leave = function() peer.leave() end,
+    within = function() peer.run(run) end,
   }
   local place = { key = "schedule", twice = "push", nothing = "pull", raises = "barrier", single = "barrier", keeps = "barrier",
-    stuck = "barrier" }
+    stuck = "barrier", leave = "push", within = "push" }
   if what == "nan" then
     run.check_finite, run.push = true, function() return { { "k", tensor.full({ 2 }, 0 / 0) } } end
   elseif what == "merge" then
@@ -309,8 +311,6 @@ function jobs.wrong(what)
     run.checkpoint = { steps = 10 }
   elseif what == "endless" then
     run.stop = nil
-  elseif what == "leave" then
-    run.push = function() peer.leave() end
   else
     run[place[what] or what] = wrongs[what]
   end
