@@ -110,7 +110,10 @@ void Cluster::take_over() {
   set_url(self.self.url);
   if (const auto seed = settings_.find("seed"); seed != settings_.end()) config_.about.insert(*seed);
   log_.warn("cluster", "this host is the rendezvous host now" + (self.self.url.empty() ? "" : ", at " + self.self.url));
-  head_->succeed(membership(), succession_.lost(), self, why_lost_, now);
+  std::set<ProcessId> lost = succession_.lost();
+  lost.insert(peers_.broken_ones().begin(),
+              peers_.broken_ones().end());  // died just before the head, or cannot come over
+  head_->succeed(membership(), lost, self, why_lost_, now);
   for (const auto& [process, link] : peers_.links()) head_->linked(process, link);
   for (const auto& [link, attach] : std::exchange(held_, {})) take_in(link, attach);
   head_process_ = process_.load();

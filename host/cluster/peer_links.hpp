@@ -61,6 +61,8 @@ class PeerLinks {
   void silent(ProcessId process);
 
   const std::map<ProcessId, LinkId>& links() const noexcept { return links_; }
+  /// Those to which there was a link, or should have been: there will be none again.
+  const std::set<ProcessId>& broken_ones() const noexcept { return broken_; }
 
  private:
   bool no_use(ProcessId process) const;

@@ -1,6 +1,7 @@
 // A run of several Clusters over real sockets that loses its head.
 
 #include <array>
+#include <thread>
 
 #include "tests/host/cluster/test_process.hpp"
 
@@ -72,6 +73,22 @@ TEST_CASE("the heads of a run are lost one after the other, and the rest goes on
   }
   live[0]->cluster->report_ended(live[0]->nodes[0]->index(), 0);
   CHECK(live[0]->wait_for_end().ok);
+}
+
+TEST_CASE("hosts that die with the head are lost at once, not when they have been silent for long") {
+  for (int round = 0; round < 10; ++round) {
+    TestRun run("tcp", {1, 1, 1, 1, 1});
+    outlive(run);
+    const std::vector<TestProcess*> live = {run.members[0].get(), run.members[1].get()};
+    talk({live[0], live[1], run.members[2].get(), run.members[3].get()});
+    const double began = live[0]->clock.now();
+    std::thread first([&] { run.head->vanish(); });
+    run.members[2]->vanish();
+    run.members[3]->vanish();
+    first.join();
+    for (TestProcess* process : live) REQUIRE(process->wait_for_size(2));
+    CHECK(live[0]->clock.now() - began < 2);
+  }
 }
 
 TEST_CASE("what was asked of a lost head is asked of the next one") {
