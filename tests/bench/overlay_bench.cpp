@@ -94,7 +94,7 @@ void costs(OverlayWorld& world, NodeId& next) {
                 std::log2(n) * std::log2(n));
   };
   print("join", 1, [&] { world.add(next++, {world.some_node()}); });
-  print("leave", 0, [&] { world.leave(world.some_node()); });
+  print("leave", -1, [&] { world.leave(world.some_node()); });
   print("death", -1, [&] { world.kill(world.some_node()); });
 }
 

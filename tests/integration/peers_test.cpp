@@ -45,6 +45,22 @@ TEST_CASE("keys are there when all workers but one leave and come back at once")
   CHECK(line_after(run.out, "lost:") == "\t0");
 }
 
+TEST_CASE("the last peer leaves at once, with its keys") {
+  const JobFolder folder;
+  folder.write("last.lua", R"(
+    local actor = require "actor"
+    local began = actor.now()
+    for i = 1, 3 do
+      actor.peer.set("k", i)
+      assert(actor.peer.get("k") == i)
+      actor.peer.leave()
+      assert(actor.peer.get("k") == nil)
+    end
+    print(actor.now() - began < 2)
+  )");
+  CHECK(Ended(folder.run({"-n", "1", "last.lua"})).out == "true\n");
+}
+
 TEST_CASE("a wrong call to actor.peer names the argument") {
   const JobFolder folder;
   for (const auto& [call, why] :

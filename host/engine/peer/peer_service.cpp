@@ -106,16 +106,18 @@ std::vector<Overlay::Contact> PeerService::contacts_of(NodeId node, uint64_t see
 }
 
 void PeerService::leave(NodeId node) {
-  post([this, node] {
+  {
+    std::lock_guard lock(mutex_);  // what the worker reads from now on it does not read as this peer
     const auto at = peers_.find(node);
     if (at == peers_.end() || at->second->gone_at < kForever) return;
     const double now = courier_.clock().now();
-    at->second->gone_at = now + kHandOver;
+    at->second->gone_at = at->second->overlay.near().alone() ? now : now + kHandOver;
     at->second->led->change();
     at->second->due = 0;
     at->second->overlay.leave(now);
     at->second->keys.succession().leave();
-  });
+  }
+  post([] {});
 }
 
 void PeerService::with(NodeId node, std::function<void(PeerNode*, double)> call, bool soon) {

@@ -85,7 +85,8 @@ function M.neighbours()
   return c.neighbours()
 end
 
----Leaves the overlay; the neighbours learn it at once. A later call of another function enters anew.
+---Leaves the overlay; the neighbours learn it at once and take over its keys. Those of the last peer are gone. A later
+---call of another function enters anew, when the keys are handed over.
 function M.leave()
   enter("peer.leave")
   if engine.running() then check.fail("peer.leave: this worker takes part in a peer.run; let its stop() return true") end
