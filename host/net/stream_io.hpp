@@ -114,6 +114,8 @@ class StreamDialer {
 
   /// Tries once. Code::unreachable, Code::timeout, Code::interrupted (cancelled).
   Result<std::unique_ptr<Stream>> dial(double seconds);
+  /// Tries once. True only when the machine there answers that no process listens at the address. Not for TLS.
+  bool refused(double seconds);
   /// Ends `dial`. Any thread.
   void cancel();
 

@@ -40,6 +40,7 @@ class StreamTransport::Impl {
 
   Result<std::string> listen(const std::string& url);
   Result<LinkId> dial(const std::string& url, double seconds);
+  bool refused(const std::string& url, double seconds);
   void assign(LinkId id, ProcessId process);
   void forget(ProcessId process);
   Status try_send(Frame&& frame, Writes* writes);
@@ -182,6 +183,30 @@ Result<std::unique_ptr<Stream>> StreamTransport::Impl::connect(const std::string
   std::lock_guard lock(mutex_);
   dialers_.erase(dialer->get());
   return stream;
+}
+
+bool StreamTransport::Impl::refused(const std::string& url, double seconds) {
+  const std::string plain = url.starts_with("tls+") ? url.substr(4) : url;
+  const double deadline = clock_.now() + seconds;
+  for (double pause = 0.005; clock_.now() < deadline; pause *= 10) {
+    auto dialer = StreamDialer::make(plain, {});
+    if (!dialer.ok()) return false;
+    {
+      std::lock_guard lock(mutex_);
+      if (closing_) return false;
+      ++dials_;
+      dialers_.insert(dialer->get());
+    }
+    const bool refused = (*dialer)->refused(deadline - clock_.now());
+    std::unique_lock lock(mutex_);
+    dialers_.erase(dialer->get());
+    --dials_;
+    changed_.notify_all();
+    if (refused) return true;
+    changed_.wait_for(lock, std::chrono::duration<double>(std::min(pause, seconds)),
+                      [this] { return closing_.load(); });
+  }
+  return false;
 }
 
 std::shared_ptr<Link> StreamTransport::Impl::add_link(bool dialled, std::unique_ptr<Stream> stream) {
@@ -429,6 +454,7 @@ StreamTransport::~StreamTransport() = default;
 Result<std::string> StreamTransport::listen(const std::string& url) { return impl_->listen(url); }
 
 Result<LinkId> StreamTransport::dial(const std::string& url, double seconds) { return impl_->dial(url, seconds); }
+bool StreamTransport::refused(const std::string& url, double seconds) { return impl_->refused(url, seconds); }
 
 void StreamTransport::assign(LinkId link, ProcessId process) { impl_->assign(link, process); }
 

@@ -61,6 +61,9 @@ class StreamTransport final : public Transport {
   /// answered, as one that has `max_unproved` others to hear: trying again may help), Code::refused (it has answered:
   /// wrong token, or not an actorhost), Code::timeout. Blocks up to `seconds`; `on_link_up` has run before it returns.
   Result<LinkId> dial(const std::string& url, double seconds);
+  /// True only when no process listens at `url` any more, as the machine there says. A process that is about to end may
+  /// still be reached, so tries several times. Blocks up to about `seconds`.
+  bool refused(const std::string& url, double seconds);
 
   /// From now on `link` is the connection to `process`; parked frames are sent. A process keeps its first
   /// live link: a second one is closed. If both ends dialled at once each might keep another one, so whoever assigns
