@@ -8,10 +8,11 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kRedial = 0.1;  // seconds between tries to reach another process
-constexpr int kMostMoves = 4;    // from a host that is not the head to another
-constexpr double kSentOn = 5;    // seconds to reach the head, where a member says that it is
-constexpr double kQuiet = 1;     // seconds of such tries before the log says so
+constexpr double kRedial = 0.1;   // seconds between tries to reach another process
+constexpr int kMostMoves = 4;     // from a host that is not the head to another
+constexpr double kSentOn = 5;     // seconds to reach the head, where a member says that it is
+constexpr double kQuiet = 1;      // seconds of such tries before the log says so
+constexpr double kLastWords = 1;  // seconds for a process that is refused to read why
 
 /// A bounded duration: a condition variable's clock would overflow with a longer one.
 std::chrono::duration<double> seconds(double value) {
@@ -329,8 +330,10 @@ void Cluster::close() {
   if (thread_.joinable()) thread_.join();
   if (control_) control_->close();
   if (transport_) transport_->close();  // ends dials that are under way
-  for (auto& [process, dial] : dials_) dial.join();
-  dials_.clear();
+  for (auto* threads : {&dials_, &proofs_}) {
+    for (auto& [process, thread] : *threads) thread.join();
+    threads->clear();
+  }
 }
 
 // ---- events from the transport ----
@@ -457,14 +460,18 @@ void Cluster::on_hello(LinkId link, ProcessId process) {
     return stream_->close_link(link, "its hello names a process that cannot be behind it");
   }
   std::string refusal;
+  bool gone = false;  // it is no longer of the run
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return mail_open_ || end_.has_value() || quit_; });
     refusal = why_no_link(process);
+    gone = membership_->epoch() > 0 && cut_off_.contains(process) && membership_->process(process) == nullptr;
   }
   if (!refusal.empty()) {
     log_.warn("cluster", "closed a connection: " + refusal);
-    return stream_->close_link(link, refusal);
+    const EndMessage end{Code::peer_lost, false, "the other hosts go on without it", service_address(process)};
+    (void)stream_->send_on(link, make_frame(cluster_kind::refuse, kNoAddress, kNoAddress, gone ? 1 : 0, pack(end)));
+    return stream_->finish_link(link, kLastWords);
   }
   assign_peer(link, process);
   post({Event::What::hello, link, process});

@@ -21,6 +21,7 @@
 #include "host/base/log.hpp"
 #include "host/cluster/chrome_trace.hpp"
 #include "host/cluster/control_entry.hpp"
+#include "host/cluster/coordinator_lease.hpp"
 #include "host/cluster/head.hpp"
 #include "host/cluster/job.hpp"
 #include "host/cluster/observers.hpp"
@@ -84,6 +85,11 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   /// A worker has become a peer: from now on the run goes on when its head is lost. Idempotent.
   void outlive_head();
   bool outlives_head() const noexcept { return outlives_.load(std::memory_order_acquire); }
+  /// Until when, on the run's clock, this process knows that it is on the side of a majority (coordinator_lease.hpp):
+  /// kForever in a run that ends with its head. Any thread.
+  double leased_until() const noexcept;
+  /// A worker of this process has become a peer, or is none any more. Any thread.
+  void tell_takes_part(NodeId node, bool takes_part);
   /// How many actions a worker of this process has entered.
   void tell_actions(NodeId node, uint32_t entered);
   /// A finished action's value, for a head that comes after the one that has it. All together up to a megabyte.
@@ -184,6 +190,8 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   Result<bool> start_servers(uint32_t action) override;
   void ended(const EndMessage& end) override;
   void suspects(const std::set<ProcessId>& processes) override;
+  void leased(double until) override;
+  void prove_dead(ProcessId process, const std::string& url) override;
   void lost(const std::string& host, const std::vector<NodeId>& workers, const std::string& reason) override;
 
   // PeerLinkOutput, on the service thread
@@ -194,7 +202,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
 
   // SuccessionOutput, on the service thread
   bool ask(ProcessId process) override;
-  void take_over() override;
+  void stand() override;
 
   Status open_head();
   Status open_member();
@@ -235,8 +243,22 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void set_url(const std::string& url);
   Result<std::string> listen_somewhere();
   void on_outlives();
-  void lose_head(const std::string& reason);
+  void lose_head(const std::string& reason, bool closed);
+  void begin_succession();
+  void give_up_lost_head();
+  void recover_head();
+  void on_lost_head_frame(Frame&& frame);
   void follow(ProcessId process, LinkId link);
+  void consider_taking_over();
+  void take_over(const Quorum& quorum);
+  void refuse_asked(ProcessId process);
+  void prove_absent();
+  bool majority_is_possible(const std::set<ProcessId>& here) const;
+  void on_proof(ProcessId process, bool dead);
+  void tick_without_head(double now, double late);
+  void on_beat(const Frame& frame);
+  void answer_beat();
+  void on_proposal(const Frame& frame);
   AttachMessage own_attach() const;
   void send_attach(LinkId link);
   void on_attach(LinkId link, const Frame& frame);
@@ -266,6 +288,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   std::atomic<LinkId> head_link_{0};
   std::atomic<ProcessId> head_process_{0};
   std::atomic<bool> outlives_{false};
+  std::atomic<double> leased_until_{0};
   std::atomic<bool> mail_open_{false};  // mailboxes_ has been filled
   std::atomic<uint64_t> epoch_{0};      // of membership_
   std::atomic<uint64_t> news_{0};       // of membership_ and suspected_
@@ -302,11 +325,15 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   Succession succession_;
   ProcessId lost_head_ = kNoProcess;  // the last one
   std::string why_lost_;
-  std::map<LinkId, AttachMessage> held_;  // of processes that take this one for the next head, before it is
-  std::deque<Frame> unsent_;              // to the head, while there is none
-  std::set<NodeId> ended_nodes_;          // workers here whose scripts have ended
-  std::optional<Frame> failure_;          // what a script here raised
-  FailureDetector detector_;              // member: of the head and of the peers that there is a link to
+  struct Held {
+    AttachMessage attach;
+    double since = 0;
+  };
+  std::map<LinkId, Held> held_;   // of processes that take this one for the next head, before it is
+  std::deque<Frame> unsent_;      // to the head, while there is none
+  std::set<NodeId> ended_nodes_;  // workers here whose scripts have ended
+  std::optional<Frame> failure_;  // what a script here raised
+  FailureDetector detector_;      // member: of the head and of the peers that there is a link to
   Outbox outbox_;
   double last_tick_ = 0;
   double stood_still_ = 0;  // seconds for which this process did not run, when that was long
@@ -315,6 +342,25 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   std::shared_ptr<ChromeTrace> chrome_;  // shared with nobody; the service thread's own
   std::map<LinkId, int> watchers_;       // links of those who have looked into the run; questions without an answer
   std::map<ProcessId, std::thread> dials_;
+  std::map<ProcessId, std::thread> proofs_;
+
+  // of a run of peers, the service thread's own
+  Quorum quorum_;           // of a member: the tables that it has adopted or accepted
+  BeatTimes beats_;         // of a member: its answers to the head's
+  uint64_t head_beat_ = 0;  // the head's newest
+  double head_beat_at_ = 0;
+  uint64_t accepted_ = 0;  // the epoch of the newest table from this head
+  double lease_end_ = 0;   // the latest end of a lease so far
+  bool stands_ = false;    // this process is to be the head once a majority has asked it
+  double stands_since_ = 0;
+  ProcessId bound_ = kNoProcess;     // the process that this one has asked to be the head, until that has answered
+  LinkId lost_head_link_ = 0;        // of a head that has fallen silent and may come back
+  std::deque<Frame> late_frames_;    // from that head, while this process is bound to another one
+  double succession_at_ = kForever;  // when the next head may be looked for
+  double without_head_ = 0;          // since when
+  bool told_without_head_ = false;
+  std::set<ProcessId> asked_for_proof_;
+  std::map<NodeId, bool> takes_part_;  // workers here that have become peers; false: and are none any more
   std::thread thread_;
 };
 

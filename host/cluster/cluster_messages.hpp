@@ -8,6 +8,7 @@
 
 #include "host/base/result.hpp"
 #include "host/base/span_sink.hpp"
+#include "host/cluster/membership.hpp"
 #include "host/wire/message.hpp"
 
 namespace actorhost {
@@ -43,6 +44,9 @@ inline constexpr auto outlive = Kind{0x0128};        // process -> head -> proce
 inline constexpr auto attach = Kind{0x0129};         // process -> its next head: the one before is lost
 inline constexpr auto attached = Kind{0x012a};       // head -> process: it is in; a table follows
 inline constexpr auto elsewhere = Kind{0x012b};      // process -> one that takes it for the head: where that is
+inline constexpr auto beat = Kind{0x012c};           // head -> process, and its answer (coordinator_lease.hpp)
+inline constexpr auto proposal = Kind{0x012d};       // head -> processes: the next table, to be accepted (body)
+inline constexpr auto takes_part = Kind{0x012e};     // process -> head: worker src is a peer (tag 1), or has left (0)
 }  // namespace cluster_kind
 /// In servers_start: whichever action the shards serve is fine.
 inline constexpr uint32_t kAnyAction = 0xffffffffU;
@@ -91,19 +95,32 @@ struct AttachedWorker {
   NodeId id = 0;
   uint32_t actions = 0;  // entered so far
   bool ended = false;
+  bool left = false;  // it is no peer yet, or none any more
 
-  static void fields(auto& m, auto&& field) { field(m.id, m.actions, m.ended); }
+  static void fields(auto& m, auto&& field) { field(m.id, m.actions, m.ended, m.left); }
+};
+
+/// A beat of the coordinator, or the answer of a process to it.
+struct BeatMessage {
+  uint64_t number = 0;   // of this message, in its direction
+  uint64_t answers = 0;  // the newest number that the sender has got from the receiver
+  double lease = 0;      // of the coordinator: seconds that its lease still lasts
+  uint64_t epoch = 0;    // of a process: the newest table that it has accepted from this coordinator
+
+  static void fields(auto& m, auto&& field) { field(m.number, m.answers, m.lease, m.epoch); }
+  bool sound() const noexcept { return lease >= 0 && lease < 1e18; }
 };
 
 /// A process that has lost its head tells the next one who it is.
 struct AttachMessage {
   ProcessId process = kNoProcess;
   ProcessId lost = kNoProcess;  // the head that it had
-  uint64_t epoch = 0;           // of its table
   JoinMessage self;             // as it joined
   std::vector<AttachedWorker> workers;
+  std::vector<Membership> tables;  // as Quorum::merge takes them
 
-  static void fields(auto& m, auto&& field) { field(m.process, m.lost, m.epoch, m.self, m.workers); }
+  static void fields(auto& m, auto&& field) { field(m.process, m.lost, m.self, m.workers); }
+  static void body_fields(auto& m, auto&& field) { field(m.tables); }
 };
 
 /// Empty while there is no head; there may be one soon.

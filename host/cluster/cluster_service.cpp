@@ -15,6 +15,7 @@ constexpr double kTick = 0.25;
 constexpr double kRetry = 0.01;   // seconds between tries to send frames for which there was no room
 constexpr double kInsist = 0.05;  // seconds between tries to end a chunk that has been interrupted
 constexpr double kPeerDial = 5;   // seconds for a link to another member
+constexpr double kProof = 0.8;    // seconds to find out that a process is dead
 constexpr double kGoodbye = 1;    // seconds for others to read what is queued for them
 constexpr uint32_t kMaxServers = 64;
 
@@ -96,9 +97,10 @@ void Cluster::on_down(LinkId link, const std::string& reason) {
   held_.erase(link);
   if (head_) {
     peers_.release(peers_.owner(link));
-    return head_->on_link_down(link, reason, stood_still() > 0);
+    return head_->on_link_down(link, reason, clock_.now(), stood_still() > 0);
   }
-  if (link == head_link_) return lose_head(reason);
+  if (link == head_link_) return lose_head(reason, true);
+  if (link == lost_head_link_) return give_up_lost_head();
   peers_.down(link, reason);
 }
 
@@ -157,7 +159,12 @@ void Cluster::handle_frame(LinkId link, Frame&& frame) {
   if (head_ && take_observer_frame(link, frame)) return;
   if (head_) return head_->on_frame(link, std::move(frame), clock_.now());
   if (link != 0 && link == head_link_) return member_frame(std::move(frame));
-  if (frame.kind == cluster_kind::elsewhere || frame.kind == cluster_kind::refuse) return on_elsewhere(link);
+  if (link != 0 && link == lost_head_link_) return on_lost_head_frame(std::move(frame));
+  const bool refused = frame.kind == cluster_kind::refuse;
+  if (refused && frame.tag == 1 && head() == kNoProcess) {
+    return finish_as_lost("this host could not be reached for too long, and the other hosts go on without it");
+  }
+  if (refused || frame.kind == cluster_kind::elsewhere) return on_elsewhere(link);
   const bool asks =
       frame.kind == cluster_kind::join || frame.kind == cluster_kind::observe || frame.kind == cluster_kind::control;
   if (asks && peers_.owner(link) == kNoProcess) return tell_where(link);
@@ -171,8 +178,11 @@ void Cluster::member_frame(Frame&& frame) {
   if (frame.kind == cluster_kind::membership) {
     auto table = unpack<Membership>(frame.body.view());
     if (!table) return finish({Code::bad_data, false, "from the rendezvous host: " + table.error().message});
+    accepted_ = std::max(accepted_, table->epoch());
     return adopt(std::make_shared<const Membership>(std::move(*table)));
   }
+  if (frame.kind == cluster_kind::beat) return on_beat(frame);
+  if (frame.kind == cluster_kind::proposal) return on_proposal(frame);
   if (console_kind::is_one(frame.kind)) return console_frame(frame);
   if (frame.kind == cluster_kind::want_link) return peers_.asked_by(address_index(frame.src));
   if (frame.kind == cluster_kind::report_wanted) return send_report(frame);
@@ -204,6 +214,7 @@ void Cluster::adopt(MembershipPtr table) {
   }
   if (stream_ != nullptr) set_routes(*before, *table);
   peers_.adopt(process_, table);
+  quorum_.commit(table);
   {
     std::lock_guard lock(mutex_);
     membership_ = std::move(table);
@@ -296,22 +307,26 @@ void Cluster::tick() {
 }
 
 void Cluster::tick_member(double now, double late) {
-  succession_.tick(now);
-  if (head_) return;
+  tick_without_head(now, late);
+  if (head_ || ended_) return;
   if (const ProcessId at = head(); at != kNoProcess) {
     heartbeat(head_link_);
     detector_.heard(at, stream_->heard_from(at));
+  } else if (lost_head_link_ != 0) {
+    heartbeat(lost_head_link_);
   }
   for (const auto& [process, link] : peers_.links()) {
     heartbeat(link);
     detector_.heard(process, stream_->heard_from(process));
   }
   for (const ProcessId process : detector_.check(now, late).dead) {
-    if (process != head()) {
+    if (process == head()) {
+      lose_head("no sign of life for too long", false);
+    } else if (now < leased_until()) {
       peers_.silent(process);
-      continue;
+    } else {
+      detector_.watch(process, now);  // it may be this process that is cut off
     }
-    lose_head("no sign of life for too long");
   }
 }
 
@@ -411,6 +426,26 @@ void Cluster::dial(ProcessId process, const std::string& url) {
   });
 }
 
+void Cluster::leased(double until) {
+  const double now = clock_.now();
+  const bool before = now < leased_until_;
+  leased_until_ = until;
+  lease_end_ = std::max(lease_end_, std::min(until, now + kCoordinatorLease));
+  if (!before && now < until) events_.cluster_changed();
+}
+
+void Cluster::prove_dead(ProcessId process, const std::string& url) {
+  if (stream_ == nullptr || proofs_.contains(process)) return;
+  proofs_[process] = std::thread([this, process, url] {
+    const bool dead = !url.empty() && stream_->refused(url, kProof);
+    post([this, process, dead] {
+      proofs_.at(process).join();
+      proofs_.erase(process);
+      on_proof(process, dead);
+    });
+  });
+}
+
 void Cluster::ask_to_dial(ProcessId process) {
   to_head(make_frame(cluster_kind::want_link, service_address(process_), kNoAddress, process));
 }
@@ -425,7 +460,7 @@ void Cluster::report_broken(ProcessId process, const std::string& reason) {
   // Most often that process has ended a moment before us; if not, the rendezvous host warns when it drops one.
   log_.debug("cluster", "no link to host " + std::to_string(process) + ": " + reason);
   to_head(make_frame(cluster_kind::link_broken, service_address(process_), kNoAddress, process));
-  succession_.failed(process, clock_.now());
+  refuse_asked(process);
 }
 
 void Cluster::close_link(LinkId link, const std::string& reason) { stream_->close_link(link, reason); }

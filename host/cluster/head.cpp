@@ -129,6 +129,7 @@ bool Head::speaks_for(ProcessId process, Address src) const {
 }
 
 void Head::on_frame(LinkId link, Frame&& frame, double now) {
+  now_ = now;
   const auto sender = std::find_if(processes_.begin(), processes_.end(),
                                    [link](const auto& entry) { return entry.second.link == link; });
   const bool known = sender != processes_.end();
@@ -157,6 +158,8 @@ void Head::on_process_frame(ProcessId process, Frame&& frame, double now) {
   if (frame.kind == cluster_kind::link_broken) return on_link_broken(process, frame, now);
   if (frame.kind == cluster_kind::want_link) return on_want_link(process, frame);
   if (frame.kind == cluster_kind::outlive) return on_outlive();
+  if (frame.kind == cluster_kind::beat) return on_beat(process, frame);
+  if (frame.kind == cluster_kind::takes_part) return on_takes_part(frame);
   malformed(process, frame, "nobody expects it");
 }
 
@@ -179,35 +182,51 @@ void Head::admit(double now) {
   if (!admission) return;
   const bool first = membership_->epoch() == 0;
   for (const ProcessId process : admission->processes) processes_.at(process).admitted = true;
-  std::vector<Member> workers = membership_->workers();
   for (const Member& member : admission->workers) {
-    workers.push_back(member);
     workers_[member.id] = Worker{member.process};
+    workers_[member.id].left = !first;
     if (first) founders_ = std::max(founders_, member.id + 1);
   }
-  publish(std::move(workers));
+  publish();
   if (first) return;
   log_.info(kWho,
-            std::to_string(admission->workers.size()) + " workers joined, now " + std::to_string(membership_->size()));
+            std::to_string(admission->workers.size()) + " workers joined, now " + std::to_string(workers_.size()));
 }
 
-/// Publishes a new table, with an epoch above this one too. Hosts that are not complete yet neither get it nor are in
-/// it.
-void Head::publish(std::vector<Member> workers, uint64_t above) {
+/// The table of what there is now. Hosts that are not complete yet neither get it nor are in it.
+MembershipPtr Head::next_table() const {
   std::vector<ProcessInfo> infos;
   for (const auto& [id, process] : processes_) {
     if (process.admitted) infos.push_back(process.info);
   }
-  const uint64_t epoch = std::max(membership_->epoch(), above) + 1;
-  membership_ = std::make_shared<const Membership>(epoch, std::move(workers), std::move(infos), founders_);
+  std::vector<Member> workers;
+  for (const auto& [id, worker] : workers_) workers.push_back({id, worker.process, !worker.ended && !worker.left});
+  const uint64_t epoch = std::max(membership_->epoch() + 1, least_epoch_);
+  return std::make_shared<const Membership>(epoch, std::move(workers), std::move(infos), founders_);
+}
+
+/// Makes a table of what there is now the newest one; in a run of peers once a majority has accepted it.
+void Head::publish() {
+  if (hold_tables_) return;
+  if (outlives_) return propose();
+  announce(next_table());
+}
+
+void Head::announce(MembershipPtr table) {
+  membership_ = std::move(table);
+  least_epoch_ = std::max(least_epoch_, membership_->epoch() + 1);
+  announced_ = true;
   output_.prepare(*membership_);
-  const Blob table = Blob::copy_of(pack(*membership_));
+  const Blob packed = Blob::copy_of(pack(*membership_));
   for (const auto& [id, process] : processes_) {
     if (id == config_.self || !process.admitted || process.awaited) continue;
-    output_.send(make_frame(cluster_kind::membership, here_, service_address(id), 0, {}, table));
+    output_.send(make_frame(cluster_kind::membership, here_, service_address(id), 0, {}, packed));
   }
   output_.publish(membership_);
   console_.membership_changed();
+  if (!outlives_) return;
+  renew_lease();
+  send_beats();  // those of this table have to confirm it
 }
 
 /// `tell`: the process may still be there, so it is told why it has to go.
@@ -218,6 +237,8 @@ void Head::lose(ProcessId process, const std::string& reason, bool tell) {
   processes_.erase(at);
   detector_.forget(process);
   suspected_.erase(process);
+  lease_.forget(process);
+  closed_.erase(process);
   std::erase_if(broken_,
                 [process](const auto& entry) { return entry.first.first == process || entry.first.second == process; });
   const std::vector<ProcessId> others = rendezvous_.remove(process);
@@ -246,20 +267,16 @@ void Head::lose_host(const std::string& host, const std::vector<ProcessId>& othe
 }
 
 void Head::lose_workers(ProcessId process, const std::string& host, const std::string& reason) {
-  std::vector<Member> left;
   std::string lost;
   std::vector<NodeId> ids;
   bool all_ended = true;
-  for (const Member& member : membership_->workers()) {
-    if (member.process != process) {
-      left.push_back(member);
-      continue;
-    }
-    lost += (lost.empty() ? "" : ", ") + std::to_string(member.id);
-    ids.push_back(member.id);
-    all_ended = all_ended && workers_[member.id].ended;
-    workers_.erase(member.id);
-  }
+  std::erase_if(workers_, [&](const auto& entry) {
+    if (entry.second.process != process) return false;
+    lost += (lost.empty() ? "" : ", ") + std::to_string(entry.first);
+    ids.push_back(entry.first);
+    all_ended = all_ended && entry.second.ended;
+    return true;
+  });
   if (!all_ended) log_.warn("cluster", "lost " + host + " (workers " + lost + "): " + reason);
   if (!all_ended) output_.lost(host, ids, reason);
   if (given_up_ && alone()) {
@@ -267,10 +284,10 @@ void Head::lose_workers(ProcessId process, const std::string& host, const std::s
                        "all other hosts are lost: this one, the rendezvous host, stood still for so long that they "
                        "have given it up (a run with checkpoints goes on with --resume)"));
   }
-  if (left.empty()) {
+  if (workers_.empty()) {
     return stop(failed(Code::peer_lost, "all workers are lost, " + host + " was the last: " + reason));
   }
-  publish(std::move(left));
+  publish();
   start_waiting_servers();
   check_finished();
 }
@@ -280,19 +297,14 @@ bool Head::alone() const {
                       [this](const auto& entry) { return entry.first != config_.self && entry.second.admitted; });
 }
 
-void Head::on_link_down(LinkId link, const std::string& reason, bool stood_still) {
-  for (const auto& [id, process] : processes_) {
-    if (id == config_.self || process.link != link) continue;
-    given_up_ = given_up_ || (stood_still && process.admitted);
-    return lose(id, reason, false);
-  }
-}
-
 void Head::tick(double now, double late) {
+  if (over_) return;
+  now_ = now;
+  if (outlives_) tick_quorum(late);
   if (over_) return;
   const FailureDetector::Verdict verdict = detector_.check(now, late);
   for (const ProcessId process : verdict.suspected) {
-    log_.warn("cluster", processes_.at(process).info.host + " has been silent for over a second");
+    if (in_charge()) log_.warn("cluster", processes_.at(process).info.host + " has been silent for over a second");
     suspected_.insert(process);
   }
   for (const ProcessId process : verdict.cleared) {
@@ -301,10 +313,16 @@ void Head::tick(double now, double late) {
   }
   if (!verdict.suspected.empty() || !verdict.cleared.empty()) output_.suspects(suspected_);
   for (const ProcessId process : verdict.dead) {
-    lose(process, "no sign of life for " + seconds_text(config_.times.dead), true);
+    if (in_charge()) {
+      lose(process, "no sign of life for " + seconds_text(config_.times.dead), true);
+    } else {
+      detector_.watch(process, now);  // it may be the other side that goes on
+    }
   }
-  lose_absent(now);
-  drop_unreachable(now);
+  if (in_charge()) {
+    lose_absent(now);
+    drop_unreachable(now);
+  }
   if (over_) return;
   admit(now);
   if (const auto overdue = rendezvous_.overdue(now)) stop(failed(overdue->code, overdue->message));

@@ -14,6 +14,7 @@
 #include "host/base/log.hpp"
 #include "host/cluster/action_log.hpp"
 #include "host/cluster/console_hub.hpp"
+#include "host/cluster/coordinator_lease.hpp"
 #include "host/cluster/failure_detector.hpp"
 #include "host/cluster/job.hpp"
 #include "host/cluster/membership.hpp"
@@ -43,6 +44,10 @@ class HeadOutput {
   virtual void ended(const EndMessage& end) = 0;  // for the nodes of this process; once
   /// Processes that have been silent for a while and may come back; all of them. For the nodes of this process.
   virtual void suspects(const std::set<ProcessId>& /*processes*/) {}
+  /// Of a run of peers: until when this head holds the lease of a majority (coordinator_lease.hpp).
+  virtual void leased(double /*until*/) {}
+  /// Finds out whether no process listens at `url` any more, and answers by Head::on_proof.
+  virtual void prove_dead(ProcessId /*process*/, const std::string& /*url*/) {}
   /// A process with workers is no longer of the run.
   virtual void lost(const std::string& /*host*/, const std::vector<NodeId>& /*workers*/,
                     const std::string& /*reason*/) {}
@@ -63,9 +68,10 @@ class Head {
 
   /// The rendezvous host's own process takes place 0.
   Status join_self(const JoinMessage& join, double now);
-  /// Instead: process `self` takes over a run that has lost its head and others, with what it knows of itself. The
-  /// others of the table have to attach, or are lost too.
-  void succeed(MembershipPtr table, const std::set<ProcessId>& lost, const AttachMessage& self, const std::string& why,
+  /// Instead: process `self` takes over a run that has lost its head and others, with what it knows of itself.
+  /// `quorum` has what it and the processes of a majority know. The others of its newest table have to attach, or are
+  /// lost too.
+  void succeed(const Quorum& quorum, const std::set<ProcessId>& lost, const AttachMessage& self, const std::string& why,
                double now);
   /// There is a link to a process that has yet to attach.
   void linked(ProcessId process, LinkId link);
@@ -74,9 +80,12 @@ class Head {
   /// A frame from a process's link, or from a node of this process (link 0). A frame whose sender does not live behind
   /// its link is ignored: a process that was dropped goes on sending for a while.
   void on_frame(LinkId link, Frame&& frame, double now);
-  /// A link is gone, and with it, at once, the process that it belonged to. `stood_still`: this host has just been
-  /// stopped for so long that the process may have taken it for dead. If all have, the run ends here too.
-  void on_link_down(LinkId link, const std::string& reason, bool stood_still = false);
+  /// A link is gone, and with it, at once, the process that it belonged to; in a run of peers only while a majority is
+  /// left (head_quorum.cpp). `stood_still`: this host has just been stopped for so long that the process may have taken
+  /// it for dead. If all have, the run ends here too.
+  void on_link_down(LinkId link, const std::string& reason, double now, bool stood_still = false);
+  /// Answers HeadOutput::prove_dead.
+  void on_proof(ProcessId process, bool dead, double now);
   void heard(ProcessId process, double when) { detector_.heard(process, when); }
   /// To be called every fraction of a second; `late` as FailureDetector::check's `checked_late`.
   void tick(double now, double late);
@@ -104,6 +113,7 @@ class Head {
     ProcessId process = kNoProcess;
     uint32_t actions = 0;
     bool ended = false;
+    bool left = false;  // it is no peer yet, though it has come late, or none any more
     LongWait waiting = {};
   };
   static constexpr LinkId kNoLink = ~LinkId{0};
@@ -128,6 +138,7 @@ class Head {
   void on_whereabouts(ProcessId process, const Frame& frame);
   void on_want_link(ProcessId process, const Frame& frame);
   void on_outlive();
+  void on_takes_part(const Frame& frame);
   void on_link_broken(ProcessId process, const Frame& frame, double now);
   bool alone() const;
   std::optional<Error> why_not_attach(const AttachMessage& attach) const;
@@ -139,7 +150,22 @@ class Head {
   void lose_host(const std::string& host, const std::vector<ProcessId>& others, const std::string& reason);
   void lose_workers(ProcessId process, const std::string& host, const std::string& reason);
   void drop_unreachable(double now);
-  void publish(std::vector<Member> workers, uint64_t above = 0);
+  void publish();
+  MembershipPtr next_table() const;
+  void announce(MembershipPtr table);
+
+  // A run of peers (head_quorum.cpp).
+  bool in_charge() const { return !outlives_ || now_ < leased_until_; }
+  void propose();
+  void commit_if_accepted();
+  void send_proposal(ProcessId process);
+  void send_beat(ProcessId process, uint64_t number);
+  void send_beats();
+  void on_beat(ProcessId process, const Frame& frame);
+  void renew_lease();
+  void lose_closed();
+  void tick_quorum(double late);
+  std::string majority_text() const;
   void check_finished();
   void check_not_ended(Address src, uint32_t index, const ActionEnter& action);
   void trim_actions();
@@ -168,6 +194,26 @@ class Head {
   bool given_up_ = false;  // by some process, since this host did not run for a while
   bool over_ = false;
   ConsoleHub console_{for_console(), log_};
+
+  // A run of peers.
+  double now_ = 0;  // of the newest call
+  Quorum quorum_;
+  CoordinatorLease lease_;
+  double leased_until_ = 0;
+  double charge_end_ = 0;   // no other head can have begun before this time and the patience of a process with this one
+  MembershipPtr proposed_;  // until a majority has accepted it
+  bool propose_again_ = false;           // there have been further changes
+  bool hold_tables_ = false;             // several changes are made one after the other
+  bool announced_ = false;               // this head has committed a table
+  uint64_t least_epoch_ = 0;             // of the next table
+  std::map<ProcessId, uint64_t> beats_;  // the newest number from each process
+  struct Closed {
+    std::string reason;
+    bool lives = false;
+  };
+  std::map<ProcessId, Closed> closed_;      // links that closed without a majority left, and why
+  std::optional<double> without_majority_;  // since when
+  bool told_of_majority_ = false;
 };
 
 }  // namespace actorhost

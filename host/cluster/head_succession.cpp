@@ -35,24 +35,35 @@ uint32_t first_free(uint32_t first, const Ids& known) {
 
 }  // namespace
 
-void Head::succeed(MembershipPtr table, const std::set<ProcessId>& lost, const AttachMessage& self,
+void Head::succeed(const Quorum& quorum, const std::set<ProcessId>& lost, const AttachMessage& self,
                    const std::string& why, double now) {
   succeeds_ = outlives_ = true;
-  founders_ = table->founders();
-  membership_ = std::move(table);
+  quorum_ = quorum;
+  now_ = charge_end_ = now;
+  membership_ = quorum_.newest();
+  founders_ = membership_->founders();
   for (const ProcessInfo& info : membership_->processes()) {
     const bool own = info.process == config_.self;
     processes_[info.process] = Process{info, own ? 0 : kNoLink, true, own ? std::nullopt : std::optional(now)};
     if (!own) detector_.watch(info.process, now);
   }
-  for (const Member& member : membership_->workers()) workers_[member.id] = Worker{member.process};
+  for (const Member& member : membership_->workers()) {
+    workers_[member.id] = Worker{member.process};
+    workers_[member.id].left = !member.votes;
+  }
   const uint32_t first = first_id_of(config_.self);
   next_process_ = first_free(first, processes_);
   console_.number_from(first);
   rendezvous_.resume(first_free(first, workers_), first + kStretch);
   rendezvous_.readmit(config_.self, self.self);
   (void)take_workers(self);
-  for (const ProcessId process : lost) lose(process, why, false);
+  std::set<ProcessId> gone = quorum_.dropped();
+  gone.insert(lost.begin(), lost.end());
+  hold_tables_ = true;
+  for (const ProcessId process : gone) lose(process, why, false);
+  hold_tables_ = false;
+  if (!over_) publish();
+  renew_lease();
   check_finished();
 }
 
@@ -81,13 +92,14 @@ bool Head::take_workers(const AttachMessage& attach) {
   bool fresh = false;
   for (const AttachedWorker& worker : attach.workers) {
     fresh = !workers_.contains(worker.id) || fresh;
-    workers_[worker.id] = Worker{attach.process, worker.actions, worker.ended};
+    workers_[worker.id] = Worker{attach.process, worker.actions, worker.ended, worker.left};
     actions_.resume(worker.actions);
   }
   return fresh;
 }
 
 void Head::on_attach(LinkId link, const AttachMessage& attach, double now) {
+  now_ = now;
   const auto known = processes_.find(attach.process);
   if (known != processes_.end() && !known->second.awaited) return;
   if (const auto why = why_not_attach(attach)) return refuse(link, attach.self.host, *why);
@@ -104,14 +116,17 @@ void Head::on_attach(LinkId link, const AttachMessage& attach, double now) {
   rendezvous_.readmit(attach.process, attach.self);
   const bool fresh = take_workers(attach) || own == nullptr;
   log_.info(kHeir, info.host + " goes on with this rendezvous host");
-  if (!fresh && attach.epoch < membership_->epoch()) {
+  quorum_.merge(attach.tables);
+  const uint64_t seen = attach.tables.back().epoch();
+  const uint64_t newest = proposed_ ? proposed_->epoch() : membership_->epoch();
+  least_epoch_ = std::max(least_epoch_, seen + 1);
+  if (announced_) {
     output_.send(make_frame(cluster_kind::membership, here_, service_address(attach.process), 0, {},
                             Blob::copy_of(pack(*membership_))));
-  } else {  // it has seen a newer table, or is only in such a one
-    std::vector<Member> workers;
-    for (const auto& [id, worker] : workers_) workers.push_back({id, worker.process});
-    publish(std::move(workers), attach.epoch);
   }
+  if (proposed_) send_proposal(attach.process);
+  if (fresh || seen >= newest) publish();
+  send_beat(attach.process, lease_.beat(now));
   check_finished();
 }
 
@@ -130,14 +145,6 @@ void Head::lose_absent(double now) {
     });
     again = late != processes_.end();
     if (again) lose(late->first, "it has not come over to the new rendezvous host", false);
-  }
-}
-
-/// A worker has become a peer: all processes are to know it before this one is lost.
-void Head::on_outlive() {
-  if (std::exchange(outlives_, true)) return;
-  for (const auto& [id, process] : processes_) {
-    if (id != config_.self) output_.send(make_frame(cluster_kind::outlive, here_, service_address(id), 0));
   }
 }
 

@@ -23,7 +23,9 @@ struct ProcessInfo {
 struct Member {
   NodeId id = 0;
   ProcessId process = kNoProcess;
-  static void fields(auto& m, auto&& field) { field(m.id, m.process); }
+  bool votes = true;  // counts for a majority of a run of peers (quorum.hpp); false before a late worker has
+                      // become a peer, and once a worker has left the peers or ended
+  static void fields(auto& m, auto&& field) { field(m.id, m.process, m.votes); }
 };
 
 class Membership {

@@ -71,6 +71,10 @@ class ServiceThread {
   void post(std::function<void()> call, bool soon = true);
   /// As Cluster::outlive_head.
   void outlive_head() { cluster_.outlive_head(); }
+  /// As Cluster::tell_takes_part.
+  void tell_takes_part(NodeId node, bool takes_part) { cluster_.tell_takes_part(node, takes_part); }
+  /// As Cluster::leased_until.
+  double leased_until() const noexcept { return cluster_.leased_until(); }
   /// Sends in the service's name without waiting; what finds no room is sent when there is some. In order for each
   /// receiver. Dropped when that is gone.
   void send(Frame&& frame);

@@ -38,7 +38,7 @@ void Succession::ask_next(double now) {
     deadline_ = now + patience_;
     if (asked_ == self_) {
       asked_ = kNoProcess;
-      return output_.take_over();
+      return output_.stand();
     }
     if (output_.ask(asked_)) return;
     lost_.insert(asked_);

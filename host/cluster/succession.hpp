@@ -1,7 +1,8 @@
 #pragma once
-// Which process becomes the head of a run whose head is lost: the lowest one that lives, as the last table has them and
-// each process finds out by asking one after the other. There are no votes: all that hear each other come to the same.
-// A state machine on the service thread: it owns no socket.
+// Which process stands for head of a run whose head is lost: the lowest one that lives. Each process finds it by asking
+// the processes of the last table one after the other, so all that hear each other ask the same one. It becomes the
+// head once a majority has asked it (cluster_succession.cpp, quorum.hpp). A state machine on the service thread: it
+// owns no socket.
 
 #include <set>
 
@@ -18,8 +19,8 @@ class SuccessionOutput {
 
   /// Asks a process to be the head. False: there is no way to it.
   virtual bool ask(ProcessId process) = 0;
-  /// It is this process's turn.
-  virtual void take_over() = 0;
+  /// It is this process's turn, if a majority follows it.
+  virtual void stand() = 0;
 };
 
 class Succession {
@@ -33,6 +34,13 @@ class Succession {
   void failed(ProcessId process, double now);
   /// There is a head again.
   void found() { asked_ = kNoProcess; }
+  /// The lost head is heard again, and the run goes on with it.
+  void recovered() {
+    asked_ = kNoProcess;
+    lost_.clear();
+  }
+  /// The asked process lives; its answer may still take long.
+  void wait_longer(double now) { deadline_ = now + patience_; }
   void tick(double now);
 
   bool going_on() const noexcept { return asked_ != kNoProcess; }

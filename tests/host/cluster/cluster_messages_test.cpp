@@ -26,7 +26,13 @@ JoinMessage sample_join() {
 
 WelcomeMessage sample_welcome() { return {5, "run-1", "job.lua", 77, {{"seed", "9"}}, {"a", "", "b c"}}; }
 
-AttachMessage sample_attach() { return {3, 1, 9, sample_join(), {{6, 2, false}, {7, 3, true}}}; }
+AttachMessage sample_attach() {
+  return {3,
+          1,
+          sample_join(),
+          {{6, 2, false}, {7, 3, true, true}},
+          {Membership(9, {{6, 3}, {7, 3}}, {{3, "h", "tcp://h:1"}}, 8)}};
+}
 
 std::vector<Whereabouts> sample_whereabouts() {
   return {{0, 3, false, true, "param.run", "job.lua:12"},
@@ -71,12 +77,17 @@ TEST_CASE("a join message arrives as it was sent") {
 }
 
 TEST_CASE("what a process tells its next head arrives as it was sent") {
-  const auto m = unpack<AttachMessage>(pack(sample_attach()));
+  const auto m = read_message<AttachMessage>(message_frame(cluster_kind::attach, kNoAddress, 0, sample_attach()));
   REQUIRE(m.ok());
-  CHECK((m->process == 3 && m->lost == 1 && m->epoch == 9));
+  CHECK((m->process == 3 && m->lost == 1));
+  REQUIRE(m->tables.size() == 1);
+  CHECK((m->tables[0].epoch() == 9 && m->tables[0].home_of(7) == 3));
   CHECK(m->self.url == sample_join().url);
   REQUIRE(m->workers.size() == 2);
-  CHECK((m->workers[1].id == 7 && m->workers[1].actions == 3 && m->workers[1].ended));
+  CHECK((m->workers[1].id == 7 && m->workers[1].actions == 3 && m->workers[1].ended && m->workers[1].left));
+  const auto beat = unpack<BeatMessage>(pack(BeatMessage{7, 6, 1.5, 9}));
+  REQUIRE(beat.ok());
+  CHECK((beat->number == 7 && beat->answers == 6 && beat->lease == 1.5 && beat->epoch == 9));
   const auto place = unpack<ElsewhereMessage>(pack(ElsewhereMessage{"tcp://h:1"}));
   REQUIRE(place.ok());
   CHECK(place->url == "tcp://h:1");

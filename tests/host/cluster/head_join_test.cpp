@@ -182,7 +182,7 @@ TEST_CASE("a host that leaves before the start frees its place") {
   slow.group_size = 2;
   const LinkId first = world.join(slow);
   CHECK(world.tables.empty());
-  world.head->on_link_down(first, "closed by the peer");
+  world.head->on_link_down(first, "closed by the peer", world.now);
   CHECK(world.logged("left before it was admitted: closed by the peer"));
   CHECK(world.ends.empty());
   world.join(1);
@@ -195,7 +195,7 @@ TEST_CASE("when a process of an incomplete host is lost the others of that host 
   join_self(world, 1);
   const LinkId a = world.join(part(world, 7, 3, 0));
   const LinkId b = world.join(part(world, 7, 3, 1));
-  world.head->on_link_down(a, "closed by the peer");
+  world.head->on_link_down(a, "closed by the peer", world.now);
   CHECK_THAT(end_of(world.link(b)).message, Contains("another process of its host"));
   CHECK(world.processes.empty());
   CHECK(world.ends.empty());
@@ -206,7 +206,7 @@ TEST_CASE("when a process of the head's own host is lost before the start nothin
   JoinMessage self = part(world, 7, 3, 0, 0);
   REQUIRE(world.head->join_self(self, 0).ok());
   const LinkId child = world.join(part(world, 7, 3, 1));
-  world.head->on_link_down(child, "closed by the peer");
+  world.head->on_link_down(child, "closed by the peer", world.now);
   REQUIRE(world.ends.size() == 1);
   CHECK(world.ends[0].code == Code::peer_lost);
   CHECK_THAT(world.ends[0].message, Contains("a process of this host, is lost: closed by the peer"));
@@ -265,7 +265,7 @@ TEST_CASE("losing a process takes its workers out of the table and goes on") {
   const LinkId a = world.join(2, "alpha:1");
   const LinkId b = world.join(1);
   REQUIRE(world.tables.size() == 1);
-  world.head->on_link_down(a, "closed by the peer");
+  world.head->on_link_down(a, "closed by the peer", world.now);
   REQUIRE(world.tables.size() == 2);
   CHECK(world.tables[1]->epoch() == 2);
   CHECK(world.tables[1]->size() == 2);
@@ -316,7 +316,7 @@ TEST_CASE("when the last worker is lost the run ends with the reason") {
   REQUIRE(world.head->join_self(part(world, 7, 2, 0, 0), 0).ok());
   const LinkId child = world.join(part(world, 7, 2, 1));
   REQUIRE(world.tables.size() == 1);
-  world.head->on_link_down(child, "closed by the peer");
+  world.head->on_link_down(child, "closed by the peer", world.now);
   REQUIRE(world.ends.size() == 1);
   CHECK(world.ends[0].code == Code::peer_lost);
   CHECK_THAT(world.ends[0].message, Contains("all workers are lost") && Contains("closed by the peer"));
@@ -331,7 +331,7 @@ TEST_CASE("after the end joins are refused and losses are nobody's business") {
   CHECK(end_of(world.link(link)).code == Code::interrupted);
   REQUIRE(world.ends.size() == 1);
   world.lines.clear();
-  world.head->on_link_down(link, "closed by the peer");
+  world.head->on_link_down(link, "closed by the peer", world.now);
   CHECK(world.lines.empty());
   CHECK_THAT(world.refusal(world.message(1)), Contains("the run is over"));
   world.head->stop({Code::internal, true, {}});
@@ -391,7 +391,7 @@ TEST_CASE("a link that broke because its process died condemns nobody else") {
   const LinkId a = world.join(1);
   const LinkId b = world.join(1);
   world.say(a, cluster_kind::link_broken, service_address(1), 2);
-  world.head->on_link_down(b, "closed by the peer");
+  world.head->on_link_down(b, "closed by the peer", world.now);
   world.say(a, cluster_kind::link_broken, service_address(1), 2);
   for (int i = 0; i < 20; ++i) {
     world.all_heard();

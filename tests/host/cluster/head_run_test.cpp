@@ -56,16 +56,16 @@ TEST_CASE("the run is over when those that have not ended are lost") {
   run.world.ended(0, 0, 0);
   run.world.ended(run.a, 1, 0);
   run.world.ended(run.a, 2, 0);
-  run.world.head->on_link_down(run.b, "closed by the peer");
+  run.world.head->on_link_down(run.b, "closed by the peer", run.world.now);
   REQUIRE(run.world.ends.size() == 1);
   CHECK(run.world.ends[0].ok);
 }
 
 TEST_CASE("a rendezvous host that all others have given up while it stood still does not go on alone") {
   Run run;
-  run.world.head->on_link_down(run.a, "closed by the peer", true);
+  run.world.head->on_link_down(run.a, "closed by the peer", run.world.now, true);
   CHECK(run.world.ends.empty());
-  run.world.head->on_link_down(run.b, "connection reset");
+  run.world.head->on_link_down(run.b, "connection reset", run.world.now);
   REQUIRE(run.world.ends.size() == 1);
   CHECK(run.world.ends[0].code == Code::peer_lost);
   CHECK_THAT(run.world.ends[0].message, Contains("stood still") && Contains("--resume"));
@@ -73,8 +73,8 @@ TEST_CASE("a rendezvous host that all others have given up while it stood still 
 
 TEST_CASE("a rendezvous host that has lost all others for other reasons goes on alone") {
   Run run;
-  run.world.head->on_link_down(run.a, "closed by the peer");
-  run.world.head->on_link_down(run.b, "connection reset");
+  run.world.head->on_link_down(run.a, "closed by the peer", run.world.now);
+  run.world.head->on_link_down(run.b, "connection reset", run.world.now);
   CHECK(run.world.ends.empty());
   CHECK(run.world.tables.back()->size() == 1);
 }
@@ -122,7 +122,7 @@ TEST_CASE("a process that was dropped, or speaks in another's name, is not liste
   run.world.say(run.a, cluster_kind::node_error, worker_address(3), 0, error);
   run.world.say(77, cluster_kind::node_error, worker_address(3), 0, error);
   run.world.say(run.a, cluster_kind::node_ended, worker_address(0), 0);
-  run.world.head->on_link_down(run.b, "closed by the peer");
+  run.world.head->on_link_down(run.b, "closed by the peer", run.world.now);
   run.world.say(run.b, cluster_kind::node_error, worker_address(3), 0, error);
   run.world.say(run.b, cluster_kind::action_enter, worker_address(3), 0, pack(kRun));
   CHECK(run.world.ends.empty());

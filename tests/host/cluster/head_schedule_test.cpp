@@ -71,7 +71,7 @@ class HeadSchedule {
   }
 
   void die() {
-    if (const LinkId link = some_link(); link != 0) world_.head->on_link_down(link, "closed by the peer");
+    if (const LinkId link = some_link(); link != 0) world_.head->on_link_down(link, "closed by the peer", world_.now);
   }
 
   void break_link() {

@@ -33,13 +33,18 @@ struct Succeeded : HeadWorld {
     before = std::make_shared<const Membership>(7, workers, infos, 10);
     last = before->epoch();
   }
-  void take_over(uint32_t actions = 0) { head->succeed(before, {0}, attach_of(self, actions), "closed", now); }
+  void take_over(uint32_t actions = 0) {
+    Quorum quorum;
+    quorum.commit(before);
+    quorum.exclude(0);
+    head->succeed(quorum, {0}, attach_of(self, actions), "closed", now);
+  }
 
   AttachMessage attach_of(ProcessId process, uint32_t actions = 0, bool ended = false) {
     AttachMessage attach;
     attach.process = process;
     attach.lost = 0;
-    attach.epoch = last;
+    attach.tables = {Membership(last, before->workers(), before->processes(), 10)};
     attach.self = message(2, "host" + std::to_string(process));
     const NodeId first = process < 5 ? 2 * process : 20;
     attach.workers = {{first, actions, ended}, {first + 1, actions, ended}};
@@ -49,6 +54,7 @@ struct Succeeded : HeadWorld {
     const LinkId link = 100 + message.process;
     links[link];
     head->on_attach(link, message, now);
+    answer_beats();
     return link;
   }
   std::vector<NodeId> ids() const {
@@ -59,9 +65,10 @@ struct Succeeded : HeadWorld {
 
   // A table may be sent before this one has published as many.
   void send_on(LinkId link, Frame&& frame) override {
-    REQUIRE_FALSE(links.at(link).finished);
-    links.at(link).frames.push_back(std::move(frame));
+    prepared = tables.size() + 1;
+    HeadWorld::send_on(link, std::move(frame));
   }
+  void publish(MembershipPtr membership) override { tables.push_back(std::move(membership)); }
   void drop(ProcessId process) override {
     gone.insert(process);
     processes.erase(process);
@@ -86,12 +93,15 @@ uint64_t newest_epoch(const Heard& heard) {
 TEST_CASE("a head that takes over publishes a table without the lost one and with the next epoch") {
   Succeeded world;
   world.take_over();
+  CHECK(world.tables.empty());  // no majority has accepted one
+  world.attach(world.attach_of(3));
+  CHECK(world.tables.empty());
+  const LinkId link = world.attach(world.attach_of(2));
   REQUIRE(world.tables.size() == 1);
   CHECK(world.tables[0]->epoch() == 8);
   CHECK(world.tables[0]->founders() == 10);
   CHECK(world.ids() == std::vector<NodeId>{2, 3, 4, 5, 6, 7, 8, 9});
   CHECK(world.logged("lost host0 (workers 0, 1): closed"));
-  const LinkId link = world.attach(world.attach_of(2));
   CHECK(world.link(link).count(cluster_kind::attached) == 1);
   CHECK(newest_epoch(world.link(link)) == 8);
 }
@@ -100,22 +110,24 @@ TEST_CASE("a process that does not attach in time is lost, one that does is not"
   Succeeded world;
   world.take_over();
   const LinkId link = world.attach(world.attach_of(2));
-  world.head->linked(3, 103);
+  world.attach(world.attach_of(3));
+  world.head->linked(4, 104);
   world.pass(3.9);
-  world.head->heard(2, world.now);
-  world.head->heard(3, world.now);  // it lives, but goes on elsewhere
+  for (const ProcessId process : {2, 3, 4}) world.head->heard(process, world.now);  // 4 lives, but goes on elsewhere
   CHECK(world.ids().size() == 8);
   world.pass(0.2);
-  CHECK(world.ids() == std::vector<NodeId>{2, 3, 4, 5});
-  CHECK(world.gone == std::set<ProcessId>{0, 3, 4});
+  CHECK(world.ids() == std::vector<NodeId>{2, 3, 4, 5, 6, 7});
+  CHECK(world.gone == std::set<ProcessId>{0, 4});
   CHECK(newest_epoch(world.link(link)) == world.tables.back()->epoch());
 }
 
 TEST_CASE("a process whose link breaks before it has attached is lost at once") {
   Succeeded world;
   world.take_over();
+  for (const ProcessId process : {2, 3}) world.attach(world.attach_of(process));
   world.head->linked(4, 104);
-  world.head->on_link_down(104, "reset");
+  world.head->on_link_down(104, "reset", world.now);
+  world.answer_beats();
   CHECK(world.ids() == std::vector<NodeId>{2, 3, 4, 5, 6, 7});
 }
 
@@ -132,6 +144,7 @@ TEST_CASE("a process that has seen a newer table gets a still newer one, and so 
 TEST_CASE("a process that only a newer table names is let in with its workers") {
   Succeeded world;
   world.take_over();
+  for (const ProcessId process : {2, 3}) world.attach(world.attach_of(process));
   world.last = 8;
   AttachMessage late = world.attach_of(7);
   late.workers = {{30, 0, false}};
@@ -159,12 +172,18 @@ TEST_CASE("ids that a later head gives out are new, and differ from those of oth
   for (const ProcessId self : {1U, 2U, 500U, 1023U, 1024U, 70'000U, (1U << 28) + 5}) {
     Succeeded world(self);
     world.take_over();
-    world.pass(5);  // none of the others attaches
+    for (const ProcessId process : {3, 4}) world.attach(world.attach_of(process));
+    for (int i = 0; i < 2; ++i) {
+      world.pass(2.5);  // the others do not attach
+      for (const ProcessId process : {3, 4}) world.head->heard(process, world.now);
+      world.pass(0);
+    }
     for (int i = 0; i < 2; ++i) REQUIRE(world.refusal(world.message(2)) == "welcomed");
+    world.answer_beats();
     for (const NodeId id : world.ids()) {
       if (id >= 1U << 28) workers.insert(id);
     }
-    CHECK(world.head->membership().size() == 6);
+    CHECK(world.head->membership().size() == 10);
     CHECK(world.head->membership().sound());
   }
   CHECK(workers.size() == 4 * 7);

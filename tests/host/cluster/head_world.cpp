@@ -84,6 +84,20 @@ void HeadWorld::ended(LinkId link, NodeId worker, uint32_t actions) {
 void HeadWorld::pass(double seconds) {
   now += seconds;
   head->tick(now, 0);
+  answer_beats();
+}
+
+void HeadWorld::answer_beats() {
+  for (bool again = true; again;) {
+    again = false;
+    for (const auto& [process, link] : std::map<ProcessId, LinkId>(processes)) {
+      Peer& other = peers_[link];
+      if (mute.contains(process) || !processes.contains(process) || !std::exchange(other.answers, false)) continue;
+      again = true;
+      const BeatMessage beat{++other.number, other.heard, 0, other.epoch};
+      say(link, cluster_kind::beat, service_address(process), 0, pack(beat));
+    }
+  }
 }
 
 void HeadWorld::all_heard(const std::set<ProcessId>& silent) {
@@ -120,6 +134,10 @@ void HeadWorld::send(Frame&& frame) {
 
 void HeadWorld::send_on(LinkId link, Frame&& frame) {
   REQUIRE_FALSE(links.at(link).finished);
+  Peer& to = peers_[link];
+  if (frame.kind == cluster_kind::beat) to.heard = unpack<BeatMessage>(frame.meta.view())->number;
+  if (frame.kind == cluster_kind::proposal) to.epoch = unpack<Membership>(frame.body.view())->epoch();
+  to.answers = to.answers || frame.kind == cluster_kind::beat || frame.kind == cluster_kind::proposal;
   if (frame.kind == cluster_kind::membership) REQUIRE(prepared == tables.size() + 1);
   links.at(link).frames.push_back(std::move(frame));
 }

@@ -48,6 +48,9 @@ class HeadWorld : public HeadOutput {
   /// All processes but `silent` have spoken until now.
   void all_heard(const std::set<ProcessId>& silent = {});
 
+  /// Each process but the `mute` ones answers the beats and accepts the proposals that it has got.
+  void answer_beats();
+
   ProcessId process(LinkId link) const;
   const Heard& link(LinkId id) const { return links.at(id); }
   bool logged(const std::string& text) const;
@@ -62,6 +65,8 @@ class HeadWorld : public HeadOutput {
   void prepare(const Membership& membership) override;
   void publish(MembershipPtr membership) override;
   Result<bool> start_servers(uint32_t action) override;
+  void leased(double until) override { leased_until = until; }
+  void prove_dead(ProcessId process, const std::string&) override { to_prove.push_back(process); }
   void ended(const EndMessage& end) override;
 
   double now = 0;
@@ -74,6 +79,9 @@ class HeadWorld : public HeadOutput {
   std::vector<EndMessage> ends;
   std::vector<uint32_t> servers_started;
   Result<bool> servers_answer = true;
+  double leased_until = 0;
+  std::vector<ProcessId> to_prove;
+  std::set<ProcessId> mute;
   std::string peer = "10.0.0.7:40112";
   std::vector<std::string> lines;
   Log log;
@@ -83,6 +91,13 @@ class HeadWorld : public HeadOutput {
  private:
   LinkId last_link_ = 0;
   uint64_t last_group_ = 100;
+  struct Peer {
+    uint64_t number = 0;
+    uint64_t heard = 0;
+    uint64_t epoch = 0;
+    bool answers = false;
+  };
+  std::map<LinkId, Peer> peers_;
 };
 
 }  // namespace actorhost::test

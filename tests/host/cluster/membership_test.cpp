@@ -17,7 +17,7 @@ Membership sample() {
 std::string table_bytes(const std::vector<Member>& workers, const std::vector<ProcessInfo>& processes) {
   const auto part = [](uint32_t value) { return std::string(reinterpret_cast<const char*>(&value), sizeof value); };
   std::string bytes = part(1) + part(0) + part(2) + part(static_cast<uint32_t>(workers.size()));
-  for (const Member& member : workers) bytes += part(member.id) + part(member.process);
+  for (const Member& member : workers) bytes += part(member.id) + part(member.process) + std::string(1, member.votes);
   bytes += part(static_cast<uint32_t>(processes.size()));
   for (const ProcessInfo& info : processes) bytes += part(info.process) + part(0) + part(0);
   return bytes;

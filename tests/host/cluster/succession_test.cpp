@@ -15,7 +15,7 @@ struct Heirs final : SuccessionOutput {
     asked.push_back(process);
     return !unreachable.contains(process);
   }
-  void take_over() override { ++taken; }
+  void stand() override { ++taken; }
 
   std::vector<ProcessId> asked;
   std::set<ProcessId> unreachable;

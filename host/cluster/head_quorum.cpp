@@ -1,0 +1,188 @@
+// What a head of a run of peers decides by a majority (quorum.hpp): it commits a table when a majority has accepted it,
+// and takes nobody for lost while it holds no lease of a majority (coordinator_lease.hpp).
+//
+//   head                                 process
+//     beat    number, lease left    ->
+//                                   <-     beat    answers that number; the newest table that it has accepted
+//     proposal    the next table    ->     accepts it, and says so by a beat at once
+//     membership  the same table    ->     adopts it: it is committed
+
+#include <algorithm>
+
+#include "host/base/printable.hpp"
+#include "host/cluster/head.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr double kToldAfter = 10;  // seconds without a majority until the log says which workers are missing
+
+}  // namespace
+
+/// A worker has become a peer: all processes are to know it before this one is lost.
+void Head::on_outlive() {
+  if (std::exchange(outlives_, true)) return;
+  quorum_.commit(membership_);
+  charge_end_ = now_;
+  for (const auto& [id, process] : processes_) {
+    if (id != config_.self) output_.send(make_frame(cluster_kind::outlive, here_, service_address(id), 0));
+  }
+  renew_lease();
+  send_beats();
+}
+
+/// A worker has become a peer, or is none any more; the next table says so.
+void Head::on_takes_part(const Frame& frame) {
+  const auto worker = workers_.find(frame.src);
+  if (worker != workers_.end()) worker->second.left = frame.tag == 0;
+}
+
+// ---- tables ----
+
+void Head::propose() {
+  propose_again_ = proposed_ != nullptr;
+  if (propose_again_) return;
+  proposed_ = next_table();
+  least_epoch_ = proposed_->epoch() + 1;
+  for (const auto& [id, process] : processes_) {
+    if (id != config_.self && process.admitted && !process.awaited) send_proposal(id);
+  }
+  commit_if_accepted();
+}
+
+void Head::send_proposal(ProcessId process) {
+  output_.send(
+      make_frame(cluster_kind::proposal, here_, service_address(process), 0, {}, Blob::copy_of(pack(*proposed_))));
+}
+
+void Head::commit_if_accepted() {
+  const auto accepted = [this](ProcessId process) {
+    return process == config_.self || lease_.has_accepted(process, proposed_->epoch());
+  };
+  if (!proposed_ || !quorum_.majority(accepted)) return;
+  quorum_.commit(proposed_);
+  announce(std::exchange(proposed_, nullptr));
+  if (std::exchange(propose_again_, false)) propose();
+}
+
+// ---- the lease ----
+
+void Head::send_beat(ProcessId process, uint64_t number) {
+  const double left = std::clamp(leased_until_ - now_, 0.0, kCoordinatorLease);
+  output_.send(make_frame(cluster_kind::beat, here_, service_address(process), 0,
+                          pack(BeatMessage{number, beats_[process], left, 0})));
+}
+
+void Head::send_beats() {
+  const uint64_t number = lease_.beat(now_);
+  for (const auto& [id, process] : processes_) {
+    if (id != config_.self && process.admitted && !process.awaited) send_beat(id, number);
+  }
+}
+
+void Head::on_beat(ProcessId process, const Frame& frame) {
+  const auto beat = read_message<BeatMessage>(frame);
+  if (!beat) return malformed(process, frame, beat.error().message);
+  beats_[process] = std::max(beats_[process], beat->number);
+  const bool before = in_charge();
+  lease_.confirm(process, beat->answers, beat->epoch);
+  commit_if_accepted();
+  renew_lease();
+  if (before || !in_charge()) return;
+  send_beats();
+  for (const auto& [id, other] : processes_) {
+    if (id != config_.self) detector_.watch(id, now_);  // the network may bring back one after the other
+  }
+  lose_closed();
+}
+
+void Head::renew_lease() {
+  if (!outlives_) return;
+  leased_until_ = lease_.until(quorum_, config_.self);
+  charge_end_ = std::max(charge_end_, std::min(leased_until_, now_ + kCoordinatorLease));
+  output_.leased(leased_until_);
+}
+
+void Head::on_link_down(LinkId link, const std::string& reason, double now, bool stood_still) {
+  const auto at = std::find_if(processes_.begin(), processes_.end(), [&](const auto& entry) {
+    return entry.first != config_.self && entry.second.link == link;
+  });
+  if (at == processes_.end()) return;
+  const ProcessId process = at->first;
+  given_up_ = given_up_ || (stood_still && at->second.admitted);
+  now_ = now;
+  lease_.forget(process);
+  renew_lease();
+  if (in_charge()) return lose(process, reason, false);
+  at->second.link = kNoLink;
+  closed_[process] = {reason};
+  output_.prove_dead(process, at->second.info.url);
+}
+
+/// Of a process whose link has closed while no majority was left without it.
+void Head::on_proof(ProcessId process, bool dead, double now) {
+  now_ = now;
+  const auto closed = closed_.find(process);
+  if (over_ || closed == closed_.end()) return;
+  if (dead && now < charge_end_ + kProofHolds) quorum_.exclude(process);
+  closed->second.lives = !dead;
+  renew_lease();
+  if (in_charge()) return lose_closed();
+  // A link that has closed is not made again.
+  const auto may_come = [this](ProcessId other) {
+    const auto at = closed_.find(other);
+    return processes_.contains(other) && (at == closed_.end() || !at->second.lives);
+  };
+  if (!quorum_.majority(may_come)) {
+    stop({Code::peer_lost, false, majority_text() + ", since these have closed their links to this host"});
+  }
+}
+
+void Head::lose_closed() {
+  for (const auto& [process, closed] : std::exchange(closed_, {})) lose(process, closed.reason, false);
+}
+
+void Head::tick_quorum(double late) {
+  renew_lease();
+  send_beats();
+  const MembershipPtr& newest = proposed_ ? proposed_ : membership_;
+  const bool changed = std::any_of(newest->workers().begin(), newest->workers().end(), [this](const Member& member) {
+    const auto worker = workers_.find(member.id);
+    return worker != workers_.end() && member.votes == (worker->second.ended || worker->second.left);
+  });
+  if (changed) publish();
+  if (in_charge()) {
+    lose_closed();
+    if (told_of_majority_) log_.info("cluster", "a majority of the run's workers is here again");
+    without_majority_.reset();
+    told_of_majority_ = false;
+    return;
+  }
+  if (!without_majority_) without_majority_ = now_;
+  *without_majority_ += late;
+  if (now_ - *without_majority_ >= kMinorityPatience) {
+    return stop({Code::peer_lost, false,
+                 majority_text() + "; the run may go on without this side, so it ends here after " +
+                     seconds_text(kMinorityPatience) + " (start this host again to join the run, if it is elastic)"});
+  }
+  if (now_ - *without_majority_ < kToldAfter || std::exchange(told_of_majority_, true)) return;
+  log_.warn("cluster", majority_text() + "; waiting for them for over 10 s");
+}
+
+/// "only 1 of 3 workers can be reached, which is no majority: rank 1 (worker 1 on beta:77), ... cannot".
+std::string Head::majority_text() const {
+  const auto here = [&](ProcessId process) {
+    return process == config_.self || lease_.since(process, now_ - kCoordinatorLease);
+  };
+  const Quorum::Count count = quorum_.count(here);
+  std::string absent;
+  for (const Member& member : membership_->workers()) {
+    if (!member.votes || here(member.process) || quorum_.excludes(member.process)) continue;
+    absent += (absent.empty() ? "" : ", ") + membership_->describe(worker_address(member.id));
+  }
+  return "only " + std::to_string(count.present) + " of " + std::to_string(count.counted) +
+         " workers of this run of peers can be reached, which is no majority; missing: " + absent;
+}
+
+}  // namespace actorhost
