@@ -19,6 +19,12 @@ void KeyHolder::tell(const Asked& asked, Told::How how, Status status) {
   calls_.send(std::move(frame));
 }
 
+// A majority of the run has to be on this side, or the other side may answer for the key without the write.
+void KeyHolder::acknowledge(const Asked& asked) {
+  if (succession_.run_leased()) return tell(asked, Told::How::done);
+  unacknowledged_.push_back(asked);
+}
+
 void KeyHolder::on_poke(const Frame& frame, const Envelope& poke) {
   const Asked asked{poke.from, frame.tag};
   const bool working = working_.count(asked) > 0;
@@ -67,7 +73,10 @@ double KeyHolder::tick() {
     if (forgotten) working_.erase(question.asked);
     return forgotten;
   });
-  if (waiting_.empty()) return kForever;
+  if (succession_.run_leased()) {
+    for (const Asked& asked : std::exchange(unacknowledged_, {})) tell(asked, Told::How::done);
+  }
+  if (waiting_.empty() && unacknowledged_.empty()) return kForever;
   look();
   return calls_.now() + kLookAgain;
 }
@@ -133,7 +142,7 @@ bool KeyHolder::write(Question& question) {
   const Ask& ask = question.ask;
   const Asked asked = question.asked;
   const auto over = [this, asked](bool made) {
-    tell(asked, made ? Told::How::done : Told::How::moved);
+    made ? acknowledge(asked) : tell(asked, Told::How::moved);
     look();
   };
   KeyOperation operation{{KeyWrite::What::push, asked.from.node, ask.mark, ask.rule}, {}};
@@ -153,7 +162,7 @@ bool KeyHolder::write(Question& question) {
     for (const ParamKey& key : question.keys) {
       if (log_.touches(key)) return false;
     }
-    tell(asked, Told::How::done);
+    acknowledge(asked);
     return true;
   }
   if (const Status fits = table_.check(operation); !fits.ok()) {
@@ -250,7 +259,7 @@ Status KeyHolder::answer_pull(std::vector<ParamEntry> values) {
       }
     }
     const auto over = [this, askers = batch.askers](bool made) {
-      for (const Asked& asked : askers) tell(asked, made ? Told::How::done : Told::How::moved);
+      for (const Asked& asked : askers) made ? acknowledge(asked) : tell(asked, Told::How::moved);
       look();
     };
     log_.append(std::move(operation), over);

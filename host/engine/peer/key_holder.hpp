@@ -28,6 +28,8 @@ class KeyHolder {
   Status answer_pull(std::vector<ParamEntry> values);
   /// All live nodes have completed the step: what is staged of it and earlier ones is merged.
   void pass(Mark mark);
+  /// The same again, for keys that the node has come to lead since.
+  void pass_again() { pass(passed_); }
 
   /// The key's value, if the node leads it and can answer by itself at that time; parts of a value are not put
   /// together.
@@ -66,6 +68,7 @@ class KeyHolder {
   bool get(Question& question);
   bool write(Question& question);
   void tell(const Asked& asked, Told::How how, Status status = {});
+  void acknowledge(const Asked& asked);
   void commit(const Arc& arc, Mark below);
   void to_pull(std::vector<PullEntry> entries, std::vector<TakenUpdate> covered, std::vector<Asked> askers,
                bool staged);
@@ -79,7 +82,8 @@ class KeyHolder {
   KeySuccession& succession_;
   std::map<Asked, std::vector<ParamEntry>> collecting_;  // entries of messages that have not come whole
   std::list<Question> waiting_;
-  std::set<Asked> working_;  // questions that have come and are not answered
+  std::set<Asked> working_;            // questions that have come and are not answered
+  std::vector<Asked> unacknowledged_;  // writes that are made, while the run's lease is missing
   bool looking_ = false;
   bool look_again_ = false;
   Mark passed_ = 0;

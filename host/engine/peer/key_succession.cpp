@@ -66,7 +66,7 @@ double KeySuccession::leased_until() const {
   }
   // A majority of them is needed.
   std::sort(until.begin(), until.end(), std::greater<>());
-  return until[until.size() / 2];
+  return std::min(until[until.size() / 2], run_lease_);
 }
 
 std::pair<Arc, std::vector<Peer>> KeySuccession::wanted() const {

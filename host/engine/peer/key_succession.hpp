@@ -55,6 +55,10 @@ class KeySuccession {
   /// ... and may answer with what it has until then.
   double leased_until() const;
   bool leased() const { return leased_until() > now(); }
+  /// Until when this process is on the side of a majority of the run (Cluster::leased_until): outside of that the node
+  /// neither answers a get nor acknowledges a write.
+  void set_run_lease(double until) { run_lease_ = until; }
+  bool run_leased() const { return run_lease_ > now(); }
   /// By the ring the node owns the place, so that it will lead there.
   bool awaits(RingId place) const { return !leaving_ && parts_.overlay.near().owns(place); }
 
@@ -140,6 +144,7 @@ class KeySuccession {
   std::map<NodeId, Silence> silent_;  // of those that do not answer claims
   std::map<NodeId, double> bad_;      // not to be members until then
   std::unordered_set<ProcessId> lost_;
+  double run_lease_ = kForever;
   std::vector<ProcessId> live_;          // when it began
   std::map<GroupTerm, double> granted_;  // when its leader has last said that it is
   std::map<NodeId, double> renewed_;     // members: up to when they were still ours

@@ -18,7 +18,15 @@ PeerKeys::PeerKeys(Overlay& overlay, uint32_t copies, size_t part_bytes)
       client_(overlay),
       values_(overlay, client_, part_bytes),
       holder_(overlay, calls_, table_, log_, succession_) {
-  succession_.on_progress([this] { holder_.look(); });
+  succession_.on_progress([this] {
+    holder_.pass_again();
+    holder_.look();
+  });
+}
+
+bool PeerKeys::has_staged(Mark below) const {
+  return std::any_of(ranges_.all().begin(), ranges_.all().end(),
+                     [&](const auto& entry) { return entry.second.holds && table_.staged(entry.second.arc, below); });
 }
 
 namespace {

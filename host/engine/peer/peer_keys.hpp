@@ -20,6 +20,8 @@ class PeerKeys {
   KeySuccession& succession() noexcept { return succession_; }
   const KeyTable& table() const noexcept { return table_; }
   const RangeMap& ranges() const noexcept { return ranges_; }
+  /// Whether a copy that this node holds has updates of marks below this one that are not merged.
+  bool has_staged(Mark below) const;
 
   /// Time, to be set before anything else happens.
   void set_now(double now) { calls_.set_now(now); }

@@ -192,9 +192,18 @@ void PeerRun::stop() {
 // after that is merged.
 void PeerRun::settle() {
   phase_ = Phase::settle;
-  bridge_.post([mail = mail_, least = all_.least](PeerService::PeerNode& peer, double) {
-    peer.keys.holder().pass(least);  // one that came while another batch was being pulled has been left
-    mail->put([](PeerMail& m) { m.merged = true; });
+  look_for_staged();
+}
+
+// A copy of a key whose leader has died has staged updates until its next leader has merged them, so each member of a
+// group looks, not the leader alone.
+void PeerRun::look_for_staged() {
+  bridge_.post([mail = mail_, least = all_.least, run = config_.run](PeerService::PeerNode& peer, double) {
+    peer.keys.holder().pass(least);  // updates that came while another batch was being pulled have been left
+    const bool merged = !peer.keys.has_staged(stopped_in(run, 0));
+    bool changed = false;
+    mail->put([&](PeerMail& m) { changed = std::exchange(m.merged, merged) != merged; }, false);
+    if (changed) mail->put([](PeerMail&) {});
   });
 }
 
@@ -234,7 +243,7 @@ Status PeerRun::take_mail() {
     mark_ = std::max(mark_, mail_->pace.mark);
     pushes_ = mail_->sum;
   }
-  gate_.learn(all_.least, static_cast<uint32_t>(all_.count));
+  if (told_by_majority()) gate_.learn(all_.least, static_cast<uint32_t>(all_.count));
   for (const PeerMail::Drawn& one : drawn) gate_.drawn(one.draw, one.sample, now());
   for (const auto& [peer, state] : heard) gate_.heard(peer, state);
   return refused ? Status(*std::move(refused)) : Status();
@@ -269,8 +278,23 @@ void PeerRun::look_around() {
   }
 }
 
+// Of two sides of a cut network only the one with a majority goes on (host/cluster/coordinator_lease.hpp).
+bool PeerRun::leased() const {
+  Node& node = bridge_.node();
+  return node.clock().now() < node.cluster().leased_until();
+}
+
+// A part of the overlay that has lost the others, and has a tree of clocks of its own, does not count.
+bool PeerRun::told_by_majority() const {
+  const MembershipPtr table = bridge_.node().newest_membership();
+  const auto votes = [](const Member& member) { return member.votes; };
+  const auto counted = std::count_if(table->workers().begin(), table->workers().end(), votes);
+  return all_.included && 2 * all_.count > static_cast<uint64_t>(counted);
+}
+
 Result<bool> PeerRun::finished() {
   const RunId run = config_.run;
+  if (phase_ != Phase::none && !leased()) return false;
   switch (phase_) {
     case Phase::none: return true;
     case Phase::begin:
@@ -313,7 +337,7 @@ Result<bool> PeerRun::finished() {
         mark_ = stopped_in(run, step());
         tell();
       }
-      return all_.included && all_.least >= stopped_in(run, 0);
+      return told_by_majority() && all_.least >= stopped_in(run, 0);
     case Phase::settle: return settled();
   }
   return true;
@@ -326,13 +350,13 @@ bool PeerRun::all_are(Mark mark) const {
 
 bool PeerRun::settled() {
   const Mark mine = settled_in(config_.run, step());
+  if (!mail_->is_merged()) return false;
   if (mark_ != mine) {
-    if (!mail_->is_merged()) return false;
     mark_ = mine;
     tell();
   }
   // The others may have gone on without this node, up to their end: then nothing new will be told.
-  return all_.included && all_.least >= settled_in(config_.run, 0);
+  return told_by_majority() && all_.least >= settled_in(config_.run, 0);
 }
 
 const char* PeerRun::what() const noexcept {
@@ -362,7 +386,8 @@ Result<std::optional<PeerRun::Batch>> PeerRun::wait() {
       look_otherwise();
       return std::optional<Batch>(std::move(batch));
     }
-    if (phase_ == Phase::pass) {
+    const bool led = leased();
+    if (phase_ == Phase::pass && led) {
       AH_TRY(gate_.poll(now()));
       show_gate();
       look_around();
@@ -380,9 +405,15 @@ Result<std::optional<PeerRun::Batch>> PeerRun::wait() {
       look_at_all();
       due = node.clock().now() + kLookAround;
     }
+    if (phase_ == Phase::settle) {
+      look_for_staged();
+      due = node.clock().now() + kLookAround;
+    }
     look_at_posted();
     const uint64_t epoch = node.cluster().epoch();
-    const auto something = [&] { return mail_->news.load() || swapped_ || node.cluster().epoch() != epoch; };
+    const auto something = [&] {
+      return mail_->news.load() || swapped_ || node.cluster().epoch() != epoch || leased() != led;
+    };
     const Status waited = node.wait_until(something, {}, what(), due);
     if (!waited.ok() && waited.error().code != Code::timeout) return waited.error();
   }

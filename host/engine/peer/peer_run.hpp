@@ -102,6 +102,9 @@ class PeerRun {
   void look_around();
   void look_at_all();
   bool all_are(Mark mark) const;
+  bool leased() const;
+  bool told_by_majority() const;
+  void look_for_staged();
   bool settled();
   Result<bool> finished();
   bool may_go_on() const;

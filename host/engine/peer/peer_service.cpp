@@ -49,6 +49,7 @@ void PeerService::post(std::function<void()> call, bool soon) {
 
 void PeerService::enter(NodeId node, uint64_t seed, uint32_t replicas, std::shared_ptr<NodeStats> stats) {
   courier_.outlive_head();
+  courier_.tell_takes_part(node, true);
   post([this, node, seed, replicas, stats = std::move(stats)] {
     if (peers_.contains(node)) return;
     auto& peer = peers_[node];
@@ -117,6 +118,7 @@ void PeerService::leave(NodeId node) {
     at->second->overlay.leave(now);
     at->second->keys.succession().leave();
   }
+  courier_.tell_takes_part(node, false);
   post([] {});
 }
 
@@ -235,6 +237,7 @@ bool PeerService::look_after(PeerNode& peer, double now) {
 
 double PeerService::tick(double now) {
   std::lock_guard lock(mutex_);
+  for (const auto& [node, peer] : peers_) peer->keys.succession().set_run_lease(courier_.leased_until());
   const double next = exchange(now);
   courier_.send_all(std::exchange(out_, {}));
   return next;
