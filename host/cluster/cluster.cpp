@@ -245,6 +245,11 @@ MembershipPtr Cluster::membership() const {
   return membership_;
 }
 
+MembershipPtr Cluster::first_membership() const {
+  std::lock_guard lock(mutex_);
+  return first_membership_;
+}
+
 std::set<ProcessId> Cluster::suspected() const {
   std::lock_guard lock(mutex_);
   return suspected_;

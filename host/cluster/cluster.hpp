@@ -96,6 +96,8 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void keep_value(uint32_t action, const Blob& value);
   /// The newest table; epoch 0 before the start.
   MembershipPtr membership() const;
+  /// The first table that this process has got.
+  MembershipPtr first_membership() const;
   /// Processes that have been silent for a while; known to process 0 only.
   std::set<ProcessId> suspected() const;
   /// Counts changes of the table and of the suspected processes, without a lock.
@@ -298,6 +300,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   std::condition_variable changed_;
   std::deque<Event> queue_;
   MembershipPtr membership_ = std::make_shared<const Membership>();
+  MembershipPtr first_membership_ = membership_;
   std::map<Address, std::shared_ptr<Mailbox>> mailboxes_;  // until take_mailbox; shared with the nodes' ports
   std::map<std::thread::id, ProcessId> diallers_;          // the process that each thread dials
   std::set<ProcessId> cut_off_;                            // no link may lead there any more: gone, or the link broke

@@ -218,6 +218,7 @@ void Cluster::adopt(MembershipPtr table) {
   {
     std::lock_guard lock(mutex_);
     membership_ = std::move(table);
+    if (first_membership_->epoch() == 0) first_membership_ = membership_;
     epoch_.store(membership_->epoch(), std::memory_order_release);
     news_.fetch_add(1, std::memory_order_release);
     changed_.notify_all();

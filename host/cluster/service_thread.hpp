@@ -65,6 +65,8 @@ class ServiceThread {
   Landings& landings() noexcept { return inbox_->landings(); }
   /// The newest membership, whatever the tasks have been told.
   MembershipPtr newest_membership() const { return cluster_.membership(); }
+  /// The first one that this process has got: of the founders of the run, on each of their processes.
+  MembershipPtr first_membership() const { return cluster_.first_membership(); }
 
   /// Has `call` called on the service's thread; ticks follow it.
   /// `soon` is false when it can wait until the thread has something else to do.

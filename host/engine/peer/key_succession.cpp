@@ -25,9 +25,10 @@ void KeySuccession::found(std::vector<Peer> founders) {
   std::sort(founders.begin(), founders.end(), [](const Peer& a, const Peer& b) { return a.id < b.id; });
   const size_t n = founders.size();
   for (size_t i = 0; i < n; ++i) {
-    // Whatever their processes are: of a dead one that is not known.
-    KeyGroup group{{1, founders[i].node}, {}};
-    for (size_t k = 0; k < std::min<size_t>(n, copies_); ++k) group.members.push_back(founders[(i + k) % n]);
+    std::vector<Peer> behind;
+    for (size_t k = 1; k < std::min(n, kReach + 1); ++k) behind.push_back(founders[(i + k) % n]);
+    const auto usable = [](const Peer&) { return true; };  // also the dead ones: all founders come to the same groups
+    KeyGroup group{{1, founders[i].node}, choose_group(founders[i], behind, copies_, usable)};
     const bool member = group.has(self().node);
     if (!member && !(watched_by_next(group) && founders[(i + 1) % n].node == self().node)) continue;
     if (member) parts_.log.follow(group.term);
@@ -98,7 +99,7 @@ bool KeySuccession::too_early(const Arc& arc) const {
 }
 
 bool KeySuccession::gone(const Peer& peer) const {
-  if (lost(peer.process)) return true;
+  if (lost(peer.process) || departed_.contains(peer.node)) return true;
   const auto silent = silent_.find(peer.node);
   return silent != silent_.end() && silent->second.last - silent->second.since > kGraveyard;
 }
@@ -161,20 +162,27 @@ void KeySuccession::look(const AttemptPtr& attempt, size_t reach) {
   for (const KeyRange* piece : attempt->known.inside(attempt->arc)) {
     for (const Peer& peer : piece->group.members) asked.push_back(peer);
   }
+  attempt->everyone_asked = reach >= kReach;
+  attempt->everyone_answered = attempt->everyone_asked && everyone_ != nullptr;
+  if (attempt->everyone_answered) {
+    for (const Peer& peer : everyone_()) asked.push_back(peer);
+  }
   std::sort(asked.begin(), asked.end(), [](const Peer& a, const Peer& b) { return a.node < b.node; });
   asked.erase(std::unique(asked.begin(), asked.end()), asked.end());
   std::erase_if(asked, [&](const Peer& peer) { return peer.node == self().node || lost(peer.process); });
-  attempt->everyone_asked = reach >= kReach;
   attempt->open = asked.size();
   for (const Peer& peer : asked) {
-    parts_.calls.call(peer, peer_kind::who, ArcQuestion{{}, attempt->arc}, 2, [this, attempt](const Frame* frame) {
-      if (attempt_ != attempt) return;
-      --attempt->open;
-      if (frame != nullptr) {
-        if (const auto answer = read_message<KnownRanges>(*frame); answer.ok()) learn(*attempt, answer->ranges);
-      }
-      if (attempt->open == 0) looked(attempt);
-    });
+    parts_.calls.call(peer, peer_kind::who, ArcQuestion{{}, attempt->arc}, 2,
+                      [this, attempt, peer](const Frame* frame) {
+                        if (attempt_ != attempt) return;
+                        --attempt->open;
+                        if (frame == nullptr && !gone(peer)) attempt->everyone_answered = false;
+                        if (frame != nullptr) {
+                          if (const auto answer = read_message<KnownRanges>(*frame); answer.ok())
+                            learn(*attempt, answer->ranges);
+                        }
+                        if (attempt->open == 0) looked(attempt);
+                      });
   }
   if (asked.empty()) looked(attempt);
 }
@@ -184,8 +192,9 @@ void KeySuccession::looked(const AttemptPtr& attempt) {
   if (gaps.empty()) return claim(attempt);
   if (!attempt->everyone_asked) return look(attempt, kReach);
   const bool alone = parts_.overlay.near().alone();
-  if (!alone && now() - arc_wished_ < kGraveyard) return retry(attempt, 0.5);
-  // Nobody knows anything of these keys: there are none.
+  const bool known_by_none = alone || attempt->everyone_answered || now() - arc_wished_ >= kGraveyard;
+  if (!known_by_none || !run_leased()) return retry(attempt, 0.5);
+  // There are no such keys, or all their copies are lost.
   for (const Arc& gap : gaps) attempt->known.put({gap, {{0, self().node}, {self()}}, false});
   claim(attempt);
 }
@@ -248,6 +257,7 @@ void KeySuccession::on_promise(const AttemptPtr& attempt, NodeId node, bool cons
   Contact::Said said = Contact::Said::silent;
   if (frame != nullptr) {
     silent_.erase(node);
+    departed_.erase(node);
     if (const auto answer = read_message<KnownRanges>(*frame); answer.ok()) {
       said = answer->refused ? Contact::Said::refused : Contact::Said::yes;
       if (!consent) contact.ranges = answer->ranges;
@@ -469,6 +479,7 @@ double KeySuccession::tick() {
     wished_ = now();
   }
   if (satisfied(wish.first, wish.second)) return next;
+  if (!run_leased()) return next;  // the other side of a cut may go on with these keys
   const double due = std::max(next_try_, wished_ + kCalm);
   if (now() < due) return std::min(next, due);
   if (too_early(wish.first)) return std::min(next, now() + kCalm);

@@ -44,6 +44,9 @@ class KeySuccession {
   void found(std::vector<Peer> founders);
   /// The processes that live, in the order of their numbers; of later deaths it is told by lose_process.
   void set_live(std::vector<ProcessId> processes) { live_ = std::move(processes); }
+  /// Gives all workers of the run that may be peers, where the run has a membership table: once all of them have
+  /// answered, no copy of a key is anywhere else.
+  void set_everyone(std::function<std::vector<Peer>()> everyone) { everyone_ = std::move(everyone); }
   /// Told when the node may answer for keys for which it could not before.
   void on_progress(std::function<void()> told) { progress_ = std::move(told); }
   /// Gives up all that it holds.
@@ -68,6 +71,8 @@ class KeySuccession {
   Status on_settle(const Frame& frame);
   Status on_renew(const Frame& frame);
   void lose_process(ProcessId process);
+  /// The node has left the peers, and what it held is with others or gone.
+  void lose_node(NodeId node) { departed_.insert(node); }
   double tick();
 
  private:
@@ -87,6 +92,7 @@ class KeySuccession {
     size_t open = 0;
     bool claiming = false;
     bool everyone_asked = false;
+    bool everyone_answered = false;  // all workers of the run that may be peers
   };
   using AttemptPtr = std::shared_ptr<Attempt>;  // shared by the questions under way, which are void for another one
 
@@ -144,6 +150,8 @@ class KeySuccession {
   std::map<NodeId, Silence> silent_;  // of those that do not answer claims
   std::map<NodeId, double> bad_;      // not to be members until then
   std::unordered_set<ProcessId> lost_;
+  std::unordered_set<NodeId> departed_;
+  std::function<std::vector<Peer>()> everyone_;
   double run_lease_ = kForever;
   std::vector<ProcessId> live_;          // when it began
   std::map<GroupTerm, double> granted_;  // when its leader has last said that it is

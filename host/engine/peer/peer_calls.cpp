@@ -21,6 +21,14 @@ void PeerCalls::lose_process(ProcessId process) {
   }
 }
 
+void PeerCalls::lose_node(NodeId node) {
+  for (auto& [tag, call] : waiting_) {
+    if (call.to.node != node) continue;
+    call.tries = 0;
+    call.due = now_;
+  }
+}
+
 double PeerCalls::tick() {
   std::vector<OnAnswer> failed;
   double next = kForever;

@@ -45,6 +45,8 @@ class PeerCalls {
   /// False: nobody has asked, or has given up.
   bool take_answer(const Frame& frame, NodeId from);
   void lose_process(ProcessId process);
+  /// The node has left: none of the requests to it will be answered.
+  void lose_node(NodeId node);
   double tick();
   std::vector<Frame> take_frames() { return std::exchange(frames_, {}); }
 

@@ -56,6 +56,10 @@ Status PeerKeys::on_frame(Frame&& frame, double now) {
       return with_head<Told>(frame, in, [&](const Told& told) { client_.on_told(std::move(frame), told, in, now); });
     case static_cast<uint16_t>(peer_kind::poke):
       return with_head<Envelope>(frame, in, [&](const Envelope& poke) { holder_.on_poke(frame, poke); });
+    case static_cast<uint16_t>(peer_kind::departed):
+      succession_.lose_node(envelope->from.node);
+      calls_.lose_node(envelope->from.node);
+      return {};
     case static_cast<uint16_t>(peer_kind::written):
       return with_head<Written>(frame, in, [&](const Written& written) { log_.on_written(written); });
     default: return take(std::move(frame));

@@ -17,6 +17,8 @@
 //   copies (key_sync.hpp):
 //     sums    ArcQuestion                           summed    Summed
 //     copy    CopyQuestion                          copied    Copied, entries
+//   any request of these to a node that has left its process's peers:
+//                                                   departed  Envelope
 
 #include <string>
 #include <vector>
@@ -48,6 +50,7 @@ inline constexpr auto sums = Kind{0x0830};
 inline constexpr auto summed = Kind{0x0831};
 inline constexpr auto copy = Kind{0x0832};
 inline constexpr auto copied = Kind{0x0833};
+inline constexpr auto departed = Kind{0x0840};
 }  // namespace peer_kind
 
 /// Where a key lies on the ring.

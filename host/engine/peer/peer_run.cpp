@@ -401,8 +401,9 @@ Result<std::optional<PeerRun::Batch>> PeerRun::wait() {
     swapped_ = false;
     double due = kForever;
     if (phase_ == Phase::pass) due = began_ + gate_.next_time();
-    if (phase_ <= Phase::ready) {  // how many there are is told to nobody
-      look_at_all();
+    const bool clocks = phase_ == Phase::pass || phase_ >= Phase::stop;
+    if (phase_ <= Phase::ready || (clocks && !told_by_majority())) {
+      look_at_all();  // a change of the count alone is no news
       due = node.clock().now() + kLookAround;
     }
     if (phase_ == Phase::settle) {

@@ -1,6 +1,7 @@
 #include "host/engine/peer/peer_service.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace actorhost {
@@ -57,6 +58,7 @@ void PeerService::enter(NodeId node, uint64_t seed, uint32_t replicas, std::shar
     peer = std::make_unique<PeerNode>(Overlay::Contact{node, courier_.process()}, seed, replicas, now, stats);
     peer->keys.set_now(now);
     peer->keys.succession().set_live(live_processes());
+    peer->keys.succession().set_everyone([this, seed] { return everyone(seed); });
     peer->overlay.join(contacts_of(node, seed), now);
     std::deque<Early> early = std::exchange(early_, {});
     for (Early& each : early) {
@@ -76,10 +78,20 @@ void PeerService::enter(NodeId node, uint64_t seed, uint32_t replicas, std::shar
 
 // Those with whom the run began, dead ones too: the same on each node.
 std::vector<Peer> PeerService::founders(uint64_t seed) const {
-  const MembershipPtr table = courier_.newest_membership();
+  const MembershipPtr table = courier_.first_membership();
   std::vector<Peer> all;
   for (NodeId node = 0; node < table->founders(); ++node) {
     all.push_back({ring_id(seed, node, 0), node, table->home_of(worker_address(node))});
+  }
+  return all;
+}
+
+// Late workers that are no peers yet have no votes, and no copies.
+std::vector<Peer> PeerService::everyone(uint64_t seed) const {
+  std::vector<Peer> all;
+  for (const Member& member : courier_.newest_membership()->workers()) {
+    if (member.votes || entered_.contains(member.id))
+      all.push_back({ring_id(seed, member.id, 0), member.id, member.process});
   }
   return all;
 }
@@ -163,7 +175,8 @@ void PeerService::take(Frame&& frame, double now) {
   const auto at = peers_.find(envelope->to);
   if (at == peers_.end()) {  // it has not entered, or has left: the sender goes on without an answer
     while (!early_.empty() && (early_.front().until <= now || early_.size() >= kMostEarly)) early_.pop_front();
-    if (!entered_.contains(envelope->to)) early_.push_back({envelope->to, now + kEarly, std::move(frame)});
+    if (entered_.contains(envelope->to)) return tell_departed(frame, *envelope);
+    early_.push_back({envelope->to, now + kEarly, std::move(frame)});
     return;
   }
   at->second->due = 0;
@@ -174,6 +187,25 @@ void PeerService::take(Frame&& frame, double now) {
   const Kind kind = frame.kind;
   const Status taken = hand_over(*at->second, std::move(frame), now);
   if (!taken.ok()) courier_.distrust(from, kind, taken.error());
+}
+
+/// Answers a request to a worker of this process that has left, so that its sender does not take it for silent.
+void PeerService::tell_departed(const Frame& request, const Envelope& envelope) {
+  static constexpr std::array kRequests = {peer_kind::who,   peer_kind::claim, peer_kind::adopt, peer_kind::settle,
+                                           peer_kind::renew, peer_kind::sums,  peer_kind::copy,  peer_kind::write};
+  const bool asks = request.kind == peer_kind::ask || request.kind == peer_kind::poke;
+  if (!asks && std::find(kRequests.begin(), kRequests.end(), request.kind) == kRequests.end()) return;
+  const Envelope back{{0, envelope.to, courier_.process()}, envelope.from.node};
+  const Address to = courier_address(envelope.from.process);
+  Frame answer = asks ? message_frame(peer_kind::told, to, request.tag, Told{back, Told::How::moved, {}})
+                      : message_frame(peer_kind::departed, to, request.tag, back);
+  answer.src = courier_.address();
+  if (asks) answer.flags = param::kLast;
+  if (to == answer.src) {
+    local_.push_back(std::move(answer));
+  } else {
+    out_.push_back(std::move(answer));
+  }
 }
 
 Status PeerService::hand_over(PeerNode& peer, Frame&& frame, double now) {

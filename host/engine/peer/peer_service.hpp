@@ -75,6 +75,8 @@ class PeerService final : public ServiceTask {
   void post(std::function<void()> call, bool soon = true);
   std::vector<Peer> founders(uint64_t seed) const;
   std::vector<ProcessId> live_processes() const;
+  std::vector<Peer> everyone(uint64_t seed) const;
+  void tell_departed(const Frame& request, const Envelope& envelope);
   std::vector<Overlay::Contact> contacts_of(NodeId node, uint64_t seed) const;
   void take(Frame&& frame, double now);
   Status hand_over(PeerNode& peer, Frame&& frame, double now);

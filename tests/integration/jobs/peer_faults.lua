@@ -1,0 +1,96 @@
+-- Jobs of peers in which hosts kill themselves. peer_faults.lua JOB ...
+local actor = require "actor"
+local meeting = require "meeting"
+local ffi = require "ffi"
+ffi.cdef "int getpid(void); int kill(int, int); int usleep(unsigned); void _exit(int);"
+local peer, tensor = actor.peer, actor.tensor
+local jobs = {}
+
+local function die()
+  ffi.C.kill(ffi.C.getpid(), 9)
+end
+
+local function keys_of(n)
+  local keys = {}
+  for i = 1, n do keys[i] = "k" .. i end
+  return keys
+end
+
+--- bsp with a Lua pull; the workers of ids below `victims` die some milliseconds after their last push. Each survivor's
+--- updates have to be in all values.
+function jobs.last_push(victims, milliseconds)
+  victims = tonumber(victims)
+  local me, n, steps, keys = actor.id, actor.size, 10, keys_of(8)
+  local summary = peer.run {
+    init = function()
+      local values = {}
+      for _, key in ipairs(keys) do values[key] = tensor.zeros(n) end
+      return values
+    end,
+    schedule = function() return {} end,
+    push = function()
+      local updates = {}
+      for i, key in ipairs(keys) do
+        local one = tensor.zeros(n)
+        one[me + 1] = 1
+        updates[i] = { key, one }
+      end
+      return updates
+    end,
+    pull = function(_, updates)
+      local sums, out = {}, {}
+      for _, u in ipairs(updates) do sums[u[1]] = (sums[u[1]] or peer.get(u[1])) + u[2] end
+      for key, sum in pairs(sums) do out[#out + 1] = { key, sum } end
+      return out
+    end,
+    barrier = "bsp",
+    stop = function(ctx)
+      if ctx.step < steps then return false end
+      if me < victims then
+        ffi.C.usleep(1000 * tonumber(milliseconds))
+        die()
+      end
+      return true
+    end,
+  }
+  local began, wrong = actor.now(), 0
+  for _, key in ipairs(keys) do
+    local value = peer.get(key)
+    for id = victims, n - 1 do
+      if not value or value[id + 1] ~= steps then wrong = wrong + 1 end
+    end
+    for id = 0, victims - 1 do
+      if not value or value[id + 1] < steps - 1 or value[id + 1] > steps then wrong = wrong + 1 end
+    end
+  end
+  actor.log.warn(("steps: %d wrong: %d, quick: %s."):format(summary.steps, wrong, actor.now() - began < 10))
+end
+
+--- Values that some of the hosts set; those of ids from `first` to `last` die at once, with all copies of some keys. The
+--- others get each key, or learn that it is missing, without a wait.
+function jobs.copies(first, last, keys)
+  local me = actor.id
+  keys = keys_of(tonumber(keys))
+  if me == actor.size - 1 then
+    for i, key in ipairs(keys) do peer.set(key, i) end
+    meeting.tell("set")
+  end
+  peer.get("none")
+  meeting.await("set")
+  if me >= tonumber(first) and me <= tonumber(last) then
+    meeting.tell("ready" .. me)
+    for id = tonumber(first), tonumber(last) do meeting.await("ready" .. id) end
+    die()
+  end
+  for id = tonumber(first), tonumber(last) do meeting.await("ready" .. id) end
+  local began, missing, wrong = actor.now(), 0, 0
+  for i, key in ipairs(keys) do
+    local value = peer.get(key)
+    if value == nil then missing = missing + 1 end
+    if value ~= nil and value ~= i then wrong = wrong + 1 end
+  end
+  actor.log.warn(("missing: %d wrong: %d quick: %s."):format(missing, wrong, actor.now() - began < 10))
+end
+
+local name = ...
+jobs[name](select(2, ...))

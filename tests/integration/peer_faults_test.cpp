@@ -1,0 +1,44 @@
+// Hosts of a run of peers that die with copies of keys and with updates that are not merged.
+
+#include <catch2/catch.hpp>
+
+#include "host/base/random.hpp"
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+/// Runs the job on hosts, of which some kill themselves; checks the exit codes and what each survivor says in the end.
+void check_survivors(const Words& job, uint32_t hosts_count, size_t survivors, const std::string& said,
+                     const Words& flags = {}) {
+  const JobFolder folder;
+  Hosts hosts(folder, hosts_count, with(with({"-n", "1"}, flags), with({"jobs/peer_faults.lua"}, job)));
+  size_t ended_well = 0;
+  for (const int code : hosts.wait(60)) ended_well += code == 0 ? 1 : 0;
+  INFO(hosts.describe());
+  CHECK(ended_well == survivors);
+  size_t right = 0;
+  for (uint32_t i = 0; i < hosts_count; ++i) right += hosts[i].err().find(said) != std::string::npos ? 1 : 0;
+  CHECK(right == survivors);
+}
+
+}  // namespace
+
+TEST_CASE("updates of the last step are merged though the leader of their key dies before it has done so") {
+  const uint64_t seed = std::stoull(any_seed());
+  INFO("seed " << seed);
+  Rng rng(seed);
+  for (const std::string victims : {"1", "2"}) {
+    const std::string milliseconds = std::to_string(rng.below(20));
+    INFO(victims << " of 3 hosts die " << milliseconds << " ms after their last push");
+    check_survivors({"last_push", victims, milliseconds}, 3, victims == "1" ? 2 : 1,
+                    "steps: 10 wrong: 0, quick: true.");
+  }
+}
+
+TEST_CASE("keys of which all copies are known to be lost are missing at once") {
+  check_survivors({"copies", "1", "2", "24"}, 4, 2, " wrong: 0 quick: true.", {"--replicas", "2"});
+}
