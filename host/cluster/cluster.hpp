@@ -258,6 +258,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   bool majority_is_possible(const std::set<ProcessId>& here) const;
   void on_proof(ProcessId process, bool dead);
   void tick_without_head(double now, double late);
+  std::string missing_workers() const;
   void on_beat(const Frame& frame);
   void answer_beat();
   void on_proposal(const Frame& frame);

@@ -6,12 +6,6 @@
 
 namespace actorhost {
 
-namespace {
-
-constexpr double kToldAfter = 10;  // seconds without a head until the log says so
-
-}  // namespace
-
 void Cluster::outlive_head() {
   if (outlives_.exchange(true)) return;
   post([this] {
@@ -353,23 +347,30 @@ void Cluster::tick_without_head(double now, double late) {
   if (head_ || head() != kNoProcess) return;
   without_head_ += late;
   const double waited = now - without_head_;
-  const std::string what = "for over " + std::to_string(static_cast<int>(waited)) +
-                           " s no majority of the workers of this " +
-                           "run of peers could agree on a rendezvous host after " + head_name() + ": " + why_lost_;
+  const std::string what = "no majority of the workers of this run of peers agrees on a rendezvous host after " +
+                           head_name() + " (" + why_lost_ + "); missing: " + missing_workers();
   if (waited > kMinorityPatience) {
     finish({Code::peer_lost, false,
-            what + "; the run may go on without this host (start it again to join the run, if it is elastic)",
+            what + "; the run may go on without this host, so it ends after " +
+                std::to_string(static_cast<int>(kMinorityPatience)) + " s" +
+                " (start it again to join the run, if it is elastic)",
             service_address(process_)});
-  } else if (waited > kToldAfter && !std::exchange(told_without_head_, true)) {
-    log_.warn("cluster", what + "; still waiting");
+  } else if (now - lease_end_ > kMajorityTold && !std::exchange(told_without_head_, true)) {
+    log_.warn("cluster", what + "; waiting for them");
   }
 }
 
-/// Tells one that takes this process for the head where that is. Any thread.
-void Cluster::tell_where(LinkId link) {
-  ElsewhereMessage place;
-  if (process_ != kNoProcess && head() != kNoProcess) place.url = url();
-  (void)stream_->send_on(link, make_frame(cluster_kind::elsewhere, kNoAddress, kNoAddress, 0, pack(place)));
+/// The workers of which nothing is heard, and those of the lost head.
+std::string Cluster::missing_workers() const {
+  const MembershipPtr table = membership();
+  const double now = clock_.now();
+  std::string list;
+  for (const Member& member : table->workers()) {
+    const bool heard = now - stream_->heard_from(member.process) < config_.head.times.suspect;
+    if (member.process == process_ || (heard && member.process != lost_head_)) continue;
+    list += (list.empty() ? "" : ", ") + table->describe(worker_address(member.id));
+  }
+  return list;
 }
 
 }  // namespace actorhost

@@ -25,6 +25,8 @@ inline constexpr double kProofHolds = 2;
 /// Seconds without a majority after which a process ends, with Code::peer_lost. A TCP connection that was cut for 20 s
 /// sends again within that time.
 inline constexpr double kMinorityPatience = 30;
+/// Seconds without a majority after which the log names the missing workers: before any wait for them has lasted 10 s.
+inline constexpr double kMajorityTold = 7;
 
 /// When beats were sent, by their numbers.
 class BeatTimes {

@@ -14,11 +14,7 @@
 
 namespace actorhost {
 
-namespace {
-
-constexpr double kToldAfter = 10;  // seconds without a majority until the log says which workers are missing
-
-}  // namespace
+namespace {}  // namespace
 
 /// A worker has become a peer: all processes are to know it before this one is lost.
 void Head::on_outlive() {
@@ -166,8 +162,8 @@ void Head::tick_quorum(double late) {
                  majority_text() + "; the run may go on without this side, so it ends here after " +
                      seconds_text(kMinorityPatience) + " (start this host again to join the run, if it is elastic)"});
   }
-  if (now_ - *without_majority_ < kToldAfter || std::exchange(told_of_majority_, true)) return;
-  log_.warn("cluster", majority_text() + "; waiting for them for over 10 s");
+  if (now_ - *without_majority_ < kMajorityTold || std::exchange(told_of_majority_, true)) return;
+  log_.warn("cluster", majority_text() + "; waiting for them");
 }
 
 /// "only 1 of 3 workers can be reached, which is no majority: rank 1 (worker 1 on beta:77), ... cannot".
