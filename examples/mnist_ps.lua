@@ -30,17 +30,14 @@ local bar = actor.progress.new { total = 1, label = "training" }
 local steps, epoch, sum, count = 0, 1, 0, 0
 
 local summary = param.run {
-  init = function(ctx)
-    batches:skip(ctx.updates) -- a resumed run goes on where the checkpoint was
-    return net.params
-  end,
+  tasks = batches, -- keeps account of what is merged: a resumed run deals out the rest, and so does one that lost workers
+  init = function() return net.params end,
   schedule = function(workers)
     local tasks = {}
     for _, id in ipairs(workers) do
-      batches:done(id)
       local number = batches:next(id)
       if number then
-        tasks[id] = { { "batch", number } }
+        tasks[id] = { task = number, { "batch", number } }
         for _, name in ipairs(names) do table.insert(tasks[id], { name }) end
       end
     end
@@ -66,10 +63,7 @@ local summary = param.run {
     return updates
   end,
   pull = optim.sgd { lr = opt.lr },
-  lost = function(id, entries) -- a worker died: its batch is handed out again unless it was merged already
-    if #entries > 0 then batches:lost(id) else batches:done(id) end
-  end,
-  stop = function(ctx) return ctx.updates >= batches:count() end,
+  stop = function() return batches:finished() end,
   checkpoint = opt.save > 0 and { steps = opt.save } or nil, -- --save 100: every 100 steps
 }
 bar:finish()

@@ -1,7 +1,9 @@
 // Where the state machines of host/engine/param (client, worker, shard, coordinator) meet a node's port and Lua.
 
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "bindings/modules/barrier_api.hpp"
 #include "bindings/modules/call_watchdog.hpp"
@@ -117,7 +119,13 @@ struct PushRequest {
     lua_pushstring(L, "lost");
     lua_pushnumber(L, notice.worker);
     push_entries(L, notice.entries);
-    return 3;
+    if (!notice.task) return 3;
+    lua_pushnumber(L, static_cast<lua_Number>(*notice.task));
+    return 4;
+  }
+  int operator()(const StateRequest&) const {
+    lua_pushstring(L, "state");
+    return 1;
   }
   int operator()(const FinishedNotice& notice) const {
     state.context.shared.finished_run = state.action;
@@ -268,7 +276,7 @@ void watch_callbacks(lua_State* L, ParamState& state) {
   state.watch("init");
 }
 
-/// server_start(action, options, evaluator) -> {updates=, step=} that the run goes on from
+/// server_start(action, options, evaluator) -> {updates=, tasks=} that the run goes on from
 int server_start(lua_State* L) {
   ParamState& state = param_state(L);
   state.action = static_cast<uint32_t>(check_integer(L, 1, "action", "server_start", 0, UINT32_MAX));
@@ -280,6 +288,8 @@ int server_start(lua_State* L) {
   config.run.members = take(L, state.channel.members());
   config.run.merge = merge_at(L, 2);
   config.run.local_schedule = boolean_field(L, 2, "local_schedule");
+  config.run.seed = state.context.seed;
+  config.run.keeps_tasks = boolean_field(L, 2, "keeps_tasks");
   config.run.seconds = number_field(L, 2, "seconds", kForever);
   if (!lua_isnoneornil(L, 3)) {
     lua_pushvalue(L, 3);
@@ -318,6 +328,8 @@ int server_start(lua_State* L) {
   lua_createtable(L, 0, 2);
   lua_pushnumber(L, static_cast<lua_Number>(config.run.resumed.updates));
   lua_setfield(L, -2, "updates");
+  expect(L, push_carried(L, config.run.resumed.tasks, true));
+  lua_setfield(L, -2, "tasks");
   return 1;
 }
 
@@ -338,6 +350,30 @@ int answer_stop(lua_State* L) {
   return 0;
 }
 
+/// answer_state(state): the policy's account of its tasks, for a checkpoint
+int answer_state(lua_State* L) {
+  TensorCopies copies;
+  param_state(L).server->answer_state(
+      take(L, carried_value_at(L, 1, &copies, "param.run: what tasks:state() returned")));
+  return 0;
+}
+
+/// outcomes() -> {worker, number, merged, ...} of the tasks that were merged or dropped since the last call
+int outcomes(lua_State* L) {
+  const std::vector<TaskOutcome> found = param_state(L).server->take_outcomes();
+  lua_createtable(L, static_cast<int>(3 * found.size()), 0);
+  int at = 0;
+  for (const TaskOutcome& outcome : found) {
+    lua_pushnumber(L, outcome.worker);
+    lua_rawseti(L, -2, ++at);
+    lua_pushnumber(L, static_cast<lua_Number>(outcome.task));
+    lua_rawseti(L, -2, ++at);
+    lua_pushboolean(L, outcome.merged ? 1 : 0);
+    lua_rawseti(L, -2, ++at);
+  }
+  return 1;
+}
+
 /// rename_barrier(name): the rule in charge is another one, for those who look into the run
 int rename_barrier(lua_State* L) {
   param_state(L).context.shared.barrier.rename(std::string(check_text(L, 1, "name", "rename_barrier")));
@@ -350,11 +386,13 @@ int checkpoint_now(lua_State* L) {
   return 1;
 }
 
-/// answer_schedule(tasks, where): tasks are {[id] = {{k, v}, ...}}; nil: each of these workers chooses for itself
+/// answer_schedule(tasks, where, keeps): tasks are {[id] = {task=, {k, v}, ...}}; nil: each of these workers chooses
+/// for itself. `keeps`: the run keeps account of its tasks
 int answer_schedule(lua_State* L) {
   ParamState& state = param_state(L);
   const std::string where(check_text(L, 2, "where", "answer_schedule"));
   std::map<NodeId, std::vector<ParamEntry>> tasks;
+  std::map<NodeId, uint64_t> numbers;
   TensorCopies copies;
   if (lua_isnil(L, 1)) {
     for (const NodeId id : state.asked) tasks[id] = {};
@@ -371,10 +409,13 @@ int answer_schedule(lua_State* L) {
       const std::string what = where + ", task of worker " + std::to_string(static_cast<NodeId>(id));
       tasks[static_cast<NodeId>(id)] =
           take(L, param_entries_at(L, -1, state.shared ? nullptr : &copies, ParamUse::task, what));
+      if (const auto number = task_number(L, lua_toboolean(L, 3) != 0, what)) {
+        numbers[static_cast<NodeId>(id)] = *number;
+      }
       lua_pop(L, 1);
     }
   }
-  expect(L, state.server->answer_schedule(std::move(tasks), state.context.node.clock().now()));
+  expect(L, state.server->answer_schedule(std::move(tasks), state.context.node.clock().now(), numbers));
   return 0;
 }
 
@@ -414,6 +455,8 @@ int open_param(lua_State* L) {
       {"server_start", guarded<server_start>},
       {"server_wait", guarded<server_wait>},
       {"answer_stop", guarded<answer_stop>},
+      {"answer_state", guarded<answer_state>},
+      {"outcomes", guarded<outcomes>},
       {"rename_barrier", guarded<rename_barrier>},
       {"checkpoint_now", guarded<checkpoint_now>},
       {"answer_schedule", guarded<answer_schedule>},

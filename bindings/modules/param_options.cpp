@@ -1,5 +1,7 @@
 #include "bindings/modules/param_options.hpp"
 
+#include <cmath>
+
 #include "bindings/modules/lua_filter.hpp"
 #include "bindings/modules/tensor_api.hpp"
 #include "bindings/process/node_context.hpp"
@@ -67,6 +69,18 @@ ParamFilterSpecs filters_at(lua_State* L, int options) {
   }
   lua_pop(L, 1);
   return out;
+}
+
+std::optional<uint64_t> task_number(lua_State* L, bool keeps, const std::string& what) {
+  if (!keeps) return std::nullopt;
+  lua_getfield(L, -1, "task");
+  const double number = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : -1;
+  const bool none = lua_isnil(L, -1);
+  lua_pop(L, 1);
+  constexpr double kMost = 9007199254740992;  // 2^53
+  if (number >= 0 && number <= kMost && number == std::floor(number)) return static_cast<uint64_t>(number);
+  raise_at_user(L, what + (none ? " has no number: with tasks= each task is { task = NUMBER, {key, value}, ... }"
+                                : ": 'task' is its number, an integer from 0 to 2^53"));
 }
 
 }  // namespace actorhost

@@ -2,6 +2,7 @@
 // Reading the options of param.run from Lua tables. stdlib/actor/param.lua has checked their types; what is out of
 // range is raised as a Lua error here. On the Vm's thread.
 
+#include <optional>
 #include <string>
 
 #include "host/engine/param/coordinator.hpp"
@@ -20,5 +21,9 @@ ParamFilterSpecs filters_at(lua_State* L, int options);
 /// When to write checkpoints: by the job's plan, or with --checkpoint alone every half minute. `directory` stays empty
 /// when none are to be written.
 CheckpointPlan checkpoint_at(lua_State* L, int options, std::string& directory);
+
+/// In a run that `keeps` tasks: the number of the task on top of the stack, its field `task`; raises what is wrong with
+/// it, and names the task as `what`.
+std::optional<uint64_t> task_number(lua_State* L, bool keeps, const std::string& what);
 
 }  // namespace actorhost

@@ -202,7 +202,8 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
       ->type_name("[ADDR]");
   app.add_option("--metrics", raw.metrics, "/metrics for Prometheus, on the same address")->type_name("[ADDR]");
   app.add_option("--seconds", raw.seconds, "stop the engine after that many seconds")->type_name("T");
-  app.add_option("--seed", raw.seed, "makes the run reproducible")->type_name("N");
+  app.add_option("--seed", raw.seed, "makes the run reproducible; with --resume the checkpoint's by default")
+      ->type_name("N");
   app.add_option("--inject", out.inject_text, "straggler=SHARE:FACTORx,delay=DIST: heterogeneity for experiments")
       ->type_name("SPEC");
   app.add_option(

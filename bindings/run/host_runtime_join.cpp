@@ -234,6 +234,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
     AH_TRY(check_rule_file());
     AH_TRY(load_checkpoint());
     AH_TRY(open_checkpoints());
+    if (!options_.seed && process_.resumed) options_.seed = process_.resumed->state.seed;
     if (!options_.seed) options_.seed = random_number() >> 33;
     options_.parallelism = local_nodes_ * placement_.min_nodes;
     options_.run_key = std::to_string(random_number());

@@ -56,17 +56,26 @@ local M = {}
 ---@field pull? actor.Optimiser|fun(updates: table[]): actor.param.Entry[] how updates change values: a native optimiser, or a function that runs on the key's server and returns new values for {{k, v, step, id}, ...}; without it an update is the new value
 ---@field barrier? string|function which workers may go on (actor.barrier, default bsp); `--barrier` wins over it
 ---@field stop? fun(ctx: actor.param.StopContext): boolean runs on shard 0: says when the run is over; needed unless `--seconds` is given
+---@field tasks? actor.param.Tasks keeps account of the tasks that `schedule` deals out: of `data.batches{...}`, or of your own. Each task then has a number, `{ task = 7, { "batch", 7 }, { "w" } }`. The run tells what became of each, a checkpoint has the account, and a resumed run deals out the tasks that were not merged by then, each once, under any barrier rule and with any number of workers
 ---@field init? fun(from: {updates: integer}): table<actor.param.Key, any> runs on shard 0 before any worker begins: gives values for keys that have none yet; in a resumed run `from.updates` updates have been merged already
 ---@field merge? actor.param.Merge what becomes of late pushes, default param.merge.all()
 ---@field checkpoint? {steps?: integer, seconds?: number, dir?: string}|false when to write a checkpoint; `--checkpoint` says where. false: never, and `--resume` runs it again from its beginning
----@field lost? fun(id: integer, entries: actor.param.Entry[]) runs on shard 0 when a worker is lost, with the entries that it was working on
+---@field lost? fun(id: integer, entries: actor.param.Entry[]) runs on shard 0 when a worker is lost, with the entries that it was working on (empty: it had none, or its push was complete and counts)
 ---@field check_finite? boolean refuse pushes with infinite values or NaN instead of counting them
 ---@field shared? boolean true: tensors are not copied within a process. Promise that no function writes to a tensor that it has given or got
 ---@field seconds? boolean false: `stop` alone ends it, `--seconds` does not
 ---@field filter? {push?: actor.Filter|string, pull?: actor.Filter|string} compression of what workers send and of the values that they get to work on (actor.filter): "topk:0.01+fp16", "int8", "fp16". Only tensors of 1 KiB and more are filtered, and neither param.get nor checkpoints are. Results do not depend on where nodes are. What error feedback has kept is lost with a worker, and on --resume
 
+---What keeps account of numbered tasks (`tasks` of param.run). `data.batches` has these methods; an object of your own
+---may have them for a schedule of its own. All run on shard 0, before `stop` and `schedule` are asked.
+---@class actor.param.Tasks
+---@field done fun(self, worker: integer, number: integer, merged: boolean) the push of this task was merged, or (`merged` is false) dropped by the merge policy; a dropped task is over, too. A push that a merge policy holds back, as `buffer` does, is told when it is merged
+---@field lost fun(self, worker: integer, number: integer) the worker was lost and the push of this task is not merged: to be dealt out again
+---@field state fun(self): any what a checkpoint has to keep: a value that can travel (actor.codec). Tasks that are dealt out and not yet told of as done are not in the checkpoint
+---@field restore fun(self, state: any) of a resumed run, before `init`: goes on from what `state` returned
+
 local kinds = {
-  schedule = "function?", schedule_local = "function?", push = "function", pull = "function|table?",
+  tasks = "table?", schedule = "function?", schedule_local = "function?", push = "function", pull = "function|table?",
   barrier = "string|function|table?", stop = "function?", init = "function?", merge = "table?", checkpoint = "table|boolean?",
   lost = "function?", check_finite = "boolean?", shared = "boolean?", seconds = "boolean?", filter = "table?",
 }
@@ -96,6 +105,13 @@ local function check_run(run, flags)
     check.fail("param.run: give schedule= (on the server) or schedule_local= (on the workers)%s",
       run.schedule and ", not both" or "")
   end
+  for _, name in ipairs(run.tasks and { "done", "lost", "state", "restore" } or {}) do
+    if type(run.tasks[name]) ~= "function" then
+      check.fail("param.run: tasks has no method '%s'; give actor.data.batches{...}, or a table with done, lost, state "
+        .. "and restore (see actor.param.Tasks)", name)
+    end
+  end
+  if run.tasks and not run.schedule then check.fail("param.run: tasks= is for tasks that schedule= deals out") end
   if type(run.pull) == "table" and not require("actor.optim").is_optimiser(run.pull) then
     check.fail("param.run: pull is a table that is no optimiser; see actor.optim, or give a function")
   end
@@ -179,15 +195,20 @@ function answers.schedule(run, workers)
   if run.schedule_local then return c.answer_schedule(nil, "") end
   local tasks = run.schedule(workers)
   check_returned(tasks, "table", "schedule", run.schedule, "a table {[id] = {{key, value}, ...}}")
-  c.answer_schedule(tasks, named("schedule", run.schedule))
+  c.answer_schedule(tasks, named("schedule", run.schedule), run.tasks ~= nil)
 end
 
 function answers.pull(run, updates)
   c.answer_pull(run.pull(updates), named("pull", run.pull))
 end
 
-function answers.lost(run, id, entries)
+function answers.lost(run, id, entries, number)
+  if run.tasks and number then run.tasks:lost(id, number) end
   if run.lost then run.lost(id, entries) end
+end
+
+function answers.state(run)
+  c.answer_state(run.tasks:state())
 end
 
 function answers.finished(_, summary, index)
@@ -213,6 +234,18 @@ local function put_in_charge(rule, name)
   c.rename_barrier(in_charge)
 end
 
+local function tell_outcomes(run)
+  local outcomes = c.outcomes()
+  for i = 1, #outcomes, 3 do run.tasks:done(outcomes[i], outcomes[i + 1], outcomes[i + 2]) end
+end
+
+local function restore_tasks(run, from)
+  if from.tasks ~= nil then return run.tasks:restore(from.tasks) end
+  if from.updates == 0 then return end
+  check.fail("param.run: the checkpoint of this run has %d updates and no account of its tasks: it was written without tasks=",
+    from.updates)
+end
+
 local function set_initial(run, from)
   local values = run.init(from)
   check_returned(values, "table", "init", run.init, "a table {key = value}")
@@ -232,15 +265,17 @@ local function serve(run, index, flags, filters)
   local from = c.server_start(index, {
     pull = type(run.pull) == "table" and require("actor.optim").to_c(run.pull) or run.pull, merge = run.merge or M.merge.all(), local_schedule = run.schedule_local ~= nil,
     seconds = run.seconds ~= false and flags.seconds or nil, checkpoint = run.checkpoint or nil,
-    apart = run.checkpoint == false, shared = run.shared, filter = filters,
+    keeps_tasks = run.tasks ~= nil, apart = run.checkpoint == false, shared = run.shared, filter = filters,
     barrier = type(spec) == "string" and spec or rule and rule.name, -- as a trace names it
     places = places_of(run),
   }, current)
+  if first and run.tasks then restore_tasks(run, from) end
   if first and run.init then set_initial(run, from) end
   while true do
-    local what, a, b = c.server_wait()
+    local what, a, b, number = c.server_wait()
     events.deliver()
-    answers[what](run, a, b)
+    if first and run.tasks then tell_outcomes(run) end
+    answers[what](run, a, b, number)
   end
 end
 

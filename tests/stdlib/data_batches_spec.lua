@@ -93,6 +93,19 @@ test("what a lost worker held is handed out again first, and its late answer doe
   equal(plan:finished(), true)
 end)
 
+test("of a lost worker one batch may come back while its others are still held", function()
+  local plan = data.batches({ n = 40, size = 10 })
+  equal({ plan:next("a"), plan:next("a"), plan:next("b") }, { 1, 2, 3 })
+  equal(plan:lost("a", 2), 1)
+  equal(plan:lost("a", 2), 0)
+  equal(plan:lost("b", 1), 0)
+  equal(plan:held("a"), { 1 })
+  equal(plan:state().unfinished, { 1, 2, 3 })
+  equal(plan:done("a", 1), true)
+  equal(plan:next("b"), 2)
+  equal(plan:held("b"), { 3, 2 })
+end)
+
 test("every sample of every epoch is done once, however workers are lost", function()
   local random = rng(scratch_seed, 1)
   for round = 1, 30 do

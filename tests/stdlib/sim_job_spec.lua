@@ -259,3 +259,40 @@ test("a text names a job and its flags", function()
   os.remove(reserved)
   equal(result.training, direct.training)
 end)
+
+test("the account of a job's tasks is told of what is merged, dropped and lost", function()
+  local text = [[
+local actor = require "actor"
+local batches = actor.data.batches { n = 60, size = 1 }
+local merges = { all = actor.param.merge.all(), drop = actor.param.merge.drop { later_than = 0 } }
+local opt = actor.options { merge = "all" }
+actor.param.run {
+  tasks = batches,
+  init = function() return { counts = actor.tensor.zeros(60) } end,
+  schedule = function(workers)
+    local tasks = {}
+    for _, id in ipairs(workers) do
+      local number = batches:next(id)
+      if number then tasks[id] = { task = number, { "batch", number } } end
+    end
+    return tasks
+  end,
+  push = function(_, entries)
+    local one = actor.tensor.zeros(60)
+    one:set(entries[1][2], 1)
+    return { { "counts", one } }
+  end,
+  pull = actor.optim.add(),
+  merge = merges[opt.merge],
+  stop = function() return batches:finished() end,
+}
+]]
+  local options = { barrier = "asp", nodes = 5, time = 200, seed = scratch_seed % 1000, churn = "0.1:0.1" }
+  local all = trained(text, options)
+  equal(all.params.store:get("counts"):totable(), tensor.ones(60):totable())
+  options.churn = nil
+  local drop = trained(text, options, { "--merge", "drop" })
+  local counts = drop.params.store:get("counts")
+  equal({ counts:sum() + drop.training.dropped, counts:max() }, { 60, 1 })
+  assert(drop.training.dropped > 0)
+end)

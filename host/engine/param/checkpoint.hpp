@@ -5,9 +5,10 @@
 //   PREFIX-000000000012/
 //     values.npz   "value.NAME" each tensor whole, whatever the number of shards; "state0.NAME", "state1.NAME" its
 //                  optimiser's state; for a Lua value its encoding as bytes and "tensor0.NAME" ... the tensors in it
-//     state.json   {"format": 1, "run", "updates", "seconds", "clocks": {worker: steps}, "finished": {run: summary},
+//     state.json   {"format": 1, "run", "seed", "updates", "seconds", "clocks": {worker: steps}, "finished": {run:
+//     summary},
 //                   "values": [{"key", "canonical", "array", "kind", "step", "version", "optimiser", "state", "made",
-//                   "tensors"}]}
+//                   "tensors"}], "tasks": what the policy keeps of its tasks, as one of the values}
 //     manifest.json
 //
 // NAME is the key where that is a plain word, else "@" and a number.

@@ -18,6 +18,8 @@ using nlohmann::json;
 constexpr int kFormat = 1;
 constexpr const char* kStateFile = "state.json";
 constexpr const char* kValuesFile = "values.npz";
+constexpr const char* kTasks = "tasks";
+constexpr const char* kTasksArray = "@tasks";  // no key has this name
 
 std::string hex_of(std::string_view bytes) {
   std::string out(2 * bytes.size() + 1, '\0');
@@ -73,8 +75,7 @@ ParamSummary summary_of(const json& j) {
 }
 
 // Writes one value's arrays and returns its record.
-Result<json> write_value(NpzWriter& arrays, const ParamCheckpoint::Value& value, size_t number) {
-  const std::string name = array_name(value.key, number);
+Result<json> write_value(NpzWriter& arrays, const ParamCheckpoint::Value& value, const std::string& name) {
   json record = {{"key", value.key.print()},
                  {"canonical", hex_of(value.key.canonical())},
                  {"array", "value." + name},
@@ -180,6 +181,7 @@ Result<ParamCheckpoint> parse(const json& state, Reader& reader) {
   checkpoint.state.number = state.at("number");
   checkpoint.state.updates = state.at("updates");
   checkpoint.state.seconds = state.at("seconds");
+  if (state.contains("seed")) checkpoint.state.seed = state.at("seed").get<uint64_t>();
   for (const auto& [id, clock] : state.at("clocks").items()) {
     checkpoint.state.clocks[static_cast<NodeId>(std::stoul(id))] = clock;
   }
@@ -190,6 +192,11 @@ Result<ParamCheckpoint> parse(const json& state, Reader& reader) {
     auto value = reader.value(record);
     if (!value) return value.error();
     checkpoint.values.push_back(*std::move(value));
+  }
+  if (state.contains(kTasks)) {
+    auto tasks = reader.value(state.at(kTasks));
+    if (!tasks) return tasks.error();
+    checkpoint.state.tasks = std::move(tasks->value);
   }
   return checkpoint;
 }
@@ -203,12 +210,22 @@ Status write_checkpoint(const std::filesystem::path& directory, const ParamCheck
   json out = {{"format", kFormat},          {"run", state.run},         {"number", state.number},
               {"updates", state.updates},   {"seconds", state.seconds}, {"clocks", json::object()},
               {"finished", json::object()}, {"values", json::array()}};
+  if (state.seed) out["seed"] = *state.seed;
   for (const auto& [id, clock] : state.clocks) out["clocks"][std::to_string(id)] = clock;
   for (const auto& [run, summary] : checkpoint.finished) out["finished"][std::to_string(run)] = to_json(summary);
   for (size_t i = 0; i < checkpoint.values.size(); ++i) {
-    auto record = write_value(*arrays, checkpoint.values[i], i);
+    const ParamCheckpoint::Value& value = checkpoint.values[i];
+    auto record = write_value(*arrays, value, array_name(value.key, i));
     if (!record) return record.error();
     out["values"].push_back(*std::move(record));
+  }
+  if (!std::holds_alternative<std::monostate>(state.tasks)) {
+    ParamCheckpoint::Value tasks;
+    tasks.key = ParamKey::of(kTasks).value();
+    tasks.value = state.tasks;
+    auto record = write_value(*arrays, tasks, kTasksArray);
+    if (!record) return record.error();
+    out[kTasks] = *std::move(record);
   }
   AH_TRY(arrays->close());
   const std::filesystem::path path = directory / kStateFile;

@@ -122,21 +122,12 @@ void ParamCoordinator::on_done(NodeId id, uint64_t step, double seconds, double 
     merge_arrived(id, step);
   } else {
     ++updates_;
+    settle(id, step, true);
   }
   progress_.complete(id, now);
   note_slowest();
   offer_ = true;
   if (phase_ != Phase::stopping) gate_.ask(id, now);
-}
-
-void ParamCoordinator::on_report(const ShardReport& report) {
-  uint64_t& reported = reported_[report.worker];
-  if (phase_ == Phase::finished || reported > report.step) return;  // another shard has said so already
-  reported = report.step + 1;
-  const uint64_t n = ++summary_.non_finite;
-  if ((n & (n - 1)) != 0) return;  // the 1st, 2nd, 4th, 8th ... are logged
-  log_.warn("server 0", "step " + std::to_string(report.step + 1) + " of worker " + std::to_string(report.worker) +
-                            ": " + report.message + " (" + std::to_string(n) + " such pushes so far)");
 }
 
 void ParamCoordinator::joined(NodeId id) {
@@ -158,8 +149,12 @@ void ParamCoordinator::lost(NodeId id, double now) {
   }
   // Completed pushes count; no part of an unfinished one may be merged, on any shard.
   discard({config_.run, id, Discard::Extent::gone, worker.step});
-  if (worker.busy) --busy_;
-  lost_.push_back({id, std::move(worker.task)});
+  LostNotice notice{id, std::move(worker.task)};
+  if (worker.busy) {
+    --busy_;
+    notice.task = take_number(id, worker.step);
+  }
+  lost_.push_back(std::move(notice));
   progress_.remove(id);
   note_slowest();
   std::erase(passed_, id);
@@ -172,6 +167,7 @@ void ParamCoordinator::lost(NodeId id, double now) {
 void ParamCoordinator::commit(std::vector<CommitItem> items, bool mean) {
   if (items.empty()) return;
   updates_ += items.size();
+  for (const CommitItem& item : items) settle(item.worker, item.step, true);
   const Commit commit{config_.run, mean, std::move(items)};
   // Tells the other shards first, so that this comes before all that is sent to a worker from here on.
   for (uint32_t shard = 1; shard < config_.shards; ++shard)
@@ -187,7 +183,7 @@ void ParamCoordinator::discard(const Discard& discard) {
 }
 
 void ParamCoordinator::merge_arrived(NodeId id, uint64_t step) {
-  if (was_bsp_) {
+  if (was_bsp_ || cut_ != Cut::none) {
     staged_.push_back({id, step, 1});
   } else {
     merge_item({id, step, 1});
@@ -203,6 +199,7 @@ void ParamCoordinator::merge_item(CommitItem item) {
     case MergePolicy::Kind::drop:
       if (staleness <= policy.later_than) return commit({item}, false);
       ++summary_.dropped;
+      settle(item.worker, item.step, false);
       return discard({config_.run, item.worker, Discard::Extent::one, item.step});
     case MergePolicy::Kind::scale:
       item.scale = std::pow(1 + static_cast<double>(staleness), -policy.exponent);
@@ -225,6 +222,11 @@ void ParamCoordinator::flush_staged(uint64_t below) {
   if (config_.merge.kind == MergePolicy::Kind::all) return commit(std::move(items), false);
   if (config_.merge.kind == MergePolicy::Kind::mean) return commit_means(items);
   for (const CommitItem& item : items) merge_item(item);
+}
+
+void ParamCoordinator::flush_buffered() {
+  commit(std::exchange(buffered_, {}), true);
+  progress_.set_buffered(0);
 }
 
 // Makes one update for each clock; `items` are in order.
@@ -251,7 +253,7 @@ std::optional<ServerRequest> ParamCoordinator::next(double now) {
     lost_.erase(lost_.begin());
     return notice;
   }
-  if (was_bsp_ != bsp()) {  // the rule has changed
+  if (was_bsp_ != bsp() && cut_ == Cut::none) {  // the rule has changed
     was_bsp_ = bsp();
     if (!was_bsp_) flush_staged(kAllSteps);
   }
@@ -286,29 +288,12 @@ std::optional<ServerRequest> ParamCoordinator::run(double now) {
   return decide(now);
 }
 
-bool ParamCoordinator::checkpoint_due(double now) const {
-  const CheckpointPlan& plan = config_.checkpoint;
-  return checkpoint_asked_ || (plan.steps != 0 && slowest_ >= checkpoint_step_ + plan.steps) ||
-         (plan.seconds > 0 && now - checkpoint_time_ >= plan.seconds);
-}
-
 std::optional<ServerRequest> ParamCoordinator::decide(double now) {
-  if (checkpoint_due(now)) return CutRequest{state(now)};
+  if (cut_ != Cut::none || checkpoint_due(now)) return cut(now);
+  if (!was_bsp_) flush_staged(kAllSteps);  // those that have come since a checkpoint was begun
+  if (own_.in_pull()) return std::nullopt;
   phase_ = Phase::asked_stop;
   return StopRequest{context(now)};
-}
-
-RunState ParamCoordinator::state(double now) {
-  RunState state{++checkpoints_, config_.run, {}, updates_, elapsed(now)};
-  for (Slot slot = 0; slot < progress_.size(); ++slot) {
-    state.clocks[progress_.ids()[slot]] = static_cast<uint64_t>(progress_.steps()[slot]);
-  }
-  checkpoint_step_ = slowest_;
-  checkpoint_time_ = now;
-  checkpoint_asked_ = false;
-  for (uint32_t shard = 1; shard < config_.shards; ++shard)
-    out_.push_back(message_frame(param_kind::cut, server_address(shard), 0, CheckpointCut{state.number}));
-  return state;
 }
 
 void ParamCoordinator::answer_stop(bool stop) {
@@ -340,7 +325,8 @@ std::optional<ServerRequest> ParamCoordinator::schedule(double now) {
   return request;
 }
 
-Status ParamCoordinator::answer_schedule(std::map<NodeId, std::vector<ParamEntry>> tasks, double now) {
+Status ParamCoordinator::answer_schedule(std::map<NodeId, std::vector<ParamEntry>> tasks, double now,
+                                         const std::map<NodeId, uint64_t>& numbers) {
   look(now);
   if (phase_ != Phase::asked_schedule) return {};
   phase_ = Phase::running;
@@ -352,7 +338,9 @@ Status ParamCoordinator::answer_schedule(std::map<NodeId, std::vector<ParamEntry
       return Error{Code::bad_argument, "schedule returned entries for worker " + std::to_string(id) +
                                            ", who is not among those it was asked about: " + worker_list(asked_)};
     }
-    if (workers_.count(id) == 0) lost_.push_back({id, std::move(entries)});  // lost while `schedule` was running
+    if (workers_.count(id) != 0) continue;
+    lost_.push_back({id, std::move(entries)});  // lost while `schedule` was running
+    if (const auto number = numbers.find(id); number != numbers.end()) lost_.back().task = number->second;
   }
   for (const NodeId id : asked_) {
     const auto worker = workers_.find(id);
@@ -370,10 +358,17 @@ Status ParamCoordinator::answer_schedule(std::map<NodeId, std::vector<ParamEntry
       if (trace_ != nullptr) trace_->join(id, clock_of(id), now);
     }
     worker->second.parked = parks;
-    if (!parks) release(id, std::move(task->second), now);
+    if (parks) continue;
+    if (const auto number = numbers.find(id); number != numbers.end()) numbers_[{id, clock_of(id)}] = number->second;
+    release(id, std::move(task->second), now);
   }
   note_slowest();
   if (busy_ != 0 || progress_.waiting() != 0 || !lost_.empty() || workers_.empty() || somebody_to_come()) return {};
+  if (!buffered_.empty()) {  // no push will fill the buffer: merges what is there, and asks again
+    flush_buffered();
+    offer_ = true;
+    return {};
+  }
   phase_ = Phase::failed;
   return Error{Code::bad_argument, "schedule gave none of the workers (" + worker_list(asked_) +
                                        ") an entry, nobody is working, and stop does not return true: the run would "
@@ -383,7 +378,7 @@ Status ParamCoordinator::answer_schedule(std::map<NodeId, std::vector<ParamEntry
 void ParamCoordinator::release(NodeId id, std::vector<ParamEntry> entries, double now) {
   Worker& worker = workers_[id];
   worker.busy = true;
-  worker.staged = was_bsp_ || config_.merge.kind != MergePolicy::Kind::all;
+  worker.staged = was_bsp_ || config_.saves || config_.merge.kind != MergePolicy::Kind::all;
   worker.step = clock_of(id);
   ++busy_;
   if (worker.shown != nullptr) worker.shown->works(now);
@@ -394,9 +389,10 @@ void ParamCoordinator::release(NodeId id, std::vector<ParamEntry> entries, doubl
 }
 
 void ParamCoordinator::send_task(NodeId id, const Worker& worker, const std::vector<ParamEntry>& entries) {
-  const TaskHead head{
-      config_.run,       worker.step,     worker.staged, worker.staged && was_bsp_, config_.local_schedule,
-      trace_ != nullptr, config_.filtered};
+  // A push that is committed before the worker's next task needs no copy.
+  const bool held = worker.staged && (was_bsp_ || config_.merge.kind == MergePolicy::Kind::all);
+  const TaskHead head{config_.run,       worker.step,     worker.staged, held, config_.local_schedule,
+                      trace_ != nullptr, config_.filtered};
   EntryPacker task(param_kind::task, worker_address(id), 0, pack(head), true);
   for (const ParamEntry& entry : entries) {
     // With one shard the values are sent along; with more the worker asks all shards at once.
@@ -442,12 +438,13 @@ void ParamCoordinator::drop_in_flight() {
 }
 
 std::optional<ServerRequest> ParamCoordinator::finish(double now) {
+  if (cut_ != Cut::none) return cut(now);
   if (busy_ != 0) return std::nullopt;
   flush_staged(kAllSteps);
-  commit(std::exchange(buffered_, {}), true);
+  flush_buffered();
   if (own_.in_pull()) return std::nullopt;
   const CheckpointPlan& plan = config_.checkpoint;
-  if ((plan.steps != 0 || plan.seconds > 0) && !std::exchange(last_cut_, true)) return CutRequest{state(now)};
+  if ((plan.steps != 0 || plan.seconds > 0) && !std::exchange(last_cut_, true)) return cut(now);
   summary_.steps = slowest_;
   summary_.updates = updates_;
   summary_.seconds = elapsed(now);

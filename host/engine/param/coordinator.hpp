@@ -12,6 +12,14 @@
 // and frames from one process to another arrive in order. So when shard 0 has a push complete, every shard has its
 // part; and a commit that shard 0 sends is at every shard before a read by a worker that was released after it. (A Lua
 // `pull` on another shard may still be running then: that shard keeps the read waiting.)
+//
+// Checkpoints. In a run that may write checkpoints all pushes are staged, and a push that is complete is committed at
+// once, or at the barrier under BSP. Commits and the cut reach each shard in the order in which shard 0 sends them, so
+// a push is in a checkpoint on all shards or on none. Between the beginning of a checkpoint and its cut no push is
+// committed: a Lua `pull` on another shard may still write values, and the policy writes down its state.
+//
+// Tasks may have numbers. The policy is told of each whether its push was merged or dropped, or that its worker was
+// lost; what it has been told by a checkpoint's cut is what that checkpoint holds.
 
 #include <map>
 #include <optional>
@@ -68,6 +76,10 @@ struct CoordinatorConfig {
   bool filtered = false;                 // values travel through filters
   std::string push_place;                // where workers work: "push (job.lua:8)"
   double long_wait = 10;                 // seconds of a wait until the log tells of it
+  bool saves = false;                    // checkpoints may be written
+  bool lua_pull = false;
+  std::optional<uint64_t> seed;  // of the run, for its checkpoints
+  bool keeps_tasks = false;      // the policy keeps account of numbered tasks, and a checkpoint has its state
 };
 
 struct StopContext {
@@ -89,16 +101,26 @@ struct ScheduleRequest {
 };
 struct LostNotice {
   NodeId worker = 0;
-  std::vector<ParamEntry> entries;  // its unfinished task
+  std::vector<ParamEntry> entries;    // its unfinished task
+  std::optional<uint64_t> task = {};  // the task's number
 };
+struct StateRequest {};  // the policy's state for a checkpoint, which is cut when it has been answered
 struct CutRequest {
   RunState state;  // a checkpoint is begun; the server takes this shard's part at once
 };
 struct FinishedNotice {
   ParamSummary summary;
 };
-using ServerRequest =
-    std::variant<PullRequest, StopRequest, ScheduleRequest, LostNotice, CutRequest, FinishedNotice, Error>;
+using ServerRequest = std::variant<PullRequest, StopRequest, ScheduleRequest, LostNotice, StateRequest, CutRequest,
+                                   FinishedNotice, Error>;
+
+/// What became of a numbered task.
+struct TaskOutcome {
+  NodeId worker = 0;
+  uint64_t task = 0;
+  bool merged = false;  // false: dropped by the merge policy
+  friend bool operator==(const TaskOutcome&, const TaskOutcome&) = default;
+};
 
 /// "0, 2, 5"; of many the first ones and how many there are.
 std::string worker_list(const std::vector<NodeId>& ids);
@@ -117,6 +139,8 @@ class ParamCoordinator {
   /// and got.
   void on_done(NodeId id, uint64_t step, double seconds, double now, const ParamTraffic& traffic = {});
   void on_report(const ShardReport& report);
+  /// Another shard has merged all that was committed before it was asked.
+  void on_settled(uint64_t checkpoint);
   /// Ends the run when its seconds are over. Called before each frame is handled, so that no later frame is merged.
   void look(double now);
   void lost(NodeId id, double now);
@@ -134,8 +158,13 @@ class ParamCoordinator {
   std::optional<ServerRequest> next(double now);
   double next_time() const;
   void answer_stop(bool stop);
-  /// Tasks by worker. An error when no worker has anything to do and nothing can change that.
-  Status answer_schedule(std::map<NodeId, std::vector<ParamEntry>> tasks, double now);
+  void answer_state(CarriedValue state);
+  /// Tasks by worker, and the numbers of those that have any. An error when no worker has anything to do and nothing
+  /// can change that.
+  Status answer_schedule(std::map<NodeId, std::vector<ParamEntry>> tasks, double now,
+                         const std::map<NodeId, uint64_t>& numbers = {});
+  /// Numbered tasks that were merged or dropped since the last call, in that order.
+  std::vector<TaskOutcome> take_outcomes() { return std::exchange(outcomes_, {}); }
 
   const Progress& progress() const noexcept { return progress_; }
   uint64_t updates() const noexcept { return updates_; }
@@ -143,6 +172,8 @@ class ParamCoordinator {
   StopContext context(double now) const;
 
  private:
+  // How far a checkpoint is.
+  enum class Cut { none, shards, state, ready };
   enum class Phase {
     running,
     merged,      // a decision has begun: what was staged is committed
@@ -167,6 +198,7 @@ class ParamCoordinator {
 
   Answer run(double now);
   Answer decide(double now);
+  Answer cut(double now);
   Answer schedule(double now);
   Answer finish(double now);
   Answer fail(Error error);
@@ -181,6 +213,9 @@ class ParamCoordinator {
   void flush_staged(uint64_t below);
   void commit(std::vector<CommitItem> items, bool mean);
   void commit_means(const std::vector<CommitItem>& items);
+  void flush_buffered();
+  void settle(NodeId worker, uint64_t step, bool merged);
+  std::optional<uint64_t> take_number(NodeId worker, uint64_t step);
   void discard(const Discard& discard);
   void send_stop(NodeId id);
   void log_traffic();
@@ -233,6 +268,11 @@ class ParamCoordinator {
   uint64_t checkpoint_step_ = 0;
   double checkpoint_time_ = 0;
   bool checkpoint_asked_ = false;
+  Cut cut_ = Cut::none;
+  uint32_t unsettled_ = 0;  // shards that have not said that they have merged what was committed
+  CarriedValue policy_state_;
+  std::map<std::pair<NodeId, uint64_t>, uint64_t> numbers_;  // of tasks by worker and step, until they are settled
+  std::vector<TaskOutcome> outcomes_;
   bool last_cut_ = false;          // the one at the end has been made
   double latest_ = 0;              // the newest time that was handed in
   double stopped_ = 0;             // when the end was decided

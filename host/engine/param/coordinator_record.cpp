@@ -74,6 +74,18 @@ void ParamCoordinator::log_traffic() {
             "filters: " + told("pushed", summary_.traffic->pushed) + ", " + told("pulled", summary_.traffic->pulled));
 }
 
+// --- the log
+
+void ParamCoordinator::on_report(const ShardReport& report) {
+  uint64_t& reported = reported_[report.worker];
+  if (phase_ == Phase::finished || reported > report.step) return;  // another shard has said so already
+  reported = report.step + 1;
+  const uint64_t n = ++summary_.non_finite;
+  if ((n & (n - 1)) != 0) return;  // the 1st, 2nd, 4th, 8th ... are logged
+  log_.warn("server 0", "step " + std::to_string(report.step + 1) + " of worker " + std::to_string(report.worker) +
+                            ": " + report.message + " (" + std::to_string(n) + " such pushes so far)");
+}
+
 // --- long waits
 
 /// Since when the first of the waiting workers has waited; nothing when none waits.

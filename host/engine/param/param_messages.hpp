@@ -35,7 +35,8 @@
 //   shard 0 to shards, and back:
 //     commit  0320  Commit
 //     discard 0321  Discard
-//     cut     0322  CheckpointCut                             a checkpoint: what is stored now
+//     cut     0322  CheckpointCut                             a checkpoint: what is stored now; or a question whether
+//                                                    all is merged, answered with a cut to shard 0
 //     report  0323  ShardReport                        a push held infinite values or NaN
 
 #include <cstdint>
@@ -170,7 +171,8 @@ struct Ready {
 
 struct CheckpointCut {
   uint64_t number = 0;
-  static void fields(auto& m, auto&& field) { field(m.number); }
+  bool asks = false;  // nothing is saved: the shard answers when it has merged what was committed
+  static void fields(auto& m, auto&& field) { field(m.number, m.asks); }
 };
 
 struct Stop {

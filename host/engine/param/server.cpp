@@ -10,9 +10,11 @@ ParamServer::ParamServer(const Config& config, ParamStore& store, BarrierRule* r
       checkpoints_(checkpoints),
       shard_(store, config.run.run, config.update, log, out_, checkpoints) {
   shard_.set_pull_filter(config.pull);
-  if (store.shard() == 0) {
-    coordinator_ = std::make_unique<ParamCoordinator>(config.run, *rule, shard_, log, out_);
-  }
+  if (store.shard() != 0) return;
+  CoordinatorConfig run = config.run;
+  run.saves = checkpoints != nullptr;
+  run.lua_pull = config.update.is_lua();
+  coordinator_ = std::make_unique<ParamCoordinator>(run, *rule, shard_, log, out_);
 }
 
 void ParamServer::handle(Frame&& frame, double now) {
@@ -25,6 +27,9 @@ void ParamServer::handle(Frame&& frame, double now) {
   } else if (frame.kind == param_kind::report && coordinator_) {
     const auto report = read_message<ShardReport>(frame);
     if (report && is_server(frame.src)) coordinator_->on_report(*report);
+  } else if (frame.kind == param_kind::cut && coordinator_) {
+    const auto settled = read_message<CheckpointCut>(frame);
+    if (settled && is_server(frame.src)) coordinator_->on_settled(settled->number);
   } else {
     shard_.handle(std::move(frame));
     settle(now);
@@ -97,8 +102,17 @@ void ParamServer::answer_stop(bool stop) {
   if (coordinator_) coordinator_->answer_stop(stop);
 }
 
-Status ParamServer::answer_schedule(std::map<NodeId, std::vector<ParamEntry>> tasks, double now) {
-  return coordinator_ ? coordinator_->answer_schedule(std::move(tasks), now) : Status();
+void ParamServer::answer_state(CarriedValue state) {
+  if (coordinator_) coordinator_->answer_state(std::move(state));
+}
+
+Status ParamServer::answer_schedule(std::map<NodeId, std::vector<ParamEntry>> tasks, double now,
+                                    const std::map<NodeId, uint64_t>& numbers) {
+  return coordinator_ ? coordinator_->answer_schedule(std::move(tasks), now, numbers) : Status();
+}
+
+std::vector<TaskOutcome> ParamServer::take_outcomes() {
+  return coordinator_ ? coordinator_->take_outcomes() : std::vector<TaskOutcome>();
 }
 
 std::vector<Frame> ParamServer::take_frames() { return std::exchange(out_, {}); }

@@ -44,7 +44,10 @@ class ParamServer {
   double next_time() const { return coordinator_ ? coordinator_->next_time() : kForever; }
   Status answer_pull(const std::vector<ParamEntry>& values);
   void answer_stop(bool stop);
-  Status answer_schedule(std::map<NodeId, std::vector<ParamEntry>> tasks, double now);
+  void answer_state(CarriedValue state);
+  Status answer_schedule(std::map<NodeId, std::vector<ParamEntry>> tasks, double now,
+                         const std::map<NodeId, uint64_t>& numbers = {});
+  std::vector<TaskOutcome> take_outcomes();
 
   /// What there is to send, in order. Frames to other shards must be in their mailboxes before later ones go to
   /// workers.

@@ -76,7 +76,10 @@ void ParamShard::act(Frame&& frame) {
   } else if (frame.kind == param_kind::discard) {
     if (const auto read = read_message<Discard>(frame)) discard(*read);
   } else if (frame.kind == param_kind::cut) {
-    if (const auto read = read_message<CheckpointCut>(frame)) cut(read->number);
+    const auto read = read_message<CheckpointCut>(frame);
+    if (!read) return;
+    if (!read->asks) return cut(read->number);
+    out_.push_back(message_frame(param_kind::cut, server_address(0), 0, CheckpointCut{read->number, false}));
   }
 }
 

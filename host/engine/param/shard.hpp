@@ -19,6 +19,7 @@
 #include "host/engine/param/param_messages.hpp"
 #include "host/engine/param/param_store.hpp"
 #include "host/engine/param/update.hpp"
+#include "host/wire/carried_value.hpp"
 
 namespace actorhost {
 
@@ -29,6 +30,8 @@ struct RunState {
   std::map<NodeId, uint64_t> clocks;
   uint64_t updates = 0;
   double seconds = 0;
+  CarriedValue tasks = {};            // the policy's account of its tasks; nil without one
+  std::optional<uint64_t> seed = {};  // of the run
 };
 
 /// Where snapshots for checkpoints go. Called by the shards' threads; takes over the blobs without copying.

@@ -1,6 +1,27 @@
 --- The scheduler's side of training on batches: which batch comes next, which worker has which, what a lost worker left
 --- undone. A batch is a number from 1 to `count()`; its samples follow from the number alone on every node that made the
 --- same batches, so nothing else has to travel.
+---
+--- `param.run` keeps the account where it is given the batches as `tasks`; a checkpoint then has it, and a resumed run deals
+--- out exactly the batches that were not merged by then:
+---
+---     local batches = data.batches { n = set.n, size = 32, epochs = 5, seed = actor.seed }
+---     param.run {
+---       tasks = batches,
+---       schedule = function(workers)
+---         local tasks = {}
+---         for _, id in ipairs(workers) do
+---           local number = batches:next(id)
+---           if number then tasks[id] = { task = number, { "batch", number }, { "w" } } end
+---         end
+---         return tasks
+---       end,
+---       stop = function() return batches:finished() end,
+---       checkpoint = { steps = 100 },
+---       ...
+---     }
+---
+--- A schedule with an order of its own does the same: batch `i` stands for the i-th of its pieces of work (`size = 1`).
 local ffi = require("ffi")
 local check = require("actor.check")
 local api = require("actor.ffi")("data")
@@ -160,6 +181,7 @@ end
 
 ---Notes that `worker` has done a batch: the given one, or the one that it has held longest. Returns false when the
 ---worker does not hold it any more: it was taken for lost meanwhile, and the batch is another worker's or done.
+---`param.run { tasks = ... }` calls this when the batch is merged, or dropped by the merge policy.
 ---@param worker any its id
 ---@param number? integer
 ---@return boolean
@@ -179,11 +201,20 @@ function Batches:done(worker, number)
   return true
 end
 
----Notes that `worker` is gone: the batches that it holds are handed out again, before new ones.
+---Notes that `worker` is gone: the batches that it holds, or the given one of them, are handed out again, before new
+---ones. `param.run { tasks = ... }` calls this with the batch whose push was not complete; the worker's complete pushes
+---may still be merged.
 ---@param worker any its id
+---@param number? integer
 ---@return integer number of batches that come back
-function Batches:lost(worker)
+function Batches:lost(worker, number)
   check_worker(worker, "batches:lost")
+  if number then
+    if not self:done(worker, number) then return 0 end
+    self._back[#self._back + 1] = number
+    table.sort(self._back)
+    return 1
+  end
   local held = self._held[worker] or {}
   for _, number in ipairs(held) do
     self._holder[number] = nil
@@ -192,13 +223,6 @@ function Batches:lost(worker)
   table.sort(self._back)
   self._held[worker] = nil
   return #held
-end
-
----Takes the first `count` batches for done, in a run that goes on from a checkpoint. Call it before the first `next`.
----@param count integer
-function Batches:skip(count)
-  check.integer(count, "count", "batches:skip", 0)
-  self._next = math.min(count, self:count()) + 1
 end
 
 ---Returns the numbers of the batches that `worker` holds, in the order they were handed out.
@@ -250,6 +274,7 @@ end
 local described = { "n", "size", "epochs", "seed", "shuffle", "drop_last" }
 
 ---Returns what a checkpoint has to keep, as a plain table. Batches that are being worked on count as not done.
+---`param.run { tasks = ... }` saves it in each checkpoint, and restores it in a resumed run.
 ---@return table
 function Batches:state()
   local state = { next = self._next, unfinished = unfinished(self) }

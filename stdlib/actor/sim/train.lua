@@ -28,6 +28,7 @@ local M = {}
 ---@field prepare? fun(params: any, ids: integer[], state: actor.sim.TrainState) called when these nodes are about to start, all at one time
 ---@field joined? fun(id: integer, state: actor.sim.TrainState)
 ---@field left? fun(id: integer, state: actor.sim.TrainState)
+---@field dropped? fun(update: any) the merge policy has refused this update
 
 ---@class actor.sim.Setup
 ---@field nodes integer of the scenario
@@ -124,6 +125,7 @@ function State:take(update, step)
   local weight = merge.weight(policy, self.newest - step)
   if not weight then
     self.dropped = self.dropped + 1
+    if self.model.dropped then self.model.dropped(update) end
     return
   end
   self.model.apply(self.params, update, weight * self:rate())
@@ -229,7 +231,7 @@ end
 local model_kinds = {
   init = "function", gradient = "function", apply = "function", loss = "function", accuracy = "function?",
   rate = "number|function?", apply_all = "function?", merge = "function?", prepare = "function?", joined = "function?",
-  left = "function?",
+  left = "function?", dropped = "function?",
 }
 
 ---Trains a model along a trace of sim.run.

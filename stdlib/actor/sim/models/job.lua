@@ -228,20 +228,24 @@ function Job:entries_for(id, step)
     if value == nil then value = self.store:get(key) end
     entries[i] = { key, value }
   end
-  return entries
+  if self.run.tasks and type(task.task) ~= "number" then
+    check.fail("%s: task of worker %d has no number: with tasks= each task is { task = NUMBER, {key, value}, ... }",
+      self.path, id)
+  end
+  return entries, self.run.tasks and task.task
 end
 
 -- Returns what a node pushes; nil when it rests, or the run is over.
 function Job:push(id, step)
   if self.stopped then return nil end
-  local entries = self:entries_for(id, step)
+  local entries, number = self:entries_for(id, step)
   if not entries then return nil end
-  self.working[id] = entries
+  self.working[id], self.numbers[id] = entries, number
   local updates = self:expect(self:call("push", "worker", id, id, entries), "table", "push")
   local sent = {}
   if self.native then updates = self.run.pull:clip_push(updates) end
   for i, entry in ipairs(updates) do sent[i] = { entry[1], stores.copy(entry[2]) } end
-  return { id = id, step = step, entries = sent }
+  return { id = id, step = step, entries = sent, task = number }
 end
 
 function Job:pull(pushes)
@@ -273,8 +277,14 @@ local function length_of(entries)
   return math.sqrt(sum)
 end
 
+-- A push is merged or dropped.
+function Job:settle(push, merged)
+  self.working[push.id], self.numbers[push.id] = nil, nil
+  if push.task then self.run.tasks:done(push.id, push.task, merged) end
+end
+
 function Job:note(push)
-  self.working[push.id] = nil
+  self:settle(push, true)
   for _, entry in ipairs(push.entries) do
     local loss = entry[1] == "loss" and number_of(entry[2])
     if loss then
@@ -343,15 +353,16 @@ function Job:changed(state, joined, lost)
 end
 
 function Job:left(id, state)
-  local entries = self.working[id] or {}
-  self.working[id], self.tasks[id] = nil, nil
+  local entries, number = self.working[id] or {}, self.numbers[id]
+  self.working[id], self.tasks[id], self.numbers[id] = nil, nil, nil
   self:changed(state, {}, { id })
+  if number then self.run.tasks:lost(id, number) end
   if self.run.lost then self:call("lost", "server", nil, id, entries) end
 end
 
 local function load_job(path, arguments, setup)
   local job = setmetatable({
-    path = path, node = new_node(setup), store = stores.new(), tasks = {}, working = {}, stopped = false,
+    path = path, node = new_node(setup), store = stores.new(), tasks = {}, working = {}, numbers = {}, stopped = false,
     losses = 0, told = 0, lengths = 0, merged = 0, tells_loss = false,
   }, Job)
   job.run, job.events = run_of(path, arguments, job.node, job.store)
@@ -376,6 +387,7 @@ return function(path, arguments)
     gradient = function(_, id, step) return job:push(id, step) end,
     apply = function(_, push, scale) job:merge_one(push, scale) end,
     apply_all = function(_, pushes, scale) job:merge_all(pushes, scale) end,
+    dropped = function(push) job:settle(push, false) end,
     loss = function() return job:loss() end,
     joined = function(id, state)
       if state.time > 0 then job:changed(state, { id }, {}) end

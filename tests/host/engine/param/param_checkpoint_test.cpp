@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <catch2/catch.hpp>
 
@@ -65,7 +66,98 @@ void set_start(ParamSim& sim) {
   sim.set(kTable, table);
 }
 
+// Each worker adds 1 to its own element of each key, which lie on different shards, and to a tensor in parts on all.
+constexpr size_t kElements = 100000;
+const std::vector<ParamKey> kCounters = {key_of("a"), key_of("b"), key_of("c"), key_of("d"), key_of("e")};
+const ParamKey kLarge = key_of("large");
+
+void count_on_all_shards(ParamSim& sim) {
+  for (const ParamKey& key : kCounters) sim.set(key, tensor_of<float>({0, 0, 0, 0}));
+  sim.set(kLarge, tensor_of(std::vector<float>(kElements, 0)));
+  sim.schedule = [](const std::vector<NodeId>& ids) { return actorhost::test::fetch_for(ids, kCounters[0]); };
+  sim.work = [](ParamSim::Worker& worker, const ParamWorker::Task&) {
+    std::vector<float> one(4, 0);
+    one[worker.id] = 1;
+    Entries out{{kLarge, tensor_of(std::vector<float>(kElements, 1)), 0}};
+    for (const ParamKey& key : kCounters) out.push_back({key, tensor_of(one), 0});
+    return out;
+  };
+  sim.pull = [](ParamSim& s, const std::vector<PullEntry>& updates) {
+    std::map<ParamKey, std::vector<float>> sums;
+    for (const PullEntry& update : updates) {
+      auto [sum, fresh] = sums.try_emplace(update.key);
+      if (fresh) sum->second = floats_in(s, update.key);
+      const auto more = values_of(std::get<ParamTensor>(update.value));
+      for (size_t i = 0; i < more.size(); ++i) sum->second[i] += more[i];
+    }
+    Entries out;
+    for (const auto& [key, sum] : sums) out.push_back({key, tensor_of(sum), 0});
+    return out;
+  };
+  sim.stop = [](const StopContext& c) { return c.step >= 12; };
+}
+
+// Checks each checkpoint: what it holds of a worker is as many pushes as its clock says, on all shards.
+class WholePushes final : public CheckpointSink {
+ public:
+  explicit WholePushes(uint32_t shards) : shards_(shards) {}
+  void begin(const RunState& state) override {
+    state_ = state;
+    parts_.clear();
+  }
+  void add(uint64_t number, uint32_t, std::vector<std::pair<ParamKey, Stored>> values) override {
+    REQUIRE(number == state_.number);
+    parts_.push_back(std::move(values));
+    if (parts_.size() == shards_) look();
+  }
+  void finished(RunId, const ParamSummary&) override {}
+  size_t seen = 0;
+
+ private:
+  void look() {
+    ++seen;
+    const float all = static_cast<float>(state_.updates);
+    for (const auto& part : parts_) {
+      for (const auto& [key, stored] : part) {
+        const auto& tensor = std::get<StoredTensor>(stored.value);
+        for (size_t i = 0; i < tensor.chunks.size(); ++i) {
+          const std::vector<float> found = values_of(tensor.chunk(i));
+          if (key == kLarge) {
+            CHECK(std::all_of(found.begin(), found.end(), [&](float value) { return value == all; }));
+            continue;
+          }
+          for (const auto& [id, clock] : state_.clocks) CHECK(found.at(id) == static_cast<float>(clock));
+        }
+      }
+    }
+  }
+  const uint32_t shards_;
+  RunState state_;
+  std::vector<std::vector<std::pair<ParamKey, Stored>>> parts_;
+};
+
 }  // namespace
+
+TEST_CASE("a push is in a checkpoint on all shards or on none, also under rules without order") {
+  const uint64_t seed = GENERATE(range(1, 9));
+  SimOptions options;
+  options.seed = seed;
+  options.shards = GENERATE(1, 3);
+  options.workers = 4;
+  options.deaths = GENERATE(0, 1);
+  options.run.checkpoint.steps = 1;
+  options.whole = GENERATE(false, true);
+  if (options.whole) options.update.kind = UpdateRule::Kind::lua;
+  options.rule = [seed] { return seed % 2 == 0 ? native_asp() : native_ssp(2); };
+  WholePushes cuts(options.shards);
+  options.checkpoints = &cuts;
+  ParamSim sim(options);
+  INFO("seed " << seed << ", shards " << options.shards << ", Lua pull " << options.whole);
+  count_on_all_shards(sim);
+  REQUIRE(sim.run());
+  check_ok(sim);
+  CHECK(cuts.seen > 5);
+}
 
 TEST_CASE("a run that is resumed from a checkpoint gives the same bits as one that was not interrupted") {
   using kernel::OptimiserKind;

@@ -1,0 +1,64 @@
+// How shard 0 makes a checkpoint, and what it tells the policy of numbered tasks.
+
+#include "host/engine/param/coordinator.hpp"
+
+namespace actorhost {
+
+std::optional<uint64_t> ParamCoordinator::take_number(NodeId worker, uint64_t step) {
+  const auto number = numbers_.extract({worker, step});
+  return number.empty() ? std::nullopt : std::optional(number.mapped());
+}
+
+void ParamCoordinator::settle(NodeId worker, uint64_t step, bool merged) {
+  if (const auto number = take_number(worker, step)) outcomes_.push_back({worker, *number, merged});
+}
+
+bool ParamCoordinator::checkpoint_due(double now) const {
+  const CheckpointPlan& plan = config_.checkpoint;
+  return checkpoint_asked_ || (plan.steps != 0 && slowest_ >= checkpoint_step_ + plan.steps) ||
+         (plan.seconds > 0 && now - checkpoint_time_ >= plan.seconds);
+}
+
+// Makes a checkpoint, step by step: nothing while it waits.
+std::optional<ServerRequest> ParamCoordinator::cut(double now) {
+  if (cut_ == Cut::none) {
+    ++checkpoints_;
+    cut_ = Cut::shards;
+    unsettled_ = config_.lua_pull ? config_.shards - 1 : 0;
+    for (uint32_t shard = 1; shard <= unsettled_; ++shard) {
+      out_.push_back(message_frame(param_kind::cut, server_address(shard), 0, CheckpointCut{checkpoints_, true}));
+    }
+  }
+  if (cut_ == Cut::shards && unsettled_ == 0) {
+    cut_ = config_.keeps_tasks ? Cut::state : Cut::ready;
+    if (cut_ == Cut::state) return StateRequest{};
+  }
+  if (cut_ != Cut::ready) return std::nullopt;
+  cut_ = Cut::none;
+  return CutRequest{state(now)};
+}
+
+void ParamCoordinator::on_settled(uint64_t checkpoint) {
+  if (cut_ == Cut::shards && checkpoint == checkpoints_ && unsettled_ != 0) --unsettled_;
+}
+
+void ParamCoordinator::answer_state(CarriedValue state) {
+  if (cut_ != Cut::state) return;
+  policy_state_ = std::move(state);
+  cut_ = Cut::ready;
+}
+
+RunState ParamCoordinator::state(double now) {
+  RunState state{checkpoints_, config_.run, {}, updates_, elapsed(now), std::exchange(policy_state_, {}), config_.seed};
+  for (Slot slot = 0; slot < progress_.size(); ++slot) {
+    state.clocks[progress_.ids()[slot]] = static_cast<uint64_t>(progress_.steps()[slot]);
+  }
+  checkpoint_step_ = slowest_;
+  checkpoint_time_ = now;
+  checkpoint_asked_ = false;
+  for (uint32_t shard = 1; shard < config_.shards; ++shard)
+    out_.push_back(message_frame(param_kind::cut, server_address(shard), 0, CheckpointCut{state.number, false}));
+  return state;
+}
+
+}  // namespace actorhost
