@@ -8,6 +8,7 @@
 #include "host/data/file_reader.hpp"
 #include "host/data/files.hpp"
 #include "host/data/http_source.hpp"
+#include "host/data/text_number.hpp"
 #include "host/mapreduce/files/checkpoint_folder.hpp"
 #include "host/mapreduce/files/csv_rows.hpp"
 #include "host/mapreduce/files/json_rows.hpp"
@@ -104,7 +105,7 @@ class WholeFile final : public RowSource {
       return value;
     };
     batch.add(text(path_));
-    batch.second[0] = text(content_.view());
+    batch.second[0] = text(without_mark(content_.view()));
     batch.pair[0] = 1;
     return {};
   }

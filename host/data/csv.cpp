@@ -12,14 +12,17 @@ namespace {
 class CsvFields {
  public:
   CsvFields(std::string_view text, const CsvOptions& options)
-      : at_(text.data()), end_(text.data() + text.size()), delimiter_(options.delimiter), comment_(options.comment) {
-    if (text.starts_with("\xef\xbb\xbf")) at_ += 3;
-  }
+      : at_(without_mark(text).data()),
+        end_(text.data() + text.size()),
+        delimiter_(options.delimiter),
+        comment_(options.comment) {}
 
   /// The number, from 1, of the line that was begun last.
   size_t line() const { return line_; }
   /// Whether the field that was read last has a quote that is never closed: it goes up to the end of the text.
   bool unclosed() const { return unclosed_; }
+  /// Whether that field has no quotes and a carriage return in it.
+  bool has_return() const { return has_return_; }
   /// Whether the field that was read last was the line's last one.
   bool at_end() const { return !more_; }
 
@@ -45,6 +48,7 @@ class CsvFields {
     if (!more_) return false;
     skip_blanks();
     const char* first = at_;
+    has_return_ = false;
     if (at_ != end_ && *at_ == '"' && quoted(field)) return finish();
     at_ = first;
     if (delimiter_ == ' ') {
@@ -53,7 +57,8 @@ class CsvFields {
       while (at_ != end_ && *at_ != delimiter_ && *at_ != '\n' && !begins_comment(at_)) ++at_;
     }
     field = std::string_view(first, static_cast<size_t>(at_ - first));
-    if (field.ends_with('\r')) field.remove_suffix(1);
+    if (field.ends_with('\r') && at_line_end(at_)) field.remove_suffix(1);
+    has_return_ = field.find('\r') != std::string_view::npos;
     field = trimmed(field);
     return finish();
   }
@@ -107,6 +112,7 @@ class CsvFields {
   const char comment_;
   bool more_ = false;
   bool unclosed_ = false;
+  bool has_return_ = false;
   size_t lines_ = 0;  // ended so far
   size_t line_ = 0;
 };
@@ -143,10 +149,16 @@ class CsvParser {
     return {Code::bad_data, message + ": " + what};
   }
 
+  /// Checks the field that was read last, whatever is in it.
+  Status whole(size_t column) const {
+    if (fields_.unclosed()) return bad(column, "a quote that does not end");
+    return fields_.has_return() ? Status(bad(column, kLoneReturn)) : Status();
+  }
+
   Status header() {
     std::string_view field;
     while (fields_.next(field)) {
-      if (fields_.unclosed()) return bad(names_.size() + 1, "a quote that does not end");
+      AH_TRY(whole(names_.size() + 1));
       if (field.empty() && fields_.at_end() && !names_.empty()) break;  // a delimiter at the end of the line
       std::string& name = names_.emplace_back(field);
       for (size_t at = 0; (at = name.find("\"\"", at)) != std::string::npos; ++at) name.erase(at, 1);
@@ -212,7 +224,7 @@ class CsvParser {
   }
 
   Status take(std::string_view field, size_t column) {
-    if (fields_.unclosed()) return bad(column + 1, "a quote that does not end");
+    AH_TRY(whole(column + 1));
     T value = 0;
     if (!chosen_.empty() && (column >= place_.size() || place_[column] == kNowhere)) return {};
     if (field.empty() && options_.missing) {

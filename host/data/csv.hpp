@@ -1,7 +1,8 @@
 #pragma once
 // Tables of numbers in text, plain or compressed: one row a line, as many numbers in each.
 //
-//   csv   = { skipped line } [ header ] { row }       lines end in LF or CRLF; lines without a field are skipped
+//   csv   = [ byte order mark ] { skipped line } [ header ] { row }
+//                                                     lines end in LF or CRLF; lines without a field are skipped
 //   row   = field { delimiter field } [ delimiter ] [ comment ]
 //   field = number | '"' text '"'                     blanks around it are skipped
 //

@@ -177,13 +177,15 @@ Result<LibsvmData> read_from(ByteSource& source, const std::filesystem::path& pa
   constexpr size_t kPiece = size_t{1} << 18;
   LibsvmParser<T> parser(path, options);
   std::string text;
-  for (bool last = false; !last;) {
+  for (bool first = true, last = false; !last;) {
     const size_t rest = text.size();
     text.resize(rest + kPiece + rest);  // grows, so that a long line is not searched again for each piece
     auto got = read_fully(source, std::as_writable_bytes(std::span(text).subspan(rest)));
     if (!got) return std::move(got).error();
     last = *got < text.size() - rest;
     text.resize(rest + *got);
+    if (first) text.erase(0, text.size() - without_mark(text).size());
+    first = false;
     auto left = parser.read(text, last);
     if (!left) return std::move(left).error();
     text.erase(0, text.size() - left->size());

@@ -2,7 +2,8 @@
 // Sparse labelled rows in LIBSVM's text format, plain or compressed, read into a dense matrix or kept sparse. The text
 // is read piece by piece.
 //
-//   line = label { index ":" value } [ "#" comment ]     indices rise; "qid:N" is skipped; empty lines too
+//   line = label { index ":" value } [ "#" comment ]     indices rise; "qid:N" is skipped; empty lines and a byte
+//                                                        order mark at the front too
 //
 // Any thread; calls block on the disk.
 

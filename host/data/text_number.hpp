@@ -22,6 +22,18 @@ std::string number_fault_text(std::string_view text, NumberFault fault);
 /// Without blanks and tabs at both ends.
 std::string_view trimmed(std::string_view text) noexcept;
 
+/// The mark with which some editors and spreadsheets begin a text in UTF-8. It is no part of the text: every reader of
+/// text files drops one.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+inline std::string_view without_mark(std::string_view text) noexcept {
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  return text;
+}
+
+/// Said of a carriage return within a line and outside of quotes.
+inline constexpr const char* kLoneReturn =
+    "a carriage return (CR) without a line feed; lines end in LF or CRLF, and a field with a CR is put in quotes";
+
 /// At most 40 characters of `text`, control characters shown as '?', for a message.
 std::string quoted_text(std::string_view text);
 

@@ -243,6 +243,8 @@ end
 ---Reads a CSV file of numbers as a tensor {rows, columns}. A number that spells out more digits before its point than
 ---the element type holds, such as a time stamp in float32, is an error that names line and column and asks for `dtype =
 ---"float64"`. Fields in quotes may hold delimiters and ends of lines; a delimiter at the end of a line begins no field.
+---Lines end in LF or CRLF; another CR is an error. A byte order mark at the front of a file is no part of its text, here and
+---for `libsvm` and `lines`.
 ---@param path string plain or compressed
 ---@param options? {dtype?: "float32"|"float64", columns?: (integer|string)[], header?: boolean, delimiter?: string,
 ---  missing?: number, skip?: integer, comment?: string} `dtype` default "float32"; `columns`: the columns to read, by

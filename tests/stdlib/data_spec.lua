@@ -294,6 +294,7 @@ test("the lines of a text come one by one from plain and compressed files", func
   for text, wanted in pairs {
     [""] = {}, ["\n"] = { "" }, ["a"] = { "a" }, ["a\n"] = { "a" }, ["a\n\nb\r\nc"] = { "a", "", "b\r", "c" },
     [("x"):rep(3e6) .. "\ny"] = { ("x"):rep(3e6), "y" },
+    ["\239\187\191a\n\239\187\191b"] = { "a", "\239\187\191b" }, -- a byte order mark at the front is dropped
   } do
     with_file(text, function(path)
       equal(lines_of(path), wanted)

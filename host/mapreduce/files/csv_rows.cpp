@@ -23,7 +23,7 @@ enum class Cut { record, open, bad };  // open: more lines are needed for it
 class CsvCutter {
  public:
   explicit CsvCutter(char separator) {
-    stops_[static_cast<uint8_t>(separator)] = stops_[static_cast<uint8_t>('\n')] = true;
+    for (const char stop : {separator, '\n', '\r'}) stops_[static_cast<uint8_t>(stop)] = true;
   }
 
   /// Cuts the record that begins at `at`, which is moved behind it, before `end`. Its fields are valid as long as the
@@ -46,6 +46,8 @@ class CsvCutter {
     }
   }
   const std::vector<Field>& fields() const noexcept { return fields_; }
+  /// What was bad.
+  const char* what() const noexcept { return what_; }
   bool blank() const noexcept { return fields_.size() == 1 && fields_[0].text.empty() && !fields_[0].quoted; }
 
  private:
@@ -58,9 +60,16 @@ class CsvCutter {
   Cut plain(const char*& at, const char* end) {
     const char* const from = at;
     while (at != end && !stops_[static_cast<uint8_t>(*at)]) ++at;
-    std::string_view text(from, static_cast<size_t>(at - from));
-    if ((at == end || *at == '\n') && text.ends_with('\r')) text.remove_suffix(1);
-    fields_.push_back({text, false});
+    fields_.push_back({{from, static_cast<size_t>(at - from)}, false});
+    return behind_field(at, end);
+  }
+
+  /// Goes over the carriage return of a line's end.
+  Cut behind_field(const char*& at, const char* end) {
+    if (at == end || *at != '\r') return Cut::record;
+    what_ = kLoneReturn;
+    if (at + 1 != end && at[1] != '\n') return Cut::bad;
+    ++at;
     return Cut::record;
   }
 
@@ -76,8 +85,8 @@ class CsvCutter {
     const std::string_view text(from, static_cast<size_t>(at - from));
     fields_.push_back({doubled ? unescape(text) : text, true});
     ++at;
-    if (at != end && *at == '\r' && (at + 1 == end || at[1] == '\n')) ++at;
-    return at == end || stops_[static_cast<uint8_t>(*at)] ? Cut::record : Cut::bad;
+    what_ = "text behind a closing quote (in a quoted field a quote is written twice)";
+    return at == end || stops_[static_cast<uint8_t>(*at)] ? behind_field(at, end) : Cut::bad;
   }
 
   /// Unescapes a field into unescaped_, which may still move: until the record's end the field has only its size.
@@ -99,6 +108,7 @@ class CsvCutter {
   }
 
   std::array<bool, 256> stops_{};
+  const char* what_ = "";
   std::vector<Field> fields_;
   std::vector<size_t> moved_;  // the numbers of the fields that are in unescaped_
   std::string unescaped_;
@@ -307,7 +317,7 @@ Result<CsvRows::Found> CsvRows::record(TextBlocks& text, const char*& at) {
     if (cut == Cut::record) {
       text.take(at);
     } else if (cut == Cut::bad) {
-      what_ = "text behind a closing quote (in a quoted field a quote is written twice)";
+      what_ = cutter_.what();
       return Found::bad;
     } else if (last) {
       at = text.end();
@@ -326,9 +336,6 @@ Status CsvRows::begin(TextBlocks* start) {
   behind_ = start != nullptr;
   const auto more = text.more();
   if (!more) return more.error();
-  if (std::string_view(text.begin(), static_cast<size_t>(text.end() - text.begin())).starts_with("\xef\xbb\xbf")) {
-    text.take(text.begin() + 3);
-  }
   const char* at = nullptr;
   auto found = record(text, at);
   if (!found) return std::move(found).error();

@@ -1,6 +1,7 @@
 #pragma once
 // Rows from CSV (RFC 4180, or with another separator): an array of its fields for each record, or with names of columns
 // a table by name. A record may go over several lines within quotes. A file that is read in parts is cut at line ends.
+// Lines end in LF or CRLF; a CR elsewhere, outside of quotes, is an error.
 // Quotes that go over the end of a part are an error, never other rows: the task of the part before the cut sees them.
 //
 // What a field becomes, unless its column's kind says otherwise (`any`):

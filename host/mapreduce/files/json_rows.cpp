@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "host/data/text_number.hpp"
-#include "host/mapreduce/files/utf8.hpp"
+#include "host/data/utf8.hpp"
 #include "host/wire/value_bytes.hpp"
 
 namespace actorhost {

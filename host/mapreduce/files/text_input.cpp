@@ -9,6 +9,7 @@
 
 #include "host/data/file_reader.hpp"
 #include "host/data/plain_source.hpp"
+#include "host/data/text_number.hpp"
 
 namespace actorhost {
 
@@ -101,7 +102,7 @@ Result<std::string_view> TextInput::next() {
       used_ = cut + 1;
       if (taken_ == 0) first_ = start;
       taken_ += lines.size();
-      return lines;
+      return start == 0 ? without_mark(lines) : lines;
     }
     if (ended_) return std::string_view();
     const size_t left = buffer_.size() - used_;

@@ -1,6 +1,7 @@
 #pragma once
 // Lines of a file or of a part of one. A part is given by offsets; it has the lines that begin in it, so the parts of a
-// file have each line once wherever they are cut. Bytes go through as they are; lines may be as long as memory allows.
+// file have each line once wherever they are cut. Bytes go through as they are, but for a byte order mark at the front
+// of the file, which is dropped; lines may be as long as memory allows.
 
 #include <cstdint>
 #include <filesystem>

@@ -7,8 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "host/data/text_number.hpp"
+#include "host/data/utf8.hpp"
 #include "host/mapreduce/files/csv_rows.hpp"
-#include "host/mapreduce/files/utf8.hpp"
 #include "host/mapreduce/rows/plain_value.hpp"
 #include "host/wire/carried_value.hpp"
 
@@ -217,7 +218,8 @@ Status Encoded::entries(uint32_t pairs, const std::vector<std::string>& items, s
 void append_field(std::string& out, std::string_view text, char separator, bool first, bool is_text) {
   if (!first) out += separator;
   const auto is_special = [separator](char c) { return c == separator || c == '"' || c == '\r' || c == '\n'; };
-  const bool quoted = std::any_of(text.begin(), text.end(), is_special);
+  // A reader drops a byte order mark at the front of a file, but not within quotes.
+  const bool quoted = std::any_of(text.begin(), text.end(), is_special) || (first && text.starts_with(kByteOrderMark));
   if (!quoted && !(is_text && is_csv_value(text))) {
     out += text;
     return;

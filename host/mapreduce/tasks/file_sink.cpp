@@ -4,6 +4,7 @@
 #include <random>
 #include <system_error>
 
+#include "host/data/text_number.hpp"
 #include "host/mapreduce/files/value_text.hpp"
 
 namespace actorhost {
@@ -51,6 +52,9 @@ FileSink::~FileSink() {
 
 Status FileSink::put(const RowValue& first, const RowValue* second) {
   AH_TRY(line(first, second));
+  // A reader drops the mark at the front of a file, so a text that begins with one gets another.
+  const bool marked = rows_ == 0 && options_.format == RowFormat::text && buffer_.starts_with(kByteOrderMark);
+  if (marked) buffer_.insert(0, kByteOrderMark);
   buffer_ += '\n';
   ++rows_;
   if (buffer_.size() < kBufferBytes) return {};

@@ -157,7 +157,8 @@ end
 ---@field missing? number|string|boolean of CSV: the value of empty fields, default nil
 ---@field multiline? boolean of CSV: fields in quotes may have several lines, so each file is read in one piece
 
----Makes a dataset of files. The lines of files and URLs, without their ends, are its rows. `url` is a path, or
+---Makes a dataset of files. The lines of files and URLs, without their ends, are its rows. A byte order mark at the front
+---of a file is no part of its text, in any format. `url` is a path, or
 ---`file://` or `unix://` and a path, of a file, of a folder (the files directly in it) or a pattern: `*`, `?` and
 ---`[...]` within a name, `**` for any number of folders ("logs/**/*.gz"; "logs/**" is all files below), `{a,b}` for a
 ---choice. A pattern gives its files in the order of paths, each once; it leaves out names that begin with `.` or `_`
@@ -168,7 +169,8 @@ end
 ---With `format = "jsonl"` each line is a value of JSON: arrays and objects are tables, null in them is nil. With "csv"
 ---each record is an array of its fields, or with `header` or `names` a table by name. A field without quotes that is a
 ---number becomes one (so 007 becomes 7: `types` keeps texts), unless digits would be lost; nan, inf, true and false
----become these values, an empty field is nil, and all other fields, those in quotes too, are texts. What `save` has
+---become these values, an empty field is nil, and all other fields, those in quotes too, are texts. Lines end in LF or CRLF; another CR outside of quotes is an
+---error. What `save` has
 ---written as CSV or JSON lines is read back as the same rows; pairs in CSV become arrays. Errors name file and line.
 ---@param url string|string[]
 ---@param options? actor.mapreduce.LoadOptions
@@ -181,7 +183,7 @@ function M.load(url, options)
   return source("load", url, options, function(files) return splits_of(files, csv and csv.multiline) end, csv)
 end
 
----Reads whole files: a pair for each, of its path and its content, unpacked. Each file has to fit into a node's memory.
+---Reads whole files: a pair for each, of its path and its content, unpacked and without a byte order mark. Each file has to fit into a node's memory.
 ---@param url string|string[]
 ---@param options? actor.mapreduce.ReadOptions
 ---@return actor.mapreduce.Dataset

@@ -123,6 +123,25 @@ TEST_CASE("a CSV file becomes a matrix, with or without header, quotes, CRLF and
   CHECK(read_csv(scratch.file("t.csv", "\n\n\n"))->values.shape[0] == 0);
 }
 
+TEST_CASE("a byte order mark is dropped, and a carriage return within a line is an error") {
+  const Scratch scratch;
+  const std::string mark = "\xef\xbb\xbf";
+  for (const std::string& bytes : {mark + "1 1:2\n-1 2:3\n", packed(mark + "1 1:2\n-1 2:3\n", "gzip")}) {
+    const auto svm = read_libsvm(scratch.file("t.svm", bytes));
+    REQUIRE(svm.ok());
+    CHECK(tensor_values<float>(svm->labels) == std::vector<float>{1, -1});
+  }
+  CHECK(read_libsvm(scratch.file("t.svm", mark))->labels.shape[0] == 0);
+  CHECK(contains(svm_failure(scratch, "1 1:2\n" + mark + "1 1:2\n"), ", line 2, column 1"));
+  const std::string lone = "a carriage return (CR) without a line feed";
+  CHECK(contains(csv_failure(scratch, "1,2\n3\r,4\n"), "line 2, column 1: " + lone));
+  CHECK(contains(csv_failure(scratch, "1,2\r3,4\r"), "line 1, column 2: " + lone));
+  CHECK(contains(csv_failure(scratch, "1,2\r\r\n"), "line 1, column 2: " + lone));
+  CHECK(contains(csv_failure(scratch, "a,b\rc\n1,2\n", {.header = true}), "line 1, column 2: " + lone));
+  CHECK(contains(csv_failure(scratch, "1,x\ry\n", {.columns = {size_t{1}}}), "line 1, column 2: " + lone));
+  CHECK(read_csv(scratch.file("t.csv", "1,\"x\ry\"\r\n2,z\r"), {.columns = {size_t{1}}})->values.shape[0] == 2);
+}
+
 TEST_CASE("some columns of a CSV file are read, in the order in which they are asked for") {
   const Scratch scratch;
   const auto path = scratch.file("t.csv", "time,who,x\n1,\"a, \"\"b\"\"\n c\",3\n4,d\"e,6\n");

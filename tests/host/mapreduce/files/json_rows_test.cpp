@@ -99,6 +99,8 @@ TEST_CASE("what values of JSON become") {
   CHECK(read_json_rows(R"("\u00e9\ud83d\ude00\/\b")") == TextLines{"\"\xc3\xa9\xf0\x9f\x98\x80/\\u0008\""});
   CHECK(read_json_rows(std::string(64, '[') + std::string(64, ']')).back()[0] == '[');
   CHECK(read_json_rows("").empty());
+  CHECK(read_json_rows("\xef\xbb\xbf[1]\n[2]\n") == TextLines{"[1]", "[2]"});
+  CHECK(error_of("\xef\xbb\xbf[1]") == "error: t.jsonl, line 2: column 1: byte 239 where a value should be");
 }
 
 TEST_CASE("lines that are no JSON name the file, the line and the place, or are left out") {

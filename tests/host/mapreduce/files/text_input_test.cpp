@@ -69,6 +69,26 @@ TEST_CASE("wherever a text is cut, its parts have each line once") {
   }
 }
 
+TEST_CASE("a byte order mark at the front of a file is dropped, once, wherever the file is cut") {
+  const TempDir dir;
+  const std::string mark = "\xef\xbb\xbf";
+  for (const std::string rest : {"", "\n", "a", "\na\n", "a\nb\n",
+                                 "\xef\xbb\xbf\n\xef\xbb\xbf"
+                                 "b"}) {
+    const std::string text = mark + rest;
+    const auto path = dir.write("text", text);
+    for (size_t cut = 0; cut <= text.size(); ++cut) {
+      INFO(rest << " cut at " << cut);
+      TextLines lines = read_text_part(path, 0, cut, text.size());
+      append(lines, read_text_part(path, cut, text.size(), text.size()));
+      CHECK(lines == lines_of(rest));
+    }
+    auto whole = TextInput::open_whole(path);
+    REQUIRE(whole);
+    CHECK(read_lines(std::move(*whole)) == lines_of(rest));
+  }
+}
+
 TEST_CASE("lines longer than a read, at the border of reads and behind a part's end, come whole") {
   const TempDir dir;
   std::mt19937 random(2);
