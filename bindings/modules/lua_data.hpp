@@ -13,4 +13,7 @@ void open_data(Vm& vm);
 /// Makes `vm` take data sets from `cache`, which it shares with the other Vms of the process and which outlives it.
 void share_data(Vm& vm, DataCache& cache);
 
+/// actor.text: the FFI table "text" (ffi_text.h) and the module "actor.c.text". Called by open_standard_modules.
+void open_text(Vm& vm);
+
 }  // namespace actorhost

@@ -317,9 +317,9 @@ Error error_of(const std::exception& thrown) {
 
 /// Calls `Function`: an exception fails the call, as its own errors do.
 template <auto Function>
-struct Told;
+struct Reporting;
 template <typename R, typename... A, R (*Function)(A...)>
-struct Told<Function> {
+struct Reporting<Function> {
   static R call(A... arguments) {
     try {
       return Function(arguments...);
@@ -334,7 +334,7 @@ struct Told<Function> {
   }
 };
 template <auto Function>
-constexpr auto told = &Told<Function>::call;
+constexpr auto told = &Reporting<Function>::call;
 
 constexpr ah_mapreduce_api kMapReduceApi = {
     told<mapreduce_files::split>, told<range>, told<needed>, told<results>, told<results_of>, told<buffer>,

@@ -15,6 +15,7 @@ void open_standard_modules(Vm& vm) {
   open_tensor(vm);
   open_nn(vm);
   open_data(vm);
+  open_text(vm);
   open_barrier(vm);
   open_codec(vm);
   open_files(vm);

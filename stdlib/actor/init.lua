@@ -31,6 +31,7 @@ local util = require("actor.util")
 ---@field sim actor.sim
 ---@field snapshots actor.snapshots
 ---@field tensor actor.tensor
+---@field text actor.text
 ---@field trace actor.trace
 ---@field options fun(defaults: table<string|integer, string|number|boolean|actor.options.Flag>, args?: string[]): table<string|integer, any> a job's own flags
 ---@field rank integer|nil this worker's place among the live workers, from 0; nil on a server

@@ -1,0 +1,54 @@
+#pragma once
+// Texts in UTF-8: their words, letters in lower case, lengths. By utf8proc's tables of Unicode's characters. The texts
+// may hold any bytes: a byte that begins no valid character is kept as it is, counts as one character and is no part of
+// a word. Pure functions, any thread.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace actorhost {
+
+/// Goes through the words of a text.
+///
+///   word   = start { start | mark | joint start }    as long as possible
+///   start  = letter | digit                          of any script: categories L and N
+///   mark   = a combining mark (M), which stays with its letter
+///   joint  = "'" | U+2019 | a format character (Cf) such as a soft hyphen or a joiner
+///
+/// So "don't" is one word, and so is a run of Chinese, Japanese or Thai, which are written without spaces.
+class UnicodeWords {
+ public:
+  /// The words of `text` from byte `at` on, where a character begins.
+  explicit UnicodeWords(std::string_view text, size_t at = 0) noexcept
+      : begin_(text.data()), at_(text.data() + at), end_(text.data() + text.size()) {}
+
+  /// False at the text's end.
+  bool next(std::string_view& word) noexcept;
+  /// Behind the last word.
+  size_t at() const noexcept { return static_cast<size_t>(at_ - begin_); }
+
+ private:
+  bool find_start() noexcept;
+
+  const char* begin_;
+  const char* at_;
+  const char* end_;
+};
+
+bool is_ascii(std::string_view text) noexcept;
+
+/// Lower case of each letter, as Unicode has it: a capital sigma at the end of a word becomes the final one, I with a
+/// dot an i with a combining dot.
+std::string lower_text(std::string_view text);
+/// Case folding: texts that differ in case alone become the same ("STRASSE" and "Straße").
+std::string folded_text(std::string_view text);
+/// Normalisation form C: a letter with marks becomes one character where there is one.
+std::string composed_text(std::string_view text);
+
+/// How many characters (code points) a text has, or how many a reader sees (grapheme clusters).
+size_t count_characters(std::string_view text) noexcept;
+size_t count_graphemes(std::string_view text) noexcept;
+
+}  // namespace actorhost
