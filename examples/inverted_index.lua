@@ -2,15 +2,17 @@
 --   actorhost -n 4 examples/inverted_index.lua FOLDER INDEX [WORD...]
 -- INDEX becomes a folder of text files; each line is a word and, behind tabs, the files that have it.
 local actor = require "actor"
-local mr = actor.mapreduce
+local mr, text = actor.mapreduce, actor.text
 
 local folder, index = ...
 if not index then error("give a folder and where its index goes: inverted_index.lua FOLDER INDEX [WORD...]", 0) end
 
+local function same(words) return text.lower(text.nfc(words)) end -- what differs in case alone is one word
+
 local files = mr.whole_files(folder .. "/**") -- of the whole tree
 local saved = files
-  :flatmap(function(path, text)
-    local words, seen = text:lower():gmatch("%w+"), {}
+  :flatmap(function(path, content)
+    local words, seen = text.words(same(content)), {}
     return function() -- each different word of the file, with its path
       for word in words do
         if not seen[word] then
@@ -30,5 +32,5 @@ local saved = files
 print(("%d words of %d files are in %s"):format(saved.rows, files:count(), index))
 
 local wanted = {}
-for i = 3, #actor.args do wanted[actor.args[i]:lower()] = true end
+for i = 3, #actor.args do wanted[same(actor.args[i])] = true end
 for _, line in ipairs(mr.load(index):filter(function(line) return wanted[line:match("^[^\t]*")] end):collect()) do print(line) end

@@ -18,7 +18,7 @@ end
 local broken = mr.accumulator(0)
 
 local function parse(line)
-  local hour, path, status, seconds = line:match('%[[^:]*:(%d%d):.-%] "%S+ (%S+)[^"]*" (%d%d%d) .-([%d.]+)$')
+  local hour, path, status, seconds = line:match('%[[^:]*:(%d%d):.-%] "%S+ (%S+)[^"]*" (%d%d%d) .-(%d+%.?%d*)%s*$')
   if not hour then
     broken:add(1)
     return

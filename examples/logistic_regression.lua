@@ -1,5 +1,6 @@
--- Logistic regression on rows in LIBSVM's format (--data a9a.txt; without it on rows that it makes up), with the barrier
--- swapped while it runs: the first half under bsp, the second waiting only for workers more than four steps behind.
+-- Logistic regression on rows in LIBSVM's format with any two labels (--data a9a.txt; without it on rows that it makes up),
+-- with the barrier swapped while it runs: the first half under bsp, the second waiting only for workers more than four
+-- steps behind.
 local actor = require "actor"
 local param, data, nn = actor.param, actor.data, actor.nn
 local opt = actor.options { data = "", updates = 600, batch = 32, lr = 0.1 }
@@ -17,15 +18,28 @@ end
 local path = opt.data ~= "" and opt.data or made_up()
 local x, labels = data.libsvm(path)
 if opt.data == "" then os.remove(path) end
-local classes = labels:gt(0) + 1 -- from -1 and 1 to 1 and 2
+local low, high = 0, 0
+if x.shape[1] > 0 then low, high = labels:min(), labels:max() end
+local known = labels:eq(low) + labels:eq(high)
+if low == high or not known:all() then
+  local found, seen = {}, {}
+  for _, label in ipairs(labels:totable()) do
+    if not seen[label] and #found < 9 then found[#found + 1] = ("%g"):format(label) end
+    seen[label] = true
+  end
+  error(("%s has %s; there have to be rows of two classes"):format(path,
+    #found == 0 and "no rows" or (#found == 1 and "the one label " or "the labels ") .. table.concat(found, ", ")), 0)
+end
+local classes = labels:eq(high) + 1 -- 1 and 2
+local batch = math.min(opt.batch, x.shape[1])
 local net = nn.sequential { nn.linear(x.shape[2], 2, { init = "zeros" }) }
 local rng, swapped = actor.rng(actor.seed, actor.id), false
 
 local summary = param.train {
   net = net,
   batch = function()
-    local first = rng:int(1, x.shape[1] - opt.batch + 1)
-    return x:slice(1, first, first + opt.batch - 1), classes:slice(1, first, first + opt.batch - 1)
+    local first = rng:int(1, x.shape[1] - batch + 1)
+    return x:slice(1, first, first + batch - 1), classes:slice(1, first, first + batch - 1)
   end,
   pull = actor.optim.sgd { lr = opt.lr },
   stop = function(ctx)

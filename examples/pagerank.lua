@@ -1,6 +1,7 @@
 -- Ranks pages by the links between them: `actorhost -n 4 examples/pagerank.lua [--links FILE] [--iterations 10] [--top 5]`.
 -- Under a rule like `--barrier ssp:2` nodes go on with ranks that lack what others have found in the last rounds.
--- FILE has a line `FROM TO` for each link; without one a web is made in which early pages are linked to more often.
+-- FILE has a line `FROM TO` for each link, as SNAP's graphs have it: lines that begin with # and blank ones are none.
+-- Without a file a web is made in which early pages are linked to more often.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 local tensor = require "actor.tensor"
@@ -10,7 +11,11 @@ local seed, DAMPING = actor.seed, 0.85
 
 local edges
 if opt.links ~= "" then
-  edges = mr.load(opt.links):map(function(line) return line:match("^(%S+)%s+(%S+)") end)
+  edges = mr.load(opt.links):filter(function(line) return line:find("^%s*[^#%s]") end):map(function(line)
+    local from, to = line:match("^%s*(%S+)%s+(%S+)")
+    if not to then error(("%s: not a link 'FROM TO': '%s'"):format(opt.links, line), 0) end
+    return from, to
+  end)
 else
   edges = mr.generate(opt.pages, function(page) return page end):flatmap(function(page)
     local random, to = actor.rng(seed, page), {}
@@ -32,6 +37,7 @@ local links = edges:distinct():union(edges:values():map(function(page) return pa
 local pages, place = links:keys():collect(), {} -- places in the vector of ranks
 for i, page in ipairs(pages) do place[page] = i end
 local n = #pages
+if n == 0 then error("there are no links in " .. opt.links, 0) end
 
 -- A partition's pages by place.
 local function in_places(rows)

@@ -31,7 +31,7 @@ end
 
 local n, ordered, last = 0, true, ""
 for _, part in ipairs(mr.load(opt.output):map_partition(look):collect()) do
-  n, ordered, last = n + part.n, ordered and part.ordered and part.first >= last, part.last
+  n, ordered, last = n + part.n, ordered and part.ordered and (part.first or last) >= last, part.last or last
 end
 print(("%d records read back, %s"):format(n, ordered and "in order" or "NOT in order"))
 assert(ordered and n == saved.rows)

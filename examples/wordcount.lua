@@ -1,8 +1,8 @@
 -- Counts the words of files: `actorhost -n 4 examples/wordcount.lua [PATH|FOLDER|GLOB] [TOP] [--stop-words FILE]`. Without
--- a path, those of this repository's README.md. Stop words, which are not counted, come from a file that every host has, or
--- `--stop-words english` is a short list.
+-- a path, those of this repository's README.md. Words of any language, of three letters and more, without regard to case.
+-- Stop words, which are not counted, come from a file that every host has, or `--stop-words english` is a short list.
 local actor = require "actor"
-local mr = require "actor.mapreduce"
+local mr, text = actor.mapreduce, actor.text
 
 local opt = actor.options { "PATH", "TOP", stop_words = "" }
 local path = opt[1] or (actor.args[0]:match("^(.*)/") or ".") .. "/../README.md"
@@ -10,12 +10,12 @@ local path = opt[1] or (actor.args[0]:match("^(.*)/") or ".") .. "/../README.md"
 local english = "a an and are as at be by for from has have in is it its not of on or that the their they this to was with"
 local file = opt.stop_words ~= "" and opt.stop_words ~= "english" and assert(io.open(opt.stop_words))
 local stop = {}
-for word in (file and file:read("*a") or opt.stop_words ~= "" and english or ""):gmatch("%S+") do stop[word:lower()] = true end
+local function words_of(line) return text.words(text.lower(text.nfc(line))) end -- nfc: é is the same as e with an accent
+for word in words_of(file and file:read("*a") or opt.stop_words ~= "" and english or "") do stop[word] = true end
 
 local counts = mr.load(path)
-  :flatmap(function(line) return line:gmatch("%S+") end)
-  :map(string.lower)
-  :filter(function(word) return #word > 2 and not stop[word] end)
+  :flatmap(words_of)
+  :filter(function(word) return text.length(word) > 2 and not stop[word] end)
   :map(function(word) return word, 1 end)
   :reduce_by_key(function(a, b) return a + b end)
   :collect()

@@ -106,6 +106,36 @@ TEST_CASE("wordcount counts the words of README.md, or of what it is given") {
         "2 different words\n       1  one\n       1  other\n");
 }
 
+TEST_CASE("wordcount counts words of letters, of any language, without regard to case, ends of lines and marks") {
+  const JobFolder folder;
+  const int n = GENERATE(1, 3);
+  folder.write(
+      "text", "\xef\xbb\xbfПривет, мир! привет\r\n\r\nCafé cafe\xcc\x81 «CAFÉ»\r\nдон'т ДОН'Т ΟΔΟΣ οδος. caf\xff it's");
+  const Ended given(folder.run(with(nodes(n), {example("wordcount.lua"), "text", "9"})));
+  CHECK(given.out ==
+        "7 different words\n       3  café\n       2  дон'т\n       2  привет\n       2  οδος\n       1  caf\n"
+        "       1  it's\n       1  мир\n");
+  folder.write("stop", "\xef\xbb\xbfПРИВЕТ\r\nМир\r\n");
+  const Ended less(folder.run(with(nodes(n), {example("wordcount.lua"), "text", "1", "--stop-words", "stop"})));
+  CHECK(less.out == "5 different words\n       3  café\n");
+  folder.write("empty", "");
+  folder.write("line", "one");
+  CHECK(folder.run(with(nodes(n), {example("wordcount.lua"), "empty"})).out == "0 different words\n");
+  CHECK(folder.run(with(nodes(n), {example("wordcount.lua"), "line"})).out == "1 different words\n       1  one\n");
+}
+
+TEST_CASE("inverted_index finds words of any language, however they are spelt") {
+  const JobFolder folder;
+  folder.write("tree/a.txt", "Привет, мир\r\ncafé\r\n");
+  folder.write("tree/b.txt", "\xef\xbb\xbfМИР cafe\xcc\x81");
+  folder.write("tree/empty.txt", "");
+  const Words flags = {example("inverted_index.lua"), "tree", "index", "МИР", "привет", "CAFÉ", "caf"};
+  const Ended run(folder.run(with(nodes(2), flags)));
+  CHECK(run.out ==
+        "3 words of 3 files are in index\ncafé\ttree/a.txt\ttree/b.txt\nмир\ttree/a.txt\ttree/b.txt\n"
+        "привет\ttree/a.txt\n");
+}
+
 TEST_CASE("inverted_index says which files of a tree have a word, from the index that it saved") {
   const JobFolder folder;
   folder.write("tree/a.txt", "One two, two\n");
@@ -138,6 +168,24 @@ TEST_CASE("pagerank gives the ranks of a small web, which add up also with pages
   const Words flags = {"--links", "links", "--iterations", "100", "--top", "3"};
   const Ended run(folder.run(with(with(nodes(n), {example("pagerank.lua")}), flags)));
   CHECK_THAT(run.out, StartsWith("6 pages, their ranks add up to 1.000000\n0.300182  c\n0.201278  b\n0.177760  "));
+}
+
+TEST_CASE("pagerank takes graphs with comments, blank lines, tabs and carriage returns") {
+  const JobFolder folder;
+  folder.write(
+      "links",
+      "# Directed graph\r\n# Nodes: 6 Edges: 7\r\n# FromNodeId\tToNodeId\r\na\tb\r\nb\tc\r\n\r\n  c a\r\nd c 5\r\n"
+      "d c\r\n \t\r\ne d\r\n  # more\r\nc z");
+  const int n = GENERATE(1, 3);
+  const Words flags = {"--links", "links", "--iterations", "100", "--top", "3"};
+  const Ended run(folder.run(with(with(nodes(n), {example("pagerank.lua")}), flags)));
+  CHECK_THAT(run.out, StartsWith("6 pages, their ranks add up to 1.000000\n0.300182  c\n0.201278  b\n0.177760  "));
+  folder.write("bad", "a b\nlonely\n");
+  const Ended bad(folder.run(with(nodes(n), {example("pagerank.lua"), "--links", "bad"})), 1);
+  CHECK_THAT(bad.err, Contains("bad: not a link 'FROM TO': 'lonely'"));
+  folder.write("none", "# nothing\n\n");
+  const Ended none(folder.run(with(nodes(n), {example("pagerank.lua"), "--links", "none"})), 1);
+  CHECK_THAT(none.err, Contains("there are no links in none"));
 }
 
 TEST_CASE("pagerank ranks the same for any number of nodes") {
@@ -303,6 +351,43 @@ TEST_CASE("logistic_regression separates the classes, and its rule is swapped wh
   const Ended run(folder.run(with(with(nodes(n), {"--seed", "1", example("logistic_regression.lua")}), job)));
   CHECK(count_of(run.out, "[server 0] from here on under ssp:4\n") == 1);
   CHECK(std::stod(line_after(run.out.substr(run.out.find(" updates, ")), " updates, accuracy ")) >= 97);
+}
+
+TEST_CASE("logistic_regression takes any two labels, and names labels of which there are not two") {
+  const JobFolder folder;
+  const auto run_rows = [&](const std::string& rows, int status) {
+    folder.write("rows.txt", rows);
+    return Ended(folder.run({"-n", "2", "--seed", "1", example("logistic_regression.lua"), "--data", "rows.txt",
+                             "--updates", "60"}),
+                 status);
+  };
+  for (const auto& [one, other] :
+       {std::pair("1", "2"), std::pair("0", "1"), std::pair("-3", "-1"), std::pair("2", "5")}) {
+    // Half of the rows of the second label look like the first's, so not all can be right.
+    std::string rows;
+    for (int i = 0; i < 100; ++i) {
+      rows += std::string(i % 4 == 0 ? other : i % 4 == 1 ? other : one) + (i % 4 == 0 ? " 2:1.5\r\n" : " 1:2 3:1\r\n");
+    }
+    const Ended run(run_rows(rows, 0));
+    CHECK(line_after(run.out.substr(run.out.find(" updates, ")), " updates, accuracy ") == "75.0 %");
+  }
+  const Ended few(run_rows("1 1:2\n2 2:3\n", 0));
+  CHECK(line_after(few.out.substr(few.out.find(" updates, ")), " updates, accuracy ") == "100.0 %");
+  CHECK_THAT(run_rows("1 1:2\n1 1:3\n", 1).err, Contains("rows.txt has the one label 1; there have to be rows of two"));
+  CHECK_THAT(run_rows("1 1:2\n2 1:3\n3 2:1\n", 1).err, Contains("rows.txt has the labels 1, 2, 3; there have to be"));
+  CHECK_THAT(run_rows("", 1).err, Contains("rows.txt has no rows; there have to be rows of two classes"));
+}
+
+TEST_CASE("mnist_ps goes on from its checkpoint with the batches that were not merged, with the run's seed") {
+  const JobFolder folder;
+  write_images(folder.path() / "images", 600, 100);
+  const Words job = {example("mnist_ps.lua"), "--data", "images", "--epochs", "4", "--batch", "20", "--save", "1"};
+  const Words flags = {"-n", "3", "--barrier", "asp"};
+  const Ended begun(folder.run(with(with(flags, {"--checkpoint", "saved", "--seconds", "0.03"}), job), 60));
+  const std::string seed = line_after(begun.err.substr(begun.err.find("] seed ")), "] ");
+  const Ended resumed(folder.run(with(with(flags, {"--resume", "saved"}), job), 60));
+  CHECK_THAT(resumed.err, Contains(seed));
+  CHECK_THAT(resumed.out, Contains("120 updates in "));
 }
 
 TEST_CASE("elastic_training finds the line on any number of nodes") {
