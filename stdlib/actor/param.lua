@@ -56,7 +56,7 @@ local M = {}
 ---@field pull? actor.Optimiser|fun(updates: table[]): actor.param.Entry[] how updates change values: a native optimiser, or a function that runs on the key's server and returns new values for {{k, v, step, id}, ...}; without it an update is the new value
 ---@field barrier? string|function which workers may go on (actor.barrier, default bsp); `--barrier` wins over it
 ---@field stop? fun(ctx: actor.param.StopContext): boolean runs on shard 0: says when the run is over; needed unless `--seconds` is given
----@field tasks? actor.param.Tasks keeps account of the tasks that `schedule` deals out: of `data.batches{...}`, or of your own. Each task then has a number, `{ task = 7, { "batch", 7 }, { "w" } }`. The run tells what became of each, a checkpoint has the account, and a resumed run deals out the tasks that were not merged by then, each once, under any barrier rule and with any number of workers
+---@field tasks? actor.param.Tasks keeps account of the tasks that `schedule` deals out: of `data.batches{...}`, or of your own. Each task then has a number, `{ task = 7, { "batch", 7 }, { "w" } }`. The run reports the outcome of each task, a checkpoint contains the account, and a resumed run deals out the tasks that the checkpoint does not contain, each once, under any barrier rule and with any number of workers
 ---@field init? fun(from: {updates: integer}): table<actor.param.Key, any> runs on shard 0 before any worker begins: gives values for keys that have none yet; in a resumed run `from.updates` updates have been merged already
 ---@field merge? actor.param.Merge what becomes of late pushes, default param.merge.all()
 ---@field checkpoint? {steps?: integer, seconds?: number, dir?: string}|false when to write a checkpoint; `--checkpoint` says where. false: never, and `--resume` runs it again from its beginning
@@ -66,12 +66,12 @@ local M = {}
 ---@field seconds? boolean false: `stop` alone ends it, `--seconds` does not
 ---@field filter? {push?: actor.Filter|string, pull?: actor.Filter|string} compression of what workers send and of the values that they get to work on (actor.filter): "topk:0.01+fp16", "int8", "fp16". Only tensors of 1 KiB and more are filtered, and neither param.get nor checkpoints are. Results do not depend on where nodes are. What error feedback has kept is lost with a worker, and on --resume
 
----What keeps account of numbered tasks (`tasks` of param.run). `data.batches` has these methods; an object of your own
----may have them for a schedule of its own. All run on shard 0, before `stop` and `schedule` are asked.
+---An account of numbered tasks (`tasks` of param.run). `data.batches` has these methods; a schedule of your own may use an
+---object of yours. All methods run on shard 0, before `stop` and `schedule`.
 ---@class actor.param.Tasks
----@field done fun(self, worker: integer, number: integer, merged: boolean) the push of this task was merged, or (`merged` is false) dropped by the merge policy; a dropped task is over, too. A push that a merge policy holds back, as `buffer` does, is told when it is merged
+---@field done fun(self, worker: integer, number: integer, merged: boolean) the push of this task was merged, or (`merged` is false) dropped by the merge policy; a dropped task is not repeated. A push that a merge policy holds back, as `buffer` does, is reported when it is merged
 ---@field lost fun(self, worker: integer, number: integer) the worker was lost and the push of this task is not merged: to be dealt out again
----@field state fun(self): any what a checkpoint has to keep: a value that can travel (actor.codec). Tasks that are dealt out and not yet told of as done are not in the checkpoint
+---@field state fun(self): any what a checkpoint has to keep: a value that can travel (actor.codec). The checkpoint contains the tasks that were reported as done, and no others
 ---@field restore fun(self, state: any) of a resumed run, before `init`: goes on from what `state` returned
 
 local kinds = {

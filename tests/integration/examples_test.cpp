@@ -113,7 +113,7 @@ TEST_CASE("wordcount counts words of letters, of any language, without regard to
       "text", "\xef\xbb\xbfПривет, мир! привет\r\n\r\nCafé cafe\xcc\x81 «CAFÉ»\r\nдон'т ДОН'Т ΟΔΟΣ οδος. caf\xff it's");
   const Ended given(folder.run(with(nodes(n), {example("wordcount.lua"), "text", "9"})));
   CHECK(given.out ==
-        "7 different words\n       3  café\n       2  дон'т\n       2  привет\n       2  οδος\n       1  caf\n"
+        "7 different words\n       3  café\n       2  οδος\n       2  дон'т\n       2  привет\n       1  caf\n"
         "       1  it's\n       1  мир\n");
   folder.write("stop", "\xef\xbb\xbfПРИВЕТ\r\nМир\r\n");
   const Ended less(folder.run(with(nodes(n), {example("wordcount.lua"), "text", "1", "--stop-words", "stop"})));

@@ -61,6 +61,30 @@ TEST_CASE("text, CSV and JSON lines are written as their readers expect") {
   CHECK(part("pairs_json/part-00000.jsonl") == "[\"k\",[1,2]]\n");
 }
 
+TEST_CASE("texts that begin with a byte order mark come back from what was saved, in every format") {
+  const JobFolder folder;
+  const std::string format = GENERATE(as<std::string>(), "text", "csv", "jsonl");
+  const Words packing = GENERATE(Words{}, Words{"gz"});
+  const Ended run(run_mapreduce(folder,
+                                "local mark, format, packing = '\\239\\187\\191', ...\n"
+                                "local rows = { mark .. 'first', 'x', mark, mark .. mark }\n"
+                                "mr.parallelize(rows, 1):save('out', { format = format, compress = packing })\n"
+                                "for i, row in ipairs(mr.load('out', { format = format }):collect()) do\n"
+                                "print((type(row) == 'table' and row[1] or row) == rows[i]) end",
+                                with({format}, packing)));
+  CHECK(run.out == "true\ntrue\ntrue\ntrue\n");
+}
+
+TEST_CASE("a byte order mark is no part of what any reader gives") {
+  const JobFolder folder;
+  folder.write("bom", "\xef\xbb\xbf[1]\n");
+  const Ended run(
+      run_mapreduce(folder,
+                    "print(mr.load('bom'):first(), mr.load('bom'):flatmap(mr.words):first())\n"
+                    "print(#mr.load('bom', { format = 'jsonl' }):first(), mr.whole_files('bom'):values():first())"));
+  CHECK(run.out == "[1]\t[1]\n1\t[1]\n\n");
+}
+
 TEST_CASE("a folder that exists is replaced only when that is asked for, and only one that a save has made") {
   const JobFolder folder;
   const std::string save = "print(mr.range(1, 4, 1, 2):save('out', { overwrite = ... == 'again' }).rows)";

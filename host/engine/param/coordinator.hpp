@@ -16,10 +16,10 @@
 // Checkpoints. In a run that may write checkpoints all pushes are staged, and a push that is complete is committed at
 // once, or at the barrier under BSP. Commits and the cut reach each shard in the order in which shard 0 sends them, so
 // a push is in a checkpoint on all shards or on none. Between the beginning of a checkpoint and its cut no push is
-// committed: a Lua `pull` on another shard may still write values, and the policy writes down its state.
+// committed: a Lua `pull` on another shard may still write values, and the policy saves its state.
 //
-// Tasks may have numbers. The policy is told of each whether its push was merged or dropped, or that its worker was
-// lost; what it has been told by a checkpoint's cut is what that checkpoint holds.
+// Tasks may have numbers. The coordinator reports to the policy whether the push of each numbered task was merged or
+// dropped, or its worker was lost; a checkpoint contains the outcomes that were reported before its cut.
 
 #include <map>
 #include <optional>
@@ -199,6 +199,7 @@ class ParamCoordinator {
   Answer run(double now);
   Answer decide(double now);
   Answer cut(double now);
+  void send_cut(bool asks);
   Answer schedule(double now);
   Answer finish(double now);
   Answer fail(Error error);
@@ -270,7 +271,7 @@ class ParamCoordinator {
   bool checkpoint_asked_ = false;
   Cut cut_ = Cut::none;
   uint32_t unsettled_ = 0;  // shards that have not said that they have merged what was committed
-  CarriedValue policy_state_;
+  RunState cut_state_;
   std::map<std::pair<NodeId, uint64_t>, uint64_t> numbers_;  // of tasks by worker and step, until they are settled
   std::vector<TaskOutcome> outcomes_;
   bool last_cut_ = false;          // the one at the end has been made

@@ -19,15 +19,13 @@ bool ParamCoordinator::checkpoint_due(double now) const {
          (plan.seconds > 0 && now - checkpoint_time_ >= plan.seconds);
 }
 
-// Makes a checkpoint, step by step: nothing while it waits.
+// Makes a checkpoint, step by step: nothing while it waits. What comes meanwhile is not in it.
 std::optional<ServerRequest> ParamCoordinator::cut(double now) {
   if (cut_ == Cut::none) {
-    ++checkpoints_;
     cut_ = Cut::shards;
+    cut_state_ = state(now);
     unsettled_ = config_.lua_pull ? config_.shards - 1 : 0;
-    for (uint32_t shard = 1; shard <= unsettled_; ++shard) {
-      out_.push_back(message_frame(param_kind::cut, server_address(shard), 0, CheckpointCut{checkpoints_, true}));
-    }
+    if (unsettled_ != 0) send_cut(true);
   }
   if (cut_ == Cut::shards && unsettled_ == 0) {
     cut_ = config_.keeps_tasks ? Cut::state : Cut::ready;
@@ -35,7 +33,14 @@ std::optional<ServerRequest> ParamCoordinator::cut(double now) {
   }
   if (cut_ != Cut::ready) return std::nullopt;
   cut_ = Cut::none;
-  return CutRequest{state(now)};
+  send_cut(false);
+  return CutRequest{std::move(cut_state_)};
+}
+
+void ParamCoordinator::send_cut(bool asks) {
+  for (uint32_t shard = 1; shard < config_.shards; ++shard) {
+    out_.push_back(message_frame(param_kind::cut, server_address(shard), 0, CheckpointCut{checkpoints_, asks}));
+  }
 }
 
 void ParamCoordinator::on_settled(uint64_t checkpoint) {
@@ -44,20 +49,18 @@ void ParamCoordinator::on_settled(uint64_t checkpoint) {
 
 void ParamCoordinator::answer_state(CarriedValue state) {
   if (cut_ != Cut::state) return;
-  policy_state_ = std::move(state);
+  cut_state_.tasks = std::move(state);
   cut_ = Cut::ready;
 }
 
 RunState ParamCoordinator::state(double now) {
-  RunState state{checkpoints_, config_.run, {}, updates_, elapsed(now), std::exchange(policy_state_, {}), config_.seed};
+  RunState state{++checkpoints_, config_.run, {}, updates_, elapsed(now), {}, config_.seed};
   for (Slot slot = 0; slot < progress_.size(); ++slot) {
     state.clocks[progress_.ids()[slot]] = static_cast<uint64_t>(progress_.steps()[slot]);
   }
   checkpoint_step_ = slowest_;
   checkpoint_time_ = now;
   checkpoint_asked_ = false;
-  for (uint32_t shard = 1; shard < config_.shards; ++shard)
-    out_.push_back(message_frame(param_kind::cut, server_address(shard), 0, CheckpointCut{state.number, false}));
   return state;
 }
 

@@ -2,8 +2,8 @@
 --- undone. A batch is a number from 1 to `count()`; its samples follow from the number alone on every node that made the
 --- same batches, so nothing else has to travel.
 ---
---- `param.run` keeps the account where it is given the batches as `tasks`; a checkpoint then has it, and a resumed run deals
---- out exactly the batches that were not merged by then:
+--- Given to `param.run` as `tasks`, the batches are part of each checkpoint, and a resumed run deals out exactly the batches
+--- that the checkpoint does not contain:
 ---
 ---     local batches = data.batches { n = set.n, size = 32, epochs = 5, seed = actor.seed }
 ---     param.run {
@@ -21,7 +21,7 @@
 ---       ...
 ---     }
 ---
---- A schedule with an order of its own does the same: batch `i` stands for the i-th of its pieces of work (`size = 1`).
+--- A schedule with another order uses `size = 1` and lets batch `i` stand for its i-th piece of work.
 local ffi = require("ffi")
 local check = require("actor.check")
 local api = require("actor.ffi")("data")
