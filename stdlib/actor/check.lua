@@ -1,6 +1,7 @@
 --- Argument checks of the standard library. Each raises "bad argument 'steps' to param.run: expected number, got string"
 --- at the line of the innermost frame outside the standard library, so at the user's call however deep the check is.
 local spelling = require("actor.c.names")
+local numbers = require("actor.numbers")
 
 local M = {}
 
@@ -36,7 +37,7 @@ local fail = M.fail
 function M.wrong(name, fn, expected, value, hint)
   local given = type(value)
   if given == "number" and (expected:find("integer", 1, true) or expected:find("number", 1, true)) then
-    given = tostring(value)
+    given = numbers.text(value)
   elseif given == "string" and expected:find("one of", 1, true) then
     given = ("'%s'"):format(value)
   end
@@ -70,9 +71,9 @@ function M.optional(value, kind, name, fn)
 end
 
 local function range(low, high)
-  if low and high then return (" from %s to %s"):format(low, high) end
-  if low then return (" of at least %s"):format(low) end
-  return high and (" of at most %s"):format(high) or ""
+  if low and high then return (" from %s to %s"):format(numbers.text(low), numbers.text(high)) end
+  if low then return (" of at least %s"):format(numbers.text(low)) end
+  return high and (" of at most %s"):format(numbers.text(high)) or ""
 end
 
 ---`value` has to be a whole number from `low` to `high` (no limit where nil).

@@ -8,12 +8,26 @@ test("numbers, strings, nil and booleans are shown as they are, strings in table
   equal(format.value(0.1), "0.1")
   equal(format.value(-1 / 0), "-inf")
   equal(format.value(0 / 0), "nan")
-  equal(format.value(2 ^ 60), "1.1529215046068e+18")
+  equal(format.value(2 ^ 60), "1.152921504606847e+18")
   equal(format.value("a\nb"), "a\nb")
   equal(format.values("table", nil, true), "nil\ntrue")
   equal(format.values("table"), "")
   equal(format.value { "a\nb", 'say "x"' }, [[{ "a\nb", "say \"x\"" }]])
   equal(format.value("käse"), "käse")
+end)
+
+test("different numbers have different texts, which are read as the same numbers", function()
+  equal({ format.value(0.3), format.value(0.1 + 0.2) }, { "0.3", "0.30000000000000004" })
+  equal({ format.value(2 ^ 53), format.value(2 ^ 53 + 2) }, { "9007199254740992", "9007199254740994" })
+  equal({ format.value(1e15), format.value(-1e300), format.value(5e-324) }, { "1e+15", "-1e+300", "5e-324" })
+  equal(format.value { 0.1 + 0.2 }, "{ 0.30000000000000004 }")
+  equal(format.value { tensor.new { 0.1, 1 / 3, 16777217 } }, "{ tensor 3 float32: 0.1 0.33333334 16777216 }")
+  equal(format.values("json", 0.1 + 0.2, 2 ^ 53 + 2), "[0.30000000000000004,9007199254740994]")
+  local random = require("actor.rng")(scratch_seed)
+  for _ = 1, 2000 do
+    local x = random:normal() * 10 ^ random:int(-300, 300)
+    equal({ tonumber(format.value(x)), tonumber(format.values("json", x):sub(2, -2)) }, { x, x })
+  end
 end)
 
 test("tables have their array first, then names in order; what is no name is in brackets", function()

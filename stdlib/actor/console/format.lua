@@ -2,6 +2,7 @@
 --- node where the values are. Modes: "table" to read, "lua" to paste into a script, "json" for programs.
 local ffi = require("ffi")
 local json = require("actor.console.json")
+local numbers = require("actor.numbers")
 local tensor = require("actor.tensor.base")
 
 local M = {}
@@ -41,13 +42,11 @@ local function is_name(key)
   return type(key) == "string" and key:find("^[%a_][%w_]*$") ~= nil and not reserved[key]
 end
 
-local function number_text(x, lua)
-  if x ~= x then return lua and "0/0" or "nan" end
-  if x == math.huge then return lua and "math.huge" or "inf" end
-  if x == -math.huge then return lua and "-math.huge" or "-inf" end
-  if x == math.floor(x) and math.abs(x) < 1e15 then return ("%d"):format(x) end
-  local text = ("%.14g"):format(x)
-  return lua and tonumber(text) ~= x and ("%.17g"):format(x) or text
+local lua_texts = { nan = "0/0", inf = "math.huge", ["-inf"] = "-math.huge" }
+
+local function number_text(x, lua, is_single)
+  local text = numbers.text(x, is_single)
+  return lua and lua_texts[text] or text
 end
 
 local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ['"'] = '\\"', ["\\"] = "\\\\" }
@@ -71,8 +70,8 @@ local function shape_of(t)
 end
 
 -- An element of a tensor: a number, a boolean, or an int64_t.
-local function element_text(x, lua)
-  if type(x) == "number" then return number_text(x, lua) end
+local function element_text(x, lua, is_single)
+  if type(x) == "number" then return number_text(x, lua, is_single) end
   return lua and tostring(x) or (tostring(x):gsub("LL$", ""))
 end
 
@@ -88,7 +87,7 @@ end
 local function tensor_line(t)
   if t.context_ == nil then return "tensor (empty)" end
   local texts = {}
-  for i, x in ipairs(t.size <= few_numbers and numbers_of(t, few_numbers) or {}) do texts[i] = element_text(x) end
+  for i, x in ipairs(t.size <= few_numbers and numbers_of(t, few_numbers) or {}) do texts[i] = element_text(x, false, t.type_ == 0) end
   return ("tensor %s %s%s"):format(shape_of(t), t.dtype, #texts > 0 and ": " .. table.concat(texts, " ") or "")
 end
 
@@ -150,7 +149,7 @@ end
 function Writer:tensor_source(t)
   if t.size > self.limits.entries then return ("nil --[[%s]]"):format(tensor_line(t)) end
   local texts = {}
-  for i, x in ipairs(numbers_of(t, t.size)) do texts[i] = element_text(x, true) end
+  for i, x in ipairs(numbers_of(t, t.size)) do texts[i] = element_text(x, true, t.type_ == 0) end
   local shape = {}
   for d, extent in ipairs(t.shape) do shape[d] = ("%d"):format(extent) end
   return ('require("actor.tensor").new({%s}, { dtype = "%s" }):reshape({%s})'):format(table.concat(texts, ", "), t.dtype,

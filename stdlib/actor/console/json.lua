@@ -1,5 +1,6 @@
 --- Lua values as JSON text. What JSON has no form for becomes null (nan, infinities, nil) or a text about it.
 local ffi = require("ffi")
+local numbers = require("actor.numbers")
 local tensor = require("actor.tensor.base")
 
 local M = {}
@@ -46,9 +47,7 @@ function M.encode(value)
   if kind == "boolean" then return tostring(value) end
   if kind == "number" then
     if value - value ~= 0 then return "null" end
-    if value % 1 == 0 and math.abs(value) < 1e15 then return ("%d"):format(value) end
-    local text = ("%.15g"):format(value)
-    return tonumber(text) == value and text or ("%.17g"):format(value)
+    return numbers.text(value)
   end
   if kind ~= "table" then return "null" end
   local meta, parts = getmetatable(value), {}
