@@ -17,7 +17,8 @@ enum {
   AH_TENSOR_KIND = 7,   /* the operation does not take this element type: context->bad_type */
   AH_TENSOR_RANGE = 8,  /* element bad_row (0: the number given) is bad_value, which context->bad_type does not hold */
   AH_TENSOR_ZERO = 9,   /* element bad_row of the divisor is 0 */
-  AH_TENSOR_POWER = 10  /* element bad_row of a whole exponent is bad_value, below 0 */
+  AH_TENSOR_POWER = 10, /* element bad_row of a whole exponent is bad_value, below 0 */
+  AH_TENSOR_SIZE = 11   /* the result would have too many elements, or a negative size */
 };
 
 /* What the tensors of one Lua state share; belongs to the state. */

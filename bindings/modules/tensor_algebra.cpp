@@ -63,7 +63,7 @@ int32_t running(ah_tensor* out, const ah_tensor* a, int32_t dim, int32_t product
     View like = view_of(*a);
     if (!is_floating(like.dtype)) like.dtype = Dtype::i64;
     const int32_t status = prepare(a->context_, *out, like);
-    if (status != AH_TENSOR_OK) return status;
+    if (status != AH_TENSOR_OK || like.size() == 0) return status;  // an empty tensor may have many rows
     kernel::running_dim(product != 0 ? kernel::Fold::prod : kernel::Fold::sum, view_of(*a), dim, view_of(*out));
     return status;
   });
@@ -153,6 +153,7 @@ int32_t matmul(ah_tensor* out, const ah_tensor* a, const ah_tensor* b, int32_t t
 // The tensor as rows of its last dimension, which are contiguous; if they are not, they are copied into `keep`.
 View rows_of(const kernel::Kernels& k, const ah_tensor& t, std::unique_ptr<Copied>& keep) {
   View v = view_of(t);
+  if (v.size() == 0) return kernel::row_major(v.data, v.dtype, {0, 0});  // there may be many rows, all of them empty
   if (v.shape.rank != 2 || (v.steps[1] != 1 && v.shape[1] != 1)) {
     if (!v.contiguous()) {
       keep = std::make_unique<Copied>(k, v);

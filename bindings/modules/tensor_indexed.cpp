@@ -36,7 +36,7 @@ int32_t take_rows(ah_tensor* out, const ah_tensor* from, int32_t dim, const ah_t
     View like = source;
     like.shape[d] = index->count_;
     status = prepare(from->context_, *out, like);
-    if (status == AH_TENSOR_OK) kernel::take_rows(source, dim, view_of(*index), view_of(*out));
+    if (status == AH_TENSOR_OK && like.size() > 0) kernel::take_rows(source, dim, view_of(*index), view_of(*out));
     return status;
   });
 }

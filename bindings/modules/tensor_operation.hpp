@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <new>
+#include <stdexcept>
 
 #include "bindings/modules/tensor_api.hpp"
 
@@ -28,8 +29,11 @@ struct Copied {
   Copied(const kernel::Kernels& k, const View& source) : Copied(k, source, source.dtype) {}
 };
 
-/// Makes `out` ready for a result of this shape and type, allocating it when it is empty (which throws
-/// std::bad_alloc); AH_TENSOR_OUT when it has another.
+/// A result would have more elements than a tensor may have (Shape::kMaxElements), or a negative size.
+struct TooManyElements {};
+
+/// Makes `out` ready for a result of this shape and type, allocating it when it is empty (which throws TooManyElements
+/// and std::bad_alloc); AH_TENSOR_OUT when it has another.
 int32_t prepare(ah_tensor_context* context, ah_tensor& out, const View& like);
 
 /// `in`, or a copy of it kept in `keep` where writing `out` would change what is still to be read.
@@ -44,12 +48,16 @@ int32_t wrong_kind(const ah_tensor& t) noexcept;
 /// AH_TENSOR_RANGE when `to` does not hold an element of `a`.
 int32_t check_fit(const ah_tensor& a, Dtype to);
 
-/// Runs f, which returns a status, and turns lack of memory into one.
+/// Runs f, which returns a status, and turns lack of memory and too many elements into a status.
 template <typename F>
 int32_t guarded_status(F f) noexcept {
   try {
     return f();
+  } catch (const TooManyElements&) {
+    return AH_TENSOR_SIZE;
   } catch (const std::bad_alloc&) {
+    return AH_TENSOR_MEMORY;
+  } catch (const std::length_error&) {
     return AH_TENSOR_MEMORY;
   }
 }

@@ -278,6 +278,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
   if (child_) child_->tell_started();
   const uint32_t workers = parent ? 0 : child_ ? 1 : local_nodes_;
   DataService::Options exchange{memory_share(), std::max(1U, workers)};
+  limit_block(machine_memory());
   if (options_.memory) limit_kept_blocks(exchange.memory / 16);
   process_.data.limit(exchange.memory / std::max(1U, workers));
   if (head && options_.progress && Console::status_columns() > 0) {

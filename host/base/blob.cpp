@@ -1,5 +1,7 @@
 #include "host/base/blob.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <cstdint>
 #include <cstring>
@@ -55,12 +57,14 @@ constexpr size_t kMostBytes = size_t{1} << 39;
 constexpr size_t kMostBytes = SIZE_MAX / 2;
 #endif
 
+std::atomic<size_t> most_bytes = kMostBytes;
+
 }  // namespace
 
 Blob Blob::allocate(size_t size) {
   Blob blob;
   if (size == 0) return blob;
-  if (size > kMostBytes) throw std::bad_alloc();
+  if (size > most_bytes.load(std::memory_order_relaxed)) throw std::bad_alloc();
   if (sanitized()) {
     blob.owner_ = allocate_small(size);
   } else if (size <= kTinyBytes) {
@@ -72,6 +76,8 @@ Blob Blob::allocate(size_t size) {
   blob.size_ = size;
   return blob;
 }
+
+void limit_block(size_t bytes) noexcept { most_bytes.store(std::min(bytes, kMostBytes), std::memory_order_relaxed); }
 
 void limit_kept_blocks(size_t bytes) noexcept { large_blocks().limit(bytes); }
 

@@ -51,6 +51,9 @@ class Blob {
   bool lent_ = false;
 };
 
+/// The most bytes of a block: `allocate` throws for more, even where the system would grant the memory at first.
+void limit_block(size_t bytes) noexcept;
+
 /// The most bytes of released blocks that the process keeps for reuse; without a limit it keeps as many as are in use.
 void limit_kept_blocks(size_t bytes) noexcept;
 

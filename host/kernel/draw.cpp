@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <unordered_map>
 #include <vector>
 
 namespace actorhost::kernel {
@@ -12,6 +13,7 @@ namespace {
 
 constexpr int64_t kDrawnAtOnce = 1024;   // elements that are drawn as doubles before they are converted
 constexpr int64_t kDrawnByTask = 65536;  // elements of a thread's task
+constexpr int64_t kFewOf = 64;           // where fewer than 1 of so many places are drawn, only these are kept
 
 // The largest value below `high` that the element type has, but not below `low`.
 double below(double low, double high, Dtype dtype) noexcept {
@@ -108,15 +110,22 @@ void draw(const Kernels& k, const Source& source, Distribution what, double a, d
 }
 
 void draw_order(const Kernels& k, const Source& source, int64_t n, const View& out) {
+  Philox random(source.seed, source.stream);
+  const auto exchange = [&](auto at) {  // at(i) is what stands at place i, at first i + 1
+    write(k, out, 0, out.size(), [&](int64_t i) {
+      random.seek(source.drawn + static_cast<uint64_t>(i));
+      int64_t& here = at(i);
+      std::swap(here, at(i + static_cast<int64_t>(random.below(static_cast<uint64_t>(n - i)))));
+      return static_cast<double>(here);
+    });
+  };
+  if (out.size() < n / kFewOf) {
+    std::unordered_map<int64_t, int64_t> moved;
+    return exchange([&](int64_t i) -> int64_t& { return moved.try_emplace(i, i + 1).first->second; });
+  }
   std::vector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), int64_t{1});
-  Philox random(source.seed, source.stream);
-  write(k, out, 0, out.size(), [&](int64_t i) {
-    random.seek(source.drawn + static_cast<uint64_t>(i));
-    const auto at = static_cast<size_t>(i);
-    std::swap(order[at], order[at + random.below(static_cast<uint64_t>(n - i))]);
-    return static_cast<double>(order[at]);
-  });
+  exchange([&](int64_t i) -> int64_t& { return order[static_cast<size_t>(i)]; });
 }
 
 bool draw_weighted(const Kernels& k, const Source& source, std::span<const double> weights, bool repeated,

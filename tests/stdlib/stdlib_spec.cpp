@@ -12,6 +12,7 @@
 #include <lua.hpp>
 
 #include "bindings/vm/vm.hpp"
+#include "host/base/blob.hpp"
 
 using actorhost::ModuleText;
 using actorhost::Result;
@@ -33,6 +34,12 @@ class SpecModules final : public actorhost::ModuleSource {
     return std::optional(ModuleText{std::move(*text), "@" + std::string(name) + ".lua"});
   }
 };
+
+/// limit_block(bytes), for specs: larger blocks are refused as if there was no memory for them.
+int limit_block(lua_State* L) {
+  actorhost::limit_block(static_cast<size_t>(luaL_checknumber(L, 1)));
+  return 0;
+}
 
 int usage() {
   std::fprintf(stderr, "usage: stdlib_spec FILE [normal|jit-off|collector] [part of a test's name]\n");
@@ -72,6 +79,8 @@ int main(int argc, char** argv) {
   }
   const std::string setting = std::string(mode->second) + " source_dir = '" + ACTORHOST_SOURCE_DIR + "'";
   if (!(*vm)->run(setting, "=setting").ok()) return 1;
+  lua_pushcfunction((*vm)->state(), limit_block);
+  lua_setglobal((*vm)->state(), "limit_block");
   if (!run_file(**vm, std::string(ACTORHOST_SOURCE_DIR) + "/tests/stdlib/spec.lua")) return 1;
   if (!run_file(**vm, argv[1])) return 1;
   lua_State* L = (*vm)->state();

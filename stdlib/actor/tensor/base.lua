@@ -2,6 +2,7 @@
 --- garbage is collected. The other files of this folder fill `methods`; scripts use "actor.tensor" only.
 local ffi = require("ffi")
 local check = require("actor.check")
+local numbers = require("actor.numbers")
 local api = require("actor.ffi")("tensor")
 local binding = require("actor.c.tensor")
 
@@ -72,7 +73,7 @@ end
 ---A shape given as table, as text.
 function M.list_text(shape)
   local parts = {}
-  for d = 1, #shape do parts[d] = type(shape[d]) == "number" and ("%.17g"):format(shape[d]) or tostring(shape[d]) end
+  for d = 1, #shape do parts[d] = type(shape[d]) == "number" and numbers.text(shape[d]) or tostring(shape[d]) end
   return "(" .. table.concat(parts, ", ") .. ")"
 end
 
@@ -214,6 +215,9 @@ function M.raise(fn, status, a, b, out)
   elseif status == 10 then
     check.fail("bad argument to %s: whole numbers have no power below 0, which element %d of the exponent is (%.17g); "
       .. "convert one with t:to('float32')", fn, tonumber(context.bad_row), context.bad_value)
+  elseif status == 11 then
+    check.fail("bad argument to %s: the result for %s would have more than 2^48 elements", fn,
+      b == nil and text(a) or text(a) .. " and " .. text(b))
   end
   error(fn .. ": unknown status " .. tostring(status))
 end
@@ -232,28 +236,36 @@ function M.dim(t, dim, fn)
   return dim > 0 and dim - 1 or n + dim
 end
 
-local max_count = 2 ^ 52
+---The most elements of a tensor, and so of a dimension: host/base/tensor.hpp's Shape::kMaxElements.
+M.max_count = 2 ^ 48
+local max_count = M.max_count
+
+local function too_many(shape, name, fn)
+  check.fail("bad argument '%s' to %s: a tensor of shape %s has more than 2^48 elements", name, fn, M.list_text(shape))
+end
 
 ---Checks a shape: a whole number (one dimension) or an array of them; returns the array and the number of elements.
+---Every shape that comes from numbers of a script is checked here. `name` is the argument that the numbers come from,
+---by default "shape".
 ---@param shape any
 ---@param fn string
+---@param name? string
 ---@return integer[], integer
-function M.shape(shape, fn)
+function M.shape(shape, fn, name)
   if type(shape) == "number" then shape = { shape } end
-  if type(shape) ~= "table" then check.wrong("shape", fn, "a table of sizes or one size", shape) end
-  if #shape > M.max_dims then check.fail("bad argument 'shape' to %s: expected at most 8 dimensions, got %d", fn, #shape) end
+  name = name or "shape"
+  if type(shape) ~= "table" then check.wrong(name, fn, "a table of sizes or one size", shape) end
+  if #shape > M.max_dims then check.fail("bad argument '%s' to %s: expected at most 8 dimensions, got %d", name, fn, #shape) end
   local count, room = 1, 1
   for d = 1, #shape do
     local n = shape[d]
     if type(n) ~= "number" or n ~= floor(n) or n < 0 then
-      check.wrong(("shape[%d]"):format(d), fn, "a whole number of at least 0", n)
+      check.wrong(("%s[%d]"):format(name, d), fn, "a whole number of at least 0", n)
     end
     count = count * n
     room = room * max(n, 1)
   end
-  if room > max_count then
-    check.fail("bad argument 'shape' to %s: %s has too many elements", fn, M.list_text(shape))
-  end
+  if room > max_count then too_many(shape, name, fn) end
   return shape, count
 end
 
@@ -268,7 +280,9 @@ function M.allocate(shape, dtype, fn)
   local ndim = #shape
   for d = 1, ndim do extents[d - 1] = shape[d] end
   local t = Tensor()
-  if api.allocate(context, t, dtype, ndim, extents) ~= 0 then
+  local status = api.allocate(context, t, dtype, ndim, extents)
+  if status ~= 0 then
+    if status == 11 then check.fail("bad argument to %s: a tensor of shape %s has more than 2^48 elements", fn, M.list_text(shape)) end
     check.fail("%s: no memory for %.0f bytes (shape %s, %s)", fn, tonumber(context.wanted), M.list_text(shape),
       M.dtype_names[dtype])
   end

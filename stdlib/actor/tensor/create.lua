@@ -107,7 +107,7 @@ function M.arange(start, stop, step, options)
     base.element(start, dtype, "start", fn)
     base.element(start + math.max(count - 1, 0) * step, dtype, "stop", fn)
   end
-  local out = base.allocate(base.shape(count, fn), dtype, fn)
+  local out = base.allocate(base.shape({ count }, fn, "stop"), dtype, fn)
   api.arange(out, start, step)
   return out
 end
@@ -122,7 +122,7 @@ function M.linspace(start, stop, count, options)
   local fn = "tensor.linspace"
   check.number(start, "start", fn)
   check.number(stop, "stop", fn)
-  check.integer(count, "count", fn, 0)
+  check.integer(count, "count", fn, 0, base.max_count)
   options = options or no_options
   check.options(options, dtype_only, fn)
   local out = base.allocate({ count }, float_of(options, fn), fn)
@@ -136,8 +136,11 @@ end
 ---@param options? {dtype?: actor.Dtype}
 ---@return actor.Tensor n x n
 function M.eye(n, options)
-  check.integer(n, "n", "tensor.eye", 0)
-  local out = filled({ n, n }, 0, dtype_of(options, "tensor.eye"), "tensor.eye")
+  local fn = "tensor.eye"
+  check.integer(n, "n", fn, 0)
+  local dtype = dtype_of(options, fn)
+  local out = base.allocate(base.shape({ n, n }, fn, "n"), dtype, fn)
+  api.fill(out, 0)
   methods.diag(out):fill_(out.type_ ~= base.dtypes.bool and 1 or true)
   return out
 end
@@ -145,7 +148,7 @@ end
 -- The shape of nested tables, by their first elements.
 local function nested_shape(values)
   local shape = {}
-  while type(values) == "table" do
+  while type(values) == "table" and #shape <= base.max_dims do  -- a table may be its own first element
     shape[#shape + 1] = #values
     values = values[1]
   end
@@ -177,7 +180,10 @@ end
 
 -- The first element of nested tables.
 local function first_of(values)
-  while type(values) == "table" do values = values[1] end
+  for _ = 0, base.max_dims do
+    if type(values) ~= "table" then break end
+    values = values[1]
+  end
   return values
 end
 
@@ -199,7 +205,7 @@ function M.new(values, options)
     end
     return base.scalar(values, dtype, fn)
   end
-  local shape = base.shape(nested_shape(values), fn)
+  local shape = base.shape(nested_shape(values), fn, "values")
   local out = base.allocate(shape, dtype, fn)
   if out.count_ > 0 then write_nested(base.elements(out), dtype, values, shape, 1, 0) end
   return out
@@ -241,7 +247,7 @@ function M.from_u8(bytes, shape, options)
     if #bytes ~= count then
       check.fail("bad argument 'bytes' to %s: expected %d bytes for %s, got %d", fn, count, base.list_text(sizes), #bytes)
     end
-  elseif type(bytes) ~= "cdata" then
+  elseif type(bytes) ~= "cdata" or not tostring(ffi.typeof(bytes)):find("[*%]]>$") or bytes == nil then
     check.wrong("bytes", fn, "a string or a pointer to bytes", bytes)
   end
   local out = base.allocate(sizes, float_of(options, fn), fn)
@@ -321,6 +327,9 @@ function methods.item(t)
   return base.load(t, 0)
 end
 
+-- How many tables `totable` makes at most, where it has no elements to put into these.
+local most_empty = 2 ^ 20
+
 local function nested(t, shape, depth, at)
   if depth > #shape then return base.load(t, at), at + 1 end
   local out = {}
@@ -332,6 +341,14 @@ end
 ---@return table|number|boolean|ffi.cdata*
 function methods.totable(t)
   base.arg(t, "t", "tensor.totable")
+  local tables, row = 1, 1
+  for d = 1, t.count_ == 0 and t.ndim_ or 0 do
+    row = row * tonumber(t.extent_[d - 1])
+    tables = tables + row
+  end
+  if tables > most_empty then
+    check.fail("bad argument 't' to tensor.totable: shape %s has no elements, but more than 2^20 rows", base.shape_text(t))
+  end
   return (nested(methods.contiguous(t), t.shape, 1, 0))
 end
 

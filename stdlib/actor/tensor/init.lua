@@ -13,6 +13,9 @@
 --- their quotient, and what sqrt, exp and the like make of them, is float32; mod and floor_div by 0 raise. Of bool + is
 --- or and * is and; it has no -. Comparisons give bool; sums of whole numbers are int64.
 ---
+--- A tensor has at most 2^48 elements. A tensor that the machine (or the control group of the process) has no memory for is
+--- an error, which a script may catch.
+---
 --- Results of floats do not depend on alignment or the number of threads; products depend on the instruction set
 --- (`tensor.isa`), all else but the C library's functions (pow of float64, sin, log2 and the like) does not.
 local base = require("actor.tensor.base")

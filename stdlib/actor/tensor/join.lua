@@ -15,6 +15,9 @@ local function positions(first, n)
   return create.arange(first, first + n, 1, int64)
 end
 
+-- How many parts a tensor is cut into at most: each is a value of Lua.
+local most_parts = 2 ^ 20
+
 -- Checks an array of tensors, and returns their common element type.
 local function parts_type(parts, fn)
   check.arg(parts, "table", "parts", fn)
@@ -75,7 +78,8 @@ function M.stack(parts, dim)
   return M.concat(flat, dim or 1)
 end
 
----Cuts a dimension: into parts of a size (the last may be smaller), or of the sizes in a table, which add up to it.
+---Cuts a dimension: into parts of a size (the last may be smaller), or of the sizes in a table, which add up to it. There
+---are at most 2^20 parts.
 ---@param sizes integer|integer[]
 ---@param dim? integer default 1
 ---@return actor.Tensor[] views
@@ -86,6 +90,9 @@ function methods.split(t, sizes, dim)
   local n, at, parts = tonumber(t.extent_[d]), 1, {}
   if type(sizes) ~= "table" then
     check.integer(sizes, "sizes", fn, 1)
+    if n / sizes > most_parts then
+      check.wrong("sizes", fn, ("an integer of at least %d, which gives at most 2^20 parts"):format(n / most_parts + 1), sizes)
+    end
     repeat
       parts[#parts + 1] = methods.narrow(t, d + 1, at, min(sizes, n - at + 1))
       at = at + sizes
@@ -98,7 +105,7 @@ function methods.split(t, sizes, dim)
     sum = sum + sizes[i]
   end
   if sum ~= n then
-    check.fail("bad argument 'sizes' to %s: they add up to %d, dimension %d of %s has %d", fn, sum, d + 1,
+    check.fail("bad argument 'sizes' to %s: they add up to %.17g, dimension %d of %s has %d", fn, sum, d + 1,
       base.shape_text(t), n)
   end
   for i = 1, #sizes do
@@ -109,13 +116,13 @@ function methods.split(t, sizes, dim)
 end
 
 ---Cuts a dimension into `count` parts whose sizes differ by at most 1, the longer ones first.
----@param count integer
+---@param count integer at most 2^20
 ---@param dim? integer default 1
 ---@return actor.Tensor[] views
 function methods.chunk(t, count, dim)
   local fn = "tensor.chunk"
   base.arg(t, "t", fn)
-  check.integer(count, "count", fn, 1)
+  check.integer(count, "count", fn, 1, most_parts)
   local d = base.dim(t, dim or 1, fn)
   local n, sizes = tonumber(t.extent_[d]), {}
   for i = 1, count do sizes[i] = floor(n / count) + (i <= n % count and 1 or 0) end
@@ -125,11 +132,11 @@ end
 ---Repeats the whole tensor: counts[d] times in dimension d. With more counts than dimensions the first ones are new
 ---dimensions, with fewer they are those of the last dimensions.
 ---@param counts integer|integer[]
----@return actor.Tensor
+---@return actor.Tensor a copy
 function methods.tile(t, counts)
   local fn = "tensor.tile"
   base.arg(t, "t", fn)
-  counts = base.shape(counts, fn)
+  counts = base.shape(counts, fn, "counts")
   local ndim, shape = max(#counts, t.ndim_), t.shape
   local wide, out, between = {}, {}, {}
   for d = 1, ndim do
@@ -143,7 +150,16 @@ function methods.tile(t, counts)
     end
   end
   if #wide > base.max_dims then check.fail("bad argument 'counts' to %s: too many dimensions to repeat at once", fn) end
-  return methods.reshape(methods.broadcast_to(methods.reshape(t, between), wide), out)
+  local result = base.allocate(base.shape(out, fn, "counts"), t.type_, fn)
+  methods.copy_(methods.reshape(result, wide), methods.reshape(t, between))
+  return result
+end
+
+-- Checks that t may have n positions in dimension d (from 0).
+local function check_repeated(t, d, n, fn)
+  local shape = t.shape
+  shape[d + 1] = n
+  base.shape(shape, fn, "counts")
 end
 
 ---Repeats each position of a dimension: all `counts` times, or position i counts[i] times.
@@ -159,15 +175,16 @@ function methods.repeat_interleave(t, counts, dim)
     if counts.ndim_ ~= 1 or tonumber(counts.count_) ~= n then
       check.fail("bad argument 'counts' to %s: expected shape (%d), got %s", fn, n, base.shape_text(counts))
     end
-    local list, of = {}, methods.totable(counts)
+    local total, of = 0, methods.totable(counts)
     for i = 1, n do
       check.integer(of[i], ("counts[%d]"):format(i), fn, 0)
-      for _ = 1, of[i] do list[#list + 1] = i end
+      total = total + of[i]
     end
-    create = create or require("actor.tensor.create")
-    index = create.new(list, int64)
+    check_repeated(t, d, total, fn)
+    index = methods.searchsorted(methods.cumsum(methods.to(counts, "int64")), positions(1, total))
   else
     check.integer(counts, "counts", fn, 0)
+    check_repeated(t, d, n * counts, fn)
     index = methods.floor_div(positions(0, n * counts), max(counts, 1)) + 1
   end
   return methods.take(t, index, d + 1)
@@ -184,7 +201,7 @@ function methods.flip(t, dim)
     for d = 1, t.ndim_ do dims[d] = d end
   end
   local out = t
-  for i = 1, #dims do
+  for i = 1, t.count_ == 0 and 0 or #dims do
     local d = base.dim(t, dims[i], fn)
     local n = tonumber(t.extent_[d])
     out = methods.take(out, n + 1 - positions(1, n), d + 1)
@@ -203,8 +220,8 @@ function methods.roll(t, shift, dim)
   if dim == nil then return methods.reshape(methods.roll(methods.flatten(t), shift, 1), t.shape) end
   local d = base.dim(t, dim, fn)
   local n = tonumber(t.extent_[d])
-  if n == 0 then return methods.clone(t) end
-  return methods.take(t, (positions(0, n) - shift) % n + 1, d + 1)
+  if t.count_ == 0 then return methods.clone(t) end
+  return methods.take(t, (positions(0, n) - shift % n) % n + 1, d + 1)
 end
 
 local pad_options = { mode = "string?", value = "number|boolean|cdata?" }
@@ -246,6 +263,9 @@ function methods.pad(t, widths, options)
         base.shape_text(t))
     end
   end
+  local whole = {}
+  for d = 1, #widths do whole[d] = widths[d][1] + shape[d] + widths[d][2] end
+  base.shape(whole, fn, "widths")
   if mode ~= "constant" then
     local out = t
     for d = 1, #widths do
@@ -254,8 +274,6 @@ function methods.pad(t, widths, options)
     end
     return rawequal(out, t) and methods.clone(t) or out
   end
-  local whole = {}
-  for d = 1, #widths do whole[d] = widths[d][1] + shape[d] + widths[d][2] end
   local out = base.allocate(whole, t.type_, fn)
   if options.value == nil then api.fill(out, 0) else base.fill(out, options.value, "value", fn) end
   local inner = out
@@ -336,7 +354,10 @@ function M.tri(rows, columns, k, options)
   check.integer(columns, "columns", fn, 0)
   check.integer(k, "k", fn)
   check.options(options, { dtype = "string?" }, fn)
-  return methods.to(triangle(rows, columns, k, "le"), base.dtype_names[base.dtype(options.dtype, 0, fn)])
+  local dtype = base.dtype(options.dtype, 0, fn)
+  local shape, count = base.shape({ rows, columns }, fn, "rows")
+  if count == 0 then return base.allocate(shape, dtype, fn) end
+  return methods.to(triangle(rows, columns, k, "le"), base.dtype_names[dtype])
 end
 
 ---Sums the diagonal of a matrix.

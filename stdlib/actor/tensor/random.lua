@@ -47,7 +47,7 @@ local Random = ffi.metatype("ah_random", {
 ---  or another that holds them
 
 local function new_random(seed, stream, drawn, fn)
-  if type(seed) ~= "cdata" then check.integer(seed, "seed", fn, 0, 2 ^ 53) end
+  if not (ffi.istype("uint64_t", seed) or ffi.istype("int64_t", seed)) then check.integer(seed, "seed", fn, 0, 2 ^ 53) end
   check.integer(stream, "stream", fn, 0, 2 ^ 32 - 1)
   check.integer(drawn, "drawn", fn, 0, 2 ^ 53)
   return Random(seed, drawn, stream)
@@ -301,7 +301,7 @@ function M.choice(population, count, options)
   local fn = "tensor.choice"
   options = checked(options, { replace = "boolean?", weights = "table|cdata?" }, fn)
   local n, replace = rows_of(population, fn), options.replace ~= false
-  check.integer(count, "count", fn, 0, replace and 2 ^ 48 or n)
+  check.integer(count, "count", fn, 0, replace and base.max_count or n)
   no_dtype(population, options, fn)
   if n == 0 and count > 0 then check.fail("bad argument 'population' to %s: there is nothing to draw from", fn) end
   local places

@@ -192,7 +192,7 @@ end
 ---@return actor.Tensor [n, width]
 function Csr:dense()
   arg(self, "m", "csr:dense")
-  local out = create.zeros({ self.n, self.width }, { dtype = self.dtype })
+  local out = create.zeros(base.shape(self.shape, "csr:dense", "m"), { dtype = self.dtype })
   local elements, columns, values = methods.data(out), self.columns.i64_, methods.data(self.values)
   for r = 0, self.n - 1 do
     local from, to = span(self, r)

@@ -1,5 +1,5 @@
 --- Statistics and running sums. Along a dimension they give a tensor, without one a number of all elements, as
---- reductions do; whole numbers are counted in float32.
+--- reductions do. Of whole numbers they are computed in float64, and tensors of results are float32.
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 local over = require("actor.tensor.math").over
@@ -7,26 +7,29 @@ local over = require("actor.tensor.math").over
 local api, methods, Tensor = base.api, base.methods, base.new
 local floor = math.floor
 
--- Whole numbers as float32.
-local function floats(t, fn)
+-- Calls f(u, dim) as `over` does; of whole numbers with float64.
+local function over_floats(fn, t, dim, keepdim, f)
   base.arg(t, "t", fn)
-  return base.is_float(t.type_) and t or methods.to(t, "float32")
+  if base.is_float(t.type_) then return over(fn, t, dim, keepdim, f) end
+  local result = over(fn, methods.to(t, "float64"), dim, keepdim, f)
+  return base.is_tensor(result) and methods.to(result, "float32") or result
 end
 
 local function variance(fn, t, dim, keepdim, ddof)
-  t, ddof = floats(t, fn), ddof or 0
+  ddof = ddof or 0
   check.number(ddof, "ddof", fn)
-  return over(fn, t, dim, keepdim, function(u, last)
+  return over_floats(fn, t, dim, keepdim, function(u, last)
     local apart = u - methods.mean(u, last, true)
     local n = tonumber(u.extent_[last - 1])
-    return methods.sum(methods.square(apart), last) / (n - ddof)
+    return methods.sum(methods.square(apart), last) / math.max(n - ddof, 0)
   end)
 end
 
 ---The variance: the mean of the squares of what elements differ from their mean by.
 ---@param dim? integer|integer[]
 ---@param keepdim? boolean
----@param ddof? number the sum of squares is divided by the number of elements minus this; default 0, 1 for a sample
+---@param ddof? number the sum of squares is divided by the number of elements minus this, or by 0 where that is less;
+---  default 0, 1 for a sample
 ---@return actor.Tensor|number
 function methods.var(t, dim, keepdim, ddof)
   return variance("tensor.var", t, dim, keepdim, ddof)
@@ -43,8 +46,7 @@ function methods.std(t, dim, keepdim, ddof)
 end
 
 local function quantile(fn, t, q, dim, keepdim)
-  t = floats(t, fn)
-  return over(fn, t, dim, keepdim, function(u, last)
+  return over_floats(fn, t, dim, keepdim, function(u, last)
     local n = tonumber(u.extent_[last - 1])
     if n == 0 then check.fail("bad argument 't' to %s: there are no elements in %s", fn, base.shape_text(t)) end
     local sorted = methods.sort(u, last)
@@ -110,6 +112,8 @@ function methods.diff(t, dim, order)
   local d = base.dim(t, dim or -1, fn) + 1
   order = order or 1
   check.integer(order, "order", fn, 0)
+  local size = tonumber(t.extent_[d - 1])
+  if order >= size and order > 0 then t, order = methods.narrow(t, d, 1, math.min(size, 1)), 1 end
   for _ = 1, order do
     local n = tonumber(t.extent_[d - 1])
     if n == 0 then break end
@@ -127,7 +131,7 @@ function methods.bincount(t, options)
   base.arg(t, "t", fn)
   options = options or {}
   check.options(options, { least = "number?", weights = "cdata?" }, fn)
-  if options.least then check.integer(options.least, "least", fn, 0) end
+  if options.least then check.integer(options.least, "least", fn, 0, base.max_count) end
   if t.ndim_ ~= 1 then check.fail("bad argument 't' to %s: expected 1 dimension, got %s", fn, base.shape_text(t)) end
   local n = options.least or 0
   if t.count_ > 0 then
@@ -138,7 +142,7 @@ function methods.bincount(t, options)
     if type(least) ~= "number" or least < 1 then
       check.fail("bad argument 't' to %s: expected whole numbers from 1, got %s", fn, tostring(least))
     end
-    n = math.max(n, floor(most))
+    n = math.max(n, tonumber(most))
   end
   local weights = options.weights
   if weights == nil then
@@ -148,7 +152,7 @@ function methods.bincount(t, options)
     base.arg(weights, "weights", fn)
     if not base.same_shape(weights, t) then base.raise(fn, 1, t, weights) end
   end
-  local out = base.allocate({ n }, weights.type_, fn)
+  local out = base.allocate(base.shape({ n }, fn, "t"), weights.type_, fn)
   api.fill(out, 0)
   return methods.index_add_(out, t, weights)
 end
@@ -163,12 +167,13 @@ local histogram_options = { low = "number?", high = "number?", weights = "cdata?
 ---@return actor.Tensor edges [bins + 1]
 function methods.histogram(t, bins, options)
   local fn = "tensor.histogram"
-  t = methods.flatten(floats(t, fn))
+  base.arg(t, "t", fn)
+  t = methods.flatten(base.is_float(t.type_) and t or methods.to(t, "float32"))
   options = options or {}
   check.options(options, histogram_options, fn)
   local edges = bins
   if not base.is_tensor(bins) then
-    check.integer(bins, "bins", fn, 1)
+    check.integer(bins, "bins", fn, 1, base.max_count - 1)
     local none = t.count_ == 0
     local low = options.low or none and 0 or methods.min(t)
     local high = options.high or none and 1 or methods.max(t)

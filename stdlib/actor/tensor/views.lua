@@ -54,7 +54,8 @@ local function range(n, from, to, by, fn)
   if from < 0 then from = n + from + 1 end
   if to < 0 then to = n + to + 1 end
   if from == 0 then check.wrong("from", fn, "a position from 1, or negative from the end", from) end
-  return from - 1, max(0, floor((to - from) / by) + 1), by
+  local count = max(0, floor((to - from) / by) + 1)
+  return from - 1, count, count > 1 and by or 1  -- a step that leads nowhere may be too large for the geometry
 end
 
 ---A view of the positions `from` to `to` of a dimension, both included; of every `step`-th. Negative positions count
@@ -362,7 +363,7 @@ function methods.diag(t, k)
   check.integer(k, "k", fn)
   if t.ndim_ == 1 then
     local n = tonumber(t.extent_[0]) + math.abs(k)
-    local out = base.allocate({ n, n }, t.type_, fn)
+    local out = base.allocate(base.shape({ n, n }, fn, "k"), t.type_, fn)
     api.fill(out, 0)
     methods.copy_(methods.diag(out, k), t)
     return out
@@ -370,6 +371,7 @@ function methods.diag(t, k)
   if t.ndim_ ~= 2 then check.fail("bad argument 't' to %s: expected 1 or 2 dimensions, got %s", fn, base.shape_text(t)) end
   local rows, columns = tonumber(t.extent_[0]), tonumber(t.extent_[1])
   extents[0] = max(0, math.min(rows + math.min(k, 0), columns - max(k, 0)))
+  k = max(-rows, math.min(k, columns))
   steps[0] = t.step_[0] + t.step_[1]
   return view(t, k >= 0 and k * t.step_[1] or -k * t.step_[0], 1)
 end

@@ -20,13 +20,15 @@ local function windows_along(size, kernel, stride, padding)
   return max(floor((size - kernel) / stride) + 1, 0), 0
 end
 
+local most = 2 ^ 31 - 1 -- pixels of a window or a stride
+
 local function pair(value, name, fn)
   if type(value) == "table" then
-    check.integer(value[1], name .. "[1]", fn, 1)
-    check.integer(value[2], name .. "[2]", fn, 1)
+    check.integer(value[1], name .. "[1]", fn, 1, most)
+    check.integer(value[2], name .. "[2]", fn, 1, most)
     return value[1], value[2]
   end
-  check.integer(value, name, fn, 1)
+  check.integer(value, name, fn, 1, most)
   return value, value
 end
 
@@ -37,8 +39,8 @@ local function place(shape, options, filters, fn)
   end
   local padding = options.padding or "same"
   check.one_of(padding, { "same", "valid" }, "padding", fn)
-  check.integer(options[1], "[1] (height of the window)", fn, 1)
-  check.integer(options[2], "[2] (width of the window)", fn, 1)
+  check.integer(options[1], "[1] (height of the window)", fn, 1, most)
+  check.integer(options[2], "[2] (width of the window)", fn, 1, most)
   local stride_h, stride_w = pair(options.stride, "stride", fn)
   local rows, top = windows_along(shape[1], options[1], stride_h, padding)
   local columns, left = windows_along(shape[2], options[2], stride_w, padding)
@@ -46,6 +48,8 @@ local function place(shape, options, filters, fn)
     check.fail("bad argument to %s: a window of %d x %d does not fit images of shape %s; use padding = \"same\"", fn,
       options[1], options[2], base.list_text(shape))
   end
+  -- A stride beyond the image leads to no second window; the kernels' work grows with the stride.
+  stride_h, stride_w = math.min(stride_h, max(shape[1], 1)), math.min(stride_w, max(shape[2], 1))
   local windows = ffi.new("ah_windows", options[1], options[2], stride_h, stride_w, top, left, options.groups or 1)
   return windows, { rows, columns, filters }
 end
