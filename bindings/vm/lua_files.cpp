@@ -1,12 +1,13 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <optional>
+#include <span>
 #include <string>
 #include <system_error>
 
 #include "bindings/vm/lua_support.hpp"
 #include "bindings/vm/standard_modules.hpp"
+#include "host/data/atomic_file.hpp"
 
 namespace actorhost {
 
@@ -14,33 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  // as the system's own limit
-
-/// The file behind all links of `path`, which need not exist: the one that writing to `path` would make. Nothing when
-/// the links lead nowhere.
-std::optional<fs::path> behind_links(const fs::path& path) {
-  std::error_code error;
-  fs::path at = fs::absolute(path, error);
-  if (error) return std::nullopt;
-  if (!fs::exists(at, error)) {  // `canonical` does not follow links to files that do not exist yet
-    for (int links = 0; fs::is_symlink(at, error); ++links) {
-      if (links == kMostLinks) return std::nullopt;
-      at = at.parent_path() / fs::read_symlink(at, error);
-      if (error) return std::nullopt;
-    }
-  }
-  at = fs::weakly_canonical(at, error);
-  if (error) return std::nullopt;
-  return at;
-}
-
 /// regular(path): the file behind all links when it is a regular one, or there is none yet; else nil.
 int files_regular(lua_State* L) {
-  const fs::path path(std::string(check_text(L, 1, "path", "regular")));
-  std::error_code error;
-  const auto status = fs::status(path, error);
-  if (fs::exists(status) && !fs::is_regular_file(status)) return 0;
-  const auto real = behind_links(path);
+  const auto real = regular_file_behind(std::string(check_text(L, 1, "path", "regular")));
   if (!real) return 0;
   lua_pushstring(L, real->c_str());
   return 1;
@@ -50,7 +27,7 @@ int files_regular(lua_State* L) {
 int files_writable(lua_State* L) {
   const fs::path path(std::string(check_text(L, 1, "path", "writable")));
   const bool there = access(path.c_str(), F_OK) == 0;
-  const auto folder = behind_links(path).value_or(fs::absolute(path)).parent_path();
+  const auto folder = regular_file_behind(path).value_or(fs::absolute(path)).parent_path();
   const bool regular = !there || fs::is_regular_file(path);
   if (fs::is_directory(path)) errno = EISDIR;
   if (!fs::is_directory(path) && access(regular ? folder.c_str() : path.c_str(), W_OK) == 0) {
@@ -58,6 +35,19 @@ int files_writable(lua_State* L) {
     return 1;
   }
   return push_failure(L, Error{Code::io, path.string() + " cannot be written: " + std::strerror(errno)});
+}
+
+/// replace(path, bytes): true once the file has these bytes, else nil, message, code, and what was there is unchanged.
+int files_replace(lua_State* L) {
+  const std::string path(check_text(L, 1, "path", "replace"));
+  const std::string_view bytes = check_text(L, 2, "bytes", "replace");
+  auto file = AtomicFile::begin(path);
+  if (!file) return push_failure(L, file.error());
+  Status status = file->write(std::as_bytes(std::span(bytes)));
+  if (status.ok()) status = file->commit();
+  if (!status.ok()) return push_failure(L, status.error());
+  lua_pushboolean(L, 1);
+  return 1;
 }
 
 /// make_directory(path): true, or nil and what is wrong.
@@ -88,6 +78,7 @@ int files_list(lua_State* L) {
 int open_module(lua_State* L) {
   static const luaL_Reg kFunctions[] = {
       {"list", guarded<files_list>},
+      {"replace", guarded<files_replace>},
       {"regular", guarded<files_regular>},
       {"writable", guarded<files_writable>},
       {"make_directory", guarded<files_make_directory>},

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "host/data/atomic_file.hpp"
 #include "host/data/files.hpp"
 #include "host/data/npy_convert.hpp"
 #include "host/data/npy_header.hpp"
@@ -120,12 +121,12 @@ Result<Tensor> read_npy(const std::filesystem::path& path) {
 }
 
 Status write_npy(const std::filesystem::path& path, const Tensor& array) {
-  auto fd = open_for_writing(path);
-  if (!fd) return std::move(fd).error();
+  auto file = AtomicFile::begin(path);
+  if (!file) return std::move(file).error();
   const std::string header = npy_header(array);
-  AH_TRY(write_all(fd->get(), std::as_bytes(std::span(header)), path));
-  AH_TRY(write_all(fd->get(), {array.data.data(), array.bytes()}, path));
-  return fd->close(path);
+  AH_TRY(file->write(std::as_bytes(std::span(header))));
+  AH_TRY(file->write({array.data.data(), array.bytes()}));
+  return file->commit();
 }
 
 }  // namespace actorhost

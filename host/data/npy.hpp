@@ -29,7 +29,7 @@ std::string npy_header(const TensorLayout& layout);
 Result<Tensor> decode_npy(ByteSource& source, const std::string& where, uint64_t available);
 
 Result<Tensor> read_npy(const std::filesystem::path& path);
-/// Creates or truncates. Not synced: AtomicDir does that.
+/// Makes the file or replaces it, as a whole or not at all (AtomicFile).
 Status write_npy(const std::filesystem::path& path, const Tensor& array);
 
 }  // namespace actorhost

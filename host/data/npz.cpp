@@ -6,8 +6,12 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <locale.h>
 #include <unistd.h>
 
+#include "host/base/printable.hpp"
+#include "host/base/utf8.hpp"
+#include "host/data/atomic_file.hpp"
 #include "host/data/decompress.hpp"
 #include "host/data/files.hpp"
 
@@ -35,14 +39,51 @@ std::string archive_message(archive* a) {
 }
 
 Status check_name(std::string_view name) {
-  const bool printable = std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c <= '~'; });
-  if (name.empty() || name.size() > 1024 || !printable || name.front() == ' ' || name.back() == ' ' ||
+  const bool control = std::any_of(name.begin(), name.end(), [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; });
+  if (name.empty() || name.size() > 1024 || control || !is_utf8(name) || name.front() == ' ' || name.back() == ' ' ||
       name.front() == '/') {
-    return Error{Code::bad_argument, "array name '" + std::string(name.substr(0, 80)) +
-                                         "' cannot be stored: 1 to 1024 printable ASCII characters are needed, no "
-                                         "'/' first, no space first or last"};
+    return Error{Code::bad_argument, "array name '" + printable(name.substr(0, 80)) +
+                                         "' cannot be stored: 1 to 1024 bytes of UTF-8 without control characters are "
+                                         "needed, no '/' first, no space first or last"};
   }
   return {};
+}
+
+/// While it lives, libarchive takes names as UTF-8 and marks those beyond ASCII so: it asks the thread's locale.
+class Utf8Names {
+ public:
+  Utf8Names() noexcept : names_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
+    if (names_ != nullptr) before_ = ::uselocale(names_);
+  }
+  Utf8Names(const Utf8Names&) = delete;
+  Utf8Names& operator=(const Utf8Names&) = delete;
+  ~Utf8Names() {
+    if (names_ == nullptr) return;
+    ::uselocale(before_);
+    ::freelocale(names_);
+  }
+
+ private:
+  locale_t names_;
+  locale_t before_ = nullptr;
+};
+
+/// The characters of code page 437 from 128 on.
+constexpr std::u16string_view kCodePage437 =
+    u"ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡"
+    u"±≥≤⌠⌡"
+    u"÷≈°∙·√ⁿ²■\u00a0";
+static_assert(kCodePage437.size() == 128);
+
+/// A member's name as UTF-8: of an archive without the mark for UTF-8 it may be in code page 437.
+std::string name_from(std::string_view stored) {
+  std::string out;
+  if (is_utf8(stored)) return out = stored;
+  for (const char c : stored) {
+    const auto byte = static_cast<unsigned char>(c);
+    append_utf8(out, byte < 128 ? byte : kCodePage437[byte - size_t{128}]);
+  }
+  return out;
 }
 
 /// Whether the file is only the record that ends a zip directory: libarchive writes that for an archive without
@@ -77,12 +118,13 @@ class MemberSource final : public ByteSource {
 
 struct NpzWriter::Impl {
   std::filesystem::path path;
-  Fd fd;
+  AtomicFile file;
   ArchivePtr zip;
   std::set<std::string, std::less<>> names;
   std::optional<Error> write_error;
   bool abandoned = false;
 
+  Impl(std::filesystem::path where, AtomicFile begun) : path(std::move(where)), file(std::move(begun)) {}
   ~Impl() {
     abandoned = true;  // freeing `zip` writes the archive's end, which must not get into the file
     zip.reset();
@@ -92,7 +134,7 @@ struct NpzWriter::Impl {
   static la_ssize_t on_write(archive*, void* self_pointer, const void* bytes, size_t size) {
     auto* self = static_cast<Impl*>(self_pointer);
     if (!self->abandoned && !self->write_error) {
-      auto written = write_all(self->fd.get(), {static_cast<const std::byte*>(bytes), size}, self->path);
+      auto written = self->file.write({static_cast<const std::byte*>(bytes), size});
       if (!written) self->write_error = std::move(written).error();
     }
     return static_cast<la_ssize_t>(size);
@@ -120,11 +162,9 @@ NpzWriter& NpzWriter::operator=(NpzWriter&&) noexcept = default;
 NpzWriter::~NpzWriter() = default;
 
 Result<NpzWriter> NpzWriter::create(const std::filesystem::path& path) {
-  auto impl = std::make_unique<Impl>();
-  impl->path = path;
-  auto fd = open_for_writing(path);
-  if (!fd) return std::move(fd).error();
-  impl->fd = *std::move(fd);
+  auto file = AtomicFile::begin(path);
+  if (!file) return std::move(file).error();
+  auto impl = std::make_unique<Impl>(path, *std::move(file));
   impl->zip.reset(archive_write_new());
   archive* zip = impl->zip.get();
   int status = archive_write_set_format_zip(zip);
@@ -142,6 +182,7 @@ Status NpzWriter::add(std::string_view name, const Tensor& array) {
     return Error{Code::bad_argument, impl_->path.string() + ": array '" + *at + "' is written twice"};
   }
   const std::string header = npy_header(array);
+  const Utf8Names names;
   const EntryPtr entry(archive_entry_new());
   archive_entry_set_pathname(entry.get(), (*at + std::string(kSuffix)).c_str());
   archive_entry_set_filetype(entry.get(), AE_IFREG);
@@ -155,7 +196,7 @@ Status NpzWriter::add(std::string_view name, const Tensor& array) {
 
 Status NpzWriter::close() {
   AH_TRY(impl_->outcome(archive_write_close(impl_->zip.get()), "ending the archive"));
-  return impl_->fd.close(impl_->path);
+  return impl_->file.commit();
 }
 
 struct NpzReader::Impl {
@@ -198,6 +239,7 @@ Result<NpzReader> NpzReader::open(const std::filesystem::path& path) {
 
 Result<std::optional<NamedArray>> NpzReader::next() {
   if (impl_->at_end) return std::optional<NamedArray>();
+  const Utf8Names names;
   archive_entry* entry = nullptr;
   const int status = archive_read_next_header(impl_->zip.get(), &entry);
   if (status == ARCHIVE_EOF) return std::optional<NamedArray>();
@@ -205,9 +247,9 @@ Result<std::optional<NamedArray>> NpzReader::next() {
     return impl_->bad("reading the zip directory: " + archive_message(impl_->zip.get()));
   }
   const char* member = archive_entry_pathname(entry);
-  const std::string_view full = member != nullptr ? member : "";
-  if (!full.ends_with(kSuffix)) return impl_->bad("member '" + std::string(full) + "' is no .npy array");
-  std::string name(full.substr(0, full.size() - kSuffix.size()));
+  const std::string full = name_from(member != nullptr ? member : "");
+  if (!full.ends_with(kSuffix)) return impl_->bad("member '" + printable(full) + "' is no .npy array");
+  std::string name = full.substr(0, full.size() - kSuffix.size());
   if (auto valid = check_name(name); !valid) return impl_->bad(valid.error().message);
   if (!impl_->names.insert(name).second) return impl_->bad("array '" + name + "' is there twice");
 

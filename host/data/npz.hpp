@@ -1,11 +1,11 @@
 #pragma once
 // Named arrays in one file: a zip archive (members stored, CRC-checked) of NAME.npy, what numpy.savez writes
 // and numpy.load opens; numpy.savez_compressed is read too. The same arrays give the same bytes on every
-// machine: no time, user or host is recorded. Names are printable ASCII without spaces at either end, each
-// once.
+// machine: no time, user or host is recorded. Names are UTF-8 without control characters, without spaces at either
+// end, each once. A name beyond ASCII has the zip format's mark for UTF-8 (bit 11 of the flags), as numpy.savez
+// writes it. A name without this mark that is not UTF-8 is read as code page 437, as the format says.
 //
-// Writer and reader belong to one thread; calls block on the disk. Written files are not synced: AtomicDir
-// does that.
+// Writer and reader belong to one thread; calls block on the disk.
 
 #include <filesystem>
 #include <memory>
@@ -24,11 +24,10 @@ struct NamedArray {
   Tensor array;
 };
 
-/// Writes arrays one by one straight from the caller's memory; a file without `close()` is not a valid
-/// archive.
+/// Writes arrays one by one straight from the caller's memory. `close()` makes the file or replaces it (AtomicFile);
+/// without `close()` nothing is changed.
 class NpzWriter {
  public:
-  /// Creates or truncates `path`.
   static Result<NpzWriter> create(const std::filesystem::path& path);
   NpzWriter(NpzWriter&&) noexcept;
   NpzWriter& operator=(NpzWriter&&) noexcept;
@@ -36,7 +35,7 @@ class NpzWriter {
 
   /// Code::bad_argument for a name that is malformed or was used already.
   Status add(std::string_view name, const Tensor& array);
-  /// Writes the directory and closes the file.
+  /// Writes the directory and gives the file its name.
   Status close();
 
  private:

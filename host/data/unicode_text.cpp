@@ -8,7 +8,7 @@
 
 #include <utf8proc.h>
 
-#include "host/data/utf8.hpp"
+#include "host/base/utf8.hpp"
 
 namespace actorhost {
 

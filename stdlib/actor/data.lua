@@ -309,7 +309,7 @@ function M.npy.load(path)
   return c.npy_load(path)
 end
 
----Writes a tensor as one array.
+---Writes a tensor as one array. A file that is there is replaced once all is written.
 ---@param path string
 ---@param t actor.Tensor
 function M.npy.save(path, t)
@@ -329,9 +329,9 @@ function M.npz.load(path)
   return c.npz_load(path)
 end
 
----Writes tensors as named arrays.
+---Writes tensors as named arrays. A file that is there is replaced once all is written.
 ---@param path string
----@param tensors table<string, actor.Tensor> names are printable ASCII
+---@param tensors table<string, actor.Tensor> names are UTF-8 without control characters
 function M.npz.save(path, tensors)
   local fn = "data.npz.save"
   check.arg(path, "string", "path", fn)

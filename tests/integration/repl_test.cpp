@@ -147,7 +147,7 @@ TEST_CASE("a trace of a run shows what each node does, and its file is a Chrome 
   CHECK(json::parse(lines[1])["data"]["spans"] >= steps);
   const Ended wrong(
       folder.run({"repl", "--attach", "-e", ":trace 0", "-e", ":trace 1 nowhere/x.json", "-e", ":trace x"}), 1);
-  CHECK_THAT(wrong.err, Contains(":trace wants seconds") && Contains("nowhere/x.json: No such file"));
+  CHECK_THAT(wrong.err, Contains(":trace wants seconds") && Contains("nowhere/x.json cannot be written: No such file"));
   CHECK(folder.run({"repl", "--attach", "-e", ":on server 0 going = false"}).status.has_value());
   CHECK(run.wait(20) == 0);
 }

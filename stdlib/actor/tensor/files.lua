@@ -6,7 +6,8 @@ local c = require("actor.c.data")
 local M = {}
 
 ---Writes a tensor as a .npy file, or a table of named tensors as a .npz file, which numpy.load opens. A file that is
----there is written over. Raises when it cannot be written.
+---there is replaced once all is written, and stays as it was when that fails, which raises. Names are UTF-8 without control
+---characters.
 ---
 ---     tensor.save("x.npy", x)
 ---     tensor.save("model.npz", { weight = w, bias = b })

@@ -259,13 +259,58 @@ TEST_CASE("a full disk is an error of writing with the file's name") {
   CHECK(contains(npy.error().message, "/dev/full: writing: No space left on device"));
 }
 
+namespace {
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+std::string only_name_in(const std::filesystem::path& path) {
+  auto read = read_npz(path);
+  if (!read.ok()) return read.error().message;
+  REQUIRE(read->size() == 1);
+  return read->front().name;
+}
+
+}  // namespace
+
+TEST_CASE("names beyond ASCII come back, with the zip format's mark for UTF-8") {
+  const Scratch scratch;
+  for (const std::string& name :
+       {std::string("gr\u00f6\u00dfe"), std::string("\u91cd\u307f/1"), std::string("\U0001f600")}) {
+    REQUIRE(write_npz(scratch / "a.npz", {{name, counting({3})}}).ok());
+    CHECK(only_name_in(scratch / "a.npz") == name);
+    const std::string whole = slurp(scratch / "a.npz");
+    CHECK((static_cast<unsigned char>(whole[7]) & 8) != 0);                             // of the member
+    CHECK((static_cast<unsigned char>(whole[whole.find("PK\x01\x02") + 9]) & 8) != 0);  // of the directory
+  }
+  REQUIRE(write_npz(scratch / "a.npz", {{"w", counting({3})}}).ok());
+  CHECK((static_cast<unsigned char>(slurp(scratch / "a.npz")[7]) & 8) == 0);
+}
+
+TEST_CASE("names without the mark for UTF-8 are UTF-8 where they can be, else of code page 437") {
+  const Scratch scratch;
+  REQUIRE(write_npz(scratch / "a.npz", {{"abcdefg", counting({3})}}).ok());
+  const std::string whole = slurp(scratch / "a.npz");
+  const auto named = [&](const std::string& name) {
+    return only_name_in(scratch.file("b.npz", replaced(whole, "abcdefg", name)));
+  };
+  CHECK(named("gr\u00f6\u00dfe") == "gr\u00f6\u00dfe");
+  CHECK(named("gr\x94\xe1"
+              "e_1") == "gr\u00f6\u00dfe_1");
+  CHECK(named("\x80\xff_____") == "\u00c7\u00a0_____");
+}
+
 TEST_CASE("array names that an archive cannot hold are refused") {
   const Scratch scratch;
   auto writer = NpzWriter::create(scratch / "a.npz");
   REQUIRE(writer.ok());
   const Tensor array = counting({2});
-  for (const std::string& name : {std::string(), std::string("a\nb"), std::string("\xc3\xa9"), std::string("/x"),
-                                  std::string(" x"), std::string(2000, 'x')}) {
+  for (const std::string& name : {std::string(), std::string("a\nb"), std::string("\xc3"), std::string("\xed\xa0\x80"),
+                                  std::string("/x"), std::string(" x"), std::string(2000, 'x')}) {
     auto added = writer->add(name, array);
     REQUIRE(!added.ok());
     CHECK(added.error().code == Code::bad_argument);

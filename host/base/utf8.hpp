@@ -30,6 +30,15 @@ inline size_t utf8_size(std::string_view text) noexcept {
   return 0;
 }
 
+inline bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const size_t size = utf8_size(text);
+    if (size == 0) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
 /// Appends a character up to 0x10ffff.
 inline void append_utf8(std::string& out, uint32_t character) {
   const auto low = [&](unsigned shift) { out += static_cast<char>(0x80 | ((character >> shift) & 0x3f)); };
