@@ -65,6 +65,7 @@ int32_t unary(int32_t code, ah_tensor* out, const ah_tensor* a) noexcept {
     std::unique_ptr<Copied> typed;
     View in = view_of(*a);
     if (!is_floating(in.dtype) && !is_whole_operation(op)) in = as_type(k, in, Dtype::f32, typed);
+    if (in.dtype == Dtype::b8 && op == Unary::square) in = as_type(k, in, Dtype::i64, typed);
     if (in.dtype == Dtype::b8 && op == Unary::neg) return wrong_kind(*a);
     View like = in;
     like.dtype = kernel::result_of(op, in.dtype);
@@ -77,7 +78,7 @@ int32_t unary(int32_t code, ah_tensor* out, const ah_tensor* a) noexcept {
   });
 }
 
-/// Notes the first element of the right operand that the whole operation does not take.
+/// Notes the first element of the right operand that the whole operation does not take. The result has elements.
 int32_t check_right(ah_tensor_context* context, const kernel::Kernels& k, Binary op, const View& b) {
   if (is_floating(b.dtype) || (op != Binary::pow && op != Binary::mod && op != Binary::floor_div)) return AH_TENSOR_OK;
   std::unique_ptr<Copied> keep;
@@ -98,7 +99,7 @@ int32_t run_binary(ah_tensor_context* context, Binary op, ah_tensor* out, const 
   View like{.dtype = kernel::result_of(op, left.dtype)};
   if (!kernel::broadcast_shapes(left.shape, right.shape, like.shape)) return AH_TENSOR_SHAPE;
   const auto& k = *state_of(context).kernels;
-  int32_t status = check_right(context, k, op, right);
+  int32_t status = like.size() == 0 ? AH_TENSOR_OK : check_right(context, k, op, right);
   if (status == AH_TENSOR_OK) status = prepare(context, *out, like);
   if (status != AH_TENSOR_OK) return status;
   const View to = view_of(*out);
@@ -163,7 +164,8 @@ int32_t binary_scalar(int32_t code, ah_tensor* out, const ah_tensor* a, double v
     View scalar{.data = element, .dtype = type, .shape = in.shape};  // with steps of 0
     if (type == Dtype::f32) scalar.data = &single;
     if (type == Dtype::f64) scalar.data = &value;
-    int32_t status = is_floating(type) ? AH_TENSOR_OK : check_right(a->context_, k, op, swapped != 0 ? in : scalar);
+    int32_t status = AH_TENSOR_OK;
+    if (!is_floating(type) && a->count_ != 0) status = check_right(a->context_, k, op, swapped != 0 ? in : scalar);
     if (status != AH_TENSOR_OK) return status;
     const Dtype result = kernel::result_of(op, type);
     status = prepare(a->context_, *out, result == type ? in : View{.dtype = result, .shape = in.shape});
@@ -224,6 +226,7 @@ int32_t copy(ah_tensor* out, const ah_tensor* a) noexcept {
     const View to = view_of(*out);
     View from;
     if (!kernel::broadcast_to(view_of(*a), to, from)) return AH_TENSOR_SHAPE;
+    if (to.size() == 0) return AH_TENSOR_OK;
     const int32_t status = check_fit(*a, to.dtype);
     if (status != AH_TENSOR_OK) return status;
     const auto& k = kernels_of(a);

@@ -341,6 +341,7 @@ Fold fold_op(Reduction op) noexcept {
     case Reduction::max: return Fold::max;
     case Reduction::min: return Fold::min;
     case Reduction::norm: return Fold::sum_squares;
+    case Reduction::mean: return Fold::sum_for_mean;
     case Reduction::prod: return Fold::prod;
     default: return Fold::sum;
   }

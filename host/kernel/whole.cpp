@@ -268,6 +268,8 @@ void fold_of(Fold op, int64_t n, Run total, ConstRun a) noexcept {
         const auto wide = static_cast<double>(x);
         return s + wide * wide;
       });
+    case Fold::sum_for_mean:
+      return fold_run<double, T>(n, total, a, [](double s, T x) { return s + static_cast<double>(x); });
   }
 }
 
@@ -356,7 +358,8 @@ void choose(size_t size, int64_t n, Run out, ConstRun cond, ConstRun a, ConstRun
 
 Dtype fold_type(Fold op, Dtype dtype) noexcept {
   if (op == Fold::max || op == Fold::min) return dtype;
-  return op == Fold::sum_squares || is_floating(dtype) ? Dtype::f64 : Dtype::i64;
+  const bool real = op == Fold::sum_squares || op == Fold::sum_for_mean || is_floating(dtype);
+  return real ? Dtype::f64 : Dtype::i64;
 }
 
 void fold(Fold op, Dtype dtype, int64_t n, Run total, ConstRun a) noexcept {

@@ -62,10 +62,10 @@ void whole_fill(Dtype dtype, int64_t n, Run out, double value) noexcept;
 /// out[i] = cond[i] ? a[i] : b[i]; a, b and out have elements of `size` bytes, cond has truth values.
 void choose(size_t size, int64_t n, Run out, ConstRun cond, ConstRun a, ConstRun b) noexcept;
 
-enum class Fold : int32_t { sum, prod, max, min, sum_squares };
+enum class Fold : int32_t { sum, prod, max, min, sum_squares, sum_for_mean };
 
-/// The type in which `op` runs: int64 for sums and products of whole numbers, float64 for products of floats and for
-/// squares, else the element type.
+/// The type in which `op` runs: int64 for sums and products of whole numbers, float64 for products of floats, for
+/// squares and for the sum that a mean divides, which would wrap in int64, else the element type.
 Dtype fold_type(Fold op, Dtype dtype) noexcept;
 /// total[i] = total[i] op a[i], one after the other; a step of 0 folds a run into one total, of fold_type.
 void fold(Fold op, Dtype dtype, int64_t n, Run total, ConstRun a) noexcept;

@@ -37,6 +37,11 @@ def numpy_inputs():
         "b": rng.random((4, 5)) < 0.5,
         "c": rng.random((4, 5)) < 0.5,
         "pos": np.array([3, 1, 1, 6, 3, 3], np.int64),
+        "größe": np.array([1.5, 2.5]),
+        "w8": np.array([200, 100], np.uint8),
+        "lim32": np.array([[-(2**31), 2**31 - 1], [2**31 - 1, 2**31 - 1]], np.int32),
+        "lim64": np.array([[2**62, 2**62, 2**62], [2**63 - 1, 5, -(2**63)]], np.int64),
+        "near": np.array([2**30, 2**30 + 1, 2**30 + 2, 2**30 + 5], np.int32),
         **matrices(),
     }
 
@@ -91,7 +96,7 @@ def up(left, right, k=None):
 
 
 def cases():
-    for line in (here / "numpy_cases.txt").read_text().splitlines():
+    for line in (here / "numpy_cases.txt").read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             yield [part.strip() for part in line.split(" | ")]
 

@@ -30,8 +30,10 @@ function Group:barrier(options) return tensors.barrier(self.number, options) end
 ---@return string? code
 function Group:broadcast(value, root, options) return tensors.broadcast(self.number, value, root, options) end
 
----Combines the ranks' tensors element by element; every rank gets the same bits. With a function as
----`op` the lowest rank combines whole values, in rank order: `op(a, b)` returns a new value.
+---Combines the ranks' tensors element by element; every rank gets the same bits. The sum of tensors of bool counts how
+---many are true, in int64, as `t:sum()` does; a bool `out` (and `inplace`) gets whether this count is not 0, and "max" and
+---"min" give bool: or, and. With a function as `op` the lowest rank combines whole values, in rank order: `op(a, b)`
+---returns a new value.
 ---@param value actor.Tensor of the same dtype and shape on every rank; with a function any value
 ---@param op? "sum"|"mean"|"min"|"max"|"prod"|fun(a: any, b: any): any default "sum"
 ---@param options? actor.CollectiveOptions|{out?: actor.Tensor, inplace?: boolean, filter?: actor.Filter|string, stream?: string}

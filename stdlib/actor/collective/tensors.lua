@@ -148,6 +148,14 @@ local function checked_op(op, fn)
   return op
 end
 
+-- What is combined of a tensor: of bool with sum how many are true, as `t:sum()` counts.
+local function counted(value, op)
+  if (op == nil or op == "sum") and tensor.is_tensor(value) and value.type_ == base.dtypes.bool then
+    return value:to("int64")
+  end
+  return value
+end
+
 local function general_allreduce(group, value, op, options)
   local call = prepare(group, "allreduce", options, allreduce_options)
   local function post(result) return deliver(result, value, options) end
@@ -158,14 +166,15 @@ local function general_allreduce(group, value, op, options)
   end
   if type(op) == "function" then return finish(call, post, fold_by_function(call, value, op)) end
   checked_tensor(value, "collective.allreduce")
-  return finish(call, post, c.reduction(call, "allreduce", value, op))
+  local combined = call.filter and value or counted(value, op)
+  return finish(call, post, c.reduction(call, "allreduce", combined, op))
 end
 general_allreduce = calls.together(general_allreduce)
 
 function M.allreduce(group, value, op, options)
   if options == nil or only_targets(options) then
     local result = new_tensor()
-    local done, message, code = c.allreduce(group, value, op, result)
+    local done, message, code = c.allreduce(group, counted(value, op), op, result)
     if done then
       settle()
       return deliver(result, value, options)
@@ -185,7 +194,7 @@ function M.reduce(group, value, op, root, options)
   local function post(result) return me ~= root or deliver(result, value, options) end
   if type(op) == "function" then return finish(call, post, fold_by_function(call, value, op)) end
   checked_tensor(value, "collective.reduce")
-  return finish(call, post, c.reduction(call, "reduce", value, op, root))
+  return finish(call, post, c.reduction(call, "reduce", counted(value, op), op, root))
 end
 
 function M.reduce_scatter(group, value, op, options)
@@ -197,7 +206,7 @@ function M.reduce_scatter(group, value, op, options)
     return finish(call, post, fold_by_function(call, value, op, function(total, n) return cut(total, n, fn) end))
   end
   checked_tensor(value, fn)
-  return finish(call, post, c.reduction(call, "reduce_scatter", value, op))
+  return finish(call, post, c.reduction(call, "reduce_scatter", counted(value, op), op))
 end
 
 local gather_options = { out = "cdata?", list = "boolean?" }

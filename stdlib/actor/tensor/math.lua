@@ -194,7 +194,10 @@ for name, code in pairs(reductions) do
   local function along(out, t, d, keep) return api.reduce(code, out, t, d, keep) end
   local function whole(t)
     if t.type_ <= 1 and code ~= reductions.prod then return api.reduce_all(code, t) end
-    if code == reductions.mean then return tonumber(methods.sum(t)) / tonumber(t.count_) end
+    if code == reductions.mean then
+      if t.type_ == base.dtypes.int64 then return methods.mean(methods.to(t, "float64")) end -- whose sum may wrap
+      return tonumber(methods.sum(t)) / tonumber(t.count_)
+    end
     return methods.item(reduce(fn, false, nil, along, methods.flatten(t), 1))
   end
   methods[name] = function(t, dim, keepdim) return reduce(fn, needs, whole, along, t, dim, keepdim) end
@@ -230,7 +233,8 @@ end
 local norm2 = methods.norm
 
 ---The p-norm of the elements along `dim`: (sum of |x|^p)^(1/p), by default the root of the sum of squares; for
----math.huge the largest |x|, for 0 how many are not 0. Without `dim` of all elements, as a number.
+---math.huge the largest |x|, for 0 how many are not 0, in int64. Without `dim` of all elements, as a number. Norms of whole
+---numbers are computed in float64, and tensors of norms are float32.
 ---@param dim? integer|integer[]
 ---@param keepdim? boolean
 ---@param p? number
@@ -240,9 +244,13 @@ function methods.norm(t, dim, keepdim, p)
   local fn = "tensor.norm"
   base.arg(t, "t", fn)
   check.number(p, "p", fn, 0)
+  if p == 0 then return methods.count_nonzero(t, dim, keepdim) end
+  if not base.is_float(t.type_) then
+    local norm = methods.norm(methods.to(t, "float64"), dim, keepdim, p)
+    return base.is_tensor(norm) and methods.to(norm, "float32") or norm
+  end
   local size = methods.abs(t)
   if p == math.huge then return methods.max(size, dim, keepdim) end
-  if p == 0 then return methods.count_nonzero(t, dim, keepdim) end
   local sum = methods.sum(p == 1 and size or methods.pow(size, p), dim, keepdim)
   return p == 1 and sum or sum ^ (1 / p)
 end

@@ -19,7 +19,7 @@ for _, dtype in ipairs { "float32", "float64", "int32", "int64", "uint8", "bool"
   assert(co.alltoall(tensor.ones({ n, 2 }, { dtype = dtype })):sum() == 2 * n)
   for _, count in ipairs { 1, 3, 100000 } do
     local sum = assert(co.allreduce(tensor.ones({ count }, { dtype = dtype })))
-    assert(sum.dtype == dtype and sum[count] == last)
+    assert(sum.dtype == (bool and "int64" or dtype) and sum[count] == n) -- of bool a count
     local most = assert(co.allreduce(tensor.full({ count }, me + 1):to(dtype), "max"))
     assert(most[1] == last)
   end
@@ -33,6 +33,22 @@ for _, dtype in ipairs { "float32", "float64", "int32", "int64", "uint8", "bool"
     refused("filters are for float32 and float64", function() actor.filter.from("fp16"):encode(mine) end)
     refused("averages are of float32 and float64: convert", function() actor.average.start { w = mine } end)
   end
+end
+
+-- The sum of bool counts how many ranks have true, by every way; where it is to be bool, whether there is one.
+local function mask(count) return tensor.arange(count):lt(me + 1) end -- true on the ranks from i - 1 on
+for _, count in ipairs { 1, 2, 5, 100000 } do
+  local counts = tensor.clamp(n - tensor.arange(count), 0, nil):to("int64")
+  local async = assert(co.allreduce(mask(count), "sum", { async = true })):wait()
+  assert(co.allreduce(mask(count)):equal(counts) and async:equal(counts))
+  local target, input = tensor.zeros(count, { dtype = "bool" }), mask(count)
+  assert(rawequal(co.allreduce(input, "sum", { out = target }), target) and target:equal(counts:gt(0)))
+  assert(rawequal(co.allreduce(input, "sum", { inplace = true }), input) and input:equal(counts:gt(0)))
+  assert(co.allreduce(mask(count), "max"):equal(counts:gt(0)) and co.allreduce(mask(count), "min"):equal(counts:eq(n)))
+  local at_root = assert(co.reduce(mask(count), "sum", n - 1))
+  assert(me ~= n - 1 or at_root:equal(counts))
+  local parts = assert(co.allgather(assert(co.reduce_scatter(mask(count)))))
+  assert(parts:equal(counts))
 end
 
 local big = 9007199254740993LL
