@@ -84,7 +84,7 @@ Result<std::unique_ptr<PageServer>> PageServer::open(PageOptions options, const 
   if (!loopback) return loopback.error();
   std::unique_ptr<PageServer> page(new PageServer(std::move(options), clock));
   page->access_ = {*at, *loopback, *loopback ? "" : random_token()};
-  auto server = WebServer::open(*at, *page);
+  auto server = WebServer::open(*at, *page, page->options_.limits);
   if (!server) return server.error();
   // The port that the system chose is needed from the first request on, which may have come already.
   std::lock_guard lock(page->mutex_);
@@ -123,6 +123,11 @@ void PageServer::finish(const StatePtr& last, const std::string& how) {
   changed_.wait_for(lock, std::chrono::duration<double>(kFarewellSeconds), [&] { return viewers_.empty(); });
   lock.unlock();
   server_->stop();
+}
+
+size_t PageServer::viewers() {
+  std::lock_guard lock(mutex_);
+  return viewers_.size();
 }
 
 double PageServer::next_look() {

@@ -27,6 +27,7 @@ struct PageOptions {
   bool metrics = false;
   double every = 1;                      // seconds between two messages to a viewer
   const Recording* recording = nullptr;  // to show this instead of a run
+  WebLimits limits = {};
 };
 
 class PageServer final : public Watcher, private WebSite {
@@ -42,6 +43,8 @@ class PageServer final : public Watcher, private WebSite {
   /// Shows the viewers the state after the run's end, where there is one, and tells them how it has ended; waits for a
   /// moment until they have read it, and ends all connections.
   void finish(const StatePtr& last, const std::string& how);
+  /// How many browsers watch. Any thread.
+  size_t viewers();
 
   double next_look() override;
   void seen(const StatePtr& state, double now) override;

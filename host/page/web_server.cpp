@@ -7,13 +7,16 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
-#include <set>
+#include <thread>
 
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <microhttpd.h>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "host/base/clock.hpp"
 
 namespace actorhost {
 
@@ -64,7 +67,7 @@ class MicroHttp {
 struct WebExchange {
   uint64_t id = 0;
   MHD_Connection* connection = nullptr;
-  bool streams = false;
+  int socket = -1;
   bool suspended = false;                        // what follows is guarded by the server's mutex
   std::optional<WebAnswer> answer = {};          // that was to come later
   std::shared_ptr<const std::string> next = {};  // the newest message that has not been begun
@@ -75,10 +78,10 @@ struct WebExchange {
 
 namespace {
 
-constexpr unsigned kConnections = 64;
-constexpr unsigned kIdleSeconds = 15;              // without a byte read or written
+constexpr unsigned kConnections = 512;  // those that are about to end included; WebPlaces keeps them far below
+constexpr unsigned kIdleSeconds = 15;   // without a byte read or written
 constexpr size_t kStreamBlock = size_t{16} << 10;  // what is copied at once for a connection
-constexpr int kBacklog = 64;
+constexpr int kBacklog = 256;
 constexpr std::chrono::seconds kCloseSeconds{1};
 
 /// Nothing but this server's own files, and no script or style within the page itself.
@@ -89,6 +92,19 @@ constexpr const char* kPolicy =
 std::string value_of(MHD_Connection* connection, const char* header) {
   const char* value = MicroHttp::get().lookup_connection_value(connection, MHD_HEADER_KIND, header);
   return value != nullptr ? value : "";
+}
+
+/// Whose a connection is: of IPv6 the network of 64 bits, all of which one machine may have.
+std::string address_of(const sockaddr* address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (address != nullptr && address->sa_family == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, text.data(), text.size());
+  } else if (address != nullptr && address->sa_family == AF_INET6) {
+    in6_addr network = reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+    if (!IN6_IS_ADDR_V4MAPPED(&network)) std::fill_n(network.s6_addr + 8, 8, uint8_t{0});
+    inet_ntop(AF_INET6, &network, text.data(), text.size());
+  }
+  return text.data();
 }
 
 /// Binds and listens; the socket, or what is wrong.
@@ -151,11 +167,14 @@ struct WebServer::Impl {
       mutex;  // guards what follows, and what exchanges say; taken before libmicrohttpd's own, never while it calls
   std::map<uint64_t, std::shared_ptr<WebExchange>> exchanges;
   uint64_t last_id = 0;
-  std::set<int> connected;  // the sockets of all connections, also of those without a request
-  std::condition_variable closed;
+  WebPlaces places;  // of all connections, also of those without a request
+  std::condition_variable changed;
   bool stopping = false;
 
-  explicit Impl(WebSite& served) : site(served) {}
+  const SteadyClock clock;
+  std::thread ends_overdue;
+
+  Impl(WebSite& served, WebLimits limits) : site(served), places(limits) {}
 
   static MHD_Result on_request(void* self, MHD_Connection* connection, const char* url, const char* method,
                                const char* /*version*/, const char* /*upload*/, size_t* upload_size, void** state) {
@@ -178,6 +197,8 @@ struct WebServer::Impl {
   bool take(MHD_Connection* connection, const char* url, const char* method, size_t upload_size, void** state);
   void ended(void** state);
   void connection_changed(MHD_Connection* connection, bool begun);
+  void end_overdue();
+  void set(const WebExchange& exchange, WebPlaces::State state);
   bool send(const WebExchange& exchange, const WebAnswer& answer);
   bool send_stream(const std::shared_ptr<WebExchange>& exchange, const WebAnswer& answer);
   bool queue(MHD_Connection* connection, const WebAnswer& answer, MHD_Response* response);
@@ -193,6 +214,7 @@ bool WebServer::Impl::take(MHD_Connection* connection, const char* url, const ch
     {
       std::lock_guard lock(mutex);
       answer.swap(known->answer);
+      set(*known, WebPlaces::State::answers);
     }
     return answer && upload_size == 0 && send(*known, *answer);
   }
@@ -206,11 +228,13 @@ bool WebServer::Impl::take(MHD_Connection* connection, const char* url, const ch
   http.get_connection_values(connection, MHD_GET_ARGUMENT_KIND, &Impl::on_query, &request.query);
   auto exchange = std::make_shared<WebExchange>();
   exchange->connection = connection;
+  exchange->socket = http.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
   {
     std::lock_guard lock(mutex);
     if (stopping) return false;
     request.id = exchange->id = ++last_id;
     exchanges[exchange->id] = exchange;
+    set(*exchange, WebPlaces::State::answers);
   }
   *state = exchange.get();
   const WebAnswer answer = site.answer(request);
@@ -226,6 +250,7 @@ bool WebServer::Impl::wait_for_answer(WebExchange& exchange) {
   std::lock_guard lock(mutex);
   if (exchange.answer || stopping) return true;  // called again at once
   exchange.suspended = true;
+  set(exchange, WebPlaces::State::held);
   http.suspend_connection(exchange.connection);
   return true;
 }
@@ -240,6 +265,8 @@ void WebServer::Impl::ended(void** state) {
     std::lock_guard lock(mutex);
     last = std::move(exchanges[id]);
     exchanges.erase(id);
+    set(*last, WebPlaces::State::waits);
+    changed.notify_all();
   }
   site.gone(id);
 }
@@ -248,12 +275,33 @@ void WebServer::Impl::connection_changed(MHD_Connection* connection, bool begun)
   const int fd = http.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
   std::lock_guard lock(mutex);
   if (begun) {
-    connected.insert(fd);
+    const auto* address = http.get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
+    const auto victim = places.open(fd, address_of(address), clock.now());
+    if (victim) shutdown(*victim, SHUT_RDWR);
     if (stopping) shutdown(fd, SHUT_RDWR);
   } else {
-    connected.erase(fd);
-    closed.notify_all();
+    places.close(fd);
   }
+  changed.notify_all();
+}
+
+/// Ends connections whose deadline has passed, until the server stops. A socket in `places` is open.
+void WebServer::Impl::end_overdue() {
+  std::unique_lock lock(mutex);
+  while (!stopping) {
+    for (const int fd : places.overdue(clock.now())) shutdown(fd, SHUT_RDWR);
+    const auto next = places.next_deadline();
+    if (next) {
+      changed.wait_for(lock, std::chrono::duration<double>(*next - clock.now()));
+    } else {
+      changed.wait(lock);
+    }
+  }
+}
+
+/// With the mutex.
+void WebServer::Impl::set(const WebExchange& exchange, WebPlaces::State state) {
+  places.set(exchange.socket, state, clock.now());
 }
 
 bool WebServer::Impl::queue(MHD_Connection* connection, const WebAnswer& answer, MHD_Response* response) {
@@ -278,7 +326,6 @@ bool WebServer::Impl::send(const WebExchange& exchange, const WebAnswer& answer)
 }
 
 bool WebServer::Impl::send_stream(const std::shared_ptr<WebExchange>& exchange, const WebAnswer& answer) {
-  exchange->streams = true;
   auto* stream = new std::pair<Impl*, std::shared_ptr<WebExchange>>(this, exchange);
   return queue(
       exchange->connection, answer,
@@ -297,9 +344,12 @@ ssize_t WebServer::Impl::fill(WebExchange& exchange, char* room, size_t size) {
     if (!exchange.next) {
       if (exchange.last || stopping) return MHD_CONTENT_READER_END_OF_STREAM;
       exchange.suspended = true;
+      set(exchange, WebPlaces::State::held);
       http.suspend_connection(exchange.connection);
       return 0;
     }
+    set(exchange, WebPlaces::State::streams);
+    changed.notify_all();
     exchange.current = std::move(exchange.next);
     exchange.next.reset();
     exchange.written = 0;
@@ -328,8 +378,8 @@ WebServer::WebServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 WebServer::~WebServer() { stop(); }
 
-Result<std::unique_ptr<WebServer>> WebServer::open(const Endpoint& at, WebSite& site) {
-  auto impl = std::make_unique<Impl>(site);
+Result<std::unique_ptr<WebServer>> WebServer::open(const Endpoint& at, WebSite& site, WebLimits limits) {
+  auto impl = std::make_unique<Impl>(site, limits);
   if (!impl->http.why_not().empty()) return Error{Code::unsupported, impl->http.why_not()};
   auto fd = listening_socket(at);
   if (!fd) return fd.error();
@@ -343,6 +393,7 @@ Result<std::unique_ptr<WebServer>> WebServer::open(const Endpoint& at, WebSite& 
                                        &Impl::on_connection, &made, MHD_OPTION_CONNECTION_LIMIT, kConnections,
                                        MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_END);
   if (made.daemon == nullptr) return Error{Code::io, endpoint_text(at) + ": the web server cannot be started"};
+  made.ends_overdue = std::thread([&made] { made.end_overdue(); });
   return server;
 }
 
@@ -374,9 +425,11 @@ void WebServer::stop() {
   for (MHD_Connection* connection : waiting) impl_->http.resume_connection(connection);
   {
     std::unique_lock lock(impl_->mutex);
-    for (const int fd : impl_->connected) shutdown(fd, SHUT_RDWR);
-    impl_->closed.wait_for(lock, kCloseSeconds, [&] { return impl_->connected.empty(); });
+    impl_->places.each([](int fd) { shutdown(fd, SHUT_RDWR); });
+    impl_->changed.notify_all();
+    impl_->changed.wait_for(lock, kCloseSeconds, [&] { return impl_->places.empty(); });
   }
+  if (impl_->ends_overdue.joinable()) impl_->ends_overdue.join();
   if (impl_->daemon != nullptr) impl_->http.stop_daemon(impl_->daemon);
   close(std::exchange(impl_->listener, -1));
 }

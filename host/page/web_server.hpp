@@ -2,7 +2,8 @@
 // A small web server over libmicrohttpd, which is loaded when the first one is opened. One thread of that library reads
 // and writes all connections and never blocks; it holds no lock of this class while it writes. An answer comes at once,
 // later, or as a stream of messages. A slow reader costs one message: what it has not begun to read is replaced by what
-// is newer. Made, used and stopped by one owner; `reply`, `push` and `finish` from any thread.
+// is newer. A second thread ends connections whose deadline has passed (web_places.hpp). Made, used and stopped by one
+// owner; `reply` and `push` from any thread.
 
 #include <functional>
 #include <map>
@@ -12,6 +13,7 @@
 
 #include "host/base/result.hpp"
 #include "host/cluster/endpoint.hpp"
+#include "host/page/web_places.hpp"
 
 namespace actorhost {
 
@@ -54,7 +56,7 @@ class WebSite {
 class WebServer {
  public:
   /// Listens. Code::unsupported: libmicrohttpd is not there; Code::io: the address is taken or is none of this machine.
-  static Result<std::unique_ptr<WebServer>> open(const Endpoint& at, WebSite& site);
+  static Result<std::unique_ptr<WebServer>> open(const Endpoint& at, WebSite& site, WebLimits limits = {});
   ~WebServer();
   WebServer(const WebServer&) = delete;
   WebServer& operator=(const WebServer&) = delete;

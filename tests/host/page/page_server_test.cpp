@@ -105,6 +105,13 @@ class Browser {
     return true;
   }
   const std::string& got() const { return got_; }
+  /// The other end has closed; what it has sent before that is lost.
+  bool is_closed() {
+    char bytes[1 << 16];
+    ssize_t count = 0;
+    while ((count = recv(fd_, bytes, sizeof bytes, MSG_DONTWAIT)) > 0) continue;
+    return closed_ || count == 0 || (errno != EAGAIN && errno != EINTR);
+  }
 
  private:
   int fd_;
@@ -316,4 +323,94 @@ TEST_CASE("viewers see the state after the run's end, and then how it has ended"
   const size_t end = first->got().find("event: end\n");
   const std::string last = first->got().substr(first->got().rfind("data: {", end - 2), end);
   CHECK(last.find("\"states\":{\"ended\":5}") != std::string::npos);
+}
+
+namespace {
+
+/// Connections that have begun a request and send a byte of it now and then, never its end; they come again when they
+/// are closed. On a thread of its own.
+class Dripping {
+ public:
+  Dripping(uint16_t port, size_t count) {
+    for (size_t i = 0; i < count; ++i) connections_.push_back(begun(port));
+    thread_ = std::thread([this, port] {
+      for (size_t next = 0; !stop_; next = (next + 1) % connections_.size()) {
+        auto& one = connections_[next];
+        one->send("x");
+        if (one->is_closed()) one = begun(port);
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+      }
+    });
+  }
+  ~Dripping() {
+    stop_ = true;
+    thread_.join();
+  }
+  Dripping(const Dripping&) = delete;
+  Dripping& operator=(const Dripping&) = delete;
+
+ private:
+  static std::unique_ptr<Browser> begun(uint16_t port) {
+    auto one = std::make_unique<Browser>(port);
+    one->send("GET / HTTP/1.1\r\nX-Drip: ");
+    return one;
+  }
+
+  std::atomic<bool> stop_{false};
+  std::vector<std::unique_ptr<Browser>> connections_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+TEST_CASE("connections that drip a byte at a time keep nobody from a page and its metrics") {
+  const size_t drips = GENERATE(64, 130, 400);
+  CAPTURE(drips);
+  const ServedPage served;
+  const auto kept = viewer(served);
+  REQUIRE(kept->read_until("data: {"));
+  const Dripping dripping(served.port, drips);
+  const SteadyClock clock;
+  for (const char* path : {"/", "/metrics", "/state", "/page.js", "/metrics"}) {
+    CAPTURE(path);
+    const double begun = clock.now();
+    CHECK(status_of(fetched(served, std::string("GET ") + path)) == 200);
+    CHECK(clock.now() - begun < 1 * patience());
+  }
+  const auto late = viewer(served);
+  CHECK(late->read_until("data: {"));
+  const int before = served.source.looks;
+  wait_for_page([&] { return served.source.looks >= before + 3; });
+  CHECK(!kept->is_closed());
+}
+
+TEST_CASE("a request that does not come to its end within the time is closed, a viewer is not") {
+  PageOptions options;
+  options.limits.request_seconds = 0.3;
+  const ServedPage served(4, options);
+  const auto kept = viewer(served);
+  REQUIRE(kept->read_until("data: {"));
+  Browser silent(served.port);
+  Browser begun(served.port);
+  begun.send("GET / HT");
+  Browser again(served.port);  // the second request of a connection has a deadline as well
+  again.send("GET /about HTTP/1.1\r\nHost: " + served.host + "\r\n\r\nGET /ab");
+  CHECK(silent.read_until(""));
+  CHECK(begun.read_until(""));
+  CHECK(again.read_until(""));
+  CHECK(status_of(again.got()) == 200);
+  const int before = served.source.looks;
+  wait_for_page([&] { return served.source.looks >= before + 5; });
+  CHECK(!kept->is_closed());
+}
+
+TEST_CASE("a viewer or a reader that takes no bytes within the time is closed") {
+  PageOptions options;
+  options.limits.answer_seconds = 0.3;
+  const ServedPage served(1000, options);
+  const auto slow = viewer(served, "", 1024);
+  const auto quick = viewer(served);
+  REQUIRE(quick->read_until("data: {"));
+  wait_for_page([&] { return served.page->viewers() == 1; });
+  CHECK(!quick->is_closed());
 }
