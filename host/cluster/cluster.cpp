@@ -335,6 +335,7 @@ void Cluster::close() {
   if (thread_.joinable()) thread_.join();
   if (control_) control_->close();
   if (transport_) transport_->close();  // ends dials that are under way
+  aside_.stop();
   for (auto* threads : {&dials_, &proofs_}) {
     for (auto& [process, thread] : *threads) thread.join();
     threads->clear();

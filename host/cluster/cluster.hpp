@@ -19,6 +19,7 @@
 
 #include "host/base/clock.hpp"
 #include "host/base/log.hpp"
+#include "host/cluster/aside_thread.hpp"
 #include "host/cluster/chrome_trace.hpp"
 #include "host/cluster/control_entry.hpp"
 #include "host/cluster/coordinator_lease.hpp"
@@ -194,6 +195,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void suspects(const std::set<ProcessId>& processes) override;
   void leased(double until) override;
   void prove_dead(ProcessId process, const std::string& url) override;
+  void aside(const std::function<void()>& work, const std::function<void()>& then) override;
   void lost(const std::string& host, const std::vector<NodeId>& workers, const std::string& reason) override;
 
   // PeerLinkOutput, on the service thread
@@ -365,6 +367,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   bool told_without_head_ = false;
   std::set<ProcessId> asked_for_proof_;
   std::map<NodeId, bool> takes_part_;  // workers here that have become peers; false: and are none any more
+  AsideThread aside_;
   std::thread thread_;
 };
 

@@ -412,6 +412,13 @@ Result<bool> Cluster::start_servers(uint32_t action) {
 
 void Cluster::ended(const EndMessage& end) { finish(end); }
 
+void Cluster::aside(const std::function<void()>& work, const std::function<void()>& then) {
+  aside_.run([this, work, then] {
+    work();
+    post(then);
+  });
+}
+
 void Cluster::dial(ProcessId process, const std::string& url) {
   dials_[process] = std::thread([this, process, url] {
     size_t first = 0;

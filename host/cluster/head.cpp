@@ -420,19 +420,36 @@ void Head::trim_actions() {
 void Head::on_module_find(ProcessId process, const Frame& frame) {
   const auto find = unpack<ModuleFind>(frame.meta.view());
   if (!find) return malformed(process, frame, find.error().message);
+  struct Search {
+    Frame question;
+    ModuleFind find;
+    std::optional<Result<SourceText>> found;
+  };
+  const auto search = std::make_shared<Search>();  // shared by the two calls
+  search->question = make_frame(frame.kind, frame.src, frame.dst, frame.tag);
+  search->find = *find;
+  output_.aside(
+      [search, &job = job_] {
+        const ModuleFind& wanted = search->find;
+        search->found = wanted.hash == 0 ? job.find_to_send(wanted.name) : job.find_here(wanted.name);
+      },
+      [this, search] { answer_find(search->question, search->find, *search->found); });
+}
+
+void Head::answer_find(const Frame& frame, const ModuleFind& find, const Result<SourceText>& found) {
   ModuleReply answer;
   Blob text;
-  if (auto found = find->hash == 0 ? job_.find_to_send(find->name) : job_.find_here(find->name); !found) {
+  if (!found) {
     answer = {false, found.error().code, {}, "on the rendezvous host: " + found.error().message};
-  } else if (find->hash != 0 && find->hash != source_hash(found->text)) {
+  } else if (find.hash != 0 && find.hash != source_hash(found->text)) {
     const ProcessInfo* home = membership_->process(membership_->home_of(frame.src));
     answer = {false, Code::refused, found->chunk,
-              "module '" + find->name + "' on " + (home != nullptr ? home->host : address_name(frame.src)) +
+              "module '" + find.name + "' on " + (home != nullptr ? home->host : address_name(frame.src)) +
                   " differs from the rendezvous host's (compared by hash); copy the file, or remove it there and it "
                   "will be sent"};
   } else {
     answer.chunk = found->chunk;
-    if (find->hash == 0) text = Blob::copy_of(found->text);
+    if (find.hash == 0) text = Blob::copy_of(found->text);
   }
   reply(frame, cluster_kind::module_reply, pack(answer), std::move(text));
 }

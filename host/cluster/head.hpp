@@ -4,6 +4,7 @@
 // (head_succession.cpp): frames, link losses and the time go in, frames go out through HeadOutput. It owns no socket
 // and no thread, so tests drive it by hand.
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -42,6 +43,11 @@ class HeadOutput {
   /// Shards for this action, ready to be sent to when it returns true; false: `servers_ended` will be called later.
   virtual Result<bool> start_servers(uint32_t action) = 0;
   virtual void ended(const EndMessage& end) = 0;  // for the nodes of this process; once
+  /// Does `work`, which blocks on the disk, elsewhere than on the caller's thread, and after it `then` on that thread.
+  virtual void aside(const std::function<void()>& work, const std::function<void()>& then) {
+    work();
+    then();
+  }
   /// Processes that have been silent for a while and may come back; all of them. For the nodes of this process.
   virtual void suspects(const std::set<ProcessId>& /*processes*/) {}
   /// Of a run of peers: until when this head holds the lease of a majority (coordinator_lease.hpp).
@@ -133,6 +139,7 @@ class Head {
   void on_action_enter(ProcessId process, const Frame& frame);
   void on_action_done(const Frame& frame);
   void on_module_find(ProcessId process, const Frame& frame);
+  void answer_find(const Frame& frame, const ModuleFind& find, const Result<SourceText>& found);
   void start_waiting_servers();
   bool ready_for_servers(uint32_t action) const;
   void on_whereabouts(ProcessId process, const Frame& frame);

@@ -4,10 +4,13 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <xxhash.h>
+
+#include "host/base/transfer.hpp"
 
 namespace actorhost {
 
@@ -15,16 +18,47 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Result<std::string> read_text(const fs::path& path) {
-  std::error_code error;
-  if (fs::is_directory(path, error))
-    return Error{Code::bad_argument, "'" + path.string() + "' is a folder, not a Lua file"};
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return Error{Code::bad_argument, "cannot read '" + path.string() + "': " + std::strerror(errno)};
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (in.bad()) return Error{Code::io, "reading '" + path.string() + "' failed: " + std::strerror(errno)};
-  return std::move(text).str();
+constexpr size_t kMaxSource = size_t{16} << 20;  // bytes
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) noexcept : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const noexcept { return fd_; }
+
+ private:
+  int fd_;
+};
+
+/// Reads a source text. `streams`: also what is no regular file, and waits for its writer.
+Result<std::string> read_text(const std::string& path, bool streams) {
+  const auto refused = [&path](const std::string& what) { return Error{Code::refused, "'" + path + "' " + what}; };
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | (streams ? 0 : O_NONBLOCK)));
+  struct stat info {};
+  if (file.get() < 0 || ::fstat(file.get(), &info) != 0) {
+    return Error{Code::bad_argument, "cannot read '" + path + "': " + std::strerror(errno)};
+  }
+  if (S_ISDIR(info.st_mode)) return refused("is a folder, not a Lua file");
+  if (!streams && !S_ISREG(info.st_mode)) return refused("is a pipe or a device, not a Lua file");
+  std::string text(std::min(kMaxSource, S_ISREG(info.st_mode) ? static_cast<size_t>(info.st_size) : 0) + 1, '\0');
+  size_t size = 0;
+  for (;;) {
+    const int error = transfer(text.data() + size, text.size() - size, [&](char* at, size_t left) {
+      const ssize_t got = ::read(file.get(), at, left);
+      if (got > 0) size += static_cast<size_t>(got);
+      return got;
+    });
+    if (error == kNoMore) break;
+    if (error != 0) return Error{Code::io, "reading '" + path + "' failed: " + std::strerror(error)};
+    if (size > kMaxSource) return refused("has more than 16 MiB, the most that a Lua file may have");
+    text.resize(std::min(2 * text.size(), kMaxSource + 1));  // it has grown, or has no size
+  }
+  text.resize(size);
+  return text;
 }
 
 /// Module names are dotted identifiers; anything that could leave the script's folder is not one.
@@ -54,8 +88,8 @@ uint64_t source_hash(std::string_view text) {
 }
 
 Status JobSource::open(const std::string& path) {
-  auto text = read_text(path);
-  if (!text) return text.error();
+  auto text = read_text(path, true);
+  if (!text) return Error{Code::bad_argument, text.error().message};
   text_ = std::move(*text);
   name_ = fs::path(path).filename().string();
   folder_ = fs::absolute(path).parent_path().string();
@@ -71,7 +105,7 @@ void JobSource::receive(std::string name, std::string text, std::string folder) 
 Result<SourceText> JobSource::find_here(const std::string& name) const {
   const auto place = place_of(name);
   if (!place) return place.error();
-  auto text = read_text(place->path);
+  auto text = read_text(place->path, false);
   if (!text) return text.error();
   return SourceText{std::move(*text), place->chunk};
 }

@@ -26,7 +26,8 @@ class JobSource {
   JobSource(const JobSource&) = delete;
   JobSource& operator=(const JobSource&) = delete;
 
-  /// Reads the script; modules are looked for in its folder. Code::bad_argument when it cannot be read.
+  /// Reads the script, which may be a pipe; modules are looked for in its folder. Code::bad_argument when it cannot be
+  /// read, or has more than 16 MiB.
   Status open(const std::string& path);
   /// Takes what the rendezvous host sent, or a script that is no file. There is no folder then, unless it is given, or
   /// `open` found a copy here.
@@ -47,7 +48,8 @@ class JobSource {
   Result<SourceText> find_to_send(const std::string& name) const;
 
   /// A module or file of this machine: "a.b" is a/b.lua or a/b/init.lua beside the script; a name that ends in .lua is
-  /// the `--barrier` file as given, or a file below the script's folder. Code::bad_argument with what was tried.
+  /// the `--barrier` file as given, or a file below the script's folder. Code::bad_argument with what was tried;
+  /// Code::refused for what is no regular file or has more than 16 MiB. Blocks on the disk.
   Result<SourceText> find_here(const std::string& name) const;
 
  private:

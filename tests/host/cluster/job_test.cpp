@@ -4,8 +4,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include <catch2/catch.hpp>
+#include <sys/stat.h>
 
 using namespace actorhost;
 using Catch::Contains;
@@ -81,6 +83,51 @@ TEST_CASE("a script that cannot be read is told with its path") {
   CHECK_THAT(missing.error().message, Contains("nothing.lua") && Contains("No such file"));
   folder.write("sub/x.lua", "");
   CHECK_THAT(job.open(folder.at("sub")).error().message, Contains("is a folder"));
+}
+
+TEST_CASE("a module is a regular file of at most 16 MiB, for this machine and for another") {
+  const Folder folder;
+  JobSource job;
+  REQUIRE(job.open(folder.write("job.lua", "")).ok());
+  REQUIRE(mkfifo(folder.at("pipe.lua").c_str(), 0600) == 0);
+  fs::create_symlink(folder.at("pipe.lua"), folder.at("link.lua"));
+  fs::create_symlink("/dev/zero", folder.at("zero.lua"));
+  fs::create_directory(folder.at("folder.lua"));
+  folder.write("most.lua", "");
+  fs::resize_file(folder.at("most.lua"), size_t{16} << 20);
+  folder.write("large.lua", "");
+  fs::resize_file(folder.at("large.lua"), size_t{3} << 30);
+  CHECK(job.find_here("most")->text.size() == size_t{16} << 20);
+  const std::pair<const char*, const char*> wrong[] = {{"pipe", "is a pipe or a device, not a Lua file"},
+                                                       {"link", "is a pipe or a device, not a Lua file"},
+                                                       {"zero", "is a pipe or a device, not a Lua file"},
+                                                       {"folder", "is a folder, not a Lua file"},
+                                                       {"large", "has more than 16 MiB"}};
+  for (const auto& [name, message] : wrong) {
+    for (const std::string& asked : {std::string(name), name + std::string(".lua")}) {
+      CAPTURE(asked);
+      const std::string here = error_of(job.find_here(asked), Code::refused);
+      CHECK_THAT(here, Contains(message) && Contains(folder.at(std::string(name) + ".lua")));
+      if (std::string(name) != "zero") CHECK(error_of(job.find_to_send(asked), Code::refused) == here);
+    }
+  }
+  // A link to outside is not sent, whatever it is.
+  CHECK_THAT(error_of(job.find_to_send("zero"), Code::refused), Contains("outside of the script's folder"));
+}
+
+TEST_CASE("a script may be a pipe, as of a shell's <(...), and has a bound") {
+  const Folder folder;
+  REQUIRE(mkfifo(folder.at("pipe").c_str(), 0600) == 0);
+  const std::string text = "return 1 --" + std::string(100'000, 'x');
+  std::thread writer([&] { std::ofstream(folder.at("pipe")) << text; });
+  JobSource job;
+  CHECK(job.open(folder.at("pipe")).ok());
+  writer.join();
+  CHECK(job.text() == text);
+  const Status endless = job.open("/dev/zero");
+  REQUIRE_FALSE(endless.ok());
+  CHECK(endless.error().code == Code::bad_argument);
+  CHECK_THAT(endless.error().message, Contains("has more than 16 MiB"));
 }
 
 TEST_CASE("modules are found beside the script") {

@@ -1,0 +1,62 @@
+#pragma once
+// A thread for work that would block the thread of its owner: one piece after the other, in order. Begun with the first
+// piece. Made, used and stopped by its owner.
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace actorhost {
+
+class AsideThread {
+ public:
+  AsideThread() = default;
+  ~AsideThread() { stop(); }
+  AsideThread(const AsideThread&) = delete;
+  AsideThread& operator=(const AsideThread&) = delete;
+
+  void run(std::function<void()> work) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopped_) return;
+      waiting_.push_back(std::move(work));
+      if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
+    }
+    changed_.notify_one();
+  }
+
+  /// Waits for the piece that is being done; the others are dropped. Idempotent.
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopped_ = true;
+    }
+    changed_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void serve() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return stopped_ || !waiting_.empty(); });
+      if (stopped_) return;
+      const std::function<void()> work = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      work();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> waiting_;
+  bool stopped_ = false;
+  std::thread thread_;
+};
+
+}  // namespace actorhost
