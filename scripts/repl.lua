@@ -24,7 +24,7 @@ local list = {
   { name = "on", value = "RANK|all", help = "where chunks run; attached to a run: 0, else all nodes together" },
   { name = "print", value = "WHO", default = "first", help = "all: what every node prints that runs a chunk together" },
   { name = "json", help = "one JSON object for each chunk or command, on a line each" },
-  { name = "read-only", help = "look, but change nothing and run nothing" },
+  { name = "read-only", help = "look only: the reading token is proved, with which the run lets nothing be changed or run" },
   { name = "help", help = "this page" },
 }
 for i, flag in ipairs(attach.flags) do table.insert(list, i, flag) end

@@ -11,6 +11,7 @@
 #include "host/cluster/endpoint.hpp"
 #include "host/cluster/outside_json.hpp"
 #include "host/cluster/run_files.hpp"
+#include "host/net/handshake.hpp"
 #include "host/net/token_file.hpp"
 
 namespace actorhost {
@@ -124,12 +125,14 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-Result<std::string> token_of(const std::string& file, bool insecure) {
-  if (insecure) return std::string();
-  if (!file.empty()) return read_token(file);
+/// What is proved to the run. One that only reads proves the reading token, so the run itself refuses more.
+Result<std::string> token_of(const std::string& file, bool insecure, bool read_only) {
+  if (insecure) return read_only ? reading_token("") : std::string();
+  const auto read = read_only ? read_reading_token : read_token;
+  if (!file.empty()) return read(file);
   auto path = default_token_path(variable("XDG_CONFIG_HOME"), variable("HOME"));
   if (!path) return path.error();
-  return read_token(*path);
+  return read(*path);
 }
 
 /// "host:17871" and urls; a text with a slash and no scheme is a socket's path.
@@ -147,7 +150,8 @@ int attach(lua_State* L) {
   const std::string token_file = options ? text_field(L, 2, "token_file") : "";
   auto url = url_of(where);
   if (!url) return push_failure(L, url.error());
-  auto token = token_of(token_file, options && boolean_field(L, 2, "insecure"));
+  auto token =
+      token_of(token_file, options && boolean_field(L, 2, "insecure"), options && boolean_field(L, 2, "read_only"));
   if (!token) return push_failure(L, token.error());
   StreamOptions stream;
   stream.token = std::move(*token);
@@ -155,10 +159,9 @@ int attach(lua_State* L) {
   if (!stream.tls.ca.empty() && url->starts_with("tcp://")) *url = "tls+" + *url;
   auto connection = std::make_unique<Connection>();
   Vm& vm = Vm::from(L);
-  connection->client = std::make_unique<ControlClient>(
-      std::move(stream), connection->clock, connection->log, options && boolean_field(L, 2, "read_only"), [&vm] {
-        return vm.stop_requested() ? Status(Error{Code::interrupted, "interrupted"}) : Status();
-      });
+  connection->client = std::make_unique<ControlClient>(std::move(stream), connection->clock, connection->log, [&vm] {
+    return vm.stop_requested() ? Status(Error{Code::interrupted, "interrupted"}) : Status();
+  });
   const Status attached =
       connection->client->attach(*url, options ? number_field(L, 2, "timeout", kAnswerSeconds) : kAnswerSeconds);
   if (!attached) return push_failure(L, attached.error());

@@ -9,6 +9,7 @@
 #include <random>
 #include <utility>
 
+#include "host/net/handshake.hpp"
 #include "host/net/token_file.hpp"
 
 namespace actorhost {
@@ -18,14 +19,24 @@ Result<std::string> load_token(const RunOptions& options, Log& log) {
     log.warn("", "--insecure: whoever reaches this host's port can run code on it");
     return std::string();
   }
-  if (!options.token_file.empty()) return read_token(options.token_file);
+  const auto kept = [&log](const std::string& path, Result<std::string> token) -> Result<std::string> {
+    if (!token) return token;
+    if (is_reading_token(*token)) {
+      return Error{Code::refused, "token file " + path +
+                                      ": it holds a reading token, which only looks into a run; a "
+                                      "host needs the token itself"};
+    }
+    if (const Status beside = keep_reading_token(path, *token); !beside) log.debug("", beside.error().message);
+    return token;
+  };
+  if (!options.token_file.empty()) return kept(options.token_file, read_token(options.token_file));
   const auto variable = [](const char* name) {
     const char* value = std::getenv(name);
     return std::string(value != nullptr ? value : "");
   };
   auto path = default_token_path(variable("XDG_CONFIG_HOME"), variable("HOME"));
   if (!path) return path.error();
-  return read_or_make_token(*path);
+  return kept(*path, read_or_make_token(*path));
 }
 
 Status check_tls_files(const RunOptions& options) {

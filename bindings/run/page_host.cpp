@@ -1,6 +1,8 @@
 #include "bindings/run/page_host.hpp"
 
+#include "bindings/run/cluster_config.hpp"
 #include "host/base/printable.hpp"
+#include "host/net/handshake.hpp"
 
 namespace actorhost {
 
@@ -41,6 +43,9 @@ Result<std::unique_ptr<PageHost>> PageHost::open(const RunOptions& options, Clus
     page.address = options.page_address;
     page.page = options.dashboard;
     page.metrics = options.metrics;
+    if (!options.insecure) {
+      if (const auto token = load_token(options, log)) page.reading_token = reading_token(*token);
+    }
     auto server = PageServer::open(page, clock);
     if (!server) return Error{server.error().code, flag + ": " + server.error().message};
     host->server_ = std::move(*server);

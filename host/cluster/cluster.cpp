@@ -396,7 +396,13 @@ void Cluster::on_service_frame(LinkId link, Frame&& frame) {
     before_service(frame);
   }
   if (process_ == kNoProcess && frame.kind == cluster_kind::join) return tell_where(link);  // nor does it know
+  if (!may_ask(link, frame)) return;
   post({Event::What::frame, link, kNoProcess, {}, std::move(frame)});
+}
+
+void Cluster::on_reader_frame(LinkId link, Frame&& frame) {
+  if (!may_ask(link, frame)) return;
+  post({Event::What::reader_frame, link, kNoProcess, {}, std::move(frame)});
 }
 
 /// Does what must be done before the next frame of the head's link is read: behind a table there may be frames for the

@@ -160,7 +160,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
 
  private:
   struct Event {
-    enum class What { frame, up, down, hello, wanted, call } what;
+    enum class What { frame, reader_frame, up, down, hello, wanted, call } what;
     LinkId link = 0;
     ProcessId process = kNoProcess;
     std::string text = {};
@@ -172,7 +172,10 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void on_link_up(LinkId link, bool dialled, const std::string& peer) override;
   void on_link_down(LinkId link, ProcessId process, const std::string& reason) override;
   void on_service_frame(LinkId link, Frame&& frame) override;
+  void on_reader_frame(LinkId link, Frame&& frame) override;
   void on_link_wanted(ProcessId process) override;
+  bool may_ask(LinkId link, const Frame& frame);
+  void asked_less(LinkId link, const Frame& frame);
   void on_hello(LinkId link, ProcessId process);
   std::string why_no_link(ProcessId process) const;
   void assign_peer(LinkId link, ProcessId process);
@@ -237,6 +240,8 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   Observers::Sources observer_sources();
   void add_sections();
   bool take_observer_frame(LinkId link, const Frame& frame);
+  void take_reader_frame(LinkId link, const Frame& frame);
+  void end_observer(LinkId link, const std::string& why);
   void look_for(LinkId link, const Frame& frame);
   void tell_observer(LinkId link, Kind kind, uint32_t tag, std::string_view json);
   void observer_gone(LinkId link);
@@ -311,6 +316,12 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   std::map<NodeId, uint32_t> actions_;  // that each worker here has entered
   std::map<uint32_t, Blob> values_;     // of finished actions
   size_t value_bytes_ = 0;
+  struct Asked {
+    size_t frames = 0;
+    size_t bytes = 0;
+    bool sent_away = false;
+  };
+  std::map<LinkId, Asked> asked_;  // by observers: what is in queue_
   std::optional<EndMessage> end_;
   bool welcomed_ = false;
   std::optional<Error> turned_away_;    // by the process at the other end of head_link_, instead
@@ -346,7 +357,11 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   double woke_ = 0;         // when that was over
   Observers observers_;
   std::shared_ptr<ChromeTrace> chrome_;  // shared with nobody; the service thread's own
-  std::map<LinkId, int> watchers_;       // links of those who have looked into the run; questions without an answer
+  struct Watcher {
+    int looks = 0;           // questions without an answer
+    bool sent_away = false;  // its link is about to end
+  };
+  std::map<LinkId, Watcher> watchers_;  // by the links of those who have looked into the run
   std::map<ProcessId, std::thread> dials_;
   std::map<ProcessId, std::thread> proofs_;
 

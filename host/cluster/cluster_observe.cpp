@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/base/printable.hpp"
 #include "host/cluster/cluster.hpp"
 #include "host/cluster/outside_json.hpp"
 
@@ -15,6 +16,11 @@ using nlohmann::json;
 
 constexpr size_t kMaxCommand = size_t{8} << 20;  // bytes: a chunk of 1 MiB is shorter in any JSON
 constexpr int kMostLooks = 8;                    // of an observer at a time, that are answered
+constexpr size_t kMostAsked = 4096;              // questions of an observer that have not been looked at yet
+constexpr size_t kMostAskedBytes = size_t{16} << 20;
+constexpr size_t kMostUnread = size_t{32} << 20;  // bytes that an observer has not read yet
+
+bool is_question(Kind kind) noexcept { return kind == cluster_kind::observe || kind == cluster_kind::control; }
 
 /// Such as is written whatever bytes nodes have printed.
 std::string sent_text(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
@@ -73,8 +79,11 @@ Status Cluster::open_control(const std::string& url, std::string token) {
   control_ = std::make_unique<ControlEntry>(
       std::move(options), log_,
       ControlEntry::Events{[this](LinkId link, Frame&& frame) {
-                             post({Event::What::frame, link, kNoProcess, {}, std::move(frame)});
+                             if (may_ask(link, frame)) {
+                               post({Event::What::frame, link, kNoProcess, {}, std::move(frame)});
+                             }
                            },
+                           [this](LinkId link, Frame&& frame) { on_reader_frame(link, std::move(frame)); },
                            [this](LinkId link) {
                              post({Event::What::down, link, kNoProcess, "closed"});
                            }});
@@ -101,7 +110,7 @@ bool Cluster::take_observer_frame(LinkId link, const Frame& frame) {
     return true;
   }
   if (frame.kind != cluster_kind::control) return ControlEntry::is_one(link);
-  watchers_.try_emplace(link);
+  if (watchers_[link].sent_away) return true;
   const auto answer = [this, link, tag = frame.tag](const json& told) {
     tell_observer(link, cluster_kind::control_reply, tag, sent_text(told));
   };
@@ -116,26 +125,87 @@ bool Cluster::take_observer_frame(LinkId link, const Frame& frame) {
   return true;
 }
 
+/// Whether what an observer asks may wait for the service thread. One that asks far faster than it is answered is sent
+/// away. On the link's thread.
+bool Cluster::may_ask(LinkId link, const Frame& frame) {
+  if (!is_question(frame.kind)) return true;
+  {
+    std::lock_guard lock(mutex_);
+    Asked& asked = asked_[link];
+    if (asked.frames < kMostAsked && asked.bytes <= kMostAskedBytes) {
+      ++asked.frames;
+      asked.bytes += frame.cost();
+      return true;
+    }
+    if (std::exchange(asked.sent_away, true)) return false;
+  }
+  end_observer(link, "it asks for more than can wait for an answer");
+  return false;
+}
+
+/// A frame of an observer is taken from the queue.
+void Cluster::asked_less(LinkId link, const Frame& frame) {
+  if (!is_question(frame.kind)) return;
+  std::lock_guard lock(mutex_);
+  const auto asked = asked_.find(link);
+  if (asked == asked_.end()) return;
+  --asked->second.frames;
+  asked->second.bytes -= frame.cost();
+  if (asked->second.frames == 0) asked_.erase(asked);
+}
+
+/// A frame of one that has proved the reading token only. It may ask for the state; commands are refused by name, and
+/// what no observer sends ends its link.
+void Cluster::take_reader_frame(LinkId link, const Frame& frame) {
+  if (!is_question(frame.kind)) return end_observer(link, "a connection that has proved the reading token only looks");
+  if (!head_) return tell_where(link);
+  if (frame.kind == cluster_kind::observe) return look_for(link, frame);
+  const json command = frame.body.size() > kMaxCommand ? json() : parse_outside_json(frame.body.view());
+  const auto op = command.is_object() ? command.find("op") : command.end();
+  const std::string name = op != command.end() && op->is_string() ? op->get<std::string>() : "";
+  const json refusal = {{"ok", false},
+                        {"code", code_name(Code::refused)},
+                        {"message", "this connection only reads, and the command '" + first_line(name) +
+                                        "' does not: it has proved the run's reading token; attach without "
+                                        "--read-only, with the token itself"}};
+  tell_observer(link, cluster_kind::control_reply, frame.tag, sent_text(refusal));
+}
+
+void Cluster::end_observer(LinkId link, const std::string& why) {
+  log_.warn("cluster", "closed the connection to an observer: " + why);
+  if (ControlEntry::is_one(link)) return control_->close_link(link, why);
+  stream_->close_link(link, why);
+}
+
 /// Answers a question for the state of the run. What an observer asks before its earlier questions are answered, beyond
 /// a few, is dropped.
 void Cluster::look_for(LinkId link, const Frame& frame) {
-  int& looks = watchers_[link];
-  if (looks >= kMostLooks) return;
-  ++looks;
+  Watcher& watcher = watchers_[link];
+  if (watcher.sent_away || watcher.looks >= kMostLooks) return;
+  ++watcher.looks;
   const auto wanted = read_message<ObserveMessage>(frame);
   observers_.look(
       wanted ? wanted->sections : std::vector<std::string>(),
       [this, link, tag = frame.tag](const std::string& state) {
-        if (const auto watcher = watchers_.find(link); watcher != watchers_.end()) --watcher->second;
+        if (const auto asker = watchers_.find(link); asker != watchers_.end()) --asker->second.looks;
         tell_observer(link, cluster_kind::observed, tag, state);
       },
       clock_.now());
 }
 
-/// One that does not read what it has asked for gets no more of it.
+/// An observer that does not read what it has asked for is sent away: what waits for it has a bound.
 void Cluster::tell_observer(LinkId link, Kind kind, uint32_t tag, std::string_view text) {
+  const bool at_socket = ControlEntry::is_one(link);
+  const size_t unread = at_socket ? control_->queued(link) : stream_ != nullptr ? stream_->queued(link) : 0;
+  if (unread > 0 && unread + text.size() > kMostUnread) {
+    // Its chunks end when the link is down: the console may be in the middle of this one.
+    const auto watcher = watchers_.find(link);
+    const bool known = watcher != watchers_.end() && !std::exchange(watcher->second.sent_away, true);
+    if (known) end_observer(link, "it does not read the answers to what it has asked");
+    return;
+  }
   Frame frame = make_frame(kind, service_address(process_), kNoAddress, tag, {}, Blob::copy_of(text));
-  if (ControlEntry::is_one(link)) {
+  if (at_socket) {
     (void)control_->send(link, std::move(frame));
   } else if (stream_ != nullptr) {
     (void)stream_->send_on(link, std::move(frame));
@@ -152,7 +222,7 @@ void Cluster::tell_observers_of_end() {
                      {"ok", !over || over->ok},
                      {"code", over && !over->ok ? code_name(over->code) : ""},
                      {"message", over ? over->message : ""}};
-  for (const auto& [link, looks] : watchers_) {
+  for (const auto& [link, watcher] : watchers_) {
     tell_observer(link, cluster_kind::pushed, 0, sent_text(news));
     if (ControlEntry::is_one(link)) live_[link] = "an observer";
   }

@@ -73,7 +73,12 @@ void Cluster::say_goodbye() {
 
 void Cluster::handle(Event& event) {
   switch (event.what) {
-    case Event::What::frame: return handle_frame(event.link, std::move(event.frame));
+    case Event::What::frame:
+      asked_less(event.link, event.frame);
+      return handle_frame(event.link, std::move(event.frame));
+    case Event::What::reader_frame:
+      asked_less(event.link, event.frame);
+      return take_reader_frame(event.link, event.frame);
     case Event::What::up: live_[event.link] = event.text; return;
     case Event::What::down: return on_down(event.link, event.text);
     case Event::What::hello:

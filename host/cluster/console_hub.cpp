@@ -16,6 +16,8 @@ using nlohmann::json;
 constexpr uint64_t kOutputLimit = uint64_t{64} << 10;  // bytes of a chunk's output on each node
 constexpr size_t kMaxSource = size_t{1} << 20;
 constexpr size_t kMaxChunks = 1000;  // that are not over
+constexpr size_t kMaxChunksOfOne = 250;
+constexpr size_t kMaxSourcesOfOne = size_t{16} << 20;  // bytes of their text
 
 /// What these commands run on server 0, whose waits let it in; of a run of peers on each worker.
 constexpr const char* kCheckpoint = "local into = require('actor.param').checkpoint_now() return into";
@@ -70,6 +72,9 @@ void ConsoleHub::on_chunk(uint64_t observer, const json& command, const Told& an
       command.value("limit", json()).is_number_unsigned() ? command["limit"].get<uint64_t>() : kOutputLimit;
   if (chunk.source.size() > kMaxSource) return answer(refusal(Code::full, "a chunk has at most 1 MiB of text"));
   if (chunks_.size() >= kMaxChunks) return answer(refusal(Code::full, "1000 chunks are under way already"));
+  if (!has_room(observer, chunk.source.size())) {
+    return answer(refusal(Code::full, "an observer has at most 250 chunks under way, with 16 MiB of text together"));
+  }
   const MembershipPtr table = sources_.membership();
   const json nodes = command.value("nodes", json("all"));
   chunk.together = nodes == "spmd";
@@ -98,6 +103,16 @@ void ConsoleHub::on_chunk(uint64_t observer, const json& command, const Told& an
   if (!added.together) return begin(added.ask.chunk, added);
   together_.push_back(added.ask.chunk);
   begin_next();
+}
+
+bool ConsoleHub::has_room(uint64_t observer, size_t bytes) const {
+  size_t count = 0;
+  for (const auto& [id, chunk] : chunks_) {
+    if (chunk.observer != observer) continue;
+    ++count;
+    bytes += chunk.source.size();
+  }
+  return count < kMaxChunksOfOne && bytes <= kMaxSourcesOfOne;
 }
 
 ConsoleHub::Chunk& ConsoleHub::add(Chunk chunk) {

@@ -78,6 +78,7 @@ class ConsoleHub {
   void swap_barrier(const std::string& who, const nlohmann::json& command, Told answer);
   void ask_nodes(std::set<Address> nodes, const char* source, std::vector<std::string> arguments,
                  const std::string& what, Told answer);
+  bool has_room(uint64_t observer, size_t bytes) const;
   Chunk& add(Chunk chunk);
   void begin(ChunkId id, Chunk& chunk);
   void begin_next();

@@ -16,12 +16,8 @@ constexpr int kMostHops = 4;  // from one host that is not the rendezvous host t
 
 }  // namespace
 
-ControlClient::ControlClient(StreamOptions options, const Clock& clock, Log& log, bool read_only,
-                             std::function<Status()> check)
-    : clock_(clock),
-      read_only_(read_only),
-      check_(std::move(check)),
-      transport_(std::move(options), log, static_cast<LinkEvents&>(*this)) {}
+ControlClient::ControlClient(StreamOptions options, const Clock& clock, Log& log, std::function<Status()> check)
+    : clock_(clock), check_(std::move(check)), transport_(std::move(options), log, static_cast<LinkEvents&>(*this)) {}
 
 ControlClient::~ControlClient() { transport_.close(); }
 
@@ -121,7 +117,6 @@ Result<std::string> ControlClient::state(const std::vector<std::string>& section
 }
 
 Result<std::string> ControlClient::control(const std::string& command, double seconds) {
-  if (read_only_) return Error{Code::refused, "this connection only reads (--read-only)"};
   return ask(cluster_kind::control, cluster_kind::control_reply, {}, Blob::copy_of(command), seconds);
 }
 

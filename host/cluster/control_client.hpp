@@ -18,8 +18,8 @@ namespace actorhost {
 
 class ControlClient final : private LinkEvents {
  public:
-  /// `read_only`: `control` refuses. An error of `check` ends a wait.
-  ControlClient(StreamOptions options, const Clock& clock, Log& log, bool read_only, std::function<Status()> check);
+  /// With a reading token in `options` the run refuses what changes it. An error of `check` ends a wait.
+  ControlClient(StreamOptions options, const Clock& clock, Log& log, std::function<Status()> check);
   ~ControlClient() override;
 
   /// At the rendezvous host, or at any other: then questions go on to where that one says the rendezvous host is.
@@ -27,7 +27,7 @@ class ControlClient final : private LinkEvents {
   Status attach(const std::string& url, double seconds);
   /// The state as JSON, with these sections. Code::timeout; Code::peer_lost: the run is over or its host is gone.
   Result<std::string> state(const std::vector<std::string>& sections, double seconds);
-  /// Sends a command (JSON) and returns the answer (JSON). Code::refused where only reading is allowed.
+  /// Sends a command (JSON) and returns the answer (JSON).
   Result<std::string> control(const std::string& command, double seconds);
   /// The next news that the run has pushed, as JSON; nothing when none came in time.
   Result<std::optional<std::string>> next(double seconds);
@@ -44,7 +44,6 @@ class ControlClient final : private LinkEvents {
   Status wait(double seconds, const Take& take);
 
   const Clock& clock_;
-  const bool read_only_;
   const std::function<Status()> check_;
   uint32_t number_ = 0;
   std::mutex mutex_;  // guards what follows up to the next blank line

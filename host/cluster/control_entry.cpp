@@ -18,10 +18,14 @@ Status ControlEntry::send(LinkId link, Frame&& frame) { return transport_.send_o
 
 void ControlEntry::finish(LinkId link, double seconds) { transport_.finish_link(link & ~kBit, seconds); }
 
+void ControlEntry::close_link(LinkId link, const std::string& reason) { transport_.close_link(link & ~kBit, reason); }
+
 void ControlEntry::close() { transport_.close(); }
 
 void ControlEntry::on_link_down(LinkId link, ProcessId, const std::string&) { events_.down(link | kBit); }
 
 void ControlEntry::on_service_frame(LinkId link, Frame&& frame) { events_.frame(link | kBit, std::move(frame)); }
+
+void ControlEntry::on_reader_frame(LinkId link, Frame&& frame) { events_.reader_frame(link | kBit, std::move(frame)); }
 
 }  // namespace actorhost

@@ -17,6 +17,7 @@ class ControlEntry final : private LinkEvents {
 
   struct Events {
     std::function<void(LinkId, Frame&&)> frame;
+    std::function<void(LinkId, Frame&&)> reader_frame;  // of one that has proved the reading token only
     std::function<void(LinkId)> down;
   };
 
@@ -29,12 +30,15 @@ class ControlEntry final : private LinkEvents {
   Status send(LinkId link, Frame&& frame);
   /// Ends a link once the other end has read what is queued, at the latest after `seconds`.
   void finish(LinkId link, double seconds);
+  size_t queued(LinkId link) const { return transport_.queued(link & ~kBit); }
+  void close_link(LinkId link, const std::string& reason);
   void close();
 
  private:
   void on_link_up(LinkId, bool, const std::string&) override {}
   void on_link_down(LinkId link, ProcessId process, const std::string& reason) override;
   void on_service_frame(LinkId link, Frame&& frame) override;
+  void on_reader_frame(LinkId link, Frame&& frame) override;
   void on_link_wanted(ProcessId) override {}
 
   Events events_;

@@ -47,7 +47,35 @@ void start_sodium() {
   assert(started >= 0);
 }
 
+std::array<unsigned char, 32> hash_of(std::string_view token) {
+  std::array<unsigned char, 32> hash{};
+  crypto_generichash(hash.data(), hash.size(), reinterpret_cast<const unsigned char*>(token.data()), token.size(),
+                     nullptr, 0);
+  return hash;
+}
+
+constexpr std::string_view kReading = "read-";
+constexpr size_t kReadingBytes = 32;
+
 }  // namespace
+
+bool is_reading_token(std::string_view token) {
+  return token.starts_with(kReading) && token.size() == kReading.size() + 2 * kReadingBytes &&
+         token.find_first_not_of("0123456789abcdef", kReading.size()) == std::string_view::npos;
+}
+
+std::string reading_token(std::string_view token) {
+  if (is_reading_token(token)) return std::string(token);
+  start_sodium();
+  constexpr std::string_view kPurpose = "actorhost reading token";
+  const auto* purpose = reinterpret_cast<const unsigned char*>(kPurpose.data());
+  const auto key = hash_of(token);
+  std::array<unsigned char, kReadingBytes> bytes{};
+  crypto_generichash(bytes.data(), bytes.size(), purpose, kPurpose.size(), key.data(), key.size());
+  std::array<char, 2 * kReadingBytes + 1> hex{};
+  sodium_bin2hex(hex.data(), hex.size(), bytes.data(), bytes.size());
+  return std::string(kReading) + hex.data();
+}
 
 Handshake::Nonce Handshake::fresh_nonce() {
   start_sodium();
@@ -59,8 +87,8 @@ Handshake::Nonce Handshake::fresh_nonce() {
 Handshake::Handshake(Side side, std::string_view token, const Nonce& nonce, std::string peer)
     : side_(side), nonce_(nonce), peer_(std::move(peer)) {
   start_sodium();
-  crypto_generichash(key_.data(), key_.size(), reinterpret_cast<const unsigned char*>(token.data()), token.size(),
-                     nullptr, 0);
+  key_ = hash_of(token);
+  if (side_ == Side::listener) reading_key_ = hash_of(reading_token(token));
   if (side_ == Side::dialler) put_hello();
 }
 
@@ -104,11 +132,17 @@ Status Handshake::take_hello(std::span<const std::byte> bytes) {
 Status Handshake::take_proof(std::span<const std::byte> bytes) {
   Proof proof;
   std::memcpy(&proof, bytes.data(), sizeof proof);
-  const Mac expected = mac_of(side_ == Side::dialler ? Side::listener : Side::dialler);
-  const bool right = proof.verdict == static_cast<unsigned char>(Verdict::ok) &&
-                     all_zero(proof.zero, sizeof proof.zero) &&
-                     sodium_memcmp(proof.mac, expected.data(), expected.size()) == 0;
-  if (!right) {
+  const auto right = [&] {
+    const Mac expected = mac_of(side_ == Side::dialler ? Side::listener : Side::dialler);
+    return proof.verdict == static_cast<unsigned char>(Verdict::ok) && all_zero(proof.zero, sizeof proof.zero) &&
+           sodium_memcmp(proof.mac, expected.data(), expected.size()) == 0;
+  };
+  bool proves = right();
+  if (!proves && side_ == Side::listener) {
+    key_ = reading_key_;
+    reads_only_ = proves = right();
+  }
+  if (!proves) {
     if (side_ == Side::listener) put_proof(Verdict::wrong_token);
     return fail("the token of " + peer_ + " differs from ours");
   }

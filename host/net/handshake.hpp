@@ -8,6 +8,9 @@
 //   dialler:   proof  = verdict:u8 zero[7] mac[32]      mac = HMAC-SHA-512-256(key, role both-nonces version)
 //   listener:  proof                                    key = BLAKE2b-256(token)
 //
+// A listener also takes the proof of the reading token, which follows from the token but not the other way round, and
+// proves the same one in return: such a dialler only looks (`reads_only`).
+//
 // The nonces are fresh, so a recorded proof is of no use; the role is part of it, so it cannot be sent back to its
 // maker. It proves knowledge of the token to whoever speaks then; keeping others from reading or changing the frames
 // that follow takes TLS.
@@ -22,6 +25,11 @@
 #include "host/base/result.hpp"
 
 namespace actorhost {
+
+/// The token of those who only look into a run: "read-" and 64 hex digits, derived from `token`. Of a reading token it
+/// is that token itself.
+std::string reading_token(std::string_view token);
+bool is_reading_token(std::string_view token);
 
 class Handshake {
  public:
@@ -47,11 +55,14 @@ class Handshake {
   Status input(std::span<const std::byte> bytes);
   /// Both ends have proved that they know the token.
   bool proved() const noexcept { return state_ == State::proved; }
+  /// Of a listener: the other end has proved the reading token only.
+  bool reads_only() const noexcept { return reads_only_; }
 
  private:
   enum class State { await_hello, await_proof, proved, failed };
   enum class Verdict : unsigned char { ok = 0, wrong_token = 1 };
   using Mac = std::array<unsigned char, 32>;
+  using Key = std::array<unsigned char, 32>;
 
   Status take_hello(std::span<const std::byte> bytes);
   Status take_proof(std::span<const std::byte> bytes);
@@ -63,7 +74,9 @@ class Handshake {
   const Side side_;
   const Nonce nonce_;
   const std::string peer_;
-  std::array<unsigned char, 32> key_{};
+  Key key_{};
+  Key reading_key_{};  // of a listener
+  bool reads_only_ = false;
   Nonce peer_nonce_{};
   State state_ = State::await_hello;
   std::string output_;

@@ -44,6 +44,7 @@ Status Link::prove(const std::string& token, const std::string& name, double sec
     stream_->send_all(refusal, clock_, deadline);
     return status;
   }
+  reads_only_ = handshake.reads_only();
   heard_.store(clock_.now(), std::memory_order_relaxed);
   return {};
 }

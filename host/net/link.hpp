@@ -44,6 +44,8 @@ class Link : public std::enable_shared_from_this<Link> {
   /// answered wrongly, Code::unreachable when it went away before it had answered, Code::timeout, Code::interrupted
   /// when it was closed meanwhile.
   Status prove(const std::string& token, const std::string& name, double seconds);
+  /// The other end has dialled and has proved the reading token only. Constant once the link is proved.
+  bool reads_only() const noexcept { return reads_only_; }
   /// Reads until the link is over and returns why. On the calling thread. Bodies go where `directory` has room for
   /// them.
   std::string read(const FrameLimits& limits, const Directory& directory, const Take& take);
@@ -74,6 +76,7 @@ class Link : public std::enable_shared_from_this<Link> {
   const std::unique_ptr<Stream> stream_;
   const std::string peer_;
   LinkWriter writer_;
+  bool reads_only_ = false;
   std::atomic<ProcessId> process_{kNoProcess};
   std::atomic<double> heard_;
   std::atomic<bool> over_{false};

@@ -160,6 +160,7 @@ LinkWriter::Counters LinkWriter::counters() const {
   std::lock_guard lock(mutex_);
   Counters now = counters_;
   now.queued = filling_.bytes() + in_flight_.load(std::memory_order_relaxed);
+  now.queued_frames = filling_.frames();
   return now;
 }
 

@@ -37,6 +37,7 @@ class LinkWriter {
   struct Counters {
     uint64_t frames = 0, bytes = 0, writes = 0;  // written
     uint64_t queued = 0;                         // bytes that are to be written
+    uint64_t queued_frames = 0;                  // in them, about
   };
   Counters counters() const;
 

@@ -259,6 +259,12 @@ bool StreamTransport::Impl::take(Link& link, std::vector<Frame>& frames) {
       ++i;
       continue;
     }
+    if (link.reads_only()) {
+      if (closing_) return false;
+      events_.on_reader_frame(link.id(), std::move(frame));
+      ++i;
+      continue;
+    }
     const bool for_service = link.process() == kNoProcess || frame.dst == kNoAddress ||
                              frame.kind == Kind::link_hello || (is_service(frame.dst) && !directory_.has(frame.dst));
     if (for_service) {
@@ -467,6 +473,14 @@ void StreamTransport::forget(ProcessId process) { impl_->forget(process); }
 void StreamTransport::refuse(ProcessId process) { impl_->table().refuse(process); }
 
 Status StreamTransport::send_on(LinkId link, Frame&& frame) { return impl_->send_on(link, std::move(frame)); }
+
+size_t StreamTransport::queued(LinkId id) const {
+  constexpr size_t kFrame = 256;  // what a queued frame takes beside its bytes
+  const auto link = impl_->find(id);
+  if (!link) return 0;
+  const auto counters = link->writer().counters();
+  return counters.queued + kFrame * counters.queued_frames;
+}
 
 void StreamTransport::close_link(LinkId id, const std::string& reason) {
   if (const auto link = impl_->find(id)) link->close(reason);

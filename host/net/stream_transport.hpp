@@ -21,7 +21,7 @@
 namespace actorhost {
 
 struct StreamOptions {
-  std::string token = {};  // shared secret; proved by both ends, also when empty
+  std::string token = {};  // shared secret; proved by both ends, also when empty. A dialler's may be a reading token
   TlsFiles tls = {};       // for tls+tcp:// addresses
   FrameLimits limits = {};
   double handshake_seconds = 5;                // a connection that has not proved its token by then is closed
@@ -45,6 +45,9 @@ class LinkEvents {
   /// A frame whose dst is kNoAddress or this process's service address, or any frame on a link that is not
   /// assigned to a process yet.
   virtual void on_service_frame(LinkId link, Frame&& frame) = 0;
+  /// A frame on a link whose other end has proved the reading token only. No frame of such a link comes by
+  /// `on_service_frame` or reaches a mailbox, and the link must not be assigned to a process.
+  virtual void on_reader_frame(LinkId /*link*/, Frame&& /*frame*/) {}
   /// There are frames for `process` and no link: dial it or ask it to dial; the frames are parked meanwhile.
   virtual void on_link_wanted(ProcessId process) = 0;
 };
@@ -81,6 +84,8 @@ class StreamTransport final : public Transport {
 
   /// Sends on one link, whatever it is assigned to (service frames during rendezvous). Never waits.
   Status send_on(LinkId link, Frame&& frame);
+  /// What waits to be written on a link, in bytes of memory; 0 when it is over.
+  size_t queued(LinkId link) const;
   void close_link(LinkId link, const std::string& reason);
   /// The same once the other end has read what is queued, at the latest after `seconds`.
   void finish_link(LinkId link, double seconds);

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <functional>
 
 #include <fcntl.h>
 #include <sodium.h>
@@ -10,6 +12,7 @@
 #include <unistd.h>
 
 #include "host/base/transfer.hpp"
+#include "host/net/handshake.hpp"
 
 namespace actorhost {
 
@@ -111,21 +114,32 @@ Status write_synced(const std::string& path, int fd, const std::string& text) {
   return {};
 }
 
-// Makes the file. It appears complete or not at all, and never replaces another: it is written under a different name
-// and then linked. Of several processes one succeeds; for the others this is no failure.
-Status make_token_file(const std::string& path) {
-  auto token = new_token();
-  if (!token) return std::move(token).error();
-  AH_TRY(make_directories(path));
+// Puts a file with `token` at `path`, complete or not at all: it is written under a different name first. `place` gives
+// it its own name, and returns 0 on success.
+Status place_token_file(const std::string& path, const std::string& token,
+                        const std::function<int(const char* from, const char* to)>& place) {
   std::string beside = path + ".XXXXXX";
-  const Descriptor file(::mkstemp(beside.data()));  // mode 0600
+  const Descriptor file(::mkstemp(beside.data()));  // mode 0600, made with O_EXCL
   if (!file.valid()) return failed(path, "cannot be made (--token-file F picks another place)", errno);
-  Status status = write_synced(path, file.get(), *token + "\n");
-  if (status.ok() && ::link(beside.c_str(), path.c_str()) != 0 && errno != EEXIST) {
+  Status status = write_synced(path, file.get(), token + "\n");
+  if (status.ok() && place(beside.c_str(), path.c_str()) != 0 && errno != EEXIST) {
     status = failed(path, "cannot be made", errno);
   }
   ::unlink(beside.c_str());
   return status;
+}
+
+// Makes the file. It never replaces another: of several processes one succeeds; for the others this is no failure.
+Status make_token_file(const std::string& path) {
+  auto token = new_token();
+  if (!token) return std::move(token).error();
+  AH_TRY(make_directories(path));
+  return place_token_file(path, *token, ::link);
+}
+
+bool is_there(const std::string& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 || errno != ENOENT;
 }
 
 }  // namespace
@@ -150,9 +164,28 @@ Result<std::string> read_token(const std::string& path) {
 
 Result<std::string> read_or_make_token(const std::string& path) {
   // Does not follow links: a link that leads nowhere is the user's to repair.
-  struct stat info {};
-  if (::lstat(path.c_str(), &info) != 0 && errno == ENOENT) AH_TRY(make_token_file(path));
+  if (!is_there(path)) AH_TRY(make_token_file(path));
   return read_token(path);
+}
+
+std::string reading_token_path(const std::string& path) { return path + ".read"; }
+
+Status keep_reading_token(const std::string& path, std::string_view token) {
+  const std::string beside = reading_token_path(path);
+  const std::string reading = reading_token(token);
+  if (!is_there(beside)) return place_token_file(beside, reading, ::link);
+  auto kept = read_token(beside);
+  if (!kept) return std::move(kept).error();
+  if (*kept == reading) return {};
+  if (!is_reading_token(*kept)) return refused(beside, "it holds no reading token; remove it to have one made");
+  return place_token_file(beside, reading, ::rename);
+}
+
+Result<std::string> read_reading_token(const std::string& path) {
+  const std::string beside = reading_token_path(path);
+  auto token = read_token(is_there(path) || !is_there(beside) ? path : beside);
+  if (!token) return token;
+  return reading_token(*token);
 }
 
 }  // namespace actorhost

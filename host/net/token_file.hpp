@@ -25,4 +25,15 @@ Result<std::string> read_token(const std::string& path);
 /// As read_token, and makes the file (mode 0600, in directories of mode 0700) when there is none.
 Result<std::string> read_or_make_token(const std::string& path);
 
+/// Where the reading token of the token in `path` is kept: beside it.
+std::string reading_token_path(const std::string& path);
+
+/// Keeps the reading token of `token`, which is in `path`, beside it with the same care (mode 0600, its owner's, never
+/// half written), so that it can be handed to those who only look. One of an earlier token is replaced. Code::io,
+/// Code::refused: it cannot be kept there, though it holds all the same.
+Status keep_reading_token(const std::string& path, std::string_view token);
+
+/// A token to look into a run with: the reading token of the one in `path`, or, where there is none, the one beside it.
+Result<std::string> read_reading_token(const std::string& path);
+
 }  // namespace actorhost

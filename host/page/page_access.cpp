@@ -40,7 +40,7 @@ bool may_be_asked_as(const std::string& name, const PageAccess& access) {
 }
 
 bool same(std::string_view given, const std::string& token) {
-  return given.size() == token.size() && sodium_memcmp(given.data(), token.data(), token.size()) == 0;
+  return !token.empty() && given.size() == token.size() && sodium_memcmp(given.data(), token.data(), token.size()) == 0;
 }
 
 /// The value of a cookie in "a=1; b=2".
@@ -59,9 +59,12 @@ bool knows_token(const WebRequest& request, const PageAccess& access) {
   constexpr std::string_view kBearer = "Bearer ";
   const auto query = request.query.find("token");
   const std::string_view authorization = request.authorization;
-  return (query != request.query.end() && same(query->second, access.token)) ||
-         same(cookie_in(request.cookie, access.cookie_name()), access.token) ||
-         (authorization.starts_with(kBearer) && same(authorization.substr(kBearer.size()), access.token));
+  const auto knows = [&](const std::string& token) {
+    return (query != request.query.end() && same(query->second, token)) ||
+           same(cookie_in(request.cookie, access.cookie_name()), token) ||
+           (authorization.starts_with(kBearer) && same(authorization.substr(kBearer.size()), token));
+  };
+  return knows(access.token) || knows(access.reading_token);
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace actorhost {
 struct PageAccess {
   Endpoint bound;  // where the server listens
   bool loopback = true;
-  std::string token;  // wanted when the address is not loopback
+  std::string token;               // wanted when the address is not loopback: this page's own, or
+  std::string reading_token = {};  // the run's for those who only look; empty: there is none
 
   /// The name of the cookie that carries the token.
   std::string cookie_name() const;

@@ -83,7 +83,7 @@ Result<std::unique_ptr<PageServer>> PageServer::open(PageOptions options, const 
   auto loopback = is_loopback(*at);
   if (!loopback) return loopback.error();
   std::unique_ptr<PageServer> page(new PageServer(std::move(options), clock));
-  page->access_ = {*at, *loopback, *loopback ? "" : random_token()};
+  page->access_ = {*at, *loopback, *loopback ? "" : random_token(), page->options_.reading_token};
   auto server = WebServer::open(*at, *page, page->options_.limits);
   if (!server) return server.error();
   // The port that the system chose is needed from the first request on, which may have come already.

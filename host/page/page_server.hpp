@@ -27,6 +27,7 @@ struct PageOptions {
   bool metrics = false;
   double every = 1;                      // seconds between two messages to a viewer
   const Recording* recording = nullptr;  // to show this instead of a run
+  std::string reading_token = {};        // opens the page too; empty: there is none
   WebLimits limits = {};
 };
 

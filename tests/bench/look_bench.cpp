@@ -63,7 +63,7 @@ void measure(const std::string& job, const char* doing, int looks) {
   const Hosts hosts = start(port.endpoint(), job);
   const SteadyClock clock;
   Log log(LogLevel::off);
-  ControlClient client({}, clock, log, true, {});
+  ControlClient client({}, clock, log, {});
   await("the run", [&] { return client.attach("tcp://" + port.endpoint(), 5).ok(); });
   await(doing, [&] { return all_are(look(client), doing); });
   std::vector<double> took;

@@ -33,8 +33,9 @@ Observer::Observer(const JobFolder& folder) {
           if (!run.is_object() || run.value("url", "").find("ipc://") != 0) continue;
           StreamOptions options;
           std::ifstream(folder.path() / "config/actorhost/token") >> options.token;
-          client_ = std::make_unique<ControlClient>(options, clock_, log_, false, [] { return Status(); });
-          if (client_->attach(run.value("url", ""), 5)) return true;
+          client_ = std::make_unique<ControlClient>(options, clock_, log_, [] { return Status(); });
+          url_ = run.value("url", "");
+          if (client_->attach(url_, 5)) return true;
         }
         return false;
       },

@@ -30,6 +30,8 @@ class Observer {
   /// Waits until the only run of the folder lets it in; fails the test when none does.
   explicit Observer(const JobFolder& folder);
 
+  /// Where the run is attached to.
+  const std::string& url() const { return url_; }
   nlohmann::json control(const nlohmann::json& command);
   /// Sends a chunk; its number. `nodes` as in the command: ids, "all" or "spmd".
   uint32_t send(const std::string& source, const nlohmann::json& nodes, uint64_t limit = 65536);
@@ -47,6 +49,7 @@ class Observer {
   SteadyClock clock_;
   Log log_{LogLevel::off};
   std::unique_ptr<ControlClient> client_;
+  std::string url_;
   std::map<uint32_t, Outcome> outcomes_;
 };
 

@@ -9,7 +9,7 @@ local M = {}
 M.flags = {
   { name = "attach", value = "HOST:PORT", alone = "",
     help = "a run's rendezvous address or control socket; without one, the run of this machine" },
-  { name = "token-file", value = "FILE", help = "the token that the run was started with, if not the default one" },
+  { name = "token-file", value = "FILE", help = "the token that the run was started with, if not the default one; or its reading token" },
   { name = "tls-ca", value = "FILE", help = "what a certificate is checked against, for a run over TLS" },
   { name = "insecure", help = "the run was started with --insecure" },
 }

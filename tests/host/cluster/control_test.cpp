@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "host/cluster/control_client.hpp"
+#include "host/net/handshake.hpp"
 #include "tests/host/cluster/test_process.hpp"
 
 using namespace actorhost;
@@ -13,8 +14,7 @@ using nlohmann::json;
 namespace {
 
 struct Client {
-  explicit Client(const std::string& token = "", bool read_only = false)
-      : log(LogLevel::off), client(options_of(token), clock, log, read_only, {}) {}
+  explicit Client(const std::string& token = "") : log(LogLevel::off), client(options_of(token), clock, log, {}) {}
   static StreamOptions options_of(const std::string& token) {
     StreamOptions options;
     options.token = token;
@@ -91,7 +91,7 @@ TEST_CASE("every host's nodes are seen from the rendezvous host's address, and n
   CHECK(lost);
 }
 
-TEST_CASE("who looks into a run needs its token, and says so when it only reads") {
+TEST_CASE("who looks into a run needs its token") {
   TestProcess process(TestProcess::alone(1));
   REQUIRE(process.start().ok());
   const std::string url = any_url("ipc");
@@ -104,12 +104,69 @@ TEST_CASE("who looks into a run needs its token, and says so when it only reads"
   const Status missing = nobody.client.attach(any_url("ipc"), 0.2);
   REQUIRE_FALSE(missing.ok());
   CHECK(missing.error().code == Code::unreachable);
-  Client reader("secret word", true);
-  REQUIRE(reader.client.attach(url, kPatience).ok());
-  const auto command = reader.client.control(R"({"op":"pause"})", kPatience);
-  REQUIRE_FALSE(command);
-  CHECK_THAT(command.error().message, Contains("--read-only"));
-  CHECK(reader.state()["run"]["size"] == 1);
+}
+
+TEST_CASE("the reading token looks into a run at its socket and its address, and each command is refused by name") {
+  TestRun run("tcp", {1, 1}, TestProcess::patient().head.times, "secret word");
+  Cluster& head = *run.head->cluster;
+  const std::string socket = any_url("ipc");
+  REQUIRE(head.open_control(socket, "secret word").ok());
+  for (const std::string& url : {socket, head.bound_url()}) {
+    CAPTURE(url);
+    Client reader(reading_token("secret word"));
+    REQUIRE(reader.client.attach(url, kPatience).ok());
+    CHECK(reader.state()["run"]["size"] == 2);
+    for (const std::string op : {"chunk", "interrupt", "kill", "pause", "go", "barrier", "checkpoint", "new one"}) {
+      const std::string command = R"({"op":")" + op + R"(","nodes":"all","source":"ran = 1","id":0,"spec":"asp"})";
+      const auto answer = reader.client.control(command, kPatience);
+      REQUIRE(answer);
+      const json told = json::parse(*answer);
+      CHECK(told["ok"] == false);
+      CHECK(told["code"] == "refused");
+      CHECK_THAT(told["message"].get<std::string>(), Contains("'" + op + "'") && Contains("reading token"));
+    }
+    for (const std::string& hostile : {std::string("[]"), std::string("{"), std::string(size_t{9} << 20, ' ')}) {
+      const auto answer = reader.client.control(hostile, kPatience);
+      REQUIRE(answer);
+      CHECK(json::parse(*answer)["ok"] == false);
+    }
+    CHECK(reader.state()["run"]["paused"] == false);
+  }
+  CHECK_FALSE(head.ended());
+}
+
+TEST_CASE("a connection with the reading token that sends what an observer does not ends, and changes nothing") {
+  TestRun run("tcp", {1, 1}, TestProcess::patient().head.times, "secret word");
+  const std::string socket = any_url("ipc");
+  REQUIRE(run.head->cluster->open_control(socket, "secret word").ok());
+  struct Waiting final : LinkEvents {
+    void on_link_up(LinkId, bool, const std::string&) override {}
+    void on_link_down(LinkId, ProcessId, const std::string&) override { down = true; }
+    void on_service_frame(LinkId, Frame&&) override {}
+    void on_link_wanted(ProcessId) override {}
+    std::atomic<bool> down{false};
+  };
+  for (const std::string& url : {socket, run.head->cluster->bound_url(), run.members[0]->cluster->bound_url()}) {
+    for (const Kind kind : {Kind::link_hello, cluster_kind::join, cluster_kind::attach, cluster_kind::node_error,
+                            cluster_kind::node_ended, cluster_kind::stop, cluster_kind::membership, console_kind::ask,
+                            console_kind::leave, console_kind::hold, Kind::test, Kind{0x0301}}) {
+      INFO(url << ", kind " << static_cast<int>(kind));
+      for (const Address dst : {kNoAddress, worker_address(0), service_address(0)}) {
+        Waiting events;
+        Log log(LogLevel::off);
+        StreamTransport reader({.token = reading_token("secret word")}, log, events);
+        const auto link = reader.dial(url, kPatience);
+        REQUIRE(link);
+        CHECK(reader.send_on(*link, make_frame(kind, worker_address(1), dst, 1, "\x01", Blob::copy_of("x"))).ok());
+        const double end = run.head->clock.now() + kPatience;
+        while (!events.down && run.head->clock.now() < end) std::this_thread::yield();
+        CHECK(events.down);
+      }
+    }
+  }
+  CHECK_FALSE(run.head->cluster->ended());
+  CHECK(run.head->cluster->membership()->size() == 2);
+  CHECK(run.members[0]->cluster->head() == 0);
 }
 
 TEST_CASE("an observer that sends what none sends harms nobody, and one that only asks does not fill the memory") {
@@ -194,5 +251,64 @@ TEST_CASE("an observer that asks a thousand times at once is answered, and so ar
   REQUIRE(watcher.client.attach(run.head->cluster->bound_url(), kPatience).ok());
   CHECK(watcher.state()["run"]["size"] == 2);
   while (counting.answers < 8) (void)watcher.state();
+  eager.close();
+}
+
+TEST_CASE("an observer that asks far faster than it is answered is sent away") {
+  TestProcess process(TestProcess::alone(1));
+  REQUIRE(process.start().ok());
+  const std::string url = any_url("ipc");
+  REQUIRE(process.cluster->open_control(url, "").ok());
+  std::atomic<bool> stands{true};
+  process.cluster->look({}, [&](const std::string&) {  // on the service thread
+    while (stands) std::this_thread::yield();
+  });
+  Client eager;
+  REQUIRE(eager.client.attach(url, kPatience).ok());
+  const std::string large = R"({"op":"none","source":")" + std::string(size_t{7} << 20, 'x') + R"("})";
+  for (int i = 0; i < 4; ++i) (void)eager.client.control(large, 0.01);
+  CHECK(process.wait_for_log("it asks for more than can wait for an answer"));
+  stands = false;
+  Client watcher;
+  REQUIRE(watcher.client.attach(url, kPatience).ok());
+  CHECK(watcher.state()["run"]["size"] == 1);
+}
+
+TEST_CASE("an observer that does not read its answers is sent away, and the others go on") {
+  TestProcess process(TestProcess::alone(1));
+  REQUIRE(process.start().ok());
+  const std::string url = any_url("ipc");
+  REQUIRE(process.cluster->open_control(url, "").ok());
+  struct Deaf final : LinkEvents {
+    void on_link_up(LinkId, bool, const std::string&) override {}
+    void on_link_down(LinkId, ProcessId, const std::string&) override { down = true; }
+    void on_service_frame(LinkId, Frame&&) override {
+      while (!reads) std::this_thread::yield();
+    }
+    void on_link_wanted(ProcessId) override {}
+    std::atomic<bool> reads{false}, down{false};
+  } deaf;
+  Log log(LogLevel::off);
+  StreamTransport eager({}, log, deaf);
+  const auto link = eager.dial(url, kPatience);
+  REQUIRE(link);
+  Client watcher;
+  REQUIRE(watcher.client.attach(url, kPatience).ok());
+  const std::string command = R"({"op":")" + std::string(100'000, 'x') + R"("})";
+  for (int i = 0; i < 600; ++i) {
+    if (i % 50 == 0) CHECK(watcher.state()["run"]["size"] == 1);  // then the commands before have been answered
+    Frame frame = make_frame(cluster_kind::control, kNoAddress, kNoAddress, 7, {}, Blob::copy_of(command));
+    while (true) {
+      const Status sent = eager.send_on(*link, std::move(frame));
+      if (sent.ok() || sent.error().code != Code::full) break;
+      std::this_thread::yield();
+    }
+  }
+  CHECK(process.wait_for_log("it does not read the answers to what it has asked"));
+  CHECK(watcher.state()["run"]["size"] == 1);
+  deaf.reads = true;
+  const double end = process.clock.now() + kPatience;
+  while (!deaf.down && process.clock.now() < end) std::this_thread::yield();
+  CHECK(deaf.down);
   eager.close();
 }

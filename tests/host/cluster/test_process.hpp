@@ -196,18 +196,19 @@ class TestProcess final : public ClusterEvents {
 class TestRun {
  public:
   TestRun(const std::string& scheme, const std::vector<uint32_t>& nodes,
-          const DetectorTimes& times = TestProcess::patient().head.times) {
+          const DetectorTimes& times = TestProcess::patient().head.times, const std::string& token = "") {
     const auto hosts = static_cast<uint32_t>(nodes.size());
-    const auto timed = [&times](ClusterConfig config) {
+    const auto set = [&](ClusterConfig config) {
       config.head.times = times;
+      config.stream.token = token;
       return config;
     };
-    head = std::make_unique<TestProcess>(timed(TestProcess::head(any_url(scheme), nodes[0], hosts, hosts)));
+    head = std::make_unique<TestProcess>(set(TestProcess::head(any_url(scheme), nodes[0], hosts, hosts)));
     REQUIRE(head->cluster->open().ok());
     all.push_back(head.get());
     for (uint32_t i = 1; i < hosts; ++i) {
       members.push_back(
-          std::make_unique<TestProcess>(timed(TestProcess::member(head->cluster->bound_url(), nodes[i], 100 + i))));
+          std::make_unique<TestProcess>(set(TestProcess::member(head->cluster->bound_url(), nodes[i], 100 + i))));
       REQUIRE(members.back()->cluster->open().ok());
       all.push_back(members.back().get());
     }

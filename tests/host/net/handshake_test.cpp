@@ -66,6 +66,33 @@ TEST_CASE("different tokens are refused at both ends, which say so") {
   CHECK_FALSE(pair.listener.proved());
 }
 
+TEST_CASE("a reading token is proved to a listener, which knows that it is one, and never by it") {
+  const std::string reading = reading_token("secret");
+  CHECK(reading == "read-1deca629b3052e954e79fa80524dd623c477e6c12e9a4de2893a6c61558a7bc9");
+  CHECK(is_reading_token(reading));
+  CHECK_FALSE(is_reading_token("secret"));
+  CHECK_FALSE(is_reading_token("read-" + std::string(64, 'g')));
+  CHECK(reading_token(reading) == reading);
+  CHECK(reading_token("Secret") != reading);
+  Pair reader(reading.c_str(), "secret");
+  reader.run();
+  CHECK(reader.at_dialler.ok());
+  CHECK(reader.at_listener.ok());
+  CHECK(reader.listener.reads_only());
+  Pair full("secret", "secret");
+  full.run();
+  CHECK(full.at_listener.ok());
+  CHECK_FALSE(full.listener.reads_only());
+  Pair other(reading_token("Secret").c_str(), "secret");
+  other.run();
+  CHECK_FALSE(other.at_listener.ok());
+  CHECK_FALSE(other.listener.reads_only());
+  Pair swapped("secret", reading.c_str());  // a reader that poses as a host
+  swapped.run();
+  CHECK_FALSE(swapped.at_listener.ok());
+  CHECK_FALSE(swapped.at_dialler.ok());
+}
+
 TEST_CASE("what is no actorhost is refused at its first message") {
   Handshake dialler(Side::dialler, "t", nonce_of(1), "10.0.0.1:80");
   std::string answer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/html; charset=utf-8\r\n";

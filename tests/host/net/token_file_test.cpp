@@ -11,12 +11,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/net/handshake.hpp"
 #include "tests/host/data/scratch.hpp"
 
 using actorhost::Code;
 using actorhost::default_token_path;
+using actorhost::keep_reading_token;
 using actorhost::read_or_make_token;
+using actorhost::read_reading_token;
 using actorhost::read_token;
+using actorhost::reading_token;
+using actorhost::reading_token_path;
 using actorhost::Scratch;
 
 namespace {
@@ -159,4 +164,47 @@ TEST_CASE("the default place follows the environment") {
   const auto none = default_token_path("", "");
   REQUIRE(!none.ok());
   CHECK_THAT(none.error().message, Catch::Contains("--token-file"));
+}
+
+TEST_CASE("the reading token is kept beside the token, with its mode, and follows it") {
+  const Scratch scratch;
+  const std::string path = (scratch / "config" / "token").string();
+  const auto token = read_or_make_token(path);
+  REQUIRE(token);
+  REQUIRE(keep_reading_token(path, *token).ok());
+  const std::string beside = reading_token_path(path);
+  CHECK(beside == path + ".read");
+  CHECK(mode_of(beside) == 0600);
+  CHECK(*read_token(beside) == reading_token(*token));
+  CHECK(*read_reading_token(path) == reading_token(*token));
+  CHECK(*read_reading_token(beside) == reading_token(*token));
+  REQUIRE(keep_reading_token(path, *token).ok());
+  REQUIRE(keep_reading_token(path, "another token of many characters").ok());
+  CHECK(*read_token(beside) == reading_token("another token of many characters"));
+  CHECK(mode_of(beside) == 0600);
+  // Nothing but the two is left behind.
+  const auto files = std::filesystem::directory_iterator(std::filesystem::path(path).parent_path());
+  CHECK(std::distance(begin(files), end(files)) == 2);
+  REQUIRE(std::filesystem::remove(path));
+  CHECK(*read_reading_token(path) == reading_token("another token of many characters"));
+  REQUIRE(std::filesystem::remove(beside));
+  CHECK(read_reading_token(path).error().message.find(path + ": cannot be opened") != std::string::npos);
+}
+
+TEST_CASE("a file of somebody's own in the reading token's place is kept and told of") {
+  const Scratch scratch;
+  const std::string path = (scratch / "token").string();
+  const auto token = read_or_make_token(path);
+  REQUIRE(token);
+  const auto message = [&] { return keep_reading_token(path, *token).error().message; };
+  const std::string beside = scratch.file("token.read", "a secret of the user's own").string();
+  REQUIRE(::chmod(beside.c_str(), 0644) == 0);
+  CHECK(message().find("chmod 600") != std::string::npos);
+  REQUIRE(::chmod(beside.c_str(), 0600) == 0);
+  CHECK(message().find("it holds no reading token") != std::string::npos);
+  CHECK(*read_token(beside) == "a secret of the user's own");
+  REQUIRE(std::filesystem::remove(beside));
+  std::filesystem::create_symlink(scratch / "nowhere", beside);
+  CHECK(message().find("cannot be opened") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(scratch / "nowhere"));
 }

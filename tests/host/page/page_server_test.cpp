@@ -240,6 +240,22 @@ TEST_CASE("an address that others can reach wants a token, once") {
   CHECK(status_of(fetched(served, "GET /", "Cookie: " + cookie + "\r\n", "evil.example")) == 403);
 }
 
+TEST_CASE("the run's reading token opens a page that others can reach, and no token is none") {
+  PageOptions options;
+  options.address = "0.0.0.0:0";
+  options.reading_token = "read-0123";
+  const ServedPage served(4, options);
+  CHECK(status_of(fetched(served, "GET /metrics", "Authorization: Bearer read-0123\r\n")) == 200);
+  const std::string first = fetched(served, "GET /?token=read-0123");
+  CHECK(status_of(first) == 303);
+  CHECK(first.find("=read-0123;") == std::string::npos);  // the cookie is the page's own token
+  CHECK(status_of(fetched(served, "GET /metrics", "Authorization: Bearer read-0124\r\n")) == 403);
+  options.reading_token = "";
+  const ServedPage without(4, options);
+  CHECK(status_of(fetched(without, "GET /metrics", "Authorization: Bearer \r\n")) == 403);
+  CHECK(status_of(fetched(without, "GET /metrics?token=")) == 403);
+}
+
 TEST_CASE("an address that cannot be had is named") {
   const ServedPage served;
   SteadyClock clock;
