@@ -71,17 +71,19 @@ int read_jit_status(lua_State* L) {
   return 0;
 }
 
-/// While it lives, nothing in the state runs compiled. What was compiled before is forgotten.
+/// While it lives, nothing in the state runs compiled, unless the chunk itself says jit.on(). What was compiled before
+/// is forgotten. Afterwards the compiler and the collector are on or off as before, whatever the chunk has done.
 class NothingCompiled {
  public:
-  explicit NothingCompiled(lua_State* L) : L_(L) {
+  explicit NothingCompiled(lua_State* L) : L_(L), collected_(lua_gc(L, LUA_GCISRUNNING, 0) != 0) {
     if (lua_cpcall(L_, read_jit_status, &compiled_) != 0) lua_pop(L_, 1);
     if (!compiled_) return;
     luaJIT_setmode(L_, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
     luaJIT_setmode(L_, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_FLUSH);
   }
   ~NothingCompiled() {
-    if (compiled_) luaJIT_setmode(L_, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_ON);
+    luaJIT_setmode(L_, 0, LUAJIT_MODE_ENGINE | (compiled_ ? LUAJIT_MODE_ON : LUAJIT_MODE_OFF));
+    if (collected_ != (lua_gc(L_, LUA_GCISRUNNING, 0) != 0)) lua_gc(L_, collected_ ? LUA_GCRESTART : LUA_GCSTOP, 0);
   }
   NothingCompiled(const NothingCompiled&) = delete;
   NothingCompiled& operator=(const NothingCompiled&) = delete;
@@ -89,6 +91,7 @@ class NothingCompiled {
  private:
   lua_State* L_;
   bool compiled_ = false;  // before
+  bool collected_;
 };
 
 int give_back(lua_State* L) { return lua_gettop(L); }
@@ -223,7 +226,10 @@ bool ConsoleRunner::run(const Question& question, lua_State* on) {
     context_.fail = [this, &seat](const Error& error) { desk_.fail_together(seat, told(error)); };
   }
   const std::set<std::string> loading = modules_in_loading(on);
-  const Result<std::string> values = evaluate(question, on);
+  const Result<std::string> values = [&] {
+    const Vm::KeptHook hook(vm_, on);
+    return evaluate(question, on);
+  }();
   if (!values) {
     std::set<std::string> left = modules_in_loading(on);
     std::erase_if(left, [&](const std::string& name) { return loading.contains(name); });

@@ -16,6 +16,8 @@ namespace actorhost {
 namespace {
 
 const char kVmKey = 0;  // its address is the registry key of the Vm
+constexpr const char* kGetHook = "actor.debug.gethook";
+constexpr const char* kSetHook = "actor.debug.sethook";
 constexpr const char* kInterrupted = "interrupted: the run is stopping";
 constexpr const char* kCut = "the chunk was interrupted";
 
@@ -56,6 +58,37 @@ lua_State* new_state() { return lua_newstate(allocate, nullptr); }
 #else
 lua_State* new_state() { return luaL_newstate(); }
 #endif
+
+/// {debug.gethook()}, or nil without a hook. A state has one hook, whatever coroutine it was set for.
+int get_hook(lua_State* L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, kGetHook);
+  lua_call(L, 0, 3);
+  if (lua_isfunction(L, 1) == 0) return 0;
+  lua_newtable(L);
+  for (int i = 1; i <= 3; ++i) {
+    lua_pushvalue(L, i);
+    lua_rawseti(L, -2, i);
+  }
+  return 1;
+}
+
+/// debug.sethook(hook, mask, count), of what get_hook has returned.
+int set_hook(lua_State* L) {
+  lua_getfield(L, LUA_REGISTRYINDEX, kSetHook);
+  for (int i = 1; i <= 3 && lua_istable(L, 1) != 0; ++i) lua_rawgeti(L, 1, i);
+  lua_call(L, lua_gettop(L) - 2, 0);
+  return 0;
+}
+
+/// Keeps the functions of `debug`, whatever a script puts in their places.
+void keep_hook_functions(lua_State* L) {
+  lua_getglobal(L, "debug");
+  lua_getfield(L, -1, "gethook");
+  lua_setfield(L, LUA_REGISTRYINDEX, kGetHook);
+  lua_getfield(L, -1, "sethook");
+  lua_setfield(L, LUA_REGISTRYINDEX, kSetHook);
+  lua_pop(L, 1);
+}
 
 }  // namespace
 
@@ -102,6 +135,7 @@ int Vm::set_up(lua_State* L) {
   lua_pushlightuserdata(L, vm);
   lua_rawset(L, LUA_REGISTRYINDEX);
   luaL_openlibs(L);
+  keep_hook_functions(L);
   lua_pushcfunction(L, guarded<message_handler>);
   vm->handler_ref_ = luaL_ref(L, LUA_REGISTRYINDEX);
   open_sandbox(L);
@@ -222,7 +256,7 @@ void Vm::leave() noexcept {
   }
   running_vm.store(outer_, std::memory_order_relaxed);
   // From here on a late signal finds another Vm or none, and the hook stays off.
-  if (armed_.exchange(false, std::memory_order_relaxed)) lua_sethook(state_, nullptr, 0, 0);
+  disarm();
 }
 
 void Vm::request_stop() {
@@ -256,16 +290,45 @@ void Vm::check_stop(lua_State* L) {
 void Vm::stop_hook(lua_State* L, lua_Debug* /*where*/) {
   Vm& vm = Vm::from(L);
   vm.check_stop(L);
-  // The chunk that was to end has ended.
-  if (vm.armed_.exchange(false, std::memory_order_relaxed)) lua_sethook(vm.state_, nullptr, 0, 0);
+  vm.disarm();  // the chunk that was to end has ended
 }
 
 // lua_sethook may be called asynchronously in the state's own thread. It does nothing when the mask stays the same, so
 // the hook is removed first: if a signal came while the interpreter switched its dispatch table, the next one sets it
 // again.
 void Vm::arm_from_signal() noexcept {
-  if (armed_.exchange(true, std::memory_order_relaxed)) lua_sethook(state_, nullptr, 0, 0);
+  if (armed_.exchange(true, std::memory_order_relaxed)) {
+    lua_sethook(state_, nullptr, 0, 0);
+  } else {
+    hook_before_ = {lua_gethook(state_), lua_gethookmask(state_), lua_gethookcount(state_)};
+  }
   lua_sethook(state_, stop_hook, LUA_MASKCOUNT, 1);
+}
+
+void Vm::disarm() noexcept {
+  if (!armed_.exchange(false, std::memory_order_relaxed)) return;
+  lua_sethook(state_, hook_before_.function, hook_before_.mask, hook_before_.count);
+}
+
+Vm::KeptHook::KeptHook(Vm& vm, lua_State* on) : vm_(vm), on_(on), place_(LUA_NOREF) {
+  if (lua_gethook(on_) == nullptr) return;
+  lua_pushcfunction(on_, get_hook);
+  if (lua_pcall(on_, 0, 1, 0) == 0 && lua_istable(on_, -1) != 0) {
+    place_ = luaL_ref(on_, LUA_REGISTRYINDEX);
+  } else {
+    lua_pop(on_, 1);
+  }
+}
+
+Vm::KeptHook::~KeptHook() {
+  if (vm_.stop_requested()) return;  // its hook ends all that runs
+  if (place_ == LUA_NOREF && lua_gethook(on_) == nullptr) return;
+  lua_sethook(on_, nullptr, 0, 0);  // so that the hook that was left cannot end what follows
+  vm_.armed_.store(false, std::memory_order_relaxed);
+  lua_pushcfunction(on_, set_hook);
+  lua_rawgeti(on_, LUA_REGISTRYINDEX, place_);
+  if (lua_pcall(on_, 1, 0, 0) != 0) lua_pop(on_, 1);
+  luaL_unref(on_, LUA_REGISTRYINDEX, place_);
 }
 
 namespace {

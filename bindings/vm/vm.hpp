@@ -117,6 +117,19 @@ class Vm {
    private:
     Vm& vm_;
   };
+  /// While it lives, code may set a hook by debug.sethook; afterwards the hook before is back. On the Vm's thread.
+  class KeptHook {
+   public:
+    KeptHook(Vm& vm, lua_State* on);
+    ~KeptHook();
+    KeptHook(const KeptHook&) = delete;
+    KeptHook& operator=(const KeptHook&) = delete;
+
+   private:
+    Vm& vm_;
+    lua_State* on_;
+    int place_ = 0;  // in the registry: what debug.gethook has returned, a table; LUA_NOREF: no hook
+  };
   /// Scripts' sources that are loaded from now on are never compiled, so that the cut flag ends their loops, too.
   void interpret_sources() noexcept { interprets_ = true; }
   bool interprets_sources() const noexcept { return interprets_; }
@@ -162,6 +175,7 @@ class Vm {
   void enter();
   void leave() noexcept;
   void arm_from_signal() noexcept;
+  void disarm() noexcept;
   bool is_cut() const noexcept {
     return cut_ != nullptr && whole_.load(std::memory_order_relaxed) == 0 && cut_->load(std::memory_order_relaxed);
   }
@@ -185,6 +199,12 @@ class Vm {
   std::atomic<bool> stop_{false};
   std::atomic<bool> running_{false};
   std::atomic<bool> armed_{false};
+  struct Hook {
+    void (*function)(lua_State*, lua_Debug*) = nullptr;
+    int mask = 0;
+    int count = 0;
+  };
+  Hook hook_before_;         // armed_: the script's own, which comes back
   std::mutex runner_mutex_;  // between request_stop and entering or leaving: the thread must be there to be
                              // signalled
   pthread_t runner_{};

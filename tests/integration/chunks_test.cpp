@@ -2,10 +2,13 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <random>
+#include <thread>
 
 #include <unistd.h>
 
+#include "host/cluster/cluster_messages.hpp"
 #include "tests/integration/observer.hpp"
 
 using namespace actorhost;
@@ -321,4 +324,92 @@ TEST_CASE("a node that is killed in the middle of a chunk for all ends it, and t
     run.signal(SIGTERM);
     CHECK(run.wait(10).has_value());
   }
+}
+
+TEST_CASE("what a chunk leaves behind, hooks, the compiler and the collector, is as before, and the job goes on") {
+  const JobFolder folder;
+  Process run = folder.start({"-n", "2", "jobs/chunks.lua", "compiled"});
+  Observer observer(folder);
+  INFO(run.describe());
+  for (const std::string hook :
+       {"debug.sethook(function() error('left by a chunk') end, '', 1)",
+        "debug.sethook(function() error('left by a chunk') end, 'crl')",
+        "debug.sethook(coroutine.create(function() end), function() error('left by a chunk') end, 'crl', 1)",
+        "coroutine.wrap(function() debug.sethook(function() error('left by a chunk') end, '', 100) end)()",
+        "debug.sethook(function() while true do end end, '', 1000)", "jit.off()", "jit.off() jit.flush()",
+        "collectgarbage('stop')"}) {
+    INFO(hook);
+    (void)observer.run(hook, "all");
+    CHECK(observer.run("return tostring(debug.gethook())", "all").text("rank 1") == "nil");
+    CHECK(observer.run("return spin(1e5)", {0}).text("rank 0") == "100000");
+  }
+  // A hook of the script's own comes back, also after a chunk that was interrupted.
+  CHECK(observer.run("own_hook = function() seen = true end seen = false", "all").ok);
+  const uint32_t chunk = observer.send("print('in it') debug.sethook(own_hook, '', 1) while true do end", {0});
+  CHECK(observer.wait_for_output(chunk, "in it"));
+  CHECK(observer.control({{"op", "interrupt"}, {"chunk", chunk}})["ok"] == true);
+  CHECK(observer.outcome(chunk).over);
+  CHECK(observer.run("return tostring(debug.gethook())", "all").text("rank 0") == "nil");
+  CHECK(observer.run("going = false", "all").ok);
+  CHECK(run.wait(20) == 0);
+  CHECK_THAT(run.out(), Contains("compiles\ttrue"));
+}
+
+namespace {
+
+/// The link of one that never reads: its transport's thread stands in the first answer.
+struct Deaf final : LinkEvents {
+  void on_link_up(LinkId, bool, const std::string&) override {}
+  void on_link_down(LinkId, ProcessId, const std::string&) override {}
+  void on_service_frame(LinkId, Frame&&) override {
+    while (!reads) std::this_thread::yield();
+  }
+  void on_link_wanted(ProcessId) override {}
+  std::atomic<bool> reads{false};
+};
+
+long resident_kilobytes(const Process& process) {
+  std::ifstream status("/proc/" + std::to_string(process.pid()) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmRSS:")) return std::stol(line.substr(6));
+  }
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("an observer that sends 53,000 chunks and reads no answer costs the run little memory") {
+  const JobFolder folder;
+  Process run = folder.start({"-n", "1", "jobs/chunks.lua", "compiled"});
+  Observer observer(folder);
+  CHECK(observer.run("1", "all").ok);
+  const long before = resident_kilobytes(run);
+  Deaf deaf;
+  Log log(LogLevel::off);
+  StreamOptions options;
+  std::ifstream(folder.path() / "config/actorhost/token") >> options.token;
+  StreamTransport eager(options, log, deaf);
+  const auto link = eager.dial(observer.url(), 20);
+  REQUIRE(link.ok());
+  const std::string command =
+      json({{"op", "chunk"}, {"source", "return ('x'):rep(3000) --" + std::string(1000, '.')}, {"nodes", "all"}})
+          .dump();
+  bool open = true;
+  for (int i = 0; i < 53'000 && open; ++i) {
+    for (;;) {
+      const Status sent = eager.send_on(
+          *link, make_frame(cluster_kind::control, kNoAddress, kNoAddress, 7, {}, Blob::copy_of(command)));
+      open = sent.ok() || sent.error().code == Code::full;
+      if (sent.ok() || !open) break;
+      std::this_thread::yield();
+    }
+  }
+  CHECK(observer.run("1 + 1", "all").text("rank 0") == "2");
+  const long grown = resident_kilobytes(run) - before;
+  INFO("grown by " << grown << " kB");
+  CHECK(grown < 80'000);
+  deaf.reads = true;
+  eager.close();
+  CHECK(observer.run("going = false", "all").ok);
+  CHECK(run.wait(20) == 0);
 }

@@ -37,7 +37,7 @@ TEST_CASE("Ctrl-C ends a run within about a second whatever it does") {
   const JobFolder folder;
   write_images(folder.path() / "images", 600, 100);
   const std::string job = GENERATE(as<std::string>(), "endless", "compiled", "coroutine", "swallows", "swallows_loops",
-                                   "interpreted", "reads", "loads", "waits");
+                                   "interpreted", "reads", "loads", "waits", "backtracks");
   check_interrupt(folder, {"-n", "2"}, job);
 }
 

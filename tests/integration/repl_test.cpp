@@ -223,3 +223,79 @@ TEST_CASE("another token is refused, and of several runs the list is shown") {
   CHECK(run.wait(20) == 0);
   CHECK(second.wait(20) == 0);
 }
+
+namespace {
+
+// A pattern that backtracks for ever, in a C function, behind a line that says that it has begun.
+const std::string kBacktracks = "print('begun') return ('a'):rep(1000):find(('.-'):rep(50) .. 'b')";
+
+}  // namespace
+
+TEST_CASE("Ctrl-C ends a console whose chunk is in a call that does not come back, and says where it still runs") {
+  const JobFolder folder;
+  const Words flags =
+      GENERATE(Words{"repl", "-n", "2"}, Words{"repl", "-n", "2", "--isolate"}, Words{"repl", "-n", "1"});
+  Process console = folder.start(with(flags, {"-e", kBacktracks, "-e", "print('next')"}));
+  REQUIRE(console.wait_for_output("begun", 20));
+  console.signal(SIGINT);
+  const double interrupted = now();
+  const auto status = console.wait(20);
+  INFO(console.describe());
+  CHECK(status == 130);
+  CHECK(now() - interrupted < 6 * patience());
+  CHECK_THAT(console.err(), Contains("rank 0") && Contains("still run") && Contains("not come back"));
+  CHECK(console.out().find("next") == std::string::npos);
+}
+
+TEST_CASE("Ctrl-C leaves a chunk of an attached console in a call that does not come back, and the run ends in time") {
+  const JobFolder folder;
+  Process run = folder.start({"-n", "2", "jobs/repl.lua", "waiting", "done"});
+  REQUIRE(answers(folder));
+  Process console = folder.start({"repl", "--attach", "-e", kBacktracks});
+  REQUIRE(console.wait_for_output("begun", 20));
+  console.signal(SIGINT);
+  const auto status = console.wait(20);
+  INFO(console.describe());
+  CHECK(status == 130);
+  CHECK_THAT(console.err(), Contains("rank 0 still runs the chunk, in a call that does not come back"));
+  const Ended other(folder.run({"repl", "--attach", "--on", "1", "-e", "40 + 2"}));
+  CHECK(other.out == "42\n");
+  run.signal(SIGINT);
+  const double begun = now();
+  CHECK(run.wait(20) == 130);
+  CHECK(now() - begun < 2.5 * patience());
+}
+
+TEST_CASE("who has the reading token alone looks into a run and changes nothing, by the run's own word") {
+  const JobFolder folder;
+  Process run = folder.start({"-n", "2", "--rdzv-endpoint", FreePort().endpoint(), "jobs/repl.lua", "waiting", "done"});
+  REQUIRE(answers(folder));
+  const std::filesystem::path token = folder.path() / "config" / "actorhost" / "token";
+  const std::filesystem::path reading = token.string() + ".read";
+  CHECK(std::filesystem::status(reading).permissions() ==
+        (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
+  CHECK(read_text(reading).starts_with("read-"));
+  std::filesystem::rename(token, folder.path() / "kept");
+  // `status`, `top` and a console that only reads take the reading token where the token itself is not.
+  for (const Words& look :
+       {Words{"status"}, Words{"top", "--count", "1"}, Words{"repl", "--attach", "--read-only", "-e", ":nodes"}}) {
+    const Ended looked(folder.run(look));
+    CHECK_THAT(looked.out, Contains("rank 1") || Contains("2 workers"));
+  }
+  // A console that does not say so is refused by the run.
+  for (const char* change : {"1 + 1", ":pause", ":go", ":kill 1", ":barrier set asp", ":checkpoint"}) {
+    CAPTURE(change);
+    const Ended reader(folder.run({"repl", "--attach", "--token-file", reading.string(), "-e", ":nodes", "-e", change}),
+                       1);
+    CHECK_THAT(reader.out, Contains("rank 1"));
+    CHECK_THAT(reader.err, Contains("only reads") && Contains("reading token"));
+  }
+  const Ended host(folder.run({"--token-file", reading.string(), "-n", "1", "--rdzv-endpoint", FreePort().endpoint(),
+                               "jobs/repl.lua", "waiting", "done"}),
+                   2);
+  CHECK_THAT(host.err, Contains("it holds a reading token, which only looks into a run"));
+  std::filesystem::rename(folder.path() / "kept", token);
+  folder.write("done", "");
+  INFO(run.describe());
+  CHECK(run.wait(20) == 0);
+}

@@ -21,7 +21,7 @@ local Session = {}
 Session.__index = Session
 
 local poll = 0.05      -- seconds between two looks for Ctrl-C
-local overdue = 1      -- seconds after Ctrl-C in which a chunk should have ended
+local overdue = 2      -- seconds after Ctrl-C in which a chunk has to end; after that it is left to its nodes
 local patience = 0.3   -- seconds after which a chunk that has not begun is explained
 
 -- What an exit code says about the way in which a run has ended, by the code of its error; 3 for others.
@@ -243,6 +243,20 @@ function Gathered:show_errors()
   end
 end
 
+-- A chunk that has not ended after Ctrl-C: which nodes still run it. Without a terminal the session ends.
+function Gathered:show_left(names)
+  local missing = {}
+  for _, name in ipairs(names) do
+    local of = self.nodes[name]
+    if not (of and of.news) then missing[#missing + 1] = name end
+  end
+  local form = #missing == 1 and "interrupted, but %s still runs the chunk, in a call that does not come back; it answers no other chunk until then"
+    or "interrupted, but %s still run the chunk, in calls that do not come back; they answer no other chunk until then"
+  self.why_left = form:format(table.concat(missing, ", "))
+  if not self.session.json then self.session:wrong(self.why_left) end
+  self.session.detached = self.session.detached or not self.session.terminal
+end
+
 function Gathered:left_out()
   for _, name in ipairs(self.order) do
     local more = self.nodes[name].news.left_out or 0
@@ -270,7 +284,7 @@ function Gathered:json_line(number, seconds)
     end
     if (news.left_out or 0) > 0 then results[i].left_out = news.left_out end
   end
-  local why = not self.over and (self.session.ended and "the run has ended" or "left") or nil
+  local why = not self.over and (self.why_left or self.session.ended and "the run has ended" or "left") or nil
   return json.encode { chunk = number, ok = self:fine(), error = why, seconds = rounded(seconds), results = results }
 end
 
@@ -294,7 +308,8 @@ function Session:explain(wanted)
   end
 end
 
--- Ctrl-C: first the chunk is interrupted, then the session ends.
+-- Ctrl-C: first the chunk is interrupted, then the session ends. A call of a C function cannot be interrupted (a pattern
+-- that backtracks), so a chunk that has not ended after a while is left to its nodes.
 function Session:check_interrupt(id, wait)
   local pressed = self.interrupts()
   if pressed == 0 then return end
@@ -308,10 +323,10 @@ function Session:check_interrupt(id, wait)
   end
 end
 
--- Waits until a chunk is over on all its nodes.
+-- Waits until a chunk is over on all its nodes, or is left.
 function Session:await(id, nodes, gathered, begun)
   local wait = {}
-  while not (self.ended or self.detached) do
+  while not (self.ended or self.detached or gathered.left) do
     local news, why, code = self.connection:next(poll)
     if news and news.chunk == id then
       if wait.said then self.status("") end
@@ -326,10 +341,7 @@ function Session:await(id, nodes, gathered, begun)
       self:tell_cluster()
     end
     self:check_interrupt(id, wait)
-    if wait.interrupted and now() - wait.interrupted > overdue then
-      self.status("the chunk ends when what it calls comes back; Ctrl-C again leaves")
-      wait.interrupted, wait.said = nil, now() - begun
-    end
+    gathered.left = wait.interrupted and now() - wait.interrupted > overdue
     if (nodes ~= "spmd" or not wait.said) and now() - begun > (wait.said or 0) + patience and #gathered.order == 0 and next(gathered.nodes) == nil then
       local words = self:explain(nodes)
       if words and (self.terminal or not wait.said) then self.status(words) end
@@ -391,6 +403,7 @@ function Session:chunk(source, options)
   local gathered = setmetatable({ session = self, nodes = {}, order = {}, many = #answer.nodes > 1,
     first_only = nodes == "spmd" and not self.print_all }, Gathered)
   local seconds = self:await(answer.chunk, nodes, gathered, begun)
+  if gathered.left then gathered:show_left(answer.nodes) end
   table.sort(gathered.order, function(a, b)
     return #a ~= #b and #a < #b or #a == #b and a < b -- rank 2 before rank 10
   end)

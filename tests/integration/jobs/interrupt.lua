@@ -31,6 +31,12 @@ function jobs.compiled()
   while true do end
 end
 
+-- A C function that does not come back.
+function jobs.backtracks()
+  io.stderr:write("works\n")
+  return ("a"):rep(1000):find((".-"):rep(50) .. "b")
+end
+
 function jobs.interpreted()
   io.stderr:write("works\n")
   jit.off(true, true)
