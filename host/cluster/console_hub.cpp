@@ -52,9 +52,11 @@ void ConsoleHub::command(uint64_t observer, const std::string& who, const json& 
   if (op == "interrupt") return answer(interrupt(command));
   if (op == "kill") return answer(kill(who, command));
   if (op == "pause" || op == "go") return answer(hold(who, op == "pause"));
-  if (op == "barrier") return swap_barrier(who, command, std::move(answer));
-  if (op == "checkpoint")
-    return ask_nodes({server_address(0)}, kCheckpoint, {}, who + " asks for a checkpoint, into ", std::move(answer));
+  if (op == "barrier") return swap_barrier(observer, who, command, std::move(answer));
+  if (op == "checkpoint") {
+    return ask_nodes(observer, {server_address(0)}, kCheckpoint, {}, who + " asks for a checkpoint, into ",
+                     std::move(answer));
+  }
   answer(refusal(Code::unsupported, "there is no command '" + op + "' for a run"));
 }
 
@@ -62,7 +64,7 @@ void ConsoleHub::command(uint64_t observer, const std::string& who, const json& 
 
 void ConsoleHub::on_chunk(uint64_t observer, const json& command, const Told& answer, Told news) {
   Chunk chunk;
-  chunk.observer = observer;
+  chunk.observer = chunk.asker = observer;
   chunk.source = text_field(command, "source");
   chunk.news = std::move(news);
   chunk.ask.name = text_field(command, "name");
@@ -71,9 +73,8 @@ void ConsoleHub::on_chunk(uint64_t observer, const json& command, const Told& an
   chunk.ask.limit =
       command.value("limit", json()).is_number_unsigned() ? command["limit"].get<uint64_t>() : kOutputLimit;
   if (chunk.source.size() > kMaxSource) return answer(refusal(Code::full, "a chunk has at most 1 MiB of text"));
-  if (chunks_.size() >= kMaxChunks) return answer(refusal(Code::full, "1000 chunks are under way already"));
-  if (!has_room(observer, chunk.source.size())) {
-    return answer(refusal(Code::full, "an observer has at most 250 chunks under way, with 16 MiB of text together"));
+  if (const Status room = has_room(observer, chunk.source.size()); !room) {
+    return answer(refusal(room.error().code, room.error().message));
   }
   const MembershipPtr table = sources_.membership();
   const json nodes = command.value("nodes", json("all"));
@@ -105,14 +106,18 @@ void ConsoleHub::on_chunk(uint64_t observer, const json& command, const Told& an
   begin_next();
 }
 
-bool ConsoleHub::has_room(uint64_t observer, size_t bytes) const {
+/// Whether an observer may have one chunk more, with so many bytes of text.
+Status ConsoleHub::has_room(uint64_t observer, size_t bytes) const {
+  if (chunks_.size() >= kMaxChunks) return Error{Code::full, "1000 chunks are under way already"};
   size_t count = 0;
   for (const auto& [id, chunk] : chunks_) {
-    if (chunk.observer != observer) continue;
+    if (chunk.asker != observer) continue;
     ++count;
     bytes += chunk.source.size();
+    for (const std::string& argument : chunk.ask.arguments) bytes += argument.size();
   }
-  return count < kMaxChunksOfOne && bytes <= kMaxSourcesOfOne;
+  if (count < kMaxChunksOfOne && bytes <= kMaxSourcesOfOne) return {};
+  return Error{Code::full, "an observer has at most 250 chunks under way, with 16 MiB of text together"};
 }
 
 ConsoleHub::Chunk& ConsoleHub::add(Chunk chunk) {
@@ -367,7 +372,7 @@ json ConsoleHub::hold(const std::string& who, bool paused) {
   return {{"ok", true}, {"paused", paused_}};
 }
 
-void ConsoleHub::swap_barrier(const std::string& who, const json& command, Told answer) {
+void ConsoleHub::swap_barrier(uint64_t observer, const std::string& who, const json& command, Told answer) {
   const std::string spec = text_field(command, "spec");
   const std::string name = text_field(command, "name");
   const std::string text = who + " sets the barrier to " + (spec.empty() ? name : spec) + "; it was ";
@@ -377,15 +382,21 @@ void ConsoleHub::swap_barrier(const std::string& who, const json& command, Told 
     nodes.clear();
     for (const Member& member : sources_.membership()->workers()) nodes.insert(worker_address(member.id));
   }
-  ask_nodes(std::move(nodes), peers ? kSwapBarrierOfPeers : kSwapBarrier, {spec, text_field(command, "source"), name},
-            text, std::move(answer));
+  ask_nodes(observer, std::move(nodes), peers ? kSwapBarrierOfPeers : kSwapBarrier,
+            {spec, text_field(command, "source"), name}, text, std::move(answer));
 }
 
 /// Runs a chunk of the host's own on these nodes. Its value on the first is what the command answers as "before";
 /// `what` is for the log.
-void ConsoleHub::ask_nodes(std::set<Address> nodes, const char* source, std::vector<std::string> arguments,
-                           const std::string& what, Told answer) {
+void ConsoleHub::ask_nodes(uint64_t observer, std::set<Address> nodes, const char* source,
+                           std::vector<std::string> arguments, const std::string& what, Told answer) {
+  size_t bytes = 0;
+  for (const std::string& argument : arguments) bytes += argument.size();
+  if (const Status room = has_room(observer, bytes); !room) {
+    return answer(refusal(room.error().code, room.error().message));
+  }
   Chunk chunk;
+  chunk.asker = observer;
   chunk.source = source;
   chunk.ask.name = "=command";
   chunk.ask.mode = "plain";

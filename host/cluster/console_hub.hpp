@@ -58,7 +58,8 @@ class ConsoleHub {
 
  private:
   struct Chunk {
-    uint64_t observer = 0;
+    uint64_t observer = 0;  // whose leaving ends it; 0: it goes on
+    uint64_t asker = 0;     // whose share of chunks it is of
     bool together = false;
     ConsoleAsk ask;
     std::string source;
@@ -75,10 +76,10 @@ class ConsoleHub {
   nlohmann::json interrupt(const nlohmann::json& command);
   nlohmann::json kill(const std::string& who, const nlohmann::json& command);
   nlohmann::json hold(const std::string& who, bool paused);
-  void swap_barrier(const std::string& who, const nlohmann::json& command, Told answer);
-  void ask_nodes(std::set<Address> nodes, const char* source, std::vector<std::string> arguments,
+  void swap_barrier(uint64_t observer, const std::string& who, const nlohmann::json& command, Told answer);
+  void ask_nodes(uint64_t observer, std::set<Address> nodes, const char* source, std::vector<std::string> arguments,
                  const std::string& what, Told answer);
-  bool has_room(uint64_t observer, size_t bytes) const;
+  Status has_room(uint64_t observer, size_t bytes) const;
   Chunk& add(Chunk chunk);
   void begin(ChunkId id, Chunk& chunk);
   void begin_next();

@@ -229,3 +229,41 @@ TEST_CASE("chunks for all nodes begin one after the other, and after one that fa
   CHECK(command({{"op", "kill"}, {"id", 1U}})["killed"] == json({"rank 1"}));
   CHECK((sent.size() == 1 && sent[0].first == 1 && sent[0].second.kind == console_kind::leave));
 }
+
+TEST_CASE(
+    "one observer has a share of the chunks under way and of their text, by whatever command; others have theirs") {
+  Log log(LogLevel::off);
+  const MembershipPtr table =
+      std::make_shared<const Membership>(1, std::vector<Member>{{0, 0}}, std::vector<ProcessInfo>{{0, "a", ""}}, 1);
+  for (const std::string op : {"chunk", "checkpoint", "barrier"}) {
+    CAPTURE(op);
+    ConsoleHub hub({[&] { return table; }, [](ProcessId, Frame&&) {}, [](bool) { return 0U; }, [] { return false; },
+                    [] { return false; }},
+                   log);
+    const auto refusal_of = [&](uint64_t observer, const std::string& text) {
+      std::string why;
+      const json command = {{"op", op}, {"source", text}, {"spec", "asp"}, {"nodes", json::array({0U})}};
+      hub.command(
+          observer, "somebody", command, [&](const json& answer) { why = answer.value("message", ""); },
+          [](const json&) {});
+      return why;
+    };
+    for (int i = 0; i < 250; ++i) CHECK(refusal_of(1, "return 1").empty());
+    CHECK_THAT(refusal_of(1, "return 1"), Contains("at most 250 chunks"));
+    for (uint64_t other = 2; other <= 4; ++other) {
+      for (int i = 0; i < 250; ++i) CHECK(refusal_of(other, "return 1").empty());
+    }
+    CHECK_THAT(refusal_of(5, "return 1"), Contains("1000 chunks are under way already"));
+  }
+  ConsoleHub hub({[&] { return table; }, [](ProcessId, Frame&&) {}, [](bool) { return 0U; }, [] { return false; },
+                  [] { return false; }},
+                 log);
+  size_t taken = 0;
+  for (int i = 0; i < 20; ++i) {
+    const json command = {{"op", "chunk"}, {"source", std::string(size_t{1} << 20, ' ')}, {"nodes", json::array({0U})}};
+    hub.command(
+        1, "somebody", command, [&](const json& answer) { taken += answer["ok"].get<bool>() ? 1 : 0; },
+        [](const json&) {});
+  }
+  CHECK(taken == 16);
+}
