@@ -1,0 +1,75 @@
+#include "host/data/folder_lock.hpp"
+
+#include <csignal>
+#include <filesystem>
+#include <optional>
+
+#include <catch2/catch.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/integration/process.hpp"
+
+using actorhost::Code;
+using actorhost::FolderLock;
+using actorhost::FolderLocks;
+using actorhost::TempDir;
+
+TEST_CASE("a second lock of a name is refused with its holder until the first one ends") {
+  const TempDir dir;
+  const auto folder = dir / "deep/er";
+  std::optional<FolderLock> first = *FolderLock::take(folder, "state");
+  CHECK(first->locks());
+  const auto second = FolderLock::take(folder, "state");
+  REQUIRE_FALSE(second.ok());
+  CHECK(second.error().code == Code::refused);
+  CHECK_THAT(second.error().message, Catch::Contains("process " + std::to_string(getpid()) + " on ") &&
+                                         Catch::Contains("'" + folder.string() + "'"));
+  CHECK(FolderLock::take(folder, "other").ok());
+  first.reset();
+  CHECK(std::filesystem::is_empty(folder));
+  CHECK(FolderLock::take(folder, "state").ok());
+}
+
+TEST_CASE("a lock ends with its process, however that ends") {
+  const TempDir dir;
+  int told[2];
+  REQUIRE(pipe(told) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto held = FolderLock::take(dir.path(), "state");
+    (void)!write(told[1], "x", 1);
+    pause();
+    _exit(held.ok() ? 0 : 1);
+  }
+  char byte = 0;
+  REQUIRE(read(told[0], &byte, 1) == 1);
+  const auto refused = FolderLock::take(dir.path(), "state");
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  REQUIRE_FALSE(refused.ok());
+  CHECK_THAT(refused.error().message, Catch::Contains("process " + std::to_string(child) + " on "));
+  CHECK(exists(dir / ".state.lock"));
+  CHECK(FolderLock::take(dir.path(), "state").ok());
+  close(told[0]);
+  close(told[1]);
+}
+
+TEST_CASE("a run takes each of its locks once, by whatever path") {
+  const TempDir dir;
+  FolderLocks ours, others;
+  CHECK(ours.take(dir / "here", "state").ok());
+  CHECK(ours.take(dir / "there/../here", "state").ok());
+  CHECK_FALSE(others.take(dir / "here/.", "state").ok());
+}
+
+TEST_CASE("a lock does not follow a link and says why it cannot be made") {
+  const TempDir dir;
+  std::filesystem::create_symlink(dir / "elsewhere", dir / ".state.lock");
+  const auto linked = FolderLock::take(dir.path(), "state");
+  REQUIRE_FALSE(linked.ok());
+  CHECK_THAT(linked.error().message, Catch::Contains(".state.lock"));
+  CHECK_FALSE(exists(dir / "elsewhere"));
+  dir.write("file", "");
+  CHECK_FALSE(FolderLock::take(dir / "file", "state").ok());
+}
