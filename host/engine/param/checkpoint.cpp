@@ -130,6 +130,11 @@ Status ParamCheckpointer::flush() {
   return std::exchange(failure_, Status());
 }
 
+bool ParamCheckpointer::pending() const {
+  std::lock_guard lock(mutex_);
+  return open_ || waiting_ || writing_;
+}
+
 void ParamCheckpointer::run() {
   std::unique_lock lock(mutex_);
   for (;;) {

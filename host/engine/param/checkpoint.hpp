@@ -73,6 +73,8 @@ class ParamCheckpointer final : public CheckpointSink {
 
   /// Waits until everything complete is on disk; the last failure since the last call, if there was one.
   Status flush();
+  /// Whether one is being collected or written.
+  bool pending() const;
 
  private:
   struct Collected {
@@ -88,7 +90,7 @@ class ParamCheckpointer final : public CheckpointSink {
   const std::function<void(const Error&)> failed_;
   const uint32_t shards_;
   Log& log_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Collected> open_;     // not all shards have added their part
   std::optional<Collected> waiting_;  // complete, to be written next

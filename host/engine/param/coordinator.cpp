@@ -41,6 +41,7 @@ ParamCoordinator::ParamCoordinator(const CoordinatorConfig& config, BarrierRule&
   updates_ = before.updates;
   checkpoints_ = before.number;
   checkpoint_step_ = slowest_;
+  checkpoint_updates_ = before.updates;
   if (config_.finished) {
     summary_ = *config_.finished;
     phase_ = Phase::finished;
@@ -280,7 +281,7 @@ std::optional<ServerRequest> ParamCoordinator::run(double now) {
   if (config_.board != nullptr) show_gate();
   // Parked workers are offered again when something has happened; under BSP at barriers, or when all are parked.
   const bool again = offer_ && (!was_bsp_ || progress_.size() == 0) && !parked().empty();
-  if (passed_.empty() && !again) return check_stuck();
+  if (passed_.empty() && !again && !std::exchange(checkpoint_pressing_, false)) return check_stuck();
   // A worker that joins may pass in the middle of a round; that round's pushes still wait for the barrier.
   flush_staged(progress_.size() == 0 ? kAllSteps : slowest_);
   phase_ = Phase::merged;
@@ -444,7 +445,8 @@ std::optional<ServerRequest> ParamCoordinator::finish(double now) {
   flush_buffered();
   if (own_.in_pull()) return std::nullopt;
   const CheckpointPlan& plan = config_.checkpoint;
-  if ((plan.steps != 0 || plan.seconds > 0) && !std::exchange(last_cut_, true)) return cut(now);
+  const bool wanted = plan.steps != 0 || plan.seconds > 0 || checkpoint_asked_;
+  if (wanted && !std::exchange(last_cut_, true)) return cut(now);
   summary_.steps = slowest_;
   summary_.updates = updates_;
   summary_.seconds = elapsed(now);

@@ -151,6 +151,15 @@ class ParamCoordinator {
   void set_rule(BarrierRule& rule) { gate_.set_rule(rule); }
   /// A checkpoint is begun at the next decision.
   void checkpoint_now() noexcept { checkpoint_asked_ = true; }
+  /// A checkpoint is begun as soon as no pull runs, without waiting for a worker to pass the barrier: the process ends
+  /// soon. False where nothing has been merged since the last one.
+  bool last_checkpoint() noexcept {
+    const bool over = phase_ == Phase::finished || phase_ == Phase::failed;
+    if (over || updates_ == checkpoint_updates_) return false;
+    return checkpoint_asked_ = checkpoint_pressing_ = true;
+  }
+  /// Whether one has been asked for and not begun.
+  bool checkpoint_asked() const noexcept { return checkpoint_asked_; }
   /// Ends the run as if `stop` had said so.
   void stop(const std::string& reason) { begin_stop(reason); }
 
@@ -269,6 +278,8 @@ class ParamCoordinator {
   uint64_t checkpoint_step_ = 0;
   double checkpoint_time_ = 0;
   bool checkpoint_asked_ = false;
+  bool checkpoint_pressing_ = false;
+  uint64_t checkpoint_updates_ = 0;  // merged updates at the last one
   Cut cut_ = Cut::none;
   uint32_t unsettled_ = 0;  // shards that have not said that they have merged what was committed
   RunState cut_state_;

@@ -1,5 +1,7 @@
 // How shard 0 makes a checkpoint, and what it tells the policy of numbered tasks.
 
+#include <algorithm>
+
 #include "host/engine/param/coordinator.hpp"
 
 namespace actorhost {
@@ -56,11 +58,13 @@ void ParamCoordinator::answer_state(CarriedValue state) {
 RunState ParamCoordinator::state(double now) {
   RunState state{++checkpoints_, config_.run, {}, updates_, elapsed(now), {}, config_.seed};
   for (Slot slot = 0; slot < progress_.size(); ++slot) {
-    state.clocks[progress_.ids()[slot]] = static_cast<uint64_t>(progress_.steps()[slot]);
+    const auto step = static_cast<uint64_t>(progress_.steps()[slot]);
+    state.clocks[progress_.ids()[slot]] = was_bsp_ ? std::min(step, slowest_) : step;  // the rest is staged
   }
   checkpoint_step_ = slowest_;
+  checkpoint_updates_ = updates_;
   checkpoint_time_ = now;
-  checkpoint_asked_ = false;
+  checkpoint_asked_ = checkpoint_pressing_ = false;
   return state;
 }
 

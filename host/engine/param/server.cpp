@@ -77,6 +77,10 @@ bool ParamServer::checkpoint_now() {
   return true;
 }
 
+bool ParamServer::last_checkpoint() {
+  return coordinator_ && checkpoints_ != nullptr && coordinator_->last_checkpoint();
+}
+
 std::optional<ServerRequest> ParamServer::next(double now) {
   for (;;) {
     settle(now);

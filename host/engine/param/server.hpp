@@ -39,6 +39,10 @@ class ParamServer {
   void stop(const std::string& reason);
   /// Writes a checkpoint at the next decision; false where none can be written.
   bool checkpoint_now();
+  /// Writes a checkpoint as soon as that can be, since the process ends soon; false where there is nothing to write.
+  bool last_checkpoint();
+  /// Whether a checkpoint has been asked for and not begun.
+  bool checkpoint_asked() const noexcept { return coordinator_ && coordinator_->checkpoint_asked(); }
 
   std::optional<ServerRequest> next(double now);
   double next_time() const { return coordinator_ ? coordinator_->next_time() : kForever; }

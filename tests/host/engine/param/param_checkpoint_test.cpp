@@ -214,6 +214,56 @@ TEST_CASE("a run that is resumed from a checkpoint gives the same bits as one th
   CHECK(values_of<double>(table.tensors.at(0)) == std::vector<double>{1.5, 2.5});
 }
 
+TEST_CASE("a last checkpoint in the midst of a BSP step leaves out what the barrier holds back") {
+  const uint64_t seed = GENERATE(range<uint64_t>(1, 21));
+  CAPTURE(seed);
+  ParamSim whole(adam_options(1, 1));
+  set_start(whole);
+  train(whole, 6);
+  REQUIRE(whole.run());
+
+  Scratch scratch;
+  Log log(LogLevel::off);
+  {
+    ParamCheckpointer checkpointer({scratch.path()}, 2, log);
+    SimOptions options = adam_options(2, seed);
+    options.checkpoints = &checkpointer;
+    ParamSim first(options);
+    set_start(first);
+    train(first, 5);
+    bool asked = false;
+    first.after_event = [&asked](ParamSim& sim) {
+      const auto& workers = sim.workers();
+      const bool midst = std::any_of(workers.begin(), workers.end(), [&](const auto& entry) {
+        return entry.second.pushes == 4 && workers.begin()->second.pushes == 3;
+      });
+      if (midst && !std::exchange(asked, true)) CHECK(sim.server().last_checkpoint());
+    };
+    REQUIRE(first.run());
+    first.settle();
+    REQUIRE(checkpointer.flush().ok());
+    CHECK_FALSE(checkpointer.pending());
+    CHECK_FALSE(first.server().last_checkpoint());  // the run is over
+    if (!asked) return;                             // the first worker was never behind another one
+  }
+  const auto loaded = load_newest_checkpoint(scratch.path(), log);
+  REQUIRE(loaded);
+  REQUIRE(loaded->has_value());
+  const auto& clocks = (*loaded)->state.clocks;
+  const auto [least, most] = std::minmax_element(clocks.begin(), clocks.end(),
+                                                 [](const auto& a, const auto& b) { return a.second < b.second; });
+  CHECK(least->second == most->second);
+  CHECK((*loaded)->state.updates == clocks.size() * least->second);
+
+  SimOptions options = adam_options(3, seed);
+  options.run.resumed = (*loaded)->state;
+  ParamSim second(options);
+  second.restore(**loaded);
+  train(second, 6);
+  REQUIRE(second.run());
+  CHECK(floats_in(second, kW) == floats_in(whole, kW));
+}
+
 TEST_CASE("a checkpoint is arrays that numpy reads, by the keys' names, and is made at the end too") {
   Scratch scratch;
   Log log(LogLevel::off);
