@@ -35,20 +35,6 @@ local function size(bytes)
   return (unit == 1 and "%d %s" or "%.1f %s"):format(bytes, ({ "bytes", "KiB", "MiB", "GiB", "TiB" })[unit])
 end
 
--- The cores that the control group grants, or nil: "200000 100000" are two.
-local function quota()
-  local granted, period = (read("/sys/fs/cgroup/cpu.max") or ""):match("^(%d+) (%d+)")
-  granted = granted or (read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") or ""):match("^(%d+)")
-  period = period or (read("/sys/fs/cgroup/cpu/cpu.cfs_period_us") or ""):match("^(%d+)")
-  return granted and period and granted / period
-end
-
-local function memory_limit()
-  local text = read("/sys/fs/cgroup/memory.max") or read("/sys/fs/cgroup/memory/memory.limit_in_bytes") or ""
-  local bytes = tonumber(text:match("^%d+"))
-  return bytes and bytes < 2 ^ 60 and bytes
-end
-
 -- ---- what is looked at ----
 
 local built = doctor.built()
@@ -78,24 +64,24 @@ local function processor()
   else
     find("ok", "processor", text)
   end
-  local cores, granted = command.cores(), quota()
-  if granted and granted < cores then
-    find("note", "cores", ("%d, of which the control group grants %.1f"):format(cores, granted),
-      ("start %d nodes (-n %d): more than the grant are stopped again and again"):format(math.max(1, math.floor(granted)),
-        math.max(1, math.floor(granted))))
-  else
-    find("ok", "cores", ("%d; -n auto starts that many nodes"):format(cores))
+end
+
+local function cores()
+  local may = doctor.allowance()
+  local text = ("%d; -n auto starts that many nodes"):format(may.cores)
+  if may.cores_limit then
+    text = ("%d of the machine's %d (limit: %s); -n auto starts that many nodes"):format(may.cores, may.machine_cores, may.cores_limit)
   end
+  find("ok", "cores", text)
 end
 
 local function memory()
   local info = read("/proc/meminfo") or ""
-  local total = (tonumber(info:match("MemTotal:%s*(%d+)")) or 0) * 1024
+  local may = doctor.allowance()
   local free = (tonumber(info:match("MemAvailable:%s*(%d+)")) or 0) * 1024
-  local limit = memory_limit()
-  local text = ("%s, %s available"):format(size(total), size(free))
-  if limit and limit < total then text = text .. ("; the control group allows %s"):format(size(limit)) end
-  if math.min(limit or total, free) < 512 * 2 ^ 20 then
+  local text = ("%s, %s available"):format(size(may.machine_memory), size(free))
+  if may.memory_limit then text = text .. ("; %s allows %s"):format(may.memory_limit, size(may.memory)) end
+  if math.min(may.memory, free) < 512 * 2 ^ 20 then
     find("note", "memory", text, "a host with two nodes takes 110 MB besides its data; give --memory SIZE and a small -n")
   else
     find("ok", "memory", text)
@@ -281,7 +267,7 @@ local function main(args)
     print("usage: actorhost doctor [flags]    looks at this machine and says what to do\n\n" .. flags.help(known))
     return 0
   end
-  for _, look in ipairs { versions, processor, memory, limits, placement, ports, token, sockets, clock, scratch, libraries } do look() end
+  for _, look in ipairs { versions, processor, cores, memory, limits, placement, ports, token, sockets, clock, scratch, libraries } do look() end
   print(values.json and as_json() or as_text())
   return count("problem") > 0 and 1 or 0
 end

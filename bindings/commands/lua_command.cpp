@@ -1,12 +1,12 @@
 #include "bindings/commands/lua_command.hpp"
 
 #include <algorithm>
-#include <thread>
 
 #include <lua.hpp>
 
 #include "bindings/process/run_options.hpp"
 #include "bindings/vm/lua_support.hpp"
+#include "host/base/allowance.hpp"
 
 namespace actorhost {
 
@@ -33,7 +33,7 @@ int command_columns(lua_State* L) {
 }
 
 int command_cores(lua_State* L) {
-  lua_pushinteger(L, std::max(1U, std::thread::hardware_concurrency()));
+  lua_pushinteger(L, own_allowance().cores);
   return 1;
 }
 

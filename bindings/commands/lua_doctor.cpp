@@ -24,6 +24,7 @@
 
 #include "bindings/commands/lua_command.hpp"
 #include "bindings/vm/lua_support.hpp"
+#include "host/base/allowance.hpp"
 #include "host/cluster/endpoint.hpp"
 #include "host/cluster/rank_detect.hpp"
 #include "host/cluster/run_files.hpp"
@@ -82,6 +83,22 @@ int doctor_kernels(lua_State* L) {
   }
   push_text(L, all);
   return 2;
+}
+
+// allowance() -> { cores=, machine_cores=, cores_limit=, memory=, machine_memory=, memory_limit= }: what a run here may
+// use, and what limits it (nil: nothing)
+int doctor_allowance(lua_State* L) {
+  Allowance allowance = own_allowance();
+  const auto placement = detect_placement({}, current_environment(), current_hostname());
+  if (placement && placement->cores) allowance.limit_cores(*placement->cores, placement->cores_source);
+  lua_createtable(L, 0, 6);
+  set_number(L, "cores", allowance.cores);
+  set_number(L, "machine_cores", allowance.machine_cores);
+  if (!allowance.cores_limit.empty()) set_text(L, "cores_limit", allowance.cores_limit);
+  set_number(L, "memory", static_cast<double>(allowance.memory));
+  set_number(L, "machine_memory", static_cast<double>(allowance.machine_memory));
+  if (!allowance.memory_limit.empty()) set_text(L, "memory_limit", allowance.memory_limit);
+  return 1;
 }
 
 // limit(name) -> soft, hard; infinite where there is none
@@ -253,6 +270,7 @@ int open_doctor_module(lua_State* L) {
   static const luaL_Reg kFunctions[] = {
       {"built", guarded<doctor_built>},
       {"kernels", guarded<doctor_kernels>},
+      {"allowance", guarded<doctor_allowance>},
       {"limit", guarded<doctor_limit>},
       {"placement", guarded<doctor_placement>},
       {"has_address", guarded<doctor_has_address>},

@@ -201,6 +201,31 @@ Status use_mpi(Variables& variables, std::string rule, const Ranks& names, const
   return take_slurm_endpoint(variables, out);
 }
 
+// Sets how many tasks of the step are on this machine, where a variable says so.
+void take_slurm_neighbours(Variables& variables, uint32_t node, Placement& out) {
+  for (const char* name : {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}) {
+    if (!variables.has(name)) continue;
+    const uint32_t tasks = slurm_tasks_on(variables.take(name)->value, node);
+    if (tasks > out.local_rank && tasks <= out.max_nodes) out.local_size = tasks;
+    return;
+  }
+}
+
+// Sets the cores that Slurm gives to this process, which share those of their task if the task is another launcher.
+Status take_slurm_cores(Variables& variables, Placement& out) {
+  if (!variables.has("SLURM_PROCID")) return {};
+  const bool per_task = variables.has("SLURM_CPUS_PER_TASK");
+  const char* const name = per_task ? "SLURM_CPUS_PER_TASK" : "SLURM_CPUS_ON_NODE";
+  if (!variables.has(name)) return {};
+  auto cores = variables.take_count(name, 1);
+  if (!cores) return std::move(cores).error();
+  const bool shared = !per_task || out.rule == "torchrun variables";
+  out.cores = std::max(1U, shared ? *cores / std::max(1U, out.local_size) : *cores);
+  out.cores_source = shown(name, std::to_string(*cores));
+  if (shared && out.local_size > 1) out.cores_source += " for " + std::to_string(out.local_size) + " processes";
+  return {};
+}
+
 Status use_slurm(Variables& variables, Placement& out) {
   out.rule = "Slurm variables";
   auto local = take_ranks(variables, {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", ""}, out);
@@ -208,6 +233,7 @@ Status use_slurm(Variables& variables, Placement& out) {
   if (variables.has("SLURM_NODEID")) {
     auto node = variables.take_count("SLURM_NODEID", 0);
     if (!node) return std::move(node).error();
+    take_slurm_neighbours(variables, *node, out);
   }
   if (const auto id = variables.take("SLURM_JOB_ID")) out.run_id = id->value;
   // Several steps of one job may run at once.
@@ -366,6 +392,7 @@ Result<Placement> detect_placement(const PlacementFlags& flags, const Environmen
   Variables variables(environment);
   Overrides overrides(flags, variables);
   AH_TRY(use_first_rule(variables, overrides, hostname, out));
+  AH_TRY(take_slurm_cores(variables, out));
   AH_TRY(apply_overrides(overrides, out));
   out.evidence = overrides.evidence();
   if (!variables.evidence().empty()) out.evidence += (out.evidence.empty() ? "" : " ") + variables.evidence();
@@ -401,6 +428,22 @@ std::vector<uint16_t> ports_of_run(std::string_view run_id) {
     ports.push_back(static_cast<uint16_t>(kFirstRunPort + (hash % kRunPorts + i * kNextRunPort) % kRunPorts));
   }
   return ports;
+}
+
+uint32_t slurm_tasks_on(std::string_view list, uint32_t node) {
+  const auto number = [](std::string_view text) {
+    uint32_t out = 0;
+    return std::from_chars(text.data(), text.data() + text.size(), out).ec == std::errc{} ? out : 0;
+  };
+  for (uint64_t first = 0; !list.empty();) {
+    const size_t comma = std::min(list.find(','), list.size());
+    const std::string_view part = list.substr(0, comma);
+    const size_t times = part.find("(x");
+    first += times == std::string_view::npos ? 1 : number(part.substr(times + 2));
+    if (node < first) return number(part);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return 0;
 }
 
 Result<std::string> first_slurm_host(std::string_view node_list) {

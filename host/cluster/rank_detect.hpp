@@ -13,7 +13,8 @@
 //   Open MPI         OMPI_COMM_WORLD_RANK _SIZE [_LOCAL_RANK _LOCAL_SIZE] [PMIX_NAMESPACE]
 //   PMI              PMI_RANK PMI_SIZE [MPI_LOCALRANKID MPI_LOCALNRANKS] [PMI_JOBID, or PMI_FD to ask]
 //   Slurm            SLURM_PROCID SLURM_NTASKS [SLURM_LOCALID] SLURM_STEP_NODELIST or SLURM_JOB_NODELIST
-//                    [SLURM_JOB_ID [SLURM_STEP_ID]]
+//                    [SLURM_JOB_ID [SLURM_STEP_ID]] [SLURM_NODEID SLURM_STEP_TASKS_PER_NODE or SLURM_TASKS_PER_NODE]
+//                    under any rule also [SLURM_CPUS_PER_TASK or SLURM_CPUS_ON_NODE], the cores of each task
 //   Kubernetes       JOB_COMPLETION_INDEX with --nnodes or ACTORHOST_NNODES; where no endpoint is given also
 //                    ACTORHOST_SERVICE, the headless service: pod 0 is then JOB-0.SERVICE
 //   single host      nothing of the above
@@ -57,17 +58,19 @@ std::vector<uint16_t> ports_of_run(std::string_view run_id);
 using Environment = std::map<std::string, std::string, std::less<>>;
 
 struct Placement {
-  std::string rule;                   // "flags", "torchrun variables", ..., "single host"
-  std::string evidence;               // what it rests on: "RANK=1 WORLD_SIZE=4 ..."
-  std::optional<uint32_t> node_rank;  // none: the rendezvous gives one
-  uint32_t min_nodes = 1;             // hosts to wait for
-  uint32_t max_nodes = 1;             // more than min_nodes: elastic
-  std::optional<uint32_t> nproc;      // nodes on this host; none: one a core
-  uint32_t local_rank = 0;            // among the processes of this machine
-  uint32_t local_size = 1;            // how many these are, as far as the launcher says
-  std::string endpoint;               // where the hosts meet, maybe several (endpoint.hpp); empty for one host
-  std::vector<uint16_t> other_ports;  // where they meet when another run has endpoint's port, in order
-  std::string run_id;                 // empty when the run has no name
+  std::string rule;                    // "flags", "torchrun variables", ..., "single host"
+  std::string evidence;                // what it rests on: "RANK=1 WORLD_SIZE=4 ..."
+  std::optional<uint32_t> node_rank;   // none: the rendezvous gives one
+  uint32_t min_nodes = 1;              // hosts to wait for
+  uint32_t max_nodes = 1;              // more than min_nodes: elastic
+  std::optional<uint32_t> nproc;       // nodes on this host; none: one a core
+  uint32_t local_rank = 0;             // among the processes of this machine
+  uint32_t local_size = 1;             // how many these are, as far as the launcher says
+  std::optional<uint32_t> cores = {};  // that the launcher gives to this process alone
+  std::string cores_source;            // what says so: "SLURM_CPUS_PER_TASK=4"
+  std::string endpoint;                // where the hosts meet, maybe several (endpoint.hpp); empty for one host
+  std::vector<uint16_t> other_ports;   // where they meet when another run has endpoint's port, in order
+  std::string run_id;                  // empty when the run has no name
 
   bool launched = false;  // by a launcher that shows the output of all hosts in one place
 
@@ -83,6 +86,10 @@ std::string describe(const Placement& placement);
 
 /// The first machine of a Slurm node list: "node[01-03,7],login" -> "node01". Code::bad_argument when it is none.
 Result<std::string> first_slurm_host(std::string_view node_list);
+
+/// How many tasks a list such as "2(x3),1" of SLURM_TASKS_PER_NODE has on its `node`th machine, which is 2 for node 0,
+/// 1 and 2; 0 when it says nothing of that machine.
+uint32_t slurm_tasks_on(std::string_view list, uint32_t node);
 
 /// The variables of this process, and the name of its machine: what detect_placement is called with outside tests.
 /// Where the launcher tells the job's name only when asked (pmi_job.hpp) it is, once, and PMI_JOBID is set to that. The

@@ -2,27 +2,13 @@
 
 #include <thread>
 
-#ifdef __linux__
-#include <sched.h>
-#endif
+#include "host/base/allowance.hpp"
 
 namespace actorhost {
 
-namespace {
-
-uint32_t count_cores() {
-#ifdef __linux__
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return static_cast<uint32_t>(CPU_COUNT(&allowed));
-#endif
-  return std::thread::hardware_concurrency();
-}
-
-}  // namespace
-
 /// The number of cores. The system is asked only once.
 uint32_t BriefWait::cores() {
-  static const uint32_t count = count_cores();
+  static const uint32_t count = own_allowance().cores;
   return count;
 }
 

@@ -192,6 +192,40 @@ TEST_CASE("where a run's hosts meet follows from the launcher's job, whatever th
             .other_ports.empty());
 }
 
+TEST_CASE("Slurm tells a task its cores and its neighbours on the machine") {
+  const auto cores = [](const Environment& environment, const PlacementFlags& flags = {}) {
+    return detect(flags, environment).cores;
+  };
+  CHECK(cores(kSlurm) == std::nullopt);
+  CHECK(cores(with(kSlurm, "SLURM_CPUS_PER_TASK", "4")) == 4U);
+  CHECK(detect({}, with(kSlurm, "SLURM_CPUS_PER_TASK", "4")).cores_source == "SLURM_CPUS_PER_TASK=4");
+  CHECK(cores(with(kSlurm, "SLURM_CPUS_PER_TASK", "4"), {.nnodes = "3", .rdzv_endpoint = "a:1"}) == 4U);
+  CHECK(cores({{"SLURM_CPUS_PER_TASK", "4"}}) == std::nullopt);  // the shell of an allocation, on another machine
+  CHECK(refusal({}, with(kSlurm, "SLURM_CPUS_PER_TASK", "many")) == "SLURM_CPUS_PER_TASK=many is no whole number");
+
+  const Environment machine = with(with(kSlurm, "SLURM_TASKS_PER_NODE", "2(x2),4"), "SLURM_CPUS_ON_NODE", "10");
+  CHECK(detect({}, machine).local_size == 4);
+  CHECK(cores(machine) == 2U);
+  CHECK(detect({}, machine).cores_source == "SLURM_CPUS_ON_NODE=10 for 4 processes");
+  CHECK(cores(with(machine, "SLURM_NODEID", "0")) == 5U);
+  CHECK(cores(with(machine, "SLURM_STEP_TASKS_PER_NODE", "8(x3)")) == 1U);
+  CHECK(detect({}, with(machine, "SLURM_TASKS_PER_NODE", "1(x3)")).local_size == 1);  // contradicts SLURM_LOCALID=1
+
+  // torchrun as a task of Slurm: its processes share the cores of the task.
+  Environment both = with(with(kTorchrun, "SLURM_PROCID", "0"), "SLURM_CPUS_PER_TASK", "6");
+  CHECK(cores(both) == 3U);
+}
+
+TEST_CASE("the tasks of a machine are read from Slurm's list") {
+  using actorhost::slurm_tasks_on;
+  CHECK(slurm_tasks_on("2(x3),1", 0) == 2);
+  CHECK(slurm_tasks_on("2(x3),1", 2) == 2);
+  CHECK(slurm_tasks_on("2(x3),1", 3) == 1);
+  CHECK(slurm_tasks_on("2(x3),1", 4) == 0);
+  CHECK(slurm_tasks_on("7", 0) == 7);
+  for (const char* list : {"", ",", "x", "(x", "(x3)", "-1"}) CHECK(slurm_tasks_on(list, 0) == 0);
+}
+
 TEST_CASE("the log line tells the rule, what it rests on and the outcome") {
   CHECK(describe(detect({}, {})) == "single host: host 0 of 1, a node per core here");
   CHECK(describe(detect({.nproc_per_node = "1"}, {})) == "single host --nproc-per-node 1: host 0 of 1, 1 node here");
