@@ -140,6 +140,7 @@ Result<std::string> url_of(const std::string& text) {
   if (text.find("://") == std::string::npos && text.find('/') != std::string::npos) return "ipc://" + text;
   auto endpoint = parse_endpoint(text);
   if (!endpoint) return endpoint.error();
+  AH_TRY(check_scope(*endpoint));
   return endpoint_url(*endpoint);
 }
 

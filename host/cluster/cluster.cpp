@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "host/cluster/endpoint.hpp"
+
 namespace actorhost {
 
 namespace {
@@ -13,6 +15,7 @@ constexpr int kMostMoves = 4;     // from a host that is not the head to another
 constexpr double kSentOn = 5;     // seconds to reach the head, where a member says that it is
 constexpr double kQuiet = 1;      // seconds of such tries before the log says so
 constexpr double kLastWords = 1;  // seconds for a process that is refused to read why
+constexpr double kLeastDial = 1;  // seconds, however long it took until the rendezvous' name was known
 
 /// A bounded duration: a condition variable's clock would overflow with a longer one.
 std::chrono::duration<double> seconds(double value) {
@@ -89,7 +92,7 @@ Status Cluster::open_member() {
     if (!bound) return bound.error();
     config_.self.url = bound_url_ = *bound;
   }
-  const double deadline = clock_.now() + config_.start_timeout;
+  const double deadline = clock_.now() + std::max(kLeastDial, config_.start_timeout - config_.waited);
   std::vector<std::string> urls = {config_.url};
   urls.insert(urls.end(), config_.other_urls.begin(), config_.other_urls.end());
   for (size_t at = 0;; ++at) {
@@ -205,7 +208,8 @@ Result<LinkId> Cluster::dial_until(ProcessId process, const std::vector<std::str
   bool told = false;
   for (;; ++at) {
     const std::string& url = urls[at % urls.size()];
-    Result<LinkId> link = stream_->dial(url, std::clamp(deadline - clock_.now(), 0.05, 5.0));
+    Result<LinkId> link =
+        stream_->dial(with_scope_of(url, config_.url), std::clamp(deadline - clock_.now(), 0.05, 5.0));
     const bool strange = !link && link.error().code == Code::refused && urls.size() > 1;
     refused = refused || strange;
     if (!link) why[at % urls.size()] = link.error().message;

@@ -51,6 +51,7 @@ struct ClusterConfig {
   HeadConfig head;                             // place alone or head; `times` holds for members too
   StreamOptions stream;
   double start_timeout = 60;
+  double waited = 0;                              // of it, before `open`
   std::map<std::string, std::string> about = {};  // further words about the run, for those who look into it
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "host/cluster/cluster_messages.hpp"
+#include "host/cluster/endpoint.hpp"
 
 namespace actorhost {
 
@@ -22,6 +23,7 @@ ControlClient::ControlClient(StreamOptions options, const Clock& clock, Log& log
 ControlClient::~ControlClient() { transport_.close(); }
 
 Status ControlClient::attach(const std::string& url, double seconds) {
+  url_ = url;
   auto link = transport_.dial(url, seconds);
   return link ? Status() : Status(link.error());
 }
@@ -83,7 +85,7 @@ Result<std::string> ControlClient::ask(Kind kind, Kind answer, std::string_view 
     if (place->empty() || hops == kMostHops) {
       return Error{Code::peer_lost, "the run has lost its rendezvous host, and has no other one yet"};
     }
-    AH_TRY(attach(*place, seconds));
+    AH_TRY(attach(with_scope_of(*place, url_), seconds));
   }
 }
 

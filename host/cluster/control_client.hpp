@@ -46,6 +46,7 @@ class ControlClient final : private LinkEvents {
   const Clock& clock_;
   const std::function<Status()> check_;
   uint32_t number_ = 0;
+  std::string url_;   // that was attached to last
   std::mutex mutex_;  // guards what follows up to the next blank line
   LinkId link_ = 0;   // the newest
   std::condition_variable came_;

@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -22,10 +23,14 @@ constexpr std::string_view kTcp = "tcp://";
 constexpr std::string_view kTls = "tls+tcp://";
 constexpr std::string_view kIpc = "ipc://";
 
-// An address without its port: the family and 4 or 16 bytes (the first 4 for IPv4).
+constexpr size_t kMostName = 253;  // of DNS
+constexpr size_t kMostLabel = 63;
+
+// An address without its port: the family and 4 or 16 bytes (the first 4 for IPv4), for link-local ones the interface.
 struct NetAddress {
   int family = AF_UNSPEC;
   std::array<uint8_t, 16> bytes{};
+  uint32_t scope = 0;
 
   bool operator==(const NetAddress&) const = default;
   bool loopback() const {
@@ -51,10 +56,13 @@ bool read_address(const sockaddr* raw, NetAddress& out) {
   const bool mapped = IN6_IS_ADDR_V4MAPPED(&six);
   out.family = mapped ? AF_INET : AF_INET6;
   std::memcpy(out.bytes.data(), six.s6_addr + (mapped ? 12 : 0), mapped ? 4 : 16);
+  if (IN6_IS_ADDR_LINKLOCAL(&six)) out.scope = reinterpret_cast<const sockaddr_in6*>(raw)->sin6_scope_id;
   return true;
 }
 
-Result<std::vector<NetAddress>> resolve(const std::string& host) {
+Result<std::vector<NetAddress>> resolve(const Endpoint& endpoint) {
+  AH_TRY(check_scope(endpoint));
+  const std::string& host = endpoint.host;
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -103,6 +111,47 @@ bool parse_port(std::string_view digits, uint16_t& port) {
   return failed == std::errc{} && end == digits.data() + digits.size();
 }
 
+bool is_link_local(const std::string& host) {
+  in6_addr six;
+  return inet_pton(AF_INET6, host.substr(0, host.find('%')).c_str(), &six) == 1 && IN6_IS_ADDR_LINKLOCAL(&six);
+}
+
+// Could it be the name of a host? Labels and their dots; a resolver decides whether there is such a host.
+bool is_name(std::string_view host) {
+  if (host.size() > kMostName) return false;
+  for (const char c : host) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!plain && c != '-' && c != '_' && c != '.' && static_cast<unsigned char>(c) < 0x80) return false;
+  }
+  if (host.ends_with('.')) host.remove_suffix(1);
+  for (size_t at = 0; at <= host.size();) {
+    const size_t dot = std::min(host.find('.', at), host.size());
+    if (dot == at || dot - at > kMostLabel) return false;
+    at = dot + 1;
+  }
+  return true;
+}
+
+// The endpoint at an IPv6 address, which stands in brackets: "::1", or "fe80::1%eth0" (in a URL "fe80::1%25eth0").
+Result<Endpoint> with_address(std::string_view text, std::string_view host, Endpoint endpoint) {
+  const size_t percent = std::min(host.find('%'), host.size());
+  const std::string address(host.substr(0, percent));
+  in6_addr six;
+  if (inet_pton(AF_INET6, address.c_str(), &six) != 1) {
+    return bad(text, "\"" + address + "\" is no IPv6 address");
+  }
+  endpoint.host = address;
+  if (percent == host.size()) return endpoint;
+  std::string_view scope = host.substr(percent + 1);
+  if (scope.starts_with("25") && scope.size() > 2) scope.remove_prefix(2);
+  if (scope.empty() || scope.find_first_of(" \t\r\n/%?#[]") != std::string_view::npos) {
+    return bad(text, "\"" + std::string(scope) + "\" is no network interface");
+  }
+  if (!IN6_IS_ADDR_LINKLOCAL(&six)) return bad(text, "only a link-local address (fe80::...) has a %interface");
+  endpoint.host += "%" + std::string(scope);
+  return endpoint;
+}
+
 // Splits "[V6]:PORT" or "HOST:PORT" into its host and port.
 Result<Endpoint> parse_host_port(std::string_view text, Endpoint::Scheme scheme, std::string_view rest) {
   const size_t colon = rest.rfind(':');
@@ -115,17 +164,17 @@ Result<Endpoint> parse_host_port(std::string_view text, Endpoint::Scheme scheme,
   }
   if (host.starts_with('[')) {
     if (!host.ends_with(']')) return bad(text, "the bracket is not closed");
-    host = host.substr(1, host.size() - 2);
-    in6_addr six;
-    if (inet_pton(AF_INET6, std::string(host).c_str(), &six) != 1) {
-      return bad(text, "\"" + std::string(host) + "\" is no IPv6 address");
-    }
-  } else if (host.find(':') != std::string_view::npos) {
+    return with_address(text, host.substr(1, host.size() - 2), endpoint);
+  }
+  if (host.find(':') != std::string_view::npos) {
     return bad(text, "an IPv6 address needs brackets, as in [::1]:" + std::string(digits));
   }
   if (host.empty()) return bad(text, "the host is missing");
-  if (host.find_first_of(" \t\r\n/@?#[]") != std::string_view::npos) {
-    return bad(text, "\"" + std::string(host) + "\" is no host name");
+  if (!is_name(host)) return bad(text, "\"" + std::string(host) + "\" is no host name");
+  in_addr four;
+  if (host.find_first_not_of("0123456789.") == std::string_view::npos &&
+      inet_aton(std::string(host).c_str(), &four) == 0) {
+    return bad(text, "\"" + std::string(host) + "\" is no IPv4 address");
   }
   endpoint.host = std::string(host);
   return endpoint;
@@ -175,9 +224,45 @@ std::string endpoint_text(const Endpoint& endpoint) {
   return endpoint.scheme == Endpoint::Scheme::tcp ? host_port(endpoint) : endpoint_url(endpoint);
 }
 
+Status check_scope(const Endpoint& endpoint) {
+  if (!is_link_local(endpoint.host)) return {};
+  const size_t percent = endpoint.host.find('%');
+  if (percent == std::string::npos) {
+    return Error{Code::bad_argument, endpoint_text(endpoint) +
+                                         " is a link-local address: name the network interface, as " + "in [" +
+                                         endpoint.host + "%eth0]:" + std::to_string(endpoint.port)};
+  }
+  const std::string scope = endpoint.host.substr(percent + 1);
+  char name[IF_NAMESIZE];
+  uint32_t number = 0;
+  const auto [end, failed] = std::from_chars(scope.data(), scope.data() + scope.size(), number);
+  const bool numbered = failed == std::errc{} && end == scope.data() + scope.size();
+  if (if_nametoindex(scope.c_str()) != 0 || (numbered && if_indextoname(number, name) != nullptr)) return {};
+  return Error{Code::bad_argument,
+               endpoint_text(endpoint) + ": this machine has no network interface \"" + scope + "\" (see: ip link)"};
+}
+
+std::string with_scope_of(const std::string& url, const std::string& own) {
+  auto there = parse_endpoint(url);
+  const auto here = parse_endpoint(own);
+  if (!there || !here || !is_link_local(there->host)) return url;
+  const size_t percent = here->host.find('%');
+  if (percent == std::string::npos) return url;
+  there->host = there->host.substr(0, there->host.find('%')) + here->host.substr(percent);
+  return endpoint_url(*there);
+}
+
+Result<bool> is_ipv6(const Endpoint& endpoint) {
+  if (endpoint.scheme == Endpoint::Scheme::ipc) return false;
+  auto addresses = resolve(endpoint);
+  if (!addresses) return std::move(addresses).error();
+  return std::any_of(addresses->begin(), addresses->end(),
+                     [](const NetAddress& address) { return address.family == AF_INET6; });
+}
+
 Result<bool> is_loopback(const Endpoint& endpoint) {
   if (endpoint.scheme == Endpoint::Scheme::ipc) return true;
-  auto addresses = resolve(endpoint.host);
+  auto addresses = resolve(endpoint);
   if (!addresses) return std::move(addresses).error();
   return !addresses->empty() && std::all_of(addresses->begin(), addresses->end(),
                                             [](const NetAddress& address) { return address.loopback(); });
@@ -185,7 +270,7 @@ Result<bool> is_loopback(const Endpoint& endpoint) {
 
 Result<bool> is_own_address(const Endpoint& endpoint) {
   if (endpoint.scheme == Endpoint::Scheme::ipc) return true;
-  auto addresses = resolve(endpoint.host);
+  auto addresses = resolve(endpoint);
   if (!addresses) return std::move(addresses).error();
   const std::vector<NetAddress> own = own_addresses();
   return std::any_of(addresses->begin(), addresses->end(), [&own](const NetAddress& address) {

@@ -107,13 +107,13 @@ Result<TlsConfig> dialer_tls(const TlsFiles& files, const std::string& host) {
   return config;
 }
 
-/// "tls+tcp://host:1" -> "host"; brackets of an IPv6 address are left out.
+/// "tls+tcp://host:1" -> "host"; brackets of an IPv6 address and its interface are left out, which no certificate has.
 std::string host_of(const std::string& url) {
   const size_t start = url.find("://");
   if (start == std::string::npos) return {};
   std::string host = url.substr(start + 3, url.rfind(':') - start - 3);
   if (host.size() > 1 && host.front() == '[') host = host.substr(1, host.size() - 2);
-  return host;
+  return host.substr(0, host.find('%'));
 }
 
 Error dial_error(const std::string& url, int error) {

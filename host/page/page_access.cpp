@@ -12,11 +12,13 @@ namespace actorhost {
 
 namespace {
 
-/// "Name:8787" and "[::1]:8787" without the port and the brackets, in small letters.
+/// "Name:8787", "[::1]:8787" and "[fe80::1%eth0]:8787" without the port, the brackets and the interface, in small
+/// letters.
 std::string name_in(std::string_view host) {
   const size_t end = host.starts_with('[') ? host.find(']') : host.find(':');
   std::string name(host.substr(0, end));
   if (name.starts_with('[')) name.erase(0, 1);
+  name.erase(std::min(name.find('%'), name.size()));
   std::transform(name.begin(), name.end(), name.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   return name;

@@ -103,6 +103,7 @@ std::string PageServer::url() const {
     std::array<char, 256> name{};
     if (gethostname(name.data(), name.size() - 1) == 0) shown.host = name.data();
   }
+  if (const size_t percent = shown.host.find('%'); percent != std::string::npos) shown.host.insert(percent + 1, "25");
   const std::string path = options_.page ? "/" : "/metrics";
   return "http://" + endpoint_text(shown) + path + (access_.token.empty() ? "" : "?token=" + access_.token);
 }

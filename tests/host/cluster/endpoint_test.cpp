@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
+using actorhost::check_scope;
 using actorhost::Code;
 using actorhost::Endpoint;
 using actorhost::endpoint_text;
@@ -16,6 +17,8 @@ using actorhost::endpoint_url;
 using actorhost::is_loopback;
 using actorhost::is_own_address;
 using actorhost::parse_endpoint;
+using actorhost::parse_endpoints;
+using actorhost::with_scope_of;
 using Scheme = actorhost::Endpoint::Scheme;
 
 namespace {
@@ -71,6 +74,19 @@ TEST_CASE("a wrong endpoint is refused with what is wrong") {
       {"::1:80", "an IPv6 address needs brackets, as in [::1]:80"},
       {"[::1:80", "the bracket is not closed"},
       {"[node7]:80", "\"node7\" is no IPv6 address"},
+      {"[]:80", "\"\" is no IPv6 address"},
+      {"[fe80::1%]:80", "\"\" is no network interface"},
+      {"[fe80::1%e th]:80", "is no network interface"},
+      {"[fe80::1%%eth0]:80", "is no network interface"},
+      {"[2001:db8::1%eth0]:80", "only a link-local address"},
+      {"10.0.0.300:80", "\"10.0.0.300\" is no IPv4 address"},
+      {"10.0.0.1.2:80", "is no IPv4 address"},
+      {"fe80%eth0:80", "is no host name"},
+      {"a..b:80", "is no host name"},
+      {".:80", "is no host name"},
+      {".a:80", "is no host name"},
+      {"*:80", "is no host name"},
+      {std::string(64, 'x') + ".org:80", "is no host name"},
       {"a b:80", "\"a b\" is no host name"},
       {"me@node7:80", "is no host name"},
       {"http://node7:80", "the scheme \"http\" is not tcp, tls+tcp or ipc"},
@@ -84,6 +100,44 @@ TEST_CASE("a wrong endpoint is refused with what is wrong") {
     CHECK(endpoint.error().code == Code::bad_argument);
     CHECK_THAT(endpoint.error().message, Catch::Contains(wanted) && Catch::Contains("\"" + text + "\""));
   }
+}
+
+TEST_CASE("a link-local address names its interface, as it is and as in a URL") {
+  CHECK(parsed("[fe80::1%eth0]:5") == Endpoint{Scheme::tcp, "fe80::1%eth0", 5, ""});
+  CHECK(parsed("tls+tcp://[FE80::1%25eth0.7]:5").host == "FE80::1%eth0.7");
+  CHECK(parsed("[fe80::1%25]:5").host == "fe80::1%25");  // the interface of that number
+  CHECK(parsed("[fe80::1]:5").host == "fe80::1");
+  for (const char* text : {"[fe80::1%eth0]:5", "tls+tcp://[fe80::1%2]:5"}) {
+    CHECK(endpoint_text(parsed(text)) == text);
+    CHECK(parsed(endpoint_url(parsed(text))) == parsed(text));
+  }
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"[fe80::1]:5", "name the network interface, as in [fe80::1%eth0]:5"},
+      {"[fe80::1%no-such]:5", "no network interface \"no-such\""},
+      {"[fe80::1%4000000]:5", "no network interface \"4000000\""},
+  };
+  for (const auto& [text, wanted] : cases) {
+    const auto own = is_own_address(parsed(text));
+    INFO(text);
+    REQUIRE(!own.ok());
+    CHECK(own.error().code == Code::bad_argument);
+    CHECK_THAT(own.error().message, Catch::Contains(wanted) && Catch::Contains(text));
+  }
+  CHECK(check_scope(parsed("[fe80::1%lo]:5")).ok());
+  CHECK(check_scope(parsed("[fe80::1%1]:5")).ok());
+  CHECK(check_scope(parsed("[::1]:5")).ok());
+  CHECK_FALSE(*is_own_address(parsed("[fe80::1:2:3:4%lo]:5")));
+}
+
+TEST_CASE("a link-local address that another host tells gets the interface by which this one reaches the run") {
+  const std::string own = "tcp://[fe80::1%eth0]:5";
+  CHECK(with_scope_of("tcp://[fe80::2]:7", own) == "tcp://[fe80::2%eth0]:7");
+  CHECK(with_scope_of("tls+tcp://[fe80::2%enp3]:7", own) == "tls+tcp://[fe80::2%eth0]:7");
+  CHECK(with_scope_of(own, own) == own);
+  for (const char* url : {"tcp://[fd00::2]:7", "tcp://10.0.0.1:7", "tcp://a:7", "ipc:///x", ""}) {
+    CHECK(with_scope_of(url, own) == url);
+  }
+  CHECK(with_scope_of("tcp://[fe80::2]:7", "tcp://10.0.0.1:7") == "tcp://[fe80::2]:7");
 }
 
 TEST_CASE("loopback is told from addresses that others can reach") {
