@@ -24,27 +24,28 @@ namespace actorhost {
 
 namespace {
 
-constexpr int kInterrupted = 130;
+constexpr int kBySignal = 128;            // and the number of the signal: the exit code
 constexpr int kGraceMilliseconds = 1000;  // for a script to stop
 
 constexpr std::string_view kScripts = "command/";
 
 std::string script_name(const std::string& name) { return std::string(kScripts) + name; }
 
-/// Ends the script on Ctrl-C that it does not take itself, and the process if that does not help.
-void follow_signals(const SignalWatch& signals, Vm& vm, CommandContext& context, std::atomic<bool>& interrupted) {
+/// Ends the script on Ctrl-C that it does not take itself, and on SIGTERM; the process if that does not help. Sets
+/// `code`, that of a script that a signal has ended.
+void follow_signals(const SignalWatch& signals, Vm& vm, CommandContext& context, std::atomic<int>& code) {
   int signal = signals.wait(-1);
   while (signal == SIGINT && context.interrupts.taken && ++context.interrupts.pending < Interrupts::kMost) {
     signal = signals.wait(-1);
   }
   if (signal == 0) return;
-  interrupted = true;
+  code = kBySignal + signal;
   sim_control(vm).watch.stop = true;
   vm.request_stop();
   if (signals.wait(kGraceMilliseconds) == 0 && !vm.running()) return;
   context.console.finish(false);
   LineEditor::restore_terminal();
-  _exit(kInterrupted);
+  _exit(code);
 }
 
 /// The script's exit code; 1 if that is 0 but its output could not be written.
@@ -121,8 +122,8 @@ int run_command(const std::string& name, const std::vector<std::string>& args) {
                                                       if (still) report_stuck(console, channel, message);
                                                       vm.request_stop();
                                                     });
-  std::atomic<bool> interrupted{false};
-  std::thread watcher([&] { follow_signals(signals, vm, context, interrupted); });
+  std::atomic<int> by_signal{0};
+  std::thread watcher([&] { follow_signals(signals, vm, context, by_signal); });
   Status status = vm.load(script->text, "@" + std::string(script->path));
   if (status.ok()) status = vm.call(0, 1);
   signals.finish();
@@ -130,7 +131,7 @@ int run_command(const std::string& name, const std::vector<std::string>& args) {
   console.finish();
   const std::string stuck = control.watchdog->message();
   control.watchdog.reset();
-  if (interrupted) return kInterrupted;
+  if (by_signal != 0) return by_signal;
   if (status.ok()) return exit_code_of(vm.state(), console);
   const std::string text = reason_of(status.error(), stuck);
   if (channel) {

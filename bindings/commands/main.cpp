@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "bindings/commands/command.hpp"
 #include "bindings/commands/own_cluster.hpp"
 #include "bindings/run/agent.hpp"
@@ -27,7 +30,16 @@ void* operator new(size_t size, std::align_val_t alignment) {
 }
 #endif
 
+/// Takes the numbers of standard files that the caller has closed, so that no socket gets them; their use stays an
+/// error.
+static void keep_standard_files() {
+  for (int file = 0; file <= 2; ++file) {
+    if (fcntl(file, F_GETFD) == -1) (void)!open("/dev/null", file == 0 ? O_WRONLY : O_RDONLY);
+  }
+}
+
 int main(int argc, char** argv) {
+  keep_standard_files();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that has reached the limit of its size is an error of its write, not the end
   const std::vector<std::string> args(argv + 1, argv + argc);
   if (!args.empty() && actorhost::is_command(args[0])) {
@@ -35,8 +47,9 @@ int main(int argc, char** argv) {
   }
   actorhost::ParsedCommand command = actorhost::parse_command(args);
   if (command.exit_code) {
-    std::fputs(command.output.c_str(), *command.exit_code == 0 ? stdout : stderr);
-    return *command.exit_code;
+    std::FILE* const file = *command.exit_code == 0 ? stdout : stderr;
+    const bool written = std::fputs(command.output.c_str(), file) >= 0 && std::fflush(file) == 0;
+    return *command.exit_code == 0 && !written ? 1 : *command.exit_code;
   }
   if (command.options.agent) return actorhost::run_agent(command.options);
   actorhost::HostRuntime::Setup setup;

@@ -48,7 +48,8 @@ class Host {
   requires(!std::is_convertible_v<F, Function>) Host& function(std::string name, F fn);
 
   /// Runs a script to its end and returns its exit code: 0 done, 1 the job's Lua raised or does not parse, 2 usage (a
-  /// missing file too), 3 cluster or node failure, 130 interrupted. Blocks; messages go to standard error.
+  /// missing file too), 3 cluster or node failure, 130 interrupted, 143 terminated. Blocks; messages go to standard
+  /// error.
   int run_file(const std::string& path);
   /// The same for a script given as text; `name` stands for it in messages.
   int run_text(const std::string& name, const std::string& source);

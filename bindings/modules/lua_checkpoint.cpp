@@ -4,6 +4,7 @@
 #include "bindings/modules/node_modules.hpp"
 #include "bindings/modules/param_values.hpp"
 #include "bindings/process/node_context.hpp"
+#include "bindings/process/process_shared.hpp"
 #include "bindings/vm/lua_support.hpp"
 #include "host/engine/param/checkpoint.hpp"
 
@@ -25,12 +26,15 @@ int write(lua_State* L) {
     checkpoint.values.back().key = std::move(entry.key);
     checkpoint.values.back().value = carried(std::move(entry.value));
   }
+  expect(L, NodeContext::of(L).shared.locks.take(folder.directory, folder.prefix));
   checkpoint.state.updates = static_cast<uint64_t>(check_number(L, 5, "updates", kSave));
   const auto ranks = static_cast<NodeId>(check_integer(L, 6, "ranks", kSave, 0, UINT32_MAX));
   for (NodeId rank = 0; rank < ranks; ++rank) checkpoint.state.clocks[rank] = checkpoint.state.updates;
   const std::string path = take(L, save_checkpoint(folder, checkpoint)).string();
-  Node& node = NodeContext::of(L).node;
+  NodeContext& context = NodeContext::of(L);
+  Node& node = context.node;
   node.log().info(node.name(), "checkpoint " + path);
+  if (context.shared.keepers.saved(folder.prefix)) node.cluster().report_error(node.address(), kTerminated);
   lua_pushlstring(L, path.data(), path.size());
   return 1;
 }
@@ -54,10 +58,29 @@ int read(lua_State* L) {
   return 3;
 }
 
+/// keep(folder, name): this node saves checkpoints of that name there, and no other run does
+int keep(lua_State* L) {
+  const std::string folder(check_text(L, 1, "folder", "checkpoint.new"));
+  const std::string name(check_text(L, 2, "name", "checkpoint.new"));
+  ProcessShared& shared = NodeContext::of(L).shared;
+  const Status locked = shared.locks.take(folder, name);
+  if (!locked && locked.error().code == Code::refused) raise_error(L, locked.error());  // `save` tells of the rest
+  shared.keepers.add(name);
+  return 0;
+}
+
+/// pressing() -> whether the process ends soon, so that it is time to save
+int pressing(lua_State* L) {
+  lua_pushboolean(L, NodeContext::of(L).shared.keepers.last() ? 1 : 0);
+  return 1;
+}
+
 int open_checkpoint(lua_State* L) {
   static const luaL_Reg kFunctions[] = {
       {"write", guarded<write>},
       {"read", guarded<read>},
+      {"keep", guarded<keep>},
+      {"pressing", guarded<pressing>},
   };
   return push_functions(L, kFunctions);
 }

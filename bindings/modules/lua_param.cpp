@@ -40,6 +40,18 @@ struct ParamState {
     server = std::move(next);
   }
 
+  /// Begins the checkpoint that SIGTERM asks for. True where the server has to look what there is to do.
+  bool begin_last_checkpoint() {
+    std::atomic<LastCheckpoint>& last = context.shared.last_checkpoint;
+    if (context.node.index() != 0) return false;
+    if (last == LastCheckpoint::asked) {
+      last = LastCheckpoint::begun;
+      if (server->last_checkpoint()) return true;
+    }
+    if (last == LastCheckpoint::begun && !server->checkpoint_asked()) last = LastCheckpoint::taken;
+    return false;
+  }
+
   /// Says that callback `name` may be running from here until the next request is asked for.
   void watch(const char* name) {
     if (const auto at = places.find(name); at != places.end()) context.watchdog->begin_call(at->second, true);
@@ -315,11 +327,16 @@ int server_start(lua_State* L) {
   }
   CheckpointSink* checkpoints = nullptr;
   if (!directory.empty() && state.context.node.index() == 0) {
-    if (const Status may = try_to_checkpoint(directory); !may) state.context.shared.checkpoint_failed(may.error());
+    Status may = state.context.shared.locks.take(directory, CheckpointFolder{}.prefix);
+    if (may) may = try_to_checkpoint(directory);
+    if (!may) state.context.shared.checkpoint_failed(may.error());
   }
   if (!directory.empty()) {
     checkpoints =
         &state.context.shared.checkpointer(directory, state.context.options.servers, state.context.node.log());
+  }
+  if (checkpoints != nullptr && state.context.node.index() == 0) {
+    state.context.shared.last_checkpoint = LastCheckpoint::served;
   }
   state.context.speaks = true;
   BarrierRule& rule = state.rule ? static_cast<BarrierRule&>(*state.rule) : state.asp;
@@ -339,7 +356,8 @@ int server_wait(lua_State* L) {
   if (state.rule) state.rule->use(L);
   state.context.watchdog->end();
   std::optional<ServerRequest> request;
-  while (!request) request = take(L, state.node.wait());
+  while (!request) request = take(L, state.node.wait(kForever, [&state] { return state.begin_last_checkpoint(); }));
+  if (std::holds_alternative<FinishedNotice>(*request)) state.context.shared.last_checkpoint = LastCheckpoint::none;
   const int results = std::visit(PushRequest{L, state}, *request);
   state.watch(lua_tostring(L, -results));
   return results;

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
+#include <utility>
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -31,12 +35,64 @@ size_t terminal_columns() {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// Writes a text; returns 0 or the errno of the failure.
-int write_all(std::FILE* file, std::string_view text) {
-  errno = 0;
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (std::fflush(file) == 0 && written) return 0;
-  return errno != 0 ? errno : EIO;
+/// This process's turn to write, as long as it lives; with -1 no others write.
+class Turn {
+ public:
+  explicit Turn(int lock) : lock_(lock) { set(F_WRLCK); }
+  ~Turn() { set(F_UNLCK); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  void set(short type) const {
+    struct flock range {};
+    range.l_type = type;
+    range.l_whence = SEEK_SET;
+    while (lock_ >= 0 && fcntl(lock_, F_OFD_SETLKW, &range) != 0 && errno == EINTR) {
+    }
+  }
+  const int lock_;
+};
+
+/// Keeps SIGPIPE from this thread, as long as it lives.
+class NoBrokenPipe {
+ public:
+  explicit NoBrokenPipe(bool wanted) : wanted_(wanted) {
+    if (!wanted_) return;
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoBrokenPipe() {
+    if (!wanted_) return;
+    const timespec now{};
+    while (sigtimedwait(&pipe_, nullptr, &now) < 0 && errno == EINTR) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoBrokenPipe(const NoBrokenPipe&) = delete;
+  NoBrokenPipe& operator=(const NoBrokenPipe&) = delete;
+
+ private:
+  const bool wanted_;
+  sigset_t pipe_{};
+  sigset_t before_{};
+};
+
+/// Writes all of it, also where the file does not wait (O_NONBLOCK); returns 0 or the errno of the failure.
+int write_whole(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(fd, text.data(), text.size());
+    if (written > 0) {
+      text.remove_prefix(static_cast<size_t>(written));
+    } else if (written < 0 && errno == EAGAIN) {
+      pollfd ready{fd, POLLOUT, 0};
+      poll(&ready, 1, -1);
+    } else if (written < 0 && errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
 }
 
 bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
@@ -55,6 +111,29 @@ std::string_view cut(std::string_view text, size_t most) {
 }
 
 }  // namespace
+
+/// Writes a text behind what the C library still has of the file; returns 0 or the errno of the failure.
+int Console::write_all(std::FILE* file, std::string_view text) {
+  int error = 0;
+  {
+    const NoBrokenPipe none(closed_ != nullptr);
+    const Turn turn(turns_);
+    if (std::fflush(file) != 0) error = errno;
+    if (error == 0) error = write_whole(fileno(file), text);
+  }
+  if (error == EPIPE && closed_) closed_();
+  return error;
+}
+
+void Console::take_turns(int lock) {
+  std::lock_guard guard(mutex_);
+  turns_ = lock;
+}
+
+void Console::on_closed(std::function<void()> closed) {
+  std::lock_guard lock(mutex_);
+  closed_ = std::move(closed);
+}
 
 Console::Console() : gathers_(isatty(STDOUT_FILENO) == 0) {}
 
@@ -138,9 +217,14 @@ void Console::write_line(std::FILE* file, std::string_view line) {
 }
 
 std::string Console::out_failure() {
+  const int error = out_error();
+  return error == 0 ? std::string() : std::strerror(error);
+}
+
+int Console::out_error() {
   std::lock_guard lock(mutex_);
   write_waiting();
-  return out_error_ == 0 ? std::string() : std::strerror(out_error_);
+  return out_error_;
 }
 
 void Console::status(std::string_view text) {

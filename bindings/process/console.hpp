@@ -3,10 +3,12 @@
 // line (a progress bar) at the bottom of the terminal, which gives way to lines and comes back. Any thread.
 //
 // Lines of output go to a terminal at once. Elsewhere a line is written at once when the one before it was a while ago;
-// lines that come in a burst go together, a millisecond later, and always before a line of errors.
+// lines that come in a burst go together, a millisecond later, and always before a line of errors. Processes of one run
+// that write to the same file or pipe take turns, so that lines of any length stay whole.
 
 #include <condition_variable>
 #include <cstdio>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -27,6 +29,8 @@ class Console {
   void err(std::string_view line);
   /// Why lines of `out` have not reached standard output: "No space left on device". Empty when all have.
   std::string out_failure();
+  /// The errno of that; 0 when all have.
+  int out_error();
   /// Shows `text` on the status line of standard error, or removes it when empty. Nothing where that is no terminal.
   void status(std::string_view text);
   /// Removes the status line for good and writes the lines that are left; called before the process says its last
@@ -35,6 +39,12 @@ class Console {
   /// Other processes of this run draw on the same terminal: lines make room for what they have there. Before other
   /// threads use it.
   void share_terminal() { shared_ = status_columns() > 0; }
+  /// Other processes write to the same files, too: each write locks the file `lock`, of which each process has its own
+  /// open file description.
+  void take_turns(int lock);
+  /// Calls `closed` when the reader of standard output or error has closed its pipe, instead of ending the process by
+  /// SIGPIPE. Any thread may make the call, several times; `closed` must not use the console.
+  void on_closed(std::function<void()> closed);
   /// How many columns a status line may have in the terminal of standard error; 0 when it is no terminal.
   static int status_columns();
 
@@ -43,6 +53,7 @@ class Console {
   void write_waiting();
   void write_late();
   void draw(std::string_view text);
+  int write_all(std::FILE* file, std::string_view text);
   std::string cleared() const;
 
   std::mutex mutex_;
@@ -50,6 +61,8 @@ class Console {
   std::string status_;
   size_t drawn_ = 0;  // characters of it that are on the terminal
   bool shared_ = false;
+  int turns_ = -1;
+  std::function<void()> closed_;
   bool finished_ = false;
   const bool gathers_;   // standard output is no terminal
   std::string waiting_;  // lines of output that are to be written

@@ -2,6 +2,7 @@
 // What the VMs of one process share beyond the cluster. `console`, `data` and `meetings` guard themselves; `functions`
 // and `resumed` do not change during a run; each store belongs to the thread of its shard's server, one at a time.
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "host/base/series.hpp"
 #include "host/cluster/service_thread.hpp"
 #include "host/data/data_cache.hpp"
+#include "host/data/folder_lock.hpp"
 #include "host/engine/average/averages.hpp"
 #include "host/engine/collective/async_calls.hpp"
 #include "host/engine/collective/meeting.hpp"
@@ -51,6 +53,47 @@ struct CourierWithTasks {
   PeerService peers;
 };
 
+/// The end of a run after SIGTERM, on all its hosts.
+inline const EndMessage kTerminated{Code::interrupted, false, "terminated", kNoAddress};
+
+/// The state of the last checkpoint, which SIGTERM requests of the loop of server 0: no run with checkpoints is served;
+/// a run with checkpoints is served; the last checkpoint is requested; it is begun; the writer has its values.
+enum class LastCheckpoint { none, served, asked, begun, taken };
+
+/// The checkpoints that the job's first rank keeps itself (actor.checkpoint), by name. Any thread.
+class Keepers {
+ public:
+  void add(const std::string& name) {
+    std::lock_guard lock(mutex_);
+    saved_.emplace(name, false);
+  }
+  bool any() const {
+    std::lock_guard lock(mutex_);
+    return !saved_.empty();
+  }
+  /// Requests one more save of each keeper.
+  void begin_last() {
+    std::lock_guard lock(mutex_);
+    last_ = true;
+  }
+  bool last() const {
+    std::lock_guard lock(mutex_);
+    return last_;
+  }
+  /// Counts a save of keeper `name`; true when it completes the requested saves.
+  bool saved(const std::string& name) {
+    std::lock_guard lock(mutex_);
+    if (!last_) return false;
+    saved_[name] = true;
+    return std::all_of(saved_.begin(), saved_.end(), [](const auto& keeper) { return keeper.second; });
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, bool> saved_;  // since the request
+  bool last_ = false;
+};
+
 struct ProcessShared {
   Console console;
   DataCache data;
@@ -63,8 +106,11 @@ struct ProcessShared {
   std::unique_ptr<DataService> exchange;                // map-reduce's store and service; once nodes run, not changed
   std::unique_ptr<CourierWithTasks> courier;            // once nodes run, not changed
   std::function<void(const Error&)> checkpoint_failed;  // ends the run
-  Meetings meetings;                                    // of this process's nodes
-  std::unique_ptr<ParamTrace> trace;                    // --record's; once nodes run, server 0's alone
+  std::atomic<LastCheckpoint> last_checkpoint{LastCheckpoint::none};
+  Keepers keepers;
+  FolderLocks locks;                  // of the folders that checkpoints go to
+  Meetings meetings;                  // of this process's nodes
+  std::unique_ptr<ParamTrace> trace;  // --record's; once nodes run, server 0's alone
 
   /// The writer of checkpoints, made by the first shard that asks, with its directory. Any thread.
   ParamCheckpointer& checkpointer(const std::string& directory, uint32_t shards, Log& log) {
@@ -73,6 +119,10 @@ struct ProcessShared {
       checkpointer_ = std::make_unique<ParamCheckpointer>(CheckpointFolder{directory}, shards, log, checkpoint_failed);
     }
     return *checkpointer_;
+  }
+  bool checkpoint_pending() {
+    std::lock_guard lock(checkpointer_mutex_);
+    return checkpointer_ && checkpointer_->pending();
   }
   /// Waits until what has been taken is on disk.
   Status flush_checkpoints() {

@@ -41,7 +41,7 @@ struct RawFlags {
   std::string nodes, nnodes, node_rank, endpoint, run_id;
   std::string resume, dashboard, metrics;  // for --help only: take_flags_with_optional_values reads them
   std::string seed, seconds, log_level = "info", log_format = "text", print, servers, replicas, threads, memory,
-                             parallelism, start_timeout, rule_timeout, callback_timeout, join;
+                             parallelism, start_timeout, grace, rule_timeout, callback_timeout, join;
   bool no_progress = false;
 };
 
@@ -76,6 +76,7 @@ Status take_numbers(const RawFlags& raw, RunOptions& out) {
     }
   }
   for (const auto& [flag, text, value] : {std::tuple{"start-timeout", &raw.start_timeout, &out.start_timeout},
+                                          {"grace", &raw.grace, &out.grace},
                                           {"rule-timeout", &raw.rule_timeout, &out.rule_timeout},
                                           {"callback-timeout", &raw.callback_timeout, &out.callback_timeout}}) {
     if (text->empty()) continue;
@@ -140,12 +141,14 @@ Status take_words(const RawFlags& raw, RunOptions& out) {
 }
 
 void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
-  app.add_option("-n,--nproc-per-node,--nproc_per_node,--nproc", raw.nodes, "nodes on this host; auto: one a core")
+  app.add_option("-n,--nproc-per-node,--nproc_per_node,--nproc", raw.nodes,
+                 "nodes on this host; auto: one for each core that it may use")
       ->type_name("N");
   app.add_option(both_spellings("--threads-per-node"), raw.threads,
-                 "threads for large products of each node (this machine's cores / nodes, at least 1)")
+                 "threads for large products of each node (usable cores / nodes, at least 1)")
       ->type_name("N");
-  app.add_option("--memory", raw.memory, "what this host's nodes may use for map-reduce data (60 % of the machine's)")
+  app.add_option("--memory", raw.memory,
+                 "what this host's nodes may use for map-reduce data (60 % of what they may have)")
       ->type_name("SIZE");
   app.add_option(both_spellings("--start-timeout"), raw.start_timeout, "seconds to wait for the other hosts (60)")
       ->type_name("S");
@@ -196,6 +199,8 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
                  "copies of each key of peers, on different hosts where there are so many (3)")
       ->type_name("R");
   app.add_option("--checkpoint", out.checkpoint, "folder for checkpoints")->type_name("DIR");
+  app.add_option("--grace", raw.grace, "seconds after SIGTERM for a last checkpoint, where there are checkpoints (20)")
+      ->type_name("S");
   app.add_option("--resume", raw.resume, "go on from the newest complete checkpoint in DIR (--checkpoint's)")
       ->type_name("[DIR]");
   app.add_option("--dashboard", raw.dashboard, std::string("a web page of the run (") + kPageAddress + ")")

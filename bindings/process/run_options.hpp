@@ -40,6 +40,7 @@ struct RunOptions {
   PlacementFlags placement;
   bool isolate = false;
   double start_timeout = 60;
+  double grace = 20;  // seconds after SIGTERM for a last checkpoint
 
   std::string barrier;
   std::string resample;

@@ -1,5 +1,7 @@
 #include "bindings/run/agent.hpp"
 
+#include <csignal>
+
 #include <unistd.h>
 
 #include "bindings/run/host_runtime.hpp"
@@ -18,8 +20,8 @@ int run_agent(const RunOptions& options) {
     setup.may_find_nobody = served;
     HostRuntime runtime(options, std::move(setup));
     const int code = runtime.run();
-    if (runtime.interrupted()) return 130;  // also if the job was over before the signal was seen
-    if (code == 130 || options.once) return code;
+    if (const int by = runtime.signalled()) return by;  // also if the job was over before the signal was seen
+    if (code == 128 + SIGINT || code == 128 + SIGTERM || options.once) return code;
     if (!runtime.joined()) return served ? 0 : code;
     usleep(kBetweenJobs);
   }

@@ -138,25 +138,14 @@ ClusterConfig member_config(ClusterConfig config, const Endpoint& endpoint, cons
         const auto own = is_own_address(other);
         if (own && *own && !child) config.listen_first.push_back(endpoint_url(other));
       }
-      config.listen_url = std::string(tls ? "tls+tcp://" : "tcp://") + (local && *local ? "127.0.0.1:0" : "0.0.0.0:0");
+      const std::string scheme = tls ? "tls+tcp://" : "tcp://";
+      config.listen_url = scheme + (local && *local ? "127.0.0.1:0" : "0.0.0.0:0");
+      const auto six = is_ipv6(endpoint);  // at [::] IPv4 is heard, too
+      if (six && *six && !(local && *local)) config.listen_first.push_back(scheme + "[::]:0");
       break;
     }
   }
   return config;
-}
-
-Result<std::string> private_socket_path() {
-  const char* base = std::getenv("TMPDIR");
-  std::string pattern = std::string(base != nullptr && *base != '\0' ? base : "/tmp") + "/actorhost-XXXXXX";
-  if (mkdtemp(pattern.data()) == nullptr) {
-    return Error{Code::io, "cannot make a folder for the local socket (" + pattern + "): " + std::strerror(errno)};
-  }
-  return pattern + "/head";
-}
-
-void remove_private_socket(const std::string& path) {
-  std::error_code ignored;
-  if (!path.empty()) std::filesystem::remove_all(std::filesystem::path(path).parent_path(), ignored);
 }
 
 }  // namespace actorhost

@@ -35,9 +35,4 @@ ClusterConfig head_config(ClusterConfig base, const std::string& url);
 ClusterConfig member_config(ClusterConfig base, const Endpoint& endpoint, const std::vector<uint16_t>& other_ports,
                             const std::vector<Endpoint>& others, const std::optional<ChildPlace>& child);
 
-/// A path for an ipc socket in a new folder that only this user can enter. The folder is removed by
-/// `remove_private_socket`.
-Result<std::string> private_socket_path();
-void remove_private_socket(const std::string& path);
-
 }  // namespace actorhost

@@ -1,6 +1,7 @@
 #include "bindings/run/host_runtime.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -10,6 +11,7 @@
 
 #include "bindings/run/cluster_config.hpp"
 #include "bindings/run/signal_watch.hpp"
+#include "host/base/printable.hpp"
 #include "host/cluster/run_files.hpp"
 
 namespace actorhost {
@@ -20,7 +22,13 @@ constexpr int kNoCheckpoint = 4;  // exit code: the run's checkpoints cannot be 
 
 constexpr double kSentAwaySeconds = 2.0;  // for all processes of a host to hear that it is not let in
 constexpr double kUnseenSeconds = 0.1;    // a run that is over sooner is not announced to those who look into runs
-constexpr double kStopSeconds = 1.0;      // for nodes to leave their Lua after a stop request
+constexpr int kByInterrupt = 128 + SIGINT;
+constexpr int kByTerminate = 128 + SIGTERM;
+constexpr int kByPipe = 128 + SIGPIPE;
+const EndMessage kInterrupted{Code::interrupted, false, "interrupted", kNoAddress};
+const EndMessage kClosed{Code::interrupted, false, "nobody reads its output any more", kNoAddress};
+
+constexpr double kStopSeconds = 1.0;  // for nodes to leave their Lua after a stop request
 
 /// Ends the process while threads still run. It does not call fflush(nullptr), which would wait for a stream that one
 /// of them reads from (io.popen, io.read).
@@ -35,8 +43,6 @@ constexpr double kStopSeconds = 1.0;      // for nodes to leave their Lua after 
 }
 
 }  // namespace
-
-const EndMessage HostRuntime::kInterrupted{Code::interrupted, false, "interrupted", kNoAddress};
 
 int exit_code_of(Code code) noexcept {
   switch (code) {
@@ -63,7 +69,6 @@ HostRuntime::~HostRuntime() {
   drop_services();
   page_.reset();
   cluster_.reset();  // while the lock still exists: the cluster's thread may be about to tell of a change
-  remove_private_socket(socket_path_);
 }
 
 /// Waits for the nodes' threads, without the lock, which a node's last call takes.
@@ -96,24 +101,41 @@ void HostRuntime::interrupt() {
   if (cluster_) cluster_->stop(kInterrupted);
 }
 
+const EndMessage& HostRuntime::end_by_signal() const {
+  if (signal_code_ == kByPipe) return kClosed;
+  return signal_code_ == kByTerminate ? kTerminated : kInterrupted;
+}
+
 /// Tells the cluster, or the children when there is no cluster here. False while another thread has the lock, which may
 /// hold it for long: the watcher does not wait for it.
 bool HostRuntime::tell_of_interrupt() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return false;
-  if (cluster_) {
-    cluster_->stop(kInterrupted);
+  if (child_ && signal_code_ == kByPipe && cluster_ && !workers_.empty()) {
+    cluster_->report_error(workers_.front()->address(), kClosed);  // for all, since all write to the same place
+  } else if (cluster_) {
+    cluster_->stop(end_by_signal());
   } else if (children_) {
     children_->signal_all(SIGTERM);
   }
+  changed_.notify_all();
   return true;
 }
 
 int HostRuntime::run() {
-  SignalWatch signals(setup_.watch_signals);
   auto child = ChildPlace::take_from_environment();
   if (!child) return fail(child.error(), 2);
   child_ = std::move(*child);
+  if (child_) process_.console.take_turns(child_->output_lock);
+  checkpoints_ = !options_.checkpoint.empty() || options_.resume;
+  SignalWatch signals(setup_.watch_signals, child_.has_value());
+  if (setup_.watch_signals) process_.console.on_closed([&signals] { signals.post(SIGPIPE); });
+  const int code = run_watched(signals);
+  process_.console.on_closed(nullptr);
+  return code;
+}
+
+int HostRuntime::run_watched(const SignalWatch& signals) {
   if (options_.isolate && options_.progress) process_.console.share_terminal();
   log_ = std::make_unique<Log>(options_.log_level,
                                [this](const LogLine& line) { process_.console.err(lines_.line(line)); });
@@ -138,7 +160,8 @@ int HostRuntime::run() {
 
 /// The exit code when this host could not take part; says why.
 int HostRuntime::refused(const Error& error) {
-  if (interrupted_ || (child_ && error.code == Code::interrupted)) return 130;  // the parent says so
+  if (interrupted_) return signal_code_;
+  if (child_ && error.code == Code::interrupted) return kByInterrupt;  // the parent says so
   if (setup_.may_find_nobody && error.code == Code::unreachable) {
     log_->info("", "no further job at " + endpoint_text(*endpoint_) + ", leaving");
     return 0;
@@ -147,23 +170,73 @@ int HostRuntime::refused(const Error& error) {
   return fail(error, code == 1 ? 3 : code);
 }
 
-/// On the watcher's thread: turns the first signal into an interrupt, and ends the process if it does not end by itself
-/// or a second signal comes.
+/// On the watcher's thread: turns the first signal into an interrupt, SIGTERM once the last checkpoint is written or
+/// --grace has passed. Ends the process if it does not end by itself or a second signal comes. A child of --isolate
+/// leaves Ctrl-C and second signals to its parent, and learns from it by SIGUSR1 of a SIGTERM that came to the parent.
 void HostRuntime::watch(const SignalWatch& signals, const std::atomic<bool>& over) {
   double give_up = kForever;
+  double grace = kForever;  // when it is over
   bool told = true;
   while (!over && clock_.now() < give_up) {
+    if (grace != kForever && !interrupted_ && (clock_.now() >= grace || !awaits_last_checkpoint())) {
+      give_up = clock_.now() + 2 * kStopSeconds;
+      interrupted_ = true;
+      told = false;
+    }
     if (!told) told = tell_of_interrupt();
-    const int signal = signals.wait(give_up == kForever ? -1 : 50);
-    if (signal == 0 || (signal == SIGINT && child_)) continue;
-    if (give_up != kForever) break;
-    give_up = clock_.now() + 2 * kStopSeconds;
-    interrupted_ = true;
-    told = false;
+    const int signal = signals.wait(grace == kForever && give_up == kForever ? -1 : 20);
+    if (signal == 0 || (child_ && signal == SIGINT)) continue;
+    if (signal == SIGUSR1) begin_last_checkpoint();
+    if (grace != kForever && child_) continue;
+    if (grace != kForever) break;
+    signal_code_ = signal == SIGINT ? kByInterrupt : signal == SIGPIPE ? kByPipe : kByTerminate;
+    grace = clock_.now();
+    if (signal == SIGINT || signal == SIGPIPE || !checkpoints_) continue;
+    grace += options_.grace;
+    if (!child_) begin_last_checkpoint();
   }
   if (over) return;
-  if (std::unique_lock lock(mutex_, std::try_to_lock); lock) remove_private_socket(socket_path_);
-  leave(130, process_.console);
+  if (std::unique_lock lock(mutex_, std::try_to_lock); lock) private_folder_.reset();
+  leave(signal_code_, process_.console);
+}
+
+/// Requests the last checkpoints of this process.
+void HostRuntime::begin_last_checkpoint() {
+  auto served = LastCheckpoint::served;
+  process_.last_checkpoint.compare_exchange_strong(served, LastCheckpoint::asked);
+  process_.keepers.begin_last();
+  log_->info("", "SIGTERM: waiting up to " + seconds_text(options_.grace) + " (--grace) for a last checkpoint");
+}
+
+/// Whether this process goes on after SIGTERM: it has a last checkpoint to write, or another process of the run may
+/// have.
+bool HostRuntime::awaits_last_checkpoint() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return true;
+  if (!cluster_) return children_ && children_->started();
+  if (cluster_->epoch() == 0) return false;  // the run has not begun
+  if (cluster_->end()) return true;
+  if (child_ && process_.keepers.last() && !process_.keepers.any()) end_without_keepers();
+  if (child_ || !cluster_->is_head()) return true;
+  const LastCheckpoint last = process_.last_checkpoint;
+  if (last == LastCheckpoint::asked || last == LastCheckpoint::begun) {
+    cluster_->count_news();
+    for (const auto& server : servers_) server->wake();
+    return true;
+  }
+  if (last == LastCheckpoint::taken) return process_.checkpoint_pending();
+  if (!children_) return process_.keepers.any();
+  if (!std::exchange(told_children_, true)) children_->signal_all(SIGUSR1);
+  return true;
+}
+
+/// On a child of --isolate whose parent has no server with checkpoints: ends the run if this child has the first rank
+/// and the job keeps no checkpoints of its own.
+void HostRuntime::end_without_keepers() {
+  const MembershipPtr members = cluster_->membership();
+  for (const auto& node : workers_) {
+    if (members->rank_of(node->address()) == 0U) cluster_->report_error(node->address(), kTerminated);
+  }
 }
 
 NodeThread::Shared HostRuntime::shared_for_nodes() {
@@ -247,8 +320,8 @@ int HostRuntime::supervise() {
     changed_.wait_for(lock, std::chrono::milliseconds(20));
   }
   if (!interrupted_) return children_->exit_code();
-  say("interrupted");
-  return 130;
+  say(end_by_signal().message);
+  return signal_code_;
 }
 
 int HostRuntime::run_nodes() {
@@ -258,7 +331,7 @@ int HostRuntime::run_nodes() {
   start_workers();
   const EndMessage end = wait_for_end();
   abandoned_ = !stop_nodes(kStopSeconds);
-  const int code = conclude(end);
+  int code = conclude(end);
   if (page_) page_->finish(end);
   if (options_.agent) log_->info("", job + (end.ok ? " is done" : " has failed: " + end.message));
   if (!abandoned_) {
@@ -270,8 +343,9 @@ int HostRuntime::run_nodes() {
   if (children_) {
     const double deadline = clock_.now() + 2;
     while (children_->reap() > 0 && clock_.now() < deadline) usleep(2000);
+    if (code == 0) code = children_->first_failure();  // its output cannot be written
   }
-  remove_private_socket(socket_path_);
+  private_folder_.reset();
   return code;
 }
 
@@ -335,14 +409,31 @@ bool HostRuntime::stop_nodes(double seconds) {
   });
 }
 
+/// The exit code of a run without errors: 0 where all lines have reached standard output; else prints the reason.
+int HostRuntime::output_code() {
+  const int error = process_.console.out_error();
+  if (error == 0) return 0;
+  if (error == EPIPE) return kByPipe;
+  if (!child_ || child_->index <= 1) {  // once for a group
+    say("standard output cannot be written: " + process_.console.out_failure());
+  }
+  return 1;
+}
+
 int HostRuntime::conclude(const EndMessage& end) {
   const bool checkpointed = process_.flush_checkpoints().ok();  // the writer has logged it
   log_->flush();
   process_.console.finish();
-  if (end.ok) return checkpointed ? 0 : kNoCheckpoint;
+  if (end.ok) return checkpointed ? output_code() : kNoCheckpoint;
   if (interrupted_ || end.code == Code::interrupted) {
-    if (!child_) say("interrupted");
-    return 130;
+    const EndMessage& how = interrupted_ ? end_by_signal() : end;
+    if (how.message == kClosed.message) {
+      if (!interrupted_ && placement_.max_nodes > 1) say("stopped, because " + how.message);
+      return kByPipe;
+    }
+    if (!child_) say(how.message);
+    if (signal_code_ == kByTerminate && !checkpointed) return kNoCheckpoint;
+    return how.message == kTerminated.message ? kByTerminate : kByInterrupt;
   }
   int code = exit_code_of(end.code);
   if (end.origin == kNoAddress || is_service(end.origin)) {

@@ -16,6 +16,8 @@
 #include "bindings/run/log_lines.hpp"
 #include "bindings/run/node_thread.hpp"
 #include "bindings/run/page_host.hpp"
+#include "bindings/run/private_folder.hpp"
+#include "host/base/allowance.hpp"
 #include "host/cluster/endpoint.hpp"
 
 namespace actorhost {
@@ -38,36 +40,45 @@ class HostRuntime final : private ClusterEvents {
   HostRuntime(RunOptions options, Setup setup);
   ~HostRuntime() override;
 
-  /// Runs the job to its end, prints its messages, and returns the exit code (README.md has the list).
+  /// Runs the job to its end, also to that by SIGINT or SIGTERM, which in a run with checkpoints first waits for a last
+  /// one; prints its messages, and returns the exit code (README.md has the list).
   int run();
   /// As Ctrl-C: nodes stop at their next engine call or hook. One that does not within a second (a loop compiled by the
   /// JIT) takes the process with it: `run` then ends by _exit.
   void interrupt();
   /// Whether `run` got as far as taking part in a run.
   bool joined() const noexcept { return joined_; }
-  /// Whether it was interrupted, be it when `run` had already come to its end.
-  bool interrupted() const noexcept { return interrupted_; }
+  /// 128 and the number of the signal that has ended it, be it when `run` had already come to its end; 0 without one.
+  int signalled() const noexcept { return interrupted_ ? signal_code_.load() : 0; }
 
  private:
   // ClusterEvents, on the service thread
   void cluster_changed() override;
   Result<bool> start_servers(uint32_t action) override;
 
+  int run_watched(const SignalWatch& signals);
   bool tell_of_interrupt();
+  void begin_last_checkpoint();
+  bool awaits_last_checkpoint();
+  void end_without_keepers();
   void watch(const SignalWatch& signals, const std::atomic<bool>& over);
   int refused(const Error& error);
   Status prepare();
   Status open_job();
   Status check_rule_file() const;
   Status find_place();
-  void share_cores(uint32_t cores);
+  uint32_t hosts_here() const;
+  void share_cores();
+  std::string limits_text() const;
   uint64_t memory_share() const;
   Status join_cluster();
   Status listen(const ClusterConfig& base, bool must_listen);
   ClusterConfig joining(const ClusterConfig& base) const;
+  Result<bool> await_own_address(ClusterConfig& base);
   Status join_others(const ClusterConfig& base);
   Status load_checkpoint();
   Status open_checkpoints();
+  Status lock_checkpoints();
   Status open_trace();
   Status open_page();
   Status open_cluster(ClusterConfig config);
@@ -83,11 +94,12 @@ class HostRuntime final : private ClusterEvents {
   bool stop_nodes(double seconds);
   void drop_nodes();
   void drop_services();
+  int output_code();
   int conclude(const EndMessage& end);
   void say(const std::string& text);
   int fail(const Error& error, int code);
 
-  static const EndMessage kInterrupted;
+  const EndMessage& end_by_signal() const;
 
   RunOptions options_;
   Setup setup_;
@@ -97,11 +109,12 @@ class HostRuntime final : private ClusterEvents {
   SteadyClock clock_;
   JobSource job_;
   Placement placement_;
+  Allowance allowance_;
   std::optional<Endpoint> endpoint_;
   std::vector<Endpoint> other_endpoints_;  // by which the run can be joined, too
   std::optional<ChildPlace> child_;        // this process is one of an --isolate host
   std::string token_;
-  std::string socket_path_;  // of an --isolate run without other hosts
+  std::optional<PrivateFolder> private_folder_;  // of an --isolate run without other hosts
   uint64_t seed_ = 0;
   uint32_t local_nodes_ = 1;
   ProcessShared process_;
@@ -109,12 +122,15 @@ class HostRuntime final : private ClusterEvents {
   std::unique_ptr<PageHost> page_;
   std::unique_ptr<ChildSupervisor> children_;
 
-  std::mutex mutex_;  // guards the node lists, cluster_, socket_path_ and changed_
+  std::mutex mutex_;  // guards the node lists, cluster_, private_folder_ and changed_
   std::condition_variable changed_;
   std::vector<std::unique_ptr<NodeThread>> workers_;
   std::vector<std::unique_ptr<NodeThread>> servers_;
   bool servers_leave_ = false;  // they have been asked to, for others to come
   std::atomic<bool> interrupted_{false};
+  std::atomic<int> signal_code_{130};  // what `run` returns when it is interrupted
+  bool told_children_ = false;         // the watcher's: that SIGTERM has come
+  bool checkpoints_ = false;           // there may be some, by --checkpoint or --resume
   bool abandoned_ = false;
   bool joined_ = false;
   bool no_checkpoints_ = false;  // they cannot be written

@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <random>
 #include <thread>
-
-#include <unistd.h>
 
 #include "bindings/process/version.hpp"
 #include "bindings/run/barrier_flag.hpp"
@@ -14,6 +11,7 @@
 #include "bindings/run/host_runtime.hpp"
 #include "bindings/run/stage_bar.hpp"
 #include "host/base/nearest.hpp"
+#include "host/base/printable.hpp"
 #include "host/data/atomic_dir.hpp"
 
 namespace actorhost {
@@ -23,17 +21,14 @@ namespace {
 constexpr double kLookAround = 1;  // seconds for each further address of a rendezvous to tell whether there is a run
 constexpr uint64_t kProcessBytes = uint64_t{128} << 20;  // that a process needs besides its data: 110 MB for two nodes
 
+constexpr double kQuiet = 2;  // seconds of waiting for a name before the log says so
+constexpr std::chrono::milliseconds kAskAgain(250);
+
+bool nobody_there(const Error& error) { return error.code == Code::unreachable || error.code == Code::peer_lost; }
+
 uint64_t random_number() {
   std::random_device device;
   return (uint64_t{device()} << 32) | device();
-}
-
-/// The most memory that this process may have: the machine's, or its control group's.
-uint64_t machine_memory() {
-  uint64_t bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  uint64_t limit = 0;
-  if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit) bytes = std::min(bytes, limit);
-  return bytes;
 }
 
 }  // namespace
@@ -85,11 +80,12 @@ Status HostRuntime::find_place() {
   }
   placement_ = std::move(*placement);
   if (options_.agent) placement_.node_rank.reset();  // an agent takes the place that is left
-  const uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
-  local_nodes_ = placement_.nproc.value_or(cores);
+  allowance_ = own_allowance();
+  if (placement_.cores) allowance_.limit_cores(*placement_.cores, placement_.cores_source);
+  const uint32_t others = placement_.cores ? 1 : std::max(1U, placement_.local_size);
+  local_nodes_ = placement_.nproc.value_or(std::max(1U, allowance_.cores / others));
   const std::string where = child_ ? child_->url : placement_.endpoint;
   if (where.empty()) {
-    share_cores(cores);
     if (placement_.max_nodes == 1) return {};
     return Error{Code::bad_argument, "--nnodes " + std::to_string(placement_.max_nodes) +
                                          " needs --rdzv-endpoint HOST:PORT, the same on every host"};
@@ -98,8 +94,8 @@ Status HostRuntime::find_place() {
   if (!endpoints) return endpoints.error();
   endpoint_ = endpoints->front();
   other_endpoints_.assign(endpoints->begin() + 1, endpoints->end());
-  share_cores(cores);
   if (child_) {
+    share_cores();  // with its siblings
     local_nodes_ = 1;
     token_ = child_->token;
     return {};
@@ -117,30 +113,27 @@ Status HostRuntime::find_place() {
   return {};
 }
 
-/// Sets --threads-per-node, if it is not given: the cores divided by the known nodes of this machine.
-void HostRuntime::share_cores(uint32_t cores) {
+/// How many hosts of this run are on this machine, as far as the launcher and the rendezvous' address tell.
+uint32_t HostRuntime::hosts_here() const {
+  const uint32_t hosts = std::max(1U, placement_.local_size);
+  if (!endpoint_) return hosts;
+  const auto one_machine = is_loopback(*endpoint_);
+  return one_machine && *one_machine ? std::max(hosts, placement_.max_nodes) : hosts;
+}
+
+/// Sets --threads-per-node, if it is not given: this host's cores divided by its nodes. The hosts of a machine share
+/// its cores, unless the launcher gives each host its own.
+void HostRuntime::share_cores() {
   if (options_.threads_per_node) return;
-  uint32_t hosts = placement_.local_size;
-  if (endpoint_) {
-    const auto one_machine = is_loopback(*endpoint_);
-    if (one_machine && *one_machine) hosts = std::max(hosts, placement_.max_nodes);
-  }
-  options_.threads_per_node = std::clamp(cores / std::max(1U, local_nodes_ * hosts), 1U, 256U);
+  const uint32_t nodes = local_nodes_ * (placement_.cores ? 1 : hosts_here());
+  options_.threads_per_node = std::clamp(allowance_.cores / std::max(1U, nodes), 1U, 256U);
 }
 
 /// The memory that this process may use for map-reduce data: its part of --memory, which the host's processes share, or
-/// of 60 % of the machine's memory, which all processes of all its hosts share.
+/// of 60 % of the memory that they are allowed, which all processes of the machine's hosts share.
 uint64_t HostRuntime::memory_share() const {
   uint64_t bytes = options_.memory.value_or(0);
-  if (bytes == 0) {
-    bytes = machine_memory() * 6 / 10;
-    uint32_t hosts = placement_.local_size;
-    if (endpoint_) {
-      const auto one_machine = is_loopback(*endpoint_);
-      if (one_machine && *one_machine) hosts = std::max(hosts, placement_.max_nodes);
-    }
-    bytes /= std::max(1U, hosts);
-  }
+  if (bytes == 0) bytes = allowance_.memory / 10 * 6 / hosts_here();
   bytes /= std::max(1U, child_ ? child_->size : options_.isolate ? local_nodes_ : 1);
   // Leaves room for memory that is not counted: the program, Lua's values and mapped files; rows on their way, tables
   // that grow, and what the allocator keeps.
@@ -148,25 +141,40 @@ uint64_t HostRuntime::memory_share() const {
   return bytes / 8 * 5;
 }
 
+/// "; 2 of 8 cores (the affinity mask)", for the log line of a host that may use less than its machine has.
+std::string HostRuntime::limits_text() const {
+  std::string text;
+  if (!allowance_.cores_limit.empty()) {
+    text += "; " + std::to_string(allowance_.cores) + " of " + std::to_string(allowance_.machine_cores) + " cores (" +
+            allowance_.cores_limit + ")";
+  }
+  if (!allowance_.memory_limit.empty()) {
+    text += "; " + std::to_string(allowance_.memory >> 20) + " of " + std::to_string(allowance_.machine_memory >> 20) +
+            " MiB of memory (" + allowance_.memory_limit + ")";
+  }
+  return text;
+}
+
 Status HostRuntime::join_cluster() {
   // Only one host logs the line if a launcher shows the lines of all its tasks.
   const bool told = child_ || (placement_.launched && placement_.node_rank != 0U);
-  log_->write(told ? LogLevel::debug : LogLevel::info, "", "placement: " + describe(placement_));
+  log_->write(told ? LogLevel::debug : LogLevel::info, "", "placement: " + describe(placement_) + limits_text());
   if (!child_ && !endpoint_ && options_.isolate) {
-    auto path = private_socket_path();
-    if (!path) return path.error();
+    auto folder = PrivateFolder::make();
+    if (!folder) return folder.error();
+    endpoint_ = Endpoint{Endpoint::Scheme::ipc, "", 0, folder->path() + "/head"};
     {
       std::lock_guard lock(mutex_);
-      socket_path_ = std::move(*path);
+      private_folder_ = std::move(*folder);
     }
-    endpoint_ = Endpoint{Endpoint::Scheme::ipc, "", 0, socket_path_};
     token_ = std::to_string(random_number()) + std::to_string(random_number());
   }
-  const ClusterConfig base = base_config(options_, placement_, job_, token_, local_nodes_);
+  ClusterConfig base = base_config(options_, placement_, job_, token_, local_nodes_);
   if (child_) return open_cluster(joining(base));
   if (!endpoint_) return open_cluster(head_config(base, ""));
-  auto own = is_own_address(*endpoint_);
+  auto own = await_own_address(base);
   if (!own) return own.error();
+  if (cluster_) return {};  // there was a run at a further address
   const bool must_listen = placement_.node_rank == 0U;
   const bool may_listen = !options_.agent && (must_listen || (*own && !placement_.node_rank));
   Status listened;
@@ -175,8 +183,7 @@ Status HostRuntime::join_cluster() {
     if (options_.isolate) AH_TRY(may_join_at(*endpoint_, options_));  // its children join there
     if (!must_listen && !other_endpoints_.empty()) {
       Status joined = join_others(base);
-      const Code code = joined ? Code::internal : joined.error().code;
-      if (code != Code::unreachable && code != Code::peer_lost) return joined;
+      if (joined || !nobody_there(joined.error())) return joined;
     }
     listened = listen(base, must_listen);
     if (listened || must_listen || listened.error().code != Code::io) return listened;
@@ -195,6 +202,35 @@ Status HostRuntime::join_cluster() {
   return error;
 }
 
+/// Whether the rendezvous address is an address of this machine. A pod's name may be unknown at first, so this retries
+/// until --start-timeout has passed, and meanwhile tries to join a run at the further addresses.
+Result<bool> HostRuntime::await_own_address(ClusterConfig& base) {
+  const double begun = clock_.now();
+  for (bool told = false;;) {
+    auto own = is_own_address(*endpoint_);
+    base.waited = clock_.now() - begun;
+    if (own || own.error().code != Code::unreachable) return own;
+    const Error& error = own.error();
+    if (base.waited >= options_.start_timeout) {
+      return Error{error.code,
+                   error.message + "; it was asked for " + seconds_text(options_.start_timeout) +
+                       " (--start-timeout): check the name and the resolver of this machine, or give an address"};
+    }
+    if (!other_endpoints_.empty() && placement_.node_rank != 0U) {
+      const Status joined = join_others(base);
+      if (joined || !nobody_there(joined.error())) return joined ? Result<bool>(true) : joined.error();
+    }
+    if (!told && base.waited >= kQuiet) {
+      told = true;
+      log_->info("", "waiting until the name of the rendezvous host is known: " + error.message);
+    }
+    std::unique_lock lock(mutex_);
+    if (changed_.wait_for(lock, kAskAgain, [this] { return interrupted_.load(); })) {
+      return Error{Code::interrupted, "interrupted"};
+    }
+  }
+}
+
 ClusterConfig HostRuntime::joining(const ClusterConfig& base) const {
   return member_config(base, *endpoint_, placement_.other_ports, other_endpoints_, child_);
 }
@@ -206,6 +242,7 @@ Status HostRuntime::join_others(const ClusterConfig& base) {
   config.url = config.other_urls.front();
   config.other_urls.erase(config.other_urls.begin());
   config.once = true;
+  config.waited = 0;
   config.start_timeout = kLookAround * static_cast<double>(other_endpoints_.size());
   return open_cluster(std::move(config));
 }
@@ -230,6 +267,7 @@ Status HostRuntime::listen(const ClusterConfig& base, bool must_listen) {
 Status HostRuntime::open_cluster(ClusterConfig config) {
   const bool head = config.place != ClusterConfig::Place::member;
   const bool parent = head && options_.isolate;
+  share_cores();
   if (head) {
     AH_TRY(check_rule_file());
     AH_TRY(load_checkpoint());
@@ -255,7 +293,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
         std::make_unique<Cluster>(std::move(config), job_, clock_, *log_, static_cast<ClusterEvents&>(*this));
     std::lock_guard lock(mutex_);
     cluster_ = std::move(cluster);
-    if (interrupted_) cluster_->stop(kInterrupted);  // the interrupt came before there was a cluster
+    if (interrupted_) cluster_->stop(end_by_signal());  // the interrupt came before there was a cluster
   }
   if (auto opened = cluster_->open(); !opened) {
     std::unique_ptr<Cluster> failed;  // destroyed without the lock, which its thread may be waiting for
@@ -266,6 +304,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
     return opened;
   }
   if (interrupted_) return Error{Code::interrupted, "interrupted"};
+  if (head) AH_TRY(lock_checkpoints());
   add_sections();
   lines_.set_job(job_.name());
   if (head) AH_TRY(open_trace());
@@ -278,8 +317,12 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
   if (child_) child_->tell_started();
   const uint32_t workers = parent ? 0 : child_ ? 1 : local_nodes_;
   DataService::Options exchange{memory_share(), std::max(1U, workers)};
-  limit_block(machine_memory());
-  if (options_.memory) limit_kept_blocks(exchange.memory / 16);
+  limit_block(allowance_.memory);
+  if (options_.memory) {
+    limit_kept_blocks(exchange.memory / 16);
+  } else if (!allowance_.memory_limit.empty()) {  // above the limit of a control group the kernel kills
+    limit_kept_blocks(allowance_.memory / 8 / hosts_here());
+  }
   process_.data.limit(exchange.memory / std::max(1U, workers));
   if (head && options_.progress && Console::status_columns() > 0) {
     exchange.progress = [bar = StageBar(clock_), this](const auto& progress) mutable {
@@ -327,7 +370,16 @@ Status HostRuntime::open_checkpoints() {
   if (options_.checkpoint.empty()) return {};
   const Status may = try_to_checkpoint(options_.checkpoint);
   no_checkpoints_ = !may.ok();
-  return may.ok() ? may : Status(Error{Code::io, "--checkpoint: " + may.error().message});
+  return may.ok() ? may : Status(Error{Code::refused, "--checkpoint: " + may.error().message});
+}
+
+/// Claims the folder of --checkpoint for this run: on the rendezvous host once it is known to be that one, since others
+/// with the same command must leave the folder to it.
+Status HostRuntime::lock_checkpoints() {
+  if (options_.checkpoint.empty()) return {};
+  const Status locked = process_.locks.take(options_.checkpoint, CheckpointFolder{}.prefix);
+  no_checkpoints_ = !locked.ok();
+  return locked.ok() ? locked : Status(Error{Code::refused, "--checkpoint: " + locked.error().message});
 }
 
 /// --record: opens the trace on the rendezvous host, to which nodes tell what they do. It is opened only once this
@@ -390,6 +442,7 @@ Status HostRuntime::start_with_children() {
 Status HostRuntime::spawn_children(const std::string& url, uint64_t group, uint32_t first, uint32_t size) {
   std::lock_guard lock(mutex_);
   children_ = std::make_unique<ChildSupervisor>();
+  process_.console.take_turns(children_->output_lock());
   std::vector<ChildPlace> places;
   for (uint32_t index = first; index < size; ++index) {
     places.push_back({url, group, size, index, -1, token_});

@@ -1,5 +1,6 @@
 #include "bindings/run/isolate.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -8,6 +9,7 @@
 
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,7 +28,8 @@ std::string encode(const ChildPlace& place, int token_pipe) {
                         {"index", place.index},
                         {"node_rank", place.node_rank},
                         {"token_pipe", token_pipe},
-                        {"started_pipe", place.started_pipe}}
+                        {"started_pipe", place.started_pipe},
+                        {"output_lock", place.output_lock}}
       .dump();
 }
 
@@ -60,6 +63,9 @@ Result<ChildPlace> decode(const std::string& text) {
     place.token = read_and_close(json.at("token_pipe"));
     place.started_pipe = json.at("started_pipe");
     fcntl(place.started_pipe, F_SETFD, FD_CLOEXEC);
+    const int shared = json.at("output_lock");
+    place.output_lock = open(("/proc/self/fd/" + std::to_string(shared)).c_str(), O_RDWR | O_CLOEXEC);
+    ::close(shared);
     return place;
   } catch (const std::exception& e) {
     return Error{Code::bad_argument,
@@ -85,8 +91,11 @@ void ChildPlace::tell_started() {
   ::close(pipe);
 }
 
+ChildSupervisor::ChildSupervisor() : output_lock_(memfd_create("actorhost-output", MFD_CLOEXEC)) {}
+
 ChildSupervisor::~ChildSupervisor() {
   if (heard_ >= 0) ::close(heard_);
+  if (output_lock_ >= 0) ::close(output_lock_);
   signal_all(SIGKILL);
   for (Child& child : children_) {
     if (!child.status) waitpid(child.pid, nullptr, 0);
@@ -100,11 +109,15 @@ Status ChildSupervisor::spawn(const std::vector<std::string>& args, std::vector<
   const int told = dup(ends[1]);  // without close-on-exec
   ::close(ends[1]);
   Status spawned = told < 0 ? Status(Error{Code::io, std::string("no pipe: ") + std::strerror(errno)}) : Status();
+  const int lock = output_lock_ < 0 ? -1 : dup(output_lock_);  // without close-on-exec
+  if (spawned && lock < 0) spawned = Error{Code::io, std::string("no file to lock: ") + std::strerror(errno)};
   for (ChildPlace& place : places) {
     place.started_pipe = told;
+    place.output_lock = lock;
     if (spawned) spawned = spawn_one(args, place);
   }
   ::close(told);
+  ::close(lock);
   return spawned;
 }
 
@@ -155,14 +168,18 @@ void ChildSupervisor::signal_all(int signal) {
   }
 }
 
-int ChildSupervisor::exit_code() const {
-  bool any = false;
+int ChildSupervisor::first_failure() const {
   for (const Child& child : children_) {
     if (!child.status || !WIFEXITED(*child.status)) continue;
-    any = true;
     if (WEXITSTATUS(*child.status) != 0) return WEXITSTATUS(*child.status);
   }
-  return any ? 0 : 3;
+  return 0;
+}
+
+int ChildSupervisor::exit_code() const {
+  const bool any = std::any_of(children_.begin(), children_.end(),
+                               [](const Child& child) { return child.status && WIFEXITED(*child.status); });
+  return any ? first_failure() : 3;
 }
 
 }  // namespace actorhost

@@ -22,6 +22,7 @@ struct ChildPlace {
   int32_t node_rank = -1;
   std::string token;
   int started_pipe = -1;  // see `tell_started`
+  int output_lock = -1;   // of the group, for Console::take_turns; this process's own description of the file
 
   /// From ACTORHOST_CHILD, which is removed from the environment, and the pipe that it names; nothing when this process
   /// is no child.
@@ -32,7 +33,7 @@ struct ChildPlace {
 
 class ChildSupervisor {
  public:
-  ChildSupervisor() = default;
+  ChildSupervisor();
   ~ChildSupervisor();  // ends what is left
   ChildSupervisor(const ChildSupervisor&) = delete;
   ChildSupervisor& operator=(const ChildSupervisor&) = delete;
@@ -47,6 +48,10 @@ class ChildSupervisor {
   /// "local node 1 (process 77) was killed by signal 9": one that `reap` has collected; nothing while all run.
   std::optional<std::string> first_ended() const;
   void signal_all(int signal);
+  /// The file that this process locks when it writes (Console::take_turns), as its children do; -1 where there is none.
+  int output_lock() const noexcept { return output_lock_; }
+  /// The first code other than 0 of the children that ended by themselves; else 0.
+  int first_failure() const;
   /// 0 when all children that ended by themselves did so with 0; else the first other code; 3 when none ended by
   /// itself.
   int exit_code() const;
@@ -60,6 +65,7 @@ class ChildSupervisor {
 
   std::vector<Child> children_;
   int heard_ = -1;  // where children tell that the run has started
+  int output_lock_ = -1;
   bool started_ = false;
 };
 

@@ -1,7 +1,9 @@
 #pragma once
-// SIGINT and SIGTERM as a file descriptor, for the lifetime of the object. Made before any thread, so that all inherit
-// the mask; waited for by one thread, finished by any.
+// SIGINT and SIGTERM, and for a child of --isolate SIGUSR1, as a file descriptor, for the lifetime of the object; other
+// signals as `post` tells them. Made
+// before any thread, so that all inherit the mask; waited for by one thread, finished by any.
 
+#include <atomic>
 #include <csignal>
 
 #include <poll.h>
@@ -13,17 +15,20 @@ namespace actorhost {
 
 class SignalWatch {
  public:
-  explicit SignalWatch(bool wanted) : done_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  explicit SignalWatch(bool wanted, bool child = false)
+      : done_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), posted_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
     if (!wanted) return;
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
+    if (child) sigaddset(&set, SIGUSR1);
     pthread_sigmask(SIG_BLOCK, &set, &before_);
     signals_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
   }
   ~SignalWatch() {
     ::close(done_);
+    ::close(posted_);
     if (signals_ < 0) return;
     ::close(signals_);
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
@@ -33,15 +38,23 @@ class SignalWatch {
 
   /// The signal that has come, or 0 when `finish` was called or the time has passed; -1 milliseconds is for ever.
   int wait(int milliseconds) const {
-    pollfd fds[2] = {{done_, POLLIN, 0}, {signals_, POLLIN, 0}};
-    if (poll(fds, 2, milliseconds) <= 0 || fds[0].revents != 0) return 0;
+    pollfd fds[3] = {{done_, POLLIN, 0}, {signals_, POLLIN, 0}, {posted_, POLLIN, 0}};
+    if (poll(fds, 3, milliseconds) <= 0 || fds[0].revents != 0) return 0;
+    eventfd_t signal = 0;
+    if (fds[2].revents != 0 && eventfd_read(posted_, &signal) == 0) return static_cast<int>(signal);
     signalfd_siginfo info{};
     return read(signals_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+  }
+  /// As if the process got the signal, once. Any thread.
+  void post(int signal) const {
+    if (!told_.test_and_set()) (void)!eventfd_write(posted_, static_cast<eventfd_t>(signal));
   }
   void finish() const { (void)!eventfd_write(done_, 1); }
 
  private:
   int done_;
+  int posted_;
+  mutable std::atomic_flag told_;
   int signals_ = -1;
   sigset_t before_{};
 };

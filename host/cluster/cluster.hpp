@@ -104,6 +104,8 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   std::set<ProcessId> suspected() const;
   /// Counts changes of the table and of the suspected processes, without a lock.
   uint64_t news() const noexcept { return news_.load(std::memory_order_acquire); }
+  /// Counts as such a change: a server that waits for frames looks what else there is to do, once it is woken.
+  void count_news() noexcept { news_.fetch_add(1, std::memory_order_release); }
   /// Its epoch, without a lock: asked before every call.
   uint64_t epoch() const noexcept { return epoch_.load(std::memory_order_acquire); }
   /// Ids of this process's workers, in order.

@@ -225,7 +225,7 @@ void Cluster::adopt(MembershipPtr table) {
     membership_ = std::move(table);
     if (first_membership_->epoch() == 0) first_membership_ = membership_;
     epoch_.store(membership_->epoch(), std::memory_order_release);
-    news_.fetch_add(1, std::memory_order_release);
+    count_news();
     changed_.notify_all();
   }
   events_.cluster_changed();
@@ -235,7 +235,7 @@ void Cluster::suspects(const std::set<ProcessId>& processes) {
   {
     std::lock_guard lock(mutex_);
     suspected_ = processes;
-    news_.fetch_add(1, std::memory_order_release);
+    count_news();
   }
   events_.cluster_changed();
 }

@@ -1,7 +1,9 @@
 --- Checkpoints of jobs that keep their state themselves: in collective jobs, in averaging, in plain loops. `--checkpoint DIR`
 --- says where they go, `--resume` lets the job go on from the newest one; without these flags `save` costs next to nothing
 --- and `load` gives nil. The files have the format of the parameter server's checkpoints (npz and JSON). A checkpoint
---- that was not written completely is not there at all.
+--- that was not written completely is not there at all. When SIGTERM ends a run (`--grace`) the next `save` of each keeper
+--- writes, whatever its turn is, and the run ends then. A folder is one run's: another one that is to use it meanwhile is
+--- refused.
 ---
 ---     local keeper = actor.checkpoint.new { steps = 100 }
 ---     local state = keeper:load() or { step = 0, x = tensor.zeros { n } }
@@ -61,20 +63,23 @@ function M.new(options)
   check.integer(options.keep or 3, "keep", fn, 1, 2 ^ 31 - 1)
   local seconds = options.seconds or (not options.steps and 30 or nil)
   node.honour("checkpoint")
+  local dir = node.flags().checkpoint or options.dir
+  if dir and node.rank == 0 then c.keep(dir, name) end
   return setmetatable({
     name = name, ranks = options.ranks or "first", steps = options.steps, seconds = seconds, keep = options.keep or 3,
-    dir = node.flags().checkpoint or options.dir, calls = 0, last = require("actor").now(),
+    dir = dir, calls = 0, last = require("actor").now(),
   }, Checkpoint)
 end
 
 -- ---- in this VM, for engines that keep the state in one place ----
 
----Counts a call, and returns whether it is time to write. For engines that call `write`; `save` calls this itself.
+---Counts a call, and returns whether it is time to write, which it also is when SIGTERM has come. For engines that call
+---`write`; `save` calls this itself.
 ---@return boolean
 function Checkpoint:due()
   self.calls = self.calls + 1
   if not self.dir then return false end
-  if self.steps and self.calls % self.steps == 0 then return true end
+  if (self.steps and self.calls % self.steps == 0) or c.pressing() then return true end
   return self.seconds ~= nil and require("actor").now() - self.last >= self.seconds
 end
 
@@ -129,10 +134,8 @@ function Checkpoint:save(state)
   if self.ranks == "first" then return node.rank == 0 and due and self:write { state } or nil end
   if not self.dir then return nil end
   local collective, message, code = require("actor.collective"), nil, nil
-  if self.seconds then -- ranks have clocks of their own
-    due, message, code = collective.broadcast(due, 0)
-    if code then return nil, message, code end
-  end
+  due, message, code = collective.broadcast(due, 0) -- ranks have clocks of their own, and rank 0 hears of SIGTERM
+  if code then return nil, message, code end
   if not due then return nil end
   local states
   states, message, code = collective.gather(state, 0)

@@ -59,7 +59,7 @@ local M = {}
 ---@field tasks? actor.param.Tasks keeps account of the tasks that `schedule` deals out: of `data.batches{...}`, or of your own. Each task then has a number, `{ task = 7, { "batch", 7 }, { "w" } }`. The run reports the outcome of each task, a checkpoint contains the account, and a resumed run deals out the tasks that the checkpoint does not contain, each once, under any barrier rule and with any number of workers
 ---@field init? fun(from: {updates: integer}): table<actor.param.Key, any> runs on shard 0 before any worker begins: gives values for keys that have none yet; in a resumed run `from.updates` updates have been merged already
 ---@field merge? actor.param.Merge what becomes of late pushes, default param.merge.all()
----@field checkpoint? {steps?: integer, seconds?: number, dir?: string}|false when to write a checkpoint; `--checkpoint` says where. false: never, and `--resume` runs it again from its beginning
+---@field checkpoint? {steps?: integer, seconds?: number, dir?: string}|false when to write a checkpoint, besides a last one at SIGTERM; `--checkpoint` says where. false: never, and `--resume` runs it again from its beginning
 ---@field lost? fun(id: integer, entries: actor.param.Entry[]) runs on shard 0 when a worker is lost, with the entries that it was working on (empty: it had none, or its push was complete and counts)
 ---@field check_finite? boolean refuse pushes with infinite values or NaN instead of counting them
 ---@field shared? boolean true: tensors are not copied within a process. Promise that no function writes to a tensor that it has given or got

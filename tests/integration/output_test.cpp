@@ -1,6 +1,8 @@
 // What a script writes, and what is said of its errors.
 
 #include <csignal>
+#include <filesystem>
+#include <map>
 
 #include <catch2/catch.hpp>
 
@@ -76,4 +78,65 @@ TEST_CASE("an error that is a table is told by its contents") {
   folder.write("job.lua", "error { code = 3, why = 'full', tried = { 'a', 'b' } }");
   const Ended run(folder.run({"-n", "1", "job.lua"}), 1);
   CHECK_THAT(run.err, Contains("actorhost: rank 0: {code = 3, tried = {\"a\", \"b\"}, why = \"full\"}"));
+}
+
+TEST_CASE("lines of isolated nodes into one pipe or file are whole, none is lost, and each node's are in order") {
+  const JobFolder folder;
+  const std::string place = GENERATE(as<std::string>(), "pipe", "file", "appended", "both");
+  const std::map<std::string, std::string> ends = {
+      {"pipe", " | cat > out"}, {"file", " > out"}, {"appended", " >> out"}, {"both", " 2>&1 | cat > out"}};
+  const int nodes = 4, lines = 1500;
+  const std::string command = shell_word(actorhost_binary()) + " --isolate --log-level warn -n " +
+                              std::to_string(nodes) + " --print all jobs/output.lua lines " + std::to_string(lines) +
+                              ends.at(place);
+  const Ended run(run_program("sh", {"-c", command}, 60, folder.options()));
+  std::map<std::string, int> next;
+  for (const std::string& line : lines_of(read_text(folder.path() / "out"))) {
+    int number = 0, length = 0;
+    char rank[16] = "";
+    const bool whole = std::sscanf(line.c_str(), "[rank %15[0-9]] line %d of %d ", rank, &number, &length) == 3;
+    INFO(line.substr(0, 200));
+    REQUIRE(whole);
+    REQUIRE(line.size() == line.find('x') + static_cast<size_t>(length));
+    REQUIRE(number == ++next[rank]);
+  }
+  CHECK(next.size() == nodes);
+  for (const auto& [rank, last] : next) CHECK(last == lines);
+}
+
+TEST_CASE("output that cannot be written is an error when the job is done") {
+  if (!std::filesystem::exists("/dev/full")) return;
+  const JobFolder folder;
+  folder.write("job.lua", "print('hello') require('actor').log.info('the job is done')");
+  const std::string flags = GENERATE(as<std::string>(), "-n 1", "-n 2", "--isolate -n 2", "-n 2 --print all");
+  const std::string command = shell_word(actorhost_binary()) + " " + flags + " job.lua > /dev/full";
+  const Ended run(run_program("sh", {"-c", command}, 20, folder.options()), 1);
+  CHECK_THAT(run.err, Contains("the job is done"));
+  CHECK(count_of(run.err, "actorhost: standard output cannot be written: No space left on device\n") == 1);
+}
+
+TEST_CASE("a closed standard output is an error for what prints, and for nothing else") {
+  const JobFolder folder;
+  folder.write("silent.lua",
+               "assert(require('actor').collective.allreduce(require('actor').tensor.ones { 1 }, 'sum'))");
+  folder.write("job.lua", "print('hello')");
+  const std::string flags = GENERATE(as<std::string>(), " -n 2 ", " --isolate -n 2 ");
+  const std::string start = shell_word(actorhost_binary()) + flags;
+  CHECK(run_program("sh", {"-c", start + "silent.lua >&- <&-"}, 20, folder.options()).status == 0);
+  const Ended run(run_program("sh", {"-c", start + "job.lua >&-"}, 20, folder.options()), 1);
+  CHECK_THAT(run.err, Contains("actorhost: standard output cannot be written: Bad file descriptor\n"));
+  CHECK(run_program("sh", {"-c", shell_word(actorhost_binary()) + " --help > /dev/full"}, 20).status == 1);
+}
+
+TEST_CASE("a run ends without a word when nobody reads its output any more") {
+  const JobFolder folder;
+  const std::string flags =
+      GENERATE(as<std::string>(), "-n 1", "-n 3", "--isolate -n 3", "--isolate -n 3 --print all", "-n 3 --print all");
+  const std::string both = GENERATE(as<std::string>(), "", " 2>&1");
+  const std::string command = "(" + shell_word(actorhost_binary()) + " --log-level warn " + flags +
+                              " jobs/output.lua prints_for_ever" + both + "; echo $? > code) | head -n 1";
+  const Ended run(run_program("sh", {"-c", command}, 20, folder.options()));
+  CHECK(count_of(run.out, "line 1") == 1);
+  CHECK(run.err.empty());
+  CHECK(read_text(folder.path() / "code") == "141\n");
 }

@@ -1,10 +1,13 @@
 // --threads-per-node: what large products of each node run on.
 
 #include <algorithm>
+#include <map>
 #include <thread>
 
 #include <catch2/catch.hpp>
+#include <sched.h>
 
+#include "host/base/allowance.hpp"
 #include "tests/integration/images.hpp"
 #include "tests/integration/jobs.hpp"
 
@@ -13,7 +16,17 @@ using namespace actorhost::test;
 
 namespace {
 
-unsigned cores() { return std::max(1U, std::thread::hardware_concurrency()); }
+unsigned cores() { return own_allowance().cores; }
+
+/// Runs actorhost on one core, by taskset.
+Finished run_on_one_core(const JobFolder& folder, const Words& words) {
+  cpu_set_t mask;
+  int core = 0;
+  if (sched_getaffinity(0, sizeof mask, &mask) == 0) {
+    while (!CPU_ISSET(core, &mask)) ++core;
+  }
+  return run_program("taskset", with({"-c", std::to_string(core), actorhost_binary()}, words), 30, folder.options());
+}
 
 }  // namespace
 
@@ -35,6 +48,33 @@ TEST_CASE("without --threads-per-node the nodes of a machine share its cores") {
   const Ended run(place == "one" ? folder.run({"-n", "1", "job.lua"}) : run_at(place, folder, {"job.lua"}));
   const unsigned nodes = place == "one" ? 1 : 3;
   CHECK(line_after(run.out, "threads: ") == std::to_string(std::max(1U, cores() / nodes)));
+}
+
+TEST_CASE("nodes and kernel threads are as many as the cores of the affinity mask") {
+  const JobFolder folder;
+  folder.write("job.lua", "local actor = require 'actor' print(actor.size, actor.tensor.threads())");
+  const Words flags = GENERATE(Words{}, Words{"--isolate"}, Words{"-n", "auto"});
+  const Ended run(run_on_one_core(folder, with(flags, {"job.lua"})));
+  CHECK(run.out == "1\t1\n");
+  if (std::thread::hardware_concurrency() > 1) {
+    CHECK_THAT(run.err, Catch::Contains("; 1 of ") && Catch::Contains(" cores (the affinity mask)"));
+    CHECK_THAT(Ended(run_on_one_core(folder, {"doctor"})).out, Catch::Contains("the affinity mask"));
+  }
+}
+
+TEST_CASE("a task of Slurm has the cores that Slurm gives to it") {
+  JobFolder folder;
+  folder.write("job.lua", "local actor = require 'actor' print(actor.size, actor.tensor.threads())");
+  for (const auto& [name, value] :
+       std::map<std::string, std::string>{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}, {"SLURM_CPUS_PER_TASK", "1"}}) {
+    folder.set(name, value);
+  }
+  CHECK(Ended(folder.run({"-n", "auto", "job.lua"})).out == "1\t1\n");
+  const Ended one(folder.run({"job.lua"}));
+  CHECK(one.out == "1\t1\n");
+  if (cores() > 1) CHECK_THAT(one.err, Catch::Contains(" cores (SLURM_CPUS_PER_TASK=1)"));
+  folder.set("SLURM_CPUS_PER_TASK", "0");
+  CHECK_THAT(Ended(folder.run({"job.lua"}), 2).err, Catch::Contains("SLURM_CPUS_PER_TASK=0 is out of range"));
 }
 
 TEST_CASE("under BSP the number of threads changes no bit of a model") {

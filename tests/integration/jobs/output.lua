@@ -33,4 +33,16 @@ function jobs.traceback_has_users_frames_and_librarys()
   local n = count()
 end
 
+-- Lines of many lengths, some longer than what a pipe takes at once.
+function jobs.lines(count)
+  for i = 1, tonumber(count) do
+    local length = i % 100 == 0 and 20000 or i * 37 % 200 + 1
+    print(("line %d of %d %s"):format(i, length, ("x"):rep(length)))
+  end
+end
+
+function jobs.prints_for_ever()
+  for i = 1, math.huge do print("line " .. i) end
+end
+
 jobs[(...)](select(2, ...))
