@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kJobs = "jobs/terminate.lua";
+constexpr const char* kFolderJobs = "jobs/terminate.lua";
 
 /// The folders of --isolate runs in that folder.
 std::set<std::string> run_folders(const fs::path& folder) {
@@ -34,10 +34,10 @@ TEST_CASE("a second run with the same --checkpoint is refused, and goes on at on
   const std::string job = GENERATE(as<std::string>(), "served", "kept");
   const Words flags = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
   const std::string how = job == "served" ? "asp" : "first";
-  Process first = folder.start(with(flags, {"--checkpoint", "saved", kJobs, job, how}));
+  Process first = folder.start(with(flags, {"--checkpoint", "saved", kFolderJobs, job, how}));
   REQUIRE(first.wait_for_output("works\n", 20));
   const auto refused = [&](const Words& second, const Process& holder) {
-    const Ended run(folder.run(with(second, {"-n", "1", kJobs, job, how})), 4);
+    const Ended run(folder.run(with(second, {"-n", "1", kFolderJobs, job, how})), 4);
     CHECK_THAT(run.err, Contains("another run keeps its checkpoints in ") &&
                             Contains("(process " + std::to_string(holder.pid()) + " on ") &&
                             Contains("give this run another folder"));
@@ -45,12 +45,12 @@ TEST_CASE("a second run with the same --checkpoint is refused, and goes on at on
   refused({"--checkpoint", "./saved/"}, first);
   first.signal(SIGTERM);  // saves, so that there is something to go on from
   CHECK(first.wait(20) == 143);
-  Process next = folder.start(with(flags, {"--resume", "saved", kJobs, job, how}));
+  Process next = folder.start(with(flags, {"--resume", "saved", kFolderJobs, job, how}));
   REQUIRE(next.wait_for_output("works\n", 20));
   refused({"--resume", "saved"}, next);
   next.signal(SIGKILL);
   CHECK(next.wait(20) == 137);
-  Process last = folder.start(with(flags, {"--resume", "saved", kJobs, job, how}));
+  Process last = folder.start(with(flags, {"--resume", "saved", kFolderJobs, job, how}));
   CHECK(last.wait_for_output("works\n", 20));
   INFO(first.describe() << next.describe() << last.describe());
   last.signal(SIGTERM);
@@ -88,7 +88,7 @@ TEST_CASE("an --isolate run removes folders that killed runs have left, and noth
   fs::permissions(folder.path() / "elsewhere", fs::perms(0700));
   fs::create_directory_symlink(folder.path() / "elsewhere", base / "actorhost-run-linked");
   folder.set("TMPDIR", base.string());
-  const Words words = {"-n", "2", "--isolate", kJobs, "none"};
+  const Words words = {"-n", "2", "--isolate", kFolderJobs, "none"};
   const auto before = run_folders(base);
 
   Process killed = folder.start(words);

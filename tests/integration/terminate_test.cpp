@@ -2,6 +2,7 @@
 // 143.
 
 #include <csignal>
+#include <filesystem>
 #include <regex>
 
 #include <catch2/catch.hpp>
@@ -14,7 +15,7 @@ using Catch::Contains;
 
 namespace {
 
-constexpr const char* kJobs = "jobs/terminate.lua";
+constexpr const char* kTerminateJobs = "jobs/terminate.lua";
 
 /// The updates in the last line of the log that tells of a checkpoint; -1 without one.
 long last_saved(const std::string& log) {
@@ -30,7 +31,7 @@ TEST_CASE("SIGTERM writes a last checkpoint of the parameter server and ends wit
   const JobFolder folder;
   const Words flags = GENERATE(Words{"-n", "3"}, Words{"-n", "3", "--isolate"}, Words{"-n", "2", "--servers", "3"});
   const std::string barrier = GENERATE(as<std::string>(), "asp", "ssp:2", "bsp");
-  Process run = folder.start(with(flags, {"--checkpoint", "saved", kJobs, "served", barrier}));
+  Process run = folder.start(with(flags, {"--checkpoint", "saved", kTerminateJobs, "served", barrier}));
   REQUIRE(run.wait_for_output("works\n", 20));
   run.signal(SIGTERM);
   const auto status = run.wait(20);
@@ -39,7 +40,8 @@ TEST_CASE("SIGTERM writes a last checkpoint of the parameter server and ends wit
   CHECK(count_of(run.err(), "actorhost: terminated\n") == 1);
   const long saved = last_saved(run.err());
   CHECK(saved >= 5);
-  const Ended next(folder.run(with(flags, {"--resume", "saved", "--seconds", "0.3", kJobs, "served", barrier})));
+  const Ended next(
+      folder.run(with(flags, {"--resume", "saved", "--seconds", "0.3", kTerminateJobs, "served", barrier})));
   CHECK_THAT(next.err, Contains("(" + std::to_string(saved) + " updates)"));
   std::smatch sum;
   REQUIRE(std::regex_search(next.out, sum, std::regex("sum (\\d+) of (\\d+)")));
@@ -49,7 +51,7 @@ TEST_CASE("SIGTERM writes a last checkpoint of the parameter server and ends wit
 TEST_CASE("a last checkpoint does not wait for a step that takes longer than there is time") {
   const JobFolder folder;
   const std::string barrier = GENERATE(as<std::string>(), "asp", "bsp");
-  Process run = folder.start({"-n", "2", "--checkpoint", "saved", kJobs, "served", barrier, "long"});
+  Process run = folder.start({"-n", "2", "--checkpoint", "saved", kTerminateJobs, "served", barrier, "long"});
   REQUIRE(run.wait_for_output("works\n", 20));
   run.signal(SIGTERM);
   const double begun = now();
@@ -65,7 +67,7 @@ TEST_CASE("SIGTERM to all processes of a run, or to each of its hosts, is one SI
   const std::string job = GENERATE(as<std::string>(), "served", "kept");
   const std::string how = job == "served" ? "asp" : "all";
   if (place == "isolate") {
-    Process run = folder.start({"-n", "3", "--isolate", "--checkpoint", "saved", kJobs, job, how});
+    Process run = folder.start({"-n", "3", "--isolate", "--checkpoint", "saved", kTerminateJobs, job, how});
     REQUIRE(run.wait_for_output("works\n", 20));
     run.signal_group(SIGTERM);
     CHECK(run.wait(20) == 143);
@@ -74,7 +76,7 @@ TEST_CASE("SIGTERM to all processes of a run, or to each of its hosts, is one SI
     CHECK_THAT(run.err(), !Contains("lost "));
     return;
   }
-  Hosts hosts(folder, 3, {"-n", "1", "--checkpoint", "saved", kJobs, job, how});
+  Hosts hosts(folder, 3, {"-n", "1", "--checkpoint", "saved", kTerminateJobs, job, how});
   REQUIRE(hosts[0].wait_for_output("works\n", 20));
   for (size_t host : {2, 1, 0}) hosts[host].signal(SIGTERM);
   const auto codes = hosts.wait(20);
@@ -87,7 +89,7 @@ TEST_CASE("a job's own checkpoints are saved once more at SIGTERM, all of them")
   const JobFolder folder;
   const Words flags = GENERATE(Words{"-n", "1"}, Words{"-n", "3"}, Words{"-n", "2", "--isolate"});
   const std::string ranks = GENERATE(as<std::string>(), "first", "all");
-  Process run = folder.start(with(flags, {"--checkpoint", "saved", kJobs, "kept", ranks, "one two"}));
+  Process run = folder.start(with(flags, {"--checkpoint", "saved", kTerminateJobs, "kept", ranks, "one two"}));
   REQUIRE(run.wait_for_output("works\n", 20));
   run.signal(SIGTERM);
   const auto status = run.wait(20);
@@ -96,11 +98,25 @@ TEST_CASE("a job's own checkpoints are saved once more at SIGTERM, all of them")
   for (const char* name : {"one", "two"}) {
     CHECK(std::filesystem::exists(folder.path() / ("saved/" + std::string(name) + "-000000000001/manifest.json")));
   }
-  Process next = folder.start(with(flags, {"--resume", "saved", kJobs, "kept", ranks, "one two"}));
+  Process next = folder.start(with(flags, {"--resume", "saved", kTerminateJobs, "kept", ranks, "one two"}));
   const auto from = next.wait_for_match("from (\\d+)\n", 20);
   INFO(next.describe());
   REQUIRE(from.has_value());
   CHECK(std::stol(*from) >= 20);
+}
+
+TEST_CASE("the state of an iteration is saved once more at SIGTERM") {
+  const JobFolder folder;
+  const Words flags = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
+  Process run = folder.start(with(flags, {"--checkpoint", "saved", kTerminateJobs, "iterated"}));
+  REQUIRE(run.wait_for_output("works\n", 20));
+  run.signal(SIGTERM);
+  const double begun = now();
+  const auto status = run.wait(20);
+  INFO(run.describe());
+  CHECK(status == 143);
+  CHECK(now() - begun < 5 * patience());
+  CHECK(std::filesystem::exists(folder.path() / "saved/iterate-2-000000000001/manifest.json"));
 }
 
 TEST_CASE("SIGTERM ends a run at once where there is nothing to save") {
@@ -112,7 +128,7 @@ TEST_CASE("SIGTERM ends a run at once where there is nothing to save") {
       {{"-n", "2", "--checkpoint", "saved", "--isolate"}, "none"},
       {{"-n", "2"}, "kept"},
   }));
-  Process run = folder.start(with(flags, {kJobs, job}));
+  Process run = folder.start(with(flags, {kTerminateJobs, job}));
   REQUIRE(run.wait_for_output("works\n", 20));
   run.signal(SIGTERM);
   const double begun = now();
@@ -127,7 +143,8 @@ TEST_CASE("a job that does not come to save ends when the grace time is over, or
   const JobFolder folder;
   const Words flags = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
   const bool twice = GENERATE(false, true);
-  Process run = folder.start(with(flags, {"--checkpoint", "saved", "--grace", twice ? "1000" : "1", kJobs, "stuck"}));
+  Process run =
+      folder.start(with(flags, {"--checkpoint", "saved", "--grace", twice ? "1000" : "1", kTerminateJobs, "stuck"}));
   REQUIRE(run.wait_for_output("works\n", 20));
   run.signal(SIGTERM);
   REQUIRE(run.wait_for_output("(--grace) for a last checkpoint", 20));
@@ -141,7 +158,7 @@ TEST_CASE("a job that does not come to save ends when the grace time is over, or
 TEST_CASE("SIGTERM at one of several hosts takes that host out of the run") {
   const JobFolder folder;
   const Words flags = GENERATE(Words{"-n", "1"}, Words{"-n", "1", "--isolate"});
-  Hosts hosts(folder, 2, with(flags, {kJobs, "none"}));
+  Hosts hosts(folder, 2, with(flags, {kTerminateJobs, "none"}));
   REQUIRE(hosts[0].wait_for_output("works\n", 20));
   hosts[1].signal(SIGTERM);
   const auto code = hosts[1].wait(20);
