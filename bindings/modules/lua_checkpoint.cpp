@@ -58,14 +58,24 @@ int read(lua_State* L) {
   return 3;
 }
 
-/// keep(folder, name): this node saves checkpoints of that name there, and no other run does
-int keep(lua_State* L) {
+/// lock(folder, name): no other run saves checkpoints of that name there from now on
+int lock_folder(lua_State* L) {
   const std::string folder(check_text(L, 1, "folder", "checkpoint.new"));
   const std::string name(check_text(L, 2, "name", "checkpoint.new"));
-  ProcessShared& shared = NodeContext::of(L).shared;
-  const Status locked = shared.locks.take(folder, name);
+  const Status locked = NodeContext::of(L).shared.locks.take(folder, name);
   if (!locked && locked.error().code == Code::refused) raise_error(L, locked.error());  // `save` tells of the rest
-  shared.keepers.add(name);
+  return 0;
+}
+
+/// keep(name): this node saves checkpoints of that name
+int keep_name(lua_State* L) {
+  NodeContext::of(L).shared.keepers.add(std::string(check_text(L, 1, "name", kSave)));
+  return 0;
+}
+
+/// drop(name): it does so no longer
+int drop_keeper(lua_State* L) {
+  NodeContext::of(L).shared.keepers.drop(std::string(check_text(L, 1, "name", kSave)));
   return 0;
 }
 
@@ -77,10 +87,8 @@ int pressing(lua_State* L) {
 
 int open_checkpoint(lua_State* L) {
   static const luaL_Reg kFunctions[] = {
-      {"write", guarded<write>},
-      {"read", guarded<read>},
-      {"keep", guarded<keep>},
-      {"pressing", guarded<pressing>},
+      {"write", guarded<write>},    {"read", guarded<read>},        {"lock", guarded<lock_folder>},
+      {"keep", guarded<keep_name>}, {"drop", guarded<drop_keeper>}, {"pressing", guarded<pressing>},
   };
   return push_functions(L, kFunctions);
 }

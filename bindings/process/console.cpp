@@ -198,6 +198,11 @@ void Console::err(std::string_view line) {
   write_line(stderr, printable(line, Lines::kept));
 }
 
+void Console::error_text(std::string_view text) {
+  std::lock_guard lock(mutex_);
+  write_all(stderr, text);
+}
+
 /// Writes a line. If it goes to the terminal, one write also clears the status line, so that no other process draws in
 /// between.
 void Console::write_line(std::FILE* file, std::string_view line) {

@@ -27,6 +27,8 @@ class Console {
   void out(std::string_view line);
   /// Errors and the log: control characters are shown, newlines kept.
   void err(std::string_view line);
+  /// Text for standard error as it is, which may be a part of a line.
+  void error_text(std::string_view text);
   /// Why lines of `out` have not reached standard output: "No space left on device". Empty when all have.
   std::string out_failure();
   /// The errno of that; 0 when all have.

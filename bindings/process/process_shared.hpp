@@ -60,12 +60,17 @@ inline const EndMessage kTerminated{Code::interrupted, false, "terminated", kNoA
 /// a run with checkpoints is served; the last checkpoint is requested; it is begun; the writer has its values.
 enum class LastCheckpoint { none, served, asked, begun, taken };
 
-/// The checkpoints that the job's first rank keeps itself (actor.checkpoint), by name. Any thread.
+/// The keepers of the job's own checkpoints (actor.checkpoint) that save in this process, by name. Any thread.
 class Keepers {
  public:
   void add(const std::string& name) {
     std::lock_guard lock(mutex_);
     saved_.emplace(name, false);
+  }
+  /// No further save of `name` will come.
+  void drop(const std::string& name) {
+    std::lock_guard lock(mutex_);
+    saved_.erase(name);
   }
   bool any() const {
     std::lock_guard lock(mutex_);

@@ -225,7 +225,7 @@ bool HostRuntime::awaits_last_checkpoint() {
     return true;
   }
   if (last == LastCheckpoint::taken) return process_.checkpoint_pending();
-  if (!children_) return process_.keepers.any();
+  if (!children_ || process_.keepers.any()) return process_.keepers.any();
   if (!std::exchange(told_children_, true)) children_->signal_all(SIGUSR1);
   return true;
 }

@@ -127,6 +127,7 @@ Result<std::unique_ptr<Vm>> NodeThread::make_vm() {
   VmConfig config;
   config.who = [this] { return node_.name(); };
   config.print = [this](std::string_view line) { print(line); };
+  config.error_text = [this](std::string_view text) { shared_.process.console.error_text(text); };
   config.log = &shared_.log;
   config.clock = &shared_.clock;
   config.modules = modules_.get();

@@ -36,9 +36,10 @@ int print_values(lua_State* L) {
   return 0;
 }
 
-// file:write(...) of all files; upvalue 1: the built-in one, upvalue 2: io.stdout.
+// file:write(...) of all files; upvalue 1: the built-in one, upvalue 2: io.stdout, upvalue 3: io.stderr.
 int file_write(lua_State* L) {
-  if (lua_rawequal(L, 1, lua_upvalueindex(2)) == 0) {
+  const bool error = lua_rawequal(L, 1, lua_upvalueindex(3)) != 0;
+  if (!error && lua_rawequal(L, 1, lua_upvalueindex(2)) == 0) {
     const int count = lua_gettop(L);
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
@@ -51,7 +52,7 @@ int file_write(lua_State* L) {
     const char* part = luaL_checklstring(L, i, &size);
     text.append(part, size);
   }
-  Vm::from(L).write(text);
+  error ? Vm::from(L).write_error(text) : Vm::from(L).write(text);
   lua_settop(L, 1);
   return 1;
 }
@@ -81,7 +82,8 @@ void replace_output(lua_State* L) {
   lua_getmetatable(L, -1);
   lua_getfield(L, -1, "write");
   lua_pushvalue(L, -3);
-  lua_pushcclosure(L, guarded<file_write>, 2);
+  lua_getfield(L, -5, "stderr");
+  lua_pushcclosure(L, guarded<file_write>, 3);
   lua_setfield(L, -2, "write");  // its __index is itself
   lua_pop(L, 3);
 }

@@ -226,6 +226,11 @@ void Vm::write(std::string_view text) {
   unfinished_line_ += text;
 }
 
+void Vm::write_error(std::string_view text) {
+  if (config_.error_text) return config_.error_text(text);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 void Vm::register_module(const char* name, int (*open)(lua_State*)) {
   lua_getfield(state_, LUA_REGISTRYINDEX, "_PRELOAD");
   lua_pushcfunction(state_, open);

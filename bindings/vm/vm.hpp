@@ -58,16 +58,17 @@ class ModuleSource {
 struct VmConfig {
   // "rank 3", as it is now; stands before every error message and log line. Called on the VM's thread.
   std::function<std::string()> who = [] { return std::string(); };
-  std::function<void(std::string_view)> print;  // one finished line without newline; empty: standard output
-  Log* log = nullptr;                           // empty: actor.log is silent
-  const Clock* clock = nullptr;                 // empty: a SteadyClock
-  ModuleSource* modules = nullptr;              // empty: embedded and C modules only
-  void* context = nullptr;                      // the embedder's own, for its C functions
-  uint64_t seed = 0;                            // of math.random
-  std::vector<std::string> args;                // `...` of the script and actor.args
-  std::string script;                           // its path on this machine, actor.args[0]; empty where it is not here
-  int kernel_threads = 1;                       // that large products run on; results are the same for any number
-  std::function<void()> wake;                   // any thread, from request_stop: ends a blocked engine call
+  std::function<void(std::string_view)> print;            // one finished line without newline; empty: standard output
+  std::function<void(std::string_view)> error_text = {};  // text of one io.stderr:write; empty: standard error
+  Log* log = nullptr;                                     // empty: actor.log is silent
+  const Clock* clock = nullptr;                           // empty: a SteadyClock
+  ModuleSource* modules = nullptr;                        // empty: embedded and C modules only
+  void* context = nullptr;                                // the embedder's own, for its C functions
+  uint64_t seed = 0;                                      // of math.random
+  std::vector<std::string> args;                          // `...` of the script and actor.args
+  std::string script;          // its path on this machine, actor.args[0]; empty where it is not here
+  int kernel_threads = 1;      // that large products run on; results are the same for any number
+  std::function<void()> wake;  // any thread, from request_stop: ends a blocked engine call
 };
 
 class Vm {
@@ -164,6 +165,8 @@ class Vm {
   /// What the script writes: each line goes to the print sink once it is finished, the last one also when the outermost
   /// call ends.
   void write(std::string_view text);
+  /// What the script writes to standard error, in one piece.
+  void write_error(std::string_view text);
 
  private:
   class Running;

@@ -36,10 +36,11 @@ local c = require("actor.c.checkpoint")
 ---@field private keep integer
 ---@field private dir? string
 ---@field private calls integer of save, those before a resumption too
+---@field private kept? boolean SIGTERM waits for its next save
 ---@field private last number when it saved
 local Checkpoint = {}
 Checkpoint.__index = Checkpoint
-setmetatable(Checkpoint, check.strict("checkpoint:", "steps", "seconds", "dir"))
+setmetatable(Checkpoint, check.strict("checkpoint:", "steps", "seconds", "dir", "kept"))
 
 local M = {}
 
@@ -64,7 +65,7 @@ function M.new(options)
   local seconds = options.seconds or (not options.steps and 30 or nil)
   node.honour("checkpoint")
   local dir = node.flags().checkpoint or options.dir
-  if dir and node.rank == 0 then c.keep(dir, name) end
+  if dir and node.rank == 0 then c.lock(dir, name) end
   return setmetatable({
     name = name, ranks = options.ranks or "first", steps = options.steps, seconds = seconds, keep = options.keep or 3,
     dir = dir, calls = 0, last = require("actor").now(),
@@ -79,8 +80,18 @@ end
 function Checkpoint:due()
   self.calls = self.calls + 1
   if not self.dir then return false end
+  if not self.kept and (node.rank == 0 or node.role == "server") then
+    c.keep(self.name) -- SIGTERM waits for its next save
+    self.kept = true
+  end
   if (self.steps and self.calls % self.steps == 0) or c.pressing() then return true end
   return self.seconds ~= nil and require("actor").now() - self.last >= self.seconds
+end
+
+---Says that no further save will come, so that SIGTERM does not wait for one.
+function Checkpoint:finish()
+  if self.kept then c.drop(self.name) end
+  self.kept = false
 end
 
 ---Writes a checkpoint now; raises when it cannot.

@@ -82,13 +82,16 @@ TEST_CASE("an error that is a table is told by its contents") {
 
 TEST_CASE("lines of isolated nodes into one pipe or file are whole, none is lost, and each node's are in order") {
   const JobFolder folder;
-  const std::string place = GENERATE(as<std::string>(), "pipe", "file", "appended", "both");
-  const std::map<std::string, std::string> ends = {
-      {"pipe", " | cat > out"}, {"file", " > out"}, {"appended", " >> out"}, {"both", " 2>&1 | cat > out"}};
+  const auto [job, end] = GENERATE(table<std::string, std::string>({{"lines", " | cat > out"},
+                                                                    {"lines", " > out"},
+                                                                    {"lines", " >> out"},
+                                                                    {"lines", " 2>&1 | cat > out"},
+                                                                    {"error_lines", " 2> out"},
+                                                                    {"error_lines", " 2>&1 | cat > out"}}));
   const int nodes = 4, lines = 1500;
   const std::string command = shell_word(actorhost_binary()) + " --isolate --log-level warn -n " +
-                              std::to_string(nodes) + " --print all jobs/output.lua lines " + std::to_string(lines) +
-                              ends.at(place);
+                              std::to_string(nodes) + " --print all jobs/output.lua " + job + " " +
+                              std::to_string(lines) + end;
   const Ended run(run_program("sh", {"-c", command}, 60, folder.options()));
   std::map<std::string, int> next;
   for (const std::string& line : lines_of(read_text(folder.path() / "out"))) {

@@ -388,7 +388,10 @@ local RESULT = "mapreduce.iterate.result"
 local count = 0 -- calls of iterate: each has its own checkpoint, by a number that is the same in every run of a script
 
 local function record(master, reason)
-  if master.keeper and master.keeper.dir then master:save() end -- a run that is resumed behind it finds it done
+  if master.keeper and master.keeper.dir then
+    master:save() -- a run that is resumed behind it finds it done
+    master.keeper:finish()
+  end
   local summary = { steps = master.steps, updates = master.updates, seconds = master.seconds, first = master.first, reason = reason }
   local index = events.enter_action(RESULT)
   node.finish_action(index, compile.to_bytes({ state = master.state, summary = summary }))

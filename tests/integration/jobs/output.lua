@@ -41,6 +41,13 @@ function jobs.lines(count)
   end
 end
 
+function jobs.error_lines(count)
+  for i = 1, tonumber(count) do
+    local length = i % 100 == 0 and 20000 or i * 37 % 200 + 1
+    io.stderr:write("[rank ", actor.rank, "] line ", i, " of ", length, " ", ("x"):rep(length), "\n")
+  end
+end
+
 function jobs.prints_for_ever()
   for i = 1, math.huge do print("line " .. i) end
 end

@@ -48,15 +48,35 @@ function jobs.kept(ranks, names)
   end
 end
 
+-- A map-reduce iteration, whose state the server keeps. The iteration before it is over.
+function jobs.iterated()
+  local mr = require "actor.mapreduce"
+  local function iterate(steps)
+    return mr.range(1, 10):iterate {
+      state = 0, steps = steps, checkpoint = { steps = 1e6 },
+      step = function(rows)
+        actor.sleep(0.005)
+        return #rows
+      end,
+      merge = function(state)
+        if state == 10 then actor.log.info("works") end
+        return state + 1
+      end,
+    }
+  end
+  iterate(2)
+  iterate(1e6)
+end
+
 -- Has no checkpoints.
 function jobs.none()
   print("works")
   while true do actor.sleep(0.01) end
 end
 
--- Never comes to save.
+-- Never comes to save again.
 function jobs.stuck()
-  actor.checkpoint.new()
+  actor.checkpoint.new({ steps = 1e6 }):save {}
   jobs.none()
 end
 
