@@ -28,7 +28,7 @@ void AggregateTree::set_clock(std::optional<uint64_t> clock, uint64_t sum) {
 }
 
 Aggregate AggregateTree::aggregate(double now) const {
-  return {known_.least, known_.count, known_.sum, included_ && inside_until_ > now};
+  return {known_.least, known_.count, known_.sum, known_.slowest, included_ && inside_until_ > now};
 }
 
 // ---- What comes ----
@@ -254,7 +254,7 @@ void AggregateTree::fall_back() {
 TreeTotal AggregateTree::total() const {
   TreeTotal total = children_.total();
   if (own_) {
-    total.least = std::min(total.least, *own_);
+    total.learn(*own_, requests_.self().node);
     ++total.count;
   }
   total.sum += own_sum_;
@@ -285,6 +285,7 @@ void AggregateTree::refresh() {
     if (all.least != kNoClock) known_.least = std::max(known_.least, all.least);
     known_.count = all.count;
     known_.sum = all.sum;
+    known_.slowest = all.slowest;
     children_.settle_all();
   }
   push_ = known_.least != was_least || is_inside != inside_;
@@ -297,7 +298,7 @@ void AggregateTree::learn(const TreeParents::Parent* best, bool was_inside) {
   // Of a tree that this one has become a part of, the least may be below.
   const bool same = was_inside && best->last.term == known_term_;
   known_term_ = best->last.term;
-  known_ = {same ? std::max(known_.least, told.least) : told.least, told.count, told.sum};
+  known_ = {same ? std::max(known_.least, told.least) : told.least, told.count, told.sum, told.slowest};
 }
 
 // ---- Reports and results ----

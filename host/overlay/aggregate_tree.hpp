@@ -19,10 +19,11 @@ namespace actorhost {
 
 /// What a node knows of all.
 struct Aggregate {
-  uint64_t least = 0;     // no clock of a node that is included is below this
-  uint64_t count = 0;     // nodes that take part, some beats ago
-  uint64_t sum = 0;       // of what each has given, likewise
-  bool included = false;  // all others wait for this node's clock; `least` holds only then
+  uint64_t least = 0;        // no clock of a node that is included is below this
+  uint64_t count = 0;        // nodes that take part, some beats ago
+  uint64_t sum = 0;          // of what each has given, likewise
+  NodeId slowest = kNoNode;  // a node that had the least clock some beats ago
+  bool included = false;     // all others wait for this node's clock; `least` holds only then
 };
 
 /// Messages sent.
@@ -132,9 +133,9 @@ class AggregateTree {
   bool inside_ = false;
   double inside_until_ = 0;
   bool included_ = false;
-  TreeTotal known_{0, 0, 0};  // of all
-  uint64_t known_term_ = 0;   // of the root that has told so
-  bool push_ = false;         // children are to hear of it at once
+  TreeTotal known_{0, 0, 0, kNoNode};  // of all
+  uint64_t known_term_ = 0;            // of the root that has told so
+  bool push_ = false;                  // children are to hear of it at once
   bool beat_ = false;
   double beaten_ = -kForever;
   Aggregate last_told_;

@@ -75,13 +75,24 @@ struct Suspect {
 /// The least of no clocks.
 inline constexpr uint64_t kNoClock = std::numeric_limits<uint64_t>::max();
 
-/// What is told of many nodes: of those that take part, the least clock and how many they are; the sum of what each
-/// gives.
+/// No node.
+inline constexpr NodeId kNoNode = std::numeric_limits<NodeId>::max();
+
+/// What is told of many nodes: of those that take part, the least clock, a node that has it and how many they are; the
+/// sum of what each gives.
 struct TreeTotal {
   uint64_t least = kNoClock;
   uint64_t count = 0;
   uint64_t sum = 0;
-  static void fields(auto& m, auto&& field) { field(m.least, m.count, m.sum); }
+  NodeId slowest = kNoNode;
+  static void fields(auto& m, auto&& field) { field(m.least, m.count, m.sum, m.slowest); }
+
+  /// Takes in a clock; of equal ones the first.
+  void learn(uint64_t clock, NodeId node) {
+    if (clock >= least) return;
+    least = clock;
+    slowest = node;
+  }
 };
 
 struct TreeReport {

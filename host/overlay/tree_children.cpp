@@ -63,7 +63,7 @@ double TreeChildren::drop(NodeId self, double now) {
 TreeTotal TreeChildren::total() const {
   TreeTotal total;
   for (const auto& [node, child] : children_) {
-    total.least = std::min(total.least, child.last.total.least);
+    total.learn(child.last.total.least, child.last.total.slowest);
     total.count += child.last.total.count;
     total.sum += child.last.total.sum;
   }

@@ -85,6 +85,30 @@ TEST_CASE("every node learns the least clock, the count and the sum, whatever th
       CHECK(known.least == 10);
       CHECK(known.count == n);
       CHECK(known.sum == 100 * n);
+      CHECK(known.slowest == 0);
+    }
+  }
+}
+
+TEST_CASE("every node learns which node is the slowest, also when the least stays and another one has it") {
+  for (const NodeId n : {2, 3, 5, 8, 64}) {
+    INFO(n << " nodes");
+    OverlayWorld world(62);
+    world.grow(n, 0.02 * n);
+    for (NodeId i = 0; i < n; ++i) world.set_clock(i, 10, 1);
+    world.run(5);
+    for (const NodeId slowest : {n - 1, n / 2}) {
+      const uint64_t least = slowest == n - 1 ? 10 : 11;
+      for (NodeId i = 0; i < n; ++i) {
+        if (i != slowest) world.set_clock(i, least + 1, 1);
+      }
+      world.run(5);
+      for (const NodeId i : world.nodes()) {
+        CHECK(world.at(i).aggregate(world.now()).least == least);
+        CHECK(world.at(i).aggregate(world.now()).slowest == slowest);
+      }
+      world.set_clock(slowest, least + 1, 1);
+      world.run(5);
     }
   }
 }
