@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "host/base/histogram.hpp"
 #include "host/base/span_ring.hpp"
@@ -17,9 +18,9 @@
 namespace actorhost {
 
 /// What a node waits for; `sleep`: for nobody, the script has called actor.sleep.
-enum class Cause : uint8_t { other, server, collective, data, lock, event, action, console, sleep };
-inline constexpr std::array<const char*, 9> kCauseNames = {"other", "server", "collective", "data", "lock",
-                                                           "event", "action", "console",    "sleep"};
+enum class Cause : uint8_t { other, server, peer, collective, data, lock, event, action, console, sleep };
+inline constexpr std::array<const char*, 10> kCauseNames = {"other", "server", "peer",   "collective", "data",
+                                                            "lock",  "event",  "action", "console",    "sleep"};
 
 /// An engine call that a node can be in. Lives for ever: the node's stats point to it.
 struct EngineCall {
@@ -74,6 +75,15 @@ class NodeStats {
     std::lock_guard lock(mutex_);
     action_ = {std::move(kind), std::move(where)};
   }
+  /// The workers for which the present wait is, where its engine knows them; none once it is over.
+  struct Awaited {
+    std::vector<uint32_t> ids;
+    double since = 0;  // the wait goes on, whatever wakes the node up meanwhile
+  };
+  void await_workers(Awaited awaited) {
+    std::lock_guard lock(mutex_);
+    awaited_ = std::move(awaited);
+  }
 
   // ---- any thread ----
 
@@ -93,6 +103,10 @@ class NodeStats {
   std::pair<std::string, std::string> action() const {
     std::lock_guard lock(mutex_);
     return action_;
+  }
+  Awaited awaited() const {
+    std::lock_guard lock(mutex_);
+    return awaited_;
   }
 
  private:
@@ -129,6 +143,7 @@ class NodeStats {
   SpanRing spans_;
   mutable std::mutex mutex_;
   std::pair<std::string, std::string> action_;
+  Awaited awaited_;
 };
 
 /// For its lifetime the node is in `call`.

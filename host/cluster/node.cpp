@@ -148,8 +148,8 @@ Result<Frame> Node::receive(const Port::Match& match, Wait wait, double deadline
 }
 
 Status Node::wait_until(const std::function<bool()>& done, std::span<const Address> awaited, const std::string& what,
-                        double deadline) {
-  Wait outer = std::exchange(wait_, Wait{awaited, what});
+                        double deadline, const std::function<std::string()>& who) {
+  Wait outer = std::exchange(wait_, Wait{awaited, what, who});
   Status waited =
       patiently([&](double until) { return answering_wait([&] { return port_.wait_until(done, until); }); }, deadline);
   wait_ = {};
@@ -242,7 +242,11 @@ Status Node::start_servers(uint32_t action) {
   const Activity activity(*stats_, kCall);
   const OnFirstHead needs(*this, "starting the parameter servers");
   auto frame = ask_head(question(cluster_kind::servers_start, action), cluster_kind::servers_ready,
-                        "starting the parameter servers", [this, action] { return who_is_behind(action); });
+                        "starting the parameter servers", [this, action] {
+                          if (action == kAnyAction) return std::string();
+                          const auto late = behind(action);
+                          return late ? describe(*late) : std::string();
+                        });
   if (!frame) return frame.error();
   auto reply = unpack<ActionReply>(frame->meta.view());
   if (!reply) return reply.error();
@@ -250,16 +254,18 @@ Status Node::start_servers(uint32_t action) {
   return {};
 }
 
-/// The workers that have not entered `action`, each with the place where it was last.
-std::string Node::who_is_behind(uint32_t action) {
+Result<std::vector<Whereabouts>> Node::behind(uint32_t action) {
+  auto list = whereabouts();
+  if (!list) return list;
+  std::erase_if(*list, [&](const Whereabouts& w) { return w.ended || w.actions > action || w.waiting.outside; });
+  return list;
+}
+
+std::string Node::describe(const std::vector<Whereabouts>& workers) const {
   std::string out;
-  if (action == kAnyAction) return out;
-  const auto list = whereabouts();
-  if (!list) return out;
-  for (const Whereabouts& w : *list) {
-    if (w.ended || w.actions > action || w.waiting.outside) continue;
+  for (const Whereabouts& w : workers) {
     const std::string last = w.kind.empty() ? "nowhere yet" : "last in " + w.kind + " at " + w.where;
-    out += (out.empty() ? "" : ", ") + membership_->describe(w.id) + " (" + last + ")";
+    out += (out.empty() ? "" : ", ") + membership_->describe(worker_address(w.id)) + " (" + last + ")";
   }
   return out;
 }

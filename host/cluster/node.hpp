@@ -116,7 +116,7 @@ class Node {
 
   /// Waits until `done` holds: asked whenever a frame has come or the cluster has changed. Otherwise as `receive`.
   Status wait_until(const std::function<bool()>& done, std::span<const Address> awaited, const std::string& what,
-                    double deadline = kForever);
+                    double deadline = kForever, const std::function<std::string()>& who = {});
 
   /// As receive_all, but one wait at most, that also ends when this node is woken: for conditions that other threads
   /// bring about. Comes back also when a question has been answered.
@@ -170,6 +170,10 @@ class Node {
 
   /// Where the others are, for a wait that has become long; with `waiting` the others hear of that wait when they ask.
   Result<std::vector<Whereabouts>> whereabouts(const LongWait* waiting = nullptr);
+  /// Of the workers that have not entered `action` and can still do so.
+  Result<std::vector<Whereabouts>> behind(uint32_t action);
+  /// "rank 2 (worker 2 on alpha:4711) (last in param.run at job.lua:12), ...": for messages.
+  std::string describe(const std::vector<Whereabouts>& workers) const;
 
  private:
   using Question = std::function<Frame(Address head)>;
@@ -187,7 +191,6 @@ class Node {
   Result<Frame> ask_head(const Question& question, Kind answer, const std::string& what,
                          const std::function<std::string()>& who = {});
   Question question(Kind kind, uint32_t tag, const std::string& meta = {}) const;
-  std::string who_is_behind(uint32_t action);
 
   Cluster& cluster_;
   JobSource& job_;

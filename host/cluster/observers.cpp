@@ -62,7 +62,9 @@ double waited(const json& node, const std::function<bool(const std::string& caus
   return sum;
 }
 
-bool meets_others(const std::string& cause) { return cause == "server" || cause == "collective" || cause == "action"; }
+bool meets_others(const std::string& cause) {
+  return cause == "server" || cause == "peer" || cause == "collective" || cause == "action";
+}
 
 bool is_node_row(const json& row) {
   return row.is_object() && row.value("id", json()).is_number() && row.value("role", json()).is_string() &&

@@ -132,7 +132,13 @@ json ProcessState::node_report(const Entry& entry, double now) const {
       out["wait"][kCauseNames[i]] = seconds;
     }
   }
-  if (state == NodeStats::State::waiting) out["cause"] = kCauseNames[static_cast<size_t>(doing.call.cause)];
+  if (state == NodeStats::State::waiting) {
+    out["cause"] = kCauseNames[static_cast<size_t>(doing.call.cause)];
+    if (auto awaited = stats.awaited(); !awaited.ids.empty()) {
+      out["for"] = std::move(awaited.ids);
+      out["since"] = std::max(since, now - awaited.since);
+    }
+  }
   if (doing.call.name != nullptr && state != NodeStats::State::ended) out["what"] = doing.call.name;
   if (doing.call.with_all) out["with_all"] = true;
   auto [action, where] = stats.action();

@@ -72,25 +72,29 @@ Progress progress_of(const Nodes& nodes) {
   return {"step", "steps"};
 }
 
-/// What a node has not computed, by cause. A worker waits for the server while the barrier holds it: how long, the
-/// barrier knows.
+/// What a node has not computed, by cause. A worker waits for the server or for peers while the barrier holds it: how
+/// long, the barrier knows.
 json waits_of(const json& node, const json& held) {
   json out = field(node, "wait");
   if (!out.is_object()) out = json::object();
   if (const double slept = number(node, "slept"); slept > 0) out["sleep"] = slept;
-  const double at_server = number(out, "server");
   const std::string id = std::to_string(std::llround(number(node, "id")));
-  const double at_barrier = is_worker(node) ? std::min(at_server, number(held, id.c_str())) : 0;
-  if (at_barrier <= 0) return out;
-  out["server"] = at_server - at_barrier;
-  out["barrier"] = at_barrier;
+  double at_barrier = is_worker(node) ? number(held, id.c_str()) : 0;
+  for (const char* cause : {"server", "peer"}) {
+    const double waited = number(out, cause);
+    const double part = std::min(waited, at_barrier);
+    if (part <= 0) continue;
+    out[cause] = waited - part;
+    out["barrier"] = number(out, "barrier") + part;
+    at_barrier -= part;
+  }
   return out;
 }
 
 json node_row(const json& node, const Progress& progress, const json& held) {
-  json out = chosen(
-      node, {"id",      "rank",   "name",  "role",  "host", "state",    "cause",     "what",      "since",   "seconds",
-             "updates", "action", "where", "queue", "sent", "received", "lua_bytes", "straggler", "lost_at", "reason"});
+  json out = chosen(node, {"id",    "rank", "name",     "role",      "host",      "state",   "cause",
+                           "for",   "what", "since",    "seconds",   "updates",   "action",  "where",
+                           "queue", "sent", "received", "lua_bytes", "straggler", "lost_at", "reason"});
   if (is_worker(node) && field(node, progress.field).is_number()) out["progress"] = number(node, progress.field);
   out["wait"] = brief(waits_of(node, held));
   return out;

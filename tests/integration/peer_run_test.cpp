@@ -270,3 +270,38 @@ TEST_CASE(
     CHECK(count_of(host->err(), "all updates count.") == 2);
   }
 }
+
+TEST_CASE("a wait of over 10 s of peers says once which worker it is for, in each phase of a run") {
+  struct Stuck {
+    Words job;
+    std::string waits;
+  };
+  const std::string last = "rank 2 \\(worker 2 on [^)]+\\)";
+  const std::vector<Stuck> all = {
+      {{"begin", "bsp"}, "until all workers are there: waiting for over 10 s for " + last + " \\(nowhere yet\\)"},
+      {{"push", "bsp"}, "the barrier: waiting for over 10 s for " + last + ", which has completed 2 steps"},
+      {{"push", "ssp:1"}, "the barrier: waiting for over 10 s for " + last + ", which has completed 2 steps"},
+      {{"push", "pbsp:9@sticky"}, "the barrier: waiting for over 10 s for " + last},
+      {{"push", "pssp:9:1@poll:0.1"}, "the barrier: waiting for over 10 s for " + last},
+      {{"push", "asp"}, "until all workers have stopped: waiting for over 10 s for " + last},
+      {{"stop", "bsp"},
+       "until all workers have stopped: waiting for over 10 s for " + last + ", which has completed 4"},
+      {{"init", "bsp"},
+       "until all workers are ready: waiting for over 10 s for rank 0 \\(worker 0 on [^)]+\\), which is not ready"},
+      {{"pull", "asp"}, "owners of keys that take a push: waiting for over 10 s for rank . [^)]+\\) for key .k."}};
+  const std::string place = GENERATE("threads", "isolate");
+  std::vector<std::unique_ptr<JobFolder>> folders;
+  std::vector<Process> runs;
+  for (const Stuck& stuck : all) {
+    folders.push_back(std::make_unique<JobFolder>());
+    const Words flags = place == "threads" ? Words{"-n", "3"} : Words{"-n", "3", "--isolate"};
+    runs.push_back(folders.back()->start(with(with(flags, {"jobs/peer_run_stuck.lua"}), stuck.job)));
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto told = runs[i].wait_for_match("(peer.run: " + all[i].waits + ")", 60);
+    INFO(runs[i].describe());
+    CHECK(told.has_value());
+    folders[i]->write("go", "");
+    CHECK(runs[i].wait(30) == 0);
+  }
+}

@@ -227,3 +227,27 @@ TEST_CASE("what a killed run has left is not found, also where another process h
   CHECK_THAT(Ended(folder.run({"status"}), 3).err, Contains("no run of yours"));
   CHECK(names_in(folder.path() / "actorhost").empty());
 }
+
+TEST_CASE("status shows which worker peers wait for, by rules with and without a sample") {
+  const JobFolder folder;
+  const std::string rule = GENERATE("bsp", "ssp:1", "pbsp:9@sticky", "asp");
+  for (const Words& place : {Words{"-n", "3"}, Words{"-n", "3", "--isolate"}}) {
+    const std::string file = "done" + std::to_string(place.size());
+    Process run = folder.start(with(place, {"jobs/status.lua", "peers", file, rule}));
+    const json state = status_when(folder, {}, [](const json& s) { return count_in(s, "for", json({2})) == 2; });
+    CHECK(count_in(state, "cause", "peer") == 2);
+    const auto waits = [](const json& s) {
+      return s["nodes"][0].value("since", 0.0) > 2 && s["nodes"][0].contains("for");
+    };
+    (void)status_when(folder, {}, waits);
+    if (rule != "asp") {
+      const json waiting = state["barrier"][0]["waiting"];
+      CHECK(waiting.size() == 2);
+      for (const json& one : waiting) CHECK(one["for"] == json({2}));
+    }
+    CHECK_THAT(Ended(folder.run({"status"})).out, Contains("in peer.run for worker 2"));
+    folder.write(file, "");
+    INFO(run.describe());
+    CHECK(run.wait(20) == 0);
+  }
+}

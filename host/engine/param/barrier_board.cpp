@@ -68,13 +68,27 @@ BarrierBoard::Worker& BarrierBoard::find(NodeId id) {
   return *worker;
 }
 
+// Those that the rule counts for too slow; where there are none (it samples, say) all that are at work.
+std::vector<NodeId> BarrierBoard::slow(const Worker& waiting) const {
+  const auto ahead = static_cast<uint64_t>(std::max(bound.get(), 0));
+  std::vector<NodeId> behind;
+  std::vector<NodeId> busy;
+  for (const auto& [id, worker] : workers_) {
+    const Place place = worker->place_.get();
+    if (place != Place::working && place != Place::absent) continue;
+    if (busy.size() < kMostNamed) busy.push_back(id);
+    const bool is_behind = place == Place::absent || worker->step_.get() + ahead < waiting.step_.get();
+    if (is_behind && behind.size() < kMostNamed) behind.push_back(id);
+  }
+  return behind.empty() ? busy : behind;
+}
+
 void BarrierBoard::report(nlohmann::json& out, double now) const {
   using nlohmann::json;
   std::lock_guard lock(mutex_);
   if (run_ == 0) return;
   json waiting = json::array();
   json waited = json::object();
-  const int ahead = std::max(bound.get(), 0);
   uint64_t all_passed = passed.get();
   uint64_t all_refused = refused.get();
   for (const auto& [id, seconds] : waited_before_) waited[std::to_string(id)] = seconds;
@@ -86,19 +100,10 @@ void BarrierBoard::report(nlohmann::json& out, double now) const {
     all_passed += worker->passed.get();
     all_refused += worker->refused.get();
     if (!waits) continue;
-    // Those that the rule counts for too slow; where there are none (it samples, say) all that are at work.
-    const uint64_t step = worker->step_.get();
-    json behind = json::array();
-    json busy = json::array();
-    for (const auto& [other, its] : workers_) {
-      if (of_peers_) break;
-      const Place place = its->place_.get();
-      if (place != Place::working && place != Place::absent) continue;
-      if (busy.size() < kMostNamed) busy.push_back(other);
-      const bool slow = place == Place::absent || its->step_.get() + static_cast<uint64_t>(ahead) < step;
-      if (slow && behind.size() < kMostNamed) behind.push_back(other);
-    }
-    waiting.push_back({{"id", id}, {"step", step}, {"since", since}, {"for", behind.empty() ? busy : behind}});
+    waiting.push_back({{"id", id},
+                       {"step", worker->step_.get()},
+                       {"since", since},
+                       {"for", of_peers_ ? worker->awaited_ : slow(*worker)}});
   }
   out["barrier"].push_back({{"run", run_},
                             {"rule", rule_},

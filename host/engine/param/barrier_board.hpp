@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -29,6 +30,8 @@ class BarrierBoard {
     /// It works from now on.
     void works(double now) noexcept { go(Place::working, now); }
     void leaves(double now) noexcept { go(Place::away, now); }
+    /// Of a peer: the workers for which it waits, as far as it knows.
+    void awaits(std::vector<NodeId> ids) { awaited_ = std::move(ids); }
     /// Of a peer: answers of its rule.
     Tally<uint64_t> passed, refused;
 
@@ -38,7 +41,8 @@ class BarrierBoard {
     Tally<Place> place_;
     Tally<uint64_t> step_;
     Tally<double> since_;
-    Tally<double> waited_;  // in all
+    Tally<double> waited_;         // in all
+    std::vector<NodeId> awaited_;  // of a peer; under the board's lock
   };
 
   // ---- in a run of peers: each worker's thread ----
@@ -76,10 +80,11 @@ class BarrierBoard {
  private:
   void start(uint32_t run, const std::string& rule);
   Worker& find(NodeId id);
+  std::vector<NodeId> slow(const Worker& waiting) const;
 
   mutable std::mutex mutex_;  // of what follows, but not of what the workers count
   uint32_t run_ = 0;
-  bool of_peers_ = false;  // of which nobody knows for whom it waits
+  bool of_peers_ = false;  // each says for whom it waits
   std::string rule_;
   std::map<NodeId, std::unique_ptr<Worker>> workers_;
   std::map<NodeId, double> waited_before_;  // seconds, in the runs before

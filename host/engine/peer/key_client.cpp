@@ -18,6 +18,7 @@ constexpr size_t kSmallBytes = 64 << 10;
 constexpr size_t kQuestionBytes = 4 << 20;
 constexpr size_t kMostUnderWay = 16 << 20;
 constexpr uint32_t kMostDoubled = 3;
+constexpr size_t kMostNamed = 8;
 
 }  // namespace
 
@@ -206,12 +207,30 @@ std::map<uint32_t, KeyClient::Question>::node_type KeyClient::take(uint32_t tag)
   return question;
 }
 
+std::vector<KeyClient::Open> KeyClient::open() const {
+  std::vector<Open> out;
+  const auto add = [&](const Request& request, size_t place, Open open) {
+    const ParamKey& key = request.key(place);
+    open.key = key.is_part() ? key.whole() : key;
+    if (out.size() < kMostNamed) out.push_back(std::move(open));
+  };
+  for (const auto& [tag, question] : questions_) {
+    add(requests_.at(question.request), question.places.front(), {{}, question.to.node, question.awaited});
+  }
+  if (!out.empty() || requests_.empty()) return out;
+  const Request& request = requests_.begin()->second;  // its owner is being looked for
+  const auto missing = std::find(request.answered.begin(), request.answered.end(), 0);
+  add(request, static_cast<size_t>(missing - request.answered.begin()), {});
+  return out;
+}
+
 void KeyClient::on_told(Frame&& frame, const Told& told, Unpacker& in, double now) {
   const auto at = questions_.find(frame.tag);
   if (at == questions_.end() || at->second.to.node != told.envelope.from.node) return;
   Question& question = at->second;
   if (told.how == Told::How::working) {
     question.poked = false;
+    question.awaited = told.awaited;
     question.wait = std::min(2 * question.wait, kLongestPoke);
     question.due = now + question.wait;
     return;

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <vector>
@@ -36,6 +37,14 @@ class KeyClient {
   /// A push that a Lua pull merges is neither waited for by later writes of its keys nor seen by gets: the pull itself
   /// may make them.
   void push(std::vector<ParamEntry> entries, Mark mark, const PushRule& rule, double now, OnDone done);
+
+  /// Questions that have no answer so far, eight at most: what keeps this node waiting, for its messages.
+  struct Open {
+    ParamKey key;
+    std::optional<NodeId> owner = {};  // nothing: none is known
+    std::vector<NodeId> awaited = {};  // for which the owner waits in turn
+  };
+  std::vector<Open> open() const;
 
   void on_told(Frame&& frame, const Told& told, Unpacker& in, double now);
   /// What is asked of this process's peers is asked of others.
@@ -74,6 +83,7 @@ class KeyClient {
     double due;
     double wait;
     bool poked = false;
+    std::vector<NodeId> awaited = {};  // by `to`, as it has told
   };
   /// Places that are to be asked for.
   struct Waiting {

@@ -13,8 +13,9 @@ constexpr double kForgotten = 150;   // more than an asker waits
 
 void KeyHolder::tell(const Asked& asked, Told::How how, Status status) {
   working_.erase(asked);
-  Frame frame = message_frame(peer_kind::told, courier_address(asked.from.process), asked.tag,
-                              Told{{overlay_.self(), asked.from.node}, how, std::move(status)});
+  Told told{{overlay_.self(), asked.from.node}, how, std::move(status)};
+  if (how == Told::How::working) told.awaited = log_.missing();
+  Frame frame = message_frame(peer_kind::told, courier_address(asked.from.process), asked.tag, told);
   frame.flags = param::kLast;
   calls_.send(std::move(frame));
 }

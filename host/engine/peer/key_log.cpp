@@ -70,6 +70,11 @@ bool KeyLog::touches(const ParamKey& key) const {
   });
 }
 
+std::vector<NodeId> KeyLog::missing() const {
+  if (writes_.empty()) return {};
+  return {writes_.front().missing.begin(), writes_.front().missing.end()};
+}
+
 void KeyLog::on_written(const Written& written) {
   if (written.term != group_.term) return;
   if (written.refused) {

@@ -36,6 +36,8 @@ class KeyLog {
   bool touches(const ParamKey& key) const;
   /// A member that has not answered for a while, or follows another group for some keys.
   std::optional<NodeId> stuck() const noexcept { return stuck_; }
+  /// The members that have not acknowledged the oldest write under way.
+  std::vector<NodeId> missing() const;
   void on_written(const Written& written);
   /// Spread values that keys have no longer, as all members know, since the last call.
   std::vector<KeyTable::Dropped> take_dropped() { return std::exchange(dropped_, {}); }

@@ -33,10 +33,13 @@ class PeerBridge {
   Node& node() noexcept { return node_; }
 
   /// Has `ask` called once this node has joined the overlay, which it enters if it has not, and waits for what it
-  /// gives. Code::timeout when for 20 s no other worker has answered, unless it waits for them `patiently`;
-  /// Code::bad_argument when a console asks and the job has not entered.
+  /// gives. Code::timeout when for 20 s no other worker has answered, unless there is `meanwhile`, which is called now
+  /// and then as long as none has, and whose error ends the wait; Code::bad_argument when a console asks and the job
+  /// has not entered.
   template <typename T>
-  Result<T> ask(const char* what, const PeerAsk<T>& ask, bool patiently = false) {
+  Result<T> ask(const char* what, const PeerAsk<T>& ask, const std::function<Status()>& meanwhile = {}) {
+    static constexpr EngineCall kCall{Cause::peer, "peer"};
+    const Activity activity(node_.stats(), kCall);
     const double limit = node_.clock().now() + kJoinSeconds;
     for (;;) {
       if (!node_.answering()) service_.enter(node_.index(), seed_, replicas_, node_.shared_stats());
@@ -55,19 +58,27 @@ class PeerBridge {
         answer->there = true;
         wake();
       });
-      AH_TRY(node_.wait_until([&] { return answer->there.load(); }, {}, what));
+      AH_TRY(node_.wait_until([&] { return answer->there.load(); }, {}, what, kForever,
+                              [this] { return describe(open()); }));
       if (answer->joined) return std::move(*answer->value);
       if (node_.answering() && !answer->entered) {
         return Error{Code::bad_argument, std::string(what) + ": this worker's script uses no actor.peer so far"};
       }
-      if (!patiently && node_.clock().now() > limit) {
+      if (!meanwhile && node_.clock().now() > limit) {
         return Error{Code::timeout, std::string(what) +
                                         ": no other worker has answered within 20 s; each has to use "
                                         "actor.peer, too"};
       }
+      if (meanwhile) AH_TRY(meanwhile());
       AH_TRY(pause(what));
     }
   }
+
+  /// The questions about keys to which this node has no answer so far. It waits a moment for the courier.
+  std::vector<KeyClient::Open> open();
+  /// "rank 1 (worker 1 on alpha:4711) for key w, a peer that answers for key b": for messages.
+  std::string describe(const std::vector<KeyClient::Open>& questions);
+  std::string describe(NodeId node) { return node_.newest_membership()->describe(worker_address(node)); }
 
   /// Values of keys that this node leads, at once; nothing where it has to ask.
   std::optional<LedValues> read(std::span<const ParamKey> keys, Mark mark) {

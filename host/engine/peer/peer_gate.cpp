@@ -164,6 +164,18 @@ Status PeerGate::poll(double now) {
   return {};
 }
 
+std::vector<NodeId> PeerGate::sampled_behind() const {
+  std::vector<NodeId> behind;
+  std::vector<NodeId> busy;
+  const int ahead = std::max(rule_->staleness(), 0);
+  for (const Member& member : sample_) {
+    if (!member.state || member.node == self_.id) continue;
+    if (member.state->busy) busy.push_back(member.node);
+    if (member.state->step + ahead < self_.step) behind.push_back(member.node);
+  }
+  return behind.empty() ? busy : behind;
+}
+
 double PeerGate::next_time() const noexcept {
   if (!asking_) return kForever;
   return drawing_ ? kForever : std::min(recheck_, draws_again_);

@@ -52,6 +52,9 @@ class PeerGate {
   bool asking() const noexcept { return asking_; }
   /// When poll has to be called again even if nothing is told.
   double next_time() const noexcept;
+  /// Of its sample the peers that have completed too few steps for the rule; where there are none, those at work.
+  std::vector<NodeId> sampled_behind() const;
+  bool sampled() const noexcept { return sampling_.sampled; }
 
   /// Peers that the overlay is to draw now, as draw number `draw`.
   struct Draw {

@@ -16,6 +16,8 @@ class PeerKeys {
   PeerKeys(Overlay& overlay, uint32_t copies, size_t part_bytes = kChunkBytes);
 
   SpreadClient& client() noexcept { return values_; }
+  /// As KeyClient::open.
+  std::vector<KeyClient::Open> open() const { return client_.open(); }
   KeyHolder& holder() noexcept { return holder_; }
   KeySuccession& succession() noexcept { return succession_; }
   const KeyTable& table() const noexcept { return table_; }

@@ -114,7 +114,8 @@ struct PeerMail {
   std::vector<Drawn> drawn;
   std::vector<std::pair<NodeId, std::optional<std::string>>> heard;
   std::optional<Aggregate> all;
-  bool merged = false;  // what had been given to pull by then has been answered
+  std::optional<std::vector<KeyClient::Open>> open;  // questions without an answer, when they are looked for
+  bool merged = false;                               // what had been given to pull by then has been answered
 };
 
 }  // namespace actorhost

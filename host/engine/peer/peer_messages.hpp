@@ -111,7 +111,8 @@ struct Told {
   Envelope envelope;
   How how = How::done;
   Status status = {};
-  static void fields(auto& m, auto&& field) { field(m.envelope, m.how, m.status); }
+  std::vector<NodeId> awaited = {};  // working: members of the group that have not acknowledged a write
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.how, m.status, m.awaited); }
 };
 
 // ---- who leads ----

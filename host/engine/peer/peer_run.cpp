@@ -7,7 +7,6 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kLookAround = 0.02;  // between looks how many there are
 constexpr double kSampleSeconds = 2;  // until a draw has to do with those that have answered
 
 }  // namespace
@@ -50,8 +49,9 @@ Status PeerRun::set(std::vector<ParamEntry> entries, const char* what) {
 
 Status PeerRun::begin(const Config& config) {
   config_ = config;
-  phase_ = Phase::begin;
+  enter(Phase::begin);
   pushes_ = non_finite_ = 0;
+  all_ = {};
   began_ = 0;
   if (mail_) mail_->forget();
   pulling_.clear();
@@ -67,6 +67,8 @@ Status PeerRun::begin(const Config& config) {
     double nodes;
     PeerTraffic sent;
   };
+  const auto look_for_late = [&] { return is_look_due() ? show_awaited({}) : Status(); };
+  const InWait waiting(*this);
   Around found;
   for (;;) {
     auto asked = bridge_.ask<Around>(
@@ -74,13 +76,13 @@ Status PeerRun::begin(const Config& config) {
         [](auto& peer, double now, auto give) {
           give({peer.overlay.near().whole(), peer.overlay.size_estimate(now).nodes, peer.sent});
         },
-        true);
+        look_for_late);
     if (!asked) return asked.error();
     found = *asked;
     if (!found.whole || found.nodes >= std::min(expected_, node.newest_membership()->size())) break;
+    AH_TRY(look_for_late());
     AH_TRY(bridge_.pause("peer.run"));
   }
-  all_ = {};
   before_ = found.sent;
   decisions_before_ = gate_.decisions();
   refusals_before_ = gate_.refusals();
@@ -110,20 +112,20 @@ bool PeerRun::first() const {
 }
 
 void PeerRun::ready() {
-  phase_ = Phase::ready;
+  enter(Phase::ready);
   if (mark_ == present_in(config_.run)) mark_ = mark_of(config_.run, 0);
   tell();
 }
 
 void PeerRun::ask_pass() {
-  phase_ = Phase::pass;
+  enter(Phase::pass);
   gate_.ask(now());
   config_.board->note(config_.run, bridge_.node().index(),
                       [&](auto& self) { self.waits(step(), bridge_.node().clock().now()); });
 }
 
 void PeerRun::fetch(std::vector<ParamKey> keys) {
-  phase_ = Phase::fetch;
+  enter(Phase::fetch);
   if (auto own = read(keys, mark_)) {
     std::lock_guard lock(mail_->mutex);
     mail_->answer = std::move(own->entries);
@@ -137,7 +139,7 @@ void PeerRun::fetch(std::vector<ParamKey> keys) {
 }
 
 Status PeerRun::push(std::vector<ParamEntry> entries) {
-  phase_ = Phase::push;
+  enter(Phase::push);
   PeerMail::Push sent{mark_of(config_.run, step() + 1), 0, !entries.empty()};
   bool large = false;
   std::set<ParamKey> keys;
@@ -182,7 +184,7 @@ void PeerRun::look_at_posted() {
 bool PeerRun::may_go_on() const { return waits_for_push_ ? mail_->under_way() == 0 : mail_->has_room(); }
 
 void PeerRun::stop() {
-  phase_ = Phase::stop;
+  enter(Phase::stop);
   waits_for_push_ = true;
   config_.board->note(config_.run, bridge_.node().index(),
                       [&](auto& self) { self.leaves(bridge_.node().clock().now()); });
@@ -191,7 +193,7 @@ void PeerRun::stop() {
 // Updates that were staged become visible when all have stopped, and a Lua pull merges them now: what is answered
 // after that is merged.
 void PeerRun::settle() {
-  phase_ = Phase::settle;
+  enter(Phase::settle);
   look_for_staged();
 }
 
@@ -224,13 +226,14 @@ void PeerRun::tell(bool soon) {
   bridge_.post([mail = mail_](PeerService::PeerNode& peer, double) { mail->tell(peer); });
 }
 
-// ---- waiting ----
+// ---- what has come, and what follows from it ----
 
 Status PeerRun::take_mail() {
   mail_->news = false;
   std::vector<PeerMail::Drawn> drawn;
   std::vector<std::pair<NodeId, std::optional<std::string>>> heard;
   std::optional<Error> refused;
+  std::optional<std::vector<KeyClient::Open>> open;
   {
     std::lock_guard lock(mail_->mutex);
     for (Batch& batch : mail_->pulls) batches_.push_back(std::move(batch));
@@ -238,6 +241,7 @@ Status PeerRun::take_mail() {
     drawn.swap(mail_->drawn);
     heard.swap(mail_->heard);
     refused.swap(mail_->refused);
+    open.swap(mail_->open);
     if (mail_->all) all_ = *mail_->all;
     if (mail_->pace.mark > mark_) look_otherwise();
     mark_ = std::max(mark_, mail_->pace.mark);
@@ -246,6 +250,7 @@ Status PeerRun::take_mail() {
   if (told_by_majority()) gate_.learn(all_.least, static_cast<uint32_t>(all_.count));
   for (const PeerMail::Drawn& one : drawn) gate_.drawn(one.draw, one.sample, now());
   for (const auto& [peer, state] : heard) gate_.heard(peer, state);
+  if (open) AH_TRY(show_awaited(*open));
   return refused ? Status(*std::move(refused)) : Status();
 }
 
@@ -357,67 +362,6 @@ bool PeerRun::settled() {
   }
   // The others may have gone on without this node, up to their end: then nothing new will be told.
   return told_by_majority() && all_.least >= settled_in(config_.run, 0);
-}
-
-const char* PeerRun::what() const noexcept {
-  switch (phase_) {
-    case Phase::begin: return "peer.run: until all workers are there";
-    case Phase::ready: return "peer.run: until all workers are ready";
-    case Phase::pass: return "peer.run: the barrier";
-    case Phase::fetch: return "peer.run: values of keys";
-    case Phase::push: return "peer.run: owners of keys that take a push";
-    case Phase::stop: return "peer.run: until all workers have stopped";
-    case Phase::settle: return "peer.run: until all updates are merged";
-    case Phase::none: break;
-  }
-  return "peer.run";
-}
-
-Result<std::optional<PeerRun::Batch>> PeerRun::wait() {
-  Node& node = bridge_.node();
-  static constexpr EngineCall kCall{Cause::other, "peer.run"};
-  const Activity activity(node.stats(), kCall);
-  for (;;) {
-    AH_TRY(take_mail());
-    if (!batches_.empty()) {
-      Batch batch = std::move(batches_.front());
-      batches_.pop_front();
-      for (const PullEntry& entry : batch) pulling_.push_back(entry.key);
-      look_otherwise();
-      return std::optional<Batch>(std::move(batch));
-    }
-    const bool led = leased();
-    if (phase_ == Phase::pass && led) {
-      AH_TRY(gate_.poll(now()));
-      show_gate();
-      look_around();
-    }
-    const Result<bool> done = finished();
-    if (!done) return done.error();
-    if (*done) {
-      look_around();
-      return std::optional<Batch>();
-    }
-    swapped_ = false;
-    double due = kForever;
-    if (phase_ == Phase::pass) due = began_ + gate_.next_time();
-    const bool clocks = phase_ == Phase::pass || phase_ >= Phase::stop;
-    if (phase_ <= Phase::ready || (clocks && !told_by_majority())) {
-      look_at_all();  // a change of the count alone is no news
-      due = node.clock().now() + kLookAround;
-    }
-    if (phase_ == Phase::settle) {
-      look_for_staged();
-      due = node.clock().now() + kLookAround;
-    }
-    look_at_posted();
-    const uint64_t epoch = node.cluster().epoch();
-    const auto something = [&] {
-      return mail_->news.load() || swapped_ || node.cluster().epoch() != epoch || leased() != led;
-    };
-    const Status waited = node.wait_until(something, {}, what(), due);
-    if (!waited.ok() && waited.error().code != Code::timeout) return waited.error();
-  }
 }
 
 Status PeerRun::answer_pull(std::vector<ParamEntry> values) {

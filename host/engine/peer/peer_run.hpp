@@ -95,6 +95,21 @@ class PeerRun {
  private:
   enum class Phase : uint8_t { none, begin, ready, pass, fetch, push, stop, settle };
 
+  /// For its lifetime the node is in a wait of the run.
+  class InWait {
+   public:
+    explicit InWait(PeerRun& run);
+    ~InWait();
+    InWait(const InWait&) = delete;
+    InWait& operator=(const InWait&) = delete;
+
+   private:
+    static constexpr EngineCall kCall{Cause::peer, "peer.run"};
+    PeerRun& run_;
+    const Activity activity_;
+  };
+
+  void enter(Phase phase);
   void look_otherwise() noexcept;
   std::optional<LedValues> read(const std::vector<ParamKey>& keys, Mark mark);
   void tell(bool soon = true);
@@ -108,6 +123,11 @@ class PeerRun {
   bool settled();
   Result<bool> finished();
   bool may_go_on() const;
+  bool is_look_due();
+  void ask_for_awaited();
+  Status show_awaited(const std::vector<KeyClient::Open>& open);
+  void await_workers(std::vector<NodeId> ids);
+  std::string describe_slowest() const;
   void look_at_posted();
   void show_gate();
   double now() const { return seconds(); }
@@ -118,7 +138,12 @@ class PeerRun {
   PeerGate gate_;
   std::shared_ptr<PeerMail> mail_;
   Phase phase_ = Phase::none;
-  Mark mark_ = 0;  // this node's clock, without pushes that are not acknowledged
+  double since_ = 0;             // the phase goes on, without what this node has pulled meanwhile
+  double left_ = 0;              // the last wait
+  double look_again_ = 0;        // for whom this node waits
+  bool told_ = false;            // the log names them
+  std::vector<NodeId> awaited_;  // as they are shown
+  Mark mark_ = 0;                // this node's clock, without pushes that are not acknowledged
   Aggregate all_;
   uint32_t expected_ = 1;  // workers that take part
   uint64_t pushes_ = 0;    // of this node, acknowledged, with something in them

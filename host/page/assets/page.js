@@ -7,7 +7,7 @@ const kPoints = 300; // of a history
 const kLines = 12; // workers with a line each; of more, only the span is drawn
 // What a worker's time is called that it does not compute: it communicates, or waits.
 const kCauses = {
-  server: "communicating: server", collective: "communicating: collectives", data: "communicating: data",
+  server: "communicating: server", peer: "communicating: peers", collective: "communicating: collectives", data: "communicating: data",
   barrier: "waiting: barrier", lock: "waiting: lock", event: "waiting: event", action: "waiting: action",
   console: "waiting: console", other: "waiting: other", sleep: "asleep",
 };
@@ -329,7 +329,9 @@ function show_lists(message) {
 
 function show_nodes(message) {
   const { total, offset, window } = message.view;
-  const place = (node) => [node.what, node.where].filter(Boolean).join(" ");
+  const name = names_of(message);
+  const awaited = (node) => node.state === "waiting" && node.for ? "for " + node.for.map(name).join(", ") : "";
+  const place = (node) => [node.what, awaited(node), node.where].filter(Boolean).join(" ");
   const state = (node) => (node.state || "") + (node.cause && node.state === "waiting" ? ": " + node.cause : "");
   rows(at("node-rows"), message.nodes, (node) => [node.name, { state: state(node) },
     node.state === "lost" ? node.reason || "" : place(node) || node.action || "", { number: seconds(node.since) },

@@ -29,10 +29,12 @@ function M.doing(node, collective)
   local since = text.seconds(node.since or 0)
   if state == "waiting" then
     local what = node.what and " in " .. node.what or " for " .. (node.cause or "others")
-    if collective and node.with_all and node.calls == collective.calls then
-      local shown = table.concat(collective.missing, ", ", 1, math.min(#collective.missing, 4))
-      local more = #collective.missing > 4 and (" and %d more"):format(#collective.missing - 4) or ""
-      what = ("%s for worker%s %s%s"):format(what, #collective.missing > 1 and "s" or "", shown, more)
+    local awaited = node["for"]
+    if collective and node.with_all and node.calls == collective.calls then awaited = collective.missing end
+    if awaited then
+      local shown = table.concat(awaited, ", ", 1, math.min(#awaited, 4))
+      local more = #awaited > 4 and (" and %d more"):format(#awaited - 4) or ""
+      what = ("%s for worker%s %s%s"):format(what, #awaited > 1 and "s" or "", shown, more)
     end
     return ("waiting %s%s"):format(since, what)
   end

@@ -41,6 +41,20 @@ function jobs.steps(file, work, limit)
   sleep_until(file)
 end
 
+-- Peers, of which the last rank stays in its third push until the file is there.
+function jobs.peers(file, rule)
+  actor.peer.run {
+    init = function() return { w = actor.tensor.zeros(1) } end,
+    schedule = function() return { "w" } end,
+    push = function(ctx)
+      if ctx.step == 2 and actor.rank == actor.size - 1 then meeting.await(file) end
+      return { { "w", actor.tensor.ones(1) } }
+    end,
+    barrier = rule,
+    stop = function(ctx) return ctx.step >= 4 end,
+  }
+end
+
 -- A worker that joins late is let in, and makes the others' next call with them.
 function jobs.late(file)
   local co = actor.collective

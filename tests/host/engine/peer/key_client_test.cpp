@@ -111,6 +111,32 @@ TEST_CASE("a write that a member has not got holds up those behind it once, not 
   CHECK(value_of(world, key).step == 30);
 }
 
+TEST_CASE(
+    "a question without an answer names the key's owner, and the member of the group that keeps the owner waiting") {
+  KeysWorld world(1, SimLink{constant_latency(1e-3)});
+  world.found(5);
+  world.run(2);
+  const ParamKey key = key_in(world.at(3));
+  set_to_one(world, key);
+  CHECK(world.at(0).keys.open().empty());
+  const auto& next = world.at(3).overlay.near().window().after.peers;
+  const NodeId member = next[0].node != 0 ? next[0].node : next[1].node;
+  world.net.cut(3, member);
+  std::vector<Status> done;
+  push_steps(world, key, 1, 1, done);
+  REQUIRE(world.at(0).keys.open().size() == 1);
+  CHECK(world.at(0).keys.open()[0].key == key);
+  CHECK(world.at(0).keys.open()[0].owner == 3);
+  const auto awaited = [&] {
+    const auto open = world.at(0).keys.open();
+    return open.empty() ? std::vector<NodeId>() : open[0].awaited;
+  };
+  CHECK(world.net.run_until([&] { return awaited() == std::vector<NodeId>{member}; }, world.now() + 2));
+  world.net.heal(3, member);
+  CHECK(world.net.run_until([&] { return done.size() == 1; }, world.now() + 10));
+  CHECK(world.at(0).keys.open().empty());
+}
+
 TEST_CASE("pushes after one that is refused are refused, too, and do not hold up what comes then") {
   KeysWorld world(1);
   world.found(5);

@@ -168,6 +168,13 @@ TEST_CASE("a sticky sample is watched until the peer passes, and one that is gon
   CHECK(at_barrier.gate.take_unwatch());
 }
 
+TEST_CASE("a gate names the peers of its sample that are too slow for the rule") {
+  Fixture at_barrier(kSticky);
+  CHECK(at_barrier.gate.sampled_behind().empty());
+  at_barrier.draw({peer(1, at(1)), peer(2, at(0))}, 2);
+  CHECK(at_barrier.gate.sampled_behind() == std::vector<NodeId>{2});
+}
+
 TEST_CASE("beta 0 lets a peer pass without a draw") {
   Fixture at_barrier({true, 0, {Resample::Kind::poll, 0.5}});
   CHECK_FALSE(at_barrier.gate.asking());

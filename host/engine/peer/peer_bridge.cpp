@@ -1,0 +1,29 @@
+#include "host/engine/peer/peer_bridge.hpp"
+
+namespace actorhost {
+
+std::vector<KeyClient::Open> PeerBridge::open() {
+  const auto answer = std::make_shared<PeerAnswer<std::vector<KeyClient::Open>>>();
+  service_.with(node_.index(), [answer, wake = node_.port().waker()](PeerService::PeerNode* peer, double) {
+    answer->value = peer != nullptr ? peer->keys.open() : std::vector<KeyClient::Open>();
+    answer->there = true;
+    wake();
+  });
+  const Status there = node_.wait_until([&] { return answer->there.load(); }, {}, "peer");
+  return there.ok() ? *std::move(answer->value) : std::vector<KeyClient::Open>();
+}
+
+std::string PeerBridge::describe(const std::vector<KeyClient::Open>& questions) {
+  std::string out;
+  for (const KeyClient::Open& question : questions) {
+    out += out.empty() ? "" : "; ";
+    out += question.owner ? describe(*question.owner) : "a peer that answers";
+    out += " for key " + question.key.print();
+    for (const NodeId node : question.awaited) {
+      out += (node == question.awaited.front() ? ", which waits for " : ", ") + describe(node);
+    }
+  }
+  return out;
+}
+
+}  // namespace actorhost

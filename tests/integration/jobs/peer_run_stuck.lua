@@ -1,0 +1,33 @@
+-- One worker stays in one place of the run until the file "go" is there: the last rank, but for `init` the first one and
+-- for `pull` the one that answers for the key.
+-- peer_run_stuck.lua PLACE RULE
+local actor = require "actor"
+local meeting = require "meeting"
+local peer, tensor, optim = actor.peer, actor.tensor, actor.optim
+local place, rule = actor.args[1], actor.args[2]
+
+local function stay(here, if_so)
+  if here == place and if_so then meeting.await "go" end
+end
+local last = actor.rank == actor.size - 1
+stay("begin", last)
+peer.run {
+  init = function()
+    stay("init", true)
+    return { k = tensor.zeros(1) }
+  end,
+  schedule = function() return { "k" } end,
+  push = function(ctx)
+    stay("push", last and ctx.step == 2)
+    return { { "k", tensor.ones(1) } }
+  end,
+  pull = place ~= "pull" and optim.sgd { lr = 1 } or function(_, updates)
+    stay("pull", true)
+    return { { "k", updates[1][2] } }
+  end,
+  barrier = rule,
+  stop = function(ctx)
+    stay("stop", last and ctx.step == 4)
+    return ctx.step >= 4
+  end,
+}
