@@ -198,7 +198,9 @@ Status NodeThread::run_script(Vm& vm) {
   if (context_.finished && !ran && ran.error().code == Code::aborted) ran = {};
   if (watchdog_) watchdog_->end();
   if (!server) return ran;  // as a peer it goes on serving its keys: others may still ask for them
-  return ran ? serve_values(vm) : ran;
+  if (!ran) return ran;
+  if (!node_.stop_requested()) shared_.cluster.report_server_ended(node_.index(), node_.actions());
+  return serve_values(vm);
 }
 
 void NodeThread::run() {

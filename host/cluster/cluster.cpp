@@ -296,6 +296,12 @@ void Cluster::report_ended(NodeId node, uint32_t actions) {
   });
 }
 
+void Cluster::report_server_ended(uint32_t shard, uint32_t actions) {
+  post([this, shard, actions] {
+    to_head(make_frame(cluster_kind::node_ended, server_address(shard), kNoAddress, actions));
+  });
+}
+
 void Cluster::tell_actions(NodeId node, uint32_t entered) {
   std::lock_guard lock(mutex_);
   actions_[node] = entered;

@@ -133,6 +133,8 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void report_error(Address node, const EndMessage& error);
   /// A worker's script has ended after entering `actions` actions.
   void report_ended(NodeId node, uint32_t actions);
+  /// A server's script has come to its end after entering `actions` actions; the server goes on answering for values.
+  void report_server_ended(uint32_t shard, uint32_t actions);
   /// A server of this process has ended: there may be room for those of the next action.
   void servers_ended();
   /// A process has sent what no actorhost sends, so nothing from it can be trusted: logs the sender and closes the link

@@ -347,6 +347,7 @@ void Head::on_node_error(ProcessId process, const Frame& frame) {
 }
 
 void Head::on_node_ended(const Frame& frame) {
+  if (is_server(frame.src)) return on_server_ended(frame);
   const auto worker = workers_.find(frame.src);
   if (worker == workers_.end()) return;
   worker->second.ended = true;
@@ -376,6 +377,7 @@ void Head::on_action_enter(ProcessId process, const Frame& frame) {
   auto action = unpack<ActionEnter>(frame.meta.view());
   if (!action) return malformed(process, frame, action.error().message);
   take_late_count(frame);
+  ended_servers_.erase(frame.src);  // it is another server, for the next run
   auto entered = actions_.enter(frame.tag, *action, name_of(frame.src));
   if (!entered) {
     return reply(frame, cluster_kind::action_reply,
@@ -394,12 +396,13 @@ void Head::on_action_enter(ProcessId process, const Frame& frame) {
   start_waiting_servers();
 }
 
-/// Ends the run if a worker has already ended without this action, since that worker will never take part.
+/// Ends the run if a worker or a server has already ended without this action, since it will never take part.
 void Head::check_not_ended(Address src, uint32_t index, const ActionEnter& action) {
   for (const auto& [id, worker] : workers_) {
     if (!worker.ended || worker.actions > index) continue;
     return stop(failed(Code::mismatch, ended_too_early(name_of(id), name_of(src), action)));
   }
+  check_servers(src, index, action);
 }
 
 void Head::on_action_done(const Frame& frame) {
@@ -452,42 +455,6 @@ void Head::answer_find(const Frame& frame, const ModuleFind& find, const Result<
     if (find.hash == 0) text = Blob::copy_of(found->text);
   }
   reply(frame, cluster_kind::module_reply, pack(answer), std::move(text));
-}
-
-/// Servers that have served a run are replaced by those of the next one. No worker may still be speaking with the old
-/// ones then. So the change waits until every live worker has entered the action (or waits to be let into the others'
-/// collectives) and the result of the old servers' run is on record, and then until these have ended.
-void Head::start_waiting_servers() {
-  if (over_) return;
-  std::vector<Frame> waiting = std::move(want_servers_);
-  want_servers_.clear();
-  for (Frame& frame : waiting) {
-    if (frame.tag != kAnyAction && !ready_for_servers(frame.tag)) {
-      want_servers_.push_back(std::move(frame));
-      continue;
-    }
-    ActionReply answer;
-    auto started = output_.start_servers(frame.tag);
-    if (started && !*started) {
-      want_servers_.push_back(std::move(frame));
-      continue;
-    }
-    if (!started) {
-      answer = {false, false, started.error().code, started.error().message};
-    }
-    reply(frame, cluster_kind::servers_ready, pack(answer));
-  }
-}
-
-/// Whether the log says how every earlier action has ended: servers that start now would enter one without an end.
-bool Head::ready_for_servers(uint32_t action) const {
-  for (uint32_t earlier = 0; earlier < action; ++earlier) {
-    if (!actions_.finished(earlier)) return false;
-  }
-  return std::all_of(workers_.begin(), workers_.end(), [action](const auto& entry) {
-    const Worker& worker = entry.second;
-    return worker.ended || worker.actions > action || worker.waiting.outside;
-  });
 }
 
 void Head::on_whereabouts(ProcessId process, const Frame& frame) {

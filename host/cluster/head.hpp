@@ -173,6 +173,9 @@ class Head {
   void lose_closed();
   void tick_quorum(double late);
   std::string majority_text() const;
+
+  void on_server_ended(const Frame& frame);
+  void check_servers(Address src, uint32_t index, const ActionEnter& action);
   void check_finished();
   void check_not_ended(Address src, uint32_t index, const ActionEnter& action);
   void trim_actions();
@@ -191,8 +194,9 @@ class Head {
   NodeId founders_ = 0;  // the ids that the run began with are below
   std::map<ProcessId, Process> processes_;
   std::map<NodeId, Worker> workers_;
-  std::map<Pair, double> broken_;    // processes without a link that should have one, and since when
-  std::vector<Frame> want_servers_;  // questions whose time has not come
+  std::map<Pair, double> broken_;              // processes without a link that should have one, and since when
+  std::vector<Frame> want_servers_;            // questions whose time has not come
+  std::map<Address, uint32_t> ended_servers_;  // their scripts have come to the end after so many actions
   ProcessId next_process_ = 1;
   std::set<ProcessId> suspected_;
   bool outlives_ = false;  // the run goes on without its head

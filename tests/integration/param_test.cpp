@@ -109,3 +109,38 @@ TEST_CASE("a loss that is NaN ends param.train with step, rank and layer, or its
   const Ended skipped(run_param("threads", {"param_train_meets_nan", "skip"}));
   CHECK(skipped.out == "finite\ttrue\n");
 }
+
+TEST_CASE(
+    "a server's script that ends before the workers' param.run ends the run at once, with the line and the cause") {
+  const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
+  const Words hows = {"before", "second shard", "between", "after values", "of all but rank 0"};
+  const double began = now();
+  const auto runs = run_together(hows.size(), [&](size_t i) {
+    const bool alone = hows[i] == "of all but rank 0";  // else the other ranks end before
+    if (!alone) return run_param(place, {"server_ends", hows[i]}, {"--servers", "2"});
+    return JobFolder().run({"-n", "1", "jobs/param.lua", "server_ends", hows[i]});
+  });
+  CHECK(now() - began < 8 * patience());
+  for (const Finished& run : runs) {
+    INFO(run.description);
+    CHECK(run.status == 1);
+    CHECK_THAT(run.err, Contains(" has come to the end of its script, but rank ") &&
+                            Contains(" is in param.run at " + place_in("param.lua", "param.run(run) -- to which")) &&
+                            Contains("actor.rank and actor.id are nil") && Contains("guard with actor.role"));
+  }
+  CHECK_THAT(runs[1].err, Contains("server 1 has come to the end"));
+}
+
+TEST_CASE("a server's script that raises or exits before param.run ends the run with its own error") {
+  const std::string how = GENERATE("raises", "exits");
+  const Finished run = run_param(GENERATE(as<std::string>(), "threads", "isolate", "hosts"), {"server_ends", how});
+  INFO(run.description);
+  CHECK(run.status == 1);
+  CHECK_THAT(run.err, Contains("server 0") && Contains(how == "raises" ? "broken" : "os.exit would end every node"));
+}
+
+TEST_CASE("a server whose script has ended answers for values until the workers end") {
+  const Ended run(run_param(GENERATE(as<std::string>(), "threads", "isolate", "hosts"), {"server_has_values"},
+                            {"--servers", GENERATE("1", "2")}));
+  CHECK_THAT(run.out, Contains("keys\t3\n"));
+}

@@ -146,4 +146,33 @@ function jobs.mean()
   print(param.run(run).updates, param.get("x"):get(1))
 end
 
+-- A server's script ends before its param.run, in one of many ways.
+function jobs.server_ends(how)
+  local server = actor.role == "server"
+  if how == "before" and server then return end
+  if how == "of all but rank 0" and actor.rank ~= 0 then return end
+  if how == "second shard" and actor.shard == 1 then return end
+  if how == "raises" and server then error "broken" end
+  if how == "exits" and server then os.exit(0) end
+  if how == "between" then
+    param.run(run)
+    if server then return end
+  elseif how == "after values" then
+    if not server then param.set("a", 7) end
+    if server then return end
+    actor.collective.barrier()
+    assert(param.get("a") == 7)
+  end
+  param.run(run) -- to which no server comes
+end
+
+-- A server whose script has ended still answers for values.
+function jobs.server_has_values()
+  if actor.role == "server" then return end
+  param.set("a" .. actor.rank, actor.rank)
+  actor.collective.barrier()
+  for rank = 0, actor.size - 1 do assert(param.get("a" .. rank) == rank) end
+  print("keys", #param.keys())
+end
+
 jobs[(...)](select(2, ...))
