@@ -1,13 +1,14 @@
--- Whether memory comes back: `actorhost -n 2 [--isolate] --log-level warn tests/bench/soak.lua [--engine NAME] [--times 10000]`.
--- Each engine does its work that many times (param, whose every run starts servers that go through the script again, a
--- twentieth of that, and 500 pushes in each); a line for each has the resident memory of rank 0's process after each quarter, in
--- MB, and what an action has cost between the first quarter and the last. All takes some minutes.
+-- Whether memory comes back: `actorhost -n 2 [--isolate] --log-level warn tests/bench/soak.lua [--engine NAME,...] [--times 10000]`.
+-- Each engine does its work that many times (param and peer a twentieth of that, each with 500 pushes); a line for each has the
+-- resident memory of rank 0's process after each quarter, in MB, and what an action has cost between the first quarter and the
+-- last. `--engine param,peer` does the work of both in turns, `--times` of each; `--fresh` gives each turn of param and peer a
+-- key of its own, whose value stays, and `--pairs` does that with each pair of engines. All takes some minutes.
 local actor = require "actor"
 local resident = require "resident"
 local mr = require "actor.mapreduce"
 local co, tensor = actor.collective, actor.tensor
 local n, me = actor.size, actor.rank
-local opt = actor.options { engine = "all", times = 10000 }
+local opt = actor.options { engine = "all", times = 10000, pushes = 500, fresh = false, pairs = false }
 
 local engines = {}
 
@@ -29,13 +30,28 @@ function engines.mapreduce()
   end
 end
 
+local function key_of(i) return opt.fresh and "w" .. i or "w" end
+
 function engines.param()
-  return function()
+  return function(i)
+    local key = key_of(i)
     actor.param.run {
-      init = function() return { w = tensor.zeros(1000) } end,
-      schedule_local = function() return { "w" } end,
-      push = function(_, params) return { { "w", params[1][2] + 1 } } end,
-      stop = function(ctx) return ctx.updates >= 500 end,
+      init = function() return { [key] = tensor.zeros(1000) } end,
+      schedule_local = function() return { key } end,
+      push = function(_, params) return { { key, params[1][2] + 1 } } end,
+      stop = function(ctx) return ctx.updates >= opt.pushes end,
+    }
+  end, 20
+end
+
+function engines.peer()
+  return function(i)
+    local key = key_of(i)
+    actor.peer.run {
+      init = function() return { [key] = tensor.zeros(1000) } end,
+      schedule = function() return { key } end,
+      push = function(_, entries) return { { key, entries[1][2] + 1 } } end,
+      stop = function(ctx) return ctx.updates >= opt.pushes end,
     }
   end, 20
 end
@@ -85,24 +101,38 @@ function engines.sim()
   return function(i) actor.sim.run { barrier = "pssp:4:4", nodes = 10, time = 5, seed = i } end
 end
 
-local names = { "param", "average", "mapreduce", "collective", "lock", "event", "table", "rotator", "sim" } -- in param.run servers stay
+local names = { "param", "peer", "average", "mapreduce", "collective", "lock", "event", "table", "rotator", "sim" }
 
-local function soak(name)
-  local once, fewer = engines[name]()
-  local times = math.ceil(opt.times / (fewer or 1) / 4)
+-- The work of these engines in turns.
+local function soak(...)
+  local each, fewer = {}, 1
+  for i, name in ipairs { ... } do
+    if not engines[name] then error("--engine: all, " .. table.concat(names, ", ") .. ", not " .. name) end
+    local once, less = engines[name]()
+    each[i], fewer = once, math.max(fewer, less or 1)
+  end
+  local times = math.ceil(opt.times / (#each == 1 and fewer or 1) / 4)
   local marks, from = {}, actor.now()
   for quarter = 1, 4 do
-    for i = 1, times do once((quarter - 1) * times + i) end
+    for i = 1, times do
+      for _, once in ipairs(each) do once((quarter - 1) * times + i) end
+    end
     collectgarbage()
     if actor.role == "worker" then co.barrier() end -- servers of later runs come by here
     marks[quarter] = resident()
   end
-  print(("%-10s %6d times %7.1f s  %7.1f %7.1f %7.1f %7.1f MB %8.2f KB each"):format(name, 4 * times, actor.now() - from, marks[1],
-    marks[2], marks[3], marks[4], (marks[4] - marks[1]) * 1024 / (3 * times)))
+  print(("%-20s %6d times %7.1f s  %7.1f %7.1f %7.1f %7.1f MB %8.2f KB each"):format(table.concat({ ... }, ","), 4 * times,
+    actor.now() - from, marks[1], marks[2], marks[3], marks[4], (marks[4] - marks[1]) * 1024 / (3 * times)))
 end
 
-local some = opt.engine == "all" and names or { opt.engine }
-for _, name in ipairs(some) do
-  if not engines[name] then error("--engine: all, " .. table.concat(names, ", ") .. ", not " .. name) end
-  soak(name)
+if opt.pairs then
+  for i, name in ipairs(names) do
+    for k = i + 1, #names do soak(name, names[k]) end
+  end
+elseif opt.engine == "all" then
+  for _, name in ipairs(names) do soak(name) end
+else
+  local some = {}
+  for name in opt.engine:gmatch("[^,]+") do some[#some + 1] = name end
+  soak(unpack(some))
 end
