@@ -280,8 +280,8 @@ local function serve(run, index, flags, filters)
 end
 
 ---Runs the engine until `stop` says so. Every node makes the call: on workers it returns the summary,
----the same on each; on a server it serves and does not return. An error in a callback ends the run on all nodes, even
----if the script catches it.
+---the same on each; on a server it serves and does not return. A server whose script ends before it comes to the call
+---ends the run with an error. So does an error in a callback, even if the script catches it.
 ---@param run actor.param.Run
 ---@return actor.param.Summary
 function M.run(run)

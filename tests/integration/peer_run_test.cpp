@@ -285,7 +285,7 @@ TEST_CASE("a wait of over 10 s of peers says once which worker it is for, in eac
       {{"push", "pssp:9:1@poll:0.1"}, "the barrier: waiting for over 10 s for " + last},
       {{"push", "asp"}, "until all workers have stopped: waiting for over 10 s for " + last},
       {{"stop", "bsp"},
-       "until all workers have stopped: waiting for over 10 s for " + last + ", which has completed 4"},
+       "until all workers have stopped: waiting for over 10 s for " + last + ", which has completed 8"},
       {{"init", "bsp"},
        "until all workers are ready: waiting for over 10 s for rank 0 \\(worker 0 on [^)]+\\), which is not ready"},
       {{"pull", "asp"}, "owners of keys that take a push: waiting for over 10 s for rank . [^)]+\\) for key .k."}};

@@ -27,7 +27,7 @@ peer.run {
   end,
   barrier = rule,
   stop = function(ctx)
-    stay("stop", last and ctx.step == 4)
-    return ctx.step >= 4
+    stay("stop", last and ctx.step == 8)
+    return ctx.step >= 8
   end,
 }

@@ -51,7 +51,7 @@ function jobs.peers(file, rule)
       return { { "w", actor.tensor.ones(1) } }
     end,
     barrier = rule,
-    stop = function(ctx) return ctx.step >= 4 end,
+    stop = function(ctx) return ctx.step >= 8 end,
   }
 end
 
