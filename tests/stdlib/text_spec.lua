@@ -1,5 +1,6 @@
 --- Texts in UTF-8: words, case, normalisation, length.
 local text = require("actor.text")
+local is_compiled = require("is_compiled")
 
 local function words(of)
   local out = {}
@@ -121,4 +122,13 @@ test("wrong arguments are errors at the user's line", function()
   raises(function() text.words(5) end, "text_spec.lua:%d+: bad argument 'text' to text.words: expected string")
   raises(function() text.lower() end, "bad argument 'text' to text.lower")
   raises(function() text.length("a", "bytes") end, "unit")
+end)
+
+test("a loop over the words of a text is compiled", function()
+  local line = ("some words "):rep(200)
+  equal(is_compiled(function()
+    local bytes = 0
+    for word in text.words(line) do bytes = bytes + #word end
+    return bytes
+  end), spec_mode ~= "jit-off")
 end)
