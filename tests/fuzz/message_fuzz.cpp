@@ -13,6 +13,7 @@
 #include "host/engine/collective/collective_messages.hpp"
 #include "host/engine/param/param_messages.hpp"
 #include "host/engine/peer/peer_pace.hpp"
+#include "host/engine/peer/spread_value.hpp"
 #include "host/engine/share/event_messages.hpp"
 #include "host/engine/share/lock_messages.hpp"
 #include "host/mapreduce/tasks/mapreduce_messages.hpp"
@@ -67,12 +68,21 @@ void read_routed(const Frame& frame) {
   if (!again.ok() || pack(Route{}, *again) != written) std::abort();
 }
 
+/// What a value says of a tensor that is spread over several nodes: its parts lie within it.
+void read_spread(const std::optional<SpreadValue>& spread) {
+  if (!spread) return;
+  if (!spread->sound()) std::abort();
+  for (const uint32_t part : {uint32_t{0}, spread->parts() / 2, spread->parts() - 1}) (void)spread->range(part);
+  if (SpreadValue::of(spread->as_lua()) != spread) std::abort();
+}
+
 void read_entries_of(const Frame& frame) {
   for (const bool with_steps : {false, true}) {
     Unpacker in(frame.meta.view());
     std::vector<ParamEntry> entries;
     FilterBytes bytes;
     (void)read_entries(in, frame.body, with_steps, entries, &bytes);
+    for (const ParamEntry& entry : entries) read_spread(SpreadValue::of(entry.value));
   }
   Unpacker in(frame.meta.view());
   std::vector<ParamKey> keys;
@@ -108,12 +118,19 @@ void read_json(const Frame& frame) {
     std::abort();
 }
 
+void read_spread_of(const Frame& frame) {
+  const auto spread = unpack<SpreadValue>(frame.meta.view());
+  if (spread && spread->sound()) read_spread(*spread);
+}
+
 constexpr void (*kReaders[])(const Frame&) = {
     read_as<JoinMessage>,
     read_as<WelcomeMessage>,
     read_as<EndMessage>,
     read_as<ObserveMessage>,
     read_as<SpansMessage>,
+    read_as<AttachMessage>,
+    read_as<ElsewhereMessage>,
     read_as<ActionEnter>,
     read_as<ActionReply>,
     read_as<ModuleFind>,
@@ -193,6 +210,7 @@ constexpr void (*kReaders[])(const Frame&) = {
     read_routed<Missing>,
     read_routed<Failure>,
     read_entries_of,
+    read_spread_of,
     read_locks,
     read_values,
     read_json,
