@@ -130,7 +130,7 @@ int32_t matmul(ah_tensor* out, const ah_tensor* a, const ah_tensor* b, int32_t t
     if (a->ndim_ > 1) like.shape[like.shape.rank++] = full[lead];
     if (b->ndim_ > 1) like.shape[like.shape.rank++] = full[lead + 1];
     const int32_t status = prepare(a->context_, *out, like);
-    if (status != AH_TENSOR_OK) return status;
+    if (status != AH_TENSOR_OK || like.size() == 0) return status;
     View to = view_of(*out);
     const auto steps = to.steps;
     to.shape = full;

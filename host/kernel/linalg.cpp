@@ -61,6 +61,13 @@ void put(double value, const View& v, int64_t i) noexcept {
   }
 }
 
+// Whether no result has an element; those that are not asked for have no dimensions. The matrices may be many then, and
+// have no rows but many columns.
+template <typename... Views>
+bool all_empty(const Views&... results) noexcept {
+  return ((results.shape.rank == 0 || results.size() == 0) && ...);
+}
+
 // Calls f(matrix, i) for matrix i of the batch `a`, on the pool's threads where that is worth it, and gives the first
 // fault. A matrix is finite when f gets it.
 template <typename F>
@@ -194,6 +201,7 @@ Matrix repaired(Matrix columns) {
 }  // namespace
 
 Fault lu(const View& a, const View& p, const View& l, const View& u, ThreadPool& pool) {
+  if (all_empty(p, l, u)) return {};
   return each(a, pool, [&](Matrix& m, int64_t i) -> Fault {
     const Exchanges exchanges = eliminate(m);
     Matrix order = Matrix::Identity(m.rows(), m.rows());
@@ -209,6 +217,7 @@ Fault lu(const View& a, const View& p, const View& l, const View& u, ThreadPool&
 }
 
 Fault solve(const View& a, const View& b, const View& x, ThreadPool& pool) {
+  if (x.size() == 0 && a.size() == 0) return {};
   return each(a, pool, [&](Matrix& m, int64_t i) -> Fault {
     const Exchanges exchanges = eliminate(m);
     if (exchanges.first_zero >= 0) return {.what = Obstacle::singular, .pivot = exchanges.first_zero};
@@ -242,6 +251,7 @@ Fault determinant(const View& a, const View& det, const View& sign, const View& 
 }
 
 Fault cholesky(const View& a, const View& l, ThreadPool& pool) {
+  if (l.size() == 0) return {};
   return each(a, pool, [&](Matrix& m, int64_t i) -> Fault {
     if (const Index bad = factor(m); bad >= 0) {
       return {.what = Obstacle::not_definite, .pivot = bad, .value = m(bad, bad)};
@@ -252,6 +262,7 @@ Fault cholesky(const View& a, const View& l, ThreadPool& pool) {
 }
 
 Fault qr(const View& a, const View& q, const View& r, ThreadPool& pool) {
+  if (all_empty(q, r)) return {};
   return each(a, pool, [&](Matrix& m, int64_t i) -> Fault {
     const Eigen::HouseholderQR<Block> reflections(m);  // in m itself
     const Index k = extent(q, 1);
@@ -264,6 +275,7 @@ Fault qr(const View& a, const View& q, const View& r, ThreadPool& pool) {
 }
 
 Fault svd(const View& a, const View& u, const View& s, const View& vt, ThreadPool& pool) {
+  if (all_empty(u, s, vt)) return {};
   return each(a, pool, [&](Matrix& m, int64_t i) -> Fault {
     unsigned wanted = 0;
     if (u.shape.rank != 0) {
@@ -290,8 +302,8 @@ Fault svd(const View& a, const View& u, const View& s, const View& vt, ThreadPoo
 }
 
 Fault eigh(const View& a, const View& w, const View& v, ThreadPool& pool) {
+  if (a.size() == 0) return {};
   return each(a, pool, [&](Matrix& m, int64_t i) -> Fault {
-    if (m.size() == 0) return {};
     const auto wanted = v.shape.rank == 0 ? Eigen::EigenvaluesOnly : Eigen::ComputeEigenvectors;
     const Eigen::SelfAdjointEigenSolver<Matrix> values(m, wanted);
     if (values.info() != Eigen::Success) return {.what = Obstacle::no_convergence};
