@@ -96,6 +96,7 @@ test("windows and strides of images have limits, and a stride beyond the image t
     raises(function() nn.input { 4, 4, 1 }:conv2d { size, 1, 1, 1 } end, "%[1%] %(height of the window%)' to nn.conv2d: expected")
     raises(function() nn.input { 4, 4, 1 }:max_pool2d { 2, 2, stride = { 1, size } } end, "stride%[2%]' to nn.max_pool2d: expected")
   end
+  raises(function() nn.input { 4, 4, 1 }:conv2d { 2 ^ 31 - 1, 1, 1, 1 } end, "to nn.conv2d: a window has at most 65536 pixels")
   local network = nn.input({ 4, 4, 1 }):conv2d({ 3, 3, 1, 1, stride = 2 ^ 31 - 1 }):network { seed = 1 }
   equal(network:forward(x, true).shape, { 1, 1, 1, 1 })
   network:backward(tensor.ones { 1, 1, 1, 1 })

@@ -20,7 +20,8 @@ local function windows_along(size, kernel, stride, padding)
   return max(floor((size - kernel) / stride) + 1, 0), 0
 end
 
-local most = 2 ^ 31 - 1 -- pixels of a window or a stride
+local most = 2 ^ 31 - 1   -- pixels along one side of a window, or of a stride
+local most_places = 65536 -- pixels of a window: of host/kernel/conv.hpp
 
 local function pair(value, name, fn)
   if type(value) == "table" then
@@ -41,6 +42,9 @@ local function place(shape, options, filters, fn)
   check.one_of(padding, { "same", "valid" }, "padding", fn)
   check.integer(options[1], "[1] (height of the window)", fn, 1, most)
   check.integer(options[2], "[2] (width of the window)", fn, 1, most)
+  if options[1] * options[2] > most_places then
+    check.fail("bad argument to %s: a window has at most %d pixels, got %.0f x %.0f", fn, most_places, options[1], options[2])
+  end
   local stride_h, stride_w = pair(options.stride, "stride", fn)
   local rows, top = windows_along(shape[1], options[1], stride_h, padding)
   local columns, left = windows_along(shape[2], options[2], stride_w, padding)
@@ -147,8 +151,6 @@ setmetatable(Pool2d, check.strict("layer:", "state", "weights"))
 local pool_options = {
   [1] = "number", [2] = "number", stride = "number|table?", padding = "string?", name = "string?",
 }
-local most_places = 65536 -- of host/kernel/conv.hpp
-
 local function pool(kind)
   local fn = "nn." .. kind
   return function(shape, options)
@@ -156,9 +158,6 @@ local function pool(kind)
     local given = { options[1], options[2], stride = options.stride or { options[1], options[2] },
       padding = options.padding }
     local windows, result = place(shape, given, shape[3], fn)
-    if options[1] * options[2] > most_places then
-      check.fail("bad argument to %s: a window has at most %d pixels, got %d x %d", fn, most_places, options[1], options[2])
-    end
     return setmetatable({ kind = kind, shape = result, input = shape, windows = windows, params = {}, grads = {},
       places = false, room = 0, rows = false, y = false, dx = false }, Pool2d)
   end
