@@ -360,6 +360,13 @@ void Cluster::tick_without_head(double now, double late) {
   }
 }
 
+/// Tells one that takes this process for the head where that is. Any thread.
+void Cluster::tell_where(LinkId link) {
+  ElsewhereMessage place;
+  if (process_ != kNoProcess && head() != kNoProcess) place.url = url();
+  (void)stream_->send_on(link, make_frame(cluster_kind::elsewhere, kNoAddress, kNoAddress, 0, pack(place)));
+}
+
 /// The workers of which nothing is heard, and those of the lost head.
 std::string Cluster::missing_workers() const {
   const MembershipPtr table = membership();

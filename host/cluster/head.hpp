@@ -218,6 +218,7 @@ class Head {
   bool announced_ = false;               // this head has committed a table
   uint64_t least_epoch_ = 0;             // of the next table
   std::map<ProcessId, uint64_t> beats_;  // the newest number from each process
+  std::set<ProcessId> proving_;          // processes that may be dead, until that is known
   struct Closed {
     std::string reason;
     bool lives = false;

@@ -110,25 +110,30 @@ void Head::on_link_down(LinkId link, const std::string& reason, double now, bool
   now_ = now;
   lease_.forget(process);
   renew_lease();
+  if (outlives_) {  // also where a majority is left: others of it may die before they have accepted a table without it
+    proving_.insert(process);
+    output_.prove_dead(process, at->second.info.url);
+  }
   if (in_charge()) return lose(process, reason, false);
   at->second.link = kNoLink;
   closed_[process] = {reason};
-  output_.prove_dead(process, at->second.info.url);
 }
 
-/// Of a process whose link has closed while no majority was left without it.
+/// Of a process whose link has closed.
 void Head::on_proof(ProcessId process, bool dead, double now) {
   now_ = now;
-  const auto closed = closed_.find(process);
-  if (over_ || closed == closed_.end()) return;
+  proving_.erase(process);
+  if (over_) return;
   if (dead && now < charge_end_ + kProofHolds) quorum_.exclude(process);
-  closed->second.lives = !dead;
+  commit_if_accepted();
+  if (const auto closed = closed_.find(process); closed != closed_.end()) closed->second.lives = !dead;
   renew_lease();
   if (in_charge()) return lose_closed();
   // A link that has closed is not made again.
   const auto may_come = [this](ProcessId other) {
     const auto at = closed_.find(other);
-    return processes_.contains(other) && (at == closed_.end() || !at->second.lives);
+    const bool linked = processes_.contains(other) && (at == closed_.end() || !at->second.lives);
+    return linked || proving_.contains(other);
   };
   if (!quorum_.majority(may_come)) {
     stop({Code::peer_lost, false, majority_text() + ", since these have closed their links to this host"});

@@ -1,0 +1,147 @@
+// A Head of a run of peers: what it decides while a majority answers, and what it leaves alone without one.
+
+#include <catch2/catch.hpp>
+
+#include "tests/host/cluster/head_world.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+/// The head and this many further hosts with a worker each, of which one has become a peer.
+struct Peers {
+  explicit Peers(uint32_t hosts) : world({hosts, hosts, 60, 0.5}) {
+    REQUIRE(world.head->join_self(world.message(1, "head"), 0).ok());
+    for (uint32_t i = 1; i < hosts; ++i) links.push_back(world.join(1, "host" + std::to_string(i)));
+    REQUIRE(world.tables.size() == 1);
+    world.say(links.front(), cluster_kind::outlive, service_address(1), 0);
+    world.answer_beats();
+    REQUIRE(in_charge());
+  }
+  bool in_charge() const { return world.leased_until > world.now; }
+  uint32_t size() const { return world.head->membership().size(); }
+  void pass(double seconds, const std::set<ProcessId>& silent = {}) {
+    for (double left = seconds; left > 1e-9; left -= 0.25) {
+      world.now += 0.25;
+      world.all_heard(silent);
+      world.head->tick(world.now, 0);
+      world.answer_beats();
+      if (!world.ends.empty()) return;
+    }
+  }
+  void close(ProcessId process) {
+    world.head->on_link_down(links.at(process - 1), "closed by the peer", world.now);
+    world.answer_beats();
+  }
+  void prove(ProcessId process, bool dead) {
+    world.head->on_proof(process, dead, world.now);
+    world.answer_beats();
+  }
+
+  HeadWorld world;
+  std::vector<LinkId> links;
+};
+
+}  // namespace
+
+TEST_CASE("a head with a majority drops a silent process after 4 s") {
+  Peers run(3);
+  run.world.mute = {1};
+  run.pass(3.75, {1});
+  CHECK(run.in_charge());
+  CHECK(run.size() == 3);
+  run.pass(0.5, {1});
+  CHECK(run.size() == 2);
+  CHECK(run.in_charge());
+}
+
+TEST_CASE("a head without a majority loses its lease, drops no process, names the missing workers and ends") {
+  const uint32_t hosts = GENERATE(2U, 3U, 4U, 5U, 8U);
+  Peers run(hosts);
+  for (ProcessId process = 1; process <= hosts / 2; ++process) run.world.mute.insert(process);  // half or more are left
+  if (hosts % 2 == 1) run.world.mute.insert(hosts / 2 + 1);
+  const std::set<ProcessId> silent = run.world.mute;
+  INFO(hosts << " hosts, " << silent.size() << " silent");
+  run.pass(2, silent);
+  CHECK_FALSE(run.in_charge());
+  run.pass(20, silent);
+  CHECK(run.size() == hosts);
+  CHECK(run.world.logged("which is no majority; missing: rank 1 (worker 1 on host1)"));
+  CHECK(run.world.ends.empty());
+  run.pass(15, silent);
+  REQUIRE(run.world.ends.size() == 1);
+  CHECK(run.world.ends[0].code == Code::peer_lost);
+  CHECK(run.size() == hosts);
+}
+
+TEST_CASE("a head whose processes are heard again before it ends goes on with all of them") {
+  Peers run(4);
+  run.world.mute = {1, 2};
+  run.pass(20, {1, 2});
+  CHECK_FALSE(run.in_charge());
+  run.world.mute = {};
+  run.pass(1);
+  CHECK(run.in_charge());
+  CHECK(run.size() == 4);
+  CHECK(run.world.logged("a majority of the run's workers is here again"));
+}
+
+TEST_CASE("processes that are proved to be dead do not count, so that the last one goes on") {
+  Peers run(3);
+  run.close(1);
+  CHECK(run.size() == 2);  // two of three have accepted it
+  run.close(2);
+  CHECK(run.size() == 2);  // the other may go on with a head of its own
+  CHECK(run.world.to_prove == std::vector<ProcessId>{1, 2});
+  SECTION("it is dead") {
+    run.prove(2, true);
+    CHECK(run.size() == 1);
+    CHECK(run.in_charge());
+  }
+  SECTION("it lives") {
+    run.prove(2, false);
+    REQUIRE(run.world.ends.size() == 1);
+    CHECK(run.world.ends[0].code == Code::peer_lost);
+  }
+  SECTION("it is proved too late: another head may have dropped this process meanwhile") {
+    run.pass(5, {1, 2});
+    run.prove(2, true);
+    CHECK(run.size() == 2);
+    CHECK_FALSE(run.in_charge());
+  }
+}
+
+TEST_CASE("processes that die before they have accepted the table without each other do not count either") {
+  Peers run(3);
+  run.world.mute = {1, 2};
+  run.close(1);
+  run.close(2);
+  CHECK(run.size() == 3);
+  run.prove(2, true);
+  run.prove(1, true);
+  CHECK(run.size() == 1);
+  CHECK(run.in_charge());
+  CHECK(run.world.ends.empty());
+}
+
+TEST_CASE("a late worker counts once it is a peer, and a worker that leaves no longer does") {
+  HeadWorld world({1, 3, 60, 0.5});
+  REQUIRE(world.head->join_self(world.message(1, "head"), 0).ok());
+  world.pass(1);
+  world.say(0, cluster_kind::outlive, service_address(0), 0);
+  const LinkId late = world.join(1, "late");
+  world.pass(0.1);
+  CHECK(world.head->membership().size() == 2);
+  CHECK(world.leased_until == kForever);  // the one worker that counts is here
+  world.say(late, cluster_kind::takes_part, worker_address(1), 1);
+  world.pass(0.25);
+  world.pass(0.25);
+  CHECK(world.leased_until < kForever);
+  CHECK(world.leased_until > world.now);
+  world.say(late, cluster_kind::takes_part, worker_address(1), 0);
+  world.pass(0.25);
+  world.pass(0.25);
+  CHECK(world.leased_until == kForever);
+}
