@@ -36,6 +36,15 @@ TEST_CASE("each update of peers counts once, under each rule, kind of pull and p
   }
 }
 
+TEST_CASE("a Lua pull of peers reads what it merges, however large the tensors of a push are together") {
+  const std::string rule = GENERATE("asp", "ssp:2");
+  const Words job = {"counts", "lua", rule, "2", "2000000", "3"};  // three tensors of 8 MB
+  CHECK_THAT(run_peers(any_place(), job).out, Contains("steps: 2 ") && Contains("wrong:\t0\n"));
+  const JobFolder folder;
+  const Ended two(folder.run(with({"-n", "2", "jobs/peer_run.lua"}, job)));
+  CHECK_THAT(two.out, Contains("wrong:\t0\n"));
+}
+
 TEST_CASE("bsp of peers with one seed gives the same bits in threads, in processes and on hosts") {
   const std::string size = GENERATE("4", "300001");  // of which the latter takes two parts
   for (const std::string pull : {"native", "lua", "replace"}) {

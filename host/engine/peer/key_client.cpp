@@ -161,11 +161,18 @@ void KeyClient::ask(uint32_t id, const std::vector<uint32_t>& places, const Peer
   ask_waiting(now);
 }
 
-// Small questions do not wait for large ones.
+// Small questions do not wait for large ones. Questions of later requests do not count: they may wait for this one.
+bool KeyClient::may_go(const Waiting& waiting) const {
+  if (waiting.bytes <= kSmallBytes || under_way_ + waiting.bytes <= kMostUnderWay) return true;
+  const bool of_pull = requests_.at(waiting.request).may_wait_for_pull();
+  size_t before = 0;
+  for (const auto& [tag, question] : questions_) {
+    if (question.of_pull == of_pull && question.request <= waiting.request) before += question.bytes;
+  }
+  return before == 0 || before + waiting.bytes <= kMostUnderWay;
+}
+
 void KeyClient::ask_waiting(double now) {
-  const auto may_go = [this](const Waiting& question) {
-    return question.bytes <= kSmallBytes || under_way_ == 0 || under_way_ + question.bytes <= kMostUnderWay;
-  };
   for (auto at = waiting_.begin(); at != waiting_.end();) {
     if (!may_go(*at)) {
       ++at;
@@ -198,7 +205,13 @@ void KeyClient::send(Waiting&& waiting, double now) {
   under_way_ += waiting.bytes;
   const double wait =
       (kPoke + static_cast<double>(under_way_) / kSlowestPeer) * (1 << std::min(request.silences, kMostDoubled));
-  questions_[tag] = {waiting.request, std::move(waiting.places), waiting.to, waiting.bytes, now + wait, wait};
+  questions_[tag] = {waiting.request,
+                     std::move(waiting.places),
+                     waiting.to,
+                     waiting.bytes,
+                     request.may_wait_for_pull(),
+                     now + wait,
+                     wait};
 }
 
 std::map<uint32_t, KeyClient::Question>::node_type KeyClient::take(uint32_t tag) {

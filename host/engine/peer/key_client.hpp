@@ -2,8 +2,10 @@
 // A node's questions about keys: finds out who answers for each key, asks, and asks again where an owner has changed or
 // died. Each write is done once whatever happens: the answering side knows a writer's newest update of a key, and a
 // node's writes of a key are done in the order in which they are asked for: each question names the newest push before
-// it. A get sees the node's pushes that were asked for before it. Of large values so many are under way at a time that
-// an answer can be told from a silence. Passive.
+// it. A get sees the node's pushes that were asked for before it. A window limits the bytes of large values in flight,
+// so that a slow reply can be told from a silent peer. A request never waits for window space that a later request
+// holds, nor for space that a request which may wait for a Lua pull holds, unless it may wait for a pull itself: a pull
+// can therefore get and set values of any size. Passive.
 
 #include <deque>
 #include <functional>
@@ -82,6 +84,11 @@ class KeyClient {
     size_t bytes;
     double due;
     double wait;
+    /// Its reply may come only after a Lua pull: it has a window of its own. A get of mark 0 waits for no update.
+    bool may_wait_for_pull() const noexcept {
+      if (ask.what == Ask::What::get) return ask.mark > 0;
+      return ask.what == Ask::What::push && ask.rule.rule.is_lua();
+    }
     bool poked = false;
     std::vector<NodeId> awaited = {};  // by `to`, as it has told
   };
@@ -92,6 +99,7 @@ class KeyClient {
     Peer to;
     size_t bytes;
     Mark own = 0;
+    bool of_pull;  // in the window of requests that may wait for a pull
   };
   struct Route {
     RingId from;
@@ -115,10 +123,11 @@ class KeyClient {
 
   Overlay& overlay_;
   std::map<uint32_t, Request> requests_;
+  bool may_go(const Waiting& question) const;
   std::unordered_map<ParamKey, std::set<Mark>> pushed_;  // of pushes that are not acknowledged
   std::map<uint32_t, Question> questions_;
   std::deque<Waiting> waiting_;
-  size_t under_way_ = 0;  // bytes of the questions and of their answers, as far as they are known
+  size_t under_way_ = 0;  // bytes of the questions and of their answers, as far as they are known, in both windows
   struct Later {
     double time;
     uint32_t request;

@@ -21,12 +21,13 @@ local function told(summary)
   agreed { summary.steps, summary.updates }
 end
 
--- Each update counts exactly once: n keys, to each of which every worker adds 1 in each of its steps.
-function jobs.counts(how, rule, steps)
-  local n = 12
+-- Each update counts exactly once: `count` keys with tensors of `size` numbers, to each of which every worker adds 1 in
+-- each of its steps.
+function jobs.counts(how, rule, steps, size, count)
+  local n, size = tonumber(count) or 12, tonumber(size) or 3
   local keys, each = keys_of(n), tonumber(steps) or 10
-  local zero, one = {}, how == "native" and -tensor.ones(3) or tensor.ones(3)
-  for _, key in ipairs(keys) do zero[key] = how == "table" and { n = 0 } or tensor.zeros(3) end
+  local zero, one = {}, how == "native" and -tensor.ones(size) or tensor.ones(size)
+  for _, key in ipairs(keys) do zero[key] = how == "table" and { n = 0 } or tensor.zeros(size) end
   local pulls = {
     native = optim.sgd { lr = 1 },
     lua = function(_, updates)
@@ -63,10 +64,11 @@ function jobs.counts(how, rule, steps)
   local wrong = 0
   for _, key in ipairs(keys) do
     local value = peer.get(key)
-    local count = how == "table" and value.n or value[1]
-    if count ~= actor.size * each then
+    local least = how == "table" and value.n or value:min()
+    local most = how == "table" and value.n or value:max()
+    if least ~= actor.size * each or most ~= least then
       wrong = wrong + 1
-      actor.log.warn("%s is %g, not %g", key, count, actor.size * each)
+      actor.log.warn("%s is %g to %g, not %g", key, least, most, actor.size * each)
     end
   end
   agreed(wrong)

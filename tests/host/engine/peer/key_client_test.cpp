@@ -207,3 +207,40 @@ TEST_CASE("a key is found whose owner has died, after the next one whose arc the
     CHECK(asked(world, key) < 1);
   }
 }
+
+TEST_CASE("a pull reads large values while pushes that wait for pulls fill the window of their node") {
+  KeysWorld world(3);
+  world.found(2);
+  world.run(2);
+  const TensorLayout layout{Dtype::f32, Shape({2 << 20})};
+  const auto large = [&](const ParamKey& key) {
+    return ParamEntry{key, ParamTensor::whole(layout, Blob::allocate(layout.bytes())), 0};
+  };
+  std::vector<ParamKey> keys;
+  for (double i = 0; i < 6; ++i) keys.push_back(*ParamKey::of(i));
+  const auto all_large = [&] {
+    std::vector<ParamEntry> entries;
+    for (const ParamKey& key : keys) entries.push_back(large(key));
+    return entries;
+  };
+  size_t done = 0;
+  const auto one_done = [&](const Status& status) { done += status.ok() ? 1 : 100; };
+  world.at(0).keys.client().set(all_large(), 0, world.now(), one_done);
+  world.serve(0);
+  REQUIRE(world.net.run_until([&] { return done == 1; }, world.now() + 20));
+  PushRule rule;
+  rule.rule.kind = UpdateRule::Kind::lua;
+  for (const NodeId node : world.nodes()) {
+    world.at(node).keys.holder().on_pull([&world, node](const std::vector<PullEntry>& batch) {
+      const auto answer = [&world, node](Result<std::vector<ParamEntry>> values) {
+        REQUIRE(values.ok());
+        REQUIRE(world.at(node).keys.holder().answer_pull(*std::move(values)).ok());
+      };
+      world.at(node).keys.client().get({batch.front().key}, 0, world.now(), answer);
+    });
+    world.at(node).keys.client().push(all_large(), mark_of(1, 1), rule, world.now(), one_done);
+    world.serve(node);
+  }
+  CHECK(world.net.run_until([&] { return done >= 3; }, world.now() + 50));
+  CHECK(done == 3);
+}
