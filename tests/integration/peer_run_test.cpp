@@ -215,6 +215,22 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("an update of a large tensor is whole or not there when its host is killed within the push") {
+  const std::string rule = GENERATE(as<std::string>(), "bsp", "asp", "ssp:2");
+  const size_t dead = GENERATE(size_t{0}, size_t{2});
+  const JobFolder folder;
+  Hosts hosts(folder, 3, {"-n", "1", "jobs/peer_halves.lua", rule});
+  for (size_t i = 0; i < 3; ++i) REQUIRE(hosts[i].wait_for_match("(has come to step 4)", 20));
+  hosts[dead].signal(SIGKILL);
+  for (size_t i = 0; i < 3; ++i) {
+    if (i == dead) continue;
+    const auto status = hosts[i].wait(30);
+    INFO(rule << ", host " << dead << " is killed\n" << hosts.describe());
+    CHECK(status == 0);
+    CHECK_THAT(hosts[i].err(), Contains("and all updates are whole."));
+  }
+}
+
 TEST_CASE("keys outlive as many deaths at once as they have further copies") {
   const auto& [replicas, dead] =
       GENERATE(table<std::string, std::vector<size_t>>({{"1", {0}}, {"2", {3}}, {"4", {0, 1, 3}}}));

@@ -1,7 +1,5 @@
 #include "host/engine/peer/key_client.hpp"
 
-#include <algorithm>
-
 namespace actorhost {
 
 namespace {
@@ -39,21 +37,29 @@ void KeyClient::get(std::vector<ParamKey> keys, Mark mark, double now, OnValues 
 }
 
 void KeyClient::set(std::vector<ParamEntry> entries, Mark mark, uint64_t number, double now, OnDone done) {
+  write({{}, Ask::What::set, mark, {}, number}, std::move(entries), now, std::move(done));
+}
+
+void KeyClient::write(const Ask& ask, std::vector<ParamEntry> entries, double now, OnDone done) {
   if (entries.empty()) return done({});
   Request request;
-  request.ask = {{}, Ask::What::set, mark, {}, number};
+  request.ask = ask;
   request.entries = std::move(entries);
   request.done = std::move(done);
   begin(std::move(request), now);
 }
 
-void KeyClient::push(std::vector<ParamEntry> entries, Mark mark, const PushRule& rule, double now, OnDone done) {
-  if (entries.empty()) return done({});
-  Request request;
-  request.ask = {{}, Ask::What::push, mark, rule};
-  request.entries = std::move(entries);
-  request.done = std::move(done);
-  begin(std::move(request), now);
+void KeyClient::push(std::vector<ParamEntry> entries, Mark mark, const PushRule& rule, double now, OnDone done,
+                     uint64_t number) {
+  write({{}, Ask::What::push, mark, rule, number}, std::move(entries), now, std::move(done));
+}
+
+void KeyClient::count(std::vector<ParamEntry> parts, Mark mark, double now, OnDone done) {
+  write({{}, Ask::What::count, mark}, std::move(parts), now, std::move(done));
+}
+
+void KeyClient::outcome(const ParamKey& key, NodeId writer, Mark mark, uint64_t number, double now, OnDone done) {
+  write({{}, Ask::What::outcome, mark, {}, number, 0, writer}, {{key, {}, 0}}, now, std::move(done));
 }
 
 void KeyClient::begin(Request&& request, double now) {
@@ -134,6 +140,7 @@ void KeyClient::look_up(uint32_t id, std::vector<uint32_t> places, double now) {
 
 // Of this node's pushes of the key that are not acknowledged, the one that the question comes after.
 Mark KeyClient::own_before(const Request& request, size_t place) const {
+  if (request.ask.what == Ask::What::count || request.ask.what == Ask::What::outcome) return 0;
   const auto pushed = pushed_.find(request.key(place));
   if (pushed == pushed_.end()) return 0;
   const std::set<Mark>& marks = pushed->second;
@@ -189,6 +196,7 @@ void KeyClient::send(Waiting&& waiting, double now) {
   const uint32_t tag = ++asked_;
   request.ask.envelope = {overlay_.self(), waiting.to.node};
   request.ask.own = waiting.own;
+  request.ask.passed = passed_;
   const std::string head = pack(request.ask);
   const size_t first = frames_.size();
   const Address courier = courier_address(waiting.to.process);

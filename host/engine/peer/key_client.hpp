@@ -7,6 +7,7 @@
 // holds, nor for space that a request which may wait for a Lua pull holds, unless it may wait for a pull itself: a pull
 // can therefore get and set values of any size. Passive.
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -38,7 +39,17 @@ class KeyClient {
   /// Code::mismatch: a value is spread over other parts than the update (spread_value.hpp).
   /// A push that a Lua pull merges is neither waited for by later writes of its keys nor seen by gets: the pull itself
   /// may make them.
-  void push(std::vector<ParamEntry> entries, Mark mark, const PushRule& rule, double now, OnDone done);
+  /// `number`: of the attempt, for parts of values and their descriptions.
+  void push(std::vector<ParamEntry> entries, Mark mark, const PushRule& rule, double now, OnDone done,
+            uint64_t number = 0);
+  /// This node's prepared update of the parts, which are entries without values, counts.
+  void count(std::vector<ParamEntry> parts, Mark mark, double now, OnDone done);
+  /// Whether the writer's update of a spread value counts; if it is undecided, that attempt of it never will
+  /// (Code::mismatch).
+  void outcome(const ParamKey& key, NodeId writer, Mark mark, uint64_t number, double now, OnDone done);
+
+  /// All live workers have completed that step.
+  void pass(Mark mark) { passed_ = std::max(passed_, mark); }
 
   /// Questions that have no answer so far, eight at most: what keeps this node waiting, for its messages.
   struct Open {
@@ -73,6 +84,11 @@ class KeyClient {
 
     /// A push that this node's later questions about its keys come after.
     bool ordered() const noexcept { return ask.what == Ask::What::push && !ask.rule.rule.is_lua(); }
+    /// Its reply may come only after a Lua pull: it has a window of its own. A get of mark 0 waits for no update.
+    bool may_wait_for_pull() const noexcept {
+      if (ask.what == Ask::What::get) return ask.mark > 0;
+      return ask.what == Ask::What::push && ask.rule.rule.is_lua();
+    }
     size_t size() const noexcept { return keys.empty() ? entries.size() : keys.size(); }
     const ParamKey& key(size_t place) const { return keys.empty() ? entries[place].key : keys[place]; }
   };
@@ -82,13 +98,9 @@ class KeyClient {
     std::vector<uint32_t> places;
     Peer to;
     size_t bytes;
+    bool of_pull;  // in the window of requests that may wait for a pull
     double due;
     double wait;
-    /// Its reply may come only after a Lua pull: it has a window of its own. A get of mark 0 waits for no update.
-    bool may_wait_for_pull() const noexcept {
-      if (ask.what == Ask::What::get) return ask.mark > 0;
-      return ask.what == Ask::What::push && ask.rule.rule.is_lua();
-    }
     bool poked = false;
     std::vector<NodeId> awaited = {};  // by `to`, as it has told
   };
@@ -99,18 +111,19 @@ class KeyClient {
     Peer to;
     size_t bytes;
     Mark own = 0;
-    bool of_pull;  // in the window of requests that may wait for a pull
   };
   struct Route {
     RingId from;
     Peer owner;
   };
 
+  void write(const Ask& ask, std::vector<ParamEntry> entries, double now, OnDone done);
   void begin(Request&& request, double now);
   Mark own_before(const Request& request, size_t place) const;
   void route(uint32_t request, const std::vector<uint32_t>& places, double now, size_t lookups = 1);
   void ask(uint32_t request, const std::vector<uint32_t>& places, const Peer& to, double now);
   void ask_waiting(double now);
+  bool may_go(const Waiting& question) const;
   void send(Waiting&& question, double now);
   std::map<uint32_t, Question>::node_type take(uint32_t tag);
   void look_up(uint32_t request, std::vector<uint32_t> places, double now);
@@ -123,7 +136,6 @@ class KeyClient {
 
   Overlay& overlay_;
   std::map<uint32_t, Request> requests_;
-  bool may_go(const Waiting& question) const;
   std::unordered_map<ParamKey, std::set<Mark>> pushed_;  // of pushes that are not acknowledged
   std::map<uint32_t, Question> questions_;
   std::deque<Waiting> waiting_;
@@ -136,6 +148,7 @@ class KeyClient {
   std::vector<Later> later_;      // to be routed again
   std::map<RingId, Route> arcs_;  // by their ends
   double woken_ = kForever;       // when the next tick was asked for
+  Mark passed_ = 0;
   uint32_t begun_ = 0;
   uint32_t asked_ = 0;
   std::vector<Frame> frames_;

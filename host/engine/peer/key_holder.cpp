@@ -11,6 +11,20 @@ constexpr double kForgotten = 150;   // more than an asker waits
 
 }  // namespace
 
+KeyHolder::KeyHolder(Overlay& overlay, PeerCalls& calls, KeyTable& table, KeyLog& log, KeySuccession& succession,
+                     KeyClient& client)
+    : overlay_(overlay),
+      calls_(calls),
+      table_(table),
+      log_(log),
+      succession_(succession),
+      outcomes_(calls, table, log, succession, client) {
+  outcomes_.on_decided([this] {
+    commit_passed();
+    look();
+  });
+}
+
 void KeyHolder::tell(const Asked& asked, Told::How how, Status status) {
   working_.erase(asked);
   Told told{{overlay_.self(), asked.from.node}, how, std::move(status)};
@@ -77,9 +91,10 @@ double KeyHolder::tick() {
   if (succession_.run_leased()) {
     for (const Asked& asked : std::exchange(unacknowledged_, {})) tell(asked, Told::How::done);
   }
-  if (waiting_.empty() && unacknowledged_.empty()) return kForever;
+  const double outcomes = outcomes_.tick();
+  if (waiting_.empty() && unacknowledged_.empty()) return outcomes;
   look();
-  return calls_.now() + kLookAgain;
+  return std::min(outcomes, calls_.now() + kLookAgain);
 }
 
 bool KeyHolder::try_answer(Question& question) {
@@ -100,15 +115,21 @@ bool KeyHolder::try_answer(Question& question) {
     const bool after = question.ask.own == 0 || table_.removed(key);
     if (!after && !table_.taken(key, question.asked.from.node, question.ask.own)) return false;
   }
-  return question.ask.what == Ask::What::get ? get(question) : write(question);
+  switch (question.ask.what) {
+    case Ask::What::get: return get(question);
+    case Ask::What::count: return count(question);
+    case Ask::What::outcome: return outcome(question);
+    default: return write(question);
+  }
 }
 
 bool KeyHolder::get(Question& question) {
   if (!succession_.leased()) return false;
+  if (question.ask.passed > passed_) pass(question.ask.passed);
   const Mark below = question.ask.mark + 1;
   commit(succession_.leads(place_of(question.keys.front()))->arc, std::max(passed_ + 1, below));
   for (const ParamKey& key : question.keys) {
-    if (log_.touches(key) || table_.staged(key, below)) return false;
+    if (log_.touches(key) || table_.staged(key, below) || outcomes_.holds_up(key)) return false;
   }
   const Asked& asked = question.asked;
   EntryPacker reply(peer_kind::told, courier_address(asked.from.process), asked.tag,
@@ -139,16 +160,34 @@ std::optional<ParamEntry> KeyHolder::read(const ParamKey& key, Mark mark, double
   return entry;
 }
 
-bool KeyHolder::write(Question& question) {
+// What has been taken may not be with all of the group yet.
+bool KeyHolder::all_have(const Question& question) const {
+  return std::none_of(question.keys.begin(), question.keys.end(),
+                      [&](const ParamKey& key) { return log_.touches(key); });
+}
+
+// A staged update of a spread value is merged everywhere in the same step, or refused.
+std::optional<Error> KeyHolder::too_late(const Question& question) const {
   const Ask& ask = question.ask;
-  const Asked asked = question.asked;
-  const auto over = [this, asked](bool made) {
-    made ? acknowledge(asked) : tell(asked, Told::How::moved);
-    look();
-  };
-  KeyOperation operation{{KeyWrite::What::push, asked.from.node, ask.mark, ask.rule}, {}};
+  if (!ask.rule.staged || !ask.rule.rule.is_native() || ask.mark > passed_) return std::nullopt;
+  for (const ParamEntry& entry : question.entries) {
+    if (!entry.key.is_part() && !SpreadValue::of(entry.value)) continue;
+    return Error{Code::peer_lost, "step " + std::to_string(step_of(ask.mark)) +
+                                      " has ended without this worker's update of key " +
+                                      (entry.key.is_part() ? entry.key.whole() : entry.key).print() +
+                                      ": the other workers took it for failed"};
+  }
+  return std::nullopt;
+}
+
+// What a set or push changes, but for what has been taken; nothing while an earlier update has to be decided.
+std::optional<KeyOperation> KeyHolder::operation_of(Question& question) {
+  const Ask& ask = question.ask;
+  const NodeId from = question.asked.from.node;
+  KeyOperation operation{{KeyWrite::What::push, from, ask.mark, ask.rule}, {}};
+  operation.write.number = ask.number;
   if (ask.what == Ask::What::set) {
-    operation.write = {KeyWrite::What::set, writer_of_sets(asked.from.node), ask.number};
+    operation.write = {KeyWrite::What::set, writer_of_sets(from), ask.number};
     for (ParamEntry& entry : question.entries) entry.step = step_of(ask.mark);
   }
   const bool native = ask.what == Ask::What::push && ask.rule.rule.is_native();
@@ -156,14 +195,77 @@ bool KeyHolder::write(Question& question) {
   for (const ParamEntry& entry : question.entries) {
     if (table_.taken(entry.key, operation.write.writer, operation.write.mark)) continue;
     if (native && table_.removed(entry.key)) continue;
+    if (native && entry.key.is_part()) {
+      const auto before = table_.prepared(entry.key, from);
+      if (before && before->number >= ask.number) continue;
+      if (before && before->mark < ask.mark) {
+        outcomes_.ask(*before);
+        return std::nullopt;
+      }
+    }
     operation.entries.push_back(entry);
   }
+  return operation;
+}
+
+bool KeyHolder::count(Question& question) {
+  const Asked asked = question.asked;
+  KeyOperation operation{{KeyWrite::What::count, asked.from.node, question.ask.mark}, {}};
+  for (const ParamKey& key : question.keys) {
+    const auto update = table_.prepared(key, asked.from.node);
+    if (update && update->mark == question.ask.mark) operation.entries.push_back({key, {}, 0});
+  }
   if (operation.entries.empty()) {
-    // What has been taken may not be with all of the group yet.
-    for (const ParamKey& key : question.keys) {
-      if (log_.touches(key)) return false;
-    }
+    if (!all_have(question)) return false;
     acknowledge(asked);
+    return true;
+  }
+  log_.append(std::move(operation), [this, asked](bool made) {
+    made ? acknowledge(asked) : tell(asked, Told::How::moved);
+    look();
+  });
+  return true;
+}
+
+// The first of a writer's push of the description and this question decides; all later answers are the same.
+bool KeyHolder::outcome(Question& question) {
+  const Asked asked = question.asked;
+  const Ask& ask = question.ask;
+  if (!succession_.run_leased() || !all_have(question)) return false;
+  const Error no{Code::mismatch, "the update does not count"};
+  const ParamKey& key = question.keys.front();
+  if (table_.taken(key, ask.writer, ask.mark)) {
+    tell(asked, Told::How::done);
+  } else if (key.is_part() || table_.refused(key, ask.writer, ask.number) || table_.store().find(key) == nullptr) {
+    tell(asked, Told::How::done, no);
+  } else {
+    KeyOperation operation{{KeyWrite::What::refuse, ask.writer, ask.mark}, {{key, {}, 0}}};
+    operation.write.number = ask.number;
+    log_.append(std::move(operation), [this, asked, no](bool made) {
+      made ? tell(asked, Told::How::done, no) : tell(asked, Told::How::moved);
+      look();
+    });
+  }
+  return true;
+}
+
+bool KeyHolder::write(Question& question) {
+  const Ask& ask = question.ask;
+  const Asked asked = question.asked;
+  const auto over = [this, asked](bool made) {
+    made ? acknowledge(asked) : tell(asked, Told::How::moved);
+    look();
+  };
+  std::optional<KeyOperation> planned = operation_of(question);
+  if (!planned) return false;
+  KeyOperation& operation = *planned;
+  if (operation.entries.empty()) {
+    if (!all_have(question)) return false;
+    acknowledge(asked);
+    return true;
+  }
+  if (auto late = too_late(question)) {
+    tell(asked, Told::How::done, *std::move(late));
     return true;
   }
   if (const Status fits = table_.check(operation); !fits.ok()) {
@@ -189,15 +291,22 @@ bool KeyHolder::write(Question& question) {
 
 void KeyHolder::pass(Mark mark) {
   passed_ = std::max(passed_, mark);
+  outcomes_.pass(mark);
+  commit_passed();
+}
+
+void KeyHolder::commit_passed() {
   if (const KeyRange* range = succession_.leads(overlay_.self().id)) commit(range->arc, passed_ + 1);
 }
 
 void KeyHolder::commit(const Arc& arc, Mark below) {
-  if (!table_.staged(arc, below)) return;
+  if (!table_.due(arc, below, passed_)) return;
   std::vector<TakenUpdate> covered;
   std::vector<PullEntry> entries = table_.staged_for_pull(arc, below, covered);
   if (entries.empty()) {
-    log_.append({{KeyWrite::What::commit, overlay_.self().node, below, {}, arc}, {}}, [this](bool) { look(); });
+    KeyOperation operation{{KeyWrite::What::commit, overlay_.self().node, below, {}, arc}, {}};
+    operation.write.number = passed_;
+    log_.append(std::move(operation), [this](bool) { look(); });
     return;
   }
   const bool begun = std::any_of(batches_.begin(), batches_.end(), [](const Batch& batch) { return batch.staged; });

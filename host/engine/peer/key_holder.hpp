@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "host/engine/peer/key_succession.hpp"
+#include "host/engine/peer/key_outcomes.hpp"
 
 namespace actorhost {
 
@@ -19,8 +19,8 @@ class KeyHolder {
   /// Updates that a Lua pull is to merge; answered by answer_pull before there are others.
   using OnPull = std::function<void(std::vector<PullEntry>)>;
 
-  KeyHolder(Overlay& overlay, PeerCalls& calls, KeyTable& table, KeyLog& log, KeySuccession& succession)
-      : overlay_(overlay), calls_(calls), table_(table), log_(log), succession_(succession) {}
+  KeyHolder(Overlay& overlay, PeerCalls& calls, KeyTable& table, KeyLog& log, KeySuccession& succession,
+            KeyClient& client);
 
   /// From now on the node merges what Lua pulls have to merge (nullptr: no longer; such pushes wait).
   void on_pull(OnPull pull);
@@ -67,9 +67,15 @@ class KeyHolder {
   bool try_answer(Question& question);
   bool get(Question& question);
   bool write(Question& question);
+  std::optional<KeyOperation> operation_of(Question& question);
+  bool count(Question& question);
+  bool outcome(Question& question);
+  bool all_have(const Question& question) const;
+  std::optional<Error> too_late(const Question& question) const;
   void tell(const Asked& asked, Told::How how, Status status = {});
   void acknowledge(const Asked& asked);
   void commit(const Arc& arc, Mark below);
+  void commit_passed();
   void to_pull(std::vector<PullEntry> entries, std::vector<TakenUpdate> covered, std::vector<Asked> askers,
                bool staged);
   bool in_pull(const ParamKey& key) const;
@@ -80,6 +86,7 @@ class KeyHolder {
   KeyTable& table_;
   KeyLog& log_;
   KeySuccession& succession_;
+  KeyOutcomes outcomes_;
   std::map<Asked, std::vector<ParamEntry>> collecting_;  // entries of messages that have not come whole
   std::list<Question> waiting_;
   std::set<Asked> working_;            // questions that have come and are not answered

@@ -2,53 +2,11 @@
 
 #include <algorithm>
 
-#include <xxhash.h>
-
 #include "host/engine/param/assembler.hpp"
 
 namespace actorhost {
 
 namespace {
-
-class Digest {
- public:
-  template <typename T>
-  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void add(T value) { add(&value, sizeof value); }
-  void add(const Blob& bytes) { add(bytes.data(), bytes.size()); }
-  void add(const ParamEntry& entry) {
-    if (const auto* tensor = std::get_if<ParamTensor>(&entry.value)) {
-      add(tensor->first);
-      add(tensor->data);
-    } else if (const auto* lua = std::get_if<LuaValue>(&entry.value)) {
-      add(*lua);
-    }
-  }
-  void add(const LuaValue& lua) {
-    add(lua.encoded);
-    for (const Tensor& tensor : lua.tensors) add(tensor.data);
-  }
-  uint64_t value() const noexcept { return value_ | 1; }
-
- private:
-  void add(const void* bytes, size_t size) { value_ = XXH3_64bits_withSeed(bytes, size, value_ + size); }
-  uint64_t value_ = 0;
-};
-
-// A piece that is all of its value, as it was packed: what a table stores of it.
-ParamEntry whole_entry(const ParamKey& key, const TensorLayout& layout, const std::vector<Blob>& chunks) {
-  ParamTensor tensor = ParamTensor::whole(layout, {});
-  if (chunks.size() == 1) {
-    tensor.data = chunks.front();
-  } else {
-    tensor.data = Blob::allocate(tensor.bytes());
-    size_t at = 0;
-    for (const Blob& chunk : chunks) {
-      std::copy_n(chunk.data(), chunk.size(), tensor.data.data() + at);
-      at += chunk.size();
-    }
-  }
-  return {key, std::move(tensor), 0};
-}
 
 std::optional<SpreadValue> spread_in(const Stored* stored) {
   const auto* lua = stored != nullptr ? std::get_if<LuaValue>(&stored->value) : nullptr;
@@ -105,13 +63,50 @@ bool KeyTable::taken(const ParamKey& key, NodeId writer, Mark mark) const {
   return newest != known->second.taken.end() && newest->second >= mark;
 }
 
+bool KeyTable::refused(const ParamKey& key, NodeId writer, uint64_t number) const {
+  const auto known = known_.find(key);
+  if (known == known_.end()) return false;
+  const auto newest = known->second.refused.find(writer);
+  return newest != known->second.refused.end() && newest->second >= number;
+}
+
+std::vector<KeyTable::Prepared> KeyTable::prepared(const ParamKey& key) const {
+  std::vector<Prepared> all;
+  const auto known = known_.find(key);
+  if (known == known_.end()) return all;
+  for (const auto& [writer, held] : known->second.prepared) {
+    all.push_back({key, writer, held.mark, held.number});
+  }
+  return all;
+}
+
+std::optional<KeyTable::Prepared> KeyTable::prepared(const ParamKey& key, NodeId writer) const {
+  for (const Prepared& update : prepared(key)) {
+    if (update.writer == writer) return update;
+  }
+  return std::nullopt;
+}
+
+std::vector<KeyTable::Prepared> KeyTable::prepared(const Arc& arc) const {
+  std::vector<Prepared> all;
+  visit(prepared_, arc, [&](const ParamKey& key) {
+    for (Prepared& update : prepared(key)) all.push_back(std::move(update));
+  });
+  return all;
+}
+
 Status KeyTable::check(const KeyOperation& operation) const {
   const KeyWrite& write = operation.write;
   if (write.what != KeyWrite::What::push || !write.rule.rule.is_native()) {
     return store_.check_set(operation.entries);
   }
   const std::string who = address_name(worker_address(write.writer));
-  for (const ParamEntry& entry : operation.entries) AH_TRY(check_update(entry, write.rule.rule, who));
+  for (const ParamEntry& entry : operation.entries) {
+    AH_TRY(check_update(entry, write.rule.rule, who));
+    if (SpreadValue::of(entry.value) && refused(entry.key, write.writer, write.number)) {
+      return Error{Code::mismatch, "key " + entry.key.print() + ": this attempt of " + who + " has been given up"};
+    }
+  }
   return {};
 }
 
@@ -135,8 +130,10 @@ Status KeyTable::apply(KeyOperation&& operation) {
   switch (operation.write.what) {
     case KeyWrite::What::set: return set(std::move(operation));
     case KeyWrite::What::push: return push(std::move(operation));
-    case KeyWrite::What::commit: commit(operation.write.arc, operation.write.mark); return {};
+    case KeyWrite::What::commit: commit(operation.write.arc, operation.write.mark, operation.write.number); return {};
     case KeyWrite::What::pulled: return pulled(std::move(operation));
+    case KeyWrite::What::count: count(std::move(operation)); return {};
+    case KeyWrite::What::refuse: refuse(operation); return {};
   }
   return {};
 }
@@ -165,16 +162,59 @@ Status KeyTable::put(std::vector<ParamEntry>&& entries) {
 Status KeyTable::push(KeyOperation&& operation) {
   const KeyWrite& write = operation.write;
   by_key(operation.entries, [&](std::span<ParamEntry> group) {
-    Known& known = know(group.front().key);
-    known.taken[write.writer] = write.mark;
+    const ParamKey key = group.front().key;
+    Known& known = know(key);
     std::vector<ParamEntry> entries(std::make_move_iterator(group.begin()), std::make_move_iterator(group.end()));
+    if (write.rule.rule.is_native() && key.is_part()) {
+      known.prepared[write.writer] = {{write.rule, std::move(entries)}, write.mark, write.number};
+      prepared_.insert({place_of(key), key});
+      return;
+    }
+    known.taken[write.writer] = write.mark;
     if (!write.rule.staged) return merge(write.rule, write.mark, write.writer, std::move(entries));
     auto& kept = known.staged[{write.mark, write.writer}];
     kept.rule = write.rule;
-    staged_.insert({place_of(entries.front().key), entries.front().key});
+    staged_.insert({place_of(key), key});
     for (ParamEntry& entry : entries) kept.entries.push_back(std::move(entry));
   });
   return {};
+}
+
+void KeyTable::count(KeyOperation&& operation) {
+  const KeyWrite& write = operation.write;
+  for (const ParamEntry& entry : operation.entries) {
+    const auto known = known_.find(entry.key);
+    if (known == known_.end()) continue;
+    const auto held = known->second.prepared.find(write.writer);
+    if (held == known->second.prepared.end() || held->second.mark != write.mark) continue;
+    Staged update = std::move(held->second);
+    known->second.prepared.erase(held);
+    if (known->second.prepared.empty()) prepared_.erase({place_of(entry.key), entry.key});
+    known->second.taken[write.writer] = write.mark;
+    if (update.rule.staged) {
+      known->second.staged[{write.mark, write.writer}] = std::move(update);
+      staged_.insert({place_of(entry.key), entry.key});
+    } else {
+      merge(update.rule, write.mark, write.writer, std::move(update.entries));
+    }
+  }
+}
+
+void KeyTable::refuse(const KeyOperation& operation) {
+  const KeyWrite& write = operation.write;
+  for (const ParamEntry& entry : operation.entries) {
+    const auto known = known_.find(entry.key);
+    if (known == known_.end()) continue;
+    if (!entry.key.is_part()) {
+      uint64_t& newest = known->second.refused[write.writer];
+      newest = std::max(newest, write.number);
+      continue;
+    }
+    const auto held = known->second.prepared.find(write.writer);
+    if (held == known->second.prepared.end() || held->second.number > write.number) continue;
+    known->second.prepared.erase(held);
+    if (known->second.prepared.empty()) prepared_.erase({place_of(entry.key), entry.key});
+  }
 }
 
 void KeyTable::merge(const PushRule& rule, Mark mark, NodeId writer, std::vector<ParamEntry>&& entries) {
@@ -197,13 +237,14 @@ void KeyTable::merge(const PushRule& rule, Mark mark, NodeId writer, std::vector
   }
 }
 
-void KeyTable::commit(const Arc& arc, Mark below) {
+void KeyTable::commit(const Arc& arc, Mark below, Mark passed) {
   // All keys at once, in the order of (mark, writer): as if nothing were spread.
   std::map<std::pair<Mark, NodeId>, std::vector<Staged>> due;
   std::vector<ParamKey> empty;
   visit(staged_, arc, [&](const ParamKey& key) {
+    const auto end = known_.at(key).end_of_due(below, passed);
     auto& staged = known_.at(key).staged;
-    while (!staged.empty() && staged.begin()->first.first < below) {
+    while (!staged.empty() && staged.begin()->first < end) {
       due[staged.begin()->first].push_back(std::move(staged.begin()->second));
       staged.erase(staged.begin());
     }
@@ -239,6 +280,24 @@ bool KeyTable::staged(const ParamKey& key, Mark below) const {
 bool KeyTable::staged(const Arc& arc, Mark below) const {
   bool found = false;
   visit(staged_, arc, [&](const ParamKey& key) { found = found || staged(key, below); });
+  for (const Prepared& update : prepared(arc)) found = found || update.mark < below;
+  return found;
+}
+
+std::pair<Mark, NodeId> KeyTable::Known::end_of_due(Mark below, Mark passed) const {
+  std::pair<Mark, NodeId> end{below, 0};
+  for (const auto& [writer, held] : prepared) {
+    if (held.rule.staged && held.mark <= passed) end = std::min(end, {held.mark, writer});
+  }
+  return end;
+}
+
+bool KeyTable::due(const Arc& arc, Mark below, Mark passed) const {
+  bool found = false;
+  visit(staged_, arc, [&](const ParamKey& key) {
+    const Known& known = known_.at(key);
+    found = found || known.staged.begin()->first < known.end_of_due(below, passed);
+  });
   return found;
 }
 
@@ -261,34 +320,6 @@ std::vector<PullEntry> KeyTable::staged_for_pull(const Arc& arc, Mark below, std
   return out;
 }
 
-uint64_t KeyTable::digest(const ParamKey& key) const {
-  const auto known = known_.find(key);
-  if (known == known_.end()) return 0;
-  Digest digest;
-  if (const Stored* stored = store_.find(key)) {
-    digest.add(stored->step);
-    digest.add(stored->version);
-    if (const auto* lua = std::get_if<LuaValue>(&stored->value)) digest.add(*lua);
-    if (const auto* tensor = std::get_if<StoredTensor>(&stored->value)) {
-      for (const StoredChunk& chunk : tensor->chunks) {
-        digest.add(chunk.value);
-        digest.add(chunk.made);
-        for (const Blob& state : chunk.state) digest.add(state);
-      }
-    }
-  }
-  for (const auto& [writer, mark] : known->second.taken) {
-    digest.add(writer);
-    digest.add(mark);
-  }
-  for (const auto& [from, update] : known->second.staged) {
-    digest.add(from.first);
-    digest.add(from.second);
-    for (const ParamEntry& entry : update.entries) digest.add(entry);
-  }
-  return digest.value();
-}
-
 KeySum KeyTable::sum(const Arc& arc) const {
   KeySum sum;
   visit(places_, arc, [&](const ParamKey& key) {
@@ -304,88 +335,12 @@ std::vector<ParamKey> KeyTable::keys(const Arc& arc) const {
   return keys;
 }
 
-KeyCopy KeyTable::copy(const ParamKey& key, std::vector<ParamEntry>& entries) const {
-  KeyCopy copy;
-  const auto known = known_.find(key);
-  if (known == known_.end()) return copy;
-  copy.there = true;
-  copy.taken = known->second.taken;
-  if (const Stored* stored = store_.find(key)) {
-    copy.stored = true;
-    copy.step = stored->step;
-    copy.version = stored->version;
-    if (const auto* lua = std::get_if<LuaValue>(&stored->value)) {
-      entries.push_back({key, *lua, 0});
-    } else {
-      const auto& tensor = std::get<StoredTensor>(stored->value);
-      const auto part = [&](auto&& bytes_of) {
-        std::vector<Blob> chunks;
-        for (const StoredChunk& chunk : tensor.chunks) chunks.push_back(bytes_of(chunk));
-        entries.push_back(whole_entry(key, tensor, chunks));
-      };
-      part([](const StoredChunk& chunk) { return chunk.value; });
-      if (tensor.state_of) copy.optimiser = *tensor.state_of;
-      copy.made = tensor.chunks.empty() ? 0 : tensor.chunks.front().made;
-      copy.parts = static_cast<uint8_t>(tensor.state_parts);
-      for (int i = 0; i < tensor.state_parts; ++i) part([i](const StoredChunk& chunk) { return chunk.state[i]; });
-    }
-  }
-  for (const auto& [from, update] : known->second.staged) {
-    std::vector<ParamEntry> values = joined(update.entries, true);
-    copy.staged.push_back({from.first, from.second, update.rule, static_cast<uint32_t>(values.size())});
-    for (ParamEntry& value : values) entries.push_back(std::move(value));
-  }
-  return copy;
-}
-
-Status KeyTable::restore(const ParamKey& key, const KeyCopy& copy, std::vector<ParamEntry> entries) {
-  erase(key);
-  if (!copy.there) return {};
-  size_t wanted = copy.stored ? 1 + size_t{copy.parts} : 0;
-  for (const StagedCopy& update : copy.staged) wanted += update.count;
-  const auto other = [&](const ParamEntry& entry) { return entry.key != key; };
-  if (entries.size() != wanted || std::any_of(entries.begin(), entries.end(), other)) {
-    return Error{Code::bad_data, "a copy of key " + key.print() + " is not complete"};
-  }
-  Known& known = know(key);
-  known.taken = copy.taken;
-  size_t next = 0;
-  if (copy.stored) {
-    ParamValue& value = entries[next++].value;
-    if (const auto* lua = std::get_if<LuaValue>(&value)) {
-      AH_TRY(store_.restore(key, *lua, copy.step, copy.version));
-    } else if (const auto* tensor = std::get_if<ParamTensor>(&value)) {
-      const auto tensor_of = [](const ParamTensor& whole) { return Tensor{whole, whole.data}; };
-      std::vector<Tensor> state;
-      for (int i = 0; i < copy.parts; ++i) {
-        const auto* part = std::get_if<ParamTensor>(&entries[next++].value);
-        if (part == nullptr) return Error{Code::bad_data, "an optimiser's state that is no tensor"};
-        state.push_back(tensor_of(*part));
-      }
-      AH_TRY(store_.restore(key, tensor_of(*tensor), state, copy.optimiser, copy.made, copy.step, copy.version));
-    }
-  }
-  for (const StagedCopy& update : copy.staged) {
-    staged_.insert({place_of(key), key});
-    Staged& staged = known.staged[{update.mark, update.writer}];
-    staged.rule = update.rule;
-    for (uint32_t i = 0; i < update.count; ++i) {
-      ParamEntry& entry = entries[next++];
-      if (const auto* tensor = std::get_if<ParamTensor>(&entry.value)) {
-        for_each_chunk(*tensor, [&](ParamTensor piece) { staged.entries.push_back({key, std::move(piece), 0}); });
-      } else {
-        staged.entries.push_back(std::move(entry));
-      }
-    }
-  }
-  return {};
-}
-
 void KeyTable::erase(const ParamKey& key) {
   ++changes_;
   known_.erase(key);
   places_.erase({place_of(key), key});
   staged_.erase({place_of(key), key});
+  prepared_.erase({place_of(key), key});
   (void)store_.set({ParamEntry{key, std::monostate{}, 0}});
 }
 

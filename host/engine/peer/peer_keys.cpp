@@ -17,7 +17,7 @@ PeerKeys::PeerKeys(Overlay& overlay, uint32_t copies, size_t part_bytes)
       succession_({overlay, calls_, table_, ranges_, log_, sync_}, copies),
       client_(overlay),
       values_(overlay, client_, part_bytes),
-      holder_(overlay, calls_, table_, log_, succession_) {
+      holder_(overlay, calls_, table_, log_, succession_, client_) {
   succession_.on_progress([this] {
     holder_.pass_again();
     holder_.look();

@@ -5,6 +5,7 @@
 //
 //   a node to the one that leads a key's group (key_client.hpp, key_holder.hpp):
 //     ask     Ask, entries, or keys for a get       told      Told, for a get with entries
+//             `count` and `outcome` carry the keys as entries without values
 //     poke    Envelope: do you work on question tag?          told: working, or unknown
 //   who leads (key_succession.hpp):
 //     who     ArcQuestion: what do you know of it?  known     KnownRanges
@@ -64,6 +65,7 @@ using Mark = uint64_t;
 inline constexpr int kStepBits = 40;
 /// Of the update that completes `step` steps of its writer in that run.
 constexpr Mark mark_of(RunId run, uint64_t step) noexcept { return (uint64_t{run} << kStepBits) | step; }
+constexpr RunId run_of(Mark mark) noexcept { return static_cast<RunId>(mark >> kStepBits); }
 constexpr uint64_t step_of(Mark mark) noexcept { return mark & ((uint64_t{1} << kStepBits) - 1); }
 
 /// Sets are told apart as updates are: who sets counts them, and is another writer than for its updates.
@@ -84,20 +86,30 @@ struct PushRule {
 };
 
 struct Ask {
-  enum class What : uint8_t { get, set, push };
-  friend constexpr What last_of(What) { return What::push; }
+  enum class What : uint8_t {
+    get,
+    set,
+    push,
+    count,   // of parts: the asker's prepared update of that mark counts
+    outcome  // of a spread value: does that prepared update of `writer` count? If undecided: no, from now on
+  };
+  friend constexpr What last_of(What) { return What::outcome; }
   Envelope envelope;
   What what = What::get;
   Mark mark = 0;  // push: of its step. Others: of the steps that the asker has completed
   PushRule rule = {};
-  uint64_t number = 0;  // set: greater than those of the asker's sets before
+  uint64_t number = 0;  // set: greater than those of the asker's earlier sets. Native update of a spread value: greater
+                        // than those of the writer's earlier attempts to make an update
   Mark own = 0;         // of a push of the asker that this comes after; 0: of none
+  NodeId writer = 0;    // outcome: of the update
+  Mark passed = 0;      // get: all live workers have completed its step, as the asker knows
   static void fields(auto& m, auto&& field) {
     field(m.envelope, m.what, m.mark, m.own);
     if (m.what == What::push) field(m.rule);
-    if (m.what == What::set) field(m.number);
+    m.what == What::get ? field(m.passed) : field(m.number);
+    if (m.what == What::outcome) field(m.writer);
   }
-  bool sound() const noexcept { return what != What::push || step_of(mark) > 0; }
+  bool sound() const noexcept { return what == What::get || what == What::set || step_of(mark) > 0; }
 };
 
 struct Told {
@@ -192,17 +204,20 @@ struct KeyWrite {
     set,     // entries are the new values
     push,    // entries are updates, merged or staged as the rule says
     commit,  // what is staged in the arc of marks below `mark` is merged
-    pulled   // entries are what a Lua pull has made of the updates that are covered
+    pulled,  // entries are what a Lua pull has made of the updates that are covered
+    count,   // the writer's prepared update of the entries' parts counts: it is merged or staged
+    refuse   // the writer's attempts up to `number` to update the entries' keys do not count. Parts drop them
   };
-  friend constexpr What last_of(What) { return What::pulled; }
+  friend constexpr What last_of(What) { return What::refuse; }
   What what = What::set;
   NodeId writer = 0;
   Mark mark = 0;
   PushRule rule = {};
   Arc arc = {};
   std::vector<TakenUpdate> covered = {};
+  uint64_t number = 0;  // of an attempt, as in Ask. commit: all live workers have completed the step of that mark
   bool sound() const noexcept { return what != What::push || step_of(mark) > 0; }
-  static void fields(auto& m, auto&& field) { field(m.what, m.writer, m.mark, m.rule, m.arc, m.covered); }
+  static void fields(auto& m, auto&& field) { field(m.what, m.writer, m.mark, m.rule, m.arc, m.covered, m.number); }
 };
 
 struct Write {
@@ -256,8 +271,10 @@ struct StagedCopy {
   Mark mark = 0;
   NodeId writer = 0;
   PushRule rule = {};
-  uint32_t count = 0;  // values
-  static void fields(auto& m, auto&& field) { field(m.mark, m.writer, m.rule, m.count); }
+  uint32_t count = 0;     // values
+  bool prepared = false;  // undecided, by the attempt of that number
+  uint64_t number = 0;
+  static void fields(auto& m, auto&& field) { field(m.mark, m.writer, m.rule, m.count, m.prepared, m.number); }
 };
 
 /// All that a node knows of a key, but for values: of these there are the key's own, its optimiser's `parts`, and those
@@ -271,9 +288,10 @@ struct KeyCopy {
   std::optional<kernel::OptimiserKind> optimiser = {};
   uint8_t parts = 0;
   std::map<NodeId, Mark> taken = {};
+  std::map<NodeId, uint64_t> refused = {};
   std::vector<StagedCopy> staged = {};
   static void fields(auto& m, auto&& field) {
-    field(m.there, m.stored, m.step, m.version, m.made, m.optimiser, m.parts, m.taken, m.staged);
+    field(m.there, m.stored, m.step, m.version, m.made, m.optimiser, m.parts, m.taken, m.refused, m.staged);
   }
 };
 

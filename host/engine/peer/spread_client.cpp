@@ -157,10 +157,7 @@ void SpreadClient::look_for_strays(const std::vector<ParamKey>& parts, double no
 void SpreadClient::push(std::vector<ParamEntry> entries, Mark mark, const PushRule& rule, double now, OnDone done) {
   const bool large = std::any_of(entries.begin(), entries.end(), [&](const auto& e) { return is_large(e.value); });
   if (!large || rule.rule.is_lua()) return client_.push(std::move(entries), mark, rule, now, std::move(done));
-  if (rule.rule.is_native()) {
-    return push_to_parts(std::make_shared<Push>(Push{std::move(entries), mark, rule, kMostLooks, std::move(done)}),
-                         now);
-  }
+  if (rule.rule.is_native()) return push_native(std::move(entries), mark, rule, now, std::move(done));
   std::vector<ParamEntry> parts = spread(entries, now);
   auto rest = [this, entries = std::move(entries), mark, rule, done = std::move(done)](const Status& written) mutable {
     if (!written.ok()) return done(written);
@@ -169,35 +166,78 @@ void SpreadClient::push(std::vector<ParamEntry> entries, Mark mark, const PushRu
   set_parts(std::move(parts), now, std::move(rest));
 }
 
-// Each part has an update, and so has the description: its owner says when the key has got other parts.
-void SpreadClient::push_to_parts(const std::shared_ptr<Push>& job, double now) {
-  std::vector<ParamEntry> updates;
-  for (const ParamEntry& entry : job->entries) {
-    const auto known = known_.find(entry.key);
-    const auto* tensor = std::get_if<ParamTensor>(&entry.value);
-    if (!is_large(entry.value) || known == known_.end() || known->second.layout != *tensor) {
-      updates.push_back(entry);  // its owner says whether it fits
+// Each large tensor by itself; done when all are, with the first error.
+void SpreadClient::push_native(std::vector<ParamEntry> entries, Mark mark, const PushRule& rule, double now,
+                               OnDone done) {
+  struct All {
+    size_t open = 1;
+    OnDone done;
+    Status status = {};
+  };
+  const auto all = std::make_shared<All>(All{1, std::move(done)});
+  const auto one_done = [all](const Status& pushed) {
+    if (!pushed.ok() && all->status.ok()) all->status = pushed;
+    if (--all->open == 0) all->done(all->status);
+  };
+  std::vector<ParamEntry> small;
+  for (ParamEntry& entry : entries) {
+    if (!is_large(entry.value)) {
+      small.push_back(std::move(entry));
       continue;
     }
-    updates.push_back({entry.key, known->second.as_lua(), 0});
-    add_parts(entry.key, known->second, tensor, updates);
+    ++all->open;
+    prepare(std::make_shared<Push>(Push{std::move(entry), mark, rule, kMostLooks, one_done}), now);
   }
-  client_.push(std::move(updates), job->mark, job->rule, now, [this, job](const Status& pushed) {
-    const bool again = !pushed.ok() && pushed.error().code == Code::mismatch && --job->looks > 0;
-    if (!again) return job->done(pushed);
-    look_again(job, overlay_.now());
-  });
+  client_.push(std::move(small), mark, rule, now, one_done);
 }
 
-void SpreadClient::look_again(const std::shared_ptr<Push>& job, double now) {
-  std::vector<ParamKey> large;
-  for (const ParamEntry& entry : job->entries) {
-    if (is_large(entry.value)) large.push_back(entry.key);
+// Nothing of the update counts until the description's owner has taken it: a writer that fails before leaves none of
+// it.
+void SpreadClient::prepare(const PushPtr& job, double now) {
+  const auto& tensor = std::get<ParamTensor>(job->entry.value);
+  const auto known = known_.find(job->entry.key);
+  job->number = next_number(now);
+  job->spread.reset();
+  std::vector<ParamEntry> parts;
+  if (known != known_.end() && known->second.layout == tensor) {
+    job->spread = known->second;
+    add_parts(job->entry.key, *job->spread, &tensor, parts);
+  } else {
+    parts.push_back(job->entry);  // its owner says whether it fits
   }
-  client_.get(std::move(large), 0, now, [this, job](const Result<std::vector<ParamEntry>>& values) {
+  const auto prepared = [this, job](const Status& pushed) {
+    if (ended(job, pushed)) return;
+    job->spread ? push_description(job, overlay_.now()) : job->done({});
+  };
+  client_.push(std::move(parts), job->mark, job->rule, now, prepared, job->number);
+}
+
+void SpreadClient::push_description(const PushPtr& job, double now) {
+  const auto taken = [this, job](const Status& pushed) {
+    if (!ended(job, pushed)) count(job, overlay_.now());
+  };
+  client_.push({{job->entry.key, job->spread->as_lua(), 0}}, job->mark, job->rule, now, taken, job->number);
+}
+
+void SpreadClient::count(const PushPtr& job, double now) {
+  std::vector<ParamEntry> parts;
+  add_parts(job->entry.key, *job->spread, nullptr, parts);
+  client_.count(std::move(parts), job->mark, now, job->done);
+}
+
+/// Whether there is no further step: it has failed, or begins again, since the key has got other parts.
+bool SpreadClient::ended(const PushPtr& job, const Status& pushed) {
+  if (pushed.ok()) return false;
+  const bool again = pushed.error().code == Code::mismatch && --job->looks > 0;
+  again ? look_again(job, overlay_.now()) : job->done(pushed);
+  return true;
+}
+
+void SpreadClient::look_again(const PushPtr& job, double now) {
+  client_.get({job->entry.key}, 0, now, [this, job](const Result<std::vector<ParamEntry>>& values) {
     if (!values.ok()) return job->done(values.error());
-    for (const ParamEntry& entry : *values) note(entry.key, entry.value);
-    push_to_parts(job, overlay_.now());
+    note(job->entry.key, values->front().value);
+    prepare(job, overlay_.now());
   });
 }
 

@@ -1,8 +1,9 @@
 #pragma once
 // Values of keys as a node asks for them: large tensors are taken apart and put together here, so that no node has to
 // hold one alone (spread_value.hpp); everything else goes on to KeyClient. What is set is spread, and what replaces a
-// value; a native update goes to the parts that there are. A Lua pull gets its updates whole, and what it makes of them
-// lies whole with the key's owner. Passive.
+// value. A native update is first prepared at all parts, counts once the description's owner has taken it, and is then
+// merged at the parts (README.md). A Lua pull gets its updates whole, and what it makes of them lies whole with the
+// key's owner. Passive.
 
 #include <map>
 #include <memory>
@@ -38,13 +39,17 @@ class SpreadClient {
     int looks;  // that are left
     OnValues done;
   };
+  /// A native update of one large tensor.
   struct Push {
-    std::vector<ParamEntry> entries;
+    ParamEntry entry;
     Mark mark;
     PushRule rule;
     int looks;  // that are left
     OnDone done;
+    uint64_t number = 0;  // of the attempt
+    std::optional<SpreadValue> spread = {};
   };
+  using PushPtr = std::shared_ptr<Push>;  // shared by the questions under way
 
   bool is_large(const ParamValue& value) const;
   uint64_t next_number(double now);
@@ -52,8 +57,12 @@ class SpreadClient {
   void get_parts(const std::shared_ptr<Get>& job, std::vector<ParamEntry> values, double now);
   std::vector<ParamEntry> spread(std::vector<ParamEntry>& entries, double now);
   void set_parts(std::vector<ParamEntry> parts, double now, OnDone done);
-  void push_to_parts(const std::shared_ptr<Push>& job, double now);
-  void look_again(const std::shared_ptr<Push>& job, double now);
+  void push_native(std::vector<ParamEntry> entries, Mark mark, const PushRule& rule, double now, OnDone done);
+  void prepare(const PushPtr& job, double now);
+  void push_description(const PushPtr& job, double now);
+  void count(const PushPtr& job, double now);
+  bool ended(const PushPtr& job, const Status& pushed);
+  void look_again(const PushPtr& job, double now);
   void note(const ParamKey& key, const ParamValue& value);
 
   Overlay& overlay_;

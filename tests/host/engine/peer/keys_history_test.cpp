@@ -317,6 +317,7 @@ std::string staged(uint64_t seed, bool lua) {
     const uint64_t clock = completed[node];
     std::vector<ParamKey> keys;
     for (uint32_t k = 0; k < 8; ++k) keys.push_back(history.name(k));
+    world.at(node).keys.holder().pass(mark_of(1, clock));
     world.at(node).keys.client().get(keys, mark_of(1, clock), world.now(), [&, node, clock](auto values) {
       if (!values.ok()) return void(wrong = values.error().message);
       std::vector<ParamEntry> updates;

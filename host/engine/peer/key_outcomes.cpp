@@ -1,0 +1,77 @@
+#include "host/engine/peer/key_outcomes.hpp"
+
+#include <algorithm>
+
+namespace actorhost {
+
+namespace {
+
+constexpr double kLook = 1;        // seconds between looks for updates that are due
+constexpr double kPatience = 150;  // with a writer: more than all its requests for an update get
+
+}  // namespace
+
+KeyOutcomes::Name KeyOutcomes::name_of(const KeyTable::Prepared& update) {
+  return {update.key.whole(), update.writer, update.mark, update.number};
+}
+
+std::vector<KeyTable::Prepared> KeyOutcomes::led() const {
+  const KeyRange* range = succession_.leads(calls_.self().id);
+  return range != nullptr ? table_.prepared(range->arc) : std::vector<KeyTable::Prepared>();
+}
+
+void KeyOutcomes::pass(Mark mark) {
+  passed_ = std::max(passed_, mark);
+  client_.pass(mark);
+  for (const KeyTable::Prepared& update : led()) {
+    if (update.mark <= passed_) ask(update);
+  }
+}
+
+bool KeyOutcomes::holds_up(const ParamKey& key) const {
+  if (!key.is_part()) return false;
+  const std::vector<KeyTable::Prepared> updates = table_.prepared(key);
+  return std::any_of(updates.begin(), updates.end(), [&](const auto& update) { return update.mark <= passed_; });
+}
+
+void KeyOutcomes::ask(const KeyTable::Prepared& update) {
+  const Name name = name_of(update);
+  if (!asked_.insert(name).second) return;
+  const auto told = [this, name](const Status& counts) {
+    asked_.erase(name);
+    if (counts.ok() || counts.error().code == Code::mismatch) decide(name, counts.ok());
+  };
+  client_.outcome(update.key.whole(), update.writer, update.mark, update.number, calls_.now(), told);
+}
+
+void KeyOutcomes::decide(const Name& name, bool counts) {
+  const auto& [key, writer, mark, number] = name;
+  KeyOperation operation{{counts ? KeyWrite::What::count : KeyWrite::What::refuse, writer, mark}, {}};
+  operation.write.number = number;
+  for (const KeyTable::Prepared& update : led()) {
+    const bool same = update.key.whole() == key && update.writer == writer && update.mark == mark;
+    if (same && (counts || update.number <= number)) operation.entries.push_back({update.key, {}, 0});
+  }
+  if (operation.entries.empty()) return;
+  log_.append(std::move(operation), [this](bool) {
+    if (decided_) decided_();
+  });
+}
+
+double KeyOutcomes::tick() {
+  if (calls_.now() >= next_look_) {
+    next_look_ = calls_.now() + kLook;
+    std::map<Name, double> undecided;
+    for (const KeyTable::Prepared& update : led()) {
+      const Name name = name_of(update);
+      const auto before = undecided_.find(name);
+      const double since = before != undecided_.end() ? before->second : calls_.now();
+      undecided[name] = since;
+      if (update.mark <= passed_ || calls_.now() - since > kPatience) ask(update);
+    }
+    undecided_ = std::move(undecided);
+  }
+  return undecided_.empty() ? kForever : next_look_;
+}
+
+}  // namespace actorhost

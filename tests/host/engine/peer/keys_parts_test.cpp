@@ -1,0 +1,264 @@
+// Nodes update a value that lies in parts, and die in the midst of it. Each update is in all parts or in none of them,
+// also when its writer has failed; an acknowledged one is in all parts exactly once.
+
+#include <algorithm>
+#include <cstring>
+
+#include <catch2/catch.hpp>
+
+#include "host/engine/peer/peer_pace.hpp"
+#include "tests/host/engine/peer/keys_world.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+namespace {
+
+constexpr size_t kPartBytes = 64;
+constexpr size_t kInPart = kPartBytes / sizeof(float);  // an element of each writer
+constexpr size_t kParts = 5;
+
+struct PartsWeather {
+  bool staged = false;
+  kernel::OptimiserKind kind = kernel::OptimiserKind::add;
+  bool sets = false;  // now and then the value is set anew
+  double loss = 0;
+  bool told = true;  // of deaths, by closed connections
+  double joins = 0;  // a step of the test
+};
+
+/// A value in parts: an update of a writer is 1 in an element of each part.
+class PartedValue {
+ public:
+  PartedValue(uint64_t seed, const PartsWeather& weather)
+      : weather_(weather),
+        world(seed, {uniform_latency(0.5e-3, 1.5e-3), weather.loss}, kPartBytes),
+        rng(seed, 11),
+        key_(*ParamKey::of("parted")) {
+    rule_.rule = UpdateRule::native({});
+    rule_.rule.spec.kind = weather.kind;
+    rule_.rule.spec.lr = 0.1;
+    rule_.rule.spec.momentum = weather.kind == kernel::OptimiserKind::sgd ? 0.9 : 0;
+    rule_.staged = weather.staged;
+  }
+
+  void init(NodeId nodes) {
+    world.found(nodes);
+    world.run(1);
+    bool done = false;
+    world.at(0).keys.client().set({entry(0, 0)}, 0, world.now(), [&](const Status& set) { done = set.ok(); });
+    world.serve(0);
+    REQUIRE(world.net.run_until([&] { return done; }, world.now() + 20));
+  }
+
+  void set(NodeId node) {
+    const ParamEntry value = entry(static_cast<float>(rng.below(1000)), 0);
+    world.at(node).keys.client().set({value}, 0, world.now(), [](const Status&) {});
+    world.serve(node);
+  }
+
+  /// The node's next step: it reads, and pushes an update.
+  void step(NodeId node) {
+    busy.insert(node);
+    auto before = acknowledged_;
+    if (weather_.staged) {
+      for (auto& [writer, count] : before) count = std::min(count, completed[node]);
+    }
+    const Mark mark = mark_of(1, completed[node]);
+    if (weather_.staged) world.at(node).keys.holder().pass(mark);  // a step begins with the least of all clocks
+    world.at(node).keys.client().get({key_}, mark, world.now(), [this, node, before](const auto& values) {
+      if (!values.ok()) return fail(node, values.error());
+      check(values->front(), before, weather_.staged);
+      if (weather_.staged && !weather_.sets) compare(completed[node], values->front());
+      push(node);
+    });
+    world.serve(node);
+  }
+
+  void check(const ParamEntry& got, const std::map<NodeId, uint64_t>& before, bool whole) {
+    const auto* tensor = std::get_if<ParamTensor>(&got.value);
+    if (tensor == nullptr || tensor->count != kParts * kInPart) return void(problem = "the value is gone");
+    const auto* values = reinterpret_cast<const float*>(tensor->data.data());
+    for (NodeId writer = 0; writer < kInPart; ++writer) {
+      for (size_t part = 0; part < kParts; ++part) {
+        const float value = values[part * kInPart + writer];
+        if (whole && value != values[writer])
+          problem = "an update of node " + std::to_string(writer) + " is in some parts only";
+        if (weather_.sets || weather_.kind != kernel::OptimiserKind::add) continue;
+        const auto least = before.find(writer);
+        if (least != before.end() && value < static_cast<float>(least->second)) problem = "an update is lost";
+        if (value > static_cast<float>(issued_[writer])) problem = "an update is there twice";
+      }
+    }
+  }
+
+  uint64_t slowest() {
+    uint64_t least = UINT64_MAX;
+    for (const NodeId node : world.nodes()) {
+      if (node < founders && failed_.count(node) == 0) least = std::min(least, completed[node]);
+    }
+    return least;
+  }
+
+  void pass(Mark mark) {
+    for (const NodeId node : world.nodes()) {
+      if (rng.below(2) == 0) continue;
+      world.at(node).keys.holder().pass(mark);
+      world.serve(node);
+    }
+  }
+
+  /// The run has ended: what is wrong, or nothing.
+  std::string finish() {
+    for (int i = 0; i < 200; ++i) {
+      world.run(1);
+      pass(settled_in(1, 0));
+      if (i > 10 && world.trouble().empty()) break;
+    }
+    if (world.lost() > 0) return {};
+    bool done = false;
+    const NodeId node = world.nodes().front();
+    world.at(node).keys.holder().pass(settled_in(1, 0));
+    world.at(node).keys.client().get({key_}, settled_in(1, 0), world.now(), [&](const auto& values) {
+      done = true;
+      values.ok() ? check(values->front(), acknowledged_, true) : fail(node, values.error());
+    });
+    world.serve(node);
+    world.net.run_until([&] { return done; }, world.now() + 100);
+    if (!done) return "no answer in the end";
+    if (!problem.empty()) return problem;
+    for (const NodeId one : world.nodes()) {
+      if (world.at(one).keys.table().staged(Arc{}, settled_in(1, 0))) return "an update is still undecided or staged";
+    }
+    return world.trouble();
+  }
+
+ private:
+  static ParamEntry blank(const ParamKey& key, float fill) {
+    TensorLayout layout{Dtype::f32, Shape({static_cast<int64_t>(kParts * kInPart)})};
+    Blob data = Blob::allocate(layout.bytes());
+    std::fill_n(reinterpret_cast<float*>(data.data()), kParts * kInPart, fill);
+    return {key, ParamTensor::whole(layout, std::move(data)), 0};
+  }
+  ParamEntry entry(float fill, float one, NodeId writer = 0) const {
+    ParamEntry made = blank(key_, fill);
+    auto* values = reinterpret_cast<float*>(std::get<ParamTensor>(made.value).data.data());
+    for (size_t part = 0; part < kParts; ++part) values[part * kInPart + writer] += one;
+    return made;
+  }
+
+  void push(NodeId node) {
+    ++issued_[node];
+    const Mark mark = mark_of(1, completed[node] + 1);
+    world.at(node).keys.client().push({entry(0, 1, node)}, mark, rule_, world.now(),
+                                      [this, node](const Status& pushed) {
+                                        if (!pushed.ok()) return fail(node, pushed.error());
+                                        ++acknowledged_[node];
+                                        ++completed[node];
+                                        busy.erase(node);
+                                      });
+  }
+
+  // A request may be given up where no connection tells of deaths, or a node has joined after a death and does not know
+  // of it. Its node takes no further part.
+  void fail(NodeId node, const Error& error) {
+    failed_.insert(node);
+    const bool may = error.code == Code::timeout && (!weather_.told || weather_.joins > 0);
+    if (!may) problem = error.message;
+  }
+
+  void compare(uint64_t at, const ParamEntry& got) {
+    const std::string bytes(std::get<ParamTensor>(got.value).data.view());
+    const auto [seen, fresh] = seen_.try_emplace(at, bytes);
+    if (!fresh && seen->second != bytes) problem = "two nodes see different values in step " + std::to_string(at);
+  }
+
+  PartsWeather weather_;
+
+ public:
+  static constexpr NodeId founders = 8;
+  KeysWorld world;
+  Rng rng;
+  std::map<NodeId, uint64_t> completed;
+  std::set<NodeId> busy;
+  std::string problem;
+
+ private:
+  ParamKey key_;
+  PushRule rule_;
+  std::map<NodeId, uint64_t> acknowledged_, issued_;
+  std::map<uint64_t, std::string> seen_;
+  std::set<NodeId> failed_;
+};
+
+/// What is wrong, or nothing.
+std::string parted(uint64_t seed, const PartsWeather& weather) {
+  PartedValue value(seed, weather);
+  KeysWorld& world = value.world;
+  value.init(PartedValue::founders);
+  NodeId next = kInPart;
+  const uint64_t steps = 30;
+  const double end = world.now() + 300;
+  while (value.slowest() < steps && world.now() < end && value.problem.empty() && world.lost() == 0) {
+    world.run(0.004 * value.rng.uniform());
+    const uint64_t least = value.slowest();
+    value.pass(mark_of(1, least));
+    for (const NodeId node : world.nodes()) {
+      const bool may = weather.staged ? value.completed[node] == least && least < steps : value.completed[node] < steps;
+      if (node >= PartedValue::founders || value.busy.count(node) > 0 || !may || value.rng.below(2) == 0) continue;
+      value.step(node);
+      if (value.rng.below(60) > 0 || world.nodes().size() <= 4) continue;
+      // In the midst of this step, or of what has to be decided after it.
+      world.net.at(world.now() + 0.015 * value.rng.uniform(), [&world, &weather, node] {
+        if (world.has(node) && world.nodes().size() > 4) world.kill(node, weather.told);
+      });
+    }
+    if (weather.sets && value.rng.below(20) == 0) value.set(world.nodes().front());
+    if (next < kInPart + 6 && value.rng.uniform() < weather.joins)
+      world.add(next++, {world.nodes().front(), world.nodes().back()});
+    if (value.rng.below(600) == 0 && world.nodes().size() > 4) {
+      const std::vector<NodeId> nodes = world.nodes();
+      world.kill(nodes[value.rng.below(nodes.size())], weather.told);
+    }
+  }
+  if (world.lost() > 0) return beyond_promise(seed);
+  if (!value.problem.empty()) return value.problem;
+  if (value.slowest() < steps) return "it does not go on";
+  return value.finish();
+}
+
+void many_parted(const PartsWeather& weather, uint64_t count) {
+  INFO((weather.staged ? "staged, " : "at once, ") << weather.joins << " joins");
+  for_seeds(count, [&](uint64_t seed) { return parted(seed, weather); });
+}
+
+}  // namespace
+
+TEST_CASE("an update of a value in parts is whole or not there when its writer dies, with and without stages") {
+  PartsWeather weather;
+  weather.staged = GENERATE(true, false);
+  weather.joins = GENERATE(0.0, 0.01);
+  many_parted(weather, 8);
+}
+
+TEST_CASE("the optimiser's state of a value in parts stays in step when writers die") {
+  PartsWeather weather;
+  weather.staged = true;
+  weather.kind = GENERATE(kernel::OptimiserKind::sgd, kernel::OptimiserKind::adam);
+  many_parted(weather, 4);
+}
+
+TEST_CASE("an update of a value in parts is whole while the value is set anew") {
+  PartsWeather weather;
+  weather.staged = true;
+  weather.sets = true;
+  many_parted(weather, 4);
+}
+
+TEST_CASE("an update of a value in parts is whole though frames are lost and no connection tells of deaths") {
+  PartsWeather weather;
+  weather.staged = GENERATE(true, false);
+  weather.loss = 0.01;
+  weather.told = false;
+  many_parted(weather, 2);
+}
