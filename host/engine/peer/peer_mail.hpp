@@ -103,7 +103,8 @@ struct PeerMail {
 
   const std::function<void()> wake;
   std::atomic<bool> news{false};
-  std::mutex mutex;  // of what follows
+  std::atomic<uint32_t> counted{1};  // workers of the run that count for a majority
+  std::mutex mutex;                  // of what follows
   std::deque<std::vector<PullEntry>> pulls;
   std::optional<Result<std::vector<ParamEntry>>> answer;  // of the get that is under way
   std::deque<Push> pushes;                                // from the first one on that is not acknowledged

@@ -61,6 +61,7 @@ Status PeerRun::begin(const Config& config) {
   if (!members) return members.error();
   expected_ = static_cast<uint32_t>(members->size());
   mail_ = std::make_shared<PeerMail>(node.port().waker());
+  mail_->counted = counted();
   // The ring is whole before keys lie on it, as far as the node can tell: while it sees all of one, others are missing.
   struct Around {
     bool whole;
@@ -98,7 +99,7 @@ Status PeerRun::begin(const Config& config) {
       mail->put([&](PeerMail& m) { m.heard.emplace_back(id, std::move(state)); });
     });
     peer.overlay.on_aggregate([mail, &peer](const Aggregate& all) {
-      if (all.included) peer.keys.holder().pass(all.least);
+      if (all.included && 2 * all.count > mail->counted) peer.keys.holder().pass(all.least);
       mail->put([&](PeerMail& m) { m.all = all; });
     });
   });
@@ -200,7 +201,8 @@ void PeerRun::settle() {
 // A copy of a key whose leader has died has staged updates until its next leader has merged them, so each member of a
 // group looks, not the leader alone.
 void PeerRun::look_for_staged() {
-  bridge_.post([mail = mail_, least = all_.least, run = config_.run](PeerService::PeerNode& peer, double) {
+  bridge_.post([mail = mail_, least = told_by_majority() ? all_.least : 0, run = config_.run](
+                   PeerService::PeerNode& peer, double) {
     peer.keys.holder().pass(least);  // updates that came while another batch was being pulled have been left
     const bool merged = !peer.keys.has_staged(stopped_in(run, 0));
     bool changed = false;
@@ -230,6 +232,7 @@ void PeerRun::tell(bool soon) {
 
 Status PeerRun::take_mail() {
   mail_->news = false;
+  mail_->counted = counted();
   std::vector<PeerMail::Drawn> drawn;
   std::vector<std::pair<NodeId, std::optional<std::string>>> heard;
   std::optional<Error> refused;
@@ -290,11 +293,12 @@ bool PeerRun::leased() const {
 }
 
 // A part of the overlay that has lost the others, and has a tree of clocks of its own, does not count.
-bool PeerRun::told_by_majority() const {
+bool PeerRun::told_by_majority() const { return all_.included && 2 * all_.count > counted(); }
+
+uint32_t PeerRun::counted() const {
   const MembershipPtr table = bridge_.node().newest_membership();
   const auto votes = [](const Member& member) { return member.votes; };
-  const auto counted = std::count_if(table->workers().begin(), table->workers().end(), votes);
-  return all_.included && 2 * all_.count > static_cast<uint64_t>(counted);
+  return static_cast<uint32_t>(std::count_if(table->workers().begin(), table->workers().end(), votes));
 }
 
 Result<bool> PeerRun::finished() {

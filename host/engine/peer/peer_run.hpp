@@ -119,6 +119,7 @@ class PeerRun {
   bool all_are(Mark mark) const;
   bool leased() const;
   bool told_by_majority() const;
+  uint32_t counted() const;
   void look_for_staged();
   bool settled();
   Result<bool> finished();
