@@ -57,8 +57,10 @@ bool Head::ready_for_servers(uint32_t action) const {
   });
 }
 
-// The server goes on answering for values, but takes part in no further run.
+// The server goes on answering for values, but takes part in no further run. In the run of a console its script ends
+// with a chunk that has failed, and the next param.run gets another server.
 void Head::on_server_ended(const Frame& frame) {
+  if (console_.ready()) return;
   ended_servers_[frame.src] = frame.tag;
   for (uint32_t index = frame.tag; index < actions_.size(); ++index) {
     const ActionEnter* action = actions_.at(index);
