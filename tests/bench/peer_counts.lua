@@ -2,20 +2,10 @@
 -- FOLDER/ID as lines "WORD NUMBER TIME". `step`: so many of its pushes are acknowledged, since it has fetched all keys
 -- with them; `last`: it takes no further step. `has KEY ...`: the values at the end.
 -- Usage: peer_counts.lua FOLDER RULE STEPS KEYS
-local ffi = require "ffi"
 local actor = require "actor"
+local now = require "monotonic"
 local peer, optim, tensor = actor.peer, actor.optim, actor.tensor
 local folder, rule, steps, n = actor.args[1], actor.args[2], tonumber(actor.args[3]), tonumber(actor.args[4])
-
-ffi.cdef [[
-typedef struct { long sec, nsec; } kills_time;
-int clock_gettime(int clock, kills_time *out);
-]]
-local time = ffi.new("kills_time")
-local function now()
-  ffi.C.clock_gettime(1, time)
-  return tonumber(time.sec) + tonumber(time.nsec) / 1e9
-end
 
 local out = assert(io.open(folder .. "/" .. actor.id, "w"))
 local function tell(word, number)

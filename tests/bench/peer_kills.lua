@@ -3,94 +3,17 @@
 -- keeps the files of such rounds. To be run in the root of the tree.
 -- Usage: luajit tests/bench/peer_kills.lua PROGRAM [--rounds 50] [--seed N] [--rule all] [--mode kill|stop]
 --        [--steps 120] [--phase start|init|steps|end] [--hosts 3..5] [--seconds of a stop]
-local ffi = require "ffi"
-local C = ffi.C
-
-ffi.cdef [[
-typedef struct { long sec, nsec; } kills_time;
-int clock_gettime(int clock, kills_time *out);
-int nanosleep(const kills_time *wanted, kills_time *left);
-int fork(void);
-int execvp(const char *file, const char *const *argv);
-int open(const char *path, int flags, int mode);
-int dup2(int from, int to);
-int setenv(const char *name, const char *value, int overwrite);
-int waitpid(int pid, int *status, int options);
-int kill(int pid, int signal);
-void _exit(int status);
-int socket(int domain, int type, int protocol);
-int bind(int fd, const void *address, unsigned size);
-int getsockname(int fd, void *address, unsigned *size);
-int close(int fd);
-]]
+package.path = "tests/bench/?.lua;" .. package.path
+local processes = require "host_processes"
+local Host, now, sleep, text_of = processes.Host, processes.now, processes.sleep, processes.text_of
+local wait_until, quantile = processes.wait_until, processes.quantile
 
 local program = assert(arg[1], "peer_kills.lua PROGRAM [--OPTION VALUE ...]")
-local options = { rounds = 50, seed = os.time(), rule = "all", mode = "kill", steps = 120 }
-for i = 2, #arg, 2 do
-  options[arg[i]:match("^%-%-(.+)")] = tonumber(arg[i + 1]) or arg[i + 1]
-end
+local options = processes.options(arg, 2, { rounds = 50, seed = os.time(), rule = "all", mode = "kill", steps = 120 })
 local rules = options.rule == "all" and { "bsp", "asp", "ssp:3", "pbsp:2@sticky" } or { options.rule }
 local phases = { "start", "init", "steps", "steps", "steps", "end" }
 local keys, patience = 6, 45
-local kill_signal, stop_signal, go_signal = 9, 19, 18
-
-local function now()
-  local time = ffi.new("kills_time")
-  C.clock_gettime(1, time)
-  return tonumber(time.sec) + tonumber(time.nsec) / 1e9
-end
-
-local function sleep(seconds)
-  C.nanosleep(ffi.new("kills_time", math.floor(seconds), (seconds % 1) * 1e9), nil)
-end
-
-local function free_port()
-  local address, size = ffi.new("uint8_t[16]", { 2, 0, 0, 0, 127, 0, 0, 1 }), ffi.new("unsigned[1]", 16)
-  local fd = C.socket(2, 1, 0)
-  assert(C.bind(fd, address, 16) == 0 and C.getsockname(fd, address, size) == 0)
-  C.close(fd)
-  return address[2] * 256 + address[3]
-end
-
-local Host = {}
-Host.__index = Host
-
-function Host.start(folder, i, words)
-  local argv = ffi.new("const char *[?]", #words + 1)
-  for k, word in ipairs(words) do argv[k - 1] = word end
-  local log = ("%s/host%d"):format(folder, i)
-  local pid = C.fork()
-  if pid == 0 then
-    C.setenv("XDG_CONFIG_HOME", folder, 1)
-    C.setenv("XDG_RUNTIME_DIR", folder, 1)
-    local fd = C.open(log, 577, 420)
-    C.dup2(fd, 1)
-    C.dup2(fd, 2)
-    C.execvp(words[1], argv)
-    C._exit(127)
-  end
-  return setmetatable({ pid = pid, log = log, index = i }, Host)
-end
-
-function Host:signal(number) if not self:ended() then C.kill(self.pid, number) end end
-
--- Its exit code, or 128 and the signal; nil while it runs.
-function Host:ended()
-  if self.status then return self.status end
-  local status = ffi.new("int[1]")
-  if C.waitpid(self.pid, status, 1) ~= self.pid then return nil end
-  local signal = status[0] % 128
-  self.status, self.ended_at = signal > 0 and 128 + signal or math.floor(status[0] / 256), now()
-  return self.status
-end
-
-local function text_of(path)
-  local file = io.open(path)
-  if not file then return "" end
-  local text = file:read("*a")
-  file:close()
-  return text
-end
+local kill_signal, stop_signal, go_signal = processes.signals.kill, processes.signals.stop, processes.signals.go
 
 -- What a worker has told of itself.
 local function story_of(folder, id)
@@ -110,14 +33,6 @@ local function story_of(folder, id)
     end
   end
   return story
-end
-
-local function wait_until(what, deadline)
-  while not what() do
-    if now() > deadline then return false end
-    sleep(0.002)
-  end
-  return true
 end
 
 -- ---- a round ----
@@ -156,7 +71,7 @@ local function wait_for_phase(round)
 end
 
 local function play(round)
-  local endpoint = "127.0.0.1:" .. free_port()
+  local endpoint = "127.0.0.1:" .. processes.free_port()
   local hosts = {}
   for id in ids(round.n) do
     hosts[id] = Host.start(round.folder, id, {
@@ -241,8 +156,6 @@ local function judge(round, hosts)
   check_counts(round, stories, hosts, wrong)
   return wrong
 end
-
-local function quantile(sorted, q) return sorted[math.max(1, math.ceil(q * #sorted))] end
 
 math.randomseed(options.seed)
 print(("seed %d, mode %s, %d rounds"):format(options.seed, options.mode, options.rounds))
