@@ -283,6 +283,8 @@ local function majority_goes_on(round, faulty)
     if not faulty[i] then sound = sound + 1 end
     if faulty[i] ~= "killed" then counted = counted + 1 end
   end
+  -- Of two hosts with one cut link between them one goes on.
+  if round.links and #round.links <= 2 and not round.cut_off then sound = sound + 1 end
   local leaver = round.leave and round.leave.host
   local without = leaver and not faulty[leaver] and 1 or 0
   local joined = round.join and 1 or 0
@@ -363,9 +365,9 @@ end
 
 -- One round, in namespaces of its own, of which nothing outlives it.
 local function run_round(seed)
-  local round_folder = os.tmpname()
-  os.remove(round_folder)
-  os.execute("mkdir -p " .. round_folder)
+  local made = assert(io.popen("mktemp -d -t histories.XXXXXX"))
+  local round_folder = made:read("*l")
+  made:close()
   local words = { "unshare --net --mount --pid --fork --kill-child luajit", arg[0], program }
   for name, value in pairs(options) do
     if name ~= "seed" then words[#words + 1] = ("--%s '%s'"):format(name, value) end

@@ -135,6 +135,14 @@ bool wait_until(const std::function<bool()>& reached, double seconds) {
   return true;
 }
 
+const Words kOwnNetwork = {"--net", "--mount", "--pid", "--fork", "--kill-child"};
+
+bool networks_can_be_made() {
+  const std::string attempt =
+      "mount -t tmpfs none /run && ip netns add one && ip link add name hub type bridge && command -v bridge";
+  return run_program("unshare", with(kOwnNetwork, {"sh", "-c", attempt}), 20).status == 0;
+}
+
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 pid_t process_of(Process& run, const std::string& who) {

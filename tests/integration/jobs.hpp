@@ -112,6 +112,11 @@ std::vector<Finished> run_together(size_t count, const std::function<Finished(si
 /// which are `patience` times longer.
 bool wait_until(const std::function<bool()>& reached, double seconds);
 
+/// Arguments of `unshare` for a program in fresh namespaces of the network, mounts and processes.
+extern const Words kOwnNetwork;
+/// Whether hosts can be given networks of their own there, which needs root and programs.
+bool networks_can_be_made();
+
 /// Seconds on the steady clock.
 double now();
 /// The number of the process in "WHO in process NUMBER.", which `run` has to print within 20 seconds; else the test

@@ -103,14 +103,6 @@ uint64_t seed_of(const std::string& otherwise) {
   return given == nullptr ? std::hash<std::string>{}(otherwise) : std::strtoull(given, nullptr, 10);
 }
 
-const Words kOwnNetwork = {"--net", "--mount", "--pid", "--fork", "--kill-child"};
-
-bool networks_can_be_made() {
-  const std::string attempt =
-      "mount -t tmpfs none /run && ip netns add one && ip link add name hub type bridge && command -v bridge";
-  return run_program("unshare", with(kOwnNetwork, {"sh", "-c", attempt}), 20).status == 0;
-}
-
 /// Cuts a link between two workers; the others then see the loss of the later one.
 void cut_off(const std::string& what, const Words& job, Rng& rng) {
   const JobFolder folder;

@@ -1,0 +1,50 @@
+// Rounds of the checker of histories (tests/bench/peer_histories.lua): hosts of peers in network namespaces, of which a
+// link is cut.
+
+#include <catch2/catch.hpp>
+
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+
+TEST_CASE("one of three hosts is cut off for 7 s: the others go on with one history, and it ends with 3") {
+  if (!networks_can_be_made()) {
+    WARN("skipped: network namespaces cannot be made here (that needs root, ip, bridge and unshare)");
+    return;
+  }
+  const JobFolder folder;
+  ProcessOptions options = folder.options();
+  options.cwd = source_dir();
+  options.env["TMPDIR"] = folder.path().string();
+  // The seed decides which host is cut off: in the first round another one than in the second, the rendezvous host.
+  const std::vector<Words> rounds = {{"--job", "counting", "--rule", "bsp", "--pull", "native", "--seed", "2"},
+                                     {"--job", "counting", "--rule", "asp", "--pull", "lua", "--seed", "1"},
+                                     {"--job", "registers", "--seed", "1"}};
+  const Words fixed = {"tests/bench/peer_histories.lua",
+                       actorhost_binary(),
+                       "--rounds",
+                       "1",
+                       "--fault",
+                       "cut",
+                       "--seconds",
+                       "7",
+                       "--hosts",
+                       "3",
+                       "--nodes",
+                       "1",
+                       "--replicas",
+                       "3",
+                       "--value",
+                       "small",
+                       "--phase",
+                       "steps"};
+  const auto runs = run_together(rounds.size(),
+                                 [&](size_t i) { return run_program("luajit", with(fixed, rounds[i]), 150, options); });
+  for (const Finished& run : runs) {
+    INFO(run.description);
+    CHECK(run.status == 0);
+    CHECK_THAT(run.out,
+               Catch::Contains("ends 3 0 0") || Catch::Contains("ends 0 3 0") || Catch::Contains("ends 0 0 3"));
+  }
+}
