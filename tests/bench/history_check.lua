@@ -208,13 +208,14 @@ function Check:waits(story)
   if longest <= 12 then return end
   local log = processes.text_of(host.log)
   for _, words in ipairs(naming) do if log:find(words, 1, true) then return end end
-  self:complain("silent", ("worker %d of host %d waits for %.1f s, and its log does not say for which worker"):format(story.id,
-    story.host, longest))
+  self.late(self.round, ("worker %d of host %d waits for %.1f s, and its log does not say for which worker"):format(
+    story.id, story.host, longest))
 end
 
--- Adds what is wrong to round.wrong, counts readings of lost keys in round.lost, operations in round.operations.
-return function(folder, round, hosts)
-  local check = setmetatable({ round = round, hosts = hosts, kinds = {}, hosts_lost = 0 }, Check)
+-- Adds wrong values to round.wrong; calls late(round, TEXT) for waits and errors. Counts readings of lost keys in
+-- round.lost and operations in round.operations.
+return function(folder, round, hosts, late)
+  local check = setmetatable({ round = round, hosts = hosts, late = late, kinds = {}, hosts_lost = 0 }, Check)
   for _, host in pairs(hosts) do if host.status ~= 0 then check.hosts_lost = check.hosts_lost + 1 end end
   local stories = read_stories(folder)
   for _, story in ipairs(stories) do
@@ -222,7 +223,7 @@ return function(folder, round, hosts)
     check:waits(story)
     if check:is_sound(story) and not check:may_be_lost() then
       for i = 1, math.min(#story.errors, 3) do
-        check:complain("error", ("worker %d: %s"):format(story.id, story.errors[i]))
+        late(round, ("worker %d: %s"):format(story.id, story.errors[i]))
       end
     end
   end

@@ -19,10 +19,13 @@ int getsockname(int fd, void *address, unsigned *size);
 int close(int fd);
 ]]
 
-local M = { now = now, signals = { kill = 9, go = 18, stop = 19 } }
+-- `latest`: the most seconds that a sleep of this process has taken too long; large when the machine is overloaded.
+local M = { now = now, signals = { kill = 9, go = 18, stop = 19 }, latest = 0 }
 
 function M.sleep(seconds)
+  local begin = now()
   C.nanosleep(ffi.new("monotonic_time", math.floor(seconds), (seconds % 1) * 1e9), nil)
+  M.latest = math.max(M.latest, now() - begin - seconds)
 end
 
 function M.free_port()
