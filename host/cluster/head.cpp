@@ -219,7 +219,8 @@ void Head::announce(MembershipPtr table) {
   output_.prepare(*membership_);
   const Blob packed = Blob::copy_of(pack(*membership_));
   for (const auto& [id, process] : processes_) {
-    if (id == config_.self || !process.admitted || process.awaited) continue;
+    // A process that has joined since this table was proposed starts with the next one.
+    if (id == config_.self || process.awaited || membership_->process(id) == nullptr) continue;
     output_.send(make_frame(cluster_kind::membership, here_, service_address(id), 0, {}, packed));
   }
   output_.publish(membership_);

@@ -259,6 +259,28 @@ TEST_CASE("an elastic run takes late hosts in and tells everybody") {
   CHECK(world.logged("2 workers joined, now 4"));
 }
 
+TEST_CASE("a host that joins a run of peers while a table is proposed gets no table without it") {
+  HeadWorld world(elastic(3, 4));
+  join_self(world, 1);
+  const LinkId dying = world.join(1);
+  const LinkId slow = world.join(1);
+  world.all_heard();
+  world.pass(0.5);
+  world.say(slow, cluster_kind::outlive, service_address(world.process(slow)), 0);
+  world.answer_beats();
+  world.mute.insert(world.process(slow));
+  world.head->on_link_down(dying, "closed by the peer", world.now);
+  const size_t before = world.tables.size();
+  const LinkId late = world.join(1);
+  CHECK(world.tables.size() == before);
+  world.mute.clear();
+  world.answer_beats();
+  REQUIRE(world.tables.size() > before + 1);
+  CHECK(world.tables[before]->process(world.process(late)) == nullptr);
+  CHECK(world.link(late).count(cluster_kind::membership) == world.tables.size() - before - 1);
+  CHECK(table_of(world.link(late).last(cluster_kind::membership)).process(world.process(late)) != nullptr);
+}
+
 TEST_CASE("losing a process takes its workers out of the table and goes on") {
   HeadWorld world(fixed(3));
   join_self(world, 1);
