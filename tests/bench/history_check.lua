@@ -81,7 +81,7 @@ function Check:complain(kind, text)
 end
 
 -- With fewer hosts lost than there are copies, some copy of each key lives.
-function Check:may_be_lost() return self.hosts_lost >= self.round.replicas end
+function Check:may_be_lost() return self.round.lost_hosts >= self.round.replicas end
 
 -- A host that a majority on its side goes on with.
 function Check:is_sound(story) return self.round.sound_goes_on and not self.round.faulty[story.host] end
@@ -215,8 +215,7 @@ end
 -- Adds wrong values to round.wrong; calls late(round, TEXT) for waits and errors. Counts readings of lost keys in
 -- round.lost and operations in round.operations.
 return function(folder, round, hosts, late)
-  local check = setmetatable({ round = round, hosts = hosts, late = late, kinds = {}, hosts_lost = 0 }, Check)
-  for _, host in pairs(hosts) do if host.status ~= 0 then check.hosts_lost = check.hosts_lost + 1 end end
+  local check = setmetatable({ round = round, hosts = hosts, late = late, kinds = {} }, Check)
   local stories = read_stories(folder)
   for _, story in ipairs(stories) do
     round.operations = round.operations + #story.times
