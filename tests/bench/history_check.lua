@@ -55,7 +55,7 @@ end
 
 local function read_stories(folder)
   local stories = {}
-  for id = 0, 30 do
+  for id = 0, 13 do
     local story = read_story(("%s/%d"):format(folder, id), id)
     if story.host then stories[#stories + 1] = story end
   end

@@ -358,7 +358,7 @@ local function report(round, hosts)
     verdict(round)))
   for k = 1, math.min(#round.wrong, 8) do print("    " .. round.wrong[k]) end
   if #round.wrong > 8 then print(("    and %d more"):format(#round.wrong - 8)) end
-  if #round.wrong > 0 then print("    files: " .. folder .. "; again: " .. command(options.seed)) end
+  if #round.wrong + #round.late > 0 then print("    files: " .. folder .. "; again: " .. command(options.seed)) end
   print(("#%s %d %d %d %.2f %d"):format(round.kind, #round.wrong > 0 and 1 or 0,
     #round.wrong == 0 and #round.late > 0 and 1 or 0, round.lost > 0 and 1 or 0, round.pause,
     round.operations))
@@ -403,7 +403,7 @@ local function run_round(seed)
   end
   pipe:close()
   if not result then print("    the round has failed; files: " .. round_folder) end
-  if result and result.wrong == 0 then os.execute("rm -r " .. round_folder) end
+  if result and result.wrong + result.late == 0 then os.execute("rm -r " .. round_folder) end
   io.stdout:flush()
   return result or { kind = "failed", wrong = 1, late = 0, lost = 0, pause = 0, operations = 0 }
 end
