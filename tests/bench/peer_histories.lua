@@ -299,8 +299,9 @@ local function check_ends(round, hosts)
   local faulty = faulty_hosts(round)
   round.faulty, round.sound_goes_on = faulty, majority_goes_on(round, faulty)
   round.lost_hosts = 0
-  for _, host in pairs(hosts) do
-    if host.status == 128 + processes.signals.kill or host.status == 3 then round.lost_hosts = round.lost_hosts + 1 end
+  for i, host in pairs(hosts) do
+    local ended = host.status == 128 + processes.signals.kill or host.status == 3
+    if faulty[i] and ended then round.lost_hosts = round.lost_hosts + 1 end
   end
   local short = not round.cut_for or round.cut_for <= 3
   local zeros = { [true] = 0, [false] = 0 }
@@ -317,7 +318,7 @@ local function check_ends(round, hosts)
     else
       wanted = { [0] = true, [3] = true }
     end
-    if round.lost_hosts >= round.replicas then wanted[1], wanted[3] = true, true end -- the script lacks its keys
+    if round.lost_hosts >= round.replicas then wanted[1] = true end -- the script lacks its keys
     if host.status and not wanted[host.status] then
       complain_of_time(round, ("host %d ends with %d"):format(i, host.status))
     end
