@@ -343,7 +343,9 @@ int HostRuntime::run_nodes() {
   if (children_) {
     const double deadline = clock_.now() + 2;
     while (children_->reap() > 0 && clock_.now() < deadline) usleep(2000);
-    if (code == 0) code = children_->first_failure();  // its output cannot be written
+    // A child whose output cannot be written; a child that the run has dropped ends with 3 and is no failure of the run.
+    const int child = children_->first_failure();
+    if (code == 0 && (child == 1 || child == kByPipe)) code = child;
   }
   private_folder_.reset();
   return code;
