@@ -343,7 +343,8 @@ int HostRuntime::run_nodes() {
   if (children_) {
     const double deadline = clock_.now() + 2;
     while (children_->reap() > 0 && clock_.now() < deadline) usleep(2000);
-    // A child whose output cannot be written; a child that the run has dropped ends with 3 and is no failure of the run.
+    // A child whose output cannot be written; a child that the run has dropped ends with 3 and is no failure of the
+    // run.
     const int child = children_->first_failure();
     if (code == 0 && (child == 1 || child == kByPipe)) code = child;
   }
