@@ -41,4 +41,5 @@ TEST_CASE("updates of the last step are merged though the leader of their key di
 
 TEST_CASE("keys of which all copies are known to be lost are missing at once") {
   check_survivors({"copies", "1", "2", "24"}, 4, 2, " wrong: 0 quick: true.", {"--replicas", "2"});
+  check_survivors({"copies", "0", "2", "24"}, 4, 1, " wrong: 0 quick: true.", {"--replicas", "1"});  // the last node
 }

@@ -82,10 +82,12 @@ std::pair<Arc, std::vector<Peer>> KeySuccession::wanted() const {
 
 bool KeySuccession::satisfied(const Arc& arc, const std::vector<Peer>& members) const {
   const KeyRange* range = parts_.ranges.find(self().id);
-  // A part of it that others own now they will come for.
-  return range != nullptr && (range->arc.from == arc.from || range->arc.has(arc.from)) && range->holds &&
-         range->serves() && !range->next && range->promised == range->group.term && range->group.members == members &&
-         !deposed_ && !parts_.log.stuck();
+  // The new owners of a part of a larger range take it over themselves. The last node wants the whole circle, (id, id].
+  const auto covers = [&arc](const Arc& held) {
+    return held.from == arc.from || (held.has(arc.from) && arc.from != held.to);
+  };
+  return range != nullptr && covers(range->arc) && range->holds && range->serves() && !range->next &&
+         range->promised == range->group.term && range->group.members == members && !deposed_ && !parts_.log.stuck();
 }
 
 // Founders that start late are waited for before others take over what is theirs.

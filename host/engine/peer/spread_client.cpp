@@ -77,6 +77,16 @@ void SpreadClient::get_parts(const std::shared_ptr<Get>& job, std::vector<ParamE
       const auto spread = SpreadValue::of(entry.value);
       if (!spread) continue;
       auto whole = put_together(entry, *spread, next);
+      if (!whole) {
+        // A value that has been set meanwhile has another description; a part of the same one does not come back.
+        const auto [torn, fresh] = job->torn.try_emplace(entry.key, *spread);
+        if (!fresh && torn->second == *spread) {
+          return job->done(
+              Error{Code::peer_lost,
+                    "key " + entry.key.print() + ": a part of its value is lost with all its copies; set it again"});
+        }
+        torn->second = *spread;
+      }
       if (!whole && --job->looks > 0) return get_all(job, overlay_.now());  // it has been set meanwhile
       if (!whole) {
         return job->done(Error{Code::timeout, "key " + entry.key.print() + " is set so often that in " +

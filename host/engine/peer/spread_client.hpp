@@ -38,6 +38,7 @@ class SpreadClient {
     Mark mark;
     int looks;  // that are left
     OnValues done;
+    std::map<ParamKey, SpreadValue> torn = {};  // values of which a part was missing at the last look
   };
   /// A native update of one large tensor.
   struct Push {
