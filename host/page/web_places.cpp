@@ -63,11 +63,14 @@ std::optional<int> WebPlaces::oldest_of_most(int newcomer) const {
   std::optional<int> found;
   for (const auto& [socket, connection] : connections_) {
     if (socket == newcomer || !has_place(connection)) continue;
-    const auto better = [&](const Connection& other) {
-      const size_t mine = counts[connection.address], others = counts[other.address];
-      return mine != others ? mine > others : connection.since < other.since;
-    };
-    if (!found || better(connections_.at(*found))) found = socket;
+    if (!found) {
+      found = socket;
+      continue;
+    }
+    const Connection& other = connections_.at(*found);
+    const size_t mine = counts[connection.address];
+    const size_t others = counts[other.address];
+    if (mine != others ? mine > others : connection.since < other.since) found = socket;
   }
   return found;
 }

@@ -82,8 +82,8 @@ void read_state(std::string_view bytes) {
 /// Lines are commands of an observer, which a run with two workers is asked.
 void read_commands(std::string_view bytes) {
   static Log log(LogLevel::off);
-  const MembershipPtr table = std::make_shared<const Membership>(
-      1, std::vector<Member>{{0, 0}, {1, 1}}, std::vector<ProcessInfo>{{0, "a:1", ""}, {1, "b:2", ""}}, 2);
+  MembershipPtr table = std::make_shared<const Membership>(1, std::vector<Member>{{0, 0}, {1, 1}},
+                                                           std::vector<ProcessInfo>{{0, "a:1", ""}, {1, "b:2", ""}}, 2);
   ConsoleHub hub({[&] { return table; }, [](ProcessId, Frame&&) {}, [](bool) { return 0U; }, [] { return false; },
                   [] { return false; }},
                  log);

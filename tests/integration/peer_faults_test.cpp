@@ -7,7 +7,6 @@
 
 using namespace actorhost;
 using namespace actorhost::test;
-using Catch::Contains;
 
 namespace {
 

@@ -121,7 +121,7 @@ KeyCopy KeyTable::copy(const ParamKey& key, std::vector<ParamEntry>& entries) co
     std::vector<ParamEntry> values = joined(update.entries, true);
     head.rule = update.rule;
     head.count = static_cast<uint32_t>(values.size());
-    copy.staged.push_back(std::move(head));
+    copy.staged.push_back(head);
     for (ParamEntry& value : values) entries.push_back(std::move(value));
   };
   for (const auto& [from, update] : known->second.staged) add(update, {from.first, from.second});

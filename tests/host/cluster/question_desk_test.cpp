@@ -233,7 +233,7 @@ TEST_CASE("chunks for all nodes begin one after the other, and after one that fa
 TEST_CASE(
     "one observer has a share of the chunks under way and of their text, by whatever command; others have theirs") {
   Log log(LogLevel::off);
-  const MembershipPtr table =
+  MembershipPtr table =
       std::make_shared<const Membership>(1, std::vector<Member>{{0, 0}}, std::vector<ProcessInfo>{{0, "a", ""}}, 1);
   for (const std::string op : {"chunk", "checkpoint", "barrier"}) {
     CAPTURE(op);
