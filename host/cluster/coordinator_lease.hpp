@@ -35,7 +35,6 @@ class BeatTimes {
   uint64_t next(double now);
   /// When that beat was sent; a negative time, before every other, for one that was not or is forgotten.
   double sent(uint64_t number) const;
-  uint64_t newest() const noexcept { return newest_; }
 
  private:
   static constexpr size_t kKept = 64;

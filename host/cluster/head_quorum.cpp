@@ -1,5 +1,5 @@
 // What a head of a run of peers decides by a majority (quorum.hpp): it commits a table when a majority has accepted it,
-// and takes nobody for lost while it holds no lease of a majority (coordinator_lease.hpp).
+// and takes no process for lost while it holds no lease of a majority (coordinator_lease.hpp).
 //
 //   head                                 process
 //     beat    number, lease left    ->
