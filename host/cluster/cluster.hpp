@@ -263,6 +263,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void recover_head();
   void on_lost_head_frame(Frame&& frame);
   void follow(ProcessId process, LinkId link);
+  Quorum quorum_of_all() const;
   void consider_taking_over();
   void take_over(const Quorum& quorum);
   void refuse_asked(ProcessId process);

@@ -205,15 +205,19 @@ void Cluster::stand() {
   consider_taking_over();
 }
 
+/// The tables that this process and those that have asked it to be the head know.
+Quorum Cluster::quorum_of_all() const {
+  Quorum quorum = quorum_;
+  for (const auto& [link, held] : held_) quorum.merge(held.attach.tables);
+  return quorum;
+}
+
 /// Becomes the head once the processes that have asked for it, and this one, are a majority.
 void Cluster::consider_taking_over() {
   if (!stands_ || head_ || ended_) return;
-  Quorum quorum = quorum_;
+  const Quorum quorum = quorum_of_all();
   std::set<ProcessId> here = {process_};
-  for (const auto& [link, held] : held_) {
-    quorum.merge(held.attach.tables);
-    here.insert(held.attach.process);
-  }
+  for (const auto& [link, held] : held_) here.insert(held.attach.process);
   if (quorum.majority([&](ProcessId process) { return here.contains(process); })) return take_over(quorum);
   if (!majority_is_possible(here)) {
     finish_as_lost(why_lost_ + "; the other hosts go on without this one, to which they have closed their links");
@@ -231,11 +235,11 @@ bool Cluster::majority_is_possible(const std::set<ProcessId>& here) const {
 }
 
 /// Asks for proof of those that are dead, so that they do not count: at once of those whose links have closed, and a
-/// moment later of those to which there is none.
+/// moment later of those to which there is none. A process that a proposed table has dropped still counts in the
+/// committed table.
 void Cluster::prove_absent() {
-  const MembershipPtr table = quorum_.newest();
   const bool all = clock_.now() - stands_since_ > config_.head.times.heartbeat / 2;
-  for (const ProcessInfo& info : table->processes()) {
+  for (const ProcessInfo& info : quorum_of_all().processes()) {
     if (info.process == process_ || peers_.links().contains(info.process) || quorum_.excludes(info.process)) continue;
     if (!all && !peers_.broken_ones().contains(info.process)) continue;
     if (asked_for_proof_.insert(info.process).second) prove_dead(info.process, info.url);

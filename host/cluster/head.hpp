@@ -170,6 +170,7 @@ class Head {
   void send_beats();
   void on_beat(ProcessId process, const Frame& frame);
   void renew_lease();
+  void prove_lost();
   void lose_closed();
   void tick_quorum(double late);
   std::string majority_text() const;

@@ -14,8 +14,6 @@
 
 namespace actorhost {
 
-namespace {}  // namespace
-
 /// A worker has become a peer: all processes are to know it before this one is lost.
 void Head::on_outlive() {
   if (std::exchange(outlives_, true)) return;
@@ -119,6 +117,16 @@ void Head::on_link_down(LinkId link, const std::string& reason, double now, bool
   closed_[process] = {reason};
 }
 
+/// Asks for proof that the processes are dead that this head has lost and that still count in one of its tables.
+void Head::prove_lost() {
+  if (now_ >= charge_end_ + kProofHolds) return;
+  for (const ProcessInfo& info : quorum_.processes()) {
+    const ProcessId process = info.process;
+    if (info.url.empty() || processes_.contains(process) || quorum_.excludes(process)) continue;
+    if (proving_.insert(process).second) output_.prove_dead(process, info.url);
+  }
+}
+
 /// Of a process whose link has closed.
 void Head::on_proof(ProcessId process, bool dead, double now) {
   now_ = now;
@@ -129,6 +137,7 @@ void Head::on_proof(ProcessId process, bool dead, double now) {
   if (const auto closed = closed_.find(process); closed != closed_.end()) closed->second.lives = !dead;
   renew_lease();
   if (in_charge()) return lose_closed();
+  prove_lost();
   // A link that has closed is not made again.
   const auto may_come = [this](ProcessId other) {
     const auto at = closed_.find(other);
@@ -160,6 +169,7 @@ void Head::tick_quorum(double late) {
     told_of_majority_ = false;
     return;
   }
+  prove_lost();
   if (!without_majority_) without_majority_ = now_;
   *without_majority_ += late;
   if (now_ - *without_majority_ >= kMinorityPatience) {

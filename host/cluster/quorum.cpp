@@ -1,6 +1,8 @@
 #include "host/cluster/quorum.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace actorhost {
 
@@ -45,6 +47,16 @@ bool Quorum::majority(const Present& present) const {
     const Count count = count_in(*table, present);
     return count.counted == 0 || 2 * count.present > count.counted;
   });
+}
+
+std::vector<ProcessInfo> Quorum::processes() const {
+  std::map<ProcessId, ProcessInfo> all;
+  for (const MembershipPtr& table : tables_) {
+    for (const ProcessInfo& info : table->processes()) all.try_emplace(info.process, info);
+  }
+  std::vector<ProcessInfo> out;
+  for (auto& [process, info] : all) out.push_back(std::move(info));
+  return out;
 }
 
 std::set<ProcessId> Quorum::dropped() const {

@@ -47,6 +47,8 @@ class Quorum {
 
   /// The table of the highest epoch, nullptr before the first.
   MembershipPtr newest() const { return tables_.empty() ? nullptr : tables_.back(); }
+  /// The processes of all tables.
+  std::vector<ProcessInfo> processes() const;
   /// Processes of the newest table that another table, which may be committed, has dropped.
   std::set<ProcessId> dropped() const;
   /// As `merge` takes them.

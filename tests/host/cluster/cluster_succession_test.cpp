@@ -1,8 +1,12 @@
 // A run of several Clusters over real sockets that loses its head.
 
 #include <array>
+#include <chrono>
 #include <thread>
 
+#include <unistd.h>
+
+#include "host/base/random.hpp"
 #include "tests/host/cluster/test_process.hpp"
 
 using namespace actorhost;
@@ -88,6 +92,29 @@ TEST_CASE("hosts that die with the head are lost at once, not when they have bee
     first.join();
     for (TestProcess* process : live) REQUIRE(process->wait_for_size(2));
     CHECK(live[0]->clock.now() - began < 2);
+  }
+}
+
+TEST_CASE("the last host goes on, also where the next head dies before its first table is committed") {
+  const uint64_t seed = Catch::rngSeed() != 0 ? Catch::rngSeed() : static_cast<uint64_t>(::getpid());
+  INFO("seed " << seed);
+  Rng rng(seed);
+  for (int round = 0; round < 20; ++round) {
+    TestRun run("tcp", {1, 1, 1, 1});
+    outlive(run);
+    TestProcess& last = *run.members[2];
+    talk({run.members[0].get(), run.members[1].get(), &last});
+    const std::chrono::milliseconds pause(rng.below(20));
+    INFO("round " << round << ", the third host dies " << pause.count() << " ms after the first two");
+    std::thread first([&] { run.head->vanish(); });
+    std::thread second([&] {
+      std::this_thread::sleep_for(pause);
+      run.members[1]->vanish();
+    });
+    run.members[0]->vanish();
+    first.join();
+    second.join();
+    REQUIRE(last.wait_for_size(1));
   }
 }
 

@@ -125,6 +125,30 @@ TEST_CASE("processes that die before they have accepted the table without each o
   CHECK(run.world.ends.empty());
 }
 
+TEST_CASE("a lost process that still counts is proved to be dead, so that the last one goes on") {
+  Peers run(4);
+  run.world.mute = {1, 2, 3};
+  run.close(1);
+  run.prove(1, false);  // its port was still open
+  run.close(2);
+  run.close(3);
+  run.prove(2, true);
+  CHECK(run.world.to_prove == std::vector<ProcessId>{1, 2, 3, 1});
+  run.prove(3, true);
+  CHECK(run.world.ends.empty());
+  SECTION("it is dead") {
+    run.prove(1, true);
+    CHECK(run.in_charge());
+    CHECK(run.size() == 1);
+    CHECK(run.world.ends.empty());
+  }
+  SECTION("it lives") {
+    run.world.now += kCoordinatorLease + kProofHolds;
+    run.prove(1, false);
+    CHECK(run.world.ends.size() == 1);
+  }
+}
+
 TEST_CASE("a late worker counts once it is a peer, and a worker that leaves no longer does") {
   HeadWorld world({1, 3, 60, 0.5});
   REQUIRE(world.head->join_self(world.message(1, "head"), 0).ok());

@@ -88,6 +88,7 @@ TEST_CASE("what others know is merged: the newest committed table, and each late
   quorum.merge({table(2, {1, 2, 3, 4}), table(3, {1, 2, 3})});  // another coordinator's
   CHECK(quorum.tables().size() == 3);
   CHECK(quorum.dropped() == std::set<ProcessId>{1});
+  CHECK(quorum.processes().size() == 4);  // with each that a proposal has dropped
   CHECK_FALSE(majority(quorum, {3, 4}));
   CHECK(majority(quorum, {2, 3, 4}));
 }
