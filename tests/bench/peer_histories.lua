@@ -177,6 +177,7 @@ local function start_host(round, i)
   local words = {
     "ip", "netns", "exec", "host" .. i, program, "-n", tostring(round.nodes), "--nnodes", nnodes, "--rdzv-endpoint",
     table.concat(endpoints, ","), "--replicas", tostring(round.replicas), "--log-level", options["log-level"], "--no-progress",
+    "--start-timeout", tostring(patience - 10), -- a late host may find that the run is over
     "tests/bench/peer_history.lua", folder, round.job, round.value,
   }
   if round.job == "registers" then
