@@ -34,6 +34,17 @@ int finish_action(lua_State* L) {
   return 0;
 }
 
+/// agree_on_action(index, value) -> the value that was recorded first, the same one on every node
+int agree_on_action(lua_State* L) {
+  const auto index = check_integer(L, 1, "index", "agree_on_action", 0, UINT32_MAX);
+  const std::string_view value = check_text(L, 2, "value", "agree_on_action");
+  auto agreed = node_of(L).agree_on_action(static_cast<uint32_t>(index), Blob::copy_of(value));
+  if (!agreed) raise_error(L, agreed.error());
+  const std::string_view text = agreed->view();
+  lua_pushlstring(L, text.data(), text.size());
+  return 1;
+}
+
 /// position() -> "job.lua:12", where the user's code called the standard library
 int position(lua_State* L) {
   const std::string where = user_position(L);
@@ -250,6 +261,7 @@ int open_node(lua_State* L) {
   static const luaL_Reg kFunctions[] = {
       {"enter_action", guarded<enter_action>},
       {"finish_action", guarded<finish_action>},
+      {"agree_on_action", guarded<agree_on_action>},
       {"position", guarded<position>},
       {"refresh", guarded<refresh>},
       {"sleep", guarded<sleep_seconds>},

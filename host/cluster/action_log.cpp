@@ -94,6 +94,11 @@ bool ActionLog::finished(uint32_t index) const noexcept {
   return action != nullptr ? action->finished : index < dropped_;
 }
 
+const std::string* ActionLog::value(uint32_t index) const noexcept {
+  const Action* action = find(index);
+  return action != nullptr && action->finished ? &action->value : nullptr;
+}
+
 const ActionEnter* ActionLog::at(uint32_t index) const noexcept {
   const Action* action = find(index);
   return action != nullptr ? &action->place->first.action : nullptr;

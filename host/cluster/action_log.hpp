@@ -43,6 +43,8 @@ class ActionLog {
 
   uint32_t size() const noexcept { return dropped_ + static_cast<uint32_t>(actions_.size()); }
   bool finished(uint32_t index) const noexcept;
+  /// The recorded value; nullptr when the action has not finished or is no longer kept.
+  const std::string* value(uint32_t index) const noexcept;
   /// Nothing when the action has not begun or is no longer kept.
   const ActionEnter* at(uint32_t index) const noexcept;
   /// The node that entered it first; empty when `at` has nothing.

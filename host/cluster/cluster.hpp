@@ -279,7 +279,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void send_attach(LinkId link);
   void on_attach(LinkId link, const Frame& frame);
   void take_in(LinkId link, const AttachMessage& attach);
-  void on_attached(LinkId link);
+  void on_attached(LinkId link, uint32_t loss);
   void on_elsewhere(LinkId link);
   void tell_where(LinkId link);
   void peer_linked(ProcessId process);
@@ -378,6 +378,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   double head_beat_at_ = 0;
   uint64_t accepted_ = 0;  // the epoch of the newest table from this head
   double lease_end_ = 0;   // the latest end of a lease so far
+  uint32_t losses_ = 0;    // heads that this process has lost
   bool stands_ = false;    // this process is to be the head once a majority has asked it
   double stands_since_ = 0;
   ProcessId bound_ = kNoProcess;     // the process that this one has asked to be the head, until that has answered

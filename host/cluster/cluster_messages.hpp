@@ -26,6 +26,7 @@ inline constexpr auto link_broken = Kind{0x0109};    // process -> head: my link
 inline constexpr auto action_enter = Kind{0x0110};   // node -> head: I am at action tag
 inline constexpr auto action_reply = Kind{0x0111};   // head -> node
 inline constexpr auto action_done = Kind{0x0112};    // node -> head: action tag is over, with its value
+inline constexpr auto action_agree = Kind{0x0119};   // node -> head: action_done, and a reply with the first value
 inline constexpr auto module_find = Kind{0x0113};    // node -> head: is my copy of this module right; else its text
 inline constexpr auto module_reply = Kind{0x0114};   // head -> node
 inline constexpr auto servers_start = Kind{0x0115};  // node -> head: make sure that shards are there
@@ -115,11 +116,12 @@ struct BeatMessage {
 struct AttachMessage {
   ProcessId process = kNoProcess;
   ProcessId lost = kNoProcess;  // the head that it had
+  uint32_t loss = 0;            // counts the heads that this process has lost; `attached` carries it back as its tag
   JoinMessage self;             // as it joined
   std::vector<AttachedWorker> workers;
   std::vector<Membership> tables;  // as Quorum::merge takes them
 
-  static void fields(auto& m, auto&& field) { field(m.process, m.lost, m.self, m.workers); }
+  static void fields(auto& m, auto&& field) { field(m.process, m.lost, m.loss, m.self, m.workers); }
   static void body_fields(auto& m, auto&& field) { field(m.tables); }
 };
 

@@ -160,7 +160,7 @@ void Cluster::close_link_to(ProcessId process, const std::string& what) {
 
 void Cluster::handle_frame(LinkId link, Frame&& frame) {
   if (frame.kind == cluster_kind::attach) return on_attach(link, frame);
-  if (frame.kind == cluster_kind::attached) return on_attached(link);
+  if (frame.kind == cluster_kind::attached) return on_attached(link, frame.tag);
   if (head_ && take_observer_frame(link, frame)) return;
   if (head_) return head_->on_frame(link, std::move(frame), clock_.now());
   if (link != 0 && link == head_link_) return member_frame(std::move(frame));

@@ -68,6 +68,7 @@ void Cluster::lose_head(const std::string& reason, bool closed) {
   if (ended_) return;
   log_.warn("cluster", "lost " + head_name() + ": " + reason + "; looking for the next one");
   lost_head_ = head();
+  ++losses_;
   why_lost_ = reason;
   lost_head_link_ = head_link_;
   detector_.forget(lost_head_);
@@ -131,6 +132,7 @@ AttachMessage Cluster::own_attach() const {
   AttachMessage attach;
   attach.process = process_;
   attach.lost = lost_head_;
+  attach.loss = losses_;
   attach.self = config_.self;
   attach.self.settings.clear();
   attach.tables = quorum_.tables();
@@ -280,17 +282,21 @@ void Cluster::take_over(const Quorum& quorum) {
   events_.cluster_changed();
 }
 
-/// A process that was asked is the head.
-void Cluster::on_attached(LinkId link) {
+/// A process that was asked is the head. It may have got the request late, when this process had passed it over. This
+/// process may follow it nevertheless, if it has followed no other head since: the tables that it sent are its newest.
+void Cluster::on_attached(LinkId link, uint32_t loss) {
   const ProcessId process = peers_.owner(link);
   if (process == kNoProcess) return;
-  if (!succession_.going_on()) return stream_->close_link(link, "this host has another rendezvous host by now");
+  if (head() != kNoProcess || loss != losses_) {
+    return stream_->close_link(link, "this host has another rendezvous host by now");
+  }
   give_up_lost_head();
   follow(process, link);
 }
 
 void Cluster::follow(ProcessId process, LinkId link) {
   succession_.found();
+  stands_ = false;
   bound_ = kNoProcess;
   head_beat_ = 0;
   accepted_ = 0;

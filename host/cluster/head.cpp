@@ -148,6 +148,7 @@ void Head::on_process_frame(ProcessId process, Frame&& frame, double now) {
   if (frame.kind == cluster_kind::node_ended) return on_node_ended(frame);
   if (frame.kind == cluster_kind::action_enter) return on_action_enter(process, frame);
   if (frame.kind == cluster_kind::action_done) return on_action_done(frame);
+  if (frame.kind == cluster_kind::action_agree) return on_action_agree(std::move(frame));
   if (frame.kind == cluster_kind::module_find) return on_module_find(process, frame);
   if (frame.kind == cluster_kind::servers_start) {
     want_servers_.push_back(std::move(frame));
@@ -303,10 +304,12 @@ void Head::tick(double now, double late) {
   now_ = now;
   if (outlives_) tick_quorum(late);
   if (over_) return;
+  for (Frame& frame : std::exchange(agree_later_, {})) on_action_agree(std::move(frame));
   const FailureDetector::Verdict verdict = detector_.check(now, late);
   for (const ProcessId process : verdict.suspected) {
     if (in_charge()) log_.warn("cluster", processes_.at(process).info.host + " has been silent for over a second");
     suspected_.insert(process);
+    processes_.at(process).suspected_at = now;
   }
   for (const ProcessId process : verdict.cleared) {
     log_.info("cluster", processes_.at(process).info.host + " is heard again");
@@ -410,6 +413,19 @@ void Head::on_action_done(const Frame& frame) {
   actions_.finish(frame.tag, frame.body.view());
   trim_actions();
   start_waiting_servers();
+}
+
+/// Replies with the first value of the action. The head before may have replied to another process, which sends the
+/// value again before it answers the first beat.
+void Head::on_action_agree(Frame&& frame) {
+  const bool all_sent = std::all_of(processes_.begin(), processes_.end(), [this](const auto& entry) {
+    return entry.first == config_.self || !entry.second.admitted || lease_.since(entry.first, 0);
+  });
+  if (succeeds_ && !all_sent) return agree_later_.push_back(std::move(frame));
+  on_action_done(frame);
+  const std::string* agreed = actions_.value(frame.tag);
+  Blob value = agreed != nullptr ? Blob::copy_of(*agreed) : frame.body;
+  reply(frame, cluster_kind::action_reply, pack(ActionReply{}), std::move(value));
 }
 
 void Head::trim_actions() {

@@ -114,6 +114,7 @@ class Head {
     LinkId link = 0;
     bool admitted = false;          // its host is complete and has its ids
     std::optional<double> awaited;  // it has yet to attach, since then
+    double suspected_at = -1;       // the last time
   };
   struct Worker {
     ProcessId process = kNoProcess;
@@ -138,6 +139,7 @@ class Head {
   void on_node_ended(const Frame& frame);
   void on_action_enter(ProcessId process, const Frame& frame);
   void on_action_done(const Frame& frame);
+  void on_action_agree(Frame&& frame);
   void on_module_find(ProcessId process, const Frame& frame);
   void answer_find(const Frame& frame, const ModuleFind& find, const Result<SourceText>& found);
   void start_waiting_servers();
@@ -196,6 +198,7 @@ class Head {
   std::map<ProcessId, Process> processes_;
   std::map<NodeId, Worker> workers_;
   std::map<Pair, double> broken_;              // processes without a link that should have one, and since when
+  std::vector<Frame> agree_later_;             // action_agree, until all processes have sent their values
   std::vector<Frame> want_servers_;            // questions whose time has not come
   std::map<Address, uint32_t> ended_servers_;  // their scripts have come to the end after so many actions
   ProcessId next_process_ = 1;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "host/cluster/head.hpp"
 
@@ -25,7 +26,8 @@ void Head::on_link_broken(ProcessId process, const Frame& frame, double now) {
 }
 
 /// Drops processes between which frames may have been lost. If one of two is dying, the failure detector says so soon;
-/// otherwise one has to go: the one that more processes have lost, or, of two that lost only each other, the later one.
+/// otherwise one has to go: the one that more processes have lost, or, of two that lost only each other, the one that
+/// was suspected last, or the later one.
 void Head::drop_unreachable(double now) {
   const auto due = [&](const auto& entry) { return now >= entry.second + config_.times.dead; };
   for (auto at = broken_.begin();
@@ -36,7 +38,10 @@ void Head::drop_unreachable(double now) {
       ++count[pair.second];
     }
     const auto [low, high] = at->first;
-    const auto [victim, other] = count[low] > count[high] ? std::pair(low, high) : std::pair(high, low);
+    const auto faults = [&](ProcessId process) {
+      return std::tuple(count[process], processes_.at(process).suspected_at, process);
+    };
+    const auto [victim, other] = faults(low) > faults(high) ? std::pair(low, high) : std::pair(high, low);
     lose(victim, "its link to " + processes_.at(other).info.host + " is broken", true);
   }
 }

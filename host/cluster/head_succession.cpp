@@ -107,7 +107,7 @@ void Head::on_attach(LinkId link, const AttachMessage& attach, double now) {
   const ProcessInfo info = own != nullptr ? *own : ProcessInfo{attach.process, attach.self.host, attach.self.url};
   processes_[attach.process] = Process{info, link, true, std::nullopt};
   output_.assign(link, attach.process);
-  output_.send(make_frame(cluster_kind::attached, here_, service_address(attach.process), 0));
+  output_.send(make_frame(cluster_kind::attached, here_, service_address(attach.process), attach.loss));
   if (over_) {
     output_.send(make_frame(cluster_kind::stop, here_, service_address(attach.process), 0, pack(*end_)));
     return;

@@ -237,6 +237,18 @@ void Node::finish_action(uint32_t index, Blob value) {
   (void)port_.send(make_frame(cluster_kind::action_done, self_, service_address(head), index, {}, std::move(value)));
 }
 
+Result<Blob> Node::agree_on_action(uint32_t index, const Blob& value) {
+  static constexpr EngineCall kCall{Cause::action, "ending an action"};
+  const Activity activity(*stats_, kCall);
+  const auto request = [&](Address head) {
+    return make_frame(cluster_kind::action_agree, self_, head, index, {}, Blob(value));
+  };
+  auto frame = ask_head(request, cluster_kind::action_reply, "ending an action");
+  if (!frame) return frame.error();
+  cluster_.keep_value(index, frame->body);
+  return std::move(frame->body);
+}
+
 Status Node::start_servers(uint32_t action) {
   static constexpr EngineCall kCall{Cause::server, "starting the parameter servers"};
   const Activity activity(*stats_, kCall);

@@ -147,6 +147,8 @@ class Node {
   Result<Action> enter_action(const std::string& kind, const std::string& where);
   /// Records an action's value for nodes that start late.
   void finish_action(uint32_t index, Blob value);
+  /// As finish_action, and returns the value that was recorded first: the same one on every node.
+  Result<Blob> agree_on_action(uint32_t index, const Blob& value);
   uint32_t actions() const noexcept { return actions_; }
   /// This worker has joined late and goes on where the others are: it skips the actions that they have left behind.
   void skip_actions(uint32_t entered) { set_actions(std::max(actions_, entered)); }

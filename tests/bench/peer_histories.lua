@@ -79,6 +79,7 @@ end
 function kinds.oneway(round, order)
   local some, others = split(order, 1)
   local how = any_of { "pair", "mute", "deaf" }
+  round.one_host = how ~= "pair"
   cut_links(round, some, how == "pair" and { others[1] } or others, how ~= "deaf", how == "deaf")
   round.story = how == "pair" and ("cut %d -> %d"):format(some[1], others[1]) or ("%s host %d"):format(how, some[1])
 end
@@ -289,7 +290,7 @@ local function majority_goes_on(round, faulty)
     if faulty[i] ~= "killed" then counted = counted + 1 end
   end
   -- Of two hosts with one cut link between them one goes on.
-  if round.links and #round.links <= 2 and not round.cut_off then sound = sound + 1 end
+  if round.links and #round.links <= 2 and not round.cut_off and not round.one_host then sound = sound + 1 end
   local leaver = round.leave and round.leave.host
   local without = leaver and not faulty[leaver] and 1 or 0
   local joined = round.join and 1 or 0
@@ -319,7 +320,7 @@ local function check_ends(round, hosts)
     else
       wanted = { [0] = true, [3] = true }
     end
-    if round.lost_hosts >= round.replicas then wanted[1] = true end -- the script lacks its keys
+    if round.lost_hosts >= round.replicas then wanted[1], wanted[3] = true, round.value == "spread" end -- lacks keys or parts
     if host.status and not wanted[host.status] then
       complain_of_time(round, ("host %d ends with %d"):format(i, host.status))
     end

@@ -42,3 +42,7 @@ TEST_CASE("keys of which all copies are known to be lost are missing at once") {
   check_survivors({"copies", "1", "2", "24"}, 4, 2, " wrong: 0 quick: true.", {"--replicas", "2"});
   check_survivors({"copies", "0", "2", "24"}, 4, 1, " wrong: 0 quick: true.", {"--replicas", "1"});  // the last node
 }
+
+TEST_CASE("keys of a worker that leaves are not lost while the others have no majority") {
+  check_survivors({"leave_alone", "24"}, 4, 4, "wrong: 0.", {"--replicas", "1"});
+}

@@ -14,7 +14,8 @@ constexpr size_t kMostContacts = 16;
 constexpr int kMostTurns = 16;
 // Timers of all nodes run out together at its multiples: an idle courier wakes a hundred times a second at most.
 constexpr double kBeat = 0.01;
-constexpr double kHandOver = 5;  // seconds for others to take over the keys of one that leaves
+constexpr double kHandOver =
+    5;  // seconds for others to take over the keys of a node that leaves, while there are others
 // What comes for a worker that has not entered yet is kept for a moment: others have begun just before it.
 constexpr double kEarly = 0.5;
 constexpr size_t kMostEarly = 10'000;
@@ -124,11 +125,15 @@ void PeerService::leave(NodeId node) {
     const auto at = peers_.find(node);
     if (at == peers_.end() || at->second->gone_at < kForever) return;
     const double now = courier_.clock().now();
-    at->second->gone_at = at->second->overlay.near().alone() ? now : now + kHandOver;
     at->second->led->change();
-    at->second->due = 0;
-    at->second->overlay.leave(now);
-    at->second->keys.succession().leave();
+    if (at->second->overlay.near().alone()) {
+      peers_.erase(at);
+    } else {
+      at->second->gone_at = now + kHandOver;
+      at->second->due = 0;
+      at->second->overlay.leave(now);
+      at->second->keys.succession().leave();
+    }
   }
   courier_.tell_takes_part(node, false);
   post([] {});
@@ -258,9 +263,19 @@ void PeerService::take_local(double now) {
   }
 }
 
+/// Whether another worker may still take over keys of this node.
+bool PeerService::has_heirs(NodeId node) const {
+  const MembershipPtr table = courier_.newest_membership();
+  return std::any_of(table->workers().begin(), table->workers().end(),
+                     [node](const Member& member) { return member.votes && member.id != node; });
+}
+
 /// False: it has gone.
 bool PeerService::look_after(PeerNode& peer, double now) {
   if (peer.due > now) return true;
+  // Without a majority the others take over nothing for a while; this node may have the last copy of a key.
+  const NodeId node = peer.overlay.self().node;
+  if (peer.gone_at <= now && has_heirs(node)) peer.gone_at = now + kHandOver;
   peer.due = std::min({peer.overlay.tick(now), peer.keys.tick(now), peer.watch.tick(now), peer.gone_at});
   peer.keys.tell(*peer.led);
   take_frames(peer);

@@ -44,7 +44,7 @@ class PeerService final : public ServiceTask {
     std::shared_ptr<NodeStats> stats;  // the worker's
     std::shared_ptr<LedState> led = std::make_shared<LedState>();
     double due = 0;             // its next tick; 0: as soon as possible
-    double gone_at = kForever;  // it is leaving: at the latest then
+    double gone_at = kForever;  // it is leaving: until then at least, unless it has handed over all keys
   };
 
   /// Adds itself to the courier, which has not been started.
@@ -82,6 +82,7 @@ class PeerService final : public ServiceTask {
   Status hand_over(PeerNode& peer, Frame&& frame, double now);
   void take_frames(PeerNode& peer);
   void take_local(double now);
+  bool has_heirs(NodeId node) const;
   bool look_after(PeerNode& peer, double now);
   double exchange(double now);
 

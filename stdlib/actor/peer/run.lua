@@ -226,7 +226,9 @@ local function work(run, index, rule, sampling, limit)
   local summary = c.done()
   summary.reason = reason
   if node.rank == 0 then tell_messages(ctx.step, summary.messages) end
-  node.finish_action(index, codec.encode(summary)) -- by each, for any of them may be needed to tell it to late ones
+  -- The aggregates of two workers may differ during a fault, so all workers take the totals that are recorded first.
+  local first = assert(codec.decode(node.agree_on_action(index, codec.encode(summary))))
+  summary.steps, summary.updates = first.steps, first.updates
   return summary
 end
 

@@ -29,6 +29,7 @@ WelcomeMessage sample_welcome() { return {5, "run-1", "job.lua", 77, {{"seed", "
 AttachMessage sample_attach() {
   return {3,
           1,
+          5,
           sample_join(),
           {{6, 2, false}, {7, 3, true, true}},
           {Membership(9, {{6, 3}, {7, 3}}, {{3, "h", "tcp://h:1"}}, 8)}};

@@ -407,6 +407,20 @@ TEST_CASE("of two processes that lost each other the later one goes, whoever tel
   }
 }
 
+TEST_CASE("of two processes that lost each other the one that the head has suspected goes") {
+  HeadWorld world(fixed(3));
+  join_self(world, 1);
+  const LinkId a = world.join(1);
+  world.join(1);
+  for (int i = 0; i < 26; ++i) {
+    if (i < 2 || i > 9) world.all_heard();
+    if (i >= 2 && i <= 9) world.head->heard(2, world.now);
+    if (i == 9) world.say(a, cluster_kind::link_broken, service_address(1), 2);
+    world.pass(0.25);
+  }
+  CHECK(world.dropped == std::set<ProcessId>{1});
+}
+
 TEST_CASE("a link that broke because its process died condemns nobody else") {
   HeadWorld world(fixed(3));
   join_self(world, 1);

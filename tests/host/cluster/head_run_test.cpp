@@ -143,6 +143,18 @@ TEST_CASE("workers that take the same actions go on") {
   CHECK(run.world.to_nodes.at(3).back().body.view() == "summary");
 }
 
+TEST_CASE("the first value of an action counts for each worker that asks for it") {
+  Run run;
+  run.world.enter(0, 0, 0, kRun);
+  run.world.enter(run.a, 1, 0, kRun);
+  run.world.say(run.a, cluster_kind::action_agree, worker_address(1), 0, {}, Blob::copy_of("first"));
+  run.world.say(0, cluster_kind::action_agree, worker_address(0), 0, {}, Blob::copy_of("second"));
+  for (const NodeId worker : {0U, 1U}) {
+    CHECK(run.world.answer_to(worker).ok);
+    CHECK(run.world.to_nodes.at(worker).back().body.view() == "first");
+  }
+}
+
 TEST_CASE("workers in different actions are told both ranks and both lines") {
   Run run;
   run.world.enter(0, 0, 0, kRun);

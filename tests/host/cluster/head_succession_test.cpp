@@ -121,6 +121,24 @@ TEST_CASE("a process that does not attach in time is lost, one that does is not"
   CHECK(newest_epoch(world.link(link)) == world.tables.back()->epoch());
 }
 
+TEST_CASE(
+    "all processes agree on the first value of an action, also where the head before has told it to one of them") {
+  Succeeded world;
+  world.take_over(1);
+  AttachMessage first = world.attach_of(2, 1);
+  first.loss = 7;
+  const LinkId link = world.attach(first);
+  CHECK(world.link(link).last(cluster_kind::attached)->tag == 7);
+  world.say(link, cluster_kind::action_agree, worker_address(4), 0, {}, Blob::copy_of("own"));
+  CHECK(world.to_nodes[4].empty());  // other processes have yet to attach
+  const LinkId other = world.attach(world.attach_of(3, 1));
+  world.say(other, cluster_kind::action_done, service_address(3), 0, {}, Blob::copy_of("agreed"));
+  world.attach(world.attach_of(4, 1));
+  world.pass(0.3);
+  REQUIRE(world.to_nodes[4].size() == 1);
+  CHECK(world.to_nodes[4].back().body.view() == "agreed");
+}
+
 TEST_CASE("a process whose link breaks before it has attached is lost at once") {
   Succeeded world;
   world.take_over();

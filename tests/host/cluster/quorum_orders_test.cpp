@@ -4,6 +4,7 @@
 // longer confirms its lease, since the lease is shorter than the silence (coordinator_lease.hpp).
 
 #include <array>
+#include <map>
 #include <optional>
 #include <set>
 #include <unordered_set>
@@ -31,14 +32,17 @@ Membership table_of(uint64_t epoch, const std::set<ProcessId>& processes) {
 
 struct Process {
   bool alive = true;
-  ProcessId head = 0;                 // that it follows; kNoProcess: it looks for the next one
-  std::set<ProcessId> given_up = {};  // heads to which it does not return, since it has followed a later one
-  ProcessId bound = kNoProcess;       // that it has asked to be the head
-  bool timed_out = false;             // it has lost a head by silence since it last followed one
-  Quorum quorum;                      // as a member
-  std::optional<Quorum> deciding;     // as a head
-  MembershipPtr proposed;             // as a head
-  std::set<ProcessId> accepted;       // the proposal
+  ProcessId head = 0;                     // that it follows; kNoProcess: it looks for the next one
+  std::set<ProcessId> given_up = {};      // heads to which it does not return, since it has followed a later one
+  ProcessId bound = kNoProcess;           // that it has asked to be the head
+  std::set<ProcessId> asked = {};         // all that it has asked since it last followed a head
+  std::map<ProcessId, Quorum> held = {};  // what others have asked this process with, before it is a head
+  std::set<ProcessId> attached = {};      // as a head: processes that it has taken over with, and that may not know it
+  bool timed_out = false;                 // it has lost a head by silence since it last followed one
+  Quorum quorum;                          // as a member
+  std::optional<Quorum> deciding;         // as a head
+  MembershipPtr proposed;                 // as a head
+  std::set<ProcessId> accepted;           // the proposal
 };
 
 struct World {
@@ -78,6 +82,9 @@ struct World {
       if (p.proposed) text += pack(*p.proposed);
       for (const ProcessId other : p.accepted) text += std::to_string(other);
       for (const ProcessId other : p.given_up) text += "g" + std::to_string(other);
+      for (const ProcessId other : p.asked) text += "q" + std::to_string(other);
+      for (const ProcessId other : p.attached) text += "t" + std::to_string(other);
+      for (const auto& [other, quorum] : p.held) text += "h" + std::to_string(other), add(quorum);
     }
     for (const auto& [a, b] : cuts) text += std::to_string(a) + "-" + std::to_string(b);
     return text + std::to_string(faults);
@@ -162,12 +169,24 @@ class Orders {
       const Process& other = world.processes[c];
       if (c == p || !other.alive || !world.linked(p, c)) continue;
       if (self.bound == kNoProcess && other.head == kNoProcess && other.bound == kNoProcess) {
-        step([&](World& w) { w.processes[p].bound = c; });
+        step([&](World& w) {
+          w.processes[p].bound = c;
+          w.processes[p].asked.insert(c);
+          w.processes[c].held[p] = w.processes[p].quorum;
+        });
       }
       // The silent head is heard again, and has not dropped this process.
       const bool member = other.deciding && other.deciding->newest()->process(p) != nullptr;
       if (self.bound == kNoProcess && world.is_head(c) && member && !self.given_up.contains(c)) {
-        step([&](World& w) { w.processes[p].head = c, w.processes[p].timed_out = false; });
+        step([&](World& w) { follow(w, p, c); });
+      }
+      // A candidate that this process has passed over became the head with its request.
+      if (world.is_head(c) && other.attached.contains(p) && self.asked.contains(c)) {
+        step([&](World& w) {
+          follow(w, p, c);
+          w.processes[c].attached.erase(p);
+          give_up_others(w, p, c);
+        });
       }
     }
     if (self.bound != kNoProcess && (!world.linked(p, self.bound) || !world.processes[self.bound].alive)) {
@@ -180,31 +199,42 @@ class Orders {
     if (self.bound == kNoProcess) take_over(world, p, step);
   }
 
+  static void follow(World& w, ProcessId p, ProcessId head) {
+    Process& me = w.processes[p];
+    me.head = head;
+    me.bound = kNoProcess;
+    me.timed_out = false;
+    me.asked.clear();
+    me.held.clear();
+  }
+  static void give_up_others(World& w, ProcessId p, ProcessId head) {
+    for (ProcessId before = 0; before < kCount; ++before) {
+      if (before != head) w.processes[p].given_up.insert(before);
+    }
+  }
+
   template <typename Step>
   static void take_over(const World& world, ProcessId p, const Step& step) {
     Quorum merged = world.processes[p].quorum;
     std::set<ProcessId> here = {p};
-    for (ProcessId other = 0; other < kCount; ++other) {
-      if (!world.processes[other].alive || world.processes[other].bound != p) continue;
+    for (const auto& [other, quorum] : world.processes[p].held) {
       here.insert(other);
-      merged.merge(world.processes[other].quorum.tables());
+      merged.merge(quorum.tables());
     }
     if (!merged.majority([&](ProcessId process) { return here.contains(process); })) return;
     step([&](World& w) {
+      follow(w, p, p);
       Process& me = w.processes[p];
-      me.head = p;
-      me.timed_out = false;
       me.deciding = merged;
       me.proposed = nullptr;
       me.accepted.clear();
+      me.attached = here;
+      me.attached.erase(p);
       for (const ProcessId other : here) {
-        if (other == p) continue;
-        w.processes[other].bound = kNoProcess;
-        w.processes[other].head = p;
-        w.processes[other].timed_out = false;
-        for (ProcessId before = 0; before < kCount; ++before) {
-          if (before != p) w.processes[other].given_up.insert(before);
-        }
+        if (other == p || w.processes[other].bound != p) continue;
+        follow(w, other, p);
+        give_up_others(w, other, p);
+        me.attached.erase(other);
       }
     });
   }

@@ -92,5 +92,42 @@ function jobs.copies(first, last, keys)
   actor.log.warn(("missing: %d wrong: %d quick: %s."):format(missing, wrong, actor.now() - began < 10))
 end
 
+--- With one copy of each key. Worker 1 leaves while hosts 2 and 3 are stopped for 7 s: without a majority no worker can
+--- take over its keys, which are not lost.
+function jobs.leave_alone(keys)
+  local me = actor.id
+  keys = keys_of(tonumber(keys))
+  if me == 0 then
+    for i, key in ipairs(keys) do peer.set(key, i) end
+    meeting.tell("set")
+  end
+  peer.get("none")
+  meeting.await("set")
+  if me > 1 then
+    assert(io.open("pid" .. me .. ".part", "w")):write(tostring(ffi.C.getpid())):close()
+    os.rename("pid" .. me .. ".part", "pid" .. me)
+  elseif me == 1 then
+    meeting.await("stopped")
+    peer.leave()
+  else
+    local pids = {}
+    for i = 1, 2 do
+      meeting.await("pid" .. i + 1)
+      pids[i] = tonumber(assert(io.open("pid" .. i + 1)):read("*a"))
+    end
+    for i = 1, 2 do ffi.C.kill(pids[i], 19) end -- SIGSTOP
+    meeting.tell("stopped")
+    ffi.C.usleep(7e6)
+    for i = 1, 2 do ffi.C.kill(pids[i], 18) end -- SIGCONT
+    meeting.tell("continued")
+  end
+  meeting.await("continued")
+  local wrong = 0
+  for i, key in ipairs(keys) do
+    if peer.get(key) ~= i then wrong = wrong + 1 end
+  end
+  actor.log.warn(("wrong: %d."):format(wrong))
+end
+
 local name = ...
 jobs[name](select(2, ...))
