@@ -104,7 +104,9 @@ function jobs.leave_alone(keys)
   peer.get("none")
   meeting.await("set")
   if me > 1 then
-    assert(io.open("pid" .. me .. ".part", "w")):write(tostring(ffi.C.getpid())):close()
+    local file = assert(io.open("pid" .. me .. ".part", "w"))
+    file:write(tostring(ffi.C.getpid()))
+    file:close()
     os.rename("pid" .. me .. ".part", "pid" .. me)
   elseif me == 1 then
     meeting.await("stopped")
