@@ -458,7 +458,7 @@ Status Overlay::on_suspect(const Frame& frame) {
 Status Overlay::on_report(const Frame& frame) {
   const auto report = read_for<TreeReport>(frame, self().node);
   if (!report.ok()) return report.error();
-  hear(report->envelope.from);
+  if (!report->leaving) hear(report->envelope.from);  // it may come behind the notice that its node has left
   tree_.on_report(*report);
   return {};
 }
@@ -467,7 +467,7 @@ Status Overlay::on_result(const Frame& frame) {
   const auto result = read_for<TreeResult>(frame, self().node);
   if (!result.ok()) return result.error();
   if (!tree_.on_result(*result)) return malformed(frame, "it answers what this node has not reported");
-  hear(result->envelope.from);
+  if (!result->leaving) hear(result->envelope.from);
   return {};
 }
 

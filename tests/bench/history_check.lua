@@ -192,7 +192,7 @@ end
 
 -- ---- waits ----
 
-local naming = { "missing:", "waits for ", " s for rank ", "still waiting", "lost ", "has dropped " }
+local naming = { "missing:", "waits for ", " s for rank ", "still waiting", "lost ", "has dropped ", "for a majority" }
 
 -- The longest wait of a worker after the first fault; a wait of more than 12 s has to be in its host's log.
 function Check:waits(story)

@@ -320,7 +320,7 @@ local function check_ends(round, hosts)
     else
       wanted = { [0] = true, [3] = true }
     end
-    if round.lost_hosts >= round.replicas then wanted[1], wanted[3] = true, round.value == "spread" end -- lacks keys or parts
+    if round.lost_hosts >= round.replicas then wanted[1], wanted[3] = true, wanted[3] or round.value == "spread" end -- lacks keys or parts
     if host.status and not wanted[host.status] then
       complain_of_time(round, ("host %d ends with %d"):format(i, host.status))
     end

@@ -76,6 +76,7 @@ local function registers()
     if leave and exists(leave) then
       record("leave", me, function() return 0, "ok" end, peer.leave)
       leave, present = nil, math.random() < 0.5
+      if not present then tell("end", time_text(now())) end
       actor.sleep(0.3)
     end
   end

@@ -41,6 +41,12 @@ void KeySuccession::found(std::vector<Peer> founders) {
 
 // ---- what the node is ----
 
+void KeySuccession::leave() {
+  leaving_ = true;
+  const KeyRange* range = parts_.ranges.find(self().id);
+  if (range != nullptr) notify_watcher(*range);
+}
+
 bool KeySuccession::holds_nothing() const {
   for (const auto& [end, range] : parts_.ranges.all()) {
     if (range.holds) return false;
@@ -96,7 +102,7 @@ bool KeySuccession::too_early(const Arc& arc) const {
   const std::vector<KeyRange> known = parts_.ranges.around(arc);
   return std::any_of(known.begin(), known.end(), [&](const KeyRange& range) {
     return range.group.term.number == 1 && range.group.members.front().node != self().node &&
-           !gone(range.group.members.front());
+           !lost(range.group.members.front().process);
   });
 }
 
@@ -111,6 +117,7 @@ bool KeySuccession::gone(const Peer& peer) const {
 void KeySuccession::begin(const Arc& arc, const std::vector<Peer>& members) {
   const auto attempt = std::make_shared<Attempt>();
   attempt_ = attempt;  // which may be over when the last line returns
+  departed_.clear();
   attempt->arc = arc;
   attempt->members = members;
   learn(*attempt, parts_.ranges.around(arc));
@@ -442,9 +449,8 @@ void KeySuccession::settle(const AttemptPtr& attempt, const Adopt& message) {
   parts_.log.lead(message.group);
   std::map<NodeId, Peer> told;
   for (const auto& [node, contact] : attempt->contacts) told.emplace(node, contact.peer);
-  const std::vector<Peer>& behind = parts_.overlay.near().window().after.peers;
-  if (watched_by_next(message.group) && !behind.empty()) told.emplace(behind.front().node, behind.front());
   for (const auto& [node, peer] : told) parts_.calls.call(peer, peer_kind::settle, message, 4, [](const Frame*) {});
+  notify_watcher(*own.front());
   if (progress_) progress_();
 }
 

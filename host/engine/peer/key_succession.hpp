@@ -49,8 +49,8 @@ class KeySuccession {
   void set_everyone(std::function<std::vector<Peer>()> everyone) { everyone_ = std::move(everyone); }
   /// Told when the node may answer for keys for which it could not before.
   void on_progress(std::function<void()> told) { progress_ = std::move(told); }
-  /// Gives up all that it holds.
-  void leave() { leaving_ = true; }
+  /// Gives up all that it holds. To be called before the overlay leaves the ring.
+  void leave();
   bool holds_nothing() const;
 
   /// The node leads the place's group and may write; nullptr otherwise.
@@ -71,7 +71,7 @@ class KeySuccession {
   Status on_settle(const Frame& frame);
   Status on_renew(const Frame& frame);
   void lose_process(ProcessId process);
-  /// The node has left the peers, and what it held is with others or gone.
+  /// The node has replied, in the attempt under way, that it is no peer: it has no copies.
   void lose_node(NodeId node) { departed_.insert(node); }
   double tick();
 
@@ -126,6 +126,7 @@ class KeySuccession {
   void retry(const AttemptPtr& attempt, double seconds);
   void finish_adopting(const Frame& frame, const Adopt& message, bool synced);
   void renew();
+  void notify_watcher(const KeyRange& range);
   void stop_draining();
   void tidy();
   void drop_strays();
@@ -157,6 +158,7 @@ class KeySuccession {
   std::map<GroupTerm, double> granted_;  // when its leader has last said that it is
   std::map<NodeId, double> renewed_;     // members: up to when they were still ours
   double next_renewal_ = 0;
+  std::pair<GroupTerm, NodeId> watcher_;  // the next node on the ring that knows this group (watched_by_next)
   double next_tidy_ = 0;
   bool strays_ = false;             // there may be keys in the table that no range holds
   std::optional<double> draining_;  // since when; a claimer waits

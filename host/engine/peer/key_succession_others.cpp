@@ -175,9 +175,25 @@ void KeySuccession::tidy() {
 
 // ---- leases ----
 
+/// Whatever joins or leaves, the next node on the ring knows a group of one: the group's keys are neither taken for lost
+/// while a later group has them, nor waited for when they are.
+void KeySuccession::notify_watcher(const KeyRange& range) {
+  const bool leads = range.group.members.front().node == self().node && range.holds && range.serves();
+  const std::vector<Peer>& behind = parts_.overlay.near().window().after.peers;
+  if (!leads || !watched_by_next(range.group) || behind.empty()) return;
+  const Peer& next = behind.front();
+  const std::pair<GroupTerm, NodeId> watcher{range.group.term, next.node};
+  if (watcher_ == watcher) return;
+  watcher_ = watcher;
+  parts_.calls.call(next, peer_kind::settle, Adopt{{}, range.arc, range.group, {}}, 4, [this](const Frame* frame) {
+    if (frame == nullptr) watcher_ = {};
+  });
+}
+
 void KeySuccession::renew() {
   const KeyRange* range = parts_.ranges.find(self().id);
   if (range == nullptr || range->group.members.front().node != self().node || !range->serves()) return;
+  notify_watcher(*range);
   for (const Peer& member : range->group.members) {
     if (member.node == self().node) continue;
     const double sent = now();

@@ -201,7 +201,7 @@ void PeerRun::settle() {
 // A copy of a key whose leader has died has staged updates until its next leader has merged them, so each member of a
 // group looks, not the leader alone.
 void PeerRun::look_for_staged() {
-  bridge_.post([mail = mail_, least = told_by_majority() ? all_.least : 0, run = config_.run](
+  bridge_.post([mail = mail_, least = includes_all() ? all_.least : 0, run = config_.run](
                    PeerService::PeerNode& peer, double) {
     peer.keys.holder().pass(least);  // updates that came while another batch was being pulled have been left
     const bool merged = !peer.keys.has_staged(stopped_in(run, 0));
@@ -250,7 +250,7 @@ Status PeerRun::take_mail() {
     mark_ = std::max(mark_, mail_->pace.mark);
     pushes_ = mail_->sum;
   }
-  if (told_by_majority()) gate_.learn(all_.least, static_cast<uint32_t>(all_.count));
+  if (includes_all()) gate_.learn(all_.least, static_cast<uint32_t>(all_.count));
   for (const PeerMail::Drawn& one : drawn) gate_.drawn(one.draw, one.sample, now());
   for (const auto& [peer, state] : heard) gate_.heard(peer, state);
   if (open) AH_TRY(show_awaited(*open));
@@ -292,8 +292,9 @@ bool PeerRun::leased() const {
   return node.clock().now() < node.cluster().leased_until();
 }
 
-// A part of the overlay that has lost the others, and has a tree of clocks of its own, does not count.
-bool PeerRun::told_by_majority() const { return all_.included && 2 * all_.count > counted(); }
+// A worker that is cut off counts until the coordinator has dropped it: it may have an update that no other worker has
+// seen. So a part of the overlay that has lost other workers, and has a tree of clocks of its own, does not go on.
+bool PeerRun::includes_all() const { return all_.included && all_.count >= counted(); }
 
 uint32_t PeerRun::counted() const {
   const MembershipPtr table = bridge_.node().newest_membership();
@@ -346,7 +347,7 @@ Result<bool> PeerRun::finished() {
         mark_ = stopped_in(run, step());
         tell();
       }
-      return told_by_majority() && all_.least >= stopped_in(run, 0);
+      return includes_all() && all_.least >= stopped_in(run, 0);
     case Phase::settle: return settled();
   }
   return true;
@@ -365,7 +366,7 @@ bool PeerRun::settled() {
     tell();
   }
   // The others may have gone on without this node, up to their end: then nothing new will be told.
-  return told_by_majority() && all_.least >= settled_in(config_.run, 0);
+  return includes_all() && all_.least >= settled_in(config_.run, 0);
 }
 
 Status PeerRun::answer_pull(std::vector<ParamEntry> values) {

@@ -104,6 +104,7 @@ Status PeerRun::show_awaited(const std::vector<KeyClient::Open>& open) {
     add(ids, all_.slowest);
     who = describe_slowest();
   }
+  if (who.empty() && !leased()) who = "a majority of the workers, which the rendezvous host cannot reach";
   await_workers(std::move(ids));
   if (told_ || node.clock().now() < since_ + Node::kLongWait) return {};
   told_ = true;
@@ -148,7 +149,7 @@ Result<std::optional<PeerRun::Batch>> PeerRun::wait() {
     double due = look_again_;
     if (phase_ == Phase::pass) due = std::min(due, began_ + gate_.next_time());
     const bool clocks = phase_ == Phase::pass || phase_ >= Phase::stop;
-    if (phase_ <= Phase::ready || (clocks && !told_by_majority())) {
+    if (phase_ <= Phase::ready || (clocks && !includes_all())) {
       look_at_all();  // a change of the count alone is no news
       due = std::min(due, node.clock().now() + kLookAround);
     }

@@ -87,12 +87,11 @@ std::vector<Peer> PeerService::founders(uint64_t seed) const {
   return all;
 }
 
-// Late workers that are no peers yet have no votes, and no copies.
+// A worker that has left may have copies that no other worker has taken over yet.
 std::vector<Peer> PeerService::everyone(uint64_t seed) const {
   std::vector<Peer> all;
   for (const Member& member : courier_.newest_membership()->workers()) {
-    if (member.votes || entered_.contains(member.id))
-      all.push_back({ring_id(seed, member.id, 0), member.id, member.process});
+    all.push_back({ring_id(seed, member.id, 0), member.id, member.process});
   }
   return all;
 }
@@ -131,8 +130,8 @@ void PeerService::leave(NodeId node) {
     } else {
       at->second->gone_at = now + kHandOver;
       at->second->due = 0;
-      at->second->overlay.leave(now);
       at->second->keys.succession().leave();
+      at->second->overlay.leave(now);
     }
   }
   courier_.tell_takes_part(node, false);
@@ -180,7 +179,7 @@ void PeerService::take(Frame&& frame, double now) {
   const auto at = peers_.find(envelope->to);
   if (at == peers_.end()) {  // it has not entered, or has left: the sender goes on without an answer
     while (!early_.empty() && (early_.front().until <= now || early_.size() >= kMostEarly)) early_.pop_front();
-    if (entered_.contains(envelope->to)) return tell_departed(frame, *envelope);
+    if (entered_.contains(envelope->to) || frame.kind == peer_kind::who) return tell_departed(frame, *envelope);
     early_.push_back({envelope->to, now + kEarly, std::move(frame)});
     return;
   }

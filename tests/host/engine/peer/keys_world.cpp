@@ -51,8 +51,8 @@ void KeysWorld::kill(NodeId node, bool told) {
 
 void KeysWorld::leave(NodeId node) {
   leaving_.insert(node);
-  at(node).overlay.leave(now(node));
   at(node).keys.succession().leave();
+  at(node).overlay.leave(now(node));
   serve(node);
   net.at(now() + 5, [this, node] {
     if (has(node)) kill(node, true);
