@@ -80,7 +80,7 @@ local function registers()
       actor.sleep(0.3)
     end
   end
-  if not present then return end
+  if not present then return "left" end
   for id = 0, writers - 1 do read(id) end
 end
 
@@ -170,5 +170,6 @@ end
 tell("host", os.getenv("HISTORY_HOST"))
 peer.size_estimate()
 tell("peer", time_text(now()))
-if job == "registers" then registers() else counting() end
-tell("end", time_text(now()))
+local left = job == "registers" and registers()
+if job == "counting" then counting() end
+if left ~= "left" then tell("end", time_text(now())) end

@@ -208,8 +208,9 @@ local function work(run, index, rule, sampling, limit)
   if run.init and c.first() then initialise(run, index, names.init) end
   c.ready()
   await(run, ctx, names.pull)
-  -- Whoever gave the first values may have died before all were there: then the next one gives them.
-  while run.init and not is_begun(index) do
+  -- The worker that sets the first values may fail before all are set: then the next worker sets them. A worker that
+  -- joins at a later step does not look for the mark, which may be lost with all its copies.
+  while run.init and c.look() == 0 and not is_begun(index) do
     if c.first() then initialise(run, index, names.init) else node.sleep(0.01) end
   end
   local injects, reason = c.injects(), why_stop(run, ctx, limit)
