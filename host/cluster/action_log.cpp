@@ -23,7 +23,7 @@ Result<ActionLog::Entered> ActionLog::enter(uint32_t index, const ActionEnter& a
   }
   const Action* known = find(index);
   if (known == nullptr) {
-    return Error{Code::unsupported, "action " + number + " of the job is no longer kept (the first " +
+    return Error{Code::unsupported, "action " + number + " of the job is no longer stored (the first " +
                                         std::to_string(dropped_) + " were dropped, " + std::to_string(max_bytes_) +
                                         " bytes are the limit), so " + who + " cannot catch up"};
   }
@@ -41,7 +41,7 @@ Result<ActionLog::Entered> ActionLog::enter(uint32_t index, const ActionEnter& a
 }
 
 void ActionLog::resume(uint32_t entered) {
-  static constexpr uint32_t kMostKept = 1000;  // that somebody may have kept values of
+  static constexpr uint32_t kMostKept = 1000;  // most actions whose values some process may have cached
   if (entered <= resumed_) return;
   resumed_ = entered;
   if (entered > kMostKept && size() < entered) {

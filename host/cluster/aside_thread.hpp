@@ -1,6 +1,6 @@
 #pragma once
-// A thread for work that would block the thread of its owner: one piece after the other, in order. Begun with the first
-// piece. Made, used and stopped by its owner.
+// A thread that runs blocking work for its owner, one piece after the other, in order. The first piece starts the
+// thread. The owner alone constructs, uses and stops it.
 
 #include <condition_variable>
 #include <deque>
@@ -28,7 +28,7 @@ class AsideThread {
     changed_.notify_one();
   }
 
-  /// Waits for the piece that is being done; the others are dropped. Idempotent.
+  /// Waits for the current piece and drops the pending ones. Idempotent.
   void stop() {
     {
       const std::lock_guard lock(mutex_);

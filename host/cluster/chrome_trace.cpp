@@ -51,12 +51,12 @@ void ChromeTrace::flush(double now) {
 void ChromeTrace::add(ProcessId process, const std::string& host, Address node, const std::string& name,
                       const std::vector<TimeSpan>& spans, double sent, double now) {
   if (!file_.open() || !std::isfinite(sent) || spans_ >= kMostSpans) return;
-  // The least difference is that of the message which took the shortest time.
+  // The message with the shortest delay gives the smallest difference.
   const auto [shift, first] = shifts_.try_emplace(process, now - sent);
   shift->second = process == 0 ? 0 : std::min(shift->second, now - sent);
   if (first) {
     put(event_text({{"name", "process_name"}, {"ph", "M"}, {"pid", process}, {"args", {{"name", host}}}}));
-    named_.insert(kNoAddress);  // so that a comma comes from here on
+    named_.insert(kNoAddress);  // so that later entries start with a comma
   }
   if (named_.insert(node).second) {
     put(event_text(
@@ -64,7 +64,7 @@ void ChromeTrace::add(ProcessId process, const std::string& host, Address node, 
   }
   for (const TimeSpan& span : spans) {
     if (!std::isfinite(span.begin) || !std::isfinite(span.end) || span.end < span.begin) continue;
-    if (++spans_ == kMostSpans) log_.warn("record", "the trace is full: what comes now is left out");
+    if (++spans_ == kMostSpans) log_.warn("record", "the trace is full: it leaves out all later spans");
     if (spans_ >= kMostSpans) return;
     put(event_text({{"name", span.name},
                     {"cat", span.category},

@@ -1,8 +1,8 @@
 #pragma once
-// The trace of --record FILE.json: what every node of the run did when, in the trace-event format of chrome://tracing
-// and Perfetto. One file, on the rendezvous host; a process of the trace for each of the run, a track for each node.
-// The cluster's service thread uses it. Written as it comes, so a killed run leaves all but the last half second: the
-// viewers do without the closing bracket.
+// Writes the trace of --record FILE.json: the spans of every node of the run, in the trace-event format of
+// chrome://tracing and Perfetto. The coordinator writes one file, with a trace process for each process of the run and
+// a track for each node. Used by the cluster's service thread alone. The file is flushed twice a second, so a killed
+// run loses at most the last half second. Viewers accept a file without its closing bracket.
 
 #include <map>
 #include <memory>
@@ -18,17 +18,17 @@ namespace actorhost {
 
 class ChromeTrace {
  public:
-  /// Later spans are left out, and the log says so.
+  /// Drops later spans, and logs a warning once.
   static constexpr size_t kMostSpans = 2'000'000;
 
-  /// Errors as RecordFile's.
+  /// Fails as RecordFile does.
   static Result<std::unique_ptr<ChromeTrace>> open(const std::string& path, Log& log, double now);
   ~ChromeTrace();
   ChromeTrace(const ChromeTrace&) = delete;
   ChromeTrace& operator=(const ChromeTrace&) = delete;
 
-  /// What node `name` of a process on `host` has done. The process has sent it at `sent` on its own clock, and it has
-  /// come at `now`: by that its times are put on this clock.
+  /// Adds the spans of node `name` of a process on `host`. The process sent them at `sent` on its own clock, and they
+  /// arrived at `now`. The difference converts their times to this process's clock.
   void add(ProcessId process, const std::string& host, Address node, const std::string& name,
            const std::vector<TimeSpan>& spans, double sent, double now);
 
@@ -43,7 +43,7 @@ class ChromeTrace {
   double flushed_;
   std::string waiting_;
   size_t spans_ = 0;
-  std::map<ProcessId, double> shifts_;  // from a process's clock to this one
+  std::map<ProcessId, double> shifts_;  // from a process's clock to this clock
   std::set<Address> named_;
 };
 

@@ -10,14 +10,14 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kRedial = 0.1;   // seconds between tries to reach another process
-constexpr int kMostMoves = 4;     // from a host that is not the head to another
-constexpr double kSentOn = 5;     // seconds to reach the head, where a member says that it is
-constexpr double kQuiet = 1;      // seconds of such tries before the log says so
-constexpr double kLastWords = 1;  // seconds for a process that is refused to read why
-constexpr double kLeastDial = 1;  // seconds, however long it took until the rendezvous' name was known
+constexpr double kRedial = 0.1;   // seconds between dials of another process
+constexpr int kMostMoves = 4;     // redirects from one host to the next
+constexpr double kSentOn = 5;     // seconds to reach the coordinator at the address from a member
+constexpr double kQuiet = 1;      // seconds of failed dials before the log reports them
+constexpr double kLastWords = 1;  // seconds for a refused process to read the reason
+constexpr double kLeastDial = 1;  // least seconds for a dial, however late the rendezvous' name was known
 
-/// A bounded duration: a condition variable's clock would overflow with a longer one.
+/// A bounded duration: a longer one would overflow a condition variable's clock.
 std::chrono::duration<double> seconds(double value) {
   return std::chrono::duration<double>(std::clamp(value, 0.0, 1e7));
 }
@@ -100,7 +100,7 @@ Status Cluster::open_member() {
     if (joined && *joined) break;
     const bool last = config_.once && at + 1 >= urls.size();
     if (joined && (last || clock_.now() >= deadline)) {
-      return Error{Code::unreachable, "no rendezvous host, though there are other hosts, at " + tried(urls)};
+      return Error{Code::unreachable, "other hosts, but no rendezvous host, at " + tried(urls)};
     }
     if (joined) {
       pause();
@@ -127,14 +127,14 @@ Result<std::string> Cluster::listen_somewhere() {
   return stream_->listen(config_.listen_url);
 }
 
-/// Joins at one of `urls`, from number `at` on, or where a member of the run that is found there says. False: there are
-/// members, but no head; there may be one soon.
+/// Joins at one of `urls`, from index `at` on, or at the address to which a member there redirects. False: there are
+/// members but no coordinator; there may be one soon.
 Result<bool> Cluster::join_head(const std::vector<std::string>& urls, size_t& at, double deadline) {
   AH_TRY(dial_head(urls, at, deadline));
   for (int hops = 0;; ++hops) {
     const Status welcomed = await_welcome(deadline);
     if (welcomed) return true;
-    stream_->close_link(asked_link_, "it has not let this host in");
+    stream_->close_link(asked_link_, "it has not admitted this host");
     std::optional<std::string> place;
     {
       std::lock_guard lock(mutex_);
@@ -159,7 +159,7 @@ std::string Cluster::tried(const std::vector<std::string>& urls) const {
   return list;
 }
 
-/// Dials `urls`, from number `at` on, until one answers that knows the token; `at` is then its number.
+/// Dials `urls`, from index `at` on, until a host with the token answers; sets `at` to its index.
 Status Cluster::dial_head(const std::vector<std::string>& urls, size_t& at, double deadline) {
   auto link = dial_until(kNoProcess, urls, at, deadline);
   if (!link) {
@@ -171,12 +171,12 @@ Status Cluster::dial_head(const std::vector<std::string>& urls, size_t& at, doub
   }
   asked_link_ = *link;
   set_url(urls[at % urls.size()]);
-  // If that fails the link is down, and `await_welcome` is told so.
+  // If sending fails the link is down, and `await_welcome` returns that error.
   (void)stream_->send_on(*link, make_frame(cluster_kind::join, kNoAddress, kNoAddress, 0, pack(config_.self)));
   return {};
 }
 
-/// Waits for the head's answer. Code::mismatch: another run answers there; Code::peer_lost: the link ended without one.
+/// Waits for the coordinator's reply. Code::mismatch: another run replied; Code::peer_lost: the link ended first.
 Status Cluster::await_welcome(double deadline) {
   std::unique_lock lock(mutex_);
   const auto ready = [&] { return welcomed_ || turned_away_ || end_.has_value() || quit_; };
@@ -194,8 +194,8 @@ Status Cluster::await_welcome(double deadline) {
   return Error{error.code, std::string(what) + " the rendezvous host at " + config_.url + ": " + error.message};
 }
 
-/// Tries the urls in turn until one answers or `deadline` has passed. With several urls, one that answers wrongly may
-/// belong to another run, so the next is tried. Runs on the calling thread.
+/// Dials the urls in turn until one succeeds or `deadline` has passed. If there are several urls, a host that refuses
+/// may belong to another run, so the next url is tried. Runs on the calling thread.
 Result<LinkId> Cluster::dial_until(ProcessId process, const std::vector<std::string>& urls, size_t& at,
                                    double deadline) {
   {
@@ -203,7 +203,7 @@ Result<LinkId> Cluster::dial_until(ProcessId process, const std::vector<std::str
     diallers_[std::this_thread::get_id()] = process;
   }
   bool refused = false;
-  std::map<size_t, std::string> why;  // each url's newest failure
+  std::map<size_t, std::string> why;  // the newest failure of each url
   const double tell = clock_.now() + kQuiet;
   bool told = false;
   for (;; ++at) {
@@ -216,7 +216,7 @@ Result<LinkId> Cluster::dial_until(ProcessId process, const std::vector<std::str
     const bool again =
         strange || (!link && (link.error().code == Code::unreachable || link.error().code == Code::timeout));
     if (again && !told && clock_.now() >= tell) {
-      log_.info("cluster", "trying again until there is a link: " + link.error().message);
+      log_.info("cluster", "retrying until there is a link: " + link.error().message);
       told = true;
     }
     const bool last = config_.once && process == kNoProcess && at + 1 >= urls.size();
@@ -237,12 +237,12 @@ Result<LinkId> Cluster::dial_until(ProcessId process, const std::vector<std::str
 Status Cluster::wait_for_start() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return membership_->epoch() > 0 || end_.has_value() || quit_; });
-  if (membership_->epoch() > 0) return {};  // the run has begun; if it is over too, its end says how
+  if (membership_->epoch() > 0) return {};  // the run has begun; `end` holds the result if it is over too
   if (end_ && !end_->ok) return Error{end_->code, end_->message};
   return Error{Code::interrupted, "the run was over before it started"};
 }
 
-// ---- what nodes and the program ask ----
+// ---- for nodes and the program ----
 
 MembershipPtr Cluster::membership() const {
   std::lock_guard lock(mutex_);
@@ -330,7 +330,7 @@ void Cluster::servers_ended() {
 
 void Cluster::stop(const EndMessage& end) {
   if (config_.place != ClusterConfig::Place::member) return post([this, end] { head_->stop(end); });
-  // Set at once, since `open` may be dialling, before there is a service thread. Listeners are told on that thread.
+  // Set at once: `open` may be dialling before there is a service thread. That thread notifies the listeners.
   if (set_end(end)) post([this] { events_.cluster_changed(); });
 }
 
@@ -344,7 +344,7 @@ void Cluster::close() {
   inbox_.wake();
   if (thread_.joinable()) thread_.join();
   if (control_) control_->close();
-  if (transport_) transport_->close();  // ends dials that are under way
+  if (transport_) transport_->close();  // ends pending dials
   aside_.stop();
   for (auto* threads : {&dials_, &proofs_}) {
     for (auto& [process, thread] : *threads) thread.join();
@@ -364,8 +364,8 @@ void Cluster::post(Event event) {
 
 void Cluster::post(std::function<void()> call) { post({Event::What::call, 0, kNoProcess, {}, {}, std::move(call)}); }
 
-/// A dialled link is not read before this returns, so every frame on it has a process to which it belongs; and the
-/// hello is sent before all frames that wait for the link.
+/// The reader of a dialled link starts after this returns, so every frame on the link has a process, and the hello is
+/// sent before all frames that wait for the link.
 void Cluster::on_link_up(LinkId link, bool dialled, const std::string& peer) {
   post({Event::What::up, link, kNoProcess, peer});
   if (!dialled) return;
@@ -374,7 +374,7 @@ void Cluster::on_link_up(LinkId link, bool dialled, const std::string& peer) {
     std::lock_guard lock(mutex_);
     process = diallers_.at(std::this_thread::get_id());
   }
-  if (process == kNoProcess) {  // maybe the head: `take_welcome` assigns it
+  if (process == kNoProcess) {  // possibly the head: `take_welcome` assigns it
     head_link_ = link;
     return;
   }
@@ -382,7 +382,7 @@ void Cluster::on_link_up(LinkId link, bool dialled, const std::string& peer) {
   assign_peer(link, process);
 }
 
-/// The service thread may cut `process` off at the same time: the second of the two removes the link.
+/// The service thread may cut off `process` at the same time: the second of the two removes the link.
 void Cluster::assign_peer(LinkId link, ProcessId process) {
   stream_->assign(link, process);
   bool late = false;
@@ -405,7 +405,7 @@ void Cluster::on_service_frame(LinkId link, Frame&& frame) {
     if (answer || frame.kind == cluster_kind::elsewhere) return on_answer(frame);
     before_service(frame);
   }
-  if (process_ == kNoProcess && frame.kind == cluster_kind::join) return tell_where(link);  // nor does it know
+  if (process_ == kNoProcess && frame.kind == cluster_kind::join) return tell_where(link);  // and the head is unknown
   if (!may_ask(link, frame)) return;
   post({Event::What::frame, link, kNoProcess, {}, std::move(frame)});
 }
@@ -415,14 +415,14 @@ void Cluster::on_reader_frame(LinkId link, Frame&& frame) {
   post({Event::What::reader_frame, link, kNoProcess, {}, std::move(frame)});
 }
 
-/// Does what must be done before the next frame of the head's link is read: behind a table there may be frames for the
-/// workers that this table gives us.
+/// Runs before the next frame of the coordinator's link is read: frames for the workers of a table may follow the
+/// table.
 void Cluster::before_service(const Frame& frame) {
   if (frame.kind != cluster_kind::membership || mail_open_) return;
   if (const auto table = unpack<Membership>(frame.body.view())) prepare(*table);
 }
 
-/// The head's answer to our request to join, which `open` waits for.
+/// The coordinator's reply to the request to join; `open` waits for it.
 void Cluster::on_answer(const Frame& frame) {
   if (frame.kind == cluster_kind::welcome) return take_welcome(frame);
   if (frame.kind == cluster_kind::elsewhere) {
@@ -457,7 +457,7 @@ void Cluster::take_welcome(const Frame& frame) {
   changed_.notify_all();
 }
 
-/// The process that we have asked refuses us. The link is no longer that of the head.
+/// The process at the other end refuses to let this process join. The link is no longer the coordinator's.
 void Cluster::turned_away(const Error& error) {
   std::lock_guard lock(mutex_);
   if (welcomed_) return;
@@ -466,23 +466,23 @@ void Cluster::turned_away(const Error& error) {
   changed_.notify_all();
 }
 
-/// Why a process that has dialled us may not have a link; empty when it may. With the lock held.
+/// Why a process that has dialled this process may not have a link; empty if it may. With the lock held.
 std::string Cluster::why_no_link(ProcessId process) const {
-  if (cut_off_.contains(process)) return "no link may lead to host " + std::to_string(process) + " any more";
+  if (cut_off_.contains(process)) return "host " + std::to_string(process) + " has left the run, or its link broke";
   const ProcessInfo* own = membership_->process(process_);
-  const ProcessInfo* peer = membership_->process(process);  // null: the peer knows a newer table, and may
+  const ProcessInfo* peer = membership_->process(process);  // null: the peer has a newer table, and may
   const bool may = own == nullptr || peer == nullptr || dialler_of(*own, *peer) == process;
-  return may ? "" : "host " + std::to_string(process) + " is to be dialled by this one, not the other way round";
+  return may ? "" : "host " + std::to_string(process) + " must not dial this host, which dials it";
 }
 
-/// Another member has dialled us; its frames follow the hello. It may know the table that makes us its peer before we
-/// do, so the link is not read on until our workers have their mailboxes.
+/// Another member has dialled this process; its frames follow the hello. It may already have the table that makes the
+/// two processes peers, so the link is not read further until this process's workers have their mailboxes.
 void Cluster::on_hello(LinkId link, ProcessId process) {
   if (process_ == 0 || process >= kAddressMask) {
     return stream_->close_link(link, "its hello names a process that cannot be behind it");
   }
   std::string refusal;
-  bool gone = false;  // it is no longer of the run
+  bool gone = false;  // it has left the run
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return mail_open_ || end_.has_value() || quit_; });
@@ -491,7 +491,7 @@ void Cluster::on_hello(LinkId link, ProcessId process) {
   }
   if (!refusal.empty()) {
     log_.warn("cluster", "closed a connection: " + refusal);
-    const EndMessage end{Code::peer_lost, false, "the other hosts go on without it", service_address(process)};
+    const EndMessage end{Code::peer_lost, false, "the other hosts continue without it", service_address(process)};
     (void)stream_->send_on(link, make_frame(cluster_kind::refuse, kNoAddress, kNoAddress, gone ? 1 : 0, pack(end)));
     return stream_->finish_link(link, kLastWords);
   }

@@ -1,8 +1,7 @@
 #pragma once
-// A process's part in the run: its transport, a thread of its own (below: the service thread), and on the rendezvous
-// host the Head. Nodes use it through Node (node.hpp); the host runtime starts it, waits for the start and is told of
-// changes. Everything public may be called from any thread unless said otherwise; callbacks come on the service thread
-// and must not block.
+// A process's part in the run: its transport, its service thread, and on the coordinator the Head. Nodes use it through
+// Node (node.hpp). The host runtime starts it, waits for the start and receives ClusterEvents. Public functions are
+// thread-safe unless noted otherwise. Callbacks run on the service thread and must not block.
 
 #include <atomic>
 #include <condition_variable>
@@ -38,21 +37,25 @@ namespace actorhost {
 struct ClusterConfig {
   enum class Place {
     alone,   // one process, no sockets
-    head,    // listens at `url`
-    member,  // joins the head at `url`
+    head,    // the coordinator: listens at `url`
+    member,  // joins the coordinator at `url`
   };
   Place place = Place::alone;
-  std::string url;                           // tcp://, tls+tcp:// or ipc://
-  std::vector<std::string> other_urls = {};  // member: where the head, or a member, is when it is not at `url`
-  bool once = false;                         // member: each of them is tried once
-  std::string listen_url;  // member: where it takes connections of other members; port 0 for any; empty: nowhere
-  std::vector<std::string> listen_first = {};  // member: places that others know, tried before; may be taken
-  JoinMessage self;                            // what this process brings
-  HeadConfig head;                             // place alone or head; `times` holds for members too
+  std::string url;  // tcp://, tls+tcp:// or ipc://
+  // member: further addresses of the coordinator or of other members
+  std::vector<std::string> other_urls = {};
+  bool once = false;  // member: tries each address once
+  // member: where it accepts connections of other members; port 0: any port; empty: nowhere
+  std::string listen_url;
+  // member: addresses that other members know, tried before `listen_url`; another program may hold them
+  std::vector<std::string> listen_first = {};
+  JoinMessage self;  // this process's request to join
+  // place alone or head; members use `times` too
+  HeadConfig head;
   StreamOptions stream;
   double start_timeout = 60;
-  double waited = 0;                              // of it, before `open`
-  std::map<std::string, std::string> about = {};  // further words about the run, for those who look into it
+  double waited = 0;                              // seconds of start_timeout spent before `open`
+  std::map<std::string, std::string> about = {};  // further facts about the run, for observers
 };
 
 class ClusterEvents {
@@ -61,10 +64,10 @@ class ClusterEvents {
   ClusterEvents(const ClusterEvents&) = delete;
   ClusterEvents& operator=(const ClusterEvents&) = delete;
   virtual ~ClusterEvents() = default;
-  /// The membership or the end has changed: nodes that wait should look.
+  /// The membership or the end has changed: waiting nodes should check again.
   virtual void cluster_changed() = 0;
-  /// Process 0 only. True: shards that can serve action `action` are attached to the transport on return. False: the
-  /// shards of an earlier action have yet to end; called again after `Cluster::servers_ended`.
+  /// Process 0 only. True: shards that can serve action `action` are attached to the transport. False: the shards of an
+  /// earlier action have yet to end; called again after `Cluster::servers_ended`.
   virtual Result<bool> start_servers(uint32_t action) = 0;
 };
 
@@ -73,93 +76,94 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   Cluster(ClusterConfig config, JobSource& job, const Clock& clock, Log& log, ClusterEvents& events);
   ~Cluster() override;
 
-  /// Listens, or dials and joins: on return a member has its number, the script and the head's settings. Blocks for up
-  /// to the start timeout. Code::io (address in use), unreachable, refused, timeout.
+  /// Listens, or dials and joins. On return a member has its number, the script and the coordinator's settings. Blocks
+  /// for up to the start timeout. Code::io (address in use), unreachable, refused, timeout.
   Status open();
-  /// Waits until the run has started with this process in it; the error when it cannot.
+  /// Blocks until the run has started with this process in it, or returns the error.
   Status wait_for_start();
 
   Transport& transport() noexcept { return *transport_; }
   ProcessId process() const noexcept { return process_; }
-  /// The rendezvous host's process: 0 at first. kNoProcess while the last one is lost and there is no next one.
+  /// The coordinator's process: 0 at first. kNoProcess after a coordinator has failed and before the next is known.
   ProcessId head() const noexcept { return head_process_.load(std::memory_order_acquire); }
   bool is_head() const noexcept { return process_ != kNoProcess && head() == process_; }
-  /// A worker has become a peer: from now on the run goes on when its head is lost. Idempotent.
+  /// A worker has become a peer: from now on the run continues if its coordinator fails. Idempotent.
   void outlive_head();
   bool outlives_head() const noexcept { return outlives_.load(std::memory_order_acquire); }
-  /// Until when, on the run's clock, this process knows that it is on the side of a majority (coordinator_lease.hpp):
-  /// kForever in a run that ends with its head. Any thread.
+  /// Until when, on the run's clock, this process knows that it belongs to a majority (coordinator_lease.hpp). kForever
+  /// in a run that ends with its coordinator. Thread-safe.
   double leased_until() const noexcept;
-  /// A worker of this process has become a peer, or is none any more. Any thread.
+  /// A worker of this process has become a peer, or has left the peers. Thread-safe.
   void tell_takes_part(NodeId node, bool takes_part);
-  /// How many actions a worker of this process has entered.
+  /// The number of actions that a worker of this process has entered.
   void tell_actions(NodeId node, uint32_t entered);
-  /// A finished action's value, for a head that comes after the one that has it. All together up to a megabyte.
+  /// Caches the value of a finished action for a later coordinator; up to a megabyte in all.
   void keep_value(uint32_t action, const Blob& value);
   /// The newest table; epoch 0 before the start.
   MembershipPtr membership() const;
-  /// The first table that this process has got.
+  /// The first table that this process received.
   MembershipPtr first_membership() const;
-  /// Processes that have been silent for a while; known to process 0 only.
+  /// Suspected processes; known to process 0 only.
   std::set<ProcessId> suspected() const;
-  /// Counts changes of the table and of the suspected processes, without a lock.
+  /// Counts changes of the table and of the set of suspected processes. Takes no lock.
   uint64_t news() const noexcept { return news_.load(std::memory_order_acquire); }
-  /// Counts as such a change: a server that waits for frames looks what else there is to do, once it is woken.
+  /// Counts a change, so that a woken server that waits for frames checks for other work.
   void count_news() noexcept { news_.fetch_add(1, std::memory_order_release); }
-  /// Its epoch, without a lock: asked before every call.
+  /// The epoch of the table. Takes no lock: callers check it before every call.
   uint64_t epoch() const noexcept { return epoch_.load(std::memory_order_acquire); }
   /// Ids of this process's workers, in order.
   std::vector<NodeId> local_workers() const;
-  /// The mailbox of a worker of this process, of its data service or its courier. It has been attached since the
-  /// process has been in the table, and holds what has arrived since, because other processes may send before the
-  /// receiver's thread is there. Once for each address; after that, and for servers, nullptr.
+  /// The mailbox of a worker of this process, of its data service or of its courier. It is attached before this
+  /// process enters the table, because other processes may send before the receiver's thread runs; it holds the frames
+  /// received since. Each address can be taken once. Returns nullptr after that, and for servers.
   std::shared_ptr<Mailbox> take_mailbox(Address address);
   /// How the run ended, once it has.
   std::optional<EndMessage> end() const;
   bool ended() const noexcept { return ended_.load(std::memory_order_acquire); }
-  /// The head's settings and arguments, which hold everywhere.
+  /// The coordinator's settings and arguments, which apply to every process.
   const std::map<std::string, std::string>& settings() const noexcept { return settings_; }
   const std::vector<std::string>& args() const noexcept { return args_; }
   const std::string& run_id() const noexcept { return run_id_; }
-  /// Where the head was to listen or is reached: "tcp://127.0.0.1:17871"; empty when alone.
+  /// The coordinator's address: "tcp://127.0.0.1:17871"; empty if alone.
   std::string url() const;
   /// Where this process listens, with the port that the system chose.
   const std::string& bound_url() const noexcept { return bound_url_; }
 
-  /// What is asked of this process's nodes from outside.
+  /// The chunks that observers send to this process's nodes.
   QuestionDesk& desk() noexcept { return desk_; }
 
-  /// A node's script raised: the run ends everywhere with this.
+  /// A node's script raised: the run ends everywhere with this error.
   void report_error(Address node, const EndMessage& error);
   /// A worker's script has ended after entering `actions` actions.
   void report_ended(NodeId node, uint32_t actions);
-  /// A server's script has come to its end after entering `actions` actions; the server goes on answering for values.
+  /// A server's script has ended after entering `actions` actions. The server continues to reply to requests for
+  /// values.
   void report_server_ended(uint32_t shard, uint32_t actions);
-  /// A server of this process has ended: there may be room for those of the next action.
+  /// A server of this process has ended: servers of the next action may start.
   void servers_ended();
-  /// A process has sent what no actorhost sends, so nothing from it can be trusted: logs the sender and closes the link
-  /// to its process. Any thread. False: the sender is of this process.
+  /// A process has sent a malformed message, so none of its messages can be trusted: logs the sender and closes the
+  /// link to its process. Thread-safe. False: the sender belongs to this process.
   bool distrust(Address sender, Kind kind, const std::string& why);
-  // ---- looking into the run (cluster_observe.cpp) ----
+  // ---- observing the run (cluster_observe.cpp) ----
 
-  /// What this process reports of itself.
+  /// This process's part of the run's state.
   ProcessState& state() noexcept { return state_; }
-  /// Process 0 only: `told` gets the state of the whole run as JSON, with these sections, on the service thread. Not
-  /// called when the cluster has been closed meanwhile.
+  /// Process 0 only: calls `told` on the service thread with the state of the whole run as JSON, with these sections.
+  /// Does not call it if the cluster is closed first.
   void look(std::vector<std::string> sections, Observers::Told told);
-  /// Process 0 only: those who know the token may look into the run at `url` from now on.
+  /// Process 0 only: from now on, clients with the token may observe the run at `url`.
   Status open_control(const std::string& url, std::string token);
 
-  /// Process 0 only, before nodes run: what all nodes do goes into this trace.
+  /// Process 0 only, before nodes run: records the spans of all nodes in this trace.
   void record(std::unique_ptr<ChromeTrace> trace) {
     post([this, kept = std::shared_ptr(std::move(trace))] { chrome_ = kept; });
   }
-  /// What a node of this process has done, for that trace.
+  /// Adds spans of a node of this process to that trace.
   void tell_spans(Address node, SpansMessage message);
 
-  /// This process stops taking part (Ctrl-C): on the head the run ends for all. Also ends `open`.
+  /// This process leaves the run (Ctrl-C). On the coordinator the run ends for all. Also ends `open`.
   void stop(const EndMessage& end);
-  /// Says farewell on all links. On return the others have read what was queued for them, or a second has passed.
+  /// Says goodbye on all links. Returns once the other ends have read their queued frames, or after a second.
   /// Idempotent.
   void close();
 
@@ -294,11 +298,12 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   ClusterEvents& events_;
   QuestionDesk desk_;
   std::unique_ptr<Transport> transport_;
-  StreamTransport* stream_ = nullptr;  // transport_, when there are sockets
+  StreamTransport* stream_ = nullptr;  // transport_, if there are sockets
   std::unique_ptr<Head> head_;
   ProcessState state_;
   std::unique_ptr<ControlEntry> control_;  // written by open_control before its links are up
-  Mailbox inbox_;  // wakes the service thread; what nodes send to the head when there are no sockets
+  // wakes the service thread; without sockets it receives the nodes' frames to the coordinator
+  Mailbox inbox_;
   std::string bound_url_;
   std::atomic<ProcessId> process_{kNoProcess};
   std::atomic<LinkId> head_link_{0};
@@ -308,18 +313,18 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   std::atomic<bool> mail_open_{false};  // mailboxes_ has been filled
   std::atomic<uint64_t> epoch_{0};      // of membership_
   std::atomic<uint64_t> news_{0};       // of membership_ and suspected_
-  std::atomic<bool> ended_{false};      // end_ is there
+  std::atomic<bool> ended_{false};      // end_ is set
 
-  mutable std::mutex mutex_;  // guards what follows up to the next blank line
+  mutable std::mutex mutex_;  // guards the members up to the next blank line
   std::condition_variable changed_;
   std::deque<Event> queue_;
   MembershipPtr membership_ = std::make_shared<const Membership>();
   MembershipPtr first_membership_ = membership_;
   std::map<Address, std::shared_ptr<Mailbox>> mailboxes_;  // until take_mailbox; shared with the nodes' ports
   std::map<std::thread::id, ProcessId> diallers_;          // the process that each thread dials
-  std::set<ProcessId> cut_off_;                            // no link may lead there any more: gone, or the link broke
+  std::set<ProcessId> cut_off_;  // no link may lead there: the process has left, or the link broke
   std::set<ProcessId> suspected_;
-  std::map<NodeId, uint32_t> actions_;  // that each worker here has entered
+  std::map<NodeId, uint32_t> actions_;  // number that each worker of this process has entered
   std::map<uint32_t, Blob> values_;     // of finished actions
   size_t value_bytes_ = 0;
   struct Asked {
@@ -327,68 +332,69 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
     size_t bytes = 0;
     bool sent_away = false;
   };
-  std::map<LinkId, Asked> asked_;  // by observers: what is in queue_
+  std::map<LinkId, Asked> asked_;  // by observers: their requests in queue_
   std::optional<EndMessage> end_;
   bool welcomed_ = false;
-  std::optional<Error> turned_away_;    // by the process at the other end of head_link_, instead
-  std::optional<std::string> sent_on_;  // it has told where the head is; empty: it does not know
+  std::optional<Error> turned_away_;    // by the process at the other end of head_link_
+  std::optional<std::string> sent_on_;  // its reply: the coordinator's address; empty: unknown
   bool quit_ = false;
 
-  LinkId asked_link_ = 0;  // `open`: the one over which this process asks to join
+  LinkId asked_link_ = 0;  // the link over which `open` requests to join
 
   // written before open() returns
   std::map<std::string, std::string> settings_;
   std::vector<std::string> args_;
   std::string run_id_;
 
-  // the service thread's own
+  // owned by the service thread
   std::map<LinkId, std::string> live_;   // remote address of each link that is up
-  std::map<ProcessId, LinkId> members_;  // head: the link of each member
+  std::map<ProcessId, LinkId> members_;  // coordinator: the link of each member
   PeerLinks peers_{*this};
   Succession succession_;
-  ProcessId lost_head_ = kNoProcess;  // the last one
+  ProcessId lost_head_ = kNoProcess;  // the newest failed coordinator
   std::string why_lost_;
   struct Held {
     AttachMessage attach;
     double since = 0;
   };
-  std::map<LinkId, Held> held_;   // of processes that take this one for the next head, before it is
-  std::deque<Frame> unsent_;      // to the head, while there is none
-  std::set<NodeId> ended_nodes_;  // workers here whose scripts have ended
-  std::optional<Frame> failure_;  // what a script here raised
-  FailureDetector detector_;      // member: of the head and of the peers that there is a link to
+  std::map<LinkId, Held> held_;   // attach messages, until this process is the coordinator
+  std::deque<Frame> unsent_;      // to the coordinator, while none is known
+  std::set<NodeId> ended_nodes_;  // workers of this process whose scripts have ended
+  std::optional<Frame> failure_;  // the error that a script of this process raised
+  FailureDetector detector_;      // member: of the coordinator and of linked peers
   Outbox outbox_;
   double last_tick_ = 0;
-  double stood_still_ = 0;  // seconds for which this process did not run, when that was long
-  double woke_ = 0;         // when that was over
+  double stood_still_ = 0;  // seconds of the last long standstill of this process
+  double woke_ = 0;         // when the standstill ended
   Observers observers_;
-  std::shared_ptr<ChromeTrace> chrome_;  // shared with nobody; the service thread's own
+  std::shared_ptr<ChromeTrace> chrome_;  // shared for std::function only; owned by the service thread
   struct Watcher {
-    int looks = 0;           // questions without an answer
+    int looks = 0;           // pending requests
     bool sent_away = false;  // its link is about to end
   };
-  std::map<LinkId, Watcher> watchers_;  // by the links of those who have looked into the run
+  std::map<LinkId, Watcher> watchers_;  // by the links of observers
   std::map<ProcessId, std::thread> dials_;
   std::map<ProcessId, std::thread> proofs_;
 
-  // of a run of peers, the service thread's own
-  Quorum quorum_;           // of a member: the tables that it has adopted or accepted
-  BeatTimes beats_;         // of a member: its answers to the head's
-  uint64_t head_beat_ = 0;  // the head's newest
+  // of a run of peers, owned by the service thread
+  Quorum quorum_;           // of a member: its adopted and accepted tables
+  BeatTimes beats_;         // of a member: its replies to lease renewals
+  uint64_t head_beat_ = 0;  // number of the coordinator's newest lease renewal
   double head_beat_at_ = 0;
-  uint64_t accepted_ = 0;  // the epoch of the newest table from this head
+  uint64_t accepted_ = 0;  // the epoch of the newest table from this coordinator
   double lease_end_ = 0;   // the latest end of a lease so far
-  uint32_t losses_ = 0;    // heads that this process has lost
-  bool stands_ = false;    // this process is to be the head once a majority has asked it
+  uint32_t losses_ = 0;    // number of coordinators that this process has lost
+  bool stands_ = false;    // this process is a candidate
   double stands_since_ = 0;
-  ProcessId bound_ = kNoProcess;     // the process that this one has asked to be the head, until that has answered
-  LinkId lost_head_link_ = 0;        // of a head that has fallen silent and may come back
-  std::deque<Frame> late_frames_;    // from that head, while this process is bound to another one
-  double succession_at_ = kForever;  // when the next head may be looked for
-  double without_head_ = 0;          // since when
+  ProcessId bound_ = kNoProcess;  // the candidate that this process has attached to, until that replies
+  // of a coordinator that is silent and may resume
+  LinkId lost_head_link_ = 0;
+  std::deque<Frame> late_frames_;    // from that coordinator, while this process is bound to a candidate
+  double succession_at_ = kForever;  // earliest time of the next election
+  double without_head_ = 0;          // since when there is no coordinator
   bool told_without_head_ = false;
   std::set<ProcessId> asked_for_proof_;
-  std::map<NodeId, bool> takes_part_;  // workers here that have become peers; false: and are none any more
+  std::map<NodeId, bool> takes_part_;  // workers of this process that have become peers; false: that have left them
   AsideThread aside_;
   std::thread thread_;
 };

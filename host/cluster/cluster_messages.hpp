@@ -1,5 +1,5 @@
 #pragma once
-// The messages between the processes' clusters, and between nodes and the rendezvous host (kinds 0x01xx).
+// The messages between the clusters of processes, and between nodes and the coordinator (kinds 0x01xx).
 
 #include <cstdint>
 #include <map>
@@ -14,57 +14,58 @@
 namespace actorhost {
 
 namespace cluster_kind {
-inline constexpr auto join = Kind{0x0101};           // process -> head, on a link that belongs to no process yet
+inline constexpr auto join = Kind{0x0101};           // process -> head, on a link without a process
 inline constexpr auto welcome = Kind{0x0102};        // head -> process: its number, the job, the head's settings
-inline constexpr auto refuse = Kind{0x0103};         // head -> process: why not; the link closes behind it
+inline constexpr auto refuse = Kind{0x0103};         // head -> process: the reason; the link then closes
 inline constexpr auto membership = Kind{0x0104};     // head -> processes: the table of a new epoch (body)
-inline constexpr auto stop = Kind{0x0105};           // head -> processes: the run is over, with how
+inline constexpr auto stop = Kind{0x0105};           // head -> processes: the run is over; its result
 inline constexpr auto node_error = Kind{0x0106};     // process -> head: a node's script raised
 inline constexpr auto node_ended = Kind{0x0107};     // process -> head: a worker's script has ended
 inline constexpr auto want_link = Kind{0x0108};      // process -> head -> process: dial me
-inline constexpr auto link_broken = Kind{0x0109};    // process -> head: my link to a live process broke
-inline constexpr auto action_enter = Kind{0x0110};   // node -> head: I am at action tag
+inline constexpr auto link_broken = Kind{0x0109};    // process -> head: the link to a live process broke
+inline constexpr auto action_enter = Kind{0x0110};   // node -> head: the node enters action tag
 inline constexpr auto action_reply = Kind{0x0111};   // head -> node
-inline constexpr auto action_done = Kind{0x0112};    // node -> head: action tag is over, with its value
+inline constexpr auto action_done = Kind{0x0112};    // node -> head: action tag has ended, with its value
 inline constexpr auto action_agree = Kind{0x0119};   // node -> head: action_done, and a reply with the first value
-inline constexpr auto module_find = Kind{0x0113};    // node -> head: is my copy of this module right; else its text
+inline constexpr auto module_find = Kind{0x0113};    // node -> head: compare this module's hash, or send its text
 inline constexpr auto module_reply = Kind{0x0114};   // head -> node
-inline constexpr auto servers_start = Kind{0x0115};  // node -> head: make sure that shards are there
+inline constexpr auto servers_start = Kind{0x0115};  // node -> head: make sure that servers run
 inline constexpr auto servers_ready = Kind{0x0116};  // head -> node
-inline constexpr auto whereabouts = Kind{0x0117};    // node -> head: where are these workers? (a wait has become long)
+inline constexpr auto whereabouts = Kind{0x0117};    // node -> head: where are these workers? (after a long wait)
 inline constexpr auto whereabouts_reply = Kind{0x0118};
-inline constexpr auto observe = Kind{0x0120};        // observer -> head: the run's state, please
-inline constexpr auto observed = Kind{0x0121};       // head -> observer: the state as JSON (body); tag as asked
-inline constexpr auto report_wanted = Kind{0x0122};  // head -> processes: your part of it, for look tag
-inline constexpr auto report = Kind{0x0123};         // process -> head: as JSON (body)
-inline constexpr auto control = Kind{0x0124};        // observer -> head: do something; JSON (body)
-inline constexpr auto control_reply = Kind{0x0125};  // head -> observer: JSON (body); tag as asked
-inline constexpr auto pushed = Kind{0x0126};         // head -> observer: news of what it has asked for; JSON (body)
-inline constexpr auto spans = Kind{0x0127};          // process -> head: what node src has done, for the trace
-inline constexpr auto outlive = Kind{0x0128};        // process -> head -> processes: the run can go on without its head
-inline constexpr auto attach = Kind{0x0129};         // process -> its next head: the one before is lost
-inline constexpr auto attached = Kind{0x012a};       // head -> process: it is in; a table follows
-inline constexpr auto elsewhere = Kind{0x012b};      // process -> one that takes it for the head: where that is
-inline constexpr auto beat = Kind{0x012c};           // head -> process, and its answer (coordinator_lease.hpp)
+inline constexpr auto observe = Kind{0x0120};        // observer -> head: request for the run's state
+inline constexpr auto observed = Kind{0x0121};       // head -> observer: the state as JSON (body); tag of the request
+inline constexpr auto report_wanted = Kind{0x0122};  // head -> processes: request for a report, for observation tag
+inline constexpr auto report = Kind{0x0123};         // process -> head: the report as JSON (body)
+inline constexpr auto control = Kind{0x0124};        // observer -> head: a command; JSON (body)
+inline constexpr auto control_reply = Kind{0x0125};  // head -> observer: JSON (body); tag of the command
+inline constexpr auto pushed = Kind{0x0126};         // head -> observer: a subscribed event; JSON (body)
+inline constexpr auto spans = Kind{0x0127};          // process -> head: spans of node src, for the trace
+inline constexpr auto outlive = Kind{0x0128};        // process -> head -> processes: the run survives its head
+inline constexpr auto attach = Kind{0x0129};         // process -> candidate: the coordinator has failed
+inline constexpr auto attached = Kind{0x012a};       // head -> process: accepted; a table follows
+inline constexpr auto elsewhere = Kind{0x012b};      // process -> sender of a misdirected request: the head's url
+inline constexpr auto beat = Kind{0x012c};           // head -> process, and the reply (coordinator_lease.hpp)
 inline constexpr auto proposal = Kind{0x012d};       // head -> processes: the next table, to be accepted (body)
 inline constexpr auto takes_part = Kind{0x012e};     // process -> head: worker src is a peer (tag 1), or has left (0)
 }  // namespace cluster_kind
-/// In servers_start: whichever action the shards serve is fine.
+/// In servers_start: the shards may serve any action.
 inline constexpr uint32_t kAnyAction = 0xffffffffU;
 
-/// A process asks to belong to the run.
+/// A process's request to join the run.
 struct JoinMessage {
   std::string run_id;
   std::string job_name;
-  uint64_t job_hash = 0;  // 0: has no copy of the script, wants it
+  uint64_t job_hash = 0;  // 0: has no copy of the script and requests it
   std::string host;       // "alpha:4711"
   std::string url;        // where other processes reach it
-  uint64_t group = 0;     // random number that the processes of one `--isolate` host share; its own otherwise
+  // random number: shared by the processes of one `--isolate` host, else unique
+  uint64_t group = 0;
   uint32_t group_size = 1;
   uint32_t group_index = 0;
   int32_t node_rank = -1;                       // -1: any
   uint32_t nodes = 0;                           // workers in this process
-  std::map<std::string, std::string> settings;  // flags as given here, to be compared with the head's
+  std::map<std::string, std::string> settings;  // flags as given to this process, compared with the head's
 
   static void fields(auto& m, auto&& field) {
     field(m.run_id, words(m.job_name), m.job_hash, words(m.host), m.url, m.group, m.group_size, m.group_index,
@@ -72,18 +73,18 @@ struct JoinMessage {
   }
 };
 
-/// The head's answer; the frame's body holds the script's text.
+/// The coordinator's reply; the frame's body holds the script's text.
 struct WelcomeMessage {
   ProcessId process = kNoProcess;
   std::string run_id;
   std::string job_name;
   uint64_t job_hash = 0;
-  std::map<std::string, std::string> settings;  // the head's, which win
+  std::map<std::string, std::string> settings;  // the head's, which override the process's
   std::vector<std::string> args;
-  ProcessId head = 0;  // which process answers
+  ProcessId head = 0;  // the replying process
   uint32_t min_hosts = 1;
   uint32_t max_hosts = 1;
-  bool outlives = false;  // the run goes on when its head is lost
+  bool outlives = false;  // the run continues if its coordinator fails
 
   static void fields(auto& m, auto&& field) {
     field(m.process, m.run_id, words(m.job_name), m.job_hash, m.settings, m.args, m.head, m.min_hosts, m.max_hosts,
@@ -91,68 +92,68 @@ struct WelcomeMessage {
   }
 };
 
-/// A worker as its process knows it.
+/// The state of a worker, as its process reports it.
 struct AttachedWorker {
   NodeId id = 0;
   uint32_t actions = 0;  // entered so far
   bool ended = false;
-  bool left = false;  // it is no peer yet, or none any more
+  bool left = false;  // it has not become a peer yet, or has left the peers
 
   static void fields(auto& m, auto&& field) { field(m.id, m.actions, m.ended, m.left); }
 };
 
-/// A beat of the coordinator, or the answer of a process to it.
+/// A lease renewal of the coordinator, or a process's reply to it.
 struct BeatMessage {
   uint64_t number = 0;   // of this message, in its direction
-  uint64_t answers = 0;  // the newest number that the sender has got from the receiver
-  double lease = 0;      // of the coordinator: seconds that its lease still lasts
+  uint64_t answers = 0;  // the newest number that the sender has received
+  double lease = 0;      // of the coordinator: remaining seconds of its lease
   uint64_t epoch = 0;    // of a process: the newest table that it has accepted from this coordinator
 
   static void fields(auto& m, auto&& field) { field(m.number, m.answers, m.lease, m.epoch); }
   bool sound() const noexcept { return lease >= 0 && lease < 1e18; }
 };
 
-/// A process that has lost its head tells the next one who it is.
+/// A process attaches to a candidate after its coordinator has failed.
 struct AttachMessage {
   ProcessId process = kNoProcess;
-  ProcessId lost = kNoProcess;  // the head that it had
-  uint32_t loss = 0;            // counts the heads that this process has lost; `attached` carries it back as its tag
+  ProcessId lost = kNoProcess;  // the failed coordinator
+  uint32_t loss = 0;            // number of coordinators that this process has lost; `attached` returns it as its tag
   JoinMessage self;             // as it joined
   std::vector<AttachedWorker> workers;
-  std::vector<Membership> tables;  // as Quorum::merge takes them
+  std::vector<Membership> tables;  // in the order of Quorum::merge
 
   static void fields(auto& m, auto&& field) { field(m.process, m.lost, m.loss, m.self, m.workers); }
   static void body_fields(auto& m, auto&& field) { field(m.tables); }
 };
 
-/// Empty while there is no head; there may be one soon.
+/// Empty while there is no coordinator; the sender may retry.
 struct ElsewhereMessage {
   std::string url;
 
   static void fields(auto& m, auto&& field) { field(m.url); }
 };
 
-/// How a run, or a node's part in it, ended.
+/// The result of a run, or of one process's part in it.
 struct EndMessage {
-  Code code = Code::internal;  // meaningful when !ok
+  Code code = Code::internal;  // valid if !ok
   bool ok = true;
   std::string message;  // one line: which node, and what
-  /// The node whose script raised: its host shows the traceback. A process's service: the end is that process's alone.
+  /// The node whose script raised: its host prints the traceback. If it is a process's service, only that process ends.
   Address origin = kNoAddress;
 
   static void fields(auto& m, auto&& field) { field(m.code, m.ok, lines(m.message), m.origin); }
 };
 
-/// Which sections of the state somebody wants (ProcessState).
+/// The sections of the state that an observer requests (ProcessState).
 struct ObserveMessage {
   std::vector<std::string> sections;
 
   static void fields(auto& m, auto&& field) { field(m.sections); }
 };
 
-/// What a node has done, for the trace of --record FILE.json.
+/// Spans of a node, for the trace of --record FILE.json.
 struct SpansMessage {
-  double sent = 0;  // on the clock of the node's process, as the spans' times
+  double sent = 0;  // on the clock of the node's process, like the spans' times
   std::vector<TimeSpan> spans;
 
   static void fields(auto& m, auto&& field) { field(m.sent, m.spans); }
@@ -165,7 +166,7 @@ struct ActionEnter {
   static void fields(auto& m, auto&& field) { field(words(m.kind), words(m.where)); }
 };
 
-/// `replayed`: the action is over, its value is the frame's body. An error travels as `ok = false`.
+/// `replayed`: the action has ended, and the frame's body holds its value. `ok = false`: the node fails with the error.
 struct ActionReply {
   bool ok = true;
   bool replayed = false;
@@ -177,12 +178,12 @@ struct ActionReply {
 
 struct ModuleFind {
   std::string name;
-  uint64_t hash = 0;  // of the asker's copy; 0: it has none
+  uint64_t hash = 0;  // of the requester's copy; 0: it has none
 
   static void fields(auto& m, auto&& field) { field(words(m.name), m.hash); }
 };
 
-/// The text, when the asker has none, is the frame's body.
+/// The frame's body holds the text if the requester has none.
 struct ModuleReply {
   bool ok = true;
   Code code = Code::mismatch;
@@ -192,14 +193,14 @@ struct ModuleReply {
   static void fields(auto& m, auto&& field) { field(m.ok, m.code, words(m.chunk), words(m.message)); }
 };
 
-/// A call in which a worker waits for others without a limit. The worker tells the head of it when it asks where the
-/// others are, so that workers that wait for each other in a circle find out.
+/// A call in which a worker waits for other workers without a limit. The worker reports it to the coordinator when it
+/// requests the others' whereabouts, so workers that wait for each other in a cycle detect the cycle.
 struct LongWait {
-  uint32_t number = 0;              // of the worker's waits; 0: it has told of none
+  uint32_t number = 0;              // of the worker's waits; 0: it has reported none
   std::string what = {};            // "allreduce sum float32[3] at job.lua:7"
-  std::vector<NodeId> absent = {};  // the workers that have to come
-  uint32_t told = 0;                // how often it has said so; counted by the head
-  bool outside = false;             // it has come late, and waits until it may take part in the others' collectives
+  std::vector<NodeId> absent = {};  // the workers that it waits for
+  uint32_t told = 0;                // number of its reports; the head counts them
+  bool outside = false;             // a late joiner that waits to enter the others' collectives
 
   static void fields(auto& m, auto&& field) { field(m.number, words(m.what), m.absent, m.told, m.outside); }
 };
@@ -212,7 +213,7 @@ struct Whereabouts {
   bool in_action = false;
   std::string kind = {};  // of the newest action
   std::string where = {};
-  LongWait waiting = {};  // the newest that it has told of, over or not
+  LongWait waiting = {};  // the newest reported wait, which may have ended
 
   static void fields(auto& m, auto&& field) {
     field(m.id, m.actions, m.ended, m.in_action, words(m.kind), words(m.where), m.waiting);

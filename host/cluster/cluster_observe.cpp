@@ -1,4 +1,4 @@
-// The part of Cluster for those who look into the run: who asks, who is asked, where answers go.
+// Cluster's part for observers: takes their requests, requests reports from processes, and sends the replies.
 
 #include <utility>
 
@@ -15,14 +15,14 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxCommand = size_t{8} << 20;  // bytes: a chunk of 1 MiB is shorter in any JSON
-constexpr int kMostLooks = 8;                    // of an observer at a time, that are answered
-constexpr size_t kMostAsked = 4096;              // questions of an observer that have not been looked at yet
+constexpr int kMostLooks = 8;                    // pending requests of an observer for the state
+constexpr size_t kMostAsked = 4096;              // requests of an observer in the queue
 constexpr size_t kMostAskedBytes = size_t{16} << 20;
-constexpr size_t kMostUnread = size_t{32} << 20;  // bytes that an observer has not read yet
+constexpr size_t kMostUnread = size_t{32} << 20;  // bytes queued for an observer
 
 bool is_question(Kind kind) noexcept { return kind == cluster_kind::observe || kind == cluster_kind::control; }
 
-/// Such as is written whatever bytes nodes have printed.
+/// JSON text, whatever bytes nodes have printed.
 std::string sent_text(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 }  // namespace
@@ -50,7 +50,7 @@ Observers::Sources Cluster::observer_sources() {
           [this] { return process(); }};
 }
 
-/// The parts of the reports that the cluster itself knows.
+/// The sections that the cluster itself provides.
 void Cluster::add_sections() {
   state_.section("members", [this](json& out) { observers_.tell_members(out); });
   state_.section("links", [this](json& out) {
@@ -90,7 +90,7 @@ Status Cluster::open_control(const std::string& url, std::string token) {
   return control_->listen(url);
 }
 
-/// Whether the frame is one of those who look into the run, or of a process that reports to them.
+/// Whether the frame is from an observer, or a process's report for observers.
 bool Cluster::take_observer_frame(LinkId link, const Frame& frame) {
   if (frame.kind == cluster_kind::report) {
     for (const auto& [process, of_member] : members_) {
@@ -125,8 +125,8 @@ bool Cluster::take_observer_frame(LinkId link, const Frame& frame) {
   return true;
 }
 
-/// Whether what an observer asks may wait for the service thread. One that asks far faster than it is answered is sent
-/// away. On the link's thread.
+/// Whether an observer's request may enter the service thread's queue. Disconnects an observer whose requests arrive
+/// far faster than replies leave. On the link's thread.
 bool Cluster::may_ask(LinkId link, const Frame& frame) {
   if (!is_question(frame.kind)) return true;
   {
@@ -139,11 +139,11 @@ bool Cluster::may_ask(LinkId link, const Frame& frame) {
     }
     if (std::exchange(asked.sent_away, true)) return false;
   }
-  end_observer(link, "it asks for more than can wait for an answer");
+  end_observer(link, "it has too many pending requests");
   return false;
 }
 
-/// A frame of an observer is taken from the queue.
+/// An observer's frame has left the queue.
 void Cluster::asked_less(LinkId link, const Frame& frame) {
   if (!is_question(frame.kind)) return;
   std::lock_guard lock(mutex_);
@@ -154,10 +154,10 @@ void Cluster::asked_less(LinkId link, const Frame& frame) {
   if (asked->second.frames == 0) asked_.erase(asked);
 }
 
-/// A frame of one that has proved the reading token only. It may ask for the state; commands are refused by name, and
-/// what no observer sends ends its link.
+/// A frame from an observer with only the reading token. The observer may request the state. Commands are refused by
+/// name, and a frame that no observer sends ends the link.
 void Cluster::take_reader_frame(LinkId link, const Frame& frame) {
-  if (!is_question(frame.kind)) return end_observer(link, "a connection that has proved the reading token only looks");
+  if (!is_question(frame.kind)) return end_observer(link, "a connection with only the reading token may only read");
   if (!head_) return tell_where(link);
   if (frame.kind == cluster_kind::observe) return look_for(link, frame);
   const json command = frame.body.size() > kMaxCommand ? json() : parse_outside_json(frame.body.view());
@@ -177,8 +177,7 @@ void Cluster::end_observer(LinkId link, const std::string& why) {
   stream_->close_link(link, why);
 }
 
-/// Answers a question for the state of the run. What an observer asks before its earlier questions are answered, beyond
-/// a few, is dropped.
+/// Replies to a request for the state of the run. Drops requests beyond a few in flight.
 void Cluster::look_for(LinkId link, const Frame& frame) {
   Watcher& watcher = watchers_[link];
   if (watcher.sent_away || watcher.looks >= kMostLooks) return;
@@ -193,15 +192,15 @@ void Cluster::look_for(LinkId link, const Frame& frame) {
       clock_.now());
 }
 
-/// An observer that does not read what it has asked for is sent away: what waits for it has a bound.
+/// Disconnects an observer that does not read its replies: its queue has a bound.
 void Cluster::tell_observer(LinkId link, Kind kind, uint32_t tag, std::string_view text) {
   const bool at_socket = ControlEntry::is_one(link);
   const size_t unread = at_socket ? control_->queued(link) : stream_ != nullptr ? stream_->queued(link) : 0;
   if (unread > 0 && unread + text.size() > kMostUnread) {
-    // Its chunks end when the link is down: the console may be in the middle of this one.
+    // The observer's chunks end when the link is down, because the console may be processing this chunk.
     const auto watcher = watchers_.find(link);
     const bool known = watcher != watchers_.end() && !std::exchange(watcher->second.sent_away, true);
-    if (known) end_observer(link, "it does not read the answers to what it has asked");
+    if (known) end_observer(link, "it does not read the replies to its requests");
     return;
   }
   Frame frame = make_frame(kind, service_address(process_), kNoAddress, tag, {}, Blob::copy_of(text));
@@ -247,7 +246,7 @@ void Cluster::take_spans(ProcessId process, Address node, const SpansMessage& me
                rank ? "rank " + std::to_string(*rank) : address_name(node), message.spans, message.sent, clock_.now());
 }
 
-/// The rendezvous host is asked for the run's state, and asks for this process's part of it.
+/// The coordinator requests this process's part of the run's state.
 void Cluster::send_report(const Frame& question) {
   const auto wanted = read_message<ObserveMessage>(question);
   if (!wanted) return;

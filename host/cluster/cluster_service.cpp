@@ -1,4 +1,4 @@
-// The service thread's half of Cluster: what it does with events, ticks, and what Head and PeerLinks ask for.
+// Cluster's service thread: handles events and ticks, and carries out the outputs of Head and PeerLinks.
 
 #include <algorithm>
 #include <csignal>
@@ -12,11 +12,11 @@ namespace actorhost {
 namespace {
 
 constexpr double kTick = 0.25;
-constexpr double kRetry = 0.01;   // seconds between tries to send frames for which there was no room
-constexpr double kInsist = 0.05;  // seconds between tries to end a chunk that has been interrupted
+constexpr double kRetry = 0.01;   // seconds between retries of frames without room
+constexpr double kInsist = 0.05;  // seconds between interrupts of a chunk
 constexpr double kPeerDial = 5;   // seconds for a link to another member
 constexpr double kProof = 0.8;    // seconds to find out that a process is dead
-constexpr double kGoodbye = 1;    // seconds for others to read what is queued for them
+constexpr double kGoodbye = 1;    // seconds for others to read their queued frames
 constexpr uint32_t kMaxServers = 64;
 
 }  // namespace
@@ -48,7 +48,7 @@ void Cluster::serve() {
   say_goodbye();
 }
 
-/// Finishes every link, also those of observers: it is over once the other end has read all of it.
+/// Finishes every link, also links of observers: a link ends once the other end has read all of it.
 void Cluster::say_goodbye() {
   const double deadline = clock_.now() + kGoodbye;
   std::map<LinkId, bool> finished;
@@ -109,25 +109,26 @@ void Cluster::on_down(LinkId link, const std::string& reason) {
   peers_.down(link, reason);
 }
 
-/// Ends the run here: the rendezvous host is gone, at least for this process.
+/// Ends the run here: the coordinator has failed, at least for this process.
 void Cluster::finish_as_lost(const std::string& reason) {
   std::string why = reason;
   if (const double seconds = stood_still(); seconds > 0) {
     char text[96];
-    std::snprintf(text, sizeof text, ", after this host had stood still for %.1f s: it has been given up", seconds);
+    std::snprintf(text, sizeof text, ", after this host did not run for %.1f s: the other hosts have dropped it",
+                  seconds);
     why += text;
   }
   finish({Code::peer_lost, false,
-          "lost " + head_name() + ": " + why + " (a run with checkpoints goes on with --resume)",
+          "lost " + head_name() + ": " + why + " (a run with checkpoints continues with --resume)",
           service_address(process_)});
 }
 
-/// How many seconds this process has just not run (it was stopped, or got no core), if they were so many that others
-/// may have taken it for dead; else 0.
+/// The seconds of this process's last standstill (it was stopped, or got no core), if others may have declared it
+/// failed; else 0.
 double Cluster::stood_still() const {
   const DetectorTimes& times = config_.head.times;
   const double now = clock_.now();
-  const double since_tick = now - last_tick_;  // the tick after the standstill may not have come yet
+  const double since_tick = now - last_tick_;  // the tick after the standstill may be pending
   if (since_tick >= times.dead - times.heartbeat) return since_tick;
   return now - woke_ < times.dead ? stood_still_ : 0;
 }
@@ -167,7 +168,7 @@ void Cluster::handle_frame(LinkId link, Frame&& frame) {
   if (link != 0 && link == lost_head_link_) return on_lost_head_frame(std::move(frame));
   const bool refused = frame.kind == cluster_kind::refuse;
   if (refused && frame.tag == 1 && head() == kNoProcess) {
-    return finish_as_lost("this host could not be reached for too long, and the other hosts go on without it");
+    return finish_as_lost("this host could not be reached for too long, and the other hosts continue without it");
   }
   if (refused || frame.kind == cluster_kind::elsewhere) return on_elsewhere(link);
   const bool asks =
@@ -201,7 +202,7 @@ void Cluster::member_frame(Frame&& frame) {
   finish(*end);
 }
 
-/// What the rendezvous host asks of this process's nodes.
+/// A console request of the coordinator to this process's nodes.
 void Cluster::console_frame(const Frame& frame) {
   if (frame.kind == console_kind::leave) (void)std::raise(SIGKILL);
   const Status taken = desk_.take(frame);
@@ -327,16 +328,16 @@ void Cluster::tick_member(double now, double late) {
   }
   for (const ProcessId process : detector_.check(now, late).dead) {
     if (process == head()) {
-      lose_head("no sign of life for too long", false);
+      lose_head("no heartbeat for too long", false);
     } else if (now < leased_until()) {
       peers_.silent(process);
     } else {
-      detector_.watch(process, now);  // it may be this process that is cut off
+      detector_.watch(process, now);  // this process may be on the minority side
     }
   }
 }
 
-// ---- what the Head and the links to peers ask for ----
+// ---- outputs of the Head and of the links to peers ----
 
 void Cluster::to_head(Frame&& frame) {
   if (head_) return head_->on_frame(0, std::move(frame), clock_.now());
@@ -388,7 +389,8 @@ void Cluster::drop(ProcessId process) {
 }
 
 void Cluster::prepare(const Membership& table) {
-  // On the head: a process that gets the table may ask our nodes at once, and their answers have to find the way back.
+  // On the coordinator: a process with the table may send requests to nodes here at once, and their replies need
+  // routes.
   if (head_ && stream_ != nullptr) set_routes(*membership(), table);
   std::lock_guard lock(mutex_);
   if (mail_open_) return;
@@ -470,7 +472,7 @@ void Cluster::report_broken(ProcessId process, const std::string& reason) {
     cut_off_.insert(process);
     if (end_) return;  // all processes are leaving
   }
-  // Most often that process has ended a moment before us; if not, the rendezvous host warns when it drops one.
+  // Most often that process has just ended; if not, the coordinator warns when it drops a process.
   log_.debug("cluster", "no link to host " + std::to_string(process) + ": " + reason);
   to_head(make_frame(cluster_kind::link_broken, service_address(process_), kNoAddress, process));
   refuse_asked(process);

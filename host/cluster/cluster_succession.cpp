@@ -1,4 +1,5 @@
-// Cluster's part when the head is lost: who is asked to be the next one, and how this process becomes it.
+// Cluster's part in an election: attaches to a candidate after the coordinator has failed, and takes over as a
+// candidate.
 
 #include <utility>
 
@@ -15,10 +16,10 @@ void Cluster::outlive_head() {
 }
 
 void Cluster::on_outlives() {
-  lease_end_ = std::max(lease_end_, clock_.now());  // all processes of the table are on one side so far
+  lease_end_ = std::max(lease_end_, clock_.now());  // so far all processes of the table are on one side
   if (bound_url_.empty()) return;
-  log_.info("cluster", "workers are peers, so the run goes on without its rendezvous host; it can be joined at " +
-                           bound_url_ + " too");
+  log_.info("cluster",
+            "workers are peers, so the run outlives its rendezvous host; it can be joined at " + bound_url_ + " too");
 }
 
 double Cluster::leased_until() const noexcept {
@@ -33,7 +34,7 @@ void Cluster::tell_takes_part(NodeId node, bool takes_part) {
   });
 }
 
-// ---- a member and the lease of its head ----
+// ---- a member and the lease of its coordinator ----
 
 void Cluster::on_beat(const Frame& frame) {
   const auto beat = read_message<BeatMessage>(frame);
@@ -58,15 +59,15 @@ void Cluster::on_proposal(const Frame& frame) {
   answer_beat();
 }
 
-// ---- the head is lost ----
+// ---- the coordinator is lost ----
 
-/// The head is gone, at least for this process. One whose link has not closed may come back.
+/// The coordinator has failed, at least for this process. It may resume if its link has not closed.
 void Cluster::lose_head(const std::string& reason, bool closed) {
   const MembershipPtr table = membership();
   const bool out = table->process(process_) == nullptr;
   if (!outlives_ || (closed && stood_still() > 0) || out) return finish_as_lost(reason);
   if (ended_) return;
-  log_.warn("cluster", "lost " + head_name() + ": " + reason + "; looking for the next one");
+  log_.warn("cluster", "lost " + head_name() + ": " + reason + "; electing the next one");
   lost_head_ = head();
   ++losses_;
   why_lost_ = reason;
@@ -80,7 +81,7 @@ void Cluster::lose_head(const std::string& reason, bool closed) {
   told_without_head_ = false;
   if (closed) {
     give_up_lost_head();
-    succession_at_ = head_beat_at_ + kCoordinatorLease;  // unless it is proved to be dead
+    succession_at_ = head_beat_at_ + kCoordinatorLease;  // unless it is proved dead
     const ProcessInfo* info = table->process(lost_head_);
     asked_for_proof_ = {lost_head_};
     prove_dead(lost_head_, info != nullptr ? info->url : "");
@@ -95,7 +96,7 @@ void Cluster::begin_succession() {
   succession_.begin(process_, membership(), lost_head_, clock_.now());
 }
 
-/// The lost head will not come back.
+/// The lost coordinator will not return.
 void Cluster::give_up_lost_head() {
   {
     std::lock_guard lock(mutex_);
@@ -106,7 +107,7 @@ void Cluster::give_up_lost_head() {
   late_frames_.clear();
 }
 
-/// A head that had fallen silent is heard again.
+/// A silent coordinator sends again.
 void Cluster::on_lost_head_frame(Frame&& frame) {
   if (bound_ != kNoProcess) return late_frames_.push_back(std::move(frame));
   late_frames_.push_back(std::move(frame));
@@ -114,7 +115,7 @@ void Cluster::on_lost_head_frame(Frame&& frame) {
 }
 
 void Cluster::recover_head() {
-  log_.info("cluster", "the rendezvous host is heard again");
+  log_.info("cluster", "the rendezvous host sends again");
   stands_ = false;
   bound_ = kNoProcess;
   succession_at_ = kForever;
@@ -164,7 +165,7 @@ void Cluster::send_attach(LinkId link) {
   send_on(link, std::move(frame));
 }
 
-/// The asked process will not be the head, or cannot be reached.
+/// The candidate will not be the coordinator, or cannot be reached.
 void Cluster::refuse_asked(ProcessId process) {
   if (bound_ == process) bound_ = kNoProcess;
   if (succession_.asked() == process && !late_frames_.empty()) return recover_head();
@@ -179,12 +180,12 @@ void Cluster::peer_linked(ProcessId process) {
   if (succession_.asked() == process) send_attach(link->second);
 }
 
-/// A process takes this one for the next head. It may not know yet that it is: then the process has to wait.
+/// A process attaches to this process, which may not be a candidate yet: then the process has to wait.
 void Cluster::on_attach(LinkId link, const Frame& frame) {
   auto attach = read_message<AttachMessage>(frame);
   const ProcessId owner = peers_.owner(link);
   if (!attach || owner == kNoProcess || attach->process != owner || attach->tables.empty()) {
-    return stream_->close_link(link, attach ? "it is not the process that it says it is" : attach.error().message);
+    return stream_->close_link(link, attach ? "it names another process's number" : attach.error().message);
   }
   if (head_) return take_in(link, *attach);
   if (head() == kNoProcess || head() == attach->lost) {
@@ -207,14 +208,14 @@ void Cluster::stand() {
   consider_taking_over();
 }
 
-/// The tables that this process and those that have asked it to be the head know.
+/// The tables of this process and of the processes attached to it.
 Quorum Cluster::quorum_of_all() const {
   Quorum quorum = quorum_;
   for (const auto& [link, held] : held_) quorum.merge(held.attach.tables);
   return quorum;
 }
 
-/// Becomes the head once the processes that have asked for it, and this one, are a majority.
+/// Takes over once the attached processes and this process are a majority.
 void Cluster::consider_taking_over() {
   if (!stands_ || head_ || ended_) return;
   const Quorum quorum = quorum_of_all();
@@ -222,12 +223,12 @@ void Cluster::consider_taking_over() {
   for (const auto& [link, held] : held_) here.insert(held.attach.process);
   if (quorum.majority([&](ProcessId process) { return here.contains(process); })) return take_over(quorum);
   if (!majority_is_possible(here)) {
-    finish_as_lost(why_lost_ + "; the other hosts go on without this one, to which they have closed their links");
+    finish_as_lost(why_lost_ + "; the other hosts continue without this one and have closed their links to it");
   }
 }
 
-/// Whether those that may still ask this process to be the head would make a majority with those that have. A live
-/// process whose link has closed will not: it is not made again.
+/// Whether the processes that may still attach would make a majority with the attached ones. A live process with a
+/// closed link cannot attach: the link is not made again.
 bool Cluster::majority_is_possible(const std::set<ProcessId>& here) const {
   return quorum_.majority([&](ProcessId process) {
     const bool lost_head = process == lost_head_ && lost_head_link_ == 0;
@@ -236,8 +237,8 @@ bool Cluster::majority_is_possible(const std::set<ProcessId>& here) const {
   });
 }
 
-/// Asks for proof of those that are dead, so that they do not count: at once of those whose links have closed, and a
-/// moment later of those to which there is none. A process that a proposed table has dropped still counts in the
+/// Requests proofs that absent processes are dead, so that they do not count: at once for processes whose links have
+/// closed, a moment later for processes without a link. A process that a proposed table has dropped still counts in the
 /// committed table.
 void Cluster::prove_absent() {
   const bool all = clock_.now() - stands_since_ > config_.head.times.heartbeat / 2;
@@ -272,7 +273,7 @@ void Cluster::take_over(const Quorum& quorum) {
   log_.warn("cluster", "this host is the rendezvous host now" + (self.self.url.empty() ? "" : ", at " + self.self.url));
   std::set<ProcessId> lost = succession_.lost();
   lost.insert(peers_.broken_ones().begin(),
-              peers_.broken_ones().end());  // died just before the head, or cannot come over
+              peers_.broken_ones().end());  // died just before the head, or cannot attach
   for (const auto& [link, held] : held_) lost.erase(held.attach.process);
   head_->succeed(quorum, lost, self, why_lost_, now);
   for (const auto& [process, link] : peers_.links()) head_->linked(process, link);
@@ -282,13 +283,13 @@ void Cluster::take_over(const Quorum& quorum) {
   events_.cluster_changed();
 }
 
-/// A process that was asked is the head. It may have got the request late, when this process had passed it over. This
-/// process may follow it nevertheless, if it has followed no other head since: the tables that it sent are its newest.
+/// A candidate is now the coordinator. It may have received the request after this process had skipped it. This process
+/// may still follow it if it has followed no other coordinator since: the tables in the request are its newest.
 void Cluster::on_attached(LinkId link, uint32_t loss) {
   const ProcessId process = peers_.owner(link);
   if (process == kNoProcess) return;
   if (head() != kNoProcess || loss != losses_) {
-    return stream_->close_link(link, "this host has another rendezvous host by now");
+    return stream_->close_link(link, "this host already has another rendezvous host");
   }
   give_up_lost_head();
   follow(process, link);
@@ -312,8 +313,7 @@ void Cluster::follow(ProcessId process, LinkId link) {
   events_.cluster_changed();
 }
 
-/// What the head before may not have heard. (Which scripts have ended is in the message by which this process
-/// attached.)
+/// Sends what the previous coordinator may not have received. (The attach message holds the ended scripts.)
 void Cluster::send_unsent() {
   if (failure_) to_head(make_frame(failure_->kind, failure_->src, kNoAddress, failure_->tag, failure_->meta.view()));
   std::map<uint32_t, Blob> values;
@@ -327,13 +327,13 @@ void Cluster::send_unsent() {
   for (Frame& frame : std::exchange(unsent_, {})) to_head(std::move(frame));
 }
 
-/// A process that was asked is not the head, and will not be.
+/// The candidate will not be the coordinator.
 void Cluster::on_elsewhere(LinkId link) {
   const ProcessId process = peers_.owner(link);
   if (process != kNoProcess) refuse_asked(process);
 }
 
-/// What a process without a head does from time to time; and what one that has a head tells those that ask for another.
+/// Periodic work without a coordinator. With a coordinator, redirects processes that still attach to this process.
 void Cluster::tick_without_head(double now, double late) {
   const DetectorTimes& times = config_.head.times;
   std::erase_if(held_, [&](const auto& entry) {
@@ -348,7 +348,7 @@ void Cluster::tick_without_head(double now, double late) {
     succession_.wait_longer(now);
   }
   succession_.tick(now);
-  if (bound_ == asked && succession_.asked() != asked) bound_ = kNoProcess;  // it has been passed over
+  if (bound_ == asked && succession_.asked() != asked) bound_ = kNoProcess;  // it was skipped
   if (bound_ == kNoProcess && !late_frames_.empty()) return recover_head();
   if (stands_ && !head_) {
     prove_absent();
@@ -361,7 +361,7 @@ void Cluster::tick_without_head(double now, double late) {
                            head_name() + " (" + why_lost_ + "); missing: " + missing_workers();
   if (waited > kMinorityPatience) {
     finish({Code::peer_lost, false,
-            what + "; the run may go on without this host, so it ends after " +
+            what + "; the run may continue without this host, so it ends after " +
                 std::to_string(static_cast<int>(kMinorityPatience)) + " s" +
                 " (start it again to join the run, if it is elastic)",
             service_address(process_)});
@@ -370,14 +370,14 @@ void Cluster::tick_without_head(double now, double late) {
   }
 }
 
-/// Tells one that takes this process for the head where that is. Any thread.
+/// Redirects a process that takes this process for the coordinator. Thread-safe.
 void Cluster::tell_where(LinkId link) {
   ElsewhereMessage place;
   if (process_ != kNoProcess && head() != kNoProcess) place.url = url();
   (void)stream_->send_on(link, make_frame(cluster_kind::elsewhere, kNoAddress, kNoAddress, 0, pack(place)));
 }
 
-/// The workers of which nothing is heard, and those of the lost head.
+/// The silent workers, and those of the lost coordinator.
 std::string Cluster::missing_workers() const {
   const MembershipPtr table = membership();
   const double now = clock_.now();

@@ -15,11 +15,11 @@ using nlohmann::json;
 
 constexpr uint64_t kOutputLimit = uint64_t{64} << 10;  // bytes of a chunk's output on each node
 constexpr size_t kMaxSource = size_t{1} << 20;
-constexpr size_t kMaxChunks = 1000;  // that are not over
+constexpr size_t kMaxChunks = 1000;  // in progress
 constexpr size_t kMaxChunksOfOne = 250;
-constexpr size_t kMaxSourcesOfOne = size_t{16} << 20;  // bytes of their text
+constexpr size_t kMaxSourcesOfOne = size_t{16} << 20;  // bytes of their source texts
 
-/// What these commands run on server 0, whose waits let it in; of a run of peers on each worker.
+/// Sources of commands. They run on server 0, whose waits run chunks; in a run of peers on each worker.
 constexpr const char* kCheckpoint = "local into = require('actor.param').checkpoint_now() return into";
 constexpr const char* kSwapBarrier =
     "local spec, text, name = ... "
@@ -37,7 +37,7 @@ std::string text_field(const json& object, const char* name) {
   return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
 }
 
-/// A node as observers name it: a worker by its id, a server as "server 0".
+/// A node in an observer's notation: a worker by its id, a server as "server 0".
 std::optional<Address> node_of(const json& value) {
   if (value.is_number_unsigned() && value.get<uint64_t>() <= kAddressMask) return value.get<NodeId>();
   if (value != "server 0") return std::nullopt;
@@ -54,7 +54,7 @@ void ConsoleHub::command(uint64_t observer, const std::string& who, const json& 
   if (op == "pause" || op == "go") return answer(hold(who, op == "pause"));
   if (op == "barrier") return swap_barrier(observer, who, command, std::move(answer));
   if (op == "checkpoint") {
-    return ask_nodes(observer, {server_address(0)}, kCheckpoint, {}, who + " asks for a checkpoint, into ",
+    return ask_nodes(observer, {server_address(0)}, kCheckpoint, {}, who + " requests a checkpoint, into ",
                      std::move(answer));
   }
   answer(refusal(Code::unsupported, "there is no command '" + op + "' for a run"));
@@ -106,9 +106,9 @@ void ConsoleHub::on_chunk(uint64_t observer, const json& command, const Told& an
   begin_next();
 }
 
-/// Whether an observer may have one chunk more, with so many bytes of text.
+/// Whether an observer may have another chunk with so many bytes of source text.
 Status ConsoleHub::has_room(uint64_t observer, size_t bytes) const {
-  if (chunks_.size() >= kMaxChunks) return Error{Code::full, "1000 chunks are under way already"};
+  if (chunks_.size() >= kMaxChunks) return Error{Code::full, "1000 chunks are in progress already"};
   size_t count = 0;
   for (const auto& [id, chunk] : chunks_) {
     if (chunk.asker != observer) continue;
@@ -117,7 +117,7 @@ Status ConsoleHub::has_room(uint64_t observer, size_t bytes) const {
     for (const std::string& argument : chunk.ask.arguments) bytes += argument.size();
   }
   if (count < kMaxChunksOfOne && bytes <= kMaxSourcesOfOne) return {};
-  return Error{Code::full, "an observer has at most 250 chunks under way, with 16 MiB of text together"};
+  return Error{Code::full, "an observer has at most 250 chunks in progress, with 16 MiB of text together"};
 }
 
 ConsoleHub::Chunk& ConsoleHub::add(Chunk chunk) {
@@ -139,7 +139,7 @@ void ConsoleHub::begin(ChunkId id, Chunk& chunk) {
     else
       by_process[process].push_back(node);
   }
-  if (chunk.together) by_process[0];  // servers, there and to come
+  if (chunk.together) by_process[0];  // servers, also later ones
   const Blob source = Blob::copy_of(chunk.source);
   for (auto& [process, nodes] : by_process) {
     ConsoleAsk ask = chunk.ask;
@@ -180,7 +180,7 @@ json ConsoleHub::interrupt(const json& command) {
   return {{"ok", true}, {"running", true}};
 }
 
-/// Ends a chunk on all nodes that are in it; with `why` only their waits.
+/// Ends a chunk on all its nodes; with a non-empty `why` only its waits.
 void ConsoleHub::cut(const Chunk& chunk, const std::string& why) {
   std::set<ProcessId> processes;
   if (chunk.together) processes.insert(0);
@@ -210,7 +210,7 @@ void ConsoleHub::leave(uint64_t observer) {
   }
 }
 
-// ---- what processes say ----
+// ---- frames of processes ----
 
 Status ConsoleHub::take(const Frame& frame) {
   if (frame.kind == console_kind::done) {
@@ -253,14 +253,15 @@ void ConsoleHub::on_done(const ConsoleDone& done, std::string_view values) {
   if (!chunk.missing.contains(done.node)) return;
   if (chunk.together && !done.ok && done.ran && !done.interrupted) fail(chunk, name_of(done.node) + ": " + done.error);
   if (done.still) return;
-  // Engines make up for nodes that are lost; one that was to end the chunk before it ran has numbered nothing.
+  // A lost node fails no chunk: engines recover from it. A node that ended the chunk before running it entered no
+  // action.
   chunk.failed = chunk.failed || (!done.ok && (done.ran || done.interrupted));
   chunk.missing.erase(done.node);
   end_of(chunk, done, values);
   if (chunk.missing.empty()) close(chunks_.find(done.chunk));
 }
 
-/// Tells who has asked how the chunk has ended on a node.
+/// Reports to the observer how the chunk has ended on a node.
 void ConsoleHub::end_of(Chunk& chunk, const ConsoleDone& done, std::string_view values) {
   if (chunk.answer) {
     const Told answer = std::exchange(chunk.answer, nullptr);
@@ -279,7 +280,7 @@ void ConsoleHub::end_of(Chunk& chunk, const ConsoleDone& done, std::string_view 
   chunk.news(news);
 }
 
-/// A node has failed in a chunk for all: those that wait for it, or will, would wait in vain.
+/// A node has failed in a chunk for all nodes: the other nodes' waits for it would never end.
 void ConsoleHub::fail(Chunk& chunk, const std::string& why) {
   if (std::exchange(chunk.failed, true)) return;
   if (chunk.news && why == chunk.server_error) {
@@ -297,7 +298,7 @@ void ConsoleHub::action_entered() {
   fail(at->second, at->second.server_error);
 }
 
-/// The chunk is over on all nodes, or was not begun.
+/// The chunk has ended on all nodes, or never began.
 void ConsoleHub::close(Chunks::iterator at) {
   const Chunk chunk = std::move(at->second);
   chunks_.erase(at);
@@ -315,7 +316,7 @@ void ConsoleHub::close(Chunks::iterator at) {
 void ConsoleHub::membership_changed() {
   const MembershipPtr table = sources_.membership();
   std::erase_if(ready_, [&](Address node) { return !table->alive(address_index(node)); });
-  if (paused_) to_all(console_kind::hold, pack(ConsoleHold{true}));  // also processes that have just come
+  if (paused_) to_all(console_kind::hold, pack(ConsoleHold{true}));  // also to new processes
   std::vector<ConsoleDone> lost;
   for (const auto& [id, chunk] : chunks_) {
     if (!chunk.begun) continue;
@@ -365,8 +366,8 @@ json ConsoleHub::kill(const std::string& who, const json& command) {
 
 json ConsoleHub::hold(const std::string& who, bool paused) {
   if (std::exchange(paused_, paused) != paused) {
-    log_.warn("console", who + (paused ? " has paused the run: its workers stop at their next engine call"
-                                       : " lets the run go on"));
+    log_.warn("console",
+              who + (paused ? " has paused the run: its workers stop at their next engine call" : " resumes the run"));
     to_all(console_kind::hold, pack(ConsoleHold{paused}));
   }
   return {{"ok", true}, {"paused", paused_}};
@@ -386,8 +387,7 @@ void ConsoleHub::swap_barrier(uint64_t observer, const std::string& who, const j
             {spec, text_field(command, "source"), name}, text, std::move(answer));
 }
 
-/// Runs a chunk of the host's own on these nodes. Its value on the first is what the command answers as "before";
-/// `what` is for the log.
+/// Runs a command's chunk on these nodes. The command replies with its first value as "before"; `what` is for the log.
 void ConsoleHub::ask_nodes(uint64_t observer, std::set<Address> nodes, const char* source,
                            std::vector<std::string> arguments, const std::string& what, Told answer) {
   size_t bytes = 0;

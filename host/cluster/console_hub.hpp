@@ -1,8 +1,8 @@
 #pragma once
-// On the rendezvous host: what those who look into the run ask its nodes to do. Numbers the chunks of Lua, sends them
-// to the processes of their nodes, passes on what these print and how they end, and keeps the chunks for all nodes in
-// order: the next one begins when the one before is over everywhere. Holds the run, ends processes, swaps the barrier
-// rule. Passive: the cluster's service thread hands in commands, frames and changes of the membership.
+// The coordinator's side of the console. Numbers the observers' chunks of Lua, sends them to the processes of their
+// nodes, and forwards their output and results. Chunks for all nodes run in order: the next begins after the previous
+// has ended on every node. Also pauses the run, kills processes and swaps the barrier rule. Passive: the cluster's
+// service thread hands in commands, frames and membership changes.
 
 #include <deque>
 #include <functional>
@@ -23,13 +23,13 @@ namespace actorhost {
 
 class ConsoleHub {
  public:
-  /// Takes the answer to a command, or news, as JSON.
+  /// Receives the reply to a command, or an event, as JSON.
   using Told = std::function<void(const nlohmann::json&)>;
 
   struct Sources {
     std::function<MembershipPtr()> membership;
     std::function<void(ProcessId, Frame&&)> send;
-    /// How many actions have been entered. `settle`: all of them are over, on all workers.
+    /// The number of entered actions. `settle`: marks all of them as finished on all workers.
     std::function<uint32_t(bool settle)> actions;
     /// Workers wait in a run of the parameter server.
     std::function<bool()> serving;
@@ -39,35 +39,37 @@ class ConsoleHub {
 
   ConsoleHub(Sources sources, Log& log) : sources_(std::move(sources)), log_(log) {}
 
-  /// A command of an observer, who gets news by `news`. `who` is for the log. Answers at once or later.
+  /// Executes a command of an observer. `who` names the observer in the log. Calls `answer` at once or later, and
+  /// `news` for each later event of the command.
   void command(uint64_t observer, const std::string& who, const nlohmann::json& command, Told answer, Told news);
-  /// An observer has left: its chunks end.
+  /// An observer has left: ends its chunks.
   void leave(uint64_t observer);
-  /// A frame of a process.
+  /// Handles a frame of a process.
   Status take(const Frame& frame);
   void membership_changed();
-  /// A node has entered an action, maybe one for which it waits for a server.
+  /// A node has entered an action; it may wait for a server there.
   void action_entered();
 
-  /// Chunks get numbers above this one, so that none is taken for one of an earlier rendezvous host.
+  /// Numbers further chunks from `newest` + 1, so that they differ from those of an earlier coordinator.
   void number_from(ChunkId newest) noexcept { newest_ = newest; }
 
   bool paused() const noexcept { return paused_; }
-  /// All workers wait for chunks, or run one: the run is a console's.
+  /// All workers wait for chunks or run one: the run belongs to a console.
   bool ready() const;
 
  private:
   struct Chunk {
-    uint64_t observer = 0;  // whose leaving ends it; 0: it goes on
-    uint64_t asker = 0;     // whose share of chunks it is of
+    uint64_t observer = 0;  // the chunk ends if this observer leaves; 0: it continues
+    uint64_t asker = 0;     // it counts against this observer's quota
     bool together = false;
     ConsoleAsk ask;
     std::string source;
     std::set<Address> missing;
     bool begun = false;
     bool failed = false;
-    std::string server_error;  // a server has left it
-    Told answer;               // of a command that the chunk is made for; else empty
+    std::string server_error;  // a server has ended with this error
+    // of the command that the chunk executes; else empty
+    Told answer;
     Told news;
   };
   using Chunks = std::map<ChunkId, Chunk>;
@@ -98,8 +100,8 @@ class ConsoleHub {
   Log& log_;
   Chunks chunks_;
   ChunkId newest_ = 0;
-  std::deque<ChunkId> together_;  // the first one runs
-  uint32_t restarts_ = 0;         // chunks for all nodes that have failed
+  std::deque<ChunkId> together_;  // the first runs
+  uint32_t restarts_ = 0;         // number of failed chunks for all nodes
   std::set<Address> ready_;
   bool paused_ = false;
 };

@@ -11,9 +11,9 @@ namespace actorhost {
 
 namespace {
 
-constexpr size_t kMostNews = 10'000;  // that wait to be read; older ones are dropped
+constexpr size_t kMostNews = 10'000;  // most unread events; older events are dropped
 constexpr std::chrono::milliseconds kCheck{50};
-constexpr int kMostHops = 4;  // from one host that is not the rendezvous host to another
+constexpr int kMostHops = 4;  // redirects from one host to the next
 
 }  // namespace
 
@@ -52,12 +52,12 @@ void ControlClient::on_service_frame(LinkId, Frame&& frame) {
     const auto place = read_message<ElsewhereMessage>(frame);
     elsewhere_ = place ? place->url : "";
   } else {
-    return;  // heartbeats, and what later versions may say
+    return;  // heartbeats, and messages of later versions
   }
   came_.notify_all();
 }
 
-/// Waits until `take`, called with the lock, has got what it wants.
+/// Waits until `take`, called with the lock, returns true.
 template <typename Take>
 Status ControlClient::wait(double seconds, const Take& take) {
   const double deadline = clock_.now() + seconds;
@@ -83,13 +83,13 @@ Result<std::string> ControlClient::ask(Kind kind, Kind answer, std::string_view 
     }
     if (!place) return got;
     if (place->empty() || hops == kMostHops) {
-      return Error{Code::peer_lost, "the run has lost its rendezvous host, and has no other one yet"};
+      return Error{Code::peer_lost, "the run has lost its rendezvous host and has no other yet"};
     }
     AH_TRY(attach(with_scope_of(*place, url_), seconds));
   }
 }
 
-/// Asks the host at the other end of the newest link. Nothing has come where `elsewhere_` is set.
+/// Sends a request over the newest link. If the host redirects, `elsewhere_` is set and the text is empty.
 Result<std::string> ControlClient::ask_here(Kind kind, Kind answer, std::string_view meta, const Blob& body,
                                             double seconds) {
   const uint32_t number = ++number_;
@@ -105,7 +105,7 @@ Result<std::string> ControlClient::ask_here(Kind kind, Kind answer, std::string_
     while (!answers_.empty()) {
       const Frame frame = std::move(answers_.front());
       answers_.pop_front();
-      if (frame.kind != answer || frame.tag != number) continue;  // to a question that was given up
+      if (frame.kind != answer || frame.tag != number) continue;  // to a request that timed out
       text = frame.body.view();
       return true;
     }

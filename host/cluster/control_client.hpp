@@ -1,7 +1,7 @@
 #pragma once
-// One who looks into a run from another process: a connection to the rendezvous host, over its control socket or its
-// address. It belongs to no node, is in no membership, and the run does not wait for it. Used by one thread; each call
-// blocks up to the time given, and asks meanwhile whether to go on.
+// An observer in another process: a connection to the coordinator, over its control socket or its address. An observer
+// belongs to no node and no membership table, and the run does not wait for it. Used by one thread. Each call blocks up
+// to the given time and polls `check` meanwhile.
 
 #include <condition_variable>
 #include <deque>
@@ -18,18 +18,18 @@ namespace actorhost {
 
 class ControlClient final : private LinkEvents {
  public:
-  /// With a reading token in `options` the run refuses what changes it. An error of `check` ends a wait.
+  /// With a reading token in `options`, the run refuses commands that change it. An error of `check` ends a wait.
   ControlClient(StreamOptions options, const Clock& clock, Log& log, std::function<Status()> check);
   ~ControlClient() override;
 
-  /// At the rendezvous host, or at any other: then questions go on to where that one says the rendezvous host is.
-  /// Code::unreachable: nobody is there; Code::refused: another token, another version, or no actorhost.
+  /// Connects to the coordinator or to any other host, which then redirects requests to the coordinator.
+  /// Code::unreachable: no listener; Code::refused: another token, another version, or no actorhost.
   Status attach(const std::string& url, double seconds);
-  /// The state as JSON, with these sections. Code::timeout; Code::peer_lost: the run is over or its host is gone.
+  /// The state as JSON, with these sections. Code::timeout; Code::peer_lost: the run is over or its host has failed.
   Result<std::string> state(const std::vector<std::string>& sections, double seconds);
-  /// Sends a command (JSON) and returns the answer (JSON).
+  /// Sends a command (JSON) and returns the reply (JSON).
   Result<std::string> control(const std::string& command, double seconds);
-  /// The next news that the run has pushed, as JSON; nothing when none came in time.
+  /// The next event that the run has pushed, as JSON; nullopt after `seconds` without an event.
   Result<std::optional<std::string>> next(double seconds);
 
  private:
@@ -46,14 +46,14 @@ class ControlClient final : private LinkEvents {
   const Clock& clock_;
   const std::function<Status()> check_;
   uint32_t number_ = 0;
-  std::string url_;   // that was attached to last
-  std::mutex mutex_;  // guards what follows up to the next blank line
+  std::string url_;   // the last attached address
+  std::mutex mutex_;  // guards the members up to the next blank line
   LinkId link_ = 0;   // the newest
   std::condition_variable came_;
   std::deque<Frame> answers_;
   std::deque<std::string> news_;
-  std::optional<std::string> down_;       // why
-  std::optional<std::string> elsewhere_;  // where the rendezvous host is
+  std::optional<std::string> down_;       // the reason
+  std::optional<std::string> elsewhere_;  // the coordinator's address
 
   StreamTransport transport_;
 };

@@ -1,7 +1,7 @@
 #pragma once
-// Where those who look into a run from this machine come in: a socket that only this user may open, beside the run's
-// own transport, so that a run without sockets has it too. Links have numbers of their own here, told apart from the
-// transport's by a bit. Callbacks come on the links' threads and must not block.
+// The entry of a run for observers on this machine: a socket that only this user may open. It is separate from the
+// run's transport, so a run without sockets has one too. Its links have their own numbers, which differ from the
+// transport's by a bit. Callbacks run on the links' threads and must not block.
 
 #include <functional>
 #include <string>
@@ -17,18 +17,18 @@ class ControlEntry final : private LinkEvents {
 
   struct Events {
     std::function<void(LinkId, Frame&&)> frame;
-    std::function<void(LinkId, Frame&&)> reader_frame;  // of one that has proved the reading token only
+    std::function<void(LinkId, Frame&&)> reader_frame;  // of an observer with only the reading token
     std::function<void(LinkId)> down;
   };
 
   ControlEntry(StreamOptions options, Log& log, Events events);
   ~ControlEntry() override;
 
-  /// Code::io when the socket is taken.
+  /// Code::io if the socket is in use.
   Status listen(const std::string& url);
-  /// Never waits. Code::full when the other end does not read.
+  /// Never blocks. Code::full if the other end does not read.
   Status send(LinkId link, Frame&& frame);
-  /// Ends a link once the other end has read what is queued, at the latest after `seconds`.
+  /// Closes a link once the other end has read the queued frames, or after `seconds`.
   void finish(LinkId link, double seconds);
   size_t queued(LinkId link) const { return transport_.queued(link & ~kBit); }
   void close_link(LinkId link, const std::string& reason);

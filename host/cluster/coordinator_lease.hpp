@@ -1,13 +1,13 @@
 #pragma once
-// The lease by which a coordinator, and each process that follows it, knows that no other side of a cut network goes
-// on. The coordinator sends beats; each process answers a beat at once. An answer confirms that the process still
-// followed the coordinator when it got the beat, so it follows no other one for DetectorTimes::dead seconds from the
-// sending of that beat on. While answers of a majority (quorum.hpp) are younger than kCoordinatorLease, the coordinator
-// holds the lease. Each beat tells how long the lease still lasts; a process counts that time from the sending of its
-// own answer that the beat names, so a late beat extends nothing.
+// The lease by which a coordinator and its followers know that no other side of a network partition continues. The
+// coordinator sends lease renewals ("beats"), and each process replies at once. A reply confirms that the process
+// followed the coordinator when it received the renewal, so it follows no other coordinator until DetectorTimes::dead
+// seconds after that renewal was sent. The coordinator holds the lease while the newest confirmations of a majority
+// (quorum.hpp) are younger than kCoordinatorLease. Each renewal carries the remaining time of the lease. A process
+// counts that time from the sending of its own reply that the renewal names, so a late renewal extends nothing.
 //
-// This assumes that the clocks of two processes do not differ in speed by more than a few per cent, and nothing of
-// their readings. Passive. One thread at a time.
+// This assumes that the clocks of two processes differ in speed by a few per cent at most, and nothing about their
+// readings. Passive; not thread-safe.
 
 #include <deque>
 #include <map>
@@ -17,42 +17,42 @@
 
 namespace actorhost {
 
-/// Seconds after the end of a lease for which a closed port proves that its process was in the same majority until it
-/// died. No other coordinator can have dropped the prover by then: that takes DetectorTimes::dead from the last beat
-/// on, which is longer than kCoordinatorLease and kProofHolds together.
+/// Seconds after the end of a lease during which a closed port proves that its process belonged to the same majority
+/// until it died. No other coordinator can have dropped the prover by then: dropping takes DetectorTimes::dead from the
+/// last renewal on, which is longer than kCoordinatorLease and kProofHolds together.
 inline constexpr double kProofHolds = 2;
 
-/// Seconds without a majority after which a process ends, with Code::peer_lost. A TCP connection that was cut for 20 s
-/// sends again within that time.
+/// Seconds without a majority after which a process ends, with Code::peer_lost. TCP retransmits within that time on a
+/// connection that was cut for 20 s.
 inline constexpr double kMinorityPatience = 30;
 /// Seconds without a majority after which the log names the missing workers: before any wait for them has lasted 10 s.
 inline constexpr double kMajorityTold = 7;
 
-/// When beats were sent, by their numbers.
+/// The times at which renewals were sent, by number.
 class BeatTimes {
  public:
-  /// The number of a beat that is sent now, from 1 on.
+  /// The number, from 1 on, of a renewal at `now`.
   uint64_t next(double now);
-  /// When that beat was sent; a negative time, before every other, for one that was not or is forgotten.
+  /// When that renewal was sent; a negative time, before every other, if it was not sent or is forgotten.
   double sent(uint64_t number) const;
 
  private:
   static constexpr size_t kKept = 64;
   uint64_t newest_ = 0;
-  std::deque<double> times_;  // of the newest ones
+  std::deque<double> times_;  // of the newest renewals
 };
 
 class CoordinatorLease {
  public:
   uint64_t beat(double now) { return beats_.next(now); }
-  /// The process has answered that beat, and has accepted the table of that epoch from this coordinator.
+  /// The process has replied to that renewal, and has accepted the table of that epoch from this coordinator.
   void confirm(ProcessId process, uint64_t number, uint64_t epoch);
-  /// The process follows no longer, as far as this coordinator knows.
+  /// The process no longer follows, as far as this coordinator knows.
   void forget(ProcessId process) { confirmed_.erase(process); }
-  /// Until when the lease lasts; kForever while process `self` is a majority alone.
+  /// When the lease ends; kForever while process `self` alone is a majority.
   double until(const Quorum& quorum, ProcessId self) const;
   bool has_accepted(ProcessId process, uint64_t epoch) const;
-  /// Whether the process has confirmed a beat that was sent at `time` or later.
+  /// Whether the process has confirmed a renewal sent at `time` or later.
   bool since(ProcessId process, double time) const;
 
  private:

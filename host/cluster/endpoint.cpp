@@ -26,7 +26,8 @@ constexpr std::string_view kIpc = "ipc://";
 constexpr size_t kMostName = 253;  // of DNS
 constexpr size_t kMostLabel = 63;
 
-// An address without its port: the family and 4 or 16 bytes (the first 4 for IPv4), for link-local ones the interface.
+// An address without its port: the family and 4 or 16 bytes (the first 4 for IPv4); for link-local addresses the
+// interface.
 struct NetAddress {
   int family = AF_UNSPEC;
   std::array<uint8_t, 16> bytes{};
@@ -116,7 +117,7 @@ bool is_link_local(const std::string& host) {
   return inet_pton(AF_INET6, host.substr(0, host.find('%')).c_str(), &six) == 1 && IN6_IS_ADDR_LINKLOCAL(&six);
 }
 
-// Could it be the name of a host? Labels and their dots; a resolver decides whether there is such a host.
+// Whether it can be the name of a host: labels and dots. A resolver decides whether the host exists.
 bool is_name(std::string_view host) {
   if (host.size() > kMostName) return false;
   for (const char c : host) {
@@ -132,7 +133,7 @@ bool is_name(std::string_view host) {
   return true;
 }
 
-// The endpoint at an IPv6 address, which stands in brackets: "::1", or "fe80::1%eth0" (in a URL "fe80::1%25eth0").
+// The endpoint of an IPv6 address from brackets: "::1", or "fe80::1%eth0" (in a URL "fe80::1%25eth0").
 Result<Endpoint> with_address(std::string_view text, std::string_view host, Endpoint endpoint) {
   const size_t percent = std::min(host.find('%'), host.size());
   const std::string address(host.substr(0, percent));

@@ -1,6 +1,6 @@
 #pragma once
-// Decides from the time of the last sign of life which processes are suspected and which are dead. A pure function of
-// the times handed in; it knows nothing of connections (a closed one is death at once and does not come here).
+// Decides from the times of the last heartbeats which processes are suspected and which have failed. A pure function of
+// the times. It knows nothing of connections: its owner treats a closed connection as a failure at once.
 
 #include <map>
 #include <vector>
@@ -10,10 +10,11 @@
 namespace actorhost {
 
 struct DetectorTimes {
-  double heartbeat = 0.5;  // a process says something at least this often
-  double suspect = 1.25;   // silence that makes it suspected
-  // Silence that makes it dead. A partition of 2.5 s has to be survived. It makes a silence of up to 3.7 s: the last
-  // heartbeat may come a tick before it, and after it TCP sends again only when its back-off is over (0.2 s, doubling).
+  double heartbeat = 0.5;  // a process sends something at least this often
+  double suspect = 1.25;   // silence after which a process is suspected
+  // Silence after which a process has failed. A partition of 2.5 s must fail no process, and it causes a silence of up
+  // to 3.7 s: the last heartbeat may arrive a tick before it, and TCP retransmits only after its back-off (0.2 s,
+  // doubling).
   double dead = 4;
 };
 
@@ -23,15 +24,15 @@ class FailureDetector {
 
   void watch(ProcessId process, double now) { peers_[process] = Peer{now, false}; }
   void forget(ProcessId process) { peers_.erase(process); }
-  /// A sign of life at `when`; older ones than known are ignored.
+  /// A heartbeat or other frame arrived at `when`; ignored if a later time is known.
   void heard(ProcessId process, double when);
   bool suspected(ProcessId process) const;
 
   struct Verdict {
-    std::vector<ProcessId> suspected, cleared, dead;  // changes since the last check; the dead are forgotten
+    std::vector<ProcessId> suspected, cleared, dead;  // changes since the last check, which drops the dead
   };
-  /// `checked_late`: seconds by which this check comes late (we ourselves were not running); silence in that time says
-  /// nothing about the others, so their signs of life are moved forward by it.
+  /// `checked_late`: seconds by which this check is late because this process did not run. Silence in that time is no
+  /// evidence against the others, so the check adds `checked_late` to the times of their last frames.
   Verdict check(double now, double checked_late = 0);
 
  private:

@@ -17,7 +17,7 @@ std::string ended_too_early(const std::string& who, const std::string& other, co
          "; every worker must take the same actions";
 }
 
-/// "barrier=bsp (here ssp:4)" for each flag that a host gave differently; the rendezvous host's value counts.
+/// "barrier=bsp (here ssp:4)" for each flag with another value on a joining host; the coordinator's value applies.
 std::string differing(const std::map<std::string, std::string>& here, const std::map<std::string, std::string>& there) {
   std::string list;
   for (const auto& [name, value] : there) {
@@ -30,7 +30,8 @@ std::string differing(const std::map<std::string, std::string>& here, const std:
   return list;
 }
 
-/// The url at which others reach a host: one that listens on every address is reached at the one it has connected from.
+/// The url at which others reach a host. A host that listens on every address is reached at the address of its
+/// connection.
 std::string reachable(std::string url, const std::string& peer) {
   for (const std::string wildcard : {"://0.0.0.0:", "://[::]:"}) {
     const size_t at = url.find(wildcard);
@@ -64,8 +65,8 @@ void Head::refuse(LinkId link, const std::string& who, const Error& why) {
   output_.finish_link(link);
 }
 
-/// Why a process may not join; nothing when only the rendezvous can still refuse it. Code::mismatch: it belongs to
-/// another run, which it may find elsewhere.
+/// Why a process may not join; nullopt if only the rendezvous can still refuse it. Code::mismatch: it belongs to
+/// another run, which may be at another address.
 std::optional<Error> Head::why_not(const JoinMessage& join) const {
   if (join.run_id != config_.run_id) {
     const auto named = [](const std::string& id) { return id.empty() ? "a run without a name" : "run '" + id + "'"; };
@@ -82,7 +83,7 @@ std::optional<Error> Head::why_not(const JoinMessage& join) const {
     return Error{Code::refused, succeeds_
                                     ? "the values of earlier actions were lost with an earlier rendezvous host, so a "
                                       "late host cannot catch up"
-                                    : "the values of earlier actions are no longer kept, so a late host cannot "
+                                    : "the values of earlier actions are no longer stored, so a late host cannot "
                                       "catch up"};
   }
   return std::nullopt;
@@ -98,7 +99,7 @@ void Head::on_join(LinkId link, const Frame& frame, double now) {
   if (auto added = rendezvous_.add(process, join, now); !added) return refuse(link, join.host, added.error());
   ++next_process_;
   if (const std::string flags = differing(config_.settings, join.settings); !flags.empty()) {
-    log_.warn(kWho, join.host + " was started with other flags, which give way: " + flags);
+    log_.warn(kWho, join.host + " was started with other flags, which it ignores: " + flags);
   }
   processes_[process] = Process{{process, join.host, join.url}, link, false, {}};
   detector_.watch(process, now);
@@ -137,7 +138,7 @@ void Head::on_frame(LinkId link, Frame&& frame, double now) {
   if (over_) return;
   if (!known || !speaks_for(sender->first, frame.src)) {
     log_.debug(kWho, "ignored a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " from " +
-                         address_name(frame.src) + ", who is not of this run or not behind that link");
+                         address_name(frame.src) + ", which is not of this run or not behind that link");
     return;
   }
   on_process_frame(sender->first, std::move(frame), now);
@@ -161,7 +162,7 @@ void Head::on_process_frame(ProcessId process, Frame&& frame, double now) {
   if (frame.kind == cluster_kind::outlive) return on_outlive();
   if (frame.kind == cluster_kind::beat) return on_beat(process, frame);
   if (frame.kind == cluster_kind::takes_part) return on_takes_part(frame);
-  malformed(process, frame, "nobody expects it");
+  malformed(process, frame, "its kind is unexpected");
 }
 
 void Head::malformed(ProcessId process, const Frame& frame, const std::string& why) {
@@ -194,7 +195,7 @@ void Head::admit(double now) {
             std::to_string(admission->workers.size()) + " workers joined, now " + std::to_string(workers_.size()));
 }
 
-/// The table of what there is now. Hosts that are not complete yet neither get it nor are in it.
+/// The current table. Incomplete hosts are not in it and do not receive it.
 MembershipPtr Head::next_table() const {
   std::vector<ProcessInfo> infos;
   for (const auto& [id, process] : processes_) {
@@ -206,7 +207,7 @@ MembershipPtr Head::next_table() const {
   return std::make_shared<const Membership>(epoch, std::move(workers), std::move(infos), founders_);
 }
 
-/// Makes a table of what there is now the newest one; in a run of peers once a majority has accepted it.
+/// Makes the current table the newest; in a run of peers once a majority has accepted it.
 void Head::publish() {
   if (hold_tables_) return;
   if (outlives_) return propose();
@@ -220,7 +221,7 @@ void Head::announce(MembershipPtr table) {
   output_.prepare(*membership_);
   const Blob packed = Blob::copy_of(pack(*membership_));
   for (const auto& [id, process] : processes_) {
-    // A process that has joined since this table was proposed starts with the next one.
+    // A process that joined after the proposal starts with the next table.
     if (id == config_.self || process.awaited || membership_->process(id) == nullptr) continue;
     output_.send(make_frame(cluster_kind::membership, here_, service_address(id), 0, {}, packed));
   }
@@ -228,10 +229,10 @@ void Head::announce(MembershipPtr table) {
   console_.membership_changed();
   if (!outlives_) return;
   renew_lease();
-  send_beats();  // those of this table have to confirm it
+  send_beats();  // processes of this table have to confirm it
 }
 
-/// `tell`: the process may still be there, so it is told why it has to go.
+/// `tell`: the process may still be alive, so it receives the reason.
 void Head::lose(ProcessId process, const std::string& reason, bool tell) {
   const auto at = processes_.find(process);
   if (at == processes_.end()) return;
@@ -258,7 +259,8 @@ void Head::lose(ProcessId process, const std::string& reason, bool tell) {
   }
 }
 
-/// A process left before its host was complete: `others`, of the same host, would wait in vain, so they go too.
+/// A process left before its host was complete. The `others` of the same host would wait for ever, so they are dropped
+/// too.
 void Head::lose_host(const std::string& host, const std::vector<ProcessId>& others, const std::string& reason) {
   log_.warn(kWho, host + " left before it was admitted: " + reason);
   for (const ProcessId other : others) {
@@ -283,8 +285,8 @@ void Head::lose_workers(ProcessId process, const std::string& host, const std::s
   if (!all_ended) output_.lost(host, ids, reason);
   if (given_up_ && alone()) {
     return stop(failed(Code::peer_lost,
-                       "all other hosts are lost: this one, the rendezvous host, stood still for so long that they "
-                       "have given it up (a run with checkpoints goes on with --resume)"));
+                       "all other hosts are lost: this one, the rendezvous host, did not run for so long that they "
+                       "have dropped it (a run with checkpoints continues with --resume)"));
   }
   if (workers_.empty()) {
     return stop(failed(Code::peer_lost, "all workers are lost, " + host + " was the last: " + reason));
@@ -312,15 +314,15 @@ void Head::tick(double now, double late) {
     processes_.at(process).suspected_at = now;
   }
   for (const ProcessId process : verdict.cleared) {
-    log_.info("cluster", processes_.at(process).info.host + " is heard again");
+    log_.info("cluster", processes_.at(process).info.host + " sends again");
     suspected_.erase(process);
   }
   if (!verdict.suspected.empty() || !verdict.cleared.empty()) output_.suspects(suspected_);
   for (const ProcessId process : verdict.dead) {
     if (in_charge()) {
-      lose(process, "no sign of life for " + seconds_text(config_.times.dead), true);
+      lose(process, "no heartbeat for " + seconds_text(config_.times.dead), true);
     } else {
-      detector_.watch(process, now);  // it may be the other side that goes on
+      detector_.watch(process, now);  // the other side may be the one that continues
     }
   }
   if (in_charge()) {
@@ -381,7 +383,7 @@ void Head::on_action_enter(ProcessId process, const Frame& frame) {
   auto action = unpack<ActionEnter>(frame.meta.view());
   if (!action) return malformed(process, frame, action.error().message);
   take_late_count(frame);
-  ended_servers_.erase(frame.src);  // it is another server, for the next run
+  ended_servers_.erase(frame.src);  // a new server, for the next run
   auto entered = actions_.enter(frame.tag, *action, name_of(frame.src));
   if (!entered) {
     return reply(frame, cluster_kind::action_reply,
@@ -400,7 +402,7 @@ void Head::on_action_enter(ProcessId process, const Frame& frame) {
   start_waiting_servers();
 }
 
-/// Ends the run if a worker or a server has already ended without this action, since it will never take part.
+/// Ends the run if a worker or a server has already ended without this action, since it cannot take part any more.
 void Head::check_not_ended(Address src, uint32_t index, const ActionEnter& action) {
   for (const auto& [id, worker] : workers_) {
     if (!worker.ended || worker.actions > index) continue;
@@ -415,8 +417,8 @@ void Head::on_action_done(const Frame& frame) {
   start_waiting_servers();
 }
 
-/// Replies with the first value of the action. The head before may have replied to another process, which sends the
-/// value again before it answers the first beat.
+/// Replies with the first value of the action. The previous coordinator may have replied to another process. That
+/// process resends the value before it replies to the first renewal.
 void Head::on_action_agree(Frame&& frame) {
   const bool all_sent = std::all_of(processes_.begin(), processes_.end(), [this](const auto& entry) {
     return entry.first == config_.self || !entry.second.admitted || lease_.since(entry.first, 0);

@@ -1,6 +1,6 @@
 #pragma once
-// What the rendezvous host decides: which processes belong to the run, which actions the run has taken, what its
-// modules are, when it is over. A state machine on the cluster's thread of process 0, or of a later head
+// The coordinator. It decides which processes belong to the run, compares the nodes' actions, serves modules and ends
+// the run. A passive state machine on the cluster's thread of process 0 or of a later coordinator
 // (head_succession.cpp): frames, link losses and the time go in, frames go out through HeadOutput. It owns no socket
 // and no thread, so tests drive it by hand.
 
@@ -31,30 +31,30 @@ class HeadOutput {
   HeadOutput& operator=(const HeadOutput&) = delete;
   virtual ~HeadOutput() = default;
 
-  virtual void send(Frame&& frame) = 0;                     // by frame.dst
-  virtual void send_on(LinkId link, Frame&& frame) = 0;     // to a link that is no process's yet
-  virtual void assign(LinkId link, ProcessId process) = 0;  // the link is that process's from now on
-  virtual void finish_link(LinkId link) = 0;                // write what is queued, then close
+  virtual void send(Frame&& frame) = 0;                     // to frame.dst
+  virtual void send_on(LinkId link, Frame&& frame) = 0;     // to a link without a process
+  virtual void assign(LinkId link, ProcessId process) = 0;  // the link belongs to that process from now on
+  virtual void finish_link(LinkId link) = 0;                // writes the queued frames, then closes
   virtual std::string peer_of(LinkId link) const = 0;       // "10.0.0.7:40112", or empty
-  virtual void drop(ProcessId process) = 0;                 // it is no longer of the run; finish its link
-  virtual void prepare(
-      const Membership& membership) = 0;               // about to be sent: what others then send must find its place
+  virtual void drop(ProcessId process) = 0;                 // the process leaves the run; finishes its link
+  /// Routes frames of the table's members; called before the table is sent.
+  virtual void prepare(const Membership& membership) = 0;
   virtual void publish(MembershipPtr membership) = 0;  // for the nodes of this process
-  /// Shards for this action, ready to be sent to when it returns true; false: `servers_ended` will be called later.
+  /// True: shards that serve this action are ready to receive. False: `servers_ended` will be called later.
   virtual Result<bool> start_servers(uint32_t action) = 0;
-  virtual void ended(const EndMessage& end) = 0;  // for the nodes of this process; once
-  /// Does `work`, which blocks on the disk, elsewhere than on the caller's thread, and after it `then` on that thread.
+  virtual void ended(const EndMessage& end) = 0;  // for the nodes of this process; called once
+  /// Runs `work`, which blocks on the disk, on another thread, and then `then` on the caller's thread.
   virtual void aside(const std::function<void()>& work, const std::function<void()>& then) {
     work();
     then();
   }
-  /// Processes that have been silent for a while and may come back; all of them. For the nodes of this process.
+  /// All suspected processes, for the nodes of this process.
   virtual void suspects(const std::set<ProcessId>& /*processes*/) {}
-  /// Of a run of peers: until when this head holds the lease of a majority (coordinator_lease.hpp).
+  /// In a run of peers: until when this coordinator holds the lease of a majority (coordinator_lease.hpp).
   virtual void leased(double /*until*/) {}
-  /// Finds out whether no process listens at `url` any more, and answers by Head::on_proof.
+  /// Checks whether the port at `url` refuses connections, and reports the result to Head::on_proof.
   virtual void prove_dead(ProcessId /*process*/, const std::string& /*url*/) {}
-  /// A process with workers is no longer of the run.
+  /// A process with workers has left the run.
   virtual void lost(const std::string& /*host*/, const std::vector<NodeId>& /*workers*/,
                     const std::string& /*reason*/) {}
 };
@@ -72,37 +72,36 @@ class Head {
  public:
   Head(HeadConfig config, JobSource& job, Log& log, HeadOutput& output, double now);
 
-  /// The rendezvous host's own process takes place 0.
+  /// Adds the coordinator's own process, as process 0.
   Status join_self(const JoinMessage& join, double now);
-  /// Instead: process `self` takes over a run that has lost its head and others, with what it knows of itself.
-  /// `quorum` has what it and the processes of a majority know. The others of its newest table have to attach, or are
-  /// lost too.
+  /// Or: process `self` takes over a run whose coordinator and `lost` processes have failed. `quorum` holds the tables
+  /// of `self` and of the attached majority. The other processes of its newest table fail unless they attach in time.
   void succeed(const Quorum& quorum, const std::set<ProcessId>& lost, const AttachMessage& self, const std::string& why,
                double now);
-  /// There is a link to a process that has yet to attach.
+  /// A link to a process has opened; the process has yet to attach.
   void linked(ProcessId process, LinkId link);
   /// A process attaches over its link.
   void on_attach(LinkId link, const AttachMessage& attach, double now);
-  /// A frame from a process's link, or from a node of this process (link 0). A frame whose sender does not live behind
-  /// its link is ignored: a process that was dropped goes on sending for a while.
+  /// A frame from a process's link, or from a node of this process (link 0). Ignores a frame whose sender is not behind
+  /// its link, because a dropped process may send for a while.
   void on_frame(LinkId link, Frame&& frame, double now);
-  /// A link is gone, and with it, at once, the process that it belonged to; in a run of peers only while a majority is
-  /// left (head_quorum.cpp). `stood_still`: this host has just been stopped for so long that the process may have taken
-  /// it for dead. If all have, the run ends here too.
+  /// A link has closed. Its process has failed at once; in a run of peers only if a majority remains (head_quorum.cpp).
+  /// `stood_still`: this host was just stopped for so long that the process may have declared it failed. If all
+  /// processes have done so, the run ends here too.
   void on_link_down(LinkId link, const std::string& reason, double now, bool stood_still = false);
-  /// Answers HeadOutput::prove_dead.
+  /// The result of HeadOutput::prove_dead.
   void on_proof(ProcessId process, bool dead, double now);
   void heard(ProcessId process, double when) { detector_.heard(process, when); }
-  /// To be called every fraction of a second; `late` as FailureDetector::check's `checked_late`.
+  /// Call it every fraction of a second. `late`: as `checked_late` of FailureDetector::check.
   void tick(double now, double late);
-  /// Servers of an earlier action have ended, so nodes that wait for the next action's servers may get them.
+  /// Servers of an earlier action have ended, so servers of the next action may start for the nodes that wait for them.
   void servers_ended() { start_waiting_servers(); }
-  /// A member has sent what no actorhost sends, so nothing from it can be trusted: it is lost.
+  /// A member has sent a malformed message, so none of its messages can be trusted: drops the member.
   void distrust(ProcessId process, const std::string& what);
-  /// The run is over by this process's own decision (Ctrl-C).
+  /// This process ends the run (Ctrl-C).
   void stop(const EndMessage& end);
 
-  /// What those who look into the run ask of its nodes.
+  /// Chunks and commands of observers.
   ConsoleHub& console() noexcept { return console_; }
 
   const Membership& membership() const noexcept { return *membership_; }
@@ -113,14 +112,14 @@ class Head {
     ProcessInfo info;
     LinkId link = 0;
     bool admitted = false;          // its host is complete and has its ids
-    std::optional<double> awaited;  // it has yet to attach, since then
-    double suspected_at = -1;       // the last time
+    std::optional<double> awaited;  // since when it has yet to attach
+    double suspected_at = -1;       // time of its last suspicion
   };
   struct Worker {
     ProcessId process = kNoProcess;
     uint32_t actions = 0;
     bool ended = false;
-    bool left = false;  // it is no peer yet, though it has come late, or none any more
+    bool left = false;  // a late joiner that is no peer yet, or a worker that has left the peers
     LongWait waiting = {};
   };
   static constexpr LinkId kNoLink = ~LinkId{0};
@@ -194,40 +193,41 @@ class Head {
   FailureDetector detector_;
   ActionLog actions_;
   MembershipPtr membership_ = std::make_shared<const Membership>();
-  NodeId founders_ = 0;  // the ids that the run began with are below
+  NodeId founders_ = 0;  // ids of the run's first workers are below this id
   std::map<ProcessId, Process> processes_;
   std::map<NodeId, Worker> workers_;
-  std::map<Pair, double> broken_;              // processes without a link that should have one, and since when
+  std::map<Pair, double> broken_;              // pairs of processes without a working link, and since when
   std::vector<Frame> agree_later_;             // action_agree, until all processes have sent their values
-  std::vector<Frame> want_servers_;            // questions whose time has not come
-  std::map<Address, uint32_t> ended_servers_;  // their scripts have come to the end after so many actions
+  std::vector<Frame> want_servers_;            // requests for servers that cannot start yet
+  std::map<Address, uint32_t> ended_servers_;  // number of actions after which their scripts ended
   ProcessId next_process_ = 1;
   std::set<ProcessId> suspected_;
-  bool outlives_ = false;  // the run goes on without its head
-  bool succeeds_ = false;  // this is not the run's first head
+  bool outlives_ = false;  // the run continues if its coordinator fails
+  bool succeeds_ = false;  // this is not the run's first coordinator
   std::optional<EndMessage> end_;
   bool given_up_ = false;  // by some process, since this host did not run for a while
   bool over_ = false;
   ConsoleHub console_{for_console(), log_};
 
   // A run of peers.
-  double now_ = 0;  // of the newest call
+  double now_ = 0;  // time of the newest call
   Quorum quorum_;
   CoordinatorLease lease_;
   double leased_until_ = 0;
-  double charge_end_ = 0;   // no other head can have begun before this time and the patience of a process with this one
-  MembershipPtr proposed_;  // until a majority has accepted it
-  bool propose_again_ = false;           // there have been further changes
-  bool hold_tables_ = false;             // several changes are made one after the other
-  bool announced_ = false;               // this head has committed a table
-  uint64_t least_epoch_ = 0;             // of the next table
-  std::map<ProcessId, uint64_t> beats_;  // the newest number from each process
-  std::set<ProcessId> proving_;          // processes that may be dead, until that is known
+  // no other coordinator can have begun before this time plus DetectorTimes::dead
+  double charge_end_ = 0;
+  MembershipPtr proposed_;               // until a majority has accepted it
+  bool propose_again_ = false;           // there are further changes
+  bool hold_tables_ = false;             // several changes are in progress
+  bool announced_ = false;               // this coordinator has committed a table
+  uint64_t least_epoch_ = 0;             // least epoch of the next table
+  std::map<ProcessId, uint64_t> beats_;  // the newest renewal number of each process
+  std::set<ProcessId> proving_;          // processes that may have failed, until their proof
   struct Closed {
     std::string reason;
     bool lives = false;
   };
-  std::map<ProcessId, Closed> closed_;      // links that closed without a majority left, and why
+  std::map<ProcessId, Closed> closed_;      // links that closed while no majority remained
   std::optional<double> without_majority_;  // since when
   bool told_of_majority_ = false;
 };

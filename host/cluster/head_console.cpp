@@ -1,4 +1,4 @@
-// What the head's console asks of the head.
+// The head's part for its console.
 
 #include "host/cluster/head.hpp"
 
@@ -18,8 +18,8 @@ ConsoleHub::Sources Head::for_console() {
           [in_a_run_of] { return in_a_run_of("peer.run"); }};
 }
 
-/// How many actions have been entered. `settle`: a chunk for all nodes has failed, in which some workers may have come
-/// further than others: whatever they were in is over, and all go on from the same number.
+/// The number of entered actions. `settle`: a chunk for all nodes has failed, and some workers may have entered more
+/// actions than others. Finishes all actions and gives all workers the same number.
 uint32_t Head::count_actions(bool settle) {
   const uint32_t count = actions_.size();
   if (!settle) return count;

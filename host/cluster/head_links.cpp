@@ -1,5 +1,5 @@
-// What the head does about links between two others: it passes on who wants to be dialled, and drops one of two between
-// which a link has broken.
+// The head's part in links between two other processes: it forwards requests to dial, and drops one of two processes
+// after their link has broken.
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace actorhost {
 
-/// A process needs a link to process `tag`, and it is the latter that has to dial.
+/// A process needs a link to process `tag`, which has to dial.
 void Head::on_want_link(ProcessId process, const Frame& frame) {
   const auto dialler = processes_.find(frame.tag);
   if (dialler == processes_.end() || !dialler->second.admitted) return;
@@ -25,9 +25,9 @@ void Head::on_link_broken(ProcessId process, const Frame& frame, double now) {
   broken_.emplace(std::minmax(process, other), now);
 }
 
-/// Drops processes between which frames may have been lost. If one of two is dying, the failure detector says so soon;
-/// otherwise one has to go: the one that more processes have lost, or, of two that lost only each other, the one that
-/// was suspected last, or the later one.
+/// Drops processes between which frames may have been lost. If one of the two is dying, the failure detector reports it
+/// soon. Otherwise drops the process that more processes have lost; if the counts are equal, the process with the later
+/// suspicion; without suspicions the later process.
 void Head::drop_unreachable(double now) {
   const auto due = [&](const auto& entry) { return now >= entry.second + config_.times.dead; };
   for (auto at = broken_.begin();

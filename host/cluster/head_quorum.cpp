@@ -1,10 +1,10 @@
-// What a head of a run of peers decides by a majority (quorum.hpp): it commits a table when a majority has accepted it,
-// and takes no process for lost while it holds no lease of a majority (coordinator_lease.hpp).
+// The majority decisions of a head in a run of peers (quorum.hpp). It commits a table once a majority has accepted it,
+// and drops no process while it does not hold the lease of a majority (coordinator_lease.hpp).
 //
 //   head                                 process
 //     beat    number, lease left    ->
-//                                   <-     beat    answers that number; the newest table that it has accepted
-//     proposal    the next table    ->     accepts it, and says so by a beat at once
+//                                   <-     beat    confirms that number; the epoch of its newest accepted table
+//     proposal    the next table    ->     accepts it, and confirms by a beat at once
 //     membership  the same table    ->     adopts it: it is committed
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace actorhost {
 
-/// A worker has become a peer: all processes are to know it before this one is lost.
+/// A worker has become a peer: notifies all processes, which must know it before this coordinator can fail.
 void Head::on_outlive() {
   if (std::exchange(outlives_, true)) return;
   quorum_.commit(membership_);
@@ -26,7 +26,7 @@ void Head::on_outlive() {
   send_beats();
 }
 
-/// A worker has become a peer, or is none any more; the next table says so.
+/// A worker has become a peer, or has left the peers; the next table records it.
 void Head::on_takes_part(const Frame& frame) {
   const auto worker = workers_.find(frame.src);
   if (worker != workers_.end()) worker->second.left = frame.tag == 0;
@@ -86,7 +86,7 @@ void Head::on_beat(ProcessId process, const Frame& frame) {
   if (before || !in_charge()) return;
   send_beats();
   for (const auto& [id, other] : processes_) {
-    if (id != config_.self) detector_.watch(id, now_);  // the network may bring back one after the other
+    if (id != config_.self) detector_.watch(id, now_);  // links may recover one after the other
   }
   lose_closed();
 }
@@ -108,7 +108,8 @@ void Head::on_link_down(LinkId link, const std::string& reason, double now, bool
   now_ = now;
   lease_.forget(process);
   renew_lease();
-  if (outlives_) {  // also where a majority is left: others of it may die before they have accepted a table without it
+  // also if a majority remains: others of it may die before they have accepted a table without the process
+  if (outlives_) {
     proving_.insert(process);
     output_.prove_dead(process, at->second.info.url);
   }
@@ -117,7 +118,7 @@ void Head::on_link_down(LinkId link, const std::string& reason, double now, bool
   closed_[process] = {reason};
 }
 
-/// Asks for proof that the processes are dead that this head has lost and that still count in one of its tables.
+/// Requests proofs for processes that this head has dropped and that still count in one of its tables.
 void Head::prove_lost() {
   if (now_ >= charge_end_ + kProofHolds) return;
   for (const ProcessInfo& info : quorum_.processes()) {
@@ -127,7 +128,7 @@ void Head::prove_lost() {
   }
 }
 
-/// Of a process whose link has closed.
+/// The proof for a process whose link has closed.
 void Head::on_proof(ProcessId process, bool dead, double now) {
   now_ = now;
   proving_.erase(process);
@@ -138,14 +139,14 @@ void Head::on_proof(ProcessId process, bool dead, double now) {
   renew_lease();
   if (in_charge()) return lose_closed();
   prove_lost();
-  // A link that has closed is not made again.
+  // A closed link is not made again.
   const auto may_come = [this](ProcessId other) {
     const auto at = closed_.find(other);
     const bool linked = processes_.contains(other) && (at == closed_.end() || !at->second.lives);
     return linked || proving_.contains(other);
   };
   if (!quorum_.majority(may_come)) {
-    stop({Code::peer_lost, false, majority_text() + ", since these have closed their links to this host"});
+    stop({Code::peer_lost, false, majority_text() + "; these have closed their links to this host"});
   }
 }
 
@@ -164,7 +165,7 @@ void Head::tick_quorum(double late) {
   if (changed) publish();
   if (in_charge()) {
     lose_closed();
-    if (told_of_majority_) log_.info("cluster", "a majority of the run's workers is here again");
+    if (told_of_majority_) log_.info("cluster", "a majority of the run's workers can be reached again");
     without_majority_.reset();
     told_of_majority_ = false;
     return;
@@ -174,14 +175,14 @@ void Head::tick_quorum(double late) {
   *without_majority_ += late;
   if (now_ - *without_majority_ >= kMinorityPatience) {
     return stop({Code::peer_lost, false,
-                 majority_text() + "; the run may go on without this side, so it ends here after " +
+                 majority_text() + "; the run may continue without this side, so it ends here after " +
                      seconds_text(kMinorityPatience) + " (start this host again to join the run, if it is elastic)"});
   }
   if (now_ - *without_majority_ < kMajorityTold || std::exchange(told_of_majority_, true)) return;
   log_.warn("cluster", majority_text() + "; waiting for them");
 }
 
-/// "only 1 of 3 workers can be reached, which is no majority: rank 1 (worker 1 on beta:77), ... cannot".
+/// "only 1 of 3 workers ... can be reached, which is no majority; missing: rank 1 (worker 1 on beta:77), ...".
 std::string Head::majority_text() const {
   const auto here = [&](ProcessId process) {
     return process == config_.self || lease_.since(process, now_ - kCoordinatorLease);

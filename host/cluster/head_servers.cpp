@@ -1,4 +1,4 @@
-// When parameter servers start, and that their scripts come to the calls that need them.
+// Decides when parameter servers start, and checks that their scripts reach the calls that need them.
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@ namespace actorhost {
 
 namespace {
 
-/// Actions of this kind are served by parameter servers, whose scripts have to come to them.
+/// Parameter servers serve actions of this kind: their scripts have to reach them.
 constexpr const char* kServed = "param.run";
 
 std::string server_ended_too_early(const std::string& server, const std::string& worker, const ActionEnter& action) {
@@ -21,9 +21,9 @@ std::string server_ended_too_early(const std::string& server, const std::string&
 
 }  // namespace
 
-/// Servers that have served a run are replaced by those of the next one. No worker may still be speaking with the old
-/// ones then. So the change waits until every live worker has entered the action (or waits to be let into the others'
-/// collectives) and the result of the old servers' run is on record, and then until these have ended.
+/// Each run replaces the servers of the previous run, and no worker may use the old servers then. So the change waits
+/// until every live worker has entered the action (or waits to join the others' collectives), until the result of the
+/// old run is recorded, and then until the old servers have ended.
 void Head::start_waiting_servers() {
   if (over_) return;
   std::vector<Frame> waiting = std::move(want_servers_);
@@ -46,7 +46,7 @@ void Head::start_waiting_servers() {
   }
 }
 
-/// Whether the log says how every earlier action has ended: servers that start now would enter one without an end.
+/// Whether the log has the end of every earlier action: new servers would enter an action without an end.
 bool Head::ready_for_servers(uint32_t action) const {
   for (uint32_t earlier = 0; earlier < action; ++earlier) {
     if (!actions_.finished(earlier)) return false;
@@ -57,8 +57,8 @@ bool Head::ready_for_servers(uint32_t action) const {
   });
 }
 
-// The server goes on answering for values, but takes part in no further run. In the run of a console its script ends
-// with a chunk that has failed, and the next param.run gets another server.
+// The server continues to reply to requests for values, but takes part in no further run. In a console's run its script
+// ends with a failed chunk, and the next param.run gets a new server.
 void Head::on_server_ended(const Frame& frame) {
   if (console_.ready()) return;
   ended_servers_[frame.src] = frame.tag;
@@ -70,7 +70,7 @@ void Head::on_server_ended(const Frame& frame) {
   }
 }
 
-/// A worker has entered an action that some server's script will never come to.
+/// A worker has entered an action that some server's script can no longer reach.
 void Head::check_servers(Address src, uint32_t index, const ActionEnter& action) {
   if (action.kind != kServed || actions_.finished(index)) return;
   for (const auto& [server, actions] : ended_servers_) {

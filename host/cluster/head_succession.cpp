@@ -1,5 +1,4 @@
-// How a process becomes the head of a run whose head is lost: what it takes from the last table, and what the others
-// tell when they attach.
+// How a process takes over as coordinator: the state from the last table, and the state from attaching processes.
 
 #include <algorithm>
 
@@ -13,8 +12,9 @@ namespace {
 
 constexpr const char* kHeir = "rendezvous";
 
-// Ids that a later head gives out. Each has a stretch of its own, so that the parts of a run that has fallen apart give
-// out different ones; those of the run's first processes, and of later ones by a hash, which may meet.
+// Ids that a later coordinator assigns. Each coordinator has its own range, so that the sides of a partitioned run
+// assign different ids. The process number gives the range. For late processes its hash gives the range, so their
+// ranges may collide.
 constexpr uint32_t kLaterIds = 1U << 28;
 constexpr uint32_t kStretch = 1U << 17;
 constexpr uint32_t kStretches = kLaterIds / kStretch;
@@ -25,7 +25,7 @@ uint32_t first_id_of(ProcessId head) {
   return kLaterIds + (head < kOwnStretches ? head : hashed) * kStretch;
 }
 
-/// The first id of a stretch that is above those of it that are known.
+/// The first id of a range above all its known ids.
 template <typename Ids>
 uint32_t first_free(uint32_t first, const Ids& known) {
   const auto beyond = known.lower_bound(first + kStretch);
@@ -72,22 +72,22 @@ void Head::linked(ProcessId process, LinkId link) {
   if (at != processes_.end() && at->second.awaited) at->second.link = link;
 }
 
-/// Why a process may not attach.
+/// Why a process may not attach; nullopt if it may.
 std::optional<Error> Head::why_not_attach(const AttachMessage& attach) const {
   if (attach.self.run_id != config_.run_id) return Error{Code::mismatch, "it belongs to another run"};
   if (attach.process == config_.self || attach.process >= kAddressMask) {
-    return Error{Code::bad_data, "its number cannot be right"};
+    return Error{Code::bad_data, "its number is invalid"};
   }
   for (const AttachedWorker& worker : attach.workers) {
     const auto known = workers_.find(worker.id);
     if (!is_worker(worker.id) || (known != workers_.end() && known->second.process != attach.process)) {
-      return Error{Code::bad_data, address_name(worker.id) + " cannot be there"};
+      return Error{Code::bad_data, address_name(worker.id) + " does not belong to it"};
     }
   }
   return std::nullopt;
 }
 
-/// True when one of them was not known.
+/// True if a worker was unknown.
 bool Head::take_workers(const AttachMessage& attach) {
   bool fresh = false;
   for (const AttachedWorker& worker : attach.workers) {
@@ -115,7 +115,7 @@ void Head::on_attach(LinkId link, const AttachMessage& attach, double now) {
   detector_.watch(attach.process, now);
   rendezvous_.readmit(attach.process, attach.self);
   const bool fresh = take_workers(attach) || own == nullptr;
-  log_.info(kHeir, info.host + " goes on with this rendezvous host");
+  log_.info(kHeir, info.host + " follows this rendezvous host");
   quorum_.merge(attach.tables);
   const uint64_t seen = attach.tables.back().epoch();
   const uint64_t newest = proposed_ ? proposed_->epoch() : membership_->epoch();
@@ -130,21 +130,21 @@ void Head::on_attach(LinkId link, const AttachMessage& attach, double now) {
   check_finished();
 }
 
-/// The lost head's word that a worker may enter an action may have come to the worker after its process had attached.
+/// The lost coordinator's reply that a worker may enter an action may reach the worker after its process has attached.
 void Head::take_late_count(const Frame& enters) {
   const auto worker = workers_.find(enters.src);
   const bool ahead = succeeds_ && enters.tag > actions_.size();
   if (ahead && worker != workers_.end() && enters.tag == worker->second.actions + 1) actions_.resume(enters.tag);
 }
 
-/// Processes that have not come over in time, whatever they do instead.
+/// Drops processes without an attach message in time.
 void Head::lose_absent(double now) {
   for (bool again = true; again && !over_;) {
     const auto late = std::find_if(processes_.begin(), processes_.end(), [&](const auto& entry) {
       return entry.second.awaited && now >= *entry.second.awaited + config_.times.dead;
     });
     again = late != processes_.end();
-    if (again) lose(late->first, "it has not come over to the new rendezvous host", false);
+    if (again) lose(late->first, "it has not attached to the new rendezvous host", false);
   }
 }
 

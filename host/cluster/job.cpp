@@ -34,7 +34,7 @@ class Descriptor {
   int fd_;
 };
 
-/// Reads a source text. `streams`: also what is no regular file, and waits for its writer.
+/// Reads a source text. `streams`: also from pipes and devices, and waits for their writers.
 Result<std::string> read_text(const std::string& path, bool streams) {
   const auto refused = [&path](const std::string& what) { return Error{Code::refused, "'" + path + "' " + what}; };
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | (streams ? 0 : O_NONBLOCK)));
@@ -55,20 +55,20 @@ Result<std::string> read_text(const std::string& path, bool streams) {
     if (error == kNoMore) break;
     if (error != 0) return Error{Code::io, "reading '" + path + "' failed: " + std::strerror(error)};
     if (size > kMaxSource) return refused("has more than 16 MiB, the most that a Lua file may have");
-    text.resize(std::min(2 * text.size(), kMaxSource + 1));  // it has grown, or has no size
+    text.resize(std::min(2 * text.size(), kMaxSource + 1));  // the file has grown, or has no size
   }
   text.resize(size);
   return text;
 }
 
-/// Module names are dotted identifiers; anything that could leave the script's folder is not one.
+/// Whether `name` is a module name: dotted identifiers that cannot leave the script's folder.
 bool is_module_name(const std::string& name) {
   return !name.empty() && name.find("..") == std::string::npos && name.front() != '.' && name.back() != '.' &&
          std::all_of(name.begin(), name.end(),
                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.'; });
 }
 
-/// A relative path of names; no "..", and no zero byte, behind which the system would not look.
+/// Whether `name` is a relative path without ".." and without a zero byte, which would end it for the system.
 bool stays_below(const std::string& name) {
   const fs::path path(name);
   return !path.is_absolute() && name.find('\0') == std::string::npos &&
@@ -116,7 +116,7 @@ Result<SourceText> JobSource::find_to_send(const std::string& name) const {
   if (name != barrier_file_) {
     std::error_code error;
     const fs::path file = fs::canonical(place->path, error);
-    if (error) return find_here(name);  // its error says why the file cannot be read
+    if (error) return find_here(name);  // its error names the reason
     const fs::path below = file.lexically_relative(fs::canonical(folder_, error));
     if (below.empty() || *below.begin() == "..") {
       return Error{

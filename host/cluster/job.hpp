@@ -1,7 +1,7 @@
 #pragma once
-// The job's source text: the script, the modules beside it, the barrier file; where each comes from and its hash. On
-// the rendezvous host it reads files; elsewhere a copy that exists is compared by hash with the rendezvous host's, and
-// one that does not comes over the network. Any thread.
+// The job's source texts: the script, its modules and the barrier file, with their hashes. The coordinator reads files.
+// Another process compares the hash of its own copy with the coordinator's, or receives the text over the network.
+// Thread-safe.
 
 #include <cstdint>
 #include <string>
@@ -16,7 +16,7 @@ uint64_t source_hash(std::string_view text);
 
 struct SourceText {
   std::string text;
-  std::string chunk;  // name for messages, relative to the script's folder: "lib/rules.lua"
+  std::string chunk;  // name in messages, relative to the script's folder: "lib/rules.lua"
 };
 
 class JobSource {
@@ -26,30 +26,30 @@ class JobSource {
   JobSource(const JobSource&) = delete;
   JobSource& operator=(const JobSource&) = delete;
 
-  /// Reads the script, which may be a pipe; modules are looked for in its folder. Code::bad_argument when it cannot be
-  /// read, or has more than 16 MiB.
+  /// Reads the script, which may be a pipe, and searches modules in its folder. Code::bad_argument if it cannot be read
+  /// or has more than 16 MiB.
   Status open(const std::string& path);
-  /// Takes what the rendezvous host sent, or a script that is no file. There is no folder then, unless it is given, or
-  /// `open` found a copy here.
+  /// Takes the script that the coordinator sent, or a script that is no file. The folder is then empty, unless `folder`
+  /// names it or `open` found a copy.
   void receive(std::string name, std::string text, std::string folder = {});
 
   const std::string& name() const noexcept { return name_; }
   const std::string& text() const noexcept { return text_; }
   bool has_script() const noexcept { return !name_.empty(); }
   uint64_t hash() const { return has_script() ? source_hash(text_) : 0; }
-  /// The script's folder; empty when the script came over the network.
+  /// The script's folder; empty if the script arrived over the network.
   const std::string& folder() const noexcept { return folder_; }
 
-  /// The file of `--barrier`, which may lie anywhere; other files come from beside the script only.
+  /// The file of `--barrier`, which may be anywhere. All other files are beside the script.
   void set_barrier_file(std::string path) { barrier_file_ = std::move(path); }
 
-  /// The same for another host, to which it is sent: nothing that a link leads to from below the script's folder to
-  /// outside of it, and no hidden file. The script and the `--barrier` file, which the user has named, may be links.
+  /// As find_here, for another host. Refuses hidden files, and links from below the script's folder to outside of it.
+  /// The script and the `--barrier` file may be links, because the user named them.
   Result<SourceText> find_to_send(const std::string& name) const;
 
   /// A module or file of this machine: "a.b" is a/b.lua or a/b/init.lua beside the script; a name that ends in .lua is
-  /// the `--barrier` file as given, or a file below the script's folder. Code::bad_argument with what was tried;
-  /// Code::refused for what is no regular file or has more than 16 MiB. Blocks on the disk.
+  /// the given `--barrier` file, or a file below the script's folder. Code::bad_argument lists the tried paths;
+  /// Code::refused if it is no regular file or has more than 16 MiB. Blocks on the disk.
   Result<SourceText> find_here(const std::string& name) const;
 
  private:

@@ -32,7 +32,7 @@ std::string Node::name() const {
 }
 
 bool Node::refresh() {
-  if (answering_) return false;  // the call that is under way counts on its members
+  if (answering_) return false;  // the current call relies on its members
   if (cluster_.epoch() == membership_->epoch()) return false;
   membership_ = cluster_.membership();
   return true;
@@ -52,7 +52,7 @@ Status Node::check() {
   if (seat_->failed() && !answering_) return Error{Code::aborted, cluster_.desk().why_failed(*seat_)};
   if (open_ && seat_->called() && guest_ != nullptr && guest_->may_answer()) {
     called_ = true;
-    return Error{Code::interrupted, "a question has come"};
+    return Error{Code::interrupted, "a chunk has arrived"};
   }
   if (watched_news_ && cluster_.news() != *watched_news_) {
     return Error{Code::peer_lost, "the membership has changed"};
@@ -71,7 +71,7 @@ Status Node::check() {
   return {};
 }
 
-/// Answers questions, outside of any wait as far as these can tell, and waits while the run is paused.
+/// Runs chunks, which see no outer wait, and waits while the run is paused.
 Status Node::answer_now() {
   if (guest_ == nullptr || answering_ || undisturbed_ || !guest_->may_answer()) return {};
   struct Between {
@@ -93,7 +93,7 @@ Status Node::answer_now() {
   }
 }
 
-/// Makes a wait that ends, with `called_` set, when there is a question.
+/// Makes a wait that ends, with `called_` set, when a chunk arrives.
 template <typename Attempt>
 auto Node::open_wait(const Attempt& attempt) {
   tell_memory();
@@ -103,7 +103,7 @@ auto Node::open_wait(const Attempt& attempt) {
   return got;
 }
 
-/// Makes a wait, and again after each question.
+/// Makes a wait, and repeats it after each chunk.
 template <typename Attempt>
 auto Node::answering_wait(const Attempt& attempt) -> decltype(attempt()) {
   for (;;) {
@@ -113,7 +113,7 @@ auto Node::answering_wait(const Attempt& attempt) -> decltype(attempt()) {
   }
 }
 
-/// Makes the wait `attempt(deadline)`, and logs when it takes long and which nodes it waits for.
+/// Makes the wait `attempt(deadline)`, and logs the awaited nodes when it takes long.
 template <typename Attempt>
 auto Node::patiently(const Attempt& attempt, double deadline) {
   const double long_wait = clock_.now() + kLongWait;
@@ -139,7 +139,7 @@ Result<Frame> Node::receive(const Port::Match& match, Wait wait, double deadline
   Result<Frame> got =
       patiently([&](double until) { return answering_wait([&] { return port_.receive(match, until); }); }, deadline);
   wait_ = {};
-  if (!got && got.error().code == Code::peer_lost) {  // the peer may have answered before it was lost
+  if (!got && got.error().code == Code::peer_lost) {  // the peer may have replied before it was lost
     if (auto last = port_.receive(match, clock_.now())) got = std::move(last);
   }
   wait_ = std::move(outer);
@@ -153,7 +153,7 @@ Status Node::wait_until(const std::function<bool()>& done, std::span<const Addre
   Status waited =
       patiently([&](double until) { return answering_wait([&] { return port_.wait_until(done, until); }); }, deadline);
   wait_ = {};
-  if (!waited && waited.error().code == Code::peer_lost) {  // the peer may have done so before it was lost
+  if (!waited && waited.error().code == Code::peer_lost) {  // the peer may have met the condition before it was lost
     if (port_.poll() && done()) waited = {};
   }
   wait_ = std::move(outer);
@@ -181,7 +181,7 @@ Node::Question Node::question(Kind kind, uint32_t tag, const std::string& meta) 
   return [=, self = self_](Address head) { return make_frame(kind, self, head, tag, meta); };
 }
 
-/// Asks the rendezvous host, and the next one when it is lost meanwhile.
+/// Sends a request to the coordinator, and again to the next coordinator if that one fails meanwhile.
 Result<Frame> Node::ask_head(const Question& question, Kind answer, const std::string& what,
                              const std::function<std::string()>& who) {
   for (;;) {
@@ -200,10 +200,10 @@ Result<Frame> Node::ask_head(const Question& question, Kind answer, const std::s
   }
 }
 
-/// What engines that the first rendezvous host serves say once it is lost.
+/// The error of engines that need the first coordinator, once it has failed.
 Status Node::first_head_is_there(const std::string& what) const {
   if (cluster_.head() == 0) return {};
-  return Error{Code::peer_lost, what + ": the rendezvous host is lost, and without it only actor.peer goes on"};
+  return Error{Code::peer_lost, what + ": the rendezvous host is lost, and without it only actor.peer continues"};
 }
 
 void Node::set_actions(uint32_t entered) {
@@ -233,7 +233,7 @@ Result<Node::Action> Node::enter_action(const std::string& kind, const std::stri
 void Node::finish_action(uint32_t index, Blob value) {
   cluster_.keep_value(index, value);
   const ProcessId head = cluster_.head();
-  if (head == kNoProcess) return;  // the next one gets what is kept
+  if (head == kNoProcess) return;  // the next one receives the cached value
   (void)port_.send(make_frame(cluster_kind::action_done, self_, service_address(head), index, {}, std::move(value)));
 }
 

@@ -1,9 +1,10 @@
 #pragma once
-// The cluster as the thread of one VM uses it: its identity, its port, the membership as of its last look, and the
-// calls to the rendezvous host. Owned and used by that thread; `request_stop` and `wake` may come from any other.
+// The cluster as one VM's thread uses it: its identity, its port, a snapshot of the membership, and requests to the
+// coordinator. Owned and used by that thread; `request_stop` and `wake` are thread-safe.
 //
-// Every wait goes through here. It ends with Code::interrupted when the run is asked to stop, Code::aborted (or the
-// run's own error) when it has failed elsewhere, and Code::peer_lost when one of the awaited addresses is gone.
+// Every blocking wait of the node is here. A wait ends with Code::interrupted if the node is to stop, with
+// Code::aborted (or the run's own error) if the run has failed elsewhere, and with Code::peer_lost if an awaited
+// address has failed.
 
 #include <algorithm>
 #include <atomic>
@@ -22,24 +23,24 @@ namespace actorhost {
 
 enum class Role { worker, server };
 
-/// What a node does for those outside who ask something of it (QuestionDesk), on its own thread.
+/// Runs observers' chunks for a node (QuestionDesk), on the node's thread.
 class NodeGuest {
  public:
   NodeGuest() = default;
   NodeGuest(const NodeGuest&) = delete;
   NodeGuest& operator=(const NodeGuest&) = delete;
   virtual ~NodeGuest() = default;
-  /// Whether this is a time for questions: not while a callback runs whose time is limited.
+  /// Whether chunks may run now: not during a callback with a time limit.
   virtual bool may_answer() = 0;
-  /// Answers the questions that are there. It may use the node, but for collectives and actions.
+  /// Runs the pending chunks. It may use the node, except for collectives and actions.
   virtual void answer() = 0;
-  /// Bytes of the node's Lua state; asked where the script enters an engine call, and before each wait.
+  /// Bytes of the node's Lua state; read where the script enters an engine call, and before each wait.
   virtual uint64_t lua_bytes() = 0;
 };
 
 class Node {
  public:
-  /// Seconds after which a wait logs for which nodes it waits.
+  /// Seconds after which a wait logs the awaited nodes.
   static constexpr double kLongWait = 10;
 
   Node(Cluster& cluster, JobSource& job, const Clock& clock, Log& log, Address self);
@@ -49,7 +50,7 @@ class Node {
   Address address() const noexcept { return self_; }
   /// A worker's id or a server's shard.
   uint32_t index() const noexcept { return address_index(self_); }
-  /// A worker's rank at the last look; nothing for servers.
+  /// A worker's rank in the snapshot; nullopt for servers.
   std::optional<uint32_t> rank() const;
   /// "rank 2", "server 0": for messages and log lines.
   std::string name() const;
@@ -61,35 +62,35 @@ class Node {
   const Clock& clock() const noexcept { return clock_; }
   Log& log() noexcept { return log_; }
 
-  /// The membership as of the last `refresh`, which actions and collectives call at their start: ranks hold still
+  /// The membership as of the last `refresh`, which actions and collectives call at their start. Ranks do not change in
   /// between.
   const Membership& membership() const noexcept { return *membership_; }
-  /// Looks again; true when the epoch is a new one.
+  /// Takes a new snapshot; true if the epoch has changed.
   bool refresh();
-  /// The newest membership, whatever this node has looked at: for protocols that follow it themselves.
+  /// The newest membership, whatever the snapshot: for protocols that follow it themselves.
   MembershipPtr newest_membership() const { return cluster_.membership(); }
 
-  /// The error when the run is over or this node is to stop; called before and in every wait.
+  /// The error if the run is over or this node is to stop; called before and during every wait.
   Status check();
   void request_stop() noexcept {
     stop_.store(true, std::memory_order_release);
     port_.wake();
   }
   bool stop_requested() const noexcept { return stop_.load(std::memory_order_acquire); }
-  /// Looks at the cluster's state when the current wait goes on. Any thread.
+  /// The current wait checks the cluster's state. Thread-safe.
   void wake() { port_.wake(); }
 
-  /// Who answers questions from now on (nullptr: nobody), in each of the waits below and in `answer`.
+  /// Sets the guest that runs chunks (nullptr: none) in each of the waits below and in `answer`.
   void set_guest(NodeGuest* guest) { guest_ = guest; }
   QuestionDesk::Seat& seat() noexcept { return *seat_; }
-  /// Where a script enters an engine call: answers what is asked, and stays here while the run is paused.
+  /// Called where a script enters an engine call: runs pending chunks, and blocks here while the run is paused.
   Status answer() {
     tell_memory();
     return seat_->called() ? answer_now() : Status();
   }
-  /// A question is being answered within a wait: the node is in the middle of another call.
+  /// A chunk runs within a wait: the node is inside another call.
   bool answering() const noexcept { return answering_; }
-  /// While it lives, no wait answers questions: for code into which Lua must not be called.
+  /// While it lives, no wait runs chunks: for code that must not call Lua.
   class Undisturbed {
    public:
     explicit Undisturbed(Node& node) : node_(node), before_(std::exchange(node.undisturbed_, true)) {}
@@ -102,30 +103,29 @@ class Node {
     const bool before_;
   };
 
-  /// Waits for a frame; ends with peer_lost when one of `awaited` is gone and no frame that matches is left in the
-  /// mailbox. A server that is awaited lives as long as the run: losing it is the run's end. May be nested.
-  /// `what` names the wait in messages, and in the line that is logged when it takes more than 10 s; `who` names there
-  /// for whom it is, if not for `awaited`.
+  /// Waits for a frame. Ends with peer_lost if one of `awaited` has failed and no matching frame is left in the
+  /// mailbox. An awaited server lives as long as the run: its loss ends the run. May be nested. `what` names the wait
+  /// in messages, and in the log line after 10 s; `who` names the awaited nodes there, if they are not `awaited`.
   Result<Frame> receive(const Port::Match& match, std::span<const Address> awaited, const std::string& what,
                         double deadline = kForever, const std::function<std::string()>& who = {});
 
-  /// Takes every frame that matches, waiting until `deadline` for the first. Comes back without one at the deadline,
-  /// when a question has been answered, and when Cluster::news is not (or no longer) `news`, if that is given.
+  /// Takes every matching frame, and waits until `deadline` for the first. Returns without a frame at the deadline,
+  /// after it has run a chunk, and when Cluster::news differs from a given `news`.
   Status receive_all(const Port::Match& match, double deadline, std::vector<Frame>& out,
                      std::optional<uint64_t> news = std::nullopt);
 
-  /// Waits until `done` holds: asked whenever a frame has come or the cluster has changed. Otherwise as `receive`.
+  /// Waits until `done` holds, which it checks after each frame and each change of the cluster. Otherwise as `receive`.
   Status wait_until(const std::function<bool()>& done, std::span<const Address> awaited, const std::string& what,
                     double deadline = kForever, const std::function<std::string()>& who = {});
 
-  /// As receive_all, but one wait at most, that also ends when this node is woken: for conditions that other threads
-  /// bring about. Comes back also when a question has been answered.
+  /// As receive_all, but with one wait at most, which `wake` ends too: for conditions that other threads set. Also
+  /// returns after it has run a chunk.
   Status receive_some(const Port::Match& match, double deadline, std::vector<Frame>& out);
 
-  /// Code::peer_lost for `what` once the run's first rendezvous host is lost.
+  /// Code::peer_lost for `what` once the run's first coordinator has failed.
   Status first_head_is_there(const std::string& what) const;
-  /// While it lives, waits end with Code::peer_lost once the run's first rendezvous host is lost: for engines that need
-  /// what is there alone.
+  /// While it lives, waits end with Code::peer_lost once the run's first coordinator has failed: for engines that need
+  /// services of that coordinator.
   class OnFirstHead {
    public:
     OnFirstHead(Node& node, const char* what) : node_(node), before_(std::exchange(node.needs_first_head_, what)) {}
@@ -141,38 +141,39 @@ class Node {
   struct Action {
     uint32_t index = 0;
     bool replayed = false;
-    Blob value;  // when replayed
+    Blob value;  // if replayed
   };
   /// Enters the next numbered action.
   Result<Action> enter_action(const std::string& kind, const std::string& where);
   /// Records an action's value for nodes that start late.
   void finish_action(uint32_t index, Blob value);
-  /// As finish_action, and returns the value that was recorded first: the same one on every node.
+  /// As finish_action, and returns the first recorded value, which is the same on every node.
   Result<Blob> agree_on_action(uint32_t index, const Blob& value);
   uint32_t actions() const noexcept { return actions_; }
-  /// This worker has joined late and goes on where the others are: it skips the actions that they have left behind.
+  /// This worker joined late and continues at the others' position: it skips the actions that they have entered before.
   void skip_actions(uint32_t entered) { set_actions(std::max(actions_, entered)); }
-  /// The next action has this number, on every node: a chunk for all nodes begins.
+  /// A chunk for all nodes begins: the next action has this number on every node.
   void set_actions(uint32_t entered);
 
-  /// This worker has joined too late to take part: its script may end where it is, as if it had come to its end.
+  /// This worker joined too late to take part: its script may end here as if it had finished.
   void leave_out() noexcept { left_out_ = true; }
   bool left_out() const noexcept { return left_out_; }
 
-  /// Makes sure that shards run which serve action `action`, or any (kAnyAction). Waits until all live workers have
-  /// entered that action.
+  /// Makes sure that shards serve action `action`, or any (kAnyAction). Waits until all live workers have entered that
+  /// action.
   Status start_servers(uint32_t action);
 
-  /// A module or file of the job: this machine's copy if the rendezvous host's is the same, else the text from there.
+  /// A module or file of the job: this machine's copy if its hash equals the coordinator's, else the coordinator's
+  /// text.
   Result<SourceText> find_source(const std::string& name);
 
-  /// The live workers of a membership, in id order, without those that have joined late and have not been let into the
-  /// others' collectives yet: these take no action before that.
+  /// The live workers of a membership, in id order, without late joiners that are still outside the others' collectives
+  /// and take no action before.
   Result<std::vector<NodeId>> at_work(const Membership& membership);
 
-  /// Where the others are, for a wait that has become long; with `waiting` the others hear of that wait when they ask.
+  /// The workers' positions, for a long wait. `waiting` reports this node's wait to workers that request them.
   Result<std::vector<Whereabouts>> whereabouts(const LongWait* waiting = nullptr);
-  /// Of the workers that have not entered `action` and can still do so.
+  /// The workers that have not entered `action` and still can.
   Result<std::vector<Whereabouts>> behind(uint32_t action);
   /// "rank 2 (worker 2 on alpha:4711) (last in param.run at job.lua:12), ...": for messages.
   std::string describe(const std::vector<Whereabouts>& workers) const;
@@ -205,21 +206,21 @@ class Node {
   struct Wait {
     std::span<const Address> awaited = {};
     std::string what = {};
-    std::function<std::string()> who = {};  // the missing nodes, if they are not `awaited`
-    std::optional<ProcessId> head = {};     // that has been asked
+    std::function<std::string()> who = {};  // names the missing nodes, if they are not `awaited`
+    std::optional<ProcessId> head = {};     // the coordinator that the request went to
   };
-  Wait wait_;                               // the innermost that is going on
+  Wait wait_;                               // the innermost current wait
   std::optional<uint64_t> watched_news_;    // another number of Cluster::news ends the wait
-  const char* needs_first_head_ = nullptr;  // the call that does
+  const char* needs_first_head_ = nullptr;  // the call that needs it
   uint32_t actions_ = 0;
   uint32_t questions_ = 0;
   bool left_out_ = false;
   std::atomic<bool> stop_{false};
   const std::shared_ptr<QuestionDesk::Seat> seat_;  // shared with the desk
   NodeGuest* guest_ = nullptr;
-  bool open_ = false;       // the wait that goes on answers questions
-  bool called_ = false;     // ... and was ended for that
-  bool answering_ = false;  // a question
+  bool open_ = false;       // chunks may end the current wait
+  bool called_ = false;     // ... and a chunk has ended it
+  bool answering_ = false;  // a chunk runs
   bool undisturbed_ = false;
 };
 

@@ -15,11 +15,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMostLost = 1000;    // rows of lost nodes that are kept
-constexpr size_t kMostChanges = 200;  // of the members, that are kept
-constexpr double kShareSeconds = 5;   // over which the straggler is judged, at least
+constexpr size_t kMostLost = 1000;    // most rows of lost nodes
+constexpr size_t kMostChanges = 200;  // most membership changes
+constexpr double kShareSeconds = 5;   // shortest interval for finding the straggler
 
-/// Arrays are put behind each other, objects are merged; of two numbers or texts the one that is there stays.
+/// Appends arrays and merges objects; of two numbers or texts the first stays.
 void merge(json& into, json&& from) {
   for (auto& [name, value] : from.items()) {
     json& here = into[name];
@@ -33,7 +33,7 @@ void merge(json& into, json&& from) {
   }
 }
 
-/// Of a run of peers each process tells of its own workers: rows of the same run become one.
+/// In a run of peers each process reports its own workers: merges the rows of one run.
 void join_barrier(json& rows, json&& row) {
   if (!row.is_object()) return;
   for (json& here : rows) {
@@ -50,10 +50,10 @@ void join_barrier(json& rows, json&& row) {
   rows.push_back(std::move(row));
 }
 
-/// Such as is written to JSON whatever bytes other hosts have sent.
+/// JSON text, whatever bytes other hosts have sent.
 std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
-/// Seconds that a node has waited, by the causes that count.
+/// Seconds of a node's waits with the causes that count.
 double waited(const json& node, const std::function<bool(const std::string& cause)>& counts) {
   double sum = 0;
   for (const auto& [cause, seconds] : node.at("wait").items()) {
@@ -147,7 +147,7 @@ void Observers::on_lost(const std::string& host, const std::vector<NodeId>& work
   }
 }
 
-/// What was last seen of a worker, without what it was doing then.
+/// The last reported row of a worker, without its state at that time.
 json Observers::last_row(NodeId worker) const {
   for (const auto& [process, rows] : seen_) {
     for (const json& row : *rows) {
@@ -157,7 +157,7 @@ json Observers::last_row(NodeId worker) const {
   return {{"id", worker}, {"role", "worker"}};
 }
 
-/// Remembers the rows of a process that has reported.
+/// Stores the rows of a process's report.
 void Observers::note_rows(ProcessId process, json rows) {
   for (json& row : rows) {
     for (const char* now : {"state", "since", "cause", "what", "queue"}) row.erase(now);
@@ -165,7 +165,7 @@ void Observers::note_rows(ProcessId process, json rows) {
   seen_[process] = std::make_unique<json>(std::move(rows));
 }
 
-/// The rows of a process that has not reported in time: with what was last seen of its nodes.
+/// Adds the rows of a process that has not reported in time: the last reported rows of its nodes.
 void Observers::add_silent(json& nodes, const ProcessInfo& info, double now) const {
   json rows = json::array();
   if (const auto seen = seen_.find(info.process); seen != seen_.end()) rows = *seen->second;
@@ -200,7 +200,7 @@ double Observers::next_time() const {
   return next;
 }
 
-/// Seconds since a process was heard; null when its link has closed.
+/// Seconds since the last frame of a process; null if its link has closed.
 json Observers::age_of(ProcessId process, double now) const {
   const double heard = sources_.heard(process);
   return heard > 0 ? json(std::max(0.0, now - heard)) : json();
@@ -231,7 +231,7 @@ void Observers::name_node(json& node, const ProcessInfo& info) const {
   if (rank) node["rank"] = *rank;
 }
 
-/// Judges by what the workers have waited since a look that was some seconds ago, or since the start.
+/// Marks the straggler by the workers' waits since an earlier request some seconds ago, or since the start.
 void Observers::mark_straggler(json& nodes, double now) {
   const bool note = now >= latest_.at + kShareSeconds;
   if (note) before_ = std::exchange(latest_, {now});
@@ -250,7 +250,7 @@ void Observers::mark_straggler(json& nodes, double now) {
     in_all.push_back({id, share.in_all - base.in_all, seconds, step});
     if (note) latest_.of[id] = share;
   }
-  // One that waits for a lock or an event in its step holds up those that wait for it behind theirs.
+  // A worker that waits for a lock or an event in its step delays the workers that wait for it after their steps.
   auto slow = straggler_of(together);
   if (!slow) slow = straggler_of(in_all);
   for (json& node : nodes) {
@@ -258,7 +258,8 @@ void Observers::mark_straggler(json& nodes, double now) {
   }
 }
 
-/// The collective that the foremost workers wait in, and who has not come: {what, calls, missing: ids}; null without.
+/// The collective that the foremost workers wait in, with the missing workers: {what, calls, missing: ids}; null if
+/// there is none.
 json Observers::collective_of(const json& nodes) {
   uint64_t most = 0;
   const json* foremost = nullptr;
@@ -272,7 +273,7 @@ json Observers::collective_of(const json& nodes) {
   json missing = json::array();
   for (const json& node : nodes) {
     if (node["role"] != "worker" || node["state"] == "lost" || node["state"] == "ended") continue;
-    if (node.value("what", json()) == "joining") continue;  // it waits to be let in
+    if (node.value("what", json()) == "joining") continue;  // it waits to be admitted
     if (!node.contains("calls") || node["calls"].get<uint64_t>() < most) missing.push_back(node["id"]);
   }
   if (missing.empty()) return nullptr;

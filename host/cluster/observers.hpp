@@ -1,7 +1,7 @@
 #pragma once
-// On the rendezvous host: answers those who look into the run. Asks each process for its report, merges what comes in
-// time into one state, and says who is lost. Passive: the cluster's service thread hands in time and messages. With
-// nobody asking nothing is sent.
+// The coordinator's replies to observers. Requests a report from each process, merges the reports that arrive in time
+// into one state, and records lost workers. Passive: the cluster's service thread hands in time and messages. Without
+// observers it sends nothing.
 
 #include <deque>
 #include <functional>
@@ -20,37 +20,37 @@ namespace actorhost {
 
 class Observers {
  public:
-  /// Takes the state as JSON.
+  /// Receives the state as JSON.
   using Told = std::function<void(std::string json)>;
 
   struct Sources {
     ProcessState& state;  // of this process
     std::function<MembershipPtr()> membership;
-    /// Asks a process for its report; false: there is no way to it.
+    /// Requests a report from a process; false: no route to it.
     std::function<bool(ProcessId, uint32_t number, const std::vector<std::string>& sections)> ask;
-    std::function<double(ProcessId)> heard;  // when it was last heard, on the clock; 0: it has no link
+    std::function<double(ProcessId)> heard;  // time of its last frame, on the clock; 0: it has no link
     std::function<std::set<ProcessId>()> suspected;
-    std::function<void(nlohmann::json& run)> describe_run;  // job, seed, and the like
+    std::function<void(nlohmann::json& run)> describe_run;  // adds job, seed, and the like
     std::function<ProcessId()> self = [] { return ProcessId{0}; };
   };
 
-  /// Seconds for which the reports of other processes are waited for.
+  /// Seconds to wait for the reports of other processes.
   static constexpr double kPatience = 0.04;
 
   explicit Observers(Sources sources);
   ~Observers();
 
-  /// `told` is called once: at once where there is no other process to ask.
+  /// Calls `told` once; at once if there is no other process.
   void look(const std::vector<std::string>& sections, Told told, double now);
-  /// A process's answer to the question `number`.
+  /// The report of a process to request `number`.
   void on_report(ProcessId process, uint32_t number, std::string_view json, double now);
-  /// Workers have been lost, for this reason.
+  /// Workers have been lost for this reason.
   void on_lost(const std::string& host, const std::vector<NodeId>& workers, const std::string& reason);
-  /// There is a new table of members.
+  /// The membership has changed.
   void on_members(const Membership& before, const Membership& after);
-  /// Adds the log of members: {t, epoch, text}, the oldest first.
+  /// Adds the log of membership changes: {t, epoch, text}, the oldest first.
   void tell_members(nlohmann::json& out) const;
-  /// Answers whose time has come; to be called at `next_time`.
+  /// Answers requests at their deadline; to be called at `next_time`.
   void tick(double now);
   double next_time() const;
 
@@ -63,8 +63,8 @@ class Observers {
     double asked;
   };
   struct Share {
-    double together;  // seconds that it has waited where workers meet: for the server, in collectives and actions
-    double in_all;    // for whatever
+    double together;  // seconds of waits for other nodes: for servers, in collectives and actions
+    double in_all;    // seconds of all waits
     double seconds;
   };
 
@@ -81,9 +81,9 @@ class Observers {
   Sources sources_;
   uint32_t number_ = 0;
   std::map<uint32_t, Look> looks_;
-  std::unique_ptr<nlohmann::json> lost_;                       // rows of `nodes`
-  std::map<ProcessId, std::unique_ptr<nlohmann::json>> seen_;  // what the nodes of each had done when it last reported
-  /// What each worker had waited at a look.
+  std::unique_ptr<nlohmann::json> lost_;                       // rows of lost nodes
+  std::map<ProcessId, std::unique_ptr<nlohmann::json>> seen_;  // rows of each process's last report
+  /// The waits of each worker at one time.
   struct Shares {
     double at = 0;
     std::map<NodeId, Share> of = {};
@@ -96,7 +96,7 @@ class Observers {
   };
   void note(uint64_t epoch, std::string text);
   std::deque<Change> changes_;               // the newest
-  Histogram latency_seconds_{kMicrosecond};  // of the processes' answers
+  Histogram latency_seconds_{kMicrosecond};  // of the processes' reports
 };
 
 }  // namespace actorhost

@@ -20,7 +20,7 @@ void Outbox::flush() {
   }
 }
 
-/// False while there is no room. A frame whose receiver is gone counts as sent.
+/// False while there is no room. A frame whose receiver has left counts as sent.
 bool Outbox::sent(const Way& way, Frame& frame) {
   const Status status = send_(way.first, std::move(frame));
   return status.ok() || status.error().code != Code::full;

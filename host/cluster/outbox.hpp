@@ -1,6 +1,6 @@
 #pragma once
-// Control frames for which a link or a mailbox had no room, kept until it has. Each way has a queue of its own, so a
-// process that does not read holds up no other, and frames to one place stay in order. Owned by one thread.
+// Queues control frames while a link or a mailbox has no room. Each route has its own queue: a process that does
+// not read delays no other, and frames of one route stay in order. Not thread-safe.
 
 #include <deque>
 #include <functional>
@@ -15,15 +15,15 @@ namespace actorhost {
 
 class Outbox {
  public:
-  /// Sends without waiting: over `link`, or by frame.dst when it is 0. Moves from the frame only on success.
+  /// Sends without blocking: over `link`, or to frame.dst if link is 0. Moves from the frame only on success.
   using Send = std::function<Status(LinkId link, Frame&& frame)>;
 
   explicit Outbox(Send send) : send_(std::move(send)) {}
 
-  /// Sends the frame at once, or later, behind the frames that wait for the same way. A frame whose receiver is gone is
-  /// dropped.
+  /// Sends the frame at once, or queues it behind the pending frames of the same route. Drops a frame whose receiver
+  /// has left.
   void put(LinkId link, Frame&& frame);
-  /// Tries again.
+  /// Retries all pending frames.
   void flush();
   bool empty() const noexcept { return waiting_.empty(); }
 

@@ -1,6 +1,6 @@
 #pragma once
-// JSON that another process or a file has: what is nested so deeply that a walk through it would use up the stack is
-// no JSON here. Any thread.
+// Parses JSON of other processes and of files. Rejects deep nesting, since a recursive walk could overflow the
+// stack. Thread-safe.
 
 #include <string_view>
 
@@ -8,7 +8,7 @@
 
 namespace actorhost {
 
-/// The value; a discarded one where the text is no JSON, or has more than a hundred levels.
+/// The value; a discarded value if the text is no JSON or has more than a hundred levels.
 inline nlohmann::json parse_outside_json(std::string_view text) {
   using nlohmann::json;
   constexpr int kMostLevels = 100;

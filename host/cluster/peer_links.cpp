@@ -28,7 +28,7 @@ ProcessId PeerLinks::dialler_for(const ProcessInfo& peer) const {
   return own == nullptr ? kNoProcess : dialler_of(*own, peer);
 }
 
-/// Whether a new link would be of no use: there is one, one will come, or none may.
+/// Whether a new link is useless: a link exists, is being dialled, or is forbidden.
 bool PeerLinks::no_use(ProcessId process) const {
   return links_.contains(process) || dialling_.contains(process) || broken_.contains(process);
 }
@@ -75,7 +75,7 @@ ProcessId PeerLinks::owner(LinkId link) const {
 
 void PeerLinks::tell_again() {
   for (const ProcessId process : broken_) {
-    if (table_->process(process) != nullptr) output_.report_broken(process, "as the one before was told");
+    if (table_->process(process) != nullptr) output_.report_broken(process, "as reported before");
   }
   for (const ProcessId process : std::exchange(asked_, {})) {
     if (!links_.contains(process)) wanted(process);
@@ -101,7 +101,7 @@ void PeerLinks::dial_failed(ProcessId process, const std::string& reason) {
 void PeerLinks::accepted(ProcessId process, LinkId link) { take(process, link); }
 
 void PeerLinks::take(ProcessId process, LinkId link) {
-  if (gone_.contains(process)) return output_.close_link(link, "it is no longer of the run");
+  if (gone_.contains(process)) return output_.close_link(link, "it has left the run");
   if (broken_.contains(process)) return output_.close_link(link, "the link before it broke");
   if (const auto end = ended_.extract(link)) return broken(process, end.mapped());
   asked_.erase(process);
@@ -125,8 +125,8 @@ void PeerLinks::silent(ProcessId process) {
   if (at == links_.end()) return;
   const LinkId link = at->second;
   links_.erase(at);
-  output_.close_link(link, "no sign of life");
-  broken(process, "no sign of life");
+  output_.close_link(link, "no heartbeat");
+  broken(process, "no heartbeat");
 }
 
 }  // namespace actorhost

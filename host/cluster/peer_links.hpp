@@ -1,10 +1,11 @@
 #pragma once
-// The links between processes other than the rendezvous host, made when first needed. Decides which one dials, which
-// asks to be dialled, and which broken link has to be told. A state machine on the service thread: it owns no socket.
+// The links between processes other than the coordinator, made when first needed. Decides which process dials, which
+// requests to be dialled, and which broken links to report. A passive state machine on the service thread, without
+// sockets.
 //
-// Of two processes the one with the higher number dials, unless the other takes no connections; then the lower one
-// does. Both see the same table, so both come to the same answer and never dial each other at once. A link that broke
-// is not made again: frames may be lost, and the rendezvous host will drop one of the two.
+// Of two processes the process with the higher number dials, unless the other accepts no connections; then the lower
+// dials. Both read the same table, so they agree and never dial each other at once. A broken link is not made again:
+// frames may be lost, and the coordinator will drop one of the two processes.
 
 #include <map>
 #include <set>
@@ -22,46 +23,46 @@ class PeerLinkOutput {
   PeerLinkOutput& operator=(const PeerLinkOutput&) = delete;
   virtual ~PeerLinkOutput() = default;
 
-  /// Answered by `dialled` or `dial_failed`, later.
+  /// Starts to dial; `dialled` or `dial_failed` reports the result later.
   virtual void dial(ProcessId process, const std::string& url) = 0;
-  /// Through the rendezvous host: `process` should dial us.
+  /// Requests through the coordinator that `process` dials this process.
   virtual void ask_to_dial(ProcessId process) = 0;
-  /// To the rendezvous host: there is no link to `process`, which is alive as far as we know, and there should be one.
+  /// Reports to the coordinator that a needed link to `process`, which seems alive, is missing.
   virtual void report_broken(ProcessId process, const std::string& reason) = 0;
   virtual void close_link(LinkId link, const std::string& reason) = 0;
 };
 
-/// Which of two processes dials the other; kNoProcess when neither takes connections.
+/// The one of two processes that dials; kNoProcess if neither accepts connections.
 ProcessId dialler_of(const ProcessInfo& one, const ProcessInfo& other);
 
 class PeerLinks {
  public:
   explicit PeerLinks(PeerLinkOutput& output) : output_(output) {}
 
-  /// The newest table; `self` is this process. What is no longer in it is gone for good.
+  /// The newest table; `self` is this process. Processes that it no longer contains never return.
   void adopt(ProcessId self, MembershipPtr table);
-  /// A node wants to send to `process`.
+  /// A node sends to `process` and needs a link.
   void wanted(ProcessId process);
-  /// This process wants a link to `process` of its own accord. False: there can be none, or it is not ours to dial.
+  /// This process itself needs a link to `process`. False: none is possible, or the other side dials.
   bool reach(ProcessId process);
-  /// Whose link this is; kNoProcess when nobody's.
+  /// The process of a link, or kNoProcess.
   ProcessId owner(LinkId link) const;
-  /// The link to `process` is not a peer's any more.
+  /// The link to `process` is no longer a peer link.
   void release(ProcessId process) { links_.erase(process); }
-  /// There is a new rendezvous host: tells it what the one before may not have heard.
+  /// There is a new coordinator: repeats the reports and requests that the previous coordinator may not have received.
   void tell_again();
-  /// `process` wants us to dial it.
+  /// `process` requests that this process dials it.
   void asked_by(ProcessId process);
   void dialled(ProcessId process, LinkId link);
   void dial_failed(ProcessId process, const std::string& reason);
-  /// `process` has dialled us. It may be one that only a newer table than ours names.
+  /// `process` has dialled this process. It may be known only to a newer table.
   void accepted(ProcessId process, LinkId link);
   void down(LinkId link, const std::string& reason);
-  /// Nothing has come over the link to `process` for too long.
+  /// No frame has arrived over the link to `process` for too long.
   void silent(ProcessId process);
 
   const std::map<ProcessId, LinkId>& links() const noexcept { return links_; }
-  /// Those to which there was a link, or should have been: there will be none again.
+  /// Processes whose link broke or could not be made: no link to them is made again.
   const std::set<ProcessId>& broken_ones() const noexcept { return broken_; }
 
  private:
@@ -76,10 +77,11 @@ class PeerLinks {
   MembershipPtr table_ = std::make_shared<const Membership>();
   std::map<ProcessId, LinkId> links_;
   std::set<ProcessId> dialling_;
-  std::set<ProcessId> asked_;            // to dial us
-  std::set<ProcessId> gone_;             // were in a table and are no longer
-  std::set<ProcessId> broken_;           // reported as such
-  std::map<LinkId, std::string> ended_;  // before they were told of, or when they were given up
+  std::set<ProcessId> asked_;   // requested to dial this process
+  std::set<ProcessId> gone_;    // have left the table
+  std::set<ProcessId> broken_;  // reported as broken
+  // links that ended before their process was known, or after they were given up
+  std::map<LinkId, std::string> ended_;
 };
 
 }  // namespace actorhost

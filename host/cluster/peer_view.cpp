@@ -22,7 +22,7 @@ Status PeerQuestion::ask(BarrierRule& rule, bool sampled, const PeerView& view, 
     seen.lowest = heard_.min();
     seen.highest = heard_.max();
   }
-  // The asker's own clock is shown too, unless it is among them already.
+  // Also shows the requesting node's own clock, unless it is among the reports.
   if (heard_.slot(view.self.id) == kNoSlot) show(view.self);
   heard_.ask(view.self.id, view.asked);
   slots_.clear();

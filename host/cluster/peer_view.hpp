@@ -1,7 +1,7 @@
 #pragma once
-// A barrier rule as one peer asks it: over what messages have told that peer, since no peer knows all clocks. A
-// sampling rule gets the states that the sampled peers have answered; any other rule gets the smallest clock that the
-// asker has been told of. Engine and simulator ask alike. One thread.
+// Evaluates a barrier rule for one peer over the clocks that messages have reported to it, since no peer knows all
+// clocks. A sampling rule gets the states that the sampled peers have reported; any other rule gets the reported
+// minimum clock. The engine and the simulator share it. Not thread-safe.
 
 #include <span>
 #include <vector>
@@ -10,32 +10,31 @@
 
 namespace actorhost {
 
-/// What a peer says of itself.
+/// A peer's report of its state.
 struct PeerState : WorkerState {
   NodeId id = 0;
 };
 
 struct PeerView {
-  PeerState self;    // the asking node
+  PeerState self;    // the requesting node
   double asked = 0;  // when it completed its last step
   double now = 0;
-  uint32_t population = 0;          // live nodes
-  std::span<const PeerState> seen;  // of a sampling rule: the answers, from when each was given
-  int32_t lowest = 0;               // of any other: none has completed fewer steps
+  uint32_t population = 0;          // number of live nodes
+  std::span<const PeerState> seen;  // of a sampling rule: the reports, each as of its own time
+  int32_t lowest = 0;               // of other rules: no worker has completed fewer steps
 };
 
-/// Shows rules only the clocks of nodes that the asker has heard of. Nothing is drawn from what the peers have
-/// answered: a sample of as many as there are is all of them.
+/// Shows rules only reported clocks. It draws no sample from the reports: the reports are the sample.
 class PeerQuestion {
  public:
-  /// `sampled`: the rule is shown view.seen; else view.lowest. As BarrierRule::decide_partly.
+  /// `sampled`: the rule sees view.seen; else view.lowest. Otherwise as BarrierRule::decide_partly.
   Status ask(BarrierRule& rule, bool sampled, const PeerView& view, Decision& out);
 
  private:
   void show(const PeerState& peer);
 
   Progress heard_;
-  std::vector<Slot> slots_;  // of those seen
+  std::vector<Slot> slots_;  // of the shown peers
   uint64_t looks_ = 0;
 };
 

@@ -14,7 +14,7 @@ namespace {
 constexpr int kPatience = 2000;  // milliseconds for each answer
 constexpr size_t kLongest = 4096;
 
-/// The answer to a line, without its end; empty when none comes.
+/// The reply to a line, without its newline; empty if there is none.
 std::string ask(int socket, std::string_view line) {
   if (::send(socket, line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size())) return {};
   std::string answer;

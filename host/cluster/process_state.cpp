@@ -23,7 +23,7 @@ const char* state_name(NodeStats::State state) {
   return "starting";
 }
 
-/// What a node has done lately, in seconds since `begun`: each [name, category, number, begin, end].
+/// A node's recent spans, in seconds since `begun`: each [name, category, number, begin, end].
 json spans_report(SpanRing::Look&& look, double now, double begun) {
   json list = json::array();
   for (TimeSpan& span : look.spans) {
@@ -32,7 +32,7 @@ json spans_report(SpanRing::Look&& look, double now, double begun) {
   return {{"first", look.first}, {"at", now - begun}, {"list", std::move(list)}};
 }
 
-/// Bytes of memory that this process has now.
+/// The resident memory of this process in bytes.
 uint64_t resident_bytes() {
   unsigned long long pages = 0;
   unsigned long long resident = 0;
@@ -81,7 +81,7 @@ ProcessState::~ProcessState() = default;
 std::shared_ptr<NodeStats> ProcessState::add_node(Address address, std::function<size_t()> queue_length) {
   auto stats = std::make_shared<NodeStats>(clock_);
   std::lock_guard lock(nodes_mutex_);
-  // The servers of a further run take the place of those of the one before.
+  // The servers of a new run replace the servers of the previous run.
   std::erase_if(nodes_, [address](const Entry& entry) { return entry.address == address; });
   nodes_.push_back({address, stats, std::move(queue_length), clock_.now()});
   return stats;

@@ -1,6 +1,6 @@
 #pragma once
-// What a process knows of its part of a run, for those who look into the run: its nodes' counters, and sections that
-// engines and others fill in when somebody asks. One JSON object; README.md has its fields. Any thread.
+// A process's part of the run's state, for observers: its nodes' counters, and sections that engines and others fill in
+// on request. One JSON object; STATE.md lists its fields. Thread-safe.
 
 #include <functional>
 #include <map>
@@ -17,13 +17,13 @@
 
 namespace actorhost {
 
-/// Adds its part to the object: out["keys"] and the like. Runs on the cluster's service thread whenever somebody looks,
-/// so it takes no long, and waits for nobody.
+/// Adds its part to the object: out["keys"] and the like. Runs on the cluster's service thread for each request, so it
+/// must be short and must not block.
 using Section = std::function<void(nlohmann::json& out)>;
 
-/// Adds a histogram to one in a report: {"bounds", "counts" (one more), "sum", "count"}. Null is one without values.
+/// Adds a histogram to a report's histogram: {"bounds", "counts" (one more), "sum", "count"}. Null has no values.
 void add_histogram(nlohmann::json& into, const Histogram& histogram);
-/// The same of a process's report, whatever is in it.
+/// The same for a process's report, which may hold anything.
 void add_histogram(nlohmann::json& into, const nlohmann::json& other);
 
 class ProcessState {
@@ -31,14 +31,14 @@ class ProcessState {
   explicit ProcessState(const Clock& clock);
   ~ProcessState();
 
-  /// The counters of a node of this process. They stay in the reports when the node has ended.
+  /// The counters of a node of this process. They stay in the reports after the node has ended.
   std::shared_ptr<NodeStats> add_node(Address address, std::function<size_t()> queue_length);
-  /// A part of the reports to those who ask for `name`; it replaces an earlier one of that name.
+  /// Registers a part of the reports under `name`; replaces an earlier part of that name.
   void section(const std::string& name, Section fill);
-  /// After this returns, the section's function does not run any more.
+  /// Removes a part. Its function does not run after this returns.
   void drop(const std::string& name);
 
-  /// This process's report with its nodes and the sections that are `wanted`.
+  /// This process's report, with its nodes and the `wanted` sections.
   nlohmann::json report(const std::vector<std::string>& wanted) const;
   /// Seconds since this object was made.
   double age() const noexcept { return clock_.now() - begun_; }

@@ -43,7 +43,7 @@ void StepCounts::advance(int32_t step) {
 void StepCounts::settle() {
   while (count(min_) == 0) ++min_;
   while (count(max_) == 0) --max_;
-  // Removes the steps that all workers have left behind in one piece, once they are most of the array.
+  // Removes the steps below the minimum in one piece, once they are most of the array.
   const auto dead = static_cast<size_t>(min_ - base_);
   if (dead < 64 || dead < counts_.size() / 2) return;
   counts_.erase(counts_.begin(), counts_.begin() + static_cast<std::ptrdiff_t>(dead));

@@ -1,10 +1,10 @@
 #pragma once
-// The clocks of the workers as a barrier rule sees them. A worker's clock is the number of steps that it has completed.
-// The owner is whoever decides which workers may go on (a parameter server, a peer, the simulator), on one thread; time
-// is passed in, nothing here waits or draws. The *counted* workers (alive or merely suspected, not parked) lie in dense
-// arrays, one entry per slot. A slot is valid until the next change of layout() (a worker removed, parked or added), an
-// id for ever. Every call on one worker is O(1) amortised. A call about a worker that is not counted changes nothing
-// and returns false, so late frames of lost workers need no care.
+// The clocks of the workers, as a barrier rule reads them. A worker's clock is its number of completed steps. Owned by
+// the node that admits workers (a parameter server, a peer, the simulator), on one thread. Passive: nothing here waits
+// or draws random numbers. The *counted* workers (alive or suspected, not parked) are in dense arrays, one entry per
+// slot. A slot is valid until the next change of layout() (a worker removed, parked or added); an id is valid for ever.
+// Every call on one worker is O(1) amortised. A call about a worker that is not counted changes nothing and returns
+// false, so late frames of failed workers need no care.
 
 #include <cstdint>
 #include <limits>
@@ -19,21 +19,21 @@ namespace actorhost {
 using Slot = uint32_t;
 inline constexpr Slot kNoSlot = std::numeric_limits<Slot>::max();
 
-/// How many workers stand at each step, with the smallest and greatest step kept up to date.
+/// Number of workers at each step, with the smallest and greatest step kept up to date.
 class StepCounts {
  public:
   void add(int32_t step);
   void remove(int32_t step);
-  /// One worker goes from `step` to the next one.
+  /// Moves one worker from `step` to the next step.
   void advance(int32_t step);
 
   uint32_t total() const noexcept { return total_; }
   /// Both need total() > 0.
   int32_t min() const noexcept { return min_; }
   int32_t max() const noexcept { return max_; }
-  /// How many have completed fewer than `step` steps; O(step - min()).
+  /// The number of workers with fewer than `step` completed steps; O(step - min()).
   uint32_t below(int64_t step) const noexcept;
-  /// The smallest step that at least `rank` workers have not gone beyond; 1 <= rank <= total().
+  /// The smallest step such that at least `rank` workers are at it or below; 1 <= rank <= total().
   int32_t at_rank(uint32_t rank) const noexcept;
 
  private:
@@ -47,13 +47,13 @@ class StepCounts {
   uint32_t total_ = 0;
 };
 
-/// What a worker says of itself.
+/// A worker's report of its state.
 struct WorkerState {
   int32_t step = 0;     // completed steps
   bool busy = false;    // works on a step
-  double started = 0;   // when its step (the last one) began
+  double started = 0;   // when its step (or its last step) began
   double duration = 0;  // seconds of its last step, 0 at first
-  double average = 0;   // and of its recent ones
+  double average = 0;   // seconds of its recent steps, averaged
 };
 
 class Progress {
@@ -62,39 +62,37 @@ class Progress {
   static constexpr int32_t kMaxSpread = 1 << 24;  // the counts per step are an array
   /// The weight of the newest step in the worker's running average; the last 2 or 3 steps make up half of it.
   static constexpr double kNewest = 0.25;
-  /// That average, once another step's is counted.
+  /// The running average after another step.
   static double averaged(double average, double duration) noexcept {
     return average + (average > 0 ? kNewest : 1) * (duration - average);
   }
 
-  /// Counts worker `id` from now on, with `step` completed steps. Fails on an id that is known or out of
-  /// range.
+  /// Counts worker `id` from now on, with `step` completed steps. Fails if the id is known or out of range.
   Status add(NodeId id, int32_t step);
-  /// The same for a worker that is already at work when it is first heard of.
+  /// The same for a worker that already works on a step.
   Status add(NodeId id, const WorkerState& state);
-  /// Counts a worker that joins a run: at the smallest clock of the counted ones, or at `first` when there
-  /// are none.
+  /// Counts a joining worker: at the minimum clock of the counted workers, or at `first` if there are none.
   Status join(NodeId id, int32_t first = 0);
   /// Forgets a worker, counted or parked.
   bool remove(NodeId id);
   /// Stops counting a worker that has nothing to do; no worker waits for it and it waits for none.
   bool park(NodeId id);
-  /// Counts it again, at its own clock or the smallest counted one, whichever is later, so that it holds
-  /// nobody back.
+  /// Counts a parked worker again, at its own clock or the minimum clock, whichever is later, so that no worker waits
+  /// for it.
   bool unpark(NodeId id);
 
   /// The worker begins a step.
   bool start(NodeId id, double now);
-  /// The worker has completed a step: an event.
+  /// The worker has completed a step, which is an event.
   bool complete(NodeId id, double now);
   /// The worker has pulled version `version` of the model.
   bool pulled(NodeId id, double version);
-  /// The failure detector suspects the worker, or takes it back.
+  /// The failure detector suspects the worker, or clears it.
   bool suspect(NodeId id, bool suspected);
 
-  /// The worker asks to go on and waits from now on; asking again while waiting changes nothing.
+  /// The worker requests admission and waits from now on. A repeated request changes nothing.
   bool ask(NodeId id, double now);
-  /// The worker no longer waits (it passed, or gave up).
+  /// The worker no longer waits (it was admitted, or gave up).
   bool pass(NodeId id);
 
   uint32_t size() const noexcept { return static_cast<uint32_t>(ids_.size()); }
@@ -102,24 +100,23 @@ class Progress {
   /// The slot of a counted worker, or kNoSlot.
   Slot slot(NodeId id) const noexcept { return id < kArrayIds ? near_slot(id) : far_slot(id); }
 
-  /// Of the counted workers; both need size() > 0, passed and quantile do not.
+  /// Of the counted workers. min and max need size() > 0; passed and quantile do not.
   int32_t min() const noexcept { return counts_.min(); }
   int32_t max() const noexcept { return counts_.max(); }
-  /// How many have completed at least `step` steps; O(step - min()).
+  /// The number of workers with at least `step` completed steps; O(step - min()).
   uint32_t passed(int64_t step) const noexcept { return size() - counts_.below(step); }
-  /// The smallest step that at least the fraction q of the workers has not gone beyond; infinite when there
-  /// are none.
+  /// The smallest step such that at least the fraction q of the workers are at it or below; infinite without workers.
   double quantile(double q) const noexcept;
   uint32_t waiting() const noexcept { return waiting_; }
-  /// How many updates have come and are kept until there are enough of them to be merged.
+  /// The number of updates that are buffered until enough have arrived to be merged.
   void set_buffered(size_t updates) noexcept { buffered_ = static_cast<uint32_t>(updates); }
   uint32_t buffered() const noexcept { return buffered_; }
 
-  /// Completions so far; what the resampling policy `event` counts.
+  /// Number of completed steps so far; the resampling policy `event` counts them.
   uint64_t events() const noexcept { return events_; }
-  /// Goes up when slots move: workers added, removed, parked, unparked.
+  /// Rises when slots move: workers added, removed, parked, unparked.
   uint64_t layout() const noexcept { return layout_; }
-  /// Rises with every event, change of layout and change of suspicion: the answer of a rule may depend on any of these.
+  /// Rises with every event, change of layout and change of suspicion: a rule's answer may depend on each.
   uint64_t changes() const noexcept { return changes_; }
 
   // One entry per slot; valid until the layout changes.
@@ -127,13 +124,13 @@ class Progress {
   const int32_t* steps() const noexcept { return steps_.data(); }         // completed steps
   const uint8_t* busy() const noexcept { return busy_.data(); }           // 1 while it works on a step
   const uint8_t* alive() const noexcept { return alive_.data(); }         // 0 while it is suspected
-  const double* pulled() const noexcept { return pulled_.data(); }        // model version it last pulled, 0 at first
+  const double* pulled() const noexcept { return pulled_.data(); }        // version of its last pull, 0 at first
   const double* durations() const noexcept { return durations_.data(); }  // seconds of its last step, 0 at first
   const double* averages() const noexcept { return averages_.data(); }    // seconds of its recent steps, 0 at first
-  const double* started() const noexcept { return started_.data(); }      // when its step (the last one) began
-  const double* asked() const noexcept { return asked_.data(); }          // when it asked to go on
-  const uint64_t* tickets() const noexcept { return tickets_.data(); }    // its asking's number, 0 when not waiting
-  const Slot* everyone() const noexcept { return everyone_.data(); }      // 0, 1, 2, ...
+  const double* started() const noexcept { return started_.data(); }      // when its step (or its last step) began
+  const double* asked() const noexcept { return asked_.data(); }          // when it requested admission
+  const uint64_t* tickets() const noexcept { return tickets_.data(); }  // number of its request, 0 if it does not wait
+  const Slot* everyone() const noexcept { return everyone_.data(); }    // 0, 1, 2, ...
 
  private:
   struct Parked {
@@ -144,7 +141,7 @@ class Progress {
     uint8_t alive;
   };
 
-  // Slots of ids below this are in an array; those of others, which later rendezvous hosts give out, in a table.
+  // Slots of ids below this are in an array; higher ids, which later coordinators assign, are in a hash table.
   static constexpr NodeId kArrayIds = 1U << 24;
 
   Slot near_slot(NodeId id) const noexcept { return id < slots_.size() ? slots_[id] : kNoSlot; }

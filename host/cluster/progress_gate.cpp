@@ -47,7 +47,7 @@ std::span<const Slot> Waiting::begin(double now, Watch watch) {
   now_ = now;
   from_ = all || some || now >= next_time_ ? 0 : fresh_;
   pick(all, some);
-  // Until finish, a repeated begin asks about all workers: this round's answers may have been lost.
+  // Until finish, a repeated begin picks all workers, because this round's answers may be lost.
   ask_all_ = ask_all_ || !asking_.empty();
   decisions_.assign(asking_.size(), Decision{});
   return asking_;
@@ -70,7 +70,7 @@ void Waiting::pick(bool all, bool reached_too) {
   }
 }
 
-// Notes what a waiter that does not pass waits for.
+// Notes the recheck time and the awaited worker of a waiter.
 void Waiting::await(const Waiter& waiter) {
   next_time_ = std::min(next_time_, waiter.due);
   if (watch_ != Watch::worker) return;

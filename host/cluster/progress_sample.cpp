@@ -6,7 +6,7 @@ namespace actorhost {
 
 namespace {
 
-// A poll that is due at t may be made at a t that was rounded differently, as another sum of the same numbers.
+// A poll due at t may run at a t with another rounding: a different sum of the same numbers.
 constexpr double kRounding = 1e-9;
 
 void measure(const Progress& progress, Seen& seen) noexcept {
@@ -61,7 +61,8 @@ void Sampler::draw(State& state, const Progress& progress, const Seen& from, See
   for (uint32_t i = known; i < from.n; ++i) permutation_.push_back(i);
   state.slots.resize(beta_);
   state.rng.sample(std::span(permutation_).first(from.n), beta_, state.slots.data());
-  // Only the first beta places and those of the drawn numbers were changed, so restoring the identity costs O(beta).
+  // Only the first beta places and the places of the drawn numbers have changed, so restoring the identity costs
+  // O(beta).
   uint32_t* permutation = permutation_.data();
   const int32_t* steps = progress.steps();
   int32_t lowest = std::numeric_limits<int32_t>::max();
@@ -103,7 +104,7 @@ void Sampler::replace_lost(State& state, const Progress& progress, const Seen& f
 
 void Sampler::look(const Progress& progress, Slot asker, double now, const Seen& from, Seen& seen) {
   if (beta_ >= from.n && resample_.kind != Resample::Kind::poll) {
-    seen = from;  // there are no more than beta: nothing is drawn
+    seen = from;  // there are at most beta workers: no draw
     return;
   }
   State& state = state_of(progress.ids()[asker]);

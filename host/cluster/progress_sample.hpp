@@ -1,9 +1,9 @@
 #pragma once
 // The sampling primitive of PSP (Wang, Catterall, Mortier 2017): a worker sees the clocks of beta workers, drawn
-// without replacement from all counted ones, itself possibly among them. The result depends on when a waiting worker
-// draws again, so that is an explicit policy. Each worker draws from its own stream of the seed, and the permutation
-// behind a draw is restored, so an answer does not depend on the order in which workers are asked about. One Sampler
-// serves one sampling rule over one Progress, on its owner's thread.
+// without replacement from all counted workers, possibly itself. The result depends on when a waiting worker draws
+// again, so the policy is explicit. Each worker draws from its own stream of the seed, and the permutation behind a
+// draw is restored, so an answer does not depend on the order of evaluation. One Sampler serves one sampling rule over
+// one Progress, on its owner's thread.
 
 #include <limits>
 #include <unordered_map>
@@ -17,38 +17,38 @@ namespace actorhost {
 struct Resample {
   enum class Kind : uint8_t {
     event,   // a fresh sample each time any worker completes a step (or joins or leaves)
-    sticky,  // one sample until the asker passes; members that leave are drawn again
-    poll     // a fresh sample every `seconds`, looked at once
+    sticky,  // one sample until the worker is admitted; replaces members that leave
+    poll     // a fresh sample every `seconds`, evaluated once
   };
   Kind kind = Kind::event;
   double seconds = 0;  // of poll, > 0
 };
 
-/// What a worker sees. The layout is shared with Lua (bindings/modules/ffi_barrier.h).
+/// A worker's sample. The layout is shared with Lua (bindings/modules/ffi_barrier.h).
 struct Seen {
   const Slot* slots = nullptr;                              // n of them, valid until the next look or change of layout
   uint64_t version = 0;                                     // rises with each draw of this worker's sample
   double lowest = std::numeric_limits<double>::infinity();  // smallest completed step seen
-  double highest = -std::numeric_limits<double>::infinity();         // and greatest
+  double highest = -std::numeric_limits<double>::infinity();         // greatest completed step seen
   double recheck_seconds = std::numeric_limits<double>::infinity();  // poll: until the next draw
   uint32_t n = 0;
-  uint32_t held = 0;  // 1 between two polls: there is nothing new to look at
+  uint32_t held = 0;  // 1 between two polls: the sample has not changed
 };
 
-/// Everything, as an unsampled rule sees it.
+/// All counted workers, as an unsampled rule sees them.
 Seen see_all(const Progress& progress) noexcept;
 
-/// The salt of the first sampling rule that an evaluation meets, in C++ and in Lua.
+/// The salt of the first sampling rule in an evaluation, in C++ and in Lua.
 inline constexpr uint64_t kFirstSalt = 1;
 
 class Sampler {
  public:
-  /// Samples of `beta` workers (all of them when there are not that many). Samplers of one seed that differ
-  /// in `salt` are independent.
+  /// Draws samples of `beta` workers, or all workers if there are fewer. Samplers with the same seed and different
+  /// salts are independent.
   Sampler(uint32_t beta, Resample resample, uint64_t seed, uint64_t salt);
 
-  /// What the worker in slot `asker` now sees of `from`: everybody, or its sample of an enclosing rule. When that
-  /// sample is drawn again, so is this one. Valid until the next call.
+  /// The sample of the worker in slot `asker`, drawn from `from`: all workers, or its sample of an enclosing rule. A
+  /// new draw of the enclosing sample draws this sample again. `seen` is valid until the next call.
   void look(const Progress& progress, Slot asker, double now, const Seen& from, Seen& seen);
 
  private:

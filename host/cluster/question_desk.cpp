@@ -6,10 +6,10 @@ namespace actorhost {
 
 namespace {
 
-/// Why a node that has no seat does not answer.
+/// Why a node without a seat does not run chunks.
 std::string absence(Address node) {
   const std::string ended = address_name(node) + " has ended its script";
-  return is_worker(node) ? ended : ended + ": no param.run is going on";
+  return is_worker(node) ? ended : ended + ": no param.run is in progress";
 }
 
 }  // namespace
@@ -124,9 +124,8 @@ void QuestionDesk::refuse(const Question& question, Address node, const std::str
   send(console_kind::done, pack(done));
 }
 
-/// Sets the node's flags, and wakes it where there is something to do. A pause does not keep a node from a chunk for
-/// all that was given up before the node has begun it, since the chunk is over only when it has ended there. With the
-/// mutex held.
+/// Sets the node's flags, and wakes it if there is work. A pause does not hold a node back from a cancelled chunk for
+/// all nodes that it has not begun, because the chunk ends only once it has ended on every node. With the mutex held.
 void QuestionDesk::look(Seat& seat) {
   const size_t next = find_together(seat);
   const bool given_up = seat.running.empty() && next < together_.size() && together_[next].cut;
@@ -212,7 +211,7 @@ QuestionPtr QuestionDesk::begin_together(Seat& seat) {
   return next.question;
 }
 
-/// The part of a text for which there is room.
+/// The part of a text within the limit.
 std::string_view QuestionDesk::within_limit(Seat::Running& running, std::string_view text) {
   const uint64_t limit = running.question->ask.limit;
   const uint64_t room = limit - std::min(limit, running.written);

@@ -1,8 +1,9 @@
 #pragma once
-// Chunks of Lua that somebody outside asks the nodes of this process to run. The cluster's service thread brings them
-// in; a node's thread takes them while it waits, or where it enters an engine call (Node::answer), and hands back what
-// they print and how they end. Output is bounded. A chunk runs on one node at a time and ends there: by itself, cut
-// off by whoever asked, or, where it waits, because another node's part of it has failed. Any thread; nothing blocks.
+// The chunks of Lua that observers send to the nodes of this process. The cluster's service thread adds them. A node's
+// thread takes them while it waits, or where it enters an engine call (Node::answer), and returns output and results.
+// Output is bounded. A node runs its chunks one after the other; while a chunk for all nodes waits, another may run.
+// A chunk ends by itself, by an interrupt of its observer, or, while it waits, because it has failed on another node.
+// Thread-safe; nothing blocks.
 
 #include <atomic>
 #include <deque>
@@ -29,16 +30,16 @@ using QuestionPtr = std::shared_ptr<const Question>;
 
 class QuestionDesk {
  public:
-  /// A node's place at the desk. The flags may be read by any thread, without a lock.
+  /// A node's place at the desk. Any thread may read the flags, without a lock.
   class Seat {
    public:
-    /// There is something for Node::answer to do: a question, or a pause.
+    /// Node::answer has work: a chunk, or a pause.
     bool called() const noexcept { return called_.load(std::memory_order_relaxed); }
     bool asked() const noexcept { return asked_.load(std::memory_order_relaxed); }
-    /// The chunk that runs is to end, wherever it is.
+    /// The current chunk must end, wherever it is.
     bool cut() const noexcept { return cut_.load(std::memory_order_relaxed); }
     const std::atomic<bool>& cut_flag() const noexcept { return cut_; }
-    /// The chunk for all nodes has failed elsewhere: its waits here end.
+    /// The chunk for all nodes has failed on another node: its waits here end.
     bool failed() const noexcept { return failed_.load(std::memory_order_relaxed); }
     bool held() const noexcept { return held_.load(std::memory_order_relaxed); }
 
@@ -52,62 +53,63 @@ class QuestionDesk {
     };
 
     Address node = kNoAddress;
-    std::function<void()> wake;       // the node's wait
-    std::function<void()> interrupt;  // the Lua that it runs; may be empty
+    std::function<void()> wake;       // wakes the node's wait
+    std::function<void()> interrupt;  // interrupts its Lua code; may be empty
     std::deque<QuestionPtr> waiting;
-    std::vector<Running> running;  // a chunk for all nodes, and one that it lets in while it waits
-    size_t next_together = 0;      // in together_
+    std::vector<Running> running;  // a chunk for all nodes, and one that runs in its wait
+    size_t next_together = 0;      // index into together_
     std::string why_failed;
-    bool idle = false;  // a server that waits for chunks for all nodes: such a chunk ends its wait
+    bool idle = false;  // a server that waits for chunks for all nodes
 
     std::atomic<bool> called_{false}, asked_{false}, cut_{false}, failed_{false}, held_{false};
   };
 
-  /// Frames for the rendezvous host; called on any thread, with the desk's mutex held.
+  /// Sends frames to the coordinator; called on any thread, with the desk's mutex held.
   using Send = std::function<void(Frame&&)>;
   explicit QuestionDesk(Send send) : send_(std::move(send)) {}
 
   // ---- the service thread ----
 
-  /// A frame of the rendezvous host: `ask`, `cut`, `over`, `hold`.
+  /// A frame of the coordinator: `ask`, `cut`, `over`, `hold`.
   Status take(const Frame& frame);
-  /// Interrupts the chunks that are to end once more: the Lua that they run may have missed it. Returns whether there
-  /// are any, which is to be called again then.
+  /// Interrupts the chunks that must end once more, because their Lua code may have missed the first interrupt. True:
+  /// some remain; call it again.
   bool insist();
-  /// The rendezvous host is lost, and with it those who have asked: nothing is held, what runs is to end.
+  /// The coordinator has failed, and the observers' connections with it: ends the pause and all chunks.
   void let_go();
 
   // ---- a node's thread ----
 
+  /// Adds the seat of a node.
   std::shared_ptr<Seat> sit(Address node, std::function<void()> wake);
-  /// How a chunk is interrupted that runs Lua; called on any thread.
+  /// Sets the function that interrupts a chunk in Lua code; called on any thread.
   void set_interrupt(Seat& seat, std::function<void()> interrupt);
-  /// The node has ended: what was asked of it is answered so.
+  /// The node has ended: refuses its pending chunks.
   void rise(const std::shared_ptr<Seat>& seat);
 
-  /// Begins the next chunk that is for this node alone; nullptr: there is none.
+  /// Begins the next chunk for this node alone; nullptr if there is none.
   QuestionPtr begin(Seat& seat);
-  /// The node's script waits for chunks for all nodes from now on, until it begins one.
+  /// The node's script waits for chunks for all nodes, until it begins one.
   void get_ready(Seat& seat);
-  /// Whether there is a chunk for all nodes that this one has not seen.
+  /// Whether there is a chunk for all nodes that this node has not begun.
   bool has_together(const Seat& seat) const;
-  /// Begins it. A server, which may come late, passes over those that have failed.
+  /// Begins that chunk. A server, which may start late, skips failed chunks.
   QuestionPtr begin_together(Seat& seat);
 
-  /// What the chunk that runs prints, as far as it is wanted.
+  /// Output of the current chunk; drops the bytes beyond its limit.
   void write(Seat& seat, std::string_view text);
-  /// The chunk that runs has ended, with these values.
+  /// The current chunk has ended with these values.
   void finish(Seat& seat, ConsoleDone done, std::string_view values);
-  /// The chunk for all nodes has failed on this one, and may still go on here: the others are told.
+  /// The chunk for all nodes has failed on this node and may still run here: reports it to the others.
   void fail_together(Seat& seat, const std::string& error);
-  /// What Seat::failed is about.
+  /// The reason of Seat::failed.
   std::string why_failed(const Seat& seat) const;
 
  private:
   struct Together {
     QuestionPtr question;
     std::optional<bool> ok = std::nullopt;  // once it is over
-    bool cut = false;                       // on all nodes, also those that come to it later
+    bool cut = false;                       // on all nodes, also on nodes that begin it later
     std::string why_failed = {};
   };
 
@@ -122,7 +124,7 @@ class QuestionDesk {
   const Send send_;
   mutable std::mutex mutex_;
   std::map<Address, std::shared_ptr<Seat>> seats_;
-  std::map<Address, std::deque<QuestionPtr>> early_;  // for workers that have not sat down yet
+  std::map<Address, std::deque<QuestionPtr>> early_;  // for workers without a seat yet
   std::set<Address> gone_;                            // workers that have ended
   std::vector<Together> together_;
   bool paused_ = false;

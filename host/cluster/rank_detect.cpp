@@ -24,7 +24,7 @@ Error wrong(const std::string& what) { return {Code::bad_argument, what}; }
 
 std::string shown(const std::string& name, const std::string& value) { return name + "=" + value; }
 
-// A value and its source, for messages: a flag as typed, or a variable.
+// A value and its source, for messages: a typed flag or a variable.
 struct Given {
   std::string name;
   std::string value;
@@ -44,14 +44,14 @@ Result<uint32_t> parse_count(const Given& given, uint32_t least, uint32_t most =
   return number;
 }
 
-// Reads variables, and remembers those that were there as the evidence of a rule.
+// Reads variables, and records the set variables as the evidence of a rule.
 class Variables {
  public:
   explicit Variables(const Environment& environment) : environment_(environment) {}
 
   bool has(std::string_view name) const { return find(name) != nullptr; }
 
-  /// An empty value counts as not set: that is how shells and pod templates unset one.
+  /// An empty value counts as unset: shells and pod templates unset a variable this way.
   std::optional<Given> take(std::string_view name) {
     const std::string* value = find(name);
     if (value == nullptr) return std::nullopt;
@@ -77,10 +77,10 @@ class Variables {
   std::string evidence_;
 };
 
-// The variables in which a launcher gives each of its processes its rank.
+// The variables through which a launcher gives each of its processes its rank.
 struct Ranks {
-  std::string_view rank, size;              // variables that must be there
-  std::string_view local_rank, local_size;  // variables that may be
+  std::string_view rank, size;              // required variables
+  std::string_view local_rank, local_size;  // optional variables
 };
 
 struct LocalPart {
@@ -113,7 +113,7 @@ Result<LocalPart> take_local(Variables& variables, const Ranks& names, uint32_t 
   return local;
 }
 
-// Fills node_rank, the number of hosts and local_rank; one process a rank.
+// Sets node_rank, the number of hosts and local_rank; one process per rank.
 Result<LocalPart> take_ranks(Variables& variables, const Ranks& names, Placement& out) {
   auto rank = variables.take_count(names.rank, 0);
   if (!rank) return std::move(rank).error();
@@ -145,7 +145,7 @@ Status take_master(Variables& variables, Placement& out) {
   if (const std::optional<Given> given = variables.take("MASTER_PORT")) {
     auto number = parse_count(*given, 1);
     if (!number) return std::move(number).error();
-    // The launcher's own store is behind MASTER_PORT then.
+    // Then the launcher's own store listens on MASTER_PORT.
     const bool taken = variables.has("TORCHELASTIC_USE_AGENT_STORE") &&
                        variables.take("TORCHELASTIC_USE_AGENT_STORE")->value == "True";
     port = *number + (taken ? 1U : 0U);
@@ -164,7 +164,7 @@ Status use_torchrun(Variables& variables, Placement& out) {
   return {};
 }
 
-// Sets the meeting point on `host`: its port depends on the launcher's id of the job, if there is one.
+// Sets the rendezvous on `host`; its port is derived from the launcher's job id, if there is one.
 void use_ports_of_run(const std::string& host, Placement& out) {
   std::vector<uint16_t> ports = {kDefaultRendezvousPort};
   if (!out.run_id.empty()) ports = ports_of_run(out.run_id);
@@ -179,7 +179,7 @@ std::optional<Given> take_node_list(Variables& variables) {
   return std::nullopt;
 }
 
-// Sets the meeting point to the first machine of the Slurm job, at a port of the run; does nothing outside Slurm.
+// Sets the rendezvous to the first machine of the Slurm job, at a port of the run; does nothing outside Slurm.
 Status take_slurm_endpoint(Variables& variables, Placement& out) {
   const std::optional<Given> list = take_node_list(variables);
   if (!list) return {};
@@ -201,7 +201,7 @@ Status use_mpi(Variables& variables, std::string rule, const Ranks& names, const
   return take_slurm_endpoint(variables, out);
 }
 
-// Sets how many tasks of the step are on this machine, where a variable says so.
+// Sets the number of the step's tasks on this machine, if a variable gives it.
 void take_slurm_neighbours(Variables& variables, uint32_t node, Placement& out) {
   for (const char* name : {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}) {
     if (!variables.has(name)) continue;
@@ -211,7 +211,8 @@ void take_slurm_neighbours(Variables& variables, uint32_t node, Placement& out) 
   }
 }
 
-// Sets the cores that Slurm gives to this process, which share those of their task if the task is another launcher.
+// Sets the cores that Slurm gives to this process. Its processes share the task's cores if the task is another
+// launcher.
 Status take_slurm_cores(Variables& variables, Placement& out) {
   if (!variables.has("SLURM_PROCID")) return {};
   const bool per_task = variables.has("SLURM_CPUS_PER_TASK");
@@ -241,7 +242,7 @@ Status use_slurm(Variables& variables, Placement& out) {
   return take_slurm_endpoint(variables, out);
 }
 
-// Flags and ACTORHOST_ variables: the flag if it was given, else the variable.
+// Flags and ACTORHOST_ variables: the flag if given, else the variable.
 class Overrides {
  public:
   Overrides(const PlacementFlags& flags, Variables& variables) : flags_(flags), variables_(variables) {}
@@ -273,13 +274,13 @@ Status read_nnodes(const Given& given, Placement& out) {
   if (colon == std::string::npos) return {};
   auto most = parse_count({given.name, given.value.substr(colon + 1)}, 1);
   if (!most) return wrong(shown(given.name, given.value) + " is neither a number of hosts nor MIN:MAX");
-  if (*most < *least) return wrong(shown(given.name, given.value) + ": the smaller number comes first");
+  if (*most < *least) return wrong(shown(given.name, given.value) + ": the smaller number must be first");
   out.max_nodes = *most;
   return {};
 }
 
 Status read_node_rank(const Given& rank, const std::optional<Given>& nnodes, Placement& out) {
-  if (!nnodes) return wrong(shown(rank.name, rank.value) + " says nothing without --nnodes (or ACTORHOST_NNODES)");
+  if (!nnodes) return wrong(shown(rank.name, rank.value) + " needs --nnodes (or ACTORHOST_NNODES)");
   auto number = parse_count(rank, 0);
   if (!number) return std::move(number).error();
   if (*number >= out.max_nodes) {
@@ -297,7 +298,7 @@ Status use_given_shape(const std::optional<Given>& nnodes, const std::optional<G
   return {};
 }
 
-// The address of pod 0 of an indexed Job with a headless service: its name is the Job's name with -0.
+// The address of pod 0 of an indexed Job with a headless service: the Job's name with -0.
 Result<std::string> first_pod(std::string_view hostname, uint32_t index, const std::string& service) {
   const std::string ending = "-" + std::to_string(index);
   if (!hostname.ends_with(ending)) {
@@ -326,7 +327,7 @@ Status use_kubernetes(Variables& variables, const std::optional<Given>& nnodes, 
   return {};
 }
 
-// Picks the rule and lets it fill `out`.
+// Picks the rule, which fills `out`.
 Status use_first_rule(Variables& variables, Overrides& overrides, std::string_view hostname, Placement& out) {
   const std::optional<Given> nnodes = overrides.nnodes();
   const std::optional<Given> rank = overrides.node_rank();
@@ -334,7 +335,7 @@ Status use_first_rule(Variables& variables, Overrides& overrides, std::string_vi
   if (rank || (nnodes && !indexed)) return use_given_shape(nnodes, rank, out);
   if (nnodes) return use_kubernetes(variables, nnodes, hostname, out);
 
-  // Two of the three variables have to be there: RANK alone is too common a name to mean a launcher.
+  // Two of the three variables are required: RANK alone is too common a name to identify a launcher.
   const int torchrun = static_cast<int>(variables.has("RANK")) + static_cast<int>(variables.has("WORLD_SIZE")) +
                        static_cast<int>(variables.has("MASTER_ADDR"));
   if (torchrun >= 2) return use_torchrun(variables, out);
@@ -351,7 +352,7 @@ Status use_first_rule(Variables& variables, Overrides& overrides, std::string_vi
   if (variables.has("SLURM_PROCID")) return use_slurm(variables, out);
   if (indexed) {
     const std::string index = shown("JOB_COMPLETION_INDEX", variables.take("JOB_COMPLETION_INDEX")->value);
-    return wrong(index + ": a Kubernetes Job does not tell its size; set ACTORHOST_NNODES or give --nnodes");
+    return wrong(index + ": a Kubernetes Job does not provide its size; set ACTORHOST_NNODES or give --nnodes");
   }
   out.rule = "single host";
   return {};
@@ -368,7 +369,7 @@ Status apply_overrides(Overrides& overrides, Placement& out) {
   }
   if (const std::optional<Given> id = overrides.run_id()) out.run_id = id->value;
   const std::optional<Given> endpoint = overrides.endpoint();
-  // A single host needs no meeting point, whatever its launcher says.
+  // A single host needs no rendezvous, whatever its launcher sets.
   if (!endpoint && out.max_nodes == 1) out.endpoint.clear();
   if (out.max_nodes == 1) out.node_rank = 0;
   if (endpoint) out.endpoint = endpoint->value;
@@ -398,7 +399,7 @@ Result<Placement> detect_placement(const PlacementFlags& flags, const Environmen
   if (!variables.evidence().empty()) out.evidence += (out.evidence.empty() ? "" : " ") + variables.evidence();
   if (out.max_nodes > 1 && out.endpoint.empty()) {
     return wrong(out.rule + " (" + out.evidence + "): " + std::to_string(out.max_nodes) +
-                 " hosts, but nothing says where they meet; give --rdzv-endpoint HOST:PORT (or " +
+                 " hosts, but no address where they meet; give --rdzv-endpoint HOST:PORT (or " +
                  "ACTORHOST_RDZV_ENDPOINT)");
   }
   return out;
@@ -414,7 +415,7 @@ std::string describe(const Placement& placement) {
   text += ", " + (placement.nproc ? plural(*placement.nproc, "node") : std::string("a node per core")) + " here";
   if (!placement.endpoint.empty()) text += ", rendezvous " + placement.endpoint;
   for (const uint16_t port : placement.other_ports) {
-    text += (port == placement.other_ports.front() ? " (or, where that is taken, port " : ", ") + std::to_string(port);
+    text += (port == placement.other_ports.front() ? " (or, if it is in use, port " : ", ") + std::to_string(port);
   }
   if (!placement.other_ports.empty()) text += ")";
   if (!placement.run_id.empty()) text += ", run " + placement.run_id;

@@ -16,7 +16,7 @@ Status Rendezvous::add(ProcessId process, const JoinMessage& join, double now) {
     return refused("join message with impossible counts");
   }
   if (join.nodes > end_id_ - next_id_) return refused("there are no numbers left for its workers");
-  // Only the parent process of an --isolate host has no nodes itself.
+  // Only the parent process of an --isolate host has no nodes.
   if (join.nodes == 0 && (join.group_size == 1 || join.group_index != 0)) return refused("it brings no nodes");
   if (!groups_.contains(join.group)) AH_TRY(add_group(join));
   Group& group = groups_.at(join.group);

@@ -1,6 +1,6 @@
 #pragma once
-// Gathers processes into hosts and says when a run may start, and with which worker ids. A host is a group: one process
-// with its nodes as threads, or the processes of one `--isolate` host. Pure state, times handed in.
+// Gathers processes into hosts and decides when a run may start and with which worker ids. A host is a group: one
+// process with its nodes as threads, or the processes of one `--isolate` host. Passive; times are arguments.
 
 #include <cstdint>
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace actorhost {
 
-/// Of a process, and processes of an --isolate host.
+/// Most nodes of a process, and most processes of an --isolate host.
 inline constexpr uint32_t kMaxNodes = 65536;
 
 struct RendezvousConfig {
@@ -28,32 +28,31 @@ class Rendezvous {
  public:
   Rendezvous(RendezvousConfig config, double now) : config_(config), opened_(now) {}
 
-  /// Takes a process in. Code::refused with the reason when it cannot belong (full, started and not elastic, place or
-  /// node rank taken, no nodes).
+  /// Adds a process. Code::refused with the reason if it cannot join (full, started and not elastic, place or node rank
+  /// taken, no nodes).
   Status add(ProcessId process, const JoinMessage& join, double now);
-  /// A process is gone, before or after the start. If its host had not been admitted, returns the host's other
+  /// A process has left, before or after the start. If its host had not been admitted, returns the host's other
   /// processes: the host can no longer become complete, and its place is free again.
   std::vector<ProcessId> remove(ProcessId process);
 
-  /// The run has started under another rendezvous host. Worker ids go on from `first`; `end` is the first that cannot
-  /// be given out.
+  /// The run has started under another coordinator. Worker ids continue from `first`; `end` is the first invalid id.
   void resume(NodeId first, NodeId end);
-  /// A process that the other one has let in.
+  /// Adds a process that the other coordinator has admitted.
   void readmit(ProcessId process, const JoinMessage& join);
 
   struct Admission {
     std::vector<Member> workers;       // with new ids
     std::vector<ProcessId> processes;  // also those without workers
   };
-  /// Takes complete hosts that have no ids yet into the run; nothing when there are none. Ids follow the node rank
-  /// where one was given, then arrival, then the place in the host.
+  /// Admits complete hosts without ids to the run; nullopt if there are none. Ids follow the node rank where given,
+  /// then the order of arrival, then the place in the host.
   std::optional<Admission> admit(double now);
-  /// The error once too few hosts have come in time.
+  /// The error once too few hosts have arrived in time.
   std::optional<Error> overdue(double now) const;
 
   bool started() const noexcept { return started_; }
   bool elastic() const noexcept { return config_.min_hosts < config_.max_hosts; }
-  /// Complete hosts that are here, admitted or not.
+  /// Number of complete hosts, admitted or not.
   uint32_t hosts() const;
   const RendezvousConfig& config() const noexcept { return config_; }
 

@@ -32,7 +32,8 @@ void remove_files(const std::string& folder, int pid) {
   unlink(socket_of(folder, pid).c_str());
 }
 
-/// When the process began, in ticks since the machine started; 0 where there is none. Numbers of processes come again.
+/// The start time of a process, in ticks since the machine started; 0 if there is no process. The system reuses process
+/// numbers.
 uint64_t begin_of(int pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
@@ -41,7 +42,7 @@ uint64_t begin_of(int pid) {
   if (name_ends == std::string::npos) return 0;
   std::istringstream fields(text.substr(name_ends + 1));
   std::string field;
-  constexpr int kBegin = 20;  // the twentieth behind the name
+  constexpr int kBegin = 20;  // the twentieth field after the name
   for (int i = 0; i < kBegin; ++i) fields >> field;
   return std::strtoull(field.c_str(), nullptr, 10);
 }
@@ -66,7 +67,7 @@ Result<std::string> run_folder() {
       (info.st_mode & 077) != 0) {
     return Error{Code::refused, "'" + folder +
                                     "', the folder of control sockets, has to be a folder of yours that "
-                                    "nobody else may read; remove it, or chmod 700"};
+                                    "no other user may read; remove it, or chmod 700"};
   }
   return folder;
 }
@@ -120,7 +121,7 @@ Result<std::vector<RunFile>> find_runs() {
     if (text.contains("started") && text["started"].is_number()) run.started = text["started"].get<double>();
     runs.push_back(std::move(run));
   }
-  // Of a run's hosts on this machine the rendezvous host is the one with a socket.
+  // Of a run's hosts on this machine the coordinator has a socket.
   std::sort(runs.begin(), runs.end(), [](const RunFile& a, const RunFile& b) {
     return std::tuple(a.meeting, !a.url.starts_with("ipc://")) < std::tuple(b.meeting, !b.url.starts_with("ipc://"));
   });

@@ -7,7 +7,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kFullSeconds = 0.002;  // until frames for which there was no room are sent again
+constexpr double kFullSeconds = 0.002;  // seconds between retries of frames without room
 
 }  // namespace
 
@@ -127,7 +127,7 @@ void ServiceThread::look_at_membership(double now) {
   for (ServiceTask* task : tasks_) task->on_membership(membership_, now);
 }
 
-/// Sends waiting frames; returns when to try again, kForever when none waits.
+/// Sends pending frames; returns the time of the next try, or kForever if none is pending.
 double ServiceThread::flush() {
   std::lock_guard lock(outbox_mutex_);
   outbox_.flush();

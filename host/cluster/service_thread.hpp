@@ -1,15 +1,15 @@
 #pragma once
-// A thread for what has to go on while a process's nodes compute in Lua. It has an address of its own, which the
-// cluster makes before the run starts, so that each frame finds a mailbox; an idle thread only sleeps. Each process has
-// two: the courier, courier_address(process), for tasks of the engines (locks, shared partitions, collectives under
-// way, averaging), and that of its map-reduce data, data_address(process), which may wait for the disk. Everything
-// public may be called from any thread unless said otherwise.
+// A thread for work that must continue while a process's nodes compute in Lua. It has its own address, which the
+// cluster attaches before the run starts, so each frame finds a mailbox. An idle thread only sleeps. Each process has
+// two: the courier, courier_address(process), for tasks of the engines (locks, shared partitions, collectives in
+// progress, averaging), and the map-reduce data service, data_address(process), which may wait for the disk. Public
+// functions are thread-safe unless noted otherwise.
 //
 //   ServiceThread courier(cluster, clock, log, courier_address(cluster.process()));
 //   courier.add(kinds_of(Kind::lock_first), service);   // a ServiceTask
 //   courier.start();
 //   ...
-//   courier.stop();                                      // before the task goes
+//   courier.stop();                                      // before the task is destroyed
 
 #include <atomic>
 #include <functional>
@@ -25,7 +25,7 @@
 
 namespace actorhost {
 
-/// Work of one kind. All calls come on the service's thread, one at a time. Those of a courier must not block.
+/// Work of one kind. All calls run on the service's thread, one at a time. Tasks of a courier must not block.
 class ServiceTask {
  public:
   ServiceTask() = default;
@@ -33,43 +33,42 @@ class ServiceTask {
   ServiceTask& operator=(const ServiceTask&) = delete;
   virtual ~ServiceTask() = default;
 
-  /// A frame of a kind that the task was added for. Its sender may be gone by now, or be a worker that only a newer
-  /// membership knows.
+  /// A frame of one of the task's kinds. Its sender may have left, or be a worker that only a newer membership
+  /// contains.
   virtual void on_frame(Frame&& frame, double now) = 0;
-  /// Called at the start, and when the membership has changed. All frames of lost senders have been handed over before.
+  /// Called at the start and when the membership has changed. All frames of lost senders were delivered before.
   virtual void on_membership(const MembershipPtr& membership, double now);
-  /// Called after each of the others, and at the time that it has returned: that is when it wants to be called at the
-  /// latest (kForever: only when something happens).
+  /// Called after every other call, and no later than the time that the previous tick returned (kForever: only after
+  /// an event).
   virtual double tick(double now);
 };
 
 class ServiceThread {
  public:
-  /// Takes over the mailbox that the cluster has attached for `self`.
+  /// Takes the mailbox that the cluster has attached for `self`.
   ServiceThread(Cluster& cluster, const Clock& clock, Log& log, Address self);
   ~ServiceThread();
   ServiceThread(const ServiceThread&) = delete;
   ServiceThread& operator=(const ServiceThread&) = delete;
 
-  /// Frames of these kinds are `task`'s. Before `start`.
+  /// Routes frames of these kinds to `task`. Before `start`.
   void add(const KindRange& kinds, ServiceTask& task);
   void start();
-  /// Ends the thread, so that its tasks may go. What had been posted and not done is dropped. Idempotent.
+  /// Ends the thread, so that its tasks may be destroyed. Drops pending posts. Idempotent.
   void stop();
 
   ProcessId process() const noexcept { return cluster_.process(); }
   Address address() const noexcept { return self_; }
   Log& log() noexcept { return log_; }
   const Clock& clock() const noexcept { return clock_; }
-  /// Where the bodies of frames to this address shall be read to.
+  /// The landing zones for the bodies of frames to this address.
   Landings& landings() noexcept { return inbox_->landings(); }
-  /// The newest membership, whatever the tasks have been told.
+  /// The newest membership, which may be newer than the tasks' membership.
   MembershipPtr newest_membership() const { return cluster_.membership(); }
-  /// The first one that this process has got: of the founders of the run, on each of their processes.
+  /// The first membership that this process received: the founders of the run, on each of their processes.
   MembershipPtr first_membership() const { return cluster_.first_membership(); }
 
-  /// Has `call` called on the service's thread; ticks follow it.
-  /// `soon` is false when it can wait until the thread has something else to do.
+  /// Runs `call` on the service's thread; ticks follow it. `soon`: false if it may wait for the thread's next wake-up.
   void post(std::function<void()> call, bool soon = true);
   /// As Cluster::outlive_head.
   void outlive_head() { cluster_.outlive_head(); }
@@ -77,16 +76,16 @@ class ServiceThread {
   void tell_takes_part(NodeId node, bool takes_part) { cluster_.tell_takes_part(node, takes_part); }
   /// As Cluster::leased_until.
   double leased_until() const noexcept { return cluster_.leased_until(); }
-  /// Sends in the service's name without waiting; what finds no room is sent when there is some. In order for each
-  /// receiver. Dropped when that is gone.
+  /// Sends from the service's address without blocking; queues frames without room. Keeps the order for each receiver.
+  /// Drops frames to a receiver that has left.
   void send(Frame&& frame);
-  /// The same of many, each of which has its src: those that go the same way leave together. For tasks.
+  /// The same for many frames, each with its own src; frames of one route leave together. For tasks.
   void send_all(std::vector<Frame>&& frames);
-  /// As `send`, in the name of frame.src, an address of this process: for nodes that must not wait.
+  /// As `send`, from frame.src, an address of this process: for nodes that must not wait.
   void forward(Frame&& frame);
   /// As Cluster::distrust.
   bool distrust(Address sender, Kind kind, const Error& why) { return cluster_.distrust(sender, kind, why.message); }
-  /// The membership may have changed, or a task has something to tick for.
+  /// Wakes the thread: the membership may have changed, or a task has work for its tick.
   void look() { inbox_->wake(); }
   /// `look` for callers that may outlive the service.
   std::function<void()> waker() const {
@@ -117,10 +116,10 @@ class ServiceThread {
   std::vector<ServiceTask*> tasks_;  // each once
   std::mutex outbox_mutex_;
   Outbox outbox_;
-  Transport::Writes* writes_ = nullptr;  // put off by send_all
+  Transport::Writes* writes_ = nullptr;  // delayed by send_all
   std::mutex posted_mutex_;
   std::vector<std::function<void()>> posted_;
-  MembershipPtr membership_;  // the thread's own: what the tasks have been told
+  MembershipPtr membership_;  // the tasks' membership; owned by the thread
   std::atomic<bool> quit_{false};
   std::thread thread_;
 };

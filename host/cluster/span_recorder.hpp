@@ -1,6 +1,6 @@
 #pragma once
-// Collects what a node does and sends it to the rendezvous host's trace, some hundred spans at a time. Used by the
-// node's thread.
+// Collects the spans of a node and sends them to the coordinator's trace, some hundred at a time. Used by the node's
+// thread.
 
 #include <vector>
 
@@ -19,7 +19,7 @@ class SpanRecorder final : public SpanSink {
     spans_.push_back(std::move(span));
     if (spans_.size() >= kMost || ended > sent_ + kSeconds) flush();
   }
-  /// Sends what is left.
+  /// Sends the remaining spans.
   void flush() {
     sent_ = clock_.now();
     if (!spans_.empty()) cluster_.tell_spans(node_, {sent_, std::exchange(spans_, {})});

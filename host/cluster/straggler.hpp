@@ -1,5 +1,5 @@
 #pragma once
-// The one rule that says which worker holds the others up: it waits least and is waited for most. Passive.
+// Decides which worker delays the others: it waits least, and the others wait most. Passive.
 
 #include <optional>
 #include <vector>
@@ -11,13 +11,15 @@ namespace actorhost {
 
 struct WaitShare {
   NodeId id = 0;
-  double waited = 0;   // seconds that it has waited for others, of those between two looks or since the start
-  double seconds = 0;  // of which
-  uint64_t step = 0;   // how far it is: fewer steps break ties
+  // seconds of waits for other workers, between two snapshots or since the start
+  double waited = 0;
+  double seconds = 0;  // length of that time
+  uint64_t step = 0;   // completed steps: fewer steps break ties
 };
 
-/// The worker whose share of waiting is the least, if there are at least two, the others wait for a tenth of their time
-/// and for 50 ms or more on average, and it waits less than half as much as they do. In less time chance decides.
+/// The worker with the smallest share of waiting, if there are at least two workers, the others wait for a tenth of
+/// their time and for 50 ms or more on average, and the worker waits less than half as much as they do. Chance decides
+/// in less time.
 std::optional<NodeId> straggler_of(const std::vector<WaitShare>& workers);
 
 }  // namespace actorhost

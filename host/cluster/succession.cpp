@@ -7,7 +7,7 @@ namespace actorhost {
 void Succession::begin(ProcessId self, MembershipPtr table, ProcessId lost, double now) {
   self_ = self;
   table_ = std::move(table);
-  lost_.insert(lost);  // beside those of earlier times, which the table may still have
+  lost_.insert(lost);  // beside processes of earlier elections, which the table may still contain
   ask_next(now);
 }
 
@@ -21,7 +21,8 @@ void Succession::tick(double now) {
   if (going_on() && now >= deadline_) failed(asked_, now);
 }
 
-/// Whose turn it is: the lowest process, but those that take no connections come last, since nobody can join there.
+/// The next process to attach to: the lowest, but processes that accept no connections are last, since none can join
+/// there.
 ProcessId Succession::next() const {
   ProcessId closed = kNoProcess;
   for (const ProcessInfo& info : table_->processes()) {

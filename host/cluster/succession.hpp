@@ -1,8 +1,8 @@
 #pragma once
-// Which process stands for head of a run whose head is lost: the lowest one that lives. Each process finds it by asking
-// the processes of the last table one after the other, so all that hear each other ask the same one. It becomes the
-// head once a majority has asked it (cluster_succession.cpp, quorum.hpp). A state machine on the service thread: it
-// owns no socket.
+// Finds the candidate after a coordinator has failed: the lowest live process. Each process attaches to the processes
+// of the last table one after the other, so all processes that reach each other choose the same candidate. The
+// candidate takes over once a majority has attached (cluster_succession.cpp, quorum.hpp). A passive state machine on
+// the service thread, without sockets.
 
 #include <set>
 
@@ -17,36 +17,36 @@ class SuccessionOutput {
   SuccessionOutput& operator=(const SuccessionOutput&) = delete;
   virtual ~SuccessionOutput() = default;
 
-  /// Asks a process to be the head. False: there is no way to it.
+  /// Attaches to a process, which may become the coordinator. False: no route to it.
   virtual bool ask(ProcessId process) = 0;
-  /// It is this process's turn, if a majority follows it.
+  /// This process is a candidate: it takes over if a majority attaches.
   virtual void stand() = 0;
 };
 
 class Succession {
  public:
-  /// A process that has not answered after `patience` seconds is passed over.
+  /// Skips a process without a reply after `patience` seconds.
   Succession(SuccessionOutput& output, double patience) : output_(output), patience_(patience) {}
 
-  /// `lost`, the head, is gone. `self` is in the table.
+  /// The coordinator `lost` has failed. `self` is in the table.
   void begin(ProcessId self, MembershipPtr table, ProcessId lost, double now);
-  /// A process is gone, or will not be the head.
+  /// A process has failed, or will not be the coordinator.
   void failed(ProcessId process, double now);
-  /// There is a head again.
+  /// There is a coordinator again.
   void found() { asked_ = kNoProcess; }
-  /// The lost head is heard again, and the run goes on with it.
+  /// The lost coordinator sends again, and the run continues with it.
   void recovered() {
     asked_ = kNoProcess;
     lost_.clear();
   }
-  /// The asked process lives; its answer may still take long.
+  /// The candidate is alive; its reply may take longer.
   void wait_longer(double now) { deadline_ = now + patience_; }
   void tick(double now);
 
   bool going_on() const noexcept { return asked_ != kNoProcess; }
-  /// The process that is asked.
+  /// The current candidate.
   ProcessId asked() const noexcept { return asked_; }
-  /// Who was found to be gone, also in earlier times.
+  /// All failed processes, also those of earlier elections.
   const std::set<ProcessId>& lost() const noexcept { return lost_; }
 
  private:

@@ -253,7 +253,7 @@ TEST_CASE("what needs the rendezvous host says that it is lost, and what does no
   if (what == "collective") CHECK(line_after(hosts.out(), "met: ") == "1 2");
   if (what == "raise") CHECK_THAT(hosts.err(), Contains("spilt milk"));
   if (status == 3) {
-    CHECK_THAT(hosts.err(), Contains("the rendezvous host is lost, and without it only actor.peer goes on") &&
+    CHECK_THAT(hosts.err(), Contains("the rendezvous host is lost, and without it only actor.peer continues") &&
                                 Contains("head_loss.lua:"));
   }
 }

@@ -163,7 +163,7 @@ TEST_CASE("a host that was given up leaves what the others write") {
   REQUIRE(wait_until(found, 20));
   Process& stopped = hosts[*waits];
   stopped.signal(SIGSTOP);
-  REQUIRE(hosts[0].wait_for_output("no sign of life for", 20));
+  REQUIRE(hosts[0].wait_for_output("no heartbeat for", 20));
   stopped.signal(SIGCONT);
   CHECK(stopped.wait(20) == 3);
   folder.write("worker 2 has ended", "");

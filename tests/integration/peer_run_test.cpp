@@ -175,7 +175,7 @@ TEST_CASE("the console and a callback swap the rule of peers while they run") {
   CHECK_THAT(seen.out,
              Contains("run 1: peer_run.lua:") && Contains(", passed 9 times, refused ") && Contains("the rule"));
   CHECK_THAT(folder.run({"repl", "--attach", "-e", ":get k"}).out, Contains("2\n3\n"));
-  CHECK_THAT(folder.run({"repl", "--attach", "-e", ":checkpoint"}).err, Contains("no param.run is going on"));
+  CHECK_THAT(folder.run({"repl", "--attach", "-e", ":checkpoint"}).err, Contains("no param.run is in progress"));
   const std::string looks = "return peer.size_estimate(), #peer.sample(5), #peer.neighbours().after";
   CHECK_THAT(folder.run({"repl", "--attach", "-e", looks}).out, Contains("3\n") && !Contains("error"));
   const auto state = nlohmann::json::parse(folder.run({"status", "--json"}).out);

@@ -38,7 +38,7 @@ TEST_CASE("an isolated worker that was stopped until it was given up ends with a
   INFO(run.describe());
   REQUIRE(why.has_value());
   CHECK_THAT(*why, Contains("the rendezvous host has dropped") ||
-                       (Contains("lost server 0") && Contains("after this host had stood still for")));
+                       (Contains("lost server 0") && Contains("after this host did not run for")));
   CHECK(ends_within(workers[2], 5));
   CHECK(run.running());
   folder.write("finish", "");
@@ -75,7 +75,7 @@ TEST_CASE("a host that was stopped until it was given up ends with 3 and says wh
   CHECK(hosts[1].wait(20) == 0);
   INFO(hosts.describe());
   CHECK_THAT(hosts[2].err(), Contains("actorhost: the rendezvous host has dropped") ||
-                                 (Contains("actorhost: lost server 0") && Contains("had stood still for")));
+                                 (Contains("actorhost: lost server 0") && Contains("this host did not run for")));
   CHECK(hosts.out() == "ended with 2 workers\n");
 }
 
@@ -103,7 +103,7 @@ TEST_CASE("when the rendezvous host is stopped the others end with 3 and name it
     INFO(hosts[host].describe());
     CHECK(status == 3);
     CHECK_THAT(hosts[host].err(), Contains("actorhost: lost server 0") && Contains(hosts.endpoint()));
-    CHECK_THAT(hosts[host].err(), Contains("no sign of life") && Contains("--resume"));
+    CHECK_THAT(hosts[host].err(), Contains("no heartbeat") && Contains("--resume"));
   }
   CHECK(now() - stopped < 5 * patience());
   hosts[0].signal(SIGCONT);
@@ -111,7 +111,7 @@ TEST_CASE("when the rendezvous host is stopped the others end with 3 and name it
   CHECK(hosts[0].wait(20) == 3);
   INFO(hosts[0].describe());
   CHECK(now() - woken < 5 * patience());
-  CHECK_THAT(hosts[0].err(), Contains("stood still") && Contains("--resume"));
+  CHECK_THAT(hosts[0].err(), Contains("did not run") && Contains("--resume"));
 }
 
 TEST_CASE("a run that is stopped as a whole goes on as if nothing had been") {

@@ -75,7 +75,7 @@ TEST_CASE("a wrong command line ends with 2 and says which word is wrong") {
       {{"-n", "100000", "job.lua"}, "--nproc-per-node=100000 is out of range: 1 to 65536"},
       {{"--nnodes", "3", "job.lua"}, "give --rdzv-endpoint HOST:PORT"},
       {{"--nnodes", "0", "job.lua"}, "--nnodes=0"},
-      {{"--nnodes", "3:1", "job.lua"}, "--nnodes=3:1: the smaller number comes first"},
+      {{"--nnodes", "3:1", "job.lua"}, "--nnodes=3:1: the smaller number must be first"},
       {{"--rdzv-endpoint", "here", "job.lua"}, "the port is missing"},
       {{"--rdzv-endpoint", "127.0.0.1:99999", "job.lua"}, "\"99999\" is no port"},
       {{"--servers", "0", "job.lua"}, "--servers wants a number of shards from 1 to 64, got '0'"},

@@ -8,7 +8,7 @@ using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
-TEST_CASE("the first to enter an action opens it and the others go on live") {
+TEST_CASE("the first worker to enter an action opens it and the others take part") {
   ActionLog log;
   const auto first = log.enter(0, kRun, "rank 1");
   REQUIRE(first.ok());
@@ -24,7 +24,7 @@ TEST_CASE("the first to enter an action opens it and the others go on live") {
   CHECK(log.at(1) == nullptr);
 }
 
-TEST_CASE("who comes when an action is over gets its recorded value, the first one") {
+TEST_CASE("a node that enters a finished action gets its recorded value, the first one") {
   ActionLog log;
   REQUIRE(log.enter(0, kRun, "rank 0").ok());
   log.finish(0, "value");
@@ -39,7 +39,7 @@ TEST_CASE("who comes when an action is over gets its recorded value, the first o
   CHECK(log.size() == 1);
 }
 
-TEST_CASE("two nodes in different actions are told both ranks and both lines") {
+TEST_CASE("nodes in different actions get an error with both ranks and both lines") {
   ActionLog log;
   REQUIRE(log.enter(0, kRun, "rank 1 (worker 1 on alpha:7)").ok());
   const auto other = log.enter(0, kCollect, "rank 0 (worker 0 on beta:9)");
@@ -63,7 +63,7 @@ TEST_CASE("an action that cannot be next is a mismatch") {
   CHECK(log.size() == 0);
 }
 
-TEST_CASE("past the bound the oldest actions go and a late start is told so") {
+TEST_CASE("past the bound the oldest actions are dropped and a late start gets the reason") {
   ActionLog log(100'000);
   for (uint32_t i = 0; i < 5; ++i) {
     REQUIRE(log.enter(i, kRun, "rank 0").ok());
@@ -88,7 +88,7 @@ TEST_CASE("past the bound the oldest actions go and a late start is told so") {
   CHECK(log.enter(5, kCollect, "rank 0")->first);
 }
 
-TEST_CASE("what a live worker has still to enter is not dropped") {
+TEST_CASE("an action that a live worker has yet to enter is not dropped") {
   ActionLog log(1000);
   for (uint32_t i = 0; i < 3; ++i) {
     REQUIRE(log.enter(i, kRun, "rank 0").ok());
@@ -114,7 +114,7 @@ TEST_CASE("a hundred thousand actions without values stay within the bound") {
   CHECK(log.at(99'999) != nullptr);
 }
 
-TEST_CASE("an action costs its value and little more, whatever stands at its place") {
+TEST_CASE("an action costs its value and little more, whatever its place") {
   ActionLog log(200'000);
   const ActionEnter collect{"collect", "a/rather/long/path/of/a/job/with/a/name.lua:1234"};
   for (uint32_t i = 0; i < 2000; ++i) {
@@ -132,10 +132,10 @@ TEST_CASE("an action costs its value and little more, whatever stands at its pla
   CHECK(log.opened_by(3999) == "rank 0");
 }
 
-TEST_CASE("a log that goes on from a lost one lets late ones start when all values are there that others have kept") {
+TEST_CASE("a log resumed after a loss admits late starts if all its values were cached") {
   ActionLog log;
   log.resume(1);
-  CHECK(log.can_catch_up());  // who enters the only one takes part
+  CHECK(log.can_catch_up());  // a node that enters the only action takes part
   log.resume(3);
   CHECK_FALSE(log.can_catch_up());
   log.finish(0, "first");
@@ -152,7 +152,7 @@ TEST_CASE("a log that goes on from a lost one lets late ones start when all valu
   CHECK_FALSE(log.can_catch_up());
 }
 
-TEST_CASE("a log that goes on from a lost one has no values, and lets nobody start late") {
+TEST_CASE("a log resumed after a loss has no values and refuses late starts") {
   ActionLog log;
   log.resume(3);
   log.resume(2);
@@ -162,7 +162,7 @@ TEST_CASE("a log that goes on from a lost one has no values, and lets nobody sta
   REQUIRE_FALSE(early.ok());
   CHECK(early.error().code == Code::unsupported);
   CHECK_THAT(early.error().message, Contains("value of action 2") && Contains("lost with the rendezvous host"));
-  // Who enters the newest takes part, whatever it is.
+  // A node that enters the newest action takes part, whatever the action is.
   const auto newest = log.enter(2, kRun, "rank 2");
   REQUIRE(newest.ok());
   CHECK_FALSE(newest->replayed);
@@ -170,13 +170,13 @@ TEST_CASE("a log that goes on from a lost one has no values, and lets nobody sta
   CHECK(log.enter(2, kCollect, "rank 1")->replayed);
   CHECK(log.enter(3, kRun, "rank 1")->first);
   CHECK(log.enter(3, kCollect, "rank 2").error().code == Code::mismatch);
-  // A count from a process that attaches later, however large.
+  // The count of a process that attaches later, however large.
   log.resume(4'000'000'000U);
   CHECK(log.size() == 4'000'000'000U);
   CHECK_FALSE(log.over_bound());
 }
 
-TEST_CASE("a log that goes on without actions is a new one") {
+TEST_CASE("a log resumed without actions is a new log") {
   ActionLog log;
   log.resume(0);
   CHECK(log.can_catch_up());

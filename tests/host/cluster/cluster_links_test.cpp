@@ -1,5 +1,5 @@
-// The links between hosts over real sockets: made once for each pair, none taken that must not be, nothing lost while
-// they are made.
+// The links between hosts over real sockets: one link per pair, no forbidden link, and no frame lost while links are
+// made.
 
 #include <array>
 #include <optional>
@@ -22,7 +22,7 @@ struct Bystander final : LinkEvents {
 
 }  // namespace
 
-TEST_CASE("two hosts that want a link at the same moment make one, and every frame arrives in order") {
+TEST_CASE("two hosts that need a link at the same moment make one, and every frame arrives in order") {
   for (int round = 0; round < 20; ++round) {
     INFO("round " << round);
     TestRun run("tcp", {1, 1, 1});
@@ -49,19 +49,19 @@ TEST_CASE("two hosts that want a link at the same moment make one, and every fra
   }
 }
 
-TEST_CASE("a host is not taken as linked by one that it has to dial itself") {
+TEST_CASE("a host accepts no link from a host that it has to dial itself") {
   TestRun run("tcp", {1, 1, 1});
   TestProcess& second = *run.members[1];
   REQUIRE(second.cluster->process() == 2);
   const std::string url = second.cluster->membership()->process(2)->url;
-  // A stranger says that it is process 1, which process 2 has to dial, before there is a link between them.
+  // A stranger claims to be process 1, which process 2 has to dial, before there is a link between them.
   Bystander bystander;
   StreamTransport stranger({}, second.log, bystander);
   const auto link = stranger.dial(url, kPatience);
   REQUIRE(link.ok());
   REQUIRE(stranger.send_on(*link, make_frame(Kind::link_hello, kNoAddress, kNoAddress, 1)).ok());
   (void)stranger.send_on(*link, make_frame(Kind::test, worker_address(1), worker_address(2), 99));
-  CHECK(second.wait_for_log("closed a connection: host 1 is to be dialled by this one"));
+  CHECK(second.wait_for_log("closed a connection: host 1 must not dial this host"));
   for (const auto& member : run.members) {
     member->launch([](Node& node) {
       const NodeId other = 3 - node.index();
@@ -78,7 +78,7 @@ TEST_CASE("a host is not taken as linked by one that it has to dial itself") {
   }
 }
 
-TEST_CASE("a host that was dropped cannot come back by dialling another") {
+TEST_CASE("a dropped host cannot return by dialling another") {
   TestRun run("tcp", {1, 1, 1});
   const std::string url = run.members[0]->cluster->membership()->process(1)->url;
   run.members[1]->vanish();
@@ -89,7 +89,7 @@ TEST_CASE("a host that was dropped cannot come back by dialling another") {
   REQUIRE(link.ok());
   REQUIRE(ghost.send_on(*link, make_frame(Kind::link_hello, kNoAddress, kNoAddress, 2)).ok());
   (void)ghost.send_on(*link, make_frame(Kind::test, worker_address(2), worker_address(1), 99));
-  CHECK(run.members[0]->wait_for_log("closed a connection: no link may lead to host 2 any more"));
+  CHECK(run.members[0]->wait_for_log("closed a connection: host 2 has left the run, or its link broke"));
   REQUIRE(run.head->nodes[0]->port().send(make_frame(Kind::test, 0, worker_address(1), 1)).ok());
   const auto got = run.members[0]->nodes[0]->receive([](const Frame& f) { return f.kind == Kind::test; }, {}, "test",
                                                      run.head->clock.now() + kPatience);
@@ -97,7 +97,7 @@ TEST_CASE("a host that was dropped cannot come back by dialling another") {
   CHECK(got->tag == 1);
 }
 
-TEST_CASE("nothing that is sent right after the start is lost, although others may not be there yet") {
+TEST_CASE("no frame that is sent right after the start is lost, although the others may not be ready") {
   for (int round = 0; round < 15; ++round) {
     INFO("round " << round);
     TestProcess head(TestProcess::head(any_url("tcp"), 1, 4, 4));
@@ -121,7 +121,7 @@ TEST_CASE("nothing that is sent right after the start is lost, although others m
       members.push_back(std::make_unique<TestProcess>(TestProcess::member(head.cluster->bound_url(), 1, 100 + i)));
       REQUIRE(members.back()->cluster->open().ok());
     }
-    // One after the other, so that the first have spoken long before the last has made its nodes.
+    // One after the other, so that the first hosts send long before the last has made its nodes.
     for (const auto& member : members) take_part(*member);
     take_part(head);
     for (const auto& member : members) member->join();
@@ -130,12 +130,12 @@ TEST_CASE("nothing that is sent right after the start is lost, although others m
   }
 }
 
-TEST_CASE("hosts that come all at once get in although only two may prove their token at a time") {
+TEST_CASE("concurrent hosts all join although only two may prove their token at a time") {
   ClusterConfig config = TestProcess::head(any_url("tcp"), 1, 9, 9);
   config.stream.max_unproved = 2;
   TestProcess head(config);
   REQUIRE(head.cluster->open().ok());
-  // Other connections are refused while these two say nothing.
+  // Other connections are refused while these two are silent.
   auto silent = std::make_optional(
       std::array{RawSocket::connect_to(head.cluster->bound_url()), RawSocket::connect_to(head.cluster->bound_url())});
   std::vector<std::unique_ptr<TestProcess>> members;

@@ -1,4 +1,4 @@
-// How a Cluster finds the rendezvous host of its run over real sockets, and what keeps it out.
+// How a Cluster finds the coordinator of its run over real sockets, and the reasons of refusals.
 
 #include "tests/host/cluster/test_process.hpp"
 
@@ -8,7 +8,7 @@ using Catch::Contains;
 
 namespace {
 
-/// An address at which no process listens: its port belonged to a run that is over.
+/// An address without a listener: its port belonged to a finished run.
 std::string url_of_nobody() {
   TestProcess head(TestProcess::head(any_url("tcp"), 1, 1, 1));
   REQUIRE(head.cluster->open().ok());
@@ -17,7 +17,7 @@ std::string url_of_nobody() {
 
 }  // namespace
 
-TEST_CASE("a host finds its run behind the ports of another run, of another user and of nobody") {
+TEST_CASE("a host finds its run behind the ports of another run, of another user and of no process") {
   ClusterConfig config = TestProcess::head(any_url("tcp"), 1, 2, 2);
   config.head.run_id = "other";
   TestProcess other(config);
@@ -38,7 +38,7 @@ TEST_CASE("a host finds its run behind the ports of another run, of another user
   CHECK(member.cluster->membership()->size() == 2);
 }
 
-TEST_CASE("an unreachable rendezvous is given up at the deadline") {
+TEST_CASE("dialling an unreachable rendezvous ends at the deadline") {
   const std::string url = url_of_nobody();
   ClusterConfig config = TestProcess::member(url, 1, 101);
   config.start_timeout = 0.3;
@@ -63,7 +63,7 @@ TEST_CASE("a host that is dialling can be interrupted") {
   CHECK(opened.error().code == Code::interrupted);
 }
 
-TEST_CASE("a host that comes before the rendezvous host waits for it") {
+TEST_CASE("a host that starts before the rendezvous host waits for it") {
   const std::string url = url_of_nobody();
   TestProcess member(TestProcess::member(url, 1, 101));
   Status opened;
@@ -75,7 +75,7 @@ TEST_CASE("a host that comes before the rendezvous host waits for it") {
   CHECK(head.start_nodes().ok());
 }
 
-TEST_CASE("two heads at one address: the second is told that it is taken") {
+TEST_CASE("of two heads at one address the second fails because the address is in use") {
   for (const std::string scheme : {"tcp", "ipc"}) {
     INFO(scheme);
     TestProcess first(TestProcess::head(any_url(scheme), 1, 2, 2));

@@ -40,7 +40,7 @@ std::vector<Whereabouts> sample_whereabouts() {
           {4, 2, true, false, "", "", {7, "barrier at job.lua:3", {0, 9}, 2}}};
 }
 
-/// Hostile bytes for one kind of message: what is taken must encode and decode again.
+/// Hostile bytes for one kind of message: each accepted message must encode and decode again.
 template <typename Message>
 void survive(const Message& good, uint64_t seed) {
   INFO("seed " << seed);
@@ -77,7 +77,7 @@ TEST_CASE("a join message arrives as it was sent") {
   CHECK(m->settings == sample_join().settings);
 }
 
-TEST_CASE("what a process tells its next head arrives as it was sent") {
+TEST_CASE("an attach message arrives as it was sent") {
   const auto m = read_message<AttachMessage>(message_frame(cluster_kind::attach, kNoAddress, 0, sample_attach()));
   REQUIRE(m.ok());
   CHECK((m->process == 3 && m->lost == 1));
@@ -160,7 +160,7 @@ TEST_CASE("an error code of a later version is an internal error") {
   CHECK_FALSE(end->ok);
 }
 
-TEST_CASE("texts that a script made too long are cut, so that the frame stays within its limits") {
+TEST_CASE("texts that a script made too long are cut, so that the frame respects its limits") {
   const std::string huge(size_t{8} << 20, 'x');
   const FrameLimits limits;
   CHECK(pack(EndMessage{Code::script, false, huge, 0}).size() < limits.meta_bytes);
@@ -171,7 +171,7 @@ TEST_CASE("texts that a script made too long are cut, so that the frame stays wi
   CHECK(unpack<EndMessage>(pack(EndMessage{Code::script, false, huge, 0}))->message.size() == kMaxTextBytes);
 }
 
-TEST_CASE("hostile bytes for each message are refused or understood, never misread") {
+TEST_CASE("hostile bytes for each message are refused or decoded, never misread") {
   survive(sample_join(), 11);
   survive(sample_welcome(), 12);
   survive(EndMessage{Code::script, false, "rank 1: boom", 1}, 13);
@@ -182,7 +182,7 @@ TEST_CASE("hostile bytes for each message are refused or understood, never misre
   survive(sample_attach(), 18);
 }
 
-TEST_CASE("hostile bytes for whereabouts are refused or understood, never misread") {
+TEST_CASE("hostile bytes for whereabouts are refused or decoded, never misread") {
   const uint64_t seed = 18;
   INFO("seed " << seed);
   const std::string good = pack(sample_whereabouts());
@@ -196,7 +196,7 @@ TEST_CASE("hostile bytes for whereabouts are refused or understood, never misrea
   CHECK(refused > 5000);
 }
 
-TEST_CASE("make_frame fills in what it is given") {
+TEST_CASE("make_frame fills in its arguments") {
   const Frame frame = make_frame(cluster_kind::stop, 1, 2, 3, "meta", Blob::copy_of("body"));
   CHECK(frame.kind == cluster_kind::stop);
   CHECK(frame.src == 1);
@@ -206,7 +206,7 @@ TEST_CASE("make_frame fills in what it is given") {
   CHECK(frame.body.view() == "body");
 }
 
-TEST_CASE("what another host says of itself and of errors comes as one line without control characters") {
+TEST_CASE("another host's name and errors arrive as one line without control characters") {
   JoinMessage join = sample_join();
   join.host = "alpha\x1b[2J:1\n[12:00:00.000 info] all is well";
   CHECK(unpack<JoinMessage>(pack(join))->host == "alpha\\x1b[2J:1\\n[12:00:00.000 info] all is well");

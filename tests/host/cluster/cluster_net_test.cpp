@@ -1,4 +1,4 @@
-// Several Clusters of one test process over real sockets: how a run is gathered and how it is lost.
+// Several Clusters of one test process over real sockets: gathering a run and losing it.
 
 #include <array>
 #include <fstream>
@@ -17,7 +17,7 @@ const char* const kSchemes[] = {"tcp", "ipc"};
 
 }  // namespace
 
-TEST_CASE("hosts find each other over tcp and ipc and see the same table") {
+TEST_CASE("hosts find each other over tcp and ipc and get the same table") {
   for (const std::string scheme : kSchemes) {
     INFO(scheme);
     TestRun run(scheme, {2, 1, 3});
@@ -74,7 +74,7 @@ TEST_CASE("a script's error ends the run on all hosts with its message") {
   }
 }
 
-TEST_CASE("nodes of different hosts exchange frames in order, whoever speaks first") {
+TEST_CASE("nodes of different hosts exchange frames in order, whichever sends first") {
   for (const std::string scheme : kSchemes) {
     INFO(scheme);
     TestRun run(scheme, {2, 2, 2, 1});
@@ -102,7 +102,7 @@ TEST_CASE("nodes of different hosts exchange frames in order, whoever speaks fir
   }
 }
 
-TEST_CASE("frames for a process's services find their mailboxes, also those that come before anybody reads them") {
+TEST_CASE("frames for a process's services find their mailboxes, also frames that arrive before their readers start") {
   const auto address = GENERATE(data_address, courier_address);
   for (const std::string scheme : kSchemes) {
     INFO(scheme);
@@ -128,7 +128,7 @@ TEST_CASE("frames for a process's services find their mailboxes, also those that
   }
 }
 
-TEST_CASE("who waits for a service of a process that goes is told, and no way leads there any more") {
+TEST_CASE("a wait for a service of a process that leaves fails, and no route to the service remains") {
   const auto address = GENERATE(data_address, courier_address);
   TestRun run("tcp", {1, 1, 1});
   std::vector<Error> errors(2);
@@ -147,7 +147,7 @@ TEST_CASE("who waits for a service of a process that goes is told, and no way le
   }
 }
 
-TEST_CASE("a member that goes is lost without its silence being waited for and who waits for its worker is told") {
+TEST_CASE("a member that leaves is lost without a timeout, and waits for its worker fail") {
   for (const std::string scheme : kSchemes) {
     INFO(scheme);
     TestRun run(scheme, {1, 1, 1});
@@ -174,9 +174,9 @@ TEST_CASE("a member that goes is lost without its silence being waited for and w
   }
 }
 
-TEST_CASE("the others of a lost member go on with each other") {
+TEST_CASE("the other members continue with each other after a loss") {
   TestRun run("tcp", {1, 1, 1, 1});
-  // Every pair has its link before one goes.
+  // Every pair has its link before a member leaves.
   const auto exchange = [&](const std::vector<NodeId>& all) {
     std::atomic<size_t> got{0};
     const auto work = [&](Node& node) {
@@ -204,7 +204,7 @@ TEST_CASE("the others of a lost member go on with each other") {
   CHECK_FALSE(run.head->cluster->end());
 }
 
-TEST_CASE("when the head goes every wait of the members ends and the run's end names it") {
+TEST_CASE("after the head has failed every wait of the members ends and the run's end names the head") {
   for (const std::string scheme : kSchemes) {
     INFO(scheme);
     TestRun run(scheme, {1, 1, 1});
@@ -237,13 +237,13 @@ TEST_CASE("a member that is interrupted leaves the run to the others") {
   CHECK_FALSE(run.head->cluster->end());
 }
 
-TEST_CASE("an interrupted head ends the run for everybody") {
+TEST_CASE("an interrupted head ends the run on all hosts") {
   TestRun run("tcp", {1, 1});
   run.head->cluster->stop({Code::interrupted, false, "interrupted"});
   for (TestProcess* process : run.all) CHECK(process->wait_for_end().code == Code::interrupted);
 }
 
-TEST_CASE("a late host joins an elastic run and everybody hears of it") {
+TEST_CASE("a late host joins an elastic run and all processes get the new table") {
   TestProcess head(TestProcess::head(any_url("tcp"), 1, 1, 3));
   REQUIRE(head.start().ok());
   CHECK(head.cluster->membership()->size() == 1);
@@ -258,7 +258,7 @@ TEST_CASE("a late host joins an elastic run and everybody hears of it") {
   CHECK(late.nodes[1]->receive([](const Frame& f) { return f.tag == 4; }, {}, "x", late.clock.now() + kPatience).ok());
 }
 
-TEST_CASE("an isolate host's processes make one host with one worker each") {
+TEST_CASE("the processes of an isolate host make one host with one worker each") {
   ClusterConfig parent = TestProcess::head(any_url("ipc"), 0, 1, 1);
   parent.self.group_size = 3;
   TestProcess head(parent);
@@ -284,7 +284,7 @@ TEST_CASE("an isolate host's processes make one host with one worker each") {
   CHECK(head.wait_for_end().code == Code::peer_lost);
 }
 
-TEST_CASE("a host without the script gets it from the rendezvous host, modules too") {
+TEST_CASE("a host without the script gets it from the rendezvous host, with its modules") {
   namespace fs = std::filesystem;
   std::string folder = (fs::temp_directory_path() / "actorhost-net-XXXXXX").string();
   REQUIRE(mkdtemp(folder.data()) != nullptr);
@@ -328,7 +328,7 @@ TEST_CASE("a host without the script gets it from the rendezvous host, modules t
   fs::remove_all(folder);
 }
 
-TEST_CASE("too few hosts in time ends the run on those that are here") {
+TEST_CASE("too few hosts in time ends the run on the present hosts") {
   ClusterConfig config = TestProcess::head(any_url("tcp"), 1, 3, 3);
   config.head.rendezvous.timeout = 3;
   TestProcess head(config);
@@ -343,9 +343,9 @@ TEST_CASE("too few hosts in time ends the run on those that are here") {
   }
 }
 
-TEST_CASE("two hosts that take no connections and need each other are told apart from a hang") {
+TEST_CASE("two hosts that accept no connections and need each other get an error, not a hang") {
   ClusterConfig impatient = TestProcess::head(any_url("tcp"), 1, 3, 3);
-  impatient.head.times = {};  // a link that is wanted gets as long as a sign of life
+  impatient.head.times = {};  // a needed link has as long as a heartbeat
   TestProcess head(impatient);
   REQUIRE(head.cluster->open().ok());
   std::vector<std::unique_ptr<TestProcess>> members;

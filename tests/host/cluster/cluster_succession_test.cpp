@@ -1,4 +1,4 @@
-// A run of several Clusters over real sockets that loses its head.
+// A run of several Clusters over real sockets whose coordinator fails.
 
 #include <array>
 #include <chrono>
@@ -15,7 +15,7 @@ using Catch::Contains;
 
 namespace {
 
-/// All of these know that the run goes on without its head.
+/// All of these processes know that the run outlives its coordinator.
 void outlive(TestRun& run) {
   run.members.back()->cluster->outlive_head();
   for (TestProcess* process : run.all) {
@@ -39,7 +39,7 @@ void talk(const std::vector<TestProcess*>& members) {
 
 }  // namespace
 
-TEST_CASE("a run that has not said that it goes on ends with its head") {
+TEST_CASE("a run that does not outlive its head ends with it") {
   TestRun run("tcp", {1, 1, 1});
   run.head->vanish();
   for (const auto& member : run.members) {
@@ -49,9 +49,9 @@ TEST_CASE("a run that has not said that it goes on ends with its head") {
   }
 }
 
-TEST_CASE("the heads of a run are lost one after the other, and the rest goes on") {
+TEST_CASE("the heads of a run fail one after the other, and the rest continues") {
   const std::string scheme = GENERATE("tcp", "ipc");
-  const bool linked = GENERATE(true, false);  // before the first one is lost
+  const bool linked = GENERATE(true, false);  // before the first head fails
   INFO(scheme << (linked ? ", linked" : ""));
   TestRun run(scheme, {1, 2, 1, 1});
   outlive(run);
@@ -79,7 +79,7 @@ TEST_CASE("the heads of a run are lost one after the other, and the rest goes on
   CHECK(live[0]->wait_for_end().ok);
 }
 
-TEST_CASE("hosts that die with the head are lost at once, not when they have been silent for long") {
+TEST_CASE("hosts that die with the head are lost at once, not after the timeout of the failure detector") {
   for (int round = 0; round < 10; ++round) {
     TestRun run("tcp", {1, 1, 1, 1, 1});
     outlive(run);
@@ -95,7 +95,7 @@ TEST_CASE("hosts that die with the head are lost at once, not when they have bee
   }
 }
 
-TEST_CASE("the last host goes on, also where the next head dies before its first table is committed") {
+TEST_CASE("the last host continues, also if the next head dies before it commits its first table") {
   const uint64_t seed = Catch::rngSeed() != 0 ? Catch::rngSeed() : static_cast<uint64_t>(::getpid());
   INFO("seed " << seed);
   Rng rng(seed);
@@ -118,10 +118,10 @@ TEST_CASE("the last host goes on, also where the next head dies before its first
   }
 }
 
-TEST_CASE("what was asked of a lost head is asked of the next one") {
+TEST_CASE("a pending request to a lost head is sent to the next one") {
   TestRun run("tcp", {1, 1, 1});
   outlive(run);
-  // The head would answer once all have entered the action, which its own worker never does.
+  // The head would reply once all have entered the action, which its own worker never does.
   std::array<std::optional<Status>, 2> started;
   for (size_t i = 0; i < 2; ++i) {
     run.members[i]->launch([&, i](Node& node) {
@@ -142,9 +142,9 @@ TEST_CASE("what was asked of a lost head is asked of the next one") {
     REQUIRE(status.has_value());
     REQUIRE_FALSE(status->ok());
     CHECK_THAT(status->error().message,
-               Contains("the rendezvous host is lost, and without it only actor.peer goes on"));
+               Contains("the rendezvous host is lost, and without it only actor.peer continues"));
   }
-  // Their own actions go on, from the same number.
+  // Their own actions continue from the same number.
   for (const auto& member : run.members) {
     const auto next = member->nodes[0]->enter_action("peer.run", "job.lua:2");
     INFO((next ? "" : next.error().message));
@@ -155,12 +155,12 @@ TEST_CASE("what was asked of a lost head is asked of the next one") {
   }
 }
 
-TEST_CASE("a script's error that the lost head may not have heard ends the run") {
+TEST_CASE("a script's error that the lost head may not have received ends the run") {
   TestRun run("tcp", {1, 1, 1});
   outlive(run);
   std::atomic<bool> told{false};
   run.members[1]->when_changed([&] {
-    // On the service thread, while there is no head.
+    // On the service thread, while there is no coordinator.
     if (run.members[1]->cluster->head() == kNoProcess && !told.exchange(true)) {
       run.members[1]->cluster->report_error(worker_address(2), {Code::script, false, "boom", worker_address(2)});
     }
@@ -170,7 +170,7 @@ TEST_CASE("a script's error that the lost head may not have heard ends the run")
   run.members[1]->when_changed({});
 }
 
-TEST_CASE("a host joins by way of a member, before the head is lost and after") {
+TEST_CASE("a host joins through a member, before and after the head has failed") {
   TestProcess head(TestProcess::head(any_url("tcp"), 1, 2, 5));
   REQUIRE(head.cluster->open().ok());
   TestProcess second(TestProcess::member(head.cluster->bound_url(), 1, 101));
@@ -197,7 +197,7 @@ TEST_CASE("a host joins by way of a member, before the head is lost and after") 
   CHECK(fourth.cluster->is_head());
 }
 
-TEST_CASE("a host that does not take over in time is passed over, and each part goes on") {
+TEST_CASE("a host that does not take over in time is skipped, and each part continues") {
   TestRun run("tcp", {1, 1, 1, 1}, {.heartbeat = 0.05, .suspect = 0.2, .dead = 0.5});
   outlive(run);
   // Process 1 does nothing: its service thread is kept busy.
@@ -213,7 +213,7 @@ TEST_CASE("a host that does not take over in time is passed over, and each part 
   REQUIRE(held);
   busy = false;
   run.members[0]->when_changed({});
-  // It finds out that it was given up: it had stood still.
+  // It detects that the others have dropped it: it did not run.
   REQUIRE(run.members[0]->wait([&] {
     return run.members[0]->cluster->end().has_value() || run.members[0]->cluster->membership()->size() == 1;
   }));

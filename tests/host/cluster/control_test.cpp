@@ -1,4 +1,4 @@
-// Looking into a run over its control socket and its address: ControlClient against a Cluster with real sockets.
+// Observing a run over its control socket and its address: ControlClient against a Cluster with real sockets.
 
 #include <nlohmann/json.hpp>
 
@@ -33,7 +33,7 @@ struct Client {
 
 }  // namespace
 
-TEST_CASE("a run without sockets is looked into at its control socket, while its nodes wait and compute") {
+TEST_CASE("a run without sockets is observed at its control socket, while its nodes wait and compute") {
   TestProcess process(TestProcess::alone(2));
   REQUIRE(process.start().ok());
   const std::string url = any_url("ipc");
@@ -74,7 +74,7 @@ TEST_CASE("a run without sockets is looked into at its control socket, while its
   CHECK(gone.error().code == Code::peer_lost);
 }
 
-TEST_CASE("every host's nodes are seen from the rendezvous host's address, and nothing is sent when nobody looks") {
+TEST_CASE("every host's nodes are observed at the rendezvous host's address, and nothing is sent without observers") {
   TestRun run("tcp", {1, 2, 1});
   Client watcher;
   REQUIRE(watcher.client.attach(run.head->cluster->bound_url(), kPatience).ok());
@@ -91,7 +91,7 @@ TEST_CASE("every host's nodes are seen from the rendezvous host's address, and n
   CHECK(lost);
 }
 
-TEST_CASE("who looks into a run needs its token") {
+TEST_CASE("an observer needs the run's token") {
   TestProcess process(TestProcess::alone(1));
   REQUIRE(process.start().ok());
   const std::string url = any_url("ipc");
@@ -106,7 +106,7 @@ TEST_CASE("who looks into a run needs its token") {
   CHECK(missing.error().code == Code::unreachable);
 }
 
-TEST_CASE("the reading token looks into a run at its socket and its address, and each command is refused by name") {
+TEST_CASE("the reading token observes a run at its socket and its address, and each command is refused by name") {
   TestRun run("tcp", {1, 1}, TestProcess::patient().head.times, "secret word");
   Cluster& head = *run.head->cluster;
   const std::string socket = any_url("ipc");
@@ -135,7 +135,7 @@ TEST_CASE("the reading token looks into a run at its socket and its address, and
   CHECK_FALSE(head.ended());
 }
 
-TEST_CASE("a connection with the reading token that sends what an observer does not ends, and changes nothing") {
+TEST_CASE("a reading connection that sends a frame that observers do not send is closed, and changes nothing") {
   TestRun run("tcp", {1, 1}, TestProcess::patient().head.times, "secret word");
   const std::string socket = any_url("ipc");
   REQUIRE(run.head->cluster->open_control(socket, "secret word").ok());
@@ -169,7 +169,7 @@ TEST_CASE("a connection with the reading token that sends what an observer does 
   CHECK(run.members[0]->cluster->head() == 0);
 }
 
-TEST_CASE("an observer that sends what none sends harms nobody, and one that only asks does not fill the memory") {
+TEST_CASE("an observer's malformed frames harm no other observer, and its requests do not fill the memory") {
   TestProcess process(TestProcess::alone(1));
   REQUIRE(process.start().ok());
   const std::string url = any_url("ipc");
@@ -205,7 +205,7 @@ TEST_CASE("an observer that sends what none sends harms nobody, and one that onl
   rude.close();
 }
 
-TEST_CASE("commands with a value of another type in any field are answered, and change nothing") {
+TEST_CASE("commands with a value of another type in any field get a reply, and change nothing") {
   TestProcess process(TestProcess::alone(1));
   REQUIRE(process.start().ok());
   const std::string url = any_url("ipc");
@@ -228,7 +228,7 @@ TEST_CASE("commands with a value of another type in any field are answered, and 
   CHECK_FALSE(process.cluster->ended());
 }
 
-TEST_CASE("an observer that asks a thousand times at once is answered, and so are the others") {
+TEST_CASE("an observer with a thousand concurrent requests gets replies, and so do the others") {
   TestRun run("tcp", {1, 1});
   struct Counting final : LinkEvents {
     void on_link_up(LinkId, bool, const std::string&) override {}
@@ -254,7 +254,7 @@ TEST_CASE("an observer that asks a thousand times at once is answered, and so ar
   eager.close();
 }
 
-TEST_CASE("an observer that asks far faster than it is answered is sent away") {
+TEST_CASE("an observer whose requests arrive far faster than replies leave is disconnected") {
   TestProcess process(TestProcess::alone(1));
   REQUIRE(process.start().ok());
   const std::string url = any_url("ipc");
@@ -267,14 +267,14 @@ TEST_CASE("an observer that asks far faster than it is answered is sent away") {
   REQUIRE(eager.client.attach(url, kPatience).ok());
   const std::string large = R"({"op":"none","source":")" + std::string(size_t{7} << 20, 'x') + R"("})";
   for (int i = 0; i < 4; ++i) (void)eager.client.control(large, 0.01);
-  CHECK(process.wait_for_log("it asks for more than can wait for an answer"));
+  CHECK(process.wait_for_log("it has too many pending requests"));
   stands = false;
   Client watcher;
   REQUIRE(watcher.client.attach(url, kPatience).ok());
   CHECK(watcher.state()["run"]["size"] == 1);
 }
 
-TEST_CASE("an observer that does not read its answers is sent away, and the others go on") {
+TEST_CASE("an observer that does not read its replies is disconnected, and the others continue") {
   TestProcess process(TestProcess::alone(1));
   REQUIRE(process.start().ok());
   const std::string url = any_url("ipc");
@@ -296,7 +296,7 @@ TEST_CASE("an observer that does not read its answers is sent away, and the othe
   REQUIRE(watcher.client.attach(url, kPatience).ok());
   const std::string command = R"({"op":")" + std::string(100'000, 'x') + R"("})";
   for (int i = 0; i < 600; ++i) {
-    if (i % 50 == 0) CHECK(watcher.state()["run"]["size"] == 1);  // then the commands before have been answered
+    if (i % 50 == 0) CHECK(watcher.state()["run"]["size"] == 1);  // then the earlier commands have been answered
     Frame frame = make_frame(cluster_kind::control, kNoAddress, kNoAddress, 7, {}, Blob::copy_of(command));
     while (true) {
       const Status sent = eager.send_on(*link, std::move(frame));
@@ -304,7 +304,7 @@ TEST_CASE("an observer that does not read its answers is sent away, and the othe
       std::this_thread::yield();
     }
   }
-  CHECK(process.wait_for_log("it does not read the answers to what it has asked"));
+  CHECK(process.wait_for_log("it does not read the replies to its requests"));
   CHECK(watcher.state()["run"]["size"] == 1);
   deaf.reads = true;
   const double end = process.clock.now() + kPatience;

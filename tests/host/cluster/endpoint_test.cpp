@@ -30,7 +30,7 @@ Endpoint parsed(const std::string& text) {
   return *endpoint;
 }
 
-// The addresses of this machine's interfaces that are not loopback, as text.
+// The addresses of this machine's interfaces without loopback, as text.
 std::vector<std::string> outer_addresses() {
   std::vector<std::string> result;
   ifaddrs* found = nullptr;
@@ -60,7 +60,7 @@ TEST_CASE("an endpoint is read in each spelling and written back") {
   CHECK(endpoint_url(parsed("node7:80")) == "tcp://node7:80");
 }
 
-TEST_CASE("a wrong endpoint is refused with what is wrong") {
+TEST_CASE("a wrong endpoint is refused with the reason") {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "the port is missing"},
       {"node7", "the port is missing"},
@@ -102,7 +102,7 @@ TEST_CASE("a wrong endpoint is refused with what is wrong") {
   }
 }
 
-TEST_CASE("a link-local address names its interface, as it is and as in a URL") {
+TEST_CASE("a link-local address names its interface, in plain and in URL spelling") {
   CHECK(parsed("[fe80::1%eth0]:5") == Endpoint{Scheme::tcp, "fe80::1%eth0", 5, ""});
   CHECK(parsed("tls+tcp://[FE80::1%25eth0.7]:5").host == "FE80::1%eth0.7");
   CHECK(parsed("[fe80::1%25]:5").host == "fe80::1%25");  // the interface of that number
@@ -129,7 +129,7 @@ TEST_CASE("a link-local address names its interface, as it is and as in a URL") 
   CHECK_FALSE(*is_own_address(parsed("[fe80::1:2:3:4%lo]:5")));
 }
 
-TEST_CASE("a link-local address that another host tells gets the interface by which this one reaches the run") {
+TEST_CASE("a link-local address from another host gets the interface by which this host reaches the run") {
   const std::string own = "tcp://[fe80::1%eth0]:5";
   CHECK(with_scope_of("tcp://[fe80::2]:7", own) == "tcp://[fe80::2%eth0]:7");
   CHECK(with_scope_of("tls+tcp://[fe80::2%enp3]:7", own) == "tls+tcp://[fe80::2%eth0]:7");
@@ -140,7 +140,7 @@ TEST_CASE("a link-local address that another host tells gets the interface by wh
   CHECK(with_scope_of("tcp://[fe80::2]:7", "tcp://10.0.0.1:7") == "tcp://[fe80::2]:7");
 }
 
-TEST_CASE("loopback is told from addresses that others can reach") {
+TEST_CASE("loopback is distinguished from addresses that others can reach") {
   for (const char* text : {"127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1", "ipc:///run/x"}) {
     INFO(text);
     CHECK(*is_loopback(parsed(text)));
@@ -151,7 +151,7 @@ TEST_CASE("loopback is told from addresses that others can reach") {
     CHECK(!*is_loopback(parsed(text)));
     CHECK(*is_own_address(parsed(text)));
   }
-  // Set aside for documentation (RFC 5737, RFC 3849): no machine has them.
+  // Reserved for documentation (RFC 5737, RFC 3849): no machine has them.
   for (const char* text : {"192.0.2.1:1", "[2001:db8::1]:1", "[::ffff:192.0.2.1]:1"}) {
     INFO(text);
     CHECK(!*is_loopback(parsed(text)));
@@ -169,7 +169,7 @@ TEST_CASE("every interface's address is this machine's") {
   CHECK(*is_loopback(parsed("localhost:1")));
 }
 
-TEST_CASE("an unknown name is an error that says the name") {
+TEST_CASE("an unknown name is an error with that name") {
   // .invalid never resolves (RFC 6761).
   const auto answer = is_own_address(parsed("nobody.invalid:1"));
   REQUIRE(!answer.ok());

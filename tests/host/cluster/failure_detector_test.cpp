@@ -15,7 +15,7 @@ bool silent(const FailureDetector::Verdict& verdict) {
 
 }  // namespace
 
-TEST_CASE("a process that speaks regularly is never suspected") {
+TEST_CASE("a process that sends regularly is never suspected") {
   FailureDetector detector(kTimes);
   detector.watch(1, 0);
   for (double now = 0.25; now < 100; now += 0.25) {
@@ -37,7 +37,7 @@ TEST_CASE("silence makes a process suspected once, and dead once") {
   CHECK(silent(detector.check(100)));
 }
 
-TEST_CASE("a suspected process that answers is alive again") {
+TEST_CASE("a suspected process that sends again is alive again") {
   FailureDetector detector(kTimes);
   detector.watch(1, 0);
   CHECK(detector.check(1.5).suspected == Processes{1});
@@ -49,7 +49,7 @@ TEST_CASE("a suspected process that answers is alive again") {
   CHECK(detector.check(4.2).dead == Processes{1});
 }
 
-TEST_CASE("an old sign of life that is told late does not take a newer one back") {
+TEST_CASE("an old heartbeat that is reported late does not replace a newer one") {
   FailureDetector detector(kTimes);
   detector.watch(1, 0);
   detector.heard(1, 5);
@@ -67,13 +67,13 @@ TEST_CASE("each process is judged by its own silence") {
   CHECK(verdict.suspected == Processes{3});
 }
 
-TEST_CASE("who was held up itself does not condemn everybody") {
+TEST_CASE("a process that did not run itself does not suspect all others") {
   FailureDetector detector(kTimes);
   for (ProcessId p : {1, 2}) detector.watch(p, 0);
   detector.heard(1, 0.9);
   detector.heard(2, 0.4);
   CHECK(silent(detector.check(1)));
-  // This process was stopped for 100 seconds; what the others said meanwhile is still in the sockets.
+  // This process was stopped for 100 seconds; the others' frames are still in the sockets.
   CHECK(silent(detector.check(101, 99.75)));
   detector.heard(2, 101.2);
   const auto later = detector.check(102.1);
@@ -82,14 +82,14 @@ TEST_CASE("who was held up itself does not condemn everybody") {
   CHECK(detector.check(103.5).dead == Processes{1});
 }
 
-TEST_CASE("lateness does not make a sign of life come from the future") {
+TEST_CASE("lateness does not move a heartbeat into the future") {
   FailureDetector detector(kTimes);
   detector.watch(1, 10);
   CHECK(silent(detector.check(10.1, 50)));
   CHECK(detector.check(12.6).dead == Processes{1});
 }
 
-TEST_CASE("a process that was forgotten, or never known, is not judged") {
+TEST_CASE("a forgotten or unknown process is not judged") {
   FailureDetector detector(kTimes);
   detector.watch(1, 0);
   detector.forget(1);
@@ -98,14 +98,14 @@ TEST_CASE("a process that was forgotten, or never known, is not judged") {
   CHECK_FALSE(detector.suspected(2));
 }
 
-TEST_CASE("a partition of 2.4 s loses nobody, although TCP sends again only when its back-off is over") {
+TEST_CASE("a partition of 2.4 s loses no process, although TCP retransmits only when its back-off is over") {
   constexpr double kTick = 0.25;  // between heartbeats, and between checks
-  constexpr double kFirst = 0.2;  // TCP's least time-out; a tail loss probe may come before it, after the same time
+  constexpr double kFirst = 0.2;  // TCP's least time-out; a tail loss probe may precede it, after the same time
   for (const double probe : {0.0, kFirst}) {
     for (double start = 10; start < 10 + kTick; start += 0.01) {
       FailureDetector detector;
       detector.watch(1, 10);
-      const double lost = start == 10 ? 10 : 10 + kTick;  // the first heartbeat that the partition swallows
+      const double lost = start == 10 ? 10 : 10 + kTick;  // the first heartbeat in the partition
       double after = kFirst;
       double again = lost + probe + after;
       while (again < start + 2.4) again += after *= 2;

@@ -1,4 +1,4 @@
-// How processes come into a run and leave it: Head driven by hand.
+// How processes join a run and leave it: Head driven by hand.
 
 #include <catch2/catch.hpp>
 
@@ -10,7 +10,7 @@ using Catch::Contains;
 
 namespace {
 
-/// The head's own process brings `nodes` workers.
+/// The coordinator's own process has `nodes` workers.
 void join_self(HeadWorld& world, uint32_t nodes) {
   REQUIRE(world.head->join_self(world.message(nodes, "head"), world.now).ok());
   world.head->tick(world.now, 0);
@@ -41,7 +41,7 @@ EndMessage end_of(const Heard& heard) {
 
 }  // namespace
 
-TEST_CASE("a head that needs nobody starts at once with its own workers") {
+TEST_CASE("a head that needs no other host starts at once with its own workers") {
   HeadWorld world(fixed(1));
   join_self(world, 3);
   REQUIRE(world.tables.size() == 1);
@@ -51,7 +51,7 @@ TEST_CASE("a head that needs nobody starts at once with its own workers") {
   CHECK(world.ends.empty());
 }
 
-TEST_CASE("a host that joins is welcomed with its number, the script, the settings and the arguments") {
+TEST_CASE("a joining host is welcomed with its number, the script, the settings and the arguments") {
   HeadWorld world(fixed(2), "print(1)");
   join_self(world, 1);
   CHECK(world.tables.empty());
@@ -67,13 +67,13 @@ TEST_CASE("a host that joins is welcomed with its number, the script, the settin
   CHECK(welcome->job_hash == source_hash("print(1)"));
   CHECK(welcome->settings.at("barrier") == "bsp");
   CHECK(welcome->args == std::vector<std::string>{"one", "two"});
-  // The table comes behind the welcome, the same on both sides.
+  // The table follows the welcome and is the same on both sides.
   CHECK(world.link(link).frames.back().kind == cluster_kind::membership);
   CHECK(pack(table_of(world.link(link).last(cluster_kind::membership))) == pack(*world.tables.at(0)));
   CHECK(world.tables[0]->size() == 3);
 }
 
-TEST_CASE("a host that listens on every address is reached at the one that it came from") {
+TEST_CASE("a host that listens on every address is reached at the address of its connection") {
   HeadWorld world(fixed(4));
   join_self(world, 1);
   const auto url_of = [&](const std::string& peer, const std::string& url) {
@@ -109,7 +109,7 @@ TEST_CASE("a host of another run, with another job, or too many is refused with 
   CHECK(world.logged("refused"));
 }
 
-TEST_CASE("a host that names no run does not enter one that has a name") {
+TEST_CASE("a host without a run id does not join a run with one") {
   HeadWorld world(fixed(2));
   join_self(world, 1);
   JoinMessage join = world.message(1);
@@ -117,7 +117,7 @@ TEST_CASE("a host that names no run does not enter one that has a name") {
   CHECK_THAT(world.refusal(join, Code::mismatch), Contains("a run without a name (--rdzv-id), this one is run 'run'"));
 }
 
-TEST_CASE("a host without a copy of the job is taken") {
+TEST_CASE("a host without a copy of the job is admitted") {
   HeadWorld world(fixed(2));
   join_self(world, 1);
   JoinMessage join = world.message(1);
@@ -126,7 +126,7 @@ TEST_CASE("a host without a copy of the job is taken") {
   CHECK(world.refusal(join) == "welcomed");
 }
 
-TEST_CASE("a join message that makes no sense is refused and harms nobody") {
+TEST_CASE("an impossible join message is refused and harms no other process") {
   HeadWorld world(fixed(2));
   join_self(world, 1);
   world.links[50];
@@ -136,14 +136,14 @@ TEST_CASE("a join message that makes no sense is refused and harms nobody") {
   CHECK(world.refusal(world.message(1)) == "welcomed");
 }
 
-TEST_CASE("flags that differ are told in the log and the rendezvous host's win") {
+TEST_CASE("differing flags are logged and the rendezvous host's apply") {
   HeadWorld world(fixed(2));
   join_self(world, 1);
   JoinMessage join = world.message(1, "beta:9");
   join.settings = {{"barrier", "ssp:4"}, {"seconds", "20"}, {"seed", "7"}};
   const LinkId link = world.join(join);
   CHECK(
-      world.logged("beta:9 was started with other flags, which give way: --barrier ssp:4 (here: bsp), --seconds 20 "
+      world.logged("beta:9 was started with other flags, which it ignores: --barrier ssp:4 (here: bsp), --seconds 20 "
                    "(here: not given)"));
   const auto welcome = unpack<WelcomeMessage>(world.link(link).last(cluster_kind::welcome)->meta.view());
   CHECK(welcome->settings == std::map<std::string, std::string>{{"barrier", "bsp"}, {"seed", "7"}});
@@ -190,7 +190,7 @@ TEST_CASE("a host that leaves before the start frees its place") {
   CHECK(world.tables[0]->size() == 2);
 }
 
-TEST_CASE("when a process of an incomplete host is lost the others of that host are sent away") {
+TEST_CASE("when a process of an incomplete host is lost the others of that host are refused") {
   HeadWorld world(fixed(2));
   join_self(world, 1);
   const LinkId a = world.join(part(world, 7, 3, 0));
@@ -201,7 +201,7 @@ TEST_CASE("when a process of an incomplete host is lost the others of that host 
   CHECK(world.ends.empty());
 }
 
-TEST_CASE("when a process of the head's own host is lost before the start nothing is left to wait for") {
+TEST_CASE("when a process of the head's own host is lost before the start the run ends") {
   HeadWorld world(fixed(1));
   JoinMessage self = part(world, 7, 3, 0, 0);
   REQUIRE(world.head->join_self(self, 0).ok());
@@ -212,7 +212,7 @@ TEST_CASE("when a process of the head's own host is lost before the start nothin
   CHECK_THAT(world.ends[0].message, Contains("a process of this host, is lost: closed by the peer"));
 }
 
-TEST_CASE("a head without workers of its own runs those of its children") {
+TEST_CASE("a head without its own workers runs those of its children") {
   HeadWorld world(fixed(1));
   REQUIRE(world.head->join_self(part(world, 7, 3, 0, 0), 0).ok());
   const LinkId second = world.join(part(world, 7, 3, 2));
@@ -229,7 +229,7 @@ TEST_CASE("a head without workers of its own runs those of its children") {
   CHECK(world.ends[0].ok);
 }
 
-TEST_CASE("a host that is not complete neither stands in the table nor sees it") {
+TEST_CASE("an incomplete host is not in the table and does not receive it") {
   HeadWorld world(elastic(1, 3));
   join_self(world, 1);
   const LinkId half = world.join(part(world, 7, 2, 0));
@@ -246,7 +246,7 @@ TEST_CASE("a host that is not complete neither stands in the table nor sees it")
   }
 }
 
-TEST_CASE("an elastic run takes late hosts in and tells everybody") {
+TEST_CASE("an elastic run admits late hosts and sends all processes the table") {
   HeadWorld world(elastic(1, 3));
   join_self(world, 2);
   world.pass(0.5);
@@ -281,7 +281,7 @@ TEST_CASE("a host that joins a run of peers while a table is proposed gets no ta
   CHECK(table_of(world.link(late).last(cluster_kind::membership)).process(world.process(late)) != nullptr);
 }
 
-TEST_CASE("losing a process takes its workers out of the table and goes on") {
+TEST_CASE("a lost process leaves the table with its workers, and the run continues") {
   HeadWorld world(fixed(3));
   join_self(world, 1);
   const LinkId a = world.join(2, "alpha:1");
@@ -297,7 +297,7 @@ TEST_CASE("losing a process takes its workers out of the table and goes on") {
   CHECK(world.ends.empty());
 }
 
-TEST_CASE("silence is suspicion first and then death, which the dead one is told") {
+TEST_CASE("silence is suspicion first and then failure, which the failed process is notified of") {
   HeadWorld world(fixed(3));
   join_self(world, 1);
   const LinkId a = world.join(1, "alpha:1");
@@ -309,7 +309,7 @@ TEST_CASE("silence is suspicion first and then death, which the dead one is told
   CHECK(world.logged("alpha:1 has been silent for over a second"));
   world.all_heard();
   world.pass(0.25);
-  CHECK(world.logged("alpha:1 is heard again"));
+  CHECK(world.logged("alpha:1 sends again"));
   CHECK(world.tables.size() == 1);
   for (int i = 0; i < 17; ++i) {
     world.all_heard({world.process(a)});
@@ -317,12 +317,12 @@ TEST_CASE("silence is suspicion first and then death, which the dead one is told
   }
   CHECK(world.tables.size() == 2);
   CHECK(world.processes.size() == 1);
-  CHECK_THAT(end_of(world.link(a)).message, Contains("has dropped alpha:1: no sign of life for 4 s"));
+  CHECK_THAT(end_of(world.link(a)).message, Contains("has dropped alpha:1: no heartbeat for 4 s"));
   CHECK(end_of(world.link(a)).code == Code::peer_lost);
   CHECK(world.link(a).finished);
 }
 
-TEST_CASE("a head that was held up does not declare everybody dead") {
+TEST_CASE("a head that did not run does not declare all others dead") {
   HeadWorld world(fixed(2));
   join_self(world, 1);
   world.join(1);
@@ -345,7 +345,7 @@ TEST_CASE("when the last worker is lost the run ends with the reason") {
   CHECK(world.tables.size() == 1);
 }
 
-TEST_CASE("after the end joins are refused and losses are nobody's business") {
+TEST_CASE("after the end joins are refused and losses are ignored") {
   HeadWorld world(fixed(2));
   join_self(world, 1);
   const LinkId link = world.join(1);
@@ -362,12 +362,12 @@ TEST_CASE("after the end joins are refused and losses are nobody's business") {
   CHECK(world.tables.size() == 1);
 }
 
-TEST_CASE("a process whose links to most others are broken is the one that goes") {
+TEST_CASE("a process whose links to most others are broken is dropped") {
   HeadWorld world(fixed(5));
   join_self(world, 1);
   std::vector<LinkId> links;
   for (int i = 0; i < 4; ++i) links.push_back(world.join(1));
-  // Process 2 has lost 1, 3 and 4; each pair is told from both ends.
+  // Process 2 has lost 1, 3 and 4; each pair is reported from both ends.
   const auto broken = [&](ProcessId from, ProcessId other) {
     world.say(links[from - 1], cluster_kind::link_broken, service_address(from), other);
   };
@@ -391,7 +391,7 @@ TEST_CASE("a process whose links to most others are broken is the one that goes"
   CHECK(world.dropped.size() == 1);
 }
 
-TEST_CASE("of two processes that lost each other the later one goes, whoever tells") {
+TEST_CASE("of two processes that lost each other the later one is dropped, whichever reports") {
   for (const bool both : {false, true}) {
     HeadWorld world(fixed(3));
     join_self(world, 1);
@@ -407,7 +407,7 @@ TEST_CASE("of two processes that lost each other the later one goes, whoever tel
   }
 }
 
-TEST_CASE("of two processes that lost each other the one that the head has suspected goes") {
+TEST_CASE("of two processes that lost each other the one that the head has suspected is dropped") {
   HeadWorld world(fixed(3));
   join_self(world, 1);
   const LinkId a = world.join(1);
@@ -421,7 +421,7 @@ TEST_CASE("of two processes that lost each other the one that the head has suspe
   CHECK(world.dropped == std::set<ProcessId>{1});
 }
 
-TEST_CASE("a link that broke because its process died condemns nobody else") {
+TEST_CASE("a link that broke because its process died drops no other process") {
   HeadWorld world(fixed(3));
   join_self(world, 1);
   const LinkId a = world.join(1);
@@ -436,7 +436,7 @@ TEST_CASE("a link that broke because its process died condemns nobody else") {
   CHECK(world.dropped == std::set<ProcessId>{2});
 }
 
-TEST_CASE("the rendezvous host itself cannot be accused, nor can anybody accuse in another's name") {
+TEST_CASE("no process can accuse the rendezvous host, or accuse in another's name") {
   HeadWorld world(fixed(3));
   join_self(world, 1);
   const LinkId a = world.join(1);
@@ -453,7 +453,7 @@ TEST_CASE("the rendezvous host itself cannot be accused, nor can anybody accuse 
   CHECK(world.dropped.empty());
 }
 
-TEST_CASE("who wants a link is told to the one that has to dial") {
+TEST_CASE("a request for a link reaches the process that has to dial") {
   HeadWorld world(fixed(3));
   join_self(world, 1);
   const LinkId a = world.join(1);

@@ -1,4 +1,4 @@
-// A Head of a run of peers: what it decides while a majority answers, and what it leaves alone without one.
+// A Head of a run of peers: its decisions with and without a majority.
 
 #include <catch2/catch.hpp>
 
@@ -9,7 +9,7 @@ using namespace actorhost::test;
 
 namespace {
 
-/// The head and this many further hosts with a worker each, of which one has become a peer.
+/// The coordinator and this many further hosts with a worker each; one worker has become a peer.
 struct Peers {
   explicit Peers(uint32_t hosts) : world({hosts, hosts, 60, 0.5}) {
     REQUIRE(world.head->join_self(world.message(1, "head"), 0).ok());
@@ -59,7 +59,8 @@ TEST_CASE("a head with a majority drops a silent process after 4 s") {
 TEST_CASE("a head without a majority loses its lease, drops no process, names the missing workers and ends") {
   const uint32_t hosts = GENERATE(2U, 3U, 4U, 5U, 8U);
   Peers run(hosts);
-  for (ProcessId process = 1; process <= hosts / 2; ++process) run.world.mute.insert(process);  // half or more are left
+  // half or more are silent
+  for (ProcessId process = 1; process <= hosts / 2; ++process) run.world.mute.insert(process);
   if (hosts % 2 == 1) run.world.mute.insert(hosts / 2 + 1);
   const std::set<ProcessId> silent = run.world.mute;
   INFO(hosts << " hosts, " << silent.size() << " silent");
@@ -75,7 +76,7 @@ TEST_CASE("a head without a majority loses its lease, drops no process, names th
   CHECK(run.size() == hosts);
 }
 
-TEST_CASE("a head whose processes are heard again before it ends goes on with all of them") {
+TEST_CASE("a head whose processes send again before it ends continues with all of them") {
   Peers run(4);
   run.world.mute = {1, 2};
   run.pass(20, {1, 2});
@@ -84,27 +85,27 @@ TEST_CASE("a head whose processes are heard again before it ends goes on with al
   run.pass(1);
   CHECK(run.in_charge());
   CHECK(run.size() == 4);
-  CHECK(run.world.logged("a majority of the run's workers is here again"));
+  CHECK(run.world.logged("a majority of the run's workers can be reached again"));
 }
 
-TEST_CASE("processes that are proved to be dead do not count, so that the last one goes on") {
+TEST_CASE("processes that are proved dead do not count, so the last one continues") {
   Peers run(3);
   run.close(1);
   CHECK(run.size() == 2);  // two of three have accepted it
   run.close(2);
-  CHECK(run.size() == 2);  // the other may go on with a head of its own
+  CHECK(run.size() == 2);  // the other may continue with another coordinator
   CHECK(run.world.to_prove == std::vector<ProcessId>{1, 2});
   SECTION("it is dead") {
     run.prove(2, true);
     CHECK(run.size() == 1);
     CHECK(run.in_charge());
   }
-  SECTION("it lives") {
+  SECTION("it is alive") {
     run.prove(2, false);
     REQUIRE(run.world.ends.size() == 1);
     CHECK(run.world.ends[0].code == Code::peer_lost);
   }
-  SECTION("it is proved too late: another head may have dropped this process meanwhile") {
+  SECTION("its proof is late: another head may have dropped this process meanwhile") {
     run.pass(5, {1, 2});
     run.prove(2, true);
     CHECK(run.size() == 2);
@@ -112,7 +113,7 @@ TEST_CASE("processes that are proved to be dead do not count, so that the last o
   }
 }
 
-TEST_CASE("processes that die before they have accepted the table without each other do not count either") {
+TEST_CASE("processes that die before they have accepted the table without each other do not count") {
   Peers run(3);
   run.world.mute = {1, 2};
   run.close(1);
@@ -125,7 +126,7 @@ TEST_CASE("processes that die before they have accepted the table without each o
   CHECK(run.world.ends.empty());
 }
 
-TEST_CASE("a lost process that still counts is proved to be dead, so that the last one goes on") {
+TEST_CASE("a lost process that still counts is proved dead, so the last one continues") {
   Peers run(4);
   run.world.mute = {1, 2, 3};
   run.close(1);
@@ -142,14 +143,14 @@ TEST_CASE("a lost process that still counts is proved to be dead, so that the la
     CHECK(run.size() == 1);
     CHECK(run.world.ends.empty());
   }
-  SECTION("it lives") {
+  SECTION("it is alive") {
     run.world.now += kCoordinatorLease + kProofHolds;
     run.prove(1, false);
     CHECK(run.world.ends.size() == 1);
   }
 }
 
-TEST_CASE("a late worker counts once it is a peer, and a worker that leaves no longer does") {
+TEST_CASE("a late worker counts once it is a peer, and a worker that leaves no longer counts") {
   HeadWorld world({1, 3, 60, 0.5});
   REQUIRE(world.head->join_self(world.message(1, "head"), 0).ok());
   world.pass(1);
@@ -157,7 +158,7 @@ TEST_CASE("a late worker counts once it is a peer, and a worker that leaves no l
   const LinkId late = world.join(1, "late");
   world.pass(0.1);
   CHECK(world.head->membership().size() == 2);
-  CHECK(world.leased_until == kForever);  // the one worker that counts is here
+  CHECK(world.leased_until == kForever);  // the one counted worker is present
   world.say(late, cluster_kind::takes_part, worker_address(1), 1);
   world.pass(0.25);
   world.pass(0.25);

@@ -1,4 +1,4 @@
-// What a Head does while the run is on: actions, ends, errors, modules, servers, whereabouts. Driven by hand.
+// A Head during a run: actions, ends, errors, modules, servers, whereabouts. Driven by hand.
 
 #include <filesystem>
 #include <fstream>
@@ -13,7 +13,7 @@ using Catch::Contains;
 
 namespace {
 
-/// A run that has started: worker 0 in the head's process, workers 1 and 2 in process 1, worker 3 in process 2.
+/// A started run: worker 0 in the coordinator's process, workers 1 and 2 in process 1, worker 3 in process 2.
 struct Run {
   Run() : world({3, 3, 60, 0.5}) {
     REQUIRE(world.head->join_self(world.message(1, "head"), 0).ok());
@@ -51,7 +51,7 @@ TEST_CASE("the run is over when all workers' scripts have ended, and only then")
   }
 }
 
-TEST_CASE("the run is over when those that have not ended are lost") {
+TEST_CASE("the run is over when the workers that have not ended are lost") {
   Run run;
   run.world.ended(0, 0, 0);
   run.world.ended(run.a, 1, 0);
@@ -61,17 +61,17 @@ TEST_CASE("the run is over when those that have not ended are lost") {
   CHECK(run.world.ends[0].ok);
 }
 
-TEST_CASE("a rendezvous host that all others have given up while it stood still does not go on alone") {
+TEST_CASE("a rendezvous host that all others have dropped while it did not run does not continue alone") {
   Run run;
   run.world.head->on_link_down(run.a, "closed by the peer", run.world.now, true);
   CHECK(run.world.ends.empty());
   run.world.head->on_link_down(run.b, "connection reset", run.world.now);
   REQUIRE(run.world.ends.size() == 1);
   CHECK(run.world.ends[0].code == Code::peer_lost);
-  CHECK_THAT(run.world.ends[0].message, Contains("stood still") && Contains("--resume"));
+  CHECK_THAT(run.world.ends[0].message, Contains("did not run") && Contains("--resume"));
 }
 
-TEST_CASE("a rendezvous host that has lost all others for other reasons goes on alone") {
+TEST_CASE("a rendezvous host that has lost all others for other reasons continues alone") {
   Run run;
   run.world.head->on_link_down(run.a, "closed by the peer", run.world.now);
   run.world.head->on_link_down(run.b, "connection reset", run.world.now);
@@ -79,7 +79,7 @@ TEST_CASE("a rendezvous host that has lost all others for other reasons goes on 
   CHECK(run.world.tables.back()->size() == 1);
 }
 
-TEST_CASE("a process that is dropped is told that the end is its own") {
+TEST_CASE("a dropped process is notified that only its own part ends") {
   Run run;
   for (int i = 0; i < 17; ++i) {
     run.world.all_heard({2});
@@ -91,7 +91,7 @@ TEST_CASE("a process that is dropped is told that the end is its own") {
   REQUIRE(end.ok());
   CHECK(end->code == Code::peer_lost);
   CHECK(end->origin == service_address(2));
-  CHECK_THAT(end->message, Contains("has dropped beta:1: no sign of life for 4 s"));
+  CHECK_THAT(end->message, Contains("has dropped beta:1: no heartbeat for 4 s"));
   CHECK(run.world.ends.empty());
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("an error that claims to be a success is an error") {
   CHECK_FALSE(run.world.ends[0].ok);
 }
 
-TEST_CASE("a process that was dropped, or speaks in another's name, is not listened to") {
+TEST_CASE("frames of a dropped process, or in another's name, are ignored") {
   Run run;
   const std::string error = pack(EndMessage{Code::script, false, "late", worker_address(3)});
   run.world.say(run.a, cluster_kind::node_error, worker_address(3), 0, error);
@@ -129,7 +129,7 @@ TEST_CASE("a process that was dropped, or speaks in another's name, is not liste
   CHECK(run.world.to_nodes.empty());
 }
 
-TEST_CASE("workers that take the same actions go on") {
+TEST_CASE("workers that take the same actions continue") {
   Run run;
   run.world.enter(0, 0, 0, kRun);
   run.world.enter(run.a, 1, 0, kRun);
@@ -143,7 +143,7 @@ TEST_CASE("workers that take the same actions go on") {
   CHECK(run.world.to_nodes.at(3).back().body.view() == "summary");
 }
 
-TEST_CASE("the first value of an action counts for each worker that asks for it") {
+TEST_CASE("each worker that requests the value of an action gets the first value") {
   Run run;
   run.world.enter(0, 0, 0, kRun);
   run.world.enter(run.a, 1, 0, kRun);
@@ -155,7 +155,7 @@ TEST_CASE("the first value of an action counts for each worker that asks for it"
   }
 }
 
-TEST_CASE("workers in different actions are told both ranks and both lines") {
+TEST_CASE("workers in different actions get an error with both ranks and both lines") {
   Run run;
   run.world.enter(0, 0, 0, kRun);
   run.world.enter(run.a, 2, 0, kCollect);
@@ -166,7 +166,7 @@ TEST_CASE("workers in different actions are told both ranks and both lines") {
   CHECK_THAT(reply.message, Contains("rank 2 (worker 2 on alpha:1) is in collect at job.lua:20"));
 }
 
-TEST_CASE("a malformed message of a member is logged, closes its link and harms nobody else") {
+TEST_CASE("a malformed message of a member is logged, closes its link and harms no other") {
   for (const Kind kind : {cluster_kind::node_error, cluster_kind::action_enter, cluster_kind::module_find,
                           cluster_kind::whereabouts, cluster_kind::welcome, Kind{0x01ff}}) {
     Run run;
@@ -181,7 +181,7 @@ TEST_CASE("a malformed message of a member is logged, closes its link and harms 
   }
 }
 
-TEST_CASE("an action that makes no sense is answered with an error") {
+TEST_CASE("an impossible action gets an error") {
   Run run;
   run.world.enter(0, 0, 4, kRun);
   CHECK(run.world.answer_to(0).code == Code::mismatch);
@@ -208,7 +208,7 @@ TEST_CASE("an action that others enter after a script has ended is the same mism
   CHECK(run.world.to_nodes.empty());
 }
 
-TEST_CASE("an action that was over before a script ended without it is a mismatch too") {
+TEST_CASE("an action that ended before a script ended without it is a mismatch too") {
   Run run;
   run.world.enter(0, 0, 0, kRun);
   run.world.say(0, cluster_kind::action_done, worker_address(0), 0, {}, Blob::copy_of("v"));
@@ -229,12 +229,12 @@ TEST_CASE("a script that ends after the same actions as the others is well") {
   CHECK(run.world.ends[0].ok);
 }
 
-TEST_CASE("a server that starts late gets what is over and joins what is going on") {
+TEST_CASE("a server that starts late gets finished actions and joins the current one") {
   Run run;
   run.world.enter(0, 0, 0, kCollect);
   run.world.say(0, cluster_kind::action_done, worker_address(0), 0, {}, Blob::copy_of("v"));
   run.world.enter(0, 0, 1, kRun);
-  // Servers of a later run wait until all workers have entered it; servers that exist already do at once.
+  // Servers of a later run wait until all workers have entered it; running servers enter at once.
   run.world.say(0, cluster_kind::servers_start, worker_address(0), 1);
   CHECK(run.world.servers_started.empty());
   run.world.say(0, cluster_kind::servers_start, worker_address(0), kAnyAction);
@@ -249,7 +249,7 @@ TEST_CASE("a server that starts late gets what is over and joins what is going o
   CHECK_FALSE(run.world.to_nodes.contains(server_address(1)));
 }
 
-TEST_CASE("a data service and a courier are heard for their own process only") {
+TEST_CASE("a data service and a courier speak for their own process only") {
   for (const auto address : {data_address, courier_address}) {
     Run run;
     run.world.say(0, cluster_kind::whereabouts, address(0), 1);
@@ -261,7 +261,7 @@ TEST_CASE("a data service and a courier are heard for their own process only") {
   }
 }
 
-TEST_CASE("servers that cannot be started are told to who asked for them") {
+TEST_CASE("a failed start of servers is reported to the requesting node") {
   Run run;
   run.world.servers_answer = Error{Code::io, "no more threads"};
   run.world.say(run.a, cluster_kind::servers_start, worker_address(1), kAnyAction);
@@ -272,7 +272,7 @@ TEST_CASE("servers that cannot be started are told to who asked for them") {
   CHECK(reply->message == "no more threads");
 }
 
-TEST_CASE("who asks for servers waits until those of the action before have ended") {
+TEST_CASE("a request for servers waits until the servers of the previous action have ended") {
   Run run;
   run.world.servers_answer = false;
   run.world.say(run.a, cluster_kind::servers_start, worker_address(1), kAnyAction);
@@ -291,7 +291,7 @@ TEST_CASE("who asks for servers waits until those of the action before have ende
   CHECK(run.world.servers_started.empty());
 }
 
-TEST_CASE("servers of an action do not start before it is on record how the one before has ended") {
+TEST_CASE("servers of an action do not start before the end of the previous action is recorded") {
   Run run;
   const auto all_enter = [&](uint32_t action) {
     for (const auto& [link, worker] :
@@ -323,13 +323,13 @@ TEST_CASE("past the bound late hosts are refused, but live workers find every ac
     CHECK(world.answer_to(1).replayed);
   }
   const LinkId late = 1;
-  world.enter(late, 2, 0, kCollect);  // the host that was welcomed had still to catch up
+  world.enter(late, 2, 0, kCollect);  // the welcomed host had yet to catch up
   CHECK(world.answer_to(2).replayed);
   world.enter(late, 2, 1, kCollect);
-  CHECK_THAT(world.refusal(world.message(1)), Contains("no longer kept"));
+  CHECK_THAT(world.refusal(world.message(1)), Contains("no longer stored"));
 }
 
-TEST_CASE("a module is compared by hash, sent to who has none, refused where it differs") {
+TEST_CASE("a module is compared by hash, sent to a process without a copy, refused if it differs") {
   namespace fs = std::filesystem;
   std::string folder = (fs::temp_directory_path() / "actorhost-head-XXXXXX").string();
   REQUIRE(mkdtemp(folder.data()) != nullptr);
@@ -367,7 +367,7 @@ TEST_CASE("a module is compared by hash, sent to who has none, refused where it 
   fs::remove_all(folder);
 }
 
-TEST_CASE("whereabouts say who has ended and who is in which action") {
+TEST_CASE("whereabouts name the ended workers and each worker's action") {
   Run run;
   for (const NodeId worker : {1U, 2U}) run.world.enter(run.a, worker, 0, kCollect);
   run.world.enter(0, 0, 0, kCollect);
@@ -390,7 +390,7 @@ TEST_CASE("whereabouts say who has ended and who is in which action") {
   CHECK_FALSE(list->at(1).ended);
 }
 
-TEST_CASE("who asks for a long wait tells of it, and is counted") {
+TEST_CASE("a request during a long wait reports the wait and is counted") {
   Run run;
   const LongWait waiting{3, "barrier at job.lua:3", {0, 2}};
   for (int times = 0; times < 2; ++times) {

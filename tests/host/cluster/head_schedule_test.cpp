@@ -1,6 +1,6 @@
-// Random schedules of joins, deaths, silence, broken links and ends. Whatever happens, epochs grow by one, no id is
-// used twice, the head never speaks to a process that it has dropped (HeadWorld checks), every table names only
-// processes that it knows, and the run ends once and for good.
+// Random schedules of joins, deaths, silence, broken links and ends. In each schedule epochs rise by one, no id is used
+// twice, the head never sends to a dropped process (HeadWorld checks), every table names only known processes, and the
+// run ends exactly once.
 
 #include <algorithm>
 
@@ -85,7 +85,7 @@ class HeadSchedule {
     return workers.empty() ? nullptr : &workers[pick(workers.size())];
   }
 
-  /// The link of a member; for a process that is gone (the table stays the same after the end) one that does not exist.
+  /// The link of a member; for a departed process (the table stays the same after the end) an unknown link.
   LinkId link_of(const Member& member) const {
     if (member.process == 0) return 0;
     const auto at = world_.processes.find(member.process);
@@ -105,7 +105,7 @@ class HeadSchedule {
     world_.ended(link_of(*member), member->id, entered_[member->id]);
   }
 
-  /// All workers come to the end of the script; processes that have not been admitted give up.
+  /// All workers end their scripts; processes without admission leave.
   void wind_down() {
     world_.all_heard();
     world_.pass(0.25);
@@ -150,7 +150,7 @@ class HeadSchedule {
 
 }  // namespace
 
-TEST_CASE("random schedules of joins, deaths and ends keep the head's promises") {
+TEST_CASE("random schedules of joins, deaths and ends preserve the head's guarantees") {
   for (uint64_t seed = 1; seed <= 400; ++seed) {
     INFO("seed " << seed);
     HeadSchedule(seed).run();

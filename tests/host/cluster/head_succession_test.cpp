@@ -1,4 +1,5 @@
-// A Head that takes over a run whose head is lost, driven by hand: who attaches, who does not, what is known of them.
+// A Head that takes over after a failed coordinator, driven by hand: attaching and missing processes, and their
+// state.
 
 #include <catch2/catch.hpp>
 
@@ -63,7 +64,7 @@ struct Succeeded : HeadWorld {
     return all;
   }
 
-  // A table may be sent before this one has published as many.
+  // A table may be sent before this head has published as many.
   void send_on(LinkId link, Frame&& frame) override {
     prepared = tables.size() + 1;
     HeadWorld::send_on(link, std::move(frame));
@@ -90,7 +91,7 @@ uint64_t newest_epoch(const Heard& heard) {
 
 }  // namespace
 
-TEST_CASE("a head that takes over publishes a table without the lost one and with the next epoch") {
+TEST_CASE("a head that takes over publishes a table without the lost process and with the next epoch") {
   Succeeded world;
   world.take_over();
   CHECK(world.tables.empty());  // no majority has accepted one
@@ -106,14 +107,15 @@ TEST_CASE("a head that takes over publishes a table without the lost one and wit
   CHECK(newest_epoch(world.link(link)) == 8);
 }
 
-TEST_CASE("a process that does not attach in time is lost, one that does is not") {
+TEST_CASE("a process that does not attach in time is lost, a process that attaches is not") {
   Succeeded world;
   world.take_over();
   const LinkId link = world.attach(world.attach_of(2));
   world.attach(world.attach_of(3));
   world.head->linked(4, 104);
   world.pass(3.9);
-  for (const ProcessId process : {2, 3, 4}) world.head->heard(process, world.now);  // 4 lives, but goes on elsewhere
+  // 4 is alive, but continues with another coordinator
+  for (const ProcessId process : {2, 3, 4}) world.head->heard(process, world.now);
   CHECK(world.ids().size() == 8);
   world.pass(0.2);
   CHECK(world.ids() == std::vector<NodeId>{2, 3, 4, 5, 6, 7});
@@ -121,8 +123,7 @@ TEST_CASE("a process that does not attach in time is lost, one that does is not"
   CHECK(newest_epoch(world.link(link)) == world.tables.back()->epoch());
 }
 
-TEST_CASE(
-    "all processes agree on the first value of an action, also where the head before has told it to one of them") {
+TEST_CASE("all processes agree on the first value of an action, also if the previous head has sent it to one of them") {
   Succeeded world;
   world.take_over(1);
   AttachMessage first = world.attach_of(2, 1);
@@ -149,7 +150,7 @@ TEST_CASE("a process whose link breaks before it has attached is lost at once") 
   CHECK(world.ids() == std::vector<NodeId>{2, 3, 4, 5, 6, 7});
 }
 
-TEST_CASE("a process that has seen a newer table gets a still newer one, and so does everybody") {
+TEST_CASE("a process with a newer table gets a still newer one, and so do all others") {
   Succeeded world;
   world.take_over();
   const LinkId first = world.attach(world.attach_of(2));
@@ -159,7 +160,7 @@ TEST_CASE("a process that has seen a newer table gets a still newer one, and so 
   CHECK(newest_epoch(world.link(second)) == 12);
 }
 
-TEST_CASE("a process that only a newer table names is let in with its workers") {
+TEST_CASE("a process that only a newer table contains is admitted with its workers") {
   Succeeded world;
   world.take_over();
   for (const ProcessId process : {2, 3}) world.attach(world.attach_of(process));
@@ -172,7 +173,7 @@ TEST_CASE("a process that only a newer table names is let in with its workers") 
   CHECK(newest_epoch(world.link(link)) == 9);
 }
 
-TEST_CASE("who says something impossible of itself cannot attach") {
+TEST_CASE("a process with impossible claims cannot attach") {
   Succeeded world;
   world.take_over();
   AttachMessage wrong = world.attach_of(2);
@@ -185,7 +186,7 @@ TEST_CASE("who says something impossible of itself cannot attach") {
   CHECK(heard.finished);
 }
 
-TEST_CASE("ids that a later head gives out are new, and differ from those of other heads") {
+TEST_CASE("ids that a later head assigns are new, and differ from those of other heads") {
   std::set<NodeId> workers;
   for (const ProcessId self : {1U, 2U, 500U, 1023U, 1024U, 70'000U, (1U << 28) + 5}) {
     Succeeded world(self);
@@ -207,10 +208,10 @@ TEST_CASE("ids that a later head gives out are new, and differ from those of oth
   CHECK(workers.size() == 4 * 7);
 }
 
-TEST_CASE("after a takeover the run ends well when all scripts have ended, whoever heard of it") {
+TEST_CASE("after a takeover the run ends well when all scripts have ended, whichever head received the ends") {
   Succeeded world;
   world.take_over();
-  world.attach(world.attach_of(2, 0, true));  // they told the lost head
+  world.attach(world.attach_of(2, 0, true));  // their ends reached the lost head
   world.attach(world.attach_of(3, 0, true));
   const LinkId link = world.attach(world.attach_of(4));
   for (const NodeId id : {2, 3}) world.ended(0, id, 0);
@@ -221,7 +222,7 @@ TEST_CASE("after a takeover the run ends well when all scripts have ended, whoev
   CHECK(world.link(link).count(cluster_kind::stop) == 1);
 }
 
-TEST_CASE("who attaches when the run is over is told so") {
+TEST_CASE("a process that attaches after the end of the run receives the end") {
   Succeeded world;
   world.take_over();
   world.head->stop({Code::script, false, "spilt milk"});
@@ -231,7 +232,7 @@ TEST_CASE("who attaches when the run is over is told so") {
   CHECK(unpack<EndMessage>(told->meta.view())->message == "spilt milk");
 }
 
-TEST_CASE("a host joins after a takeover as --nnodes allows, and is refused where values are lost") {
+TEST_CASE("a host joins after a takeover as --nnodes allows, and is refused if values are lost") {
   Succeeded world;
   SECTION("no actions so far") {
     world.take_over();
@@ -244,32 +245,32 @@ TEST_CASE("a host joins after a takeover as --nnodes allows, and is refused wher
     world.take_over(2);
     CHECK_THAT(world.refusal(world.message(1)), Contains("were lost with an earlier rendezvous host"));
   }
-  SECTION("somebody has kept the values of those that are over") {
+  SECTION("some process has cached the values of the finished actions") {
     world.take_over(2);
     world.say(0, cluster_kind::action_done, service_address(1), 0, {}, Blob::copy_of("summary"));
     CHECK(world.refusal(world.message(1)) == "welcomed");
   }
 }
 
-TEST_CASE("workers go on with their actions after a takeover, but get no values that are lost") {
+TEST_CASE("workers continue with their actions after a takeover, but get no lost values") {
   Succeeded world;
   world.take_over(2);
   const LinkId behind = world.attach(world.attach_of(2, 0));
   world.enter(0, 2, 2, kRun);
   CHECK(world.answer_to(2).ok);
   CHECK_FALSE(world.answer_to(2).replayed);
-  world.enter(behind, 4, 0, kRun);  // the others have left it behind
+  world.enter(behind, 4, 0, kRun);  // the others have passed it
   CHECK_FALSE(world.answer_to(4).ok);
   CHECK_THAT(world.answer_to(4).message, Contains("was lost with the rendezvous host"));
-  world.enter(behind, 5, 1, kCollect);  // the newest that the lost one knew: the others may be in it
+  world.enter(behind, 5, 1, kCollect);  // the newest that the lost head knew: the others may be in it
   CHECK(world.answer_to(5).ok);
 }
 
-TEST_CASE("a worker that the lost head let into an action after its process had attached goes on behind it") {
+TEST_CASE("a worker that the lost head let into an action after its process had attached continues after it") {
   Succeeded world;
   world.take_over(2);
   world.enter(0, 2, 4, kRun);
-  CHECK(world.answer_to(2).code == Code::mismatch);  // that is more than one
+  CHECK(world.answer_to(2).code == Code::mismatch);  // more than one action ahead
   world.enter(0, 2, 3, kRun);
   CHECK(world.answer_to(2).ok);
   world.enter(0, 3, 2, kCollect);

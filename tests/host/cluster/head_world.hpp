@@ -1,6 +1,6 @@
 #pragma once
-// A Head with everything around it in the test's hands: the clock, the log's lines, and a HeadOutput that keeps what
-// the Head says and checks that it never speaks to a process that it has dropped.
+// A fixture with a Head and a manual environment: the clock, the log's lines, and a HeadOutput that records the Head's
+// outputs and checks that it never sends to a dropped process.
 
 #include <deque>
 #include <map>
@@ -19,7 +19,7 @@ constexpr RendezvousConfig elastic(uint32_t low, uint32_t high) { return {low, h
 inline const ActionEnter kRun{"param.run", "job.lua:12"};
 inline const ActionEnter kCollect{"collect", "job.lua:20"};
 
-/// What one process was told, in order.
+/// The frames to one process, in order.
 struct Heard {
   std::vector<Frame> frames;
   bool finished = false;
@@ -36,19 +36,19 @@ class HeadWorld : public HeadOutput {
   LinkId join(uint32_t nodes = 1, const std::string& name = "");
   LinkId join(const JoinMessage& message);
   JoinMessage message(uint32_t nodes, const std::string& name = "");
-  /// Joins with a message that is refused; returns the reason.
+  /// Joins with an invalid message; returns the reason of the refusal.
   std::string refusal(const JoinMessage& message, Code code = Code::refused);
 
-  /// Sends a frame of a node or service of the process behind `link` (0: the head's own).
+  /// Sends a frame of a node or service of the process behind `link` (0: the coordinator's own).
   void say(LinkId link, Kind kind, Address src, uint32_t tag, std::string_view meta = {}, Blob body = {});
   void enter(LinkId link, NodeId worker, uint32_t index, const ActionEnter& action);
   ActionReply answer_to(Address node) const;
   void ended(LinkId link, NodeId worker, uint32_t actions);
   void pass(double seconds);
-  /// All processes but `silent` have spoken until now.
+  /// All processes but `silent` have sent frames until now.
   void all_heard(const std::set<ProcessId>& silent = {});
 
-  /// Each process but the `mute` ones answers the beats and accepts the proposals that it has got.
+  /// Each process except `mute` replies to the renewals and accepts the proposals that it has received.
   void answer_beats();
 
   ProcessId process(LinkId link) const;
@@ -74,8 +74,8 @@ class HeadWorld : public HeadOutput {
   std::map<Address, std::vector<Frame>> to_nodes;
   std::map<ProcessId, LinkId> processes;
   std::set<ProcessId> dropped;
-  uint64_t prepared = 0;              // the epoch that was prepared last
-  std::vector<MembershipPtr> tables;  // as the head's own nodes see them
+  uint64_t prepared = 0;              // the epoch of the last `prepare`
+  std::vector<MembershipPtr> tables;  // as the coordinator's own nodes see them
   std::vector<EndMessage> ends;
   std::vector<uint32_t> servers_started;
   Result<bool> servers_answer = true;

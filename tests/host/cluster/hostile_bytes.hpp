@@ -1,6 +1,6 @@
 #pragma once
-// Feeds a decoder what a broken or hostile peer could send: pure noise, every prefix of a good message, and good
-// messages with bytes changed, cut and added. The decoder must answer; sanitizers watch what it touches meanwhile.
+// Feeds a decoder the bytes of a broken or hostile peer: pure noise, every prefix of a good message, and good messages
+// with bytes changed, cut and added. The decoder must return; sanitizers check its memory accesses.
 
 #include <string>
 #include <string_view>
@@ -32,7 +32,7 @@ inline std::string mutated(Rng& rng, std::string bytes) {
   return bytes;
 }
 
-/// A message from the courier of one process to another's.
+/// A message from the courier of one process to the courier of another.
 template <typename M>
 Frame between_couriers(ProcessId from, ProcessId to, Kind kind, const M& message) {
   Frame frame = message_frame(kind, courier_address(to), 1, message);
@@ -40,7 +40,7 @@ Frame between_couriers(ProcessId from, ProcessId to, Kind kind, const M& message
   return frame;
 }
 
-/// `decode(bytes)` says whether it took them. Returns how many were refused.
+/// `decode(bytes)` returns whether it accepted them. Returns the number of refused inputs.
 template <typename Decode>
 size_t feed_hostile(std::string_view good, uint64_t seed, int rounds, Decode decode) {
   Rng rng(seed);

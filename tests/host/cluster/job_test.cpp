@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder with files, gone at the end.
+/// A folder with files, removed at the end.
 class Folder {
  public:
   Folder() {
@@ -48,7 +48,7 @@ std::string error_of(const Result<SourceText>& found, Code code = Code::bad_argu
 
 }  // namespace
 
-TEST_CASE("a source's hash tells texts apart and is never 0") {
+TEST_CASE("a source's hash distinguishes texts and is never 0") {
   CHECK(source_hash("a") == source_hash("a"));
   CHECK(source_hash("a") != source_hash("b"));
   CHECK(source_hash("") != 0);
@@ -74,7 +74,7 @@ TEST_CASE("an empty script is a script") {
   CHECK(job.hash() != 0);
 }
 
-TEST_CASE("a script that cannot be read is told with its path") {
+TEST_CASE("the error of an unreadable script names its path") {
   const Folder folder;
   JobSource job;
   const auto missing = job.open(folder.at("nothing.lua"));
@@ -111,7 +111,7 @@ TEST_CASE("a module is a regular file of at most 16 MiB, for this machine and fo
       if (std::string(name) != "zero") CHECK(error_of(job.find_to_send(asked), Code::refused) == here);
     }
   }
-  // A link to outside is not sent, whatever it is.
+  // A link to outside is never sent.
   CHECK_THAT(error_of(job.find_to_send("zero"), Code::refused), Contains("outside of the script's folder"));
 }
 
@@ -148,7 +148,7 @@ TEST_CASE("modules are found beside the script") {
   CHECK(job.find_here("a/b.lua")->chunk == "a/b.lua");
 }
 
-TEST_CASE("a module that is not there is told with every file that was tried") {
+TEST_CASE("the error of a missing module names every tried file") {
   const Folder folder;
   JobSource job;
   REQUIRE(job.open(folder.write("job.lua", "")).ok());
@@ -157,7 +157,7 @@ TEST_CASE("a module that is not there is told with every file that was tried") {
   CHECK_THAT(error, Contains(folder.at("a/b.lua")) && Contains(folder.at("a/b/init.lua")));
 }
 
-TEST_CASE("nothing outside the script's folder can be had") {
+TEST_CASE("no file outside the script's folder can be read") {
   const Folder folder;
   const std::string secret = folder.write("secret.lua", "secret");
   folder.write("job/key.pem", "secret");
@@ -178,7 +178,7 @@ TEST_CASE("nothing outside the script's folder can be had") {
   CHECK_FALSE(job.find_here("key.pem").ok());
 }
 
-TEST_CASE("nothing is sent that a link leads to from outside, and no hidden file; both serve this machine") {
+TEST_CASE("neither a link to outside nor a hidden file is sent; both serve this machine") {
   const Folder folder;
   const std::string secret = folder.write("secret.lua", "secret");
   folder.write("elsewhere/m.lua", "elsewhere");
@@ -209,7 +209,7 @@ TEST_CASE("nothing is sent that a link leads to from outside, and no hidden file
   CHECK(job.find_to_send(folder.at("job/linked.lua"))->text == "secret");
 }
 
-TEST_CASE("a script that is a link brings what lies beside the link") {
+TEST_CASE("a script that is a link has the files beside the link") {
   const Folder folder;
   fs::create_directories(folder.at("job"));
   fs::create_symlink(folder.write("real/job.lua", "linked"), folder.at("job/job.lua"));
@@ -219,7 +219,7 @@ TEST_CASE("a script that is a link brings what lies beside the link") {
   CHECK(job.find_to_send("m")->text == "beside");
 }
 
-TEST_CASE("the barrier file may lie anywhere, but only as it was given") {
+TEST_CASE("the barrier file may be anywhere, but only under its given name") {
   const Folder folder;
   const std::string rules = folder.write("elsewhere/rules.lua", "rule");
   const std::string other = folder.write("elsewhere/other.lua", "other");
@@ -232,7 +232,7 @@ TEST_CASE("the barrier file may lie anywhere, but only as it was given") {
   CHECK_FALSE(job.find_here(other).ok());
 }
 
-TEST_CASE("a script that came over the network has nothing beside it") {
+TEST_CASE("a script from the network has no files beside it") {
   const Folder folder;
   JobSource job;
   job.receive("job.lua", "return 2");
@@ -240,7 +240,7 @@ TEST_CASE("a script that came over the network has nothing beside it") {
   CHECK(job.text() == "return 2");
   CHECK(job.folder().empty());
   CHECK_THAT(error_of(job.find_here("rules")), Contains("not on this machine"));
-  // Files in the folder in which the agent was started do not belong to the job.
+  // Files in the agent's working folder do not belong to the job.
   const fs::path before = fs::current_path();
   folder.write("rules.lua", "stray");
   fs::current_path(folder.at("."));

@@ -13,7 +13,7 @@ Membership sample() {
                     {{2, "gamma:3", ""}, {0, "alpha:1", "tcp://10.0.0.1:5"}, {1, "beta:2", "tcp://10.0.0.2:6"}}, 4);
 }
 
-/// The bytes of a table that says exactly this, in this order, whether it makes sense or not.
+/// The bytes of a table with exactly these rows, in this order, valid or not.
 std::string table_bytes(const std::vector<Member>& workers, const std::vector<ProcessInfo>& processes) {
   const auto part = [](uint32_t value) { return std::string(reinterpret_cast<const char*>(&value), sizeof value); };
   std::string bytes = part(1) + part(0) + part(2) + part(static_cast<uint32_t>(workers.size()));
@@ -25,7 +25,7 @@ std::string table_bytes(const std::vector<Member>& workers, const std::vector<Pr
 
 }  // namespace
 
-TEST_CASE("ranks are dense in the order of ids, whatever order the workers came in") {
+TEST_CASE("ranks are dense in the order of ids, whatever the order of the workers") {
   const Membership table = sample();
   CHECK(table.size() == 4);
   CHECK(table.rank_of(1) == 0U);
@@ -52,14 +52,14 @@ TEST_CASE("the home of an address is the process that hosts it") {
   CHECK(Membership().home_of(server_address(0)) == kNoProcess);
 }
 
-TEST_CASE("the machine of a worker is named where the run has several") {
+TEST_CASE("the machine of a worker is named if the run has several") {
   CHECK(sample().machine_of(4) == "beta");
   CHECK(sample().machine_of(server_address(0)) == "alpha");
   CHECK(sample().machine_of(5).empty());
   CHECK(Membership(1, {{0, 0}, {1, 1}}, {{0, "alpha:1", ""}, {1, "alpha:2", ""}}).machine_of(1).empty());
 }
 
-TEST_CASE("a worker is described by rank, id and machine, or by its id when it is gone") {
+TEST_CASE("a worker is described by rank, id and machine, or by its id after it has left") {
   CHECK(sample().describe(4) == "rank 2 (worker 4 on beta:2)");
   CHECK(sample().describe(5) == "worker 5");
   CHECK(sample().describe(data_address(1)) == "data 1 (beta:2)");

@@ -59,7 +59,7 @@ TEST_CASE("nodes exchange frames and the run ends when all scripts have ended") 
   CHECK(process.wait_for_end().ok);
 }
 
-TEST_CASE("a wait ends at its deadline with what was waited for") {
+TEST_CASE("a wait ends at its deadline with its name") {
   TestProcess process(TestProcess::alone(2));
   REQUIRE(process.start().ok());
   Node& node = *process.nodes[0];
@@ -70,7 +70,7 @@ TEST_CASE("a wait ends at its deadline with what was waited for") {
   CHECK(got.error().message == "push: timed out");
 }
 
-TEST_CASE("a wait ends when the node is asked to stop") {
+TEST_CASE("a wait ends when the node is to stop") {
   TestProcess process(TestProcess::alone(1));
   REQUIRE(process.start().ok());
   std::atomic<bool> waiting{false};
@@ -164,7 +164,7 @@ TEST_CASE("actions have numbers, are recorded, and replayed for a node that star
   CHECK_FALSE(live->replayed);
 }
 
-TEST_CASE("an action that differs from the others' fails where it is entered and counts for nothing") {
+TEST_CASE("an action that differs from the others' fails where it is entered and does not count") {
   TestProcess process(TestProcess::alone(2));
   REQUIRE(process.start().ok());
   REQUIRE(process.nodes[0]->enter_action("param.run", "job.lua:1").ok());
@@ -175,7 +175,7 @@ TEST_CASE("an action that differs from the others' fails where it is entered and
   CHECK(process.nodes[1]->actions() == 0);
 }
 
-TEST_CASE("whereabouts tell who is in which action") {
+TEST_CASE("whereabouts report each worker's action") {
   TestProcess process(TestProcess::alone(2));
   REQUIRE(process.start().ok());
   REQUIRE(process.nodes[1]->enter_action("param.run", "job.lua:1").ok());
@@ -187,7 +187,7 @@ TEST_CASE("whereabouts tell who is in which action") {
   CHECK(list->at(1).where == "job.lua:1");
 }
 
-TEST_CASE("what a worker said before it was lost is still received") {
+TEST_CASE("frames that a worker sent before it was lost are still received") {
   TestProcess process(TestProcess::alone(1));
   REQUIRE(process.start().ok());
   Node& node = *process.nodes[0];
@@ -201,7 +201,7 @@ TEST_CASE("what a worker said before it was lost is still received") {
   CHECK(node.receive(tagged(3), lost, "push").error().code == Code::peer_lost);
 }
 
-TEST_CASE("modules of the head are this machine's own") {
+TEST_CASE("modules of the head are read from its own machine") {
   TestProcess process(TestProcess::alone(1));
   REQUIRE(process.start().ok());
   const auto missing = process.nodes[0]->find_source("nothing");
@@ -209,7 +209,7 @@ TEST_CASE("modules of the head are this machine's own") {
   CHECK(missing.error().code == Code::bad_argument);
 }
 
-TEST_CASE("closing ends waits, also of nodes that nobody has asked to stop") {
+TEST_CASE("closing ends waits, also of nodes without a stop request") {
   TestProcess process(TestProcess::alone(2));
   REQUIRE(process.start().ok());
   std::atomic<int> ended{0};

@@ -1,4 +1,4 @@
-// Who is asked for the state of a run, and what becomes of the reports: Observers by hand, without threads.
+// Requests for the state of a run and their reports: Observers by hand, without threads.
 
 #include "host/cluster/observers.hpp"
 
@@ -12,7 +12,7 @@ using nlohmann::json;
 
 namespace {
 
-/// A rendezvous host with a worker, and two hosts with two workers each.
+/// A coordinator with a worker, and two hosts with two workers each.
 struct World {
   ManualClock clock{100};
   ProcessState state{clock};
@@ -38,7 +38,7 @@ struct World {
     observers.look(
         sections, [this](const std::string& text) { told.push_back(json::parse(text)); }, clock.now());
   }
-  /// What the process answers to the newest question.
+  /// The process's report for the newest request.
   void report(ProcessId process, const json& report) {
     observers.on_report(process, asked.back().second, report.dump(), clock.now());
   }
@@ -61,7 +61,7 @@ const json& node_of(const json& state, NodeId id) {
 
 }  // namespace
 
-TEST_CASE("a look asks every other process once, and is answered when all have reported") {
+TEST_CASE("a request goes to every other process once, and is answered when all have reported") {
   World world;
   world.look({"keys"});
   REQUIRE(world.asked.size() == 2);
@@ -106,16 +106,16 @@ TEST_CASE("a process that does not report in time, or was silent before, is show
   CHECK(node_of(world.told[0], 6)["state"] == "silent");
   CHECK(node_of(world.told[0], 0)["state"] == "starting");
   CHECK(world.told[0]["hosts"][1]["silent"] == true);
-  world.report(1, nodes_of({row(1, 0, 1)}));  // too late for that look
+  world.report(1, nodes_of({row(1, 0, 1)}));  // too late for that request
   CHECK(world.told.size() == 1);
 
-  world.look();  // of the two, only the one that was not silent before is waited for
+  world.look();  // waits only for the process that was not silent before
   world.observers.on_report(1, world.asked.back().second, nodes_of({row(1, 0, 1), row(2, 0, 1)}).dump(), 100);
   REQUIRE(world.told.size() == 2);
   CHECK(node_of(world.told[1], 2)["state"] == "computing");
 }
 
-TEST_CASE("reports that are no reports harm nobody") {
+TEST_CASE("malformed reports harm no others") {
   World world;
   const std::string deep = "{\"nodes\":" + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}";
   for (const std::string& text :
@@ -123,7 +123,7 @@ TEST_CASE("reports that are no reports harm nobody") {
     world.look();
     const uint32_t number = world.asked.back().second;
     world.observers.on_report(1, number, text, world.clock.now());
-    world.observers.on_report(2, number + 1, "{}", world.clock.now());  // to a question that nobody asked
+    world.observers.on_report(2, number + 1, "{}", world.clock.now());  // to an unknown request
     world.observers.on_report(
         2, number,
         R"({"nodes":[1,{"id":5},{"id":6,"role":"worker","state":"computing","wait":{},"seconds":"x","step":-1}],"run":[],"hosts":4})",
@@ -140,15 +140,15 @@ TEST_CASE("lost workers stay in the list, with the reason") {
   world.table = std::make_shared<const Membership>(4, std::vector<Member>{{0, 0}},
                                                    std::vector<ProcessInfo>{{0, "alpha:1", "u0"}});
   world.clock.set(107);
-  world.observers.on_lost("beta:2", {1, 2}, "no sign of life for 2.5 s");
+  world.observers.on_lost("beta:2", {1, 2}, "no heartbeat for 2.5 s");
   world.look();
   REQUIRE(world.told.size() == 1);
   CHECK(node_of(world.told[0], 2)["state"] == "lost");
-  CHECK(node_of(world.told[0], 2)["reason"] == "no sign of life for 2.5 s");
+  CHECK(node_of(world.told[0], 2)["reason"] == "no heartbeat for 2.5 s");
   CHECK(node_of(world.told[0], 2)["lost_at"] == Approx(7));
 }
 
-TEST_CASE("a worker that is silent or lost keeps what was last seen of it") {
+TEST_CASE("a silent or lost worker has its last reported row") {
   World world;
   world.look();
   world.report(1, nodes_of({row(1, 0.25, 4, 7), row(2, 0, 4)}));
@@ -177,7 +177,7 @@ TEST_CASE("a worker that is silent or lost keeps what was last seen of it") {
   CHECK(node_of(world.told[2], 5)["rank"] == 1);
 }
 
-TEST_CASE("who is missing in a collective is who has entered fewer of them than the foremost") {
+TEST_CASE("the missing workers of a collective are those that have entered fewer than the foremost") {
   World world;
   world.look();
   json waiting = row(1, 1, 2, 8);
@@ -195,7 +195,7 @@ TEST_CASE("who is missing in a collective is who has entered fewer of them than 
   CHECK(world.told[0]["collective"]["missing"] == json({0, 2}));
 }
 
-TEST_CASE("who waits in a group's collective waits for nobody else, and who waits to be let in is not missing") {
+TEST_CASE("a worker in a group's collective waits for no others, and a worker that waits to join is not missing") {
   World world;
   world.look();
   json in_group = row(1, 1, 2, 9);
@@ -217,7 +217,7 @@ TEST_CASE("who waits in a group's collective waits for nobody else, and who wait
   CHECK(world.told[0]["collective"]["missing"] == json({0}));
 }
 
-TEST_CASE("a script that sleeps waits for nobody, and servers have no steps") {
+TEST_CASE("a sleeping script waits for no node, and servers have no steps") {
   World world;
   const auto server = world.state.add_node(server_address(0), {});
   world.table = std::make_shared<const Membership>(1, std::vector<Member>{{0, 0}},
@@ -238,19 +238,19 @@ TEST_CASE("a script that sleeps waits for nobody, and servers have no steps") {
   CHECK_FALSE(other.contains("step"));
 }
 
-TEST_CASE("the straggler is who waits least while the others wait") {
+TEST_CASE("the straggler is the worker that waits least while the others wait") {
   using Shares = std::vector<WaitShare>;
   CHECK_FALSE(straggler_of({}));
   CHECK_FALSE(straggler_of(Shares{{0, 0, 10, 5}}));
-  CHECK_FALSE(straggler_of(Shares{{0, 0.1, 10, 5}, {1, 0.2, 10, 5}}));   // nobody waits much
-  CHECK_FALSE(straggler_of(Shares{{0, 4, 10, 5}, {1, 5, 10, 5}}));       // all wait, such as for the server
+  CHECK_FALSE(straggler_of(Shares{{0, 0.1, 10, 5}, {1, 0.2, 10, 5}}));   // no worker waits much
+  CHECK_FALSE(straggler_of(Shares{{0, 4, 10, 5}, {1, 5, 10, 5}}));       // all wait, as for the server
   CHECK_FALSE(straggler_of(Shares{{0, 0.04, 0.1, 5}, {1, 0, 0.1, 5}}));  // for a moment
   CHECK(straggler_of(Shares{{0, 6, 10, 5}, {1, 0.5, 10, 5}, {2, 7, 10, 5}}) == 1U);
   CHECK(straggler_of(Shares{{0, 0, 10, 9}, {1, 8, 10, 9}, {2, 0, 10, 3}, {3, 8, 10, 9}}) == 2U);  // fewer steps
   CHECK_FALSE(straggler_of(Shares{{0, 0, 0, 0}, {1, 0, 0, 0}}));
 }
 
-TEST_CASE("who has become the straggler lately is seen although it was quick before") {
+TEST_CASE("a new straggler is found although it was quick before") {
   World world;
   world.table = std::make_shared<const Membership>(1, std::vector<Member>{{1, 1}, {2, 1}},
                                                    std::vector<ProcessInfo>{{0, "a", ""}, {1, "b", ""}});
@@ -261,12 +261,12 @@ TEST_CASE("who has become the straggler lately is seen although it was quick bef
     return world.told.back();
   };
   CHECK(node_of(look(80, 1, 100), 2).value("straggler", false));
-  const json later = look(80.1, 9, 110);  // in the ten seconds between them it was the other one
+  const json later = look(80.1, 9, 110);  // in the ten seconds between them it was the other worker
   CHECK(node_of(later, 1).value("straggler", false));
   CHECK_FALSE(node_of(later, 2).value("straggler", false));
 }
 
-TEST_CASE("who waits for an event in its step, while the others wait for its step, is the straggler") {
+TEST_CASE("a worker that waits for an event in its step, while the others wait for its step, is the straggler") {
   World world;
   world.table = std::make_shared<const Membership>(1, std::vector<Member>{{1, 1}, {2, 1}},
                                                    std::vector<ProcessInfo>{{0, "a", ""}, {1, "b", ""}});
@@ -276,18 +276,18 @@ TEST_CASE("who waits for an event in its step, while the others wait for its ste
   second["wait"]["event"] = 98;
   world.report(1, nodes_of({first, second}));
   CHECK(node_of(world.told.back(), 2).value("straggler", false));
-  first["wait"] = {{"event", 80}};  // who waits for nothing but events waits for others
+  first["wait"] = {{"event", 80}};  // waiting for events alone counts as waiting for others
   second["wait"] = {{"event", 1}};
   world.look();
   world.report(1, nodes_of({first, second}));
   CHECK(node_of(world.told.back(), 2).value("straggler", false));
 }
 
-TEST_CASE("two looks right after each other judge the straggler by the same seconds") {
+TEST_CASE("two requests in a row judge the straggler by the same seconds") {
   World world;
   world.table = std::make_shared<const Membership>(1, std::vector<Member>{{1, 1}, {2, 1}},
                                                    std::vector<ProcessInfo>{{0, "a", ""}, {1, "b", ""}});
-  for (const double seconds : {20.0, 20.1, 20.2}) {  // meanwhile worker 2, who is waited for, waits for a moment itself
+  for (const double seconds : {20.0, 20.1, 20.2}) {  // meanwhile worker 2, the straggler, waits for a moment itself
     world.clock.set(100 + seconds);
     world.look();
     world.report(1, nodes_of({row(1, 10, seconds), row(2, seconds - 20, seconds)}));

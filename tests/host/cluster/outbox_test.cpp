@@ -11,7 +11,7 @@ using namespace actorhost;
 
 namespace {
 
-/// Ways that are full or gone, and what got through, as (link or 0, dst or 0, tag).
+/// Full or closed routes, and the delivered frames as (link or 0, dst or 0, tag).
 struct Ways {
   std::set<LinkId> full;
   std::set<LinkId> gone;
@@ -34,7 +34,7 @@ using Sent = std::vector<std::pair<LinkId, uint32_t>>;
 
 }  // namespace
 
-TEST_CASE("what has room goes at once") {
+TEST_CASE("a frame with room is sent at once") {
   Ways ways;
   ways.put(1, kNoAddress, 1);
   ways.put(0, 7, 2);
@@ -42,7 +42,7 @@ TEST_CASE("what has room goes at once") {
   CHECK(ways.outbox.empty());
 }
 
-TEST_CASE("a way that is full holds up nobody else and keeps its order") {
+TEST_CASE("a full route delays no other and keeps its order") {
   Ways ways;
   ways.full = {1, 1007};
   ways.put(1, kNoAddress, 1);
@@ -51,7 +51,7 @@ TEST_CASE("a way that is full holds up nobody else and keeps its order") {
   ways.put(0, 8, 4);
   CHECK(ways.sent == Sent{{2, 3}, {1008, 4}});
   ways.full = {1007};
-  ways.put(1, kNoAddress, 5);  // there is room again, but 1 came first
+  ways.put(1, kNoAddress, 5);  // there is room again, but 1 was first
   CHECK(ways.sent.size() == 2);
   ways.outbox.flush();
   CHECK(ways.sent == Sent{{2, 3}, {1008, 4}, {1, 1}, {1, 5}});
@@ -62,7 +62,7 @@ TEST_CASE("a way that is full holds up nobody else and keeps its order") {
   CHECK(ways.outbox.empty());
 }
 
-TEST_CASE("what waits for somebody who has gone is dropped") {
+TEST_CASE("pending frames for a receiver that has left are dropped") {
   Ways ways;
   ways.full = {1};
   ways.put(1, kNoAddress, 1);

@@ -41,7 +41,7 @@ MembershipPtr three() { return table(1, {{0, "head", "u0"}, {1, "a", "u1"}, {2, 
 
 }  // namespace
 
-TEST_CASE("of two processes the one with the higher number dials and the other asks it to") {
+TEST_CASE("of two processes the one with the higher number dials at the other's request") {
   Side two;
   two.links.adopt(2, three());
   two.links.wanted(1);
@@ -50,7 +50,7 @@ TEST_CASE("of two processes the one with the higher number dials and the other a
   CHECK(two.take() == Done{"ask 3"});
 }
 
-TEST_CASE("a link that is being made or is there is not made again") {
+TEST_CASE("a pending or open link is not made again") {
   Side two;
   two.links.adopt(2, three());
   two.links.wanted(1);
@@ -68,7 +68,7 @@ TEST_CASE("a link that is being made or is there is not made again") {
   CHECK(two.take().empty());
 }
 
-TEST_CASE("a link that has ended before it is told of is broken") {
+TEST_CASE("a link that has ended before it is reported is broken") {
   Side two;
   two.links.adopt(2, three());
   two.links.wanted(1);
@@ -80,7 +80,7 @@ TEST_CASE("a link that has ended before it is told of is broken") {
   CHECK(two.links.links().empty());
 }
 
-TEST_CASE("who is asked dials if it is the one that dials") {
+TEST_CASE("a process that is asked to dial does so if it is the dialler") {
   Side two;
   two.links.adopt(2, three());
   two.links.asked_by(1);
@@ -90,7 +90,7 @@ TEST_CASE("who is asked dials if it is the one that dials") {
   CHECK(two.take().empty());
 }
 
-TEST_CASE("a process that takes no connections dials whoever does, and two such cannot be linked") {
+TEST_CASE("a process that accepts no connections always dials, and two such cannot be linked") {
   const auto some = table(1, {{0, "head", "u0"}, {1, "a", ""}, {2, "b", "u2"}, {3, "c", ""}});
   Side one;
   one.links.adopt(1, some);
@@ -107,7 +107,7 @@ TEST_CASE("a process that takes no connections dials whoever does, and two such 
   CHECK(two.take() == Done{"ask 3"});
 }
 
-TEST_CASE("a broken link to a process of the run is told, another one is not") {
+TEST_CASE("a broken link to a process of the run is reported, others are not") {
   Side two;
   two.links.adopt(2, three());
   two.links.accepted(3, 51);
@@ -120,7 +120,7 @@ TEST_CASE("a broken link to a process of the run is told, another one is not") {
   CHECK(two.take().empty());
 }
 
-TEST_CASE("a link that broke is not made again, whoever wants it") {
+TEST_CASE("a broken link is not made again") {
   Side two;
   two.links.adopt(2, three());
   two.links.wanted(1);
@@ -139,7 +139,7 @@ TEST_CASE("a link that broke is not made again, whoever wants it") {
   CHECK(two.links.links().empty());
 }
 
-TEST_CASE("a second link to the same process changes nothing when it goes") {
+TEST_CASE("the end of a second link to the same process changes nothing") {
   Side two;
   two.links.adopt(2, three());
   two.links.accepted(3, 51);
@@ -149,7 +149,7 @@ TEST_CASE("a second link to the same process changes nothing when it goes") {
   CHECK(two.links.links() == std::map<ProcessId, LinkId>{{3, 51}});
 }
 
-TEST_CASE("a link to a process that has left the table goes without a word") {
+TEST_CASE("the end of a link to a process that has left the table is not reported") {
   Side two;
   two.links.adopt(2, three());
   two.links.accepted(3, 51);
@@ -161,13 +161,13 @@ TEST_CASE("a link to a process that has left the table goes without a word") {
   two.links.wanted(3);
   CHECK(two.take().empty());
   two.links.accepted(3, 53);
-  CHECK(two.take() == Done{"close 53: it is no longer of the run"});
+  CHECK(two.take() == Done{"close 53: it has left the run"});
   two.links.dialled(1, 54);
-  CHECK(two.take() == Done{"close 54: it is no longer of the run"});
+  CHECK(two.take() == Done{"close 54: it has left the run"});
   CHECK(two.links.links().empty());
 }
 
-TEST_CASE("a hello may come from a process that only a newer table names") {
+TEST_CASE("a hello may arrive from a process that only a newer table contains") {
   Side two;
   two.links.adopt(2, three());
   two.links.accepted(5, 60);
@@ -178,7 +178,7 @@ TEST_CASE("a hello may come from a process that only a newer table names") {
   CHECK(two.take().empty());
 }
 
-TEST_CASE("a dial that fails and a link that is silent are broken links") {
+TEST_CASE("a failed dial and a silent link are broken links") {
   Side two;
   two.links.adopt(2, three());
   two.links.wanted(1);
@@ -187,13 +187,13 @@ TEST_CASE("a dial that fails and a link that is silent are broken links") {
   CHECK(two.take() == Done{"broken 1: connection refused"});
   two.links.accepted(3, 51);
   two.links.silent(3);
-  CHECK(two.take() == Done{"close 51: no sign of life", "broken 3: no sign of life"});
+  CHECK(two.take() == Done{"close 51: no heartbeat", "broken 3: no heartbeat"});
   two.links.silent(3);
   two.links.down(51, "closed");
   CHECK(two.take().empty());
 }
 
-TEST_CASE("whatever takes connections and in whatever order wants come, each pair makes at most one link") {
+TEST_CASE("for all processes that accept connections and all orders of requests each pair makes at most one link") {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
     Rng rng(seed);
@@ -250,10 +250,10 @@ TEST_CASE("whatever takes connections and in whatever order wants come, each pai
   }
 }
 
-TEST_CASE("a process is reached where it is this one that dials, and the link did not break") {
+TEST_CASE("a process can be reached if this process dials and the link did not break") {
   Side two;
   two.links.adopt(2, three());
-  CHECK_FALSE(two.links.reach(3));  // that one dials
+  CHECK_FALSE(two.links.reach(3));  // that process dials
   CHECK_FALSE(two.links.reach(7));
   CHECK(two.links.reach(1));
   CHECK(two.links.reach(1));
@@ -268,7 +268,7 @@ TEST_CASE("a process is reached where it is this one that dials, and the link di
   CHECK_FALSE(two.links.reach(3));
 }
 
-TEST_CASE("a new rendezvous host is asked and told what the one before may not have heard") {
+TEST_CASE("a new rendezvous host gets the requests and reports that the previous one may not have received") {
   Side two;
   two.links.adopt(2, table(1, {{0, "head", "u0"}, {2, "b", "u2"}, {3, "c", "u3"}, {4, "d", "u4"}, {5, "e", "u5"}}));
   for (const ProcessId other : {3, 4, 5}) two.links.wanted(other);
@@ -277,5 +277,5 @@ TEST_CASE("a new rendezvous host is asked and told what the one before may not h
   two.links.down(52, "reset");
   two.take();
   two.links.tell_again();
-  CHECK(two.take() == Done{"broken 5: as the one before was told", "ask 3"});
+  CHECK(two.take() == Done{"broken 5: as reported before", "ask 3"});
 }

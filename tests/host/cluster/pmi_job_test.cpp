@@ -12,7 +12,7 @@ using actorhost::ask_pmi_job;
 
 namespace {
 
-/// What is asked of a launcher that gives these answers, one after the other, and then hangs up; and the job's name.
+/// The requests to a launcher that gives these replies, one after the other, and then closes; and the job's name.
 std::pair<std::string, std::string> asked_of(const std::vector<std::string>& answers) {
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
@@ -37,14 +37,14 @@ std::pair<std::string, std::string> asked_of(const std::vector<std::string>& ans
 
 }  // namespace
 
-TEST_CASE("a launcher that speaks PMI-1 tells the job's name when it is asked") {
+TEST_CASE("a launcher that implements PMI-1 returns the job's name on request") {
   const auto [job, heard] = asked_of({"cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n",
                                       "cmd=my_kvsname kvsname=kvs_2400_0_1944870137_vm\n", "cmd=finalize_ack\n"});
   CHECK(job == "kvs_2400_0_1944870137_vm");
   CHECK(heard == "cmd=init pmi_version=1 pmi_subversion=1\ncmd=get_my_kvsname\ncmd=finalize\n");
 }
 
-TEST_CASE("a launcher that answers otherwise or not at all names no job") {
+TEST_CASE("a launcher that replies otherwise or not at all names no job") {
   CHECK(asked_of({}).first.empty());
   CHECK(asked_of({"cmd=response_to_init pmi_version=2 rc=-1\n"}).first.empty());
   CHECK(asked_of({"45 cmd=fullinit-response;rc=0;\n"}).first.empty());

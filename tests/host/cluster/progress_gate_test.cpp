@@ -26,7 +26,7 @@ void complete(Progress& progress, Gate& gate, NodeId id, double now) {
   gate.ask(id, now);
 }
 
-/// A rule that counts about how many workers it was asked, and answers as the test says.
+/// A rule that counts the evaluated workers, and answers as the test sets.
 class ScriptedRule final : public BarrierRule {
  public:
   Decision answer;
@@ -45,7 +45,7 @@ class ScriptedRule final : public BarrierRule {
   uint64_t version() const override { return swaps; }
 };
 
-/// Random schedule of `workers` workers under `rule`: the widest difference of clocks that was ever seen.
+/// A random schedule of `workers` workers under `rule`: returns the widest difference of clocks.
 int32_t widest_spread(BarrierRule& rule, uint32_t workers, uint64_t seed, int completions) {
   Progress progress;
   Gate gate(progress, rule);
@@ -70,7 +70,7 @@ int32_t widest_spread(BarrierRule& rule, uint32_t workers, uint64_t seed, int co
 
 }  // namespace
 
-TEST_CASE("under BSP everybody waits for the last and then all pass in the order of asking") {
+TEST_CASE("under BSP all wait for the last worker and then pass in the order of their requests") {
   Progress progress;
   const auto rule = native_bsp();
   Gate gate(progress, *rule);
@@ -95,7 +95,7 @@ TEST_CASE("BSP never lets clocks differ by more than 1, SSP(s) by more than s + 
   }
 }
 
-TEST_CASE("a lost worker is waited for no longer") {
+TEST_CASE("the others no longer wait for a lost worker") {
   Progress progress;
   const auto rule = native_bsp();
   Gate gate(progress, *rule);
@@ -120,7 +120,7 @@ TEST_CASE("a worker that is lost while it waits does not pass") {
   CHECK(poll(gate, 2) == std::vector<NodeId>{1, 2});
 }
 
-TEST_CASE("a worker that is parked while it waits and asks anew is answered once") {
+TEST_CASE("a worker that is parked while it waits and requests again gets one answer") {
   Progress progress;
   const auto rule = native_bsp();
   Gate gate(progress, *rule);
@@ -134,7 +134,7 @@ TEST_CASE("a worker that is parked while it waits and asks anew is answered once
   CHECK(poll(gate, 2) == std::vector<NodeId>{0, 1});
 }
 
-TEST_CASE("a rule is asked only when its answer can have changed") {
+TEST_CASE("a rule is evaluated only when its answer can have changed") {
   Progress progress;
   ScriptedRule rule;
   Gate gate(progress, rule);
@@ -150,7 +150,7 @@ TEST_CASE("a rule is asked only when its answer can have changed") {
     CHECK(poll(gate, 3).empty());
     CHECK(rule.asked == 2);
   }
-  SECTION("floor: when the smallest clock moves, new askers at once") {
+  SECTION("floor: when the minimum clock moves, new requests at once") {
     rule.watched = Watch::floor;
     complete(progress, gate, 1, 3);
     CHECK(poll(gate, 3).empty());
@@ -167,7 +167,7 @@ TEST_CASE("a rule is asked only when its answer can have changed") {
   }
 }
 
-TEST_CASE("an answer that names a worker stays until that one has come so far") {
+TEST_CASE("an answer that names a worker holds until that worker has completed so many steps") {
   Progress progress;
   ScriptedRule rule;
   rule.watched = Watch::worker;
@@ -178,7 +178,7 @@ TEST_CASE("an answer that names a worker stays until that one has come so far") 
   complete(progress, gate, 0, 1);
   CHECK(poll(gate, 1).empty());
   CHECK(rule.asked == 1);
-  complete(progress, gate, 1, 2);  // the new one alone
+  complete(progress, gate, 1, 2);  // the new request alone
   CHECK(poll(gate, 2).empty());
   CHECK(rule.asked == 2);
   progress.complete(2, 3);  // one step of two
@@ -186,13 +186,13 @@ TEST_CASE("an answer that names a worker stays until that one has come so far") 
   CHECK(poll(gate, 3).empty());
   CHECK(rule.asked == 2);
 
-  SECTION("it comes: everybody who named it is asked") {
+  SECTION("it reaches the step: all waiters that named it are evaluated") {
     rule.answer.pass = true;
     progress.complete(2, 4);
     CHECK(poll(gate, 4) == std::vector<NodeId>{0, 1});
     CHECK(rule.asked == 4);
   }
-  SECTION("it goes, or is parked") {
+  SECTION("it leaves, or is parked") {
     rule.answer.pass = true;
     if (GENERATE(true, false)) {
       progress.remove(2);
@@ -201,7 +201,7 @@ TEST_CASE("an answer that names a worker stays until that one has come so far") 
     }
     CHECK(poll(gate, 4) == std::vector<NodeId>{0, 1});
   }
-  SECTION("each waits for its own") {
+  SECTION("each waits for its own worker") {
     rule.answer.worker = 3;
     rule.answer.step = 1;
     complete(progress, gate, 2, 4);  // all of them now name worker 3
@@ -213,11 +213,11 @@ TEST_CASE("an answer that names a worker stays until that one has come so far") 
     complete(progress, gate, 3, 5);
     CHECK(poll(gate, 5).empty());
     CHECK(rule.asked == 9);
-    CHECK(gate.next_time() == 6);  // a re-check counts beside it
+    CHECK(gate.next_time() == 6);  // a recheck time counts beside it
     CHECK(poll(gate, 6).empty());
     CHECK(rule.asked == 13);
   }
-  SECTION("who names nobody is asked at each completion, the others are not") {
+  SECTION("a waiter that names no worker is evaluated at each completion, the others are not") {
     rule.answer.step = 0;
     complete(progress, gate, 3, 4);
     CHECK(poll(gate, 4).empty());
@@ -226,7 +226,7 @@ TEST_CASE("an answer that names a worker stays until that one has come so far") 
     CHECK(poll(gate, 5).empty());
     CHECK(rule.asked == 4);
   }
-  SECTION("a rule that watches something else is not taken at its word") {
+  SECTION("a rule with another watch does not hold its answers") {
     rule.watched = Watch::event;
     ++rule.swaps;
     CHECK(poll(gate, 4).empty());
@@ -237,7 +237,7 @@ TEST_CASE("an answer that names a worker stays until that one has come so far") 
   }
 }
 
-TEST_CASE("a re-check time asks again about that worker alone") {
+TEST_CASE("a recheck time evaluates that worker alone again") {
   Progress progress;
   ScriptedRule rule;
   rule.watched = Watch::timer;
@@ -260,7 +260,7 @@ TEST_CASE("a re-check time asks again about that worker alone") {
   CHECK(gate.next_time() == kForever);
 }
 
-TEST_CASE("a rule that wants to be asked again at once does not stop the clock") {
+TEST_CASE("a rule with a recheck time of zero does not stop the clock") {
   Progress progress;
   ScriptedRule rule;
   rule.answer.recheck_seconds = 0;
@@ -271,7 +271,7 @@ TEST_CASE("a rule that wants to be asked again at once does not stop the clock")
   CHECK(gate.next_time() == 1 + Waiting::kMinRecheck);
 }
 
-TEST_CASE("a rule that is swapped in is asked about everybody who waits") {
+TEST_CASE("a new rule is evaluated for all waiting workers") {
   Progress progress;
   const auto bsp = native_bsp();
   const auto asp = native_asp();
@@ -283,7 +283,7 @@ TEST_CASE("a rule that is swapped in is asked about everybody who waits") {
   CHECK(poll(gate, 1) == std::vector<NodeId>{0});
 }
 
-TEST_CASE("a rule's error comes out of poll") {
+TEST_CASE("a rule's error is returned by poll") {
   Progress progress;
   ScriptedRule rule;
   rule.broken = true;
@@ -295,7 +295,7 @@ TEST_CASE("a rule's error comes out of poll") {
   CHECK(passed.empty());
 }
 
-TEST_CASE("a round whose answers got lost is asked again") {
+TEST_CASE("a round whose answers were lost is repeated") {
   Progress progress;
   ScriptedRule rule;
   rule.watched = Watch::timer;
@@ -310,7 +310,7 @@ TEST_CASE("a round whose answers got lost is asked again") {
   CHECK(poll(gate, 1) == std::vector<NodeId>{0});
 }
 
-TEST_CASE("a rule that becomes another one is asked about everybody who waits") {
+TEST_CASE("a rule that changes is evaluated for all waiting workers") {
   Progress progress;
   ScriptedRule rule;
   rule.watched = Watch::timer;

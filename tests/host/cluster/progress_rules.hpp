@@ -1,6 +1,6 @@
 #pragma once
-// The classic barrier rules without Lua: for the engine's simulated tests, as the yardstick of tests/bench,
-// and to check the Lua rules of actor.barrier against. Same definitions, same draws for the same seed.
+// The classic barrier rules without Lua: for the engine's simulated tests, as the yardstick of tests/bench, and to
+// check the Lua rules of actor.barrier. Same definitions, same draws for the same seed.
 
 #include <memory>
 
@@ -9,7 +9,7 @@
 
 namespace actorhost::test {
 
-/// A worker that has completed c steps passes when no worker has completed fewer than c - staleness.
+/// A worker with c completed steps passes if no worker has completed fewer than c - staleness.
 class ClockRule final : public BarrierRule {
  public:
   explicit ClockRule(int staleness) : staleness_(staleness) {}

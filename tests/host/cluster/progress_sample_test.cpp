@@ -30,7 +30,7 @@ constexpr Resample kSticky{Resample::Kind::sticky, 0};
 
 }  // namespace
 
-TEST_CASE("every worker is seen as often, the asking one too, and never twice in a sample") {
+TEST_CASE("samples contain every worker equally often, the asking one too, and never twice") {
   Progress progress;
   fill(progress, 20);
   Sampler sampler(5, kEvent, 42, kFirstSalt);
@@ -56,7 +56,7 @@ TEST_CASE("a sample stays until the next event, and a new one is drawn then") {
   CHECK(look(sampler, progress, 0, 2) != first);
 }
 
-TEST_CASE("what a worker sees does not hang on who is asked about before it") {
+TEST_CASE("a worker's sample does not depend on the workers evaluated before") {
   Progress progress;
   fill(progress, 50);
   Sampler one(8, kEvent, 9, kFirstSalt);
@@ -71,7 +71,7 @@ TEST_CASE("what a worker sees does not hang on who is asked about before it") {
   CHECK(forward[0] != forward[1]);
 }
 
-TEST_CASE("a sticky sample stays until the asker passes, and members that leave are drawn again") {
+TEST_CASE("a sticky sample stays until the asker passes, and replaces members that leave") {
   Progress progress;
   fill(progress, 30);
   Sampler sampler(6, kSticky, 5, kFirstSalt);
@@ -95,7 +95,7 @@ TEST_CASE("a sticky sample stays until the asker passes, and members that leave 
   CHECK(look(sampler, progress, 0, 3) != after);
 }
 
-TEST_CASE("a poll looks once at each sample and says when the next one is due") {
+TEST_CASE("a poll evaluates each sample once and returns the time of the next") {
   Progress progress;
   fill(progress, 40);
   Sampler sampler(4, Resample{Resample::Kind::poll, 0.5}, 5, kFirstSalt);
@@ -113,7 +113,7 @@ TEST_CASE("a poll looks once at each sample and says when the next one is due") 
   CHECK(seen.held == 0);
 }
 
-TEST_CASE("no worker or more workers than there are can be asked for") {
+TEST_CASE("a sample size may be zero or more than the number of workers") {
   Progress progress;
   fill(progress, 5);
   progress.ask(0, 0);

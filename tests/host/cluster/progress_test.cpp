@@ -12,7 +12,7 @@ using namespace actorhost;
 
 namespace {
 
-/// Makes random calls on a Progress and on a plain map, and compares what both say.
+/// Makes random calls on a Progress and on a plain map, and compares their answers.
 struct Model {
   Progress progress;
   std::map<NodeId, int32_t> steps;
@@ -93,7 +93,7 @@ TEST_CASE("clocks, smallest, greatest, passed and quantile follow any sequence o
   }
 }
 
-TEST_CASE("a joiner starts at the smallest clock of the counted workers") {
+TEST_CASE("a joining worker starts at the minimum clock of the counted workers") {
   Progress progress;
   REQUIRE(progress.join(3, 7).ok());
   REQUIRE(progress.add(5, 12).ok());
@@ -101,7 +101,7 @@ TEST_CASE("a joiner starts at the smallest clock of the counted workers") {
   CHECK(progress.steps()[progress.slot(9)] == 7);
 }
 
-TEST_CASE("a parked worker is waited for by nobody and comes back without holding anybody back") {
+TEST_CASE("no worker waits for a parked worker, and it delays none when it returns") {
   Progress progress;
   REQUIRE(progress.add(0, 2).ok());
   REQUIRE(progress.add(1, 9).ok());
@@ -114,7 +114,7 @@ TEST_CASE("a parked worker is waited for by nobody and comes back without holdin
   CHECK_FALSE(progress.unpark(0));
 }
 
-TEST_CASE("a step's duration, the pulled version and suspicion are kept per worker") {
+TEST_CASE("each worker has its step's duration, its pulled version and its suspicion") {
   Progress progress;
   REQUIRE(progress.add(4, 0).ok());
   CHECK(progress.start(4, 10));
@@ -133,7 +133,7 @@ TEST_CASE("a step's duration, the pulled version and suspicion are kept per work
   CHECK(progress.events() == 1);
 }
 
-TEST_CASE("a worker's average follows its recent durations, also while it is parked, and its start is kept") {
+TEST_CASE("a worker's average follows its recent durations, also while it is parked, and its start is stored") {
   Progress progress;
   REQUIRE(progress.add(4, 0).ok());
   CHECK(progress.averages()[0] == 0);
@@ -159,7 +159,7 @@ TEST_CASE("a worker's average follows its recent durations, also while it is par
   CHECK(progress.averages()[0] == Approx(0.5).margin(1e-4));
 }
 
-TEST_CASE("suspicion of a parked worker is there when it comes back") {
+TEST_CASE("suspicion of a parked worker is set when it returns") {
   Progress progress;
   REQUIRE(progress.add(4, 0).ok());
   CHECK(progress.park(4));
@@ -197,7 +197,7 @@ TEST_CASE("a worker that cannot be counted is refused with the reason") {
   CHECK(progress.size() == 0);
 }
 
-TEST_CASE("asking counts once until it is answered, and ends with the worker") {
+TEST_CASE("a request counts once until it is answered, and ends with the worker") {
   Progress progress;
   REQUIRE(progress.add(1, 0).ok());
   REQUIRE(progress.add(2, 0).ok());
@@ -214,7 +214,7 @@ TEST_CASE("asking counts once until it is answered, and ends with the worker") {
   CHECK(progress.waiting() == 0);
 }
 
-TEST_CASE("the counts per step stay small when everybody moves on") {
+TEST_CASE("the counts per step stay small when all workers advance") {
   StepCounts counts;
   counts.add(0);
   counts.add(0);
@@ -229,7 +229,7 @@ TEST_CASE("the counts per step stay small when everybody moves on") {
   CHECK(counts.below(4) == 1);
 }
 
-TEST_CASE("ids as later rendezvous hosts give them out need no array") {
+TEST_CASE("ids of later coordinators need no array") {
   Progress progress;
   const NodeId far = (1U << 28) + 5;
   REQUIRE(progress.add(far, 3).ok());

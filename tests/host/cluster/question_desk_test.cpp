@@ -1,4 +1,4 @@
-// QuestionDesk by hand, Node's waits that let questions in, and ConsoleHub, which keeps them in order.
+// QuestionDesk by hand, Node's waits that run chunks, and ConsoleHub, which orders them.
 
 #include "host/cluster/question_desk.hpp"
 
@@ -33,7 +33,7 @@ ConsoleAsk ask_of(ChunkId chunk, bool together, std::vector<Address> nodes) {
   return ask;
 }
 
-/// A desk, with what it has sent.
+/// A desk, with the frames that it has sent.
 struct Desk {
   std::vector<Frame> sent;
   QuestionDesk desk{[this](Frame&& frame) { sent.push_back(std::move(frame)); }};
@@ -41,7 +41,7 @@ struct Desk {
   ConsoleDone last_done() const { return *unpack<ConsoleDone>(sent.back().meta.view()); }
 };
 
-/// Answers a question by waiting itself for a frame of its own.
+/// Runs a chunk that waits for its own frame.
 struct WaitingGuest final : NodeGuest {
   explicit WaitingGuest(Node& n) : node(n) { node.set_guest(this); }
   ~WaitingGuest() override { node.set_guest(nullptr); }
@@ -64,10 +64,10 @@ struct WaitingGuest final : NodeGuest {
 
 }  // namespace
 
-TEST_CASE("a desk hands out questions, bounds what they print, and says how they end") {
+TEST_CASE("a desk hands out chunks, bounds their output, and reports their ends") {
   Desk at;
   int woken = 0;
-  REQUIRE(at.desk.take(asking(ask_of(1, false, {3}), "early")).ok());  // before the node is there
+  REQUIRE(at.desk.take(asking(ask_of(1, false, {3}), "early")).ok());  // before the node has a seat
   const auto seat = at.desk.sit(3, [&] { ++woken; });
   CHECK(seat->called());
   const QuestionPtr question = at.desk.begin(*seat);
@@ -82,7 +82,7 @@ TEST_CASE("a desk hands out questions, bounds what they print, and says how they
   CHECK(at.sent.back().body.view().empty());
 
   REQUIRE(at.desk.take(asking(ask_of(2, false, {3}), "a")).ok());
-  REQUIRE(at.desk.take(cutting(2, "")).ok());  // before it has run
+  REQUIRE(at.desk.take(cutting(2, "")).ok());  // before the chunk has run
   CHECK((at.last_done().chunk == 2 && at.last_done().interrupted && !at.last_done().ran));
   CHECK_FALSE(at.desk.begin(*seat));
   REQUIRE(at.desk.take(asking(ask_of(3, false, {3}), "a")).ok());
@@ -101,7 +101,7 @@ TEST_CASE("a desk hands out questions, bounds what they print, and says how they
   CHECK_FALSE(at.desk.take(make_frame(console_kind::ask, 0, 0, 0, "rubbish")).ok());
 }
 
-TEST_CASE("a server that comes late to chunks for all nodes passes over those that have failed") {
+TEST_CASE("a server that starts late skips failed chunks for all nodes") {
   Desk at;
   const auto worker = at.desk.sit(0, [] {});
   for (const ChunkId chunk : {1, 2, 3}) REQUIRE(at.desk.take(asking(ask_of(chunk, true, {0}), "a")).ok());
@@ -127,7 +127,7 @@ TEST_CASE("a server that comes late to chunks for all nodes passes over those th
   CHECK(at.desk.has_together(*worker));
 }
 
-TEST_CASE("a wait lets a question in that waits itself, and loses no frame") {
+TEST_CASE("a wait runs a chunk that waits itself, and loses no frame") {
   TestProcess process(TestProcess::alone(1));
   REQUIRE(process.start().ok());
   Node& node = *process.nodes[0];
@@ -139,7 +139,7 @@ TEST_CASE("a wait lets a question in that waits itself, and loses no frame") {
   const auto tagged = [](uint32_t tag) {
     return [tag](const Frame& frame) { return frame.kind == Kind::test && frame.tag == tag; };
   };
-  send(1);  // what the outer wait waits for comes before what the inner one does
+  send(1);  // the outer wait's frame arrives before the inner wait's
   send(7);
   REQUIRE(desk.take(asking(ask_of(1, false, {0}), "")).ok());
   REQUIRE(node.receive(tagged(1), {}, "outer", process.clock.now() + kPatience).ok());
@@ -148,7 +148,7 @@ TEST_CASE("a wait lets a question in that waits itself, and loses no frame") {
   CHECK_FALSE(node.answering());
 
   REQUIRE(desk.take(asking(ask_of(2, false, {0}), "")).ok());
-  guest.may = false;  // a callback whose time is limited waits
+  guest.may = false;  // a callback with a time limit waits
   CHECK(node.receive(tagged(9), {}, "nothing", process.clock.now() + 0.01).error().code == Code::timeout);
   guest.may = true;
   {
@@ -158,7 +158,7 @@ TEST_CASE("a wait lets a question in that waits itself, and loses no frame") {
   CHECK(guest.answered == 1);
   send(7);
   std::vector<Frame> none;
-  CHECK(node.receive_some(tagged(9), kForever, none).ok());  // comes back, since conditions may have changed
+  CHECK(node.receive_some(tagged(9), kForever, none).ok());  // returns, since conditions may have changed
   CHECK((guest.answered == 2 && none.empty()));
 
   REQUIRE(desk.take(make_frame(console_kind::hold, 0, 0, 0, pack(ConsoleHold{true}))).ok());
@@ -171,7 +171,8 @@ TEST_CASE("a wait lets a question in that waits itself, and loses no frame") {
   CHECK(node.receive(tagged(5), {}, "kept", process.clock.now() + kPatience).ok());
 }
 
-TEST_CASE("chunks for all nodes begin one after the other, and after one that failed all go on from the same numbers") {
+TEST_CASE(
+    "chunks for all nodes begin one after the other, and after a failed chunk all continue from the same numbers") {
   std::vector<std::pair<ProcessId, Frame>> sent;
   std::vector<json> told;
   uint32_t actions = 5;
@@ -208,13 +209,13 @@ TEST_CASE("chunks for all nodes begin one after the other, and after one that fa
   CHECK(sent.size() == 2);
   sent.clear();
   done(1, 1, false);
-  REQUIRE(sent.size() == 2);  // all who are in it, and servers
+  REQUIRE(sent.size() == 2);  // all its processes, and servers
   CHECK(unpack<ConsoleCut>(sent[0].second.meta.view())->why == "the chunk has failed on rank 1: boom");
   CHECK_FALSE(settled);
   sent.clear();
   done(1, 0, false);
   CHECK(settled);
-  REQUIRE(sent.size() == 4);  // over, and the next one
+  REQUIRE(sent.size() == 4);  // over, and the next chunk
   const auto ask = unpack<ConsoleAsk>(sent[3].second.meta.view());
   REQUIRE(ask.ok());
   CHECK((ask->chunk == 2 && ask->restarts == 1 && ask->actions == 7));
@@ -231,7 +232,7 @@ TEST_CASE("chunks for all nodes begin one after the other, and after one that fa
 }
 
 TEST_CASE(
-    "one observer has a share of the chunks under way and of their text, by whatever command; others have theirs") {
+    "one observer has a quota of chunks in progress and of their text, whatever the command; others have theirs") {
   Log log(LogLevel::off);
   MembershipPtr table =
       std::make_shared<const Membership>(1, std::vector<Member>{{0, 0}}, std::vector<ProcessInfo>{{0, "a", ""}}, 1);
@@ -253,7 +254,7 @@ TEST_CASE(
     for (uint64_t other = 2; other <= 4; ++other) {
       for (int i = 0; i < 250; ++i) CHECK(refusal_of(other, "return 1").empty());
     }
-    CHECK_THAT(refusal_of(5, "return 1"), Contains("1000 chunks are under way already"));
+    CHECK_THAT(refusal_of(5, "return 1"), Contains("1000 chunks are in progress already"));
   }
   ConsoleHub hub({[&] { return table; }, [](ProcessId, Frame&&) {}, [](bool) { return 0U; }, [] { return false; },
                   [] { return false; }},

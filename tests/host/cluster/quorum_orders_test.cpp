@@ -1,6 +1,6 @@
-// Every order of events of three processes and two faults: at no time two coordinators hold the lease of a majority,
-// and no two committed tables contradict each other. A model of what Cluster and Head do with Quorum
-// (cluster_succession.cpp, head_quorum.cpp); time is left out: a process that has lost its coordinator by silence no
+// Every order of events of three processes and two faults: two coordinators never hold the lease of a majority at one
+// time, and no two committed tables contradict each other. Models the use of Quorum by Cluster and Head
+// (cluster_succession.cpp, head_quorum.cpp). It has no time: a process that has lost its coordinator by silence no
 // longer confirms its lease, since the lease is shorter than the silence (coordinator_lease.hpp).
 
 #include <array>
@@ -32,12 +32,12 @@ Membership table_of(uint64_t epoch, const std::set<ProcessId>& processes) {
 
 struct Process {
   bool alive = true;
-  ProcessId head = 0;                     // that it follows; kNoProcess: it looks for the next one
-  std::set<ProcessId> given_up = {};      // heads to which it does not return, since it has followed a later one
-  ProcessId bound = kNoProcess;           // that it has asked to be the head
-  std::set<ProcessId> asked = {};         // all that it has asked since it last followed a head
-  std::map<ProcessId, Quorum> held = {};  // what others have asked this process with, before it is a head
-  std::set<ProcessId> attached = {};      // as a head: processes that it has taken over with, and that may not know it
+  ProcessId head = 0;                     // that it follows; kNoProcess: an election is in progress
+  std::set<ProcessId> given_up = {};      // earlier heads; it does not return to them
+  ProcessId bound = kNoProcess;           // the candidate that it has attached to
+  std::set<ProcessId> asked = {};         // all candidates since it last followed a head
+  std::map<ProcessId, Quorum> held = {};  // tables of attached processes, before it is a head
+  std::set<ProcessId> attached = {};      // as a head: processes of its majority, which may not know it
   bool timed_out = false;                 // it has lost a head by silence since it last followed one
   Quorum quorum;                          // as a member
   std::optional<Quorum> deciding;         // as a head
@@ -49,7 +49,7 @@ struct World {
   std::array<Process, kCount> processes;
   std::set<std::pair<ProcessId, ProcessId>> cuts;
   int faults = 0;
-  std::set<std::string> committed;  // all tables that were ever committed
+  std::set<std::string> committed;  // all tables ever committed
 
   World() {
     const auto first = std::make_shared<const Membership>(table_of(1, {0, 1, 2}));
@@ -158,7 +158,7 @@ class Orders {
       step([&](World& w) {
         Process& me = w.processes[p];
         me.head = kNoProcess;
-        // A dead head's port refuses connections, where its machine can be reached.
+        // A dead head's port refuses connections if its machine can be reached.
         const bool proved = !w.processes[head].alive && w.linked(p, head) && !me.timed_out;
         if (proved) me.quorum.exclude(head);
         if (!proved) me.timed_out = true;
@@ -175,12 +175,12 @@ class Orders {
           w.processes[c].held[p] = w.processes[p].quorum;
         });
       }
-      // The silent head is heard again, and has not dropped this process.
+      // The silent head sends again, and has not dropped this process.
       const bool member = other.deciding && other.deciding->newest()->process(p) != nullptr;
       if (self.bound == kNoProcess && world.is_head(c) && member && !self.given_up.contains(c)) {
         step([&](World& w) { follow(w, p, c); });
       }
-      // A candidate that this process has passed over became the head with its request.
+      // A skipped candidate became the head with this process's request.
       if (world.is_head(c) && other.attached.contains(p) && self.asked.contains(c)) {
         step([&](World& w) {
           follow(w, p, c);
@@ -260,7 +260,7 @@ class Orders {
     }
     for (ProcessId dead = 0; dead < kCount; ++dead) {
       const bool provable = !world.processes[dead].alive && world.linked(p, dead) && !self.deciding->excludes(dead);
-      // Shortly after the lease at the latest: nobody can have left this head by silence before that.
+      // Shortly after the lease at the latest: no process can have left this head by silence before that.
       bool left_by_silence = false;
       for (const Process& other : world.processes)
         left_by_silence = left_by_silence || (other.alive && other.timed_out);
@@ -289,7 +289,7 @@ class Orders {
         me.proposed = nullptr;
         me.accepted.clear();
       });
-      step([&](World& w) {  // the same, and none of the members hears of it
+      step([&](World& w) {  // the same, but no member receives it
         Process& me = w.processes[p];
         w.committed.insert(pack(*me.proposed));
         me.deciding->commit(me.proposed);

@@ -1,4 +1,4 @@
-// Which processes are a majority of a run, and how long its coordinator may count on that.
+// Majorities of the processes of a run, and the duration of the coordinator's lease.
 
 #include "host/cluster/quorum.hpp"
 
@@ -50,7 +50,7 @@ TEST_CASE("a process counts with each of its workers") {
   CHECK_FALSE(majority(quorum, {1, 2}));
 }
 
-TEST_CASE("workers that have left, and those of dead processes, do not count") {
+TEST_CASE("workers that have left, and workers of dead processes, do not count") {
   Quorum quorum;
   quorum.commit(shared(table(1, {0, 1, 2, 3, 4}, {4})));
   CHECK_FALSE(majority(quorum, {0, 1}));
@@ -62,12 +62,12 @@ TEST_CASE("workers that have left, and those of dead processes, do not count") {
   CHECK(majority(quorum, {0}));
 }
 
-TEST_CASE("a table that may be committed needs a majority beside the one before it") {
+TEST_CASE("a table that may be committed needs its own majority beside the previous table's") {
   Quorum quorum;
   quorum.commit(shared(table(1, {0, 1, 2, 3, 4})));
   quorum.accept(shared(table(2, {0, 1, 2})));
-  CHECK_FALSE(majority(quorum, {0, 1}));     // of the second one only
-  CHECK_FALSE(majority(quorum, {2, 3, 4}));  // of the first one only
+  CHECK_FALSE(majority(quorum, {0, 1}));     // of the second table only
+  CHECK_FALSE(majority(quorum, {2, 3, 4}));  // of the first table only
   CHECK(majority(quorum, {1, 2, 3}));
   CHECK(quorum.newest()->epoch() == 2);
   quorum.accept(shared(table(3, {0, 1, 2, 3})));  // a newer proposal replaces it
@@ -76,7 +76,7 @@ TEST_CASE("a table that may be committed needs a majority beside the one before 
   CHECK(quorum.tables().size() == 1);
 }
 
-TEST_CASE("what others know is merged: the newest committed table, and each later one") {
+TEST_CASE("the tables of others are merged: the newest committed table, and each later one") {
   Quorum quorum;
   quorum.commit(shared(table(1, {0, 1, 2, 3, 4})));
   quorum.merge({table(1, {0, 1, 2, 3, 4}), table(2, {1, 2, 3, 4})});
@@ -88,12 +88,12 @@ TEST_CASE("what others know is merged: the newest committed table, and each late
   quorum.merge({table(2, {1, 2, 3, 4}), table(3, {1, 2, 3})});  // another coordinator's
   CHECK(quorum.tables().size() == 3);
   CHECK(quorum.dropped() == std::set<ProcessId>{1});
-  CHECK(quorum.processes().size() == 4);  // with each that a proposal has dropped
+  CHECK(quorum.processes().size() == 4);  // with each process that a proposal has dropped
   CHECK_FALSE(majority(quorum, {3, 4}));
   CHECK(majority(quorum, {2, 3, 4}));
 }
 
-TEST_CASE("any two majorities share a process, whatever has been proposed") {
+TEST_CASE("any two majorities share a process, whatever the proposals") {
   const uint64_t seed = 11;
   INFO("seed " << seed);
   Rng rng(seed);
@@ -117,7 +117,7 @@ TEST_CASE("any two majorities share a process, whatever has been proposed") {
   }
 }
 
-TEST_CASE("a coordinator's lease lasts from the sending of the beats that a majority has answered") {
+TEST_CASE("a coordinator's lease lasts from the sending of the renewals that a majority has confirmed") {
   Quorum quorum;
   quorum.commit(shared(table(1, {0, 1, 2, 3, 4})));
   CoordinatorLease lease;
@@ -130,7 +130,7 @@ TEST_CASE("a coordinator's lease lasts from the sending of the beats that a majo
   CHECK(lease.until(quorum, 0) == 10 + kCoordinatorLease);
   lease.confirm(1, second, 1);
   CHECK(lease.until(quorum, 0) == 11 + kCoordinatorLease);
-  lease.confirm(1, first, 1);  // a late answer takes nothing back
+  lease.confirm(1, first, 1);  // a late reply takes nothing back
   CHECK(lease.until(quorum, 0) == 11 + kCoordinatorLease);
   lease.forget(2);
   CHECK(lease.until(quorum, 0) == 0);
@@ -138,7 +138,7 @@ TEST_CASE("a coordinator's lease lasts from the sending of the beats that a majo
   CHECK(lease.until(quorum, 0) == kForever);
 }
 
-TEST_CASE("an answer to a beat that was never sent, or is long forgotten, confirms nothing") {
+TEST_CASE("a reply to a renewal that was never sent, or is long forgotten, confirms nothing") {
   Quorum quorum;
   quorum.commit(shared(table(1, {0, 1})));
   CoordinatorLease lease;

@@ -36,7 +36,7 @@ std::string refusal(const PlacementFlags& flags, const Environment& environment,
 
 struct RunShape {
   std::string rule;
-  int node_rank;  // -1: left to the rendezvous
+  int node_rank;  // -1: the rendezvous assigns it
   uint32_t min_nodes, max_nodes;
   int nproc;  // -1: a node per core
   uint32_t local_rank;
@@ -129,7 +129,7 @@ TEST_CASE("a pod of an indexed Job finds the first pod through the service") {
         RunShape{"Kubernetes indexed Job", 2, 3, 3, -1, 0, "my-job-0.mesh:17871"});
   CHECK(shape_of(detect(meeting("x:1"), with(kIndexedJob, "ACTORHOST_SERVICE", ""), "pod")) ==
         RunShape{"Kubernetes indexed Job", 2, 4, 4, -1, 0, "x:1"});
-  // A rank given outright is not overruled by the pod's index.
+  // A rank flag overrides the pod's index.
   CHECK(detect({.nnodes = "4", .node_rank = "1", .rdzv_endpoint = "x:1"}, kIndexedJob).rule == "flags");
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("flags override variables one by one") {
   CHECK(detect({.nproc_per_node = "auto"}, environment).nproc == std::nullopt);
 }
 
-TEST_CASE("the run is named after the launcher's job") {
+TEST_CASE("the run id is the launcher's job id") {
   CHECK(detect({}, kSlurm).run_id == "77");
   CHECK(detect({}, with(kSlurm, "SLURM_STEP_ID", "2")).run_id == "77.2");
   CHECK(detect({}, with(with(kOpenMpi, "PMIX_NAMESPACE", "9"), "SLURM_JOB_NODELIST", "n4")).run_id == "9");
@@ -174,7 +174,7 @@ TEST_CASE("the run is named after the launcher's job") {
   CHECK(detect({}, {}).run_id.empty());
 }
 
-TEST_CASE("where a run's hosts meet follows from the launcher's job, whatever the run is called") {
+TEST_CASE("a run's meeting point follows from the launcher's job, whatever the run id") {
   const auto ports = actorhost::ports_of_run("1399455745");
   CHECK(std::set(ports.begin(), ports.end()).size() == actorhost::kPortsOfARun);
   CHECK(std::all_of(ports.begin(), ports.end(), [](uint16_t port) { return port >= 20'000 && port < 32'768; }));
@@ -186,13 +186,13 @@ TEST_CASE("where a run's hosts meet follows from the launcher's job, whatever th
   CHECK(placement.endpoint == "127.0.0.1:" + std::to_string(ports.front()));
   CHECK(placement.other_ports == std::vector<uint16_t>(ports.begin() + 1, ports.end()));
   CHECK_THAT(describe(placement),
-             Catch::Contains(" (or, where that is taken, port " + std::to_string(ports[1]) + ", "));
+             Catch::Contains(" (or, if it is in use, port " + std::to_string(ports[1]) + ", "));
   CHECK(detect(meeting("a:1"), one_machine).other_ports.empty());
   CHECK(detect({}, {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_NAMESPACE", "9"}})
             .other_ports.empty());
 }
 
-TEST_CASE("Slurm tells a task its cores and its neighbours on the machine") {
+TEST_CASE("Slurm gives a task its cores and the number of tasks on its machine") {
   const auto cores = [](const Environment& environment, const PlacementFlags& flags = {}) {
     return detect(flags, environment).cores;
   };
@@ -226,7 +226,7 @@ TEST_CASE("the tasks of a machine are read from Slurm's list") {
   for (const char* list : {"", ",", "x", "(x", "(x3)", "-1"}) CHECK(slurm_tasks_on(list, 0) == 0);
 }
 
-TEST_CASE("the log line tells the rule, what it rests on and the outcome") {
+TEST_CASE("the log line names the rule, its inputs and the result") {
   CHECK(describe(detect({}, {})) == "single host: host 0 of 1, a node per core here");
   CHECK(describe(detect({.nproc_per_node = "1"}, {})) == "single host --nproc-per-node 1: host 0 of 1, 1 node here");
   CHECK(describe(detect({}, kTorchrun)) ==
@@ -249,7 +249,7 @@ TEST_CASE("a wrong, missing or contradictory value is an error that names it") {
       {{}, with(kTorchrun, "RANK", ""), "the variable RANK is missing"},
       {{}, with(kTorchrun, "LOCAL_RANK", "2"), "LOCAL_RANK=2 must be less than LOCAL_WORLD_SIZE=2"},
       {{}, with(kTorchrun, "LOCAL_WORLD_SIZE", "5"), "LOCAL_WORLD_SIZE=5 must not be more than WORLD_SIZE=4"},
-      {{}, with(kTorchrun, "MASTER_ADDR", ""), "nothing says where they meet; give --rdzv-endpoint"},
+      {{}, with(kTorchrun, "MASTER_ADDR", ""), "no address where they meet; give --rdzv-endpoint"},
       {{}, with(kTorchrun, "MASTER_ADDR", "a b"), "torchrun variables: endpoint \"a b:29500\""},
       {{}, with(kTorchrun, "MASTER_PORT", "http"), "MASTER_PORT=http is no whole number"},
       {{}, with(kTorchrun, "MASTER_PORT", "70000"), "MASTER_PORT=70000 leaves no port"},
@@ -260,18 +260,18 @@ TEST_CASE("a wrong, missing or contradictory value is an error that names it") {
       {{}, with(kSlurm, "SLURM_LOCALID", "8"), "SLURM_LOCALID=8 must be less than SLURM_NTASKS=8"},
       {{}, with(kSlurm, "SLURM_NODEID", "x"), "SLURM_NODEID=x is no whole number"},
       {{}, with(kSlurm, "SLURM_JOB_NODELIST", "node[01"), "SLURM_JOB_NODELIST=node[01: "},
-      {{}, with(kSlurm, "SLURM_JOB_NODELIST", ""), "nothing says where they meet"},
+      {{}, with(kSlurm, "SLURM_JOB_NODELIST", ""), "no address where they meet"},
       {{}, {{"JOB_COMPLETION_INDEX", "0"}}, "set ACTORHOST_NNODES or give --nnodes"},
       {{},
        with(kIndexedJob, "JOB_COMPLETION_INDEX", "4"),
        "JOB_COMPLETION_INDEX=4 must be less than ACTORHOST_NNODES=4"},
       {{}, kIndexedJob, "the host name \"here\" does not end in -2"},
-      {hosts("3"), {}, "nothing says where they meet"},
+      {hosts("3"), {}, "no address where they meet"},
       {hosts("0"), {}, "--nnodes=0 is neither a number of hosts nor MIN:MAX"},
-      {hosts("3:2"), {}, "--nnodes=3:2: the smaller number comes first"},
+      {hosts("3:2"), {}, "--nnodes=3:2: the smaller number must be first"},
       {hosts("3:"), {}, "--nnodes=3: is neither"},
       {hosts("many"), {}, "--nnodes=many is neither"},
-      {{.node_rank = "0"}, {}, "--node-rank=0 says nothing without --nnodes"},
+      {{.node_rank = "0"}, {}, "--node-rank=0 needs --nnodes"},
       {{.nnodes = "2", .node_rank = "2"}, {}, "--node-rank=2 must be less than --nnodes=2"},
       {{.node_rank = "3"}, {{"ACTORHOST_NNODES", "3"}}, "--node-rank=3 must be less than ACTORHOST_NNODES=3"},
       {{.nproc_per_node = "0"}, {}, "--nproc-per-node=0 is out of range: 1 to 65536 (or auto)"},

@@ -75,7 +75,7 @@ TEST_CASE("an elastic run waits for more hosts for a grace time once there are e
   CHECK(admitted->workers.size() == 3);
 }
 
-TEST_CASE("an elastic run that is full does not wait for the grace time") {
+TEST_CASE("a full elastic run does not wait for the grace time") {
   Rendezvous gathering(elastic(1, 2), 0);
   REQUIRE(gathering.add(0, host(10), 0).ok());
   CHECK_FALSE(gathering.admit(0.1));
@@ -83,7 +83,7 @@ TEST_CASE("an elastic run that is full does not wait for the grace time") {
   CHECK(gathering.admit(0.1));
 }
 
-TEST_CASE("a host that leaves during the grace time takes the start with it") {
+TEST_CASE("a host that leaves during the grace time cancels the start") {
   Rendezvous gathering(elastic(2, 4), 0);
   REQUIRE(gathering.add(0, host(10), 0).ok());
   REQUIRE(gathering.add(1, host(11), 1).ok());
@@ -95,7 +95,7 @@ TEST_CASE("a host that leaves during the grace time takes the start with it") {
   CHECK(gathering.admit(61.5)->workers.size() == 2);
 }
 
-TEST_CASE("the processes of an isolate host count as one host and only when all are here") {
+TEST_CASE("the processes of an isolate host count as one host and only when all have joined") {
   Rendezvous gathering(fixed(2), 0);
   REQUIRE(gathering.add(0, host_part(10, 3, 0, 0), 0).ok());
   REQUIRE(gathering.add(1, host(11), 0).ok());
@@ -110,7 +110,7 @@ TEST_CASE("the processes of an isolate host count as one host and only when all 
   CHECK(std::set<ProcessId>(admitted->processes.begin(), admitted->processes.end()) == std::set<ProcessId>{0, 1, 2, 3});
 }
 
-TEST_CASE("a place in a host is taken once and all its processes agree on how many they are") {
+TEST_CASE("a place in a host is taken once and all its processes agree on their number") {
   Rendezvous gathering(fixed(1), 0);
   REQUIRE(gathering.add(0, host_part(10, 3, 0), 0).ok());
   CHECK_THAT(why_not(gathering.add(1, host_part(10, 3, 0), 0)), Contains("place 0 of host host10 is taken"));
@@ -136,7 +136,7 @@ TEST_CASE("ids follow node ranks, then arrival") {
   CHECK(homes(*gathering.admit(0)) == std::vector<ProcessId>{2, 1, 0, 3});
 }
 
-TEST_CASE("a node rank that is taken is refused and free again when its host has left") {
+TEST_CASE("a used node rank is refused and free again when its host has left") {
   Rendezvous gathering(fixed(3), 0);
   REQUIRE(gathering.add(0, host(10, 1, 1), 0).ok());
   CHECK_THAT(why_not(gathering.add(1, host(11, 1, 1), 0)), Contains("node rank 1 is already taken by host10"));
@@ -144,7 +144,7 @@ TEST_CASE("a node rank that is taken is refused and free again when its host has
   CHECK(gathering.add(1, host(11, 1, 1), 0).ok());
 }
 
-TEST_CASE("a host too many is refused, until one leaves") {
+TEST_CASE("a host beyond the maximum is refused, until one leaves") {
   Rendezvous gathering(elastic(2, 3), 0);
   for (ProcessId p = 0; p < 3; ++p) REQUIRE(gathering.add(p, host(10 + p), 0).ok());
   CHECK_THAT(why_not(gathering.add(3, host(20), 0)), Contains("already has its 3 hosts"));
@@ -154,7 +154,7 @@ TEST_CASE("a host too many is refused, until one leaves") {
   CHECK(gathering.add(3, host(20), 2).ok());
 }
 
-TEST_CASE("a late host gets ids that nobody ever had, if the run is elastic") {
+TEST_CASE("a late host gets unused ids, if the run is elastic") {
   Rendezvous gathering(elastic(1, 3), 0);
   REQUIRE(gathering.add(0, host(10, 2), 0).ok());
   REQUIRE(gathering.admit(1));
@@ -179,7 +179,7 @@ TEST_CASE("a late isolate host is admitted when it is complete") {
   CHECK_THAT(why_not(gathering.add(3, host_part(11, 2, 0), 4)), Contains("part of the run already"));
 }
 
-TEST_CASE("nobody joins a run of fixed size after its start, not even in the place of one that left") {
+TEST_CASE("no host joins a run of fixed size after its start, not even in the place of one that left") {
   Rendezvous gathering(fixed(2), 0);
   REQUIRE(gathering.add(0, host(10), 0).ok());
   REQUIRE(gathering.add(1, host(11), 0).ok());
@@ -198,7 +198,7 @@ TEST_CASE("a host whose process leaves before it was admitted gives up its place
   CHECK(gathering.remove(77).empty());
 }
 
-TEST_CASE("too few hosts in time is an error that names who is here and what is missing") {
+TEST_CASE("too few hosts in time is an error that names the present and the missing hosts") {
   Rendezvous gathering({3, 3, 60, 0.5}, 100);
   REQUIRE(gathering.add(0, host(10), 100).ok());
   REQUIRE(gathering.add(1, host_part(11, 4, 1), 100).ok());

@@ -9,7 +9,7 @@ using namespace actorhost::test;
 
 namespace {
 
-/// Sends each frame back with its tag one higher, and keeps count of what it is told.
+/// Sends each frame back with its tag one higher, and counts its calls.
 class Echo final : public ServiceTask {
  public:
   explicit Echo(ServiceThread& courier) : courier_(courier) { courier.add(kinds_of(Kind::test), *this); }
@@ -55,7 +55,7 @@ bool soon(const Clock& clock, const std::function<bool()>& done) {
 
 }  // namespace
 
-TEST_CASE("a courier answers nodes of its own and of other processes while its nodes do something else") {
+TEST_CASE("a courier replies to nodes of its own and of other processes while its nodes are busy") {
   TestRun run("tcp", {2, 1, 1});
   std::vector<std::unique_ptr<ServicePlace>> places;
   for (TestProcess* process : run.all) places.push_back(std::make_unique<ServicePlace>(*process));
@@ -75,7 +75,7 @@ TEST_CASE("a courier answers nodes of its own and of other processes while its n
   for (const auto& place : places) CHECK(place->echo.size == 4);
 }
 
-TEST_CASE("a courier tells its tasks of a membership that has changed once it is told to look") {
+TEST_CASE("a courier notifies its tasks of a membership change after a wake-up") {
   TestRun run("tcp", {1, 1, 1});
   ServicePlace place(*run.head);
   REQUIRE(soon(run.head->clock, [&] { return place.echo.size == 3; }));
@@ -85,7 +85,7 @@ TEST_CASE("a courier tells its tasks of a membership that has changed once it is
   CHECK(soon(run.head->clock, [&] { return place.echo.size == 2; }));
 }
 
-TEST_CASE("what is posted is done on the courier's thread, and a tick comes at the time that was asked for") {
+TEST_CASE("posted calls run on the courier's thread, and a tick runs at the requested time") {
   TestProcess process(TestProcess::alone(1));
   REQUIRE(process.start().ok());
   ServicePlace place(process);

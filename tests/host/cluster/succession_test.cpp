@@ -1,4 +1,4 @@
-// Which process is asked to be the next head, and who takes over.
+// The choice of candidates after the head has failed.
 
 #include "host/cluster/succession.hpp"
 
@@ -22,7 +22,7 @@ struct Heirs final : SuccessionOutput {
   int taken = 0;
 };
 
-/// Processes 0 to 4; those listed take no connections.
+/// Processes 0 to 4; the listed ones accept no connections.
 MembershipPtr five(const std::set<ProcessId>& closed = {}) {
   std::vector<ProcessInfo> infos;
   for (ProcessId i = 0; i < 5; ++i) infos.push_back({i, "host", closed.contains(i) ? "" : "tcp://h:1"});
@@ -31,7 +31,7 @@ MembershipPtr five(const std::set<ProcessId>& closed = {}) {
 
 }  // namespace
 
-TEST_CASE("the lowest live process takes over when the head is lost, without asking") {
+TEST_CASE("the lowest live process is the candidate when the head fails, without a request") {
   Heirs heirs;
   Succession succession(heirs, 4);
   succession.begin(1, five(), 0, 10);
@@ -40,19 +40,19 @@ TEST_CASE("the lowest live process takes over when the head is lost, without ask
   CHECK_FALSE(succession.going_on());
 }
 
-TEST_CASE("a process asks those below it, one after the other, until one is the head") {
+TEST_CASE("a process attaches to lower processes, one after the other, until one is the head") {
   Heirs heirs;
   heirs.unreachable = {2};
   Succession succession(heirs, 4);
   succession.begin(4, five(), 0, 10);
   CHECK(heirs.asked == std::vector<ProcessId>{1});
-  SECTION("the first one answers") {
+  SECTION("the first one replies") {
     succession.found();
     succession.tick(100);
     CHECK(heirs.asked.size() == 1);
     CHECK(heirs.taken == 0);
   }
-  SECTION("one that is silent is passed over, and one without a way at once") {
+  SECTION("a silent process is skipped, and a process without a route at once") {
     succession.tick(13.9);
     CHECK(succession.asked() == 1);
     succession.tick(14);
@@ -61,7 +61,7 @@ TEST_CASE("a process asks those below it, one after the other, until one is the 
     succession.failed(3, 14.1);
     CHECK(heirs.taken == 1);
   }
-  SECTION("who is known to be gone is not asked") {
+  SECTION("a process known to have failed is skipped") {
     succession.failed(3, 10);
     CHECK(succession.asked() == 1);
     succession.failed(1, 10);
@@ -70,7 +70,7 @@ TEST_CASE("a process asks those below it, one after the other, until one is the 
   }
 }
 
-TEST_CASE("processes that take no connections are the last to take over") {
+TEST_CASE("processes that accept no connections are the last candidates") {
   Heirs heirs;
   Succession succession(heirs, 4);
   succession.begin(1, five({1, 2}), 0, 10);
@@ -81,7 +81,7 @@ TEST_CASE("processes that take no connections are the last to take over") {
   CHECK(heirs.taken == 1);
 }
 
-TEST_CASE("who was found to be gone is not asked at the next loss, whatever the table says") {
+TEST_CASE("a process found failed is skipped at the next election, whatever the table contains") {
   Heirs heirs;
   Succession succession(heirs, 4);
   succession.begin(3, five(), 0, 10);

@@ -1,6 +1,6 @@
 #pragma once
-// A host of a run as a test sees it: its Cluster, its nodes with a thread each, and what its log said. Several of them
-// live in one test process and talk over real sockets; `alone` needs none. Waits have a deadline, never a sleep.
+// A host of a run in a test: its Cluster, its nodes with a thread each, and its log. Several of them share one test
+// process and connect over real sockets; `alone` needs none. Waits have a deadline, never a sleep.
 
 #include <atomic>
 #include <condition_variable>
@@ -20,12 +20,12 @@
 
 namespace actorhost::test {
 
-/// For a node that waits for a frame that does not come.
+/// For a node that waits for a frame that never arrives.
 inline bool never(const Frame&) { return false; }
 
 inline constexpr double kPatience = 30;
 
-/// "ipc" -> an address that nothing else uses, otherwise any port of the loopback interface.
+/// "ipc" -> an unused address, otherwise any port of the loopback interface.
 inline std::string any_url(const std::string& scheme) {
   static std::atomic<int> count{0};
   if (scheme != "ipc") return scheme + "://127.0.0.1:0";
@@ -46,7 +46,7 @@ class TestProcess final : public ClusterEvents {
   }
   ~TestProcess() override { vanish(); }
 
-  /// Takes no process for dead because it is silent: a process is lost only when its connections are.
+  /// Never fails a process for silence: a process is lost only with its connections.
   static ClusterConfig patient() {
     ClusterConfig config;
     config.head.times = {.suspect = 1000, .dead = 1000};
@@ -85,7 +85,7 @@ class TestProcess final : public ClusterEvents {
     return config;
   }
 
-  /// Opens, waits for the start and makes the nodes of the workers here.
+  /// Opens, waits for the start and makes the nodes of this process's workers.
   Status start() {
     AH_TRY(cluster->open());
     return start_nodes();
@@ -103,7 +103,7 @@ class TestProcess final : public ClusterEvents {
     return std::make_unique<Node>(*cluster, job, clock, log, address);
   }
 
-  /// Vanishes without a word of its nodes, as a process that ends does.
+  /// Disappears without a report of its nodes, like a process that ends.
   void vanish() {
     for (const auto& node : nodes) node->request_stop();
     join();
@@ -122,7 +122,7 @@ class TestProcess final : public ClusterEvents {
     threads_.clear();
   }
 
-  /// Waits until `done` holds, looking whenever the cluster has changed or something was logged.
+  /// Waits until `done` holds; checks it whenever the cluster has changed or a line was logged.
   bool wait(const std::function<bool()>& done) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::duration<double>(kPatience), done);
