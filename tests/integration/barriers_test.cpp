@@ -221,7 +221,7 @@ TEST_CASE("a rule that raises or answers wrongly ends the run with 1, its file a
        "barrier rule 'forgets.lua' (forgets.lua:1): returned nil, expected true, false, or false and the "
        "seconds until it wants to be asked again (is a 'return' missing?)"},
       {"recheck.lua", "returned false, string 'soon', expected true, false"},
-      {"never.lua", "its rule would never let anybody pass"},
+      {"never.lua", "its rule would never let a worker pass"},
   }));
   const Ended run(run_short(folder, rule), 1);
   CHECK_THAT(run.err, Contains(message));

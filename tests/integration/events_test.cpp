@@ -38,7 +38,7 @@ TEST_CASE("who waits for an event when all others have come to their end is told
     INFO(run.description);
     CHECK(run.status == 0);
     CHECK(line_after(run.out, "bye: ") == "1");
-    CHECK_THAT(line_after(run.out, "anybody:"), Contains("everybody else has come to the end of its script"));
+    CHECK_THAT(line_after(run.out, "anybody:"), Contains("every other worker has come to the end of its script"));
     CHECK_THAT(line_after(run.out, "rank 1:"),
                Contains("rank 1 has come to the end of its script") && Contains("peer_lost"));
   }

@@ -39,7 +39,7 @@ Status AverageAgent::on_frame(ProcessId from, Frame&& frame) {
   return from == kLead ? take_word(frame.kind, meta) : Status();
 }
 
-/// Takes a message of the lead.
+/// Handles a message of the lead.
 Status AverageAgent::take_word(Kind kind, std::string_view meta) {
   if (kind == average_kind::started) on_started();
   if (kind == average_kind::open) {
@@ -73,7 +73,7 @@ void AverageAgent::on_open(const RoundOpen& open) {
   round_->full = open.full;
   for (const NodeId node : open.nodes) {
     const auto found = replicas_.find(node);
-    if (found == replicas_.end()) continue;  // a model of another process, or one that has left: the lead will hear
+    if (found == replicas_.end()) continue;  // of another process, or departed: the lead is notified
     round_->nodes.insert(node);
     round_->asked.insert(node);
     found->second->ask_copy();
@@ -81,7 +81,7 @@ void AverageAgent::on_open(const RoundOpen& open) {
   answer_copied();
 }
 
-/// Tells the lead which models have been copied since the last time.
+/// Reports the newly copied models to the lead.
 void AverageAgent::answer_copied() {
   RoundReady ready{round_->number, {}};
   for (auto it = round_->asked.begin(); it != round_->asked.end();) {
@@ -107,7 +107,7 @@ void AverageAgent::on_go(RoundGo&& go) {
     const auto mine = round_->copied.find(p.node);
     if (p.process == self_ && mine != round_->copied.end()) copies[p.node] = mine->second->copy();
   }
-  for (const NodeId node : round_->nodes) {  // the round may go on without some
+  for (const NodeId node : round_->nodes) {  // the round may continue without some models
     const auto found = replicas_.find(node);
     if (found != replicas_.end() && copies.count(node) == 0) found->second->forget_copy(true);
   }
@@ -172,7 +172,7 @@ void AverageAgent::on_verdict(const RoundVerdict& verdict) {
       }
     }
   }
-  if (verdict.why == RoundWhy::abort) reference_ = {};  // no process sends differences to it, or keeps it
+  if (verdict.why == RoundWhy::abort) reference_ = {};  // nothing is compared with it any more
   settle(verdict);
   if (round_ && round_->number == verdict.round) round_.reset();
 }
@@ -187,7 +187,7 @@ void AverageAgent::settle(const RoundVerdict& verdict) {
   for (const auto& [node, replica] : replicas_) {
     const auto waiting = waiting_.find(node);
     if (waiting == waiting_.end() || waiting->second != (abort ? Report::What::abort : Report::What::sync)) continue;
-    if (!abort && (!round_ || round_->nodes.count(node) == 0)) continue;  // it has come too late for the round
+    if (!abort && (!round_ || round_->nodes.count(node) == 0)) continue;  // it arrived too late for the round
     waiting_.erase(waiting);
     replica->settle(outcome);
   }

@@ -1,7 +1,7 @@
 #pragma once
-// A process's part in a session of averaging: the models of its workers, and what rounds ask of them. A passive
-// machine: frames, reports and the time come in, frames go out. Owned and used by the courier's thread; it touches the
-// workers' replicas and nothing else of the workers.
+// A process's part in an averaging session: it holds the models of the process's workers and serves the requests of
+// rounds. Passive: the owner hands in frames, reports and the time; frames are handed out. Owned by the courier and
+// used by its thread; of the workers it accesses only their replicas.
 
 #include <functional>
 #include <map>
@@ -21,15 +21,15 @@ class AverageAgent {
 
   AverageAgent(ProcessId self, Send send) : self_(self), send_(std::move(send)) {}
 
-  /// What models travel through, the same on all processes; before the first report.
+  /// The filter for models, the same on all processes. To be set before the first report.
   void set_filter(const FilterSpec& filter) { filter_ = filter; }
 
-  /// A worker of this process says what it does; `join` comes with its model, whose layout is that of all others.
+  /// Reports an action of a worker of this process. `join` includes the worker's model, whose layout all models share.
   void report(const Report& report, std::shared_ptr<AverageReplica> replica = nullptr);
-  /// An error: it cannot be read.
+  /// An error means that the frame is malformed.
   Status on_frame(ProcessId from, Frame&& frame);
-  /// Called after the others, when a worker has done something, and at the time that it returned last: `now` when there
-  /// is more to do.
+  /// Does the due work. To be called after the other functions, after a worker's action, and at the time that it last
+  /// returned; it returns `now` if work remains.
   double tick(double now);
   bool empty() const noexcept { return replicas_.empty() && !round_; }
 
@@ -37,10 +37,10 @@ class AverageAgent {
   struct Round {
     uint32_t number = 0;
     bool full = false;
-    std::set<NodeId> nodes;  // of this process, that it was opened for
-    std::set<NodeId> asked;  // of them, that have still to be copied
+    std::set<NodeId> nodes;  // the nodes of this process that the round was opened for
+    std::set<NodeId> asked;  // nodes without a copy yet
     std::map<NodeId, std::shared_ptr<AverageReplica>> copied;
-    std::unique_ptr<AverageMover> mover;  // once it is known which workers take part
+    std::unique_ptr<AverageMover> mover;  // set once the participants are known
     bool done = false;
   };
   struct Early {
@@ -65,9 +65,9 @@ class AverageAgent {
   std::map<NodeId, std::shared_ptr<AverageReplica>> replicas_;  // shared with their workers
   std::map<NodeId, Report::What> waiting_;                      // in start, a step of the warm-up, or abort
   FilterSpec filter_;
-  AverageReference reference_;  // of the newest round that was applied
+  AverageReference reference_;  // of the newest applied round
   std::optional<Round> round_;
-  uint32_t ended_ = 0;  // newest round that has ended here
+  uint32_t ended_ = 0;  // the newest ended round
   std::vector<Early> early_;
 };
 

@@ -1,14 +1,15 @@
 #pragma once
-// The frames of asynchronous model averaging, between couriers; `tag` is the session, the number of the action that
-// began it. The lead is the courier of process 0, every other word comes from a process with workers in the session.
+// The frames of asynchronous model averaging, between couriers. `tag` is the session: the number of the action that
+// began it. The lead is the courier of process 0, the run's first coordinator. All other senders are processes with
+// workers in the session.
 //
 //   report   process -> lead  Report
 //   started  lead -> process  every live worker has joined
-//   open     lead -> process  RoundOpen; copies of these models are wanted
+//   open     lead -> process  RoundOpen; requests copies of these models
 //   ready    process -> lead  RoundReady
 //   go       lead -> process  RoundGo
-//   piece    process -> any   AveragePiece; body: elements, of what `source` sends
-//   done     process -> lead  RoundDone; this process has all that the round owes its models
+//   piece    process -> any   AveragePiece; body: elements that `source` sends
+//   done     process -> lead  RoundDone; this process has received all data for its models
 //   verdict  lead -> process  RoundVerdict
 
 #include <cstdint>
@@ -32,48 +33,48 @@ inline constexpr auto done = Kind{0x0246};
 inline constexpr auto verdict = Kind{0x0247};
 }  // namespace average_kind
 
-/// A part of those of collectives.
+/// A part of the kinds of collectives.
 inline constexpr KindRange kAverageKinds{average_kind::report, average_kind::verdict, "collectives"};
 
 /// Which workers average with each other in a round.
 enum class AveragePattern : uint8_t {
   all,   // all workers
-  ring,  // each with the one before and the one behind it
-  pairs  // the first two, the next two, ...; an odd last one has no partner
+  ring,  // each with its predecessor and its successor
+  pairs  // the first two, the next two, ...; with an odd number the last has no partner
 };
 constexpr AveragePattern last_of(AveragePattern) { return AveragePattern::pairs; }
 
-/// What all workers of a session have said the same of.
+/// Options that all workers of a session have given alike.
 struct AverageOptions {
   AveragePattern peers = AveragePattern::all;
-  double interval = 0.5;  // seconds from the beginning of a round to that of the next
-  double deadline = 5;    // seconds that a round waits for a worker that is in a step
+  double interval = 0.5;  // seconds from the start of a round to the start of the next
+  double deadline = 5;    // seconds that a round waits for a worker in a step
   uint64_t seed = 0;      // of the pairs
-  bool filtered = false;  // what travels goes through a filter where it can
+  bool filtered = false;  // models are filtered where possible
   bool sound() const { return interval >= 0 && deadline >= 0; }
   static void fields(auto& m, auto&& field) { field(m.peers, m.interval, m.deadline, m.seed, m.filtered); }
 };
 
-/// What a worker does: joins, waits in a step of the warm-up, waits in abort, goes on, stays away without having
-/// aborted here (a late starter), leaves.
+/// A worker's action: joins, waits in a step of the warm-up, waits in abort, resumes, rests without an abort here (a
+/// late starter), leaves.
 struct Report {
   enum class What : uint8_t { join, sync, abort, resume, rest, leave };
   What what = What::join;
   NodeId node = 0;
-  bool fresh = false;  // join: has come late and takes the others' model
-  bool warm = false;   // join: begins with a warm-up; sync: more steps of it follow
+  bool fresh = false;  // join: a late joiner, which takes over the others' mean
+  bool warm = false;   // join: begins with a warm-up; sync: more warm-up steps follow
   AverageOptions options{};
   friend constexpr What last_of(What) { return What::leave; }
   static void fields(auto& m, auto&& field) { field(m.what, m.node, m.fresh, m.warm, m.options); }
 };
 
-/// What a round is made for.
+/// The reason for a round.
 enum class RoundWhy : uint8_t { interval, warm_up, abort };
 constexpr RoundWhy last_of(RoundWhy) { return RoundWhy::abort; }
 
 struct RoundOpen {
   uint32_t round = 0;
-  bool full = false;  // the models are replaced by the mean, not moved by the difference
+  bool full = false;  // the mean replaces the models; else the difference is added
   std::vector<NodeId> nodes;
   static void fields(auto& m, auto&& field) { field(m.round, m.full, m.nodes); }
 };
@@ -82,7 +83,7 @@ struct RoundReady {
   struct Answer {
     NodeId node = 0;
     bool copied = false;
-    std::string message;  // why it cannot be averaged at all; empty: not in this round
+    std::string message;  // why the model cannot be averaged at all; empty: only this round goes without it
     static void fields(auto& m, auto&& field) { field(m.node, m.copied, words(m.message)); }
   };
   uint32_t round = 0;
@@ -94,13 +95,13 @@ struct RoundGo {
   struct Participant {
     NodeId node = 0;
     ProcessId process = 0;
-    bool weighted = true;  // its model is part of the mean
+    bool weighted = true;  // its model counts in the mean
     static void fields(auto& m, auto&& field) { field(m.node, m.process, m.weighted); }
     friend bool operator==(const Participant&, const Participant&) = default;
   };
   uint32_t round = 0;
   AveragePattern pattern = AveragePattern::all;
-  bool coded = false;  // through the filter; all: as differences to the mean that the last round has left
+  bool coded = false;  // through the filter; pattern `all`: as differences from the mean of the last round
   std::vector<Participant> participants{};
 
   uint32_t weights() const noexcept;
@@ -110,7 +111,7 @@ struct RoundGo {
 
 struct AveragePiece {
   uint32_t round = 0;
-  uint32_t source = 0;  // a place among the processes of a sum, or the node whose model it is
+  uint32_t source = 0;  // the index of a process in a sum, or the node of the model
   uint8_t segment = 0;
   uint64_t begin = 0;  // the first element
   static void fields(auto& m, auto&& field) { field(m.round, m.source, m.segment, m.begin); }
@@ -123,11 +124,11 @@ struct RoundDone {
 };
 
 struct RoundVerdict {
-  /// broken: a process was lost in it; empty: no model could be copied in time; failed: one is not finite.
+  /// broken: a process failed during the round; empty: no model could be copied in time; failed: a model is not finite.
   enum class Outcome : uint8_t { applied, broken, empty, failed };
   uint32_t round = 0;
   Outcome outcome = Outcome::applied;
-  RoundWhy why = RoundWhy::interval;  // the end of a round for another reason lets waiting workers go on
+  RoundWhy why = RoundWhy::interval;  // the end of a round with another reason releases waiting workers
   std::string message;                // failed
   friend constexpr Outcome last_of(Outcome) { return Outcome::failed; }
   static void fields(auto& m, auto&& field) { field(m.round, m.outcome, m.why, words(m.message)); }

@@ -1,6 +1,6 @@
 #pragma once
-// The sessions of averaging of a process, a task of its courier: an agent for each that workers of this process are in,
-// and on the rendezvous host the lead of every one. What workers call may come from any thread.
+// The averaging sessions of a process, as a task of its courier: an agent for each session with workers of this
+// process, and in process 0 the lead of every session. `report` and `waker` are thread-safe.
 
 #include <map>
 #include <memory>
@@ -13,13 +13,14 @@ namespace actorhost {
 
 class Averages final : public ServiceTask {
  public:
-  /// Adds itself to the courier, which has not been started.
+  /// Adds itself to the courier, which must not have started.
   explicit Averages(ServiceThread& courier);
 
-  /// Says what a worker does; what it waits for comes by its replica. `replica` and `filter` with a join.
+  /// Reports an action of a worker; its replica delivers the result of a wait. `replica` and `filter` are given with a
+  /// join.
   void report(uint32_t session, const Report& report, const std::shared_ptr<AverageReplica>& replica = nullptr,
               const FilterSpec& filter = {});
-  /// What wakes the courier after a replica's worker has done something.
+  /// Wakes the courier after an action of a replica's worker.
   std::function<void()> waker() const { return courier_.waker(); }
 
   void on_frame(Frame&& frame, double now) override;

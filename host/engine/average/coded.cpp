@@ -14,7 +14,7 @@ void subtract_mean(T* to, const T* sum, const T* total, size_t n, T models, T co
   for (size_t i = 0; i < n; ++i) to[i] = sum[i] - models * (total[i] / count);
 }
 
-/// The new mean, and the target of this process's models: the mean and what the filter has left out of these models.
+/// Computes the new mean, and the target of this process's models: the mean plus the elements that the filter dropped.
 template <typename T>
 void move_mean(T* mean, T* target, const T* total, const T* news, const T* sent, size_t n, T count, T all, T models) {
   for (size_t i = 0; i < n; ++i) {
@@ -23,11 +23,10 @@ void move_mean(T* mean, T* target, const T* total, const T* news, const T* sent,
   }
 }
 
-/// Error feedback that keeps what a filter leaves out in the models themselves. With W the mean that all had after the
-/// last round, process P with the sum s of its k models sends q = filter(s - k W). The new mean is W + (sum of q) / n.
-/// P's models become this mean plus (s - k W - q) / k, which the next difference contains again. The changes of all
-/// models add up to zero whatever the filter leaves out. All decode in the order of processes, so that they have the
-/// same bits of W.
+/// Error feedback that keeps the dropped part in the models themselves. W is the mean that all had after the last
+/// round. Process P with the sum s of its k models sends q = filter(s - k W). The new mean is W + (sum of q) / n. P's
+/// models become this mean plus (s - k W - q) / k, which the next difference contains again. The changes of all models
+/// add up to zero whatever the filter drops. All decode in the order of processes, so all get the same bits of W.
 class AverageCoded final : public AverageMover {
  public:
   AverageCoded(ProcessId self, const RoundGo& go, const AverageLayout& layout, const AverageCopies& copies,
@@ -44,9 +43,9 @@ class AverageCoded final : public AverageMover {
     processes_.assign(processes.begin(), processes.end());
     me_ = static_cast<size_t>(std::find(processes_.begin(), processes_.end(), self) - processes_.begin());
     arrived_.assign(processes_.size(), {});
-    if (old_.sum.size() != layout.bytes) failed_ = Error{Code::internal, "there is no mean to tell differences to"};
+    if (old_.sum.size() != layout.bytes) failed_ = Error{Code::internal, "no mean to compare the models with"};
     target_ = Blob::allocate(layout.bytes);
-    // Changes that models have yet to make may refer to the old mean.
+    // Pending changes of models may refer to the old mean.
     mean_ = old_.sum.unique() ? old_.sum : Blob::allocate(layout.bytes);
     room_.resize(2 * kAveragePieceBytes);
   }
@@ -87,7 +86,7 @@ class AverageCoded final : public AverageMover {
  private:
   Dtype dtype_of(const AveragePart& part) const { return layout_.segments[part.segment].dtype; }
 
-  /// Writes into `target_` how this process's models differ from the mean.
+  /// Writes the difference of this process's models from the mean into `target_`.
   void compare(const AveragePart& part) {
     const size_t offset = offset_of(layout_, part);
     const std::byte* sum = inputs_[0].data() + offset;
@@ -157,11 +156,11 @@ class AverageCoded final : public AverageMover {
   size_t me_ = 0;
   std::vector<Blob> inputs_;
   Blob target_;                             // first the differences, then the target of the models
-  Blob mean_;                               // the new mean, written over the old one unless that is still used
-  std::vector<std::vector<Blob>> arrived_;  // by process: its encoded pieces, this one's too
-  size_t told_ = 0;                         // pieces before this one are differences
-  size_t sent_ = 0;                         // pieces before this one are sent
-  size_t merged_ = 0;                       // pieces before this one are done
+  Blob mean_;                               // the new mean; overwrites the old mean unless that is in use
+  std::vector<std::vector<Blob>> arrived_;  // by process: its encoded pieces, including this process
+  size_t told_ = 0;                         // earlier pieces are differences
+  size_t sent_ = 0;                         // earlier pieces are sent
+  size_t merged_ = 0;                       // earlier pieces are merged
   std::vector<std::byte> room_;
   uint64_t bytes_sent_ = 0;
   Status failed_;

@@ -8,15 +8,15 @@ namespace actorhost {
 
 namespace {
 
-/// to = from + copy + (theirs - own): adds the difference of two models that are seen through a filter. The partner
-/// adds the opposite.
+/// to = from + copy + (theirs - own): adds the difference of the decoded forms of two models. The partner adds the
+/// opposite.
 template <typename T>
 void add_seen(T* to, const T* from, const T* copy, const T* theirs, const T* own, size_t n) {
   for (size_t i = 0; i < n; ++i) to[i] = from[i] + (copy[i] + (theirs[i] - own[i]));
 }
 
-/// Averages models with each other. With a filter each of two partners sees both models as the filter has left them, so
-/// what one gains the other loses. What the filter leaves out stays in the model and is in its next copy.
+/// Averages models with each other. With a filter both partners use the decoded forms of both models, so one gains
+/// exactly what the other loses. The part that the filter drops stays in the model and is in its next copy.
 class AverageExchange final : public AverageMover {
  public:
   AverageExchange(ProcessId self, const RoundGo& go, const AverageLayout& layout, AverageCopies copies,
@@ -59,7 +59,7 @@ class AverageExchange final : public AverageMover {
   Status take(ProcessId from, const AveragePiece& head, Blob body) override {
     const auto source = sources_.find(head.source);
     if (source == sources_.end() || source->second.process != from) return not_due(head);
-    // The pieces that one process sends of a model arrive in order.
+    // The pieces of a model arrive in order from one process.
     const size_t next = source->second.arrived;
     if (next >= pieces_.size()) return not_due(head);
     const AveragePart& part = pieces_[next];
@@ -86,10 +86,10 @@ class AverageExchange final : public AverageMover {
 
  private:
   struct Target {
-    std::vector<Blob> terms;    // the first is the model's own copy; pieces from other processes are added to it
+    std::vector<Blob> terms;    // the first is the model's own copy, which pieces from other processes are added to
     uint32_t count = 1;         // of models
     size_t missing = 0;         // pieces from other processes
-    std::vector<bool> written;  // by piece: something has been added
+    std::vector<bool> written;  // by piece: whether a piece was added
   };
   struct Source {
     ProcessId process = kNoProcess;
@@ -131,7 +131,7 @@ class AverageExchange final : public AverageMover {
     }
   }
 
-  /// Encodes and sends pieces for other processes, then takes some that have come from these, a few at a time.
+  /// Encodes and sends pieces for other processes, then handles some received pieces, a few at a time.
   bool work_coded() {
     for (size_t moved = 0; moved < kAverageWorkBytes; moved += 3 * kAveragePieceBytes) {
       if (!failed_.ok()) return false;
@@ -185,7 +185,7 @@ class AverageExchange final : public AverageMover {
     return {};
   }
 
-  /// Adds a piece of another process's model to all models here that are averaged with it.
+  /// Adds a piece of another process's model to all models here that are averaged with that model.
   void give(NodeId source, size_t piece, const std::byte* bytes) {
     const AveragePart& part = pieces_[piece];
     const size_t offset = offset_of(layout_, part);
@@ -208,8 +208,8 @@ class AverageExchange final : public AverageMover {
   std::map<NodeId, Target> targets_;
   std::map<NodeId, Source> sources_;               // of other processes
   std::map<NodeId, std::vector<ProcessId>> ways_;  // by model: the processes that get its copy
-  std::map<NodeId, std::vector<Blob>> encoded_;    // coded: by model, the pieces that have been sent
-  std::deque<Waiting> waiting_;                    // coded: pieces that have come
+  std::map<NodeId, std::vector<Blob>> encoded_;    // coded: by model, the sent pieces
+  std::deque<Waiting> waiting_;                    // coded: received pieces
   std::vector<std::byte> room_;                    // for two decoded pieces
   Status failed_;
   bool sent_ = false;

@@ -9,7 +9,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kLongWait = 10;  // seconds until the log says which workers a wait for all is waiting for
+constexpr double kLongWait = 10;  // seconds until the log names the workers that a wait is for
 
 }  // namespace
 
@@ -40,7 +40,8 @@ void AverageLead::enter(Worker& member, State state, double now) {
 
 void AverageLead::on_report(ProcessId from, const Report& report, double now) {
   if (report.what == Report::What::join) {
-    // The report of a new worker may come before the news of it, that of a lost one after the news; ids only grow.
+    // The report of a new worker may precede its membership news; the report of a failed worker may follow its news.
+    // Ids only grow.
     if (!alive(report.node) && report.node <= newest_) return;
     options_ = report.options;
     Worker& member = members_[report.node];
@@ -102,7 +103,7 @@ void AverageLead::on_membership(const MembershipPtr& membership, double now) {
     if (round_) {
       round_->pending.erase(it->first);
       round_->copied.erase(it->first);
-      // The lost worker may have all data that it needs, while others still wait for data of its.
+      // The failed worker may have all of its data while other workers still wait for data from it.
       const bool needed = round_->participants.count(it->first) > 0 && !round_->busy.empty();
       if (needed) end(RoundVerdict::Outcome::broken, {}, now);
     }
@@ -126,13 +127,13 @@ double AverageLead::tick(double now) {
                                                                               : kForever;
 }
 
-/// Whether every live worker has come to `start`, or has left again.
+/// Whether every live worker has reached `start` or has left again.
 bool AverageLead::all_have_joined() const {
   const auto& workers = membership_->workers();
   return std::all_of(workers.begin(), workers.end(), [&](const auto& w) { return members_.count(w.id) > 0; });
 }
 
-/// Begins a round if one can begin now; false when none can.
+/// Begins a round if possible; otherwise returns false.
 bool AverageLead::consider(double now) {
   if (!started_) {
     if (members_.empty() || !all_have_joined()) return false;
@@ -161,7 +162,7 @@ std::vector<NodeId> AverageLead::who_aborts() const {
   return nodes;
 }
 
-/// The workers that are in a step of the warm-up, once all that will come to it have come.
+/// The workers in a warm-up step; empty while other workers may still enter such a step.
 std::vector<NodeId> AverageLead::who_syncs() const {
   std::vector<NodeId> nodes;
   if (!all_have_joined()) return nodes;
@@ -173,7 +174,7 @@ std::vector<NodeId> AverageLead::who_syncs() const {
   return nodes;
 }
 
-/// The workers that take part in rounds by interval, those that wait in `abort` for the others included.
+/// The workers that take part in rounds by interval. Workers in `abort` are included while they wait for the others.
 std::vector<NodeId> AverageLead::who_trains() const {
   std::vector<NodeId> nodes;
   for (const auto& [node, member] : members_) {
@@ -194,10 +195,10 @@ bool AverageLead::open(RoundWhy why, const std::vector<NodeId>& nodes, double no
   for (const NodeId node : nodes) round.processes.insert(members_.at(node).process);
   round_ = std::move(round);
   next_ = now + options_.interval;
-  if (why != RoundWhy::interval) complained_ = false;  // the workers that waited for this round wait no more
+  if (why != RoundWhy::interval) complained_ = false;  // the workers that waited for this round have it
   const bool agreed = why == RoundWhy::abort &&
                       std::all_of(nodes.begin(), nodes.end(), [&](NodeId node) { return members_.at(node).rested; });
-  // No worker has resumed since the last abort, which therefore still holds.
+  // No worker has resumed since the last abort, so its result still holds.
   if (agreed) {
     end(RoundVerdict::Outcome::applied, {}, now);
   } else {
@@ -228,7 +229,7 @@ void AverageLead::go() {
     round.participants.insert(node);
     round.busy.insert(member.process);
   }
-  // When all average with all, filtered differences from the last mean are sent, if all participants have that one.
+  // With pattern `all`, processes send filtered differences from the last mean if all participants have that mean.
   // Neighbours and pairs send filtered models.
   const bool apart = go.pattern != AveragePattern::all;
   const bool same_mean = options_.peers == AveragePattern::all && go.participants == last_;
@@ -238,7 +239,7 @@ void AverageLead::go() {
   tell(round.processes, average_kind::go, pack(go));
 }
 
-/// Which workers average with each other, as an order of the participants.
+/// Orders the participants so that the returned pattern defines each worker's partners.
 AveragePattern AverageLead::order(std::vector<NodeId>& nodes) const {
   const bool fresh = std::any_of(nodes.begin(), nodes.end(), [&](NodeId node) { return members_.at(node).fresh; });
   if (round_->why != RoundWhy::interval || fresh) return AveragePattern::all;
@@ -279,8 +280,8 @@ bool AverageLead::is_missed(State waits, NodeId node) const {
   return waits == State::aborting || member.warm;
 }
 
-/// Logs long waits: `start`, steps of the warm-up and `abort` wait for workers as long as these live. Returns when to
-/// look again.
+/// Logs long waits: `start`, warm-up steps and `abort` wait for workers as long as these live. Returns the time of the
+/// next check.
 double AverageLead::complain(double now) {
   if (complained_) return kForever;
   const State waits = !started_ ? State::training : who_aborts().empty() ? State::syncing : State::aborting;
@@ -301,7 +302,7 @@ double AverageLead::complain(double now) {
   return kForever;
 }
 
-/// Whether all workers that took part have left.
+/// Whether all participants have left.
 bool AverageLead::over() const {
   return started_ && !round_ && std::all_of(members_.begin(), members_.end(), [](const auto& entry) {
            return entry.second.state == State::left;

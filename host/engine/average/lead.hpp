@@ -1,17 +1,18 @@
 #pragma once
-// Decides the rounds of a session of averaging: a passive machine on the rendezvous host, which does not die without
-// the run's end, so every survivor hears the same of every round. Frames, membership and time come in, frames go out.
+// Decides the rounds of an averaging session, in the process of the run's first coordinator (process 0). When that
+// process fails, only actor.peer continues, so all survivors get the same verdict of every round. Passive: the owner
+// hands in frames, the membership and the time; frames are handed out.
 //
-// A round: the lead opens it for the workers that train. Each of their processes says whose models it has copied. When
-// all have answered, or the deadline has passed, the lead says which workers take part. Their processes exchange data
-// and say when they have all of it; when all have, each applies the round. A process that is lost before that breaks
-// the round for all. Workers wait for a round only in `start`, in steps of the warm-up, and in `abort`.
+// A round: the lead opens it for the training workers. Each of their processes reports the copied models. When all have
+// replied, or the deadline has passed, the lead announces the participants. Their processes exchange data and report
+// when they have all of it. When all have reported, each applies the round. A process that fails earlier breaks the
+// round for all. Workers wait for a round only in `start`, in steps of the warm-up, and in `abort`.
 //
-// Full rounds leave the same bits everywhere. Those of the warm-up are among all workers that are in one of its steps,
-// once no other worker can come to one. That of an abort is among all live workers, and begins when all of them wait in
-// it; until then they take part in rounds as before.
+// Full rounds leave the same bits on all workers. A warm-up round has all workers that are in a warm-up step, and
+// begins when no other worker can enter such a step. The round of an abort has all live workers, and begins when all of
+// them wait in `abort`; until then they take part in rounds as before.
 //
-// A worker that has joined late brings no weight to its first round: it takes the others' mean, in every pattern.
+// A late joiner has no weight in its first round: with every pattern it takes over the others' mean.
 
 #include <functional>
 #include <map>
@@ -32,12 +33,12 @@ class AverageLead {
 
   AverageLead(uint32_t session, Send send, Say say);
 
-  /// An error: it cannot be read.
+  /// An error means that the frame is malformed.
   Status on_frame(ProcessId from, Kind kind, std::string_view meta, double now);
   void on_membership(const MembershipPtr& membership, double now);
-  /// Called after the others and at the time that it returned last.
+  /// Does the due work. To be called after the other functions and at the time that it last returned.
   double tick(double now);
-  /// No worker is in the session any more, nor will be.
+  /// True when all workers have left the session for good.
   bool over() const;
 
  private:
@@ -46,10 +47,10 @@ class AverageLead {
     ProcessId process = kNoProcess;
     State state = State::training;
     bool fresh = false;
-    bool warm = false;    // steps of its warm-up are to come
+    bool warm = false;    // steps of its warm-up remain
     bool rested = false;  // aborting: had not resumed since the last abort
     bool last = false;    // syncing: this is the last step of its warm-up
-    double since = 0;     // when it came into this state
+    double since = 0;     // when it entered this state
   };
   enum class Phase { copying, moving };
   struct Round {
@@ -57,12 +58,12 @@ class AverageLead {
     RoundWhy why = RoundWhy::interval;
     Phase phase = Phase::copying;
     double opened = 0;
-    std::set<NodeId> nodes;    // the workers for which it was opened
-    std::set<NodeId> pending;  // have still to be copied
+    std::set<NodeId> nodes;    // the workers that it was opened for
+    std::set<NodeId> pending;  // workers without a copy yet
     std::set<NodeId> copied;
-    std::set<ProcessId> processes;  // that have been told of the round
+    std::set<ProcessId> processes;  // processes notified of the round
     std::set<NodeId> participants;
-    std::set<ProcessId> busy;  // that have not got all yet
+    std::set<ProcessId> busy;  // processes that still lack data
   };
 
   void on_report(ProcessId from, const Report& report, double now);
@@ -89,14 +90,14 @@ class AverageLead {
   const Say say_;
   AverageOptions options_;
   MembershipPtr membership_;
-  NodeId newest_ = 0;  // the largest that a membership has had
+  NodeId newest_ = 0;  // the largest node id of any membership
   std::map<NodeId, Worker> members_;
   bool started_ = false;
   uint32_t rounds_ = 0;
-  double next_ = 0;  // the next round by interval begins then at the earliest
+  double next_ = 0;  // the earliest start of the next round by interval
   bool complained_ = false;
-  std::vector<RoundGo::Participant> last_;  // of the newest round that was applied; empty after a broken one
-  std::optional<std::string> refusal_;      // why a full round cannot be
+  std::vector<RoundGo::Participant> last_;  // of the newest applied round; empty after a broken round
+  std::optional<std::string> refusal_;      // why a full round is impossible
   std::optional<Round> round_;
 };
 

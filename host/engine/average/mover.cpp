@@ -19,7 +19,7 @@ std::vector<AveragePart> pieces_of(const AverageLayout& layout) {
 
 Error not_due(const AveragePiece& head) {
   return {Code::bad_data, "a piece of model " + std::to_string(head.source) + " at element " +
-                              std::to_string(head.begin) + " that is not due"};
+                              std::to_string(head.begin) + " out of order"};
 }
 
 std::vector<size_t> average_partners(AveragePattern pattern, size_t participants, size_t place) {

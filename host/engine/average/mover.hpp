@@ -1,17 +1,17 @@
 #pragma once
-// What a process does with the copies of its models in a round: sums them up with those of others. Passive machines:
-// frames come in and go out, local work is done bit by bit in `work`, so that a courier's other tasks are not held up.
+// How a process combines the copies of its models with the copies of other processes in a round. Passive: frames are
+// handed in and out, and `work` does the local work in small portions, so a courier's other tasks are not delayed.
 //
-//   AverageSum        all: the models of a process are added up, then the processes all-reduce their sums by the
+//   AverageSum        all: adds up the models of a process; then the processes all-reduce their sums by the
 //                     algorithms of collectives. A ring moves 2 (p-1)/p of a model over each of p processes' links,
-//                     whatever the number of workers in them
-//   AverageExchange   neighbours, pairs: each model's copy goes once to each process that has a partner of it, through
-//                     the filter if there is one
-//   AverageCoded      all, with a filter: each process sends all others how its models differ from the mean of
-//                     the last round, once. With a filter that makes r times less, (p-1)/r models; less than a sum does
-//                     while p < 2 r
+//                     whatever the number of workers per process
+//   AverageExchange   neighbours, pairs: sends each model's copy once to each process with a partner of the model,
+//                     through the filter if there is one
+//   AverageCoded      all, with a filter: each process sends the difference of its models from the mean of the last
+//                     round once to all others. With a filter that compresses by a factor r it sends (p-1)/r models;
+//                     this is less than a sum while p < 2 r
 //
-// Owned and used by the courier's thread. Copies are lent to frames, not copied.
+// Owned by the courier and used by its thread. Frames refer to the copies without copying them.
 
 #include <functional>
 #include <map>
@@ -25,7 +25,7 @@
 
 namespace actorhost {
 
-/// The copies of a process's models that are in a round.
+/// The copies of a process's models in a round.
 using AverageCopies = std::map<NodeId, Blob>;
 
 /// A mean that all processes of a round have, as a sum of `count` models.
@@ -34,7 +34,7 @@ struct AverageReference {
   uint32_t count = 1;
 };
 
-/// What differences travel through, and what they are told to. The mover may write into the reference.
+/// The filter of the differences, and their reference. The mover may overwrite the reference.
 struct AverageCoding {
   FilterSpec filter{};
   AverageReference reference{};
@@ -50,26 +50,26 @@ class AverageMover {
   AverageMover& operator=(const AverageMover&) = delete;
   virtual ~AverageMover() = default;
 
-  /// Some of what can be done without others; true when there is more.
+  /// Does some work that needs no other process; true if more remains.
   virtual bool work() = 0;
-  /// Code::bad_data for what is not due.
+  /// Code::bad_data for a piece out of order.
   virtual Status take(ProcessId from, const AveragePiece& head, Blob body) = 0;
-  /// All that the round owes this process is here.
+  /// Whether this process has all data of the round.
   virtual bool done() const = 0;
-  /// Something has come that cannot be.
+  /// Whether an impossible piece has arrived.
   virtual bool failed() const { return false; }
-  /// Of one of the models, once done.
+  /// The result for one of the models; valid once done.
   virtual AverageResult result(NodeId node) const = 0;
-  /// Once done: the mean that later differences are told to; empty where there is none for all.
+  /// Once done: the reference for later differences; empty if the processes do not share a mean.
   virtual AverageReference reference() const { return {}; }
   virtual uint64_t bytes_sent() const = 0;
 };
 
-/// The mover of process `self`, with the copies of those of its workers that take part.
+/// Makes the mover of process `self`, with the copies of its participating workers.
 std::unique_ptr<AverageMover> make_average_mover(ProcessId self, const RoundGo& go, const AverageLayout& layout,
                                                  AverageCopies copies, AverageCoding coding, AverageMover::Send send);
 
-/// Whose models that of the `place`-th participant is averaged with, as places.
+/// The partners of the `place`-th participant, as indices.
 std::vector<size_t> average_partners(AveragePattern pattern, size_t participants, size_t place);
 
 }  // namespace actorhost

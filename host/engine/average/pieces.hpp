@@ -1,6 +1,6 @@
 #pragma once
-// What the movers of averaging share: models cut into pieces, and how each mover is made. Used by the .cpp files of
-// this folder only.
+// Shared by the movers of averaging: cutting models into pieces, and making each mover. Only the .cpp files of this
+// folder use it.
 
 #include <memory>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace actorhost {
 
-inline constexpr size_t kAveragePieceBytes = size_t{256} << 10;  // of a frame, and of what is added up at a time
+inline constexpr size_t kAveragePieceBytes = size_t{256} << 10;  // of a frame, and of one addition
 inline constexpr size_t kAverageWorkBytes = size_t{4} << 20;     // read in one call of `work`
 
 /// A piece of a segment.
@@ -19,7 +19,7 @@ struct AveragePart {
   size_t elements = 0;
 };
 
-/// The pieces of a layout, one behind the other.
+/// The pieces of a layout, in order.
 std::vector<AveragePart> pieces_of(const AverageLayout& layout);
 
 inline size_t offset_of(const AverageLayout& layout, const AveragePart& part) {
@@ -31,7 +31,7 @@ inline size_t bytes_of(const AverageLayout& layout, const AveragePart& part) {
   return part.elements * dtype_size(layout.segments[part.segment].dtype);
 }
 
-/// to = a + b, of one piece.
+/// to = a + b, for one piece.
 inline void add(const AverageLayout& layout, const AveragePart& part, std::byte* to, const std::byte* a,
                 const std::byte* b) {
   combine(CollectiveOp::sum, layout.segments[part.segment].dtype, part.elements, to, a, b);

@@ -11,7 +11,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr size_t kChunkBytes = size_t{16} << 10;  // copied and checked while it is in the first cache
+constexpr size_t kChunkBytes = size_t{16} << 10;  // copied and checked while in the first-level cache
 
 size_t aligned(size_t bytes) { return (bytes + kBlobAlignment - 1) / kBlobAlignment * kBlobAlignment; }
 
@@ -25,7 +25,7 @@ void replace_by(T* x, const T* sum, size_t count, T divisor) {
   for (size_t i = 0; i < count; ++i) x[i] = sum[i] / divisor;
 }
 
-/// The sum of the terms from byte `at` on, in their order; in `room` if there are several.
+/// The sum of the terms from byte `at` on, in their order; stored in `room` if there are several.
 template <typename T>
 const T* sum_of(const std::vector<Blob>& terms, size_t at, size_t count, T* room) {
   const Dtype dtype = sizeof(T) == 4 ? Dtype::f32 : Dtype::f64;
@@ -37,7 +37,7 @@ const T* sum_of(const std::vector<Blob>& terms, size_t at, size_t count, T* room
   return reinterpret_cast<const T*>(sum);
 }
 
-/// Changes a part, which lies at byte `at` of the copy; with an empty copy the part is replaced.
+/// Changes a part at byte `at` of the copy. An empty copy replaces the part.
 template <typename T>
 void change_part(Blob& part, size_t at, const AverageResult& result, const Blob& copy) {
   alignas(kBlobAlignment) T room[kChunkBytes / sizeof(T)];
@@ -122,7 +122,7 @@ Status AverageReplica::pause() {
   return let_rounds_in(clock_.now());
 }
 
-/// Does what rounds have asked for while the lock was held.
+/// Does the pending requests of rounds.
 Status AverageReplica::let_rounds_in(double now) {
   if (!wanted_ && !change_) return {};
   work();
@@ -154,7 +154,7 @@ void AverageReplica::work() {
 }
 
 void AverageReplica::make_copy() {
-  // Frames of a round that was broken may still refer to the last copy.
+  // Frames of a broken round may still refer to the last copy.
   if (copy_.size() != layout_.bytes || !copy_.unique()) copy_ = Blob::allocate(layout_.bytes);
   fault_.clear();
   copy_step_ = stats_.steps;
@@ -173,7 +173,7 @@ bool AverageReplica::finite_copy(const Piece& piece) {
     if (kernel::kernels().is_finite(piece.part.dtype, static_cast<int64_t>(bytes / size), to, 1)) continue;
     const size_t element = at / size + (piece.part.dtype == Dtype::f32 ? first_not_finite<float>(to, bytes / size)
                                                                        : first_not_finite<double>(to, bytes / size));
-    fault_ = "tensor '" + piece.part.name + "' holds what is not finite at element " + std::to_string(element + 1) +
+    fault_ = "tensor '" + piece.part.name + "' is not finite at element " + std::to_string(element + 1) +
              ", so it cannot be averaged";
     told_ = false;
     return false;
@@ -214,7 +214,7 @@ bool AverageReplica::settled() const {
 Status AverageReplica::outcome() {
   std::lock_guard lock(mutex_);
   expects_ = false;
-  if (!outcome_->ok()) told_ = true;  // the error says why this model may have been refused
+  if (!outcome_->ok()) told_ = true;  // the error explains a refusal of this model
   return *std::exchange(outcome_, std::nullopt);
 }
 

@@ -9,7 +9,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr size_t kFewTerms = 3;  // for so few models, adding them up first saves no traffic
+constexpr size_t kFewTerms = 3;  // adding up so few models first saves no traffic
 
 class AverageSum final : public AverageMover {
  public:
@@ -116,9 +116,9 @@ class AverageSum final : public AverageMover {
   uint32_t me_ = 0;
   std::vector<Blob> inputs_;
   Blob sum_;       // of this process's models
-  size_t at_ = 0;  // pieces before this one are added up
+  size_t at_ = 0;  // earlier pieces are added up
   Blob total_;
-  std::vector<std::unique_ptr<ScheduleRun>> runs_;  // of the segments, once the sum is there
+  std::vector<std::unique_ptr<ScheduleRun>> runs_;  // of the segments, once the sum is complete
   bool began_ = false;
   std::vector<Early> early_;
   Status failed_;

@@ -1,6 +1,6 @@
 #pragma once
-// The bytes of a filtered tensor, being written and being read. A writer keeps its memory for the next tensor; what it
-// hands out is valid until it is asked for more. A reader checks each step against the bytes that are left.
+// Writing and reading the bytes of a filtered tensor. A writer reuses its memory for the next tensor; a returned
+// pointer is valid until the next call. A reader checks each step against the remaining bytes.
 
 #include <cstddef>
 #include <cstring>
@@ -13,7 +13,7 @@
 
 namespace actorhost {
 
-/// Code::bad_data: what is wrong with the bytes of a filtered tensor.
+/// Code::bad_data with the fault in the bytes of a filtered tensor.
 inline Error malformed_filtered(const char* what) { return {Code::bad_data, std::string("filtered: ") + what}; }
 
 class FilterWriter {
@@ -50,7 +50,7 @@ class FilterReader {
  public:
   explicit FilterReader(std::string_view bytes) noexcept : bytes_(bytes) {}
 
-  /// The next `size` bytes, at any alignment; nullptr when there are fewer.
+  /// The next `size` bytes, at any alignment; nullptr if fewer remain.
   const std::byte* take(size_t size) noexcept {
     if (size > left()) return nullptr;
     const auto* at = reinterpret_cast<const std::byte*>(bytes_.data()) + used_;
@@ -63,7 +63,7 @@ class FilterReader {
     if (at != nullptr) std::memcpy(&value, at, sizeof value);
     return at != nullptr;
   }
-  /// Passes over the zeros up to the next multiple of 8; false when they are none.
+  /// Skips the zeros up to the next multiple of 8; false if another byte is found.
   bool align() noexcept {
     while (used_ % FilterWriter::kAlign != 0) {
       char zero = 1;

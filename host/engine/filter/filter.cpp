@@ -15,9 +15,9 @@ using kernel::Kernels;
 using Values = FilterSpec::Values;
 
 constexpr uint8_t kVersion = 1;
-constexpr size_t kValuesPlace = 3;  // of the byte that says how values are written
+constexpr size_t kValuesPlace = 3;  // of the byte with the form of the values
 
-// Removes infinite elements and NaN from the rest, where otherwise they would stay for ever unless chosen.
+// Removes infinite elements and NaN from the rest, where they would stay forever unless chosen.
 template <typename T>
 void drop_non_finite(const TopkChoice& choice, uint64_t first, uint64_t count, T* rest) {
   for (uint64_t i = first; i < first + count; ++i) {
@@ -50,7 +50,7 @@ Status read_chosen(const Kernels& k, FilterReader& in, Selection selection, Valu
                    void* out) {
   std::vector<uint32_t> indices;
   AH_TRY(read_indices(in, selection, count, indices));
-  if (!in.align()) return malformed_filtered("something else than zeros before the values");
+  if (!in.align()) return malformed_filtered("bytes other than zeros before the values");
   std::vector<std::byte> chosen(indices.size() * dtype_size(dtype));
   AH_TRY(read_values(k, in, values, dtype, indices.size(), chosen.data()));
   if (count != 0) std::memset(out, 0, count * dtype_size(dtype));
@@ -189,7 +189,7 @@ Status decode_filtered(std::string_view bytes, Dtype dtype, uint64_t count, void
   if (static_cast<Selection>(selection) != Selection::all) {
     AH_TRY(read_chosen(k, in, static_cast<Selection>(selection), static_cast<Values>(values), dtype, count, out));
   } else {
-    if (!in.align()) return malformed_filtered("something else than zeros before the values");
+    if (!in.align()) return malformed_filtered("bytes other than zeros before the values");
     AH_TRY(read_values(k, in, static_cast<Values>(values), dtype, count, out));
   }
   if (in.left() != 0) return malformed_filtered("more bytes than it needs");

@@ -6,7 +6,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr uint64_t kBlock = 1024;  // stays in the first cache
+constexpr uint64_t kBlock = 1024;  // stays in the first-level cache
 
 // Calls visit(first, n) for blocks of at most kBlock elements.
 template <typename Visit>
@@ -42,7 +42,7 @@ bool write_halves(const kernel::Kernels& k, Dtype dtype, uint64_t n, const void*
 Status read_halves(const kernel::Kernels& k, FilterReader& in, Dtype dtype, uint64_t n, void* out) {
   if (n > in.left() / sizeof(uint16_t)) return Error{Code::bad_data, "filtered: fewer halves than elements"};
   const std::byte* bytes = in.take(n * sizeof(uint16_t));
-  uint16_t halves[kBlock];  // whatever the alignment of the bytes
+  uint16_t halves[kBlock];  // aligned copy: the bytes may have any alignment
   for_each_block(n, [&](uint64_t first, uint64_t count) {
     std::memcpy(halves, bytes + first * sizeof(uint16_t), count * sizeof(uint16_t));
     k.from_half(dtype, static_cast<int64_t>(count), static_cast<std::byte*>(out) + first * dtype_size(dtype), halves);

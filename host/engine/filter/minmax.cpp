@@ -14,7 +14,8 @@ using kernel::Kernels;
 
 constexpr uint64_t blocks_of(uint64_t n, uint32_t block) noexcept { return n / block + (n % block != 0 ? 1 : 0); }
 
-// Computes what the levels of one block leave out, in parts that stay in the first cache, however large the block is.
+// Computes the errors of the levels of one block, in parts that stay in the first-level cache, however large the block
+// is.
 template <typename T>
 void leave_rest(const Kernels& k, Dtype dtype, uint64_t n, const T* range, const uint8_t* levels, std::byte* rest) {
   constexpr uint64_t kPart = 1024;
@@ -63,7 +64,7 @@ Status read_block(const Kernels& k, FilterReader& in, Dtype dtype, uint64_t n, c
     return {};
   }
   if (!std::isfinite(range[0]) || !std::isfinite(range[1]) || range[0] > range[1])
-    return malformed_filtered("a range that is none");
+    return malformed_filtered("an impossible range");
   const std::byte* levels = in.take(n);
   if (levels == nullptr) return malformed_filtered("a block without its levels");
   k.dequantise(dtype, static_cast<int64_t>(n), out, range, reinterpret_cast<const uint8_t*>(levels));

@@ -1,7 +1,8 @@
 #pragma once
-// Values as one of 256 levels between the smallest and the largest of their block: a byte an element and two elements a
-// block. The error is half a step, a 510th of the block's range, at most (and rounding); a block of equal elements is
-// exact. A block with an infinite element or a NaN goes as it is: averaging it away would hide it. Pure functions.
+// Values as 256 levels between the smallest and the largest element of their block: a byte an element and two elements
+// a block. The error is at most half a step, which is a 510th of the block's range (and rounding). A block of equal
+// elements is exact. A block with an infinite element or a NaN is sent raw, because averaging would hide them. Pure
+// functions.
 
 #include "host/base/result.hpp"
 #include "host/engine/filter/bytes.hpp"
@@ -9,7 +10,7 @@
 
 namespace actorhost {
 
-/// Unless `rest` is null it is `values` itself, and what the levels leave out is left there.
+/// `rest` is null or `values` itself; it receives the errors of the levels.
 void write_levels(const kernel::Kernels& k, Dtype dtype, uint64_t n, uint32_t block, const void* values, void* rest,
                   FilterWriter& out);
 

@@ -142,11 +142,11 @@ Status read_bitmap(FilterReader& in, uint32_t n, uint64_t count, std::vector<uin
     std::memcpy(&word, bits + at / 8, std::min<size_t>(sizeof word, bitmap_bytes(count) - at / 8));
     for (; word != 0; word &= word - 1) {
       const uint64_t i = at + static_cast<uint64_t>(std::countr_zero(word));
-      if (i >= count || out.size() == n) return malformed_filtered("a bitmap that marks other elements than it says");
+      if (i >= count || out.size() == n) return malformed_filtered("a bitmap whose marks differ from its count");
       out.push_back(static_cast<uint32_t>(i));
     }
   }
-  if (out.size() != n) return malformed_filtered("a bitmap that marks other elements than it says");
+  if (out.size() != n) return malformed_filtered("a bitmap whose marks differ from its count");
   return {};
 }
 

@@ -1,12 +1,12 @@
 #pragma once
-// The elements of largest magnitude: exactly k of them, of equal ones those that come first, in time proportional to
-// the size of the tensor. Elements that are 0 are never chosen, since decoding begins with zeros anyway, so there may
-// be fewer. NaN counts as larger than infinity: what went wrong is not kept back. Belongs to one thread at a time; it
-// keeps its memory for the next tensor: a bit an element.
+// Chooses the elements of largest magnitude: exactly k elements, of equal elements the first, in time linear in the
+// size of the tensor. Elements equal to 0 are never chosen, since decoding starts from zeros; so fewer than k may be
+// chosen. NaN counts as larger than infinity, so faults are always sent. One thread at a time may use it. It reuses its
+// memory for the next tensor: a bit an element.
 //
-// How: one pass counts magnitudes by their first 12 bits, which gives the span of magnitudes that the k-th largest lies
-// in; one marks all elements from the lower end of the span up; what is within the span, a few per cent, is gathered,
-// and nth_element finds the last one that is kept.
+// Method: one pass counts magnitudes by their first 12 bits, which gives the span of magnitudes that contains the k-th
+// largest. A second pass marks all elements from the lower end of the span up. The elements within the span, a few per
+// cent, are gathered, and nth_element finds the smallest chosen magnitude.
 
 #include <bit>
 #include <cstdint>
@@ -23,11 +23,11 @@ class TopkChoice {
   /// Chooses among n < 2^32 elements.
   void choose(const kernel::Kernels& k, Dtype dtype, uint64_t n, const void* values, uint64_t keep);
 
-  /// True when there were more infinite elements and NaN than were to be chosen.
+  /// True if there were more infinite elements and NaN than elements to choose.
   bool left_non_finite() const noexcept { return left_non_finite_; }
   bool chosen(uint64_t i) const noexcept { return (marks_[i / 64] >> (i % 64) & 1) != 0; }
 
-  /// Calls visit(i) for each chosen one of the elements [first, first + count), in order.
+  /// Calls visit(i) for each chosen element of [first, first + count), in order.
   template <typename Visit>
   void for_each(uint64_t first, uint64_t count, Visit&& visit) const {
     const uint64_t end = first + count;
@@ -50,7 +50,7 @@ class TopkChoice {
 
 enum class Selection : uint8_t { all = 0, gaps = 1, bitmap = 2 };
 
-/// The shorter form of these ascending indices, all below `count`: the number of them and gaps or a bitmap.
+/// The shorter encoding of these ascending indices, all below `count`: their number, and gaps or a bitmap.
 Selection shorter_form(const std::vector<uint32_t>& indices, uint64_t count);
 void write_indices(const std::vector<uint32_t>& indices, uint64_t count, Selection form, FilterWriter& out);
 

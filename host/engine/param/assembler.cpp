@@ -7,7 +7,7 @@ namespace actorhost {
 
 namespace {
 
-// A whole tensor like that of which this is a piece, its elements not set.
+// A whole tensor with the layout of `piece`, its elements not set.
 ParamTensor room_for(const ParamTensor& piece) {
   ParamTensor whole = ParamTensor::whole(piece, {});
   whole.data = Blob::allocate(whole.bytes());

@@ -1,22 +1,22 @@
 #pragma once
-// Puts tensors of the parameter server together from their pieces: in workers, and in shards for a Lua `pull`.
+// Assembles tensors of the parameter server from their pieces: in workers, and in shards for a Lua `pull`.
 
 #include "host/engine/param/value.hpp"
 
 namespace actorhost {
 
-/// Puts tensors together from their pieces and, unless they are shared, makes values the receiver's own.
+/// Assembles tensors from their pieces. Unless values are shared, gives the receiver its own memory.
 class ParamAssembler {
  public:
   struct Partial {
-    ParamEntry entry;       // a tensor here is whole, its bytes are allocated with the first piece; shared, it grows
-    uint64_t have = 0;      // elements that are there
-    bool conflict = false;  // pieces of different tensors came
+    ParamEntry entry;       // a tensor is whole, allocated with the first piece; a shared tensor grows
+    uint64_t have = 0;      // received elements
+    bool conflict = false;  // pieces of different tensors arrived
     bool is_tensor() const { return std::holds_alternative<ParamTensor>(entry.value); }
     bool complete() const;
   };
-  /// Adds a value or a piece. `shared`: the receiver will not write to it, so bytes that others hold, and pieces that
-  /// lie behind each other in one block, are not copied.
+  /// Adds a value or a piece. `shared`: the receiver does not write to the value, so bytes with another owner and
+  /// adjacent pieces of one block are not copied.
   static void add(Partial& to, ParamEntry&& from, bool shared = false);
 
  private:

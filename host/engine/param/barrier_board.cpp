@@ -10,7 +10,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr size_t kMostNamed = 8;  // workers that one waits for
+constexpr size_t kMostNamed = 8;  // listed workers that one worker waits for
 
 }  // namespace
 
@@ -68,7 +68,8 @@ BarrierBoard::Worker& BarrierBoard::find(NodeId id) {
   return *worker;
 }
 
-// Those that the rule counts for too slow; where there are none (it samples, say) all that are at work.
+// The workers that the rule counts as too slow. If there are none (for example because the rule samples), all workers
+// at work.
 std::vector<NodeId> BarrierBoard::slow(const Worker& waiting) const {
   const auto ahead = static_cast<uint64_t>(std::max(bound.get(), 0));
   std::vector<NodeId> behind;

@@ -1,7 +1,7 @@
 #pragma once
-// Who waits at the barrier, for those who look into the run: shard 0's coordinator notes what happens, or in a run of
-// peers each of the process's workers does for itself; any thread reads. Outlives the runs of a job, of which one at a
-// time is noted.
+// The state of the barrier, for observers: each waiting worker, its waiting time, and the workers that it waits for. In
+// a run with servers shard 0's coordinator writes; in a run of peers each worker of the process writes its own row. Any
+// thread reads. The board outlives the runs of a job and shows one run at a time.
 
 #include <cstdint>
 #include <map>
@@ -20,19 +20,19 @@ namespace actorhost {
 
 class BarrierBoard {
  public:
-  enum class Place : uint8_t { absent, waiting, working, away };  // away: without work, lost, or the run is over
+  enum class Place : uint8_t { absent, waiting, working, away };  // away: without work, failed, or after the run
 
-  /// One worker; times in seconds on the process's clock.
+  /// One worker's row. Times are seconds on the process's clock.
   class Worker {
    public:
-    /// It waits to be let into its next step, with `step` completed ones.
+    /// The worker waits to begin its next step and has completed `step` steps.
     void waits(uint64_t step, double now) noexcept;
-    /// It works from now on.
+    /// The worker works from now on.
     void works(double now) noexcept { go(Place::working, now); }
     void leaves(double now) noexcept { go(Place::away, now); }
-    /// Of a peer: the workers for which it waits, as far as it knows.
+    /// Of a peer: the workers that it knows to wait for.
     void awaits(std::vector<NodeId> ids) { awaited_ = std::move(ids); }
-    /// Of a peer: answers of its rule.
+    /// Of a peer: decisions of its rule.
     Tally<uint64_t> passed, refused;
 
    private:
@@ -41,17 +41,17 @@ class BarrierBoard {
     Tally<Place> place_;
     Tally<uint64_t> step_;
     Tally<double> since_;
-    Tally<double> waited_;         // in all
-    std::vector<NodeId> awaited_;  // of a peer; under the board's lock
+    Tally<double> waited_;         // seconds in total
+    std::vector<NodeId> awaited_;  // of a peer; guarded by the board's mutex
   };
 
   // ---- in a run of peers: each worker's thread ----
 
-  /// The run begins, unless another worker has begun it; `rule` as it is shown.
+  /// Begins the run unless another worker has begun it. `rule` is the displayed name.
   void begin_of_peers(uint32_t run, const std::string& rule);
-  /// It is over.
+  /// Ends the run.
   void end_of_peers(uint32_t run);
-  /// Calls back with a worker of the run, unless the next one has begun.
+  /// Calls change(row of worker `id`), unless the next run has begun.
   template <typename Change>
   void note(uint32_t run, NodeId id, const Change& change) {
     std::lock_guard lock(mutex_);
@@ -60,15 +60,15 @@ class BarrierBoard {
 
   // ---- the coordinator's thread ----
 
-  /// A run begins, without workers; `rule` as it is shown.
+  /// Begins a run without workers. `rule` is the displayed name.
   void begin(uint32_t run, const std::string& rule);
-  /// The rule has been replaced.
+  /// The rule was replaced.
   void rename(const std::string& rule);
   /// Valid until the next run begins.
   Worker& worker(NodeId id);
-  /// How far ahead the rule lets a worker be; below 0 where it does not say.
+  /// The largest lead that the rule allows a worker; negative where the rule has no bound.
   Tally<int> bound;
-  Tally<uint64_t> passed, refused;  // answers of the rule
+  Tally<uint64_t> passed, refused;  // decisions of the rule
   Histogram step_seconds{kMicrosecond};
 
   // ---- any thread ----
@@ -82,12 +82,12 @@ class BarrierBoard {
   Worker& find(NodeId id);
   std::vector<NodeId> slow(const Worker& waiting) const;
 
-  mutable std::mutex mutex_;  // of what follows, but not of what the workers count
+  mutable std::mutex mutex_;  // guards the members below, except the workers' counters
   uint32_t run_ = 0;
-  bool of_peers_ = false;  // each says for whom it waits
+  bool of_peers_ = false;  // each worker names the workers that it waits for
   std::string rule_;
   std::map<NodeId, std::unique_ptr<Worker>> workers_;
-  std::map<NodeId, double> waited_before_;  // seconds, in the runs before
+  std::map<NodeId, double> waited_before_;  // seconds in earlier runs
 };
 
 }  // namespace actorhost

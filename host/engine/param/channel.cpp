@@ -14,7 +14,7 @@ std::vector<NodeId> ids_of(const Membership& membership) {
   return ids;
 }
 
-/// The elements of `a` that are not in `b`; both are in order.
+/// The elements of `a` missing in `b`. Both are sorted.
 std::vector<NodeId> without(const std::vector<NodeId>& a, const std::vector<NodeId>& b) {
   std::vector<NodeId> out;
   std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));

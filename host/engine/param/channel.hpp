@@ -1,6 +1,6 @@
 #pragma once
-// How a node's parameter-server calls reach the network and wait: through a bare port (tests, benchmarks) or through
-// the Node of a run, whose waits end when the run does. Used by the node's thread.
+// The network access of a node's parameter-server calls: through a bare port (tests, benchmarks) or through the Node of
+// a run (then waits end with the run). Used by the node's thread.
 
 #include <vector>
 
@@ -19,19 +19,19 @@ class ParamChannel {
 
   virtual Address self() const = 0;
   virtual double now() const = 0;
-  /// Waits for room until `deadline`.
+  /// Blocks until there is room, or until `deadline`.
   virtual Status send(Frame&& frame, double deadline) = 0;
-  /// Appends the parameter server's frames that have arrived, waiting until `deadline` for the first. May come back
-  /// earlier without any (the membership has changed).
+  /// Appends the arrived frames of the parameter server, and blocks until `deadline` for the first frame. May
+  /// return earlier without frames (after a membership change).
   virtual Status receive(std::vector<Frame>& out, double deadline) = 0;
 
   struct Changes {
     std::vector<NodeId> joined;
     std::vector<NodeId> lost;
-    std::vector<NodeId> suspected;  // silent for a while
-    std::vector<NodeId> cleared;    // heard again
+    std::vector<NodeId> suspected;  // suspected by the failure detector
+    std::vector<NodeId> cleared;    // no longer suspected
   };
-  /// How the live workers have changed since the last call.
+  /// The changes of the live workers since the last call.
   virtual Changes changes() { return {}; }
 };
 
@@ -58,7 +58,7 @@ class NodeChannel final : public ParamChannel {
   Status receive(std::vector<Frame>& out, double deadline) override;
   Changes changes() override;
 
-  /// The workers that `changes` counts from, without those that wait elsewhere until they may join in.
+  /// The workers that `changes` starts from, without late joiners that still wait to join in.
   Result<std::vector<NodeId>> members();
 
  private:

@@ -12,7 +12,7 @@ namespace actorhost {
 
 namespace {
 
-// Joins the parts that the shards hold of one tensor: the chunks of `pick` from each part that has the key.
+// Joins the shards' parts of one tensor: the chunks of `pick` from each part that has the key.
 template <typename Pick>
 Result<Tensor> join(const std::vector<const StoredTensor*>& parts, Pick&& pick) {
   const StoredTensor& like = *parts.front();
@@ -107,12 +107,12 @@ void ParamCheckpointer::begin(const RunState& state) {
 
 void ParamCheckpointer::add(uint64_t number, uint32_t shard, std::vector<std::pair<ParamKey, Stored>> values) {
   std::lock_guard lock(mutex_);
-  if (!open_ || open_->state.number != number) return;  // overtaken by a later one
+  if (!open_ || open_->state.number != number) return;  // a later checkpoint has replaced it
   open_->parts[shard] = std::move(values);
   if (open_->parts.size() < shards_) return;
   if (waiting_ && std::has_single_bit(++skipped_)) {  // logs the 1st, 2nd, 4th, ...
     log_.warn("server 0", "the checkpoint at " + std::to_string(waiting_->state.updates) +
-                              " updates is skipped: they come faster than they can be written (" +
+                              " updates is skipped: checkpoints are made faster than they are written (" +
                               std::to_string(skipped_) + " so far)");
   }
   waiting_ = std::exchange(open_, std::nullopt);
@@ -145,7 +145,7 @@ void ParamCheckpointer::run() {
     lock.unlock();
     Status written = write(*collected);
     collected.reset();
-    if (!written.ok()) log_.error("server 0", "a checkpoint could not be written: " + written.error().message);
+    if (!written.ok()) log_.error("server 0", "cannot write a checkpoint: " + written.error().message);
     if (!written.ok() && failed_) failed_(written.error());
     lock.lock();
     writing_ = false;
@@ -165,7 +165,7 @@ Status ParamCheckpointer::write(const Collected& collected) {
   for (const auto& [shard, values] : collected.parts) {
     for (const auto& [key, stored] : values) {
       if (owner_of(key, shards_) != shard) continue;
-      // The owner's part says what the tensor is; parts of other shards that do not fit it are leftovers.
+      // The owner's part defines the tensor. Parts of other shards with another layout are leftovers.
       std::vector<const StoredTensor*>& parts = tensors[key];
       if (const auto* own = std::get_if<StoredTensor>(&stored.value)) {
         std::iter_swap(parts.begin(), std::find(parts.begin(), parts.end(), own));

@@ -1,17 +1,17 @@
 #pragma once
-// Checkpoints of the parameter server in open formats: a directory with what numpy and any JSON reader understand,
-// complete or not there at all (host/data/atomic_dir.hpp).
+// Checkpoints of the parameter server in open formats: a directory of files that numpy and any JSON reader can read. A
+// checkpoint is complete or absent (host/data/atomic_dir.hpp).
 //
 //   PREFIX-000000000012/
 //     values.npz   "value.NAME" each tensor whole, whatever the number of shards; "state0.NAME", "state1.NAME" its
-//                  optimiser's state; for a Lua value its encoding as bytes and "tensor0.NAME" ... the tensors in it
+//                  optimiser's state; for a Lua value its encoding as bytes and "tensor0.NAME" ... its tensors
 //     state.json   {"format": 1, "run", "seed", "updates", "seconds", "clocks": {worker: steps}, "finished": {run:
 //     summary},
 //                   "values": [{"key", "canonical", "array", "kind", "step", "version", "optimiser", "state", "made",
-//                   "tensors"}], "tasks": what the policy keeps of its tasks, as one of the values}
+//                   "tensors"}], "tasks": the policy's account of its tasks, in the form of a value}
 //     manifest.json
 //
-// NAME is the key where that is a plain word, else "@" and a number.
+// NAME is the key if the key is a plain word, else "@" and a number.
 
 #include <condition_variable>
 #include <filesystem>
@@ -44,36 +44,36 @@ struct ParamCheckpoint {
   std::map<RunId, ParamSummary> finished;  // earlier runs of the job
   std::vector<Value> values;
 
-  /// Puts what `store` holds of the values into it.
+  /// Writes the store's part of the values into `store`.
   Status restore(ParamStore& store) const;
 };
 
-/// Where the checkpoints of one name are.
+/// The location of the checkpoints with one prefix.
 struct CheckpointFolder {
   std::filesystem::path directory;
   std::string prefix = "checkpoint";
-  size_t keep = 3;  // newest ones; older ones are removed
+  size_t keep = 3;  // number of newest checkpoints to keep; older ones are removed
 };
 
-/// Writes it behind the newest complete one, and returns where it is. Blocks on the disk.
+/// Writes the checkpoint with the next free number and returns its path. Blocks on the disk.
 Result<std::filesystem::path> save_checkpoint(const CheckpointFolder& folder, const ParamCheckpoint& checkpoint);
 
-/// Collects the shards' parts of a checkpoint and writes them on a thread of its own. Any thread may call; `begin` and
-/// `add` only copy references. When checkpoints come faster than they can be written the oldest waiting one is dropped.
+/// Collects the shards' parts of a checkpoint and writes them on its own thread. Thread-safe; `begin` and `add` only
+/// copy references. If checkpoints arrive faster than the disk writes them, the oldest waiting checkpoint is dropped.
 class ParamCheckpointer final : public CheckpointSink {
  public:
-  /// `failed` hears on the writer's thread of one that could not be written.
+  /// `failed` is called on the writer's thread for each checkpoint that cannot be written.
   ParamCheckpointer(CheckpointFolder folder, uint32_t shards, Log& log, std::function<void(const Error&)> failed = {});
-  /// Finishes what is complete.
+  /// Writes complete checkpoints first.
   ~ParamCheckpointer() override;
 
   void begin(const RunState& state) override;
   void add(uint64_t number, uint32_t shard, std::vector<std::pair<ParamKey, Stored>> values) override;
   void finished(RunId run, const ParamSummary& summary) override;
 
-  /// Waits until everything complete is on disk; the last failure since the last call, if there was one.
+  /// Blocks until every complete checkpoint is on disk. Returns the last failure since the last call.
   Status flush();
-  /// Whether one is being collected or written.
+  /// Whether a checkpoint is being collected or written.
   bool pending() const;
 
  private:
@@ -93,20 +93,20 @@ class ParamCheckpointer final : public CheckpointSink {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Collected> open_;     // not all shards have added their part
-  std::optional<Collected> waiting_;  // complete, to be written next
+  std::optional<Collected> waiting_;  // complete, written next
   std::map<RunId, ParamSummary> finished_;
   bool writing_ = false;
   bool quit_ = false;
   Status failure_;
-  uint64_t skipped_ = 0;  // checkpoints that a later one overtook
+  uint64_t skipped_ = 0;  // checkpoints that a later checkpoint replaced
   std::thread thread_;
 };
 
-/// Whether checkpoints can be written there, tried with a file; makes the directory.
+/// Whether checkpoints can be written there; tests this with a file. Creates the directory.
 Status try_to_checkpoint(const std::filesystem::path& directory);
 
-/// The newest checkpoint that is complete and intact; nothing when there is none. One that is damaged is skipped with a
-/// warning of `who` that names it.
+/// The newest complete and intact checkpoint, or nothing. A damaged checkpoint is skipped with a warning of `who` that
+/// names it.
 Result<std::optional<ParamCheckpoint>> load_newest_checkpoint(const std::filesystem::path& directory, Log& log,
                                                               const std::string& prefix = "checkpoint",
                                                               const std::string& who = "server 0");

@@ -126,7 +126,7 @@ class Reader {
     auto array = take(record.at("array"));
     if (!array) return array.error();
     if (lua) {
-      if (array->dtype != Dtype::u8) return Error{Code::bad_data, "a Lua value that is not an array of bytes"};
+      if (array->dtype != Dtype::u8) return Error{Code::bad_data, "a Lua value whose array does not hold bytes"};
       LuaValue out{std::move(array->data), {}};
       AH_TRY(take_tensors(record.at("tensors"), out.tensors));
       value.value = std::move(out);
@@ -172,7 +172,7 @@ Result<std::string> read_text(const std::filesystem::path& path) {
   return text;
 }
 
-// Throws what nlohmann::json throws on JSON of another form.
+// Throws an nlohmann::json exception for JSON of another form.
 Result<ParamCheckpoint> parse(const json& state, Reader& reader) {
   if (state.at("format") != kFormat)
     return Error{Code::bad_data, "format " + state.at("format").dump() + " is unknown"};
@@ -246,7 +246,7 @@ Result<ParamCheckpoint> read_checkpoint(const std::filesystem::path& directory) 
     auto checkpoint = parse(json::parse(*text), reader);
     if (!checkpoint) return Error{checkpoint.error().code, path.string() + ": " + checkpoint.error().message};
     return checkpoint;
-  } catch (const std::exception& e) {  // from json, or from a number that cannot be read
+  } catch (const std::exception& e) {  // thrown by json, or for an unreadable number
     return Error{Code::bad_data, path.string() + ": " + e.what()};
   }
 }

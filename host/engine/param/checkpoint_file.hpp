@@ -1,5 +1,5 @@
 #pragma once
-// A checkpoint's files, as checkpoint.hpp describes them. Used by checkpoint.cpp and its tests. Any thread;
+// Reads and writes a checkpoint's files (format: checkpoint.hpp). Used by checkpoint.cpp and its tests. Thread-safe;
 // calls block on the disk.
 
 #include <filesystem>
@@ -8,9 +8,9 @@
 
 namespace actorhost {
 
-/// Into a directory that exists.
+/// The directory must exist.
 Status write_checkpoint(const std::filesystem::path& directory, const ParamCheckpoint& checkpoint);
-/// Code::bad_data names the file and what is wrong with it.
+/// Code::bad_data names the file and the fault.
 Result<ParamCheckpoint> read_checkpoint(const std::filesystem::path& directory);
 
 }  // namespace actorhost

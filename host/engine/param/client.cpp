@@ -6,7 +6,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr int kMaxRounds = 20;  // tries to read a key whose shape is being changed
+constexpr int kMaxRounds = 20;  // attempts to read a key whose shape is being changed
 
 }  // namespace
 
@@ -17,7 +17,7 @@ ParamClient::Pending& ParamClient::begin(Request& number) {
   return requests_[number];
 }
 
-// Asks for the keys in `places`: their owners, the other shards, or both.
+// Requests the keys in `places` from their owners, the other shards, or both.
 void ParamClient::ask(Request number, Pending& pending, const std::vector<uint32_t>& places, bool owner, bool others,
                       std::vector<Frame>& out) {
   std::map<uint32_t, std::vector<ParamKey>> lists;
@@ -33,7 +33,7 @@ void ParamClient::ask(Request number, Pending& pending, const std::vector<uint32
     pack_keys(param_kind::get, server_address(shard), number, {}, keys, out);
     for (size_t i = first; i < out.size(); ++i) {
       out[i].flags |= static_cast<uint8_t>(flags() | (pending.filtered ? param::kFiltered : 0));
-      pending.waiting.push_back(shard);  // each frame is answered by itself
+      pending.waiting.push_back(shard);  // each frame gets its own reply
     }
   }
 }
@@ -51,7 +51,7 @@ ParamClient::Request ParamClient::get(std::vector<ParamKey> keys, std::vector<Fr
     pending.values[i].entry.key = pending.keys[i];
     auto& places = pending.places[pending.keys[i]];
     places.push_back(i);
-    if (places.size() > 1) continue;  // asked for already
+    if (places.size() > 1) continue;  // already requested
     const bool split = !whole_ && shards_ > 1 && split_.count(pending.keys[i]) != 0;
     pending.asked_all[i] = pending.asked_all[i] || split;
     (split ? from_all : from_owner).push_back(i);
@@ -134,11 +134,11 @@ void ParamClient::on_values(Frame&& frame, Pending& pending) {
     pending.error = malformed(frame, read.error().message);
     return;
   }
-  frame.body = {};  // so that a value which is alone in its frame has one holder
+  frame.body = {};  // so that a value alone in its frame has one owner
   for (ParamEntry& entry : entries) {
     const auto places = pending.places.find(entry.key);
     if (places == pending.places.end()) continue;
-    // Only the owner can say that there is no value, or that the value is not a tensor.
+    // Only the owner decides that there is no value, or that the value is not a tensor.
     const bool tensor = std::holds_alternative<ParamTensor>(entry.value);
     if (!tensor && owner_of(entry.key, shards_) != shard) continue;
     const std::vector<uint32_t>& all = places->second;
@@ -147,8 +147,8 @@ void ParamClient::on_values(Frame&& frame, Pending& pending) {
   }
 }
 
-// All asked shards have answered: asks the other shards for the rest of split tensors, and again for tensors whose
-// parts do not fit together, because a node is replacing them.
+// All requested shards have replied. Requests the remaining parts of split tensors from the other shards. Requests
+// tensors again whose parts do not fit together because a node is replacing them.
 void ParamClient::after_round(Request number, Pending& pending, std::vector<Frame>& out) {
   std::vector<uint32_t> rest;
   std::vector<uint32_t> again;
@@ -177,7 +177,7 @@ void ParamClient::after_round(Request number, Pending& pending, std::vector<Fram
   }
   if (!again.empty() && ++pending.rounds > kMaxRounds) {
     pending.error = Error{Code::mismatch, "the parts of key " + pending.keys[again[0]].print() +
-                                              " on the shards do not fit together: it is being replaced all the time"};
+                                              " on the shards do not fit together: another node keeps replacing it"};
     return;
   }
   ask(number, pending, rest, false, true, out);

@@ -1,9 +1,9 @@
 #pragma once
-// What a worker, or a server's Lua, asks the shards for: get, set and keys. A passive state machine of one
-// thread: a call begins a request and adds its frames to `out`, answers are handed in, the result is taken when it is
-// finished. (param_node.hpp waits.)
+// Requests of a worker, or of a server's Lua script, to the shards: get, set and keys. Passive; not thread-safe. A call
+// begins a request and adds its frames to `out`. The owner hands in replies and takes the result when the request is
+// finished. (param_node.hpp does the waiting.)
 //
-// Values that come out are the caller's own memory; values that go in are sent by reference and must not be written to
+// Returned values are the caller's own memory. Values to set are sent by reference: the caller must not write to them
 // before the request is finished.
 
 #include <cstdint>
@@ -25,48 +25,48 @@ class ParamClient {
 
   explicit ParamClient(uint32_t shards) : shards_(shards) {}
 
-  /// Reads ask a key's owner first: for runs whose pull is in Lua, where pushes go whole to the owners.
+  /// Reads contact a key's owner first: for runs with a Lua pull, where pushes are sent whole to the owners.
   void set_whole(bool whole) { whole_ = whole; }
-  /// Requests are answered even while a shard is in a Lua pull: for calls from inside one.
+  /// Shards reply to these requests even during a Lua pull: for calls from inside a pull.
   void set_now(bool now) { now_ = now; }
 
-  /// `filtered`: values may come through the run's filter.
+  /// `filtered`: values may pass through the run's filter.
   Request get(std::vector<ParamKey> keys, std::vector<Frame>& out, bool filtered = false);
-  /// What filtered requests have brought since the last call.
+  /// Bytes that filtered requests have received since the last call.
   FilterBytes take_pulled() { return std::exchange(pulled_, {}); }
-  /// `step` is what later readers are told.
+  /// `step` is reported to later readers.
   Request set(std::span<const ParamEntry> entries, uint64_t step, std::vector<Frame>& out);
   Request keys(std::vector<Frame>& out);
-  /// A request to shards without content: when it is finished they have dealt with all that was sent to them before.
+  /// A request without content. When it is finished, the shards have handled all earlier frames to them.
   Request fence(const std::vector<uint32_t>& shards, std::vector<Frame>& out);
 
-  /// values, key_list, done, failed. Frames that belong to no request of ours are ignored.
+  /// Handles values, key_list, done and failed. Ignores frames that match no request.
   void handle(Frame&& frame, std::vector<Frame>& out);
   static bool wants(const Frame& frame) noexcept {
     return frame.kind == param_kind::values || frame.kind == param_kind::key_list || frame.kind == param_kind::done ||
            frame.kind == param_kind::failed;
   }
 
-  /// Every shard has answered: nothing that was sent is in use any more.
+  /// True when every shard has replied: the sent memory is no longer in use.
   bool finished(Request request) const;
-  /// Which shards have not answered: for messages.
+  /// Shards without a complete reply; for messages.
   std::vector<uint32_t> missing(Request request) const;
-  /// Gives up: later answers are ignored.
+  /// Abandons the request; later replies are ignored.
   void forget(Request request) { requests_.erase(request); }
-  // The results of finished requests; taking one ends it.
-  /// In the order of the keys, nil where there is nothing.
+  // Results of finished requests. Taking a result ends its request.
+  /// In the order of the keys; nil for a missing key.
   Result<std::vector<ParamEntry>> take_values(Request request);
   Result<std::vector<ParamKey>> take_keys(Request request);
   Status take_done(Request request);
 
  private:
   struct Pending {
-    std::vector<uint32_t> waiting;  // shards that have not answered in full
+    std::vector<uint32_t> waiting;  // shards with an incomplete reply
     std::optional<Error> error;
-    std::vector<ParamKey> keys;  // asked for, or listed
+    std::vector<ParamKey> keys;  // requested or listed keys
     std::vector<ParamAssembler::Partial> values;
-    std::unordered_map<ParamKey, std::vector<uint32_t>> places;  // of a key in values
-    std::vector<uint8_t> asked_all;                              // beyond the owner
+    std::unordered_map<ParamKey, std::vector<uint32_t>> places;  // the indices of a key in `values`
+    std::vector<uint8_t> asked_all;                              // whether it was requested from all shards
     int rounds = 0;
     bool filtered = false;
   };
@@ -83,7 +83,7 @@ class ParamClient {
   bool now_ = false;
   Request next_ = 1;
   std::map<Request, Pending> requests_;
-  std::unordered_set<ParamKey> split_;  // keys that were split when last read: all shards are asked at once
+  std::unordered_set<ParamKey> split_;  // keys found split at the last read: requested from all shards at once
   FilterBytes pulled_;
 };
 

@@ -73,10 +73,10 @@ StopContext ParamCoordinator::context(double now) const {
   return {slowest_, updates_, elapsed(now), static_cast<uint32_t>(workers_.size())};
 }
 
-// --- frames that arrive
+// --- arrivals
 
 void ParamCoordinator::on_ready(NodeId id, double now) {
-  if (gone_.count(id) != 0) return;  // the frame was under way when its sender was lost
+  if (gone_.count(id) != 0) return;  // the sender failed while its frame was in flight
   if (phase_ == Phase::finished) return send_stop(id);
   Worker& worker = workers_[id];
   if (worker.ready) return;
@@ -86,7 +86,7 @@ void ParamCoordinator::on_ready(NodeId id, double now) {
     if (trace_ != nullptr) record_begin(now);
   }
   if (progress_.slot(id) == kNoSlot) {
-    // The worker was not a member when the run began: it counts from now on, with the slowest worker's clock.
+    // The worker was not a member when the run began. It counts from now on and starts at the minimum clock.
     if (const Status joined = progress_.join(id, static_cast<int32_t>(slowest_)); !joined.ok()) {
       log_.error("server 0", joined.error().message);
       return;
@@ -148,7 +148,7 @@ void ParamCoordinator::lost(NodeId id, double now) {
     if (worker.busy) trace_->open_step(id, worker.step, worker.released, now);
     trace_->leave(id, worker.step, now);
   }
-  // Completed pushes count; no part of an unfinished one may be merged, on any shard.
+  // Completed pushes count. No part of an unfinished push may be merged on any shard.
   discard({config_.run, id, Discard::Extent::gone, worker.step});
   LostNotice notice{id, std::move(worker.task)};
   if (worker.busy) {
@@ -159,7 +159,7 @@ void ParamCoordinator::lost(NodeId id, double now) {
   progress_.remove(id);
   note_slowest();
   std::erase(passed_, id);
-  if (phase_ != Phase::finished) ++summary_.lost;  // later losses do not count: all workers get the same summary
+  if (phase_ != Phase::finished) ++summary_.lost;  // later failures do not count: all workers get the same summary
   offer_ = true;
 }
 
@@ -170,7 +170,7 @@ void ParamCoordinator::commit(std::vector<CommitItem> items, bool mean) {
   updates_ += items.size();
   for (const CommitItem& item : items) settle(item.worker, item.step, true);
   const Commit commit{config_.run, mean, std::move(items)};
-  // Tells the other shards first, so that this comes before all that is sent to a worker from here on.
+  // Sends the commit to the other shards first, so that it precedes all later frames to workers.
   for (uint32_t shard = 1; shard < config_.shards; ++shard)
     out_.push_back(message_frame(param_kind::commit, server_address(shard), 0, commit));
   own_.commit(commit);
@@ -219,7 +219,7 @@ void ParamCoordinator::flush_staged(uint64_t below) {
   const auto end = std::find_if(staged_.begin(), staged_.end(), [&](const auto& item) { return item.step >= below; });
   std::vector<CommitItem> items(staged_.begin(), end);
   staged_.erase(staged_.begin(), end);
-  // Makes one commit for the whole barrier, if the policy allows it.
+  // Makes one commit for the whole barrier if the policy allows it.
   if (config_.merge.kind == MergePolicy::Kind::all) return commit(std::move(items), false);
   if (config_.merge.kind == MergePolicy::Kind::mean) return commit_means(items);
   for (const CommitItem& item : items) merge_item(item);
@@ -230,7 +230,7 @@ void ParamCoordinator::flush_buffered() {
   progress_.set_buffered(0);
 }
 
-// Makes one update for each clock; `items` are in order.
+// Makes one update for each clock. `items` are in order.
 void ParamCoordinator::commit_means(const std::vector<CommitItem>& items) {
   for (auto first = items.begin(); first != items.end();) {
     const auto last =
@@ -258,7 +258,7 @@ std::optional<ServerRequest> ParamCoordinator::next(double now) {
     was_bsp_ = bsp();
     if (!was_bsp_) flush_staged(kAllSteps);
   }
-  // Decides nothing while a Lua pull runs, since decisions have to see what it merges.
+  // Decides nothing while a Lua pull runs: decisions must see its merged values.
   if (own_.in_pull()) return std::nullopt;
   switch (phase_) {
     case Phase::running: return run(now);
@@ -274,15 +274,15 @@ std::optional<ServerRequest> ParamCoordinator::next(double now) {
 }
 
 std::optional<ServerRequest> ParamCoordinator::run(double now) {
-  // BSP begins with all workers, so that the first schedule does not depend on which worker came first.
+  // BSP begins with all workers, so the first schedule does not depend on the order of their arrival.
   if (was_bsp_ && !absent_.empty()) return std::nullopt;
   if (const Status polled = gate_.poll(now, passed_); !polled.ok()) return fail(polled.error());
   if (trace_ != nullptr) record_passed(now);
   if (config_.board != nullptr) show_gate();
-  // Parked workers are offered again when something has happened; under BSP at barriers, or when all are parked.
+  // Offers parked workers again after a change; under BSP at barriers, or when all workers are parked.
   const bool again = offer_ && (!was_bsp_ || progress_.size() == 0) && !parked().empty();
   if (passed_.empty() && !again && !std::exchange(checkpoint_pressing_, false)) return check_stuck();
-  // A worker that joins may pass in the middle of a round; that round's pushes still wait for the barrier.
+  // A joining worker may pass in the middle of a round. The pushes of that round still wait for the barrier.
   flush_staged(progress_.size() == 0 ? kAllSteps : slowest_);
   phase_ = Phase::merged;
   if (own_.in_pull()) return std::nullopt;
@@ -291,7 +291,7 @@ std::optional<ServerRequest> ParamCoordinator::run(double now) {
 
 std::optional<ServerRequest> ParamCoordinator::decide(double now) {
   if (cut_ != Cut::none || checkpoint_due(now)) return cut(now);
-  if (!was_bsp_) flush_staged(kAllSteps);  // those that have come since a checkpoint was begun
+  if (!was_bsp_) flush_staged(kAllSteps);  // pushes that arrived after a checkpoint had begun
   if (own_.in_pull()) return std::nullopt;
   phase_ = Phase::asked_stop;
   return StopRequest{context(now)};
@@ -319,7 +319,7 @@ std::optional<ServerRequest> ParamCoordinator::schedule(double now) {
   }
   ScheduleRequest request{parked()};
   request.workers.insert(request.workers.end(), passed_.begin(), passed_.end());
-  if (request.workers.empty()) return run(now);  // the workers that had passed are lost
+  if (request.workers.empty()) return run(now);  // every passed worker has failed
   std::sort(request.workers.begin(), request.workers.end());
   phase_ = Phase::asked_schedule;
   asked_ = request.workers;
@@ -337,10 +337,10 @@ Status ParamCoordinator::answer_schedule(std::map<NodeId, std::vector<ParamEntry
     if (!std::binary_search(asked_.begin(), asked_.end(), id)) {
       phase_ = Phase::failed;
       return Error{Code::bad_argument, "schedule returned entries for worker " + std::to_string(id) +
-                                           ", who is not among those it was asked about: " + worker_list(asked_)};
+                                           ", which the request does not name; it names: " + worker_list(asked_)};
     }
     if (workers_.count(id) != 0) continue;
-    lost_.push_back({id, std::move(entries)});  // lost while `schedule` was running
+    lost_.push_back({id, std::move(entries)});  // failed while `schedule` was running
     if (const auto number = numbers.find(id); number != numbers.end()) lost_.back().task = number->second;
   }
   for (const NodeId id : asked_) {
@@ -365,14 +365,14 @@ Status ParamCoordinator::answer_schedule(std::map<NodeId, std::vector<ParamEntry
   }
   note_slowest();
   if (busy_ != 0 || progress_.waiting() != 0 || !lost_.empty() || workers_.empty() || somebody_to_come()) return {};
-  if (!buffered_.empty()) {  // no push will fill the buffer: merges what is there, and asks again
+  if (!buffered_.empty()) {  // no push will fill the buffer: merges its content and asks again
     flush_buffered();
     offer_ = true;
     return {};
   }
   phase_ = Phase::failed;
   return Error{Code::bad_argument, "schedule gave none of the workers (" + worker_list(asked_) +
-                                       ") an entry, nobody is working, and stop does not return true: the run would "
+                                       ") an entry, no worker is working, and stop does not return true: the run would "
                                        "never end. Return work for at least one worker, or make stop return true"};
 }
 
@@ -396,7 +396,7 @@ void ParamCoordinator::send_task(NodeId id, const Worker& worker, const std::vec
                       trace_ != nullptr, config_.filtered};
   EntryPacker task(param_kind::task, worker_address(id), 0, pack(head), true);
   for (const ParamEntry& entry : entries) {
-    // With one shard the values are sent along; with more the worker asks all shards at once.
+    // With one shard the task carries the values. With more shards the worker requests them from all shards at once.
     if (std::holds_alternative<ParamFetch>(entry.value) && config_.shards == 1) {
       own_.pack_filtered(id, entry.key, task);
     } else {
@@ -425,8 +425,8 @@ void ParamCoordinator::look(double now) {
   drop_in_flight();
 }
 
-// Drops pushes that are under way. What a shard has applied of such a push stays, as with a lost worker: only rules
-// without order apply pushes before they are complete.
+// Drops incomplete pushes. As with a failed worker, parts that a shard has already applied stay applied; only rules
+// without order apply incomplete pushes.
 void ParamCoordinator::drop_in_flight() {
   for (auto& [id, worker] : workers_) {
     if (!worker.busy) continue;
@@ -468,7 +468,7 @@ std::optional<ServerRequest> ParamCoordinator::fail(Error error) {
   return error;
 }
 
-// No worker has passed: ends the run with an error if none ever can.
+// No worker has passed. Ends the run with an error if no worker ever can.
 std::optional<ServerRequest> ParamCoordinator::check_stuck() {
   if (started_ < 0 || busy_ != 0 || somebody_to_come()) return std::nullopt;
   if (workers_.empty()) return fail({Code::peer_lost, "all workers of the run are lost"});
@@ -478,7 +478,7 @@ std::optional<ServerRequest> ParamCoordinator::check_stuck() {
     if (worker.ready && !worker.parked) waiting.push_back(id);
   }
   return fail({Code::bad_argument, "the barrier holds all workers (" + worker_list(waiting) +
-                                       ") back and none is working: its rule would never let anybody pass"});
+                                       ") back and none is working: its rule would never let a worker pass"});
 }
 
 double ParamCoordinator::next_time() const {

@@ -1,25 +1,25 @@
 #pragma once
-// What shard 0 does beyond a shard's work: it knows how far each worker is, asks the barrier rule which workers may go
-// on, asks the policy (`stop`, `schedule`) whether and with which tasks, decides when staged pushes are merged, and
-// ends the run. A passive state machine: arrivals and the time are handed in, `next` says what the policy has to
-// decide, frames go to `out`. Used by the thread of server 0.
+// The additional work of shard 0 in a run: tracks the clock of each worker, evaluates the barrier rule, requests the
+// policy's decisions (`stop`: whether the run ends; `schedule`: the next tasks), commits staged pushes, and ends the
+// run. Passive: the owner hands in arrivals and the time, `next` returns the next decision that the policy must make,
+// and frames go to `out`. Used by the thread of server 0.
 //
 // One decision:  workers pass the barrier -> staged pushes are committed on all shards (BSP) -> checkpoint, if due
-// -> stop? -> schedule -> tasks. A worker for which `schedule` has no task is parked: no worker waits for it, and
-// `schedule` is asked about it again.
+// -> stop? -> schedule -> tasks. `schedule` parks a worker by giving it no task. No worker waits for a parked worker,
+// and later `schedule` requests name the parked worker again.
 //
-// Visibility. A worker sends its parts to other shards before the last part to shard 0; all shards live in one process,
-// and frames from one process to another arrive in order. So when shard 0 has a push complete, every shard has its
-// part; and a commit that shard 0 sends is at every shard before a read by a worker that was released after it. (A Lua
-// `pull` on another shard may still be running then: that shard keeps the read waiting.)
+// Visibility. A worker sends its parts to the other shards before its last part to shard 0. All shards are in one
+// process, and frames between two processes arrive in order. So when shard 0 has a complete push, every shard has its
+// part. A commit that shard 0 sends reaches every shard before any read by a worker that shard 0 releases later. (A Lua
+// `pull` on another shard may still be running then; that shard delays the read.)
 //
-// Checkpoints. In a run that may write checkpoints all pushes are staged, and a push that is complete is committed at
-// once, or at the barrier under BSP. Commits and the cut reach each shard in the order in which shard 0 sends them, so
-// a push is in a checkpoint on all shards or on none. Between the beginning of a checkpoint and its cut no push is
-// committed: a Lua `pull` on another shard may still write values, and the policy saves its state.
+// Checkpoints. In a run that may write checkpoints all pushes are staged. A complete push is committed at once, or at
+// the barrier under BSP. Commits and the cut reach each shard in the order in which shard 0 sends them, so a checkpoint
+// contains a push on all shards or on none. No push is committed between the start of a checkpoint and its cut: a Lua
+// `pull` on another shard may still write values, and the policy saves its state.
 //
 // Tasks may have numbers. The coordinator reports to the policy whether the push of each numbered task was merged or
-// dropped, or its worker was lost; a checkpoint contains the outcomes that were reported before its cut.
+// dropped, or that its worker failed. A checkpoint contains the outcomes that were reported before its cut.
 
 #include <map>
 #include <optional>
@@ -38,14 +38,14 @@
 
 namespace actorhost {
 
-/// What becomes of pushes that are late or more than are wanted, beside the update itself.
+/// How late or surplus pushes are merged.
 struct MergePolicy {
   enum class Kind : uint8_t {
     all,
-    drop,    // pushes that are more than `later_than` steps behind the newest one
-    buffer,  // merged as one, with their mean, when `k` have come (Nguyen et al. 2022, FedBuff)
-    scale,   // weighted by (1 + staleness)^-exponent
-    mean     // those of one clock as one, with their mean; for BSP
+    drop,    // drops pushes that are more than `later_than` steps behind the newest push
+    buffer,  // merges `k` pushes as one, with their mean (Nguyen et al. 2022, FedBuff)
+    scale,   // weights pushes by (1 + staleness)^-exponent
+    mean     // merges the pushes of one clock as one, with their mean; for BSP
   };
   Kind kind = Kind::all;
   uint64_t later_than = 0;
@@ -53,8 +53,8 @@ struct MergePolicy {
   double exponent = 1;
 };
 
-/// Checkpoints every so many steps of the slowest worker or seconds, whichever comes first (0: not by this), and at the
-/// end.
+/// When checkpoints are made: after so many steps of the slowest worker or after so many seconds, whichever is first (0
+/// disables either), and at the end.
 struct CheckpointPlan {
   uint64_t steps = 0;
   double seconds = 0;
@@ -65,21 +65,21 @@ struct CoordinatorConfig {
   uint32_t shards = 1;
   MergePolicy merge;
   bool local_schedule = false;  // workers choose their keys
-  double seconds = kForever;    // the run stops after so long
+  double seconds = kForever;    // the run stops after this time
   CheckpointPlan checkpoint;
-  std::vector<NodeId> members;           // live workers; BSP begins when they are all there
-  RunState resumed;                      // clocks of the run that goes on, if one does
-  std::optional<ParamSummary> finished;  // the run was over before the job was resumed
-  ParamTrace* trace = nullptr;           // where the run is recorded, if it is; outlives the coordinator
-  BarrierBoard* board = nullptr;         // for those who look into the run; outlives the coordinator
-  std::string barrier;                   // the rule as the trace and the board name it
-  bool filtered = false;                 // values travel through filters
-  std::string push_place;                // where workers work: "push (job.lua:8)"
-  double long_wait = 10;                 // seconds of a wait until the log tells of it
+  std::vector<NodeId> members;           // live workers; BSP begins when all are ready
+  RunState resumed;                      // clocks of a resumed run
+  std::optional<ParamSummary> finished;  // set if the run had ended before the job was resumed
+  ParamTrace* trace = nullptr;           // records the run; may be null; outlives the coordinator
+  BarrierBoard* board = nullptr;         // for observers; outlives the coordinator
+  std::string barrier;                   // the rule's name in the trace and on the board
+  bool filtered = false;                 // values pass through filters
+  std::string push_place;                // the source line of `push`: "push (job.lua:8)"
+  double long_wait = 10;                 // seconds of waiting until the log reports it
   bool saves = false;                    // checkpoints may be written
   bool lua_pull = false;
-  std::optional<uint64_t> seed;  // of the run, for its checkpoints
-  bool keeps_tasks = false;      // the policy keeps account of numbered tasks, and a checkpoint has its state
+  std::optional<uint64_t> seed;  // of the run, stored in its checkpoints
+  bool keeps_tasks = false;      // the policy keeps account of numbered tasks; checkpoints contain its state
 };
 
 struct StopContext {
@@ -89,7 +89,7 @@ struct StopContext {
   uint32_t workers = 0;
 };
 
-// What the policy has to decide, or is told.
+// Decisions that the policy must make, and notices to it.
 struct PullRequest {
   std::vector<PullEntry>* entries = nullptr;  // valid until the answer; the values may be moved out
 };
@@ -101,12 +101,12 @@ struct ScheduleRequest {
 };
 struct LostNotice {
   NodeId worker = 0;
-  std::vector<ParamEntry> entries;    // its unfinished task
+  std::vector<ParamEntry> entries;    // the unfinished task of the worker
   std::optional<uint64_t> task = {};  // the task's number
 };
-struct StateRequest {};  // the policy's state for a checkpoint, which is cut when it has been answered
+struct StateRequest {};  // requests the policy's state; the reply triggers the checkpoint's cut
 struct CutRequest {
-  RunState state;  // a checkpoint is begun; the server takes this shard's part at once
+  RunState state;  // the started checkpoint; the server adds its own shard's part at once
 };
 struct FinishedNotice {
   ParamSummary summary;
@@ -114,7 +114,7 @@ struct FinishedNotice {
 using ServerRequest = std::variant<PullRequest, StopRequest, ScheduleRequest, LostNotice, StateRequest, CutRequest,
                                    FinishedNotice, Error>;
 
-/// What became of a numbered task.
+/// The outcome of a numbered task.
 struct TaskOutcome {
   NodeId worker = 0;
   uint64_t task = 0;
@@ -122,57 +122,58 @@ struct TaskOutcome {
   friend bool operator==(const TaskOutcome&, const TaskOutcome&) = default;
 };
 
-/// "0, 2, 5"; of many the first ones and how many there are.
+/// "0, 2, 5". A long list shows the first ids and the total.
 std::string worker_list(const std::vector<NodeId>& ids);
 
 class ParamCoordinator {
  public:
   ParamCoordinator(const CoordinatorConfig& config, BarrierRule& rule, ParamShard& own, Log& log,
                    std::vector<Frame>& out);
-  /// Writes what has been recorded of the run to its file.
+  /// Writes the recorded rows of the run to their file.
   ~ParamCoordinator();
   ParamCoordinator(const ParamCoordinator&) = delete;
   ParamCoordinator& operator=(const ParamCoordinator&) = delete;
 
   void on_ready(NodeId id, double now);
-  /// The worker's push of step `step` is complete. The worker says that it worked for so many seconds, and what it sent
-  /// and got.
+  /// The push of step `step` is complete. `seconds` and `traffic` are the worker's own measurements: its working time
+  /// and its sent and received bytes.
   void on_done(NodeId id, uint64_t step, double seconds, double now, const ParamTraffic& traffic = {});
   void on_report(const ShardReport& report);
-  /// Another shard has merged all that was committed before it was asked.
+  /// Another shard reports that it has merged all commits sent before the request.
   void on_settled(uint64_t checkpoint);
-  /// Ends the run when its seconds are over. Called before each frame is handled, so that no later frame is merged.
+  /// Ends the run when its seconds are over. The owner calls this before it handles each frame, so no later frame is
+  /// merged.
   void look(double now);
   void lost(NodeId id, double now);
   void joined(NodeId id);
   void suspect(NodeId id, bool suspected) { progress_.suspect(id, suspected); }
-  /// Takes another rule from the next decision on, which has to outlive the run or the next set_rule. (A rule may also
-  /// become another one by itself, as its version() tells.)
+  /// Replaces the rule from the next decision on. The rule must outlive the run or the next set_rule. (A rule may also
+  /// change itself and then changes its version().)
   void set_rule(BarrierRule& rule) { gate_.set_rule(rule); }
-  /// A checkpoint is begun at the next decision.
+  /// Requests a checkpoint at the next decision.
   void checkpoint_now() noexcept { checkpoint_asked_ = true; }
-  /// A checkpoint is begun as soon as no pull runs, without waiting for a worker to pass the barrier: the process ends
-  /// soon. False where nothing has been merged since the last one.
+  /// Requests a checkpoint as soon as no pull runs, without waiting for a worker to pass the barrier, because the
+  /// process ends soon. False if nothing was merged since the last checkpoint.
   bool last_checkpoint() noexcept {
     const bool over = phase_ == Phase::finished || phase_ == Phase::failed;
     if (over || updates_ == checkpoint_updates_) return false;
     return checkpoint_asked_ = checkpoint_pressing_ = true;
   }
-  /// Whether one has been asked for and not begun.
+  /// Whether a checkpoint is requested and not yet started.
   bool checkpoint_asked() const noexcept { return checkpoint_asked_; }
-  /// Ends the run as if `stop` had said so.
+  /// Ends the run as if `stop` had returned true.
   void stop(const std::string& reason) { begin_stop(reason); }
 
-  /// What is to be decided next; nothing when there is nothing to do until a frame comes or next_time().
+  /// The next decision. Nothing if there is none until the next frame or next_time().
   std::optional<ServerRequest> next(double now);
   double next_time() const;
   void answer_stop(bool stop);
   void answer_state(CarriedValue state);
-  /// Tasks by worker, and the numbers of those that have any. An error when no worker has anything to do and nothing
-  /// can change that.
+  /// Tasks by worker, and the numbers of the numbered tasks. An error if no worker has work and nothing can change
+  /// that.
   Status answer_schedule(std::map<NodeId, std::vector<ParamEntry>> tasks, double now,
                          const std::map<NodeId, uint64_t>& numbers = {});
-  /// Numbered tasks that were merged or dropped since the last call, in that order.
+  /// The numbered tasks that were merged or dropped since the last call, in that order.
   std::vector<TaskOutcome> take_outcomes() { return std::exchange(outcomes_, {}); }
 
   const Progress& progress() const noexcept { return progress_; }
@@ -181,15 +182,15 @@ class ParamCoordinator {
   StopContext context(double now) const;
 
  private:
-  // How far a checkpoint is.
+  // The state of a checkpoint.
   enum class Cut { none, shards, state, ready };
   enum class Phase {
     running,
-    merged,      // a decision has begun: what was staged is committed
+    merged,      // a decision has begun: staged pushes are committed
     asked_stop,  // waits for answer_stop
     to_schedule,
     asked_schedule,  // waits for answer_schedule
-    stopping,        // waits for the pushes that are under way
+    stopping,        // waits for the pushes in progress
     finished,
     failed
   };
@@ -198,8 +199,8 @@ class ParamCoordinator {
     bool busy = false;
     bool staged = false;
     bool parked = false;
-    uint64_t step = 0;                      // the first that it has not completed in this run
-    double released = 0;                    // when it passed the barrier last; kept for the trace
+    uint64_t step = 0;                      // the first step that it has not completed in this run
+    double released = 0;                    // when it last passed the barrier; for the trace
     BarrierBoard::Worker* shown = nullptr;  // its row on the board
     std::vector<ParamEntry> task;
   };
@@ -254,24 +255,24 @@ class ParamCoordinator {
   ParamShard& own_;
   Log& log_;
   std::vector<Frame>& out_;
-  ParamTrace* trace_;  // null: nothing is recorded, or the recording is over
+  ParamTrace* trace_;  // null: no recording, or the recording has ended
   Progress progress_;
   Gate gate_;
   Phase phase_ = Phase::running;
   std::map<NodeId, Worker> workers_;
-  std::unordered_set<NodeId> absent_;  // members of the beginning that have not come yet
-  std::unordered_set<NodeId> gone_;    // ids are never used again
-  std::vector<NodeId> passed_;         // through the barrier, not yet scheduled
+  std::unordered_set<NodeId> absent_;  // initial members not ready yet
+  std::unordered_set<NodeId> gone_;    // failed or departed workers; ids are never reused
+  std::vector<NodeId> passed_;         // passed the barrier, not yet scheduled
   bool was_bsp_;
-  bool offer_ = false;         // parked workers are to be asked about again
+  bool offer_ = false;         // ask `schedule` about parked workers again
   std::vector<NodeId> asked_;  // the workers that the pending schedule request names
   uint32_t busy_ = 0;
   std::vector<CommitItem> staged_;    // complete pushes that wait for the barrier
-  std::vector<CommitItem> buffered_;  // of the merge policy `buffer`
+  std::vector<CommitItem> buffered_;  // pushes of the merge policy `buffer`
   std::vector<LostNotice> lost_;
   std::unordered_map<NodeId, uint64_t> reported_;
   uint64_t newest_ = 0;   // the highest clock of a push so far
-  uint64_t slowest_ = 0;  // completed by the slowest counted worker, when there was one last
+  uint64_t slowest_ = 0;  // the last known minimum clock of the counted workers
   uint64_t updates_ = 0;
   double started_ = -1;
   uint64_t checkpoints_ = 0;
@@ -279,18 +280,18 @@ class ParamCoordinator {
   double checkpoint_time_ = 0;
   bool checkpoint_asked_ = false;
   bool checkpoint_pressing_ = false;
-  uint64_t checkpoint_updates_ = 0;  // merged updates at the last one
+  uint64_t checkpoint_updates_ = 0;  // merged updates at the last checkpoint
   Cut cut_ = Cut::none;
-  uint32_t unsettled_ = 0;  // shards that have not said that they have merged what was committed
+  uint32_t unsettled_ = 0;  // shards that have not confirmed that all commits are merged
   RunState cut_state_;
   std::map<std::pair<NodeId, uint64_t>, uint64_t> numbers_;  // of tasks by worker and step, until they are settled
   std::vector<TaskOutcome> outcomes_;
-  bool last_cut_ = false;          // the one at the end has been made
-  double latest_ = 0;              // the newest time that was handed in
+  bool last_cut_ = false;          // the checkpoint at the end was made
+  double latest_ = 0;              // the latest time handed in
   double stopped_ = 0;             // when the end was decided
-  double look_at_waits_ = 0;       // when to look for long ones again
-  double told_since_ = -1;         // the wait that has been told of, by its beginning
-  uint64_t impossible_times_ = 0;  // that workers said they worked
+  double look_at_waits_ = 0;       // when to check for long waits again
+  double told_since_ = -1;         // the start of the last logged wait
+  uint64_t impossible_times_ = 0;  // working times of workers that cannot be true
   ParamSummary summary_;
 };
 

@@ -1,4 +1,4 @@
-// How shard 0 makes a checkpoint, and what it tells the policy of numbered tasks.
+// How shard 0 makes a checkpoint, and how it reports numbered tasks to the policy.
 
 #include <algorithm>
 
@@ -21,7 +21,7 @@ bool ParamCoordinator::checkpoint_due(double now) const {
          (plan.seconds > 0 && now - checkpoint_time_ >= plan.seconds);
 }
 
-// Makes a checkpoint, step by step: nothing while it waits. What comes meanwhile is not in it.
+// Advances the checkpoint by one step; returns nothing while it waits. Later pushes are not in the checkpoint.
 std::optional<ServerRequest> ParamCoordinator::cut(double now) {
   if (cut_ == Cut::none) {
     cut_ = Cut::shards;

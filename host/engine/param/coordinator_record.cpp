@@ -1,4 +1,4 @@
-// What shard 0 writes to the trace of its run, shows on the board, and says about waits that have become long.
+// The trace, the board and the log of shard 0's coordinator, including reports of long waits.
 
 #include <algorithm>
 #include <cmath>
@@ -40,10 +40,9 @@ void ParamCoordinator::record_step(NodeId id, const Worker& worker, double secon
   if (trace_->step(id, worker.step + 1, worker.released, seconds, now)) return;
   const uint64_t n = ++impossible_times_;
   if ((n & (n - 1)) != 0) return;  // the 1st, 2nd, 4th, 8th ... are logged
-  log_.warn("record", "worker " + std::to_string(id) + " says that it worked " + std::to_string(seconds) +
-                          " s of the " + std::to_string(now - worker.released) + " s of its step " +
-                          std::to_string(worker.step + 1) + "; the trace has the nearest possible time (" +
-                          std::to_string(n) + " such times so far)");
+  log_.warn("record", "worker " + std::to_string(id) + " reports " + std::to_string(seconds) + " s of work in the " +
+                          std::to_string(now - worker.released) + " s of its step " + std::to_string(worker.step + 1) +
+                          "; the trace has the nearest possible time (" + std::to_string(n) + " such times so far)");
 }
 
 // The trace ends with the decision to stop: no worker begins a step after it.
@@ -78,7 +77,7 @@ void ParamCoordinator::log_traffic() {
 
 void ParamCoordinator::on_report(const ShardReport& report) {
   uint64_t& reported = reported_[report.worker];
-  if (phase_ == Phase::finished || reported > report.step) return;  // another shard has said so already
+  if (phase_ == Phase::finished || reported > report.step) return;  // another shard has reported this push
   reported = report.step + 1;
   const uint64_t n = ++summary_.non_finite;
   if ((n & (n - 1)) != 0) return;  // the 1st, 2nd, 4th, 8th ... are logged
@@ -88,7 +87,7 @@ void ParamCoordinator::on_report(const ShardReport& report) {
 
 // --- long waits
 
-/// Since when the first of the waiting workers has waited; nothing when none waits.
+/// The start of the longest current wait; nothing if no worker waits.
 std::optional<double> ParamCoordinator::waiting_since() const {
   if (phase_ == Phase::stopping) return busy_ != 0 ? std::optional(stopped_) : std::nullopt;
   std::optional<double> since;
@@ -98,7 +97,7 @@ std::optional<double> ParamCoordinator::waiting_since() const {
   return since;
 }
 
-/// Logs once for each wait of over 10 s which workers wait, and for which.
+/// Logs each wait of over 10 s once: the waiting workers, and the workers that they wait for.
 void ParamCoordinator::tell_long_wait(double now) {
   if (now < look_at_waits_ || started_ < 0) return;
   look_at_waits_ = std::isfinite(config_.long_wait) ? now + kLookAgain : kForever;
@@ -132,7 +131,7 @@ std::string ParamCoordinator::whom_for(double now) const {
     if (worker.parked || (worker.ready && !worker.busy) || ++count > kShown) continue;
     const Slot slot = progress_.slot(id);
     const double began = slot == kNoSlot ? now : progress_.started()[slot];
-    char text[64] = " has not come to param.run";
+    char text[64] = " has not reached param.run";
     if (worker.busy) {
       std::snprintf(text, sizeof text, " in step %llu for %.0f s", static_cast<unsigned long long>(worker.step) + 1,
                     now - began);
@@ -141,7 +140,7 @@ std::string ParamCoordinator::whom_for(double now) const {
     if (worker.busy && !config_.push_place.empty()) out += ", in " + config_.push_place;
   }
   if (count > kShown) out += "; and " + std::to_string(count - kShown) + " more";
-  return out.empty() ? ": the rule holds them back, nobody is at work" : out;
+  return out.empty() ? ": the rule holds them back, no worker is working" : out;
 }
 
 }  // namespace actorhost

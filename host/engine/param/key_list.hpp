@@ -1,6 +1,6 @@
 #pragma once
-// The keys of a shard, for those who look into the run: the store notes what it writes, any thread reads. A list for
-// people: of many keys it has the first kMost.
+// A list of the keys of a shard, for observers: the store records its writes, any thread reads. For people: with many
+// keys it lists the first kMost.
 
 #include <cstdint>
 #include <memory>
@@ -15,11 +15,11 @@
 
 namespace actorhost {
 
-/// One key's row. The writes are noted without a lock.
+/// One key's row. Writes are counted without a lock.
 class KeyRow {
  public:
   Tally<uint64_t> version;  // writes
-  Tally<uint64_t> updates;  // those that pushes have made
+  Tally<uint64_t> updates;  // writes by pushes
   Tally<uint64_t> bytes;    // of the whole value
 
  private:
@@ -36,9 +36,9 @@ class KeyList {
 
   // ---- the store's thread ----
 
-  /// Null where there are too many.
+  /// Null if the list is full.
   std::shared_ptr<KeyRow> add(const std::string& name);
-  /// What the key holds now: a tensor, or a Lua value (null).
+  /// Sets the key's current content: a tensor, or a Lua value (null).
   void describe(KeyRow& row, const TensorLayout* tensor);
   void remove(const std::shared_ptr<KeyRow>& row);
 

@@ -1,9 +1,10 @@
 #pragma once
-// The filters of a run of param.run: what workers push, and what servers answer in the loop, travels through them
-// (filter.hpp). A ParamFilter is one end's sending side for one direction, with the rests of error feedback for each
-// worker and key: a worker has its own pushes, a shard has its answers to all workers. Passive, of one thread.
+// The filters of a run of param.run (filter.hpp). Workers' pushes and servers' replies in the loop are filtered. A
+// ParamFilter is the sending side of one direction: a worker has a filter for its pushes, a shard has a filter for its
+// replies to all workers. It holds the remainders of error feedback by worker and key. Passive; not thread-safe.
 //
-// Filters apply wherever the nodes are, also where frames are passed by reference: results do not depend on that.
+// Filters apply to all nodes, also where frames are passed by reference, so results do not depend on the placement of
+// nodes.
 
 #include <map>
 #include <tuple>
@@ -14,16 +15,16 @@
 
 namespace actorhost {
 
-/// A whole tensor of fewer bytes goes as it is: little is saved, and biases are small.
+/// Smaller whole tensors are not filtered: filtering saves little, and biases are small.
 inline constexpr size_t kFilterLeastBytes = 1024;
 
 struct ParamFilterSpecs {
   FilterSpec push;
-  FilterSpec pull;  // no top-k: what is not chosen of a value would be 0
+  FilterSpec pull;  // top-k is not allowed: elements that it does not choose would be 0
   bool any() const noexcept { return push.any() || pull.any(); }
 };
 
-/// Bytes of values that workers and servers have sent each other, as values and as they travelled.
+/// Bytes of values that workers and servers have exchanged: the values, and their encoded form.
 struct ParamTraffic {
   FilterBytes pushed;
   FilterBytes pulled;
@@ -40,20 +41,20 @@ class ParamFilter {
  public:
   explicit ParamFilter(const FilterSpec& spec = {}) : filter_(spec) {}
 
-  /// Whether a tensor, or the one that this is a part of, goes through the filter.
+  /// Whether the filter applies to a tensor, or to the tensor that this part belongs to.
   bool takes(const ParamTensor& tensor) const noexcept;
-  /// Begins a tensor, or a part that is sent as a tensor of its own. Its bytes stay as they are until its last piece.
+  /// Begins a tensor, or a part that is sent like a tensor. Its bytes must not change until its last piece is encoded.
   void begin(NodeId worker, const ParamKey& key, const ParamTensor& tensor);
-  /// The chunk's elements, which lie within what was begun.
+  /// Encodes the chunk's elements. The chunk is within the begun tensor or part.
   Blob piece(const ParamTensor& chunk);
-  /// The worker is gone.
+  /// Drops the remainders of a failed worker.
   void forget(NodeId worker);
 
  private:
-  using Name = std::tuple<NodeId, ParamKey, uint64_t>;  // the last: where the part begins
+  using Name = std::tuple<NodeId, ParamKey, uint64_t>;  // the last: the first element of the part
 
   Filter filter_;
-  uint64_t first_ = 0;  // of what was begun
+  uint64_t first_ = 0;  // first element of the begun part
   std::map<Name, FilterRest> rests_;
 };
 

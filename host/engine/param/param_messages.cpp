@@ -9,9 +9,9 @@ namespace {
 
 enum class Tag : uint8_t { nil = 0, whole = 1, part = 2, lua = 3, fetch = 4, filtered = 5 };
 
-constexpr size_t kMetaFlush = size_t{256} << 10;   // a frame's meta is closed beyond this
-constexpr size_t kByReference = size_t{16} << 10;  // a payload of this many bytes is not copied into a shared body
-constexpr size_t kDecoded = 8 * kChunkBytes;       // the most bytes that a frame's filtered chunks may become
+constexpr size_t kMetaFlush = size_t{256} << 10;   // a frame is closed when its meta exceeds this
+constexpr size_t kByReference = size_t{16} << 10;  // a payload of at least this size is not copied into a shared body
+constexpr size_t kDecoded = 8 * kChunkBytes;       // limit for the decoded bytes of a frame's filtered chunks
 constexpr size_t kReserve = 256;
 constexpr size_t kSmallestEntry = 4 + 1 + 1;  // key of one byte, nil
 
@@ -42,10 +42,10 @@ class EntryReader {
     return in_.ok() ? Status() : Status(bad("an impossible type or shape of a tensor"));
   }
 
-  /// Of a tensor that updates are computed with.
+  /// The layout of a tensor for updates.
   Status float_layout(TensorLayout& out) {
     AH_TRY(layout(out));
-    return is_floating(out.dtype) ? Status() : Status(bad("a tensor that is not of floats"));
+    return is_floating(out.dtype) ? Status() : Status(bad("a tensor whose elements are not floats"));
   }
 
   Status tensor(ParamValue& out, bool part) {
@@ -66,14 +66,14 @@ class EntryReader {
     return {};
   }
 
-  // Few bytes may stand for many elements, so the size of the result is checked before there is memory for it.
+  // A few bytes may encode many elements, so the decoded size is checked before memory is allocated.
   Status filtered(ParamValue& out) {
     ParamTensor t;
     AH_TRY(float_layout(t));
     t.count = t.elements();
     AH_TRY(range(t));
     const auto size = in_.get<uint64_t>();
-    if (!in_.ok() || t.count > chunk_elements(t.dtype)) return bad("a filtered part that is more than a chunk");
+    if (!in_.ok() || t.count > chunk_elements(t.dtype)) return bad("a filtered part larger than a chunk");
     decoded_ += t.bytes();
     if (decoded_ > kDecoded) return bad("more filtered parts than a frame may have");
     Blob bytes;
@@ -117,7 +117,8 @@ class EntryReader {
   FilterBytes bytes_;
 };
 
-// A list as metadata: `head`, the number of entries, the entries. Empty views may hold null, which memcpy never takes.
+// Writes a list as metadata: `head`, the number of entries, the entries. Empty views may hold null, which memcpy must
+// not get.
 void write_list(SmallBytes& meta, std::string_view head, uint32_t count, std::string_view entries) {
   std::byte* to = meta.resize(head.size() + sizeof count + entries.size());
   if (!head.empty()) std::memcpy(to, head.data(), head.size());
@@ -235,7 +236,7 @@ void EntryPacker::finish(std::vector<Frame>& out) {
 Status read_entries(Unpacker& in, const Blob& body, bool with_steps, std::vector<ParamEntry>& out, FilterBytes* bytes) {
   const uint32_t n = in.count(kSmallestEntry + (with_steps ? sizeof(uint64_t) : 0));
   EntryReader reader(in, body);
-  out.reserve(out.size() + std::min<size_t>(n, kReserve));  // a count is a claim, memory is not taken for it
+  out.reserve(out.size() + std::min<size_t>(n, kReserve));  // the count is untrusted: no memory is reserved for more
   for (uint32_t i = 0; i < n; ++i) {
     auto key = ParamKey::from_canonical(in.text());
     if (!key) return std::move(key).error();
@@ -251,7 +252,7 @@ Status read_entries(Unpacker& in, const Blob& body, bool with_steps, std::vector
 
 Status read_keys(Unpacker& in, std::vector<ParamKey>& out) {
   const uint32_t n = in.count(sizeof(uint32_t) + 1);
-  out.reserve(out.size() + std::min<size_t>(n, kReserve));  // a count is a claim, memory is not taken for it
+  out.reserve(out.size() + std::min<size_t>(n, kReserve));  // the count is untrusted: no memory is reserved for more
   for (uint32_t i = 0; i < n; ++i) {
     auto key = ParamKey::from_canonical(in.text());
     if (!key) return std::move(key).error();

@@ -1,7 +1,6 @@
 #pragma once
-// The frames of the parameter server, kinds 0x03xx: their layout, and encoding and decoding them. Numbers and texts
-// are as Packer writes them; everything that is read is checked against the bytes that are there, and a frame that is
-// not what it claims to be is Code::bad_data.
+// The frames of the parameter server, kinds 0x03xx: their layout, encoding and decoding. Numbers and texts are written
+// by Packer. Decoding checks every length against the received bytes; a malformed frame is Code::bad_data.
 //
 //   meta    = head count:u32 entry*            body = the payloads in order, each from the next multiple of 64
 //   entry   = key:text value
@@ -11,16 +10,16 @@
 //           | 3 bytes:u64 n:u32 layout*n       a Lua value; payloads: its encoding, then each tensor's elements
 //           | 4                                fetch: the receiver gets the value from the shards
 //           | 5 layout first:u64 count:u64 bytes:u64   one chunk of a tensor; payload: filtered (filter.hpp). Only in
-//                                              answers to a get with kFiltered, in pushes that say so, and in tasks
-//                                              that ask for it
+//                                              replies to a get with kFiltered, and in tasks and pushes with the flag
+//                                              `filtered`
 //   layout  = dtype:u8 rank:u8 dim:i64*rank (host/base/tensor.hpp)
 //
-// A tensor of more than kChunkBytes travels as several values 2, in order. One message may take several frames; the
-// last has kLast in its flags. Heads by kind:
+// A tensor of more than kChunkBytes is sent as several values 2, in order. A message may have several frames; the last
+// frame has kLast in its flags. Heads by kind:
 //
-//   client to shard, answered with the request's tag:
+//   client to shard; the reply has the request's tag:
 //     get     0300  count:u32 key*                                          -> values
-//     values  0301  step:u64 of each entry's last writer stands before its value
+//     values  0301  step:u64 of each entry's last writer, before its value
 //     set     0302  entries as in values                                    -> done
 //     keys    0303  - (no entries)                                          -> key_list
 //     key_list 0304 count:u32 key*
@@ -35,8 +34,8 @@
 //   shard 0 to shards, and back:
 //     commit  0320  Commit
 //     discard 0321  Discard
-//     cut     0322  CheckpointCut                             a checkpoint: what is stored now; or a question whether
-//                                                    all is merged, answered with a cut to shard 0
+//     cut     0322  CheckpointCut                      save the stored values for a checkpoint; or a request to confirm
+//                                                      that all commits are merged, answered with a cut to shard 0
 //     report  0323  ShardReport                        a push held infinite values or NaN
 
 #include <cstdint>
@@ -75,24 +74,24 @@ constexpr bool is_one(Kind kind) noexcept { return within(kind, kinds_of(Kind::p
 namespace param {
 // Frame.flags
 inline constexpr uint8_t kLast = 1;
-inline constexpr uint8_t kNow = 2;       // get, set: answered even while a Lua pull is going on (from inside one)
-inline constexpr uint8_t kFiltered = 4;  // get: the answer may be filtered
+inline constexpr uint8_t kNow = 2;       // get, set: answered even during a Lua pull (sent from inside a pull)
+inline constexpr uint8_t kFiltered = 4;  // get: the reply may be filtered
 }  // namespace param
 
-/// The number of a run of param.run within the job; frames of another run are not for us.
+/// The number of a run of param.run within the job. Frames of another run are ignored.
 using RunId = uint32_t;
 
-/// What a run came to; the same on every worker.
+/// The result of a run; the same on every worker.
 struct ParamSummary {
   uint64_t steps = 0;       // completed by the slowest live worker
   uint64_t updates = 0;     // pushes that were merged
   double seconds = 0;       // from the first worker's arrival to the stop
   std::string reason;       // "stop", "seconds", ...
-  uint64_t dropped = 0;     // pushes that the merge policy refused
-  uint64_t lost = 0;        // workers lost on the way
+  uint64_t dropped = 0;     // pushes that the merge policy dropped
+  uint64_t lost = 0;        // workers that failed during the run
   uint64_t non_finite = 0;  // pushes with a value that is infinite or not a number
-  uint64_t in_flight = 0;   // pushes that were under way when the run's seconds were over: not merged
-  /// What went through the run's filters, or beside them, since the run was begun or resumed; nothing without filters.
+  uint64_t in_flight = 0;   // incomplete pushes when the run's seconds were over: not merged
+  /// Bytes of all values with and without filtering since the run began or was resumed; empty in a run without filters.
   std::optional<ParamTraffic> traffic = {};
   static void fields(auto& m, auto&& field) {
     field(m.steps, m.updates, m.seconds, words(m.reason), m.dropped, m.lost, m.non_finite, m.in_flight, m.traffic);
@@ -106,7 +105,7 @@ struct TaskHead {
   bool staged = false;    // its push waits for a commit
   bool held = false;      // and the worker waits as long
   bool local = false;     // schedule_local chooses the keys
-  bool timed = false;     // the push is to say how long the work took
+  bool timed = false;     // the push must report the working time
   bool filtered = false;  // the run has filters
   static void fields(auto& m, auto&& field) { field(m.run, m.step, m.staged, m.held, m.local, m.timed, m.filtered); }
 };
@@ -114,13 +113,13 @@ struct TaskHead {
 struct PushHead {
   RunId run = 0;
   uint64_t step = 0;
-  bool staged = false;  // kept until shard 0 commits it
+  bool staged = false;  // stored until shard 0 commits it
   bool held = false;    // the worker waits for the commit, so its bytes need no copy
   bool timed = false;
-  /// What the worker measured with its own clock. A claim: any bits may come. NaN when nothing came.
+  /// The working time, measured by the worker's own clock. Untrusted: may hold any bits. NaN if absent.
   double seconds = std::numeric_limits<double>::quiet_NaN();
   bool filtered = false;
-  ParamTraffic traffic = {};  // a claim as well
+  ParamTraffic traffic = {};  // untrusted as well
   static void fields(auto& m, auto&& field) {
     field(m.run, m.step, m.staged, m.held, m.timed, m.filtered);
     if (m.timed) field(m.seconds);
@@ -138,7 +137,7 @@ struct CommitItem {
 
 struct Commit {
   RunId run = 0;
-  bool mean = false;  // one update with the sum of scale * update over the items; else each by itself, in order
+  bool mean = false;  // one update with the sum of scale * update over the items; else each item by itself, in order
   std::vector<CommitItem> items;
   static void fields(auto& m, auto&& field) { field(m.run, m.mean, m.items); }
 };
@@ -146,8 +145,8 @@ struct Commit {
 struct Discard {
   enum class Extent : uint8_t {
     one,   // the push of `step`
-    rest,  // its pushes from `step` on, also those that come later
-    gone   // these, and whatever else the worker was about: it is lost
+    rest,  // its pushes from `step` on, also pushes that arrive later
+    gone   // as `rest`, and all other state of the worker: it has failed
   };
   RunId run = 0;
   NodeId worker = 0;
@@ -171,7 +170,7 @@ struct Ready {
 
 struct CheckpointCut {
   uint64_t number = 0;
-  bool asks = false;  // nothing is saved: the shard answers when it has merged what was committed
+  bool asks = false;  // saves nothing: requests a reply when all commits are merged
   static void fields(auto& m, auto&& field) { field(m.number, m.asks); }
 };
 
@@ -188,10 +187,11 @@ struct Reject {
   static void fields(auto& m, auto&& field) { field(m.run, m.step, words(m.message)); }
 };
 
-/// Packs entries into frames: small ones together (copied), a chunk of a big tensor in one of its own (by reference).
+/// Packs entries into frames: small entries together (copied), a chunk of a large tensor in a frame of its own (by
+/// reference).
 class EntryPacker {
  public:
-  /// `head` goes first into every frame; `with_steps` writes entries as `values` has them.
+  /// `head` is written first into every frame. `with_steps` writes entries in the form of `values`.
   EntryPacker(Kind kind, Address dst, uint32_t tag, std::string_view head, bool with_steps = false);
 
   EntryPacker& flags(uint8_t flags) {
@@ -200,12 +200,12 @@ class EntryPacker {
   }
   void add(const ParamEntry& entry) { add(entry.key, entry.value, entry.step); }
   void add(const ParamKey& key, const ParamValue& value, uint64_t step = 0);
-  /// A tensor or part of one; cut into chunks.
+  /// Adds a tensor or a part of a tensor, cut into chunks.
   void add_tensor(const ParamKey& key, const ParamTensor& tensor, uint64_t step = 0);
-  /// One chunk in its filtered form; the chunk's own bytes are not looked at.
+  /// Adds one chunk in its filtered form. The chunk's own bytes are not read.
   void add_filtered(const ParamKey& key, const ParamTensor& chunk, const Blob& filtered, uint64_t step = 0);
 
-  /// Moves the frames to the end of `out`: at least one, the last one flagged so.
+  /// Appends the frames to `out`: at least one. The last frame has kLast.
   void finish(std::vector<Frame>& out);
 
  private:
@@ -226,18 +226,18 @@ class EntryPacker {
   uint32_t count_ = 0;
   std::vector<Blob> payloads_;
   size_t body_bytes_ = 0;
-  size_t decoded_bytes_ = 0;  // of what is filtered
+  size_t decoded_bytes_ = 0;  // of filtered chunks
   std::vector<Frame> frames_;
 };
 
-/// Reads `count entry*` behind a head; tensors share `body`, filtered ones are decoded. Adds to `bytes` what the values
-/// weigh and what came in their place.
+/// Reads `count entry*` after a head. Tensors share `body`; filtered tensors are decoded. Adds the sizes of the values,
+/// decoded and as received, to `bytes`.
 Status read_entries(Unpacker& in, const Blob& body, bool with_steps, std::vector<ParamEntry>& out,
                     FilterBytes* bytes = nullptr);
 /// Reads `count key*`.
 Status read_keys(Unpacker& in, std::vector<ParamKey>& out);
 
-/// get and key_list frames. Key lists are cut so that no frame's meta grows past its limit.
+/// Packs get and key_list frames. Splits long key lists to keep each frame's meta within its limit.
 void pack_keys(Kind kind, Address dst, uint32_t tag, std::string_view head, std::span<const ParamKey> keys,
                std::vector<Frame>& out);
 

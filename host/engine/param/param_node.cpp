@@ -30,7 +30,7 @@ ParamEntry copy_of(const ParamEntry& entry) {
 
 ParamNode::ParamNode(ParamChannel& channel, uint32_t shards) : channel_(channel), shards_(shards), client_(shards) {}
 
-// Sends the frames that the state machines have put out. A server's frames to itself do not take the network.
+// Sends the frames of the state machines. A server's frames to itself bypass the network.
 Status ParamNode::flush_out(double deadline) {
   for (;;) {
     if (server_ != nullptr) {
@@ -47,7 +47,7 @@ Status ParamNode::flush_out(double deadline) {
       }
       const bool to_worker = is_worker(frame.dst);
       Status sent = channel_.send(std::move(frame), deadline);
-      // The membership will tell of a lost worker; this must not end the run for the others.
+      // The membership reports a failed worker; a failed send must not end the run for the other workers.
       if (!sent.ok() && !(to_worker && sent.error().code == Code::peer_lost)) return sent;
     }
   }
@@ -117,7 +117,7 @@ Result<std::vector<ParamEntry>> ParamNode::read(std::vector<ParamKey> keys, bool
 Status ParamNode::set(std::span<const ParamEntry> entries, uint64_t step, double deadline) {
   if (entries.empty()) return {};
   client_.set_now(server_ != nullptr && server_->in_pull());
-  // Copies values, since the call may give up before the shards are done, and the caller may then write to its memory.
+  // Copies values: the call may return before the shards have finished, and the caller may then write to its memory.
   std::vector<ParamEntry> copies;
   if (deadline != kForever) std::transform(entries.begin(), entries.end(), std::back_inserter(copies), copy_of);
   const auto request = client_.set(copies.empty() ? entries : std::span<const ParamEntry>(copies), step, out_);
@@ -148,7 +148,7 @@ Status ParamNode::begin(const ParamWorker::Config& config) {
 }
 
 Result<ParamWorker::Event> ParamNode::next_event(double deadline) {
-  if (!worker_) return Error{Code::internal, "a task was asked for outside of a run"};
+  if (!worker_) return Error{Code::internal, "next_event was called outside of a run"};
   std::optional<ParamWorker::Event> event;
   const auto come = [&] {
     event = worker_->next();

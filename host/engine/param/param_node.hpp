@@ -1,7 +1,7 @@
 #pragma once
-// A VM's parameter-server calls, waiting included: get, set and keys for all nodes, the worker's loop for
-// workers, the server's loop for servers. It hands the passive machines the frames of a channel, sends the frames that
-// they return, and serves this VM's own shard while it waits for other shards. Used by the node's thread.
+// The blocking parameter-server calls of a node: get, set and keys for all nodes, the worker's loop for workers, the
+// server's loop for servers. It hands the passive machines the frames of a channel and sends their frames. While it
+// waits for other shards it serves its own shard. Used by the node's thread.
 
 #include <functional>
 #include <memory>
@@ -21,33 +21,32 @@ class ParamNode {
  public:
   ParamNode(ParamChannel& channel, uint32_t shards);
 
-  // For all nodes. Code::timeout at the deadline (a point on the channel's clock); every error says what was waited
-  // for.
+  // For all nodes. Code::timeout at the deadline (a point on the channel's clock). Every error names the awaited reply.
 
-  /// In the order of the keys; nil where there is nothing.
+  /// In the order of the keys; nil for a missing key.
   Result<std::vector<ParamEntry>> get(std::vector<ParamKey> keys, double deadline = kForever);
-  /// Values are sent by reference; they are free again on return, also after a failure.
+  /// Values are sent by reference. On return, also after a failure, the caller may write to them again.
   Status set(std::span<const ParamEntry> entries, uint64_t step = 0, double deadline = kForever);
   Result<std::vector<ParamKey>> keys(double deadline = kForever);
 
   // A worker's loop.
 
-  /// Tells server 0 that the worker has come to the run.
+  /// Notifies server 0 that the worker has reached the run.
   Status begin(const ParamWorker::Config& config);
   /// Waits for a task, the run's end, or the reason why a push was not applied.
   Result<ParamWorker::Event> next_event(double deadline = kForever);
-  /// As get, for the keys of a task that chooses them itself: through the run's filter.
+  /// Like get, through the run's filter: for the keys of a task that chooses its keys itself.
   Result<std::vector<ParamEntry>> fetch(std::vector<ParamKey> keys);
-  /// The entries' memory must stay as it is until next_event has returned. `seconds` is how long the work took, for a
-  /// timed task.
+  /// The entries' memory must not change until next_event has returned. `seconds` is the working time, for a timed
+  /// task.
   Status push(const std::vector<ParamEntry>& entries, double seconds = 0);
 
   // A server's loop.
 
-  /// From now on frames are for `server` (nullptr: for none yet); frames that came before go to it.
+  /// Passes frames to `server` from now on, earlier frames included. With nullptr frames are stored.
   void serve(ParamServer* server);
-  /// Waits until there is something to decide. Nothing is returned at the deadline and when run_is_over(), or, where it
-  /// is given, `enough` holds, which is asked whenever something has come. Follows the membership.
+  /// Waits until the policy must make a decision. Returns nothing at the deadline, and when `enough` is true, which is
+  /// checked after each arrival; without `enough`, when run_is_over(). Follows the membership.
   Result<std::optional<ServerRequest>> wait(double deadline = kForever, const std::function<bool()>& enough = {});
   /// True when workers are in a later run.
   bool run_is_over() const noexcept { return !early_.empty(); }
@@ -68,7 +67,7 @@ class ParamNode {
   ParamServer* server_ = nullptr;
   std::vector<Frame> out_;
   std::vector<Frame> in_;
-  std::vector<Frame> early_;  // for a server that is not there yet
+  std::vector<Frame> early_;  // for the next server
 };
 
 }  // namespace actorhost

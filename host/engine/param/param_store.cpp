@@ -7,8 +7,8 @@ namespace actorhost {
 
 namespace {
 
-// An update goes through a chunk in blocks that fit the first-level cache, so that memory is read once for finding
-// infinite values and applying.
+// An update processes a chunk in blocks that fit the first-level cache. So memory is read once both for finding
+// infinite values and for applying.
 constexpr uint64_t kBlockBytes = 16 << 10;
 
 Error misfit(const ParamKey& key, const std::string& what) {
@@ -66,8 +66,8 @@ Status ParamStore::check_piece(const ParamKey& key, const ParamTensor& piece) co
   if (fits) return {};
   return Error{Code::bad_data, "key " + key.print() + ": elements " + std::to_string(piece.first) + " to " +
                                    std::to_string(piece.first + piece.count) + " of " + piece.print() +
-                                   " are no chunk that shard " + std::to_string(shard_) + " of " +
-                                   std::to_string(shards_) + " holds"};
+                                   " are not a chunk of shard " + std::to_string(shard_) + " of " +
+                                   std::to_string(shards_)};
 }
 
 Status ParamStore::group(std::span<const ParamEntry> entries, std::vector<Group>& out) const {
@@ -134,7 +134,7 @@ void ParamStore::erase(const ParamKey& key) {
   values_.erase(found);
 }
 
-/// Notes for those who look into the run that `stored` has been written, and whether its type or shape has changed.
+/// Notes for observers that `stored` was written, and whether its type or shape has changed.
 void ParamStore::list(const ParamKey& key, Stored& stored, bool changed, uint64_t updates) {
   const auto* tensor = std::get_if<StoredTensor>(&stored.value);
   if (!stored.row) {
@@ -150,7 +150,7 @@ void ParamStore::list(const ParamKey& key, Stored& stored, bool changed, uint64_
   stored.row->updates.add(updates);
 }
 
-/// Whether its type or shape is another one now.
+/// True if the type or shape has changed.
 bool ParamStore::set_tensor(Stored& stored, std::span<ParamEntry> pieces) {
   const auto& like = std::get<ParamTensor>(pieces.front().value);
   auto* old = std::get_if<StoredTensor>(&stored.value);
@@ -164,7 +164,7 @@ bool ParamStore::set_tensor(Stored& stored, std::span<ParamEntry> pieces) {
     old = &std::get<StoredTensor>(stored.value);
   }
   for (size_t i = 0; i < pieces.size(); ++i) {
-    // Moves the bytes out of the message, so that they are kept without a copy if they have no other holder.
+    // Moves the bytes out of the message, so bytes without another owner are stored without a copy.
     Blob bytes = std::move(std::get<ParamTensor>(pieces[i].value).data);
     old->chunks[i].value = bytes.unique() ? std::move(bytes) : Blob::copy_of(bytes.view());
   }

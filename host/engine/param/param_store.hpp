@@ -1,11 +1,11 @@
 #pragma once
-// One shard's values: key -> tensor or Lua value, the step of its last writer, and the optimiser's state, which lives
-// with the parameter. The store outlives runs and the server VMs that serve it, and belongs to one thread at a time.
-// Tensors are kept in chunks. A reader shares the chunks' bytes; a chunk that a reader still holds is copied before it
-// is written, so a reader's values do not change.
+// The values of one shard: key -> tensor or Lua value, the step of its last writer, and the optimiser's state, which is
+// stored with the parameter. The store outlives runs and the server nodes that serve it; one thread at a time uses it.
+// Tensors are stored in chunks. Readers share the chunks' bytes. Before a write the store copies a chunk that a reader
+// still holds, so a reader's values do not change.
 //
-// Of a tensor that is large enough to be split (splits()), a shard holds its split_range; of any other, the owner of
-// the key holds all. Every function that takes pieces takes them in those chunks and no others.
+// Of a tensor that is large enough to be split (splits()), each shard holds its split_range. Of any other tensor the
+// owner of the key holds everything. Every function with pieces accepts exactly the chunks of that range.
 
 #include <cstdint>
 #include <memory>
@@ -27,7 +27,7 @@ namespace actorhost {
 struct StoredChunk {
   Blob value;
   Blob state[kernel::kMaxStateParts];
-  uint64_t made = 0;  // native updates of this chunk by the optimiser that the state belongs to
+  uint64_t made = 0;  // native updates of this chunk by the optimiser of the state
 };
 
 struct StoredTensor : TensorLayout {
@@ -41,14 +41,14 @@ struct StoredTensor : TensorLayout {
 
 struct Stored {
   std::variant<StoredTensor, LuaValue> value;
-  uint64_t step = 0;                 // completed by its last writer with this write; 0 for set
-  uint64_t version = 0;              // writes so far
-  std::shared_ptr<KeyRow> row = {};  // shared with the list of keys; of a key that this shard owns
+  uint64_t step = 0;                 // the last writer's completed steps, this write included; 0 for set
+  uint64_t version = 0;              // number of writes
+  std::shared_ptr<KeyRow> row = {};  // shared with the list of keys; set if this shard owns the key
 };
 
-/// One update's circumstances.
+/// The circumstances of one update.
 struct UpdateContext {
-  uint64_t clock = 0;  // completed steps of the worker when it worked on it
+  uint64_t clock = 0;  // completed steps of the worker when it began the work
   double scale = 1;    // of the update's values
 };
 
@@ -56,44 +56,44 @@ class ParamStore {
  public:
   explicit ParamStore(uint32_t shard = 0, uint32_t shards = 1) : shard_(shard), shards_(shards) {}
 
-  /// The keys for those who look into the run; any thread may read it.
+  /// The list of keys, for observers. Any thread may read it.
   const KeyList& list() const noexcept { return list_; }
 
   uint32_t shard() const noexcept { return shard_; }
   uint32_t shards() const noexcept { return shards_; }
   size_t size() const noexcept { return values_.size(); }
 
-  /// nullptr when there is none. Valid until the next change.
+  /// nullptr for a missing key. Valid until the next change.
   const Stored* find(const ParamKey& key) const;
-  /// The keys that this shard owns (not those of which it only holds a part), sorted.
+  /// The keys that this shard owns, sorted. Keys with only a part on this shard are not included.
   std::vector<ParamKey> keys() const;
-  /// Adds what is held under `key` to a reply; nothing held is nil.
+  /// Adds the stored value of `key` to a reply; nil for a missing key.
   void pack(const ParamKey& key, EntryPacker& reply) const;
 
-  /// Writes all entries, or none when one is malformed. The pieces of a tensor stand together, in order, and make up
-  /// what this shard holds of it. nil removes. A tensor of the same type and shape keeps its optimiser's state.
+  /// Writes all entries, or none if an entry is malformed. The pieces of a tensor must be adjacent, in order, and cover
+  /// this shard's range. nil removes the key. A tensor of the same type and shape keeps its optimiser's state.
   Status set(std::vector<ParamEntry> entries);
 
   /// Whether `set` would write the entries.
   Status check_set(std::span<const ParamEntry> entries) const;
 
-  /// Whether `update` would apply `entry`: the key is there, type and shape agree. `who` is named in the message.
+  /// Whether `update` would apply `entry`: the key exists, type and shape agree. The message names `who`.
   Status check_update(const ParamEntry& entry, const UpdateRule& rule, const std::string& who) const;
-  /// Applies one piece of a native update that check_update has approved of. True when it holds a value that is
-  /// infinite or not a number.
+  /// Applies one piece of a native update that check_update has accepted. True if the piece contains an infinite value
+  /// or NaN.
   bool update(const ParamEntry& entry, const UpdateRule& rule, const UpdateContext& context);
 
-  /// Everything that is held, sorted by key; shares bytes.
+  /// All values, sorted by key; shares bytes.
   std::vector<std::pair<ParamKey, Stored>> snapshot() const;
-  /// Puts back what snapshot gave on a store of any shard and number of shards: whole tensors, of which this shard
-  /// takes what it holds. `state` has as many whole tensors as `state_of` needs, `made` the count of its updates.
+  /// Restores a value of a snapshot of any store, with any number of shards. `whole` is the whole tensor; this shard
+  /// stores its part. `state` has the whole tensors that `state_of` needs, `made` is the number of its updates.
   Status restore(const ParamKey& key, const Tensor& whole, const std::vector<Tensor>& state,
                  std::optional<kernel::OptimiserKind> state_of, uint64_t made, uint64_t step, uint64_t version);
   Status restore(const ParamKey& key, const LuaValue& value, uint64_t step, uint64_t version);
 
-  /// What this shard holds of a tensor.
+  /// The elements of a tensor that this shard holds.
   ElementRange held_range(const ParamTensor& tensor) const noexcept;
-  /// Code::bad_data unless `piece` is one of the chunks in which this shard holds the tensor.
+  /// Code::bad_data unless `piece` is one of the chunks of the tensor on this shard.
   Status check_piece(const ParamKey& key, const ParamTensor& piece) const;
 
  private:

@@ -1,12 +1,12 @@
 #pragma once
-// The state machine of a server VM for one run: a shard, and on shard 0 the coordinator. Frames and the time go in;
-// what the policy has to decide, and frames to send, come out:
+// The state machine of a server node for one run: a shard, and on shard 0 the coordinator. The owner hands in frames
+// and the time; decisions for the policy and frames to send are handed out:
 //
 //   handle(frame, now)*; while (request = next(now)) answer it; send frames(); sleep until a frame or next_time()
 //
-// Answers are given before `next` is called again; frames may be handled in between (a policy that reads values waits
-// for other shards). It never waits, belongs to the server's thread, and needs no Lua. It goes on answering get, set
-// and keys after the run.
+// The owner answers each request before it calls `next` again. It may handle frames in between (a policy that reads
+// values waits for other shards). Passive: never blocks, belongs to the server's thread, and needs no Lua. After the
+// run it still replies to get, set and keys.
 
 #include <memory>
 #include <optional>
@@ -21,27 +21,27 @@ class ParamServer {
  public:
   struct Config {
     UpdateRule update;
-    CoordinatorConfig run;  // on all shards: run and shards are used everywhere, the rest by shard 0
-    FilterSpec pull = {};   // for answers to workers in the loop
+    CoordinatorConfig run;  // all shards use `run` and `shards`; only shard 0 uses the rest
+    FilterSpec pull = {};   // for replies to workers in the loop
   };
 
-  /// `rule` and `checkpoints` outlive the server; `rule` is used by shard 0 only and may be null elsewhere.
+  /// `rule` and `checkpoints` outlive the server. Only shard 0 uses `rule`, which may be null elsewhere.
   ParamServer(const Config& config, ParamStore& store, BarrierRule* rule, Log& log,
               CheckpointSink* checkpoints = nullptr);
 
-  /// A frame of kind 0x03xx for this address. Frames for a later run are kept (take_early).
+  /// Handles a frame of kind 0x03xx for this address. Stores frames of a later run (take_early).
   void handle(Frame&& frame, double now);
-  // What the membership says; shard 0 tells the others.
+  // Membership changes, on shard 0 only.
   void lost(NodeId id, double now);
   void joined(NodeId id);
   void suspect(NodeId id, bool suspected);
   void set_rule(BarrierRule& rule);
   void stop(const std::string& reason);
-  /// Writes a checkpoint at the next decision; false where none can be written.
+  /// Writes a checkpoint at the next decision; false where no checkpoint can be written.
   bool checkpoint_now();
-  /// Writes a checkpoint as soon as that can be, since the process ends soon; false where there is nothing to write.
+  /// Writes a checkpoint as soon as possible, because the process ends soon; false if there is nothing to write.
   bool last_checkpoint();
-  /// Whether a checkpoint has been asked for and not begun.
+  /// Whether a checkpoint is requested and not yet started.
   bool checkpoint_asked() const noexcept { return coordinator_ && coordinator_->checkpoint_asked(); }
 
   std::optional<ServerRequest> next(double now);
@@ -53,10 +53,10 @@ class ParamServer {
                          const std::map<NodeId, uint64_t>& numbers = {});
   std::vector<TaskOutcome> take_outcomes();
 
-  /// What there is to send, in order. Frames to other shards must be in their mailboxes before later ones go to
+  /// The frames to send, in order. Frames to other shards must be in their mailboxes before later frames are sent to
   /// workers.
   std::vector<Frame> take_frames();
-  /// Frames of workers that are in a later run already, for its server.
+  /// Frames of workers that are already in a later run, for the server of that run.
   std::vector<Frame> take_early() { return std::exchange(early_, {}); }
 
   bool in_pull() const noexcept { return shard_.in_pull(); }

@@ -10,8 +10,8 @@ namespace {
 
 std::string worker_name(NodeId worker) { return address_name(worker_address(worker)); }
 
-// Joins the pieces of each tensor. Pieces that lie behind each other in one block, as those of a worker in this process
-// do, are joined without a copy; entries that are whole already are moved.
+// Joins the pieces of each tensor. Adjacent pieces of one block, as a worker of this process sends them, are joined
+// without a copy. Whole entries are moved.
 Status join_pieces(std::vector<ParamEntry>& entries, std::vector<ParamEntry>& out) {
   for (size_t i = 0; i < entries.size();) {
     ParamEntry& entry = entries[i++];
@@ -40,7 +40,7 @@ Status join_pieces(std::vector<ParamEntry>& entries, std::vector<ParamEntry>& ou
   return {};
 }
 
-// Bytes that others still hold are copied: they may write to them, and so may the pull.
+// Copies bytes that have another owner: that owner may write to them, and so may the pull.
 void own_bytes(ParamValue& value) {
   const auto own = [](Blob& bytes) {
     if (!bytes.empty() && !bytes.unique()) bytes = Blob::copy_of(bytes.view());
@@ -127,7 +127,7 @@ void ParamShard::on_keys(const Frame& frame) {
   pack_keys(param_kind::key_list, frame.src, frame.tag, {}, store_.keys(), out_);
 }
 
-// Adds the entries of a frame to those of its message; true when that was the last one.
+// Adds the entries of a frame to the entries of its message. True if the frame was the last.
 bool ParamShard::collect(Frame&& frame, std::vector<ParamEntry>& complete) {
   const auto name = std::make_pair(frame.src, frame.tag);
   std::vector<ParamEntry> entries;
@@ -279,14 +279,14 @@ void ParamShard::commit_each(const Commit& commit) {
   for (const CommitItem& item : commit.items) {
     const PushName name{item.worker, item.step};
     const auto found = pushes_.find(name);
-    if (found == pushes_.end()) continue;  // the push had nothing for this shard
+    if (found == pushes_.end()) continue;  // the push had no part for this shard
     if (const Status done = finish_push(name, found->second, item.scale, batch); !done.ok()) refuse(name, done.error());
     pushes_.erase(name);
   }
   if (!batch.empty()) batches_.push_back(std::move(batch));
 }
 
-// Makes one update with the weighted sum of the pushes, key by key in the order in which the keys first come.
+// Makes one update with the weighted sum of the pushes, key by key in the order of the keys' first occurrence.
 void ParamShard::commit_mean(const Commit& commit) {
   std::vector<ParamEntry> sums;
   std::map<std::pair<ParamKey, uint64_t>, size_t> places;  // of a key's piece in sums
@@ -340,7 +340,7 @@ void ParamShard::cut(uint64_t number) {
 }
 
 Status ParamShard::answer_pull(const std::vector<ParamEntry>& values) {
-  if (batches_.empty()) return Error{Code::internal, "an answer to no pull"};
+  if (batches_.empty()) return Error{Code::internal, "an answer without a pull"};
   uint64_t step = 0;
   for (const PullEntry& entry : batches_.front()) step = std::max(step, entry.step);
   batches_.pop_front();
@@ -357,12 +357,13 @@ Status ParamShard::answer_pull(const std::vector<ParamEntry>& values) {
         }
         return;
       }
-      own_bytes(value);  // the pull may go on writing to its tensors
+      own_bytes(value);  // the pull may continue to write to its tensors
       auto to = theirs.try_emplace(shard, param_kind::set, server_address(shard), 0, "", true).first;
       to->second.flags(param::kNow).add(entry.key, value, step);
     });
   }
-  // The other shards get their parts before nodes that wait for this pull get answers: all are in this process.
+  // The other shards get their parts before any node that waits for this pull gets a reply: all shards are in this
+  // process.
   for (auto& [shard, packer] : theirs) packer.finish(out_);
   Status set = store_.set(std::move(mine));
   resume();

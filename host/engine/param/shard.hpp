@@ -1,14 +1,14 @@
 #pragma once
-// What every shard does: answers get, set and keys, takes pushes, and applies them, at once or when shard 0
-// commits them. A passive state machine: frames go in, frames come out in `out`, and what a Lua `pull` has to decide is
-// handed out as batches. Used by its server's thread.
+// The work of every shard: replies to get, set and keys, receives pushes, and applies pushes at once or when shard 0
+// commits them. Passive: frames are handed in, frames to send go to `out`, and batches for a Lua `pull` are handed out.
+// Used by the thread of its server.
 //
-// Pushes. An unstaged native push is applied frame by frame as it arrives. A staged one is kept until a commit names it
-// (or a discard drops it), so that every shard applies the same pushes in the same order. For replace and Lua pulls a
-// push is always completed before it is looked at.
+// Pushes. An unstaged native push is applied frame by frame as its frames arrive. A staged push is stored until a
+// commit names it or a discard drops it, so every shard applies the same pushes in the same order. For `replace` and
+// Lua pulls a push is processed only when it is complete.
 //
-// While a Lua `pull` has a batch, frames wait in order, so that a reader that is to see the values after that batch
-// does not get those before it. Frames flagged kNow come from inside a `pull` and do not wait.
+// While a Lua `pull` has a batch, frames wait in order, so a reader that must see the values after that batch never
+// gets the older values. Frames with kNow are sent from inside a `pull` and do not wait.
 
 #include <deque>
 #include <map>
@@ -23,18 +23,18 @@
 
 namespace actorhost {
 
-/// Where a run stands, as a checkpoint has it.
+/// The progress of a run, as stored in a checkpoint.
 struct RunState {
-  uint64_t number = 0;  // of the checkpoint, counting up within a run's directory
+  uint64_t number = 0;  // of the checkpoint; increases within a run's directory
   RunId run = 0;
   std::map<NodeId, uint64_t> clocks;
   uint64_t updates = 0;
   double seconds = 0;
-  CarriedValue tasks = {};            // the policy's account of its tasks; nil without one
+  CarriedValue tasks = {};            // the policy's account of its tasks; nil without an account
   std::optional<uint64_t> seed = {};  // of the run
 };
 
-/// Where snapshots for checkpoints go. Called by the shards' threads; takes over the blobs without copying.
+/// Receives snapshots for checkpoints. Called by the shards' threads; takes over the blobs without copying.
 class CheckpointSink {
  public:
   CheckpointSink() = default;
@@ -44,11 +44,11 @@ class CheckpointSink {
   /// Shard 0's decision, before any shard adds its part.
   virtual void begin(const RunState& state) = 0;
   virtual void add(uint64_t number, uint32_t shard, std::vector<std::pair<ParamKey, Stored>> values) = 0;
-  /// Later checkpoints are to say that this run is over.
+  /// Marks this run as finished in later checkpoints.
   virtual void finished(RunId run, const ParamSummary& summary) = 0;
 };
 
-/// One pushed value for a Lua `pull`: always whole.
+/// One pushed value for a Lua `pull`; always whole.
 struct PullEntry {
   ParamKey key;
   ParamValue value;
@@ -61,41 +61,41 @@ class ParamShard {
   ParamShard(ParamStore& store, RunId run, const UpdateRule& update, Log& log, std::vector<Frame>& out,
              CheckpointSink* checkpoints = nullptr);
 
-  /// Answers to workers that ask for it go through this filter.
+  /// Sets the filter for replies to workers that request filtering.
   void set_pull_filter(const FilterSpec& spec) { filter_ = ParamFilter(spec); }
 
-  /// Kinds 0300 to 0305, push, commit, discard and cut; others are not for a shard and are ignored.
+  /// Handles kinds 0300 to 0305, push, commit, discard and cut. Ignores other kinds.
   void handle(Frame&& frame);
 
-  /// Applies pushes that are here, or the parts of them that are.
+  /// Applies the received parts of the named pushes.
   void commit(const Commit& commit);
   void discard(const Discard& discard);
 
-  /// Hands the sink what is stored now; does nothing without one.
+  /// Hands the sink the currently stored values; does nothing without a sink.
   void cut(uint64_t number);
 
-  /// Adds what is held under `key` to a reply for `worker`, filtered.
+  /// Adds the value of `key` to a reply for `worker`, filtered.
   void pack_filtered(NodeId worker, const ParamKey& key, EntryPacker& reply);
 
-  /// The batch that waits for answer_pull; nullptr when none does.
+  /// Whether a batch waits for answer_pull. `pull` returns the batch, or nullptr.
   bool in_pull() const noexcept { return !batches_.empty(); }
   std::vector<PullEntry>* pull() noexcept { return batches_.empty() ? nullptr : &batches_.front(); }
-  /// Writes the values that the Lua `pull` returned (whole ones; those of other shards are sent there), then handles
-  /// the frames that have waited. An error names the key that cannot be set; the batch is over all the same.
+  /// Writes the whole values that the Lua `pull` returned and sends values of other shards to these shards; then
+  /// handles the waiting frames. An error names the key that cannot be set; the batch is finished in any case.
   Status answer_pull(const std::vector<ParamEntry>& values);
 
   struct Done {
     NodeId worker = 0;
     uint64_t step = 0;
-    double seconds = 0;         // that the worker says it worked
-    ParamTraffic traffic = {};  // that it says it had
+    double seconds = 0;         // the worker's claim: its working time
+    ParamTraffic traffic = {};  // the worker's claim: its traffic
   };
-  /// Pushes whose last frame has been dealt with since the last call.
+  /// Pushes whose last frame was handled since the last call.
   std::vector<Done> take_done() { return std::exchange(done_, {}); }
-  /// Pushes that held infinite values or NaN, since the last call; each once.
+  /// Pushes with infinite values or NaN since the last call, each once.
   std::vector<ShardReport> take_reports() { return std::exchange(reports_, {}); }
 
-  /// Pushes that are kept: incomplete, or not committed yet.
+  /// The number of stored pushes: incomplete or not committed yet.
   size_t kept() const noexcept { return pushes_.size(); }
   ParamStore& store() noexcept { return store_; }
 
@@ -103,7 +103,7 @@ class ParamShard {
   using PushName = std::pair<NodeId, uint64_t>;  // worker, step
   struct Push {
     std::vector<ParamEntry> entries;
-    bool refused = false;  // the worker has been told
+    bool refused = false;  // a reject was sent to the worker
   };
 
   void act(Frame&& frame);
@@ -139,7 +139,7 @@ class ParamShard {
   std::deque<Frame> waiting_;
   std::vector<Done> done_;
   std::vector<ShardReport> reports_;
-  std::unordered_map<NodeId, uint64_t> reported_;  // the step after the last one reported
+  std::unordered_map<NodeId, uint64_t> reported_;  // the step after the last reported step
 };
 
 }  // namespace actorhost

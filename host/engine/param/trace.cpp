@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kFirstLine = "# actorhost trace 1\n";
 constexpr const char* kColumns = "event,id,step,time,released,compute\n";
 
-/// A key or value within its line.
+/// Makes a key or value fit its line.
 std::string one_line(std::string text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
@@ -36,7 +36,7 @@ void ParamTrace::put_keys(const Keys& keys, double now) {
   }
 }
 
-// Writes a run's own keys: for the first run in the header, for later ones behind the row that begins the run.
+// Writes the keys of a run: for the first run into the header, for later runs after the row that begins the run.
 void ParamTrace::begin_run(const Keys& keys, double now) {
   if (!file_.open()) return;
   const bool first = runs_++ == 0;
@@ -62,7 +62,7 @@ void ParamTrace::put_number(uint64_t value) {
   buffer_.append(digits, end);
 }
 
-// Writes seconds with nanoseconds; the library's fixed notation would take several times as long.
+// Writes seconds with nanoseconds. The library's fixed notation takes several times as long.
 void ParamTrace::put_seconds(double seconds) {
   const auto whole = static_cast<uint64_t>(std::llround(std::max(seconds, 0.0) * 1e9));
   put_number(whole / 1000000000);
@@ -102,7 +102,7 @@ void ParamTrace::member(const char* event, NodeId id, uint64_t step, double now)
 bool ParamTrace::step(NodeId id, uint64_t step, double released, double compute, double now) {
   if (!file_.open()) return true;
   const double whole = std::max(now - released, 0.0);
-  // Clocks of two machines may run at slightly different rates.
+  // The clocks of two machines may run at slightly different rates.
   const bool possible = compute >= 0 && compute <= whole * 1.001 + 1e-3;
   put("step,", id, step, now);
   buffer_ += ',';

@@ -1,10 +1,10 @@
 #pragma once
-// The trace of --record: what each worker did when, one CSV row an event (TRACE.md has the format). Made by the host
-// that runs shard 0, before any of its nodes; from then on only the thread of server 0 uses it, one run's coordinator
-// after the other, so there is nothing to lock. Rows are collected and written in one go: at the latest kFlushSeconds
-// after the oldest of them, if `poll` is called by then, which is what next_time() is for.
+// The trace of --record: the steps of each worker, one CSV row for each event (format: TRACE.md). The host of shard 0
+// creates it before its nodes start. Afterwards only the thread of server 0 uses it, for one run's coordinator after
+// the other, so it needs no lock. Rows are collected and written together: at most kFlushSeconds after the oldest row,
+// if `poll` is called by next_time().
 //
-// Times are points on the caller's clock; in the file they count from the first run's beginning.
+// Times are points on the caller's clock. The file counts them from the start of the first run.
 
 #include <cstdint>
 #include <memory>
@@ -26,27 +26,27 @@ class ParamTrace {
 
   using Keys = std::vector<std::pair<std::string, std::string>>;
 
-  /// `keys` are written as `# key=value` lines before the first run's own. Errors as RecordFile's.
+  /// `keys` are written as `# key=value` lines before the first run's own keys. Errors as in RecordFile.
   static Result<std::unique_ptr<ParamTrace>> open(const std::string& path, Keys keys, Log& log);
   ~ParamTrace();
   ParamTrace(const ParamTrace&) = delete;
   ParamTrace& operator=(const ParamTrace&) = delete;
 
-  /// The next run begins, with the keys that are its own.
+  /// Begins the next run, with the run's own keys.
   void begin_run(const Keys& keys, double now);
   // `step` is the number of steps that the worker has completed.
-  /// It is counted from now on, or no longer: lost, or without work.
+  /// The worker is counted from now on, or no longer: it has failed or has no work.
   void join(NodeId id, uint64_t step, double now) { member("join,", id, step, now); }
   void leave(NodeId id, uint64_t step, double now) { member("leave,", id, step, now); }
-  /// `compute`: seconds that the worker says it worked. Kept within 0 .. now - released; false when it was no such
-  /// time.
+  /// `compute` is the working time in seconds that the worker reports. It is clamped to 0 .. now - released. False if
+  /// it was outside of that range or not a number.
   bool step(NodeId id, uint64_t step, double released, double compute, double now);
-  /// It is in a step that it will not complete within the trace.
+  /// The worker is in a step that it does not complete within the trace.
   void open_step(NodeId id, uint64_t step, double released, double now);
-  /// The run stops: it is whole in the file then.
+  /// Ends the run and writes all of its rows to the file.
   void stop(double now);
 
-  /// Writes what has been waiting for long enough.
+  /// Writes the rows if the oldest has waited kFlushSeconds.
   void poll(double now);
   double next_time() const noexcept { return buffer_.empty() ? kForever : oldest_ + kFlushSeconds; }
   void flush();
@@ -54,7 +54,7 @@ class ParamTrace {
  private:
   ParamTrace(RecordFile file, Keys keys) : file_(std::move(file)), keys_(std::move(keys)) {}
   void put_keys(const Keys& keys, double now);
-  /// The part that all rows have, up to and with TIME.
+  /// The common part of all rows, up to and including TIME.
   void member(const char* event, NodeId id, uint64_t step, double now);
   void put(const char* event, double now);
   void put(const char* event, NodeId id, uint64_t step, double now);

@@ -7,8 +7,9 @@ namespace actorhost {
 
 namespace {
 
-// Finds values whose exponent has all bits set. It is an integer test, so that no compiler option removes it, and the
-// compiler vectorises it. Only an exponent of ones carries into the sign's place when its lowest bit is added.
+// Finds values whose exponent has all bits set. The test uses integers, so no compiler option removes it and the
+// compiler vectorises it. Adding the lowest bit of the exponent carries into the sign bit only if all exponent bits are
+// set.
 template <typename Bits, Bits kExponent>
 bool any_non_finite(uint64_t count, const void* data) noexcept {
   const auto* bytes = static_cast<const std::byte*>(data);

@@ -1,7 +1,7 @@
 #pragma once
-// What happens to a stored value when a push arrives: it is replaced, a native update is applied, or a Lua `pull` is
-// asked. Plain data and pure functions. Native updates work element by element, so a tensor that is cut into chunks
-// and shards gets the same bits.
+// How a push changes a stored value: the push replaces the value, a native update is applied, or a Lua `pull` decides.
+// Plain data and pure functions. Native updates work element by element, so chunks and shards do not change the bits of
+// the result.
 
 #include <cstdint>
 
@@ -19,7 +19,7 @@ struct UpdateRule {
   friend constexpr Kind last_of(Kind) { return Kind::lua; }
   Kind kind = Kind::replace;
   kernel::OptimiserSpec spec;
-  bool shared = false;  // tensors are not written to once they were given to the pull: they need no copies
+  bool shared = false;  // tensors stay unmodified after they are passed to the pull, so they need no copies
 
   static UpdateRule native(const kernel::OptimiserSpec& spec) { return {Kind::native, spec, false}; }
   bool is_native() const noexcept { return kind == Kind::native; }
@@ -36,7 +36,7 @@ void add_scaled(Dtype type, uint64_t count, double scale, const void* in, void* 
 
 /// True when an element is infinite or not a number.
 bool has_non_finite(Dtype type, uint64_t count, const void* data) noexcept;
-/// The same for a value: its elements, or those of the tensors in a Lua value.
+/// The same for a value's elements, or for the elements of the tensors in a Lua value.
 bool has_non_finite(const ParamValue& value) noexcept;
 
 }  // namespace actorhost

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kSign = uint64_t{1} << 63;
 
-// Doubles as unsigned numbers in the same order: positive ones above all negative ones.
+// Maps doubles to unsigned numbers in the same order: positive numbers above all negative numbers.
 uint64_t ordered_bits(double number) noexcept {
   const auto bits = std::bit_cast<uint64_t>(number == 0 ? 0.0 : number);
   return (bits & kSign) != 0 ? ~bits : bits | kSign;
@@ -81,7 +81,7 @@ Result<ParamKey> ParamKey::from_canonical(std::string_view bytes) {
   }
   const bool number = bytes.size() == 9 && bytes[0] == kNumber;
   const bool text = !bytes.empty() && bytes[0] == kText && bytes.size() <= kMaxText + 1;
-  // Refuses NaN and -0: with two spellings one key would have two entries.
+  // Refuses NaN and -0: a key with two encodings would have two entries.
   if (text || (number && of(key.number()).ok() && of(key.number()).value().bytes_ == key.bytes_)) return key;
   return Error{Code::bad_data, "malformed key"};
 }

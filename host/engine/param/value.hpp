@@ -1,12 +1,13 @@
 #pragma once
-// What the parameter server stores and sends: keys in canonical form, tensors (whole, or a part of one), Lua values as
-// encoded bytes, and which shard holds what. Plain values; a Blob in them is shared, so treat its bytes as read-only.
+// The values that the parameter server stores and sends: keys in canonical form, tensors (whole or in part), and Lua
+// values as encoded bytes. Also the placement of keys and tensors on shards. Plain values. Blobs are shared: treat
+// their bytes as read-only.
 //
 //   canonical key = 0x01 number:8 bytes, big-endian, of a double mapped so that bytes order as numbers do
 //                 | 0x02 text
 //                 | 0x03 writer:4 number:8 index:4 key     a part of a value among peers (spread_value.hpp)
 //
-// Byte order of canonical keys is therefore the order of keys: numbers before strings.
+// The byte order of canonical keys is therefore the order of keys: numbers before strings.
 
 #include <compare>
 #include <cstdint>
@@ -24,24 +25,24 @@ class ParamKey {
   static constexpr size_t kMaxText = 4096;
 
   ParamKey() = default;
-  /// -0 is 0; NaN is refused, as Lua refuses it as a key.
+  /// -0 is stored as 0. NaN is refused, as Lua refuses NaN as a table key.
   static Result<ParamKey> of(double number);
   /// Text of at most kMaxText bytes.
   static Result<ParamKey> of(std::string_view text);
-  /// Of a part of a value under `key`, which `writer` has given that number. No script can name it.
+  /// The key of part `index` of a value of `key`; `writer` gave the value `number`. Scripts cannot name such a key.
   static ParamKey of_part(const ParamKey& key, uint32_t writer, uint64_t number, uint32_t index);
-  /// Checks bytes that came from elsewhere.
+  /// Checks bytes from outside of the process.
   static Result<ParamKey> from_canonical(std::string_view bytes);
 
   bool is_number() const noexcept { return !bytes_.empty() && bytes_[0] == kNumber; }
   bool is_part() const noexcept { return !bytes_.empty() && bytes_[0] == kPart; }
-  /// Of a part: the key of its value, and which part it is.
+  /// Of a part: the key of the whole value, and the index of the part.
   ParamKey whole() const;
   uint32_t part() const noexcept;
   double number() const noexcept;
   std::string_view text() const noexcept { return std::string_view(bytes_).substr(1); }
   const std::string& canonical() const noexcept { return bytes_; }
-  /// For messages: `3`, `"weights"`, long text cut.
+  /// For messages: `3`, `"weights"`. Long text is cut.
   std::string print() const;
   /// The same on every machine and in every run.
   uint64_t hash() const noexcept;
@@ -56,8 +57,8 @@ class ParamKey {
   std::string bytes_;
 };
 
-/// Elements [first, first + count) of a tensor of that shape, row-major. `data` holds exactly these, or nothing when
-/// only the layout is meant.
+/// Elements [first, first + count) of a tensor of that shape, row-major. `data` holds exactly these elements, or is
+/// empty where only the layout is meant.
 struct ParamTensor : TensorLayout {
   uint64_t first = 0;
   uint64_t count = 0;
@@ -65,17 +66,17 @@ struct ParamTensor : TensorLayout {
 
   static ParamTensor whole(const TensorLayout& layout, Blob data);
   bool is_whole() const noexcept { return first == 0 && count == elements(); }
-  /// Of the tensor that this is a part of.
+  /// The number of elements of the whole tensor.
   uint64_t elements() const noexcept { return static_cast<uint64_t>(shape.elements()); }
   size_t bytes() const noexcept { return count * dtype_size(dtype); }
 };
 
-/// In a task: the worker's host fetches the value from the shards.
+/// In a task: the receiving worker fetches the value from the shards.
 struct ParamFetch {};
 
 using ParamValue = std::variant<std::monostate, ParamTensor, LuaValue, ParamFetch>;
 
-/// Bytes of a value's elements and encoding, without keys and layouts.
+/// The bytes of a value's elements and encoding, without keys and layouts.
 size_t payload_bytes(const ParamValue& value) noexcept;
 
 struct ParamEntry {
@@ -84,10 +85,10 @@ struct ParamEntry {
   uint64_t step = 0;  // of the last writer, where it is known
 };
 
-/// Tensors travel and are stored in chunks of this size, counted from the start of the shard's range, so that
-/// receiving, adding and sending overlap and a chunk is still in the cache when it is used.
+/// Tensors are sent and stored in chunks of this size, counted from the start of the shard's range. So receiving,
+/// adding and sending overlap, and a chunk is still in the cache when it is used.
 inline constexpr size_t kChunkBytes = size_t{1} << 20;
-/// A tensor of more bytes is split over all shards.
+/// A larger tensor is split over all shards.
 inline constexpr size_t kSplitBytes = size_t{256} << 10;
 
 constexpr uint64_t chunk_elements(Dtype dtype) noexcept { return kChunkBytes / dtype_size(dtype); }
@@ -99,13 +100,12 @@ struct ElementRange {
 
 /// The shard that owns a key.
 uint32_t owner_of(const ParamKey& key, uint32_t shards) noexcept;
-/// Shard `shard`'s range of a split tensor: equal parts, the starts multiples of 16 elements.
+/// The range of a split tensor that `shard` holds. Ranges are equal and start at multiples of 16 elements.
 ElementRange split_range(uint64_t elements, uint32_t shard, uint32_t shards) noexcept;
-/// Whether a tensor of that size is split: a function of its size alone, so that every client knows where its parts
-/// are.
+/// Whether a tensor of that size is split. This depends on the size alone, so every client knows where the parts are.
 constexpr bool splits(uint64_t bytes, uint32_t shards) noexcept { return shards > 1 && bytes > kSplitBytes; }
 
-/// Cuts [part.first, part.first + part.count) into the chunks in which it travels, sharing its bytes.
+/// Cuts [part.first, part.first + part.count) into chunks, which share the bytes of `part`.
 template <typename Visit>
 void for_each_chunk(const ParamTensor& part, Visit&& visit) {
   const uint64_t step = chunk_elements(part.dtype);
@@ -120,10 +120,11 @@ void for_each_chunk(const ParamTensor& part, Visit&& visit) {
   } while (at < part.count);
 }
 
-/// `part` restricted to `range`, which lies within it.
+/// `part` restricted to `range`, which is within `part`.
 ParamTensor cut(const ParamTensor& part, const ElementRange& range);
 
-/// Calls visit(shard, value) with what each shard holds of a whole value; `split` false: all of it is the owner's.
+/// Calls visit(shard, value) for each shard with the part of a whole value that the shard holds. With `split` false the
+/// owner holds the whole value.
 template <typename Visit>
 void for_each_home(const ParamKey& key, const ParamValue& value, uint32_t shards, bool split, Visit&& visit) {
   const auto* tensor = std::get_if<ParamTensor>(&value);

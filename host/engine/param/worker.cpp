@@ -65,8 +65,8 @@ void ParamWorker::on_task(Frame&& frame, std::vector<Frame>& out) {
   fence(out);
 }
 
-// Asks the other shards for an answer, which proves that they have handled all that was sent to them; for shard 0 its
-// task or stop is the proof.
+// Requests a reply from the other shards, which proves that they have handled all earlier frames. For shard 0 its task
+// or stop is the proof.
 void ParamWorker::fence(std::vector<Frame>& out) {
   if (!touched_.empty()) fence_ = client_.fence(touched_, out);
   touched_.clear();

@@ -1,7 +1,7 @@
 #pragma once
-// A worker's side of the loop: ready, then task and push in turn, then stop. A passive state machine of the worker's
-// thread, over its ParamClient, which gets the frames of its own requests. A push goes by reference: its memory must
-// not be written to before the next task or the stop has been taken; by then all shards are done with it.
+// A worker's side of the loop: ready, then task and push in turn, then stop. Passive; used by the worker's thread. It
+// uses a ParamClient, which handles the frames of its own requests. A push is sent by reference: its memory must not be
+// written to before the next task or the stop has been taken. By then all shards have finished with it.
 
 #include <optional>
 #include <variant>
@@ -17,39 +17,39 @@ class ParamWorker {
     RunId run = 0;
     NodeId id = 0;
     uint32_t shards = 1;
-    bool whole = false;         // updates go whole to the keys' owners (Lua pull)
-    bool check_finite = false;  // a push with infinite values or NaN is refused here
-    FilterSpec push = {};       // for what it pushes
-    bool shared = false;        // tensors are not written to once they were given or got: they need no copies
+    bool whole = false;         // updates are sent whole to the keys' owners (Lua pull)
+    bool check_finite = false;  // refuses a push with infinite values or NaN
+    FilterSpec push = {};       // the filter of its pushes
+    bool shared = false;        // tensors stay unmodified after they are passed, so they need no copies
   };
   struct Task {
-    uint64_t step = 0;   // completed so far
+    uint64_t step = 0;   // steps completed so far
     bool local = false;  // the worker chooses its keys
-    bool timed = false;  // `push` is to be told how long the work took
+    bool timed = false;  // `push` needs the working time
     std::vector<ParamEntry> entries;
   };
-  /// A task, the end of the run, or why a push was not applied.
+  /// A task, the end of the run, or the reason why a push was not applied.
   using Event = std::variant<Task, ParamSummary, Error>;
 
   ParamWorker(const Config& config, ParamClient& client) : config_(config), client_(client), filter_(config.push) {}
 
-  /// Tells shard 0 that the worker is here.
+  /// Notifies shard 0 that the worker is ready.
   void start(std::vector<Frame>& out);
-  /// task, stop and reject; frames of another run are ignored.
+  /// Handles task, stop and reject. Ignores frames of another run.
   void handle(Frame&& frame, std::vector<Frame>& out);
   static bool wants(const Frame& frame) noexcept {
     return frame.kind == param_kind::task || frame.kind == param_kind::stop || frame.kind == param_kind::reject;
   }
-  /// What has come; nothing while it is incomplete. To be called after frames were handled, the client's included.
+  /// The next complete event; nothing if there is none. To be called after frames were handled, the client's included.
   std::optional<Event> next();
 
-  /// Sends the task's results and completes its step; `seconds` is sent along when the task is timed.
-  /// Code::bad_argument, and nothing is sent, when check_finite is set and a value is not finite.
+  /// Sends the task's results and completes its step. `seconds` is included if the task is timed. With check_finite a
+  /// value that is not finite is Code::bad_argument, and nothing is sent.
   Status push(const std::vector<ParamEntry>& entries, std::vector<Frame>& out, double seconds = 0);
 
-  /// Steps completed, as shard 0 counts them.
+  /// Completed steps, as shard 0 counts them.
   uint64_t step() const noexcept { return step_; }
-  /// Whether the task's values come through filters.
+  /// Whether the task's values pass through filters.
   bool filtered() const noexcept { return head_.filtered; }
 
  private:
@@ -58,7 +58,7 @@ class ParamWorker {
     uint32_t shard;
     const ParamKey* key;
     ParamValue value;
-    Blob filtered;  // in place of a tensor's elements
+    Blob filtered;  // replaces a tensor's elements
   };
 
   std::vector<Part> filtered(const std::vector<ParamEntry>& entries);
@@ -70,14 +70,14 @@ class ParamWorker {
   uint64_t step_ = 0;
   PushHead head_;
   std::vector<ParamAssembler::Partial> arriving_;
-  std::optional<Event> event_;   // complete but for what is still awaited:
-  std::vector<size_t> fetched_;  // places in the task of the values that `values_` brings
+  std::optional<Event> event_;   // the next event, except for the pending requests below
+  std::vector<size_t> fetched_;  // indices in the task of the values that `values_` requests
   std::optional<ParamClient::Request> values_;
   std::optional<ParamClient::Request> fence_;
   std::optional<Error> rejected_;
   ParamFilter filter_;
   ParamTraffic traffic_;           // since the last push
-  std::vector<uint32_t> touched_;  // shards that were sent something since the last fence
+  std::vector<uint32_t> touched_;  // shards that frames were sent to since the last fence
 };
 
 }  // namespace actorhost

@@ -8,7 +8,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kAskAtMost = 16;  // most seconds between questions where the others are: 1 at first, then doubled
+constexpr double kAskAtMost = 16;  // most seconds between requests for the others' state: 1 at first, then doubled
 
 }  // namespace
 
@@ -16,7 +16,7 @@ EventBox::EventBox(Node& node, ServiceThread& courier) : node_(node), courier_(c
   node.port().set_guest(kinds_of(Kind::event_first), *this);
 }
 
-// ---- events that come ----
+// ---- receiving ----
 
 void EventBox::on_frame(Frame&& frame) {
   if (!is_worker(frame.src)) return;
@@ -51,7 +51,7 @@ void EventBox::enqueue(Event event, uint64_t cost) {
   events_.emplace(number, Queued{std::move(event), cost, rounds_});
 }
 
-/// Takes in all events that have come, so that no sender waits for this node while it waits itself.
+/// Accepts all received events, so no sender waits for this node while this node waits.
 void EventBox::before_wait() {
   if (owing_.empty()) return;
   ++rounds_;
@@ -63,8 +63,8 @@ void EventBox::before_wait() {
   }
 }
 
-/// Tells a sender how much was taken, once this is a quarter of its window: a sender that waits has a whole window on
-/// its way, so it always hears.
+/// Reports the accepted events to a sender when they amount to a quarter of its window. A waiting sender has a whole
+/// window in flight, so it always gets a report.
 void EventBox::tell_taken(NodeId from, Peer& peer) {
   const bool due =
       peer.taken.events - peer.told.events >= kWindowEvents / 4 || peer.taken.cost - peer.told.cost >= kWindowBytes / 4;
@@ -77,7 +77,7 @@ void EventBox::tell_taken(NodeId from, Peer& peer) {
 
 void EventBox::put(const std::string& name, PackedValue value) { enqueue({name, node_.index(), std::move(value)}, 0); }
 
-// ---- what the script asks for ----
+// ---- calls of the script ----
 
 std::optional<uint64_t> EventBox::find(const Filter& filter) const {
   if (events_.empty()) return std::nullopt;
@@ -101,7 +101,7 @@ Event EventBox::take(uint64_t number) {
   const auto name = names_.find(queued.event.name);
   name->second.erase(number);
   if (name->second.empty()) names_.erase(name);
-  if (queued.cost != 0 && queued.round == rounds_) {  // not counted as taken before
+  if (queued.cost != 0 && queued.round == rounds_) {  // not yet counted as accepted
     Peer& peer = peers_[queued.event.from];
     ++peer.taken.events;
     peer.taken.cost += queued.cost;
@@ -133,7 +133,7 @@ Result<Event> EventBox::wait(const Filter& filter, double deadline) {
     const double until = std::min(deadline, node_.clock().now() + watch.interval);
     const Status waited = node_.wait_until(done, awaited, "wait_event", until);
     if (const auto number = find(filter)) return take(*number);
-    if (waited) return nothing_came(filter, Code::peer_lost, "nobody else is left to send it");
+    if (waited) return nothing_came(filter, Code::peer_lost, "no other worker is left to send it");
     if (waited.error().code == Code::peer_lost) {
       return nothing_came(filter, Code::peer_lost, rank_name(*filter.from) + " lost");
     }
@@ -145,7 +145,7 @@ Result<Event> EventBox::wait(const Filter& filter, double deadline) {
     if (const auto number = find(filter)) return take(*number);
     return nothing_came(
         filter, Code::peer_lost,
-        (filter.from ? rank_name(*filter.from) : "everybody else") + " has come to the end of its script");
+        (filter.from ? rank_name(*filter.from) : "every other worker") + " has come to the end of its script");
   }
 }
 
@@ -235,7 +235,7 @@ Status EventBox::wait_for_room(NodeId to, double deadline) {
     Status waited = node_.wait_until([&] { return !full(to); }, awaited, "send_event", until);
     if (waited || waited.error().code != Code::timeout) return waited;
     if (node_.clock().now() >= deadline) {
-      return Error{Code::timeout, "send_event: " + rank_name(to) + " has not taken in the events before it in time"};
+      return Error{Code::timeout, "send_event: " + rank_name(to) + " has not accepted the earlier events in time"};
     }
     const auto ended = have_ended({to}, watch, "send_event");
     if (!ended) return ended.error();
@@ -245,7 +245,7 @@ Status EventBox::wait_for_room(NodeId to, double deadline) {
   }
 }
 
-// ---- words ----
+// ---- texts ----
 
 std::string EventBox::rank_name(NodeId id) const {
   const auto rank = node_.membership().rank_of(id);

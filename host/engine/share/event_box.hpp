@@ -1,13 +1,13 @@
 #pragma once
-// A node's events: those that have come and that the script has not asked for yet, by name and sender, and how much may
-// still be sent to each node. Owned and used by the node's thread, for the node's whole life, so that events arrive
-// whether the script has asked for any or not.
+// A node's events: the queue of received events that the script has not taken yet, by name and sender, and the send
+// window for each other node. Owned and used by the node's thread for the node's whole life, so events arrive whether
+// or not the script waits for any.
 //
-// Back-pressure: a sender has at most kWindowEvents events, or a little more than kWindowBytes, on their way to a node
-// that the node has not taken in; then it waits. An event is taken in when the script gets it, or when the node waits
-// in an engine call, whatever for: it could be waited for by the sender itself. So nodes that flood each other go on
-// (each takes in while it waits for the other), while one that computes, or goes through its events one by one, stops
-// its senders.
+// Back-pressure: at most kWindowEvents events, or slightly more than kWindowBytes, may be sent to a node and not yet
+// accepted there; then the sender waits. A node accepts an event when the script gets the event, or during any wait of
+// the node in an engine call, because the sender may be the node that it waits for. So nodes that flood each other make
+// progress: each accepts events while it waits for the other. A node that computes, or takes its events one by one,
+// stops its senders.
 
 #include <map>
 #include <optional>
@@ -29,14 +29,14 @@ struct Event {
 
 class EventBox final : private PortGuest {
  public:
-  /// Small enough that 64 senders do not fill a mailbox, which would hold up a whole link.
+  /// Small enough that 64 senders do not fill a mailbox; a full mailbox stalls a whole link.
   static constexpr uint32_t kWindowEvents = 256;
   static constexpr uint64_t kWindowBytes = uint64_t{4} << 20;
 
-  /// Before the node's port has read anything. `courier`, of the node's process, outlives it.
+  /// To be created before the node's port reads any frame. `courier` of the node's process must outlive the box.
   EventBox(Node& node, ServiceThread& courier);
 
-  /// Which events a caller wants; each may be left open.
+  /// The events that a caller wants; each field may be empty.
   struct Filter {
     std::optional<std::string> name = {};
     std::optional<NodeId> from = {};
@@ -44,46 +44,46 @@ class EventBox final : private PortGuest {
 
   /// Puts an event into this node's own queue.
   void put(const std::string& name, PackedValue value);
-  /// Sends to each of `to` but this node; waits for nodes that are behind, after it has sent to the others. A node that
-  /// is gone or has come to the end of its script gets none. Returns how many got it. Code::timeout; bad_argument for a
-  /// value that is too big.
+  /// Sends to each of `to` except this node. Sends to nodes with a full window last, and blocks until there is room. A
+  /// failed node, or a node whose script has ended, gets no event. Returns the number of receivers. Code::timeout;
+  /// bad_argument for an oversized value.
   Result<size_t> send(const std::vector<NodeId>& to, const EventMessage& message, double deadline = kForever);
-  /// The first event that matches, without waiting.
+  /// The first matching event; does not block.
   Result<std::optional<Event>> get(const Filter& filter);
-  /// The first event that matches. Code::peer_lost when the sender that is asked for, or without one every other
-  /// worker, is gone or has come to the end of its script; Code::timeout.
+  /// Blocks until an event matches. Code::peer_lost if the requested sender, or without a sender every other worker,
+  /// has failed or has ended its script; Code::timeout.
   Result<Event> wait(const Filter& filter, double deadline = kForever);
 
-  /// Events that the script has not asked for.
+  /// The number of events that the script has not taken.
   size_t size() const noexcept { return events_.size(); }
-  /// As the script knows it: "rank 2", or "worker 2" where it has no rank any more.
+  /// The name that the script knows: "rank 2", or "worker 2" for a worker without a rank.
   std::string rank_name(NodeId id) const;
 
  private:
   struct Queued {
     Event event;
     uint64_t cost = 0;
-    uint64_t round = 0;  // rounds_ when it came
+    uint64_t round = 0;  // rounds_ on arrival
   };
   struct Peer {
-    // to it
+    // events to the peer
     uint32_t sent = 0;
     uint64_t sent_cost = 0;
     TakenMessage confirmed;
-    // from it
+    // events from the peer
     uint32_t came = 0;
     uint64_t came_cost = 0;
     TakenMessage taken;
     TakenMessage told;
     bool owed = false;  // listed in owing_
   };
-  /// Asks the rendezvous host whether workers have come to the end of their scripts. The answer may overtake events
-  /// that they sent before, so it is believed when it has come twice.
+  /// Asks the coordinator whether workers have ended their scripts. The reply may overtake their earlier events, so it
+  /// counts only when it has arrived twice.
   struct EndWatch {
     double since;  // when the wait began
     double interval = 1;
     bool told = false;
-    bool logged = false;  // whether the log says for which node it waits
+    bool logged = false;  // whether the log has named the awaited nodes
   };
 
   // PortGuest
@@ -104,13 +104,13 @@ class EventBox final : private PortGuest {
 
   Node& node_;
   ServiceThread& courier_;
-  uint64_t numbers_ = 0;                             // of events, in the order in which they came
-  uint64_t rounds_ = 0;                              // how often everything that had come has been taken in
+  uint64_t numbers_ = 0;                             // of events, in order of arrival
+  uint64_t rounds_ = 0;                              // how often all received events were accepted
   std::map<uint64_t, Queued> events_;                // by number
-  std::map<std::string, std::set<uint64_t>> names_;  // numbers by name; none is empty
+  std::map<std::string, std::set<uint64_t>> names_;  // numbers by name; no set is empty
   std::map<NodeId, Peer> peers_;
-  std::vector<NodeId> owing_;  // peers with events that have come and are not taken in
-  std::set<NodeId> ended_;     // have come to the end of their scripts: they take nothing in any more
+  std::vector<NodeId> owing_;  // peers with received and not yet accepted events
+  std::set<NodeId> ended_;     // nodes whose script has ended: they accept no more events
 };
 
 }  // namespace actorhost

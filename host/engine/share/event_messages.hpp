@@ -1,10 +1,10 @@
 #pragma once
-// What nodes say to each other about events, kinds 0x06xx.
+// Messages between nodes about events, kinds 0x06xx.
 //
 //   event   the value, as the bindings pack it
-//   taken   how many events the node has taken in from the receiver of this, in all, and their cost
+//   taken   the total number and cost of the receiver's events that the node has accepted
 //
-// The cost of an event is its frame's (Frame::cost). Both counts begin at 0 and go round.
+// The cost of an event is the cost of its frame (Frame::cost). Both counts start at 0 and wrap around.
 
 #include <string>
 
@@ -23,7 +23,7 @@ struct EventMessage {
   std::string name;
   PackedValue value;
 
-  /// Shares the value's bytes. Code::bad_argument when it is more than a frame can carry.
+  /// Shares the value's bytes. Code::bad_argument for a value larger than a frame can carry.
   Result<Frame> frame(NodeId to) const {
     return fitting(message_frame(event_kind::event, worker_address(to), 0, *this), Code::bad_argument,
                    "an event of more than 1 GiB cannot be sent");

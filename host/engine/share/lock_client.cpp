@@ -47,7 +47,7 @@ Result<LockService::Values> LockClient::lock(Wanted wanted) {
   return values;
 }
 
-/// The wanted parts by process, in the order of the processes' numbers.
+/// The requested parts by process, in the order of the processes' numbers.
 Result<std::vector<LockClient::Share>> LockClient::shares_of(Wanted& wanted) const {
   const MembershipPtr membership = node_.newest_membership();
   std::map<ProcessId, Share> by_process;
@@ -95,7 +95,7 @@ Result<LockService::Values> LockClient::wait_for(const Share& share, double dead
   const std::string what = "lock of " + name_;
   auto frame = node_.receive(answer, from, what, deadline);
   if (!frame && frame.error().code == Code::timeout) {
-    // The lock may be granted at this moment: the answer says whether, and a grant is taken.
+    // The lock may be granted at this moment. The reply decides, and a grant is accepted.
     if (here(share)) {
       if (const auto blockers = here_.withdraw(request_of(share))) {
         return read_answer(share, LockWithdrawn{*blockers}.frame(request_of(share)));
@@ -117,7 +117,7 @@ Result<LockService::Values> LockClient::read_answer(const Share& share, const Fr
   if (frame.kind == lock_kind::granted) {
     auto values = here(share) ? here_.collect(request_of(share)) : read_granted(frame);
     if (values && values->size() != share.places.size()) {
-      values = Error{Code::bad_data, "a grant of other values than were asked for"};
+      values = Error{Code::bad_data, "a grant of other values than the requested ones"};
     }
     if (values) return values;
     return describe(share, distrust(frame, values.error()));
@@ -134,7 +134,7 @@ Result<LockService::Values> LockClient::read_answer(const Share& share, const Fr
   return Error{Code::timeout, "lock: " + name_ + " not granted within " + seconds_text(timeout_.value_or(0)) + by};
 }
 
-/// The owner's process has sent a malformed frame: for this node it is lost.
+/// The owner's process has sent a malformed frame: this node treats it as failed.
 Error LockClient::distrust(const Frame& frame, const Error& why) const {
   const bool closed = node_.cluster().distrust(frame.src, frame.kind, why.message);
   return closed ? Error{Code::peer_lost, why.message} : why;
@@ -153,7 +153,7 @@ std::string LockClient::owner_names(const Share& share) const {
   owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
   std::vector<std::string> names;
   for (const NodeId owner : owners) names.push_back(rank_name(worker_address(owner)));
-  return names.empty() ? "the rendezvous host" : blockers_text(names);
+  return names.empty() ? "the coordinator" : blockers_text(names);
 }
 
 /// The node's name as the script knows it, by rank.
@@ -162,13 +162,13 @@ std::string LockClient::rank_name(Address node) const {
   return rank ? "rank " + std::to_string(*rank) : address_name(node);
 }
 
-/// Gives a share's lock back without new values.
+/// Releases a share's lock without new values.
 void LockClient::give_back(const Share& share) {
   if (here(share)) return here_.release(request_of(share), {});
   if (auto frame = release_frame(share.id, share.process, {})) say(std::move(*frame));
 }
 
-/// Sends a frame through the courier, which keeps the order of frames without making this thread wait.
+/// Sends a frame through the courier, which keeps frames in order without blocking this thread.
 void LockClient::say(Frame&& frame) {
   frame.src = node_.address();
   courier_.forward(std::move(frame));
@@ -188,7 +188,7 @@ Status LockClient::release(SharedWrites writes) {
     }
     frames.push_back(std::move(*frame));
   }
-  if (!fits) {  // all of them or none
+  if (!fits) {  // writes all values or none
     for (const Share& share : held) give_back(share);
     return fits;
   }
@@ -199,9 +199,9 @@ Status LockClient::release(SharedWrites writes) {
   return {};
 }
 
-/// The writes of each share, with the parts' places in it.
+/// The writes of each share, with the indices of the parts in the share.
 std::vector<SharedWrites> LockClient::sorted(const std::vector<Share>& held, SharedWrites&& writes) {
-  std::map<uint32_t, std::pair<size_t, uint32_t>> at;  // share, and place in it
+  std::map<uint32_t, std::pair<size_t, uint32_t>> at;  // the share, and the index in it
   for (size_t i = 0; i < held.size(); ++i) {
     for (uint32_t k = 0; k < held[i].places.size(); ++k) at[held[i].places[k]] = {i, k};
   }

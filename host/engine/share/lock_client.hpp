@@ -1,12 +1,12 @@
 #pragma once
-// A node's end of the locks: asks for them, waits, gives them back. Owned and used by the node's thread. A node holds
-// one lock at a time: nodes that take two one after the other could wait for each other in a circle, nodes that ask for
-// several keys together cannot. Partitions at several owners are asked for process by process, in the order of the
-// processes' numbers, the same on all nodes, which makes no circle either.
+// A node's end of the locks: requests locks, waits, releases them. Owned and used by the node's thread. A node holds
+// one lock at a time: nodes that take two locks in sequence could deadlock, nodes that request several keys together
+// cannot. Partitions of several owners are requested process by process in the order of the processes' numbers. The
+// order is the same on all nodes, so there is no deadlock either.
 //
-// Uncontended it takes one round trip for each process that owns something, none for those of this node's own process
-// (LockService is called directly), and one message each to give back. Nothing waits for that message: the next request
-// there stands behind it.
+// Cost without contention: one round trip for each remote process that owns a requested key, no message for this node's
+// own process (LockService is called directly), and one message to each remote process for the release. Nothing waits
+// for that message: the next request to the process follows it in order.
 
 #include <optional>
 #include <string>
@@ -19,38 +19,38 @@ namespace actorhost {
 
 class LockClient {
  public:
-  /// `courier` and `here` are those of the node's process.
+  /// `courier` and `here` belong to the node's process.
   LockClient(Node& node, ServiceThread& courier, LockService& here) : node_(node), courier_(courier), here_(here) {}
-  /// Gives back what is held.
+  /// Releases the held lock.
   ~LockClient() { (void)release({}); }
   LockClient(const LockClient&) = delete;
   LockClient& operator=(const LockClient&) = delete;
 
   struct Wanted {
-    std::vector<std::string> keys = {};     // named ones, as they are compared; not with a first byte of 0
-    std::vector<LockAsk::Part> parts = {};  // published ones
-    std::string name;                       // what messages call all that: "'w'", "ids 3, 7 of table 1"
+    std::vector<std::string> keys = {};     // named keys, compared as bytes; the first byte must not be 0
+    std::vector<LockAsk::Part> parts = {};  // published partitions
+    std::string name;                       // the name of the whole request in messages: "'w'", "ids 3, 7 of table 1"
     std::string where;                      // the script line
     std::optional<double> timeout = {};     // seconds
     SharedAccess access = SharedAccess::exclusive;
   };
-  /// Waits until this node has all of it, and gives the newest values of the parts. Code::timeout names the nodes that
-  /// were before it; peer_lost an owner that is gone; bad_argument a lock that is held already, or a part that is not
-  /// published. After a failure nothing is held.
+  /// Blocks until this node holds all of it; returns the newest values of the parts. Code::timeout names the nodes
+  /// ahead in the queue; peer_lost a failed owner; bad_argument a lock that the node already holds or an unpublished
+  /// part. After an error nothing is held.
   Result<LockService::Values> lock(Wanted wanted);
-  /// Gives back what is held, with new values for some of its parts, by their places. These are written before another
-  /// node is granted them. Code::unsupported when they are too many bytes for a message; then nothing is written.
+  /// Releases the held lock, with new values for some of its parts, by their indices. The values are written before
+  /// another node gets the parts. Code::unsupported if the values are too large for a message; then nothing is written.
   Status release(SharedWrites writes);
   bool holds() const noexcept { return !held_.empty(); }
-  /// How many parts the newest lock was asked for with.
+  /// The number of parts in the last request.
   size_t parts() const noexcept { return parts_; }
 
  private:
-  /// What is asked for in one process.
+  /// The part of a request that one process serves.
   struct Share {
     ProcessId process = 0;
     LockAsk ask;
-    std::vector<uint32_t> places;  // of its parts among all that are wanted
+    std::vector<uint32_t> places;  // indices of its parts among all requested parts
     uint32_t id = 0;
   };
 
@@ -71,8 +71,8 @@ class LockClient {
   Node& node_;
   ServiceThread& courier_;
   LockService& here_;
-  uint32_t asked_ = 0;  // requests so far
-  std::string name_;    // of the newest, as all below
+  uint32_t asked_ = 0;  // number of requests so far
+  std::string name_;    // of the newest request, like the members below
   size_t parts_ = 0;
   std::optional<double> timeout_;
   std::string held_where_;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t padded(size_t bytes) { return (bytes + kBodyAlignment - 1) / kBodyAlignment * kBodyAlignment; }
 
-/// Joins bytes into one block; those of a single value are shared, not copied.
+/// Joins bytes into one block. The bytes of a single value are shared, not copied.
 Blob joined(const std::vector<const Blob*>& bodies) {
   if (bodies.size() == 1) return *bodies[0];
   size_t size = 0;
@@ -24,7 +24,7 @@ Blob joined(const std::vector<const Blob*>& bodies) {
   return out;
 }
 
-/// Cuts the next value of `size` bytes off a body that `joined` made; false when the body is too short.
+/// Cuts the next value of `size` bytes off a body that `joined` made; false if the body is too short.
 bool cut_next(const Blob& body, size_t& at, uint64_t size, Blob& out) {
   if (size == 0) return true;
   const size_t from = padded(at);

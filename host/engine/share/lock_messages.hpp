@@ -1,18 +1,18 @@
 #pragma once
-// What nodes and couriers say to each other about locks, kinds 0x05xx. A node numbers its requests in the tag; a
-// courier gives each exactly one answer: granted, withdrawn or refused.
+// Messages between nodes and couriers about locks, kinds 0x05xx. A node numbers its requests in the tag. A courier
+// sends exactly one reply to each request: granted, withdrawn or refused.
 //
 //   node -> courier
 //     ask        LockAsk
-//     withdraw   -                                    no longer wanted if it still waits
-//     release    list(part:u32 head:text size:u64); body: their bytes   part: its place in the ask; the value takes
-//                                                                       its place, or is added to it (access)
+//     withdraw   -                                    cancels the request if it still waits
+//     release    list(part:u32 head:text size:u64); body: their bytes   part: its index in the ask; the value replaces
+//                                                                       the part or is added to it (access)
 //   courier -> node
 //     granted    list(head:text size:u64); body: their bytes            one for each part of the ask
 //     withdrawn  LockWithdrawn
 //     refused    ErrorMessage
 //
-// The bytes of several values stand behind each other in one body, each from a multiple of 64 bytes on.
+// The bytes of several values are consecutive in one body, each starting at a multiple of 64 bytes.
 
 #include <string>
 #include <utility>
@@ -34,8 +34,8 @@ inline constexpr auto withdrawn = Kind{0x0511};
 inline constexpr auto refused = Kind{0x0512};
 }  // namespace lock_kind
 
-/// Exclusive: a node that has parts is the only one that has them until it gives them back. Adding: several nodes may
-/// have them; each gives back changes, which are tensors, and these are added to what the parts are then.
+/// Exclusive: one node at a time holds the parts, until it releases them. Adding: several nodes may hold them; each
+/// releases changes, which are tensors and are added to the current parts.
 enum class SharedAccess : uint8_t { exclusive, adding };
 constexpr SharedAccess last_of(SharedAccess) { return SharedAccess::adding; }
 
@@ -45,30 +45,30 @@ struct LockAsk {
     NodeId owner = 0;
     static void fields(auto& m, auto&& field) { field(m.part, m.owner); }
   };
-  uint64_t epoch = 0;             // the newest that the node knows
+  uint64_t epoch = 0;             // the newest epoch that the node knows
   std::string where;              // its script line
-  std::vector<std::string> keys;  // as they are compared
+  std::vector<std::string> keys;  // compared as bytes
   std::vector<Part> parts;
   SharedAccess access = SharedAccess::exclusive;
 
-  /// Code::bad_argument when it is more than a frame can carry.
+  /// Code::bad_argument if the request is larger than a frame can carry.
   Result<Frame> frame(uint32_t tag, ProcessId to) const;
   static void fields(auto& m, auto&& field) { field(m.epoch, words(m.where), m.keys, m.parts, m.access); }
 };
 
-/// What a holder leaves behind: new values of parts, by their place in the ask.
+/// New values of parts that a holder releases, by the index of the part in the ask.
 using SharedWrites = std::vector<std::pair<uint32_t, PackedValue>>;
 Result<Frame> release_frame(uint32_t tag, ProcessId to, const SharedWrites& writes);
 Result<SharedWrites> read_release(const Frame& frame);
 
-/// Code::unsupported when the values are more than a frame can carry.
+/// Code::unsupported if the values are larger than a frame can carry.
 Result<Frame> granted_frame(const LockTable::Request& to, const std::vector<PackedValue>& values);
 Result<std::vector<PackedValue>> read_granted(const Frame& frame);
 
 struct LockWithdrawn {
   std::vector<LockTable::Blocker> blockers;
 
-  /// Of many blockers only the first ones, since messages show no more.
+  /// A long list of blockers is cut, because error messages name only the first ones.
   Frame frame(const LockTable::Request& to) const;
   static void fields(auto& m, auto&& field) { field(m.blockers); }
 };

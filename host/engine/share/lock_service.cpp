@@ -15,7 +15,8 @@ LockTable::Key key_of(const SharedPart& part) {
   return key;
 }
 
-/// Whether a worker that spoke when it knew of `epoch` is gone by this table. One that only a newer table knows is not.
+/// Whether `membership` shows that a worker, which sent its message when it knew `epoch`, has failed or departed. False
+/// if the worker knows a newer membership.
 bool gone(const Membership& membership, Address node, uint64_t epoch) {
   return membership.epoch() >= epoch && !membership.alive(node);
 }
@@ -77,7 +78,7 @@ std::optional<PackedValue> LockService::read(const SharedPart& part) const {
   return value != nullptr ? std::optional(*value) : std::nullopt;
 }
 
-// ---- with the lock held ----
+// ---- with mutex_ locked ----
 
 const LockService::Asked* LockService::find(const LockTable::Request& request) const {
   const auto node = asked_.find(request.node);
@@ -117,7 +118,7 @@ Status LockService::check_published(const std::vector<LockAsk::Part>& parts) con
 
 Result<LockService::Values> LockService::values_of(const LockTable::Request& request) const {
   const Asked* asked = find(request);
-  if (asked == nullptr) return Error{Code::peer_lost, "this node has been taken for lost"};
+  if (asked == nullptr) return Error{Code::peer_lost, "this node was considered failed"};
   AH_TRY(check_published(asked->parts));
   Values values;
   for (const LockAsk::Part& p : asked->parts) values.push_back(*store_.find(p.part, p.owner));
@@ -141,12 +142,13 @@ void LockService::store(const LockAsk::Part& where, SharedAccess access, PackedV
     store_.write(where.part, std::move(value));
   } else if (!store_.add(where.part, value)) {
     courier_.log().warn("locks", "a change of id " + std::to_string(where.part.id) + " of table " +
-                                     std::to_string(where.part.table) + " does not fit what is there, and is dropped");
+                                     std::to_string(where.part.table) +
+                                     " does not fit the stored value and is dropped");
   }
 }
 
 void LockService::tell_granted() {
-  // A node that cannot be given its values gives the lock back, which may grant it to others.
+  // A node that cannot receive its values releases the lock, which may grant the lock to others.
   for (auto granted = table_.take_granted(); !granted.empty(); granted = table_.take_granted()) {
     for (const LockTable::Request& request : granted) tell_granted(request);
   }
@@ -173,7 +175,7 @@ void LockService::on_frame(Frame&& frame, double /*now*/) {
   if (frame.kind == lock_kind::release) return on_release(frame);
   if (frame.kind != lock_kind::withdraw) return;
   std::lock_guard lock(mutex_);
-  if (find(request) == nullptr || table_.holds(request)) return;  // the answer was sent, or is on its way
+  if (find(request) == nullptr || table_.holds(request)) return;  // the reply was sent, or is in flight
   courier_.send(LockWithdrawn{table_.blockers(request)}.frame(request));
   give_back(request, {});
 }
@@ -203,7 +205,7 @@ void LockService::on_release(const Frame& frame) {
     courier_.distrust(frame.src, frame.kind, writes.error());
     return release({frame.src, frame.tag}, {});
   }
-  if (writes->size() > 1) {  // copied, since values that are replaced one by one would keep each other's bytes
+  if (writes->size() > 1) {  // copied: else replacing one value would leave its bytes in memory with the others
     for (auto& [part, value] : *writes) value.body = Blob::copy_of(value.body.data(), value.body.size());
   }
   release({frame.src, frame.tag}, std::move(*writes));

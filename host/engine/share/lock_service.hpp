@@ -1,10 +1,10 @@
 #pragma once
-// The locks that a process looks after, and the partitions that its nodes have published: a task of its courier. Nodes
-// of other processes ask by frames; those of this process call it directly, which takes no message where a lock is
-// free. All nodes stand in the same queues. All calls are short and take one lock; any thread.
+// The locks that a process serves, and the partitions that its nodes have published: a task of its courier. Nodes of
+// other processes send request frames. Nodes of this process call it directly, which needs no message for a free lock.
+// All nodes share the same queues. Thread-safe: every call is short and takes one mutex.
 //
-// The values of a request are read when it is granted and written when it is released, so the next holder gets them. A
-// holder that dies before its release leaves the old values.
+// The values of a request are read when the request is granted and written when it is released, so the next holder gets
+// the new values. If a holder fails before its release, the old values remain.
 
 #include <map>
 #include <mutex>
@@ -20,25 +20,24 @@ namespace actorhost {
 
 class LockService final : public ServiceTask {
  public:
-  /// Adds itself to the courier, which has not been started.
+  /// Adds itself to the courier, which must not have started.
   explicit LockService(ServiceThread& courier);
 
   using Values = std::vector<PackedValue>;
-  /// Asks for everything that `ask` names, at once. The values of its parts when that is granted; nothing when it has
-  /// to wait: a frame (granted or refused, with the request's number) then comes to the node, and after a grant
-  /// `collect` gives the values. Code::bad_argument as LockTable::ask and for a part that is not published.
+  /// Requests everything that `ask` names, all at once. Returns the values of its parts if granted. Returns nothing if
+  /// the request must wait: later the node gets a frame (granted or refused, with the request's number), and after a
+  /// grant `collect` returns the values. Code::bad_argument as in LockTable::ask, and for an unpublished part.
   Result<std::optional<Values>> ask(const LockTable::Request& request, LockAsk ask);
-  /// The values of a request that has been granted. bad_argument when an owner has withdrawn one of its parts
-  /// meanwhile.
+  /// The values of a granted request. bad_argument if an owner has withdrawn one of its parts.
   Result<Values> collect(const LockTable::Request& request);
-  /// Writes the values and gives the lock back; also takes back a request that still waits. One that is not there (its
-  /// node was taken for lost) writes nothing.
+  /// Writes the values and releases the lock; also cancels a waiting request. An unknown request (its node was
+  /// considered failed) writes nothing.
   void release(const LockTable::Request& request, SharedWrites writes);
-  /// Takes a request back that still waits, and says for which nodes it waited; nothing when it has been granted (its
-  /// frame is on its way).
+  /// Cancels a waiting request and returns the nodes that it waited for; nothing if the request is granted (its frame
+  /// is in flight).
   std::optional<std::vector<LockTable::Blocker>> withdraw(const LockTable::Request& request);
 
-  /// Whether the request is here and has not been granted.
+  /// Whether the request is known and not granted.
   bool waits(const LockTable::Request& request) const;
 
   void publish(const SharedPart& part, NodeId owner, PackedValue value);
@@ -56,7 +55,7 @@ class LockService final : public ServiceTask {
     SharedAccess access = SharedAccess::exclusive;
   };
 
-  // With the lock held.
+  // With mutex_ locked.
   Result<bool> enter(const LockTable::Request& request, LockAsk ask, bool local);
   const Asked* find(const LockTable::Request& request) const;
   void forget(const LockTable::Request& request);
@@ -72,10 +71,10 @@ class LockService final : public ServiceTask {
   void on_release(const Frame& frame);
 
   ServiceThread& courier_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   LockTable table_;
   SharedStore store_;
-  std::map<Address, std::map<uint32_t, Asked>> asked_;  // by node and number, as in table_; none is empty
+  std::map<Address, std::map<uint32_t, Asked>> asked_;  // by node and number, as in table_; no map is empty
   MembershipPtr membership_;
 };
 

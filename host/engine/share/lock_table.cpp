@@ -6,7 +6,7 @@
 namespace actorhost {
 
 Result<bool> LockTable::ask(const Request& request, std::vector<Key> keys, std::string where) {
-  if (entries_.contains(request)) return Error{Code::bad_argument, "a request of this number is under way"};
+  if (entries_.contains(request)) return Error{Code::bad_argument, "a request with this number is pending"};
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   AH_TRY(check_own(request.node, keys));
@@ -22,7 +22,7 @@ Result<bool> LockTable::ask(const Request& request, std::vector<Key> keys, std::
   return entry.behind == 0;
 }
 
-/// Refuses keys that the node has already: it would wait for itself.
+/// Refuses keys that the node already holds or waits for: it would wait for itself.
 Status LockTable::check_own(Address node, const std::vector<Key>& keys) const {
   const auto own = by_node_.find(node);
   if (own == by_node_.end()) return {};
@@ -60,7 +60,7 @@ void LockTable::remove(const Request& request) {
 
 bool LockTable::release(const Request& request) {
   if (!entries_.contains(request)) return false;
-  std::erase(granted_, request);  // a grant that is given back need not be told
+  std::erase(granted_, request);  // a released grant needs no notice
   remove(request);
   return true;
 }
@@ -75,7 +75,7 @@ bool LockTable::withdraw(const Request& request) {
 void LockTable::lost(Address node) {
   const auto own = by_node_.find(node);
   if (own == by_node_.end()) return;
-  // Removes waiting requests first, so that none is granted when the others are given back.
+  // Removes waiting requests first, so that releasing the others grants none of them.
   std::vector<uint32_t> ids = own->second;
   const auto waits = [&](uint32_t id) { return entries_.at({node, id}).behind != 0; };
   std::stable_partition(ids.begin(), ids.end(), waits);

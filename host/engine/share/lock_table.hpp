@@ -1,10 +1,10 @@
 #pragma once
-// Which requests hold which keys, and which wait: the state behind `lock(keys, fn)`, without threads, clocks or
-// messages. Each key has a queue. A request stands in the queues of all its keys at once and is granted when it is
-// first in each. So it never passes an earlier request that wants one of its keys: first come, first served, none
-// starves. All requests enter their queues in one order, so of requests that wait for each other the oldest is granted
-// next: there is no deadlock. O(keys) for each call, but for a request that is taken out of the middle of long queues.
-// Used under its owner's lock.
+// Decides which requests hold which keys and which requests wait: the state behind `lock(keys, fn)`, without threads,
+// clocks or messages. Each key has a queue. A request is in the queues of all its keys at once and is granted when it
+// is first in each of them. So it never overtakes an earlier request for one of its keys: first come, first served,
+// without starvation. All requests enter their queues in one order, so of several waiting requests the oldest is
+// granted next: there is no deadlock. O(keys) for each call, except for removing a request from the middle of long
+// queues. Not thread-safe; used under its owner's mutex.
 
 #include <cstdint>
 #include <deque>
@@ -21,40 +21,40 @@ namespace actorhost {
 
 class LockTable {
  public:
-  /// Compared by value; what the bytes mean is the caller's business.
+  /// Compared by value; the caller defines the meaning of the bytes.
   using Key = std::string;
-  /// A node's request: ids are the node's own numbers.
+  /// A node's request; the node chooses the ids.
   struct Request {
     Address node = kNoAddress;
     uint32_t id = 0;
     friend bool operator==(const Request&, const Request&) = default;
   };
-  /// A request that stands before another one.
+  /// A request ahead of another request.
   struct Blocker {
     Address node = kNoAddress;
     std::string where;   // the script line of its call
-    bool holds = false;  // it has what it asked for; else it waits too
+    bool holds = false;  // holds its keys; else it waits too
     static void fields(auto& m, auto&& field) { field(m.node, words(m.where), m.holds); }
     friend bool operator==(const Blocker&, const Blocker&) = default;
   };
 
-  /// Asks for all of `keys` (doubles count once). True when they are granted at once. Code::bad_argument when the node
-  /// holds one of them, or waits for one: it would wait for itself. Request numbers of a node are not used twice at a
-  /// time (bad_argument too).
+  /// Requests all of `keys`; duplicates count once. True if they are granted at once. Code::bad_argument if the node
+  /// already holds or awaits a key of the request, because it would wait for itself; also if the request's
+  /// number is in use.
   Result<bool> ask(const Request& request, std::vector<Key> keys, std::string where);
-  /// The keys are free again, or not wanted any more, whether they had been granted or not. False for a request that is
-  /// not there (its node was lost meanwhile).
+  /// Releases the keys of a granted request, or cancels a waiting request. False for an unknown request (its node has
+  /// failed).
   bool release(const Request& request);
-  /// As release, for one that still waits. False when it is granted or not there.
+  /// Cancels a waiting request. False if the request is granted or unknown.
   bool withdraw(const Request& request);
-  /// Releases everything that the node holds or waits for.
+  /// Releases all keys and cancels all requests of the node.
   void lost(Address node);
 
-  /// Requests that have been granted since the last call by what others gave back, in the order in which they were.
+  /// Requests that releases of other nodes have granted since the last call, in the order of the grants.
   std::vector<Request> take_granted() { return std::exchange(granted_, {}); }
   bool holds(const Request& request) const;
-  /// The requests that are first in the queues in which this request waits: they hold the keys, or wait for other keys
-  /// of their own. Each once.
+  /// The requests that are first in the queues of this waiting request, each once: they hold the keys, or wait for
+  /// other keys of their own.
   std::vector<Blocker> blockers(const Request& request) const;
   /// Every node with a request, each once.
   std::vector<Address> nodes() const;
@@ -65,9 +65,9 @@ class LockTable {
     size_t operator()(const Request& r) const noexcept { return std::hash<uint64_t>()(uint64_t{r.node} << 32 | r.id); }
   };
   struct Entry {
-    std::vector<Key> keys;  // in order, each once
+    std::vector<Key> keys;  // sorted, each once
     std::string where;
-    size_t behind = 0;  // queues in which it is not first
+    size_t behind = 0;  // queues where it is not first
   };
   using Queue = std::deque<Request>;
 
@@ -75,8 +75,8 @@ class LockTable {
   void remove(const Request& request);
 
   std::unordered_map<Request, Entry, Hash> entries_;
-  std::unordered_map<Key, Queue> queues_;             // none is empty
-  std::map<Address, std::vector<uint32_t>> by_node_;  // ids of its requests; none is empty
+  std::unordered_map<Key, Queue> queues_;             // no queue is empty
+  std::map<Address, std::vector<uint32_t>> by_node_;  // ids of its requests; no list is empty
   std::vector<Request> granted_;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
-// The partitions that the nodes of one process have published for others to use under locks: bytes by table and id,
-// with a small header that only the nodes understand. A value is replaced as a whole, so a reader sees the old or the
-// new one. Plain state, used under its owner's lock; a Blob that is handed out is read-only.
+// The partitions that the nodes of one process have published for use under locks: bytes by table and id, with a small
+// header that only the nodes interpret. A value is replaced as a whole, so a reader sees the old or the new value.
+// Plain state, not thread-safe; used under its owner's mutex. Returned Blobs are read-only.
 
 #include <compare>
 #include <cstdint>
@@ -21,17 +21,17 @@ struct SharedPart {
 
 class SharedStore {
  public:
-  /// Puts the value there, whatever was there before.
+  /// Stores the value and replaces an earlier value.
   void publish(const SharedPart& part, NodeId owner, PackedValue value);
-  /// Takes away what the owner has published of the table.
+  /// Removes the partitions of the table that the owner has published.
   void withdraw(uint32_t table, NodeId owner);
-  /// Nothing when it is not published, or by another node.
+  /// Null if the part is not published, or published by another node.
   const PackedValue* find(const SharedPart& part, NodeId owner) const;
-  /// The same, whichever node has published it.
+  /// The part of any owner.
   const PackedValue* find(const SharedPart& part) const;
-  /// Replaces a value that is published; false when it is not (any more).
+  /// Replaces a published value; false if the part is not published.
   bool write(const SharedPart& part, PackedValue value);
-  /// Adds to the elements of a value that is published. False where that is no tensor laid out as `change` is.
+  /// Adds to the elements of a published value. False if the value is not a tensor with the layout of `change`.
   bool add(const SharedPart& part, const PackedValue& change);
 
  private:

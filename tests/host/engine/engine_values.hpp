@@ -1,5 +1,5 @@
 #pragma once
-// Small makers of keys, tensors and entries for the tests of host/engine.
+// Helpers that make keys, tensors and entries for the tests of host/engine.
 
 #include <cstring>
 #include <numeric>
@@ -37,12 +37,12 @@ inline std::vector<float> random_floats(Rng& rng, size_t n) {
   return out;
 }
 
-/// A whole tensor, for what has no parts.
+/// A whole tensor, for functions without parts.
 inline Tensor plain(ParamTensor whole) { return {whole, std::move(whole.data)}; }
 
 inline LuaValue lua_of(const char* encoded) { return {Blob::copy_of(std::string_view(encoded)), {}}; }
 
-/// The pieces in which `tensor` is sent to a shard.
+/// The pieces of `tensor` as sent to a shard.
 inline std::vector<ParamEntry> pieces_of(const ParamKey& key, const ParamTensor& tensor, const ElementRange& range) {
   std::vector<ParamEntry> out;
   for_each_chunk(cut(tensor, range), [&](ParamTensor piece) { out.push_back({key, std::move(piece), 0}); });

@@ -1,5 +1,5 @@
-// Malformed frames, for every engine: they are logged with their sender's rank and close the link over which they came,
-// so that the sender is lost and no node waits for it.
+// Malformed frames for every engine: the receiver logs them with the sender's rank and closes the link, so the sender
+// fails and no node waits for it.
 
 #include <optional>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kNonsense = "nonsense!";
 
-/// Sends a frame of the worker of host `from` to that of host `to`, as its script's thread does.
+/// Sends a frame from the worker of host `from` to the worker of host `to`, like its script's thread.
 void send_to_worker(CourierRun& run, uint32_t from, uint32_t to, Kind kind) {
   const auto sent =
       run.node(from).port().send(make_frame(kind, worker_address(from), worker_address(to), 1, kNonsense));
@@ -99,7 +99,7 @@ TEST_CASE("a malformed message between two members is logged by its receiver and
   CHECK(run.run.all[2]->wait_for_log("no link to host 1"));
 }
 
-TEST_CASE("an owner's malformed answer to a lock is logged with its rank, and who asked does not go on with it") {
+TEST_CASE("an owner's malformed answer to a lock is logged with its rank, and the requesting node does not use it") {
   CourierRun run("tcp", {1, 1});
   LockClient::Wanted wanted;
   wanted.name = "ids of table 1";

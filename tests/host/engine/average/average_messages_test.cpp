@@ -9,7 +9,7 @@
 using namespace actorhost;
 using namespace actorhost::test;
 
-TEST_CASE("what couriers say about averages survives its frames") {
+TEST_CASE("messages of averaging survive encoding and decoding") {
   const Report report{Report::What::sync, 7, true, true, {AveragePattern::pairs, 0.25, 3, 42, true}};
   const auto same = unpack<Report>(pack(report));
   REQUIRE(same.ok());
@@ -54,7 +54,7 @@ TEST_CASE("what couriers say about averages survives its frames") {
   CHECK(verdict->message == "why");
 }
 
-TEST_CASE("averages refuse what makes no sense") {
+TEST_CASE("averaging refuses impossible fields") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   CHECK(!unpack<Report>(pack(Report{Report::What::join, 1, false, false, {AveragePattern::all, nan, 1, 0}})).ok());
   CHECK(!unpack<Report>(pack(Report{Report::What::join, 1, false, false, {AveragePattern::all, 1, -1, 0}})).ok());
@@ -62,7 +62,7 @@ TEST_CASE("averages refuse what makes no sense") {
   CHECK(!unpack<RoundGo>(pack(RoundGo{1, AveragePattern::all, false, {{1, 0, false}}})).ok());
 }
 
-TEST_CASE("hostile messages of averages are refused or read, never more") {
+TEST_CASE("hostile messages of averaging are refused or decoded, without other effects") {
   const auto feed = [](const std::string& good, const auto& decode) {
     CHECK(feed_hostile(good, 1, 3000, [&](std::string_view meta) { return decode(meta).ok(); }) >= good.size());
   };

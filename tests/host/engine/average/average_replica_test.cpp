@@ -34,7 +34,7 @@ using Copied = AverageReplica::Copied;
 
 }  // namespace
 
-TEST_CASE("between steps a copy is made at once, in a step when it ends") {
+TEST_CASE("a copy is made at once between steps, and at the end of a running step") {
   Model model({1, 2});
   model.replica.ask_copy();
   CHECK(model.replica.copied() == Copied::yes);
@@ -52,7 +52,7 @@ TEST_CASE("between steps a copy is made at once, in a step when it ends") {
   CHECK(model.copied(1) == 6);
 }
 
-TEST_CASE("a change keeps the steps made since the copy and waits for the end of the one that goes on") {
+TEST_CASE("a change keeps the steps made since the copy and waits for the end of a running step") {
   Model model({1, 2});
   model.replica.ask_copy();
   REQUIRE(model.replica.lock().ok());
@@ -72,7 +72,7 @@ TEST_CASE("a change keeps the steps made since the copy and waits for the end of
   CHECK(model.at(1) == 4);
 }
 
-TEST_CASE("who makes long steps answers from the model before the step, and once in a step") {
+TEST_CASE("a worker with long steps copies its model before the step, and serves one round from it") {
   Model model({1}, 0.5);
   REQUIRE(model.replica.lock().ok());
   model.clock.advance(1);
@@ -94,7 +94,7 @@ TEST_CASE("who makes long steps answers from the model before the step, and once
   CHECK(model.replica.copied() == Copied::yes);
 }
 
-TEST_CASE("a copy that somebody still refers to is not written again") {
+TEST_CASE("a referenced copy is not overwritten") {
   Model model({1});
   model.replica.ask_copy();
   const Blob lent = model.replica.copy();
@@ -105,13 +105,13 @@ TEST_CASE("a copy that somebody still refers to is not written again") {
   CHECK(*reinterpret_cast<const double*>(lent.data()) == 1);
 }
 
-TEST_CASE("a model that holds what is not finite is in no round, and its worker hears of it once") {
+TEST_CASE("a model that is not finite is in no round, and its worker gets one error") {
   const double bad = GENERATE(std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
                               -std::numeric_limits<double>::infinity());
   Model model({1, 2, bad});
   model.replica.ask_copy();
   CHECK(model.replica.copied() == Copied::refused);
-  CHECK(model.replica.fault() == "tensor 'w' holds what is not finite at element 3, so it cannot be averaged");
+  CHECK(model.replica.fault() == "tensor 'w' is not finite at element 3, so it cannot be averaged");
   model.replica.forget_copy(true);
   const Status told = model.replica.lock();
   REQUIRE(!told.ok());
@@ -124,7 +124,7 @@ TEST_CASE("a model that holds what is not finite is in no round, and its worker 
   CHECK(model.replica.copied() == Copied::yes);
 }
 
-TEST_CASE("tensors of both types lie in one buffer, one type behind the other") {
+TEST_CASE("one buffer has the tensors of both types, one type after the other") {
   const SteadyClock clock;
   const float f[3] = {1, 2, 3};
   const double d[2] = {4, 5};
@@ -144,7 +144,7 @@ TEST_CASE("tensors of both types lie in one buffer, one type behind the other") 
   CHECK(copy.view().substr(layout.segments[1].begin) == std::string_view(reinterpret_cast<const char*>(d), sizeof d));
 }
 
-TEST_CASE("copies and changes from another thread meet whole steps only") {
+TEST_CASE("copies and changes from another thread never interleave with a step") {
   constexpr size_t kElements = 2000;
   Model model(std::vector<double>(kElements, 0));
   constexpr int kSteps = 20000;

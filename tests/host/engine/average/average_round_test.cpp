@@ -1,4 +1,4 @@
-// Rounds of averaging on virtual time: what they preserve, which workers are in them, and how losses change them.
+// Rounds of averaging on virtual time: their invariants, their participants, and the effect of failures.
 
 #include <array>
 #include <cmath>
@@ -12,7 +12,7 @@ namespace {
 
 using WorldPlan = AverageWorld::Plan;
 
-/// Sums over the elements of all models that live.
+/// Sums over the elements of all live models.
 double total(const AverageWorld& world, std::vector<double> AverageWorld::Worker::*values) {
   double sum = 0;
   for (const auto& [node, worker] : world.workers()) {
@@ -32,7 +32,7 @@ void check_models(const AverageWorld& world) {
   }
 }
 
-/// Checks that all workers that have come out of an abort hold the same bits.
+/// Checks that all workers hold the same bits after an abort.
 void check_aborts(const AverageWorld& world, int aborts) {
   REQUIRE(world.after_abort.size() == static_cast<size_t>(aborts));
   for (const auto& [number, models] : world.after_abort) {
@@ -86,7 +86,7 @@ TEST_CASE("rounds move models to the mean of their copies, keep the sum of all, 
   }
 }
 
-TEST_CASE("a process that vanishes at any moment breaks a round for all survivors or for none") {
+TEST_CASE("a process that fails at any moment breaks a round for all survivors or for none") {
   const uint64_t first = GENERATE(range(0, 40));
   for (uint64_t seed = 1000 + 10 * first; seed < 1000 + 10 * first + 10; ++seed) {
     WorldPlan plan = random_plan(seed);
@@ -105,7 +105,7 @@ TEST_CASE("a process that vanishes at any moment breaks a round for all survivor
   }
 }
 
-TEST_CASE("workers that leave for good at any moment keep nobody waiting") {
+TEST_CASE("no worker waits for workers that leave for good at any moment") {
   const uint64_t first = GENERATE(range(0, 20));
   for (uint64_t seed = 2000 + 10 * first; seed < 2000 + 10 * first + 10; ++seed) {
     WorldPlan plan = random_plan(seed);
@@ -114,7 +114,7 @@ TEST_CASE("workers that leave for good at any moment keep nobody waiting") {
     AverageWorld world(plan);
     world.run();
     REQUIRE(world.all_finished());
-    world.run_until(world.now() + 5);  // a round that is under way
+    world.run_until(world.now() + 5);  // a round in progress
     check_models(world);
   }
 }
@@ -133,7 +133,7 @@ TEST_CASE("a hundred aborts and resumes in a row end with the same bits each tim
   check_aborts(world, 100);
 }
 
-TEST_CASE("rounds go on while a straggler is in a step, and have it once in each of its steps") {
+TEST_CASE("rounds continue during a straggler's step, and include it once in each of its steps") {
   WorldPlan plan;
   plan.workers = {1, 1, 1, 1};
   plan.aborts = 1;
@@ -144,14 +144,14 @@ TEST_CASE("rounds go on while a straggler is in a step, and have it once in each
   world.run();
   REQUIRE(world.all_finished());
   check_models(world);
-  CHECK(world.applied > 300);  // of the 400 there is time for; the straggler makes about 25 steps
+  CHECK(world.applied > 300);  // of the 400 that the time allows; the straggler makes about 25 steps
   CHECK(world.workers().at(0).replica->stats().missed < world.applied / 10);
   const AverageReplica::Stats last = world.workers().at(3).replica->stats();
   CHECK(last.steps < 60);
   CHECK(last.rounds >= last.steps / 3);
 }
 
-TEST_CASE("a worker that has come late takes the others' mean and leaves them as they are") {
+TEST_CASE("a late joiner takes over the others' mean and does not change it") {
   WorldPlan plan;
   plan.seed = GENERATE(1, 2, 3, 4);
   plan.peers = GENERATE(AveragePattern::all, AveragePattern::ring, AveragePattern::pairs);
@@ -164,7 +164,7 @@ TEST_CASE("a worker that has come late takes the others' mean and leaves them as
   check_aborts(world, plan.aborts);
 }
 
-TEST_CASE("the warm-up averages after every step, and nobody waits in it for one that aborts") {
+TEST_CASE("the warm-up averages after every step, and does not wait for an aborting worker") {
   WorldPlan plan;
   plan.seed = GENERATE(range(1, 9));
   plan.workers = {2, 2};
@@ -178,7 +178,7 @@ TEST_CASE("the warm-up averages after every step, and nobody waits in it for one
   check_aborts(world, plan.aborts);
 }
 
-TEST_CASE("through a filter rounds keep the sum of all models too, and take fewer bytes") {
+TEST_CASE("filtered rounds keep the sum of all models and send fewer bytes") {
   FilterSpec half;
   half.values = FilterSpec::Values::half;
   FilterSpec levels;
@@ -191,7 +191,7 @@ TEST_CASE("through a filter rounds keep the sum of all models too, and take fewe
     Rng rng(seed);
     WorldPlan plan;
     plan.seed = seed;
-    // So few that a filter that halves it takes fewer bytes than a sum does.
+    // So few that a filter with factor 2 sends fewer bytes than a sum.
     plan.workers = rng.below(2) == 0 ? std::vector<uint32_t>{1, 2} : std::vector<uint32_t>{1, 1, 1};
     plan.floats = 5000;
     plan.doubles = rng.below(2) == 0 ? 0 : 40000;  // in two pieces
@@ -219,7 +219,7 @@ TEST_CASE("through a filter rounds keep the sum of all models too, and take fewe
   }
 }
 
-TEST_CASE("through a filter neighbours and pairs keep the sum of all models, take fewer bytes and come together") {
+TEST_CASE("filtered neighbours and pairs keep the sum of all models, send fewer bytes and converge") {
   FilterSpec filter;
   filter.values = GENERATE(FilterSpec::Values::half, FilterSpec::Values::levels);
   const auto peers = GENERATE(AveragePattern::ring, AveragePattern::pairs);
@@ -251,7 +251,7 @@ TEST_CASE("through a filter neighbours and pairs keep the sum of all models, tak
     const auto plain = run({});
     CHECK(world->bytes * plain->applied < plain->bytes * world->applied);
   }
-  // No worker learns anything, so the models differ only by what the filter rounds.
+  // The workers add nothing, so the models differ only by rounding of the filter.
   WorldPlan plan;
   plan.workers = workers;
   plan.peers = peers;
@@ -279,7 +279,7 @@ TEST_CASE("through a filter neighbours and pairs keep the sum of all models, tak
   CHECK(apart < (most - least) * (filter.values == FilterSpec::Values::half ? 1.0 / 512 : 1.0 / 64));
 }
 
-TEST_CASE("models come together through a filter that sends a tenth of them") {
+TEST_CASE("models converge through a filter that sends a tenth of their elements") {
   WorldPlan plan;
   plan.workers = {1, 2, 1};
   plan.floats = 1000;
@@ -299,7 +299,7 @@ TEST_CASE("models come together through a filter that sends a tenth of them") {
 
 namespace {
 
-/// A lead that gets a test's frames in the name of workers, each in its own process.
+/// A lead that receives a test's frames as frames of workers, each in its own process.
 struct SpokenTo {
   explicit SpokenTo(uint32_t workers) {
     std::vector<Member> members;
@@ -324,7 +324,7 @@ struct SpokenTo {
 
 }  // namespace
 
-TEST_CASE("who waits for all to start, to take a step of the warm-up or to abort says after 10 s who is missing") {
+TEST_CASE("waits in start, warm-up and abort log the missing workers after 10 s") {
   using What = Report::What;
   SpokenTo world(3);
   world.say(1, What::join, 1, true);
@@ -341,7 +341,7 @@ TEST_CASE("who waits for all to start, to take a step of the warm-up or to abort
   CHECK(world.said.size() == 2);
 }
 
-TEST_CASE("who waits for others to abort says so once, whatever rounds by interval there are meanwhile") {
+TEST_CASE("a wait in abort is logged once, whatever rounds by interval run meanwhile") {
   using What = Report::What;
   SpokenTo world(2);
   world.say(0, What::join, 0);
@@ -351,7 +351,7 @@ TEST_CASE("who waits for others to abort says so once, whatever rounds by interv
   CHECK(world.said == std::vector<std::string>{"average.abort: waiting for over 10 s for rank 1"});
 }
 
-TEST_CASE("a session that all have left is over") {
+TEST_CASE("a session is over when all workers have left") {
   using What = Report::What;
   SpokenTo world(2);
   world.say(0, What::join, 0);

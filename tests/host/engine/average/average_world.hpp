@@ -1,9 +1,10 @@
 #pragma once
-// Averaging on virtual time: the agents of several processes and the lead on a network with random delays, workers that
-// train and abort at random moments, processes that vanish. Owned by the test, one thread, everything from one seed.
+// A simulated cluster for averaging on virtual time: the agents of several processes and the lead on a network with
+// random delays, workers that train and abort at random moments, and failing processes. Owned by the test; one thread;
+// everything derives from one seed.
 //
-// Beside each model the world keeps what it ought to be: what its steps have added, and for each round that was applied
-// the difference that the definition gives, from the copies as they were when their processes said so.
+// For each model the simulation computes the expected values: the sum of its steps' changes, and for each applied round
+// the difference by definition, from the copies at the moment of their processes' reports.
 
 #include <deque>
 #include <functional>
@@ -31,16 +32,16 @@ class AverageWorld {
     size_t floats = 100;
     size_t doubles = 7;
     double step = 0.01;      // mean seconds
-    double straggler = 1;    // times that for the last worker
+    double straggler = 1;    // factor for the last worker
     double interval = 0.05;  // seconds
     double deadline = 1;
-    int aborts = 2;        // that each worker makes, with a resume after each
-    double between = 0.5;  // mean seconds of training before each
+    int aborts = 2;        // of each worker, with a resume after each
+    double between = 0.5;  // mean seconds of training before each abort
     uint32_t warmup = 0;   // steps
-    bool late = false;     // the last worker has come late
-    double leave = 0;      // probability that a worker leaves for good instead of a step, whatever is under way
+    bool late = false;     // the last worker joins late
+    double leave = 0;      // probability that a worker leaves for good instead of a step, whatever is in progress
     FilterSpec filter{};
-    double growth = 1;  // of what a step adds to an element, which is below 1/8
+    double growth = 1;  // factor of a step's change of an element; the change is below 1/8
   };
 
   explicit AverageWorld(const Plan& plan) : plan_(plan), rng_(plan.seed) {
@@ -65,12 +66,12 @@ class AverageWorld {
     std::shared_ptr<AverageReplica> replica;
     Blob floats;
     Blob doubles;
-    std::vector<double> shadow;  // what the model ought to be
-    std::vector<double> copied;  // for the round that is going on
+    std::vector<double> shadow;  // the expected model
+    std::vector<double> copied;  // for the current round
     std::vector<double> added;   // by steps
     std::vector<double> initial;
-    std::function<void()> then;  // what it waits to go on with
-    double stop_at = 0;          // when it aborts next
+    std::function<void()> then;  // continues the worker after its wait
+    double stop_at = 0;          // the time of its next abort
     int aborts = 0;
     uint32_t warm_left = 0;
     uint64_t steps = 0;
@@ -87,7 +88,7 @@ class AverageWorld {
       if (all_finished()) return;
     }
   }
-  /// Stops before what comes later.
+  /// Stops before later events.
   void run_until(double time) {
     while (!queue_.empty() && queue_.top().time <= time) {
       Event event = queue_.top();
@@ -96,12 +97,12 @@ class AverageWorld {
       event.call();
     }
   }
-  /// Every worker's first abort comes then.
+  /// Sets the time of every worker's first abort.
   void train_until(double time) {
     for (auto& [node, worker] : workers_) worker.stop_at = time;
   }
-  /// The process vanishes: on each way all or none of its frames that are under way still arrive, then the lead hears
-  /// of the loss.
+  /// The process fails: on each link all or none of its frames in flight still arrive, then the lead is notified of the
+  /// failure.
   void kill_at(double time, ProcessId process) {
     at(time, [this, process] { kill(process); });
   }
@@ -115,7 +116,7 @@ class AverageWorld {
   std::vector<double> model_of(const Worker& worker) const { return values_of(worker); }
   double now() const { return clock_.now(); }
 
-  /// By the number of the abort: the bits that each worker held after it.
+  /// By the number of the abort: the bits of each worker after the abort.
   std::map<int, std::vector<std::pair<NodeId, std::string>>> after_abort;
   std::vector<std::string> said;
   uint32_t applied = 0;  // rounds
@@ -313,7 +314,7 @@ class AverageWorld {
     lead_->on_membership(std::make_shared<const Membership>(++epoch_, members, processes), clock_.now());
   }
 
-  // ---- what models ought to be ----
+  // ---- expected models ----
 
   void note_copies(const std::string& meta) {
     const auto ready = unpack<RoundReady>(meta);
@@ -341,7 +342,7 @@ class AverageWorld {
   void note_verdict(const std::string& meta) {
     const auto verdict = unpack<RoundVerdict>(meta);
     REQUIRE(verdict.ok());
-    if (verdict->round == told_) return;  // the same to another process
+    if (verdict->round == told_) return;  // the same verdict to another process
     told_ = verdict->round;
     broken += verdict->outcome == RoundVerdict::Outcome::broken ? 1U : 0U;
     if (verdict->outcome != RoundVerdict::Outcome::applied || go_.round != verdict->round) return;

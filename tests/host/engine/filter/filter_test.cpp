@@ -57,7 +57,7 @@ std::vector<T> through(const FilterSpec& spec, const std::vector<T>& values) {
   return decoded<T>(Filter(spec).encode(type_of<T>, values.size(), values.data()), values.size());
 }
 
-// The k of largest magnitude, the first ones of equals, by sorting.
+// The k of largest magnitude, of equal elements the first, by sorting.
 template <typename T>
 std::vector<T> largest(const std::vector<T>& values, size_t k) {
   std::vector<size_t> order(values.size());
@@ -154,11 +154,11 @@ TEST_CASE("top-k is exact where all magnitudes are nearly the same, and where mo
   CHECK(through({.count = 2}, tiny) == std::vector<float>{0, 0, -3e-45F, 0, 2e-44F});
 }
 
-TEMPLATE_TEST_CASE("pieces make up what the whole is, in any order", "", float, double) {
+TEMPLATE_TEST_CASE("pieces in any order make up the whole", "", float, double) {
   Rng rng(5);
   const auto values = normals<TestType>(rng, 5000);
   for (const FilterSpec& spec : all_specs()) {
-    if (spec.values == Values::levels) continue;  // their blocks begin with the piece
+    if (spec.values == Values::levels) continue;  // blocks begin with the piece
     INFO(print(spec));
     Filter filter(spec);
     std::vector<TestType> rest(values.size(), 0);
@@ -187,7 +187,7 @@ TEMPLATE_TEST_CASE("with error feedback the sums of both sides stay within one r
     std::vector<double> out(kSize, 0);
     std::vector<double> without(kSize, 0);
     const int rounds = 300;
-    const auto drift = normals<TestType>(rng, kSize);  // elements that a filter would get wrong again and again
+    const auto drift = normals<TestType>(rng, kSize);  // elements that a filter would get wrong repeatedly
     for (int round = 0; round < rounds; ++round) {
       std::vector<TestType> values = normals<TestType>(rng, kSize);
       for (size_t i = 0; i < kSize; ++i) values[i] = static_cast<TestType>(0.05 * values[i] + drift[i]);
@@ -204,7 +204,7 @@ TEMPLATE_TEST_CASE("with error feedback the sums of both sides stay within one r
     double worst = 0;
     double worst_without = 0;
     for (size_t i = 0; i < kSize; ++i) {
-      // Rounding of each addition to the rest, whose size is that of what waits to be chosen.
+      // Rounding of each addition to the rest. The rest grows as large as the elements that wait to be chosen.
       const double rounding = rounds * (std::abs(in[i]) + 10) * std::numeric_limits<TestType>::epsilon();
       if (!(std::abs(out[i] + double{left[i]} - in[i]) <= rounding)) FAIL("element " << i << ": " << out[i] - in[i]);
       worst = std::max(worst, std::abs(out[i] - in[i]));
@@ -225,7 +225,7 @@ TEST_CASE("the rest of another type or size begins with zeros") {
   CHECK(rest.fit(Dtype::f32, 0) == nullptr);
 }
 
-TEMPLATE_TEST_CASE("what is not finite arrives, and does not stay in the rest", "", float, double) {
+TEMPLATE_TEST_CASE("infinite elements and NaN arrive, and do not stay in the rest", "", float, double) {
   Rng rng(7);
   auto values = normals<TestType>(rng, 3000);
   values[10] = std::numeric_limits<TestType>::quiet_NaN();
@@ -242,7 +242,7 @@ TEMPLATE_TEST_CASE("what is not finite arrives, and does not stay in the rest", 
     CHECK(std::all_of(rest.begin(), rest.end(), [](TestType x) { return std::isfinite(x); }));
     CHECK(std::count_if(found.begin(), found.end(), [](TestType x) { return !std::isfinite(x); }) == 3);
   }
-  // More of them than are chosen: the others are forgotten.
+  // More of them than chosen elements: the others are dropped.
   std::vector<TestType> bad(100, std::numeric_limits<TestType>::quiet_NaN());
   std::vector<TestType> rest(100, 0);
   (void)Filter({.count = 2}).encode(type_of<TestType>, 100, bad.data(), rest.data());
@@ -253,14 +253,14 @@ TEST_CASE("a finite element stays finite where halves end") {
   std::vector<float> values(2000, 1.5F);
   values[1999] = 70000;
   values[3] = 0.1F;
-  CHECK(through({.values = Values::half}, values) == values);  // as they are
+  CHECK(through({.values = Values::half}, values) == values);  // raw
   values[1999] = 65519;
   const auto found = through({.values = Values::half}, values);
   CHECK(found[1999] == 65504);
   CHECK(found[3] != 0.1F);
 }
 
-TEST_CASE("wrong descriptions are refused, right ones have a name") {
+TEST_CASE("wrong specifications are refused, right specifications have a name") {
   CHECK(print(FilterSpec()) == "none");
   CHECK(print(topk(0.01, Values::half)) == "topk:0.01+fp16");
   CHECK(print({.count = 12}) == "topk:12");
@@ -274,7 +274,7 @@ TEST_CASE("wrong descriptions are refused, right ones have a name") {
   CHECK_FALSE(check({.block = 65537}).ok());
 }
 
-TEST_CASE("bytes that were cut off or belong to another tensor are refused") {
+TEST_CASE("truncated bytes and bytes of another tensor are refused") {
   Rng rng(8);
   const auto values = normals<float>(rng, 700);
   std::vector<float> out(800);
@@ -290,7 +290,7 @@ TEST_CASE("bytes that were cut off or belong to another tensor are refused") {
   }
 }
 
-TEST_CASE("mutated bytes are refused or decoded, and nothing else") {
+TEST_CASE("mutated bytes are refused or decoded, without other effects") {
   Rng rng(9);
   const auto values = normals<double>(rng, 333);
   const std::vector<double> guard(4, 7);
@@ -298,7 +298,7 @@ TEST_CASE("mutated bytes are refused or decoded, and nothing else") {
     const FilterSpec& spec = all_specs()[rng.below(all_specs().size())];
     std::string bytes(Filter(spec).encode(Dtype::f64, values.size(), values.data()).view());
     for (uint64_t i = rng.below(4) + 1; i > 0; --i) {
-      // The head and what stands before the values are what a decoder can trip over.
+      // The head and the bytes before the values are the hardest to decode.
       const size_t at = rng.below(2) == 0 ? rng.below(std::min<size_t>(bytes.size(), 24)) : rng.below(bytes.size());
       bytes[at] = static_cast<char>(rng.below(256));
     }

@@ -33,7 +33,7 @@ SimOptions adam_options(uint32_t shards, uint64_t seed) {
   return options;
 }
 
-// With all that an optimiser may remember: two arrays, how many updates, and where in its schedule it is.
+// With all optimiser state: two arrays, the number of updates, and the position in the schedule.
 kernel::OptimiserSpec remembering(kernel::OptimiserKind kind) {
   kernel::OptimiserSpec spec{.kind = kind, .momentum = 0.9, .weight_decay = 0.01, .initial = 0.1};
   spec.decay = {.kind = kernel::DecayKind::cosine, .every = 3, .floor = 0.1, .warm_steps = 3, .warm_start = 0.2};
@@ -66,7 +66,7 @@ void set_start(ParamSim& sim) {
   sim.set(kTable, table);
 }
 
-// Each worker adds 1 to its own element of each key, which lie on different shards, and to a tensor in parts on all.
+// Each worker adds 1 to its own element of each key and of a split tensor; the keys are on different shards.
 constexpr size_t kElements = 100000;
 const std::vector<ParamKey> kCounters = {key_of("a"), key_of("b"), key_of("c"), key_of("d"), key_of("e")};
 const ParamKey kLarge = key_of("large");
@@ -82,7 +82,7 @@ void count_on_all_shards(ParamSim& sim) {
     for (const ParamKey& key : kCounters) out.push_back({key, tensor_of(one), 0});
     return out;
   };
-  // What a pull has set on another shard may still be under way, so the sums are kept here.
+  // Values that a pull has set on another shard may still be in flight, so the test stores the sums.
   sim.pull = [sums = std::map<ParamKey, std::vector<float>>()](ParamSim&,
                                                                const std::vector<PullEntry>& updates) mutable {
     Entries out;
@@ -98,7 +98,7 @@ void count_on_all_shards(ParamSim& sim) {
   sim.stop = [](const StopContext& c) { return c.step >= 12; };
 }
 
-// Checks each checkpoint: what it holds of a worker is as many pushes as its clock says, on all shards.
+// Checks each checkpoint: on all shards it holds as many pushes of a worker as the worker's clock.
 class WholePushes final : public CheckpointSink {
  public:
   explicit WholePushes(uint32_t shards) : shards_(shards) {}
@@ -107,7 +107,7 @@ class WholePushes final : public CheckpointSink {
     parts_.clear();
   }
   void add(uint64_t number, uint32_t, std::vector<std::pair<ParamKey, Stored>> values) override {
-    if (number != state_.number) return;  // overtaken by a later one
+    if (number != state_.number) return;  // a later checkpoint has replaced it
     parts_.push_back(std::move(values));
     if (parts_.size() == shards_) look();
   }
@@ -160,7 +160,7 @@ TEST_CASE("a push is in a checkpoint on all shards or on none, also under rules 
   CHECK(cuts.seen > 5);
 }
 
-TEST_CASE("a run that is resumed from a checkpoint gives the same bits as one that was not interrupted") {
+TEST_CASE("a run resumed from a checkpoint gives the same bits as an uninterrupted run") {
   using kernel::OptimiserKind;
   const auto kind = GENERATE(OptimiserKind::add, OptimiserKind::sgd, OptimiserKind::adagrad, OptimiserKind::adam,
                              OptimiserKind::rmsprop, OptimiserKind::adamw);
@@ -199,7 +199,7 @@ TEST_CASE("a run that is resumed from a checkpoint gives the same bits as one th
   CHECK((*loaded)->state.updates == 12);
   CHECK((*loaded)->state.clocks == std::map<NodeId, uint64_t>{{0, 4}, {1, 4}, {2, 4}});
 
-  SimOptions options = options_of(2, 3);  // onto another number of shards
+  SimOptions options = options_of(2, 3);  // another number of shards
   options.run.resumed = (*loaded)->state;
   ParamSim second(options);
   second.restore(**loaded);
@@ -214,7 +214,7 @@ TEST_CASE("a run that is resumed from a checkpoint gives the same bits as one th
   CHECK(values_of<double>(table.tensors.at(0)) == std::vector<double>{1.5, 2.5});
 }
 
-TEST_CASE("a last checkpoint in the midst of a BSP step leaves out what the barrier holds back") {
+TEST_CASE("a last checkpoint in the middle of a BSP step excludes the pushes that wait at the barrier") {
   const uint64_t seed = GENERATE(range<uint64_t>(1, 21));
   CAPTURE(seed);
   ParamSim whole(adam_options(1, 1));
@@ -244,7 +244,7 @@ TEST_CASE("a last checkpoint in the midst of a BSP step leaves out what the barr
     REQUIRE(checkpointer.flush().ok());
     CHECK_FALSE(checkpointer.pending());
     CHECK_FALSE(first.server().last_checkpoint());  // the run is over
-    if (!asked) return;                             // the first worker was never behind another one
+    if (!asked) return;                             // the first worker was never behind another worker
   }
   const auto loaded = load_newest_checkpoint(scratch.path(), log);
   REQUIRE(loaded);
@@ -264,7 +264,7 @@ TEST_CASE("a last checkpoint in the midst of a BSP step leaves out what the barr
   CHECK(floats_in(second, kW) == floats_in(whole, kW));
 }
 
-TEST_CASE("a checkpoint is arrays that numpy reads, by the keys' names, and is made at the end too") {
+TEST_CASE("a checkpoint has arrays for numpy, named by the keys, and is made at the end too") {
   Scratch scratch;
   Log log(LogLevel::off);
   ParamCheckpointer checkpointer({scratch.path()}, 2, log);
@@ -323,7 +323,7 @@ TEST_CASE("a damaged checkpoint is skipped with a warning and the next older one
   CHECK_FALSE(newest().has_value());
 }
 
-TEST_CASE("changed bytes in a checkpoint's state are refused, whatever they are") {
+TEST_CASE("any changed byte in a checkpoint's state is refused") {
   Scratch scratch;
   Log log(LogLevel::off);
   {
@@ -340,14 +340,14 @@ TEST_CASE("changed bytes in a checkpoint's state are refused, whatever they are"
   const std::string good = slurp(scratch / "checkpoint-000000000001" / "state.json");
   for (int i = 0; i < 300; ++i) {
     scratch.file("checkpoint-000000000001/state.json", mutate(good, rng));
-    (void)read_checkpoint(scratch / "checkpoint-000000000001").ok();  // behind the hash, too, only errors
+    (void)read_checkpoint(scratch / "checkpoint-000000000001").ok();  // without the hash check, too, only errors
     const auto loaded = load_newest_checkpoint(scratch.path(), log);
     REQUIRE(loaded);
     if (slurp(scratch / "checkpoint-000000000001" / "state.json") != good) REQUIRE_FALSE(loaded->has_value());
   }
 }
 
-TEST_CASE("a checkpoint has the summaries of earlier runs, with their filters' bytes where there were filters") {
+TEST_CASE("a checkpoint has the summaries of earlier runs, with the bytes of their filters") {
   Scratch scratch;
   Log log(LogLevel::off);
   const ParamSummary plain{7, 21, 3, "stop", 0, 1, 0};
@@ -367,7 +367,7 @@ TEST_CASE("a checkpoint has the summaries of earlier runs, with their filters' b
   CHECK((*loaded)->finished == std::map<RunId, ParamSummary>{{1, plain}, {2, filtered}});
 }
 
-TEST_CASE("a run that was over before the job was resumed ends at once with its summary") {
+TEST_CASE("a run that had ended before the job was resumed ends at once with its summary") {
   SimOptions options;
   const ParamSummary before{7, 21, 3, "stop", 0, 1, 0};
   options.run.finished = before;

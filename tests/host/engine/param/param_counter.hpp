@@ -1,5 +1,5 @@
 #pragma once
-// What runs of ParamSim in tests have in common: a counter to which each worker adds, and what is there at the end.
+// Shared by tests with ParamSim runs: a counter that each worker adds to, and a check of its final value.
 
 #include <catch2/catch.hpp>
 

@@ -32,7 +32,7 @@ Frame task_frame(bool filtered) {
 
 }  // namespace
 
-TEST_CASE("a push goes through its filter where the task has asked for it, and says what it weighs") {
+TEST_CASE("a push is filtered if the task requests it, and reports its bytes") {
   Rng rng(1);
   const std::vector<ParamEntry> entries = {{key_of("big"), tensor_of(random_floats(rng, 700000)), 0},
                                            {key_of("bias"), tensor_of(random_floats(rng, 100)), 0},
@@ -78,7 +78,7 @@ TEST_CASE("a push goes through its filter where the task has asked for it, and s
   }
 }
 
-TEST_CASE("filtered chunks that claim too much are refused before memory is taken for them") {
+TEST_CASE("filtered chunks with too large claims are refused before memory is allocated") {
   const std::vector<float> zeros(chunk_elements(Dtype::f32), 0.0F);
   const Blob few = Filter({.count = 1}).encode(Dtype::f32, zeros.size(), zeros.data());
   CHECK(few.size() < 20);
@@ -103,7 +103,7 @@ TEST_CASE("filtered chunks that claim too much are refused before memory is take
   CHECK(many == std::pair(true, size_t{4}));
   ParamTensor large = ParamTensor::whole({Dtype::f32, shape_of({static_cast<int64_t>(zeros.size()) + 1})}, {});
   CHECK_FALSE(read([&](EntryPacker& packer) { packer.add_filtered(key_of(1), large, few); }).first);
-  // More in one frame than a packer would put there: its entries behind each other, by hand.
+  // More in one frame than a packer adds: entries written by hand.
   Packer meta;
   meta.put(uint32_t{9});
   for (int i = 0; i < 9; ++i) {
@@ -119,7 +119,7 @@ TEST_CASE("filtered chunks that claim too much are refused before memory is take
   CHECK(status.error().message == "more filtered parts than a frame may have");
 }
 
-TEST_CASE("mutated frames with filtered entries are bad data or harmless values") {
+TEST_CASE("mutated frames with filtered entries give bad data or harmless values") {
   Rng rng(2);
   const auto values = random_floats(rng, 500);
   EntryPacker packer(param_kind::push, server_address(0), 0, "");
@@ -151,7 +151,7 @@ TEST_CASE("mutated frames with filtered entries are bad data or harmless values"
   }
 }
 
-TEST_CASE("traffic comes back from stops and pushes, and costs nothing where there is none") {
+TEST_CASE("stops and pushes carry traffic counts, and no bytes in a run without filters") {
   ParamSummary summary{7, 42, 1.5, "stop", 1, 2, 3, {}};
   const size_t plain = message_frame(param_kind::stop, 3, 0, Stop{9, summary}).meta.size();
   summary.traffic = ParamTraffic{{100, 25}, {200, 50}};
@@ -173,11 +173,11 @@ TEST_CASE("traffic comes back from stops and pushes, and costs nothing where the
   CHECK(unpack_head<TaskHead>(task_in).value().filtered);
 }
 
-// Whole numbers of up to 2,048 are exact as halves, so a run with halves is a run without a filter.
-TEST_CASE("through halves every worker sees the values that it has to, whoever dies and joins") {
+// Whole numbers up to 2,048 are exact as halves, so a run with halves equals a run without a filter.
+TEST_CASE("through halves every worker sees the required values, whichever workers fail and join") {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
-    constexpr size_t kSize = 40000;  // more than what is split
+    constexpr size_t kSize = 40000;  // more than the split size
     SimOptions options;
     options.seed = seed;
     options.shards = seed % 2 == 0 ? 3 : 1;
@@ -217,7 +217,7 @@ TEST_CASE("through halves every worker sees the values that it has to, whoever d
   }
 }
 
-TEST_CASE("with error feedback what is stored is what was pushed, but for the rests") {
+TEST_CASE("with error feedback the stored value is the sum of the pushes, except for the rests") {
   for (const uint32_t shards : {1U, 3U}) {
     for (const FilterSpec& spec : {FilterSpec{.values = Values::levels, .feedback = true},
                                    FilterSpec{.fraction = 0.05, .values = Values::half, .feedback = true}}) {

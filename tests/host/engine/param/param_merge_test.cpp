@@ -1,4 +1,4 @@
-// What becomes of late and surplus pushes: dropped, buffered, meant by step, scaled by staleness.
+// Merging of late and surplus pushes: dropped, buffered, averaged by step, scaled by staleness.
 
 #include "tests/host/engine/param/param_counter.hpp"
 
@@ -50,7 +50,7 @@ TEST_CASE("a buffer of k merges the mean of k pushes at a time, and the rest at 
   CHECK(floats_in(sim, kW)[0] == Approx(0.5 * double(sim.summary->updates)));
 }
 
-TEST_CASE("a rule sees how many pushes the buffer keeps") {
+TEST_CASE("a rule sees the number of buffered pushes") {
   struct Watching final : BarrierRule {
     explicit Watching(std::vector<uint32_t>& kept) : buffered(kept) {}
     Status decide(const Progress& progress, std::span<const Slot> asking, double /*now*/,

@@ -57,7 +57,7 @@ std::string mutated_meta(Rng& rng, std::string bytes) {
 
 }  // namespace
 
-TEST_CASE("entries of every kind come back as they were packed") {
+TEST_CASE("entries of every kind survive packing and reading") {
   const std::vector<ParamEntry> sent = sample_entries();
   for (const bool with_steps : {false, true}) {
     const std::vector<Frame> frames = pack(sent, with_steps);
@@ -80,7 +80,7 @@ TEST_CASE("entries of every kind come back as they were packed") {
   }
 }
 
-TEST_CASE("a tensor of whole numbers is refused as a value and comes through inside of one") {
+TEST_CASE("a tensor of integers is refused as a value and accepted inside a Lua value") {
   ParamTensor whole = tensor_of<float>({1, 2, 3});
   whole.dtype = Dtype::i32;
   LuaValue lua = lua_of("a table");
@@ -93,7 +93,7 @@ TEST_CASE("a tensor of whole numbers is refused as a value and comes through ins
   CHECK_FALSE(read_entries(in, frames.at(0).body, false, out).ok());
 }
 
-TEST_CASE("a big tensor travels in chunks by reference, small entries share a frame") {
+TEST_CASE("a big tensor is sent in chunks by reference, small entries share a frame") {
   const size_t n = 3 * kChunkBytes / 4 + 5;
   const ParamTensor big = tensor_of(std::vector<float>(n, 2.5F));
   const std::vector<Frame> frames =
@@ -125,7 +125,7 @@ TEST_CASE("a hundred floats fit a frame without an allocation for its metadata")
   CHECK(frames[0].meta.size() <= SmallBytes::kInline);
 }
 
-TEST_CASE("control messages come back as they were made") {
+TEST_CASE("control messages survive encoding and decoding") {
   ParamSummary summary{7, 42, 1.5, "stop", 1, 2, 3, 4};
   CHECK(read_message<Stop>(message_frame(param_kind::stop, 3, 0, Stop{9, summary})).value().summary == summary);
   CHECK(read_message<Stop>(message_frame(param_kind::stop, 3, 0, Stop{9, summary})).value().run == 9);
@@ -153,7 +153,7 @@ TEST_CASE("control messages come back as they were made") {
   CHECK((head.run == 1 && head.step == 2 && head.staged && !head.held && head.local && !head.timed));
 }
 
-TEST_CASE("a push says how long its work took where that was asked for, and only there") {
+TEST_CASE("a push reports its working time only if the task requests it") {
   const std::string asking = pack(TaskHead{1, 2, false, false, false, true});
   Unpacker task(asking);
   CHECK(unpack_head<TaskHead>(task).value().timed);
@@ -186,7 +186,7 @@ TEST_CASE("long lists of keys are cut into frames") {
   CHECK(got == keys);
 }
 
-TEST_CASE("hostile bytes are bad data or harmless values, never more") {
+TEST_CASE("hostile bytes give bad data or harmless values, without other effects") {
   const uint64_t seed = 20260301;
   CAPTURE(seed);
   Rng rng(seed);
@@ -205,7 +205,7 @@ TEST_CASE("hostile bytes are bad data or harmless values, never more") {
       REQUIRE(read.error().code == Code::bad_data);
       continue;
     }
-    // What was accepted lies within the body: touch all of it.
+    // Accepted data must be within the body: touch all of it.
     for (const ParamEntry& entry : out) {
       if (const auto* t = std::get_if<ParamTensor>(&entry.value)) {
         REQUIRE(t->data.size() == t->bytes());
@@ -227,7 +227,7 @@ TEST_CASE("hostile bytes are bad data or harmless values, never more") {
   CHECK(refused > 30000);
 }
 
-TEST_CASE("a count that promises more than the frame holds takes no memory") {
+TEST_CASE("a count larger than the frame allocates no memory") {
   Packer meta;
   meta.put(uint32_t{0xffffffff});
   Unpacker in(meta.bytes());

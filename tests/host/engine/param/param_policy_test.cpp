@@ -1,5 +1,5 @@
-// What the policy decides and is told: tasks and parking, stop, lost tasks, rule swaps, errors, and that
-// BSP gives the same bits whatever the timing, the number of shards and the values' sizes.
+// Decisions of the policy and notices to it: tasks and parking, stop, tasks of failed workers, rule swaps, errors.
+// Under BSP the bits do not depend on the timing, the number of shards and the values' sizes.
 
 #include <algorithm>
 #include <cmath>
@@ -30,7 +30,8 @@ TEST_CASE("under BSP any timing and any number of shards give the same bits") {
         const size_t n = 70001;  // large enough to be split
         sim.set(kW, tensor_of(random_floats(rng, n)));
         sim.schedule = [](const std::vector<NodeId>& ids) {
-          REQUIRE(ids == std::vector<NodeId>{0, 1, 2, 3});  // from the beginning, so that it can deal out work
+          REQUIRE(ids == std::vector<NodeId>{0, 1, 2, 3});  // from the start, so that the first schedule has all
+                                                            // workers
           return fetch_for(ids, kW);
         };
         sim.work = [](ParamSim::Worker& worker, const ParamWorker::Task& task) {
@@ -52,7 +53,7 @@ TEST_CASE("under BSP any timing and any number of shards give the same bits") {
   }
 }
 
-TEST_CASE("the summary is the same for everybody and counts what was merged") {
+TEST_CASE("the summary is the same for all workers and counts the merged pushes") {
   SimOptions options;
   options.workers = 3;
   ParamSim sim(options);
@@ -68,7 +69,7 @@ TEST_CASE("the summary is the same for everybody and counts what was merged") {
   CHECK(floats_in(sim, kW) == std::vector<float>{12});
 }
 
-TEST_CASE("a run that is over before it began ends at once") {
+TEST_CASE("a run that is over before its start ends at once") {
   ParamSim sim(SimOptions{});
   use_counter(sim);
   sim.stop = [](const StopContext&) { return true; };
@@ -76,7 +77,7 @@ TEST_CASE("a run that is over before it began ends at once") {
   CHECK(sim.summary->updates == 0);
 }
 
-TEST_CASE("a run ends when its seconds are over, and pushes that come later are counted and not merged") {
+TEST_CASE("a run ends when its seconds are over, and later pushes are counted but not merged") {
   const bool bsp = GENERATE(false, true);
   const auto policy = GENERATE(MergePolicy::Kind::all, MergePolicy::Kind::drop);  // the latter stages its pushes
   const uint32_t shards = GENERATE(1U, 3U);
@@ -91,7 +92,7 @@ TEST_CASE("a run ends when its seconds are over, and pushes that come later are 
   ParamSim sim(options);
   use_counter(sim);
   sim.stop = [](const StopContext&) { return false; };
-  uint64_t before = 0;  // pushes that are complete when the time is over
+  uint64_t before = 0;  // complete pushes when the time is over
   sim.at(29.999, [&] { before = sim.server().coordinator()->updates(); });
   REQUIRE(sim.run());
   check_ok(sim);
@@ -99,12 +100,12 @@ TEST_CASE("a run ends when its seconds are over, and pushes that come later are 
   CHECK(sim.summary->reason == "seconds");
   CHECK(sim.summary->seconds == Approx(30).margin(0.1));
   CHECK(sim.summary->in_flight > 0);
-  CHECK(sim.summary->updates <= before + options.workers);  // under BSP those that waited for the barrier
+  CHECK(sim.summary->updates <= before + options.workers);  // under BSP the pushes that waited for the barrier
   CHECK(floats_in(sim, kW)[0] == float(sim.summary->updates));
   for (const auto& [id, worker] : sim.workers()) CHECK(worker.summary == sim.summary);
 }
 
-TEST_CASE("a wait of over 10 s is told once, with who waits and who is waited for") {
+TEST_CASE("a wait of over 10 s is logged once, with the waiting workers and the awaited workers") {
   SimOptions options;
   options.mean_compute = 0.1;
   options.slow_server = 0;
@@ -129,7 +130,7 @@ TEST_CASE("a wait of over 10 s is told once, with who waits and who is waited fo
                           Catch::Contains(" s, in push (job.lua:8)"));
 }
 
-TEST_CASE("a worker that has not come to a run is named when others wait for it") {
+TEST_CASE("the log names a worker that has not reached the run while others wait for it") {
   SimOptions options;
   options.mean_compute = 0.1;
   options.stays_away = 2;
@@ -139,12 +140,12 @@ TEST_CASE("a worker that has not come to a run is named when others wait for it"
   REQUIRE(sim.run());
   check_ok(sim);
   const auto told = std::find_if(sim.log_lines.begin(), sim.log_lines.end(), [](const std::string& line) {
-    return line.find(" for over 10 s: worker 2 has not come to param.run") != std::string::npos;
+    return line.find(" for over 10 s: worker 2 has not reached param.run") != std::string::npos;
   });
   CHECK(told != sim.log_lines.end());
 }
 
-TEST_CASE("a worker without an entry is parked, holds nobody back and is offered again") {
+TEST_CASE("a worker without an entry is parked, delays no worker and is offered again") {
   for (const bool bsp : {true, false}) {
     CAPTURE(bsp);
     SimOptions options;
@@ -163,11 +164,11 @@ TEST_CASE("a worker without an entry is parked, holds nobody back and is offered
     check_ok(sim);
     CHECK(sim.workers().at(1).pushes >= 1);
     CHECK(sim.workers().at(1).pushes < sim.workers().at(0).pushes);
-    CHECK(*sim.workers().at(1).first_clock > 0);  // it began where the others were
+    CHECK(*sim.workers().at(1).first_clock > 0);  // it began at the others' clock
   }
 }
 
-TEST_CASE("when nobody has anything to do and nothing can change that, the run fails with what to do") {
+TEST_CASE("a run fails with advice when no worker has work and nothing can change that") {
   ParamSim sim(SimOptions{});
   use_counter(sim);
   sim.schedule = [](const std::vector<NodeId>&) { return Tasks(); };
@@ -176,7 +177,7 @@ TEST_CASE("when nobody has anything to do and nothing can change that, the run f
   CHECK_THAT(sim.error->message, Catch::Contains("workers (0, 1, 2)") && Catch::Contains("stop does not return true"));
 }
 
-TEST_CASE("entries for a worker that was not asked about are an error that names it") {
+TEST_CASE("entries for a worker outside of the request are an error that names the worker") {
   ParamSim sim(SimOptions{});
   use_counter(sim);
   sim.schedule = [](const std::vector<NodeId>&) { return fetch_for({7}, kW); };
@@ -185,7 +186,7 @@ TEST_CASE("entries for a worker that was not asked about are an error that names
   CHECK_THAT(sim.error->message, Catch::Contains("worker 7"));
 }
 
-TEST_CASE("a rule that would never let anybody pass is an error and not a hang") {
+TEST_CASE("a rule that can never let a worker pass is an error and not a hang") {
   class Never final : public BarrierRule {
     Status decide(const Progress&, std::span<const Slot>, double, std::span<Decision>) override { return {}; }
   };
@@ -195,10 +196,10 @@ TEST_CASE("a rule that would never let anybody pass is an error and not a hang")
   use_counter(sim);
   REQUIRE(sim.run());
   REQUIRE(sim.error);
-  CHECK_THAT(sim.error->message, Catch::Contains("would never let anybody pass"));
+  CHECK_THAT(sim.error->message, Catch::Contains("would never let a worker pass"));
 }
 
-TEST_CASE("a lost worker's task is handed back and can be given to another") {
+TEST_CASE("a failed worker's task is returned and can be given to another worker") {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     CAPTURE(seed);
     SimOptions options;
@@ -242,7 +243,7 @@ TEST_CASE("a lost worker's task is handed back and can be given to another") {
   }
 }
 
-TEST_CASE("when all workers are lost the run fails") {
+TEST_CASE("a run fails when all workers have failed") {
   SimOptions options;
   options.workers = 1;
   ParamSim sim(options);
@@ -259,7 +260,7 @@ TEST_CASE("when all workers are lost the run fails") {
   CHECK(sim.error->code == Code::peer_lost);
 }
 
-TEST_CASE("the rule can be swapped while the run goes on, and nothing is lost or merged twice") {
+TEST_CASE("the rule can be swapped during a run, and no push is lost or merged twice") {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     CAPTURE(seed);
     SimOptions options;
@@ -290,7 +291,7 @@ TEST_CASE("the rule can be swapped while the run goes on, and nothing is lost or
   }
 }
 
-TEST_CASE("a pull in Lua gets whole values in (step, worker) order under BSP, and sets what it returns") {
+TEST_CASE("a Lua pull gets whole values in (step, worker) order under BSP, and its results are stored") {
   for (const uint32_t shards : {1U, 3U}) {
     CAPTURE(shards);
     SimOptions options;
@@ -299,7 +300,7 @@ TEST_CASE("a pull in Lua gets whole values in (step, worker) order under BSP, an
     options.whole = true;
     options.update.kind = UpdateRule::Kind::lua;
     ParamSim sim(options);
-    const size_t n = 70000;  // the stored value is split, what is pulled is not
+    const size_t n = 70000;  // the stored value is split, the pulled value is not
     sim.set(kW, tensor_of(std::vector<float>(n)));
     sim.set(key_of(1), lua_of("0"));
     sim.schedule = [](const std::vector<NodeId>& ids) {
@@ -348,7 +349,7 @@ TEST_CASE("a pull in Lua gets whole values in (step, worker) order under BSP, an
   }
 }
 
-TEST_CASE("a push that does not fit is refused and its worker is told why") {
+TEST_CASE("a push that does not fit is refused, and its worker gets the reason") {
   SimOptions options;
   options.shards = 2;
   ParamSim sim(options);
@@ -366,7 +367,7 @@ TEST_CASE("pushes with infinite values are counted, or refused before they are s
   SimOptions options;
   options.shards = 3;
   ParamSim sim(options);
-  const size_t n = 100000;  // split: several shards see it, it counts once
+  const size_t n = 100000;  // split over several shards, but counted once
   sim.set(kW, tensor_of(std::vector<float>(n)));
   sim.schedule = [](const std::vector<NodeId>& ids) { return fetch_for(ids, kW); };
   sim.work = [&](ParamSim::Worker& worker, const ParamWorker::Task& task) {
@@ -396,7 +397,7 @@ TEST_CASE("workers may choose their keys themselves") {
   options.rule = [] { return native_ssp(1); };
   ParamSim sim(options);
   use_counter(sim);
-  sim.schedule = nullptr;  // must not be asked
+  sim.schedule = nullptr;  // must not be called
   sim.work = [](ParamSim::Worker&, const ParamWorker::Task& task) {
     CHECK(task.local);
     CHECK(task.entries.empty());

@@ -1,5 +1,6 @@
-// The server's loop over thousands of simulated schedules: what barriers promise, what is visible, and that every run
-// ends. The parameter is a history: worker j adds 1 to slot j in each step, so a task shows which updates it sees.
+// The server's loop over thousands of simulated schedules: the bounds of barriers, the visible updates, and the end of
+// every run. The parameter is a history: worker j adds 1 to slot j in each step, so a task shows the updates that it
+// sees.
 
 #include <algorithm>
 #include <string>
@@ -62,7 +63,7 @@ void check_end(ParamSim& sim, bool bsp) {
     if (worker.alive) REQUIRE(worker.summary == sim.summary);
   }
   REQUIRE(sim.summary->updates <= pushes);
-  // What is merged is merged on all shards, and nothing else. (Without a barrier at which to merge, a worker that dies
+  // Each merged push is merged on all shards, and nothing else is. (Without a barrier for merging, a worker that fails
   // while it sends may leave a part of its last push.)
   double total = 0;
   for (int i = 0; i < kKeys; ++i) {
@@ -83,7 +84,7 @@ void check_end(ParamSim& sim, bool bsp) {
 
 struct RuleCase {
   const char* name;
-  int staleness;  // of visibility; -1: none promised
+  int staleness;  // of visibility; -1: no promise
   std::function<std::unique_ptr<BarrierRule>(uint64_t seed)> make;
 };
 
@@ -103,7 +104,7 @@ const std::vector<RuleCase>& rule_cases() {
   return cases;
 }
 
-// One run; `spread` is the bound on how far counted workers may be apart, or -1.
+// One run. `spread` is the largest allowed distance between counted workers, or -1.
 void one_run(const RuleCase& rule, uint64_t seed, uint32_t workers, uint32_t shards, bool trouble) {
   CAPTURE(rule.name, seed, workers, shards, trouble);
   SimOptions options;
@@ -128,7 +129,7 @@ void one_run(const RuleCase& rule, uint64_t seed, uint32_t workers, uint32_t sha
 
 }  // namespace
 
-TEST_CASE("every rule keeps its bound and its visibility, every run ends, on one shard and on three") {
+TEST_CASE("every rule keeps its bound and its visibility, and every run ends, on one and on three shards") {
   for (const RuleCase& rule : rule_cases()) {
     for (uint64_t seed = 1; seed <= 40; ++seed) {
       for (const uint32_t workers : {1U, 2U, 3U, 5U, 8U}) {
@@ -138,7 +139,7 @@ TEST_CASE("every rule keeps its bound and its visibility, every run ends, on one
   }
 }
 
-TEST_CASE("the same with workers that die and join at any moment") {
+TEST_CASE("the same with workers that fail and join at any moment") {
   for (const RuleCase& rule : rule_cases()) {
     for (uint64_t seed = 1000; seed <= 1040; ++seed) {
       for (const uint32_t workers : {2U, 3U, 5U, 8U}) one_run(rule, seed, workers, seed % 2 == 0 ? 1 : 3, true);

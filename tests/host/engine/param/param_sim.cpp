@@ -6,7 +6,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr int kMaxEvents = 3000000;  // a run that only spins is no run that ends
+constexpr int kMaxEvents = 3000000;  // a run with more events counts as endless
 
 }  // namespace
 
@@ -69,7 +69,7 @@ void ParamSim::add_worker(NodeId id) {
   });
 }
 
-// What it has sent is still under way; the server hears of its death later.
+// The worker's sent frames stay in flight; the server is notified of the failure later.
 void ParamSim::kill(NodeId id) {
   Worker& worker = workers_.at(id);
   const auto alive = std::count_if(workers_.begin(), workers_.end(), [](const auto& w) { return w.second.alive; });

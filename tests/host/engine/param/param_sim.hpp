@@ -1,7 +1,7 @@
 #pragma once
 // A parameter server run on the simulated transport: all shards in process 0, workers in processes of their own, random
-// delays, thinking times, deaths and joins, one seed for everything. The policy and what workers do with a task are
-// functions of the test.
+// delays, compute times, failures and joins, one seed for everything. The policy and the work on a task are functions
+// of the test.
 
 #include <functional>
 #include <map>
@@ -34,9 +34,9 @@ struct SimOptions {
   uint32_t joins = 0;                     // likewise
   double busy_seconds = 20;               // simulated
   double mean_compute = 1;                // seconds of a step, exponential
-  double slow_server = 0.2;               // probability that an answer of the policy takes a while
+  double slow_server = 0.2;               // probability that a reply of the policy takes a while
   bool whole = false;                     // Lua pull
-  std::optional<NodeId> stays_away = {};  // never comes to the run
+  std::optional<NodeId> stays_away = {};  // never reaches the run
   UpdateRule update = UpdateRule::native({kernel::OptimiserKind::add});
   std::function<std::unique_ptr<BarrierRule>()> rule = [] { return test::native_bsp(); };
   CoordinatorConfig run;  // run, shards and members are filled in
@@ -62,10 +62,10 @@ class ParamSim {
   explicit ParamSim(SimOptions options);
   ParamSim(const ParamSim&) = delete;
   ParamSim& operator=(const ParamSim&) = delete;
-  /// The transport lets go of the mailboxes before they go.
+  /// The transport must release the mailboxes before they are destroyed.
   ~ParamSim() { net_.close(); }
 
-  // What the test decides.
+  // Functions of the test.
   std::function<bool(const StopContext&)> stop = [](const StopContext& c) { return c.step >= 5; };
   std::function<Tasks(const std::vector<NodeId>&)> schedule;
   std::function<Entries(Worker&, const ParamWorker::Task&)> work;
@@ -79,9 +79,9 @@ class ParamSim {
   void restore(const ParamCheckpoint& checkpoint);
   /// The whole value from the shards' stores.
   ParamValue value(const ParamKey& key) const;
-  /// Runs to the end; false when the run has not ended by `seconds` of simulated time (a deadlock).
+  /// Runs to the end; false if the run has not ended by `seconds` of simulated time (a deadlock).
   bool run(double seconds = 1e5);
-  /// Lets everything that is still under way arrive; false when that never ends.
+  /// Delivers everything in flight; false if this never ends.
   bool settle();
   uint32_t shards() const { return options_.shards; }
   void kill(NodeId id);

@@ -64,7 +64,7 @@ TEST_CASE("a value is set, read, replaced and removed") {
   CHECK(store.find(key) == nullptr);
 }
 
-TEST_CASE("what is set does not change when the giver writes to its tensor") {
+TEST_CASE("a set value does not change when the caller writes to its tensor") {
   ParamStore store;
   ParamTensor mine = tensor_of<float>({1, 2});
   set_whole(store, key_of(1), mine);
@@ -72,7 +72,7 @@ TEST_CASE("what is set does not change when the giver writes to its tensor") {
   CHECK(values_of(read_back(store, key_of(1))) == std::vector<float>{1, 2});
 }
 
-TEST_CASE("bytes that nobody else holds are kept without a copy") {
+TEST_CASE("bytes without another owner are stored without a copy") {
   ParamStore store;
   ParamTensor tensor = tensor_of<float>({1, 2});
   const std::byte* bytes = tensor.data.data();
@@ -82,7 +82,7 @@ TEST_CASE("bytes that nobody else holds are kept without a copy") {
   CHECK(std::get<StoredTensor>(store.find(key_of(1))->value).chunks[0].value.data() == bytes);
 }
 
-TEST_CASE("a reader keeps the value it was given while updates go on") {
+TEST_CASE("a reader's value does not change while updates continue") {
   ParamStore store;
   set_whole(store, key_of(1), tensor_of<float>({1, 2}));
   const Blob held = std::get<StoredTensor>(store.find(key_of(1))->value).chunks[0].value;
@@ -113,7 +113,7 @@ TEST_CASE("a message with an incomplete or misplaced piece changes nothing") {
   CHECK(store.set({pieces[0], pieces[1]}).ok());
 }
 
-TEST_CASE("an update that does not fit names key, shapes and worker and changes nothing") {
+TEST_CASE("an update that does not fit changes nothing, and its error names key, shapes and worker") {
   ParamStore store;
   set_whole(store, key_of("w"), tensor_of<float>({1, 2, 3, 4}, {2, 2}));
   REQUIRE(store.set({{key_of("t"), lua_of("x"), 0}}).ok());
@@ -169,7 +169,7 @@ TEST_CASE("native updates agree with the formulas") {
     std::vector<double> a(n, 0);
     std::vector<double> b(n, 0);
     for (size_t t = 0; t < grads.size(); ++t) {
-      const uint64_t clock = 10 * t;  // the rate goes by the clock, Adam's correction by the number of updates
+      const uint64_t clock = 10 * t;  // the rate depends on the clock, Adam's correction on the number of updates
       update_all(store, key_of(1), tensor_of(grads[t]), UpdateRule::native(spec), {clock, 0.5});
       const double lr = 0.1 / (1 + double(clock) / 2);
       for (size_t i = 0; i < n; ++i) {
@@ -239,7 +239,7 @@ TEST_CASE("another optimiser starts with fresh state, setting the value keeps it
   CHECK(tensor().state_parts == 0);
 }
 
-TEST_CASE("a snapshot stays as it was and restores onto any number of shards") {
+TEST_CASE("a snapshot does not change and restores onto any number of shards") {
   Rng rng(3);
   const std::vector<float> start = random_floats(rng, 200001);
   const UpdateRule adam = UpdateRule::native(optimiser_of(OptimiserKind::adam));
@@ -252,7 +252,7 @@ TEST_CASE("a snapshot stays as it was and restores onto any number of shards") {
   update_all(store, key_of(1), tensor_of(start), adam, {});
   CHECK(values_of(read_back(store, key_of(1))) != then);
 
-  // Joins the chunks of the snapshot, restores, and goes on as the original did.
+  // Joins the chunks of the snapshot, restores, and continues like the original.
   const auto& kept = std::get<StoredTensor>(snapshot.at(0).second.value);
   const auto join = [&](auto bytes_of) {
     std::string all;

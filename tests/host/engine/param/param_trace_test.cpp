@@ -1,4 +1,4 @@
-// The trace of --record: its file, and what it says about simulated runs.
+// The trace of --record: its file, and the traces of simulated runs.
 
 #include <cmath>
 #include <limits>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// A trace into a folder of its own.
+/// A trace in its own folder.
 struct Recording {
   Scratch folder;
   std::vector<std::string> log_lines;
@@ -69,7 +69,7 @@ std::vector<Row> rows_of(const std::string& text) {
   return rows;
 }
 
-// What one run's rows have to be, whatever happened in it.
+// Checks the rows of one run, whatever happened in it.
 struct Checked {
   struct Worker {
     uint64_t step = 0;
@@ -193,7 +193,7 @@ TEST_CASE("a trace is a header and a row for each event, in seconds since the fi
         "# barrier=bsp\n");
 }
 
-TEST_CASE("a time of work that cannot be is told apart and the nearest possible one is written") {
+TEST_CASE("an impossible working time is detected and the nearest possible time is written") {
   Recording recording;
   ParamTrace& trace = *recording.trace;
   trace.begin_run({}, 0);
@@ -214,7 +214,7 @@ TEST_CASE("a time of work that cannot be is told apart and the nearest possible 
   CHECK(written(kNaN, false) == 0);
 }
 
-TEST_CASE("rows are in the file half a second after the first of them, at a stop, and when there are many") {
+TEST_CASE("rows are in the file half a second after the first row, at a stop, and when there are many") {
   Recording recording;
   ParamTrace& trace = *recording.trace;
   CHECK(trace.next_time() == kForever);
@@ -249,7 +249,7 @@ TEST_CASE("a full disk is logged once and ends the recording") {
   CHECK(contains(lines[0], "cannot write to '/dev/full': No space left on device"));
 }
 
-TEST_CASE("what cannot be written is refused with its name") {
+TEST_CASE("a file that cannot be written is refused with its name") {
   const Scratch folder;
   CHECK(contains(refusal(folder.path()).message, "Is a directory"));
   CHECK(contains(refusal(folder / "missing/trace.csv").message, "No such file or directory"));
@@ -261,7 +261,7 @@ TEST_CASE("what cannot be written is refused with its name") {
   ::close(reader);
 }
 
-TEST_CASE("a file that is there already is emptied and written in place") {
+TEST_CASE("an existing file is emptied and written in place") {
   const Scratch folder;
   Log log(LogLevel::off);
   const std::string path = folder.file("old.csv", std::string(100000, 'x'));
@@ -275,7 +275,7 @@ TEST_CASE("a file that is there already is emptied and written in place") {
   CHECK(slurp(path).size() < 200);
 }
 
-TEST_CASE("the trace of a BSP run has nobody in a step before all have completed the one before") {
+TEST_CASE("in the trace of a BSP run no step begins before all workers have completed the previous step") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     Recording recording;
@@ -297,7 +297,7 @@ TEST_CASE("the trace of a BSP run has nobody in a step before all have completed
   }
 }
 
-TEST_CASE("the trace of an ASP run shows who was in a step at the stop, and whose pushes came later") {
+TEST_CASE("the trace of an ASP run shows the steps in progress at the stop, and later pushes") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     Recording recording;
@@ -314,7 +314,7 @@ TEST_CASE("the trace of an ASP run shows who was in a step at the stop, and whos
   }
 }
 
-TEST_CASE("the trace has workers that die and join, at any moment") {
+TEST_CASE("the trace has workers that fail and join at any moment") {
   uint64_t left = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
@@ -328,13 +328,13 @@ TEST_CASE("the trace has workers that die and join, at any moment") {
     options.busy_seconds = 10;
     if (seed % 2 == 0) options.rule = [] { return native_ssp(2); };
     const Checked checked(rows_of(simulated(options, recording, 10, summary)));
-    REQUIRE(checked.left <= summary->lost);  // some die while the last pushes come in
+    REQUIRE(checked.left <= summary->lost);  // some fail while the last pushes arrive
     left += checked.left;
   }
   CHECK(left > 30);
 }
 
-TEST_CASE("a worker without work is not counted in the trace until it gets some") {
+TEST_CASE("a worker without work is not counted in the trace until it gets work") {
   Recording recording;
   SimOptions options;
   options.workers = 3;
@@ -364,7 +364,7 @@ TEST_CASE("a worker without work is not counted in the trace until it gets some"
   CHECK(checked.workers.at(0).finished.size() == 12);
 }
 
-TEST_CASE("workers that lie about their time or say nothing are noted and change nothing else") {
+TEST_CASE("false or missing working times are logged and change nothing else") {
   Recording recording;
   std::vector<std::string> lines;
   Log log(LogLevel::info, [&](const LogLine& line) { lines.push_back(line.words()); });
@@ -386,7 +386,7 @@ TEST_CASE("workers that lie about their time or say nothing are noted and change
     REQUIRE(std::holds_alternative<ScheduleRequest>(server.next(now).value()));
     REQUIRE(server.answer_schedule({{0, {}}}, now).ok());
     now += 1;
-    const PushHead head{1, step, false, false, step != 0, claims[step]};  // the first says nothing at all
+    const PushHead head{1, step, false, false, step != 0, claims[step]};  // the first has no time at all
     std::vector<Frame> frames;
     EntryPacker packer(param_kind::push, server_address(0), 0, pack(head));
     packer.finish(frames);
@@ -401,5 +401,5 @@ TEST_CASE("workers that lie about their time or say nothing are noted and change
   }
   CHECK(computes == std::vector<double>{0, 0, 1, 1, 0.25});
   REQUIRE(lines.size() == 3);  // the 1st, the 2nd and the 4th of the four
-  CHECK(contains(lines[0], "record: worker 0 says that it worked nan s of the 1.000000 s of its step 1"));
+  CHECK(contains(lines[0], "record: worker 0 reports nan s of work in the 1.000000 s of its step 1"));
 }

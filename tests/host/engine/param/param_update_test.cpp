@@ -8,7 +8,7 @@
 
 using namespace actorhost;
 
-TEMPLATE_TEST_CASE("infinite values and NaN are found wherever they are, and nothing else is", "", float, double) {
+TEMPLATE_TEST_CASE("infinite values and NaN are found at every position, and no other values", "", float, double) {
   using Limits = std::numeric_limits<TestType>;
   constexpr Dtype kType = sizeof(TestType) == 4 ? Dtype::f32 : Dtype::f64;
   constexpr size_t kCount = 2500;

@@ -21,7 +21,7 @@ TEST_CASE("keys order numbers by value and before texts") {
                                           "\"\"", "\"a\"", "\"b\""});
 }
 
-TEST_CASE("a key is found again from its canonical bytes and other bytes are refused") {
+TEST_CASE("a key is restored from its canonical bytes and other bytes are refused") {
   for (const ParamKey& key : {key_of(3), key_of(-0.25), key_of("weights"), key_of("")}) {
     CHECK(ParamKey::from_canonical(key.canonical()).value() == key);
   }
@@ -71,7 +71,7 @@ TEST_CASE("the ranges of a split tensor make it up without gap or overlap") {
   }
 }
 
-TEST_CASE("a tensor is put together from pieces in any order, and shared without a copy where they lie in one block") {
+TEST_CASE("a tensor is assembled from pieces in any order, without a copy if they are adjacent in one block") {
   const auto shape = Shape{300000};
   Blob bytes = Blob::allocate(300000 * sizeof(double));
   auto* values = reinterpret_cast<double*>(bytes.data());

@@ -1,6 +1,6 @@
 #pragma once
-// What a process of a test's run has for locks, events and asynchronous collectives and averages: its courier with
-// their services, and for each of its nodes the client and the events.
+// A test process with locks, events, asynchronous collectives and averaging: its courier with these services, and the
+// lock client and the event box of each of its nodes.
 
 #include <map>
 #include <memory>
@@ -48,7 +48,7 @@ class CourierPlace {
   TestProcess& process_;
 };
 
-/// A run whose processes have couriers. `nodes[0]` workers at the head, `nodes[1]`, ... at members.
+/// A run of processes with couriers: `nodes[0]` workers at the coordinator, `nodes[1]`, ... at members.
 class CourierRun {
  public:
   CourierRun(const std::string& scheme, const std::vector<uint32_t>& nodes) : run(scheme, nodes) {
@@ -71,7 +71,7 @@ class CourierRun {
   LockClient& locks(Node& node) { return *place_of(node).clients.at(&node); }
   EventBox& events(Node& node) { return *place_of(node).boxes.at(&node); }
   Node& node(size_t process, size_t index = 0) { return *run.all.at(process)->nodes.at(index); }
-  /// Loses a process, as when it ends: it does not give back the locks that it holds.
+  /// Makes a process fail, as if it had ended: it does not release the locks that it holds.
   void lose(size_t process) {
     TestProcess& gone = *run.all.at(process);
     for (const auto& node : gone.nodes) node->request_stop();

@@ -24,7 +24,7 @@ std::vector<NodeId> all_of(const Node& node) {
 
 }  // namespace
 
-TEST_CASE("events come in order for each sender, by name and by sender, to every node") {
+TEST_CASE("events arrive in order for each sender, by name and by sender, at every node") {
   for (const std::vector<uint32_t>& nodes : {std::vector<uint32_t>{3}, {2, 1, 1}}) {
     CourierRun run("tcp", nodes);
     std::atomic<int> wrong{0};
@@ -55,7 +55,7 @@ TEST_CASE("events come in order for each sender, by name and by sender, to every
   }
 }
 
-TEST_CASE("nodes that flood each other before they look go on") {
+TEST_CASE("nodes that flood each other before they read make progress") {
   CourierRun run("tcp", {2, 1});
   constexpr uint32_t kEvents = 5 * EventBox::kWindowEvents;
   std::atomic<int> wrong{0};
@@ -72,7 +72,7 @@ TEST_CASE("nodes that flood each other before they look go on") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("big events that cross go on too") {
+TEST_CASE("nodes that exchange big events make progress") {
   CourierRun run("tcp", {1, 1});
   std::atomic<int> wrong{0};
   const Blob big = Blob::copy_of(std::string(5 << 20, 'b'));
@@ -89,7 +89,7 @@ TEST_CASE("big events that cross go on too") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("a sender waits for a node that does not look, and goes on when it does") {
+TEST_CASE("a sender waits for a node that does not read, and continues when the node reads") {
   for (const std::vector<uint32_t>& nodes : {std::vector<uint32_t>{2}, {1, 1}}) {
     CourierRun run("tcp", nodes);
     Node& sender = run.node(0);
@@ -114,7 +114,7 @@ TEST_CASE("a sender waits for a node that does not look, and goes on when it doe
   }
 }
 
-TEST_CASE("a script that goes through its events one by one lets its senders go on") {
+TEST_CASE("a script that takes its events one by one lets its senders continue") {
   CourierRun run("tcp", {1, 1});
   constexpr uint32_t kEvents = 3 * EventBox::kWindowEvents;
   run.run.head->launch([&](Node& node) {
@@ -133,7 +133,7 @@ TEST_CASE("a script that goes through its events one by one lets its senders go 
   CHECK(box.size() == 0);
 }
 
-TEST_CASE("a wait for a sender that is lost ends once what it sent has been taken") {
+TEST_CASE("a wait for a failed sender ends when its events have been taken") {
   CourierRun run("tcp", {1, 1, 1});
   REQUIRE(run.events(run.node(2)).send({0}, message("x", 1)).ok());
   run.run.head->launch([&](Node& node) {
@@ -152,7 +152,7 @@ TEST_CASE("a wait for a sender that is lost ends once what it sent has been take
   CHECK(run.events(run.node(0)).send({1, 2}, message("x", 2)).value() == 1);
 }
 
-TEST_CASE("who waits for anybody is told when everybody else has gone or has ended") {
+TEST_CASE("a wait without a sender ends when every other worker has failed or ended") {
   CourierRun run("tcp", {2, 1});
   run.run.head->cluster->report_ended(1, 0);
   Error error;
@@ -160,15 +160,15 @@ TEST_CASE("who waits for anybody is told when everybody else has gone or has end
   run.lose(1);
   waiter.join();
   CHECK(error.code == Code::peer_lost);
-  CHECK(error.message == "wait_event: everybody else has come to the end of its script while waiting for an event");
-  // The same for a sender to a node that has ended and takes in nothing any more.
+  CHECK(error.message == "wait_event: every other worker has come to the end of its script while waiting for an event");
+  // The same for a sender to an ended node, which accepts no more events.
   EventBox& box = run.events(run.node(0));
   size_t sent = 0;
   for (uint32_t i = 0; i <= EventBox::kWindowEvents; ++i) sent += box.send({1}, message("x", i)).value();
   CHECK(sent == EventBox::kWindowEvents);
 }
 
-TEST_CASE("a node alone has its own events, and waits for nobody else's") {
+TEST_CASE("a single node has its own events, and waits for no other node's") {
   CourierRun run("tcp", {1});
   EventBox& box = run.events(run.node(0));
   box.put("mine", {"1", {}});
@@ -178,6 +178,6 @@ TEST_CASE("a node alone has its own events, and waits for nobody else's") {
   const auto none = box.wait({});
   REQUIRE_FALSE(none.ok());
   CHECK(none.error().code == Code::peer_lost);
-  CHECK_THAT(none.error().message, Contains("nobody else is left to send it"));
+  CHECK_THAT(none.error().message, Contains("no other worker is left to send it"));
   CHECK(box.send({0}, message("x", 1)).value() == 0);
 }

@@ -29,7 +29,7 @@ Frame with_meta(Frame frame, std::string_view meta) {
 
 }  // namespace
 
-TEST_CASE("what nodes and couriers say about locks survives its frames") {
+TEST_CASE("messages about locks survive encoding and decoding") {
   const auto frame = sample_ask().frame(4, 2);
   REQUIRE(frame.ok());
   CHECK(frame->kind == lock_kind::ask);
@@ -72,14 +72,14 @@ TEST_CASE("what nodes and couriers say about locks survives its frames") {
   CHECK(error.message == "no");
 }
 
-TEST_CASE("the bytes of a single value are not copied on their way") {
+TEST_CASE("the bytes of a single value are not copied into the frame") {
   const Blob body = Blob::copy_of("bytes");
   const auto granted = granted_frame({3, 4}, {{"h", body}});
   REQUIRE(granted.ok());
   CHECK(read_granted(*granted)->at(0).body.data() == body.data());
 }
 
-TEST_CASE("more than a frame can carry is refused where it is made") {
+TEST_CASE("an oversized message is refused by its sender") {
   LockAsk ask = sample_ask();
   ask.keys.assign(2000, std::string(4000, 'k'));
   const auto frame = ask.frame(1, 0);
@@ -87,7 +87,7 @@ TEST_CASE("more than a frame can carry is refused where it is made") {
   CHECK(frame.error().code == Code::bad_argument);
 }
 
-TEST_CASE("hostile bytes about locks and events are refused or read, and nothing else") {
+TEST_CASE("hostile messages about locks and events are refused or decoded, without other effects") {
   const uint64_t seed = 0x10c5;
   INFO("seed " << seed);
   const Frame ask = *sample_ask().frame(4, 2);

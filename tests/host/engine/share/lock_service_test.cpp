@@ -33,7 +33,7 @@ LockClient::Wanted parts(const std::vector<NodeId>& ids, std::optional<double> t
 
 PackedValue number(int64_t value) { return {"int", Blob::copy_of(&value, sizeof value)}; }
 int64_t number_of(const PackedValue& value) {
-  int64_t out = -1000000;  // of no test
+  int64_t out = -1000000;  // used by no test
   if (value.body.size() == sizeof out) std::memcpy(&out, value.body.data(), sizeof out);
   return out;
 }
@@ -46,7 +46,7 @@ void publish_everywhere(CourierRun& run) {
   }
 }
 
-/// Waits until the request stands in a queue there.
+/// Waits until the request is in a queue there.
 bool waits_behind(const LockTable::Request& request, const CourierPlace& place) {
   const SteadyClock clock;
   const double deadline = clock.now() + kPatience;
@@ -59,7 +59,7 @@ bool waits_behind(const LockTable::Request& request, const CourierPlace& place) 
 
 }  // namespace
 
-TEST_CASE("a counter that is not atomic loses nothing under a lock, whoever asks from wherever") {
+TEST_CASE("a plain counter loses no increment under a lock, from any node") {
   for (const std::vector<uint32_t>& nodes : {std::vector<uint32_t>{4}, {2, 1, 2}}) {
     CourierRun run("tcp", nodes);
     std::atomic<int> inside{0};
@@ -84,7 +84,7 @@ TEST_CASE("a counter that is not atomic loses nothing under a lock, whoever asks
   }
 }
 
-TEST_CASE("values under locks at several owners are the latest, and no update is lost") {
+TEST_CASE("values under locks at several owners are the newest, and no update is lost") {
   CourierRun run("tcp", {2, 1, 1});
   publish_everywhere(run);
   std::atomic<int> failures{0};
@@ -118,7 +118,7 @@ TEST_CASE("values under locks at several owners are the latest, and no update is
   CHECK(total == added);
 }
 
-TEST_CASE("a wait for a lock ends at its timeout and names the holder and his line") {
+TEST_CASE("a wait for a lock ends at its timeout and names the holder and its line") {
   CourierRun run("tcp", {2, 1});
   REQUIRE(run.locks(run.node(0)).lock(keys({"w", "v"})).ok());
   for (Node* node : {&run.node(0, 1), &run.node(1)}) {  // in the holder's process, and in another
@@ -127,7 +127,7 @@ TEST_CASE("a wait for a lock ends at its timeout and names the holder and his li
     CHECK(late.error().code == Code::timeout);
     CHECK(late.error().message == "lock: 'w' not granted within 0.01 s (held by rank 0 at job.lua:12)");
     CHECK_FALSE(run.locks(*node).holds());
-    CHECK(run.locks(*node).lock(keys({"free"}, 0.0)).ok());  // what is free is granted without patience too
+    CHECK(run.locks(*node).lock(keys({"free"}, 0.0)).ok());  // a free lock is granted also without a wait
     CHECK(run.locks(*node).release({}).ok());
   }
   CHECK(run.locks(run.node(0)).release({}).ok());
@@ -146,7 +146,7 @@ TEST_CASE("a lock within a lock is refused and the outer one stays") {
   CHECK(locks.release({}).ok());
 }
 
-TEST_CASE("what its owner has not published is an error that names the id and the rank") {
+TEST_CASE("an unpublished part is an error that names the id and the rank") {
   CourierRun run("tcp", {1, 1});
   publish_everywhere(run);
   for (Node* node : {&run.node(0), &run.node(1)}) {
@@ -159,10 +159,10 @@ TEST_CASE("what its owner has not published is an error that names the id and th
   }
   run.places[1]->locks.withdraw_table(1, 1);
   CHECK_FALSE(run.locks(run.node(0)).lock(parts({1})).ok());
-  CHECK(run.locks(run.node(0)).lock(parts({0})).ok());  // nothing of what failed was kept
+  CHECK(run.locks(run.node(0)).lock(parts({0})).ok());  // the failed request holds nothing
 }
 
-TEST_CASE("what is withdrawn while somebody waits for it is refused, and others go on") {
+TEST_CASE("a part withdrawn during a wait is refused, and other nodes continue") {
   CourierRun run("tcp", {2, 1});
   publish_everywhere(run);
   REQUIRE(run.locks(run.node(0)).lock(parts({0, 1})).ok());
@@ -176,7 +176,7 @@ TEST_CASE("what is withdrawn while somebody waits for it is refused, and others 
   CHECK(run.locks(run.node(0, 1)).lock(parts({1})).ok());
 }
 
-TEST_CASE("a holder that dies gives back and leaves the old value") {
+TEST_CASE("a failed holder releases the lock and leaves the old value") {
   CourierRun run("tcp", {1, 1, 1});
   publish_everywhere(run);
   LockClient& holder = run.locks(run.node(2));
@@ -197,7 +197,7 @@ TEST_CASE("a holder that dies gives back and leaves the old value") {
   CHECK(number_of((*values)[1]) == 6);
 }
 
-TEST_CASE("an owner that is lost ends the wait for it, and what was got so far is given back") {
+TEST_CASE("the failure of an owner ends the wait for it, and the locks granted so far are released") {
   CourierRun run("tcp", {1, 1, 1});
   publish_everywhere(run);
   REQUIRE(run.locks(run.node(0)).lock(parts({2})).ok());
@@ -217,7 +217,7 @@ TEST_CASE("an owner that is lost ends the wait for it, and what was got so far i
   CHECK(gone.error().code == Code::peer_lost);
 }
 
-TEST_CASE("a wait for a lock ends when the node is to stop, and the request is taken back") {
+TEST_CASE("a wait for a lock ends when the node must stop, and the request is withdrawn") {
   CourierRun run("tcp", {1, 2});
   REQUIRE(run.locks(run.node(0)).lock(keys({"w"})).ok());
   Error error;
@@ -231,7 +231,7 @@ TEST_CASE("a wait for a lock ends when the node is to stop, and the request is t
   CHECK(run.locks(run.node(1, 1)).lock(keys({"w"}, kPatience)).ok());
 }
 
-TEST_CASE("values of other sizes can be written, and an empty one") {
+TEST_CASE("values of other sizes, also empty values, can be written") {
   CourierRun run("ipc", {1, 1});
   publish_everywhere(run);
   LockClient& locks = run.locks(run.node(1));

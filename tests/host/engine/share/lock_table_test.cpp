@@ -17,7 +17,7 @@ constexpr Request kA{1, 1};
 constexpr Request kB{2, 1};
 constexpr Request kC{3, 1};
 
-/// The lock table in its plainest form: a request is granted once no earlier remaining request wants one of its keys.
+/// The lock table in its simplest form: a request is granted if no earlier remaining request wants one of its keys.
 class PlainLocks {
  public:
   void ask(const Request& request, std::set<std::string> keys) { list_.push_back({request, std::move(keys)}); }
@@ -47,8 +47,8 @@ class PlainLocks {
   std::vector<Entry> list_;
 };
 
-/// One random schedule: nodes ask for random keys, give back, withdraw and are lost. After each step the table has
-/// granted exactly what the plain form has, and has said so once.
+/// One random schedule: nodes request random keys, release, withdraw and fail. After each step the table has granted
+/// exactly the requests that the simple form has granted, and has reported each grant once.
 class LockSchedule {
  public:
   explicit LockSchedule(uint64_t seed) : rng_(seed) {}
@@ -58,7 +58,7 @@ class LockSchedule {
       step();
       check();
     }
-    while (!plain_.all().empty()) {  // holders give back, so that every request has its turn
+    while (!plain_.all().empty()) {  // holders release, so that every request gets its turn
       const auto all = plain_.all();
       const auto holder = std::find_if(all.begin(), all.end(), [&](const Request& r) { return table_.holds(r); });
       REQUIRE(holder != all.end());
@@ -120,13 +120,13 @@ class LockSchedule {
   Rng rng_;
   LockTable table_;
   PlainLocks plain_;
-  std::set<std::pair<Address, uint32_t>> told_;  // requests that hold their keys and have been told
+  std::set<std::pair<Address, uint32_t>> told_;  // requests that hold their keys and were reported
   uint32_t asked_ = 0;
 };
 
 }  // namespace
 
-TEST_CASE("a free key is granted at once and a taken one when it is given back") {
+TEST_CASE("a free key is granted at once and a held key when it is released") {
   LockTable table;
   CHECK(table.ask(kA, {"w"}, "a.lua:1").value());
   CHECK_FALSE(table.ask(kB, {"w"}, "b.lua:2").value());
@@ -140,18 +140,19 @@ TEST_CASE("a free key is granted at once and a taken one when it is given back")
   CHECK_FALSE(table.release(kA));
 }
 
-TEST_CASE("several keys are granted together, and a later request for one of them stands behind") {
+TEST_CASE("several keys are granted together, and a later request for one of them waits") {
   LockTable table;
   REQUIRE(table.ask(kA, {"x"}, "").value());
   REQUIRE_FALSE(table.ask(kB, {"x", "y"}, "").value());
-  CHECK_FALSE(table.ask(kC, {"y"}, "").value());  // y is free, but the earlier one would wait for ever behind such
+  CHECK_FALSE(table.ask(kC, {"y"}, "").value());  // y is free, but without this rule the earlier request could wait
+                                                  // forever
   table.release(kA);
   CHECK(table.take_granted() == std::vector<Request>{kB});
   table.release(kB);
   CHECK(table.take_granted() == std::vector<Request>{kC});
 }
 
-TEST_CASE("a key that is named twice counts once") {
+TEST_CASE("a key named twice counts once") {
   LockTable table;
   CHECK(table.ask(kA, {"x", "x"}, "").value());
   CHECK_FALSE(table.ask(kB, {"x"}, "").value());
@@ -159,7 +160,7 @@ TEST_CASE("a key that is named twice counts once") {
   CHECK(table.holds(kB));
 }
 
-TEST_CASE("a node that asks for what it has is told so, with the line") {
+TEST_CASE("a node that requests a key that it holds gets an error with the line of its first request") {
   LockTable table;
   REQUIRE(table.ask(kA, {"x", "y"}, "job.lua:7").value());
   const auto again = table.ask({kA.node, 2}, {"y", "z"}, "job.lua:9");
@@ -172,7 +173,7 @@ TEST_CASE("a node that asks for what it has is told so, with the line") {
   CHECK_FALSE(table.ask(kA, {"other"}, "").ok());
 }
 
-TEST_CASE("what a lost node held or waited for goes to those behind it") {
+TEST_CASE("the keys of a failed node pass to the requests behind it") {
   LockTable table;
   REQUIRE(table.ask(kA, {"x"}, "").value());
   REQUIRE_FALSE(table.ask(kB, {"x", "y"}, "").value());
@@ -185,18 +186,18 @@ TEST_CASE("what a lost node held or waited for goes to those behind it") {
   CHECK(table.nodes() == std::vector<Address>{kB.node, kC.node});
 }
 
-TEST_CASE("a grant that is given back before it was told of is not told") {
+TEST_CASE("a grant released before it is reported is not reported") {
   LockTable table;
   REQUIRE(table.ask(kA, {"x"}, "").value());
   REQUIRE_FALSE(table.ask(kB, {"x"}, "").value());
   REQUIRE_FALSE(table.ask(kC, {"x"}, "").value());
   table.release(kA);
-  CHECK_FALSE(table.withdraw(kB));  // it has it
+  CHECK_FALSE(table.withdraw(kB));  // it is granted
   table.release(kB);
   CHECK(table.take_granted() == std::vector<Request>{kC});
 }
 
-TEST_CASE("who is before a request is named once, whether he holds or waits") {
+TEST_CASE("each node ahead of a request is named once, whether it holds or waits") {
   LockTable table;
   REQUIRE(table.ask(kA, {"x", "y"}, "a.lua:1").value());
   REQUIRE_FALSE(table.ask(kB, {"y", "z"}, "b.lua:2").value());
@@ -208,7 +209,7 @@ TEST_CASE("who is before a request is named once, whether he holds or waits") {
   CHECK(table.blockers(kC).empty());
 }
 
-TEST_CASE("in random schedules nobody has a key with another, turns come in order and no grant is forgotten") {
+TEST_CASE("in random schedules no two nodes hold a key at once, grants are in order and none is missed") {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     INFO("seed " << seed);
     LockSchedule(seed).run(400);
