@@ -1,6 +1,6 @@
 #pragma once
-// A map from addresses to pointers, null for addresses that are not in it. Each frame needs a lookup. Ids are given out
-// from 0 without gaps, so a lookup is an index; addresses far out go into a hash table. Not locked.
+// A map from addresses to pointers, null for unknown addresses. Each frame needs a lookup. Ids are assigned from 0
+// without gaps, so a lookup is an array access; large ids go into a hash table. Not thread-safe.
 
 #include <array>
 #include <unordered_map>
@@ -51,7 +51,7 @@ class AddressMap {
  private:
   static constexpr uint32_t kDense = 1U << 16;
 
-  std::array<std::vector<T*>, size_t{1} << (32 - kKindShift)> dense_;  // by the bits that tell the kind
+  std::array<std::vector<T*>, size_t{1} << (32 - kKindShift)> dense_;  // by the kind bits of the address
   std::unordered_map<Address, T*> far_;
 };
 

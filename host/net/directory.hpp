@@ -1,8 +1,7 @@
 #pragma once
-// Which mailbox of this process belongs to which address; the local half of every transport. Any thread may call. A
-// delivery holds the lock shared until the frame is in the mailbox, so `remove` can promise that the mailbox is not
-// touched afterwards. Threads that change the directory go first; else steady traffic could keep `remove` waiting for
-// ever.
+// Maps addresses to the mailboxes of this process; the local half of every transport. Thread-safe. A delivery holds the
+// lock shared until the frame is in the mailbox, so nothing touches the mailbox after `remove`. Writers of the
+// directory have priority; otherwise steady traffic could block `remove` forever.
 
 #include <atomic>
 #include <cstdint>
@@ -24,22 +23,22 @@ class Directory {
   Directory(const Directory&) = delete;
   Directory& operator=(const Directory&) = delete;
 
-  /// Code::bad_argument when the address is taken, Code::interrupted after close.
+  /// Code::bad_argument if the address is taken, Code::interrupted after close.
   Status add(Address address, Mailbox& inbox);
   void remove(Address address);
   bool has(Address address) const;
-  /// Puts the frame into its receiver's mailbox; nothing when that address is not here. Control frames may go
-  /// past the bounds. Never waits.
+  /// Puts the frame into its receiver's mailbox; nothing if the address is not attached here. Control frames may exceed
+  /// the bounds. Never blocks.
   std::optional<Mailbox::Put> deliver(Frame&& frame) const;
-  /// The same for frames in a row to one address, all control frames or none: as many as there is room for, under
-  /// one lock. `taken` says how many; the rest are left as they were.
+  /// Like `deliver` for consecutive frames to one address, either all control frames or none: delivers as many as fit,
+  /// with one lock. `taken`: their number; the others are unchanged.
   std::optional<Mailbox::Put> deliver_run(std::span<Frame> run, size_t& taken) const;
   /// Landings::take of the receiver's mailbox.
   Blob room_for(const Frame& head, size_t bytes) const;
-  /// Mailbox::when_room of that address, `told` at once when it is not here. `told` runs under the lock or on
-  /// the reader.
+  /// Mailbox::when_room of that address; calls the callback at once if the address is not attached here. The callback
+  /// runs under the lock or on the reader's thread.
   void when_room(Address address, std::function<void()> told) const;
-  /// Closes all mailboxes and forgets them; nothing can be added any more.
+  /// Closes and removes all mailboxes; afterwards nothing can be added.
   void close();
   bool closed() const;
 
@@ -48,11 +47,11 @@ class Directory {
 
   mutable RwLock lock_;
   AddressMap<Mailbox> inboxes_;
-  std::atomic<uint64_t> ever_{0};  // traces of all that were ever attached: most frames to others need no lock
+  std::atomic<uint64_t> ever_{0};  // traces of all addresses ever attached: most frames to other processes need no lock
   bool closed_ = false;
 };
 
-/// What try_send answers for an outcome of `deliver`.
+/// The status of try_send for an outcome of `deliver`.
 Status delivery_status(std::optional<Mailbox::Put> put, Address dst, bool closed);
 
 }  // namespace actorhost

@@ -12,7 +12,7 @@ namespace actorhost {
 
 namespace {
 
-// Behind a body of so many bytes another one is likely, of which only the head should go through the buffer.
+// After a body of this size another large body is likely, and only its head should pass through the buffer.
 constexpr size_t kLargeBody = Landings::kMinBytes;
 constexpr size_t kHeadRoom = 512;
 
@@ -106,7 +106,7 @@ Result<Blob> FrameReader::body_of(const Frame& head, size_t bytes) const {
   }
 }
 
-/// Makes room for a head that is not complete yet: it has to fit behind begin_, with room to read much at a time.
+/// Makes space for an incomplete head after begin_, and for a large read.
 void FrameReader::make_space(size_t head_bytes) {
   const size_t have = buffered();
   const size_t wanted = std::max(head_bytes, kBufferBytes);

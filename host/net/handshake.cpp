@@ -31,7 +31,7 @@ static_assert(sizeof(Proof) == Handshake::kProofBytes);
 static_assert(crypto_auth_BYTES == sizeof(Proof::mac));
 static_assert(crypto_auth_KEYBYTES == 32);
 
-/// What is hashed. It includes the version, so that no one between the ends can change that.
+/// The hashed data. It includes the version, so that an attacker between the ends cannot change the version.
 struct Proven {
   char role[8];
   unsigned char dialler_nonce[32];
@@ -114,7 +114,7 @@ Status Handshake::take_hello(std::span<const std::byte> bytes) {
     return fail(peer_ + " does not answer as an actorhost");
   }
   if (hello.version != kWireVersion) {
-    if (side_ == Side::listener) put_hello();  // so that the other end finds the same error
+    if (side_ == Side::listener) put_hello();  // so that the other end reports the same error
     return fail(peer_ + " speaks version " + std::to_string(hello.version) + " of the protocol, this host " +
                 std::to_string(kWireVersion) + ": install the same version of actorhost on both");
   }

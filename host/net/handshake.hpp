@@ -1,19 +1,19 @@
 #pragma once
-// The proof at the start of each connection that both ends know the token, before any frame is decoded. A state machine
-// over fixed-size messages without sockets or clocks: its owner sends `output` out, and gives `input` exactly
-// `wanted` bytes. PROTOCOL.md gives the bytes; in short, all numbers little-endian:
+// Proves at the start of each connection that both ends know the token, before any frame is decoded. A state machine
+// over fixed-size messages, without sockets or clocks: its owner sends `output`, and passes exactly `wanted` bytes to
+// `input`. PROTOCOL.md specifies the bytes; in short, all numbers little-endian:
 //
 //   dialler:   hello  = "ACTORHST" version:u16 zero[6] nonce[32]
 //   listener:  hello
 //   dialler:   proof  = verdict:u8 zero[7] mac[32]      mac = HMAC-SHA-512-256(key, role both-nonces version)
 //   listener:  proof                                    key = BLAKE2b-256(token)
 //
-// A listener also takes the proof of the reading token, which follows from the token but not the other way round, and
-// proves the same one in return: such a dialler only looks (`reads_only`).
+// A listener also accepts the proof of the reading token, and proves the same token in return. The reading token is
+// derived from the token, not vice versa. Such a dialler may only read (`reads_only`).
 //
-// The nonces are fresh, so a recorded proof is of no use; the role is part of it, so it cannot be sent back to its
-// maker. It proves knowledge of the token to whoever speaks then; keeping others from reading or changing the frames
-// that follow takes TLS.
+// The nonces are fresh, so a recorded proof is worthless. The role is part of the proof, so a peer cannot send a proof
+// back to its maker. The handshake authenticates both ends at this moment only; the secrecy and integrity of later
+// frames need TLS.
 
 #include <array>
 #include <cstddef>
@@ -26,8 +26,8 @@
 
 namespace actorhost {
 
-/// The token of those who only look into a run: "read-" and 64 hex digits, derived from `token`. Of a reading token it
-/// is that token itself.
+/// The token of observers, which may only read a run: "read-" and 64 hex digits, derived from `token`. The reading
+/// token of a reading token is itself.
 std::string reading_token(std::string_view token);
 bool is_reading_token(std::string_view token);
 
@@ -38,24 +38,24 @@ class Handshake {
 
   static constexpr size_t kHelloBytes = 48;
   static constexpr size_t kProofBytes = 40;
-  /// What `wanted` is at most.
+  /// The largest value of `wanted`.
   static constexpr size_t kMaxMessageBytes = 48;
 
-  /// From the system's generator.
+  /// Uses the system's random generator.
   static Nonce fresh_nonce();
 
-  /// `peer` names the other end in messages.
+  /// `peer` is the name of the other end in messages.
   Handshake(Side side, std::string_view token, const Nonce& nonce, std::string peer);
 
-  /// Bytes to send now; empties it. After an error of `input` there may be some too: the refusal for the other end.
+  /// Takes the bytes to send now. After an error of `input` these may be the refusal for the other end.
   std::string output() { return std::exchange(output_, {}); }
-  /// Bytes to be given to `input` next; 0 when the handshake is over.
+  /// Number of bytes that `input` needs next; 0 when the handshake is over.
   size_t wanted() const noexcept;
-  /// Exactly `wanted` bytes. Code::refused with what to do about it; then the connection is to be closed.
+  /// Takes exactly `wanted` bytes. Code::refused with a message that explains the fix; then close the connection.
   Status input(std::span<const std::byte> bytes);
-  /// Both ends have proved that they know the token.
+  /// Both ends have proved the token.
   bool proved() const noexcept { return state_ == State::proved; }
-  /// Of a listener: the other end has proved the reading token only.
+  /// On a listener: the other end has proved the reading token only.
   bool reads_only() const noexcept { return reads_only_; }
 
  private:
@@ -75,7 +75,7 @@ class Handshake {
   const Nonce nonce_;
   const std::string peer_;
   Key key_{};
-  Key reading_key_{};  // of a listener
+  Key reading_key_{};  // on a listener
   bool reads_only_ = false;
   Nonce peer_nonce_{};
   State state_ = State::await_hello;

@@ -1,8 +1,8 @@
 #pragma once
-// Room for the bodies of frames that a mailbox's owner expects: when such a frame comes over a connection, its body is
-// read straight into that room instead of into a block of its own. This saves a copy, and nothing else depends on it: a
-// frame that comes before it is expected, from within the process, or with another size has a body of its own, so the
-// receiver looks where the body lies. Any thread.
+// Destinations for the bodies of frames that a mailbox's owner expects. The link reads the body of an expected frame
+// directly into its destination instead of a new block. This saves a copy, and nothing else depends on it. A frame has
+// a block of its own if it arrives before it is expected, comes from the same process, or has another size; so the
+// receiver checks the address of the body. Thread-safe.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,21 +16,22 @@ namespace actorhost {
 
 class Landings {
  public:
-  /// Smaller bodies are not worth the effort: they always get blocks of their own.
+  /// Smaller bodies always get their own blocks.
   static constexpr size_t kMinBytes = size_t{64} << 10;
 
   Landings() = default;
   Landings(const Landings&) = delete;
   Landings& operator=(const Landings&) = delete;
 
-  /// The body of the next frame of this kind and tag whose meta begins so goes to `room`, if it has just that size. Its
-  /// bytes may be written until the frame has come, so `whose` result they are must not be used before.
+  /// The link reads the body of the next frame with this kind and tag, and with a meta that begins with `meta`, into
+  /// `room`, if the sizes are equal. The link may write to `room` until the frame has arrived, so the owner must not
+  /// use the buffer before.
   void expect(const void* whose, Kind kind, uint32_t tag, std::string_view meta, Blob room);
-  /// Withdraws all room of that owner. A body that is being read into it already goes on; its block stays alive.
+  /// Withdraws all destinations of the owner. A read in progress continues; its block stays alive.
   void forget(const void* whose);
-  /// How many bodies are expected.
+  /// Number of expected bodies.
   size_t size() const;
-  /// Room for the body of the frame whose head this is, once; empty where none is expected.
+  /// Removes and returns the destination for the body of the frame with this head; empty if there is none.
   Blob take(const Frame& head, size_t bytes);
 
  private:
@@ -43,7 +44,7 @@ class Landings {
   };
 
   mutable std::mutex mutex_;
-  std::vector<Place> places_;  // few: those of the next pieces of the calls under way
+  std::vector<Place> places_;  // few: the next pieces of the calls in progress
 };
 
 }  // namespace actorhost

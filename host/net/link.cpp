@@ -18,7 +18,7 @@ Link::Link(LinkId id, bool dialled, std::unique_ptr<Stream> stream, size_t max_q
       writer_(*stream_, max_queued_bytes),
       heard_(clock_.now()) {}
 
-// Stops the stream first: it calls the writer, which is destroyed before it.
+// Stops the stream first: the stream calls the writer, which is destroyed before the stream.
 Link::~Link() { stream_->stop(); }
 
 Status Link::prove(const std::string& token, const std::string& name, double seconds) {
@@ -52,7 +52,7 @@ Status Link::prove(const std::string& token, const std::string& name, double sec
 Error Link::handshake_error(const IoResult& result, const std::string& name, double seconds, bool answered) const {
   {
     std::lock_guard lock(mutex_);
-    if (closed_) return {Code::interrupted, "the connection to " + name + " was given up"};
+    if (closed_) return {Code::interrupted, "the connection to " + name + " was cancelled"};
   }
   if (result.end == IoEnd::timed_out) {
     return {Code::timeout,
@@ -61,12 +61,13 @@ Error Link::handshake_error(const IoResult& result, const std::string& name, dou
   if (result.end != IoEnd::closed) {
     return {Code::refused, name + " does not answer as an actorhost (" + io_message(result) + ")"};
   }
-  // The other end has not answered wrongly. It may be busy or about to end, so another try may succeed.
+  // The other end has sent no wrong reply. It may be busy or about to end, so a retry may succeed.
   if (answered) return {Code::unreachable, name + " ended the connection before the token was proved"};
-  // Over TLS NNG may close before it has written the alert that says what is wrong.
-  const std::string otherwise = stream_->tls() ? std::string("or ") + kTlsFailed : "wants TLS, or is something else";
-  return {Code::unreachable,
-          name + " does not answer as an actorhost (it ended the connection without a word): it is busy, " + otherwise};
+  // Over TLS, NNG may close before it has sent the alert that names the problem.
+  const std::string otherwise = stream_->tls() ? std::string("or ") + kTlsFailed : "wants TLS, or is another program";
+  return {
+      Code::unreachable,
+      name + " does not answer as an actorhost (it ended the connection without a reply): it is busy, " + otherwise};
 }
 
 std::string Link::read(const FrameLimits& limits, const Directory& directory, const Take& take) {
@@ -81,11 +82,11 @@ std::string Link::read(const FrameLimits& limits, const Directory& directory, co
     bytes_received_.fetch_add(got.bytes, std::memory_order_relaxed);
     const Status status = reader.received(got.bytes, frames);
     frames_received_.fetch_add(frames.size(), std::memory_order_relaxed);
-    // Starts to receive before a node is woken: starting holds the stream's lock, and the node's answer would wait.
+    // Starts to receive before it wakes a node: the start holds the stream's lock, which would delay the node's reply.
     if (status.ok()) stream_->start_receive(pieces.data(), reader.room(pieces));
     if (!take(frames)) {
       stream_->close();
-      stream_->wait_receive();  // it writes into memory that is about to be freed
+      stream_->wait_receive();  // the receive writes into memory that is about to be freed
       return reason_or("closed by the peer");
     }
     frames.clear();

@@ -1,6 +1,6 @@
 #pragma once
 // One connection to another process: its stream, the proof of the token, the sending half (`writer`) and the loop that
-// reads frames. Made and read by StreamTransport; `close`, `writer` and the getters may be used by any thread.
+// reads frames. Created and read by StreamTransport; `close`, `writer` and the getters are thread-safe.
 
 #include <atomic>
 #include <condition_variable>
@@ -18,12 +18,12 @@
 
 namespace actorhost {
 
-/// One connection, for its lifetime; never reused. 0 is none.
+/// Identifies one connection for its lifetime; never reused. 0: no link.
 using LinkId = uint64_t;
 
 class Link : public std::enable_shared_from_this<Link> {
  public:
-  /// Takes the frames that have arrived; false ends the reading.
+  /// Takes the received frames; false ends the loop.
   using Take = std::function<bool(std::vector<Frame>&)>;
 
   Link(LinkId id, bool dialled, std::unique_ptr<Stream> stream, size_t max_queued_bytes);
@@ -40,28 +40,28 @@ class Link : public std::enable_shared_from_this<Link> {
   ProcessId process() const noexcept { return process_.load(std::memory_order_relaxed); }
   void set_process(ProcessId process) noexcept { process_.store(process, std::memory_order_relaxed); }
 
-  /// Proves the token both ways on the calling thread; `name` is the other end in messages. Code::refused when it has
-  /// answered wrongly, Code::unreachable when it went away before it had answered, Code::timeout, Code::interrupted
-  /// when it was closed meanwhile.
+  /// Proves the token in both directions on the calling thread, for up to `seconds`. `name` is the other end in
+  /// messages. Code::refused: the other end sent a wrong reply. Code::unreachable: it closed the connection before the
+  /// proof. Code::timeout. Code::interrupted: this end closed the link meanwhile.
   Status prove(const std::string& token, const std::string& name, double seconds);
-  /// The other end has dialled and has proved the reading token only. Constant once the link is proved.
+  /// The other end has dialled and has proved the reading token only. Constant after the proof.
   bool reads_only() const noexcept { return reads_only_; }
-  /// Reads until the link is over and returns why. On the calling thread. Bodies go where `directory` has room for
-  /// them.
+  /// Reads on the calling thread until the link is over; returns the reason. Reads bodies into the landings of
+  /// `directory`.
   std::string read(const FrameLimits& limits, const Directory& directory, const Take& take);
-  /// Called from inside `take`: waits until `dst` may have room. False when the link is closed.
+  /// Called inside `take`: blocks until `dst` may have room. False when the link is closed.
   bool wait_for_room(const Directory& directory, Address dst);
 
-  /// Ends the link soon, without waiting; of several reasons the first one counts.
+  /// Closes the link without blocking; the first reason counts.
   void close(const std::string& reason);
-  /// Says farewell behind what is queued; the other end then closes. Closes after `seconds` all the same.
+  /// Sends a farewell after all queued frames; the other end then closes the link. After `seconds` this end closes it.
   void finish(double seconds);
 
-  /// Set by the reader when it is done; from then on it must not be assigned.
+  /// Set by the reader at its end; afterwards the link must not be assigned.
   void set_over() noexcept { over_.store(true); }
   bool over() const noexcept { return over_.load(); }
 
-  /// When bytes last came, on the steady clock; the present while the link is not read because a mailbox is full.
+  /// Time of the last received bytes, on the steady clock; now, while a full mailbox stops the reader.
   double heard() const noexcept;
   uint64_t frames_received() const noexcept { return frames_received_.load(std::memory_order_relaxed); }
   uint64_t bytes_received() const noexcept { return bytes_received_.load(std::memory_order_relaxed); }

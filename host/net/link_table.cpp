@@ -23,7 +23,7 @@ LinkTable::Peer* LinkTable::peer_of(Address dst) const {
   return peer != nullptr && !peer->forgotten ? peer : nullptr;
 }
 
-/// Queues a frame; false when the link is over: the caller then still has the frame.
+/// Queues a frame. False if the link is over; the caller then keeps the frame.
 bool LinkTable::put(Peer& peer, Frame&& frame, Outcome& outcome) {
   const size_t times = is_control(frame.kind) ? Mailbox::kUrgentTimes : 1;
   const auto result = peer.link->writer().put(std::move(frame), times);
@@ -120,7 +120,7 @@ std::shared_ptr<Link> LinkTable::forget(ProcessId process) {
 
 void LinkTable::refuse(ProcessId process) {
   std::vector<std::function<void()>> told;
-  std::deque<Frame> dropped;  // freed outside the lock, since that tells the lenders of bodies
+  std::deque<Frame> dropped;  // freed outside the lock, since that notifies the lenders of bodies
   {
     std::unique_lock held(lock_);
     Peer& peer = make_peer(process);

@@ -1,6 +1,6 @@
 #pragma once
-// Which process an address lives in, which link leads to a process, and the frames that wait for a link. The routing
-// half of StreamTransport, without threads or sockets of its own. Any thread may call; nothing in here waits.
+// Maps addresses to processes and processes to links, and stores frames that wait for a link. The routing half of
+// StreamTransport, without own threads or sockets. Thread-safe; never blocks.
 
 #include <deque>
 #include <functional>
@@ -21,22 +21,21 @@ class LinkTable {
   enum class Sent { ok, full, nowhere };
   struct Outcome {
     Sent sent = Sent::nowhere;
-    std::shared_ptr<Link> write;    // its writer has to be called, now that no lock is held
-    ProcessId wanted = kNoProcess;  // the first frame was parked for this process: a link to it is wanted
+    std::shared_ptr<Link> write;    // the caller must call its writer, now that no lock is held
+    ProcessId wanted = kNoProcess;  // a link to this process is wanted, since its first frame was parked
   };
-  /// Gives the frame to the link that leads to frame.dst's process, or parks it where there is none yet.
+  /// Queues the frame on the link to frame.dst's process; without a link, parks the frame.
   Outcome send(Frame&& frame);
   void when_room(Address dst, std::function<void()> told);
 
   void set_route(Address address, ProcessId process);
-  /// Makes `link` the one to `process` and queues what was parked. Returns false when there is one already.
+  /// Makes `link` the link to `process` and queues the parked frames. False if the process already has a link.
   bool assign(const std::shared_ptr<Link>& link, ProcessId process);
-  /// Removes all ways to `process`; returns its link, if it had one.
+  /// Removes all routes to `process`; returns its link, if any.
   std::shared_ptr<Link> forget(ProcessId process);
-  /// Refuses frames for `process` from now on and drops parked ones; a link that it has stays open for what it still
-  /// has to say.
+  /// Refuses frames for `process` from now on and drops its parked frames. Its link remains open for its last frames.
   void refuse(ProcessId process);
-  /// The link is over.
+  /// Removes a link that is over.
   void remove(const Link& link);
   std::shared_ptr<Link> link_of(ProcessId process) const;
   void close();
@@ -60,8 +59,8 @@ class LinkTable {
   const size_t max_parked_bytes_;
   mutable RwLock lock_;
   bool closed_ = false;
-  std::unordered_map<ProcessId, Peer> peers_;  // never erased, so that pointers into it stay
-  AddressMap<Peer> routes_;                    // service addresses of all peers included
+  std::unordered_map<ProcessId, Peer> peers_;  // never erased, so pointers to the values remain valid
+  AddressMap<Peer> routes_;                    // includes the service addresses of all peers
 };
 
 }  // namespace actorhost

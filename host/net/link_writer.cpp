@@ -8,16 +8,16 @@ namespace actorhost {
 
 namespace {
 
-// More small frames than this in one batch gain nothing and fall out of the cache.
+// Larger batches of small frames gain nothing and leave the cache.
 constexpr size_t kMaxCopied = size_t{1} << 20;
-// A link on which nothing was written for so long is taken for one where latency counts.
+// A link without a write for this time is considered quiet: latency counts.
 constexpr double kQuietSeconds = 20e-6;
-// So much a sender writes itself, as long as the stream takes it; the rest it leaves to NNG's threads.
+// Number of bytes that a sender writes itself while the stream accepts them; NNG's threads write the rest.
 constexpr size_t kMaxAtOnce = size_t{1} << 20;
-// How many seconds a link on which frames come in a row waits before it writes the next batch.
+// Seconds that a busy link waits before it writes the next batch.
 constexpr double kGatherSeconds = 20e-6;
 constexpr size_t kGatheredBytes = size_t{32} << 10;
-// A batch above this is worth a write of its own.
+// A batch above this size is worth its own write.
 constexpr size_t kLargeBatch = size_t{64} << 10;
 
 }  // namespace
@@ -88,8 +88,8 @@ void LinkWriter::sent(IoResult result) {
   if (!flying_.done() || next_batch()) start_write();
 }
 
-/// Lets the next batch grow: while frames come in a row the cost is in waking both ends for each write, not in the
-/// bytes. Yields the core meanwhile.
+/// Lets the next batch grow: on a busy link the wake-ups of both ends for each write cost more than the bytes. Yields
+/// the core meanwhile.
 void LinkWriter::gather() const {
   const double until = clock_.now() + kGatherSeconds;
   do {
@@ -106,7 +106,7 @@ bool LinkWriter::next_batch() {
   bool more = false;
   const uint64_t frames = flying_.frames();
   const uint64_t bytes = flying_.bytes();
-  flying_.clear();  // outside the lock, since this tells the lenders of bodies
+  flying_.clear();  // outside the lock, since this notifies the lenders of bodies
   {
     std::lock_guard lock(mutex_);
     counters_.frames += frames;
@@ -126,7 +126,7 @@ bool LinkWriter::next_batch() {
   return more;
 }
 
-/// Drops what was to be written. Called by the thread that has set writing_.
+/// Drops all queued frames. Called by the thread that has set writing_.
 void LinkWriter::fail() {
   stream_.close();
   close();

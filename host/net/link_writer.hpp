@@ -1,7 +1,7 @@
 #pragma once
-// The sending half of one connection: frames are appended to a batch while an earlier one is being written, and go out
-// together when that is done. The first frame after a quiet moment, and a large one whenever none is being written, is
-// written at once on the sender's thread, which saves it two thread switches. Bounded by bytes. Any thread may call.
+// The sending half of one connection. Frames are gathered into a batch while the previous batch is being written. The
+// sender's thread writes the first frame after a quiet period directly, and a large frame whenever no write is in
+// progress; this saves two thread switches. Bounded by bytes. Thread-safe.
 
 #include <atomic>
 #include <cstddef>
@@ -17,27 +17,27 @@ namespace actorhost {
 
 class LinkWriter {
  public:
-  /// `stream` outlives the writer and is not written by anybody else.
+  /// `stream` outlives the writer, and nothing else writes it.
   LinkWriter(Stream& stream, size_t max_queued_bytes);
 
   struct Outcome {
     Mailbox::Put put;
-    bool write;  // the caller has to call `write` soon, holding no locks; frames until then leave together
+    bool write;  // the caller must call `write` soon, without locks; frames queued until then leave together
   };
-  /// Takes the frame (moved from only on `ok`) unless it exceeds `times_bound` times the bound.
+  /// Queues the frame (moved from only on `ok`) unless the queue would exceed `times_bound` times its bound.
   Outcome put(Frame&& frame, size_t times_bound);
   void write();
 
-  /// Calls `told` once when something was written after a refusal; at once when there is nothing queued or it is
-  /// closed.
+  /// Calls the callback once, when a write after a refusal has finished or the writer is closed; at once if nothing is
+  /// queued.
   void when_room(std::function<void()> told);
-  /// Takes nothing more, drops what is queued and tells waiting senders. A write in flight ends by itself.
+  /// Refuses further frames, drops the queued frames and notifies waiting senders. A write in progress ends by itself.
   void close();
 
   struct Counters {
     uint64_t frames = 0, bytes = 0, writes = 0;  // written
-    uint64_t queued = 0;                         // bytes that are to be written
-    uint64_t queued_frames = 0;                  // in them, about
+    uint64_t queued = 0;                         // bytes to be written
+    uint64_t queued_frames = 0;                  // approximate number of frames in them
   };
   Counters counters() const;
 
@@ -47,7 +47,7 @@ class LinkWriter {
   bool write_now();
   void start_write();
   void gather() const;
-  /// The batch is written: takes up the next one, if there is one. Returns whether there is.
+  /// The batch is written: starts the next batch. False if there is none.
   bool next_batch();
   void fail();
 
@@ -62,7 +62,7 @@ class LinkWriter {
   std::vector<std::function<void()>> want_room_;
   std::atomic<size_t> in_flight_{0};  // bytes of flying_
   SendBatch flying_;                  // belongs to the thread that has set writing_
-  bool at_once_ = false;              // as flying_
+  bool at_once_ = false;              // likewise
   Counters counters_;
 };
 

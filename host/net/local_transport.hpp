@@ -1,6 +1,6 @@
 #pragma once
-// All nodes in one process: a frame is moved into its receiver's mailbox, bodies by reference, no socket and
-// no thread.
+// The transport of nodes in one process: moves a frame into its receiver's mailbox, without copying bodies, and without
+// sockets or threads.
 
 #include "host/net/directory.hpp"
 #include "host/net/transport.hpp"

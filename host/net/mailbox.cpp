@@ -85,7 +85,7 @@ void Mailbox::append(Frame&& frame, size_t cost, std::unique_lock<std::mutex>& l
 bool Mailbox::pop_all(std::vector<Frame>& out, double seconds) {
   std::unique_lock lock(mutex_);
   if (queue_.empty() && seconds > 0) {
-    // Set again after each wake-up without a frame, so that a writer always sees whether it has to notify.
+    // Set again after each wake-up without a frame, so that writers always know whether to notify.
     wait_until_ready(readable_, lock, seconds, [&] {
       const bool ready = !queue_.empty() || woken_ || closed_;
       reader_waits_ = !ready;

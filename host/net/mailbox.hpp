@@ -1,8 +1,7 @@
 #pragma once
-// A bounded queue of frames with many writers and one reader (the thread that owns the address). The reader
-// takes all that has arrived at once, so a burst costs one wake-up. Bounded by frames and by bytes; a frame
-// larger than the byte bound is taken when the queue is empty. Writers that must not wait use try_push and
-// ask to be told of room.
+// A bounded queue of frames with many writers and one reader, the thread that owns the address. The reader takes all
+// queued frames at once, so a burst costs one wake-up. Bounded by frames and bytes; an empty queue accepts a frame
+// above the byte bound. Writers that must not block use try_push and when_room.
 
 #include <condition_variable>
 #include <cstddef>
@@ -20,39 +19,37 @@ namespace actorhost {
 class Mailbox {
  public:
   enum class Put { ok, full, closed };
-  /// Urgent frames fit within this many times the bounds.
+  /// Control frames are bounded by this multiple of the bounds.
   static constexpr size_t kUrgentTimes = 4;
 
   explicit Mailbox(size_t max_frames = size_t{1} << 16, size_t max_bytes = size_t{256} << 20);
 
-  /// Takes `frame` (moved from only on `ok`). Never waits. Any thread.
+  /// Queues the frame (moved from only on `ok`). Never blocks. Thread-safe.
   Put try_push(Frame&& frame);
-  /// As try_push with kUrgentTimes the bounds: for control frames, which are few and must not be held up. Any
-  /// thread.
+  /// Like try_push, with kUrgentTimes the bounds: for control frames, which are few and must not wait. Thread-safe.
   Put push_urgent(Frame&& frame);
-  /// try_push (or push_urgent) of frames in a row until one is refused, under one lock and with one wake-up; `taken`
-  /// says how many went in. Any thread.
+  /// Like try_push (or push_urgent) for consecutive frames until one is refused, with one lock and one wake-up.
+  /// `taken`: number of queued frames. Thread-safe.
   Put push_run(std::span<Frame> run, bool urgent, size_t& taken);
-  /// As try_push, waiting for room for up to `seconds`. Any thread but the reader's.
+  /// Like try_push, but blocks up to `seconds` while the mailbox is full. Must not run on the reader's thread.
   Put push(Frame&& frame, double seconds);
 
-  /// Moves everything queued to the end of `out`, waiting up to `seconds` for the first frame. False when
-  /// nothing came (time passed, `wake` was called, or the mailbox is closed and empty). An empty `out` trades
-  /// places with the queue, so two vectors serve for ever without an allocation. Reader's thread only.
+  /// Appends all queued frames to `out`; blocks up to `seconds` for the first. False without a frame (the time is over,
+  /// `wake` was called, or the mailbox is closed and empty). An empty `out` is swapped with the queue, so two vectors
+  /// alternate without allocations. Reader's thread only.
   bool pop_all(std::vector<Frame>& out, double seconds);
 
-  /// Ends the reader's current or next wait without a frame. Any thread.
+  /// Ends the reader's current or next wait without a frame. Thread-safe.
   void wake();
-  /// No further frames are taken; queued ones can still be read; all waits end. Any thread.
+  /// Refuses further frames; queued frames can still be read; all waits end. Thread-safe.
   void close();
   bool closed() const;
 
-  /// Calls `told` once when the reader has taken what is queued (on the reader's thread) or the mailbox is
-  /// closed; at once when it is empty or closed now. To be used after a refusal, by callers that must not wait.
-  /// Any thread.
+  /// Calls the callback once, when the reader has emptied the queue (on the reader's thread) or the mailbox is closed;
+  /// at once if it is already empty or closed. For callers that must not block, after a refusal. Thread-safe.
   void when_room(std::function<void()> told);
 
-  /// Where frames that come over a connection shall have their bodies.
+  /// The landings for bodies that arrive over a connection.
   Landings& landings() noexcept { return landings_; }
 
   size_t frames() const;
@@ -63,7 +60,7 @@ class Mailbox {
 
   Put offer(Frame&& frame, size_t times_bounds);
   bool has_room(size_t cost, size_t times_bounds) const;
-  /// Adds the frame, unlocks, and wakes the reader if it waits and was not woken yet.
+  /// Queues the frame, unlocks, and wakes the reader if it waits.
   void append(Frame&& frame, size_t cost, std::unique_lock<std::mutex>& lock);
   void take_all(std::vector<Frame>& out, std::unique_lock<std::mutex>& lock);
 

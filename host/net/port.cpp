@@ -29,7 +29,7 @@ Status Port::send(Frame&& frame, double deadline) {
   frame.src = self_;
   const Address dst = frame.dst;
   const size_t cost = frame.cost();
-  std::shared_ptr<std::atomic<bool>> asked;  // a wake-up for room was asked for; outlives a send that gives up
+  std::shared_ptr<std::atomic<bool>> asked;  // a room callback is pending; outlives a send that gives up
   for (;;) {
     Status sent = transport_.try_send(std::move(frame));
     if (sent.ok() && stats_ != nullptr) stats_->message_bytes.add(static_cast<double>(cost));
@@ -49,7 +49,7 @@ Status Port::send(Frame&& frame, double deadline) {
 }
 
 Result<Frame> Port::receive(const Match& match, double deadline) {
-  size_t seen = 0;  // kept frames before this one do not match
+  size_t seen = 0;  // stored frames before this index do not match
   Frame found;
   const auto take = [&](Frame& frame) {
     if (!match(frame)) return Take::no;
@@ -63,7 +63,7 @@ Result<Frame> Port::receive(const Match& match, double deadline) {
       kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(seen));
       return found;
     }
-    if (last_look) return timed_out("what was waited for did not arrive").error();
+    if (last_look) return timed_out("no expected frame arrived").error();
     const double now = clock_.now();
     last_look = now >= deadline;
     auto took = wait(now, deadline, take);
@@ -94,7 +94,7 @@ Status Port::receive_some(const Match& match, double deadline, std::vector<Frame
   const size_t before = out.size();
   take_matching(match, out);
   if (out.size() > before) return {};
-  // Waits; the wait ends at once if there has been a wake since the last one.
+  // The wait ends at once if `wake` was called since the last wait.
   const auto took = wait(clock_.now(), deadline, [&](Frame& frame) {
     if (!match(frame)) return Take::no;
     out.push_back(std::move(frame));
@@ -139,7 +139,7 @@ Status Port::wait_until(const std::function<bool()>& done, double deadline) {
   AH_TRY(poll());
   while (!done()) {
     const double now = clock_.now();
-    if (now >= deadline) return timed_out("what was waited for did not happen");
+    if (now >= deadline) return timed_out("the awaited condition did not hold");
     auto waited = wait(now, deadline, [](Frame&) { return Take::no; });
     if (!waited.ok()) return waited.error();
   }
@@ -148,7 +148,7 @@ Status Port::wait_until(const std::function<bool()>& done, double deadline) {
 
 template <typename Taker>
 Result<bool> Port::wait(double now, double deadline, Taker take) {
-  // Frames that were read but not handled come first: a sleep would not end because of them.
+  // Examines read frames first, since a wait would not end because of them.
   if (next_ == arrived_.size()) {
     if (check_) AH_TRY(check_());
     if (guest_ != nullptr) guest_->before_wait();
@@ -181,7 +181,7 @@ Result<bool> Port::examine(Taker take) {
     took = took || answer != Take::no;
     if (answer == Take::last && next_ < arrived_.size()) return true;
   }
-  // Clears the list also when its last frame was the match: otherwise places of handled frames would pile up.
+  // Clears the list also when its last frame was the match, so that examined frames do not accumulate.
   arrived_.clear();
   next_ = 0;
   return took;

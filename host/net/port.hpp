@@ -1,8 +1,8 @@
 #pragma once
-// A node's end of the transport: its address, its mailbox, and the frames that have arrived but nobody has
-// asked for yet. Owned and used by the node's thread alone; only `wake` may come from another. Every wait of
-// a node, also the one for room to send, goes through here: it keeps reading the mailbox (so two nodes that
-// send to each other cannot block each other), and ends when what it waits for is lost.
+// A node's endpoint: its address, its mailbox, and the frames that have arrived but are not received yet. Owned and
+// used by the node's thread; only `wake` and the functions marked thread-safe may run on other threads. Every wait of a
+// node, including the wait for room to send, goes through its port. A wait keeps reading the mailbox, so two nodes that
+// send to each other cannot deadlock, and ends when the awaited peer is lost.
 
 #include <deque>
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace actorhost {
 
-/// Takes in frames of some kinds as soon as a port reads past them, whatever is being waited for. On the node's thread.
+/// Handles frames of some kinds as soon as a port reads them, whatever the node waits for. Runs on the node's thread.
 class PortGuest {
  public:
   PortGuest() = default;
@@ -25,21 +25,20 @@ class PortGuest {
   virtual ~PortGuest() = default;
   /// Must not use the port.
   virtual void on_frame(Frame&& frame) = 0;
-  /// The node is about to wait for frames. Must not use the port.
+  /// The node is about to block. Must not use the port.
   virtual void before_wait() = 0;
 };
 
 class Port {
  public:
-  /// True when the frame is one that the caller waits for.
+  /// True for a frame that the caller waits for.
   using Match = std::function<bool(const Frame&)>;
-  /// Called before each wait and whenever one is interrupted: an error (a lost peer, a stop request) ends the
-  /// call.
+  /// Called before each wait and after each interruption: an error (a lost peer, a stop request) ends the call.
   using Check = std::function<Status()>;
 
-  /// Attaches `self`; an address that is already taken is a broken invariant. Waits last real seconds, so
-  /// `clock` has to be a steady one wherever a deadline may have to pass.
-  /// `attached`, if given, is a mailbox that has been attached for `self` before, to be taken over with what it holds.
+  /// Attaches `self`, which must not be attached. Waits last real seconds, so `clock` must be a steady clock if
+  /// deadlines matter. `attached`: a mailbox that is already attached for `self`, which the port takes over with its
+  /// contents.
   Port(Transport& transport, Address self, const Clock& clock, std::shared_ptr<Mailbox> attached = nullptr);
   ~Port();
   Port(const Port&) = delete;
@@ -48,51 +47,50 @@ class Port {
   Address self() const noexcept { return self_; }
   const Clock& clock() const noexcept { return clock_; }
   void set_check(Check check) { check_ = std::move(check); }
-  /// Frames of `kinds` go to `guest` from now on; before anything has been read. One range only.
+  /// Passes frames of `kinds` to `guest` from now on. One range only; call it before the first read.
   void set_guest(const KindRange& kinds, PortGuest& guest) {
     guest_kinds_ = kinds;
     guest_ = &guest;
   }
 
-  /// What it sends, receives and waits is counted there from now on.
+  /// Counts the port's traffic and waits in `stats` from now on.
   void set_stats(NodeStats& stats) { stats_ = &stats; }
-  /// Frames that wait in the mailbox. Any thread.
+  /// Returns a thread-safe function that counts the frames in the mailbox.
   std::function<size_t()> queue_length() const;
 
-  /// Sends as `self`, waiting for room up to `deadline` (a point on the clock) while reading the mailbox.
+  /// Sends as `self`. Blocks until there is room or until `deadline` (on the clock), and reads the mailbox meanwhile.
   Status send(Frame&& frame, double deadline = kForever);
-  /// The first frame, kept or arriving, that matches. Code::timeout at `deadline`.
+  /// Blocks for the first stored or arriving frame that matches. Code::timeout at `deadline`.
   Result<Frame> receive(const Match& match, double deadline = kForever);
-  /// Takes every frame that matches, kept or arriving, waiting until `deadline` for the first; `out` may stay
-  /// empty at the deadline, which is not an error. When it fails `out` may hold frames all the same.
+  /// Takes every stored or arriving frame that matches; blocks until `deadline` for the first. An empty `out` at the
+  /// deadline is no error. After an error `out` may hold frames.
   Status receive_all(const Match& match, double deadline, std::vector<Frame>& out);
-  /// As receive_all, but one wait at most: comes back without a frame also when it is woken.
+  /// Like receive_all, but waits at most once: a wake-up may end it without a frame.
   Status receive_some(const Match& match, double deadline, std::vector<Frame>& out);
-  /// Reads what has arrived without waiting, and keeps it.
+  /// Reads the mailbox without blocking, and stores the frames.
   Status poll();
-  /// Reads until `done` holds, which is asked whenever something has come or the wait was ended early. Code::timeout at
-  /// `deadline`.
+  /// Reads frames until `done` holds; checks `done` after each arrival or interruption. Code::timeout at `deadline`.
   Status wait_until(const std::function<bool()>& done, double deadline);
-  /// Ends the current wait early so that `check` runs again. Any thread.
+  /// Ends the current wait early, so that `check` runs again. Thread-safe.
   void wake() { inbox_->wake(); }
-  /// `wake` for callers that may outlive this port.
+  /// A thread-safe `wake` for callers that may outlive this port.
   std::function<void()> waker() const;
 
-  /// Where the bodies of frames to this address shall be read to. Any thread.
+  /// The landings for bodies of frames to this address. Thread-safe.
   Landings& landings() noexcept { return inbox_->landings(); }
 
-  /// Frames that have been read and not asked for yet.
+  /// Number of read frames that no call has received yet.
   size_t kept() const noexcept { return kept_.size() + arrived_.size() - next_; }
 
  private:
   static std::shared_ptr<Mailbox> attach(Transport& transport, Address self);
   enum class Take { no, more, last };
 
-  /// Waits for frames, unless there are some to look at, and gives them to `take`; true when it took any. `now` is the
-  /// time that the caller has seen just before.
+  /// Waits for frames, unless some are unexamined, and passes them to `take`; true when it took any. `now`: the current
+  /// time.
   template <typename Taker>
   Result<bool> wait(double now, double deadline, Taker take);
-  /// Gives what has arrived to `take` until it says `last`; keeps what it does not want.
+  /// Passes unexamined frames to `take` until it returns `last`; stores the frames that it does not take.
   template <typename Taker>
   Result<bool> examine(Taker take);
   void take_matching(const Match& match, std::vector<Frame>& out);
@@ -101,9 +99,9 @@ class Port {
   Transport& transport_;
   const Address self_;
   const Clock& clock_;
-  const std::shared_ptr<Mailbox> inbox_;  // shared with wake-ups for room that may outlive this port
+  const std::shared_ptr<Mailbox> inbox_;  // shared with room callbacks that may outlive this port
   std::deque<Frame> kept_;
-  std::vector<Frame> arrived_;  // taken from the mailbox; those before next_ are dealt with
+  std::vector<Frame> arrived_;  // read from the mailbox; frames before next_ are examined
   size_t next_ = 0;
   Check check_;
   KindRange guest_kinds_ = kKindRanges[0];

@@ -1,7 +1,7 @@
 #pragma once
-// A lock for tables that are read for each frame and changed rarely: std::shared_lock and std::unique_lock take it.
-// Writers go first; with std::shared_mutex steady traffic could keep a detach or a close waiting for ever. Reading
-// costs two atomic additions. A reader must not take the lock again.
+// A lock for tables that each frame reads and few events change, for std::shared_lock and std::unique_lock. Writers
+// have priority; with std::shared_mutex steady traffic could block a detach or close forever. A read costs two atomic
+// additions. A reader must not lock again.
 
 #include <atomic>
 #include <cstdint>
@@ -38,7 +38,7 @@ class RwLock {
  private:
   static constexpr uint32_t kWriter = 0x80000000U;
 
-  std::atomic<uint32_t> state_{0};  // readers, and whether a writer has or wants it
+  std::atomic<uint32_t> state_{0};  // number of readers, and whether a writer holds or wants the lock
   std::mutex writers_;
 };
 

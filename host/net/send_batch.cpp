@@ -53,7 +53,7 @@ size_t SendBatch::pieces(std::array<Piece, kMaxPieces>& pieces) const {
     copied = until;
     if (i == bodies_.size() || count == kMaxPieces) break;
     const Blob& body = bodies_[i].bytes;
-    // A write does not change the bytes; NNG has one type for both directions.
+    // A write does not change the bytes; NNG uses one type for both directions.
     pieces[count++] = {const_cast<std::byte*>(body.data()) + inside, body.size() - inside};
     inside = 0;
   }

@@ -1,6 +1,6 @@
 #pragma once
-// Frames as the bytes of one or few writes: headers, metadata and small bodies are copied behind each other, large
-// bodies are referred to. Filled by one thread, then written by one; not locked.
+// Encodes frames as the bytes of one or few writes: copies headers, metadata and small bodies consecutively, and refers
+// to large bodies. Filled by one thread, then written by one thread; no locks.
 
 #include <array>
 #include <cstddef>
@@ -14,15 +14,15 @@ namespace actorhost {
 
 class SendBatch {
  public:
-  /// Copying fewer bytes than this is cheaper than a piece of its own in the write.
+  /// Below this size a copy is cheaper than a separate piece of the write.
   static constexpr size_t kCopiedBody = size_t{16} << 10;
 
-  /// Keeps a reference to a large body until `clear`.
+  /// Refers to a large body until `clear`.
   void add(const Frame& frame);
 
-  /// The next bytes to write, at most kMaxPieces pieces.
+  /// The next bytes to write, in at most kMaxPieces pieces.
   size_t pieces(std::array<Piece, kMaxPieces>& pieces) const;
-  /// `bytes` of them were written.
+  /// Marks the next `bytes` as written.
   void advance(size_t bytes);
 
   bool done() const noexcept { return written_ == total_; }
@@ -34,7 +34,7 @@ class SendBatch {
 
  private:
   struct Body {
-    size_t at;  // it comes after this many copied bytes
+    size_t at;  // number of copied bytes before it
     Blob bytes;
   };
 

@@ -107,7 +107,7 @@ Result<TlsConfig> dialer_tls(const TlsFiles& files, const std::string& host) {
   return config;
 }
 
-/// "tls+tcp://host:1" -> "host"; brackets of an IPv6 address and its interface are left out, which no certificate has.
+/// "tls+tcp://host:1" -> "host", without the brackets and interface of an IPv6 address, which no certificate contains.
 std::string host_of(const std::string& url) {
   const size_t start = url.find("://");
   if (start == std::string::npos) return {};
@@ -120,7 +120,7 @@ Error dial_error(const std::string& url, int error) {
   switch (error) {
     case NNG_ETIMEDOUT: return {Code::timeout, "no connection to " + url + " in time"};
     case NNG_ECANCELED:
-    case NNG_ECLOSED: return {Code::interrupted, "connecting to " + url + " was given up"};
+    case NNG_ECLOSED: return {Code::interrupted, "connecting to " + url + " was cancelled"};
     case NNG_ECRYPTO:
     case NNG_EPEERAUTH: return io_error(Code::refused, "TLS with " + url, error);
     default: return io_error(Code::unreachable, "cannot connect to " + url, error);
@@ -140,7 +140,7 @@ Stream::Stream(nng_stream* stream, bool tls) : stream_(stream), tls_(tls) {
   nng_aio_alloc(&receive_, nullptr, nullptr);
   nng_aio_alloc(&now_, nullptr, nullptr);
   nng_aio_alloc(&later_, &Stream::told_sent, this);
-  // NNG refuses this for ipc, which does not need it.
+  // NNG refuses this for ipc, where it is not needed.
   nng_stream_set_bool(stream_, NNG_OPT_TCP_NODELAY, true);
   nng_stream_set_bool(stream_, NNG_OPT_TCP_KEEPALIVE, true);
 }
@@ -201,7 +201,7 @@ bool Stream::start_now(const Piece* pieces, size_t count, double seconds) {
 
 IoResult Stream::send_now(const Piece* pieces, size_t count) {
   if (!start_now(pieces, count, kForever)) return kClosed;
-  // NNG writes what fits at once, on this thread, or nothing: a write that is still under way has written nothing.
+  // NNG writes all bytes that fit at once, on this thread, or none: a pending write has written nothing.
   nng_aio_cancel(now_);
   nng_aio_wait(now_);
   IoResult result = result_of(now_);
@@ -237,7 +237,7 @@ void Stream::close() {
     closed_ = true;
     nng_stream_close(stream_);
   }
-  // NNG closes a stream by itself when the peer resets it; operations that were started after that are ended here.
+  // NNG closes a stream itself when the peer resets it; this ends operations that were started after that.
   for (nng_aio* aio : {receive_, now_, later_}) nng_aio_cancel(aio);
 }
 

@@ -1,11 +1,10 @@
 #pragma once
-// The only door to NNG: byte streams over tcp, ipc and tls+tcp. No protocol of ours in here.
+// Byte streams over tcp, ipc and tls+tcp. Wraps NNG; no other file uses NNG.
 //
-// A Stream has one reader, which starts a receive and waits for it, and one writer at a time, which either writes what
-// goes at once on its own thread or starts a send; a thread of NNG calls back when that send has ended. `close` may
-// come from any thread at any moment, also from such a callback; destroying waits for the callback. Unlike sockets of
-// NNG's own protocols a Stream closes safely under traffic, and waiting for a receive takes one thread switch less than
-// a callback would.
+// A Stream has one reader, which starts a receive and waits for it, and one writer at a time. The writer either writes
+// on its own thread without blocking, or starts a send whose end an NNG thread reports by a callback. `close` is
+// thread-safe at any time, even inside such a callback; the destructor waits for the callback. Unlike NNG's protocol
+// sockets a Stream closes safely under traffic, and waiting for a receive takes one thread switch less than a callback.
 
 #include <cstddef>
 #include <functional>
@@ -24,12 +23,12 @@ struct nng_stream_listener;
 namespace actorhost {
 
 struct TlsFiles {
-  std::string cert = {};  // PEM file; with `key` needed to listen
+  std::string cert = {};  // PEM file; required with `key` to listen
   std::string key = {};   // PEM file
-  std::string ca = {};    // PEM file that listeners' certificates are checked against; needed to dial
+  std::string ca = {};    // PEM file of the authority for listeners' certificates; required to dial
 };
 
-/// Bytes to write or room to read into.
+/// Bytes to write or memory to read into.
 struct Piece {
   std::byte* data = nullptr;
   size_t size = 0;
@@ -40,11 +39,11 @@ enum class IoEnd { done, would_block, timed_out, cancelled, closed, failed };
 struct IoResult {
   IoEnd end = IoEnd::done;
   size_t bytes = 0;  // at least 1 when done
-  int error = 0;     // NNG's number
+  int error = 0;     // NNG's error number
 };
 /// "connection reset", ...
 std::string io_message(const IoResult& result);
-/// What it is mostly when a handshake of TLS fails.
+/// The usual causes of a failed TLS handshake.
 inline constexpr const char* kTlsFailed = "TLS failed: a certificate is not trusted, or one end does not use TLS";
 
 class Stream {
@@ -56,44 +55,45 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  /// Address of the other end as text, "?" when it is not known.
+  /// Address of the other end as text, "?" if unknown.
   std::string peer() const;
 
-  /// Up to kMaxPieces of room; some bytes end it. The pieces' memory stays untouched until then.
+  /// Starts a receive into up to kMaxPieces pieces, which ends with the first bytes. The memory must not be used until
+  /// then.
   void start_receive(const Piece* pieces, size_t count, double seconds = kForever);
-  /// Waits for the receive that was started. Several threads may wait; each sees the same result.
+  /// Blocks until the started receive ends. Several threads may wait; all get the same result.
   IoResult wait_receive();
-  /// Exactly `piece.size` bytes before `deadline` on `clock`.
+  /// Receives exactly `piece.size` bytes before `deadline` on `clock`. Blocks.
   IoResult receive_all(Piece piece, const Clock& clock, double deadline);
 
-  /// True when send_now may be used (not with TLS, whose records cannot be taken back).
+  /// Whether send_now is allowed: not with TLS, whose records cannot be cancelled.
   bool can_send_now() const noexcept { return !tls_; }
   bool tls() const noexcept { return tls_; }
-  /// Writes as much as goes without waiting.
+  /// Writes as many bytes as possible without blocking.
   IoResult send_now(const Piece* pieces, size_t count);
-  /// What is called at the end of each start_send; to be set before the first one.
+  /// Sets the callback for the end of each start_send, before the first one.
   void on_sent(Sent sent) { sent_ = std::move(sent); }
-  /// False when the stream is closed; then nothing is told.
+  /// Starts a send. False if the stream is closed; then no callback follows.
   bool start_send(const Piece* pieces, size_t count);
-  /// All bytes before `deadline` on `clock`.
+  /// Sends all bytes before `deadline` on `clock`. Blocks.
   IoResult send_all(Piece piece, const Clock& clock, double deadline);
 
   void close();
-  /// Closes, and waits until nothing of it is told any more. Not from inside `Sent`.
+  /// Closes, and blocks until no callback runs any more. Must not be called inside `Sent`.
   void stop();
-  /// `close` after `seconds`, at most once.
+  /// Calls `close` after `seconds`; only the first call counts.
   void close_later(double seconds);
 
  private:
-  /// Starts a send on now_; false when the stream is closed.
+  /// Starts a send on now_. False if the stream is closed.
   bool start_now(const Piece* pieces, size_t count, double seconds);
   static void told_sent(void* self);
   static void told_time(void* self);
 
   nng_stream* const stream_;
   const bool tls_;
-  // NNG never ends a receive or send that is started on a stream after it was closed: starting and closing exclude
-  // each other, one lock for each direction.
+  // NNG never ends a receive or send that starts after the close of the stream. So a lock for each direction excludes
+  // starts during a close.
   std::mutex receiving_;
   std::mutex sending_;
   bool closed_ = false;
@@ -112,11 +112,11 @@ class StreamDialer {
   StreamDialer(const StreamDialer&) = delete;
   StreamDialer& operator=(const StreamDialer&) = delete;
 
-  /// Tries once. Code::unreachable, Code::timeout, Code::interrupted (cancelled).
+  /// Tries once; blocks. Code::unreachable, Code::timeout, Code::interrupted (cancelled).
   Result<std::unique_ptr<Stream>> dial(double seconds);
-  /// Tries once. True only when the machine there answers that no process listens at the address. Not for TLS.
+  /// Tries once; blocks. True only if the machine reports that no process listens at the address. Not for TLS.
   bool refused(double seconds);
-  /// Ends `dial`. Any thread.
+  /// Ends `dial`. Thread-safe.
   void cancel();
 
  private:
@@ -130,17 +130,17 @@ class StreamDialer {
 
 class StreamListener {
  public:
-  /// Binds and listens. Code::io when the address is taken or cannot be bound, or a TLS file cannot be used.
+  /// Binds and listens. Code::io if the address is taken or cannot be bound, or if a TLS file is unusable.
   static Result<std::unique_ptr<StreamListener>> open(const std::string& url, const TlsFiles& files);
   ~StreamListener();
   StreamListener(const StreamListener&) = delete;
   StreamListener& operator=(const StreamListener&) = delete;
 
-  /// The address as it is bound: port 0 is replaced by what the system chose.
+  /// The bound address: port 0 is replaced by the chosen port.
   const std::string& url() const noexcept { return url_; }
-  /// Blocks. Code::interrupted once closed; other errors (too many open files) may pass.
+  /// Blocks. Code::interrupted after `close`; other errors (too many open files) may be temporary.
   Result<std::unique_ptr<Stream>> accept();
-  /// Any thread.
+  /// Thread-safe.
   void close();
 
  private:

@@ -19,7 +19,7 @@ namespace actorhost {
 namespace {
 
 constexpr const char* kWho = "network";
-constexpr double kAcceptPause = 0.1;  // seconds after accepting has failed, mostly for lack of file descriptors
+constexpr double kAcceptPause = 0.1;  // seconds after a failed accept, usually for lack of file descriptors
 
 std::string without_scheme(const std::string& url) {
   const size_t at = url.find("://");
@@ -96,8 +96,8 @@ class StreamTransport::Impl {
   std::vector<std::unique_ptr<Listening>> listening_;
   std::unordered_set<StreamDialer*> dialers_;
   size_t dials_ = 0;
-  std::vector<std::thread> ended_;  // threads that have nothing left to do but to be joined
-  Counters past_;                   // of links that are over
+  std::vector<std::thread> ended_;  // finished threads, to be joined
+  Counters past_;                   // of closed links
   std::once_flag closed_once_;
 };
 
@@ -132,7 +132,7 @@ void StreamTransport::Impl::accept(StreamListener& listener) {
 void StreamTransport::Impl::admit(std::unique_ptr<Stream> stream) {
   if (unproved_.fetch_add(1) >= options_.max_unproved) {
     unproved_.fetch_sub(1);
-    return refuse("too many connections at a time that have not proved the token; one was closed");
+    return refuse("too many connections at a time have not proved the token; closed one");
   }
   const auto link = add_link(false, std::move(stream));
   if (link && start_thread(link, false)) return;
@@ -224,7 +224,7 @@ bool StreamTransport::Impl::start_thread(const std::shared_ptr<Link>& link, bool
     connections_.at(link->id()).thread = std::thread([this, link, proved] { serve(link, proved); });
     return true;
   } catch (const std::system_error& error) {
-    log_.warn(kWho, "a connection was closed for want of a thread: " + std::string(error.what()));
+    log_.warn(kWho, "closed a connection, since no thread could be started: " + std::string(error.what()));
     retire(*link);
     return false;
   }
@@ -286,7 +286,7 @@ bool StreamTransport::Impl::take(Link& link, std::vector<Frame>& frames) {
   return true;
 }
 
-/// Puts frames into one mailbox, and waits for room: meanwhile the link is not read, and TCP holds its sender back.
+/// Puts frames into one mailbox. While the mailbox is full, the link is not read, so TCP slows its sender.
 bool StreamTransport::Impl::take_run(Link& link, std::span<Frame> run) {
   const Address dst = run.front().dst;
   for (;;) {
@@ -325,8 +325,8 @@ void StreamTransport::Impl::reap() {
   for (std::thread& thread : ended) thread.join();
 }
 
-/// Logs a refused connection. A port scan must not fill the log: it tells of the first few, then whenever their number
-/// has doubled.
+/// Logs a refused connection. A port scan must not fill the log: logs the first few, and then each doubling of their
+/// number.
 void StreamTransport::Impl::refuse(const std::string& why) {
   const uint64_t count = refused_.fetch_add(1) + 1;
   if (count > 10 && !std::has_single_bit(count)) return;
@@ -346,7 +346,7 @@ void StreamTransport::Impl::assign(LinkId id, ProcessId process) {
     link->close("a second connection to " + address_name(service_address(process)));
     return;
   }
-  // The link's reader sets `over` before it removes the link: so it or this line removes a late one.
+  // The link's reader sets `over` before it removes the link, so the reader or this line removes a link that has ended.
   if (link->over()) table_.remove(*link);
 }
 
@@ -475,7 +475,7 @@ void StreamTransport::refuse(ProcessId process) { impl_->table().refuse(process)
 Status StreamTransport::send_on(LinkId link, Frame&& frame) { return impl_->send_on(link, std::move(frame)); }
 
 size_t StreamTransport::queued(LinkId id) const {
-  constexpr size_t kFrame = 256;  // what a queued frame takes beside its bytes
+  constexpr size_t kFrame = 256;  // memory of a queued frame in addition to its bytes
   const auto link = impl_->find(id);
   if (!link) return 0;
   const auto counters = link->writer().counters();

@@ -1,12 +1,11 @@
 #pragma once
-// Frames between processes over NNG byte streams, one connection per pair of processes, and to mailboxes of
-// this process without one. Before anything else is decoded both ends of a connection prove that they know
-// the token (handshake.hpp). Small frames queue while a write is in flight and go out together; bodies go out
-// by reference. A connection whose receiver's mailbox is full is not read until there is room (back-pressure
-// by TCP).
+// Sends frames between processes over NNG byte streams, one connection per pair of processes, and delivers frames for
+// mailboxes of this process directly. Both ends of a connection prove the token before they decode frames
+// (handshake.hpp). Small frames queue during a write and leave together; large bodies are not copied. A connection is
+// not read while the mailbox of its next frame is full (back-pressure by TCP).
 //
-// Threads: any thread may call. Each link has a thread that reads it and each listener one that accepts; events
-// come on those (or on the caller's) and must not block, dial or call `close`: meanwhile the link is not read.
+// Thread-safe. Each link has a reader thread and each listener an accepting thread. Events run on these threads or on
+// the caller's. They must not block, dial or call `close`, since they delay the reading of the link.
 
 #include <cstdint>
 #include <memory>
@@ -21,13 +20,13 @@
 namespace actorhost {
 
 struct StreamOptions {
-  std::string token = {};  // shared secret; proved by both ends, also when empty. A dialler's may be a reading token
+  std::string token = {};  // shared secret, possibly empty; both ends prove it. A dialler may use a reading token
   TlsFiles tls = {};       // for tls+tcp:// addresses
   FrameLimits limits = {};
-  double handshake_seconds = 5;                // a connection that has not proved its token by then is closed
-  size_t max_unproved = 256;                   // connections in handshake at a time; further ones are closed at once
-  size_t max_queued_bytes = size_t{64} << 20;  // per link; then senders wait
-  size_t max_parked_bytes = size_t{64} << 20;  // per process without a link yet
+  double handshake_seconds = 5;  // time to prove the token before the connection is closed
+  size_t max_unproved = 256;     // connections in handshake at a time; further connections are closed at once
+  size_t max_queued_bytes = size_t{64} << 20;  // per link; above this, senders wait
+  size_t max_parked_bytes = size_t{64} << 20;  // per process without a link
 };
 
 class LinkEvents {
@@ -36,19 +35,16 @@ class LinkEvents {
   LinkEvents(const LinkEvents&) = delete;
   LinkEvents& operator=(const LinkEvents&) = delete;
   virtual ~LinkEvents() = default;
-  /// A connection has proved its token. `dialled` tells which end we are; `peer` is the remote address as
-  /// text.
+  /// A connection has proved its token. `dialled`: this end has dialled. `peer`: the remote address as text.
   virtual void on_link_up(LinkId link, bool dialled, const std::string& peer) = 0;
-  /// A link that was up is gone ("closed by the peer", "malformed frame: ..."). After this no frame of it
-  /// comes.
+  /// A link has ended ("closed by the peer", "malformed frame: ..."). It delivers no frame afterwards.
   virtual void on_link_down(LinkId link, ProcessId process, const std::string& reason) = 0;
-  /// A frame whose dst is kNoAddress or this process's service address, or any frame on a link that is not
-  /// assigned to a process yet.
+  /// A frame for kNoAddress or for this process's service address, or any frame on a link without a process.
   virtual void on_service_frame(LinkId link, Frame&& frame) = 0;
-  /// A frame on a link whose other end has proved the reading token only. No frame of such a link comes by
-  /// `on_service_frame` or reaches a mailbox, and the link must not be assigned to a process.
+  /// A frame on a link whose other end has proved the reading token only. Such a link delivers no frame to
+  /// `on_service_frame` or a mailbox, and must not be assigned to a process.
   virtual void on_reader_frame(LinkId /*link*/, Frame&& /*frame*/) {}
-  /// There are frames for `process` and no link: dial it or ask it to dial; the frames are parked meanwhile.
+  /// Frames for `process` are parked and it has no link: dial the process or request that it dials.
   virtual void on_link_wanted(ProcessId process) = 0;
 };
 
@@ -57,51 +53,52 @@ class StreamTransport final : public Transport {
   StreamTransport(StreamOptions options, Log& log, LinkEvents& events);
   ~StreamTransport() override;
 
-  /// Starts to accept connections at `url` (tcp://HOST:PORT, tls+tcp://HOST:PORT, ipc://PATH; port 0 lets the
-  /// system choose) and returns the address as it is bound. Code::io with "address in use" when it is taken.
+  /// Accepts connections at `url` (tcp://HOST:PORT, tls+tcp://HOST:PORT, ipc://PATH; with port 0 the system chooses)
+  /// and returns the bound address. Code::io with "address in use" if it is taken.
   Result<std::string> listen(const std::string& url);
-  /// Connects and proves the token, both ways; tries once. Code::unreachable (no process there, or gone before it had
-  /// answered, as one that has `max_unproved` others to hear: trying again may help), Code::refused (it has answered:
-  /// wrong token, or not an actorhost), Code::timeout. Blocks up to `seconds`; `on_link_up` has run before it returns.
+  /// Connects and proves the token in both directions, once. Code::unreachable: no process listens there, or the other
+  /// end closed the connection before a reply, for example because it has `max_unproved` connections in handshake; a
+  /// retry may help. Code::refused: the reply was wrong (another token, or not an actorhost). Code::timeout. Blocks up
+  /// to `seconds`; `on_link_up` has run before it returns.
   Result<LinkId> dial(const std::string& url, double seconds);
-  /// True only when no process listens at `url` any more, as the machine there says. A process that is about to end may
-  /// still be reached, so tries several times. Blocks up to about `seconds`.
+  /// True only if the machine reports that no process listens at `url`. Tries several times, since an ending process
+  /// may still accept connections. Blocks up to about `seconds`.
   bool refused(const std::string& url, double seconds);
 
-  /// From now on `link` is the connection to `process`; parked frames are sent. A process keeps its first
-  /// live link: a second one is closed. If both ends dialled at once each might keep another one, so whoever assigns
-  /// sees to it that only one of two processes does (PeerLinks).
+  /// Makes `link` the connection to `process` and sends its parked frames. A process retains its first live link; a
+  /// second link is closed. If both ends dial at once, each could retain a different link, so the caller must let only
+  /// one of the two processes assign (PeerLinks).
   void assign(LinkId link, ProcessId process);
-  /// Which process this one is: frames for its service address that are sent here come to on_service_frame, with link 0
-  /// and on the sender's thread.
+  /// Sets the id of this process. Frames sent here for its own service address reach on_service_frame with link 0, on
+  /// the sender's thread.
   void set_self(ProcessId process);
-  /// Frames for `address` go to `process` (kNoProcess: to none; then sending says peer_lost).
+  /// Routes frames for `address` to `process` (kNoProcess: sending returns peer_lost).
   void set_route(Address address, ProcessId process);
-  /// Gives up on a process: its link is closed, parked frames are dropped, sending to it says peer_lost.
+  /// Drops a process: closes its link and drops its parked frames; sending to it returns peer_lost.
   void forget(ProcessId process);
-  /// Frames for `process` are refused from now on; its link may say its last words. Any thread.
+  /// Refuses frames for `process` from now on; its link may still deliver frames. Thread-safe.
   void refuse(ProcessId process);
 
-  /// Sends on one link, whatever it is assigned to (service frames during rendezvous). Never waits.
+  /// Sends on a link, whatever its process (service frames before the assignment). Never blocks.
   Status send_on(LinkId link, Frame&& frame);
-  /// What waits to be written on a link, in bytes of memory; 0 when it is over.
+  /// Memory of the frames queued on a link, in bytes; 0 when the link is over.
   size_t queued(LinkId link) const;
   void close_link(LinkId link, const std::string& reason);
-  /// The same once the other end has read what is queued, at the latest after `seconds`.
+  /// Like close_link, after the other end has read all queued frames, at the latest after `seconds`.
   void finish_link(LinkId link, double seconds);
 
-  /// Seconds on the steady clock at which the last bytes from `process` came; a link that we do not read
-  /// because a mailbox of ours is full counts as heard from now. 0 when there is no link.
+  /// Time of the last received bytes from `process`, in seconds on the steady clock; now, while a full mailbox stops
+  /// the link's reader; 0 without a link.
   double heard_from(ProcessId process) const;
 
   struct Counters {
     uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, bytes_received = 0, writes = 0;
-    uint64_t refused = 0;  // connections that did not prove the token
-    uint64_t dropped = 0;  // frames that arrived for an address which is not here
+    uint64_t refused = 0;  // connections without a valid proof
+    uint64_t dropped = 0;  // frames that arrived for an unknown address
   };
   Counters counters() const;
 
-  /// What has gone over the link to a process, and what waits to be sent.
+  /// Traffic and queued bytes of the link to a process.
   struct LinkCounters {
     ProcessId process = kNoProcess;
     uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, bytes_received = 0, queued = 0;

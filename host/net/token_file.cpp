@@ -45,7 +45,7 @@ class Descriptor {
   int fd_;
 };
 
-// A user that can write or replace the file chooses the token: so it has to be ours or root's, and closed to others.
+// Any user with write access to the file chooses the token: so it must be ours or root's, and closed to others.
 Status check_owner(const std::string& path, const struct stat& info) {
   if (!S_ISREG(info.st_mode)) return refused(path, "it is no regular file");
   if (info.st_uid != geteuid() && info.st_uid != 0) {
@@ -77,12 +77,12 @@ Result<std::string> read_all(const std::string& path, int fd) {
 Result<std::string> trim_token(const std::string& path, std::string text) {
   const size_t first = text.find_first_not_of(kWhiteSpace);
   if (first == std::string::npos) {
-    return refused(path, "it is empty; write a token of at least 16 characters into it, or remove it to have one made");
+    return refused(path, "it is empty; write a token of at least 16 characters into it, or remove it to generate one");
   }
   text = text.substr(first, text.find_last_not_of(kWhiteSpace) + 1 - first);
   if (text.size() < kMinTokenLength) {
     return refused(path, "a token of " + std::to_string(text.size()) + " characters is too short; use at least " +
-                             std::to_string(kMinTokenLength) + ", or remove the file to have one made");
+                             std::to_string(kMinTokenLength) + ", or remove the file to generate one");
   }
   return text;
 }
@@ -96,7 +96,7 @@ Result<std::string> new_token() {
   return std::string(hex.data());
 }
 
-// mkdir -p with mode 0700 for what is not there yet.
+// Like mkdir -p; new directories have mode 0700.
 Status make_directories(const std::string& path) {
   for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
     const std::string directory = path.substr(0, slash);
@@ -114,8 +114,8 @@ Status write_synced(const std::string& path, int fd, const std::string& text) {
   return {};
 }
 
-// Puts a file with `token` at `path`, complete or not at all: it is written under a different name first. `place` gives
-// it its own name, and returns 0 on success.
+// Creates a file with `token` at `path` atomically: writes it under another name, and `place` moves it to `path`.
+// `place` returns 0 on success.
 Status place_token_file(const std::string& path, const std::string& token,
                         const std::function<int(const char* from, const char* to)>& place) {
   std::string beside = path + ".XXXXXX";
@@ -129,7 +129,7 @@ Status place_token_file(const std::string& path, const std::string& token,
   return status;
 }
 
-// Makes the file. It never replaces another: of several processes one succeeds; for the others this is no failure.
+// Creates the file, and never replaces another. If several processes do so, one succeeds, and the others do not fail.
 Status make_token_file(const std::string& path) {
   auto token = new_token();
   if (!token) return std::move(token).error();
@@ -151,7 +151,7 @@ Result<std::string> default_token_path(std::string_view xdg_config_home, std::st
 }
 
 Result<std::string> read_token(const std::string& path) {
-  // Does not block on a named pipe, before its type is known.
+  // Must not block on a named pipe.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) return failed(path, "cannot be opened", errno);
   struct stat info {};
@@ -163,7 +163,7 @@ Result<std::string> read_token(const std::string& path) {
 }
 
 Result<std::string> read_or_make_token(const std::string& path) {
-  // Does not follow links: a link that leads nowhere is the user's to repair.
+  // Does not follow links: the user must repair a dangling link.
   if (!is_there(path)) AH_TRY(make_token_file(path));
   return read_token(path);
 }
@@ -177,7 +177,7 @@ Status keep_reading_token(const std::string& path, std::string_view token) {
   auto kept = read_token(beside);
   if (!kept) return std::move(kept).error();
   if (*kept == reading) return {};
-  if (!is_reading_token(*kept)) return refused(beside, "it holds no reading token; remove it to have one made");
+  if (!is_reading_token(*kept)) return refused(beside, "it holds no reading token; remove it to generate one");
   return place_token_file(beside, reading, ::rename);
 }
 

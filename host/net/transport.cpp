@@ -11,7 +11,7 @@ namespace actorhost {
 
 namespace {
 
-/// A sleeping thread; shared with the callback that ends its sleep, which may come after the thread has given up.
+/// A sleeping thread; shared with the callback that ends its sleep, which may run after the thread has given up.
 struct Sleeper {
   std::mutex mutex;
   std::condition_variable changed;

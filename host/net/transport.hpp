@@ -1,19 +1,19 @@
 #pragma once
-// How frames get from one address to another. Two implementations, LocalTransport (one process, mailboxes) and
-// StreamTransport (NNG byte streams between processes: ipc, tcp, tls+tcp), and the tests' SimTransport (virtual time,
-// seeded latency, loss, reordering, partitions) pass one suite, tests/host/net/transport_contract.hpp.
+// Sends frames from one address to another. LocalTransport (mailboxes of one process), StreamTransport (NNG byte
+// streams between processes: ipc, tcp, tls+tcp) and the tests' SimTransport (virtual time, seeded latency, loss,
+// reordering, partitions) implement it and pass the same suite, tests/host/net/transport_contract.hpp.
 //
-// Contract, for all of them:
-//  * Frames from one address to another arrive in the order in which they were sent, whole, at most once; without a
-//    lost link exactly once. (SimTransport may be told to break this.)
-//  * More: frames from one *process* to another are put into their mailboxes in the order in which they were sent,
-//    whatever the addresses. The parameter server's visibility depends on it.
-//  * try_send never waits. A full receiver or link says Code::full and leaves the frame to the caller.
-//  * Control frames (the cluster's kinds) are few and may go past the bounds of a receiver, so that a node that is
-//    behind with its data still hears them.
-//  * Sending to an address that is neither attached nor routed is Code::peer_lost.
-//  * Closing is safe at every moment, also under traffic. It closes the attached mailboxes (which ends the waits of
-//    their readers); afterwards no callback runs, no mailbox is touched and sending is Code::interrupted.
+// Contract of all transports:
+//  * Frames from one address to another arrive whole, in the order of sending, at most once; without a lost link
+//    exactly once. (SimTransport can be configured to break this.)
+//  * Stronger: frames from one *process* to another enter their mailboxes in the order of sending, whatever their
+//    addresses. The parameter server's visibility depends on this order.
+//  * try_send never blocks. If the receiver or link is full, it returns Code::full and the caller keeps the frame.
+//  * Control frames (the cluster's kinds) are few and may exceed the bounds of a receiver, so that they reach a node
+//    with a full mailbox.
+//  * Sending to an address that is neither attached nor routed returns Code::peer_lost.
+//  * `close` is safe at any time, even under traffic. It closes the attached mailboxes, which ends the waits of their
+//    readers. Afterwards no callback runs, the transport touches no mailbox, and sending returns Code::interrupted.
 
 #include <functional>
 
@@ -35,25 +35,24 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
   virtual ~Transport() = default;
 
-  /// Frames for `self` go into `inbox` from now on; the mailbox outlives the attachment. Any thread.
+  /// Delivers frames for `self` to `inbox` from now on. The mailbox outlives the attachment. Thread-safe.
   virtual Status attach(Address self, Mailbox& inbox) = 0;
-  /// After this returns `inbox` is not touched any more. Any thread.
+  /// The transport does not touch the mailbox after this returns. Thread-safe.
   virtual void detach(Address self) = 0;
 
-  /// Sends to frame.dst without waiting; the frame is moved from only on success. Any thread.
+  /// Sends to frame.dst without blocking; moves from the frame only on success. Thread-safe.
   virtual Status try_send(Frame&& frame) = 0;
-  /// As try_send, for frames in a row: what the caller has to write is added to `writes`, which it has to call soon.
-  /// Frames that go the same way until then leave together. Any thread.
+  /// Like try_send, for consecutive frames: appends the necessary write to `writes`, which the caller must call soon.
+  /// Frames for the same link leave together until then. Thread-safe.
   virtual Status try_send_together(Frame&& frame, Writes& writes);
-  /// Calls `told` once when a frame to `dst` that was refused as full may be tried again, or when it never
-  /// can be sent; possibly at once. `told` runs on any thread, must not block and must not call the
-  /// transport. Any thread.
+  /// Calls the callback once, possibly at once, when a refused frame to `dst` may be sent again or can never be sent.
+  /// The callback runs on any thread, must not block and must not call the transport. Thread-safe.
   virtual void when_room(Address dst, std::function<void()> told) = 0;
-  /// As try_send, waiting for room for up to `seconds` (Code::timeout). Any thread but a transport's own; a
-  /// node uses Port::send instead, which goes on reading its own mailbox meanwhile.
+  /// Like try_send, but blocks up to `seconds` while the receiver is full (Code::timeout). Must not run on a
+  /// transport's thread. A node uses Port::send instead, which reads the node's mailbox meanwhile.
   virtual Status send(Frame&& frame, double seconds);
 
-  /// Ends all links and detaches all addresses. Idempotent.
+  /// Closes all links and detaches all addresses. Idempotent.
   virtual void close() = 0;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 // The sender and the receiver of a frame: a worker, a parameter-server shard, the service of a process, the service of
 // its map-reduce data, or its courier. An address is a 32-bit number, the same on every host of a run; its top three
-// bits tell the kind.
+// bits are the kind.
 
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@ namespace actorhost {
 
 /// A worker's permanent id, never reused within a run. Ranks number the live workers in the order of their ids.
 using NodeId = uint32_t;
-/// A process's place in the run: 0 is the rendezvous host. Never reused within a run.
+/// A process's number in the run: process 0 is the first coordinator. Never reused within a run.
 using ProcessId = uint32_t;
 
 using Address = uint32_t;
@@ -18,7 +18,7 @@ using Address = uint32_t;
 inline constexpr Address kServerBit = 0x40000000U;
 inline constexpr Address kServiceBit = 0x80000000U;
 inline constexpr Address kDataBits = kServerBit | kServiceBit;
-inline constexpr Address kFurtherBit = 0x20000000U;  // a further kind; so far with the service's bit only
+inline constexpr Address kFurtherBit = 0x20000000U;  // marks a further kind; only used with the service bit so far
 inline constexpr Address kCourierBits = kServiceBit | kFurtherBit;
 inline constexpr int kKindShift = 29;
 inline constexpr Address kKindBits = kServerBit | kServiceBit | kFurtherBit;
@@ -36,7 +36,7 @@ constexpr bool is_server(Address a) noexcept { return (a & kKindBits) == kServer
 constexpr bool is_service(Address a) noexcept { return (a & kKindBits) == kServiceBit; }
 constexpr bool is_data(Address a) noexcept { return (a & kKindBits) == kDataBits; }
 constexpr bool is_courier(Address a) noexcept { return (a & kKindBits) == kCourierBits; }
-/// Whether the address is one of a process's services; its index is then the process.
+/// Whether the address belongs to a process's service, data service or courier; its index is then the process.
 constexpr bool is_of_process(Address a) noexcept { return is_service(a) || is_data(a) || is_courier(a); }
 constexpr uint32_t address_index(Address a) noexcept { return a & kAddressMask; }
 

@@ -15,7 +15,7 @@ constexpr size_t kAlignment = 8;
 
 constexpr size_t padded(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-Error malformed_value() { return {Code::bad_data, "what has come is not a value"}; }
+Error malformed_value() { return {Code::bad_data, "malformed value"}; }
 
 PackedValue pack_tensor(Tensor tensor) {
   Packer head;
@@ -45,12 +45,12 @@ PackedValue pack_mixed(const LuaValue& value) {
   return {std::move(head).bytes(), std::move(body)};
 }
 
-/// Takes parts from a body, one behind the other.
+/// Reads consecutive parts of a body.
 class BodyReader {
  public:
   BodyReader(std::string_view body, const Blob* whole) : body_(body), whole_(whole) {}
 
-  /// The next `size` bytes from the next aligned place; nothing when the body is too short.
+  /// The next `size` bytes at the next aligned offset; nothing if the body is too short.
   std::optional<Blob> take(uint64_t size) {
     const size_t from = padded(at_);
     if (size == 0) return Blob();
@@ -66,7 +66,7 @@ class BodyReader {
   size_t at_ = 0;
 };
 
-/// The layout at the beginning of `in` with the elements that follow in `body`.
+/// Reads a layout from `in` and its elements from `body`.
 std::optional<Tensor> take_tensor(Unpacker& in, BodyReader& body) {
   Tensor tensor;
   FieldUnpacker{in}(static_cast<TensorLayout&>(tensor));

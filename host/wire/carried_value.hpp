@@ -1,7 +1,7 @@
 #pragma once
-// A Lua value or a tensor on its way between nodes: nil, a tensor, or what bindings/vm/lua_codec.hpp wrote with the
-// tensors beside it. Engines carry it and look into no part, but to add tensors up. Packed it is a small head and one
-// block of bytes:
+// A Lua value or a tensor in transit between nodes: nil, a tensor, or an encoding by bindings/vm/lua_codec.hpp with its
+// tensors. Engines transport it unread, except that they add up tensors. It is packed as a small head and one block of
+// bytes:
 //
 //   head   = 0                                    nil
 //          | 1 layout                             a tensor; body: its elements
@@ -9,11 +9,11 @@
 //          | 3 size:u64 count:u32 *layout         any other; body: its encoding of that size, then its tensors
 //   layout = dtype:u8 rank:u8 *dim:i64            (host/base/tensor.hpp)
 //
-// In a body each part begins at a multiple of 8 bytes. A row of map-reduce with tensors in it has all in one text:
+// In a body each part begins at a multiple of 8 bytes. A map-reduce row with tensors is one text:
 //
-//   row    = 0xff head:text body                  nothing that the codec writes for a value begins with that byte
+//   row    = 0xff head:text body                  no encoding of a value begins with this byte
 //
-// Any thread.
+// Thread-safe.
 
 #include <string>
 #include <string_view>
@@ -24,13 +24,13 @@
 
 namespace actorhost {
 
-/// A value that only Lua understands.
+/// An encoded Lua value; only Lua decodes it.
 struct LuaValue {
   Blob encoded;
   std::vector<Tensor> tensors;
 };
 
-/// The first is nil.
+/// std::monostate is nil.
 using CarriedValue = std::variant<std::monostate, Tensor, LuaValue>;
 
 struct PackedValue {
@@ -41,15 +41,15 @@ struct PackedValue {
   static void fields(auto& m, auto&& field) { field(m.head, m.body); }
 };
 
-/// A tensor's elements become the body as they are; those of a LuaValue are copied.
+/// Uses a tensor's elements as the body without a copy; copies the tensors of a LuaValue.
 PackedValue pack_value(CarriedValue value);
-/// Of a small Lua value without tensors: its encoding alone.
+/// Packs the encoding of a small Lua value without tensors.
 PackedValue pack_small(std::string_view encoded);
-/// Whether an encoding of so many bytes is small.
+/// Whether an encoding of this size is small.
 constexpr bool is_small(size_t bytes) noexcept { return bytes <= 1024; }
 
-/// Code::bad_data when the bytes are no value. Blobs are slices of `whole`, whose bytes `body` are, or copies where
-/// there is none.
+/// Code::bad_data if the bytes are no value. Blobs become slices of `whole`, which holds the bytes of `body`; without
+/// it, copies.
 Result<CarriedValue> unpack_value(std::string_view head, std::string_view body, const Blob* whole);
 inline Result<CarriedValue> unpack_value(const PackedValue& value) {
   return unpack_value(value.head, value.body.view(), &value.body);
@@ -57,10 +57,10 @@ inline Result<CarriedValue> unpack_value(const PackedValue& value) {
 std::string pack_row(const PackedValue& value);
 inline constexpr char kPackedRow = '\xff';  // its first byte
 constexpr bool is_packed_row(std::string_view row) noexcept { return row.starts_with(kPackedRow); }
-/// Copies of what is in the row. Code::bad_data when it is no packed one.
+/// Copies the contents of the row. Code::bad_data if it is no packed row.
 Result<CarriedValue> unpack_row(std::string_view row);
 
-/// The encoding of what pack_small made, else nothing.
+/// The encoding in a value of pack_small; empty for other values.
 std::string_view small_encoding(const PackedValue& value) noexcept;
 
 }  // namespace actorhost

@@ -1,12 +1,12 @@
 #pragma once
-// The one unit that travels between nodes, and its fixed header. PROTOCOL.md gives the grammar with worked examples.
+// The unit of transfer between nodes, and its fixed header. PROTOCOL.md gives the grammar with worked examples.
 //
 //   frame  = header meta [ padding body ]
 //   header = magic:u16 version:u8 flags:u8 kind:u16 reserved:u16 src:u32 dst:u32 tag:u32 meta_bytes:u32 body_bytes:u64
 //
-// All little-endian, 32 bytes. The body starts at the next multiple of 64 bytes from the frame's first byte; without a
-// body there is no padding. `meta` is small and is copied; `body` is raw tensor bytes or one encoded value and is
-// passed by reference as long as it stays in the process.
+// All numbers are little-endian; the header has 32 bytes. The body starts at the next multiple of 64 bytes from the
+// frame's first byte; without a body there is no padding. `meta` is small and is copied. `body` is raw tensor bytes or
+// an encoded value; within a process it is passed by reference.
 
 #include <array>
 #include <cstddef>
@@ -24,12 +24,11 @@ inline constexpr uint8_t kWireVersion = 3;
 inline constexpr size_t kHeaderBytes = 32;
 inline constexpr size_t kBodyAlignment = 64;
 
-/// What a frame means. Each layer names its own kinds, which are numbers of its range; only the transport's kinds have
-/// names here.
+/// The meaning of a frame. Each layer names its own kinds within its range; only the transport's kinds have names here.
 enum class Kind : uint16_t {
   heartbeat = 0x0001,
-  link_hello = 0x0002,  // first frame on a connection between two hosts that already belong to the run
-  farewell = 0x0003,    // nothing comes after this; the receiver closes the connection
+  link_hello = 0x0002,  // first frame on a connection between two hosts of a run
+  farewell = 0x0003,    // last frame; the receiver closes the connection
   cluster_first = 0x0100,
   collective_first = 0x0200,
   param_first = 0x0300,
@@ -44,11 +43,11 @@ enum class Kind : uint16_t {
 struct KindRange {
   Kind first;
   Kind last;
-  const char* layer;  // as in the table of PROTOCOL.md, which a test compares with this one
+  const char* layer;  // name in the table of PROTOCOL.md; a test compares the tables
 };
 
-/// Every range of kinds, and the layer that owns it. A layer gets its own by `kinds_of`, which does not compile for a
-/// range that is not listed here. A frame whose kind is in no range closes the connection over which it comes.
+/// All ranges of kinds and their layers. A layer calls `kinds_of`, which does not compile for an unlisted range. A
+/// frame with a kind outside all ranges closes its connection.
 inline constexpr std::array kKindRanges = {
     KindRange{Kind::heartbeat, Kind::farewell, "transport"},
     KindRange{Kind::cluster_first, Kind{0x01ff}, "cluster"},         // host/cluster/cluster_messages.hpp
@@ -64,7 +63,7 @@ inline constexpr std::array kKindRanges = {
 
 constexpr bool within(Kind kind, const KindRange& range) noexcept { return kind >= range.first && kind <= range.last; }
 
-/// Whether a frame of this kind may come over a connection at all.
+/// Whether a connection may carry frames of this kind.
 constexpr bool known_kind(Kind kind) noexcept {
   for (const KindRange& range : kKindRanges) {
     if (within(kind, range)) return true;
@@ -85,11 +84,11 @@ struct Frame {
   uint8_t flags = 0;
   Address src = kNoAddress;
   Address dst = kNoAddress;
-  uint32_t tag = 0;  // the layer's own: request number, action, step
+  uint32_t tag = 0;  // defined by the layer: request number, action, step
   SmallBytes meta;
   Blob body;
 
-  /// What the frame costs a queue, in bytes.
+  /// The frame's size for the bounds of queues, in bytes.
   size_t cost() const noexcept { return kHeaderBytes + meta.size() + body.size(); }
 };
 
@@ -108,7 +107,7 @@ struct FrameLimits {
   uint64_t body_bytes = 1ULL << 30;
 };
 
-/// Bytes between the end of meta and the start of the body; 0 when there is no body.
+/// Bytes between the end of meta and the start of the body; 0 without a body.
 constexpr size_t padding_bytes(size_t meta_bytes, uint64_t body_bytes) noexcept {
   if (body_bytes == 0) return 0;
   return (kBodyAlignment - (kHeaderBytes + meta_bytes) % kBodyAlignment) % kBodyAlignment;
@@ -117,7 +116,7 @@ constexpr size_t padding_bytes(size_t meta_bytes, uint64_t body_bytes) noexcept 
 /// Writes the 32 header bytes of `frame`.
 void encode_header(const Frame& frame, std::byte* out) noexcept;
 
-/// Reads 32 header bytes. Fails with bad_data on a wrong magic or version, a set reserved field, or a size over the
+/// Reads 32 header bytes. Code::bad_data on a wrong magic or version, a nonzero reserved field, or a size over the
 /// limits.
 Result<FrameHeader> decode_header(const std::byte* bytes, const FrameLimits& limits);
 

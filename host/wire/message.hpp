@@ -1,6 +1,6 @@
 #pragma once
-// A message is a struct that lists its fields once, in the order in which they travel. Packing, unpacking, the checks
-// of bounds and of enumerations, and the fuzz target follow from the list:
+// A message is a struct that lists its fields once, in wire order. Packing, unpacking, the checks of bounds and
+// enumerations, and the fuzz target follow from the list:
 //
 //   struct LostInput {
 //     StageId stage = 0;
@@ -9,16 +9,16 @@
 //     static void fields(auto& m, auto&& field) { field(m.stage, words(m.why), m.places); }
 //   };
 //
-// What travels for a field: a number as its little-endian bytes; a bool and an enumeration as one byte or as the
-// enumeration's own type, of which `last_of` (found beside the type) names the greatest value; a text, a Blob, a vector
-// or a map behind its length (u32); an optional behind a bool, a Status likewise with its error; another message as its
-// fields. A message may check itself: `bool sound() const`. What belongs to a frame's body is named by one of these,
-// and must be empty without:
+// The encoding of a field: a number as its little-endian bytes; a bool as one byte; an enumeration as its underlying
+// type (`last_of`, found by its argument type, is the greatest value); a text, Blob, vector or map after its length
+// (u32); an optional after a bool, a Status likewise with its error; another message as its fields. A message may
+// validate itself: `bool sound() const`. One of these functions names the contents of the frame's body, which must be
+// empty otherwise:
 //
 //   static auto& body(auto& m) { return m.rows; }                            a Blob, by reference
-//   static void body_fields(auto& m, auto&& field) { field(m.inputs); }      packed as the fields are
+//   static void body_fields(auto& m, auto&& field) { field(m.inputs); }      packed like fields
 //
-// Any thread.
+// Thread-safe.
 
 #include <map>
 #include <optional>
@@ -33,27 +33,27 @@
 
 namespace actorhost {
 
-/// Texts that a script decides on (errors, names, places) travel up to this length; a frame's metadata is bounded.
+/// The longest text that a script chooses (errors, names, places): a frame's metadata is bounded.
 inline constexpr size_t kMaxTextBytes = size_t{64} << 10;
 
-/// A field for people to read: cut at kMaxTextBytes when it is packed, without control characters when it is unpacked.
+/// A text for people: packing cuts it at kMaxTextBytes, unpacking removes control characters.
 template <typename Text>
 struct ReadableField {
   Text& text;
   Lines lines;
 };
-/// One line.
+/// A text of one line.
 template <typename Text>
 ReadableField<Text> words(Text& text) {
   return {text, Lines::escaped};
 }
-/// Several lines, such as a script's traceback.
+/// A text of several lines, such as a script's traceback.
 template <typename Text>
 ReadableField<Text> lines(Text& text) {
   return {text, Lines::kept};
 }
 
-/// A code that this version does not know is read as this one: an error stays an error.
+/// A code unknown to this version is read as this code, so an error stays an error.
 constexpr Code last_of(Code) { return Code::internal; }
 
 template <typename M>
@@ -111,10 +111,10 @@ class FieldPacker {
   Packer& out_;
 };
 
-/// Reads on after the end as zeros and empty texts; the Unpacker then is not `ok`.
+/// Reads zeros and empty texts after the end of the input; then the Unpacker is not `ok`.
 class FieldUnpacker {
  public:
-  /// Blobs are slices of `whole`, whose bytes `in` reads, or copies where there is none.
+  /// Blobs become slices of `whole`, which holds the bytes of `in`; without it, copies.
   explicit FieldUnpacker(Unpacker& in, const Blob* whole = nullptr) : in_(in), whole_(whole) {}
   template <typename... T>
   void operator()(T&&... fields) {
@@ -161,7 +161,7 @@ class FieldUnpacker {
   }
   template <typename T>
   void get(std::vector<T>& list) {
-    // The list grows item by item: the count that was read may be a lie.
+    // Grows item by item: the count may be wrong.
     for (auto left = in_.get<uint32_t>(); left > 0 && in_.ok(); --left) get(list.emplace_back());
   }
   template <typename K, typename V>
@@ -190,7 +190,7 @@ class FieldUnpacker {
   const Blob* whole_;
 };
 
-/// The fields of all messages, one message behind the other.
+/// Packs the fields of all messages consecutively.
 template <typename... M>
 std::string pack(const M&... messages) {
   Packer out;
@@ -198,9 +198,9 @@ std::string pack(const M&... messages) {
   return std::move(out).bytes();
 }
 
-inline constexpr const char* kBadFields = "its fields do not fill it exactly, or cannot be";
+inline constexpr const char* kBadFields = "its fields do not fill it exactly, or are invalid";
 
-/// Code::bad_data unless the fields of `M`, or of the items of a list of these, are all of `bytes`. Blobs are copies.
+/// Code::bad_data unless `M` (a message or a list of messages) fills `bytes` exactly. Blobs become copies.
 template <typename M>
 Result<M> unpack(std::string_view bytes) {
   M message{};
@@ -210,22 +210,22 @@ Result<M> unpack(std::string_view bytes) {
   return message;
 }
 
-/// The message at the beginning of `in`; more bytes may follow it.
+/// Reads the message at the beginning of `in`; more bytes may follow.
 template <typename M>
 Result<M> unpack_head(Unpacker& in) {
   M message{};
   FieldUnpacker{in}(message);
-  if (!in.ok()) return Error{Code::bad_data, "its head is cut short, or cannot be"};
+  if (!in.ok()) return Error{Code::bad_data, "its head is truncated or invalid"};
   return message;
 }
 
 /// Code::bad_data: "malformed message 0x0312 of parameter server from worker 3: why".
 Error malformed(const Frame& frame, std::string_view why = {});
 
-/// A frame of small metadata.
+/// Makes a frame; for small metadata.
 Frame make_frame(Kind kind, Address src, Address dst, uint32_t tag, std::string_view meta = {}, Blob body = {});
 
-/// The frame of a message with its body. The sender fills in `src`.
+/// Makes the frame of a message, with its body. The sender sets `src`.
 template <Message M>
 Frame message_frame(Kind kind, Address dst, uint32_t tag, const M& message) {
   Frame frame = make_frame(kind, kNoAddress, dst, tag, pack(message));
@@ -247,9 +247,9 @@ Result<M> read_message(const Frame& frame) {
   } else if constexpr (requires { M::body_fields(message, [](auto&&...) {}); }) {
     Unpacker body(frame.body.view());
     M::body_fields(message, FieldUnpacker{body, &frame.body});
-    if (!body.done()) return Error{Code::bad_data, "what its body should hold does not fill it exactly, or cannot be"};
+    if (!body.done()) return Error{Code::bad_data, "the fields of its body do not fill it exactly, or are invalid"};
   } else if (!frame.body.empty()) {
-    return Error{Code::bad_data, "it has no body"};
+    return Error{Code::bad_data, "it must not have a body"};
   }
   Unpacker in(frame.meta.view());
   FieldUnpacker{in}(message);
@@ -257,15 +257,15 @@ Result<M> read_message(const Frame& frame) {
   return message;
 }
 
-/// The frame; if it is larger than a frame may be, an Error of this code and text.
+/// Returns the frame, or an Error of this code and text if the frame exceeds the limits.
 Result<Frame> fitting(Frame frame, Code code, const char* what);
 
-/// An answer that says what went wrong.
+/// A reply that reports an error.
 struct ErrorMessage {
   Error error;
   static void fields(auto& m, auto&& field) { field(m.error); }
 };
-/// The error that such a frame carries; if it cannot be read, an error that says so.
+/// The error in such a frame; for an unreadable frame, an error that says so.
 Error error_of(const Frame& frame);
 
 }  // namespace actorhost

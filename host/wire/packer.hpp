@@ -1,7 +1,7 @@
 #pragma once
-// Writing and reading the small metadata of a frame: fixed little-endian numbers and length-prefixed strings. Unpacker
-// checks every read against the bytes that are left and goes into a failed state instead of reading past them, so a
-// decoder reads all its fields and checks `ok()` once; counts are bounded by `count()` before anything is reserved.
+// Writes and reads the small metadata of a frame: fixed little-endian numbers and length-prefixed strings. Unpacker
+// checks every read against the remaining bytes, and fails instead of reading past them. So a decoder reads all its
+// fields and checks `ok()` once. `count()` bounds counts before the decoder reserves memory.
 
 #include <cstdint>
 #include <cstring>
@@ -52,21 +52,21 @@ class Unpacker {
     if (!take(size)) return {};
     return {taken_, size};
   }
-  /// A text for people to read: whatever the other end has put into it, it becomes one line without control characters.
+  /// A text for people, as one line without control characters, whatever the sender has put into it.
   std::string words() { return printable(text()); }
-  /// The same for a text that may hold a script's traceback: newlines stay.
+  /// Like words(), but newlines remain, for a script's traceback.
   std::string lines() { return printable(text(), Lines::kept); }
-  /// A count of items that take at least `item_bytes` each; fails when the rest cannot hold them.
+  /// Reads a count of items of at least `item_bytes` each; fails if the remaining bytes cannot hold them.
   uint32_t count(size_t item_bytes) {
     const auto n = get<uint32_t>();
     if (item_bytes != 0 && n > left_.size() / item_bytes) ok_ = false;
     return ok_ ? n : 0;
   }
 
-  /// The decoder has found a value that its field cannot have.
+  /// Fails the decoding: a field has an invalid value.
   void fail() noexcept { ok_ = false; }
   bool ok() const noexcept { return ok_; }
-  /// True when everything was read and nothing failed.
+  /// True when all bytes are read and nothing has failed.
   bool done() const noexcept { return ok_ && left_.empty(); }
   std::string_view rest() const noexcept { return left_; }
 

@@ -1,5 +1,5 @@
 #pragma once
-// A byte string that holds up to 64 bytes inline, so that a small frame needs no allocation.
+// A byte string with up to 64 bytes inline, so that a small frame needs no allocation.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,19 +1,19 @@
 #pragma once
-// Lua values as bytes, without Lua: the encoding of LuaJIT's string.buffer, of which this is the part that is allowed:
+// Lua values as bytes, without Lua: the permitted part of the encoding of LuaJIT's string.buffer:
 //
 //   value  = 0x00 (nil) | 0x01 (false) | 0x02 (true) | 0x06 int:i32 | 0x07 number:f64
 //          | 0x10 int:i64 | 0x11 int:u64
-//          | 0x12 index:f64 0.0:f64                      a complex number, stands for tensor `index` beside the value
+//          | 0x12 index:f64 0.0:f64                      a complex number: tensor `index` of the value's tensors
 //          | count+0x20 bytes                            a string of `count` bytes
 //          | table
 //   table  = 0x08 | 0x09 pairs | 0x0a|0x0c count items | 0x0b|0x0d count pairs-count items pairs
 //   items  = value...       `count` of them; one fewer after 0x0c and 0x0d, whose count includes the missing slot 0
-//   pairs  = count (key value)...                         for 0x0b and 0x0d the count stands before the items
+//   pairs  = count (key value)...                         for 0x0b and 0x0d the count is before the items
 //   key    = value, but no nil, NaN, 64-bit integer, tensor or table
 //   count  = 0x00..0xdf | 0xe0..0xfe low:u8 (0xe0 + 13 bits) | 0xff u32
 //
-// All little-endian. Light userdata (0x03..0x05), dictionary tags (0x0e, 0x0f) and everything else are refused. Pure
-// functions, any thread; all are inline, because rows are read and written by them.
+// All little-endian. Light userdata (0x03..0x05), dictionary tags (0x0e, 0x0f) and all other tags are refused. Pure
+// functions, thread-safe; inline, since they read and write each row.
 
 #include <array>
 #include <cmath>
@@ -33,14 +33,14 @@ enum : uint32_t {
   kDouble = 0x07,
   kTable = 0x08,     // empty
   kPairs = 0x09,     // tags of tables with pairs are odd
-  kItemsAt0 = 0x0a,  // from this tag on with items
-  kItems = 0x0c,     // from this tag on the items' count includes the missing slot 0
-  kBoth = 0x0d,      // the last of the tables
+  kItemsAt0 = 0x0a,  // this tag and later tags have items
+  kItems = 0x0c,     // from this tag on, the count of items includes the missing slot 0
+  kBoth = 0x0d,      // the last table tag
   kSigned = 0x10,
   kUnsigned = 0x11,
   kTensor = 0x12,
-  kNone = 0x1f,  // of no value
-  kText = 0x20   // and more, with the size added
+  kNone = 0x1f,  // not the tag of a value
+  kText = 0x20   // tag of an empty text; add the size for other texts
 };
 constexpr bool is_table(uint32_t tag) noexcept { return tag >= kTable && tag <= kBoth; }
 constexpr bool has_items(uint32_t tag) noexcept { return tag >= kItemsAt0; }
@@ -54,15 +54,14 @@ struct TableHead {
   uint32_t pairs = 0;
 };
 
-/// Goes through the bytes of values; each step is checked against the bytes that are left, and false when they do not
-/// fit.
+/// Reads the bytes of values. Each step is checked against the remaining bytes, and returns false if they are too few.
 class ValueReader {
  public:
   explicit ValueReader(std::string_view bytes = {}) noexcept : at_(bytes.data()), end_(at_ + bytes.size()) {}
 
   const char* at() const noexcept { return at_; }
   size_t left() const noexcept { return static_cast<size_t>(end_ - at_); }
-  /// The next value's tag, which stays there, or kNone at the end. A text's is kText or more.
+  /// The next value's tag, without reading it; kNone at the end. For a text, kText or more.
   uint32_t tag() const noexcept { return at_ != end_ ? static_cast<uint8_t>(*at_) : uint32_t{value_tag::kNone}; }
 
   bool skip(size_t size) noexcept {
@@ -77,7 +76,7 @@ class ValueReader {
     at_ += sizeof value;
     return true;
   }
-  /// What stands behind a tag.
+  /// Reads a tag and the value after it.
   template <typename T>
   bool take_tagged(T& value) noexcept {
     return skip(1) && take(value);
@@ -99,7 +98,7 @@ class ValueReader {
     at_ += text.size();
     return true;
   }
-  /// A table up to its items, which come next, and its pairs behind them.
+  /// Reads the head of a table; its items and then its pairs follow.
   bool table(TableHead& head) noexcept {
     head.tag = tag();
     head.first = head.tag >= value_tag::kItems ? 1 : 0;
@@ -127,7 +126,7 @@ void tagged(std::string& out, uint32_t tag, T value) {
   out.append(bytes, sizeof bytes);
 }
 
-/// Writes a count at `at`; the end of it.
+/// Writes a count at `at`; returns its end.
 inline char* count(char* at, uint32_t value) noexcept {
   if (value < 0xe0) {
     *at++ = static_cast<char>(value);
@@ -155,11 +154,11 @@ inline void number(std::string& out, double value) {
   tagged(out, value_tag::kDouble, value);
 }
 
-/// Whole numbers that a double does not hold: LuaJIT's 64-bit integers.
+/// LuaJIT's 64-bit integers, for numbers that a double cannot hold.
 inline void whole(std::string& out, int64_t value) { tagged(out, value_tag::kSigned, value); }
 inline void natural(std::string& out, uint64_t value) { tagged(out, value_tag::kUnsigned, value); }
 
-/// Tensor `index` of those beside the value.
+/// A reference to tensor `index` of the value's tensors.
 inline void tensor(std::string& out, uint32_t index) {
   tagged(out, value_tag::kTensor, std::array<double, 2>{static_cast<double>(index), 0});
 }
@@ -171,8 +170,8 @@ inline void text(std::string& out, std::string_view value) {
   out += value;
 }
 
-/// Begins a table: its items are written next, then its pairs. Their numbers are known only then: room for the usual
-/// two bytes of the table's head is left, and moved if it is wrong. The place for end_table.
+/// Begins a table, and returns the argument for end_table. The table's items are written next, then its pairs. Reserves
+/// the usual two bytes for the head, whose size is unknown until the end; end_table moves the contents if necessary.
 inline size_t begin_table(std::string& out) {
   out.append(2, '\0');
   return out.size() - 2;

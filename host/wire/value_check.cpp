@@ -15,7 +15,7 @@ class Checker {
   Checker(std::string_view bytes, uint32_t tensors, const ValueLimits& limits)
       : in_(bytes), slots_(limits.slots), tensors_(tensors) {}
 
-  /// Checks one value, and moves behind it.
+  /// Checks and skips one value.
   bool value(uint32_t depth);
 
   size_t left() const { return in_.left(); }
@@ -77,7 +77,7 @@ bool Checker::tensor() {
   if (!in_.take(place)) return fail("the bytes end within a value");
   const double index = place[0];
   if (!(index >= 0 && index < tensors_) || index != std::floor(index) || place[1] != 0) {
-    return fail("a tensor that does not stand beside the value");
+    return fail("a reference to a missing tensor");
   }
   return true;
 }
@@ -93,9 +93,9 @@ bool Checker::table(uint32_t tag, uint32_t depth) {
     if (items == 0) return fail("an array from 1 whose count lacks slot 0");
     --items;
   }
-  // An item takes at least a byte and a pair two, so a count that the bytes cannot hold never leads to an allocation.
+  // An item takes at least one byte and a pair two, so a count above the remaining bytes never causes an allocation.
   const uint64_t smallest = uint64_t{items} + 2 * uint64_t{pairs};
-  if (smallest > left()) return fail("a table larger than the bytes that are left");
+  if (smallest > left()) return fail("a table larger than the remaining bytes");
   const uint64_t cost = 1 + uint64_t{items} + pairs;
   if (cost > slots_) return fail("too many tables, items and pairs");
   slots_ -= cost;
@@ -116,7 +116,7 @@ Status check_value(std::string_view bytes, uint32_t tensors, const ValueLimits& 
                                      std::to_string(limits.bytes)};
   }
   Checker checker(bytes, tensors, limits);
-  const char* what = "bytes left over after the value";
+  const char* what = "bytes after the value";
   if (!checker.value(limits.depth)) {
     what = checker.what();
   } else if (checker.left() == 0) {

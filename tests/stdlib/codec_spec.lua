@@ -162,7 +162,7 @@ test("a tensor that is missing beside the bytes is refused", function()
   local value, message, code = codec.decode(bytes, { tensors[1] })
   equal(value, nil)
   equal(code, "bad_data")
-  equal(message:find("does not stand beside") ~= nil, true)
+  equal(message:find("reference to a missing tensor") ~= nil, true)
   equal(select(3, codec.decode(bytes)), "bad_data")
 end)
 

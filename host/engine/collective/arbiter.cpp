@@ -45,19 +45,19 @@ void Arbiter::look_at_appeals() {
   }
 }
 
-/// Sends an appeal to the present arbiter. True: nothing is left to do for it here.
+/// Forwards an appeal to the current arbiter. True: this process has no more work for the appeal.
 bool Arbiter::pass_on(Waiting& waiting) {
   const Appeal& appeal = waiting.appeal;
   const ProcessId home = home_of(appeal.rank);
   const bool mine = home == wiring_.process;
   if (mine ? !ledger_.open(appeal.call, appeal.rank) : home == kNoProcess) return true;
-  if (wiring_.membership()->epoch() < waiting.epoch) return false;  // the asker knows of a loss that is not known here
+  if (wiring_.membership()->epoch() < waiting.epoch) return false;  // the sender knows a newer membership
   const auto lowest = lowest_of(appeal.members);
   if (!lowest) return true;
   const ProcessId arbiter = home_of(*lowest);
   if (arbiter == wiring_.process) {
     open(appeal);
-    return !mine;  // when the arbiter is a rank of this process, the appeal stays until it has decided
+    return !mine;  // a rank of this process waits for the verdict, so the appeal stays
   }
   if (waiting.sent_to == arbiter) return !mine;
   waiting.sent_to = arbiter;
@@ -147,7 +147,7 @@ void Arbiter::look_at_cases() {
   }
 }
 
-/// Ends a call as some rank has decided, which may have gone on by that; if none has, the call has failed.
+/// Ends a call by the decision of any rank, since that rank may have continued; without a decision the call fails.
 void Arbiter::close(const CallKey& call, const Case& it) {
   const uint64_t epoch = wiring_.membership()->epoch();
   Verdict verdict{it.error, epoch, {}};

@@ -1,11 +1,12 @@
 #pragma once
-// Ends calls that their leader cannot end: because the leader is lost, or because it does not answer a rank that has to
-// give up. Each process has one Arbiter, on the courier's thread, so it answers also while the ranks compute in Lua.
-// README.md ("How a call ends") has the protocol, NOTES.md says why all ranks come to the same end.
+// Ends calls that their leader cannot end, because the leader has failed or does not reply to a rank that must give up.
+// Each process has one Arbiter, on the courier's thread, so it replies even while the ranks compute in Lua. README.md
+// ("How a call ends") describes the protocol; NOTES.md argues why all ranks reach the same end.
 //
-// The arbiter of a call is the process of its lowest living rank. It asks the processes of all living ranks. A process
-// that answers for an undecided rank promises that the rank accepts no lower ballot from then on. If any rank has
-// decided, its decision is the verdict; else the call has failed. When an arbiter is lost, the next one asks again.
+// The arbiter of a call is the process of its lowest living rank. It queries the processes of all living ranks. A
+// process that replies for an undecided rank promises that the rank accepts no lower ballot. The verdict is the
+// decision of any rank, if there is one; otherwise the call fails. If an arbiter fails, the next arbiter repeats
+// the query.
 
 #include <functional>
 #include <map>
@@ -23,27 +24,28 @@ class Arbiter final : public ServiceTask {
  public:
   struct Wiring {
     ProcessId process = 0;
-    std::function<void(ProcessId to, Kind kind, const std::string& meta, Blob body)>
-        send;                                         // to another process's arbiter
-    std::function<MembershipPtr()> membership;        // the newest
-    std::function<void(std::function<void()>)> post;  // has it called on the arbiter's thread
-    /// Told of senders whose frames cannot be read; may be empty.
+    /// Sends to another process's arbiter.
+    std::function<void(ProcessId to, Kind kind, const std::string& meta, Blob body)> send;
+    std::function<MembershipPtr()> membership;        // newest membership
+    std::function<void(std::function<void()>)> post;  // runs a function on the arbiter's thread
+    /// Reports senders of unreadable frames; may be empty.
     std::function<void(Address, Kind, const Error&)> distrust = {};
   };
-  /// A call of which a rank needs an end.
+  /// The request of a rank to end a call.
   struct Appeal {
     CallKey call;
     NodeId rank = 0;
-    std::vector<NodeId> members{};  // of the call, as the rank sees it
-    Error error{};                  // how it ends if no rank has decided it
+    std::vector<NodeId> members{};  // of the call, as the rank sees them
+    Error error{};                  // ends the call if no rank has decided
   };
 
   explicit Arbiter(Wiring wiring) : wiring_(std::move(wiring)) {}
-  /// On a process's courier, whose task it becomes.
+  /// Registers the arbiter as a task of a process's courier.
   explicit Arbiter(ServiceThread& courier);
 
   CallLedger& ledger() noexcept { return ledger_; }
-  /// Any thread. Some time later the ledger has a verdict for the rank, whichever ranks are lost meanwhile.
+  /// Requests a verdict for a rank. Thread-safe, does not block. The ledger receives a verdict for the rank eventually,
+  /// whichever other ranks fail.
   void appeal(Appeal appeal);
 
   void on_frame(Frame&& frame, double now) override;
@@ -52,7 +54,7 @@ class Arbiter final : public ServiceTask {
  private:
   struct Waiting {
     Appeal appeal;
-    uint64_t epoch = 0;  // of what the rank's process knew
+    uint64_t epoch = 0;  // of the membership that the rank's process knew
     std::optional<ProcessId> sent_to{};
   };
   struct Case {
@@ -75,7 +77,7 @@ class Arbiter final : public ServiceTask {
 
   const Wiring wiring_;
   CallLedger ledger_;
-  std::vector<Waiting> appeals_;  // of this process's ranks and others', until they are served
+  std::vector<Waiting> appeals_;  // of this and other processes' ranks, until served
   std::map<CallKey, Case> cases_;
 };
 

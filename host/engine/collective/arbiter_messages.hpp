@@ -1,11 +1,11 @@
 #pragma once
 // The messages between arbiters, from courier to courier.
 //
-//   appeal   AppealFrame: the rank needs an end of the call; if no rank has decided, the call fails with this error.
+//   appeal   AppealFrame: a rank requests a verdict; if no rank has decided, the call fails with the given error.
 //            epoch: of the membership that the rank's process knows
-//   ask      CaseFrame, undecided: how has the call ended for the rank? It accepts no lower ballot from now on
-//   answer   CaseFrame; body: the result that all ranks get alike, where the call has worked
-//   verdict  CaseFrame, decided; body likewise
+//   ask      CaseFrame, undecided: queries how the call has ended for the rank, which then accepts no lower ballot
+//   answer   CaseFrame; body: the result of a successful call, where all ranks receive the same
+//   verdict  CaseFrame, decided; body as in `answer`
 
 #include <vector>
 
@@ -34,7 +34,7 @@ struct CaseFrame {
   CallKey call{};
   uint64_t ballot = 0;
   NodeId rank = 0;
-  std::optional<Verdict> decided{};  // without what is kept: that is the body
+  std::optional<Verdict> decided{};  // without `kept`, which is the frame's body
   static void fields(auto& m, auto&& field) { field(m.call, m.ballot, m.rank, m.decided); }
 };
 

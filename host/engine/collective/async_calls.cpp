@@ -92,7 +92,7 @@ void AsyncCalls::begin(Start start, const std::shared_ptr<AsyncCall>& handle) {
   (void)running.call->begin();
   if (auto early = early_.extract(key)) {
     std::vector<Frame>& frames = early.mapped();
-    // Announcements come first: one rank's complaint must not hide that other ranks have come.
+    // Announcements first: one rank's complaint must not hide the arrival of other ranks.
     std::stable_partition(frames.begin(), frames.end(),
                           [](const Frame& frame) { return frame.kind == collective_kind::announce; });
     for (Frame& frame : frames) deliver(running, std::move(frame));
@@ -112,16 +112,16 @@ void AsyncCalls::on_frame(Frame&& frame, double /*now*/) {
   const auto newest = newest_.find({route->group, route->to});
   const uint32_t started = newest == newest_.end() ? 0 : newest->second;
   if (static_cast<int32_t>(frame.tag - started) > 0) return early_[key].push_back(std::move(frame));
-  answer_late(*route, frame, {route->to});  // as the call has ended for that rank
+  answer_late(*route, frame, {route->to});  // with the outcome of that rank
 }
 
-/// A rank that comes to a call which is over here, or that is not counted in, gets the end from an arbiter, as in
-/// blocking calls.
+/// A rank has announced a finished call, or a call that excludes the rank: an arbiter sends the rank the call's end,
+/// as in blocking calls.
 void AsyncCalls::answer_late(const Route& route, const Frame& frame, std::vector<NodeId> members) {
   if (frame.kind != collective_kind::announce || !courier_.newest_membership()->alive(route.from)) return;
   members.insert(std::lower_bound(members.begin(), members.end(), route.from), route.from);
   const Error error{Code::peer_lost, "a collective: the membership has changed"};
-  arbiter_.appeal({{route.group, true, frame.tag}, route.from, std::move(members), error});  // may decide here
+  arbiter_.appeal({{route.group, true, frame.tag}, route.from, std::move(members), error});  // may decide at once
 }
 
 void AsyncCalls::deliver(Running& running, Frame&& frame) {

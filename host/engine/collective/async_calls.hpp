@@ -1,9 +1,9 @@
 #pragma once
-// Collectives that go on while their nodes compute: the calls of a process's nodes, driven on its courier's thread, any
-// number at a time. The machine is that of blocking calls (CollectiveCall); frames travel between couriers.
+// Asynchronous collectives: the calls of a process's nodes run on its courier's thread, any number at a time, while the
+// nodes compute. They use the same machine as blocking calls (CollectiveCall); frames travel between couriers.
 //
-// A node's calls of a group are numbered in the order in which it starts them, apart from its blocking ones, and each
-// rank has to start the same ones in the same order. A call in which the group loses a member fails on all of them.
+// A node numbers its asynchronous calls of a group in the order of their starts, separately from its blocking calls.
+// All ranks must start the same calls in the same order. A call fails on all ranks when the group loses a member.
 
 #include <atomic>
 #include <functional>
@@ -21,20 +21,20 @@
 
 namespace actorhost {
 
-/// A call under way, shared by the node that started it and the courier.
+/// A call in progress, shared by the node that started it and the courier.
 class AsyncCall {
  public:
   bool done() const noexcept { return done_.load(std::memory_order_acquire); }
-  /// How it has ended; once done, by the node, once.
+  /// The outcome. Call it once, on the node's thread, after `done`.
   Result<CallResult> take() { return std::move(*outcome_); }
-  /// The call and its members.
+  /// Describes the call and its members.
   WaitingCall what() const noexcept { return {name_, signature_, where_, ids_, ranks_}; }
-  /// Once done: the lost members with which the call has failed, as far as this process knew then.
+  /// After `done`: whether the call has failed with a loss, and the members that this process knew to be lost then.
   bool told_of_loss() const noexcept { return told_of_loss_; }
   const std::vector<NodeId>& lost() const noexcept { return lost_; }
-  /// Once done: the epoch in which all ranks know of a loss; 0 if there was none.
+  /// After `done`: the epoch that informs all ranks of a loss; 0 without a loss.
   uint64_t news() const noexcept { return news_; }
-  /// Places of members that had not started it when the courier was asked last.
+  /// Places of the members that had not started the call at the last `AsyncCalls::ask`.
   std::vector<uint32_t> absent() const {
     std::lock_guard lock(mutex_);
     return absent_;
@@ -53,10 +53,10 @@ class AsyncCall {
   std::vector<NodeId> ids_;
   std::vector<uint32_t> ranks_;
   Key key_{};
-  std::function<void()> wake_;  // the node
+  std::function<void()> wake_;  // wakes the node
   mutable std::mutex mutex_;    // guards absent_
   std::vector<uint32_t> absent_;
-  std::atomic<bool> done_{false};  // the rest does not change any more then
+  std::atomic<bool> done_{false};  // the members below are constant once it is true
   bool told_of_loss_ = false;
   std::vector<NodeId> lost_;
   uint64_t news_ = 0;
@@ -68,18 +68,18 @@ class AsyncCalls final : public ServiceTask {
   struct Start {
     CallSpec spec;
     CollectiveCall::Group group;
-    uint32_t number = 0;  // of the rank's asynchronous calls of this group, from 1
+    uint32_t number = 0;  // of the call among the rank's asynchronous calls of this group, from 1
     CallClock clock{};
     std::function<void()> wake{};  // called on the courier's thread when the call is done
   };
 
   AsyncCalls(ServiceThread& courier, Arbiter& arbiter);
 
-  /// Any thread. The input is read until the call is done.
+  /// Thread-safe. The call reads its input until it is done.
   std::shared_ptr<AsyncCall> start(Start start);
-  /// Any thread: lets the call find out which members are absent.
+  /// Thread-safe: lets the call find out which members are absent.
   void ask(const std::shared_ptr<AsyncCall>& call);
-  /// Any thread: this rank sees that the call will not come to an end. Its leader ends it everywhere.
+  /// Thread-safe: this rank has found that the call cannot complete. The leader ends the call on all ranks.
   void give_up(const std::shared_ptr<AsyncCall>& call, const Error& error);
 
   void on_frame(Frame&& frame, double now) override;
@@ -104,8 +104,8 @@ class AsyncCalls final : public ServiceTask {
   ServiceThread& courier_;
   Arbiter& arbiter_;
   std::map<Key, Running> running_;
-  std::map<Key, std::vector<Frame>> early_;                 // for calls that this process's nodes have still to start
-  std::map<std::pair<uint32_t, NodeId>, uint32_t> newest_;  // by group and member: started so far
+  std::map<Key, std::vector<Frame>> early_;                 // for calls that this process's nodes have not started yet
+  std::map<std::pair<uint32_t, NodeId>, uint32_t> newest_;  // by group and member: newest started call
   ChoiceLog choices_;
 };
 

@@ -6,7 +6,7 @@
 
 namespace actorhost {
 
-/// The number of cores. The system is asked only once.
+/// The number of cores. Asks the system only once.
 uint32_t BriefWait::cores() {
   static const uint32_t count = own_allowance().cores;
   return count;

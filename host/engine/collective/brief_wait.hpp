@@ -1,9 +1,9 @@
 #pragma once
-// A wait for other threads that mostly takes less time than going to sleep and waking up. It looks again and again:
-// first it keeps the processor, which is quickest when the others have processors of their own; then it offers the
-// processor (yields), since the awaited thread may be next on this very one. It remembers for a while what has worked:
-// where offering helped, it begins with that; where offering took long, because other programs want the processor, it
-// leaves that out. It measures what turns of a processor take, so in real time. Used by one thread.
+// A spin-then-yield wait for other threads, shorter than a sleep and a wake-up. First the thread spins, which is
+// fastest when the other threads have cores of their own. Then it yields, since the awaited thread may need this core.
+// The wait adapts: after a successful yield it skips the spinning for a number of waits; after a slow yield, when other
+// programs want the core, it skips the yielding. It measures real time, since it measures scheduler slices. Used by one
+// thread.
 
 #include <chrono>
 #include <cstdint>
@@ -13,7 +13,8 @@ namespace actorhost {
 
 class BriefWait {
  public:
-  /// True as soon as `there()` says so; false when it is time to sleep. `threads` may want to run at the same time.
+  /// Returns true as soon as `there()` does; false when the caller should sleep. `threads`: how many threads may run at
+  /// the same time.
   template <typename There>
   bool until(const There& there, uint32_t threads) {
     if (there()) return true;
@@ -32,7 +33,7 @@ class BriefWait {
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::microseconds kKeeping{10};
   static constexpr std::chrono::microseconds kBrief{30};
-  static constexpr std::chrono::microseconds kLong{20};  // for another rank's turn
+  static constexpr std::chrono::microseconds kLong{20};  // a yield that lasts longer ran another program
   static constexpr uint32_t kFewWaits = 100;
   static constexpr uint32_t kManyWaits = 1000;
 
@@ -64,13 +65,13 @@ class BriefWait {
     return false;
   }
 
-  /// That this process may use.
+  /// The number of cores that this process may use.
   static uint32_t cores();
   static void relax() noexcept;
   static void offer() noexcept;
 
-  uint32_t keeping_left_out_ = 0;   // waits still to be made without it
-  uint32_t offering_left_out_ = 0;  // the same
+  uint32_t keeping_left_out_ = 0;   // remaining waits without spinning
+  uint32_t offering_left_out_ = 0;  // remaining waits without yielding
 };
 
 }  // namespace actorhost

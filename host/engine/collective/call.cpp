@@ -7,7 +7,7 @@ namespace actorhost {
 namespace {
 
 constexpr size_t kCopiedBytes = 4096;             // smaller bodies are cheaper to copy than to lend
-constexpr size_t kKeptBytes = size_t{256} << 10;  // a rank keeps its last result if it has at most so many bytes
+constexpr size_t kKeptBytes = size_t{256} << 10;  // the largest result that a rank retains for others
 
 }  // namespace
 
@@ -43,15 +43,15 @@ size_t CollectiveCall::own_cost() const {
   return cost;
 }
 
-/// Whether this rank's input is sent with its announcement.
+/// Whether this rank sends its input with its announcement.
 bool CollectiveCall::inlined() const {
-  if (spec_.filter) return false;  // so that data of any size is rounded in the same way
+  if (spec_.filter) return false;  // so that the filter rounds data of every size in the same way
   if (spec_.choice.forced == Algorithm::star) return true;
   if (spec_.choice.forced != Algorithm::automatic) return false;
   return own_cost() <= star_bytes(spec_.kind, group_.members, processes());
 }
 
-/// A frame's body may be shared with other ranks of this process, or lent by one.
+/// A frame may share its body with other ranks of this process, or refer to the buffer of one of them.
 Blob CollectiveCall::own_copy(Blob bytes) {
   return bytes.unique() ? std::move(bytes) : Blob::copy_of(bytes.data(), bytes.size());
 }
@@ -74,7 +74,7 @@ Blob CollectiveCall::inline_input() {
 Status CollectiveCall::begin() {
   if (!spec_.stale.empty() && leads()) return fail({Code::peer_lost, spec_.name + ": " + spec_.stale});
   const bool small = inlined() || !spec_.stale.empty();
-  if (!small && spec_.joined) expect_parts();  // before any rank hears that it may send them
+  if (!small && spec_.joined) expect_parts();  // before any rank learns that it may send them
   Go root_sends;
   if (!small && spec_.parcel) root_sends = {spec_.parcel->body.size(), spec_.parcel->head};
   if (leads()) {
@@ -90,7 +90,7 @@ Status CollectiveCall::begin() {
     bytes_sent_ += input.size();
     AH_TRY(wiring_.send(0, collective_kind::announce, pack(route_to(0), announce), std::move(input)));
   }
-  // Data that has the same size on every rank need not wait for the leader's word.
+  // All ranks know the size of this data, so it need not wait for `go`.
   if (reduces() && !small) return spec_.filter ? start_filtered() : start_reduction();
   return group_.members == 1 ? all_announced() : Status();
 }
@@ -103,8 +103,8 @@ Status CollectiveCall::take(uint32_t from, Frame&& frame) {
   return from == 0 ? take_word(frame) : Status();
 }
 
-/// A frame is malformed: its sender is lost for this rank, which ends the call. If the sender is in this process, the
-/// call fails for all.
+/// Handles a malformed frame: the link to its sender is closed, so the sender's loss ends the call. If the sender is in
+/// this process, the call fails on all ranks.
 Status CollectiveCall::malformed(uint32_t from, Kind kind, const Error& why) {
   return distrusts(from, kind, why) ? Status() : give_up(why);
 }
@@ -113,7 +113,7 @@ bool CollectiveCall::distrusts(uint32_t from, Kind kind, const Error& why) const
   return wiring_.distrust && wiring_.distrust(from, kind, why.message);
 }
 
-/// Takes a member's report to the leader.
+/// Handles a member's report to the leader.
 Status CollectiveCall::take_report(uint32_t from, const Frame& frame) {
   if (frame.kind == collective_kind::announce) return on_announce(from, frame);
   if (frame.kind == collective_kind::who) return answer_who(from);
@@ -121,7 +121,8 @@ Status CollectiveCall::take_report(uint32_t from, const Frame& frame) {
     auto failure = read_behind_route<Failure>(frame);
     if (!failure) return malformed(from, frame.kind, failure.error());
     Error error = std::move(failure->error);
-    // A waiting member knows only the leader; the leader knows for which it waits itself. If for none, it was late.
+    // A waiting member knows only the leader; the leader knows which ranks are missing. If none is, the leader was
+    // late.
     if (error.code == Code::timeout && !missing().absent.empty()) error = timed_out();
     return fail(error);
   }
@@ -131,7 +132,7 @@ Status CollectiveCall::take_report(uint32_t from, const Frame& frame) {
   return commit_if_done();
 }
 
-/// Takes the leader's word to a member.
+/// Handles a leader's message to a member.
 Status CollectiveCall::take_word(const Frame& frame) {
   if (frame.kind == collective_kind::result) return on_result(frame);
   if (frame.kind == collective_kind::go) return on_go(frame);
@@ -215,7 +216,7 @@ Status CollectiveCall::answer_star() {
   if (made.ok() && spec_.kind != CollectiveKind::barrier) made = read_result(results[0]);
   if (!made.ok() && at != 0) return malformed(at, collective_kind::announce, made.error());
   if (!made.ok()) return fail(made.error());
-  inputs_.clear();  // gives back what other ranks of this process have lent
+  inputs_.clear();  // releases the buffers that other ranks of this process have lent
   const bool final = keeps(results[0]);
   if (final && !decide({}, results[0])) return {};
   for (uint32_t member = 1; member < group_.members; ++member) {
@@ -229,20 +230,20 @@ Status CollectiveCall::answer_star() {
   return {};
 }
 
-/// Whether this rank keeps the result for others: that of a star is small and the same on all, so each can give it.
+/// Whether this rank retains the result for others: a star's result is small and identical on all ranks.
 bool CollectiveCall::keeps(const Blob& result) const noexcept {
   const bool alike = spec_.kind == CollectiveKind::barrier || spec_.kind == CollectiveKind::broadcast ||
                      spec_.kind == CollectiveKind::allreduce;
   return alike && !wiring_.key.async && result.size() <= kKeptBytes;
 }
 
-/// Ends the call by the leader's word. False: an arbiter was asked, and its verdict will come.
+/// Decides the call by the leader's message. False: an arbiter has queried this rank, and its verdict will follow.
 bool CollectiveCall::decide(const Status& outcome, const Blob& kept) {
   const uint64_t epoch = outcome.ok() ? 0 : std::max(news_, wiring_.epoch());
   return wiring_.ledger->decide(wiring_.key, wiring_.self, leader_ballot(wiring_.leader), {outcome, epoch, kept});
 }
 
-/// Combines the inputs of all ranks, in rank order, and gives each rank its part.
+/// Combines the inputs of all ranks in rank order, and makes each rank's part of the result.
 Status CollectiveCall::answer_reduction(std::vector<Blob>& results, uint32_t& at) {
   const size_t count = elements();
   Blob total = Blob::copy_of(spec_.input.data(), spec_.input.size());
@@ -264,14 +265,14 @@ Status CollectiveCall::answer_reduction(std::vector<Blob>& results, uint32_t& at
   return {};
 }
 
-/// The elements of a combined buffer that a member gets.
+/// The elements of a combined buffer that belong to a member's result.
 Span CollectiveCall::result_span(uint32_t member) const noexcept {
   if (spec_.kind == CollectiveKind::reduce && member != spec_.root) return {};
   if (spec_.kind != CollectiveKind::reduce_scatter) return {0, elements()};
   return Place{member, group_.members, elements(), spec_.unit}.block(member);
 }
 
-/// Gives each rank what all ranks have given for it.
+/// Collects each rank's parcels from all inputs.
 Status CollectiveCall::answer_exchange(std::vector<Blob>& results, uint32_t& at) {
   std::vector<std::vector<std::optional<PackedValue>>> gets(group_.members);
   for (uint32_t from = 0; from < group_.members; ++from) {
@@ -325,7 +326,7 @@ Status CollectiveCall::read_result(const Blob& body) {
   return {};
 }
 
-/// All ranks are here, and the data is too much for the leader: it goes directly between the ranks.
+/// All ranks have announced, and the data is too large for the leader: it goes directly between the ranks.
 Status CollectiveCall::send_go() {
   inputs_.clear();
   for (uint32_t member = 1; member < group_.members; ++member) {
@@ -341,7 +342,7 @@ Status CollectiveCall::on_go(const Frame& frame) {
   return spec_.kind == CollectiveKind::broadcast ? start_broadcast(*go) : start_exchange();
 }
 
-/// Tells the leader once this rank has all its data.
+/// Sends `done` to the leader once this rank has received all its data.
 Status CollectiveCall::look_if_done() {
   const bool has_all = has_result_ || (run_        ? run_->done()
                                        : filtered_ ? filtered_->done()
@@ -354,7 +355,7 @@ Status CollectiveCall::look_if_done() {
   return commit_if_done();
 }
 
-/// On the leader: the call has succeeded once all ranks have announced the same one and are done.
+/// On the leader: the call succeeds once all ranks have made matching announcements and are done.
 Status CollectiveCall::commit_if_done() {
   if (held_ || announcements_ < group_.members || finishes_ < group_.members || !decide({})) return {};
   for (uint32_t member = 1; member < group_.members; ++member) AH_TRY(tell(member, collective_kind::commit));
@@ -391,7 +392,7 @@ Status CollectiveCall::tick(double now) {
   }
   if (!outcome_ && !given_up_ && clock_.out_of_time(now)) {
     AH_TRY(give_up(timed_out()));
-    return tick(now);  // the send may have used up a verdict's wake-up
+    return tick(now);  // the send may have consumed a verdict's wake-up
   }
   if (outcome_) {
     clock_.end(now, failed_for_all_);
@@ -406,7 +407,7 @@ Status CollectiveCall::tick(double now) {
   return {};
 }
 
-/// Asks an arbiter to end the call in the leader's place.
+/// Requests a verdict from an arbiter in place of the leader's decision.
 void CollectiveCall::appeal(const Error& error) {
   if (!outcome_ && !std::exchange(appealed_, true)) wiring_.appeal(error);
 }
@@ -484,8 +485,8 @@ Error CollectiveCall::timed_out() const {
   }
   if (!ranks.empty()) return late_error(spec_.name, ranks, lines);
   for (const uint32_t member : who.unfinished) ranks.push_back(group_.ranks[member]);
-  return {Code::timeout, spec_.name + ": all are here, but the data has not come in time" +
-                             (ranks.empty() ? "" : " to " + ranks_text(ranks))};
+  return {Code::timeout, spec_.name + ": all ranks have arrived, but the data has not arrived in time" +
+                             (ranks.empty() ? "" : " at " + ranks_text(ranks))};
 }
 
 }  // namespace actorhost

@@ -1,17 +1,18 @@
 #pragma once
-// One call of a collective on one rank, over frames: a passive machine, so that a node's thread (blocking calls), a
-// process's courier (asynchronous ones) and a simulated network drive the same code.
+// One call of a collective on one rank, over frames. A passive machine (driven by its owner: inputs are frames and the
+// time), so a node's thread (blocking calls), a process's courier (asynchronous calls) and a simulated network run the
+// same code.
 //
-// The lowest rank of the group leads: it says how the call ends, so the end is the same on all ranks that live to see
-// it. Small calls are a star: each rank announces itself with its input, and the leader answers with the results (2
-// messages a rank; the latency of a round trip). In large calls the data goes by a schedule, straight between ranks. A
-// rank that has all that it is owed tells the leader (`done`); when all have, the leader commits. This round trip after
-// the data makes "it worked" mean "it worked everywhere". A small call that gives every rank the same needs none: a
-// rank that has the result can give it to the others if the leader is lost.
+// The lowest rank of the group leads. It decides how the call ends, so all ranks that survive see the same end. A small
+// call is a star: each rank sends its input with its announcement, and the leader replies with the results (2 messages
+// per rank, one round trip). In a large call the data goes directly between ranks, by a schedule. A rank that has
+// received all its data sends `done` to the leader; once all ranks have, the leader sends `commit`. This extra round
+// trip makes success on one rank mean success on all ranks. A small call with the same result for all ranks needs no
+// commit: if the leader fails, any rank that has the result can give it to the others.
 //
-// The leader compares the announcements: ranks that do not make the same call get an error with both lines. A lost rank
-// ends the call everywhere, unless all that was needed of it has arrived. If the leader is lost, an arbiter takes its
-// place (arbiter.hpp); README.md ("How a call ends") has the protocol.
+// The leader compares the announcements: ranks that make different calls get an error that names both script lines. If
+// a rank fails, the call fails on all ranks, unless all required messages of that rank have arrived. If the leader
+// fails, an arbiter takes its place (arbiter.hpp); README.md ("How a call ends") describes the protocol.
 
 #include <functional>
 #include <memory>
@@ -37,47 +38,47 @@ namespace actorhost {
 struct CallSpec {
   CollectiveKind kind = CollectiveKind::barrier;
   std::string name;       // "allreduce"
-  std::string signature;  // "allreduce sum float32[3,4]": must be the same on all ranks
+  std::string signature;  // "allreduce sum float32[3,4]": identical on all ranks
   std::string where;      // the script's line
   CollectiveChoice choice;
 
-  // What is combined: allreduce, reduce, reduce_scatter.
+  // Reductions: allreduce, reduce, reduce_scatter.
   CollectiveOp op = CollectiveOp::sum;
   Dtype dtype = Dtype::f32;
   size_t unit = 1;  // reduce_scatter: elements of a row
-  Blob input;       // not written by anybody until the call is over
-  /// allreduce: data goes through this filter on its way. The caller claims it; the call releases it at its end.
+  Blob input;       // nothing writes it until the call is over
+  /// allreduce: the filter that encodes data in transit. The caller claims it; the call releases it at its end.
   std::shared_ptr<FilterStream> filter{};
-  /// Not empty: a loss of which the script has not been told, "rank 2 lost", so its arguments may not suit the members
-  /// that are left. The call fails on all ranks with that loss.
+  /// Not empty: a loss that the script does not know of, "rank 2 lost", so the arguments may not suit the remaining
+  /// members. The call fails on all ranks with that loss.
   std::string stale{};
-  bool placed = false;  // its arguments are made for LossLedger::placed
+  bool placed = false;  // the arguments suit the members LossLedger::placed
 
-  uint32_t root = 0;                    // broadcast, reduce: its place in the group
+  uint32_t root = 0;                    // broadcast, reduce: place of the root in the group
   std::optional<PackedValue> parcel{};  // broadcast: at the root
 
-  // exchange: what this rank gives each member, itself included, and from which members it gets something
+  // exchange: the parcels for each member, including this rank, and the members that send a parcel to this rank
   std::vector<std::optional<PackedValue>> gives{};
   std::vector<bool> expects{};
-  /// The caller will put the parts that it gets together, in the order of the members. Where sizes are known beforehand
-  /// the parts come together already, in one block; elsewhere its own part may come as it is instead of as a copy.
+  /// The caller will join the received parts in the order of the members. Where sizes are known in advance, the parts
+  /// arrive in one block; elsewhere the rank's own part may be returned without a copy.
   bool joined = false;
 };
 
 struct CallResult {
-  uint32_t place = 0;  // of this rank among the `places` of the group
-  uint32_t places = 1;
+  uint32_t place = 0;                              // place of this rank in the group
+  uint32_t places = 1;                             // number of members
   Blob buffer;                                     // allreduce; reduce at the root; reduce_scatter: this rank's block
   PackedValue parcel;                              // broadcast
   std::vector<std::optional<PackedValue>> gets{};  // exchange
-  uint64_t bytes_sent = 0;                         // of data, by this rank in frames
-  FilterBytes filtered{};                          // of these, what went through a filter
+  uint64_t bytes_sent = 0;                         // payload that this rank sent in frames
+  FilterBytes filtered{};                          // the filtered part of the payload, before and after encoding
 };
 
-/// "allreduce of 4000 bytes among 3 ranks: ring", of a call that has worked: for the log.
+/// "allreduce of 4000 bytes among 3 ranks: ring", for the log; of a successful call.
 std::string choice_text(const CallSpec& spec, const CallResult& result, uint32_t ranks, const char* choice);
 
-/// Says each choice once, not for each call. Of one thread.
+/// Logs each distinct choice once, not for each call. Used by one thread.
 class ChoiceLog {
  public:
   void log(Log& log, const std::string& who, const std::string& choice);
@@ -91,39 +92,39 @@ class CollectiveCall {
  public:
   struct Group {
     uint32_t id = 0;
-    uint32_t me = 0;  // place in the group; 0 leads
+    uint32_t me = 0;  // place in the group; 0 is the leader
     uint32_t members = 1;
     std::vector<NodeId> ids{};    // of the members, increasing
-    uint64_t world = 0;           // the group's members, as a hash
-    uint64_t epoch = 0;           // of the membership that `world` was taken from
-    uint32_t actions = 0;         // that this rank has entered
+    uint64_t world = 0;           // hash of the members' ids
+    uint64_t epoch = 0;           // of the membership that `world` was computed from
+    uint32_t actions = 0;         // number of actions that this rank has entered
     std::vector<uint32_t> ranks;  // of the members, for messages
-    /// The leader's: the script's line of each member's last collective, as far as it knows.
+    /// On the leader: the script line of each member's last collective, where known.
     std::vector<std::string> lines{};
-    std::vector<uint32_t> homes{};  // the process of each member; empty: each has its own
-    uint32_t processes = 0;         // how many these are; 0 where `homes` is empty
-    NodeId joined = 0;  // as far as this rank knows, all workers with ids below take part in the calls of all workers
+    std::vector<uint32_t> homes{};  // process of each member; empty: one process for each member
+    uint32_t processes = 0;         // number of distinct homes; 0 where `homes` is empty
+    NodeId joined = 0;  // as far as this rank knows, all workers with lower ids take part in the calls of all workers
   };
   struct Wiring {
-    /// Sends a frame of this call to a member. A member that is gone is no error.
+    /// Sends a frame of this call to a member. A failed member is no error.
     std::function<Status(uint32_t to, Kind kind, std::string_view meta, Blob body)> send;
-    /// Called when all frames have given back what they had borrowed; any thread, must not block.
+    /// Called when no frame refers to the call's buffers any more; on any thread, must not block.
     std::function<void()> returned;
-    /// The leader's, when ranks do not agree on the group's members: "rank 2 lost".
+    /// On the leader, when ranks disagree on the group's members: names the lost ranks, "rank 2 lost".
     std::function<std::string()> who_is_lost;
-    /// The newest epoch that this rank knows of.
+    /// Returns the newest epoch that this rank knows.
     std::function<uint64_t()> epoch;
-    /// Where this rank decides, as which one, and by whose word.
+    /// The ledger and the call, rank and leader under which this rank decides.
     CallLedger* ledger = nullptr;
     CallKey key{};
     NodeId self = 0;
     NodeId leader = 0;
-    /// The leader cannot end the call: asks an arbiter to end it, with this error if no rank has decided.
+    /// The leader cannot end the call: requests an arbiter's verdict, with this error if no rank has decided.
     std::function<void(const Error&)> appeal;
-    /// A member has sent something that cannot be read. True: the link to it is closed, so it or this rank will be
-    /// lost.
+    /// A member has sent a malformed frame. True: the link to the member is closed, so the membership will drop the
+    /// member or this rank.
     std::function<bool(uint32_t from, Kind kind, const std::string& why)> distrust{};
-    /// Of the mailbox that the frames of this call come to, and their tag.
+    /// The landings of the mailbox that receives this call's frames, and the frames' tag.
     Landings* landings = nullptr;
     uint32_t tag = 0;
   };
@@ -137,42 +138,44 @@ class CollectiveCall {
   CollectiveCall& operator=(const CollectiveCall&) = delete;
 
   Status begin();
-  /// A frame of this call, from a member.
+  /// Delivers a frame of this call from a member.
   Status take(uint32_t from, Frame&& frame);
-  /// A member is gone. `message` as in "rank 2 lost".
+  /// A member has failed. `message` is like "rank 2 lost".
   Status lost(uint32_t member, const std::string& message);
-  /// The same for each member that is not there any more.
+  /// Calls `lost` for each member outside the membership.
   Status on_membership(const Membership& membership);
-  /// This rank cannot wait any longer or has failed: a leader ends the call everywhere, another rank asks it to.
+  /// This rank has failed or cannot wait any longer: the leader ends the call on all ranks; any other rank asks the
+  /// leader to do so.
   Status give_up(const Error& error);
-  /// What is due: adopts an arbiter's verdict, gives up when the call is out of time, and appeals to an arbiter if the
-  /// leader does not answer then. To be called after whatever has happened, and when the clock says so.
+  /// Does all due work: adopts an arbiter's verdict, gives up when the call is out of time, and appeals to an
+  /// arbiter if the leader does not reply after that. To be called after every event and when the clock is due.
   Status tick(double now);
-  /// While the call is held a leader takes reports and does not end the call, so that a complaint is heard first.
+  /// A held leader takes reports but does not end the call, so that it handles complaints first.
   Status hold(bool held);
 
-  /// The call has ended here, and no frame refers to its buffers any more, or to those of a failed call for too long.
+  /// The call has ended here, and no frame refers to its buffers, or the wait for the frames of a failed call has
+  /// expired.
   bool over() const noexcept { return outcome_.has_value() && (loans_.all_returned() || loans_are_late_); }
   bool decided() const noexcept { return outcome_.has_value(); }
   CallClock& clock() noexcept { return clock_; }
   const Status& outcome() const { return *outcome_; }
-  /// When a rank is lost: the epoch in which all ranks know of it.
+  /// After a loss: the epoch that informs all ranks of it.
   uint64_t news() const noexcept { return news_; }
-  /// As Group::joined, as far as the ranks that disagree on it have said.
+  /// The highest Group::joined of all announcements, as far as this rank knows.
   NodeId joined() const noexcept { return joined_; }
   CallResult& result() noexcept { return result_; }
-  /// Asks the leader for which ranks the call waits.
+  /// Asks the leader which ranks the call waits for.
   Status ask();
-  /// The ranks for which the call waits, as far as this rank knows: a member other than the leader gives the leader's
-  /// last answer, or, without one, the leader itself.
+  /// The ranks that the call waits for, as far as this rank knows. A member other than the leader returns the leader's
+  /// last reply or, without a reply, the leader.
   Missing missing() const;
-  /// This rank has waited for too long for those that are missing.
+  /// The error of a timeout: names the missing ranks.
   Error timed_out() const;
-  /// The leader's: the lines of the members that have announced; empty for others.
+  /// On the leader: the script lines of all announced members. Empty on other ranks.
   const std::vector<std::string>& lines() const noexcept { return lines_; }
   const CallSpec& spec() const noexcept { return spec_; }
   const Group& group() const noexcept { return group_; }
-  /// What carried the data: "star", "ring", ...; empty before it is known.
+  /// The algorithm that moved the data: "star", "ring", ...; empty before the choice.
   const char* algorithm() const noexcept { return algorithm_; }
   uint64_t bytes_sent() const noexcept { return bytes_sent_ + (run_ ? run_->bytes_sent() : 0); }
 
@@ -216,7 +219,7 @@ class CollectiveCall {
   Status start_exchange();
   Status start_filtered();
   Status take_parcel(uint32_t from, PackedValue parcel);
-  /// What follows when bytes of a member have been taken in, or are such as it cannot have sent.
+  /// Continues after `from`'s data has been taken, or gives up if the data is invalid.
   Status look_after(uint32_t from, const Status& taken);
   void release_filter() noexcept {
     if (std::exchange(holds_filter_, false)) spec_.filter->release();
@@ -247,32 +250,32 @@ class CollectiveCall {
   std::unique_ptr<ScheduleRun> run_;
   std::unique_ptr<FilteredReduction> filtered_;
   bool holds_filter_ = false;
-  Go coming_;                                      // leader: what the root of a broadcast will send
-  std::vector<std::pair<uint32_t, Frame>> early_;  // data that came before this rank knew what to do with it
+  Go coming_;                                      // on the leader: the data that the root of a broadcast will send
+  std::vector<std::pair<uint32_t, Frame>> early_;  // data that arrived before the run was started
   bool exchanging_ = false;
   size_t parcels_due_ = 0;
-  std::vector<PackedValue> coming_in_;  // by rank: parcels of several frames
-  Blob whole_;                          // what an exchange gets, joined, if every part of it has `part_` bytes
+  std::vector<PackedValue> coming_in_;  // by rank: parcels whose frames have arrived in part
+  Blob whole_;                          // room for the joined result of an exchange whose parts all have `part_` bytes
   size_t part_ = 0;
-  bool done_ = false;        // this rank has all that it is owed
-  bool has_result_ = false;  // of a small call, which only comes true with the leader's commit
+  bool done_ = false;        // this rank has received all its data
+  bool has_result_ = false;  // of a star; valid once the leader commits
   bool appealed_ = false;
   bool held_ = false;
-  bool all_came_ = false;  // while it was held
+  bool all_came_ = false;  // all ranks have announced the call while it was held
   std::optional<Error> given_up_;
   uint64_t news_ = 0;
   NodeId joined_ = 0;
-  /// The call has failed on all ranks, so none uses the buffers that this rank has lent. A rank may give them back late
-  /// or never, so this rank waits only briefly.
+  /// The call has failed on all ranks, so no rank uses the buffers that this rank has lent. Frames may hold them for a
+  /// long time, so this rank waits only briefly.
   bool failed_for_all_ = false;
   bool loans_are_late_ = false;
   std::optional<Status> outcome_;
   CallResult result_;
   const char* algorithm_ = "";
   uint64_t bytes_sent_ = 0;
-  std::optional<Missing> told_;  // by the leader
+  std::optional<Missing> told_;  // by the leader's last reply
 
-  // the leader's
+  // Used by the leader.
   std::vector<bool> announced_;
   std::vector<Blob> inputs_;  // of star calls
   std::vector<bool> finished_;

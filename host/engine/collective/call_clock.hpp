@@ -1,8 +1,8 @@
 #pragma once
-// The time of a collective call on one rank: when the rank inquires about those that are missing, when it gives up, how
-// long the leader may then still say which ranks are missing, and how long what a failed call has lent is waited for.
-// All limits of time in this folder are written here, once. Passive: the node's thread, or the courier, hands in the
-// time of its own Clock, does what is due, and sleeps until something is due again (Collectives::drive).
+// The time limits of a collective call on one rank: when the rank checks on missing ranks, when it gives up, how long
+// the leader may then take to name the missing ranks, and how long a failed call waits for its lent buffers. All time
+// limits of this folder are defined here. Passive: the node's thread or the courier passes the time of its Clock, does
+// all due work, and sleeps until `due` or `next` (Collectives::drive).
 //
 //   waits --give_up--> given_up --appeal--> appealed        any --end--> ended
 
@@ -15,36 +15,36 @@ namespace actorhost {
 
 class CallClock {
  public:
-  /// Seconds that news may be later here than elsewhere: a new membership than the word of a rank that knows it, the
-  /// end of an asynchronous call than the loss that ends it, the word that lets a late worker in.
+  /// The longest time, in seconds, that news may take to reach this rank after another rank has it: a new membership,
+  /// the end of an asynchronous call that has lost a member, the message that admits a late worker.
   static constexpr double kForNews = 5;
 
   /// `timeout` in seconds from `now`.
   explicit CallClock(double now = 0, double timeout = kForever) noexcept
       : since_(now), deadline_(now + timeout), due_(deadline_), look_(now + kLookAfter) {}
 
-  /// Ends by itself.
+  /// The call has a timeout.
   bool limited() const noexcept { return deadline_ != kForever; }
-  /// Until when frames of the call may wait for room: as long as the leader may say which ranks are missing.
+  /// Until when frames of the call may wait for room: the end of the leader's time to name missing ranks.
   double last_word() const noexcept { return deadline_ + kForLeader; }
 
-  /// When one of the next three becomes true; kForever: none will.
+  /// When one of the next three predicates becomes true; kForever: never.
   double due() const noexcept { return due_; }
   bool out_of_time(double now) const noexcept { return stage_ == Stage::waits && now >= due_; }
-  /// The rank has given up, and the leader has had its moment since.
+  /// The rank has given up, and the leader has not ended the call in time.
   bool leader_is_late(double now) const noexcept { return stage_ == Stage::given_up && now >= due_; }
-  /// The call has failed, and what it has lent is not waited for any longer.
+  /// The call has failed, and the wait for its lent buffers has expired.
   bool loans_are_late(double now) const noexcept { return stage_ == Stage::ended && now >= due_; }
-  /// What has happened; told again, it changes nothing. No inquiry follows.
+  /// Events. Repeating an event changes nothing. After any of these `looks` remains false.
   void give_up(double now) noexcept { enter(Stage::given_up, now + kForLeader); }
   void appeal() noexcept { enter(Stage::appealed, kForever); }
   void end(double now, bool failed) noexcept { enter(Stage::ended, failed ? now + kForLoans : kForever); }
 
-  /// True once before each look: time to find out which ranks are missing.
+  /// True once before each check: time to find out which ranks are missing.
   bool asks_for_news(double now) noexcept { return now >= look_ - kNewsBefore && !std::exchange(asked_, true); }
-  /// Time to look where those are that are missing.
+  /// Time to check where the missing ranks are.
   bool looks(double now) const noexcept { return now >= look_; }
-  /// The next look comes after longer intervals each time, unless this one has raised a suspicion.
+  /// Schedules the next check. The interval doubles up to kLookAtMost, and restarts after a suspicion.
   void looked(double now, bool suspicion) noexcept {
     interval_ = suspicion ? kLookAfter : std::min(2 * interval_, kLookAtMost);
     look_ = now + interval_;
@@ -52,17 +52,17 @@ class CallClock {
   }
   void look_no_more() noexcept { look_ = kForever; }
   bool waits_long(double now) const noexcept { return now - since_ >= kLongWait; }
-  /// When a caller that looks, and one that asks for news before that, has to do something next.
+  /// When a caller must act next: `next_look` for callers that only check, `next` for callers that also ask for news.
   double next_look() const noexcept { return std::min(due_, look_); }
   double next() const noexcept { return std::min(due_, asked_ ? look_ : look_ - kNewsBefore); }
 
  private:
-  static constexpr double kForLeader = 0.5;   // seconds after giving up in which the leader may name missing ranks
-  static constexpr double kForLoans = 0.5;    // seconds after a failure until what was lent is let go
-  static constexpr double kLookAfter = 1;     // seconds of waiting before the rendezvous host is asked for the others
-  static constexpr double kLookAtMost = 4;    // it is asked again, at intervals that double up to this
-  static constexpr double kNewsBefore = 0.5;  // seconds before that in which the leader may name missing ranks
-  static constexpr double kLongWait = 10;     // seconds; then the log says for which ranks this one waits
+  static constexpr double kForLeader = 0.5;   // seconds after giving up that the leader has to name missing ranks
+  static constexpr double kForLoans = 0.5;    // seconds after a failure until lent buffers are abandoned
+  static constexpr double kLookAfter = 1;     // seconds of waiting before the first request to the coordinator
+  static constexpr double kLookAtMost = 4;    // longest interval, in seconds, between further requests
+  static constexpr double kNewsBefore = 0.5;  // seconds before a request that the leader has to name missing ranks
+  static constexpr double kLongWait = 10;     // seconds of waiting before the log names the missing ranks
 
   enum class Stage { waits, given_up, appealed, ended };
   void enter(Stage stage, double due) noexcept {

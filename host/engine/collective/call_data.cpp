@@ -1,4 +1,4 @@
-// The data of large calls, which goes directly between the ranks: by a schedule, as parcels, or through a filter.
+// The data transfer of large calls, directly between ranks: by a schedule, as parcels, or through a filter.
 
 #include <algorithm>
 #include <utility>
@@ -10,9 +10,9 @@ namespace actorhost {
 
 namespace {
 
-constexpr size_t kParcelBytes = size_t{256} << 20;  // of one frame: far below what a link refuses
+constexpr size_t kParcelBytes = size_t{256} << 20;  // of one frame; far below a link's limit
 constexpr uint64_t kNoSize = uint64_t{1} << 40;     // more bytes than any rank sends
-// The largest part for which room is made before its size is known, by the size of this rank's own part.
+// The largest part with space reserved in advance, on the guess that all parts have the size of this rank's own part.
 constexpr size_t kGuessedBytes = size_t{64} << 20;
 
 }  // namespace
@@ -35,7 +35,7 @@ Status CollectiveCall::start_broadcast(const Go& go) {
   const Algorithm algorithm = choose(go.bytes);
   algorithm_ = algorithm_name(algorithm);
   result_.parcel.head = go.about;
-  // The root keeps what it has; it only sends.
+  // The root only sends, from its own buffer.
   auto room = root ? Result<Blob>(spec_.parcel->body) : allocate(go.bytes);
   if (!room) return give_up(room.error());
   const Blob& buffer = *room;
@@ -43,7 +43,7 @@ Status CollectiveCall::start_broadcast(const Go& go) {
                {spec_.op, spec_.dtype, 1, group_.members, root ? buffer : Blob(), root ? Blob() : buffer});
 }
 
-/// Memory for as much as another rank claims to send.
+/// Allocates the number of bytes that another rank claims to send.
 Result<Blob> CollectiveCall::allocate(uint64_t bytes) const {
   if (bytes < kNoSize) {
     try {
@@ -78,14 +78,14 @@ bool CollectiveCall::comes_over_a_link(uint32_t from) const {
   return group_.homes.empty() || group_.homes[from] != group_.homes[group_.me];
 }
 
-/// Makes room for parts before they come. Mostly tensors have one shape: then every part that this rank gets is as
-/// large as the one that it gives itself, so each has its place.
+/// Reserves space for parts before they arrive. Tensors usually have the same shape on all ranks, so each received part
+/// is assumed to have the size of this rank's own part.
 void CollectiveCall::expect_parts() {
   const auto& mine = spec_.gives[group_.me];
   const bool from_all = std::find(spec_.expects.begin(), spec_.expects.end(), false) == spec_.expects.end();
   if (!from_all || !mine || mine->body.size() < Landings::kMinBytes || mine->body.size() > kGuessedBytes) return;
   auto room = allocate(uint64_t{mine->body.size()} * group_.members);
-  if (!room) return;  // joining the parts will fail with this error
+  if (!room) return;  // the join of the parts will report this error
   whole_ = std::move(*room);
   part_ = mine->body.size();
   for (uint32_t from = 0; from < group_.members && wiring_.landings != nullptr; ++from) {
@@ -97,7 +97,7 @@ void CollectiveCall::expect_parts() {
   }
 }
 
-/// Where a part of so many bytes belongs; empty when that is not known yet.
+/// The reserved space of a part of `bytes` bytes; empty if there is none.
 Blob CollectiveCall::place_of_part(uint32_t from, uint64_t bytes) const {
   return whole_.empty() || bytes != part_ ? Blob() : whole_.slice(from * part_, part_);
 }
@@ -110,13 +110,13 @@ Status CollectiveCall::start_exchange() {
   for (uint32_t member = 0; member < group_.members; ++member) {
     if (member != group_.me && spec_.expects[member]) ++parcels_due_;
   }
-  // Each rank begins with the next one, so that not all send to the same rank.
+  // Each rank begins with its successor, so the ranks do not all send to the same rank.
   for (uint32_t i = 1; i < group_.members; ++i) {
     const uint32_t to = (group_.me + i) % group_.members;
     if (spec_.gives[to]) AH_TRY(give(to, *spec_.gives[to]));
   }
   if (const auto& mine = spec_.gives[group_.me]) {
-    // Without a place, the part is copied later, when all parts are joined.
+    // Without reserved space the part is copied later, when all parts are joined.
     Blob body = place_of_part(group_.me, mine->body.size());
     if (!body.empty()) {
       copy_bytes(body.data(), mine->body.data(), body.size(), whole_.size());
@@ -137,7 +137,7 @@ Status CollectiveCall::give(uint32_t to, PackedValue& parcel) {
     const ParcelHead head{group_.world, offset, total, offset == 0 ? parcel.head : ""};
     Blob body;
     if (size == total && parcel.body.unique()) {
-      body = std::move(parcel.body);  // no rank reads it any more, so its receiver may have it
+      body = std::move(parcel.body);  // no other reader is left, so the receiver may own it
     } else if (size > 0) {
       body = loans_.lend(parcel.body, offset, size);
     }
@@ -159,7 +159,7 @@ Status CollectiveCall::start_filtered() {
   return look_if_done();
 }
 
-/// Takes frames that came before this rank knew what to do with them.
+/// Handles frames that arrived before the run was started.
 Status CollectiveCall::take_early() {
   std::vector<std::pair<uint32_t, Frame>> early;
   early.swap(early_);
@@ -179,7 +179,7 @@ Status CollectiveCall::look_after(uint32_t from, const Status& taken) {
 Status CollectiveCall::on_piece(uint32_t from, Frame&& frame) {
   auto head = read_behind_route<PieceHead>(frame);
   if (!head) return malformed(from, frame.kind, head.error());
-  if (head->world != group_.world) return {};  // the leader will tell of the group's change
+  if (head->world != group_.world) return {};  // the leader will report the changed membership
   if (!run_) {
     early_.emplace_back(from, std::move(frame));
     return {};
@@ -200,8 +200,8 @@ Status CollectiveCall::on_parcel(uint32_t from, Frame&& frame) {
   const bool whole = head->total == bytes;
   const bool due = filtered_ || (!result_.gets[from] && spec_.expects[from]);
   if (!due || head->offset > head->total || bytes > head->total - head->offset || (!whole && bytes == 0)) {
-    return give_up({Code::bad_data,
-                    spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent what was not due from it"});
+    return give_up(
+        {Code::bad_data, spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent an unexpected parcel"});
   }
   bool in_place = false;
   if (head->offset == 0) {
@@ -234,7 +234,7 @@ Status CollectiveCall::take_parcel(uint32_t from, PackedValue parcel) {
   return look_after(from, filtered_->take(from, parcel));
 }
 
-/// Takes the result from the schedule's buffer.
+/// Takes the result from the run's buffer.
 void CollectiveCall::collect_result() {
   if (spec_.kind == CollectiveKind::broadcast) {
     result_.parcel.body = group_.me == spec_.root ? spec_.parcel->body : run_->result();
@@ -242,7 +242,7 @@ void CollectiveCall::collect_result() {
   }
   const size_t size = dtype_size(spec_.dtype);
   const Span span = result_span(group_.me);
-  if (span.size() < elements()) {  // copied, since a slice would keep the whole buffer in memory
+  if (span.size() < elements()) {  // a slice would retain the whole buffer
     result_.buffer = Blob::copy_of(run_->result().data() + span.begin * size, span.size() * size);
   } else {
     result_.buffer = run_->result();

@@ -37,7 +37,7 @@ bool CallLedger::open(const CallKey& call, NodeId rank) const {
   return found == mine->open.end() ? !decided(*mine, call.number) : !found->second.settled;
 }
 
-/// Takes note of what the rank has decided.
+/// Records the decision of the rank.
 void CallLedger::note(Series& series, uint32_t number, const Verdict& verdict) {
   series.open.erase(number);
   if (verdict.outcome.ok()) {

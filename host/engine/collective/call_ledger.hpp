@@ -1,11 +1,11 @@
 #pragma once
-// How each call of this process's ranks has ended: the one place where a rank decides that, whether a leader or an
-// arbiter has told it. A rank has decided once `decide` has returned true or `take_settled` has given it a verdict;
-// nothing changes that afterwards. One object a process; any thread; nothing here blocks. README.md ("How a call ends")
-// has the protocol, NOTES.md says why all ranks agree.
+// Records how each call has ended for the ranks of this process. A rank decides only here, whether by a leader's
+// message or by an arbiter's verdict. A rank has decided once `decide` has returned true or `take_settled` has returned
+// a verdict; the decision never changes. One object per process; thread-safe; does not block. README.md ("How a call
+// ends") describes the protocol; NOTES.md argues why all ranks agree.
 //
-// Each decision that a rank is told has a ballot: a leader's is `leader_ballot` of its id, an arbiter's is
-// `arbiter_ballot` of the lowest living id. A rank that an arbiter has asked accepts no lower ballot.
+// Each decision has a ballot: a leader's is `leader_ballot` of its id, an arbiter's is `arbiter_ballot` of the lowest
+// living id. Once an arbiter has queried a rank, the rank accepts no lower ballot.
 
 #include <cstdint>
 #include <functional>
@@ -20,7 +20,7 @@
 
 namespace actorhost {
 
-/// A call of a group; asynchronous ones are numbered apart from blocking ones.
+/// A call of a group. Asynchronous and blocking calls are numbered separately.
 struct CallKey {
   uint32_t group = 0;
   bool async = false;
@@ -32,10 +32,10 @@ struct CallKey {
 
 struct Verdict {
   Status outcome{};
-  uint64_t epoch = 0;  // of a failure: the membership in which all ranks know of the loss
-  Blob kept{};         // what the call gives every rank alike, where the leader alone has sent it
+  uint64_t epoch = 0;  // of a failure: the membership that informs all ranks of the loss
+  Blob kept{};         // result that all ranks share, where only the leader has sent it
 
-  static void fields(auto& m, auto&& field) { field(m.outcome, m.epoch); }  // `kept` is a frame's body
+  static void fields(auto& m, auto&& field) { field(m.outcome, m.epoch); }  // a frame carries `kept` as its body
 };
 
 constexpr uint64_t leader_ballot(NodeId leader) noexcept { return 2 * uint64_t{leader}; }
@@ -43,22 +43,22 @@ constexpr uint64_t arbiter_ballot(NodeId lowest) noexcept { return 2 * uint64_t{
 
 class CallLedger {
  public:
-  /// The rank begins the call, unless it has before. Calls are numbered from 1.
+  /// The rank begins the call; repeated calls have no effect. Calls are numbered from 1.
   void enter(const CallKey& call, NodeId rank);
-  /// `wake` is called, on any thread and with the ledger's mutex held, when a verdict for the rank is there.
+  /// Calls `wake`, on any thread and with the ledger's mutex held, when a verdict for the rank arrives.
   void attend(NodeId rank, std::function<void()> wake);
-  /// The rank decides by a leader's word, its own where it leads. False: it may not, an arbiter's verdict will come.
-  /// The bytes of `verdict.kept` are copied.
+  /// The rank decides by the message of a leader (possibly itself). False: the ballot is too low, and an arbiter's
+  /// verdict will follow. Copies the bytes of `verdict.kept`.
   bool decide(const CallKey& call, NodeId rank, uint64_t ballot, const Verdict& verdict);
-  /// The arbiter's verdict, by which the rank has decided then; nothing while there is none.
+  /// The arbiter's verdict, if it has arrived: the rank has decided by it when this returns.
   std::optional<Verdict> take_settled(const CallKey& call, NodeId rank);
-  /// The rank has not decided, and no verdict waits for it.
+  /// The rank has not decided, and no verdict is ready for it.
   bool open(const CallKey& call, NodeId rank) const;
 
-  /// For an arbiter: how the call has ended for the rank. Nothing: it has not, and it promises to accept no word with a
-  /// lower ballot; also where it has not begun it.
+  /// For an arbiter: how the call has ended for the rank. Nothing: the rank has not decided (or not begun) the call,
+  /// and accepts no lower ballot from now on.
   std::optional<Verdict> ask(const CallKey& call, NodeId rank, uint64_t ballot);
-  /// An arbiter's verdict. Ignored where the rank has decided, or has promised a higher ballot to be heard.
+  /// An arbiter's verdict. Ignored where the rank has decided or has promised a higher ballot.
   void settle(const CallKey& call, NodeId rank, uint64_t ballot, const Verdict& verdict);
 
  private:
@@ -66,14 +66,14 @@ class CallLedger {
     uint64_t promised = 0;
     std::optional<Verdict> settled{};
   };
-  /// One rank's calls of one group, blocking or asynchronous. What is neither open nor to come has been decided.
+  /// One rank's calls of one group, blocking or asynchronous. Calls up to `entered` that are not in `open` are decided.
   struct Series {
     uint32_t entered = 0;
     std::map<uint32_t, Open> open;
-    std::map<uint32_t, uint32_t> failed;  // ranges of numbers, first -> last; the others worked
-    Verdict failure;                      // the newest one
-    uint32_t kept_number = 0;             // the newest call whose result is the same for all ranks, and
-    Blob kept;                            // what that is
+    std::map<uint32_t, uint32_t> failed;  // ranges of numbers, first -> last; all other decided calls succeeded
+    Verdict failure;                      // newest failure
+    uint32_t kept_number = 0;             // newest successful call
+    Blob kept;                            // the result of call `kept_number`, where all ranks share it
   };
   using Key = std::tuple<uint32_t, bool, NodeId>;
 

@@ -1,8 +1,8 @@
 #pragma once
-// Pipelined chain: rank after rank from the root, piece by piece, so that all links are busy at once. For large buffers
-// and few ranks: with m pieces it takes m + n - 2 piece times where a tree takes m ceil(lg n).
+// Pipelined chain: data moves from the root through all ranks, piece by piece, so all links are busy at once. For large
+// buffers and few ranks: with m pieces a chain takes m + n - 2 piece times where a tree takes m ceil(lg n).
 //
-//   broadcast  n-1 steps, each rank but the last sends S bytes
+//   broadcast  n-1 steps, each rank except the last sends S bytes
 //   reduce     the same in the other direction
 
 #include "host/engine/collective/schedule.hpp"
@@ -10,7 +10,7 @@
 namespace actorhost::chain {
 
 Schedule broadcast(const Place& place, uint32_t root);
-/// The result is at the root; what the others have is undefined.
+/// Leaves the result at the root; the buffers of the other ranks are undefined.
 Schedule reduce(const Place& place, uint32_t root);
 
 }  // namespace actorhost::chain

@@ -22,24 +22,24 @@ namespace {
 constexpr std::array<const char*, 9> kNames = {
     "automatic", "star", "ring", "recursive_doubling", "halving_doubling", "tree", "chain", "ordered", "hierarchical"};
 
-constexpr size_t kWideBroadcast = size_t{4} << 20;  // bytes from which crossing the network once a process counts most
+constexpr size_t kWideBroadcast = size_t{4} << 20;  // from this size, crossing the network once per process is fastest
 
-// The tables: the first row whose ranks and bytes are not exceeded counts. Measured with tests/bench/algorithms.lua for
-// 2, 3, 4 and 8 ranks and 4 B to 100 MB; the figures are in NOTES.md. Rows for more than 8 ranks are estimates.
+// The tables: the first row with sufficient limits on ranks and bytes applies. Measured with tests/bench/algorithms.lua
+// for 2, 3, 4 and 8 ranks and 4 B to 100 MB; NOTES.md has the figures. Rows for more than 8 ranks are estimates.
 constexpr uint32_t kAnyRanks = std::numeric_limits<uint32_t>::max();
 constexpr size_t kAnyBytes = std::numeric_limits<size_t>::max();
 constexpr size_t kKiB = 1024;
 constexpr size_t kMiB = 1024 * kKiB;
 
 struct Row {
-  uint32_t ranks;  // up to so many
-  size_t bytes;    // up to so many
+  uint32_t ranks;  // upper limit
+  size_t bytes;    // upper limit
   Algorithm algorithm = Algorithm::star;
 };
 
 constexpr Row kStar[] = {
-    {4, 256 * kKiB},  // a half to nine tenths of the time of the others
-    {8, 64 * kKiB},   // also up to 256 KiB on one machine, but in a network all goes over the leader's link
+    {4, 256 * kKiB},  // takes 50 to 90 % of the time of other algorithms
+    {8, 64 * kKiB},   // 256 KiB on one machine; in a network all data would cross the leader's link
     {kAnyRanks, 16 * kKiB},
 };
 constexpr Row kStarOfThreads[] = {{kAnyRanks, 64 * kKiB}};
@@ -47,7 +47,7 @@ constexpr Row kStarOfExchanges[] = {{kAnyRanks, 16 * kKiB}};
 
 constexpr Row kAllreduce[] = {
     {2, 4 * kMiB, Algorithm::recursive_doubling},  // one step instead of two
-    {4, kAnyBytes, Algorithm::ring},               // as quick as halving, with fewer bytes under way
+    {4, kAnyBytes, Algorithm::ring},               // as fast as halving, with fewer bytes in flight
     {8, 512 * kKiB, Algorithm::halving_doubling},
     {8, kAnyBytes, Algorithm::ring},
     {kAnyRanks, 4 * kMiB, Algorithm::halving_doubling},
@@ -101,8 +101,8 @@ Algorithm choose_algorithm(CollectiveKind kind, size_t bytes, uint32_t ranks, ui
                            const CollectiveChoice& choice) noexcept {
   if (choice.forced != Algorithm::automatic) return choice.forced;
   if (choice.reproducible && kind != CollectiveKind::broadcast) return Algorithm::ordered;
-  // Two processes of two nodes, ms for 0.1, 1 and 16 MB: all-reduce 0.6, 2.1, 49 against 0.9, 2.7, 97 of the better of
-  // ring and halving; broadcast 0.8, 1.2, 21 against 0.5, 1.0, 25 of tree and chain.
+  // Two processes of two nodes, ms for 0.1, 1 and 16 MB: all-reduce 0.6, 2.1, 49, the better of ring and halving 0.9,
+  // 2.7, 97; broadcast 0.8, 1.2, 21, the better of tree and chain 0.5, 1.0, 25.
   const bool two_levels = processes > 1 && processes < ranks;
   if (two_levels && kind == CollectiveKind::allreduce) return Algorithm::hierarchical;
   if (two_levels && kind == CollectiveKind::broadcast && bytes >= kWideBroadcast) return Algorithm::hierarchical;

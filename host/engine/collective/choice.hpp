@@ -1,6 +1,6 @@
 #pragma once
-// Chooses a call's algorithm from its kind, bytes and ranks by a table of measurements, unless the user forces one. All
-// ranks of a call have the same inputs and so choose the same. Plain values.
+// Chooses the algorithm of a call from its kind, bytes and ranks by a table of measurements, unless the user forces an
+// algorithm. All ranks of a call pass the same arguments, so all choose the same algorithm. Plain values.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,27 +24,27 @@ enum class Algorithm : uint8_t {
   hierarchical
 };
 
-/// "ring", "halving_doubling", ...; "star" stands for small calls through the leader.
+/// "ring", "halving_doubling", ...; "star" is the algorithm for small calls, which sends all data through the leader.
 const char* algorithm_name(Algorithm algorithm) noexcept;
 bool parse_algorithm(std::string_view name, Algorithm& algorithm) noexcept;
-/// Whether there is such an algorithm for such a call.
+/// Whether the algorithm implements this kind of call.
 bool algorithm_fits(CollectiveKind kind, Algorithm algorithm) noexcept;
 
 struct CollectiveChoice {
   Algorithm forced = Algorithm::automatic;
-  bool reproducible = false;  // the bits of a loop over the ranks
+  bool reproducible = false;  // the result has the bits of a loop over the ranks
 };
 
-/// Bytes a rank (an exchange: those it gives in all) up to which everything goes through the leader, which combines it:
-/// "star".
+/// The limit of the star, in bytes per rank (exchange: all bytes that a rank sends). Larger calls send data directly
+/// between ranks.
 size_t star_bytes(CollectiveKind kind, uint32_t ranks, uint32_t processes) noexcept;
 
-/// The algorithm for a call of `bytes` bytes a rank whose data goes straight between `ranks` ranks that live in
-/// `processes` processes.
+/// The algorithm for a call of `bytes` bytes per rank, with data sent directly between `ranks` ranks in `processes`
+/// processes.
 Algorithm choose_algorithm(CollectiveKind kind, size_t bytes, uint32_t ranks, uint32_t processes,
                            const CollectiveChoice& choice) noexcept;
 
-/// The schedule of a call by an algorithm that fits it.
+/// Requires algorithm_fits(kind, algorithm).
 Schedule make_schedule(CollectiveKind kind, Algorithm algorithm, const Place& place, uint32_t root);
 
 }  // namespace actorhost

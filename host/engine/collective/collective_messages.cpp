@@ -18,7 +18,7 @@ Blob pack_parcels(const std::vector<std::optional<PackedValue>>& parcels) { retu
 Result<std::vector<std::optional<PackedValue>>> unpack_parcels(std::string_view bytes, size_t count) {
   auto parcels = unpack<std::vector<std::optional<PackedValue>>>(bytes);
   if (parcels && parcels->size() == count) return parcels;
-  return Error{Code::bad_data, "what the ranks have given is not what it claims to be"};
+  return Error{Code::bad_data, "the parcels of the ranks are malformed"};
 }
 
 }  // namespace actorhost

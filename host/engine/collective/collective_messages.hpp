@@ -1,21 +1,21 @@
 #pragma once
 // The frames of a collective. `tag` is the call's number; every meta begins with a Route.
 //
-//   announce  member -> leader  Announce; body: its input, where that is small
-//   done      member -> leader  -; this rank has all that the call owes it
-//   trouble   member -> leader  Failure; this rank cannot go on
-//   result    leader -> member  ResultHead; body: what the call gives this rank. Final: the call has worked, and
-//                               everybody gets the same; else the rank tells that it is done, and waits for the commit
-//   go        leader -> member  Go; all have announced: the large inputs may travel
-//   commit    leader -> member  -; all are done: the call has worked
-//   failed    leader -> member  Failure; the call has failed, on every rank. A rank that is told of a loss makes no
-//                               further call before it knows of the epoch
+//   announce  member -> leader  Announce; body: the member's input, if it is small
+//   done      member -> leader  -; the member has received all its data
+//   trouble   member -> leader  Failure; the member cannot continue
+//   result    leader -> member  ResultHead; body: the member's result. Final: the call has succeeded, and all members
+//                               get the same result; otherwise the member sends `done` and waits for `commit`
+//   go        leader -> member  Go; all members have announced: large inputs may be sent
+//   commit    leader -> member  -; all members are done: the call has succeeded
+//   failed    leader -> member  Failure; the call has failed on all ranks. After a loss, the member makes no
+//                               further call until it knows the failure's epoch
 //   piece     any -> any        PieceHead; body: elements of a schedule's buffer
-//   parcel    any -> any        ParcelHead; body: bytes of what one gives another
-//   who       member -> leader  -; whom does the call wait for?
+//   parcel    any -> any        ParcelHead; body: bytes that one member gives another
+//   who       member -> leader  -; requests the members that the call waits for
 //   missing   leader -> member  Missing
-//   knock     late -> leader    -; a worker that has joined late waits for join_point
-//   let_in    member -> late    body: JoinPoint, what join_point has given those who made it
+//   knock     late -> leader    -; a late worker waits for join_point
+//   let_in    member -> late    body: JoinPoint, the result of join_point
 
 #include <cstdint>
 #include <optional>
@@ -45,13 +45,13 @@ inline constexpr auto who = Kind{0x0209};
 inline constexpr auto missing = Kind{0x020a};
 inline constexpr auto knock = Kind{0x020b};
 inline constexpr auto let_in = Kind{0x020c};
-inline constexpr auto last = Kind{0x020f};  // of the collectives' own
+inline constexpr auto last = Kind{0x020f};  // of the frames of collectives
 
 constexpr bool is_one(Kind kind) noexcept { return kind >= announce && kind <= missing; }
 }  // namespace collective_kind
 
-/// Which group's call, and between which of its members: by ids, since places differ between ranks that do not know of
-/// the same losses.
+/// The call's group, and the sender and receiver among its members. Members are named by ids, since ranks that know of
+/// different losses count places differently.
 struct Route {
   uint32_t group = 0;
   NodeId from = 0;
@@ -64,13 +64,13 @@ struct Announce {
   uint64_t world = 0;
   uint64_t epoch = 0;
   uint32_t actions = 0;
-  bool inlined = false;  // its input is the body
-  uint64_t bytes = 0;    // these two: what the root of a broadcast will send
+  bool inlined = false;  // the body is the member's input
+  uint64_t bytes = 0;    // `bytes` and `about`: the data that the root of a broadcast will send
   std::string about;
   std::string signature;
   std::string where;
-  std::string stale = {};  // not empty where the call can only fail
-  NodeId joined = 0;       // all workers with ids below make the calls of all, as far as it knows
+  std::string stale = {};  // not empty if the call can only fail
+  NodeId joined = 0;  // all workers with lower ids take part in the calls of all workers, as far as the sender knows
   static void fields(auto& m, auto&& field) {
     field(m.world, m.epoch, m.actions, m.inlined, m.bytes, m.about, m.signature, words(m.where), m.stale, m.joined);
   }
@@ -103,10 +103,10 @@ struct ParcelHead {
   static void fields(auto& m, auto&& field) { field(m.world, m.offset, m.total, m.about); }
 };
 
-/// The members for which a call waits: their places, in order.
+/// The members that a call waits for: their places, in order.
 struct Missing {
-  std::vector<uint32_t> absent;      // have not announced
-  std::vector<uint32_t> unfinished;  // all are here, these are not done
+  std::vector<uint32_t> absent;      // have not announced the call
+  std::vector<uint32_t> unfinished;  // have not finished, though all have announced
   static void fields(auto& m, auto&& field) { field(m.absent, m.unfinished); }
 };
 
@@ -117,26 +117,26 @@ struct Failure {
   static void fields(auto& m, auto&& field) { field(m.epoch, m.error, m.joined); }
 };
 
-/// The result of join_point, which is also sent to the workers that it lets in.
+/// The result of join_point, which the members also send to the workers that it admits.
 struct JoinPoint {
-  uint32_t calls = 0;        // of everybody, made and
-  uint32_t async_calls = 0;  // started before
-  uint32_t actions = 0;      // that they have entered
-  uint64_t epoch = 0;        // in which all of `ids` are there
-  std::vector<NodeId> ids;   // the workers that make the calls of all from now on
-  uint32_t late = 0;         // so many of these, the last ones, since now
+  uint32_t calls = 0;        // number of blocking calls of all workers so far, with this one
+  uint32_t async_calls = 0;  // number of their asynchronous calls so far
+  uint32_t actions = 0;      // number of actions before this call
+  uint64_t epoch = 0;        // a membership that contains all `ids`
+  std::vector<NodeId> ids;   // workers that take part in the next calls of all workers
+  uint32_t late = 0;         // number of newly admitted workers, at the end of `ids`
   bool sound() const { return late <= ids.size(); }
   static void fields(auto& m, auto&& field) { field(m.calls, m.async_calls, m.actions, m.epoch, m.late, m.ids); }
 };
 
-/// The front of any collective frame's meta.
+/// Reads the route at the beginning of a collective frame's meta.
 inline std::optional<Route> route_of(const Frame& frame) {
   Unpacker in(frame.meta.view());
   auto route = unpack_head<Route>(in);
   return route ? std::optional(*route) : std::nullopt;
 }
 
-/// The message behind the route in a frame's meta; the caller has read the route.
+/// Reads the message that follows the route in a frame's meta. The caller has read the route.
 template <Message M>
 Result<M> read_behind_route(const Frame& frame) {
   Unpacker in(frame.meta.view());
@@ -154,7 +154,7 @@ std::string ranks_text(const std::vector<uint32_t>& ranks);
 /// "barrier: rank 2 has not answered in time (last collective: rank 2 at job.lua:3)"; `lines` may be empty.
 Error late_error(const std::string& name, const std::vector<uint32_t>& late, const std::string& lines);
 
-/// Small parcels, some of which may not be there, as one block.
+/// Packs small parcels, some of which may be absent, into one block.
 Blob pack_parcels(const std::vector<std::optional<PackedValue>>& parcels);
 Result<std::vector<std::optional<PackedValue>>> unpack_parcels(std::string_view bytes, size_t count);
 

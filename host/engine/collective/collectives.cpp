@@ -22,7 +22,7 @@ constexpr auto collective_calls(bool with_all) {
   return calls;
 }
 
-/// A collective as those who look into the run see it.
+/// The call as observers of the run see it.
 const EngineCall& engine_call(std::string_view name, bool with_all) {
   static constexpr auto kOfAll = collective_calls(true);
   static constexpr auto kOfSome = collective_calls(false);
@@ -61,7 +61,7 @@ void Collectives::restart(CollectiveGroup& group, uint32_t restarts) {
 
 std::vector<NodeId> Collectives::members_of(const CollectiveGroup& group) {
   node_.refresh();
-  const bool from_outside = node_.role() != Role::worker;  // a server does not hear of join points
+  const bool from_outside = node_.role() != Role::worker;  // a server receives no join_point
   std::vector<NodeId> ids;
   for (const Member& member : node_.membership().workers()) {
     if (group.name.empty() ? from_outside || member.id < joined_
@@ -72,8 +72,8 @@ std::vector<NodeId> Collectives::members_of(const CollectiveGroup& group) {
   return ids;
 }
 
-/// Matches frames of the present call and of earlier ones: what came too late for these is freed at once, since its
-/// sender cannot go on before the memory that it has lent is back.
+/// Matches frames of the current call and of earlier calls. Late frames of earlier calls are released at once, since
+/// their senders wait for the return of lent memory.
 Port::Match Collectives::match(const CollectiveGroup& group) const {
   return [id = group.id, number = group.calls](const Frame& frame) {
     if (!collective_kind::is_one(frame.kind) || static_cast<int32_t>(frame.tag - number) > 0) return false;
@@ -82,12 +82,12 @@ Port::Match Collectives::match(const CollectiveGroup& group) const {
   };
 }
 
-/// Handles frames of calls that are over here: contributions to one that has failed, words that came too late.
+/// Handles frames of finished calls: inputs of failed calls, late messages of leaders.
 Status Collectives::drop_leftovers(const CollectiveGroup& group) {
   if (node_.port().kept() == 0) return {};
   std::vector<Frame> dropped;
   const auto old = [&](const Frame& frame) {
-    if (frame.kind == collective_kind::let_in) return true;  // every member sends this, so it may come again
+    if (frame.kind == collective_kind::let_in) return true;  // every member sends this, so duplicates arrive
     if (!collective_kind::is_one(frame.kind) || static_cast<int32_t>(frame.tag - group.calls) >= 0) return false;
     const auto route = route_of(frame);
     return !route || route->group == group.id;
@@ -97,9 +97,9 @@ Status Collectives::drop_leftovers(const CollectiveGroup& group) {
   return {};
 }
 
-/// A rank that comes to a call which is over here has missed its end, for example because the leader is lost. A rank
-/// that is not a member as far as this one knows (it may not have heard yet which were let in) gets its end from an
-/// arbiter too.
+/// A rank that announces a call which is over here has missed the call's end, for example because the leader has
+/// failed. An arbiter sends it the end. The rank may be unknown here as a member, since this rank may not know yet
+/// which late workers were admitted.
 void Collectives::answer_late(const CollectiveGroup& group, const Frame& frame) {
   const NodeId late = address_index(frame.src);
   if (frame.kind != collective_kind::announce || !is_worker(frame.src) || !node_.newest_membership()->alive(late))
@@ -108,7 +108,7 @@ void Collectives::answer_late(const CollectiveGroup& group, const Frame& frame) 
   const auto place = std::lower_bound(members.begin(), members.end(), late);
   if (place == members.end() || *place != late) members.insert(place, late);
   const Error error{Code::peer_lost, "a collective: the membership has changed"};
-  arbiter_.appeal({{group.id, false, frame.tag}, late, members, error});  // in the late rank's name; may decide here
+  arbiter_.appeal({{group.id, false, frame.tag}, late, members, error});  // in the late rank's name; may decide at once
 }
 
 void Collectives::appeal(const CollectiveGroup& group, uint32_t number, const std::vector<NodeId>& members,
@@ -116,7 +116,7 @@ void Collectives::appeal(const CollectiveGroup& group, uint32_t number, const st
   arbiter_.appeal({{group.id, false, number}, node_.index(), members, error});
 }
 
-/// The members that make a call of the group now, and this rank's place among them.
+/// The current members of the group, and this rank's place among them.
 Result<Collectives::Live> Collectives::look(const CollectiveGroup& group, const std::string& name) {
   Live live;
   std::vector<NodeId> ids = members_of(group);
@@ -159,7 +159,7 @@ Result<Collectives::Placing> Collectives::place(CollectiveGroup& group) {
   return placing;
 }
 
-/// Takes note of the losses with which asynchronous calls have failed. Calls that have lost a member are over soon.
+/// Records the losses that asynchronous calls have failed with. A call ends soon after the loss of a member.
 Status Collectives::hear_of_flying(CollectiveGroup& group) {
   const auto gone = [this](NodeId id) { return !node_.newest_membership()->alive(id); };
   for (const auto& call : group.flying) {
@@ -169,7 +169,7 @@ Status Collectives::hear_of_flying(CollectiveGroup& group) {
     if (!call->done() || !call->told_of_loss()) continue;
     AH_TRY(catch_up(call->news()));
     std::vector<NodeId> lost = call->lost();
-    // Empty when the leader's word was quicker than the news of the loss.
+    // Empty when the leader's message arrived before the new membership.
     if (lost.empty()) std::copy_if(members.begin(), members.end(), std::back_inserter(lost), gone);
     group.losses.tell(lost);
   }
@@ -241,7 +241,7 @@ Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, doubl
   }
   const auto made = [&]() -> Result<CallResult> {
     const bool together = live.group.processes == 1;
-    // The first call after a change takes frames, since the others may not know of it yet.
+    // The first call after a change takes frames, since other members may not know of the change yet.
     const bool shared = together && spec.choice.forced == Algorithm::automatic && !spec.filter && spec.stale.empty() &&
                         (first || !changed);
     std::vector<Frame> early;
@@ -271,7 +271,7 @@ Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, doubl
   return result;
 }
 
-/// Fails a call with which this rank cannot go on, however far it has come, so that the others do not wait for it.
+/// Fails a call that this rank cannot continue, whatever its progress, so that the other ranks do not wait for it.
 Result<CallResult> Collectives::fail_alone(CollectiveGroup& group, const Live& live, const Error& error) {
   const CallKey key{group.id, false, group.calls};
   if (live.group.processes == 1) meeting_of(group, live).call_off_for_frames(live.group.me, group.calls);
@@ -300,7 +300,7 @@ Result<CallResult> Collectives::meet(CollectiveGroup& group, Live& live, const C
   const auto patience = [&inquiry](const std::vector<uint32_t>& missing) { return inquiry.look(missing); };
   const Meeting::Waiting waiting{live.group.ranks, live.clock, patience, match(group), strays};
   auto met = meeting_of(group, live).run(node_, live.group.me, group.calls, live.group.actions, spec, waiting);
-  for (const Frame& stray : strays) {  // frames that came at the last moment, too late for the call
+  for (const Frame& stray : strays) {  // frames that arrived at the last moment, too late for the call
     if (met) answer_late(group, stray);
   }
   if (met && node_.log().enabled(LogLevel::debug)) {
@@ -313,7 +313,7 @@ Status Collectives::send(const CollectiveGroup& group, NodeId to, Kind kind, std
                          double until) {
   Status sent = node_.port().send(
       make_frame(kind, node_.address(), worker_address(to), group.calls, meta, std::move(body)), until);
-  // A lost rank needs no frame, and ranks that wait for it in vain hear so from the leader.
+  // A lost rank needs no frame; the leader informs the ranks that wait for it.
   return !sent.ok() && sent.error().code == Code::peer_lost ? Status() : sent;
 }
 
@@ -377,7 +377,7 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, C
   return std::move(call.result());
 }
 
-/// Works on a call until it is over. `frames`: those of it that have come already.
+/// Drives a call until it is over. `frames`: the frames of the call received so far.
 Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, const Live& live,
                           std::vector<Frame> frames) {
   const CallSpec& spec = call.spec();
@@ -403,10 +403,10 @@ Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, co
       }
       continue;
     }
-    // Reads the membership behind everything that may have used up a wake-up, and before the next wait.
+    // Reads the membership after everything that may have consumed a wake-up, and before the next wait.
     const MembershipPtr newest = node_.newest_membership();
     frames.clear();
-    // Frames that a rank sent before it was lost are here when its loss is known, and count.
+    // The frames that a rank sent before its loss have arrived when the loss is known here; they count.
     const bool changed = newest->epoch() != epoch;
     AH_TRY(node_.receive_some(wanted, changed ? now : clock.next(), frames));
     AH_TRY(take_frames(call, group, live, frames));
@@ -416,8 +416,8 @@ Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, co
   }
 }
 
-/// Takes announcements first, which each rank sends before all else: the complaint of a rank that waits in vain must
-/// not hide that others have come. But it is taken before the call can succeed, since that rank may be gone.
+/// Handles announcements first. Each rank sends its announcement first, and a waiting rank's complaint must not hide
+/// the arrival of others. A complaint takes effect before the call can succeed, since its sender may have failed.
 Status Collectives::take_frames(CollectiveCall& call, const CollectiveGroup& group, const Live& live,
                                 std::vector<Frame>& frames) {
   const auto is = [](Kind kind) { return [kind](const Frame& frame) { return frame.kind == kind; }; };

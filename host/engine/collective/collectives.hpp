@@ -1,11 +1,10 @@
 #pragma once
-// A worker's blocking collectives, on its own thread: numbers the calls of each group, finds the group's live members,
-// and drives a call to its end, in shared memory where all members live in this process, else over frames.
+// A worker's blocking collectives, on the worker's own thread. Numbers the calls of each group, finds the group's live
+// members, and drives a call to its end: in shared memory where all members are in this process, otherwise over frames.
 //
-// A call in which the group loses a member fails on all members with Code::peer_lost ("allreduce: rank 2 lost"). So
-// does the first call after a loss, unless an action lies between or an asynchronous call has failed with that loss.
-// The members that are left make the next call. A failed call leaves its inputs as they were, and nothing behind for
-// later calls.
+// A call that loses a member fails on all members with Code::peer_lost ("allreduce: rank 2 lost"). The first call after
+// a loss fails in the same way, unless an action lies between or an asynchronous call has failed with that loss. The
+// remaining members make the next call. A failed call does not change its inputs and does not affect later calls.
 
 #include <functional>
 #include <map>
@@ -24,19 +23,19 @@
 
 namespace actorhost {
 
-/// Workers that call collectives among themselves: all of them, or a named part. One object a rank.
+/// A group of workers that make the same collectives: all workers, or a named group. One object per rank.
 struct CollectiveGroup {
   std::string name{};                  // empty: the group of all workers
   std::vector<NodeId> ids{};           // of a named group, increasing
-  uint32_t id = 0;                     // as frames spell it
+  uint32_t id = 0;                     // identifies the group in frames
   uint32_t async_calls = 0;            // started so far
   uint32_t calls = 0;                  // made so far
   LossLedger losses{};                 // of its members
-  std::vector<NodeId> called{};        // the members of the last call; empty: there was none, or it told of a loss
-  std::shared_ptr<Meeting> meeting{};  // of `called`, where they all live in this process; shared with them
-  std::vector<std::shared_ptr<AsyncCall>> flying{};  // asynchronous ones not known to be over; shared with the courier
-  std::map<NodeId, std::string> lines{};             // where each member made its last call: for messages
-  // Statistics of the calls that worked here.
+  std::vector<NodeId> called{};        // members of the last call; empty: no call yet, or the last call reported a loss
+  std::shared_ptr<Meeting> meeting{};  // of `called`, where they all are in this process; shared by them
+  std::vector<std::shared_ptr<AsyncCall>> flying{};  // asynchronous calls, maybe finished; shared with the courier
+  std::map<NodeId, std::string> lines{};             // script line of each member's last call, for messages
+  // Statistics of this rank's successful calls.
   uint64_t worked = 0;
   uint64_t bytes_sent = 0;
   FilterBytes filtered{};
@@ -44,49 +43,49 @@ struct CollectiveGroup {
 
 class Collectives {
  public:
-  /// The arbiter is that of the node's process.
+  /// `arbiter` is the arbiter of the node's process.
   Collectives(Node& node, Meetings& meetings, Arbiter& arbiter);
 
   CollectiveGroup& everybody() noexcept { return everybody_; }
-  /// A chunk that runs on this node alone makes the calls.
+  /// The caller is a chunk that runs on this node alone.
   bool alone() const noexcept { return node_.answering(); }
-  /// Numbers the group's calls anew, under another id, which depends on its name and `restarts`: ranks have left calls
-  /// at different places.
+  /// Restarts the numbers of the group's calls under a new id, derived from its name and `restarts`, after ranks have
+  /// left calls at different places.
   void restart(CollectiveGroup& group, uint32_t restarts);
-  /// The live members of a group as of now: a script's `root` and the places of results count these. Looks for a new
-  /// membership first.
+  /// The live members of a group in the newest membership: a script's `root` and the places of results index this list.
   std::vector<NodeId> members_of(const CollectiveGroup& group);
 
   struct Placing {
-    std::optional<uint32_t> place;  // this rank's, unless it is no live member
+    std::optional<uint32_t> place;  // place of this rank, if it is a live member
     uint32_t places = 0;
-    std::string untold;  // "rank 2 lost": the next call can only fail with that, whatever its arguments are
+    std::string untold;  // "rank 2 lost": the next call can only fail with this loss, whatever its arguments are
   };
-  /// What the arguments of the next call, which is marked CallSpec::placed, are made for.
+  /// The members that the arguments of the next call, marked CallSpec::placed, have to suit.
   Result<Placing> place(CollectiveGroup& group);
 
-  /// `timeout` in seconds; a rank that waits for the leader gives it a moment longer to say which ranks are missing.
+  /// Makes a call and blocks until it ends. `timeout` in seconds; after it, the leader has a moment to name the missing
+  /// ranks.
   Result<CallResult> run(CollectiveGroup& group, CallSpec spec, double timeout = kForever);
-  /// Starts the call beside this thread. The input must not be written before it is done.
+  /// Starts an asynchronous call and returns at once. Nothing may write the input until the call is done.
   Result<std::shared_ptr<AsyncCall>> start(CollectiveGroup& group, CallSpec spec, AsyncCalls& calls,
                                            double timeout = kForever);
-  /// A call of everybody that lets in, in id order, the workers that have joined late and wait for it; returns how
-  /// many. A worker that has joined late makes no collective before that: its first one, whichever it is, waits for the
-  /// others' join_point and is then the next call of everybody. If its first one is a join_point, it is the others'
-  /// own.
+  /// A call of all workers that admits, in id order, the late workers that wait for it. Returns their number. The first
+  /// collective of a late worker, whichever it is, first waits for the others' join_point. Its call is then the next
+  /// call of all workers, unless it is a join_point itself, which matches the others' current join_point.
   Result<uint32_t> join_point(CallSpec spec, double timeout = kForever);
-  /// Until the call is done, for up to `seconds` (Code::timeout; it goes on then). The result may be taken once.
+  /// Blocks until the call is done, for up to `seconds`; after Code::timeout the call continues. Returns the result
+  /// once.
   Result<CallResult> wait(AsyncCalls& calls, const std::shared_ptr<AsyncCall>& call, double seconds);
 
  private:
   struct Live {
-    std::vector<NodeId> before;  // where others made the call before this one
+    std::vector<NodeId> before;  // members of the last call, where they differ
     CollectiveCall::Group group;
     CallClock clock{};
   };
 
   bool outside() const noexcept { return node_.role() == Role::worker && node_.index() >= joined_; }
-  /// Until this worker has been let in, where it has joined late.
+  /// Blocks until this worker is admitted, if it is a late worker.
   Status come_in() { return outside() ? wait_outside() : Status(); }
   Status wait_outside();
   Status look_for_an_end(const std::string& what, bool& ended_before);
@@ -95,7 +94,7 @@ class Collectives {
   Status let_in(const JoinPoint& point);
 
   Result<Live> look(const CollectiveGroup& group, const std::string& name);
-  /// The same for a call that is made or started now; marks it as stale where it has to tell of a loss.
+  /// `look` for a call that is made or started now; marks the call as stale if it has to report a loss.
   Result<Live> enter(CollectiveGroup& group, CallSpec& spec, double timeout);
   Status hear_of_flying(CollectiveGroup& group);
   Status drop_leftovers(const CollectiveGroup& group);
@@ -107,9 +106,9 @@ class Collectives {
   void answer_late(const CollectiveGroup& group, const Frame& frame);
   void appeal(const CollectiveGroup& group, uint32_t number, const std::vector<NodeId>& members, const Error& error);
   Status send(const CollectiveGroup& group, NodeId to, Kind kind, std::string_view meta, Blob body, double until);
-  /// Until `there` holds, which another rank knows already; but not for long.
+  /// Waits until `there` holds, which another rank already knows, for up to CallClock::kForNews.
   Status wait_for_news(const std::function<bool()>& there);
-  /// After a loss: waits until this rank knows of it too, so that its next call is made with the members that are left.
+  /// After a loss: waits until this rank knows the new membership, so its next call includes only remaining members.
   Status catch_up(uint64_t epoch);
   Result<CallResult> fail_alone(CollectiveGroup& group, const Live& live, const Error& error);
   Port::Match match(const CollectiveGroup& group) const;
@@ -118,10 +117,10 @@ class Collectives {
   Meetings& meetings_;
   Arbiter& arbiter_;
   CollectiveGroup everybody_;
-  uint32_t waits_ = 0;           // numbers them
-  NodeId joined_;                // all workers with ids below make the calls of all
-  uint32_t late_ = 0;            // how many came in with this one
-  std::set<NodeId> knocking_{};  // leader: the workers that have asked to be let in
+  uint32_t waits_ = 0;           // numbers the waits
+  NodeId joined_;                // all workers with lower ids take part in the calls of all workers
+  uint32_t late_ = 0;            // number of workers admitted together with this worker
+  std::set<NodeId> knocking_{};  // on the leader: late workers waiting for admission
   ChoiceLog choices_;
 };
 

@@ -29,7 +29,7 @@ FilteredReduction::FilteredReduction(const Place& place, CollectiveOp op, Dtype 
   for (uint32_t rank = 0; rank < place_.ranks; ++rank) totals_due_ += !place_.block(rank).empty();
 }
 
-/// What error feedback has kept, as a copy, or zeros; null without error feedback.
+/// A copy of the retained errors, or zeros; null without error feedback.
 void* FilteredReduction::rest_of(Blob& kept, const Blob& before, size_t count) const {
   if (!stream_.spec.feedback) return nullptr;
   const size_t size = count * dtype_size(dtype_);
@@ -47,7 +47,7 @@ Status FilteredReduction::start() {
   if (place_.elements == 0) return {};
   Filter filter(stream_.spec);
   filter.begin(dtype_, place_.elements, input_.data(), rest_of(input_rest_, stream_.input_rest, place_.elements));
-  // Each rank begins with the next one, so that not all send to the same rank.
+  // Each rank begins with its successor, so the ranks do not all send to the same rank.
   for (uint32_t i = 1; i <= place_.ranks; ++i) {
     const uint32_t to = (place_.rank + i) % place_.ranks;
     const Span block = place_.block(to);
@@ -66,17 +66,17 @@ Status FilteredReduction::give(uint32_t to, const char* about, const Blob& coded
 Status FilteredReduction::take(uint32_t from, const PackedValue& parcel) {
   if (from < place_.ranks && parcel.head == kInput) return take_input(from, parcel.body);
   if (from < place_.ranks && parcel.head == kTotal) return take_total(from, parcel.body);
-  return Error{Code::bad_data, "what was not due from it"};
+  return Error{Code::bad_data, "an unexpected parcel"};
 }
 
 Status FilteredReduction::take_input(uint32_t from, const Blob& coded) {
-  if (inputs_due_ == 0 || got_input_[from]) return Error{Code::bad_data, "what was not due from it"};
+  if (inputs_due_ == 0 || got_input_[from]) return Error{Code::bad_data, "an unexpected parcel"};
   got_input_[from] = true;
   inputs_[from] = coded;
   return --inputs_due_ == 0 ? combine_inputs() : Status();
 }
 
-/// All inputs of this rank's block are here: sends their total to all ranks.
+/// All inputs of this rank's block have arrived: sends their total to all ranks.
 Status FilteredReduction::combine_inputs() {
   const Span block = place_.block(place_.rank);
   Blob total = Blob::allocate(size_of(block));
@@ -100,7 +100,7 @@ Status FilteredReduction::combine_inputs() {
 
 Status FilteredReduction::take_total(uint32_t from, const Blob& coded) {
   const Span block = place_.block(from);
-  if (got_total_[from] || block.empty()) return Error{Code::bad_data, "what was not due from it"};
+  if (got_total_[from] || block.empty()) return Error{Code::bad_data, "an unexpected parcel"};
   got_total_[from] = true;
   --totals_due_;
   return decode_filtered(coded.view(), dtype_, block.size(), result_.data() + size_of({0, block.begin}));

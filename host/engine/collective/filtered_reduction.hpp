@@ -1,15 +1,16 @@
 #pragma once
-// An all-reduce whose data travels through a compression filter (filter.hpp): a passive machine of one rank, which gets
-// and gives coded parcels. Each rank codes its input once, block by block, and sends block j straight to rank j. Rank j
-// decodes all blocks j (its own too), combines them in rank order, codes the total, and sends these bytes to all. All
-// ranks decode the same bytes, so all end with the same bits, whatever the timing.
+// An all-reduce that compresses its data with a filter (filter.hpp). A passive machine of one rank: encoded parcels go
+// in and out. Each rank encodes its input once, block by block, and sends block j directly to rank j. Rank j decodes
+// its block of all inputs (including its own), combines them in rank order, encodes the total, and sends the encoded
+// total to all ranks. All ranks decode the same bytes, so all results have the same bits, whatever the timing.
 //
-//   2 steps, 2 C (n-1)/n bytes sent by each rank, where C are the coded bytes of a whole buffer
+//   2 steps, each rank sends 2 C (n-1)/n bytes, where C is the encoded size of a whole buffer
 //
-// Two roundings lie between inputs and result: each input's, and the total's. An element of a sum is off by the sum of
-// its inputs' errors and that of the total. With error feedback both errors are kept for the next call of the same
-// stream: an input's by the rank that gave it, a total's by the rank that combined it. A call that fails leaves the
-// kept errors as they were. When ranks come or go totals have other blocks, and the errors kept of totals are dropped.
+// Data is rounded twice: each input once, and the total once. So the error of an element of a sum is the sum of its
+// inputs' errors plus the error of the total. With error feedback the next call of the same stream compensates both
+// errors: the rank that encoded an input retains the input's error, the rank that combined a total retains the total's.
+// A failed call does not change the retained errors. When the members change, totals have other blocks, and ranks
+// discard the retained errors of totals.
 
 #include <atomic>
 #include <functional>
@@ -22,37 +23,37 @@
 
 namespace actorhost {
 
-/// A filter with what error feedback keeps for a stream of tensors of one layout. Used by one call at a time, on
-/// whichever thread carries it out; `busy` says so to the node's thread.
+/// A filter and the errors that error feedback retains for a stream of tensors of one layout. One call at a time uses a
+/// stream, on any thread; `busy` shows the use to the node's thread.
 struct FilterStream {
   explicit FilterStream(const FilterSpec& s) : spec(s) {}
 
-  /// False where a call under way has it.
+  /// False where a call in progress uses the stream.
   bool claim() noexcept { return !busy.exchange(true, std::memory_order_acq_rel); }
   void release() noexcept { busy.store(false, std::memory_order_release); }
 
   const FilterSpec spec;
   Blob input_rest;
   Blob total_rest;
-  Span total_span{};  // whose total_rest that is
+  Span total_span{};  // the elements that total_rest belongs to
   std::atomic<bool> busy{false};
 };
 
 class FilteredReduction {
  public:
-  /// Sends a coded parcel to a rank of the group.
+  /// Sends an encoded parcel to a rank of the group.
   using Give = std::function<Status(uint32_t to, PackedValue parcel)>;
 
   FilteredReduction(const Place& place, CollectiveOp op, Dtype dtype, Blob input, FilterStream& stream, Give give);
 
   Status start();
-  /// A parcel from a rank of the group; Code::bad_data for one that is not due.
+  /// Delivers a parcel from a rank of the group; Code::bad_data for an unexpected parcel.
   Status take(uint32_t from, const PackedValue& parcel);
   bool done() const noexcept { return started_ && inputs_due_ == 0 && totals_due_ == 0; }
   const Blob& result() const noexcept { return result_; }
-  /// The call has worked: what error feedback keeps is that of the stream from now on.
+  /// After success: stores the new errors in the stream.
   void keep();
-  /// Elements that this rank has sent, before and after the filter.
+  /// Size of the data that this rank has sent, before and after encoding.
   const FilterBytes& bytes() const noexcept { return bytes_; }
 
  private:
@@ -71,7 +72,7 @@ class FilteredReduction {
   const Give give_;
   Blob result_;
   Blob input_rest_, total_rest_;
-  std::vector<Blob> inputs_;  // coded, of this rank's block
+  std::vector<Blob> inputs_;  // encoded inputs of this rank's block
   std::vector<bool> got_input_, got_total_;
   size_t inputs_due_ = 0;
   size_t totals_due_ = 0;

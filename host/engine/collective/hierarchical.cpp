@@ -6,11 +6,11 @@ namespace actorhost::hierarchical {
 
 namespace {
 
-/// The members of each process, processes in the order of their first member.
+/// The members of each process; processes in the order of their first member.
 struct Layout {
   std::vector<std::vector<uint32_t>> processes;
   uint32_t mine = 0;    // this rank's process
-  uint32_t blocks = 1;  // members of the fullest one
+  uint32_t blocks = 1;  // members of the largest process
 
   explicit Layout(const Place& place) {
     std::vector<uint32_t> homes;  // of each process
@@ -46,7 +46,7 @@ Span part_of(const Span& block, const Layout& layout, uint32_t process) {
   return {block.begin + part.begin, block.begin + part.end};
 }
 
-/// Combines a block of this rank's process with those of the other processes, in a ring.
+/// Combines a block of this rank's process with the same block of the other processes, in a ring.
 void add_ring(Schedule& schedule, const Layout& layout, uint32_t block, const Span& span) {
   const uint32_t p = layout.count();
   const uint32_t next = layout.owner(layout.mine + 1, block);
@@ -84,7 +84,7 @@ Schedule allreduce(const Place& place) {
     if (owner == place.rank) add_ring(schedule, layout, block, span);
   });
   each_block([&](uint32_t, const Span& span, uint32_t owner) {
-    // Hands on part by part, as they come out of the ring.
+    // Forwards the parts as the ring completes them.
     for (uint32_t process = 0; process < layout.count(); ++process) {
       const Span part = part_of(span, layout, process);
       if (owner != place.rank) {

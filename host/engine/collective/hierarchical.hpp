@@ -1,19 +1,22 @@
 #pragma once
-// Two levels: within each process through its memory (frames between its nodes are lent, not copied), and across the
-// network once for each process. For groups of several nodes in each of several processes; p processes, c nodes in one.
+// Two levels: ranks of one process exchange data through memory (a frame between nodes of a process refers to the
+// sender's buffer instead of a copy), and data crosses the network once for each process. For groups of several nodes
+// in each of several processes. In the figures, p is the number of processes and c the number of nodes in a process.
 //
-//   allreduce  the buffer is cut in as many blocks as the fullest process has nodes; in each process a block is put
-//              together at one node (S (c-1)/c bytes within the process from each); that node and its counterparts of
-//              the other processes all-reduce it in a ring, 2(p-1) steps; then it goes round the process (the same
-//              again). A process sends 2 S (p-1)/p bytes; all its nodes take part in that
-//   broadcast  a chain over one node of each process, S bytes from each process but the last, and from that node to the
-//              others of its process
+//   allreduce  1. The buffer is cut into as many blocks as the largest process has nodes. In each process one node
+//                 combines each block; every node sends S (c-1)/c bytes within the process.
+//              2. The node of a block and its counterparts in the other processes all-reduce the block in a ring of
+//                 2(p-1) steps.
+//              3. Each node distributes its block within the process: S (c-1)/c bytes again.
+//              A process sends 2 S (p-1)/p bytes over the network, shared by all its nodes.
+//   broadcast  a chain over one node of each process, S bytes from each process except the last; each of these nodes
+//              sends the data to the other nodes of its process
 
 #include "host/engine/collective/schedule.hpp"
 
 namespace actorhost::hierarchical {
 
-/// `place.homes` says in which process each rank lives.
+/// `place.homes` names the process of each rank.
 Schedule allreduce(const Place& place);
 Schedule broadcast(const Place& place, uint32_t root);
 

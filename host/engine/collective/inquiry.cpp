@@ -10,7 +10,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr uint32_t kConfirms = 2;  // each rank of a circle has to say so often that it still waits
+constexpr uint32_t kConfirms = 2;  // each rank of a cycle must report so often that it still waits
 
 }  // namespace
 
@@ -51,15 +51,15 @@ Status Inquiry::judge(const std::vector<Whereabouts>& list, const std::vector<ui
   return {};
 }
 
-/// The shortest circle of waits: from a rank that is absent here, over the ranks that each waits for, back to this
-/// rank; empty when there is none.
+/// The shortest cycle of waiting ranks: begins with a rank absent here, follows the ranks that each rank waits
+/// for, and ends with a rank that waits for this rank. Empty without a cycle.
 std::vector<Inquiry::Link> Inquiry::find_circle(const std::vector<Whereabouts>& list,
                                                 const std::vector<NodeId>& absent) const {
   std::map<NodeId, const LongWait*> waits;
   for (const Whereabouts& w : list) {
     if (w.waiting.number != 0 && w.id != node_.index()) waits.emplace(w.id, &w.waiting);
   }
-  std::map<NodeId, NodeId> from;  // by node: the one from which it was reached first
+  std::map<NodeId, NodeId> from;  // by node: the predecessor on the shortest path
   std::vector<NodeId> reached;
   const auto reach = [&](NodeId id, NodeId by) {
     if (waits.contains(id) && from.emplace(id, by).second) reached.push_back(id);

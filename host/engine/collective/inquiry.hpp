@@ -1,11 +1,10 @@
 #pragma once
-// A rank's wait for others that has become long asks whether they will ever come: a member may have ended its script,
-// be in an action, or itself wait, over other ranks, for this one. On the node's thread.
+// Checks during a long wait whether the awaited ranks will ever arrive. A member may have ended its script, be in an
+// action, or wait for this rank itself, directly or through other ranks. Used by the node's thread.
 //
-// The rendezvous host's answer may overtake frames that were sent before it, so nothing is believed at once. That a
-// member has ended or is in an action is believed when it is told twice. That ranks wait for each other in a circle is
-// believed when each of the others has said twice, since this rank first saw the circle, that it still waits in the
-// same call for the same rank.
+// The coordinator's reply may overtake earlier frames, so an `Inquiry` acts only on confirmed reports. Two consecutive
+// reports must show that a member has ended or is in an action. In a cycle of waiting ranks, every other rank must
+// report its unchanged wait twice after this rank has first seen the cycle.
 
 #include <span>
 #include <string>
@@ -17,7 +16,8 @@
 
 namespace actorhost {
 
-/// The call in which a rank waits, for messages and for the others. Refers to memory of the waiting rank.
+/// The call that a rank waits in, for messages and for reports to the coordinator. Refers to memory of the waiting
+/// rank.
 struct WaitingCall {
   std::string_view name;            // "allreduce"
   std::string_view signature;       // "allreduce sum float32[3]"
@@ -28,19 +28,20 @@ struct WaitingCall {
 
 class Inquiry {
  public:
-  /// `number` tells the node's waits apart. One whose clock is limited ends by itself, so no rank is stuck behind it.
+  /// `number` identifies this wait among the node's waits. A wait with a timeout ends by itself, so it is not reported
+  /// and takes part in no cycle.
   Inquiry(Node& node, const WaitingCall& call, uint32_t number, CallClock& clock)
       : node_(node), call_(call), number_(number), clock_(clock) {}
 
-  /// When the clock `looks`. `absent`: places of those that have not come. An error (Code::mismatch, or the run's) ends
-  /// the wait.
+  /// To be called when the clock `looks`. Asks the coordinator where the other workers are. `absent`: places of the
+  /// missing members. An error (Code::mismatch, or the run's error) ends the wait.
   Status look(const std::vector<uint32_t>& absent);
 
  private:
   struct Link {
     NodeId id;
-    uint32_t number;  // of its wait
-    uint32_t told;
+    uint32_t number;  // of the rank's wait
+    uint32_t told;    // how often the rank has reported this wait
 
     bool same_wait(const Link& other) const noexcept { return id == other.id && number == other.number; }
   };
@@ -58,7 +59,8 @@ class Inquiry {
   CallClock& clock_;
   bool astray_ = false;
   bool logged_ = false;
-  std::vector<Link> circle_;  // as first seen: from this rank's absent one to the last, which waits for this rank
+  /// As first seen: begins with a rank absent here and ends with a rank that waits for this rank.
+  std::vector<Link> circle_;
 };
 
 }  // namespace actorhost

@@ -1,4 +1,4 @@
-// How workers that have joined late are let into the collectives of all workers.
+// How late workers are admitted to the collectives of all workers.
 
 #include <algorithm>
 #include <utility>
@@ -13,7 +13,7 @@ bool is_let_in(const Frame& frame) { return frame.kind == collective_kind::let_i
 
 }  // namespace
 
-/// The present rank 0 hears the knocks, and decides at its own join_point which workers are let in.
+/// The current rank 0 receives the `knock` frames and decides in its own join_point which workers are admitted.
 Result<uint32_t> Collectives::join_point(CallSpec spec, double timeout) {
   if (outside()) {
     AH_TRY(wait_outside());
@@ -50,8 +50,8 @@ Result<uint32_t> Collectives::join_point(CallSpec spec, double timeout) {
   return point.late;
 }
 
-/// The knocking workers, in id order, so that ranks are in the same order as in the whole run: a worker that knocks
-/// waits for those before it.
+/// The waiting late workers in id order, so that ranks have the same order as in the whole run: a worker is admitted
+/// only after all late workers with lower ids.
 Result<std::vector<NodeId>> Collectives::who_knocks() {
   std::vector<Frame> knocks;
   const auto wanted = [](const Frame& frame) { return frame.kind == collective_kind::knock; };
@@ -66,7 +66,7 @@ Result<std::vector<NodeId>> Collectives::who_knocks() {
   return late;
 }
 
-/// Tells the new workers that they are in. Each rank that made the call does so: they hear it if any of these lives on.
+/// Notifies the admitted workers. Each rank that made the call does so, and one surviving rank is enough.
 Status Collectives::let_in(const JoinPoint& point) {
   AH_TRY(catch_up(point.epoch));
   joined_ = std::max(joined_, point.ids.back() + 1);
@@ -96,7 +96,7 @@ Status Collectives::wait_outside() {
     const NodeId leader = node_.membership().workers().front().id;
     if (leader == node_.index()) {
       node_.leave_out();
-      return Error{Code::interrupted, what + ", and all who could have let it in are lost"};
+      return Error{Code::interrupted, what + ", and all workers that could have admitted it are lost"};
     }
     if (asked != leader) {
       AH_TRY(send(everybody_, leader, collective_kind::knock, pack(Route{0, node_.index(), 0}), {}, kForever));
@@ -117,8 +117,8 @@ Status Collectives::wait_outside() {
   return list ? Status() : list.error();
 }
 
-/// Finds out whether the others have ended. It asks twice, since the question may be quicker than the word that lets
-/// this worker in.
+/// Finds out whether the other workers have ended. Two consecutive reports must confirm it, since a report may overtake
+/// the message that admits this worker.
 Status Collectives::look_for_an_end(const std::string& what, bool& ended_before) {
   LongWait waiting{++waits_, what};
   waiting.outside = true;
@@ -138,7 +138,7 @@ Status Collectives::look_for_an_end(const std::string& what, bool& ended_before)
 Status Collectives::take_place(const JoinPoint& point) {
   AH_TRY(catch_up(point.epoch));
   if (!std::binary_search(point.ids.begin(), point.ids.end(), node_.index())) {
-    return Error{Code::bad_data, "join_point has let in others than this worker"};
+    return Error{Code::bad_data, "the join_point message does not list this worker"};
   }
   node_.skip_actions(point.actions);
   joined_ = point.ids.back() + 1;

@@ -1,7 +1,8 @@
 #pragma once
-// Which losses of a group's members a rank's script has been told of. The first call that is made or started after a
-// loss fails with it ("allreduce: rank 2 lost"), but for losses that an asynchronous call has failed with before, and
-// those before an action, by which a script knows of them anyway. One object a rank and group; its thread's own.
+// Records which losses of a group's members are already reported to a rank's script. The first call after a loss fails
+// with the loss ("allreduce: rank 2 lost"). Two kinds of losses need no report: a loss that an asynchronous call has
+// failed with, and a loss before an action, which shows scripts the new ranks. One object per rank and group; used by
+// the rank's thread.
 
 #include <cstdint>
 #include <set>
@@ -12,40 +13,40 @@
 
 namespace actorhost {
 
-/// "ranks 0, 2 lost", by their places among the members `before`; both in increasing order.
+/// "ranks 0, 2 lost", by places among the members `before`. Both lists are in increasing order.
 std::string lost_between(const std::vector<NodeId>& before, const std::vector<NodeId>& now);
 
 class LossLedger {
  public:
-  /// "rank 2 lost", numbered as in the last call, if the next call has to fail with that; else empty. The next call is
-  /// that of the members `now`, made after `actions` actions.
+  /// The loss that the next call has to report, "rank 2 lost" (numbered as in the last call), or empty. `now` and
+  /// `actions`: the members of the next call, and the number of actions before it.
   std::string untold(const std::vector<NodeId>& now, uint32_t actions) const;
-  /// The arguments of the next call are made for `now`.
+  /// The script chooses the arguments of the next call for the members `now`.
   void place(std::vector<NodeId> now) { placed_ = std::move(now); }
   const std::vector<NodeId>& placed() const noexcept { return placed_; }
 
   struct Entry {
-    std::string untold{};          // what the call has to fail with
-    std::vector<NodeId> before{};  // where others made the last call: these
+    std::string untold{};          // the loss that the call has to fail with
+    std::vector<NodeId> before{};  // members of the last call, where they differ
   };
-  /// `now` make or start a call. `placed`: its arguments are made for those of `place`.
+  /// The members `now` make or start a call. `placed`: its arguments were chosen for the members of `place`.
   Entry enter(const std::vector<NodeId>& now, uint32_t actions, bool placed);
 
-  /// An asynchronous call has failed with the loss of these.
+  /// An asynchronous call has failed with the loss of these members.
   void tell(const std::vector<NodeId>& lost) { told_.insert(lost.begin(), lost.end()); }
-  /// A call has failed with all that was lost.
+  /// A call has failed and reported all losses.
   void tell_all() { last_.clear(); }
-  /// `now` make the group's calls from now on, since some have been let in.
+  /// Late workers have joined: the members `now` make the group's next calls.
   void let_in(const std::vector<NodeId>& now, uint32_t actions) {
     last_ = now;
     actions_ = actions;
   }
 
  private:
-  std::vector<NodeId> last_;    // the members of the last call; empty: none, or one that told of a loss
-  uint32_t actions_ = 0;        // entered when it was made
-  std::vector<NodeId> placed_;  // by the last `place`, until a call is made
-  std::set<NodeId> told_;       // since the last call, by asynchronous ones
+  std::vector<NodeId> last_;    // members of the last call; empty: no call yet, or the last call reported a loss
+  uint32_t actions_ = 0;        // number of actions before the last call
+  std::vector<NodeId> placed_;  // set by `place`, until the next call
+  std::set<NodeId> told_;       // losses that asynchronous calls have reported since the last call
 };
 
 }  // namespace actorhost

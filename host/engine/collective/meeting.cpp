@@ -15,8 +15,8 @@ namespace actorhost {
 namespace {
 
 constexpr uint64_t kCalledOff = uint64_t{1} << 31;
-constexpr size_t kChunkBytes = size_t{32} << 10;   // combined and passed on while it is in the first cache
-constexpr size_t kSharedFrom = size_t{256} << 10;  // bytes of a broadcast that ranks copy for each other
+constexpr size_t kChunkBytes = size_t{32} << 10;   // fits into the first-level cache
+constexpr size_t kSharedFrom = size_t{256} << 10;  // from this size, ranks copy a broadcast for each other
 constexpr size_t kSharedPiece = size_t{256} << 10;
 constexpr size_t kRememberedErrors = 64;
 
@@ -36,11 +36,11 @@ Meeting::Meeting(uint32_t ranks) : ranks_(ranks), members_(new Rank[ranks]) {
   for (Round& round : rounds_) round.places = std::make_unique<Place[]>(ranks);
 }
 
-/// Counts this rank in; false when the round has been called off.
+/// Counts this rank in; false when the round is cancelled.
 bool Meeting::arrive(Round& round, uint32_t number) {
   uint64_t seen = round.state.load(std::memory_order_acquire);
   for (;;) {
-    if (number_of(seen) > number) return false;  // the place has been used again, without waiting for this rank
+    if (number_of(seen) > number) return false;  // the slot was reused without this rank
     const uint64_t now = number_of(seen) == number ? seen + 1 : state_of(number, 1);
     if (number_of(seen) == number && (seen & kCalledOff) != 0) return false;
     if (round.state.compare_exchange_weak(seen, now, std::memory_order_seq_cst)) return true;
@@ -48,7 +48,7 @@ bool Meeting::arrive(Round& round, uint32_t number) {
 }
 
 bool Meeting::call_off(Round& round, uint32_t number, const Error& error) {
-  std::lock_guard lock(mutex_);  // so that ranks which see the round called off find the reason
+  std::lock_guard lock(mutex_);  // so that a rank which finds the round cancelled also finds the reason
   uint64_t seen = round.state.load(std::memory_order_acquire);
   for (;;) {
     if (number_of(seen) != number || (seen & kCalledOff) != 0) return true;
@@ -59,7 +59,7 @@ bool Meeting::call_off(Round& round, uint32_t number, const Error& error) {
   return true;
 }
 
-/// Keeps the error of a round. With the mutex held.
+/// Stores the error of a cancelled round. Requires the mutex.
 void Meeting::remember(uint32_t number, const Error& error) {
   ever_called_off_.store(true, std::memory_order_release);
   called_off_.emplace(number, error);
@@ -72,7 +72,7 @@ void Meeting::call_off_for_frames(uint32_t me, uint32_t number) {
     std::lock_guard lock(mutex_);
     Round& round = round_of(number);
     uint64_t seen = round.state.load(std::memory_order_acquire);
-    for (;;) {  // not all ranks are in the round, since this one is not
+    for (;;) {  // the round is incomplete, since this rank has not entered it
       if (number_of(seen) > number || (number_of(seen) == number && (seen & kCalledOff) != 0)) return;
       const uint64_t off = (number_of(seen) == number ? seen : state_of(number, 0)) | kCalledOff;
       if (round.state.compare_exchange_weak(seen, off, std::memory_order_seq_cst)) break;
@@ -112,8 +112,8 @@ void Meeting::wake_others(uint32_t me) {
   }
 }
 
-/// Waits until no rank reads from a place any more. Rounds that are called off do not need all ranks, so the others may
-/// come back to a place that one still reads from.
+/// Waits until no rank reads from the slot any more. A cancelled round does not wait for all ranks, so other ranks may
+/// reuse a slot while one rank still reads from it.
 void Meeting::wait_until_left(uint32_t number) {
   if (number <= kRounds || !ever_called_off_.load(std::memory_order_acquire)) return;
   const auto earlier = static_cast<uint32_t>(number - kRounds);
@@ -163,11 +163,11 @@ Result<CallResult> Meeting::run(Node& node, uint32_t me, uint32_t number, uint32
   if (fits.ok()) {
     try {
       take_part(round, number, me, spec, result);
-    } catch (const std::bad_alloc&) {  // the others wait until this rank has read what they gave
+    } catch (const std::bad_alloc&) {  // the others wait until this rank has read their data
       round.failed.store(state_of(number, me), std::memory_order_relaxed);
     }
   }
-  // A rank that has read only what the meeting itself holds need not wait for the others.
+  // A rank that has read only the meeting's own copies need not wait for the others.
   const bool looked_at_others = !fits.ok() || (spec.kind != CollectiveKind::barrier && !small);
   if (looked_at_others) finish_together(round, number, me);
   self.left.store(number, std::memory_order_release);
@@ -195,7 +195,7 @@ Status Meeting::wait_for_all(Node& node, Round& round, uint32_t number, const Ca
     self.asleep.store(true, std::memory_order_seq_cst);
     const Status going = sleep_until_all_here(node, round, number, spec, waiting);
     self.asleep.store(false, std::memory_order_relaxed);
-    // If the last rank has come at the last moment, the round takes place.
+    // If the last rank arrived at the last moment, the round takes place.
     if (!going.ok() && call_off(round, number, going.error())) {
       wake_others(me);
       return why(number, spec);
@@ -205,7 +205,7 @@ Status Meeting::wait_for_all(Node& node, Round& round, uint32_t number, const Ca
   return seen > 0 ? Status() : Status(why(number, spec));
 }
 
-/// Sleeps until all ranks are here or the round is called off; an error when this rank cannot wait any longer.
+/// Sleeps until all ranks have arrived or the round is cancelled; an error when this rank cannot wait any longer.
 Status Meeting::sleep_until_all_here(Node& node, Round& round, uint32_t number, const CallSpec& spec,
                                      const Waiting& waiting) {
   while (look(round, number) == 0) {
@@ -234,7 +234,7 @@ Error Meeting::timed_out(uint32_t number, const CallSpec& spec, const Waiting& w
   return late_error(spec.name, late, lines);
 }
 
-/// Checks that all ranks make the same call. Every rank compares all, so all come to the same result.
+/// Checks that all ranks make the same call. Every rank compares all calls, so all reach the same result.
 Status Meeting::check(const Round& round, const CallSpec& spec, const Waiting& waiting) const {
   const Place& first = round.places[0];
   for (uint32_t rank = 1; rank < ranks_; ++rank) {
@@ -270,7 +270,7 @@ void Meeting::combine_span(const Round& round, const CallSpec& spec, Span span, 
   finish(spec.op, spec.dtype, span.size(), out, ranks_);
 }
 
-/// Takes what the others give this rank; with `joined`, into one block.
+/// Copies the other ranks' parcels for this rank; with `joined`, into one block.
 void Meeting::exchange(const Round& round, uint32_t me, bool joined, CallResult& result) const {
   result.gets.resize(ranks_);
   size_t total = 0;
@@ -287,14 +287,14 @@ void Meeting::exchange(const Round& round, uint32_t me, bool joined, CallResult&
     at += size;
   }
   for (uint32_t i = 0; i < ranks_; ++i) {
-    const uint32_t rank = (me + i) % ranks_;  // so that ranks do not all read from the same one
+    const uint32_t rank = (me + i) % ranks_;  // so that the ranks do not all read from the same rank
     auto& got = result.gets[rank];
     if (!got || got->body.empty()) continue;
     copy_bytes(got->body.data(), round.places[rank].spec->gives[me]->body.data(), got->body.size(), total);
   }
 }
 
-/// Copies pieces that no rank has taken yet; false when the result is not there yet.
+/// Copies pieces that no rank has taken yet; false if the rank has not published its result buffer.
 bool Meeting::help_to_fill(Place& place, uint32_t number, const Blob& given) const {
   if (place.to_fill.load(std::memory_order_acquire) != number) return false;
   for (;;) {
@@ -324,7 +324,7 @@ void Meeting::broadcast(Round& round, uint32_t number, uint32_t me, const CallSp
   for (uint32_t i = 1; i < ranks_; ++i) {
     const uint32_t rank = (me + i) % ranks_;
     if (rank == spec.root) continue;
-    // Helps a rank that is about to offer its place; one that takes longer copies by itself.
+    // Helps a rank that is about to publish its buffer; a slower rank copies its data itself.
     members_[me].brief.until([&] { return help_to_fill(round.places[rank], number, given.body); }, ranks_);
   }
 }
@@ -355,7 +355,7 @@ void Meeting::take_part(Round& round, uint32_t number, uint32_t me, const CallSp
   const Span mine = block_of(place.elements, ranks_, me);
   const bool for_all = spec.kind != CollectiveKind::reduce;
   const uint32_t first = for_all ? me : spec.root;
-  // A large result is made in other memory than the input, so that all of it is written past the caches.
+  // A large result is computed in separate memory, so that streaming stores write all of it past the caches.
   const bool aside = spec.input.size() >= kPastCaches;
   alignas(kBlobAlignment) std::array<std::byte, kChunkBytes> made;
   for (size_t at = mine.begin; at < mine.end; at += kChunkBytes / size) {
@@ -369,7 +369,7 @@ void Meeting::take_part(Round& round, uint32_t number, uint32_t me, const CallSp
   }
 }
 
-/// Waits until all ranks have done their part, which takes no longer than the copying.
+/// Waits until all ranks have finished their part, which takes no longer than the copying.
 void Meeting::finish_together(Round& round, uint32_t number, uint32_t me) {
   uint64_t seen = round.finished.load(std::memory_order_acquire);
   for (;;) {

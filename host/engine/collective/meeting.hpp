@@ -1,18 +1,18 @@
 #pragma once
-// Collectives of ranks that live in one process, in shared memory: each rank shows its input, and when all have, each
-// takes what it needs straight out of the others' buffers.
+// Collectives of ranks in one process, in shared memory: each rank publishes its input, and once all ranks have
+// arrived, each rank reads the others' buffers directly.
 //
-//   allreduce       each rank combines one block of all inputs and writes it into every rank's result: for each rank,
-//                   every byte is read and written once, nothing is copied twice. Up to 4 KiB each rank combines
-//                   everything itself, from copies, which saves the second meeting
-//   reduce_scatter, reduce, broadcast, exchange   each byte that a rank gets is read once and written once; in a large
-//                   broadcast each rank copies pieces for ranks that still lack some, so the root does not stand by
+//   allreduce       each rank combines one block of all inputs and writes it into every rank's result. For each rank,
+//                   every byte is read and written once. Up to 4 KiB each rank combines all blocks itself, from copies
+//                   of the inputs, which saves the second synchronisation
+//   reduce_scatter, reduce, broadcast, exchange   every byte of a rank's result is read once and written once. In a
+//                   large broadcast all ranks copy pieces for ranks with incomplete results, so the root is not idle
 //
-// Ranks are combined in rank order, so the bits are those of a loop over the ranks.
+// Inputs are combined in rank order, so the result has the bits of a loop over the ranks.
 //
-// A round that not all ranks have entered can be called off (a timeout, a stop), for all of them at once. A round that
-// all have entered is carried to its end, which takes no longer than its copying. So no buffer is read after its rank
-// has left. Each rank's own thread calls `run`; the meeting outlives all of them.
+// Until all ranks have entered a round, any rank can cancel the round for all of them (on a timeout or a stop). Once
+// all ranks have entered, the round always completes, in the time that its copying takes. So no rank reads a buffer
+// whose owner has left. Each rank calls `run` on its own thread; the meeting outlives all ranks.
 
 #include <array>
 #include <atomic>
@@ -32,59 +32,62 @@ class Meeting {
   explicit Meeting(uint32_t ranks);
 
   struct Waiting {
-    const std::vector<uint32_t>& ranks;                                    // of the members, for messages
-    CallClock& clock;                                                      // by that of the node
-    std::function<Status(const std::vector<uint32_t>& missing)> patience;  // when the clock looks; an error ends it
-    Port::Match stray;  // a frame of this call (a rank makes it with frames, so all have to), or of an earlier one
-    std::vector<Frame>& strays;  // those that have come
+    const std::vector<uint32_t>& ranks;  // ranks of the members, for messages
+    CallClock& clock;                    // follows the node's clock
+    /// Called when the clock looks; an error ends the wait.
+    std::function<Status(const std::vector<uint32_t>& missing)> patience;
+    /// Matches frames of this call (some rank makes it over frames, so all must) and of earlier calls.
+    Port::Match stray;
+    std::vector<Frame>& strays;  // the received frames that match
   };
 
-  /// The `number`-th call, counted from 1, of place `me`. Blocks until all have made it or the clock is out of time;
-  /// serves control frames meanwhile. Code::unsupported: one of them has called it off to make it with frames.
+  /// Makes call `number` (counted from 1) for place `me`. Blocks until all ranks have made the call or the clock is out
+  /// of time; serves control frames meanwhile. Code::unsupported: a rank has cancelled the round to make the call over
+  /// frames.
   Result<CallResult> run(Node& node, uint32_t me, uint32_t number, uint32_t actions, const CallSpec& spec,
                          const Waiting& waiting);
-  /// Place `me` makes that call with frames, so all ranks have to, and learn by frames what does not fit. To be called
-  /// before the first of its frames.
+  /// Place `me` makes call `number` over frames: cancels the round, so all ranks use frames and the leader compares
+  /// their arguments. To be called before the first frame of the call.
   void call_off_for_frames(uint32_t me, uint32_t number);
 
  private:
-  static constexpr size_t kRounds = 4;  // that may be in use at a time
+  static constexpr size_t kRounds = 4;  // rounds in use at the same time
   static constexpr size_t kSmallBytes = 4096;
 
-  /// What a rank shows the others. It writes this before it arrives; the others read it between the last arrival and
-  /// its leaving.
+  /// The data that a rank publishes. The rank writes the data before it arrives; the others read it after the last
+  /// arrival and before they leave.
   struct alignas(128) Place {
     const CallSpec* spec = nullptr;
-    uint64_t fits = 0;  // hash of what has to be the same on all ranks
+    uint64_t fits = 0;  // hash of the arguments that all ranks must share
     uint32_t actions = 0;
     std::byte* result = nullptr;
     std::array<std::byte, kSmallBytes> small;
-    // For a broadcast, which the root and ranks that are done help to copy: the round for which `result` may be
-    // written, and how many of its bytes are done or being copied by some rank.
+    // For a broadcast, which the root and finished ranks help to copy: the round that may write `result`, and the
+    // number of its bytes that some rank has copied or is copying.
     std::atomic<uint32_t> to_fill{0};
     std::atomic<size_t> taken{0};
   };
   struct Round {
-    alignas(128) std::atomic<uint64_t> state{0};     // number << 32 | called off << 31 | arrivals
-    alignas(128) std::atomic<uint64_t> finished{0};  // number << 32 | ranks that have done their part
-    std::atomic<uint64_t> failed{0};                 // number << 32 | place of one that had no memory for its part
+    alignas(128) std::atomic<uint64_t> state{0};     // number << 32 | cancelled << 31 | arrivals
+    alignas(128) std::atomic<uint64_t> finished{0};  // number << 32 | ranks with a finished part
+    std::atomic<uint64_t> failed{0};                 // number << 32 | place of a rank that ran out of memory
     std::unique_ptr<Place[]> places;
   };
   struct alignas(128) Rank {
     std::atomic<bool> asleep{false};
-    std::atomic<uint32_t> entered{0};  // its newest round
+    std::atomic<uint32_t> entered{0};  // newest round of the rank
     std::atomic<uint32_t> left{0};
-    BriefWait brief;   // its own thread's
-    std::mutex mutex;  // guards what follows
+    BriefWait brief;   // used by the rank's own thread only
+    std::mutex mutex;  // guards the members below
     std::function<void()> wake;
-    std::string line;  // of its newest call in the script, for messages
+    std::string line;  // of the rank's newest call in the script, for messages
   };
 
   Round& round_of(uint32_t number) { return rounds_[number % kRounds]; }
   bool arrive(Round& round, uint32_t number);
   bool call_off(Round& round, uint32_t number, const Error& error);
   void remember(uint32_t number, const Error& error);
-  /// 0: not yet, 1: all are here, -1: called off.
+  /// 0: ranks are missing, 1: all ranks have arrived, -1: the round is cancelled.
   int look(const Round& round, uint32_t number) const;
   Status wait_for_all(Node& node, Round& round, uint32_t number, const CallSpec& spec, uint32_t me,
                       const Waiting& waiting);
@@ -111,15 +114,15 @@ class Meeting {
   std::map<uint32_t, Error> called_off_;
 };
 
-/// The meetings of a process, by group. Any thread.
+/// The meetings of a process, by group. Thread-safe.
 class Meetings {
  public:
-  /// The meeting of the group with these members; the first rank that asks makes it.
+  /// The meeting of the group with these members; the first caller creates it.
   std::shared_ptr<Meeting> find(uint32_t group, uint64_t world, uint32_t ranks);
 
  private:
   std::mutex mutex_;
-  std::map<std::pair<uint32_t, uint64_t>, std::shared_ptr<Meeting>> all_;  // shared with the ranks
+  std::map<std::pair<uint32_t, uint64_t>, std::shared_ptr<Meeting>> all_;  // shared by the ranks
 };
 
 }  // namespace actorhost

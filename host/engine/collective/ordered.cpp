@@ -4,7 +4,7 @@ namespace actorhost::ordered {
 
 namespace {
 
-/// The rank at a distance behind this one: each begins with its successor, so that not all write to the same rank.
+/// The rank at a distance behind this one. Each rank begins with its successor, so they do not all write to one rank.
 uint32_t after(const Place& place, uint32_t distance) { return (place.rank + distance) % place.ranks; }
 
 void add_reduce_scatter(Schedule& schedule, const Place& place) {

@@ -1,12 +1,12 @@
 #pragma once
-// Each rank sends block j of its input straight to rank j, which combines the blocks in rank order. So the result has
-// the bits of ((x0 op x1) op x2) ... whatever the timing, as a loop over the ranks would give. For {reproducible=true},
-// and for alltoall's traffic pattern in general. It moves the bytes of the ring, in n-1 messages at once instead of one
-// after the other.
+// Each rank sends block j of its input directly to rank j, which combines the blocks in rank order. The result
+// therefore has the bits of ((x0 op x1) op x2) ..., as a loop over the ranks computes it, whatever the timing. For
+// {reproducible=true}. Traffic is that of an alltoall: as many bytes as the ring, in n-1 simultaneous messages instead
+// of n-1 consecutive ones.
 //
-//   reduce_scatter  1 step, S (n-1)/n bytes sent by each rank
+//   reduce_scatter  1 step, each rank sends S (n-1)/n bytes
 //   allreduce       2 steps, 2 S (n-1)/n bytes
-//   reduce          2 steps, S (n-1)/n bytes and S/n to the root
+//   reduce          2 steps, S (n-1)/n bytes, then S/n bytes to the root
 
 #include "host/engine/collective/schedule.hpp"
 

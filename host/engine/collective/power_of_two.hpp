@@ -1,6 +1,7 @@
 #pragma once
-// Algorithms on hypercubes for any number of ranks: the first 2 (n - 2^k) ranks pair up, the odd one of each pair
-// gives its input to the even one and waits for the result, and the others are a cube of 2^k corners.
+// Runs hypercube algorithms on any number of ranks. The first 2 (n - 2^k) ranks form pairs. The odd rank of each pair
+// (a surplus rank) sends its input to the even rank and waits for the result. All other ranks are the 2^k corners of
+// the cube.
 
 #include <bit>
 #include <cstdint>
@@ -20,7 +21,7 @@ struct Cube {
   uint32_t rank_of(uint32_t corner) const noexcept { return corner < pairs ? 2 * corner : corner + pairs; }
 };
 
-/// A schedule of the cube, `inner(schedule, cube, corner)`, between what the surplus ranks need before and after.
+/// Wraps the cube's schedule, `inner(schedule, cube, corner)`, in the exchanges with the surplus ranks.
 template <typename Inner>
 Schedule around_cube(const Place& place, Inner inner) {
   const Cube cube(place.ranks);

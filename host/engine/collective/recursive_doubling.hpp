@@ -1,9 +1,10 @@
 #pragma once
-// Recursive doubling: in step k ranks that differ in bit k exchange everything that they have. Fewest steps, most
+// Recursive doubling: in step k, ranks whose numbers differ in bit k exchange their whole buffers. Fewest steps, most
 // bytes: for small buffers.
 //
-//   allreduce  lg n steps, S lg n bytes sent by each rank. Where n is no power of two, the surplus ranks give a partner
-//              their input before and get the result after: 2 more steps, S more bytes for these and their partners.
+//   allreduce  lg n steps, each rank sends S lg n bytes. Where n is no power of two, each surplus rank first sends its
+//              input to a partner and receives the result at the end: 2 more steps, S more bytes for the surplus ranks
+//              and their partners.
 
 #include "host/engine/collective/schedule.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// How a collective combines elements. Stateless, any thread.
+// The element-wise operations of reductions. Stateless, thread-safe.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,10 +15,10 @@ enum class CollectiveOp : uint8_t { sum, mean, min, max, prod };
 bool parse_collective_op(std::string_view name, CollectiveOp& op) noexcept;
 const char* collective_op_name(CollectiveOp op) noexcept;
 
-/// out = a op b over `count` elements; `out` may be `a` or `b`. A mean adds, and is divided once at its end.
+/// out = a op b over `count` elements; `out` may be `a` or `b`. A mean adds here; `finish` divides.
 void combine(CollectiveOp op, Dtype dtype, size_t count, void* out, const void* a, const void* b) noexcept;
 
-/// What follows the last combination of `ranks` inputs: the division of a mean, nothing for others.
+/// Completes a reduction of `ranks` inputs: divides a mean by `ranks`, does nothing for other operations.
 void finish(CollectiveOp op, Dtype dtype, size_t count, void* values, size_t ranks) noexcept;
 
 }  // namespace actorhost

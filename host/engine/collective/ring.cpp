@@ -13,7 +13,7 @@ void add_reduce_scatter(Schedule& schedule, const Place& place) {
   const uint32_t n = place.ranks;
   const uint32_t next = (place.rank + 1) % n;
   const uint32_t before = (place.rank + n - 1) % n;
-  // A block starts at the rank behind its owner and comes to it last.
+  // A block starts at the rank after its owner and reaches its owner last.
   for (uint32_t step = 1; step < n; ++step) {
     schedule.send(next, block_behind(place, step));
     schedule.reduce(before, block_behind(place, step + 1));

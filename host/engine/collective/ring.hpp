@@ -1,11 +1,11 @@
 #pragma once
-// Ring: each rank sends to the next and receives from the one before. Best for large buffers, since every link carries
-// the same and none more than it has to.
+// Ring: each rank sends to the next rank and receives from the previous rank. Best for large buffers: every link
+// carries the same number of bytes, and no link carries more than necessary.
 //
-//   reduce_scatter  n-1 steps, S (n-1)/n bytes sent by each rank; block r is whole at rank r
-//   allreduce       that, and the blocks go round once more: 2(n-1) steps, 2 S (n-1)/n bytes
+//   reduce_scatter  n-1 steps, each rank sends S (n-1)/n bytes; rank r ends with the complete block r
+//   allreduce       reduce_scatter, then the blocks circulate once more: 2(n-1) steps, 2 S (n-1)/n bytes
 //
-// Blocks are cut in pieces, so a rank passes on the first piece while the rest still comes in.
+// Blocks are cut into pieces, so a rank forwards the first piece while it still receives the others.
 
 #include "host/engine/collective/schedule.hpp"
 

@@ -1,8 +1,8 @@
 #pragma once
-// What one rank does in a collective on a contiguous buffer of elements, as data: sends and receives of spans, in an
-// order. An algorithm is a function that makes a schedule from (rank, ranks, elements); `ScheduleRun` carries it out.
-// A span is taken piece by piece, so a step begins with the pieces that the steps before it have finished: order holds
-// for each element, not between steps as wholes. Plain values.
+// One rank's part of a collective on a contiguous buffer of elements, as data: an ordered list of sends and receives of
+// spans. An algorithm is a function that makes a schedule from (rank, ranks, elements); `ScheduleRun` executes the
+// schedule. A run processes each span piece by piece and starts a step as soon as earlier steps have finished the
+// step's first piece: the order of steps holds for each element, not for whole steps. Plain values.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,22 +25,22 @@ Span block_of(size_t elements, uint32_t blocks, uint32_t index) noexcept;
 
 struct Step {
   enum class What : uint8_t {
-    send,     // the span to `peer`
-    receive,  // the span from `peer`, in place of what was there
-    reduce,   // the span from `peer`, combined with what is there: there op received
-    own,      // there op the rank's own input
-    finish,   // the last combination is over: a mean's division
+    send,     // sends the span to `peer`
+    receive,  // overwrites the span with data from `peer`
+    reduce,   // combines the span with data from `peer`: span = span op received
+    own,      // combines the span with the rank's own input: span = span op input
+    finish,   // completes the last combination: divides a mean
   };
   What what;
-  uint32_t peer;  // its place in the group
+  uint32_t peer;  // place in the group
   Span span;
-  /// send: this rank writes to the span later without waiting until the peer has used it, so a copy is sent.
+  /// send: sends a copy, since a later step of this rank overwrites the span before the peer has used it.
   bool copy = false;
 };
 
-/// Before its first write a span holds the rank's input. Between two ranks, the sends of one are matched in order by
-/// the receives and reduces of the other, with the same spans. What has been received from a rank does not come from it
-/// again.
+/// Before its first write a span holds the rank's input. Between two ranks, the receives and reduces of one rank match
+/// the sends of the other in order, with the same spans. After a `receive`, a rank takes none of the span's elements
+/// from the same peer again.
 struct Schedule {
   std::vector<Step> steps;
 
@@ -56,15 +56,15 @@ struct Schedule {
   }
 };
 
-/// The rank for which a schedule is made: place `rank` of `ranks`, the elements of the buffer, and the processes of the
-/// ranks. Blocks are cut between multiples of `unit` elements, which divides `elements`: so the rows of a matrix stay
-/// whole where ranks keep a block each.
+/// The rank that a schedule is for: place `rank` of `ranks`, the number of elements, and the processes of the ranks.
+/// Block boundaries are multiples of `unit` elements, so the rows of a matrix stay whole where each rank keeps a block.
+/// `unit` divides `elements`.
 struct Place {
   uint32_t rank = 0;
   uint32_t ranks = 1;
   size_t elements = 0;
   size_t unit = 1;
-  std::vector<uint32_t> homes = {};  // the process of each rank; empty: each has its own
+  std::vector<uint32_t> homes = {};  // process of each rank; empty: one process for each rank
 
   Span block(uint32_t index) const noexcept {
     const Span units = block_of(elements / unit, ranks, index);

@@ -9,7 +9,7 @@ namespace actorhost {
 
 namespace {
 
-// For so many pieces ahead of those that have come, the places are announced.
+// How many pieces ahead of the received pieces announce their places.
 constexpr size_t kPiecesAhead = 16;
 
 bool writes(Step::What what) noexcept { return what != Step::What::send; }
@@ -43,14 +43,14 @@ ScheduleRun::ScheduleRun(const Schedule& schedule, Buffers buffers, Send send, c
   keep_untouched();
 }
 
-/// Finds out which steps have to wait for which, and which write or read where the input lies.
+/// Finds which steps must wait for earlier steps, and which steps use the input.
 void ScheduleRun::find_order() {
   for (size_t i = 0; i < steps_.size(); ++i) {
     State& state = steps_[i];
     for (size_t j = 0; j < i; ++j) {
       const Step& earlier = steps_[j].step;
       if (!earlier.span.overlaps(state.step.span)) continue;
-      // Expected pieces are told apart by where they begin.
+      // A landing identifies a piece by its peer and first element.
       assert(earlier.what != Step::What::receive || !reads_frames(state.step.what) || earlier.peer != state.step.peer);
       if (!writes(earlier.what) && !writes(state.step.what)) continue;
       state.before.push_back(j);
@@ -60,7 +60,7 @@ void ScheduleRun::find_order() {
   }
 }
 
-/// The spans that the first `count` steps write, in the order of their beginnings.
+/// The spans that the first `count` steps write, ordered by their first elements.
 std::vector<Span> ScheduleRun::written_before(size_t count) const {
   std::vector<Span> written;
   for (size_t i = 0; i < count; ++i) {
@@ -70,8 +70,8 @@ std::vector<Span> ScheduleRun::written_before(size_t count) const {
   return written;
 }
 
-/// Whether earlier steps write all of a step's span. They write all of it or nothing: otherwise the step would have to
-/// read from two places.
+/// Whether earlier steps write all of a step's span. Earlier steps must write all of it or nothing, since a step reads
+/// its span from one buffer.
 bool ScheduleRun::all_written(size_t index) const {
   const Span& span = steps_[index].step.span;
   size_t at = span.begin;
@@ -81,7 +81,7 @@ bool ScheduleRun::all_written(size_t index) const {
   return at >= span.end;
 }
 
-/// Copies spans that no step writes from the input, since they are part of the result too.
+/// Copies spans that no step writes from the input: they are part of the result too.
 void ScheduleRun::keep_untouched() {
   if (buffers_.input.empty()) return;
   std::vector<Span> written = written_before(steps_.size());
@@ -97,7 +97,7 @@ void ScheduleRun::keep_untouched() {
 }
 
 Status ScheduleRun::take(uint32_t peer, size_t begin, Blob piece) {
-  if (peer >= arrived_.size()) return Error{Code::bad_data, "a piece from nobody of the group"};
+  if (peer >= arrived_.size()) return Error{Code::bad_data, "a piece from a rank outside the group"};
   arrived_[peer].push_back({begin, std::move(piece)});
   return advance();
 }
@@ -112,7 +112,7 @@ Status ScheduleRun::advance() {
   return {};
 }
 
-/// Works on as many pieces of one step as possible now.
+/// Processes as many pieces of a step as currently possible.
 Status ScheduleRun::advance(size_t index, bool& moved) {
   State& state = steps_[index];
   while (state.at < state.step.span.end) {
@@ -152,7 +152,7 @@ bool ScheduleRun::may_take(const State& state, const Span& piece) const {
   });
 }
 
-/// Whether no earlier step has something left to send to the same rank, or to get from it: frames between two ranks
+/// Whether all earlier steps that send to the same rank (or receive from it) are finished: frames between two ranks
 /// keep their order.
 bool ScheduleRun::first_with(size_t index) const {
   const Step& step = steps_[index].step;
@@ -166,7 +166,7 @@ bool ScheduleRun::first_with(size_t index) const {
   return true;
 }
 
-/// Announces the places of the next pieces, unless their elements are still needed before.
+/// Announces the places of the next pieces, unless earlier steps still need their elements.
 void ScheduleRun::expect_pieces(State& state) {
   if (!expect_) return;
   const size_t far = std::min(state.at + kPiecesAhead * piece_elements_, state.step.span.end);
@@ -195,9 +195,9 @@ Status ScheduleRun::receive_piece(State& state, const Span& piece) {
   const size_t offset = piece.begin * element_;
   if (got.begin != piece.begin || got.bytes.size() != piece.size() * element_) {
     return Error{Code::bad_data, "a piece of " + std::to_string(got.bytes.size()) + " bytes at element " +
-                                     std::to_string(got.begin) + " where one of " +
-                                     std::to_string(piece.size() * element_) + " at " + std::to_string(piece.begin) +
-                                     " was due"};
+                                     std::to_string(got.begin) + " where a piece of " +
+                                     std::to_string(piece.size() * element_) + " bytes at " +
+                                     std::to_string(piece.begin) + " was expected"};
   }
   std::byte* here = buffers_.result.data() + offset;
   if (state.step.what == Step::What::receive) {

@@ -1,10 +1,10 @@
 #pragma once
-// Carries out one rank's schedule: a passive machine, frames in and frames out, so that a node's thread, a background
-// thread and a simulated network can all drive it, several at a time. Large spans travel in pieces; pieces of the
-// buffers are lent to the frames, not copied, so `released` has to hold before the buffers are written by others.
+// Executes one rank's schedule. A passive machine: frames go in and frames go out, so a node's thread, a background
+// thread and a simulated network can each drive several runs at a time. Large spans travel in pieces. Frames refer to
+// pieces of the buffers instead of copies, so nothing else may write the buffers before `Loans::all_returned` holds.
 //
-// Owned and used by one thread. What comes from the network is checked: a frame that is not the next piece that the
-// schedule expects from that rank is Code::bad_data.
+// Owned and used by one thread. Received frames are checked: a frame other than the next expected piece from its rank
+// is Code::bad_data.
 
 #include <atomic>
 #include <deque>
@@ -19,13 +19,13 @@
 
 namespace actorhost {
 
-/// Takes note of when the last of the pieces that were lent to frames has been read or written to its connection.
+/// Counts the buffer pieces lent to frames until each piece is read or written to its connection.
 class Loans {
  public:
-  /// `returned` is called on any thread when the last piece comes back, also more than once; it must not block.
+  /// `returned` is called on any thread when the last piece is released, possibly several times; it must not block.
   explicit Loans(std::function<void()> returned);
 
-  /// The bytes as a blob that counts as lent as long as anything refers to it.
+  /// A blob of these bytes that counts as lent while anything refers to it.
   Blob lend(const Blob& buffer, size_t offset, size_t size) const;
   bool all_returned() const noexcept { return out_->count.load(std::memory_order_acquire) == 0; }
 
@@ -42,41 +42,41 @@ class ScheduleRun {
   struct Buffers {
     CollectiveOp op = CollectiveOp::sum;
     Dtype dtype = Dtype::f32;
-    size_t element_bytes = 4;  // of the dtype; anything where nothing is combined
+    size_t element_bytes = 4;  // of the dtype; any value where nothing is combined
     uint32_t ranks = 1;
-    Blob input;   // only read; empty where the schedule begins with receiving everything
-    Blob result;  // as large; holds the result when the run is done
+    Blob input;   // read only; empty where the schedule first receives everything
+    Blob result;  // of the same size; holds the result when the run is done
   };
-  /// Sends the piece that begins at element `begin` to a rank of the group.
+  /// Sends the piece which begins at element `begin` to a rank of the group.
   using Send = std::function<Status(uint32_t peer, size_t begin, Blob piece)>;
-  /// The piece that will come from a rank, beginning at that element, may be put into `room` before it is handed over.
-  /// Said of pieces that only have to be received, mostly some time before they come.
+  /// Allows the transport to read the next piece from `peer`, beginning at element `begin`, directly into `room`.
+  /// Called for pieces that are received without combination, usually before they arrive.
   using Expect = std::function<void(uint32_t peer, size_t begin, Blob room)>;
 
   ScheduleRun(const Schedule& schedule, Buffers buffers, Send send, const Loans& loans,
               size_t piece_bytes = kPieceBytes, Expect expect = {});
 
-  /// Does whatever can be done before the first frame.
+  /// Executes all steps that need no received frame.
   Status start() { return advance(); }
-  /// A piece from a rank of the group.
+  /// Delivers a piece from a rank of the group.
   Status take(uint32_t peer, size_t begin, Blob piece);
-  /// Every step is done. Spans that no step has written hold the input.
+  /// All steps are done. Spans that no step has written hold the input.
   bool done() const noexcept { return first_open_ == steps_.size(); }
 
   const Blob& result() const noexcept { return buffers_.result; }
   uint64_t bytes_sent() const noexcept { return bytes_sent_; }
 
-  /// Small enough to be combined while a cache has most of it, large enough that neither a frame's cost shows nor that
-  /// of waking its reader.
+  /// Small enough that a cache holds most of a piece during the combination; large enough that the cost of a frame and
+  /// of the wake-up of its reader is negligible.
   static constexpr size_t kPieceBytes = size_t{512} << 10;
 
  private:
   struct State {
     Step step;
-    size_t at;                   // elements before this one are done
-    size_t expected;             // where the pieces before this element shall lie has been said
-    bool fresh;                  // no step has written the span before: it holds the input
-    std::vector<size_t> before;  // steps that have to be done with a piece first
+    size_t at;                   // elements before this index are done
+    size_t expected;             // elements before this index have announced places
+    bool fresh;                  // no earlier step writes the span, so it holds the input
+    std::vector<size_t> before;  // steps that must finish a piece first
   };
   struct Piece {
     size_t begin;
@@ -104,7 +104,7 @@ class ScheduleRun {
   const size_t piece_elements_;
   std::vector<State> steps_;
   std::vector<std::deque<Piece>> arrived_;  // by rank
-  size_t first_open_ = 0;                   // steps before this one are done
+  size_t first_open_ = 0;                   // steps before this index are done
   uint64_t bytes_sent_ = 0;
 };
 

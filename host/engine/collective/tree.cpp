@@ -6,11 +6,11 @@ namespace actorhost::tree {
 
 namespace {
 
-/// The neighbours of a place, counted from the root: the parent of a place is its number without the lowest bit.
+/// The neighbours of a place, numbered from the root: a place's parent is its number without the lowest set bit.
 struct Relatives {
   uint32_t place;
   uint32_t parent;
-  std::vector<uint32_t> children;  // the one with the largest subtree first
+  std::vector<uint32_t> children;  // the child with the largest subtree first
 };
 
 Relatives relatives_of(const Place& place, uint32_t root) {

@@ -15,7 +15,7 @@ using namespace actorhost::test;
 
 namespace {
 
-/// What the batch would write, piece by piece, each write taking at most `most` bytes.
+/// The bytes that the batch writes, if each write takes at most `most` bytes.
 std::string written(SendBatch& batch, size_t most) {
   std::string bytes;
   std::array<Piece, kMaxPieces> pieces;
@@ -36,7 +36,7 @@ std::string written(SendBatch& batch, size_t most) {
   return bytes;
 }
 
-/// Gives `bytes` to the reader, at most `most` at a time.
+/// Passes `bytes` to the reader, at most `most` at a time.
 Status read_all(FrameReader& reader, std::string_view bytes, size_t most, std::vector<Frame>& frames) {
   std::array<Piece, 2> pieces;
   while (!bytes.empty()) {
@@ -61,7 +61,7 @@ std::string bytes_of(const Frame& frame) {
 
 }  // namespace
 
-TEST_CASE("what a batch writes is read as the same frames, however the bytes are cut") {
+TEST_CASE("a reader decodes the frames that a batch has written, however the bytes are split") {
   const uint64_t seed = 6;
   Rng rng(seed);
   SendBatch batch;
@@ -104,7 +104,7 @@ TEST_CASE("a large body is read into its own block") {
   CHECK(is_intact(frames[0], 0, 5000000));
 }
 
-TEST_CASE("a large body goes where there is room for it, with the bytes of it that were in the buffer") {
+TEST_CASE("a large body is read into its landing, with its first bytes from the buffer") {
   const size_t large = 200000;
   Blob room = Blob::allocate(large);
   std::vector<size_t> asked;
@@ -125,10 +125,10 @@ TEST_CASE("a large body goes where there is room for it, with the bytes of it th
   CHECK(is_intact(frames[0], 40, 1000));
   CHECK(is_intact(frames[1], 40, large));
   CHECK(is_intact(frames[2], 40, large));
-  CHECK(asked == std::vector<size_t>{large, large});  // small bodies need no place
+  CHECK(asked == std::vector<size_t>{large, large});  // small bodies have no landing
 }
 
-TEST_CASE("of large bodies behind a large body only their first bytes pass through the buffer") {
+TEST_CASE("large bodies after a large body pass only their first bytes through the buffer") {
   FrameReader reader({});
   std::vector<Frame> frames;
   std::array<Piece, 2> pieces;
@@ -145,7 +145,7 @@ TEST_CASE("of large bodies behind a large body only their first bytes pass throu
   CHECK(pieces[1].size < 1000);
 }
 
-TEST_CASE("small frames behind a large body are read many at a time") {
+TEST_CASE("small frames after a large body are read many at a time") {
   FrameReader reader({});
   std::vector<Frame> frames;
   std::array<Piece, 2> pieces;
@@ -156,7 +156,7 @@ TEST_CASE("small frames behind a large body are read many at a time") {
   CHECK(frames.size() == 2);
 }
 
-TEST_CASE("frames before a malformed one are read and nothing after it") {
+TEST_CASE("frames before a malformed frame are decoded, and none after it") {
   std::string bytes = bytes_of(test_frame(0, 1, 1)) + bytes_of(test_frame(0, 1, 2));
   std::string bad = bytes_of(test_frame(0, 1, 3));
   SECTION("wrong magic") { bad[0] = 'X'; }
@@ -174,7 +174,7 @@ TEST_CASE("frames before a malformed one are read and nothing after it") {
   CHECK(frames.size() == 2);
 }
 
-TEST_CASE("a body for which there is no memory is an error, and the frames before it are there") {
+TEST_CASE("a body without memory is an error, and the frames before it are decoded") {
   const auto room_for = [](const Frame&, size_t) -> Blob { throw std::bad_alloc(); };
   FrameReader reader({}, room_for);
   std::vector<Frame> frames;
@@ -198,7 +198,7 @@ TEST_CASE("limits on sizes hold exactly") {
   CHECK_FALSE(read_all(body, bytes_of(test_frame(0, 1, 1, 0, 1001)), 5000, frames).ok());
 }
 
-TEST_CASE("random bytes behind a good header never crash the reader") {
+TEST_CASE("random bytes after a valid header never crash the reader") {
   const uint64_t seed = 8;
   Rng rng(seed);
   size_t refused = 0;

@@ -24,7 +24,7 @@ struct Pair {
       : dialler(Side::dialler, dialler_token, nonce_of(1), "10.0.0.1:4000"),
         listener(Side::listener, listener_token, nonce_of(2), "10.0.0.2:999") {}
 
-  /// Runs both ends to the end; the outcome of each.
+  /// Runs both ends to the end; stores the outcome of each.
   void run() {
     REQUIRE(give(listener, dialler.output()).ok());
     REQUIRE(give(dialler, listener.output()).ok());
@@ -54,7 +54,7 @@ TEST_CASE("two ends with one token prove it to each other") {
   }
 }
 
-TEST_CASE("different tokens are refused at both ends, which say so") {
+TEST_CASE("both ends refuse different tokens with an error") {
   Pair pair("secret", "Secret");
   pair.run();
   REQUIRE_FALSE(pair.at_dialler.ok());
@@ -66,7 +66,7 @@ TEST_CASE("different tokens are refused at both ends, which say so") {
   CHECK_FALSE(pair.listener.proved());
 }
 
-TEST_CASE("a reading token is proved to a listener, which knows that it is one, and never by it") {
+TEST_CASE("a dialler can prove the reading token, which the listener recognises; a listener cannot") {
   const std::string reading = reading_token("secret");
   CHECK(reading == "read-1deca629b3052e954e79fa80524dd623c477e6c12e9a4de2893a6c61558a7bc9");
   CHECK(is_reading_token(reading));
@@ -87,13 +87,13 @@ TEST_CASE("a reading token is proved to a listener, which knows that it is one, 
   other.run();
   CHECK_FALSE(other.at_listener.ok());
   CHECK_FALSE(other.listener.reads_only());
-  Pair swapped("secret", reading.c_str());  // a reader that poses as a host
+  Pair swapped("secret", reading.c_str());  // a reader that claims to be a host
   swapped.run();
   CHECK_FALSE(swapped.at_listener.ok());
   CHECK_FALSE(swapped.at_dialler.ok());
 }
 
-TEST_CASE("what is no actorhost is refused at its first message") {
+TEST_CASE("another program is refused at its first message") {
   Handshake dialler(Side::dialler, "t", nonce_of(1), "10.0.0.1:80");
   std::string answer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/html; charset=utf-8\r\n";
   answer.resize(dialler.wanted());
@@ -103,7 +103,7 @@ TEST_CASE("what is no actorhost is refused at its first message") {
   CHECK(status.error().message == "10.0.0.1:80 does not answer as an actorhost");
 }
 
-TEST_CASE("another version is refused at both ends with both numbers") {
+TEST_CASE("both ends refuse another version and name both numbers") {
   Pair pair("t", "t");
   std::string hello = pair.dialler.output();
   hello[8] = 77;
@@ -122,7 +122,7 @@ TEST_CASE("a listener that echoes the dialler proves nothing") {
   CHECK_FALSE(give(dialler, dialler.output()).ok());
 }
 
-TEST_CASE("a recorded proof is of no use against a fresh nonce") {
+TEST_CASE("a recorded proof is refused after a fresh nonce") {
   Pair first("t", "t");
   REQUIRE(give(first.listener, first.dialler.output()).ok());
   REQUIRE(give(first.dialler, first.listener.output()).ok());

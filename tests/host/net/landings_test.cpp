@@ -19,7 +19,7 @@ Frame head_of(Kind kind, uint32_t tag, std::string_view meta) {
 
 }  // namespace
 
-TEST_CASE("a body that is expected gets its room once") {
+TEST_CASE("an expected body gets its destination once") {
   Landings landings;
   const int me = 0;
   Blob room = Blob::allocate(kBytes);
@@ -36,7 +36,7 @@ TEST_CASE("a body that is expected gets its room once") {
   CHECK(room.unique());
 }
 
-TEST_CASE("only one's own is forgotten") {
+TEST_CASE("forget withdraws only the destinations of one owner") {
   Landings landings;
   const int me = 0;
   const int other = 0;

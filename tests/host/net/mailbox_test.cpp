@@ -19,7 +19,7 @@ Frame numbered(uint32_t tag, size_t body = 0) {
 
 }  // namespace
 
-TEST_CASE("a mailbox gives frames back in order and all at once") {
+TEST_CASE("a mailbox returns all frames at once, in order") {
   Mailbox box;
   for (uint32_t i = 0; i < 10; ++i) REQUIRE(box.try_push(numbered(i)) == Put::ok);
   std::vector<Frame> out;
@@ -29,7 +29,7 @@ TEST_CASE("a mailbox gives frames back in order and all at once") {
   CHECK_FALSE(box.pop_all(out, 0));
 }
 
-TEST_CASE("frames that are popped go behind those that the reader still holds") {
+TEST_CASE("popped frames are appended to the frames that the reader already has") {
   Mailbox box;
   std::vector<Frame> out;
   out.push_back(numbered(7));
@@ -68,7 +68,7 @@ TEST_CASE("a mailbox is bounded by bytes and takes a frame over the bound when i
   CHECK(box.try_push(numbered(2)) == Put::ok);
 }
 
-TEST_CASE("a closed mailbox takes nothing more and still gives what it has") {
+TEST_CASE("a closed mailbox refuses frames and still returns its queued frames") {
   Mailbox box;
   REQUIRE(box.try_push(numbered(1)) == Put::ok);
   box.close();
@@ -108,13 +108,13 @@ TEST_CASE("closing ends the wait of a reader and of a writer") {
   CHECK(put == Put::closed);
 }
 
-TEST_CASE("a writer that waits for room gives up at its time") {
+TEST_CASE("a writer that waits for room gives up at its deadline") {
   Mailbox box(1);
   REQUIRE(box.try_push(numbered(1)) == Put::ok);
   CHECK(box.push(numbered(2), 0.001) == Put::full);
 }
 
-TEST_CASE("who asks for room is told once, when the reader has read or the mailbox closes") {
+TEST_CASE("a room callback runs once, when the reader has emptied the queue or the mailbox closes") {
   Mailbox box(1);
   int told = 0;
   box.when_room([&] { ++told; });
@@ -131,7 +131,7 @@ TEST_CASE("who asks for room is told once, when the reader has read or the mailb
   CHECK(told == 3);
 }
 
-TEST_CASE("several writers into a small mailbox lose and double nothing") {
+TEST_CASE("several writers into a small mailbox lose and duplicate no frame") {
   Mailbox box(16);
   constexpr uint32_t kWriters = 3;
   constexpr uint32_t kEach = 5000;

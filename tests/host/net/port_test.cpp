@@ -30,7 +30,7 @@ bool any(const Frame&) { return true; }
 
 }  // namespace
 
-TEST_CASE("a frame that nobody has asked for yet is kept, in order") {
+TEST_CASE("a frame that no call has received yet is stored, in order") {
   LocalTransport transport;
   Port a(transport, 0, steady);
   Port b(transport, 1, steady);
@@ -43,7 +43,7 @@ TEST_CASE("a frame that nobody has asked for yet is kept, in order") {
   CHECK(last.src == 0);
 }
 
-TEST_CASE("receiving ends at its deadline and says where") {
+TEST_CASE("the timeout of a receive names its place") {
   LocalTransport transport;
   Port a(transport, 4, steady);
   const auto got = a.receive(any, steady.now() + 0.001);
@@ -52,7 +52,7 @@ TEST_CASE("receiving ends at its deadline and says where") {
   CHECK(got.error().message.find("worker 4") != std::string::npos);
 }
 
-TEST_CASE("a receive whose deadline has passed still takes what has arrived") {
+TEST_CASE("a receive after its deadline still takes frames that have arrived") {
   LocalTransport transport;
   Port a(transport, 0, steady);
   REQUIRE(a.send(to(0, 5)).ok());
@@ -93,9 +93,9 @@ TEST_CASE("check runs before a wait and after a wake, and its error ends the wai
   CHECK(got.error().code == Code::interrupted);
 }
 
-TEST_CASE("two nodes that send more to each other than there is room for do not block each other") {
+TEST_CASE("two nodes that send each other more than fits do not deadlock") {
   LocalTransport transport;
-  constexpr uint32_t kFrames = 200000;  // three times what a mailbox takes
+  constexpr uint32_t kFrames = 200000;  // three times the bound of a mailbox
   const auto node = [&](Address self, Address peer) {
     Port port(transport, self, steady);
     Status status = port.send(to(peer, 0), steady.now() + 1);

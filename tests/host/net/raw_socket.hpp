@@ -1,5 +1,5 @@
 #pragma once
-// Plain TCP sockets on loopback, for programs that are not actorhost: strangers, attackers, peers that vanish.
+// Plain TCP sockets on loopback, for programs other than actorhost: strangers, attackers, peers that vanish.
 
 #include <stdexcept>
 #include <string>
@@ -42,7 +42,7 @@ class RawSocket {
     return address;
   }
 
-  /// Closing then drops what is under way and resets the connection, as when a process is killed.
+  /// A later close drops all data in flight and resets the connection, as when a process is killed.
   void reset_when_closed() {
     const linger now{1, 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now);

@@ -9,13 +9,13 @@ namespace actorhost {
 struct SimTransport::Link {
   ProcessId from = 0;
   ProcessId to = 0;
-  std::shared_ptr<const SimLink> how;  // shared with the other links that were not set
+  std::shared_ptr<const SimLink> how;  // shared by all links without own settings
   bool lost = false;                   // cut, Cut::lose
   bool held = false;                   // cut, Cut::hold
   double last_arrival = 0;
-  double free_at = 0;  // when the last frame has left, for a limited bandwidth
+  double free_at = 0;  // end of the last transmission, for a limited bandwidth
   size_t queued_bytes = 0;
-  std::list<Frame> backlog;  // arrived, but held or before a full mailbox; costs nothing while it is empty
+  std::list<Frame> backlog;  // frames before a held link or a full mailbox; costs nothing while it is empty
   std::vector<std::function<void()>> want_room;
 
   bool has_room(size_t cost, size_t times) const {
@@ -161,7 +161,7 @@ Status SimTransport::try_send(Frame&& frame) {
 }
 
 void SimTransport::when_room(Address dst, std::function<void()> told) {
-  // The sender is not named; with one thread it is the one that has just been refused.
+  // The sender is unknown; in a single thread it is the sender of the last refused frame.
   if (refused_ == nullptr || refused_->to != process_of(dst) || refused_->queued_bytes == 0) return told();
   refused_->want_room.push_back(std::move(told));
 }
@@ -209,7 +209,7 @@ SimTransport::Link& SimTransport::link_between(ProcessId from, ProcessId to) {
   return *link;
 }
 
-// A link on which nothing is under way is like one that never was: in large worlds most pairs speak once.
+// An idle link equals a new link, so it is dropped: in large simulations most pairs send once.
 void SimTransport::drop_idle(Link& link) {
   const bool plain = link.how == (link.from == link.to ? inside_link_ : default_link_);
   if (!plain || link.lost || link.held || link.queued_bytes > 0 || !link.want_room.empty()) return;
@@ -251,7 +251,7 @@ void SimTransport::arrive(Link& link, Frame&& frame) {
   drop_idle(link);
 }
 
-/// False when the mailbox is full: then the link is resumed once there is room.
+/// False when the mailbox is full; the link resumes when there is room.
 bool SimTransport::deliver(Link& link, Frame& frame) {
   const size_t cost = frame.cost();
   const Address dst = frame.dst;

@@ -1,9 +1,8 @@
 #pragma once
-// A network on virtual time: frames arrive after a latency drawn from a seeded generator, may be lost,
-// overtake each other, or meet a cut. One thread owns it with all simulated nodes, their mailboxes and the
-// clock; nothing ever waits. A test runs the simulation by `step` or `run_until`, which move the clock to
-// the next event, and lets nodes act on what arrived (`on_delivered`) or on timers (`at`). The same seed and
-// calls give the same run, event for event.
+// A network on virtual time. Frames arrive after a latency from a seeded generator, and may be lost, reordered or cut
+// off. One thread owns the network, all simulated nodes, their mailboxes and the clock; nothing blocks. A test runs the
+// simulation by `step` or `run_until`, which advance the clock to the next event. Nodes act on arrivals
+// (`on_delivered`) or timers (`at`). The same seed and calls give the same run, event for event.
 
 #include <functional>
 #include <memory>
@@ -17,24 +16,24 @@
 
 namespace actorhost {
 
-/// Seconds under way for one frame.
+/// Seconds in flight of a frame.
 using Latency = std::function<double(Rng&)>;
 Latency constant_latency(double seconds);
 Latency uniform_latency(double low, double high);
 Latency exponential_latency(double mean);
 
-/// How frames travel from one process to another. By default as over a stream: in order, none lost.
+/// The link from one process to another. The default behaves like a stream: in order, no losses.
 struct SimLink {
   Latency latency = constant_latency(50e-6);
   double loss = 0;       // probability that a frame vanishes
-  bool reorder = false;  // a frame may arrive before one that was sent earlier
+  bool reorder = false;  // a frame may overtake earlier frames
   double bytes_per_second = kForever;
-  size_t max_queued_bytes = size_t{64} << 20;  // under way and undelivered; then try_send says full
+  size_t max_queued_bytes = size_t{64} << 20;  // in flight and undelivered; above this, try_send returns full
 };
 
 enum class Cut {
-  lose,  // frames that are under way or sent over the cut are gone
-  hold   // they wait and arrive, in order, once the cut is healed
+  lose,  // frames in flight, and frames sent during the cut, are lost
+  hold   // frames wait, and arrive in order once the cut is healed
 };
 
 class SimTransport final : public Transport {
@@ -42,33 +41,32 @@ class SimTransport final : public Transport {
   SimTransport(ManualClock& clock, uint64_t seed);
   ~SimTransport() override;
 
-  /// `address` lives in `process`; to be said before it sends or is sent to. Otherwise each address is a
-  /// process of its own, with the same number.
+  /// Puts `address` into `process`; to be called before its first frame. Without it, each address is a process of its
+  /// own, with the same number.
   void place(Address address, ProcessId process);
-  /// For all pairs of different processes without a link of their own. Frames inside a process take no time
-  /// and are never lost, unless set_link(p, p, ...) says otherwise.
+  /// Sets the links of all pairs of different processes without own settings. Frames within a process take no time and
+  /// are never lost, unless set_link(p, p, ...) changes that.
   void set_links(SimLink link);
-  /// Sets the link from `from` to `to`, one way.
+  /// Sets the link from `from` to `to`, in one direction.
   void set_link(ProcessId from, ProcessId to, SimLink link);
-  /// Cuts both ways between two processes.
+  /// Cuts both directions between two processes.
   void cut(ProcessId a, ProcessId b, Cut how = Cut::lose);
   void heal(ProcessId a, ProcessId b);
-  /// Frames are lost between all processes for which `apart` holds, until it is set anew; nullptr: between none.
+  /// Loses frames between all pairs for which `apart` holds, until the next call; nullptr: none.
   void part(std::function<bool(ProcessId, ProcessId)> apart) { apart_ = std::move(apart); }
 
-  /// Runs `fn` at `time` (now, if that has passed). Events of one time run in the order in which they were
-  /// made.
+  /// Runs `fn` at `time`, or now if that is in the past. Simultaneous events run in the order of their creation.
   void at(double time, std::function<void()> fn);
-  /// Called after a frame was put into the mailbox of `address`.
+  /// Called after each delivery to the mailbox of `address`.
   void on_delivered(std::function<void(Address)> told) { delivered_ = std::move(told); }
 
-  /// Moves the clock to the next event and runs it; false when there is none.
+  /// Moves the clock to the next event and runs the event; false without one.
   bool step();
   /// Runs every event up to `time` and leaves the clock there (kForever: at the last event).
   void run_until(double time);
-  /// Runs events until `done` holds; false when it does not by `time` or no event is left.
+  /// Runs events until `done` holds; false if it does not by `time` or no event is left.
   bool run_until(const std::function<bool()>& done, double time);
-  /// kForever when there is none.
+  /// Time of the next event, or kForever.
   double next_event_time() const noexcept { return events_.empty() ? kForever : events_.front().time; }
   Rng& rng() noexcept { return rng_; }
 
@@ -81,7 +79,7 @@ class SimTransport final : public Transport {
   void detach(Address self) override;
   Status try_send(Frame&& frame) override;
   void when_room(Address dst, std::function<void()> told) override;
-  /// Runs the simulation while there is no room, for up to `seconds` of its time. Not from inside an event.
+  /// Runs the simulation until there is room, for up to `seconds` of virtual time. Must not be called inside an event.
   Status send(Frame&& frame, double seconds) override;
   void close() override;
 
@@ -89,9 +87,9 @@ class SimTransport final : public Transport {
   struct Link;
   struct Event {
     double time;
-    uint64_t number;  // ties run in the order of creation
+    uint64_t number;  // orders simultaneous events by creation
     Link* link;       // nullptr: a callback
-    uint32_t slot;    // of frames_ or callbacks_; kResume: deliver what the link has held back
+    uint32_t slot;    // index in frames_ or callbacks_; kResume: delivers the link's backlog
   };
   static constexpr uint32_t kResume = 0xffffffffU;
 
@@ -109,13 +107,13 @@ class SimTransport final : public Transport {
   Rng rng_;
   Directory inboxes_;
   std::unordered_map<Address, ProcessId> places_;
-  std::unordered_map<uint64_t, std::unique_ptr<Link>> links_;  // in use, or not like all others
+  std::unordered_map<uint64_t, std::unique_ptr<Link>> links_;  // links in use or with own settings
   std::vector<std::unique_ptr<Link>> free_links_;
   std::function<bool(ProcessId, ProcessId)> apart_;
-  std::shared_ptr<const SimLink> default_link_;  // shared by the links that it holds for
+  std::shared_ptr<const SimLink> default_link_;  // shared by the links without own settings
   std::shared_ptr<const SimLink> inside_link_;
-  Link* refused_ = nullptr;    // by the last try_send that said full
-  std::vector<Event> events_;  // a heap, the next one in front
+  Link* refused_ = nullptr;    // link of the last try_send that returned full
+  std::vector<Event> events_;  // a heap with the next event in front
   uint64_t events_made_ = 0;
   std::vector<Frame> frames_;
   std::vector<uint32_t> free_frames_;
@@ -123,7 +121,7 @@ class SimTransport final : public Transport {
   std::vector<uint32_t> free_callbacks_;
   std::function<void(Address)> delivered_;
   Counters counters_;
-  std::shared_ptr<SimTransport*> alive_;  // mailboxes keep a weak one in their calls for room
+  std::shared_ptr<SimTransport*> alive_;  // the room callbacks in mailboxes hold weak pointers to it
 };
 
 }  // namespace actorhost

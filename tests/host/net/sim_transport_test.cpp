@@ -74,7 +74,7 @@ TEST_CASE("frames between two processes stay in order whatever their latencies")
   CHECK(world.tags(1) == up_to(200));
 }
 
-TEST_CASE("order holds across the addresses of a process") {
+TEST_CASE("frames keep their order across the addresses of a process") {
   World world(3, 4);
   world.net.set_links({.latency = uniform_latency(0, 1)});
   for (Address a : {0U, 1U}) world.net.place(a, 10);
@@ -90,7 +90,7 @@ TEST_CASE("order holds across the addresses of a process") {
   CHECK(arrivals == sent);
 }
 
-TEST_CASE("a reordering link changes the order and loses nothing") {
+TEST_CASE("a reordering link changes the order and loses no frame") {
   World world(4);
   world.net.set_links({.latency = exponential_latency(1), .reorder = true});
   world.send_tags(0, 1, 200);
@@ -101,7 +101,7 @@ TEST_CASE("a reordering link changes the order and loses nothing") {
   CHECK(tags == up_to(200));
 }
 
-TEST_CASE("loss is as likely as it was told") {
+TEST_CASE("losses have the set probability") {
   World world(5);
   world.net.set_links({.loss = 0.1});
   world.send_tags(0, 1, 10000);
@@ -111,7 +111,7 @@ TEST_CASE("loss is as likely as it was told") {
   CHECK(world.tags(1).size() + world.net.counters().lost == 10000);
 }
 
-TEST_CASE("a cut loses what is under way and what is sent, until it is healed") {
+TEST_CASE("a cut loses frames in flight and sent frames until it is healed") {
   World world(6, 3);
   world.send_tags(0, 1, 3);
   world.net.cut(1, 0);
@@ -127,7 +127,7 @@ TEST_CASE("a cut loses what is under way and what is sent, until it is healed") 
   CHECK(world.tags(1) == up_to(2));
 }
 
-TEST_CASE("a cut that holds delivers everything in order once it is healed") {
+TEST_CASE("a holding cut delivers all frames in order once it is healed") {
   World world(7);
   world.send_tags(0, 1, 3);
   world.net.cut(0, 1, Cut::hold);
@@ -140,7 +140,7 @@ TEST_CASE("a cut that holds delivers everything in order once it is healed") {
   CHECK(world.tags(1) == up_to(5));
 }
 
-TEST_CASE("bandwidth spreads frames out") {
+TEST_CASE("bandwidth delays frames") {
   World world(8);
   world.net.set_link(0, 1, {.latency = constant_latency(0), .bytes_per_second = 1e6});
   for (uint32_t i = 0; i < 3; ++i) {
@@ -154,7 +154,7 @@ TEST_CASE("bandwidth spreads frames out") {
   for (size_t i = 0; i < 3; ++i) CHECK(times[i] == Approx(static_cast<double>(i + 1)));
 }
 
-TEST_CASE("a full mailbox holds the link back and loses nothing") {
+TEST_CASE("a full mailbox stops the link and loses no frame") {
   World world(9, 2, 4);
   world.send_tags(0, 1, 10);
   world.net.run_until(1);
@@ -168,7 +168,7 @@ TEST_CASE("a full mailbox holds the link back and loses nothing") {
   CHECK(got == up_to(10));
 }
 
-TEST_CASE("a full link refuses frames and tells when there is room") {
+TEST_CASE("a full link refuses frames and reports room") {
   World world(10);
   world.net.set_links({.latency = constant_latency(1), .max_queued_bytes = 3 * kHeaderBytes});
   world.send_tags(0, 1, 3);
@@ -183,7 +183,7 @@ TEST_CASE("a full link refuses frames and tells when there is room") {
   CHECK(world.net.send(message(0, 1, 4), 0.5).ok());
 }
 
-TEST_CASE("a simulated send that waits for room gives up at its time") {
+TEST_CASE("a simulated send that waits for room gives up at its deadline") {
   World world(11);
   world.net.set_links({.latency = constant_latency(5), .max_queued_bytes = 1});
   world.send_tags(0, 1, 1);
@@ -193,7 +193,7 @@ TEST_CASE("a simulated send that waits for room gives up at its time") {
   CHECK(world.clock.now() == 5);
 }
 
-TEST_CASE("callbacks run at their time, and those of one time in the order they were given") {
+TEST_CASE("callbacks run at their time, simultaneous callbacks in the order of creation") {
   World world(12);
   std::string order;
   world.net.at(2, [&] { order += 'c'; });
@@ -211,7 +211,7 @@ TEST_CASE("callbacks run at their time, and those of one time in the order they 
 
 namespace {
 
-/// Nodes that pass frames on to random others; returns what happened as one line.
+/// Nodes that forward frames to random nodes; returns the events as one line.
 std::string gossip(uint64_t seed, uint32_t hops) {
   World world(seed, 8);
   world.net.set_links({.latency = exponential_latency(0.01), .loss = 0.01, .reorder = true});
@@ -239,7 +239,7 @@ TEST_CASE("the same seed gives the same run and another seed another") {
   CHECK(gossip(2, 200) != one);
 }
 
-TEST_CASE("a mailbox may outlive the simulation that wanted room in it") {
+TEST_CASE("a mailbox may outlive a simulation that waits for room in it") {
   Mailbox box(1);
   ManualClock clock;
   {

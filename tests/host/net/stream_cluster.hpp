@@ -1,6 +1,6 @@
 #pragma once
-// Several StreamTransports in one test process, connected to each other as hosts would be: `Events` records what a
-// transport tells, `StreamCluster` dials every pair and assigns the links.
+// Several StreamTransports in one test process, connected like hosts: `Events` records the events of a transport,
+// `StreamCluster` dials every pair and assigns the links.
 
 #include <condition_variable>
 #include <functional>
@@ -33,15 +33,15 @@ class Events final : public LinkEvents {
   void on_service_frame(LinkId link, Frame&& frame) override;
   void on_link_wanted(ProcessId process) override;
 
-  /// Waits until `done` holds, looking after each event; false when it does not in kPatience seconds.
+  /// Waits until `done` holds, checking after each event; false after kPatience seconds.
   bool wait(const std::function<bool()>& done);
 
-  // Read inside `wait`, or when nothing runs any more.
+  // To be read inside `wait`, or when nothing runs any more.
   std::vector<Up> ups;
   std::vector<Down> downs;
   std::vector<std::pair<LinkId, Frame>> frames;
   std::vector<ProcessId> wanted;
-  /// Called first with each service frame, on the link's thread; true when it has dealt with it.
+  /// Called first with each service frame, on the link's thread; true if it has handled the frame.
   std::function<bool(LinkId, const Frame&)> on_frame;
 
  private:
@@ -58,7 +58,7 @@ class Events final : public LinkEvents {
   std::condition_variable changed_;
 };
 
-/// A log that keeps its lines.
+/// A log that stores its lines.
 struct QuietLog {
   QuietLog();
   bool has(const std::string& text) const;
@@ -68,7 +68,7 @@ struct QuietLog {
   Log log;
 };
 
-/// An ipc address that nothing else uses.
+/// An unused ipc address.
 std::string fresh_ipc_url();
 
 struct StreamHost {

@@ -1,4 +1,4 @@
-// What dialling and listening say when they fail.
+// The errors of failed dials and listens.
 
 #include <thread>
 
@@ -19,7 +19,7 @@ std::string host_and_port(const std::string& url) { return url.substr(url.find("
 
 }  // namespace
 
-TEST_CASE("a wrong token is refused at both ends and the link never comes up") {
+TEST_CASE("both ends refuse a wrong token, and the link never starts") {
   for (const char* scheme : {"tcp://127.0.0.1:0", "ipc"}) {
     StreamHost listener({.token = "one"});
     StreamHost dialler({.token = "two"});
@@ -37,7 +37,7 @@ TEST_CASE("a wrong token is refused at both ends and the link never comes up") {
   }
 }
 
-TEST_CASE("nobody at the address is unreachable") {
+TEST_CASE("an address without a listener is unreachable") {
   StreamHost host;
   std::string url;
   {
@@ -53,7 +53,7 @@ TEST_CASE("nobody at the address is unreachable") {
   CHECK(link.error().code == Code::unreachable);
 }
 
-TEST_CASE("an address that is none is a bad argument") {
+TEST_CASE("an invalid address is a bad argument") {
   StreamHost host;
   for (const char* url : {"", "nonsense", "foo://127.0.0.1:1"}) {
     CHECK(host.transport.dial(url, kPatience).error().code == Code::bad_argument);
@@ -61,7 +61,7 @@ TEST_CASE("an address that is none is a bad argument") {
   }
 }
 
-TEST_CASE("an address in use is said to be in use") {
+TEST_CASE("the error for an address in use names the cause") {
   StreamHost first;
   StreamHost second;
   for (const std::string& wanted : {std::string("tcp://127.0.0.1:0"), fresh_ipc_url()}) {
@@ -74,7 +74,7 @@ TEST_CASE("an address in use is said to be in use") {
   }
 }
 
-TEST_CASE("something that answers otherwise is no actorhost") {
+TEST_CASE("a program with another reply is no actorhost") {
   RawListener web;
   std::thread server([&] {
     RawSocket client = web.accept();
@@ -89,11 +89,11 @@ TEST_CASE("something that answers otherwise is no actorhost") {
   CHECK(link.error().message.find("does not answer as an actorhost") != std::string::npos);
 }
 
-TEST_CASE("something that closes without having answered wrongly is unreachable: another try may help") {
+TEST_CASE("a program that closes before a wrong reply is unreachable: a retry may help") {
   const std::string hello = Handshake(Handshake::Side::dialler, "", Handshake::fresh_nonce(), "").output();
   for (const bool reset : {false, true}) {
     for (const size_t said : {size_t{0}, size_t{10}, hello.size()}) {
-      INFO("reset " << reset << ", " << said << " bytes said");
+      INFO("reset " << reset << ", " << said << " bytes sent");
       RawListener shy;
       std::thread server([&] {
         RawSocket client = shy.accept();
@@ -111,7 +111,7 @@ TEST_CASE("something that closes without having answered wrongly is unreachable:
   }
 }
 
-TEST_CASE("a listener that hears all it can turns a dialler away as unreachable and takes it later") {
+TEST_CASE("a listener with too many handshakes refuses a dialler as unreachable, and accepts it later") {
   StreamHost listener({.token = "t", .max_unproved = 2});
   const auto url = listener.transport.listen("tcp://127.0.0.1:0");
   REQUIRE(url.ok());
@@ -133,7 +133,7 @@ TEST_CASE("a listener that hears all it can turns a dialler away as unreachable 
   CHECK(link.ok());
 }
 
-TEST_CASE("something that never answers ends the dial at its deadline") {
+TEST_CASE("a program that never replies ends the dial at its deadline") {
   RawListener silent;
   StreamHost host;
   const double before = dial_clock.now();
@@ -144,12 +144,12 @@ TEST_CASE("something that never answers ends the dial at its deadline") {
   CHECK(dial_clock.now() - before < kPatience);
 }
 
-TEST_CASE("closing ends a dial that waits for an answer") {
+TEST_CASE("closing ends a dial that waits for a reply") {
   RawListener silent;
   StreamHost host;
   std::thread closer([&] {
     RawSocket client = silent.accept();
-    client.read_some();  // the hello: the dial is under way
+    client.read_some();  // the hello: the dial is in progress
     host.transport.close();
     client.read_to_end();
   });
@@ -159,7 +159,7 @@ TEST_CASE("closing ends a dial that waits for an answer") {
   CHECK(link.error().code == Code::interrupted);
 }
 
-TEST_CASE("TLS connects when the certificate is trusted and says what is wrong when it is not") {
+TEST_CASE("TLS connects with a trusted certificate, and reports the problem otherwise") {
   StreamHost listener({.token = "t", .tls = test_tls_files()});
   const auto url = listener.transport.listen("tls+tcp://127.0.0.1:0");
   REQUIRE(url.ok());
@@ -182,13 +182,13 @@ TEST_CASE("TLS connects when the certificate is trusted and says what is wrong w
 
   StreamHost plain({.token = "t"});
   const auto tcp = "tcp" + url->substr(url->find("://"));
-  const auto without_tls = plain.transport.dial(tcp, kPatience);  // the other end does not say what is wrong
+  const auto without_tls = plain.transport.dial(tcp, kPatience);  // the other end does not report the problem
   REQUIRE_FALSE(without_tls.ok());
   CHECK(without_tls.error().code == Code::unreachable);
   CHECK(without_tls.error().message.find("wants TLS") != std::string::npos);
 }
 
-TEST_CASE("a listener says that TLS may have failed when a dialler goes without a word") {
+TEST_CASE("a listener reports that TLS may have failed when a dialler closes without a message") {
   const bool reset = GENERATE(false, true);
   StreamHost listener({.tls = test_tls_files()});
   const auto url = listener.transport.listen("tls+tcp://127.0.0.1:0");
@@ -201,6 +201,6 @@ TEST_CASE("a listener says that TLS may have failed when a dialler goes without 
   while (listener.transport.counters().refused == 0 && dial_clock.now() < deadline) std::this_thread::yield();
   listener.transport.close();
   CHECK(
-      listener.quiet.has("does not answer as an actorhost (it ended the connection without a word): it is busy, or "
+      listener.quiet.has("does not answer as an actorhost (it ended the connection without a reply): it is busy, or "
                          "TLS failed: a certificate is not trusted"));
 }

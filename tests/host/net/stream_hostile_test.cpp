@@ -1,5 +1,5 @@
-// Strangers at the port, peers that break the protocol or vanish, and closing under traffic: one test for each trap of
-// NNG that a host could fall into.
+// Strangers at the port, peers that break the protocol or vanish, and closing under traffic: one test for each known
+// problem of NNG.
 
 #include <atomic>
 #include <cstdlib>
@@ -45,15 +45,15 @@ std::string random_bytes(Rng& rng, size_t size) {
   return bytes;
 }
 
-/// A listening host with an honest peer on a link, whatever strangers do to the port.
+/// A listening host with an honest peer on a link, while strangers attack the port.
 struct Besieged {
   explicit Besieged(const StreamOptions& options = {.token = "t"}) : host(options), friendly(options) {
     url = host.transport.listen("tcp://127.0.0.1:0").value();
     link = friendly_link();
-    // Until then it counts as one that has proved nothing.
+    // Until then it counts as a connection without a proof.
     if (!host.events.wait([this] { return !host.events.ups.empty(); })) throw std::runtime_error("no link");
   }
-  /// Another link of the honest peer. Where the listener gives little time, a busy machine may take several goes.
+  /// Opens another link of the honest peer. With a short handshake limit, a busy machine may need several attempts.
   LinkId friendly_link() {
     const SteadyClock clock;
     const double deadline = clock.now() + kPatience;
@@ -61,7 +61,7 @@ struct Besieged {
     while (!dialled.ok() && clock.now() < deadline) dialled = friendly.transport.dial(url, kPatience);
     return dialled.value();
   }
-  /// The honest peer still gets through.
+  /// Checks that the link of the honest peer still works.
   void check_unharmed() {
     const size_t before = count();
     REQUIRE(friendly.transport.send_on(link, note(1)).ok());
@@ -83,7 +83,7 @@ struct Besieged {
   LinkId link = 0;
 };
 
-/// A stranger that knows the token: it proves it, and then does as it likes.
+/// A stranger that knows the token: it proves the token, and then may send anything.
 RawSocket proved_socket(const std::string& url, const std::string& token) {
   RawSocket socket = RawSocket::connect_to(url);
   Handshake handshake(Handshake::Side::dialler, token, Handshake::fresh_nonce(), url);
@@ -105,7 +105,7 @@ RawSocket proved_socket(const std::string& url, const std::string& token) {
 
 }  // namespace
 
-TEST_CASE("sixteen bytes that claim a huge length allocate nothing and harm nobody") {
+TEST_CASE("sixteen bytes with a huge length allocate nothing and have no effect") {
   Besieged besieged({.token = "t", .handshake_seconds = 0.05});
   const double before = resident_mb();
   RawSocket stranger = RawSocket::connect_to(besieged.url);
@@ -115,7 +115,7 @@ TEST_CASE("sixteen bytes that claim a huge length allocate nothing and harm nobo
   besieged.check_unharmed();
 }
 
-TEST_CASE("a peer that has proved the token cannot make the host allocate by a header either") {
+TEST_CASE("a peer with a valid proof cannot cause allocations by a header either") {
   Besieged besieged;
   const double before = resident_mb();
   Frame frame = note(1);
@@ -140,10 +140,10 @@ TEST_CASE("a peer that has proved the token cannot make the host allocate by a h
   besieged.check_unharmed();
 }
 
-TEST_CASE("thousands of random strings at the port leave memory flat and links unharmed") {
+TEST_CASE("thousands of random strings at the port do not change memory and links") {
   const uint64_t seed = 12;
   constexpr int kThreads = 4;
-  // Each is a connection of its own. A hundred thousand take a minute or more: ACTORHOST_RANDOM_STRINGS=100000.
+  // Each string uses a connection. A hundred thousand take a minute or more: ACTORHOST_RANDOM_STRINGS=100000.
   const char* wanted = std::getenv("ACTORHOST_RANDOM_STRINGS");
   const int strings_each = (wanted != nullptr ? std::atoi(wanted) : 2000) / kThreads;
   Besieged besieged;
@@ -153,13 +153,13 @@ TEST_CASE("thousands of random strings at the port leave memory flat and links u
       RawSocket stranger = RawSocket::connect_to(besieged.url);
       stranger.reset_when_closed();
       std::string bytes = random_bytes(rng, rng.below(200));
-      // Some begin as they should.
+      // Some begin with a valid magic.
       if (rng.below(4) == 0) bytes.insert(0, "ACTORHST\x01");
       stranger.write(bytes);
     }
   };
   INFO("seed " << seed);
-  bombard(0, 500);  // until allocators and stacks have their size
+  bombard(0, 500);  // until allocators and stacks have their final size
   const double before = resident_mb();
   std::vector<std::thread> strangers;
   for (uint64_t stream = 1; stream <= kThreads; ++stream) {
@@ -172,7 +172,7 @@ TEST_CASE("thousands of random strings at the port leave memory flat and links u
   CHECK(besieged.host.quiet.lines.size() < 100);
 }
 
-TEST_CASE("random bytes behind a good handshake close that link and nothing else") {
+TEST_CASE("random bytes after a valid handshake close that link only") {
   const uint64_t seed = 13;
   Rng rng(seed);
   Besieged besieged;
@@ -186,7 +186,7 @@ TEST_CASE("random bytes behind a good handshake close that link and nothing else
   besieged.check_unharmed();
 }
 
-TEST_CASE("connections that prove nothing are bounded in number") {
+TEST_CASE("connections without a proof are bounded in number") {
   Besieged besieged({.token = "t", .handshake_seconds = 1000, .max_unproved = 4});
   {
     std::vector<RawSocket> strangers;
@@ -199,7 +199,7 @@ TEST_CASE("connections that prove nothing are bounded in number") {
   besieged.check_unharmed();
 }
 
-TEST_CASE("connections that prove nothing are bounded in time") {
+TEST_CASE("connections without a proof are bounded in time") {
   Besieged besieged({.token = "t", .handshake_seconds = 0.2});
   const uint64_t before = besieged.host.transport.counters().refused;
   std::vector<RawSocket> strangers;
@@ -221,7 +221,7 @@ TEST_CASE("a stranger that sends byte by byte does not get more time") {
   besieged.check_unharmed();
 }
 
-TEST_CASE("a peer that vanishes is noticed, however it goes") {
+TEST_CASE("a host detects a vanished peer, however its connection ends") {
   for (const bool reset : {false, true}) {
     Besieged besieged;
     {
@@ -235,7 +235,7 @@ TEST_CASE("a peer that vanishes is noticed, however it goes") {
   }
 }
 
-TEST_CASE("a peer that resets while much is being sent to it is noticed") {
+TEST_CASE("a host detects the reset of a link with much queued data") {
   for (int round = 0; round < 20; ++round) {
     StreamHost host({.token = "t"});
     const std::string url = host.transport.listen("tcp://127.0.0.1:0").value();
@@ -253,7 +253,7 @@ TEST_CASE("a peer that resets while much is being sent to it is noticed") {
   }
 }
 
-TEST_CASE("transports that are closed under traffic end, many times over") {
+TEST_CASE("closing transports under traffic ends, many times") {
   for (const char* scheme : {"tcp", "ipc"}) {
     for (int round = 0; round < 150; ++round) {
       StreamCluster cluster(2, scheme);

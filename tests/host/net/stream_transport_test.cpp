@@ -20,7 +20,7 @@ Frame service_frame(uint32_t tag, size_t body_bytes = 0, Kind kind = Kind::clust
   return frame;
 }
 
-/// A listening host and one that has dialled it.
+/// A listening host and a host that has dialled it.
 struct Two {
   explicit Two(const std::string& scheme = "tcp", const StreamOptions& options = {}) : a(options), b(options) {
     auto bound = a.transport.listen(scheme == "ipc" ? fresh_ipc_url() : scheme + "://127.0.0.1:0");
@@ -44,7 +44,7 @@ std::string port_of(const std::string& url) { return url.substr(url.rfind(':') +
 
 }  // namespace
 
-TEST_CASE("a link comes up at both ends with the address of the other") {
+TEST_CASE("a link starts at both ends with the address of the other end") {
   Two two;
   CHECK(port_of(two.url) != "0");
   REQUIRE(two.b.events.ups.size() == 1);
@@ -65,7 +65,7 @@ TEST_CASE("frames on a link without a process are service frames") {
   CHECK(two.a.events.frames[1].second.tag == 2);
 }
 
-TEST_CASE("heartbeats count as heard and go no further") {
+TEST_CASE("heartbeats update heard_from and are not delivered") {
   Two two;
   two.a.transport.assign(two.at_a, 1);
   CHECK(two.a.transport.heard_from(7) == 0);
@@ -78,7 +78,7 @@ TEST_CASE("heartbeats count as heard and go no further") {
   CHECK(two.a.transport.heard_from(1) > before);
 }
 
-TEST_CASE("frames to a process without a link are parked, asked for once, and sent in order on the link") {
+TEST_CASE("frames to a process without a link are parked, request a link once, and are sent in order on the link") {
   Two two;
   Mailbox box;
   REQUIRE(two.a.transport.attach(0, box).ok());
@@ -95,7 +95,7 @@ TEST_CASE("frames to a process without a link are parked, asked for once, and se
   two.a.transport.detach(0);
 }
 
-TEST_CASE("frames that are sent together leave in one write, for each way") {
+TEST_CASE("frames sent together leave in one write per link") {
   Two two;
   two.b.transport.assign(two.at_b, 1);
   const uint64_t before = two.b.transport.counters().writes;
@@ -117,7 +117,7 @@ TEST_CASE("frames that are sent together leave in one write, for each way") {
   frame.dst = service_address(1);
   REQUIRE(two.b.transport.try_send_together(std::move(frame), writes).ok());
   two.b.transport.close();
-  for (const auto& write : writes) write();  // too late, and nothing happens
+  for (const auto& write : writes) write();  // too late: no effect
   CHECK(two.a.events.frames.size() == 50);
 }
 
@@ -148,7 +148,7 @@ TEST_CASE("service addresses need no route") {
   CHECK(two.a.events.frames[1].second.tag == 5);
 }
 
-TEST_CASE("a second link to a process is closed and the first one kept") {
+TEST_CASE("a second link to a process is closed, and the first link remains") {
   Two two;
   auto second = two.b.transport.dial(two.url, kPatience);
   REQUIRE(second.ok());
@@ -162,7 +162,7 @@ TEST_CASE("a second link to a process is closed and the first one kept") {
   CHECK(two.a.events.frames[0].first == two.at_a);
 }
 
-TEST_CASE("closing a link tells both ends, with the reason at this one") {
+TEST_CASE("closing a link notifies both ends, and this end has the reason") {
   Two two;
   two.a.transport.assign(two.at_a, 1);
   two.b.transport.close_link(two.at_b, "a test");
@@ -175,7 +175,7 @@ TEST_CASE("closing a link tells both ends, with the reason at this one") {
   CHECK(two.b.transport.send_on(two.at_b, service_frame(1)).error().code == Code::peer_lost);
 }
 
-TEST_CASE("forgetting a process closes its link and makes it a lost peer") {
+TEST_CASE("forgetting a process closes its link, and sends return peer_lost") {
   Two two;
   two.b.transport.assign(two.at_b, 0);
   two.b.transport.forget(0);
@@ -183,13 +183,13 @@ TEST_CASE("forgetting a process closes its link and makes it a lost peer") {
   CHECK(two.b.transport.try_send(test_frame(1, service_address(0), 1)).error().code == Code::peer_lost);
 }
 
-TEST_CASE("finishing a link delivers everything that was queued") {
+TEST_CASE("finishing a link delivers all queued frames") {
   for (const char* scheme : {"tcp", "ipc"}) {
     Two two(scheme);
     const uint32_t frames = 50;
     for (uint32_t tag = 0; tag < frames; ++tag) {
       REQUIRE(two.b.transport.send_on(two.at_b, service_frame(tag, 300000)).ok());
-      // The other way too, unread: a plain close would reset the connection and lose frames.
+      // In the other direction too, unread: a plain close would reset the connection and lose frames.
       REQUIRE(two.a.transport.send_on(two.at_a, service_frame(tag, 1000)).ok());
     }
     two.b.transport.finish_link(two.at_b, kPatience);
@@ -201,7 +201,7 @@ TEST_CASE("finishing a link delivers everything that was queued") {
   }
 }
 
-TEST_CASE("finishing a link to a peer that does not read ends in time") {
+TEST_CASE("finishing a link to a peer that does not read has a deadline") {
   Two two("tcp", {.max_queued_bytes = size_t{256} << 20});
   Mailbox small(1);
   REQUIRE(two.a.transport.attach(0, small).ok());
@@ -214,7 +214,7 @@ TEST_CASE("finishing a link to a peer that does not read ends in time") {
   two.a.transport.close();
 }
 
-TEST_CASE("a link that is held back by a full mailbox counts as heard from now") {
+TEST_CASE("a link that waits for a full mailbox counts as heard from now") {
   Two two;
   Mailbox small(1);
   REQUIRE(two.a.transport.attach(0, small).ok());
@@ -227,7 +227,7 @@ TEST_CASE("a link that is held back by a full mailbox counts as heard from now")
   const double deadline = clock.now() + kPatience;
   double first = 0;
   double second = 0;
-  do {  // heard now, and again later without anything having come
+  do {  // heard now, and again later without new bytes
     first = two.a.transport.heard_from(1);
     std::this_thread::yield();
     second = two.a.transport.heard_from(1);
@@ -239,7 +239,7 @@ TEST_CASE("a link that is held back by a full mailbox counts as heard from now")
   two.a.transport.detach(0);
 }
 
-TEST_CASE("frames for an address that nobody has are dropped and counted") {
+TEST_CASE("frames for an unknown address are dropped and counted") {
   Two two;
   two.a.transport.assign(two.at_a, 1);
   REQUIRE(two.b.transport.send_on(two.at_b, test_frame(0, 77, 1)).ok());
@@ -248,7 +248,7 @@ TEST_CASE("frames for an address that nobody has are dropped and counted") {
   CHECK(two.a.transport.counters().dropped == 1);
 }
 
-TEST_CASE("an unknown kind closes the link with a logged reason and nothing else happens") {
+TEST_CASE("an unknown kind closes the link with a logged reason and has no other effect") {
   Two two;
   auto other = two.b.transport.dial(two.url, kPatience);
   REQUIRE(other.ok());
@@ -268,7 +268,7 @@ TEST_CASE("a body over the limit closes the link") {
   CHECK(two.a.events.downs[0].reason.find("1001 bytes, the limit is 1000") != std::string::npos);
 }
 
-TEST_CASE("two nodes talk through their ports over tcp") {
+TEST_CASE("two nodes exchange frames through their ports over tcp") {
   Two two;
   two.a.transport.assign(two.at_a, 1);
   two.b.transport.assign(two.at_b, 0);
@@ -297,7 +297,7 @@ TEST_CASE("two nodes talk through their ports over tcp") {
   CHECK(right == 1000);
 }
 
-TEST_CASE("closing a transport ends a dial that is going on") {
+TEST_CASE("closing a transport ends a dial in progress") {
   Two two;
   StreamHost dialling({.token = "other"});
   std::thread closer([&] { dialling.transport.close(); });

@@ -40,7 +40,7 @@ std::string secret_file(const Scratch& scratch, const std::string& text, mode_t 
 
 }  // namespace
 
-TEST_CASE("a token is made on first use and stays the same") {
+TEST_CASE("the first use creates a token, which then stays the same") {
   const Scratch scratch;
   const std::filesystem::path path = scratch / "config" / "actorhost" / "token";
   const auto first = read_or_make_token(path.string());
@@ -51,13 +51,13 @@ TEST_CASE("a token is made on first use and stays the same") {
   CHECK(mode_of(path.parent_path()) == 0700);
   CHECK(*read_or_make_token(path.string()) == *first);
   CHECK(*read_token(path.string()) == *first);
-  // Nothing but the token is left behind.
+  // No other file is left behind.
   const auto files = std::filesystem::directory_iterator(path.parent_path());
   CHECK(std::distance(begin(files), end(files)) == 1);
   CHECK(*read_or_make_token((scratch / "another").string()) != *first);
 }
 
-TEST_CASE("threads that start together get one token") {
+TEST_CASE("threads that start together get the same token") {
   for (int round = 0; round < 20; ++round) {
     const Scratch scratch;
     const std::string path = (scratch / "config" / "token").string();
@@ -75,7 +75,7 @@ TEST_CASE("threads that start together get one token") {
   }
 }
 
-TEST_CASE("processes that start together get one token") {
+TEST_CASE("processes that start together get the same token") {
   const Scratch scratch;
   const std::string path = (scratch / "config" / "token").string();
   std::vector<pid_t> children;
@@ -107,7 +107,7 @@ TEST_CASE("white space around a token does not count") {
   CHECK(*read_token(secret_file(scratch, "0123456789 abcdef", 0400)) == "0123456789 abcdef");
 }
 
-TEST_CASE("a file that others can read is refused with the command that mends it") {
+TEST_CASE("a file that others can read is refused with the command that fixes it") {
   const Scratch scratch;
   for (const mode_t mode : {0644U, 0640U, 0604U, 0620U, 0666U}) {
     const std::string path = secret_file(scratch, "0123456789abcdef", mode);
@@ -118,7 +118,7 @@ TEST_CASE("a file that others can read is refused with the command that mends it
   }
 }
 
-TEST_CASE("what is no token is refused with what is wrong") {
+TEST_CASE("an invalid token file is refused with the reason") {
   const Scratch scratch;
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "it is empty"},
@@ -139,7 +139,7 @@ TEST_CASE("what is no token is refused with what is wrong") {
   CHECK_THAT(read_token((scratch / "pipe").string()).error().message, Catch::Contains("it is no regular file"));
 }
 
-TEST_CASE("a token file that cannot be read or made says why") {
+TEST_CASE("the error for a token file that cannot be read or created names the cause") {
   const Scratch scratch;
   const auto missing = read_token((scratch / "missing").string());
   REQUIRE(!missing.ok());
@@ -166,7 +166,7 @@ TEST_CASE("the default place follows the environment") {
   CHECK_THAT(none.error().message, Catch::Contains("--token-file"));
 }
 
-TEST_CASE("the reading token is kept beside the token, with its mode, and follows it") {
+TEST_CASE("the reading token is stored beside the token, with its mode, and changes with it") {
   const Scratch scratch;
   const std::string path = (scratch / "config" / "token").string();
   const auto token = read_or_make_token(path);
@@ -182,7 +182,7 @@ TEST_CASE("the reading token is kept beside the token, with its mode, and follow
   REQUIRE(keep_reading_token(path, "another token of many characters").ok());
   CHECK(*read_token(beside) == reading_token("another token of many characters"));
   CHECK(mode_of(beside) == 0600);
-  // Nothing but the two is left behind.
+  // No other file is left behind.
   const auto files = std::filesystem::directory_iterator(std::filesystem::path(path).parent_path());
   CHECK(std::distance(begin(files), end(files)) == 2);
   REQUIRE(std::filesystem::remove(path));
@@ -191,7 +191,7 @@ TEST_CASE("the reading token is kept beside the token, with its mode, and follow
   CHECK(read_reading_token(path).error().message.find(path + ": cannot be opened") != std::string::npos);
 }
 
-TEST_CASE("a file of somebody's own in the reading token's place is kept and told of") {
+TEST_CASE("a user's file in place of the reading token is kept and reported") {
   const Scratch scratch;
   const std::string path = (scratch / "token").string();
   const auto token = read_or_make_token(path);

@@ -14,7 +14,7 @@ namespace actorhost::test {
 namespace {
 
 void fill(std::byte* bytes, size_t size, uint32_t tag) {
-  // A multiplier that is odd and no small power of two, so that shifted or swapped blocks show.
+  // An odd multiplier that is not close to a small power of two, so that shifted or swapped blocks show.
   for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>((i * 167 + (i >> 8) * 31 + tag) & 0xff);
 }
 
@@ -24,7 +24,7 @@ bool is_filled(const std::byte* bytes, size_t size, uint32_t tag) {
   return size == 0 || std::memcmp(bytes, expected.data(), size) == 0;
 }
 
-/// Sends, reading all mailboxes whenever there is no room.
+/// Sends; reads all mailboxes whenever there is no room.
 void send_reading(Net& net, Frame&& frame) {
   Status status;
   const bool sent = net.collect([&] {
@@ -35,7 +35,7 @@ void send_reading(Net& net, Frame&& frame) {
   REQUIRE((sent && status.ok()));
 }
 
-/// Sends to a receiver that does not read until it is refused; returns how many went.
+/// Sends to a receiver that does not read, until a frame is refused; returns the number of sent frames.
 uint32_t send_until_full(Net& net, Address src, Address dst, size_t body_bytes) {
   for (uint32_t tag = 0; tag < 100000; ++tag) {
     Frame frame = test_frame(src, dst, tag, 0, body_bytes);
@@ -44,7 +44,7 @@ uint32_t send_until_full(Net& net, Address src, Address dst, size_t body_bytes) 
       if (status.ok()) break;
       REQUIRE(status.error().code == Code::full);
       REQUIRE(is_intact(frame, 0, body_bytes));
-      // What is only under way gets the time to arrive: full for good is what is looked for.
+      // Lets frames in flight arrive: the receiver must remain full.
       if (!net.travel()) return tag;
     }
   }
@@ -153,7 +153,7 @@ void check_sizes(Net& net) {
   std::vector<std::pair<size_t, size_t>> sizes;
   for (size_t body : bodies) {
     for (size_t meta : metas) {
-      if (body > 1 << 20 && meta > 32) continue;  // the large one is there for itself
+      if (body > 1 << 20 && meta > 32) continue;  // one combination of the large body is enough
       send_reading(net, test_frame(src, dst, static_cast<uint32_t>(sizes.size()), meta, body));
       sizes.emplace_back(meta, body);
     }
@@ -173,7 +173,7 @@ void check_deadline(Net& net, size_t body_bytes) {
   const Address dst = 0;
   const auto src = static_cast<Address>(net.nodes - 1);
   uint32_t sent = send_until_full(net, src, dst, body_bytes);
-  // TCP goes on enlarging its buffers for a while.
+  // TCP enlarges its buffers for a while.
   Status status;
   Frame frame;
   for (; status.ok() && sent < 100000; ++sent) {

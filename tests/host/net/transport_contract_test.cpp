@@ -66,7 +66,7 @@ struct StreamNet : Net {
   }
   Transport& of(Address node) override { return cluster.at(node / per_process); }
   void progress() override {
-    // A moment's wait on one mailbox after the other, ended early by a frame.
+    // Waits a moment on each mailbox in turn; a frame ends the wait.
     const size_t box = turn++ % nodes;
     boxes[box]->pop_all(received[box], 0.0005);
   }
@@ -104,7 +104,7 @@ struct TlsNet final : StreamNet {
 };
 
 constexpr size_t kSizes[] = {1, 2, 3, 5, 8};
-// Between processes a receiver is full once all buffers on the way are: large bodies get there soon.
+// Between processes a receiver is full once all buffers on the way are full: large bodies fill them soon.
 template <typename N>
 constexpr size_t kFullBody = std::is_same_v<N, LocalNet> ? 0 : 200000;
 
@@ -119,7 +119,7 @@ TEMPLATE_TEST_CASE("frames between each pair arrive once and in order", "", ALL_
   }
 }
 
-TEMPLATE_TEST_CASE("several nodes in a process do not change that", "", ALL_NETS) {
+TEMPLATE_TEST_CASE("several nodes in a process keep this order", "", ALL_NETS) {
   for (size_t nodes : kSizes) {
     TestType net(nodes, 3);
     check_order_per_pair(net, 60);
@@ -140,7 +140,7 @@ TEMPLATE_TEST_CASE("a full receiver refuses frames, leaves them with the sender 
   }
 }
 
-TEMPLATE_TEST_CASE("a small mailbox holds its senders back without loss", "", ALL_NETS) {
+TEMPLATE_TEST_CASE("a small mailbox slows its senders without loss", "", ALL_NETS) {
   for (size_t nodes : kSizes) {
     TestType net(nodes, 1, 4);
     check_order_per_pair(net, 60);
@@ -166,7 +166,7 @@ TEMPLATE_TEST_CASE("a send that waits for room ends at its deadline", "", ALL_NE
   }
 }
 
-TEMPLATE_TEST_CASE("an address that nobody has is a lost peer", "", ALL_NETS) {
+TEMPLATE_TEST_CASE("sending to an unknown address returns peer_lost", "", ALL_NETS) {
   TestType net(2, 1);
   check_unknown_address(net);
 }
@@ -176,7 +176,7 @@ TEMPLATE_TEST_CASE("a detached mailbox is not touched any more", "", ALL_NETS) {
   check_detach(net);
 }
 
-TEMPLATE_TEST_CASE("control frames get past a full mailbox", "", ALL_NETS) {
+TEMPLATE_TEST_CASE("control frames enter a full mailbox", "", ALL_NETS) {
   TestType net(1, 1, 8);
   check_control_past_bounds(net, kFullBody<TestType>);
 }

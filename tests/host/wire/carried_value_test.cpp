@@ -4,7 +4,7 @@
 
 using namespace actorhost;
 
-TEST_CASE("a value of no bytes, which a stranger may send, is packed and comes back") {
+TEST_CASE("a value of no bytes, which a stranger may send, can be packed and unpacked") {
   const PackedValue packed = pack_value(LuaValue{});
   CHECK(packed.body.empty());
   const auto value = unpack_value(packed);

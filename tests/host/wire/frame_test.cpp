@@ -45,7 +45,7 @@ TEST_CASE("a header is read as it was written") {
   CHECK(header->body_bytes == 300);
 }
 
-TEST_CASE("a header that is wrong anywhere is bad data with the reason") {
+TEST_CASE("an invalid header is bad data with the reason") {
   const auto changed = [](size_t at, int value) {
     Header header = encoded(sample());
     header.at(at) = static_cast<std::byte>(value);
@@ -94,7 +94,7 @@ TEST_CASE("random headers are decoded within the limits or refused") {
   CHECK(taken > 50000);
 }
 
-TEST_CASE("every layer's range of kinds is known and what lies between is not") {
+TEST_CASE("the kinds of every layer's range are known, and kinds between the ranges are not") {
   Kind end{0};
   for (const KindRange& range : kKindRanges) {
     CHECK(range.first > end);  // in order, and no two share a kind
@@ -108,7 +108,7 @@ TEST_CASE("every layer's range of kinds is known and what lies between is not") 
     CHECK_FALSE(known_kind(static_cast<Kind>(kind)));
 }
 
-TEST_CASE("an address says what it is") {
+TEST_CASE("an address has a name") {
   CHECK(address_name(worker_address(3)) == "worker 3");
   CHECK(address_name(server_address(0)) == "server 0");
   CHECK(address_name(service_address(1)) == "host 1");
@@ -121,7 +121,7 @@ TEST_CASE("an address says what it is") {
   CHECK(address_index(courier_address(77)) == 77);
 }
 
-TEST_CASE("an address is of one kind, and nobody's is of none") {
+TEST_CASE("an address has one kind, and kNoAddress has none") {
   const auto kinds = [](Address a) {
     return std::array{is_worker(a), is_server(a), is_service(a), is_data(a), is_courier(a), is_of_process(a)};
   };

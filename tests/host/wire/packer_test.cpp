@@ -9,7 +9,7 @@
 
 using namespace actorhost;
 
-TEST_CASE("an unpacker that runs out of bytes fails and stays failed") {
+TEST_CASE("an unpacker without remaining bytes fails and stays failed") {
   Unpacker unpacker(std::string_view("\x01\x00\x00", 3));
   CHECK(unpacker.get<uint32_t>() == 0);
   CHECK_FALSE(unpacker.ok());
@@ -19,14 +19,14 @@ TEST_CASE("an unpacker that runs out of bytes fails and stays failed") {
   CHECK_FALSE(unpacker.done());
 }
 
-TEST_CASE("a string longer than the rest is refused") {
+TEST_CASE("a string longer than the remaining bytes is refused") {
   const std::string bytes = Packer().put(uint32_t{1000}).bytes() + "short";
   Unpacker unpacker(bytes);
   CHECK(unpacker.text().empty());
   CHECK_FALSE(unpacker.ok());
 }
 
-TEST_CASE("a count is refused when the rest cannot hold the items") {
+TEST_CASE("a count is refused when the remaining bytes cannot hold the items") {
   const std::string bytes = Packer().put(uint32_t{3}).put(uint64_t{1}).put(uint64_t{2}).bytes();
   Unpacker fits(bytes);
   CHECK(fits.count(5) == 3);
@@ -42,7 +42,7 @@ TEST_CASE("random bytes are unpacked without reading past them") {
   for (int round = 0; round < 100000; ++round) {
     std::string bytes(rng.below(40), '\0');
     for (char& byte : bytes) byte = static_cast<char>(rng.below(4) == 0 ? rng.next() : rng.below(4));
-    // On the heap with its exact size, so that the address sanitizer sees any byte too many.
+    // On the heap with its exact size, so that the address sanitizer detects any overrun.
     const std::vector<char> exact(bytes.begin(), bytes.end());
     Unpacker unpacker({exact.data(), exact.size()});
     size_t read = 0;
@@ -60,7 +60,7 @@ TEST_CASE("random bytes are unpacked without reading past them") {
   CHECK(whole > 1000);
 }
 
-TEST_CASE("small bytes keep their content when copied and moved, inline and not") {
+TEST_CASE("small bytes keep their content when copied and moved, inline and on the heap") {
   for (size_t size : {0, 1, 63, 64, 65, 1000}) {
     const std::string text(size, 'x');
     SmallBytes a{std::string_view(text)};

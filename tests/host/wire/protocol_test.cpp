@@ -1,4 +1,4 @@
-// The examples of PROTOCOL.md against the code, byte for byte.
+// Compares the examples of PROTOCOL.md with the code, byte for byte.
 
 #include <array>
 #include <cstdio>
@@ -27,7 +27,7 @@ bool is_hex_pair(const std::string& word) {
   return word.size() == 2 && word.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-/// The bytes of the block "```hex NAME"; a line's bytes end at the first word that is no pair of digits, or after 16.
+/// The bytes of the block "```hex NAME". A line ends at the first word other than a pair of digits, or after 16 bytes.
 std::string example(const std::string& name) {
   std::ifstream file(source_dir() / "host/wire/PROTOCOL.md");
   REQUIRE(file.is_open());
@@ -89,7 +89,7 @@ Status give(Handshake& to, const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("the table of kinds in PROTOCOL.md has the ranges of the code and no others") {
+TEST_CASE("the table of kinds in PROTOCOL.md has exactly the ranges of the code") {
   std::ifstream file(source_dir() / "host/wire/PROTOCOL.md");
   std::vector<std::string> documented;
   for (std::string line; std::getline(file, line);) {
@@ -107,7 +107,7 @@ TEST_CASE("the table of kinds in PROTOCOL.md has the ranges of the code and no o
   for (size_t i = 0; i < ranges.size(); ++i) CHECK(documented[i].rfind(ranges[i], 0) == 0);
 }
 
-TEST_CASE("the frames in PROTOCOL.md are what is written, and are read as what they say") {
+TEST_CASE("the frames in PROTOCOL.md equal the encoded frames, and decode to the described fields") {
   Frame heartbeat;
   heartbeat.kind = Kind::heartbeat;
   CHECK(bytes_of(heartbeat) == example("heartbeat"));
@@ -130,7 +130,7 @@ TEST_CASE("the frames in PROTOCOL.md are what is written, and are read as what t
   CHECK(read.body.view() == with_body.body.view());
 }
 
-TEST_CASE("the timed push in PROTOCOL.md is what a worker sends and is read as what it says") {
+TEST_CASE("the timed push in PROTOCOL.md equals a worker's push, and decodes to the described fields") {
   const PushHead head{1, 6, false, false, true, 0.25};
   EntryPacker packer(param_kind::push, server_address(0), 0, pack(head));
   std::vector<Frame> frames;
@@ -148,7 +148,7 @@ TEST_CASE("the timed push in PROTOCOL.md is what a worker sends and is read as w
   CHECK(entries.empty());
 }
 
-TEST_CASE("the filtered push in PROTOCOL.md is what a worker sends and is read as what it says") {
+TEST_CASE("the filtered push in PROTOCOL.md equals a worker's push, and decodes to the described fields") {
   PushHead head{1, 6, false, false};
   head.filtered = true;
   head.traffic = {{16, 20}, {800, 216}};
@@ -176,7 +176,7 @@ TEST_CASE("the filtered push in PROTOCOL.md is what a worker sends and is read a
   CHECK(found == std::array<float, 4>{0, -3, 0, 2});
 }
 
-TEST_CASE("the map-reduce frames in PROTOCOL.md are what is sent and are read as what they say") {
+TEST_CASE("the map-reduce frames in PROTOCOL.md equal the sent frames, and decode to the described fields") {
   const TaskOrder order{{2, 1, 1}, {{1, TaskInput::Form::wide, {0, 1}}}};
   Frame task = order.frame(worker_address(3), 5);
   task.src = data_address(0);
@@ -193,7 +193,7 @@ TEST_CASE("the map-reduce frames in PROTOCOL.md are what is sent and are read as
   CHECK(read_message<FetchBlocks>(asked).value().output == OutputId{1, 1, 1});
 }
 
-TEST_CASE("the lock frame in PROTOCOL.md is what is sent and is read as what it says") {
+TEST_CASE("the lock frame in PROTOCOL.md equals the sent frame, and decodes to the described fields") {
   LockAsk ask{1, "job.lua:2", {ParamKey::of("w")->canonical()}, {}};
   Frame frame = ask.frame(1, 0).value();
   frame.src = worker_address(3);
@@ -203,7 +203,7 @@ TEST_CASE("the lock frame in PROTOCOL.md is what is sent and is read as what it 
   CHECK(read_message<LockAsk>(read).value().keys == ask.keys);
 }
 
-TEST_CASE("the handshake in PROTOCOL.md is the one that is held") {
+TEST_CASE("the handshake in PROTOCOL.md equals the handshake of two ends") {
   Handshake dialler(Handshake::Side::dialler, "swordfish", counting_from(0), "listener");
   Handshake listener(Handshake::Side::listener, "swordfish", counting_from(0x80), "dialler");
   CHECK(dialler.output() == example("dialler-hello"));
@@ -218,7 +218,7 @@ TEST_CASE("the handshake in PROTOCOL.md is the one that is held") {
   CHECK(listener.proved());
 }
 
-TEST_CASE("the refusal in PROTOCOL.md is what a listener with another token sends") {
+TEST_CASE("the refusal in PROTOCOL.md equals the reply of a listener with another token") {
   Handshake listener(Handshake::Side::listener, "mackerel", counting_from(0x80), "dialler");
   REQUIRE(give(listener, example("dialler-hello")).ok());
   CHECK(listener.output() == example("listener-hello"));
@@ -226,7 +226,7 @@ TEST_CASE("the refusal in PROTOCOL.md is what a listener with another token send
   CHECK(listener.output() == example("refusal"));
 }
 
-TEST_CASE("the packed fields in PROTOCOL.md are what Packer writes and Unpacker reads") {
+TEST_CASE("the packed fields in PROTOCOL.md equal the output of Packer, and Unpacker reads them") {
   const std::string bytes = example("packed");
   CHECK(Packer().put(uint16_t{7}).put("hi").put(0.5).bytes() == bytes);
   Unpacker unpacker(bytes);

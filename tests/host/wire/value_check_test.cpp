@@ -53,14 +53,14 @@ TEST_CASE("strings and tables may use each length of count") {
   CHECK(check_value(bytes({0x0a, 0xe0, 0x6c - 0x20 - 0xc}) + std::string(256 + 32, '\1')).ok());
 }
 
-TEST_CASE("what is not allowed is told with its offset") {
+TEST_CASE("an invalid value is refused with its offset") {
   for (int tag : {0x03, 0x04, 0x05, 0x0e, 0x0f, 0x13, 0x18, 0x1f}) {
     INFO("tag " << tag);
     CHECK_THAT(error_of(bytes({0x0c, 2, tag, 0, 0, 0, 0, 0, 0, 0, 0})),
                Contains("not allowed") && Contains("at offset 3"));
   }
   CHECK_THAT(error_of(""), Contains("end where a value should begin, at offset 0"));
-  CHECK_THAT(error_of(bytes({0x01, 0x01})), Contains("left over after the value, at offset 1"));
+  CHECK_THAT(error_of(bytes({0x01, 0x01})), Contains("bytes after the value, at offset 1"));
   CHECK_THAT(error_of(bytes({0x0c, 0})), Contains("lacks slot 0"));
 }
 
@@ -73,11 +73,11 @@ TEST_CASE("table keys are numbers, strings and booleans, and not NaN") {
   CHECK_THAT(error_of(bytes({0x09, 1, 0x07}) + number(std::nan("")) + bytes({0x02})), Contains("NaN as a table key"));
 }
 
-TEST_CASE("a count that the bytes cannot hold is refused before anything is allocated for it") {
-  CHECK_THAT(error_of(bytes({0x0a, 0xff, 0, 0, 0, 0x10})), Contains("larger than the bytes that are left"));
-  CHECK_THAT(error_of(bytes({0x09, 0xff, 0xff, 0xff, 0xff, 0xff})), Contains("larger than the bytes that are left"));
+TEST_CASE("a count that the bytes cannot hold is refused before any allocation") {
+  CHECK_THAT(error_of(bytes({0x0a, 0xff, 0, 0, 0, 0x10})), Contains("larger than the remaining bytes"));
+  CHECK_THAT(error_of(bytes({0x09, 0xff, 0xff, 0xff, 0xff, 0xff})), Contains("larger than the remaining bytes"));
   CHECK_THAT(error_of(bytes({0x0d, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})),
-             Contains("larger than the bytes that are left"));
+             Contains("larger than the remaining bytes"));
   CHECK_THAT(error_of(bytes({0xff, 0xff, 0xff, 0xff, 0xff, 'x'})), Contains("end within a value"));
 }
 
@@ -95,15 +95,15 @@ TEST_CASE("nesting, slots and size have limits") {
   CHECK_THAT(error_of(std::string(100000, '\x0c')), Contains("encoded value"));
 }
 
-TEST_CASE("a tensor has to be one of those beside the value") {
+TEST_CASE("a value may refer only to its tensors") {
   const auto tensor = [](double index, double zero) { return bytes({0x12}) + number(index) + number(zero); };
   CHECK(check_value(tensor(0, 0), 1).ok());
   CHECK(check_value(tensor(2, 0), 3).ok());
   for (double index : {-1.0, 3.0, 0.5, std::nan(""), std::numeric_limits<double>::infinity()}) {
-    CHECK_THAT(error_of(tensor(index, 0), 3), Contains("does not stand beside the value"));
+    CHECK_THAT(error_of(tensor(index, 0), 3), Contains("a reference to a missing tensor"));
   }
-  CHECK_THAT(error_of(tensor(0, 1), 1), Contains("does not stand beside the value"));
-  CHECK_THAT(error_of(tensor(0, 0)), Contains("does not stand beside the value"));
+  CHECK_THAT(error_of(tensor(0, 1), 1), Contains("a reference to a missing tensor"));
+  CHECK_THAT(error_of(tensor(0, 0)), Contains("a reference to a missing tensor"));
 }
 
 TEST_CASE("every truncation of a value is refused") {

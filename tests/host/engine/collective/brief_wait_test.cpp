@@ -7,7 +7,7 @@
 
 using namespace actorhost;
 
-TEST_CASE("a brief wait ends as soon as what it waits for is there, and at some time without it") {
+TEST_CASE("a brief wait ends when its condition holds, and eventually without it") {
   for (const uint32_t threads : {1U, 2U, 1000U}) {
     BriefWait wait;
     int asked = 0;
@@ -18,7 +18,7 @@ TEST_CASE("a brief wait ends as soon as what it waits for is there, and at some 
   }
 }
 
-TEST_CASE("two threads that wait briefly for each other get on, however many waits it takes") {
+TEST_CASE("two threads in brief waits for each other make progress, however many waits it takes") {
   std::atomic<int> turn{0};
   const auto play = [&](int me) {
     BriefWait wait;

@@ -10,7 +10,7 @@ using namespace actorhost;
 
 namespace {
 
-/// Rank 1 of two, whose leader says nothing by itself. On a manual clock: what the rank sends, and of what it appeals.
+/// Rank 1 of two, whose leader sends nothing. On a manual clock; records the sent frames and the appeals of the rank.
 struct Follower {
   explicit Follower(double timeout) : clock(100) {
     CollectiveCall::Group group;
@@ -34,7 +34,7 @@ struct Follower {
     spec.kind = CollectiveKind::allreduce;
     spec.name = spec.signature = "allreduce";
     spec.choice.forced = Algorithm::star;
-    spec.input = Blob::allocate(100000);  // too much to be copied
+    spec.input = Blob::allocate(100000);  // too large to be copied
     call.emplace(std::move(spec), group, wiring, CallClock(clock.now(), timeout));
     REQUIRE(call->begin().ok());
   }
@@ -55,7 +55,7 @@ struct Follower {
 
 }  // namespace
 
-TEST_CASE("a call without a limit asks for news before each look, and looks at longer intervals") {
+TEST_CASE("a call without a timeout asks for news before each check, and checks at increasing intervals") {
   CallClock clock(100);
   CHECK_FALSE(clock.limited());
   CHECK(clock.due() == kForever);
@@ -66,7 +66,7 @@ TEST_CASE("a call without a limit asks for news before each look, and looks at l
     CHECK(clock.next_look() == look);
     CHECK_FALSE(clock.asks_for_news(look - 0.51));
     CHECK(clock.asks_for_news(look - 0.5));
-    CHECK_FALSE(clock.asks_for_news(look - 0.5));  // once
+    CHECK_FALSE(clock.asks_for_news(look - 0.5));  // only once
     CHECK(clock.next() == look);
     CHECK_FALSE(clock.looks(look - 0.01));
     CHECK(clock.looks(look));
@@ -75,13 +75,13 @@ TEST_CASE("a call without a limit asks for news before each look, and looks at l
   CHECK_FALSE(clock.waits_long(109.9));
   CHECK(clock.waits_long(110));
   clock.looked(look, true);
-  CHECK(clock.next_look() == look + 1);  // soon, after a suspicion
+  CHECK(clock.next_look() == look + 1);  // soon after a suspicion
   clock.look_no_more();
   CHECK(clock.next() == kForever);
   CHECK_FALSE(clock.asks_for_news(1e9));
 }
 
-TEST_CASE("a call with a limit is out of time at its end, and then leaves the leader a moment") {
+TEST_CASE("a call with a timeout is out of time at its end, and then gives the leader a moment") {
   CallClock clock(100, 0.25);
   CHECK(clock.limited());
   CHECK(clock.next() == 100.25);
@@ -89,7 +89,7 @@ TEST_CASE("a call with a limit is out of time at its end, and then leaves the le
   CHECK_FALSE(clock.out_of_time(100.2));
   CHECK(clock.out_of_time(100.25));
   clock.give_up(100.25);
-  clock.give_up(100.5);  // known already
+  clock.give_up(100.5);  // has no effect
   CHECK_FALSE(clock.out_of_time(101));
   CHECK(clock.next() == 100.75);
   CHECK_FALSE(clock.leader_is_late(100.7));
@@ -97,14 +97,14 @@ TEST_CASE("a call with a limit is out of time at its end, and then leaves the le
   clock.appeal();
   clock.give_up(101);
   CHECK_FALSE(clock.leader_is_late(200));
-  CHECK(clock.due() == kForever);  // the verdict comes
+  CHECK(clock.due() == kForever);  // until the verdict
   clock.end(102, true);
   CHECK(clock.due() == 102.5);
   CHECK_FALSE(clock.loans_are_late(102.4));
   CHECK(clock.loans_are_late(102.5));
 }
 
-TEST_CASE("what a call that has worked has lent is waited for") {
+TEST_CASE("a successful call waits for its lent buffers") {
   CallClock clock(100, 1);
   clock.end(100.5, false);
   CHECK(clock.next() == kForever);
@@ -112,7 +112,7 @@ TEST_CASE("what a call that has worked has lent is waited for") {
   CHECK_FALSE(clock.out_of_time(1e9));
 }
 
-TEST_CASE("a rank out of time asks its leader to end the call, then an arbiter, and lets go what it has lent") {
+TEST_CASE("a rank out of time asks its leader to end the call, then an arbiter, and abandons its lent buffers") {
   Follower rank(2);
   rank.at(1.9);
   CHECK(rank.sent == std::vector<Kind>{collective_kind::announce});
@@ -134,7 +134,7 @@ TEST_CASE("a rank out of time asks its leader to end the call, then an arbiter, 
   CHECK(rank.sent.size() == 2);
 }
 
-TEST_CASE("a rank that has to give up before its time is over leaves its leader the same moment") {
+TEST_CASE("a rank that gives up before its timeout gives its leader the same moment") {
   Follower rank(kForever);
   REQUIRE(rank.call->give_up({Code::mismatch, "rank 0 has come to the end of its script"}).ok());
   rank.at(3);

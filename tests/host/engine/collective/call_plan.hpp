@@ -1,5 +1,5 @@
 #pragma once
-// A call for tests of CollectiveCall: what every rank gives, and what it has to get.
+// A random call for tests of CollectiveCall: the input and the expected result of every rank.
 
 #include <algorithm>
 #include <numeric>
@@ -10,14 +10,14 @@
 
 namespace actorhost::test {
 
-/// What the calls of a random run are: the same on all ranks.
+/// A call of a random run: identical on all ranks.
 struct CallPlan {
   CollectiveKind kind;
   Algorithm algorithm;
   uint32_t root;
   size_t elements;
   std::vector<std::vector<float>> inputs;
-  bool filtered = false;  // as they are, but the way of filters
+  bool filtered = false;  // unchanged values, sent through the filter path
 };
 
 inline CallPlan random_plan(Rng& rng, uint32_t ranks) {

@@ -15,7 +15,7 @@ using Catch::Contains;
 
 namespace {
 
-/// Ranks on a simulated network that have several calls under way at a time, as asynchronous ones are.
+/// Ranks on a simulated network with several calls in progress at a time, like asynchronous calls.
 class World {
  public:
   World(uint64_t seed, uint32_t ranks) : rng_(seed), net_(clock_, seed), ranks_(ranks) {
@@ -35,7 +35,7 @@ class World {
 
   Rng& rng() { return rng_; }
 
-  /// Every rank begins the call at a time of its own.
+  /// Every rank begins the call at a random time.
   void add(uint32_t number, const std::vector<CallSpec>& specs, double within) {
     for (uint32_t rank = 0; rank < ranks_; ++rank) {
       net_.at(clock_.now() + rng_.uniform() * within, [this, rank, number, spec = specs[rank]] {
@@ -44,7 +44,7 @@ class World {
     }
   }
 
-  /// Every rank but one.
+  /// Every rank except `absent` begins the call.
   void add_but(uint32_t number, const std::vector<CallSpec>& specs, double within, uint32_t absent) {
     for (uint32_t rank = 0; rank < ranks_; ++rank) {
       if (rank == absent) continue;
@@ -53,7 +53,7 @@ class World {
     }
   }
 
-  /// The rank falls silent; the others hear of it one by one.
+  /// The rank fails; the others learn of the failure one by one.
   void kill_at(double time, uint32_t rank) {
     net_.at(time, [this, rank] {
       dead_.insert(rank);
@@ -82,7 +82,7 @@ class World {
     net_.at(time, [this, rank, number] { REQUIRE(calls_[rank].at(number)->ask().ok()); });
   }
 
-  /// The rank knows from now on that workers up to `joined` make the calls of all.
+  /// The rank now knows that all workers with ids below `joined` take part in the calls of all workers.
   void set_joined(uint32_t rank, NodeId joined) { joined_[rank] = joined; }
 
   void run() { net_.run_until(kForever); }
@@ -90,7 +90,7 @@ class World {
   bool dead(uint32_t rank) const { return dead_.count(rank) > 0; }
 
  private:
-  /// Each rank has a process and a courier of its own; process 0 is the rendezvous host's.
+  /// Each rank has its own process and courier; process 0 belongs to the coordinator.
   MembershipPtr membership_of(uint32_t rank) {
     std::vector<Member> workers;
     std::vector<ProcessInfo> processes;
@@ -140,7 +140,7 @@ class World {
     wiring.who_is_lost = [] { return std::string("somebody lost"); };
     wiring.epoch = [] { return uint64_t{1}; };
     wiring.ledger = &arbiters_[rank]->ledger();
-    wiring.key = {0, true, number + 1};  // counted from 1
+    wiring.key = {0, true, number + 1};  // numbers begin with 1
     wiring.self = rank;
     wiring.appeal = [this, rank, key = wiring.key](const Error& error) {
       std::vector<NodeId> all(ranks_);
@@ -188,7 +188,7 @@ class World {
   ManualClock clock_;
   std::vector<std::unique_ptr<Mailbox>> inboxes_;
   std::vector<std::unique_ptr<Mailbox>> couriers_;
-  SimTransport net_;  // uses the inboxes until its end
+  SimTransport net_;  // uses the inboxes until its destruction
   const uint32_t ranks_;
   std::vector<std::unique_ptr<Arbiter>> arbiters_;
   std::vector<std::map<uint32_t, std::unique_ptr<CollectiveCall>>> calls_;
@@ -206,7 +206,7 @@ std::vector<CallSpec> specs_of(const CallPlan& plan, uint32_t ranks) {
 
 }  // namespace
 
-TEST_CASE("calls that are under way together, whatever the delays, all come to the right end") {
+TEST_CASE("simultaneous calls all end correctly, whatever the delays") {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     World world(seed, 1 + static_cast<uint32_t>(seed % 9));
     const auto ranks = static_cast<uint32_t>(1 + seed % 9);
@@ -229,7 +229,7 @@ TEST_CASE("calls that are under way together, whatever the delays, all come to t
   }
 }
 
-TEST_CASE("when a rank dies at any moment a call ends the same way on all others") {
+TEST_CASE("when a rank fails at any moment a call ends the same way on all other ranks") {
   size_t failed = 0;
   size_t worked = 0;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
@@ -262,7 +262,7 @@ TEST_CASE("when a rank dies at any moment a call ends the same way on all others
   CHECK(worked > 30);
 }
 
-TEST_CASE("a call that a loss has still to be told in fails with it on all ranks, whoever knows of it") {
+TEST_CASE("an unreported loss fails the next call on all ranks, whichever ranks know of it") {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     const auto ranks = static_cast<uint32_t>(1 + seed % 7);
     World world(seed, ranks);
@@ -290,7 +290,7 @@ TEST_CASE("a call that a loss has still to be told in fails with it on all ranks
   }
 }
 
-TEST_CASE("ranks that know differently of a join_point agree after the call that tells of a loss") {
+TEST_CASE("ranks with different knowledge of a join_point agree after the call that reports a loss") {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     const auto ranks = static_cast<uint32_t>(2 + seed % 6);
     World world(seed, ranks);
@@ -317,7 +317,7 @@ TEST_CASE("ranks that know differently of a join_point agree after the call that
   }
 }
 
-TEST_CASE("when a rank cannot wait any longer all hear of the one that is late, not of the leader") {
+TEST_CASE("when a rank cannot wait any longer all errors name the late rank, not the leader") {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     const auto ranks = static_cast<uint32_t>(3 + seed % 5);
     World world(seed, ranks);
@@ -327,7 +327,7 @@ TEST_CASE("when a rank cannot wait any longer all hear of the one that is late, 
     const uint32_t impatient = late == 1 ? 2 : 1;
     world.add_but(0, specs, 1e-3, late);
     if (world.rng().below(2) == 0) world.ask_at(2e-3, impatient, 0);
-    world.give_up_at(1, impatient, 0);  // the others have been there for long
+    world.give_up_at(1, impatient, 0);  // the others have waited for a long time
     world.run();
     for (uint32_t rank = 0; rank < ranks; ++rank) {
       if (rank == late) continue;
@@ -341,7 +341,7 @@ TEST_CASE("when a rank cannot wait any longer all hear of the one that is late, 
   }
 }
 
-TEST_CASE("who asks the leader knows for whom a call waits") {
+TEST_CASE("a rank that asks the leader knows the ranks that a call waits for") {
   World world(8, 4);
   const CallPlan plan{CollectiveKind::barrier, Algorithm::automatic, 0, 0, std::vector<std::vector<float>>(4)};
   world.add_but(0, specs_of(plan, 4), 1e-3, 2);
@@ -349,10 +349,10 @@ TEST_CASE("who asks the leader knows for whom a call waits") {
   world.run();
   CHECK(world.call(0, 0).missing().absent == std::vector<uint32_t>{2});
   CHECK(world.call(1, 0).missing().absent == std::vector<uint32_t>{2});
-  CHECK(world.call(3, 0).missing().absent == std::vector<uint32_t>{0});  // it has not asked
+  CHECK(world.call(3, 0).missing().absent == std::vector<uint32_t>{0});  // has not asked
 }
 
-TEST_CASE("a rank that makes another call ends it for all, with both lines") {
+TEST_CASE("a rank that makes another call ends it for all ranks, with both lines") {
   for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::ring}) {
     World world(5, 4);
     CallPlan plan{CollectiveKind::allreduce, algorithm, 0, 3000,
@@ -372,7 +372,7 @@ TEST_CASE("a rank that makes another call ends it for all, with both lines") {
   }
 }
 
-TEST_CASE("one that cannot wait any longer ends the call everywhere") {
+TEST_CASE("the failure of a rank ends a waiting call") {
   World world(6, 3);
   CallPlan plan{CollectiveKind::barrier, Algorithm::automatic, 0, 0, std::vector<std::vector<float>>(3)};
   std::vector<CallSpec> specs = specs_of(plan, 3);
@@ -392,7 +392,7 @@ TEST_CASE("one that cannot wait any longer ends the call everywhere") {
   CHECK(waiting.call(0, 0).outcome().error().code == Code::peer_lost);
 }
 
-TEST_CASE("what a join_point tells survives encoding, and hostile bytes are refused or harmless") {
+TEST_CASE("a join_point message survives encoding, and hostile bytes are refused or harmless") {
   const JoinPoint good{7, 3, 2, 5, {0, 1, 4, 6}, 2};
   const auto copy = unpack<JoinPoint>(pack(good));
   REQUIRE(copy.ok());
@@ -410,7 +410,7 @@ TEST_CASE("what a join_point tells survives encoding, and hostile bytes are refu
   CHECK(refused > 1000);
 }
 
-TEST_CASE("hostile frames end a call with an error, or nothing, but never more") {
+TEST_CASE("hostile frames end a call with an error, or have no effect") {
   Rng rng(11);
   const CallPlan plan{CollectiveKind::allreduce, Algorithm::ring, 0, 500,
                       std::vector<std::vector<float>>(3, std::vector<float>(500))};

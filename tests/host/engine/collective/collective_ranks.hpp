@@ -1,6 +1,6 @@
 #pragma once
-// Ranks of a test that call collectives: a Collectives for each node of a TestProcess or TestRun, with calls in the
-// form that tests want to write, and the results that a loop over the ranks gives.
+// Ranks of a test that call collectives: a Collectives for each node of a TestProcess or TestRun, short forms of the
+// calls, and the results of a loop over the ranks.
 
 #include <cstdio>
 #include <cstdlib>
@@ -16,7 +16,7 @@
 
 namespace actorhost::test {
 
-/// For a node's thread, where Catch's assertions may not be used: ends the test's program unless `there` holds.
+/// Ends the test program unless `there` holds. For a node's thread, where Catch's assertions are not allowed.
 inline void demand(bool there, const char* what) {
   if (there) return;
   std::fprintf(stderr, "there should be %s\n", what);
@@ -38,7 +38,7 @@ std::vector<T> values_of(const Blob& bytes) {
   return values;
 }
 
-/// What each rank brings: values whose sums depend on the order in which they are added.
+/// The input of each rank: values whose sums depend on the order of addition.
 template <typename T>
 std::vector<std::vector<T>> inputs_of(uint64_t seed, uint32_t ranks, size_t count) {
   Rng rng(seed);
@@ -49,7 +49,7 @@ std::vector<std::vector<T>> inputs_of(uint64_t seed, uint32_t ranks, size_t coun
   return inputs;
 }
 
-/// In rank order, one element after the other.
+/// The reduction in rank order, element by element.
 template <typename T>
 std::vector<T> folded(CollectiveOp op, const std::vector<std::vector<T>>& inputs) {
   std::vector<T> total = inputs[0];
@@ -68,7 +68,7 @@ std::vector<T> folded(CollectiveOp op, const std::vector<std::vector<T>>& inputs
   return total;
 }
 
-/// One rank's collectives.
+/// The collectives of one rank.
 class Caller {
  public:
   /// Without a courier, for tests that do not lose a leader.
@@ -120,7 +120,7 @@ class Caller {
     return collectives_.run(collectives_.everybody(), std::move(spec), timeout);
   }
 
-  /// A barrier of a named part of the workers, in shared memory or over frames.
+  /// A barrier of a named group of workers, in shared memory or over frames.
   Status barrier_of(const std::string& name, const std::vector<NodeId>& ids, const std::string& where) {
     CollectiveGroup& group = groups_[name];
     group.name = name;
@@ -143,7 +143,7 @@ class Caller {
   std::map<std::string, CollectiveGroup> groups_;
 };
 
-/// A caller for each node of one process, over frames where an algorithm is given.
+/// A caller for each node of one process; over frames if an algorithm is given.
 struct Callers {
   explicit Callers(TestProcess& process, Algorithm algorithm = Algorithm::automatic) {
     for (const auto& node : process.nodes) all.push_back(std::make_unique<Caller>(*node, meetings, algorithm));
@@ -154,7 +154,7 @@ struct Callers {
   std::vector<std::unique_ptr<Caller>> all;
 };
 
-/// Lets threads through in a given order: the position of each is its turn.
+/// Lets threads pass in a given order: `turns` has the turn of each thread.
 class Turnstile {
  public:
   explicit Turnstile(std::vector<uint32_t> turns) : turns_(std::move(turns)) {}

@@ -59,7 +59,7 @@ TEST_CASE("operations are known by name") {
   CHECK_FALSE(parse_collective_op("", op));
 }
 
-TEST_CASE("every operation combines in rank order, bit for bit on all ranks, whoever comes first") {
+TEST_CASE("every operation combines in rank order, bit for bit on all ranks, in every order of arrival") {
   for (const Algorithm way : kWays) {
     for (const uint32_t ranks : {1U, 2U, 3U, 5U, 8U}) {
       check_all_ops<float>(ranks, 40 + ranks, way);
@@ -68,7 +68,7 @@ TEST_CASE("every operation combines in rank order, bit for bit on all ranks, who
   }
 }
 
-TEST_CASE("a result is each rank's own and the input is left alone") {
+TEST_CASE("each rank has its own result, and the input is unchanged") {
   for (const Algorithm way : kWays) {
     for (const size_t count : {size_t{4}, size_t{50000}}) {
       TestProcess process(TestProcess::alone(3));
@@ -89,7 +89,7 @@ TEST_CASE("a result is each rank's own and the input is left alone") {
   }
 }
 
-TEST_CASE("nobody leaves a barrier before the last has come") {
+TEST_CASE("no rank leaves a barrier before the last rank has arrived") {
   TestProcess process(TestProcess::alone(5));
   REQUIRE(process.start().ok());
   Callers callers(process);
@@ -107,7 +107,7 @@ TEST_CASE("nobody leaves a barrier before the last has come") {
   CHECK(early == 0);
 }
 
-TEST_CASE("ranks that disagree all hear both ranks and both lines, and can go on") {
+TEST_CASE("when ranks disagree all errors name both ranks and both lines, and later calls work") {
   const std::vector<std::function<Status(Caller&)>> others = {
       [](Caller& c) { return c.barrier("job.lua:20"); },
       [](Caller& c) -> Status {
@@ -153,7 +153,7 @@ TEST_CASE("ranks that disagree all hear both ranks and both lines, and can go on
   }
 }
 
-TEST_CASE("a call that failed leaves no frame behind") {
+TEST_CASE("a failed call leaves no frame behind") {
   TestProcess process(TestProcess::alone(4));
   REQUIRE(process.start().ok());
   Callers callers(process);
@@ -171,7 +171,7 @@ TEST_CASE("a call that failed leaves no frame behind") {
   for (const auto& node : process.nodes) CHECK(node->port().kept() == 0);
 }
 
-TEST_CASE("a rank whose script has ended is named on all others") {
+TEST_CASE("the errors of all ranks name a rank whose script has ended") {
   TestProcess process(TestProcess::alone(3));
   REQUIRE(process.start().ok());
   Callers callers(process);
@@ -189,7 +189,7 @@ TEST_CASE("a rank whose script has ended is named on all others") {
   }
 }
 
-TEST_CASE("a rank that is in an action is named with its line") {
+TEST_CASE("the errors name a rank in an action, with its line") {
   TestProcess process(TestProcess::alone(2));
   REQUIRE(process.start().ok());
   Callers callers(process);
@@ -207,7 +207,7 @@ TEST_CASE("a rank that is in an action is named with its line") {
   CHECK_THAT(status.error().message, Contains("rank 1 is in param.run at job.lua:30"));
 }
 
-TEST_CASE("a timeout names the rank that is missing, on every rank, and the next call works") {
+TEST_CASE("the timeout of every rank names the missing rank, and the next call works") {
   TestProcess process(TestProcess::alone(3));
   REQUIRE(process.start().ok());
   Callers callers(process);
@@ -215,7 +215,7 @@ TEST_CASE("a timeout names the rank that is missing, on every rank, and the next
   std::atomic<int> failed{0};
   process.launch([&](Node& node) {
     const NodeId id = node.index();
-    if (id == 1) {  // comes when the others have given up
+    if (id == 1) {  // arrives after the others have given up
       while (failed.load() < 2) std::this_thread::yield();
     }
     statuses[id] = callers[id].barrier("job.lua:1", 0.1);
@@ -233,7 +233,7 @@ TEST_CASE("a timeout names the rank that is missing, on every rank, and the next
   for (const Status& status : statuses) CHECK(status.ok());
 }
 
-TEST_CASE("a collective of a server says what to do") {
+TEST_CASE("the error of a server's collective names the remedy") {
   TestProcess process(TestProcess::alone(1));
   REQUIRE(process.start().ok());
   REQUIRE(process.nodes[0]->start_servers(kAnyAction).ok());
@@ -265,10 +265,10 @@ TEST_CASE("the end of the run ends a collective") {
 namespace {
 
 constexpr size_t kMostRounds = 100'000;
-constexpr uint32_t kBefore = 10;  // rounds that all hosts make
+constexpr uint32_t kBefore = 10;  // rounds of all hosts
 
-/// All-reduces of ones by four hosts, again and again, of which one vanishes: what each of the others got, call by
-/// call, until they have made one without it. "4", "3", or the error.
+/// Repeated all-reduces of ones by four hosts. One host fails; the result of each other host's calls until a call
+/// without the failed host succeeds: "4", "3", or the error.
 std::vector<std::vector<std::string>> rounds_with_a_loss(uint32_t lost, bool lost_stays_away, size_t count) {
   TestRun run("tcp", {1, 1, 1, 1});
   std::vector<std::vector<std::string>> outcomes(4);
@@ -302,8 +302,8 @@ std::vector<std::vector<std::string>> rounds_with_a_loss(uint32_t lost, bool los
 
 }  // namespace
 
-TEST_CASE("when a rank is lost all others hear its name in the same call, inputs stay, and they go on without it") {
-  for (const size_t count : {size_t{1000}, size_t{30000}}) {  // through the leader, and straight between ranks
+TEST_CASE("when a rank fails the same call names it on all other ranks, inputs are unchanged, and later calls work") {
+  for (const size_t count : {size_t{1000}, size_t{30000}}) {  // through the leader, and directly between ranks
     for (const uint32_t lost : {1U, 2U, 3U}) {
       for (const bool stays_away : {true, false, false}) {
         INFO("rank " << lost << ", " << count << " elements" << (stays_away ? ", stays away" : ""));
@@ -320,7 +320,7 @@ TEST_CASE("when a rank is lost all others hear its name in the same call, inputs
   }
 }
 
-TEST_CASE("every kind of call gives between hosts what it gives in one process") {
+TEST_CASE("every kind of call gives the same result between hosts and within one process") {
   for (const std::vector<uint32_t>& hosts : {std::vector<uint32_t>{1, 2}, {1, 1, 1}, {2, 1, 3}}) {
     TestRun run("tcp", hosts);
     uint32_t ranks = 0;
@@ -363,7 +363,7 @@ TEST_CASE("every kind of call gives between hosts what it gives in one process")
         exchange.name = exchange.signature = "exchange";
         exchange.gives.resize(ranks);
         exchange.expects.resize(ranks);
-        for (uint32_t to = 0; to < ranks; ++to) {  // to higher ranks only, and to itself
+        for (uint32_t to = 0; to < ranks; ++to) {  // only to higher ranks and to itself
           if (to >= me)
             exchange.gives[to] = PackedValue{std::to_string(me) + ">" + std::to_string(to), bytes_of(inputs[me])};
           exchange.expects[to] = to <= me;

@@ -9,7 +9,7 @@ namespace actorhost::test {
 
 namespace {
 
-constexpr uint32_t kProcessOfRank0 = 1;  // the rendezvous host's process is 0, and has no rank here
+constexpr uint32_t kProcessOfRank0 = 1;  // process 0 is the coordinator, without a rank
 
 std::vector<NodeId> ids_of(const Membership& membership) {
   std::vector<NodeId> ids;
@@ -102,7 +102,7 @@ uint64_t OrderWorld::state_of(const OrderEvent* next) const {
     const bool its = next != nullptr && next->rank == who;
     add(its ? mixed(ranks_[who].history, *next) : ranks_[who].history);
   }
-  for (size_t epoch = 2; epoch < memberships_.size(); ++epoch) {  // the order in which ranks were lost
+  for (size_t epoch = 2; epoch < memberships_.size(); ++epoch) {  // the order of losses
     for (const NodeId id : ids_of(*memberships_[epoch])) add(id + 1);
     add(0);
   }
@@ -145,7 +145,7 @@ void OrderWorld::happen(const OrderEvent& event) {
   advance(event.rank);
 }
 
-/// The rank learns the next membership. Frames under way from ranks that are lost there do not arrive any more.
+/// The rank learns the next membership. Frames in flight from lost ranks do not arrive any more.
 void OrderWorld::learn(uint32_t who) {
   Rank& rank = ranks_[who];
   ++rank.epoch;
@@ -179,7 +179,7 @@ CallSpec OrderWorld::spec_of(const Rank& rank, uint32_t place, uint32_t members)
   return spec;
 }
 
-/// The text of a result; sets a fault if it mixes rounds.
+/// The result as text; sets a fault if it mixes rounds.
 std::string OrderWorld::result_text(const Rank& rank, CallResult& result) const {
   std::string round = std::to_string(rank.round);
   if (plan_.kind == CollectiveKind::barrier) return round;
@@ -238,7 +238,7 @@ void OrderWorld::begin(uint32_t who) {
   for (Frame& frame : kept) give(who, std::move(frame));
 }
 
-/// Gives a rank a frame, as Collectives::take_frames does.
+/// Delivers a frame to a rank, as Collectives::take_frames does.
 void OrderWorld::give(uint32_t who, Frame&& frame) {
   Rank& rank = ranks_[who];
   const bool ended = rank.call->decided();
@@ -255,7 +255,7 @@ void OrderWorld::give(uint32_t who, Frame&& frame) {
   (void)rank.call->take(static_cast<uint32_t>(from - rank.last.begin()), std::move(frame));
 }
 
-/// Lets the rank do all that it can do by itself.
+/// Lets the rank do everything that needs no further event.
 void OrderWorld::advance(uint32_t who) {
   Rank& rank = ranks_[who];
   for (;;) {
@@ -305,7 +305,7 @@ OrderReport try_every_order(const OrderPlan& plan, size_t most, uint64_t seed) {
       report.whole = false;
       break;
     }
-    std::swap(open[rng.below(open.size())], open.back());  // where not all are tried, not those of one corner
+    std::swap(open[rng.below(open.size())], open.back());  // a random sample, not a corner of the space
     std::vector<OrderEvent> path = std::move(open.back());
     open.pop_back();
     OrderWorld world(plan);

@@ -1,11 +1,10 @@
 #pragma once
-// Ranks that make the same calls one after the other, driven through every order in which frames, news of losses and
-// the losses themselves can come: CollectiveCall, CallLedger and Arbiter as they are, and of Collectives what it does
-// with them. Each rank is a process of its own. What one rank sends another keeps its order, apart for nodes and
-// arbiters.
+// Drives ranks that make the same consecutive calls through every order of frames, notices of losses, and losses. Uses
+// the real CollectiveCall, CallLedger and Arbiter, and imitates their use by Collectives. Each rank is a separate
+// process. Messages between two ranks keep their order, separately for nodes and arbiters.
 //
-// A state is what each rank has seen in which order, so two orders that no rank can tell apart are one state. States
-// are made again by replaying the events that lead there.
+// A state consists of the ordered events of each rank, so two orders that no rank can distinguish are one state. The
+// search reaches a state again by replaying its events.
 
 #include <deque>
 #include <functional>
@@ -24,15 +23,15 @@ struct OrderPlan {
   CollectiveKind kind = CollectiveKind::allreduce;
   Algorithm algorithm = Algorithm::automatic;
   uint32_t ranks = 3;
-  uint32_t rounds = 2;  // calls that have to work; one that fails is made again
-  uint32_t losses = 1;  // at most
+  uint32_t rounds = 2;  // calls that must succeed; a failed call is repeated
+  uint32_t losses = 1;  // upper limit
 };
 
-/// What can happen next.
+/// A possible next event.
 struct OrderEvent {
   enum class Kind : uint8_t { frame, arbiter_frame, news, loss };
   Kind kind = Kind::frame;
-  uint32_t rank = 0;  // the rank to which it happens
+  uint32_t rank = 0;  // the affected rank
   uint32_t from = 0;
 };
 
@@ -44,7 +43,7 @@ class OrderWorld {
   void happen(const OrderEvent& event);
   uint64_t state() const;
   uint64_t state_after(const OrderEvent& event) const;
-  /// What is wrong; empty while nothing is. `last`: nothing can happen any more.
+  /// A description of the fault, or empty. `last`: no event is possible any more.
   std::string fault(bool last) const;
 
  private:
@@ -55,8 +54,8 @@ class OrderWorld {
     uint64_t epoch = 1;
     uint32_t number = 0;
     uint32_t round = 1;
-    uint64_t caught_up = 0;  // an epoch that it has to know before its next call
-    bool told = true;        // of all losses that it knew of at its last call
+    uint64_t caught_up = 0;  // an epoch that the rank must know before its next call
+    bool told = true;        // the script knows all losses before its last call
     std::vector<NodeId> last{};
     std::vector<std::string> outcomes{};
     uint64_t history = 0;
@@ -82,10 +81,10 @@ class OrderWorld {
 
 struct OrderReport {
   size_t states = 0;
-  bool whole = true;  // every state has been seen
-  std::string fault;  // of the first order that went wrong, with the events that led there
+  bool whole = true;  // every state was reached
+  std::string fault;  // of the first faulty order, with its events
 };
-/// Up to `most` states, chosen by the seed where there are more.
+/// Explores up to `most` states, chosen by the seed if there are more.
 OrderReport try_every_order(const OrderPlan& plan, size_t most, uint64_t seed);
 
 }  // namespace actorhost::test

@@ -1,5 +1,5 @@
-// Ranks agree on how a call ends: whichever ranks are lost, and in whichever order frames and news come, all survivors
-// see the same end of each call, and none waits for ever.
+// Ranks agree on the end of a call: for all losses and all orders of frames and notices, all surviving ranks see the
+// same end of each call, and none waits forever.
 
 #include "tests/host/engine/collective/every_order.hpp"
 
@@ -12,7 +12,7 @@ using namespace actorhost::test;
 
 namespace {
 
-/// The most states of a plan that are tried; ACTORHOST_TEST_STATES sets another number, 0 for all of them.
+/// The largest number of explored states per plan; ACTORHOST_TEST_STATES sets another number, 0 explores all.
 size_t most_states() {
   const char* most = std::getenv("ACTORHOST_TEST_STATES");
   const size_t states = most == nullptr ? 20000 : std::strtoull(most, nullptr, 10);

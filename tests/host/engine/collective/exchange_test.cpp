@@ -1,4 +1,4 @@
-// What each rank gives each: parcels that change hands or are copied, and parts that come in one block.
+// The exchange of parcels: parcels given away or copied, and parts that arrive in one block.
 
 #include <array>
 #include <atomic>
@@ -9,7 +9,7 @@
 using namespace actorhost;
 using namespace actorhost::test;
 
-TEST_CASE("within a process a parcel that nobody else holds changes hands without a copy, another is copied") {
+TEST_CASE("within a process a parcel without another owner is given away, another parcel is copied") {
   constexpr uint32_t kRanks = 3;
   const std::vector<float> values = inputs_of<float>(1, 1, 10000)[0];
   TestRun run("tcp", {2, 1});
@@ -35,13 +35,13 @@ TEST_CASE("within a process a parcel that nobody else holds changes hands withou
       if (!gets.ok()) return;
       const Blob& got = gets->gets[from]->body;
       right += values_of<float>(got) == values && got.unique() && (!kept || values_of<float>(holds) == values) &&
-               (me != 1 || (got.data() == sent[from]) == !kept);  // rank 1 gets that of the other one of its process
+               (me != 1 || (got.data() == sent[from]) == !kept);  // rank 1: the parcel is from its own process
     });
     CHECK(right == kRanks);
   }
 }
 
-TEST_CASE("over connections parts of one size come in one block, others by themselves, and nothing stays expected") {
+TEST_CASE("over connections parts of one size arrive in one block, others separately, and no landing remains") {
   for (const auto& nodes : {std::vector<uint32_t>{1, 1}, {1, 1, 1}, {2, 1}, {1, 3}}) {
     TestRun run("tcp", nodes);
     const uint32_t ranks = std::accumulate(nodes.begin(), nodes.end(), 0U);
@@ -83,7 +83,7 @@ TEST_CASE("over connections parts of one size come in one block, others by thems
   }
 }
 
-TEST_CASE("within a process what is to be put together comes so, in one block that is nobody else's") {
+TEST_CASE("within a process joined parts arrive in one block with a single owner") {
   for (const uint32_t ranks : {1U, 2U, 5U}) {
     TestProcess process(TestProcess::alone(ranks));
     REQUIRE(process.start().ok());
@@ -91,7 +91,7 @@ TEST_CASE("within a process what is to be put together comes so, in one block th
     std::atomic<uint32_t> right{0};
     process.launch([&](Node& node) {
       const uint32_t me = node.index();
-      // Each rank gets another number of elements, some get none.
+      // Each rank receives another number of elements, some receive none.
       const auto count = [](uint32_t from, uint32_t to) { return static_cast<size_t>((from + 2 * to) % 3) * 1000; };
       CallSpec exchange;
       exchange.kind = CollectiveKind::exchange;

@@ -1,5 +1,5 @@
-// All-reduce through compression filters, as passive machines: the same bits on all ranks, and nothing lost but what
-// error feedback keeps.
+// All-reduce through compression filters, as passive machines: the same bits on all ranks, and no loss except the
+// retained errors of error feedback.
 
 #include <cmath>
 #include <deque>
@@ -21,7 +21,7 @@ FilterSpec random_filter(Rng& rng) {
   return spec;
 }
 
-/// The ranks of one call; parcels arrive in a random order, but those between two ranks in theirs.
+/// The ranks of one call. Parcels arrive in a random order, except that each pair of ranks keeps its order.
 class Round {
  public:
   Round(std::vector<std::unique_ptr<FilterStream>>& streams, CollectiveOp op,
@@ -74,8 +74,7 @@ void add(std::vector<double>& sums, const std::vector<float>& values, size_t at 
 
 }  // namespace
 
-TEST_CASE(
-    "with error feedback calls through a filter lose nothing but what is kept, and all ranks have the same bits") {
+TEST_CASE("with error feedback filtered calls lose only the retained errors, and all ranks have the same bits") {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     Rng rng(seed);
     const auto ranks = static_cast<uint32_t>(1 + seed % 6);
@@ -94,7 +93,7 @@ TEST_CASE(
         REQUIRE(round[rank].done());
         REQUIRE(round[rank].result().view() == round[0].result().view());
       }
-      if (rng.below(4) == 0) continue;  // it has failed: what is kept stays as it was
+      if (rng.below(4) == 0) continue;  // failed: the retained errors stay
       for (uint32_t rank = 0; rank < ranks; ++rank) round[rank].keep();
       for (const auto& values : inputs) add(given, values);
       add(got, values_of<float>(round[0].result()));
@@ -107,7 +106,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("halves of a sum are off by what two roundings can be, and take half of the bytes") {
+TEST_CASE("the error of a sum of halves is at most two roundings, in half of the bytes") {
   Rng rng(5);
   FilterSpec spec;
   spec.values = FilterSpec::Values::half;
@@ -120,7 +119,8 @@ TEST_CASE("halves of a sum are off by what two roundings can be, and take half o
     const std::vector<float> wanted = folded(CollectiveOp::mean, inputs);
     const std::vector<float> result = values_of<float>(round[0].result());
     for (size_t i = 0; i < wanted.size(); ++i) {
-      REQUIRE(std::abs(result[i] - wanted[i]) <= 2.0F / 2048);  // inputs are below 1: 2^-11 for them, and for the mean
+      // Inputs are below 1: 2^-11 for the inputs, and for the mean.
+      REQUIRE(std::abs(result[i] - wanted[i]) <= 2.0F / 2048);
     }
     const FilterBytes& bytes = round[ranks - 1].bytes();
     CHECK(bytes.before == (ranks == 1 ? 0 : 2 * 40000 / ranks * (ranks - 1)));
@@ -129,7 +129,7 @@ TEST_CASE("halves of a sum are off by what two roundings can be, and take half o
   }
 }
 
-TEST_CASE("what is not due to a filtered all-reduce is refused") {
+TEST_CASE("a filtered all-reduce refuses unexpected parcels") {
   FilterStream stream{FilterSpec{}};
   const auto nobody = [](uint32_t, const PackedValue&) { return Status(); };
   const auto open = [&] {
@@ -140,10 +140,10 @@ TEST_CASE("what is not due to a filtered all-reduce is refused") {
   };
   CHECK(open()->take(1, {"x", {}}).error().code == Code::bad_data);
   CHECK(open()->take(7, {"i", {}}).error().code == Code::bad_data);
-  CHECK(open()->take(0, {"i", {}}).error().code == Code::bad_data);  // a second one
-  CHECK(open()->take(2, {"t", {}}).error().code == Code::bad_data);  // it combines nothing: two elements, three ranks
+  CHECK(open()->take(0, {"i", {}}).error().code == Code::bad_data);  // a duplicate
+  CHECK(open()->take(2, {"t", {}}).error().code == Code::bad_data);  // combines nothing: two elements, three ranks
   CHECK(open()->take(1, {"t", Blob::copy_of(std::string(9, 'x'))}).error().code == Code::bad_data);
   auto all = open();
-  CHECK(all->take(1, {"i", Blob::copy_of(std::string(9, 'x'))}).ok());  // read when all are here
+  CHECK(all->take(1, {"i", Blob::copy_of(std::string(9, 'x'))}).ok());  // decoded after all inputs have arrived
   CHECK(all->take(2, {"i", {}}).error().code == Code::bad_data);
 }

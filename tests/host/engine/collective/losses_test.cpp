@@ -1,5 +1,5 @@
-// A loss is told once, in the same call on all ranks, also when it is noticed while a call's arguments are made or was
-// told by an asynchronous call.
+// A loss is reported once, in the same call on all ranks, even if it is detected between the choice of a call's
+// arguments and the call, or if an asynchronous call has reported it.
 
 #include "tests/host/engine/collective/collective_ranks.hpp"
 #include "tests/host/engine/share/courier_place.hpp"
@@ -9,7 +9,7 @@ using namespace actorhost::test;
 
 namespace {
 
-constexpr double kBeforeAsking = 3;  // seconds; ranks that wait in a circle find that out later
+constexpr double kBeforeAsking = 3;  // seconds; ranks detect a cycle later
 
 Status wait_for_size(Node& node, uint32_t size) {
   const double give_up = node.clock().now() + kPatience;
@@ -21,7 +21,7 @@ Status wait_for_size(Node& node, uint32_t size) {
   return {};
 }
 
-/// An exchange of nothing whose arguments are made for `n` ranks.
+/// An empty exchange whose arguments are made for `n` ranks.
 std::string exchange(Caller& caller, uint32_t n, bool placed) {
   CallSpec spec;
   spec.kind = CollectiveKind::exchange;
@@ -34,7 +34,7 @@ std::string exchange(Caller& caller, uint32_t n, bool placed) {
   return result ? "fine" : result.error().message;
 }
 
-/// Hosts of a node each; one, or the last, vanishes once enough others have come to the place where it has to be lost.
+/// Hosts of one node each; one host, or the last, fails once enough other hosts have reached a given place.
 struct Loss {
   explicit Loss(uint32_t hosts) : Loss(hosts, hosts - 1) {}
   Loss(uint32_t hosts, uint32_t who) : run("tcp", std::vector<uint32_t>(hosts, 1)), lost(who), outcomes(hosts) {}
@@ -58,7 +58,7 @@ struct Loss {
   std::atomic<uint32_t> arrived{0};
 };
 
-/// A barrier of all workers that goes on in the background.
+/// An asynchronous barrier of all workers.
 std::shared_ptr<AsyncCall> start_barrier(Caller& caller, AsyncCalls& calls) {
   CallSpec spec;
   spec.name = spec.signature = "barrier";
@@ -76,7 +76,7 @@ std::string wait_for(Caller& caller, AsyncCalls& calls, const std::shared_ptr<As
 
 }  // namespace
 
-TEST_CASE("a loss that is noticed after a call's arguments were made is told by that call, on all ranks") {
+TEST_CASE("a loss after the choice of a call's arguments is reported by that call, on all ranks") {
   for (const uint32_t hosts : {2U, 3U, 4U}) {
     for (const uint32_t notices : {0U, 1U}) {
       if (notices + 1 >= hosts) continue;
@@ -87,7 +87,7 @@ TEST_CASE("a loss that is noticed after a call's arguments were made is told by 
         Meetings meetings;
         Caller caller(node, meetings, loss.run.place_of(node).arbiter);
         Collectives& collectives = caller.collectives();
-        // Only one rank has asked for its place before; none has made a call, so nothing else tells of the loss.
+        // Only one rank has asked for its place; no rank has made a call, so nothing else reports the loss.
         if (node.index() == notices) demand(collectives.place(collectives.everybody()).ok(), "a place");
         loss.come();
         demand(wait_for_size(node, hosts - 1).ok(), "the news of the loss");
@@ -103,8 +103,8 @@ TEST_CASE("a loss that is noticed after a call's arguments were made is told by 
   }
 }
 
-TEST_CASE("what an asynchronous call has told is not told again") {
-  for (const bool waits : {true, false}) {  // before the next blocking call, or after
+TEST_CASE("a loss that an asynchronous call has reported is not reported again") {
+  for (const bool waits : {true, false}) {  // before the next blocking call, or after it
     Loss loss(3);
     loss.happen(2, [&](Node& node) {
       if (loss.is_lost(node)) return;
@@ -127,7 +127,7 @@ TEST_CASE("what an asynchronous call has told is not told again") {
   }
 }
 
-TEST_CASE("an asynchronous call that is started after a loss tells it, once") {
+TEST_CASE("an asynchronous call that starts after a loss reports it, once") {
   Loss loss(3);
   loss.happen(3, [&](Node& node) {
     Meetings meetings;
@@ -147,7 +147,7 @@ TEST_CASE("an asynchronous call that is started after a loss tells it, once") {
   }
 }
 
-TEST_CASE("a leader that only tells of a loss has decided its call: nobody who asks later hears that it worked") {
+TEST_CASE("a leader whose call only reports a loss has decided it: no later query finds that the call succeeded") {
   Loss loss(3);
   loss.happen(3, [&](Node& node) {
     Meetings meetings;
@@ -169,8 +169,8 @@ TEST_CASE("a leader that only tells of a loss has decided its call: nobody who a
   }
 }
 
-TEST_CASE("an asynchronous call that one starts before a loss and another after it ends for both") {
-  for (const uint32_t before : {0U, 2U}) {  // without rank 1 the place of rank 2 is another
+TEST_CASE("an asynchronous call that one rank starts before a loss and another rank after it ends for both") {
+  for (const uint32_t before : {0U, 2U}) {  // without rank 1 the place of rank 2 changes
     INFO("rank " << before << " starts it before");
     Loss loss(3, 1);
     loss.happen(3, [&](Node& node) {
@@ -193,13 +193,13 @@ TEST_CASE("an asynchronous call that one starts before a loss and another after 
   }
 }
 
-TEST_CASE("a rank that comes to a call which the others have left hears how it has ended, whoever was to tell it") {
+TEST_CASE("a rank that makes a call which other ranks have left learns its end, whichever rank should have sent it") {
   CourierRun run("tcp", {1, 1});
   const CallKey first{0, false, 1};
   std::vector<std::string> heard(2);
   std::vector<Status> after(2, Error{});
   CallLedger& ledger = run.places[0]->arbiter.ledger();
-  ledger.enter(first, 0);  // by the word of a leader that is lost before it has told rank 1
+  ledger.enter(first, 0);  // decided by a leader that failed before it notified rank 1
   REQUIRE(ledger.decide(first, 0, leader_ballot(0), {Error{Code::peer_lost, "barrier: rank 2 lost"}, 1}));
   run.run.everywhere([&](Node& node) {
     Meetings meetings;
@@ -208,7 +208,7 @@ TEST_CASE("a rank that comes to a call which the others have left hears how it h
     if (node.index() == 1) {
       const double began = node.clock().now();
       const Status late = caller.barrier("job.lua:1", kBeforeAsking);
-      const bool told = node.clock().now() < began + kBeforeAsking;  // else it has asked
+      const bool told = node.clock().now() < began + kBeforeAsking;  // otherwise it has asked
       heard[1] = !told ? "nothing" : late.ok() ? "fine" : late.error().message;
     }
     after[node.index()] = caller.barrier("job.lua:2", kPatience);

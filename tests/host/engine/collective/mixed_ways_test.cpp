@@ -1,4 +1,4 @@
-// Some ranks of a process meet in shared memory, another takes frames.
+// Some ranks of a process use shared memory, another rank takes frames.
 
 #include "tests/host/engine/collective/collective_ranks.hpp"
 
@@ -6,7 +6,7 @@ using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
-TEST_CASE("a rank that takes frames where the others meet in shared memory is told of with both lines") {
+TEST_CASE("when one rank takes frames and the others use shared memory the errors name both lines") {
   TestProcess process(TestProcess::alone(4));
   REQUIRE(process.start().ok());
   Callers callers(process);
@@ -41,7 +41,7 @@ TEST_CASE("a rank that takes frames where the others meet in shared memory is to
           REQUIRE_FALSE(status.ok());
           INFO(status.error().message);
           CHECK(status.error().code == Code::mismatch);
-          // The leader compares itself with the first rank that comes; if the leader differs, that may be any.
+          // The leader compares itself with the first announcement; a leader that differs may compare with any rank.
           CHECK_THAT(status.error().message, Contains("rank 0 is in allreduce") && Contains("at job.lua:10") &&
                                                  Contains(algorithm_name(algorithm)));
           if (odd != 0) CHECK_THAT(status.error().message, Contains("at job.lua:" + std::to_string(10 + odd)));

@@ -14,8 +14,8 @@ using namespace actorhost::test;
 
 namespace {
 
-/// A network of ranks that carry out one schedule each; pieces between two ranks keep their order, everything else is
-/// chance: also whether a piece is put where it is expected to lie, and how long before it is handed over.
+/// A network of ranks that execute one schedule each. Pieces between two ranks keep their order; everything else is
+/// random, including whether a piece is put into its announced place, and how long before its delivery.
 class Network {
  public:
   Network(CollectiveKind kind, Algorithm algorithm, uint32_t root, CollectiveOp op, size_t unit,
@@ -41,7 +41,7 @@ class Network {
     }
   }
 
-  /// Starts the ranks and delivers pieces in a random order until nothing is under way.
+  /// Starts the ranks and delivers pieces in a random order until none is in flight.
   void run(Rng& rng) {
     std::vector<uint32_t> waiting = random_order(rng, ranks_);
     for (;;) {
@@ -76,7 +76,7 @@ class Network {
   size_t landed() const { return landed_; }
 
  private:
-  /// Does what a link does that reads the piece: puts it where it is expected, which may be long before its turn.
+  /// Imitates a link that reads the piece into its announced place, which may be long before its delivery.
   void land(size_t way, std::pair<size_t, Blob>& piece) {
     const auto found = rooms_.find({way, piece.first});
     if (found == rooms_.end() || found->second.size() != piece.second.size()) return;
@@ -91,12 +91,12 @@ class Network {
   Loans loans_;
   std::vector<std::unique_ptr<ScheduleRun>> runs_;
   std::vector<std::deque<std::pair<size_t, Blob>>> way_;  // from * ranks + to
-  std::map<std::pair<size_t, size_t>, Blob> rooms_;       // by way and begin
+  std::map<std::pair<size_t, size_t>, Blob> rooms_;       // by way and first element
   size_t landed_ = 0;
   std::set<uint32_t> started_;
 };
 
-/// Whole numbers, so that the order of a sum does not matter.
+/// Integers, so the order of a sum does not matter.
 std::vector<std::vector<float>> whole_inputs(Rng& rng, uint32_t ranks, size_t count) {
   std::vector<std::vector<float>> inputs(ranks, std::vector<float>(count));
   for (auto& values : inputs) {
@@ -114,14 +114,14 @@ std::vector<float> cut(const std::vector<float>& values, Span span) {
           values.begin() + static_cast<std::ptrdiff_t>(span.end)};
 }
 
-/// Returns how many pieces were put where they were expected.
+/// Returns the number of pieces in their announced places.
 size_t check_one(CollectiveKind kind, Algorithm algorithm, uint32_t ranks, size_t rows, Rng& rng) {
   const size_t unit = kind == CollectiveKind::reduce_scatter ? 1 + rng.below(3) : 1;
   const auto inputs = whole_inputs(rng, ranks, rows * unit);
   const CollectiveOp op = rng.below(2) == 0 ? CollectiveOp::sum : CollectiveOp::max;
   const auto root = static_cast<uint32_t>(rng.below(ranks));
   const size_t piece_bytes = sizeof(float) << rng.below(6);
-  std::vector<uint32_t> homes(rng.below(3) == 0 ? 0 : ranks);  // also in no order
+  std::vector<uint32_t> homes(rng.below(3) == 0 ? 0 : ranks);  // in any order
   const size_t processes = 1 + rng.below(ranks);
   for (uint32_t& home : homes) home = static_cast<uint32_t>(rng.below(processes));
   INFO(algorithm_name(algorithm) << " kind " << static_cast<int>(kind) << ", " << ranks << " ranks, " << rows << "x"
@@ -174,7 +174,7 @@ TEST_CASE("blocks are contiguous, cover everything and differ by one at most") {
 }
 
 TEST_CASE(
-    "every algorithm gives every rank what it should, for any number of ranks, size, piece and order of arrival") {
+    "every algorithm gives every rank its result, for any number of ranks, size, piece size and order of arrival") {
   const uint64_t seed = 20261121;
   Rng rng(seed);
   INFO("seed " << seed);
@@ -193,7 +193,7 @@ TEST_CASE(
   CHECK(landed > 1000);
 }
 
-TEST_CASE("algorithms send the bytes that their headers say") {
+TEST_CASE("algorithms send as many bytes as their headers state") {
   constexpr size_t kElements = 3 * 5 * 7 * 16 * 64;
   for (const uint32_t n : {2U, 3U, 4U, 5U, 7U, 8U, 16U}) {
     const size_t share = kElements / n * (n - 1);
@@ -217,7 +217,7 @@ TEST_CASE("algorithms send the bytes that their headers say") {
 
 namespace {
 
-/// Elements that leave each process, by process.
+/// Number of elements that leave each process.
 std::vector<size_t> sent_by_processes(CollectiveKind kind, Algorithm algorithm, const std::vector<uint32_t>& homes,
                                       size_t elements) {
   std::vector<size_t> sent(1 + *std::max_element(homes.begin(), homes.end()));
@@ -233,7 +233,7 @@ std::vector<size_t> sent_by_processes(CollectiveKind kind, Algorithm algorithm, 
 
 }  // namespace
 
-TEST_CASE("in two levels each process sends what its header says, however many nodes it has") {
+TEST_CASE("a two-level algorithm sends as many bytes per process as its header states, for any number of nodes") {
   constexpr size_t kElements = 2 * 3 * 3 * 4 * 5 * 7 * 100;
   const auto allreduce = CollectiveKind::allreduce;
   const auto broadcast = CollectiveKind::broadcast;
@@ -246,7 +246,7 @@ TEST_CASE("in two levels each process sends what its header says, however many n
         std::vector<size_t>{kElements, kElements, 0});
 }
 
-TEST_CASE("two levels are chosen where several processes have several nodes, but not for results in rank order") {
+TEST_CASE("two levels are chosen if several processes have several nodes, but not for results in rank order") {
   const auto choose = [](CollectiveKind kind, uint32_t ranks, uint32_t processes, bool reproducible) {
     return choose_algorithm(kind, 8 << 20, ranks, processes, {Algorithm::automatic, reproducible});
   };
@@ -258,7 +258,7 @@ TEST_CASE("two levels are chosen where several processes have several nodes, but
   CHECK(choose(CollectiveKind::reduce_scatter, 4, 2, false) == Algorithm::ring);
 }
 
-TEST_CASE("what is chosen is there for the call, and is what the table says") {
+TEST_CASE("the chosen algorithm implements the call and follows the table") {
   const auto choose = [](CollectiveKind kind, size_t bytes, uint32_t ranks) {
     return choose_algorithm(kind, bytes, ranks, ranks, {});
   };
@@ -301,7 +301,7 @@ TEST_CASE("in rank order means the bits of a loop over the ranks") {
   }
 }
 
-TEST_CASE("pieces that nobody has asked for are told from those that are due") {
+TEST_CASE("unexpected pieces are refused") {
   const std::vector<float> input(10, 1);
   const Loans loans([] {});
   const auto send = [](uint32_t, size_t, const Blob&) { return Status(); };

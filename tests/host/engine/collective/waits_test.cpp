@@ -1,4 +1,4 @@
-// Waits for ranks that will never come: what the log says, and that no rank which still comes is given up.
+// Waits for ranks that will never arrive: the log names them, and no rank that will still arrive is given up.
 
 #include "tests/host/engine/collective/collective_ranks.hpp"
 #include "tests/host/engine/share/courier_place.hpp"
@@ -9,7 +9,7 @@ using Catch::Contains;
 
 namespace {
 
-/// Polls until every one of `ids` has told `times` that it waits, so that a circle would have been seen.
+/// Polls until each of `ids` has reported its wait `times` times, so that a cycle would have been detected.
 Status until_all_have_told(Node& node, const std::vector<NodeId>& ids, uint32_t times) {
   const double give_up = node.clock().now() + kPatience;
   while (node.clock().now() < give_up) {
@@ -26,8 +26,8 @@ Status until_all_have_told(Node& node, const std::vector<NodeId>& ids, uint32_t 
   return Error{Code::timeout, "they do not wait"};
 }
 
-/// Each rank waits in a group with the next one, which does the same. `arbiter_of` is empty where all ranks are of one
-/// process: elsewhere one that gives up may need another process's arbiter.
+/// Each rank waits in a group with the next rank, which does the same. `arbiter_of` is empty if all ranks are in one
+/// process; otherwise a rank that gives up may need another process's arbiter.
 std::vector<Status> in_a_circle(const std::function<void(const std::function<void(Node&)>&)>& everywhere,
                                 uint32_t ranks, const std::function<Arbiter&(Node&)>& arbiter_of = nullptr) {
   std::vector<Status> statuses(ranks);
@@ -43,7 +43,7 @@ std::vector<Status> in_a_circle(const std::function<void(const std::function<voi
     }
     statuses[me] = caller->barrier_of("with " + std::to_string(next), {std::min(me, next), std::max(me, next)},
                                       "job.lua:" + std::to_string(10 + me));
-    // This ends the run, as a script's error does.
+    // This ends the run, like a script's error.
     const Error& error = statuses[me].error();
     if (error.code == Code::mismatch) {
       node.cluster().report_error(node.address(), {Code::script, false, error.message, node.address()});
@@ -57,7 +57,7 @@ void check_circle(const std::vector<Status>& statuses) {
   for (const Status& status : statuses) {
     REQUIRE_FALSE(status.ok());
     INFO(status.error().message);
-    if (status.error().code == Code::aborted) continue;  // by another that has seen it before
+    if (status.error().code == Code::aborted) continue;  // by another rank that has detected it first
     CHECK(status.error().code == Code::mismatch);
     ++said;
     for (uint32_t rank = 0; rank < statuses.size(); ++rank) {
@@ -77,7 +77,7 @@ CallSpec barrier_spec(const std::string& where) {
 
 }  // namespace
 
-TEST_CASE("ranks of a process that wait for each other in a circle hear so, with all lines") {
+TEST_CASE("ranks of a process that wait for each other in a cycle end with an error with all lines") {
   TestProcess process(TestProcess::alone(3));
   REQUIRE(process.start().ok());
   check_circle(in_a_circle(
@@ -88,13 +88,13 @@ TEST_CASE("ranks of a process that wait for each other in a circle hear so, with
       3));
 }
 
-TEST_CASE("ranks of several hosts that wait for each other in a circle hear so, with all lines") {
+TEST_CASE("ranks of several hosts that wait for each other in a cycle end with an error with all lines") {
   CourierRun run("tcp", {1, 1, 1});
   check_circle(in_a_circle([&](const std::function<void(Node&)>& work) { run.run.everywhere(work); }, 3,
                            [&](Node& node) -> Arbiter& { return run.place_of(node).arbiter; }));
 }
 
-TEST_CASE("a chain of waits behind a rank that still computes is no circle") {
+TEST_CASE("a chain of waits behind a computing rank is no cycle") {
   TestRun run("tcp", {1, 1, 1});
   std::vector<Status> statuses(3);
   run.everywhere([&](Node& node) {
@@ -111,10 +111,10 @@ TEST_CASE("a chain of waits behind a rank that still computes is no circle") {
   }
 }
 
-TEST_CASE("a wait for an asynchronous call says where a rank is that has not started it") {
+TEST_CASE("the error of a wait for an asynchronous call names the place of a rank that has not started it") {
   const std::vector<std::string> places = {"ended", "in an action", "in another call"};
-  // All nodes run at once, since they wait and do not compute. Of two that wait for each other either may see this
-  // first; that ends the run, as a script's error does, and the other hears of it.
+  // All nodes run at once, since they wait and do not compute. Either of two ranks that wait for each other may detect
+  // this first; that ends the run, like a script's error, and the other rank is notified.
   struct Told {
     Status first, other;
   };
@@ -140,7 +140,7 @@ TEST_CASE("a wait for an asynchronous call says where a rank is that has not sta
       demand(call.ok(), "a call that has started");
       auto result = collectives.wait(calls, *call, kForever);
       if (!result) told.first = result.error();
-      // Lets the other go.
+      // Lets the other rank continue.
       (void)caller.barrier("job.lua:50");
     });
   }
@@ -159,7 +159,7 @@ TEST_CASE("a wait for an asynchronous call says where a rank is that has not sta
   }
 }
 
-TEST_CASE("an asynchronous call whose members have all started it is not given up, whatever they do meanwhile") {
+TEST_CASE("an asynchronous call that all members have started is not given up, whatever they do meanwhile") {
   CourierRun run("tcp", {1, 1, 1});
   std::vector<Status> statuses(3);
   run.run.everywhere([&](Node& node) {
@@ -168,7 +168,7 @@ TEST_CASE("an asynchronous call whose members have all started it is not given u
     AsyncCalls& calls = run.place_of(node).calls;
     Collectives& collectives = caller.collectives();
     Status& status = statuses[node.index()];
-    // Rank 0 leads and has started the call, but waits in another one; rank 2 is what rank 1 really waits for.
+    // Rank 0 leads and has started the call, but waits in another call; rank 1 really waits for rank 2.
     if (node.index() == 2) status = until_all_have_told(node, {0, 1}, 4);
     auto call = collectives.start(collectives.everybody(), barrier_spec("job.lua:1"), calls);
     demand(call.ok(), "a call that has started");
