@@ -219,7 +219,7 @@ TEST_CASE("a rule that raises or answers wrongly ends the run with 1, its file a
       {"answers.lua", "returned string 'perhaps', expected true, false"},
       {"forgets.lua",
        "barrier rule 'forgets.lua' (forgets.lua:1): returned nil, expected true, false, or false and the "
-       "seconds until it wants to be asked again (is a 'return' missing?)"},
+       "seconds until its next evaluation (is a 'return' missing?)"},
       {"recheck.lua", "returned false, string 'soon', expected true, false"},
       {"never.lua", "its rule would never let a worker pass"},
   }));

@@ -143,7 +143,7 @@ TEST_CASE("a part whose worker was lost is written once") {
 TEST_CASE("a save whose beginning is lost before everybody has read it is still one") {
   const JobFolder folder;
   const Ended run(run_save_job(folder, "save_whose_beginning_is_lost_before", {"-n", "3", "--isolate"}));
-  CHECK_THAT(run.err, Catch::Contains("some of the result is gone before everybody had it"));
+  CHECK_THAT(run.err, Catch::Contains("some of the result was lost before all workers had it"));
   CHECK(line_after(run.out, "saved ") == "40 400");
   CHECK(names_in(folder.path() / "out").size() == 41);
   for (const std::string& name : names_in(folder.path())) CHECK(name.find("saving") == std::string::npos);

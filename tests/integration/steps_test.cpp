@@ -30,7 +30,7 @@ TEST_CASE("the flag --barrier wins, rules in Lua work, and one that needs all wo
   CHECK(run.out == (refused ? "" : "made 12\n"));
   CHECK(run.status == (refused ? 1 : 0));
   if (refused) {
-    CHECK_THAT(run.err, Contains("collective.steps: barrier rule 'elastic(10)': it cannot be honoured here"));
+    CHECK_THAT(run.err, Contains("collective.steps: barrier rule 'elastic(10)': it cannot be used here"));
   }
 }
 

@@ -115,7 +115,7 @@ test("a file that gives no rule is refused with the reason", function()
   refused("table.lua", "has several rules, name one of them as table.lua:NAME %(halfway, tight%)")
   refused("table.lua:halfwy", "table.lua has no rule 'halfwy'; did you mean halfway%? %(it has halfway, tight%)")
   refused("table.lua:version", "table.lua has no rule 'version'")
-  refused("one.lua:other", "returns one rule, which has no name")
+  refused("one.lua:other", "returns one rule without a name")
 end)
 
 test("the module's loader is what reads files when none is given", function()

@@ -111,7 +111,7 @@ test("a wrong index or field of a view is an error that says what there is", fun
     raises(function() return view.durations.mean end, "view%.durations has no field 'mean'")
     raises(function() view.steps[1] = 0 end, "cannot be changed")
     raises(function() return view.stepz end, "a view has no field 'stepz' %(it has .*steps.*%)")
-    raises(function() view.mine = 1 end, "a view has no field 'mine'; what a rule remembers goes into view.memory or view.shared")
+    raises(function() view.mine = 1 end, "a view has no field 'mine'; a rule keeps its state in view.memory or view.shared")
     return true
   end)
 end)

@@ -40,7 +40,7 @@ end)
 test("a rule that answers by step and reads what is a worker's own, keeps something or draws is told so", function()
   for _, field in ipairs { "id", "waited", "shared", "memory", "rng", "duration", "average" } do
     raises(function() run(barrier.rule { by_step = true, run = function(view) return view[field] ~= nil end }) end,
-      "by_step = true is asked once for all who wait at a step: it cannot use view%." .. field)
+      "by_step = true is evaluated once for all workers that wait at a step: it cannot use view%." .. field)
   end
 end)
 

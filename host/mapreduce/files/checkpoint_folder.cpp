@@ -10,7 +10,7 @@ Result<CheckpointStart> begin_checkpoint(const std::string& path, const std::str
   if (!target) return target.error();
   const auto refused = [&](const std::string& why) { return Error{Code::bad_argument, target->string() + ": " + why}; };
   const auto mark = read_mark(*target);
-  const bool is_own = mark && mark->id == id;  // this checkpoint, begun again: it is written, as before
+  const bool is_own = mark && mark->id == id;  // the same checkpoint, begun again: written as before
   const bool is_checkpoint = mark && !mark->fingerprint.empty() && !is_own;
   if (is_checkpoint && options.resume) {
     if (mark->fingerprint == fingerprint) {

@@ -1,6 +1,6 @@
 #pragma once
-// What becomes of a `checkpoint` into a folder that may exist: written, read as it is, or refused. The folder itself is
-// as that of a save (save_folder.hpp), its parts are row files (row_file.hpp). Any thread; calls block on the disk.
+// Decides what a `checkpoint` does with a folder that may exist: writes it, reads it, or refuses. The folder has the
+// form of a save (save_folder.hpp); its parts are row files (row_file.hpp). Thread-safe; calls block on the disk.
 
 #include <optional>
 #include <string>
@@ -10,17 +10,17 @@
 namespace actorhost {
 
 struct CheckpointOptions {
-  bool overwrite = false;  // a folder that exists is replaced
-  bool resume = false;     // one that holds the same rows is read
+  bool overwrite = false;  // replaces an existing folder
+  bool resume = false;     // reads an existing folder with the same rows
 };
 
 struct CheckpointStart {
-  SaveFolder save;                        // to be written; with `ready`, the target and the id only
-  std::optional<SaveFigures> ready = {};  // it is there, and is to be read
+  SaveFolder save;                        // the folder to write; with `ready`, the target and the id only
+  std::optional<SaveFigures> ready = {};  // set when the folder is complete and is to be read
 };
 
-/// `fingerprint` says what rows those are, `id` is as begin_save has it. Code::bad_argument when the folder exists and
-/// neither option covers what is there, with what would.
+/// `fingerprint` identifies the rows; `id` is the id of begin_save. Code::bad_argument when the folder exists and
+/// neither option allows its use; the message names the option that would.
 Result<CheckpointStart> begin_checkpoint(const std::string& path, const std::string& fingerprint,
                                          const CheckpointOptions& options, const std::string& id);
 

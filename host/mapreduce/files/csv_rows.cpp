@@ -17,7 +17,7 @@ struct Field {
   bool quoted = false;
 };
 
-enum class Cut { record, open, bad };  // open: more lines are needed for it
+enum class Cut { record, open, bad };  // open: the record needs more lines
 
 /// Cuts a record into its fields.
 class CsvCutter {
@@ -26,8 +26,8 @@ class CsvCutter {
     for (const char stop : {separator, '\n', '\r'}) stops_[static_cast<uint8_t>(stop)] = true;
   }
 
-  /// Cuts the record that begins at `at`, which is moved behind it, before `end`. Its fields are valid as long as the
-  /// text is and until the next record. A record ends with a line, or with the text when it is the `last` one.
+  /// Cuts the record from `at` to before `end` and moves `at` after the record. The fields are valid as long as the
+  /// text and until the next record. A record ends with a line; the `last` record ends with the text.
   Cut cut(const char*& at, const char* end, bool last) {
     fields_.clear();
     moved_.clear();
@@ -46,7 +46,7 @@ class CsvCutter {
     }
   }
   const std::vector<Field>& fields() const noexcept { return fields_; }
-  /// What was bad.
+  /// Describes the error of the last Cut::bad.
   const char* what() const noexcept { return what_; }
   bool blank() const noexcept { return fields_.size() == 1 && fields_[0].text.empty() && !fields_[0].quoted; }
 
@@ -56,7 +56,7 @@ class CsvCutter {
     return found == end ? end : found + 1;
   }
 
-  /// The end of an unquoted field: moves `at` to the separator or the line's end.
+  /// Finds the end of an unquoted field: moves `at` to the separator or the line's end.
   Cut plain(const char*& at, const char* end) {
     const char* const from = at;
     while (at != end && !stops_[static_cast<uint8_t>(*at)]) ++at;
@@ -64,7 +64,7 @@ class CsvCutter {
     return behind_field(at, end);
   }
 
-  /// Goes over the carriage return of a line's end.
+  /// Skips the carriage return of a line's end.
   Cut behind_field(const char*& at, const char* end) {
     if (at == end || *at != '\r') return Cut::record;
     what_ = kLoneReturn;
@@ -89,7 +89,7 @@ class CsvCutter {
     return at == end || stops_[static_cast<uint8_t>(*at)] ? behind_field(at, end) : Cut::bad;
   }
 
-  /// Unescapes a field into unescaped_, which may still move: until the record's end the field has only its size.
+  /// Unescapes a field into unescaped_, which may still reallocate: until the record's end the field has only its size.
   std::string_view unescape(std::string_view text) {
     const size_t begin = unescaped_.size();
     for (size_t i = 0; i < text.size(); ++i) {
@@ -122,7 +122,7 @@ std::optional<bool> boolean_of(std::string_view text) {
   return std::nullopt;
 }
 
-/// The number that a field which does not begin with a digit names: nan or inf.
+/// Reads a number that does not begin with a digit: nan or inf.
 std::optional<double> named_number(std::string_view text) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
   if (text == "nan" || text == "NaN") return std::numeric_limits<double>::quiet_NaN();
@@ -148,24 +148,24 @@ struct Column {
   CsvKind kind = CsvKind::any;
 };
 
-/// Knows a file's columns, and writes its records as tables.
+/// Has the columns of a file, and writes its records as tables.
 class CsvTables {
  public:
   explicit CsvTables(const CsvFormat& format) : format_(format) {}
 
-  /// Settles the columns, by the file's first record.
+  /// Determines the columns from the file's first record.
   Status settle(const std::vector<Field>& first);
   size_t columns() const noexcept { return columns_.size(); }
 
-  /// Whether there are as many fields as columns, not counting an empty one at the end; if not, `what` says so.
+  /// Whether there are as many fields as columns, not counting an empty field at the end. If not, sets `what`.
   bool fits(const std::vector<Field>& fields);
-  /// Appends the table of fields that fit; false when a field is wrong, and `what` says so.
+  /// Appends the table of matching fields. Returns false for a wrong field and sets `what`.
   bool write(const std::vector<Field>& fields, std::string& out);
   const std::string& what() const noexcept { return what_; }
 
  private:
   Status choose_kinds();
-  /// Appends a field's value; nothing for one that is missing.
+  /// Appends a field's value; nothing for a missing value.
   bool value(const Field& field, CsvKind kind, std::string& out);
   bool refuse(const std::string& what) {
     what_ = what;
@@ -285,7 +285,8 @@ class CsvRows final : public RowSource {
         header_(format.header),
         skip_(std::move(skip)) {}
 
-  /// Settles the columns before the rows, by the first record of the file, with which `start` or the text begins.
+  /// Determines the columns before the first row, from the first record of the file. `start` or the text begins with
+  /// that record.
   Status begin(TextBlocks* start);
   Status next(RowBatch& batch) override;
   uint64_t bytes_read() const noexcept override { return text_.bytes(); }
@@ -293,7 +294,7 @@ class CsvRows final : public RowSource {
  private:
   enum class Found { record, none, bad };
 
-  /// Cuts the next record that is not blank; moves `at` to its end. The error says what is wrong.
+  /// Cuts the next record that is not blank and moves `at` to its end. Sets what_ for a bad record.
   Result<Found> record(TextBlocks& text, const char*& at);
   Status bad(const std::string& what);
 
@@ -303,7 +304,7 @@ class CsvRows final : public RowSource {
   RowBytes rows_;
   const std::string_view hint_;
   const bool header_;
-  bool behind_ = false;  // the file's first part: the one before may have ended within quotes
+  bool behind_ = false;  // not the file's first part: the part before may have ended within quotes
   const SkipRow skip_;
   std::string what_;
 };
@@ -376,7 +377,7 @@ Status CsvRows::next(RowBatch& batch) {
   return {};
 }
 
-/// The error of the record that begins at the text's present place; none when bad records are left out.
+/// Returns the error of the record at the text's current position; none when bad records are skipped.
 Status CsvRows::bad(const std::string& what) {
   Error error = text_.error(text_.begin(), what);
   return skip_ && skip_(error) ? Status() : Status(std::move(error));

@@ -31,7 +31,7 @@ Result<std::vector<std::string>> files_in(const std::string& folder) {
   return paths;
 }
 
-/// The files of one choice of a pattern's braces: a plain name has to exist, a pattern may find nothing.
+/// The files of one choice of a pattern's braces. A plain name must exist; a pattern may match nothing.
 Result<std::vector<std::string>> chosen(const std::string& path) {
   if (fs::is_directory(path)) return files_in(path);
   if (fs::exists(path) || !is_pattern(path)) return std::vector<std::string>{path};

@@ -1,5 +1,5 @@
 #pragma once
-// Which files an input names. Any thread; blocks on the disk.
+// Finds the files that an input names. Thread-safe; blocks on the disk.
 
 #include <cstdint>
 #include <string>
@@ -11,15 +11,15 @@ namespace actorhost {
 
 struct InputFile {
   std::string path;
-  uint64_t bytes = 0;       // as they lie on disk
-  bool compressed = false;  // or without a size: to be read whole, by one task
-  bool stream = false;      // without a size: a pipe, a file of /proc
+  uint64_t bytes = 0;       // the size on disk
+  bool compressed = false;  // or of unknown size: one task reads the whole file
+  bool stream = false;      // of unknown size: a pipe, a file of /proc
 };
 
-/// A file, the files right in a folder (but for hidden ones and those that begin with "_", in order of names), or those
-/// that a pattern (glob.hpp) finds, in order of paths, each once: of the choices of its braces a plain name has to be
-/// there, and may be a folder. Code::bad_argument when there is nothing (but for a folder that a save has made), or one
-/// cannot be read.
+/// `path` is a file, a folder or a pattern (glob.hpp). A folder gives its direct files in order of names, except hidden
+/// files and names that begin with "_". A pattern gives each matching file once, in order of paths. A choice of its
+/// braces without wildcards must exist, and may be a folder. Code::bad_argument when nothing is found (except in a
+/// folder that a save has made) or a file cannot be read.
 Result<std::vector<InputFile>> find_input_files(const std::string& path);
 
 }  // namespace actorhost

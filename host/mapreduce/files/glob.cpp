@@ -17,7 +17,8 @@ constexpr size_t kMostChoices = 10'000;
 
 using Views = std::vector<std::string_view>;
 
-/// The choices of the braces that begin at `begin`, and in `end` the place behind them; none when they offer no choice.
+/// Returns the choices of the braces that begin at `begin`, and sets `end` to the position after them; none when the
+/// braces offer no choice.
 Views choices_at(std::string_view pattern, size_t begin, size_t& end) {
   Views choices;
   size_t from = begin + 1;
@@ -38,7 +39,7 @@ Views choices_at(std::string_view pattern, size_t begin, size_t& end) {
   return {};
 }
 
-/// The choices of the first braces that offer any, which are from `begin` to `end`.
+/// Returns the choices of the first braces that offer any, and their range from `begin` to `end`.
 Views first_choices(std::string_view pattern, size_t& begin, size_t& end) {
   for (begin = 0; begin < pattern.size(); ++begin) {
     if (pattern[begin] == '\\') {
@@ -141,7 +142,7 @@ Result<std::vector<std::string>> expand_braces(const std::string& pattern) {
     }
     if (choices.empty()) done.push_back(text);
     if (done.size() + open.size() > kMostChoices) {
-      return Error{Code::bad_argument, pattern + ": the braces stand for more than 10000 names"};
+      return Error{Code::bad_argument, pattern + ": the braces expand to more than 10000 names"};
     }
   }
   return done;

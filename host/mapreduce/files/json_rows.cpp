@@ -23,8 +23,8 @@ class JsonReader {
  public:
   explicit JsonReader(std::string& out) : out_(out) {}
 
-  /// Reads the value between `at` and `end` as a row, whose text or table is in `out`. False when it is no JSON; `what`
-  /// says what is wrong and where.
+  /// Reads the value between `at` and `end` as a row. The row's text or table is in `out`. Returns false for malformed
+  /// JSON; `what` describes the error and its place.
   bool read(const char* at, const char* end, RowValue& row) {
     at_ = at;
     end_ = end;
@@ -51,7 +51,7 @@ class JsonReader {
   void skip_blanks() {
     while (at_ != end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\r')) ++at_;
   }
-  /// Whether `c` comes next, behind blanks; if so, goes behind it.
+  /// Skips blanks, and then `c` if it is next. Returns whether it was.
   bool comes(char c) {
     skip_blanks();
     if (at_ == end_ || *at_ != c) return false;
@@ -76,8 +76,8 @@ class JsonReader {
   bool whole(std::string_view digits);
 
   std::string& out_;
-  std::string text_;               // the last text that had escapes
-  std::vector<std::string> keys_;  // of the objects that are open
+  std::string text_;               // the last text with escapes
+  std::vector<std::string> keys_;  // of the unfinished objects
   const char* at_ = nullptr;
   const char* end_ = nullptr;
   std::string what_;
@@ -174,21 +174,21 @@ bool JsonReader::object(int depth) {
   return true;
 }
 
-/// A key of an object whose keys so far are in keys_ from `first` on.
+/// Reads a key of an object. The object's earlier keys are in keys_ from `first` on.
 bool JsonReader::key(size_t first) {
   skip_blanks();
   if (at_ == end_ || *at_ != '"') return unexpected("a key");
   std::string_view found;
   if (!text(found)) return false;
   for (size_t i = first; i < keys_.size(); ++i) {
-    if (keys_[i] == found) return fail("the key \"" + keys_[i] + "\" comes twice");
+    if (keys_[i] == found) return fail("the key \"" + keys_[i] + "\" appears twice");
   }
   keys_.emplace_back(found);
   value_writer::text(out_, found);
   return true;
 }
 
-/// Reads the text that begins with the quote at at_; it is valid until the next one.
+/// Reads the text that begins with the quote at at_; it is valid until the next text.
 bool JsonReader::text(std::string_view& found) {
   const char* from = ++at_;
   bool is_plain = true;
@@ -221,7 +221,7 @@ bool JsonReader::text(std::string_view& found) {
   return true;
 }
 
-/// The four digits behind "\u".
+/// Reads the four digits after "\u".
 bool JsonReader::code_unit(uint32_t& unit) {
   if (end_ - at_ < 4) return fail("the line ends within a text");
   const auto [last, error] = std::from_chars(at_, at_ + 4, unit, 16);
@@ -254,7 +254,7 @@ bool JsonReader::escape() {
   return true;
 }
 
-/// Reads a number; for one that does not `fit` a double a 64-bit integer is written instead.
+/// Reads a number. For a number that does not `fit` a double, writes a 64-bit integer instead.
 bool JsonReader::number(double& found, bool& fits) {
   const char* const from = at_;
   if (*at_ == '-') ++at_;
@@ -290,7 +290,7 @@ bool JsonReader::whole(std::string_view digits) {
   } else if (std::from_chars(digits.data(), end, natural).ec == std::errc()) {
     value_writer::natural(out_, natural);
   } else {
-    return fail(std::string(digits) + " does not fit into 64 bits; as a text or with an exponent it can be read");
+    return fail(std::string(digits) + " does not fit into 64 bits; write it as a text or with an exponent");
   }
   return true;
 }

@@ -1,7 +1,7 @@
 #pragma once
-// Rows from JSON lines (RFC 8259, a value in each line): arrays and objects are tables, null in them is nil, and a
-// whole number that a double does not hold is a 64-bit integer. Blank lines are no rows. What is not JSON, ends too
-// early, has a key twice, is null as a whole or is deeper than 64 is an error that names the file and the line.
+// Rows from JSON lines (RFC 8259, a value in each line). Arrays and objects are tables, null inside them is nil, and a
+// whole number beyond the precision of a double is a 64-bit integer. Blank lines are skipped. Errors name the file and
+// the line: malformed or truncated JSON, a duplicate key, null as a whole row, and nesting deeper than 64.
 
 #include <memory>
 #include <string>

@@ -18,10 +18,10 @@ using Json = nlohmann::json;
 
 constexpr const char* kMark = "_SUCCESS";
 
-/// Checks that a folder may be replaced: it must hold no files of the user's own.
+/// Checks that a folder may be replaced: it must hold no files of the user.
 Status check_replaceable(const fs::path& target) {
   if (!fs::is_directory(target))
-    return Error{Code::bad_argument, target.string() + ": is no folder, which a save makes"};
+    return Error{Code::bad_argument, target.string() + ": exists and is not a folder, so a save cannot replace it"};
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(target, error)) {
     const std::string name = entry.path().filename();
@@ -80,7 +80,7 @@ Status write_mark(const SaveFolder& save, const SaveFigures& figures, const fs::
   return sync_path(folder);
 }
 
-/// Gives `folder`, which is complete, the target's name. A folder that had this name gets that of `folder`.
+/// Gives the complete folder `folder` the target's name. An existing target gets the name of `folder`.
 Status move_into_place(const SaveFolder& save, const fs::path& folder) {
   std::error_code error;
   if (!fs::exists(fs::symlink_status(save.target))) {
@@ -103,7 +103,7 @@ Result<SaveFigures> commit_in(const SaveFolder& save, const std::vector<SavedPar
     figures.bytes += part.bytes;
   }
   AH_TRY(write_mark(save, figures, folder));
-  // A node that was given up while it committed could otherwise replace our folder, or a later save's, by its own.
+  // A suspected node that still commits could otherwise replace this folder, or a later save's folder, by its own.
   const fs::path aside = folder / ".aside";
   std::error_code ignored;
   each_committer(save, [&](const fs::path& other) {
@@ -116,7 +116,7 @@ Result<SaveFigures> commit_in(const SaveFolder& save, const std::vector<SavedPar
   return figures;
 }
 
-/// Whether the file system can replace a folder in one step; asked before anything is written.
+/// Checks before any part is written that the file system can replace a folder in one step.
 Status check_exchange(const fs::path& folder) {
   const fs::path names[] = {folder / ".one", folder / ".other"};
   std::error_code error;
@@ -149,7 +149,7 @@ Result<SaveMark> read_mark(const fs::path& folder) {
     const auto found = mark.find(name);
     return found != mark.end() && found->is_string() ? found->get<std::string>() : "";
   };
-  if (!mark.is_object()) return Error{Code::bad_data, folder.string() + ": no save has been completed there"};
+  if (!mark.is_object()) return Error{Code::bad_data, folder.string() + ": holds no completed save"};
   return SaveMark{text("id"), {number("files"), number("rows"), number("bytes")}, text("checkpoint")};
 }
 

@@ -1,13 +1,13 @@
 #pragma once
-// The folder that a `save` or a `checkpoint` makes: there completely or not at all. Parts are written into a hidden
-// folder beside it; a commit links those that count into a folder of its own, which gets the final name in one step, so
-// a kill at any moment leaves the older folder or the new one. After a worker was lost, steps may run again on another
-// worker: `begin_save` gives the same result, also when the folder is complete by then, each attempt at a part has a
-// name of its own, and a second commit changes nothing. A worker that was given up may still be at one of the steps; it
-// harms nobody, since it writes under names of its own. Any thread; calls block on the disk, which all hosts see.
+// The folder of a `save` or a `checkpoint`: it appears complete or not at all. Parts are written into a hidden folder
+// beside the target. A commit links the final parts into a folder of its own, which gets the target's name in one step,
+// so a kill at any moment leaves the old folder or the new folder. After a worker has failed, another worker may run
+// the same steps again: `begin_save` gives the same result, also when the folder is complete by then; each attempt at a
+// part has a unique name; and a second commit changes nothing. A suspected worker that still runs is harmless, since it
+// writes under its own names. Thread-safe; calls block on the disk, which all hosts must share.
 //
 //   TARGET                  the final folder: part-00000[.csv|.jsonl][.gz|...], ..., _SUCCESS
-//   .NAME.saving-ID         beside it, meanwhile; in it attempts, .part-00000-RANDOM
+//   .NAME.saving-ID         beside it, during the save; in it attempts, .part-00000-RANDOM
 //   .NAME.saving-ID-RANDOM  of a worker that commits
 //   _SUCCESS                {"id": ID, "files": n, "rows": n, "bytes": n[, "checkpoint": FINGERPRINT]}
 
@@ -23,14 +23,14 @@ namespace actorhost {
 struct SaveFolder {
   std::filesystem::path target;
   std::filesystem::path staging;
-  std::string id;  // of this save alone
+  std::string id;  // unique to this save
   bool overwrite = false;
-  std::string fingerprint = {};  // of what a checkpoint's rows are; empty for other saves
+  std::string fingerprint = {};  // identifies the rows of a checkpoint; empty for other saves
 };
 
 /// A complete attempt at a part.
 struct SavedPart {
-  std::string name;  // in the hidden folder; empty when the save was complete before it
+  std::string name;  // in the hidden folder; empty when the save was complete before the attempt
   uint64_t rows = 0;
   uint64_t bytes = 0;
 };
@@ -41,32 +41,32 @@ struct SaveFigures {
   uint64_t bytes = 0;
 };
 
-/// What a complete folder says of itself.
+/// The contents of _SUCCESS in a complete folder.
 struct SaveMark {
   std::string id;
   SaveFigures figures;
   std::string fingerprint;
 };
 
-/// The whole path of a folder that is to be made. Code::bad_argument when no folder can have that path.
+/// Returns the absolute path of a folder that is not yet made. Code::bad_argument when no folder can have that path.
 Result<std::filesystem::path> save_target(const std::string& path);
 
-/// Code::bad_data when no save has been completed there.
+/// Code::bad_data when `folder` holds no completed save.
 Result<SaveMark> read_mark(const std::filesystem::path& folder);
 
-/// Makes the hidden folder of the save `id`, which no other save of any run has. Code::bad_argument when the target
-/// exists, unless it is to be overwritten and holds nothing but what a save has made; Code::io when nothing can be
-/// written there, or the file system cannot replace it in one step.
+/// Makes the hidden folder of the save `id`, which is unique among all saves of all runs. Code::bad_argument when the
+/// target exists, unless `overwrite` is set and the target holds only files of a save. Code::io when the disk is not
+/// writable or the file system cannot replace the target in one step.
 Result<SaveFolder> begin_save(const std::string& path, bool overwrite, const std::string& id);
 
-/// Whether the target is there already as this save has made it.
+/// Whether this save has already made the target.
 bool is_committed(const SaveFolder& save);
 
-/// Completes the folder with `parts`; other attempts are removed. Returns what the target holds. A checkpoint is then
-/// on disk, whatever happens to the machine (its parts are synced when they are complete).
+/// Completes the folder with `parts` and removes other attempts. Returns the figures of the target. A checkpoint then
+/// survives a crash of the machine (its parts are synced when they are complete).
 Result<SaveFigures> commit_save(const SaveFolder& save, const std::vector<SavedPart>& parts);
 
-/// Removes the hidden folders. To be called only when the save is over for all workers.
+/// Removes the hidden folders. Call only when the save is over for all workers.
 void abandon_save(const SaveFolder& save);
 
 }  // namespace actorhost

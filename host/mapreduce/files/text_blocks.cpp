@@ -8,7 +8,7 @@ namespace {
 
 uint64_t lines_in(const char* from, const char* to) { return static_cast<uint64_t>(std::count(from, to, '\n')); }
 
-/// The number of lines before one of a file's bytes; 0 when the file cannot be read any more.
+/// Returns the number of lines before a byte of a file; 0 when the file cannot be read any more.
 uint64_t lines_before(const std::string& path, uint64_t byte) {
   if (byte == 0) return 0;
   auto input = TextInput::open_whole(path);

@@ -1,6 +1,6 @@
 #pragma once
-// What readers of rows in text files (csv_rows, json_rows) go through: a text's lines some at a time, and which line of
-// which file one is, for errors. Used by the thread that works on the task.
+// The input of the row readers of text files (csv_rows, json_rows): some lines of a text at a time, with line numbers
+// for errors. Used by the thread that works on the task.
 
 #include <functional>
 #include <memory>
@@ -11,22 +11,22 @@
 
 namespace actorhost {
 
-/// Asked about a row that cannot be read: true leaves it out and goes on.
+/// Called for an unreadable row: true skips the row and continues.
 using SkipRow = std::function<bool(const Error&)>;
 
 class TextBlocks {
  public:
-  /// `name` is the file's or URL's, for errors.
+  /// `name` is the name of the file or URL, for errors.
   TextBlocks(std::unique_ptr<TextInput> input, std::string name) : input_(std::move(input)), name_(std::move(name)) {}
 
-  /// What is there and has not been taken.
+  /// The text that is read and not yet taken.
   const char* begin() const noexcept { return at_; }
   const char* end() const noexcept { return end_; }
-  /// Goes on at `at`.
+  /// Marks the text before `at` as taken.
   void take(const char* at) noexcept { at_ = at; }
-  /// Puts more whole lines behind what is there, which may move; false when there are none.
+  /// Appends more whole lines to the untaken text, which may move. Returns false at the end.
   Result<bool> more();
-  /// Code::bad_data, with the file and the line that `at` is in.
+  /// Code::bad_data, with the file and the line of `at`.
   Error error(const char* at, const std::string& what) const;
 
   uint64_t bytes() const noexcept { return input_->bytes(); }
@@ -34,14 +34,14 @@ class TextBlocks {
  private:
   std::unique_ptr<TextInput> input_;
   const std::string name_;
-  std::string kept_;  // where a row goes on in the next lines
+  std::string kept_;  // the start of a row that continues in the next lines
   const char* first_ = nullptr;
   const char* at_ = nullptr;
   const char* end_ = nullptr;
   uint64_t lines_ = 0;  // before first_, of this part
 };
 
-/// Where the rows of a batch that is being made lie: what has been written, at places that may still move.
+/// The rows of a batch under construction, as offsets into bytes that may still move.
 class RowBytes {
  public:
   std::string& out() noexcept { return bytes_; }
@@ -50,9 +50,9 @@ class RowBytes {
     rows_.clear();
   }
   size_t count() const noexcept { return rows_.size(); }
-  /// A row: `value`, whose text or table is what was written from `begin` on.
+  /// Adds a row with the value `value`; its text or table is the bytes from `begin` on.
   void add(const RowValue& value, size_t begin) { rows_.push_back({value, begin, bytes_.size() - begin}); }
-  /// Gives the rows, which hold until the next change.
+  /// Fills `batch` with views of the rows, which are valid until the next change.
   void give(RowBatch& batch) const;
 
  private:

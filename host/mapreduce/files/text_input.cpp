@@ -16,7 +16,7 @@ namespace actorhost {
 namespace {
 
 constexpr size_t kReadBytes = size_t{1} << 20;
-constexpr size_t kLastBytes = size_t{4} << 10;  // past a part's end, for the rest of its last line
+constexpr size_t kLastBytes = size_t{4} << 10;  // read past a part's end, for the rest of its last line
 
 }  // namespace
 
@@ -26,7 +26,7 @@ Result<std::unique_ptr<TextInput>> TextInput::open_part(const std::filesystem::p
   if (!opened) return opened.error();
   if (opened->size != size) return changed_file(path, size, opened->size);
   if (begin > 0 && ::lseek(opened->fd.get(), static_cast<off_t>(begin - 1), SEEK_SET) < 0) {
-    return file_error(path, "cannot go to byte " + std::to_string(begin), errno);
+    return file_error(path, "cannot seek to byte " + std::to_string(begin), errno);
   }
   ::posix_fadvise(opened->fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   auto source = std::make_unique<PlainSource>(std::move(opened->fd), path);
@@ -49,7 +49,7 @@ Error changed_file(const std::filesystem::path& path, uint64_t planned, uint64_t
                               " now; is it being written?"};
 }
 
-/// Checks that the file has as many bytes as at the beginning, as far as it was read.
+/// Checks that the file still has its initial size, as far as it was read.
 Status TextInput::check_size() const {
   if (size_ == kToTheEnd) return {};
   if (offset_ > size_) return changed_file(name_, size_, offset_);
@@ -57,7 +57,7 @@ Status TextInput::check_size() const {
   return {};
 }
 
-/// Moves the bytes that are left to the front, and reads up to `wanted` more behind them.
+/// Moves the remaining bytes to the front, and appends up to `wanted` more bytes.
 Status TextInput::fill(size_t wanted) {
   buffer_.erase(0, used_);
   used_ = 0;
@@ -83,11 +83,11 @@ Status TextInput::skip_first() {
 
 Result<std::string_view> TextInput::next() {
   AH_TRY(skip_first());
-  size_t searched = used_;  // no line ends before this place
+  size_t searched = used_;  // no line ends before this position
   for (;;) {
     const uint64_t start = offset_ - (buffer_.size() - used_);
     if (start >= end_) return std::string_view();
-    // If the buffer reaches past the part, the part ends with the first line end from its last byte on.
+    // If the buffer extends beyond the part, the part ends with the first line end at or after its last byte.
     size_t cut = std::string::npos;
     if (offset_ >= end_) {
       const size_t last = buffer_.size() - static_cast<size_t>(offset_ - end_) - 1;
@@ -107,7 +107,7 @@ Result<std::string_view> TextInput::next() {
     if (ended_) return std::string_view();
     const size_t left = buffer_.size() - used_;
     const uint64_t to_end = end_ > offset_ ? end_ - offset_ : 0;
-    // For a line that is longer than a read the size doubles, so that its bytes are not moved repeatedly.
+    // For a line longer than a read the size doubles, so that its bytes are not moved repeatedly.
     const size_t most = std::max(kReadBytes, left);
     AH_TRY(fill(to_end > 0 ? static_cast<size_t>(std::min<uint64_t>(most, to_end)) : std::max(kLastBytes, left)));
     searched = left;

@@ -1,7 +1,8 @@
 #pragma once
-// Lines of a file or of a part of one. A part is given by offsets; it has the lines that begin in it, so the parts of a
-// file have each line once wherever they are cut. Bytes go through as they are, but for a byte order mark at the front
-// of the file, which is dropped; lines may be as long as memory allows.
+// The lines of a file or of a part of a file. Offsets delimit a part; a part has the lines that begin in it, so each
+// line belongs to exactly one part wherever the file is cut. Bytes are not changed, except that a byte order mark at
+// the front of the file is dropped. Lines may be as long as memory allows. Used by the thread that works on the task;
+// calls block on the input.
 
 #include <cstdint>
 #include <filesystem>
@@ -15,28 +16,28 @@
 
 namespace actorhost {
 
-/// The error of a file whose size is not what it was when the job was planned.
+/// The error of a file whose size differs from its size when the job was planned.
 Error changed_file(const std::filesystem::path& path, uint64_t planned, uint64_t now);
 
 class TextInput {
  public:
   static constexpr uint64_t kToTheEnd = UINT64_MAX;
 
-  /// A part of an uncompressed file of `size` bytes; one that has another size, now or while it is read, is an error:
-  /// parts of a file that is being written would not fit together.
+  /// Opens a part of an uncompressed file of `size` bytes. Another size, now or during reading, is an error: parts of a
+  /// file that is still being written would not fit together.
   static Result<std::unique_ptr<TextInput>> open_part(const std::filesystem::path& path, uint64_t begin, uint64_t end,
                                                       uint64_t size);
-  /// The whole of a file, unpacked if it is compressed.
+  /// Opens a whole file, unpacked if it is compressed.
   static Result<std::unique_ptr<TextInput>> open_whole(const std::filesystem::path& path);
-  /// The whole of what a source gives.
+  /// Reads a whole source.
   static std::unique_ptr<TextInput> over(std::unique_ptr<ByteSource> source);
 
-  /// Whole lines with their ends, about a MiB of them; the file's last line may have no end. Empty when nothing is
-  /// left. Valid until the next call.
+  /// Returns whole lines with their ends, about a MiB of them; the last line of the file may have no end. Empty at the
+  /// end. Valid until the next call.
   Result<std::string_view> next();
   /// Bytes of this part so far.
   uint64_t bytes() const noexcept { return taken_; }
-  /// Where in the file its first line begins, once there was one.
+  /// The offset of the part's first line in the file; set by the first lines.
   uint64_t first() const noexcept { return first_; }
 
  private:
@@ -53,18 +54,18 @@ class TextInput {
 
   std::unique_ptr<ByteSource> source_;
   std::string name_;
-  uint64_t size_;  // of a file of which this is a part, else kToTheEnd
+  uint64_t size_;  // of the whole file of a part, else kToTheEnd
   uint64_t end_;
   std::string buffer_;
-  size_t used_ = 0;     // bytes of buffer_ that have been given out
+  size_t used_ = 0;     // bytes of buffer_ that next() has returned
   uint64_t offset_;     // in the file, of the buffer's end
-  bool skipping_;       // the rest of a line that began before this part
-  bool ended_ = false;  // nothing more to read
+  bool skipping_;       // inside a line that began before this part
+  bool ended_ = false;  // the source has no more bytes
   uint64_t taken_ = 0;
   uint64_t first_ = 0;
 };
 
-/// Takes the first of some lines (not none) away from them; without its end.
+/// Removes the first line from some lines (not none) and returns it without its end.
 inline std::string_view take_line(std::string_view& lines) {
   const size_t end = lines.find('\n');
   const std::string_view line = lines.substr(0, end);
@@ -78,7 +79,7 @@ class LineSource final : public RowSource {
   explicit LineSource(std::unique_ptr<TextInput> input) : input_(std::move(input)) {}
   Status next(RowBatch& batch) override;
   uint64_t bytes_read() const noexcept override { return input_->bytes(); }
-  /// For callers that want the lines in one piece; before the first `next`.
+  /// For callers that want the lines in one piece; call before the first `next`.
   std::unique_ptr<TextInput> take_input() && { return std::move(input_); }
 
  private:

@@ -35,7 +35,7 @@ void append_number(std::string& out, double number) {
   out.append(text.data(), end.ptr);
 }
 
-/// The beginning of a text for an error; bytes that are not plain ASCII are shown as \xNN.
+/// The beginning of a text for an error; bytes outside printable ASCII are shown as \xNN.
 std::string shown(std::string_view text) {
   constexpr size_t kShown = 40;
   constexpr std::string_view kHex = "0123456789abcdef";
@@ -53,7 +53,7 @@ std::string shown(std::string_view text) {
 
 bool is_plain_json(char c) { return static_cast<uint8_t>(c - 0x20) < 0x60 && c != '"' && c != '\\'; }
 
-/// Appends a text as JSON. Code::unsupported when it is not UTF-8, which JSON needs.
+/// Appends a text as JSON. Code::unsupported when the text is not UTF-8, which JSON needs.
 Status append_json_text(std::string& out, std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
   out += '"';
@@ -82,7 +82,7 @@ Status append_json_text(std::string& out, std::string_view text) {
       at += size;
     } else {
       return Error{Code::unsupported, "JSON's texts are UTF-8, and byte " + std::to_string(at + 1) +
-                                          " of this one is not: " + shown(text) +
+                                          " of this text is not: " + shown(text) +
                                           "; save it as text or CSV, or change it before"};
     }
   }
@@ -106,11 +106,11 @@ class Encoded {
   explicit Encoded(std::string_view bytes) : in_(bytes) {}
 
   Status json(std::string& out, int depth = 0);
-  /// Enters an array with items, if that comes next: they are the next values.
+  /// Enters an array with items, if one is next: its items are the next values.
   bool array(TableHead& head);
-  /// Enters a table with keys, if that comes next: its items and its pairs are the next values.
+  /// Enters a table with keys, if one is next: its items and its pairs are the next values.
   bool record(TableHead& head);
-  /// Reads a value that is not a table; false for a table, of which nothing is read.
+  /// Reads a value that is not a table. Returns false for a table and reads nothing.
   Result<bool> plain(RowValue& value);
   Status finish() const { return in_.left() == 0 ? Status() : damaged(); }
 
@@ -139,7 +139,7 @@ bool Encoded::record(TableHead& head) { return value_tag::has_pairs(in_.tag()) &
 
 Status Encoded::json(std::string& out, int depth) {
   if (depth > kJsonDepth) return damaged();
-  if (read_whole(in_, [&out](auto whole) { out += std::to_string(whole); })) return {};  // more than a number has
+  if (read_whole(in_, [&out](auto whole) { out += std::to_string(whole); })) return {};  // 64-bit integers
   RowValue value;
   const auto is_plain = plain(value);
   if (!is_plain) return is_plain.error();
@@ -163,7 +163,7 @@ Status Encoded::table(std::string& out, int depth) {
   return entries(head.pairs, texts, out, depth);
 }
 
-/// A key as JSON's text; `number` is NaN unless it is one.
+/// Reads a key as JSON's text; `number` is NaN for other keys.
 Result<std::string> Encoded::key(double& number) {
   RowValue value;
   const auto is_plain = plain(value);
@@ -177,7 +177,7 @@ Result<std::string> Encoded::key(double& number) {
   return quoted;
 }
 
-/// A table with keys.
+/// Writes a table with keys.
 Status Encoded::entries(uint32_t pairs, const std::vector<std::string>& items, std::string& out, int depth) {
   struct Entry {
     double number;
@@ -214,7 +214,7 @@ Status Encoded::entries(uint32_t pairs, const std::vector<std::string>& items, s
   return {};
 }
 
-/// Appends a CSV field. With `is_text` it is quoted if a reader would take it for another value.
+/// Appends a CSV field. With `is_text` the field is quoted if a reader would take it for another value.
 void append_field(std::string& out, std::string_view text, char separator, bool first, bool is_text) {
   if (!first) out += separator;
   const auto is_special = [separator](char c) { return c == separator || c == '"' || c == '\r' || c == '\n'; };
@@ -265,7 +265,7 @@ Status append_json(std::string& out, const RowValue& value) {
 
 namespace {
 
-/// The next value as the text of a CSV field, and whether the value is a text.
+/// Reads the next value as the text of a CSV field, and whether the value is a text.
 Status field_text(Encoded& encoded, std::string& text, bool& is_text) {
   RowValue item;
   const auto is_plain = encoded.plain(item);
@@ -314,7 +314,7 @@ Status append_csv_record(std::string& out, const RowValue& value, char separator
   Encoded encoded(value.text());
   if (!encoded.record(head)) return damaged();
   const auto no_column = [](const std::string& key) {
-    return Error{Code::bad_argument, "a row has the field '" + key + "', which is no name of `header`"};
+    return Error{Code::bad_argument, "a row has the field '" + key + "', which is not a name in `header`"};
   };
   if (head.items > 0) return no_column("1");
   for (uint32_t i = 0; i < head.pairs; ++i) {

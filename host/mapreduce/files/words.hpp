@@ -1,6 +1,6 @@
 #pragma once
-// The words of a text: what lies between ASCII white space (blank, \t \n \v \f \r), as Lua's %S+ and Python's
-// bytes.split see it. 64 bytes at once: words are short, so a loop over bytes mispredicts where each of them ends.
+// The words of a text, separated by ASCII white space (blank, \t \n \v \f \r), as Lua's %S+ and Python's bytes.split
+// define them. Scans 64 bytes at once: words are short, so a loop over bytes mispredicts the end of each word.
 
 #include <bit>
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace actorhost {
 
 inline bool is_space(char c) noexcept { return c == ' ' || static_cast<unsigned char>(c - '\t') < 5; }
 
-/// Bit i says whether byte i of 64 is no white space.
+/// Bit i is set when byte i of 64 is not white space.
 inline uint64_t word_bits(const char* bytes) noexcept {
   uint64_t spaces = 0;
 #ifdef __SSE2__
@@ -35,14 +35,14 @@ inline uint64_t word_bits(const char* bytes) noexcept {
   return ~spaces;
 }
 
-/// Goes through a text word by word.
+/// Iterates over the words of a text. Not thread-safe.
 class WordCutter {
  public:
   void begin(std::string_view text) noexcept {
     *this = WordCutter();
     text_ = text;
   }
-  /// False at the text's end.
+  /// False at the end of the text.
   bool next(std::string_view& word) noexcept {
     for (;;) {
       for (; edges_ != 0; edges_ &= edges_ - 1) {
@@ -71,17 +71,17 @@ class WordCutter {
  private:
   uint64_t bits_here() const noexcept {
     if (text_.size() - block_ >= 64) return word_bits(text_.data() + block_);
-    uint64_t bits = 0;  // behind the text there are no words
+    uint64_t bits = 0;  // the padding after the text has no words
     for (size_t i = block_; i < text_.size(); ++i) bits |= uint64_t{!is_space(text_[i])} << (i - block_);
     return bits;
   }
 
   std::string_view text_;
-  size_t block_ = 0;      // where the 64 bytes begin that are being looked at
-  uint64_t edges_ = 0;    // where a word begins or ends in them, in turns
+  size_t block_ = 0;      // the offset of the current 64 bytes
+  uint64_t edges_ = 0;    // in them, where a word begins or ends, alternating
   size_t word_ = 0;       // where the last word began
-  bool open_ = false;     // it has not ended yet
-  bool started_ = false;  // a block has been looked at
+  bool open_ = false;     // the last word has not ended yet
+  bool started_ = false;  // a block has been scanned
 };
 
 }  // namespace actorhost

@@ -1,5 +1,6 @@
 #pragma once
-// Bytes that are kept until all of them go: a pointer that moves through chunks. The owner counts what is garbage.
+// A bump allocator: a pointer moves through chunks, and all bytes are freed together. The owner counts the unused
+// bytes. One thread at a time.
 
 #include <cstddef>
 #include <memory>
@@ -12,7 +13,7 @@ class Arena {
   static constexpr size_t kFirstChunk = size_t{8} << 10;
   static constexpr size_t kLargestChunk = size_t{1} << 20;
 
-  /// 8-byte aligned.
+  /// Returns memory aligned to 8 bytes.
   char* allocate(size_t size) {
     size = (size + 7) & ~size_t{7};
     if (static_cast<size_t>(end_ - at_) < size) [[unlikely]]
@@ -21,7 +22,7 @@ class Arena {
     at_ += size;
     return bytes;
   }
-  /// What chunks take.
+  /// The size of all chunks.
   size_t bytes() const noexcept { return bytes_; }
   void clear() noexcept {
     chunks_.clear();

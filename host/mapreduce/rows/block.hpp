@@ -1,5 +1,5 @@
 #pragma once
-// Many rows in one piece of memory: what is stored, sent and spilled. Immutable once made; any thread.
+// Many rows in one piece of memory: the unit of storage, transfer and spilling. Immutable once made; thread-safe.
 
 #include <cstdint>
 #include <vector>
@@ -8,7 +8,8 @@
 
 namespace actorhost {
 
-/// What a writer aims at: large enough that a block costs nothing beside its rows, small enough that many fit.
+/// The size that writers aim at: large enough that the cost of a block is small beside its rows, small enough that many
+/// blocks fit in memory.
 inline constexpr size_t kBlockBytes = size_t{256} << 10;
 
 struct RowBlock {

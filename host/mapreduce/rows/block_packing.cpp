@@ -6,14 +6,14 @@ namespace actorhost {
 
 namespace {
 
-/// LZ4 makes at most so many bytes of one.
+/// LZ4 expands one byte to at most this many.
 constexpr uint64_t kMostRatio = 255;
 
 }  // namespace
 
 Blob pack_block(const Blob& raw) {
   if (raw.size() < 64 || raw.size() > LZ4_MAX_INPUT_SIZE) return raw;
-  // Gives LZ4 only as much room as makes packing worthwhile: it gives up when it needs more.
+  // Gives LZ4 only as much room as makes packing worthwhile: LZ4 fails when it needs more.
   const size_t room = raw.size() - raw.size() / 16;
   Blob out = Blob::allocate(room);
   const int size =

@@ -1,6 +1,5 @@
 #pragma once
-// A block's bytes as they lie on disk: one LZ4 block, or the rows as they are where that makes them no smaller. Any
-// thread.
+// The bytes of a block on disk: one LZ4 block, or the plain rows where LZ4 makes them no smaller. Thread-safe.
 
 #include <cstdint>
 #include <optional>
@@ -9,10 +8,10 @@
 
 namespace actorhost {
 
-/// The bytes to be stored; `raw` itself, not a copy, where it does not get smaller.
+/// Returns the bytes to store; `raw` itself, not a copy, where LZ4 makes it no smaller.
 Blob pack_block(const Blob& raw);
 
-/// The `raw_bytes` bytes that were packed into `stored`; nothing when they are not what was packed.
+/// Returns the `raw_bytes` bytes that pack_block packed into `stored`, or nothing when `stored` is damaged.
 std::optional<Blob> unpack_block(const Blob& stored, uint64_t raw_bytes);
 
 }  // namespace actorhost

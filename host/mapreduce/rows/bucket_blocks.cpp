@@ -8,7 +8,7 @@ namespace actorhost {
 namespace {
 
 constexpr size_t kLeastBytes = size_t{4} << 10;
-/// With at most so many buckets a buffer gets its greatest size at once, since growing costs copies.
+/// Up to this number of buckets a buffer starts at its full size, since growing costs copies.
 constexpr uint32_t kFewBuckets = 16;
 
 size_t target_bytes(uint32_t buckets, size_t memory) {
@@ -48,7 +48,7 @@ void BucketBlocks::grow(Open& open, size_t capacity) {
 bool BucketBlocks::send(uint32_t bucket) {
   Open open = std::exchange(open_[bucket], {});
   memory_.shrink(open.capacity);
-  // A slice keeps the whole buffer in memory, so a block that is much smaller is copied.
+  // A slice retains the whole buffer in memory, so a much smaller block is copied.
   Blob bytes = open.size < open.capacity - open.capacity / 4 ? Blob::copy_of(open.data, open.size)
                                                              : open.blob.slice(0, open.size);
   open.blob = {};

@@ -1,7 +1,7 @@
 #pragma once
-// Rows going out into blocks, one row of blocks for each bucket. Buffers begin small and grow, since there may be many
-// thousand buckets of few rows; a full one goes to the sink, which keeps it (a BlockStore's attempt) or writes it away.
-// One thread at a time.
+// Writes rows into blocks, with a list of blocks for each bucket. Buffers begin small and grow, since there may be many
+// thousand buckets of few rows. A full buffer goes to the sink, which stores it (a BlockStore's attempt) or writes it
+// to disk. One thread at a time.
 
 #include <cstdint>
 #include <functional>
@@ -18,13 +18,13 @@ using BlockSink = std::function<Status(uint32_t bucket, RowBlock block)>;
 
 class BucketBlocks {
  public:
-  /// Blocks have about kBlockBytes, or fewer so that all buffers together stay within `memory`.
+  /// Blocks have about kBlockBytes, or less so that all buffers together stay within `memory`.
   BucketBlocks(uint32_t buckets, size_t memory, MemoryBudget* budget, BlockSink sink);
 
   uint32_t buckets() const noexcept { return static_cast<uint32_t>(open_.size()); }
 
-  /// Room for a row of `size` bytes, to be written at once and then closed by `added`. nullptr when the sink failed,
-  /// now or earlier: `status()` says why.
+  /// Returns room for a row of `size` bytes. The caller writes the row at once and then calls `added`. Returns nullptr
+  /// when the sink failed, now or earlier; `status()` has the error.
   char* room(uint32_t bucket, size_t size) {
     Open& open = open_[bucket];
     if (open.capacity - open.size < size) [[unlikely]] {
@@ -36,11 +36,11 @@ class BucketBlocks {
     open_[bucket].size += size;
     open_[bucket].rows += rows;
   }
-  /// A whole block as it is, behind what the bucket has so far.
+  /// Sends a whole block without copying it, after the bucket's earlier rows.
   bool pass(uint32_t bucket, RowBlock block);
 
   const Status& status() const noexcept { return status_; }
-  /// Sends what is left. The error of the sink when it has failed.
+  /// Sends the remaining rows. Returns the sink's error when the sink has failed.
   Status finish();
 
  private:

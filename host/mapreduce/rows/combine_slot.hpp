@@ -10,10 +10,10 @@
 
 namespace actorhost {
 
-/// Of keys that are whole rows (KeyOf::row), beside RowTag::no .. RowTag::text of others.
+/// The tag of a whole row as a key (KeyOf::row). Other keys have RowTag::no .. RowTag::text.
 inline constexpr uint8_t kRowKey = 6;
 
-/// In front of the bytes of a value in the table's arena.
+/// Precedes the bytes of a value in the table's arena.
 struct CombineValueHead {
   uint32_t capacity = 0;
   uint32_t size = 0;
@@ -23,15 +23,15 @@ struct CombineSlot {
   uint64_t hash;
   union {
     double number;      // of a number; 0 and 1 of false and true
-    const char* value;  // of text and values: the payload, behind a CombineValueHead
+    const char* value;  // of text and values: the payload, after a CombineValueHead
   };
   union {
-    uint64_t word;    // a key of up to 8 bytes, zeros behind it; a number's bits
-    const char* key;  // a longer one
+    uint64_t word;    // a key of up to 8 bytes, padded with zeros; the bits of a number
+    const char* key;  // a longer key
   };
   uint32_t key_size;  // of a text, or a row; 8 of a number, 0 of a boolean
-  uint8_t key_tag;    // 0 where there is no entry
-  uint8_t tag;        // RowTag of the value; nil as long as none was set
+  uint8_t key_tag;    // 0 for an empty slot
+  uint8_t tag;        // RowTag of the value; nil until a value is set
   uint16_t unused;
 
   const char* key_bytes() const noexcept { return key_size <= 8 ? reinterpret_cast<const char*>(&word) : key; }
@@ -47,7 +47,7 @@ struct CombineSlot {
 static_assert(sizeof(CombineSlot) == 32);
 static_assert(offsetof(CombineSlot, number) == 8 && offsetof(CombineSlot, key_size) == 24);
 
-/// The first bytes of at most 8, zeros behind them. Never reads beyond.
+/// Loads at most 8 bytes, padded with zeros. Never reads beyond `size`.
 inline uint64_t load_word(const char* bytes, size_t size) noexcept {
   if (size >= 4) {
     uint32_t low = 0;

@@ -8,10 +8,10 @@ namespace {
 
 constexpr int kFlatDepth = 8;
 constexpr uint32_t kShortArray = 4;   // longer arrays are lists, whose shape does not depend on their length
-constexpr size_t kMostShapes = 1000;  // each has a function in Lua
+constexpr size_t kMostShapes = 1000;  // each shape has a function in Lua
 constexpr uint32_t kLongestKey = 64;
 
-/// What a shape says of a plain value, in the order of RowTag.
+/// The letter of a plain value in a shape, in the order of RowTag.
 char kind_of(const RowValue& value) { return "zftns"[value.tag]; }
 
 }  // namespace
@@ -30,7 +30,7 @@ bool FlatReader::item(int depth) {
   return (value.kind() != RowTag::number && value.kind() != RowTag::text) || add(value);
 }
 
-/// Reads a list. The items are in list_items_, which may still move: until `read` ends the value has their place there.
+/// Reads a list. list_items_ may still reallocate, so the value has the index of its first item until `read` ends.
 bool FlatReader::list(uint32_t count) {
   RowValue value;
   value.number = static_cast<double>(list_items_.size());

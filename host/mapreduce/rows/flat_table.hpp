@@ -1,8 +1,7 @@
 #pragma once
-// Tables of plain values out of the codec's bytes without a Lua state: what a row's table most often is, a point, a
-// record, a list. A table's shape is everything about it but the numbers and texts themselves; Lua makes a constructor
-// for each shape, which the JIT compiles, and gets the numbers and texts from here. One for each Vm, used on its
-// thread.
+// Reads tables of plain values (points, records, lists) from the codec's bytes without a Lua state. The shape of a
+// table is everything except its numbers and texts. Lua generates a constructor for each shape, which the JIT compiles;
+// this reader provides the numbers and texts. Each Vm owns one reader and uses it on its thread.
 
 #include <array>
 #include <cstdint>
@@ -16,11 +15,11 @@
 
 namespace actorhost {
 
-inline constexpr uint32_t kFlatValues = 64;  // of a table, those of tables within it included
+inline constexpr uint32_t kFlatValues = 64;  // of a table, including its nested tables
 
-/// The layout is shared with Lua (bindings/modules/ffi_mapreduce.h). The values come in the order of the shape's text;
-/// a list's value has its items' address in `bytes` and their number in `size`. They point into the bytes that were
-/// read and into the reader, until it reads again.
+/// The layout is shared with Lua (bindings/modules/ffi_mapreduce.h). The values follow the order of the shape's text.
+/// The value of a list has the items' address in `bytes` and their number in `size`. Pointers refer to the bytes that
+/// were read and to the reader; they are valid until the next `read`.
 struct FlatTable {
   uint32_t shape = 0;
   uint32_t count = 0;
@@ -29,8 +28,9 @@ struct FlatTable {
 
 class FlatReader {
  public:
-  /// The shape's number, from 1, or 0 for what is no such table: with other keys than texts, tensors, 64-bit integers,
-  /// too many values or tables within tables, one of too many shapes, or damaged. That is the codec's then.
+  /// Returns the shape's number, from 1. Returns 0 for tables that only the codec can read: tables with keys other than
+  /// texts, tensors, 64-bit integers, or too many values or nested tables; tables beyond the limit of shapes; and
+  /// damaged bytes.
   uint32_t read(std::string_view bytes, FlatTable& out);
 
   /// table = '{' items [ '|' { size ':' key-bytes item } ] '}'
@@ -47,7 +47,7 @@ class FlatReader {
 
   ValueReader in_;
   FlatTable* out_ = nullptr;
-  std::string text_;  // of the shape that is being read
+  std::string text_;  // of the shape that `read` builds
   std::vector<RowValue> list_items_;
   std::vector<std::string_view> shapes_;
   std::unordered_map<std::string, uint32_t> numbers_;

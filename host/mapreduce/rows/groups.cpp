@@ -36,7 +36,7 @@ bool RowGroups::next_key(RowValue& key) {
     if (input.more && (least == nullptr || compare(input, *least) < 0)) least = &input;
   }
   if (!status_.ok() || least == nullptr) return false;
-  // The rows of the key will be gone before the key is.
+  // Copies the key: it outlives its rows.
   key_bytes_.clear();
   RowWriter(key_bytes_).value(least->row.first);
   RowReader::Row copy;

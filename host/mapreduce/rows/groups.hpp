@@ -1,7 +1,7 @@
 #pragma once
-// Rows of several inputs by equal keys, for groups that may not fit in memory: group_by_key of one input, joins and
-// cogroups of two or more. Each input is sorted by SortOrder::hash; rows of a key come in the order in which they were
-// put into their sorter. One thread at a time.
+// Groups the rows of several inputs by equal keys when groups may not fit in memory: group_by_key of one input, joins
+// and cogroups of two or more. Each input is sorted by SortOrder::hash. The rows of a key keep the order in which their
+// sorter received them. One thread at a time.
 
 #include <cstdint>
 #include <memory>
@@ -17,10 +17,11 @@ class RowGroups {
  public:
   explicit RowGroups(std::vector<std::unique_ptr<SortedRows>> inputs);
 
-  /// On to the next key, past the rows of this one that were not read. The key is valid until the next call. False at
-  /// the end and after an error, which status() has.
+  /// Moves to the next key and skips the unread rows of the current key. The key is valid until the next call. Returns
+  /// false at the end and after an error; status() has the error.
   bool next_key(RowValue& key);
-  /// The next row of this key of an input, valid until the next one of it. False when there are no more.
+  /// Reads the next row of the current key from an input; the row is valid until the next call for this input. Returns
+  /// false when the key has no more rows.
   bool next_row(size_t input, RowReader::Row& row);
   const Status& status() const noexcept { return status_; }
 
@@ -29,8 +30,8 @@ class RowGroups {
     std::unique_ptr<SortedRows> rows;
     RowReader::Row row;
     uint64_t rank = 0;
-    bool more = false;   // `row` is there and was not given out
-    bool given = false;  // `row` was given out, the next one was not read
+    bool more = false;   // `row` is read and not yet returned
+    bool given = false;  // `row` was returned, the next row is not yet read
   };
 
   void advance(Input& input);
@@ -39,7 +40,7 @@ class RowGroups {
 
   std::vector<Input> inputs_;
   std::string key_bytes_;
-  RowValue key_;  // into key_bytes_
+  RowValue key_;  // points into key_bytes_
   uint64_t rank_ = 0;
   bool any_ = false;
   Status status_;

@@ -1,7 +1,7 @@
 #pragma once
-// Keys, by which rows are grouped, partitioned and compared: the first value of a row, or the whole row. As keys, 0 and
-// -0 are one number, and all NaNs are one. Hashes, and so partitions, are the same on every machine: XXH3 of a text's
-// bytes, or of the other values' bytes with the tag as the seed.
+// Keys: rows are grouped, partitioned and compared by their first value or by the whole row. As keys, 0 and -0 are
+// equal, and so are all NaNs. Hashes, and so partitions, are the same on every machine: XXH3 of a text's bytes, or of
+// another value's bytes with the tag as the seed.
 
 #define XXH_INLINE_ALL
 #include <cstdint>
@@ -16,12 +16,12 @@
 
 namespace actorhost {
 
-/// What of a row is its key.
+/// The key of a row: its first value or the whole row.
 enum class KeyOf : uint8_t { first, row };
 
 inline uint64_t text_hash(std::string_view text) noexcept { return XXH3_64bits(text.data(), text.size()); }
 
-/// Of a boolean, number or text.
+/// Hashes a boolean, number or text.
 inline uint64_t key_hash(const RowValue& key) noexcept {
   if (key.kind() == RowTag::text) [[likely]]
     return text_hash(key.text());
@@ -35,7 +35,7 @@ inline uint64_t hash_of(const RowReader::Row& row, KeyOf key) noexcept {
   return key == KeyOf::first ? key_hash(row.first) : row_hash(row.bytes());
 }
 
-/// 0 .. buckets-1, in the order of hashes.
+/// Maps a hash to 0 .. buckets-1, in the order of hashes.
 inline uint32_t bucket_of(uint64_t hash, uint32_t buckets) noexcept {
   __extension__ using Wide = unsigned __int128;
   return static_cast<uint32_t>((Wide{hash} * buckets) >> 64);
@@ -44,19 +44,19 @@ inline uint32_t bucket_of(uint64_t hash, uint32_t buckets) noexcept {
 /// Whether a value can be a key: not nil, not a table.
 inline bool is_key(const RowValue& value) noexcept { return value.tag - 1 < 4; }
 
-/// "text 'x'", "number 3", "nil": for errors; long texts are cut.
+/// Describes a value for errors: "text 'x'", "number 3", "nil". Cuts long texts.
 std::string describe(const RowValue& value);
-/// Code::bad_argument that says what cannot be a key.
+/// Code::bad_argument: names a value that cannot be a key.
 Error not_a_key(const RowValue& value);
-/// Code::bad_argument with what there could be instead, unless whole rows like this one can be compared.
+/// Code::bad_argument, with advice, unless whole rows like this one can be compared.
 Status check_comparable(const RowValue& first, const RowValue* second);
-/// Some order of keys with equal hashes.
+/// A total order of keys with equal hashes.
 inline bool key_bytes_less(const RowReader::Row& a, const RowReader::Row& b, KeyOf key) noexcept {
   if (key == KeyOf::row) return a.bytes() < b.bytes();
   return a.key_tag() != b.key_tag() ? a.key_tag() < b.key_tag() : a.key_rest() < b.key_rest();
 }
 
-/// How many bytes write_value writes.
+/// The number of bytes that write_value writes.
 inline size_t written_size(const RowValue& value) noexcept {
   switch (value.kind()) {
     case RowTag::number: return 1 + sizeof value.number;
@@ -70,7 +70,7 @@ inline size_t written_size(const RowValue& value) noexcept {
   }
 }
 
-/// As RowWriter, into memory; the end of what was written.
+/// Writes into memory as RowWriter does. Returns the end of the written bytes.
 inline char* write_value(char* at, const RowValue& value, bool pair) noexcept {
   *at++ = static_cast<char>(value.tag | (pair ? kPairBit : 0U));
   if (value.kind() == RowTag::number) {

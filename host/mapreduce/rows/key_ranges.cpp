@@ -16,8 +16,8 @@ Result<KeyRanges> KeyRanges::make(std::string_view splitters, SortOrder order) {
     if (!ranges.keys_.empty() &&
         (rank < ranges.ranks_.back() ||
          (rank == ranges.ranks_.back() && compare_ties(ranges.keys_.back(), row.first, order) > 0))) {
-      return Error{Code::bad_argument, "splitters must be in order: " + describe(row.first) + " comes after " +
-                                           describe(ranges.keys_.back())};
+      return Error{Code::bad_argument,
+                   "splitters must be in order: " + describe(row.first) + " follows " + describe(ranges.keys_.back())};
     }
     ranges.keys_.push_back(row.first);
     ranges.ranks_.push_back(rank);

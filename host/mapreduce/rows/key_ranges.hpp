@@ -1,6 +1,6 @@
 #pragma once
-// Which range of a sorted sequence of splitters a key lies in: how rows are partitioned for a sort. Range r has the
-// keys from splitter r-1 (with it) to splitter r (without it), in the order of the sort, so equal keys stay together.
+// Finds the range of a key between sorted splitters: the partitioning of rows for a sort. Range r has the keys from
+// splitter r-1 (inclusive) to splitter r (exclusive), in the order of the sort, so equal keys stay together.
 
 #include <cstdint>
 #include <string>
@@ -14,19 +14,20 @@ namespace actorhost {
 
 class KeyRanges {
  public:
-  /// `splitters`: rows of one value each, in `order`, which is not SortOrder::hash. Code::bad_argument when they cannot
-  /// be compared or are not in order, Code::bad_data when they are no rows.
+  /// `splitters`: rows of one value each, in `order`, which is not SortOrder::hash. Code::bad_argument when splitters
+  /// cannot be compared or are not in order; Code::bad_data when the bytes are not rows.
   static Result<KeyRanges> make(std::string_view splitters, SortOrder order);
 
   uint32_t ranges() const noexcept { return static_cast<uint32_t>(keys_.size() + 1); }
-  /// UINT32_MAX when the key cannot be compared with the splitters, or with keys seen before: `refused` says why.
+  /// Returns UINT32_MAX when the key cannot be compared with the splitters or with earlier keys; `refused` gives the
+  /// error.
   uint32_t range_of(const RowValue& key) noexcept {
     if (!kinds_.takes(key)) [[unlikely]]
       return UINT32_MAX;
     const uint64_t rank = key_rank(key, order_);
     size_t begin = 0;
     for (size_t left = ranks_.size(); left > 0;) {
-      // No branch on what is compared: keys are random.
+      // Branch-free: keys are random, so a branch on the comparison would be mispredicted.
       const size_t half = (left + 1) / 2;
       begin += ranks_[begin + half - 1] < rank ? half : 0;
       left -= half;
@@ -43,8 +44,8 @@ class KeyRanges {
   SortOrder order_;
   KeyKinds kinds_;
   Blob bytes_;                   // of the splitters
-  std::vector<RowValue> keys_;   // into them
-  std::vector<uint64_t> ranks_;  // of them
+  std::vector<RowValue> keys_;   // point into bytes_
+  std::vector<uint64_t> ranks_;  // of keys_
 };
 
 }  // namespace actorhost

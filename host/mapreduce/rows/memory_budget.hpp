@@ -1,7 +1,7 @@
 #pragma once
-// How much of `--memory` a process's map-reduce data takes. One per process, handed to whoever keeps rows; any thread,
-// never blocks. It refuses nothing that cannot be done otherwise: a caller that takes more than there is gives some
-// back by spilling (BlockStore), or takes no more than its share to begin with (tables and sorters).
+// Counts the share of `--memory` that a process's map-reduce data takes. One per process, shared by all objects that
+// hold rows. Thread-safe, never blocks. A budget never refuses memory: a caller that exceeds the limit spills
+// (BlockStore), or takes at most its share from the start (tables and sorters).
 
 #include <atomic>
 #include <cstddef>
@@ -16,18 +16,19 @@ inline constexpr size_t kLeastMemory = size_t{64} << 10;
 
 class MemoryBudget {
  public:
-  /// `users`: how many tasks work at the same time, one a worker.
+  /// `users`: the number of tasks that work at the same time, one per worker.
   explicit MemoryBudget(size_t limit, uint32_t users = 1) : limit_(limit), users_(users == 0 ? 1 : users) {}
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
 
-  /// Also when there is not as much left.
+  /// Takes memory, also beyond the limit.
   void take(size_t bytes) noexcept { raise_peak(used_.fetch_add(bytes, std::memory_order_relaxed) + bytes); }
   void give(size_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
 
-  /// What gives memory back when a task's tables and sorts need it: the store. Before other threads use the budget.
+  /// Sets the function that frees memory when a task's tables and sorts need it: the store. Called before other threads
+  /// use the budget.
   void set_relief(std::function<void()> relief) { relief_ = std::move(relief); }
-  /// Called by a user of memory that has taken more than there is, on its thread; may wait for the disk.
+  /// Called by a user that exceeds the limit, on its own thread; may wait for the disk.
   void relieve() noexcept {
     if (relief_ && exceeded()) relief_();
   }
@@ -36,10 +37,10 @@ class MemoryBudget {
   size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
   size_t limit() const noexcept { return limit_; }
   bool exceeded() const noexcept { return used() > limit_; }
-  /// What there is for each user.
+  /// The part of the limit for each user.
   size_t each() const noexcept { return limit_ / users_; }
-  /// What one task may take for its tables, sorts and buffers: half of the limit goes to all tasks, the rest is for
-  /// what they have put out.
+  /// The memory that one task may take for its tables, sorts and buffers. All tasks together get half of the limit; the
+  /// other half is for their outputs.
   size_t share() const noexcept { return limit_ / 2 / users_; }
 
  private:
@@ -56,8 +57,8 @@ class MemoryBudget {
   std::function<void()> relief_;
 };
 
-/// Bytes that one owner has taken of a budget; they go back with it. One thread at a time. Without a budget it only
-/// counts.
+/// The bytes that one owner has taken from a budget; the destructor returns them. One thread at a time. Without a
+/// budget it only counts.
 class Reservation {
  public:
   explicit Reservation(MemoryBudget* budget = nullptr) noexcept : budget_(budget) {}

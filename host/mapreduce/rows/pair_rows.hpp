@@ -1,6 +1,6 @@
 #pragma once
-// Rows as pairs: a row that is one table of two elements counts as a pair in keyed operations. What is in such a table
-// is read from its encoding (PROTOCOL.md, values), without Lua. Owned and used by the task's thread.
+// Rows as pairs: keyed operations treat a row of one table with two elements as a pair. The elements are read from the
+// table's encoding (PROTOCOL.md, values), without Lua. Owned and used by the task's thread.
 
 #include <memory>
 
@@ -8,18 +8,18 @@
 
 namespace actorhost {
 
-/// The two elements of an encoded table {a, b}, of which the first is a plain value, as views into it. False for
-/// everything else.
+/// Splits an encoded table {a, b} into two views. Returns false unless the value is such a table and `a` is a plain
+/// value.
 bool split_pair(const RowValue& table, RowValue& first, RowValue& second) noexcept;
 
-/// Code::bad_argument that says that a pair is needed.
+/// Code::bad_argument: reports that a pair is needed.
 Error no_pair(const RowValue& row);
 
-/// Rows as pairs; Code::bad_argument for one that is none.
+/// Rows as pairs; Code::bad_argument for any other row.
 std::unique_ptr<RowSource> pairs_of(std::unique_ptr<RowSource> rows);
-/// Of pairs, the keys.
+/// The keys of pairs.
 std::unique_ptr<RowSource> keys_of(std::unique_ptr<RowSource> rows);
-/// Of pairs, the values.
+/// The values of pairs.
 std::unique_ptr<RowSource> values_of(std::unique_ptr<RowSource> rows);
 
 }  // namespace actorhost

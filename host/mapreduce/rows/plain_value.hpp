@@ -1,13 +1,13 @@
 #pragma once
-// Values that are no table, out of an encoding (host/wire/value_bytes.hpp). Pure functions, any thread.
+// Reads values other than tables from an encoding (host/wire/value_bytes.hpp). Pure functions, thread-safe.
 
 #include "host/mapreduce/rows/row.hpp"
 #include "host/wire/value_bytes.hpp"
 
 namespace actorhost {
 
-/// Reads a value that a row has without the codec: nil, a boolean, a number or a text, which is a view into the bytes.
-/// False for every other one and for bytes that end within it; what is read next is then open.
+/// Reads a value that a row stores without the codec: nil, a boolean, a number or a text. A text is a view into the
+/// bytes. Returns false for all other values and for truncated bytes; the position of `in` is then unspecified.
 inline bool read_plain(ValueReader& in, RowValue& value) noexcept {
   const auto plain = [&value](RowTag tag, double number) {
     value.tag = static_cast<uint32_t>(tag);
@@ -33,7 +33,7 @@ inline bool read_plain(ValueReader& in, RowValue& value) noexcept {
   }
 }
 
-/// Reads a 64-bit integer and gives it to `use`. False, with nothing read, for others.
+/// Reads a 64-bit integer and passes it to `use`. Returns false, with nothing read, for other values.
 template <typename Use>
 bool read_whole(ValueReader& in, Use&& use) {
   int64_t whole = 0;

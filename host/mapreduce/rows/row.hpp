@@ -1,6 +1,6 @@
 #pragma once
-// One row as bytes: a value or a pair of values. README.md of this folder has the grammar. RowReader goes through bytes
-// that this process or another one has written and believes nothing: what does not fit ends the reading with `ok() ==
+// One row as bytes: a value or a pair of values. README.md of this folder has the grammar. RowReader reads bytes that
+// this process or another process has written, and checks every byte: malformed bytes end the reading with `ok() ==
 // false`.
 
 #include <bit>
@@ -15,27 +15,27 @@ enum class RowTag : uint8_t { nil = 0, no = 1, yes = 2, number = 3, text = 4, va
 
 inline constexpr uint8_t kPairBit = 0x80;
 
-/// One value of a row as it lies in the bytes. The layout is shared with Lua (bindings/modules/ffi_mapreduce.h).
+/// One value of a row, as a view into the bytes. The layout is shared with Lua (bindings/modules/ffi_mapreduce.h).
 struct RowValue {
   uint32_t tag = 0;  // RowTag
   uint32_t spare = 0;
   double number = 0;            // of number; 0 and 1 of false and true
-  const char* bytes = nullptr;  // of text and value: the payload behind the length
+  const char* bytes = nullptr;  // of text and value: the payload after the length
   uint64_t size = 0;
 
   RowTag kind() const noexcept { return static_cast<RowTag>(tag); }
   std::string_view text() const noexcept { return {bytes, size}; }
 };
 
-/// A number as it is written: as it is, but for NaN, of which there is one.
+/// The written form of a number: all NaNs become one NaN.
 inline double one_nan(double number) noexcept {
   return number == number ? number : std::bit_cast<double>(uint64_t{0x7ff8000000000000});
 }
 
-/// A number as a key: one zero, one NaN.
+/// The form of a number as a key: one zero, one NaN.
 inline double canonical(double number) noexcept { return number == 0 ? 0 : one_nan(number); }
 
-/// Appends the bytes of values to a string; the first of a pair is written with `pair`.
+/// Appends the bytes of values to a string. `pair` marks the first value of a pair.
 class RowWriter {
  public:
   explicit RowWriter(std::string& out) : out_(out) {}
@@ -83,18 +83,18 @@ class RowReader {
     RowValue first;
     RowValue second;  // of a pair
     bool pair = false;
-    const char* begin = nullptr;   // its bytes
-    const char* middle = nullptr;  // where the second value begins, or the end
+    const char* begin = nullptr;   // of the row's bytes
+    const char* middle = nullptr;  // the start of the second value, or the end
     const char* end = nullptr;
 
     std::string_view bytes() const noexcept { return {begin, static_cast<size_t>(end - begin)}; }
-    /// The first value's bytes with its tag but without the pair bit, for comparing and hashing, are key_tag() and
-    /// then key_rest().
+    /// The bytes of the first value, with its tag and without the pair bit, are key_tag() followed by key_rest(). Used
+    /// for comparing and hashing.
     char key_tag() const noexcept { return static_cast<char>(first.tag); }
     std::string_view key_rest() const noexcept { return {begin + 1, static_cast<size_t>(middle - begin - 1)}; }
   };
 
-  /// False at the end and when the bytes are no rows.
+  /// False at the end and when the bytes are not rows.
   bool next(Row& row) noexcept {
     if (at_ == end_ || !ok_) return false;
     row.begin = at_;

@@ -1,6 +1,6 @@
 #pragma once
-// Sorted runs merged into one sequence by a tree of losers: one comparison a level for each row. Rows that compare
-// equal come in the order of their runs. One thread at a time.
+// Merges sorted runs into one sequence with a tree of losers: one comparison a level for each row. Equal rows keep the
+// order of their runs. One thread at a time.
 
 #include <cstdint>
 #include <utility>
@@ -10,7 +10,7 @@
 
 namespace actorhost {
 
-/// Order: `uint64_t rank(row)`, which decides where it differs, and `int compare(a, b)` for rows of equal rank.
+/// Order has `uint64_t rank(row)`, which decides where ranks differ, and `int compare(a, b)` for rows of equal rank.
 template <typename Order>
 class RunMerge {
  public:
@@ -21,7 +21,7 @@ class RunMerge {
     if (!sources_.empty()) winner_ = play(1);
   }
 
-  /// False at the end and when a run could not be read, see status(). The row is valid until the next call.
+  /// Returns false at the end and when a run cannot be read; see status(). The row is valid until the next call.
   bool next(RowReader::Row& row) {
     if (started_ && !sources_.empty()) {
       if (!advance(sources_[winner_]) && !status_.ok()) return false;
@@ -32,7 +32,7 @@ class RunMerge {
     row = sources_[winner_].row;
     return true;
   }
-  /// Of the row that next() gave.
+  /// The rank of the row that next() returned.
   uint64_t rank() const noexcept { return sources_[winner_].rank; }
   const Status& status() const noexcept { return status_; }
 
@@ -86,7 +86,7 @@ class RunMerge {
   Status status_;
 };
 
-/// Merges neighbouring runs until at most `fan_in` are left, so that their blocks fit in memory together.
+/// Merges adjacent runs until at most `fan_in` remain, so that a block of each run fits in memory.
 template <typename Order>
 Status merge_to_fan_in(std::vector<SortedRun>& runs, const RunSizes& sizes, SpillFile& file, Order order) {
   while (runs.size() > sizes.fan_in) {

@@ -9,7 +9,7 @@ namespace actorhost {
 
 namespace {
 
-/// A splitter need not be a key: the beginning of a long text is enough.
+/// A splitter need not be a whole key: the beginning of a long text is enough.
 constexpr size_t kMostKeyBytes = 256;
 
 struct Weight {
@@ -112,7 +112,7 @@ void RowSample::keep(const RowValue& key, uint64_t hash) {
   if (sampled.count++ != 0) return;
   RowValue cut = key;
   if (cut.kind() == RowTag::text) cut.size = std::min<uint64_t>(cut.size, kMostKeyBytes);
-  // A value that cannot be a key is an error later, whose message needs only its kind.
+  // A value that cannot be a key causes an error later; the message needs only its kind.
   if (cut.kind() == RowTag::value) cut.size = 0;
   RowWriter(sampled.key).value(cut);
   hashes_.push(hash);

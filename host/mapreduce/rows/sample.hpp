@@ -1,7 +1,7 @@
 #pragma once
-// A sample of rows for a sort's splitters: the rows with the smallest hashes, each with how often it came. The choice
-// depends neither on the order of rows nor on chance, so a task that runs again finds the same sample, and the samples
-// of tasks of different sizes can be brought to one rate: that of the largest. One thread at a time.
+// A sample of rows for choosing a sort's splitters: the rows with the smallest hashes, each with its number of
+// occurrences. The choice depends neither on the order of rows nor on chance, so a rerun task finds the same sample.
+// Samples of different tasks can be reduced to one rate, the rate of the largest task. One thread at a time.
 
 #include <cstdint>
 #include <queue>
@@ -16,15 +16,15 @@ namespace actorhost {
 
 class RowSample {
  public:
-  /// At most so many rows.
+  /// `most`: the greatest number of rows.
   explicit RowSample(size_t most) : most_(most) {}
 
-  /// `hash`: of its key and its place, so that rows of one key are many.
+  /// `hash`: of the row's key and its place, so that rows with equal keys have different hashes.
   void add(const RowValue& key, uint64_t hash) {
     if (hash < below_) [[unlikely]]
       keep(key, hash);
   }
-  /// As rows: first the hash that all rows were below that have been sampled, then these.
+  /// Writes rows: first the bound below which every row is in the sample, then the sampled rows.
   Status write(RowSink& sink) const;
 
  private:
@@ -40,8 +40,8 @@ class RowSample {
   std::priority_queue<uint64_t> hashes_;
 };
 
-/// From the samples of all tasks, at most `ranges` - 1 keys that part the rows into ranges of about the same size, into
-/// `sink` in order. Code::bad_argument when keys cannot be compared.
+/// Chooses from the samples of all tasks at most `ranges` - 1 keys that split the rows into ranges of about equal size.
+/// Writes the keys into `sink` in order. Code::bad_argument when keys cannot be compared.
 Status choose_splitters(RowSource& samples, uint32_t ranges, SortOrder order, RowSink& sink);
 
 }  // namespace actorhost

@@ -10,7 +10,7 @@ namespace actorhost {
 
 namespace {
 
-/// Draws from a Poisson distribution by Knuth's product of uniforms, in parts whose mean keeps exp(-mean) normal.
+/// Draws from a Poisson distribution by Knuth's product of uniforms, in pieces whose mean keeps exp(-mean) normal.
 uint32_t poisson(StepRng& rng, double mean) noexcept {
   constexpr double kPiece = 16;
   uint32_t count = 0;
@@ -46,7 +46,7 @@ class SampleSource final : public RowSource {
   uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
 
  private:
-  /// Moves to the next row that is taken, which may be the row at at_ again. False at the batch's end.
+  /// Moves to the next drawn row, which may be the row at at_ again. Returns false at the end of the batch.
   bool step() noexcept {
     while (at_ != in_.count) {
       if (!drawn_) left_ = sampler_.draw(task_, row_++);
@@ -68,7 +68,7 @@ class SampleSource final : public RowSource {
   const double task_;
   RowBatch in_;
   uint32_t at_ = 0;  // of in_
-  double row_ = 0;   // the next one to draw for
+  double row_ = 0;   // the next row to draw for
   bool drawn_ = false;
   uint32_t left_ = 0;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// Which rows are in a sample: a function of the seed, a row's task and its place there. So the sample is the same on
-// every node, and when a task runs again. Plain values.
+// Chooses the rows of a sample as a function of the seed, the row's task and its place there. So the sample is the same
+// on every node and in a rerun task. Plain values.
 
 #include <cstdint>
 #include <memory>
@@ -11,12 +11,12 @@ namespace actorhost {
 
 /// The layout is shared with Lua (bindings/modules/ffi_mapreduce.h).
 struct RowSampler {
-  double fraction = 0;       // of the rows; the mean number of copies with replacement
+  double fraction = 0;       // of the rows; with replacement the mean number of copies
   double seed = 0;           // a whole number
-  uint32_t salt = 0;         // which of several samples one behind the other
-  uint32_t replacement = 0;  // 1: rows may come more than once
+  uint32_t salt = 0;         // numbers the samples of a chain of samples
+  uint32_t replacement = 0;  // 1: a row may be drawn more than once
 
-  /// How often the sample has row number `row` of a task: 0 or 1, or with replacement as Poisson says.
+  /// Returns how many times row number `row` of a task is in the sample: 0 or 1, or with replacement a Poisson count.
   uint32_t draw(double task, double row) const noexcept;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
-// The short texts that a Vm already has as Lua strings, each with its place in a table of the Vm. A word that comes
-// again costs a look at 16 bytes here instead of LuaJIT's search among all its strings, whose chains are spread over
-// its heap. One for each Vm, used on its thread.
+// A cache of the short texts that a Vm already has as Lua strings, each with its place in a table of the Vm. A repeated
+// word costs one lookup of 16 bytes here. Without the cache LuaJIT searches its string table, whose chains are spread
+// over its heap. Each Vm owns one cache and uses it on its thread.
 
 #include <array>
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace actorhost {
 class ShortTexts {
  public:
   static constexpr uint64_t kMost = 15;       // bytes of a text
-  static constexpr uint32_t kPlaces = 16384;  // as Lua's table has them
+  static constexpr uint32_t kPlaces = 16384;  // the size of Lua's table
 
-  /// The place of a text of at most kMost bytes. For a text that is not here: -1 - the place that it is to get, which
-  /// stays empty until `keep`.
+  /// Returns the place of a text of at most kMost bytes. For a missing text returns -1 - place, where `place` is free
+  /// for the text and stays empty until `keep`.
   int32_t find(const char* bytes, uint64_t size) noexcept {
     const Text text = text_of(bytes, size);
     const auto place = static_cast<uint32_t>((text.low ^ text.high * 0x9e3779b97f4a7c15U) * 0xd6e8feb86659fd93U >> 50);
@@ -24,11 +24,11 @@ class ShortTexts {
     there = {};
     return -1 - static_cast<int32_t>(place);
   }
-  /// The text has that place now.
+  /// Records that the text has that place.
   void keep(uint32_t place, const char* bytes, uint64_t size) noexcept { texts_[place] = text_of(bytes, size); }
 
  private:
-  /// All of a text: its bytes, and above them 1 more than their number, so that nothing is all zeros.
+  /// The whole text: its bytes, and in the top byte its length plus 1, so that no text is all zeros.
   struct Text {
     uint64_t low = 0;
     uint64_t high = 0;
@@ -40,7 +40,7 @@ class ShortTexts {
     std::memcpy(&value, bytes, sizeof value);
     return value;
   }
-  /// Up to 7 bytes.
+  /// Loads up to 7 bytes.
   static uint64_t few(const char* bytes, uint64_t size) noexcept {
     if (size >= 4) return load<uint32_t>(bytes) | load<uint32_t>(bytes + size - 4) << 8 * (size - 4);
     if (size >= 2) return load<uint16_t>(bytes) | load<uint16_t>(bytes + size - 2) << 8 * (size - 2);

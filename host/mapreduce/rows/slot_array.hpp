@@ -1,6 +1,6 @@
 #pragma once
-// A large array of zeroed slots, their number a power of two. Memory is taken when it is touched, in huge pages where
-// the system has them, since lookups go to random places.
+// A large array of zeroed slots; the number of slots is a power of two. The system provides memory when it is first
+// touched, in huge pages where available, since lookups access random places. One thread at a time.
 
 #include <cstddef>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 #pragma once
-// The order of keys: numbers by value (NaN is greater than all others), texts by their bytes, false before true. Keys
-// of different kinds cannot be compared. `rank` gives 64 bits in that order, which nearly always decide.
+// The order of keys: numbers by value (NaN is the greatest), texts by their bytes, false before true. Keys of different
+// kinds cannot be compared. A rank is 64 bits in that order, which nearly always decide.
 
 #include <bit>
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace actorhost {
 enum class SortOrder : uint8_t {
   ascending,
   descending,
-  hash  // by hash and then bytes: an order of keys of all kinds, for grouping
+  hash  // by hash, then bytes: an order of keys of all kinds, for grouping
 };
 
-/// Eight bytes as a number that is ordered as they are; less than eight with zeros behind them.
+/// The first eight bytes as a number with the order of the bytes; a shorter text is padded with zeros.
 inline uint64_t text_rank(std::string_view text) noexcept {
   uint64_t word = 0;
   if (text.size() >= sizeof word) [[likely]] {
@@ -35,7 +35,8 @@ inline uint64_t number_rank(double number) noexcept {
   return bits >> 63 != 0 ? ~bits : bits | uint64_t{1} << 63;
 }
 
-/// Ascending, of a key of any kind but nil and tables; keys of different ranks are ordered as these are.
+/// The rank in ascending order, for keys of any kind except nil and tables. Different ranks have the order of their
+/// keys.
 inline uint64_t key_rank(const RowValue& key) noexcept {
   if (key.kind() == RowTag::text) return text_rank(key.text());
   return key.kind() == RowTag::number ? number_rank(key.number) : static_cast<uint64_t>(key.number);
@@ -46,7 +47,7 @@ inline uint64_t key_rank(const RowValue& key, SortOrder order) noexcept {
   return order == SortOrder::ascending ? key_rank(key) : ~key_rank(key);
 }
 
-/// -1, 0 or 1, of two keys of equal rank, and of one kind unless the order is that of hashes.
+/// Returns -1, 0 or 1 for two keys of equal rank. The keys are of one kind unless the order is SortOrder::hash.
 inline int compare_ties(const RowValue& a, const RowValue& b, SortOrder order) noexcept {
   const auto sign = [](auto x, auto y) { return (x > y) - (x < y); };
   if (order == SortOrder::hash && a.tag != b.tag) return sign(a.tag, b.tag);
@@ -55,7 +56,7 @@ inline int compare_ties(const RowValue& a, const RowValue& b, SortOrder order) n
   return order == SortOrder::descending ? sign(0, compared) : sign(compared, 0);
 }
 
-/// Whether all keys that it sees can be compared with each other.
+/// Checks that all keys can be compared with each other.
 class KeyKinds {
  public:
   explicit KeyKinds(SortOrder order) noexcept : order_(order) {}
@@ -65,7 +66,7 @@ class KeyKinds {
       return true;
     return takes_first(key, kind);
   }
-  /// Code::bad_argument: "cannot compare text 'x' with number 3", or what cannot be a key.
+  /// Code::bad_argument: "cannot compare text 'x' with number 3", or names a value that cannot be a key.
   Error refused(const RowValue& key) const;
 
  private:

@@ -5,7 +5,7 @@
 namespace actorhost {
 
 RunSizes RunSizes::of(size_t memory) {
-  // Merging holds one block of each run; a few dozen runs at once are enough to merge most data in one pass.
+  // A merge holds one block of each run; a few dozen runs at once merge most data in one pass.
   const size_t block = std::clamp(memory / 64, size_t{4} << 10, kBlockBytes);
   return {block, std::max(memory / (2 * block), size_t{4})};
 }

@@ -1,6 +1,6 @@
 #pragma once
-// A sequence of rows in some order on disk, and many of them merged into one. Tables and sorters that exceed their
-// share of memory write such runs. One thread at a time; what is not read any more is given back to the disk.
+// A run: a sequence of rows on disk in some order. Tables and sorters that exceed their share of memory write runs and
+// merge them later. Disk space is freed as soon as a block is read. One thread at a time.
 
 #include <cstdint>
 #include <cstring>
@@ -15,7 +15,7 @@
 
 namespace actorhost {
 
-/// The blocks of a run that were not read yet. They are dropped with it.
+/// The unread blocks of a run. The destructor drops them.
 class SortedRun {
  public:
   explicit SortedRun(SpillFile& file) : file_(&file) {}
@@ -36,7 +36,7 @@ class SortedRun {
     return {};
   }
   bool empty() const noexcept { return blocks_.empty(); }
-  /// The next block; not for an empty run.
+  /// Reads and drops the next block; the run must not be empty.
   Result<RowBlock> take() {
     auto block = file_->read(blocks_.front());
     if (block) {
@@ -51,14 +51,14 @@ class SortedRun {
   std::deque<SpillRef> blocks_;
 };
 
-/// How large the blocks of runs are, and how many runs are merged at once, for so much memory.
+/// The size of the blocks of runs, and how many runs are merged at once, for the given memory.
 struct RunSizes {
   size_t block_bytes;
   size_t fan_in;
   static RunSizes of(size_t memory);
 };
 
-/// Takes rows in order and leaves them in a run.
+/// Writes rows, which the caller puts in order, as a run.
 class RunWriter {
  public:
   RunWriter(SpillFile& file, size_t block_bytes)
@@ -86,12 +86,12 @@ class RunWriter {
   BucketBlocks blocks_;
 };
 
-/// Rows of a run one after the other.
+/// Reads the rows of a run in order.
 class RunReader {
  public:
   explicit RunReader(SortedRun run) : run_(std::move(run)) {}
 
-  /// False at the end and when a block could not be read. The row is valid until the next call.
+  /// Returns false at the end and when a block cannot be read. The row is valid until the next call.
   bool next(RowReader::Row& row) { return reader_.next(row) || next_block(row); }
   const Status& status() const noexcept { return status_; }
 

@@ -10,9 +10,9 @@ namespace actorhost {
 
 namespace {
 
-/// How many rows ahead memory is fetched, since rows are not in order there.
+/// Prefetches memory this many rows ahead, since sorted rows are at random places.
 constexpr size_t kAhead = 16;
-/// A batch of merged rows ends at this size, so that 256 rows of 100 MB are not held at once.
+/// A batch of merged rows ends at this size, so that memory never holds 256 rows of 100 MB at once.
 constexpr size_t kBatchBytes = size_t{1} << 20;
 
 }  // namespace
@@ -30,7 +30,7 @@ bool SortedRows::next_in_memory(RowReader::Row& row) {
 bool SortedRows::unwrap(RowReader::Row& row) {
   if (options_.rows == SortRows::row) return true;
   if (!row.pair || (options_.rows == SortRows::inner && row.second.kind() != RowTag::text)) {
-    status_ = Error{Code::bad_data, "a row that was to be sorted has no key of its own"};
+    status_ = Error{Code::bad_data, "a row to be sorted has no sort key"};
     return false;
   }
   if (options_.rows == SortRows::inner) {
@@ -61,7 +61,7 @@ Status SortedRows::next(RowBatch& batch) {
     while (batch.count < kBatchRows && next(row)) batch.add(row);
     return status_;
   }
-  // A merged row is valid only until the next one, while a batch needs several at once.
+  // A merged row is valid only until the next row, while a batch needs several rows at once.
   batch_.clear();
   for (uint32_t count = 0; count < kBatchRows && batch_.size() < kBatchBytes && next(row); ++count) {
     batch_.append(row.bytes());
@@ -98,7 +98,7 @@ RowSorter::~RowSorter() = default;
 void RowSorter::count_memory() { sorted_->memory_.resize(block_bytes_ + sorted_->entries_.capacity() * sizeof(Entry)); }
 
 Status RowSorter::put(RowBlock block) {
-  if (status_.ok()) status_ = open_.finish();  // its rows came before
+  if (status_.ok()) status_ = open_.finish();  // these rows arrived earlier
   if (status_.ok()) status_ = take(std::move(block));
   return status_;
 }
@@ -144,7 +144,7 @@ bool RowSorter::write(const RowValue& first, const RowValue* second) {
 
 Status RowSorter::put(const RowValue& first, const RowValue* second) {
   if (!status_.ok()) return status_;
-  if (!kinds_.takes(first)) return status_ = kinds_.refused(first);  // now, while the caller knows the row
+  if (!kinds_.takes(first)) return status_ = kinds_.refused(first);  // checked now, while the caller knows the row
   if (!write(first, second)) status_ = open_.status();
   return status_;
 }
@@ -191,7 +191,7 @@ void RowSorter::sort() {
 }
 
 void RowSorter::sort_texts(Entry* first, size_t count, size_t depth) {
-  // Many keys have the same first `depth` bytes: mostly they are all equal, or long, and then the next bytes decide.
+  // Many keys have the same first `depth` bytes. Mostly they are all equal, or they are long and the next bytes decide.
   const RowValue some = key_at(*first);
   size_t longest = 0;
   bool alike = true;
@@ -232,7 +232,7 @@ Status RowSorter::spill() {
   runs_.push_back(*std::move(run));
   sorted_->blocks_.clear();
   sorted_->starts_.clear();
-  sorted_->entries_.clear();  // keeps the memory for the next run
+  sorted_->entries_.clear();  // retains the memory for the next run
   sorted_->at_ = 0;
   block_bytes_ = 0;
   texts_ = false;

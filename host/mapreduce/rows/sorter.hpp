@@ -1,10 +1,10 @@
 #pragma once
-// Sorts rows by their key, the first value: ascending, descending, or by hash, which brings equal keys of any kinds
-// together. Stable: rows of equal keys stay in the order in which they came. When its share of memory is full, the rows
-// in memory go to disk as a sorted run; at the end the runs are merged. One thread at a time.
+// Sorts rows by their key, the first value: ascending, descending, or by hash, which brings equal keys of any kind
+// together. Stable: rows of equal keys keep the order of their arrival. When the rows in memory exceed the sorter's
+// share, they go to disk as a sorted run; `finish` merges the runs. One thread at a time; calls may wait for the disk.
 //
-// In memory a row is an entry of 16 bytes: the rank of its key, which decides nearly always, and where the row lies in
-// the blocks that were put in. Blocks are kept as they came, not copied.
+// In memory a row has an entry of 16 bytes: the rank of its key, which nearly always decides, and the row's place in
+// the blocks. Blocks that a caller puts in are not copied.
 
 #include <cstdint>
 #include <memory>
@@ -21,22 +21,22 @@
 
 namespace actorhost {
 
-/// What of the sorted rows is given back.
+/// The part of each sorted row that the sorter returns.
 enum class SortRows : uint8_t {
-  row,     // all of it
-  second,  // of pairs of a key made for the sort and a value: the value
-  inner    // of pairs of a key made for the sort and a text: the row that the text's bytes are
+  row,     // the whole row
+  second,  // of pairs of a sort key and a value: the value
+  inner    // of pairs of a sort key and a text: the row that the text encodes
 };
 
 struct SortOptions {
   SortOrder order = SortOrder::ascending;
   SortRows rows = SortRows::row;
   size_t memory = size_t{64} << 20;  // MemoryBudget::share()
-  MemoryBudget* budget = nullptr;    // where memory is counted, if anywhere
-  SpillFile* spill = nullptr;        // without one it takes the memory that it must
+  MemoryBudget* budget = nullptr;    // counts the memory; may be null
+  SpillFile* spill = nullptr;        // without a spill file the sorter takes as much memory as the rows need
 };
 
-/// Rows in the order of a sort, for runs.
+/// The order of a sort, for merging runs.
 struct SortedOrder {
   SortOrder order = SortOrder::ascending;
   uint64_t rank(const RowReader::Row& row) const noexcept { return key_rank(row.first, order); }
@@ -45,13 +45,14 @@ struct SortedOrder {
   }
 };
 
-/// The rows of a RowSorter in order, once.
+/// The rows of a RowSorter in order; can be read once.
 class SortedRows final : public RowSource {
  public:
-  /// The next row, valid until the next call. False at the end and after an error, which status() has.
+  /// Reads the next row, valid until the next call. Returns false at the end and after an error; status() has the
+  /// error.
   bool next(RowReader::Row& row);
   Status next(RowBatch& batch) override;
-  /// All that are left, into blocks of bucket 0.
+  /// Writes all remaining rows into blocks of bucket 0.
   Status write(BlockSink sink);
   const Status& status() const noexcept { return status_; }
 
@@ -59,7 +60,7 @@ class SortedRows final : public RowSource {
   friend class RowSorter;
   struct Entry {
     uint64_t rank;
-    uint64_t where;  // which block and where in it: ascending as rows came
+    uint64_t where;  // the block and the offset in it: ascending in order of arrival
   };
   static constexpr unsigned kOffsetBits = 40;
 
@@ -75,8 +76,8 @@ class SortedRows final : public RowSource {
   std::vector<const char*> starts_;  // of blocks
   std::vector<Entry> entries_;
   size_t at_ = 0;
-  std::unique_ptr<RunMerge<SortedOrder>> merge_;  // instead, when rows were spilled
-  std::string batch_;                             // rows of a batch that were merged
+  std::unique_ptr<RunMerge<SortedOrder>> merge_;  // used instead of entries_ when rows were spilled
+  std::string batch_;                             // the merged rows of a batch
   Reservation memory_;
   Status status_;
 };
@@ -87,13 +88,13 @@ class RowSorter final : public RowSink {
   ~RowSorter() override;
 
   // Code::bad_argument for keys that cannot be compared with each other ("cannot compare text 'x' with number 3"),
-  // Code::bad_data for bytes that are no rows, Code::io from spilling. After an error there is no going on.
+  // Code::bad_data for bytes that are not rows, Code::io from spilling. After an error all calls fail.
 
   Status put(const RowValue& first, const RowValue* second) override;
   Status put(const RowBatch& batch) override;
   Status put(RowBlock block);
 
-  /// Ends the input and gives the sorted rows. The sorter must not be used afterwards.
+  /// Ends the input and returns the sorted rows. The sorter must not be used afterwards.
   Result<std::unique_ptr<SortedRows>> finish();
 
   uint64_t rows() const noexcept { return rows_; }
@@ -112,11 +113,11 @@ class RowSorter final : public RowSink {
   void count_memory();
 
   SortOptions options_;
-  std::unique_ptr<SortedRows> sorted_;  // what is in memory
+  std::unique_ptr<SortedRows> sorted_;  // the rows in memory
   size_t block_bytes_ = 0;
   KeyKinds kinds_;
   bool texts_ = false;  // some key is a text: ranks may not decide
-  BucketBlocks open_;   // rows that came one by one
+  BucketBlocks open_;   // rows that arrived one at a time
   std::vector<SortedRun> runs_;
   uint64_t rows_ = 0;
   Status status_;

@@ -21,10 +21,10 @@ std::string default_folder(std::string folder) {
   return given != nullptr && *given != 0 ? given : "/tmp";
 }
 
-/// Opens a file without a name; -1, and errno set, when it cannot be made.
+/// Opens a file without a name; returns -1 and sets errno on failure.
 int open_nameless(const std::string& folder) {
   const int file = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  // Not every file system has files without a name, and not every kernel says so in the same way.
+  // Not every file system supports files without a name, and kernels report that with different errors.
   if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT && errno != EINVAL)) return file;
   std::string pattern = folder + "/actorhost-spill-XXXXXX";
   const int named = ::mkostemp(pattern.data(), O_CLOEXEC);
@@ -32,7 +32,7 @@ int open_nameless(const std::string& folder) {
   return named;
 }
 
-/// Calls pread or pwrite from `offset` on: 0, or the error.
+/// Calls pread or pwrite from `offset` on; returns 0 or the error.
 template <typename Byte, typename Io>
 int transfer_at(int file, Byte* bytes, size_t size, uint64_t offset, const Io& io) {
   const Byte* const begin = bytes;
@@ -97,7 +97,7 @@ Result<RowBlock> SpillFile::read(const SpillRef& ref) const {
     return Error{Code::io, failed("cannot read back from", error).message};
   }
   const Error damaged{Code::bad_data, "spilled rows in the temporary folder " + folder_ +
-                                          " are not what was written there: is its disk failing?"};
+                                          " differ from the written rows: is its disk failing?"};
   if (XXH3_64bits(stored.data(), stored.size()) != ref.checksum) return damaged;
   auto raw = unpack_block(stored, ref.raw_bytes);
   if (!raw) return damaged;
@@ -105,7 +105,7 @@ Result<RowBlock> SpillFile::read(const SpillRef& ref) const {
 }
 
 void SpillFile::drop(const SpillRef& ref) noexcept {
-  // Gives back whole pages only. If the file system cannot do this, they are freed with the file.
+  // Frees whole pages only. If the file system cannot do this, the pages are freed with the file.
   if (ref.stored_bytes == 0) return;
   (void)::fallocate(file_.load(std::memory_order_acquire), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                     static_cast<off_t>(ref.offset), static_cast<off_t>(ref.stored_bytes));

@@ -1,7 +1,7 @@
 #pragma once
-// Blocks of rows on disk: one temporary file for each process, without a name, so that it is gone whatever ends the
-// process. A block stays where it was written until it is dropped; its SpillRef, in memory, has its checksum. Any
-// thread; calls block for as long as the disk does.
+// Blocks of rows on disk, in one temporary file for each process. The file has no name, so the system frees it however
+// the process ends. A block stays at its offset until it is dropped; its SpillRef, in memory, has its checksum.
+// Thread-safe; calls block for as long as the disk does.
 
 #include <atomic>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace actorhost {
 
-/// Where a block lies. Stored bytes are one LZ4 block, or the rows as they are when that makes them no smaller.
+/// The place of a block in the file. Stored bytes are one LZ4 block, or the plain rows when LZ4 makes them no smaller.
 struct SpillRef {
   uint64_t offset = 0;
   uint64_t stored_bytes = 0;
@@ -24,21 +24,21 @@ struct SpillRef {
 
 class SpillFile {
  public:
-  /// In `folder`, or in $TMPDIR or /tmp when that is empty. The file is made when it is first written to.
+  /// In `folder`, or in $TMPDIR or /tmp when `folder` is empty. The first write creates the file.
   explicit SpillFile(std::string folder = {});
   ~SpillFile();
   SpillFile(const SpillFile&) = delete;
   SpillFile& operator=(const SpillFile&) = delete;
 
-  /// Code::full with the folder and what to do when there is no room or the folder cannot be written.
+  /// Code::full, with the folder and advice, when the disk is full or the folder is not writable.
   Result<SpillRef> append(const RowBlock& block);
-  /// Code::bad_data when the bytes are no longer those that were written.
+  /// Code::bad_data when the bytes differ from the written bytes.
   Result<RowBlock> read(const SpillRef& ref) const;
-  /// Gives the room on disk back; the block cannot be read any more.
+  /// Frees the room on disk; the block cannot be read any more.
   void drop(const SpillRef& ref) noexcept;
 
   const std::string& folder() const noexcept { return folder_; }
-  /// What has gone into the file since it was made, before compression.
+  /// All bytes written since the file was made, before compression.
   uint64_t raw_bytes() const noexcept { return raw_bytes_.load(std::memory_order_relaxed); }
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// How rows go from one step of a task to the next: in batches of views, so that a step costs a call for each batch and
-// not for each row. A stream belongs to the thread that works on the task.
+// Streams of rows between the steps of a task. Rows move in batches of views, so that a step costs one call per batch
+// and not per row. A stream belongs to the thread that works on the task.
 
 #include <array>
 #include <cstdint>
@@ -39,20 +39,20 @@ class RowSource {
   RowSource& operator=(const RowSource&) = delete;
   virtual ~RowSource() = default;
 
-  /// Fills `batch`, whose views hold until the next call; `count` is 0 at the end only. An error ends the stream.
+  /// Fills `batch`, whose views are valid until the next call; `count` is 0 only at the end. An error ends the stream.
   virtual Status next(RowBatch& batch) = 0;
-  /// Bytes of files and of other tasks' outputs that were read so far.
+  /// Bytes of files and of other tasks' outputs read so far.
   virtual uint64_t bytes_read() const noexcept { return 0; }
-  /// Whether all its rows are pairs for sure.
+  /// Whether all rows are known to be pairs.
   virtual bool only_pairs() const noexcept { return false; }
 };
 
-/// A source whose rows lie in whole blocks. Either `next` or `next_block` is called.
+/// A source that reads whole blocks. A caller uses either `next` or `next_block`.
 class BlockSource : public RowSource {
  public:
-  /// Views into one block only. Code::bad_data for a block that is no rows.
+  /// Returns views into one block only. Code::bad_data for a malformed block.
   Status next(RowBatch& batch) final;
-  /// The next block; one without rows at the end only.
+  /// Reads the next block; a block without rows marks the end.
   virtual Status next_block(RowBlock& block) = 0;
 
  private:
@@ -67,7 +67,7 @@ class RowSink {
   RowSink& operator=(const RowSink&) = delete;
   virtual ~RowSink() = default;
 
-  /// Takes a row; `second` is nullptr unless it is a pair. The bytes are copied.
+  /// Takes a row; `second` is nullptr unless the row is a pair. The bytes are copied.
   virtual Status put(const RowValue& first, const RowValue* second) = 0;
   virtual Status put(const RowBatch& batch) {
     for (uint32_t i = 0; i < batch.count; ++i) {

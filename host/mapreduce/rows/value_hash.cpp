@@ -42,7 +42,7 @@ class Walk {
   bool ok() const noexcept { return ok_ && in_.left() == 0; }
 
  private:
-  /// The number behind the next tag.
+  /// Reads the number after the next tag.
   template <typename T>
   T take() {
     T number{};
@@ -85,7 +85,7 @@ uint64_t Walk::value(int depth) {
   }
 }
 
-/// The hash of a table is a sum, so that it does not depend on the order of the entries.
+/// The hash of a table is a sum, so it does not depend on the order of the entries.
 uint64_t Walk::table(int depth) {
   TableHead head;
   ok_ = in_.table(head);

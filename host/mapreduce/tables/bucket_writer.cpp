@@ -6,7 +6,7 @@ namespace actorhost {
 
 namespace {
 
-/// Rows of up to so many bytes are copied as if they had this size: by two moves, without a call.
+/// Rows of up to this many bytes are copied as if they had this size: by two moves, without a call.
 constexpr size_t kShortRow = 32;
 
 }  // namespace

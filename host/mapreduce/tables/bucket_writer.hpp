@@ -1,6 +1,6 @@
 #pragma once
-// Rows out by partition: by the hash of their key, or by the range that it lies in. One thread at a time; the sink
-// takes full blocks as they come.
+// Writes rows by partition: by the hash of their key, or by the range of their key. The sink takes full blocks at once.
+// One thread at a time.
 
 #include <cstdint>
 #include <optional>
@@ -16,23 +16,23 @@ struct BucketOptions {
   uint32_t buckets = 1;
   KeyOf key = KeyOf::first;          // rows of KeyOf::row may be of any kind
   size_t memory = size_t{64} << 20;  // for the buffers: MemoryBudget::share()
-  MemoryBudget* budget = nullptr;    // where memory is counted, if anywhere
+  MemoryBudget* budget = nullptr;    // counts the memory; may be null
 };
 
 class BucketWriter final : public RowSink {
  public:
-  /// By hash. One bucket takes rows of any kind and looks at none of them.
+  /// By hash. With one bucket, takes rows of any kind without reading them.
   BucketWriter(const BucketOptions& options, BlockSink sink);
-  /// By range, `ranges.ranges()` buckets, of the first value.
+  /// By the range of the first value, into `ranges.ranges()` buckets.
   BucketWriter(const BucketOptions& options, KeyRanges ranges, BlockSink sink);
 
-  // After an error there is no going on. Code::bad_argument for a key that cannot be one, Code::bad_data for bytes that
-  // are no rows; else the sink's.
+  // After an error all calls fail. Code::bad_argument for an invalid key, Code::bad_data for bytes that are not rows;
+  // else the sink's error.
 
   Status put(const RowValue& first, const RowValue* second) override;
   Status put(const RowBatch& batch) override;
   Status put(const RowBlock& block);
-  /// Sends what is left.
+  /// Sends the remaining rows.
   Status finish() { return status_.ok() ? out_.finish() : status_; }
   uint64_t rows() const noexcept { return rows_; }
 

@@ -1,4 +1,4 @@
-// How a CombineTable puts out its entries: as a sorted run, or as rows by bucket, merged with the runs before.
+// How a CombineTable writes its entries: as a sorted run, or as rows by bucket, merged with the earlier runs.
 
 #include <algorithm>
 #include <cstring>
@@ -84,8 +84,8 @@ Status CombineTable::finish(uint32_t buckets, BlockSink sink) {
 }
 
 Status CombineTable::finish_memory(BucketBlocks& out) {
-  // One bucket ends the combining: it gets the order of runs, so that the result does not depend on what fitted into
-  // memory. Several buckets are combined once more.
+  // With one bucket this is the final result: it has the order of runs, so that the result does not depend on spilling.
+  // Several buckets are combined once more.
   const std::span<const CombineSlot> slots = out.buckets() == 1 ? in_order() : this->slots();
   for (const CombineSlot& slot : slots) {
     if (slot.key_tag != 0 && !write(slot, out, bucket_of(slot.hash, out.buckets()))) return out.status();

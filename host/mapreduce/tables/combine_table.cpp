@@ -11,11 +11,11 @@ namespace actorhost {
 
 namespace {
 
-/// Rows that come in the order of another table with the same salt pile up in one place of this table. When a search
-/// gets this long, a new salt spreads them.
+/// Rows in the order of another table with the same salt cluster in one place of this table. A search longer than this
+/// chooses a new salt, which spreads them.
 constexpr size_t kLongSearch = 128;
 constexpr int kSalts = 4;
-/// Keys whose slots are fetched ahead together.
+/// The number of keys whose slots are prefetched together.
 constexpr size_t kBatch = 32;
 
 constexpr uint8_t tag_of(RowTag tag) { return static_cast<uint8_t>(tag); }
@@ -314,7 +314,7 @@ bool CombineTable::add_first(const RowValue& key, const RowValue& value) {
   return slot != nullptr && (!fresh || set_value(*slot, value));
 }
 
-/// Writes the bytes of a row by which it is compared with others into row_.
+/// Writes the row's comparable bytes into row_.
 void CombineTable::write_comparable(const RowValue& first, const RowValue* second) {
   row_.clear();
   RowWriter(row_).value(as_key(first), second != nullptr);

@@ -1,11 +1,11 @@
 #pragma once
-// A map from keys to values, each combined from all rows of its key: open addressing with stored hashes; keys of up to
-// 8 bytes lie inside their slot, longer keys and values that are no numbers in an arena. When its share of memory is
-// full, the entries go to disk as a run sorted by (hash, key) and the table begins anew; at the end the runs are
-// merged. One thread at a time.
+// A map from keys to values that combines all rows of a key. Uses open addressing with stored hashes. Keys of up to 8
+// bytes are inside their slot; longer keys and non-numeric values are in an arena. When the table exceeds its share of
+// memory, its entries go to disk as a run sorted by (hash, key) and the table starts empty; `finish` merges the runs.
+// One thread at a time; calls may wait for the disk.
 //
-// Native combiners do all of it here. For a combiner in Lua (Combine::script) the caller looks keys up, combines and
-// sets values itself; then equal keys of different runs come one after the other from `merge`.
+// Native combiners run in this class. For a combiner in Lua (Combine::script) the caller looks keys up, combines and
+// sets values; `merge` then returns equal keys of different runs in sequence.
 
 #include <cstdint>
 #include <span>
@@ -27,19 +27,19 @@ namespace actorhost {
 
 enum class Combine : uint8_t {
   script,  // the caller combines
-  sum,     // of numbers, also counts: add 1 for each
+  sum,     // of numbers; also counts: add 1 for each row
   product,
   min,
   max,
-  first,  // the value that came first, of any kind
-  row     // distinct rows: the key is the whole row, of any kind but those with tables, and there is no value
+  first,  // the value that arrived first, of any kind
+  row     // distinct rows: the key is the whole row, of any kind except rows with tables; there is no value
 };
 
 struct CombineOptions {
   Combine combine = Combine::script;
   size_t memory = size_t{64} << 20;  // MemoryBudget::share()
-  MemoryBudget* budget = nullptr;    // where memory is counted, if anywhere
-  SpillFile* spill = nullptr;        // without one the table grows as it must
+  MemoryBudget* budget = nullptr;    // counts the memory; may be null
+  SpillFile* spill = nullptr;        // without a spill file the table grows as necessary
 };
 
 /// Rows in the order of (hash, key).
@@ -55,20 +55,20 @@ class CombineTable {
  public:
   explicit CombineTable(CombineOptions options);
 
-  // Calls that return false or nullptr have failed: `status()` says why, and there is no going on. A key that is_key
-  // refuses or a value that the combiner does not take is Code::bad_argument.
+  // A call that returns false or nullptr has failed: `status()` has the error, and all later calls fail.
+  // Code::bad_argument for a key that is_key refuses or a value that the combiner does not take.
 
-  /// Pairs, for Combine::row any rows.
+  /// Adds pairs, for Combine::row any rows.
   bool add_rows(std::string_view rows);
   bool add_rows(const RowBatch& batch);
-  /// Native combiners of numbers only, as the next one.
+  /// For native combiners of numbers only, as is `add`.
   bool add_batch(const RowValue* keys, const double* numbers, size_t count);
   bool add(const RowValue& key, double number) { return add_batch(&key, &number, 1); }
 
-  /// The slot of a key; valid until the next call of any kind. A fresh one has the value nil.
+  /// The slot of a key; valid until the next call of any kind. A fresh slot has the value nil.
   CombineSlot* find_or_insert(const RowValue& key, bool& fresh);
-  /// The slots of up to kMostKeys keys. They are found together, so that their cache misses overlap. Equal keys have
-  /// the same slot; a slot without a value yet is nil.
+  /// Finds the slots of up to kMostKeys keys together, so that their cache misses overlap. Equal keys have the same
+  /// slot; a slot without a value yet is nil.
   bool find_batch(const RowValue* keys, size_t count, CombineSlot** slots);
   static constexpr size_t kMostKeys = 64;
   /// Replaces a value; `value` may point into this table.
@@ -76,24 +76,24 @@ class CombineTable {
   static RowValue key_of(const CombineSlot& slot) noexcept;
   static RowValue value_of(const CombineSlot& slot) noexcept;
 
-  /// Entries in memory; slots of which key_tag is not 0.
+  /// The number of entries in memory: slots with a key_tag other than 0.
   size_t entries() const noexcept { return entries_; }
   std::span<const CombineSlot> slots() const noexcept { return {slots_.data(), slots_.count()}; }
   bool spilled() const noexcept { return !runs_.empty(); }
   size_t memory_bytes() const noexcept { return slots_.bytes() + arena_.bytes(); }
   const Status& status() const noexcept { return status_; }
 
-  /// All entries as rows, partitioned by the hash of the key, into blocks; the table is empty afterwards. Where there
-  /// is one bucket they come in the order of (hash, key), whatever has been spilled. Where runs of a Combine::script
-  /// were spilled, equal keys come one after the other in their bucket, not yet combined.
+  /// Writes all entries as rows into blocks, partitioned by the hash of the key; the table is empty afterwards. With
+  /// one bucket the rows are in the order of (hash, key), spilled or not. Where runs of a Combine::script were spilled,
+  /// equal keys are adjacent in their bucket, not yet combined.
   Status finish(uint32_t buckets, BlockSink sink);
 
-  /// Rows of all runs and of memory in the order of (hash, key), for a Combine::script that has spilled: rows of equal
-  /// keys follow each other, oldest first. The table is empty afterwards.
+  /// Returns the rows of all runs and of memory in the order of (hash, key), for a Combine::script that has spilled.
+  /// Rows of equal keys are adjacent, oldest first. The table is empty afterwards.
   class Merge {
    public:
-    /// `same`: the key is that of the row before. The row is valid until the next call. False at the end and when a
-    /// run could not be read.
+    /// `same`: the row has the key of the previous row. The row is valid until the next call. Returns false at the end
+    /// and when a run cannot be read.
     bool next(RowReader::Row& row, bool& same);
     const Status& status() const noexcept { return rows_.status(); }
 
@@ -118,7 +118,7 @@ class CombineTable {
     uint32_t size;
     uint8_t tag;
 
-    // In place: a key that was made elsewhere and copied would wait for its halves to be written.
+    // In place: a key made elsewhere and copied would wait for the stores of its halves.
     void set(std::string_view text, uint8_t of, uint64_t hashed) noexcept {
       hash = hashed;
       size = static_cast<uint32_t>(text.size());
@@ -174,10 +174,10 @@ class CombineTable {
   size_t entries_ = 0;
   size_t grow_at_ = 0;
   Arena arena_;
-  size_t garbage_ = 0;  // bytes of the arena to which no entry refers
-  bool full_ = false;   // above its share: spill before anything else
-  bool held_ = false;   // slots are being collected: not now
-  std::string row_;     // one that has to be written to be compared
+  size_t garbage_ = 0;  // bytes of the arena that no entry uses
+  bool full_ = false;   // above its share: the next call spills first
+  bool held_ = false;   // find_batch collects slots: no spilling now
+  std::string row_;     // a row rewritten for comparison
   std::vector<SortedRun> runs_;
   Reservation memory_;
   Status status_;

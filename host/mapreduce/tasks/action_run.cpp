@@ -53,15 +53,15 @@ TaskOrder ActionRun::hand_out(TaskRef ref, std::map<StageId, uint32_t>& told, do
 Status ActionRun::count(TaskRef ref, TaskReport report, double now) {
   StageFigures& figures = figures_[ref.stage];
   figures.last = now - began_;
-  if (std::exchange(task(ref).counted, true)) return {};  // the task has run again
+  if (std::exchange(task(ref).counted, true)) return {};  // a rerun of the task
   figures.figures += report.figures;
   if (report.accumulators.empty() || !places_.count_once(figures.stage, ref.task)) return {};
   accumulator_bytes_ += report.accumulators.size();
   accumulators_[ref] = std::move(report.accumulators);
   if (accumulator_bytes_ <= kMaxAccumulatorBytes) return {};
-  return Error{Code::bad_data, "what the accumulators of this action hold takes over " +
+  return Error{Code::bad_data, "the accumulators of this action take over " +
                                    std::to_string(kMaxAccumulatorBytes >> 20) +
-                                   " MiB; collect it as a dataset instead"};
+                                   " MiB; collect their values as a dataset instead"};
 }
 
 const ActionRun::FirstError& ActionRun::first_error(std::map<TaskRef, FirstError>& errors, TaskRef ref,
@@ -82,8 +82,8 @@ std::optional<Error> ActionRun::process_lost(TaskRef ref, const std::string& who
   victims += (victims.empty() ? "" : ", ") + who;
   if (++task(ref).lost_processes < kMaxProcesses) return std::nullopt;
   return Error{Code::peer_lost, "a process has ended " + std::to_string(kMaxProcesses) + " times while it ran " +
-                                    task_text(ref) + ": that of " + victims +
-                                    "; what the task does may be what ends them (memory, a crash in C)"};
+                                    task_text(ref) + ": the processes of " + victims +
+                                    "; the task itself may crash them (memory, C code)"};
 }
 
 std::optional<Error> ActionRun::input_lost(TaskRef ref, const Error& error, const std::string& who, double now) {

@@ -1,6 +1,6 @@
 #pragma once
-// One action as the tracker knows it: its plan, its tasks, what they have reported, how often they have failed, and how
-// it has ended. The tracker's own, one thread; `now` is in seconds on the tracker's clock.
+// The tracker's state of one action: its plan, its tasks, their reports and failures, and its outcome. Owned by the
+// tracker and used on its thread; `now` is in seconds on the tracker's clock.
 
 #include <map>
 #include <optional>
@@ -14,18 +14,18 @@
 
 namespace actorhost {
 
-/// A task that has failed so many times ends the action.
+/// A task with this many failures ends the action.
 inline constexpr uint32_t kMaxFailures = 3;
-/// So does a task during which so many processes were lost: it may be the task that ends them.
+/// A task during which this many processes have failed ends the action: the task itself may crash them.
 inline constexpr uint32_t kMaxProcesses = 3;
-/// So does a task whose inputs could not be read so many times, for at least so many seconds: some process has a broken
-/// disk. (A broken link takes one of its ends out of the run much sooner.)
+/// A task that could not read its inputs this many times, for at least this many seconds, ends the action: some process
+/// has a broken disk. (A broken link removes a process from the run much sooner.)
 inline constexpr uint32_t kMaxLostInputs = 20;
 inline constexpr double kLostInputsPatience = 10;
 
 class ActionRun {
  public:
-  /// All stages of the plan are open in `places`, which outlives this. `who` is the worker that brought the plan.
+  /// All stages of the plan are open in `places`, which outlives the action. `who` names the worker with the plan.
   ActionRun(PlanBegin begin, std::string who, OutputPlaces& places, double now);
   ActionRun(const ActionRun&) = delete;
   ActionRun& operator=(const ActionRun&) = delete;
@@ -37,17 +37,18 @@ class ActionRun {
   TaskBoard& board() noexcept { return board_; }
   const TaskBoard& board() const noexcept { return board_; }
 
-  /// The task is handed out once more. `told` is what versions of the places of whole stages the worker knows.
+  /// Records that the task starts another attempt, and returns its order. `told` has the versions of the places that
+  /// the worker knows, by stage.
   TaskOrder hand_out(TaskRef ref, std::map<StageId, uint32_t>& told, double now);
-  /// Its output, which was not there before, is there. Code::bad_data when the accumulators have become too many.
+  /// Records the report of a task with a new output. Code::bad_data when the accumulators exceed their limit.
   Status count(TaskRef ref, TaskReport report, double now);
-  /// Its worker does not work on it any more.
+  /// The task's worker does not work on it any more.
   void lost(TaskRef ref) { ++figures_[ref.stage].failures; }
-  // What has gone wrong on `who`. Each returns the error that ends the action, once it does. Where a process is lost,
-  // `lost` is called for its task as well.
+  // Failures on a worker. Each returns an error when the failure ends the action. When a process has failed, the
+  // tracker also calls `lost` for its task.
   std::optional<Error> process_lost(TaskRef ref, const std::string& who);
   std::optional<Error> failed(TaskRef ref, const Error& error, const std::string& who);
-  /// A process has no room for a task, which is no failure of the task.
+  /// Records that a process has no room for a task, which is not a failure of the task.
   void short_of_room(TaskRef ref, ProcessId process) {
     ++figures_[ref.stage].failures;
     short_of_room_.insert(process);
@@ -62,14 +63,14 @@ class ActionRun {
   bool is_news(const std::string& message) { return messages_.insert(message).second; }
   void end_well(double now);
   void end_badly(const Error& error, double now);
-  /// It has ended well, but the final stage's outputs have changed since.
+  /// Whether the action has ended well but the final stage's outputs have changed since.
   bool outdated() const;
-  /// Outputs of the final stage are gone, and some worker has yet to fetch them.
+  /// Outputs of the final stage are lost, and some worker has yet to fetch them.
   void reopen() { over_.reset(); }
-  /// How it has ended, for that worker.
+  /// The `over` message for that worker.
   Frame over_frame(Address worker) const;
 
-  /// False the first time after a task was handed out: then a long wait is worth a line in the log.
+  /// Returns false the first time after a task was handed out; the tracker then logs a long wait.
   bool has_complained() { return std::exchange(complained_, true); }
   bool may_complain() const noexcept { return !complained_; }
 
@@ -110,7 +111,7 @@ class ActionRun {
   size_t accumulator_bytes_ = 0;
   std::map<TaskRef, FirstError> errors_;
   std::map<TaskRef, FirstError> input_errors_;
-  std::map<TaskRef, std::string> victims_;  // the worker that was lost with that task
+  std::map<TaskRef, std::string> victims_;  // by task, the workers that failed while they ran it
   std::set<std::string> messages_;
   std::set<ProcessId> short_of_room_;
   uint32_t lost_results_ = 0;

@@ -6,7 +6,7 @@ namespace actorhost {
 
 namespace {
 
-/// Smaller blocks are spilled only when there are no others: each costs a write and, later, a read.
+/// Smaller blocks are spilled only when there are no larger blocks: each costs a write and, later, a read.
 constexpr size_t kLargeBytes = size_t{16} << 10;
 
 }  // namespace
@@ -14,10 +14,10 @@ constexpr size_t kLargeBytes = size_t{16} << 10;
 struct BlockStore::Stored {
   enum class State { memory, spilling, spilled, dropped };
 
-  RowBlock block;  // no bytes once it is spilled or dropped
+  RowBlock block;  // without bytes once it is spilled or dropped
   SpillRef ref;
   State state = State::memory;
-  StoredList* list = nullptr;  // where it waits to be spilled
+  StoredList* list = nullptr;  // the queue in which it waits to be spilled
   StoredList::iterator place;
 };
 
@@ -146,7 +146,7 @@ void BlockStore::drop(Output& output, std::vector<SpillRef>& unused) {
       budget_.give(bytes);
       stored->list->erase(stored->place);
       stored->block.bytes = {};
-    }  // a block that is being spilled is given back by the thread that spills it
+    }  // the thread that spills a block frees it
     stored->state = Stored::State::dropped;
   }
   output.blocks.clear();
@@ -167,7 +167,7 @@ std::shared_ptr<BlockStore::Stored> BlockStore::victim() {
 }
 
 Status BlockStore::spill(const std::shared_ptr<Stored>& victim) {
-  // The bytes of a block that is being spilled do not change, so they are read without the lock.
+  // The bytes of a block do not change while it is spilled, so reading them needs no lock.
   auto ref = spill_.append(victim->block);
   const std::lock_guard lock(mutex_);
   const size_t bytes = victim->block.bytes.size();
@@ -234,7 +234,7 @@ Result<RowBlock> BlockStore::block(OutputId id, size_t index) const {
   }
   auto block = spill_.read(ref);
   if (block) return block;
-  // The block may have been forgotten meanwhile, and its room on disk given back.
+  // Another thread may have dropped the block meanwhile, and freed its room on disk.
   const std::lock_guard lock(mutex_);
   if (stored->state == Stored::State::dropped) return missing();
   return block;

@@ -1,11 +1,10 @@
 #pragma once
-// What the tasks of this process have put out, by stage, task and bucket. One per process; any thread. Blocks are kept
-// in memory as long as the budget allows; beyond that the oldest large ones go to the spill file, then the oldest small
-// ones. A block that was spilled is read from there each time: putting it back would only push out another.
+// Stores the outputs of this process's tasks, by stage, task and bucket. One per process; thread-safe. Blocks stay in
+// memory while the budget allows. Beyond the budget, large blocks go to the spill file oldest first, then small blocks.
+// A spilled block is read from disk each time: moving it back would only push out another block.
 //
-// A task writes through an Attempt. Its blocks can be spilled from the start, or lie on disk from the start, but no
-// output has them before the attempt is committed; they are dropped when the task fails. The lock is never held while
-// the disk is waited for.
+// A task writes through an Attempt. The attempt's blocks may go to disk at any time, but no output has them before
+// `commit`; they are dropped when the task fails. The lock is never held during disk access.
 
 #include <cstdint>
 #include <list>
@@ -29,13 +28,13 @@ struct BlockStoreFigures {
   uint64_t blocks = 0;
   uint64_t rows = 0;
   uint64_t memory_bytes = 0;
-  uint64_t spilled_bytes = 0;  // of rows that lie on disk now, before compression
+  uint64_t spilled_bytes = 0;  // of rows now on disk, before compression
 };
 
 struct OutputFigures {
   uint64_t blocks = 0;
   uint64_t rows = 0;
-  uint64_t bytes = 0;  // wherever they are
+  uint64_t bytes = 0;  // in memory and on disk
 };
 
 enum class BlockPlace : uint8_t { memory, disk };
@@ -57,17 +56,17 @@ class BlockStore {
   BlockStore(const BlockStore&) = delete;
   BlockStore& operator=(const BlockStore&) = delete;
 
-  /// The outputs of one task that is running. One thread at a time; does not outlive the store.
+  /// The outputs of one running task. One thread at a time; does not outlive the store.
   class Attempt {
    public:
     Attempt(Attempt&& other) noexcept = default;
     Attempt& operator=(Attempt&& other) = delete;
     ~Attempt();
 
-    /// Blocks while this one or others are written to disk. Its error is the spill file's; a block that was to be in
-    /// memory is kept all the same.
+    /// Adds a block; blocks while blocks are written to disk. Returns the spill file's error; a block for memory is
+    /// stored even then.
     Status append(uint32_t bucket, RowBlock block);
-    /// They are the task's outputs now, all of them, instead of those that it may have had.
+    /// Makes the blocks the task's outputs, replacing all earlier outputs of the task.
     void commit();
     OutputFigures figures() const noexcept { return figures_; }
 
@@ -78,29 +77,29 @@ class BlockStore {
     };
     Attempt(BlockStore* store, TaskId task, uint32_t buckets, BlockPlace place);
 
-    std::unique_ptr<BlockStore, Detach> store_;  // none when moved from or committed
+    std::unique_ptr<BlockStore, Detach> store_;  // null after a move or a commit
     TaskId task_;
     BlockPlace place_;
     TaskOutputs outputs_;
     OutputFigures figures_;
   };
-  /// Each of the buckets exists once it is committed, also those without rows.
+  /// After the commit each bucket exists, also a bucket without rows.
   Attempt begin(StageId stage, uint32_t task, uint32_t buckets, BlockPlace place = BlockPlace::memory);
 
-  /// One whole output at once, instead of the one that there may be.
+  /// Stores one whole output, replacing an earlier one.
   Status put(OutputId id, RowBlocks blocks);
 
-  /// How many blocks; nothing when there is no such output.
+  /// The number of blocks; nothing when there is no such output.
   std::optional<size_t> blocks(OutputId id) const;
   std::optional<OutputFigures> output(OutputId id) const;
-  /// Code::bad_argument when there is no such block, the spill file's error when it cannot be read back.
+  /// Code::bad_argument when there is no such block, the spill file's error when a block cannot be read back.
   Result<RowBlock> block(OutputId id, size_t index) const;
 
   void forget(StageId stage);
   void forget(StageId stage, uint32_t task);
   void clear();
 
-  /// Spills until the budget is kept, or there is nothing more to spill. Its error is the spill file's.
+  /// Spills until memory is within the budget or no block is left to spill. Returns the spill file's error.
   Status make_room();
 
   BlockStoreFigures figures() const;

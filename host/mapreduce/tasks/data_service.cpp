@@ -34,7 +34,7 @@ DataService::~DataService() {
   thread_.stop();
 }
 
-/// For those who look into the run, on the cluster's thread. While the tracker is at work they get what they got last.
+/// For observers, on the cluster's thread. While the tracker is busy, observers receive the previous rows.
 void DataService::tell_stages(nlohmann::json& out) {
   if (const std::unique_lock lock(tracker_mutex_, std::try_to_lock); lock)
     shown_stages_ = tracker_->stages(clock_.now());
@@ -65,7 +65,7 @@ double DataService::tick(double now) {
   return std::min(tracker_->wake_at(), options_.progress ? tell_progress(now) : kForever);
 }
 
-/// Tells the tracker's progress to the bar; returns when to do so again.
+/// Reports the tracker's progress to the progress bar; returns the time of the next report.
 double DataService::tell_progress(double now) {
   if (now >= shown_ + kProgressSeconds) {
     shown_ = now;
@@ -94,7 +94,7 @@ void DataService::hand_out(const Frame& question) {
     thread_.send(BlocksMissing{wanted->output, std::move(why)}.frame(question.src, question.tag));
   };
   const auto count = store_.blocks(wanted->output);
-  if (!count) return missing("it is not there");
+  if (!count) return missing("there is no such output");
   const auto of = static_cast<uint32_t>(*count);
   if (wanted->first >= of)
     return thread_.send(FetchedBlock{wanted->output, of, of, {}}.frame(question.src, question.tag));

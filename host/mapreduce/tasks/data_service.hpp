@@ -1,7 +1,7 @@
 #pragma once
-// A process's end of the exchange: its store, and a service that hands out blocks to other processes while the nodes
-// are busy in Lua. On the rendezvous host it also drives the tracker. Tasks of this process use the store directly.
-// Any thread may call what is public.
+// Serves the outputs of one process to other processes while its nodes run Lua, and owns the process's store. On the
+// coordinator it also drives the tracker. Tasks of the same process use the store directly. The public functions are
+// thread-safe.
 
 #include <atomic>
 #include <functional>
@@ -23,8 +23,8 @@ class DataService final : private ServiceTask {
   struct Options {
     size_t memory = 0;     // for all workers of this process
     uint32_t workers = 1;  // of this process
-    /// On the rendezvous host, on the service's thread: how far the newest action is, every so often; nothing when none
-    /// is under way.
+    /// On the coordinator, on the service's thread: called periodically with the progress of the newest action, or
+    /// nothing when no action runs.
     std::function<void(const std::optional<TrackerProgress>&)> progress = {};
   };
 
@@ -35,13 +35,13 @@ class DataService final : private ServiceTask {
   BlockStore& store() noexcept { return store_; }
   MemoryBudget& budget() noexcept { return budget_; }
   SpillFile& spill() noexcept { return spill_; }
-  /// Bytes of rows that went to disk since the last call: each counts once, whichever task asks.
+  /// Bytes of rows spilled since the last call. Each byte counts once, for the first caller.
   uint64_t take_spilled() noexcept {
     const uint64_t total = spill_.raw_bytes();
     const uint64_t before = reported_.exchange(total, std::memory_order_relaxed);
     return total > before ? total - before : 0;
   }
-  /// The membership may have changed.
+  /// Called when the membership may have changed.
   void look() { thread_.look(); }
 
  private:
@@ -58,12 +58,12 @@ class DataService final : private ServiceTask {
   const Options options_;
   MemoryBudget budget_;
   SpillFile spill_;
-  std::atomic<uint64_t> reported_{0};  // of what was spilled
+  std::atomic<uint64_t> reported_{0};  // the spilled bytes reported by take_spilled
   BlockStore store_;
-  std::mutex tracker_mutex_;           // with which the thread, or who looks into the run, uses the tracker
-  std::unique_ptr<Tracker> tracker_;   // the thread's own
-  std::deque<StageRow> shown_stages_;  // to those who look into the run; the cluster's thread's own
-  double shown_ = 0;                   // when progress was told last
+  std::mutex tracker_mutex_;           // guards the tracker, which the service's thread and observers use
+  std::unique_ptr<Tracker> tracker_;   // owned by the service's thread
+  std::deque<StageRow> shown_stages_;  // the last rows for observers; owned by the cluster's thread
+  double shown_ = 0;                   // the time of the last progress call
   ServiceThread thread_;
 };
 

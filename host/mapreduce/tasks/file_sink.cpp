@@ -52,7 +52,7 @@ FileSink::~FileSink() {
 
 Status FileSink::put(const RowValue& first, const RowValue* second) {
   AH_TRY(line(first, second));
-  // A reader drops the mark at the front of a file, so a text that begins with one gets another.
+  // A reader drops the mark at the front of a file, so a text that begins with a mark gets a second mark.
   const bool marked = rows_ == 0 && options_.format == RowFormat::text && buffer_.starts_with(kByteOrderMark);
   if (marked) buffer_.insert(0, kByteOrderMark);
   buffer_ += '\n';
@@ -78,7 +78,7 @@ Status FileSink::line(const RowValue& first, const RowValue* second) {
       }
       AH_TRY(append_csv(buffer_, first, options_.separator, is_first, second == nullptr));
       if (second != nullptr) AH_TRY(append_csv(buffer_, *second, options_.separator, is_first, false));
-      if (buffer_.size() == before) buffer_ += "\"\"";  // an empty line would be no record
+      if (buffer_.size() == before) buffer_ += "\"\"";  // a reader skips empty lines
       return {};
     }
     case RowFormat::jsonl:

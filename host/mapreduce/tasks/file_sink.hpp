@@ -1,6 +1,6 @@
 #pragma once
-// A part of what a `save` writes: rows as text, CSV or JSON lines, in a file of the save's hidden folder. A
-// sink belongs to the thread that works on the task. Parts of a checkpoint: row_file.hpp.
+// Writes a part of a `save`: rows as text, CSV or JSON lines, in a file of the save's hidden folder. A sink belongs to
+// the thread that works on the task. Parts of a checkpoint: row_file.hpp.
 
 #include <memory>
 #include <string>
@@ -14,10 +14,10 @@ namespace actorhost {
 
 enum class RowFormat : uint8_t { text = 0, csv = 1, jsonl = 2, rows = 3 };
 
-/// Any part of a folder that becomes complete.
+/// Any part of a saved folder.
 class PartSink : public TaskSink {
  public:
-  /// The attempt is complete; until then, one that goes leaves nothing.
+  /// Completes the attempt. Without `finish`, the destructor removes the attempt.
   Status finish() override = 0;
   /// After `finish`.
   virtual SavedPart saved() const = 0;
@@ -26,20 +26,20 @@ class PartSink : public TaskSink {
 struct FileOptions {
   RowFormat format = RowFormat::text;
   FilePacking packing = FilePacking::none;
-  char separator = ',';              // of CSV; of the two of a pair in text
+  char separator = ',';              // of CSV; in text between the values of a pair
   std::vector<std::string> names{};  // of CSV's columns: the first line of each part
 };
 
 /// "part-00003.csv.gz"
 std::string part_name(uint32_t part, const FileOptions& options);
-/// Where an attempt at it is written, under a name of its own; "/dev/null" when the save is complete already.
+/// The path for an attempt at the part, under a unique name; "/dev/null" when the save is already complete.
 std::filesystem::path attempt_path(const SaveFolder& save, const std::string& name);
 
 class FileSink final : public PartSink {
  public:
-  /// Code::io when the save's folder is not there. A part of a save that is complete already goes nowhere.
+  /// Code::io when the save's folder does not exist. A part of a completed save is discarded.
   static Result<std::unique_ptr<FileSink>> open(const SaveFolder& save, uint32_t part, const FileOptions& options);
-  /// An attempt that was not finished leaves nothing.
+  /// Removes an unfinished attempt.
   ~FileSink() override;
 
   Status put(const RowValue& first, const RowValue* second) override;
@@ -51,7 +51,7 @@ class FileSink final : public PartSink {
   Status line(const RowValue& first, const RowValue* second);
 
   FileOptions options_;
-  std::filesystem::path path_;  // empty when it goes nowhere, or is complete
+  std::filesystem::path path_;  // empty when the part is discarded or complete
   std::string name_;            // of the file, when it is complete
   std::unique_ptr<PackedWriter> writer_;
   std::string buffer_;

@@ -21,7 +21,8 @@ Status PlaceBook::complete(uint32_t action, TaskOrder& order) {
     if (input.form != TaskInput::Form::as_told) continue;
     const auto told = told_.find(input.stage);
     if (told == told_.end()) {
-      return Error{Code::bad_data, "a task whose inputs of stage " + std::to_string(input.stage) + " are nowhere told"};
+      return Error{Code::bad_data,
+                   "a task whose inputs of stage " + std::to_string(input.stage) + " have unknown places"};
     }
     input.places = told->second;
     input.form = TaskInput::Form::wide;

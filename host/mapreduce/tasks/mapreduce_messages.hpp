@@ -1,17 +1,17 @@
 #pragma once
-// What workers, the tracker and the data services say to each other, kinds 0x04xx. The tracker is at data_address(0).
-// Numbers, texts and lists are as Packer writes them; everything that is read is checked against the bytes that are
-// there, and a frame that is not what it claims to be is Code::bad_data. The tag is the action's number; in fetch,
-// block and missing it is a number of the asker's own, which comes back. The sender fills in `src`.
+// Messages between workers, the tracker and the data services, kinds 0x04xx. The tracker is at data_address(0). Packer
+// encodes numbers, texts and lists. Readers check every length against the received bytes; a malformed frame is
+// Code::bad_data. The tag is the action's number; in fetch, block and missing it is a number that the requester chooses
+// and the reply repeats. The sender fills in `src`.
 //
 //   worker to tracker:
 //     begin    0400  where:text                                body = the plan (plan.cpp)
-//     want     0401  overs:u32                 I have nothing to do: a task, or how the action has ended; `overs` is
-//                                              how many overs of this action have come to me
-//     done     0402  task report               body = what its accumulators got
+//     want     0401  overs:u32                 requests a task, or the outcome of the action; `overs` is the number of
+//                                              overs of this action that this worker has received
+//     done     0402  task report               body = the values of its accumulators
 //     failed   0403  task code:u8 message:text lost:list(lost)     none lost: its Lua, or a file, is at fault
-//     finished 0404  -                         I have what I need of the action's result; or, in no action: I have it
-//                                              from elsewhere, and shall not come
+//     finished 0404  -                         the worker has all it needs of the action's result; outside an action:
+//                                              the worker has the result from elsewhere and will not enter
 //   tracker to worker:
 //     task     0410  task                      body = list(input), one for each need of the stage, in the plan's order
 //     over     0411  ok:u8 code:u8 message:text
@@ -25,18 +25,19 @@
 //
 //   task        = stage:u32 task:u32 attempt:u32
 //   output      = stage:u32 task:u32 bucket:u32
-//   lost        = stage:u32 task:u32 process:u32   it was not to be had there; task kEveryTask: nothing was
+//   lost        = stage:u32 task:u32 process:u32   the process did not have it; task kEveryTask: nor any other task's
 //   input       = stage:u32 form:u8 places:list(process)
-//                 form 0: the one task that it needs, or none; 1: each task of the stage; 2: as the last 1 of the
-//                 action said to this worker, and no places
+//                 form 0: the one task that it needs, or none; 1: each task of the stage; 2: the same as the last
+//                 form 1 of this action for this worker, and no places
 //   report      = rows-in:u64 rows-out:u64 bytes-in:u64 bytes-out:u64 seconds:f64 spilled:u64 skipped:u64
 //   figures     = stage:u32 tasks:u32 reused:u32 runs:u32 failures:u32 report first:f64 last:f64
 //   accumulated = stage:u32 task:u32 bytes:text
 //
-// An answer to a fetch of `count` blocks from `first` on is a block for each that there is; if that is none, one with
-// index = of, no rows and no body. A worker whose fetch of the *result* fails says `failed` with stage 0, then `want`,
-// and goes on as before: the action may be reopened, so that a worker can get several overs. It gets one for each want
-// that names all those that it was sent, and else no more, so none is left over.
+// The reply to a fetch of `count` blocks from `first` on is one block frame for each existing block; if no block
+// exists, one frame with index = of, no rows and no body. A worker that cannot fetch the *result* sends `failed` with
+// stage 0, then `want`, and continues as before. The tracker may then reopen the action, so a worker can receive
+// several overs. The tracker answers each `want` that acknowledges all earlier overs with exactly one `over`, so none
+// remains unread.
 
 #include <map>
 #include <string>
@@ -64,7 +65,7 @@ inline constexpr Kind missing{0x0432};
 
 inline constexpr Address kTrackerAddress = data_address(0);
 inline constexpr uint32_t kEveryTask = 0xffffffffU;
-/// All accumulators of an action together; they travel to every worker in one frame.
+/// The limit for all accumulators of an action together; one frame carries them to each worker.
 inline constexpr size_t kMaxAccumulatorBytes = size_t{256} << 20;
 
 struct TaskName {
@@ -75,7 +76,7 @@ struct TaskName {
   friend bool operator==(const TaskName&, const TaskName&) = default;
 };
 
-/// What a worker claims; any bits may come.
+/// The figures that a worker reports; not trusted, any bits may arrive.
 struct TaskFigures {
   uint64_t rows_in = 0;
   uint64_t rows_out = 0;
@@ -94,7 +95,7 @@ struct TaskFigures {
 
 struct TaskReport {
   TaskFigures figures;
-  Blob accumulators;  // as Lua encodes what the task has added; empty when nothing
+  Blob accumulators;  // the task's additions as Lua encodes them; empty when there are none
 };
 
 struct PlanBegin {
@@ -115,7 +116,7 @@ struct TaskDone {
   Frame frame(uint32_t action) const { return message_frame(mapreduce_kind::done, kTrackerAddress, action, *this); }
 };
 
-/// An output, and the process in which it was looked for in vain.
+/// An output, and a process that did not have it.
 struct LostInput {
   StageId stage = 0;
   uint32_t task = kEveryTask;
@@ -125,12 +126,12 @@ struct LostInput {
 };
 
 struct TaskFailed {
-  TaskName task;  // of stage 0: not a task but taking the result has failed
+  TaskName task;  // stage 0: fetching the result has failed, not a task
   Error error;
   std::vector<LostInput> lost;
 
   static void fields(auto& m, auto&& field) { field(m.task, m.error, m.lost); }
-  /// Tells of the first 65,536 losses: a frame's metadata is bounded. The task's next attempt meets the others.
+  /// Reports the first 65,536 losses: a frame's metadata is bounded. The task's next attempt finds the others.
   Frame frame(uint32_t action) const {
     TaskFailed told = *this;
     if (told.lost.size() > kMaxLost) told.lost.resize(kMaxLost);
@@ -151,7 +152,7 @@ struct TaskInput {
 };
 
 struct TaskWant {
-  uint32_t overs = 0;  // of this action that have come
+  uint32_t overs = 0;  // of this action, received
   static void fields(auto& m, auto&& field) { field(m.overs); }
   Frame frame(uint32_t action) const { return message_frame(mapreduce_kind::want, kTrackerAddress, action, *this); }
 };
@@ -171,11 +172,11 @@ struct TaskOrder {
   }
 };
 
-/// A worker remembers where the inputs of wide needs lie, so that 10,000 tasks that all read 10,000 outputs are not
-/// each told 10,000 places.
+/// Caches the places of wide inputs in a worker, so that the tracker does not send 10,000 places to each of 10,000
+/// tasks that read 10,000 outputs.
 class PlaceBook {
  public:
-  /// Fills in what the tracker has left out. Code::bad_data when it has never told.
+  /// Fills in the places that the tracker left out. Code::bad_data when the tracker has never sent them.
   Status complete(uint32_t action, TaskOrder& order);
 
  private:
@@ -186,11 +187,11 @@ class PlaceBook {
 struct StageFigures {
   StageId stage = 0;
   uint32_t tasks = 0;
-  uint32_t reused = 0;    // outputs that were there when the action began
-  uint32_t runs = 0;      // tasks that were handed out, again or not
-  uint32_t failures = 0;  // lost ones included
-  TaskFigures figures;    // of the tasks that counted
-  double first = 0;       // when the first one was handed out and the last one was done, in seconds since the action
+  uint32_t reused = 0;    // outputs that existed when the action began
+  uint32_t runs = 0;      // tasks that were handed out, including reruns
+  uint32_t failures = 0;  // including lost tasks
+  TaskFigures figures;    // of the counted tasks
+  double first = 0;       // the start of the first task and the end of the last task, in seconds since the action
   double last = 0;        // began
   static void fields(auto& m, auto&& field) {
     field(m.stage, m.tasks, m.reused, m.runs, m.failures, m.figures, m.first, m.last);

@@ -17,7 +17,7 @@ Error not_a_text(const char* operation, const RowValue& value) {
   return {Code::bad_argument, std::string(operation) + " takes texts, got " + describe(value)};
 }
 
-/// Adds the next words of `cutter` to `batch`, as many as there is room for.
+/// Adds the next words of `cutter` to `batch` until the batch is full.
 void add_words(WordCutter& cutter, RowBatch& batch) {
   RowValue value;
   value.tag = static_cast<uint32_t>(RowTag::text);
@@ -64,7 +64,7 @@ class WordsOfRows final : public RowSource {
         cutter_.begin(text.text());
         continue;
       }
-      if (batch.count > 0) {  // these rows point into the present batch
+      if (batch.count > 0) {  // these rows point into the current batch
         --row_;
         return {};
       }
@@ -104,7 +104,7 @@ class InCase final : public RowSource {
         const char c = from[k];
         *at++ = static_cast<char>(static_cast<unsigned char>(c - first_) < 26 ? c ^ 0x20 : c);
       }
-      batch.pair[i] = 0;  // as string.lower, which uses only its first argument
+      batch.pair[i] = 0;  // like string.lower, which uses only its first argument
     }
     return {};
   }
@@ -116,7 +116,7 @@ class InCase final : public RowSource {
   std::string bytes_;
 };
 
-/// Binary digits behind "0b", as LuaJIT takes them; false for others.
+/// Reads the binary digits after "0b", as LuaJIT does. Returns false for other digits.
 bool parse_binary(std::string_view digits, double& number) {
   if (digits.empty() || digits.find_first_not_of("01") != std::string_view::npos) return false;
   number = 0;
@@ -124,7 +124,7 @@ bool parse_binary(std::string_view digits, double& number) {
   return true;
 }
 
-/// A number that is too large or too small for a double: infinite or 0.
+/// The value of a number that is too large or too small for a double: infinite or 0.
 double beyond(std::string_view text) { return std::strtod(std::string(text).c_str(), nullptr); }
 
 /// Reads a text as LuaJIT's tonumber does.

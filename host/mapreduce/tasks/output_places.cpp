@@ -7,7 +7,7 @@ namespace actorhost {
 namespace {
 
 constexpr size_t kMaxRanEntries = size_t{2} * kMaxPlanTasks;
-constexpr size_t kMaxRanStages = 1024;  // each costs some 100 bytes, however few its tasks are
+constexpr size_t kMaxRanStages = 1024;  // each costs some 100 bytes, even with few tasks
 
 }  // namespace
 

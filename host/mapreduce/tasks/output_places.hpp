@@ -1,6 +1,6 @@
 #pragma once
-// Which process holds which outputs, over all actions of a job. Also, for longer than the outputs, where each task has
-// last run and whether its accumulators have counted. The tracker's own, one thread.
+// Records which process holds each output, over all actions of a job. Also records, for longer than the outputs exist,
+// where each task last ran and whether its accumulators have counted. Owned by the tracker and used on its thread.
 
 #include <cstdint>
 #include <map>
@@ -14,35 +14,34 @@ namespace actorhost {
 class OutputPlaces {
  public:
   struct Stage {
-    std::vector<ProcessId> at;    // by task; kNoProcess where there is none
-    std::vector<uint64_t> since;  // by task: the clock when it came there
+    std::vector<ProcessId> at;    // by task; kNoProcess where there is no output
+    std::vector<uint64_t> since;  // by task: the clock when the output was added
     uint32_t here = 0;
     uint32_t version = 0;  // grows with each change
     bool complete() const noexcept { return here == at.size(); }
     bool has(uint32_t task) const noexcept { return at[task] != kNoProcess; }
   };
 
-  /// Makes the stage known. Code::mismatch when it is known with another number of tasks.
+  /// Adds a stage. Code::mismatch when the stage exists with another number of tasks.
   Status open(StageId id, uint32_t tasks);
-  /// Of a stage that is open. The reference holds until it is forgotten.
+  /// Of an open stage. The reference is valid until `forget`.
   const Stage& stage(StageId id) const { return stages_.at(id); }
   bool knows(StageId id) const { return stages_.contains(id); }
 
-  /// False when the task has its output already.
+  /// Returns false when the task already has an output.
   bool add(StageId id, uint32_t task, ProcessId process);
-  /// Counts the outputs that have come.
+  /// The number of outputs added so far.
   uint64_t clock() const noexcept { return clock_; }
-  /// A worker that was told the places as of `seen` has not found the output there. False when that is no news: the
-  /// output is known to be gone, or it has come there since.
+  /// Removes an output that a worker did not find; the worker knew the places as of `seen`. Returns false when the
+  /// output is already removed or was added again after `seen`.
   bool drop(StageId id, uint32_t task, ProcessId process, uint64_t seen);
-  /// The same for all of a stage there.
+  /// The same for all outputs of the stage on that process.
   bool drop_all(StageId id, ProcessId process, uint64_t seen);
-  /// A process is gone with all that it held; how many outputs that were.
+  /// Removes all outputs of a failed process. Returns the number of lost outputs.
   size_t lose(ProcessId process);
   void forget(StageId id);
 
-  /// The process where the task was last done, if it is still there. Not known any more for stages that have not been
-  /// used for long.
+  /// The process where the task last completed, if that process is alive. Stages unused for long are not remembered.
   ProcessId last_run(StageId id, uint32_t task) const;
   /// True the first time.
   bool count_once(StageId id, uint32_t task);

@@ -15,7 +15,7 @@ Error bad(const PlanStage& stage, const std::string& what) {
 Status check_need(const PlanStage& stage, const PlanDependency& need, const StagesById& earlier) {
   const auto found = earlier.find(need.stage);
   const std::string other = "stage " + std::to_string(need.stage);
-  if (found == earlier.end()) return bad(stage, "needs " + other + ", which does not stand before it");
+  if (found == earlier.end()) return bad(stage, "needs " + other + ", which is not before it");
   const PlanStage& parent = *found->second;
   if (need.wide) {
     if (need.first != 0) return bad(stage, "has an offset in its wide need of " + other);

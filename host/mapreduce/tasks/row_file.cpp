@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kMagic = "AHROWS1\n";
 constexpr size_t kHeadBytes = 32;
 
-/// Stands before the bytes of each block, and at the file's end.
+/// Precedes the bytes of each block; also at the file's end.
 struct BlockHead {
   uint64_t stored = 0;
   uint64_t raw = 0;   // at the end: the number of blocks
@@ -53,7 +53,7 @@ class RowFileSource final : public BlockSource {
  public:
   RowFileSource(fs::path path, OpenedFile file) : path_(std::move(path)), file_(std::move(file)) {}
 
-  /// Reads which checkpoint and part the file belongs to.
+  /// Reads and checks the file's checkpoint and part.
   Status read_head(const std::string& id, uint64_t part) {
     std::array<char, kHeadBytes> head{};
     AH_TRY(read(head.data(), head.size()));
@@ -64,7 +64,7 @@ class RowFileSource final : public BlockSource {
     std::memcpy(numbers.data(), head.data() + kMagic.size(), sizeof numbers);
     if (found != head_of(numbers[0], numbers[1])) return bad(0, "is damaged");
     if (numbers[1] != part) return bad(0, "is part " + std::to_string(numbers[1]) + " under a wrong name");
-    return bad(0, "belongs to another checkpoint, which has been written over the one that is needed here");
+    return bad(0, "belongs to another checkpoint, which has replaced the requested checkpoint");
   }
 
   Status next_block(RowBlock& block) override {
@@ -79,7 +79,7 @@ class RowFileSource final : public BlockSource {
     AH_TRY(read(stored.chars(), stored.size()));
     if (check_of(begin_, head, stored) != head.check) return bad(begin_, "is damaged");
     auto raw = unpack_block(stored, head.raw);
-    if (!raw || head.rows == 0) return bad(begin_, "has a block that is none");
+    if (!raw || head.rows == 0) return bad(begin_, "has an invalid block");
     block = {*std::move(raw), head.rows};
     blocks_ += 1;
     rows_ += head.rows;
@@ -91,7 +91,7 @@ class RowFileSource final : public BlockSource {
   Status end(const BlockHead& head) {
     const bool whole = check_of(begin_, head, {}) == head.check && head.raw == blocks_ && head.rows == rows_;
     if (!whole) return bad(begin_, "is damaged");
-    if (at_ != file_.size) return bad(at_, "goes on behind its end");
+    if (at_ != file_.size) return bad(at_, "continues after its end");
     ended_ = true;
     return {};
   }
@@ -113,7 +113,7 @@ class RowFileSource final : public BlockSource {
   const fs::path path_;
   OpenedFile file_;
   uint64_t at_ = 0;
-  uint64_t begin_ = 0;  // where the present block begins
+  uint64_t begin_ = 0;  // where the current block begins
   uint64_t blocks_ = 0;
   uint64_t rows_ = 0;
   bool ended_ = false;

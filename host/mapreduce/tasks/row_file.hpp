@@ -1,15 +1,15 @@
 #pragma once
-// A part of a checkpoint: rows as they are in memory, in blocks that are compressed and checked. A complete part is on
-// disk (fsync). Reading gives what was written, or an error with the file and the place in it. A sink or source belongs
-// to the thread that works on the task; calls block on the disk.
+// A part of a checkpoint: rows in their memory format, in compressed blocks with checksums. A complete part is on disk
+// (fsync). Reading returns the written rows, or an error with the file and the offset. A sink or source belongs to the
+// thread that works on the task; calls block on the disk.
 //
 //   file  = head block* end                               numbers are little-endian
-//   head  = "AHROWS1\n" id:u64 part:u64 check:u64         id: XXH3 of the checkpoint's, so that no other one's part is
-//                                                         taken for it
-//   block = stored:u64 raw:u64 rows:u64 check:u64 bytes   stored > 0 bytes, as pack_block has them
-//   end   = 0:u64 blocks:u64 rows:u64 check:u64           and nothing behind it
-//   check = XXH3 of what follows it in the block (nothing in head and end), seeded with XXH3 of its place in the file
-//           and what stands before it
+//   head  = "AHROWS1\n" id:u64 part:u64 check:u64         id: XXH3 of the checkpoint's id, so that parts of different
+//                                                         checkpoints cannot be confused
+//   block = stored:u64 raw:u64 rows:u64 check:u64 bytes   stored > 0 bytes, as pack_block writes them
+//   end   = 0:u64 blocks:u64 rows:u64 check:u64           the last bytes of the file
+//   check = XXH3 of the block's bytes after it (nothing in head and end), seeded with XXH3 of its offset in the file
+//           and the bytes before it
 
 #include <memory>
 #include <string>
@@ -38,7 +38,7 @@ class RowFileSink final : public PartSink {
   RowFileSink(std::filesystem::path path, MemoryBudget* budget);
   Status write(const RowBlock& block);
 
-  std::filesystem::path path_;  // "/dev/null": it goes nowhere, or is complete
+  std::filesystem::path path_;  // "/dev/null" when the part is discarded or complete
   std::string name_;            // of the file, when it is complete
   Fd file_;
   BucketBlocks blocks_;
@@ -47,8 +47,8 @@ class RowFileSink final : public PartSink {
   uint64_t rows_ = 0;
 };
 
-/// The rows of part number `part` of the checkpoint `id` in `folder`. Code::io when there is no such file;
-/// Code::bad_data, here or while it is read, when it is damaged, cut short or another checkpoint's.
+/// The rows of part number `part` of the checkpoint `id` in `folder`. Code::io when there is no such file.
+/// Code::bad_data, here or during reading, when the file is damaged, truncated or from another checkpoint.
 Result<std::unique_ptr<BlockSource>> open_row_file(const std::filesystem::path& folder, const std::string& id,
                                                    uint32_t part);
 

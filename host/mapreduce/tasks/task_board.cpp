@@ -63,7 +63,7 @@ void TaskBoard::work_off() {
   }
 }
 
-/// Admits a wanted task that neither runs nor has its output: counts its missing inputs, which then are wanted too.
+/// Admits a wanted task that neither runs nor has its output: counts its missing inputs, which are then wanted too.
 void TaskBoard::admit(TaskRef ref) {
   Task& here = task(ref);
   here.unmet = 0;

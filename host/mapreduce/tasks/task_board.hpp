@@ -1,11 +1,11 @@
 #pragma once
-// The tasks of one action: which are wanted, which of those may run now, and where they would rather run. A task of the
-// final stage is wanted; so are the inputs of wanted tasks without output that no process holds. A wanted task is ready
-// when all that it needs is there. The tracker's own, one thread.
+// The tasks of one action: which are wanted, which of them may run now, and where they prefer to run. All tasks of the
+// final stage are wanted. If a wanted task has no output, its missing inputs are wanted too. A wanted task is ready
+// when all its inputs exist. Owned by the tracker and used on its thread.
 //
-// Each task counts its unmet needs. While outputs are only added, every edge of the graph is touched once: a narrow one
-// when the task of the parent is done, a wide one when the whole parent is. When outputs vanish the whole board is set
-// up anew (`spoil`), when it is next looked at: that is as much work as an action's start, and rare.
+// Each task counts its unmet needs. While outputs are only added, every edge of the graph is visited once: a narrow
+// edge when the parent's task is done, a wide edge when the whole parent is done. When outputs vanish (`spoil`), the
+// next access rebuilds the whole board: this costs as much as an action's start, and is rare.
 
 #include <compare>
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace actorhost {
 
-/// A task by its stage's place in the plan. Their order is the order in which they are handed out.
+/// A task, named by its stage's place in the plan. Tasks are handed out in this order.
 struct TaskRef {
   uint32_t stage = 0;
   uint32_t task = 0;
@@ -33,26 +33,26 @@ class TaskBoard {
   /// Both outlive the board; the plan has passed its check and its stages are open in `places`.
   TaskBoard(const Plan& plan, const OutputPlaces& places);
 
-  /// A stage's place in the plan, if it is there.
+  /// A stage's place in the plan, if the plan has it.
   std::optional<uint32_t> find(StageId id) const;
-  /// All outputs of the final stage are there.
+  /// Whether all outputs of the final stage exist.
   bool complete() const;
 
-  /// The output of a task, that ran for this action, is there.
+  /// Records the output of a task that ran for this action.
   void made(TaskRef ref);
   /// The task no longer runs; it may run again if it is still wanted.
   void give_back(TaskRef ref);
-  /// Outputs have come or gone in other ways.
+  /// Outputs were added or removed in other ways.
   void spoil() noexcept { spoilt_ = true; }
 
-  /// How many tasks are ready.
+  /// The number of ready tasks.
   size_t ready();
-  /// The first ready task with that home; it runs from now on. Homes of tasks: where a narrow input lies, else where it
-  /// has run before.
+  /// Starts the first ready task with that home. The home of a task is the process that holds its narrow input, else
+  /// the process where it last ran.
   std::optional<TaskRef> take_at_home(ProcessId home);
-  /// The first ready task without a home.
+  /// Starts the first ready task without a home.
   std::optional<TaskRef> take_free() { return take_at_home(kNoProcess); }
-  /// The last ready task of the home with the most of those for which `may(home)`.
+  /// Starts the last ready task of the longest queue among homes with `may(home)`.
   std::optional<TaskRef> take_from_others(const std::function<bool(ProcessId)>& may);
 
   uint32_t running(uint32_t stage) const { return stages_[stage].running; }
@@ -94,7 +94,7 @@ class TaskBoard {
   const OutputPlaces& places_;
   std::vector<Stage> stages_;
   std::unordered_map<StageId, uint32_t> index_;
-  std::map<ProcessId, std::set<TaskRef>> queues_;  // ready ones by home
+  std::map<ProcessId, std::set<TaskRef>> queues_;  // ready tasks by home
   size_t ready_ = 0;
   std::vector<TaskRef> to_want_;
   bool spoilt_ = true;

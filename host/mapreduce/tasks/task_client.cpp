@@ -6,20 +6,19 @@ namespace actorhost {
 
 namespace {
 
-constexpr size_t kAhead = 8;                  // outputs of other processes that are asked for before they are read
+constexpr size_t kAhead = 8;                  // outputs of other processes that are requested in advance
 constexpr uint32_t kBlocksAtOnce = 16;        // of one output
-constexpr size_t kMaxLost = size_t{1} << 16;  // in one message; losses that it leaves out fail again later
+constexpr size_t kMaxLost = size_t{1} << 16;  // in one message; omitted losses are found again later
 
 }  // namespace
 
-/// The rows of outputs, one after the other. Outputs of other processes are asked for some ahead, so that their travel
-/// does not cost a wait each time.
+/// The rows of outputs in sequence. Requests several outputs of other processes in advance, to hide their latency.
 class TaskClient::OutputSource final : public BlockSource {
  public:
   struct Place {
     OutputId output;
     ProcessId process;
-    uint32_t question = 0;  // its answers are under way; 0: not asked
+    uint32_t question = 0;  // its replies are in flight; 0: not requested
   };
   OutputSource(TaskClient& client, std::vector<Place> places) : client_(client), places_(std::move(places)) {}
 
@@ -33,7 +32,7 @@ class TaskClient::OutputSource final : public BlockSource {
   uint64_t bytes_read() const noexcept override { return bytes_; }
 
  private:
-  /// Gets the next block, which may have no rows.
+  /// Fetches the next block, which may have no rows.
   Status fetch(RowBlock& into) {
     AH_TRY(ask_ahead());
     Place& place = places_[at_];
@@ -61,7 +60,7 @@ class TaskClient::OutputSource final : public BlockSource {
     return {};
   }
 
-  /// Asks for an output; fails when its process is gone.
+  /// Requests an output; fails when its process has failed.
   Status ask(Place& place, uint32_t first) {
     const Status asked = client_.ask(place.output, place.process, first, kBlocksAtOnce, place.question);
     if (!asked) return client_.lose(place.output, place.process, asked.error());
@@ -71,7 +70,7 @@ class TaskClient::OutputSource final : public BlockSource {
   TaskClient& client_;
   std::vector<Place> places_;
   size_t at_ = 0;
-  size_t asked_ = 0;  // places before it have been asked for
+  size_t asked_ = 0;  // all places before it are requested
   uint32_t index_ = 0;
   uint64_t bytes_ = 0;
 };
@@ -113,7 +112,7 @@ Result<std::optional<TaskOrder>> TaskClient::next() {
     auto order = read_message<TaskOrder>(*frame);
     if (!order) return malformed(*frame, order.error().message);
     AH_TRY(places_.complete(action_, *order));
-    if (stage(order->task.stage) == nullptr) return Error{Code::bad_data, "a task of no stage of the plan"};
+    if (stage(order->task.stage) == nullptr) return Error{Code::bad_data, "a task of a stage outside the plan"};
     order_ = *order;
     ordered_ = node_.stats().span_begins();
     return std::optional(std::move(*order));
@@ -126,7 +125,7 @@ Result<std::optional<TaskOrder>> TaskClient::next() {
   return std::optional<TaskOrder>();
 }
 
-/// For the recording: the task is over.
+/// Records the end of the task as a span.
 void TaskClient::tell_task() {
   SpanSink* const spans = node_.stats().spans();
   const PlanStage* const its = stage(order_.task.stage);
@@ -186,10 +185,10 @@ Result<std::unique_ptr<RowSource>> TaskClient::results(std::optional<uint32_t> t
 Status TaskClient::ask(const OutputId& output, ProcessId process, uint32_t first, uint32_t count, uint32_t& question) {
   question = ++questions_;
   const Status sent = send(FetchBlocks{output, first, count}.frame(process, question));
-  return sent ? sent : Status(lose(output, process, sent.error()));  // a process that is gone takes no questions
+  return sent ? sent : Status(lose(output, process, sent.error()));  // a failed process receives no requests
 }
 
-/// Notes an output that could not be fetched, for `failed`; the end of the run is not a loss.
+/// Records an output that could not be fetched, for `failed`; the end of the run is not a loss.
 Error TaskClient::lose(const OutputId& output, ProcessId process, Error error) {
   if (error.code != Code::interrupted && error.code != Code::aborted) {
     lost_.push_back({output.stage, output.task, process});
@@ -199,7 +198,7 @@ Error TaskClient::lose(const OutputId& output, ProcessId process, Error error) {
 
 Result<RowBlock> TaskClient::own_block(const OutputId& output, uint32_t index, uint32_t& of) {
   const auto count = service_.store().blocks(output);
-  if (!count) return Error{Code::peer_lost, "rows of this process are not where they were"};
+  if (!count) return Error{Code::peer_lost, "this process has no such rows any more"};
   of = static_cast<uint32_t>(*count);
   if (index >= *count) return RowBlock();
   return service_.store().block(output, index);
@@ -218,16 +217,16 @@ Result<RowBlock> TaskClient::far_block(const OutputId& output, ProcessId process
   if (frame->kind == mapreduce_kind::missing) {
     auto missing = read_message<BlocksMissing>(*frame);
     if (!missing) return malformed(*frame, missing.error().message);
-    return Error{Code::peer_lost, "rows of another process cannot be had: " + missing->why};
+    return Error{Code::peer_lost, "rows of another process cannot be fetched: " + missing->why};
   }
   auto fetched = read_message<FetchedBlock>(*frame);
   if (!fetched) return malformed(*frame, fetched.error().message);
-  if (fetched->output != output) return Error{Code::bad_data, "rows of another output than was asked for"};
+  if (fetched->output != output) return Error{Code::bad_data, "received rows of another output than requested"};
   of = fetched->of;
   return std::move(fetched->block);
 }
 
-/// Drops answers that no task waits for any more: those of a task that failed while rows were on their way.
+/// Drops replies that no task waits for any more: those of a failed task with rows in flight.
 Status TaskClient::drop_answers() {
   std::vector<Frame> dropped;
   const auto answers = [](const Frame& frame) {

@@ -1,6 +1,6 @@
 #pragma once
-// A worker's side of an action: its next task, the rows that the task needs from other tasks, and the task's outcome.
-// Owned by the node and used on its thread; every wait ends when the run does.
+// A worker's side of an action: requests its tasks, fetches their inputs from other tasks, and reports their outcome.
+// Owned by the node and used on its thread; calls block, and every wait ends when the run does.
 
 #include <memory>
 #include <optional>
@@ -18,32 +18,33 @@ class TaskClient {
  public:
   TaskClient(Node& node, DataService& service) : node_(node), service_(service) {}
 
-  /// Enters action number `action`, which all workers do with the same plan. `where` is the script's line.
+  /// Enters action number `action`; all workers enter it with the same plan. `where` is the script's line.
   Status begin(uint32_t action, Plan plan, const std::string& where);
-  /// The next task; nothing when the action is over and its results are there. The action's error when it has failed.
+  /// The next task; nothing when the action is over and its results exist. Returns the action's error when it has
+  /// failed.
   Result<std::optional<TaskOrder>> next();
-  /// The task that `next` gave last is done, with what it has put out.
+  /// Reports that the task of the last `next` is done.
   Status done(TaskReport report);
-  /// The task that `next` gave last has failed with `error`.
+  /// Reports that the task of the last `next` has failed with `error`.
   Status failed(Error error);
-  /// Taking the results has failed: `next` goes on.
+  /// Reports that fetching the results has failed; call `next` again.
   Status results_failed(Error error);
-  /// Whether inputs could not be had since the last task or failure.
+  /// Whether inputs could not be fetched since the last task or failure.
   bool has_lost() const noexcept { return !lost_.empty(); }
-  /// Tells the tracker that this node has what it needs of the results.
+  /// Notifies the tracker that this node has all it needs of the results.
   Status finished();
-  /// Tells the tracker that this node has the results of an action that it does not enter.
+  /// Notifies the tracker that this node has the results of an action that it does not enter.
   Status skipped(uint32_t action) { return send(finished_frame(action)); }
 
-  /// The rows that the present task needs of its k-th dependency. Of a wide one it may name another bucket than its
-  /// own, which is then what all tasks read. The client outlives the stream.
+  /// The rows of the k-th dependency of the current task. For a wide dependency `bucket` selects the bucket that all
+  /// tasks read, instead of each task's own. The client outlives the stream.
   Result<std::unique_ptr<RowSource>> needed(size_t k, std::optional<uint32_t> bucket = {});
-  /// The rows that the final stage has put out, in order of tasks, or those of one task.
+  /// The rows of the final stage, in order of tasks, or the rows of one task.
   Result<std::unique_ptr<RowSource>> results(std::optional<uint32_t> task = {});
 
   const Plan& plan() const noexcept { return plan_; }
   const PlanStage* stage(StageId id) const noexcept;
-  /// How the action has ended, once the tracker has said so, to all workers.
+  /// The outcome of the action, once the tracker has sent it.
   const ActionOver& over() const noexcept { return over_; }
   DataService& service() noexcept { return service_; }
 
@@ -62,10 +63,10 @@ class TaskClient {
   DataService& service_;
   Plan plan_;
   uint32_t action_ = 0;
-  uint32_t overs_ = 0;  // of this action, seen
+  uint32_t overs_ = 0;  // of this action, received
   uint32_t questions_ = 0;
   TaskOrder order_;
-  double ordered_ = kUnseen;  // when it came, where somebody wants to know
+  double ordered_ = kUnseen;  // when the order arrived, if the run is recorded
   PlaceBook places_;
   ActionOver over_;
   std::vector<LostInput> lost_;

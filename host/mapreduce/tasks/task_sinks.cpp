@@ -69,7 +69,7 @@ size_t CombineSink::take(const RowValue& key) {
 }
 
 CombineSlot** CombineSink::locate() {
-  for (size_t i = 0; i < taken_; ++i) {  // the bytes do not move any more, so their places are known
+  for (size_t i = 0; i < taken_; ++i) {  // the bytes do not move any more
     if (keys_[i].kind() == RowTag::text) keys_[i].bytes = key_bytes_.data() + offsets_[i];
   }
   const size_t count = std::exchange(taken_, 0);

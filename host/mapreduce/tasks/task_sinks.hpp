@@ -1,6 +1,6 @@
 #pragma once
-// Where the rows of a task go: into the buckets of its output as they come, or combined by key first. A sink belongs to
-// the thread that works on the task.
+// The output of a task: writes rows into buckets directly, or combines them by key first. A sink belongs to the thread
+// that works on the task.
 
 #include <array>
 #include <cstdint>
@@ -17,18 +17,18 @@ namespace actorhost {
 
 class TaskSink : public RowSink {
  public:
-  /// All rows of `source`, by way of `batch` or in whole blocks; counts them in `rows`.
+  /// Puts all rows of `source`, through `batch` or in whole blocks, and adds their number to `rows`.
   Status pour(RowSource& source, RowBatch& batch, uint64_t& rows);
-  /// All rows have been put; call once.
+  /// Ends the rows; call once.
   virtual Status finish() = 0;
 
  protected:
-  /// Whether it takes whole blocks, by `put_block`.
+  /// Whether the sink takes whole blocks, by `put_block`.
   virtual bool takes_blocks() const noexcept { return false; }
   virtual Status put_block(RowBlock&&) { return Error{Code::internal, "this sink takes no blocks"}; }
 };
 
-/// Rows of any kind, spread by their first value. With one bucket they stay in order.
+/// Rows of any kind, distributed by their first value. With one bucket they stay in order.
 class BucketSink final : public TaskSink {
  public:
   BucketSink(uint32_t buckets, size_t memory, MemoryBudget* budget, BlockSink sink)
@@ -40,8 +40,8 @@ class BucketSink final : public TaskSink {
   BucketBlocks blocks_;
 };
 
-/// Pairs, of which the values of each key become one; with Combine::row any rows, of which one of each is left. What is
-/// left goes to `sink` in so many buckets.
+/// Combines the values of each key of pairs, or with Combine::row removes duplicate rows. Writes the result to `sink`
+/// in `buckets` buckets.
 class CombineSink final : public TaskSink {
  public:
   CombineSink(const CombineOptions& options, uint32_t buckets, BlockSink sink)
@@ -60,11 +60,11 @@ class CombineSink final : public TaskSink {
   }
   CombineTable& table() noexcept { return table_; }
 
-  // Of a combiner in Lua: keys first, then their slots.
+  // For a combiner in Lua: first the keys, then their slots.
 
-  /// Keeps a key until `locate`; how many wait, at most CombineTable::kMostKeys.
+  /// Stores a key until `locate`. Returns the number of stored keys, at most CombineTable::kMostKeys.
   size_t take(const RowValue& key);
-  /// The slots of all keys that wait; nullptr when the table has failed.
+  /// The slots of all stored keys; nullptr when the table has failed.
   CombineSlot** locate();
   bool by_script() const noexcept { return !numbers_; }
 
@@ -81,8 +81,8 @@ class CombineSink final : public TaskSink {
   BlockSink sink_;
 };
 
-/// Rows that a task puts aside and reads again itself. They lie in the store, under a name that no other task asks for,
-/// so that they are spilled when memory is short.
+/// Rows that a task stores and later reads again itself. They are in the store, under a name that no other task uses,
+/// so that they can be spilled when memory is short.
 class ScratchRows {
  public:
   explicit ScratchRows(BlockStore& store);
@@ -90,9 +90,9 @@ class ScratchRows {
   ScratchRows(const ScratchRows&) = delete;
   ScratchRows& operator=(const ScratchRows&) = delete;
 
-  /// Takes them, before `read`.
+  /// Takes the rows, before `read`.
   BlockSink sink();
-  /// All of them, in order; they go with the source.
+  /// Reads all rows in order; the source's destructor drops them.
   static std::unique_ptr<RowSource> read(std::unique_ptr<ScratchRows> rows);
 
  private:

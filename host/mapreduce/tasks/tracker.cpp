@@ -34,16 +34,16 @@ void Tracker::ignore(const Frame& frame, const std::string& why) const {
 // ---- frames that arrive ----
 
 void Tracker::handle(Frame&& frame, double now) {
-  if (!is_worker(frame.src)) return ignore(frame, "it is not from a worker");
+  if (!is_worker(frame.src)) return ignore(frame, "the sender is not a worker");
   const auto worker = workers_.find(frame.src);
   if (worker != workers_.end()) {
     worker->second.spoke = now;
     dispatch(frame.src, worker->second, frame, now);
     return settle(now);
   }
-  // A worker that joins may know the table that includes it before we do; ids are never used again.
+  // A joining worker may receive its membership table before the tracker does. Ids are never reused.
   const bool early = frame.src >= next_worker_ && early_.size() < kMaxEarly;
-  if (!early) return ignore(frame, "the worker is not of this run any more");
+  if (!early) return ignore(frame, "the worker has left the run");
   early_.push_back(std::move(frame));
 }
 
@@ -55,7 +55,7 @@ void Tracker::dispatch(NodeId id, Worker& worker, const Frame& frame, double now
   if (frame.kind == mapreduce_kind::done) return on_done(worker, frame, now);
   if (frame.kind == mapreduce_kind::failed) return on_failed(id, worker, frame, now);
   if (frame.kind == mapreduce_kind::finished) return on_finished(worker, frame.tag);
-  ignore(frame, "nobody says that to the tracker");
+  ignore(frame, "the tracker does not receive this kind");
 }
 
 void Tracker::on_begin(NodeId id, Worker& worker, const Frame& frame, double now) {
@@ -77,15 +77,15 @@ void Tracker::on_begin(NodeId id, Worker& worker, const Frame& frame, double now
   if (run->over()) send_over(number, *run, id, worker);
 }
 
-/// Checks an action that is over before a worker is told its result: parts of this may be lost or have moved meanwhile.
+/// Checks a finished action before its result is sent to another worker: parts of the result may be lost or have moved.
 void Tracker::look_again(ActionRun& run, double now) {
   if (!run.outdated()) return;
   if (run.board().complete()) return run.end_well(now);
-  log_.info(kWho, "some of the result is gone before everybody had it, and is made again");
+  log_.info(kWho, "some of the result was lost before all workers had it, and is computed again");
   run.reopen();
 }
 
-/// The action of that number; nullptr when the worker cannot take part, and was told why.
+/// Opens the action of that number. Returns nullptr when the worker cannot take part; the worker then has the error.
 ActionRun* Tracker::open(uint32_t number, PlanBegin&& begin, NodeId id, double now) {
   const std::string who = membership_->describe(id);
   if (const auto known = actions_.find(number); known != actions_.end()) {
@@ -113,18 +113,18 @@ void Tracker::on_want(NodeId id, Worker& worker, const Frame& frame, double now)
   const auto want = read_message<TaskWant>(frame);
   if (!want) return ignore(frame, want.error().message);
   ActionRun& run = actions_.at(frame.tag);
-  if (worker.running) {  // its report about the task was malformed
-    const Error error{Code::bad_data, "the worker has asked for another task without a word on this one"};
+  if (worker.running) {  // the tracker ignored its malformed report about the task
+    const Error error{Code::bad_data, "the worker has requested another task without a report on this task"};
     on_task_failed(id, run, *std::exchange(worker.running, std::nullopt), {{}, error, {}}, frame.tag, now);
   }
   worker.overs_seen = std::min(want->overs, worker.overs);
-  if (worker.overs > worker.overs_seen) return;  // it will find the word that the action is over
+  if (worker.overs > worker.overs_seen) return;  // the worker has an unread `over`
   look_again(run, now);
   if (run.over()) return send_over(frame.tag, run, id, worker);
   worker.idle = true;
 }
 
-/// Ends the task that the worker is running; nothing when it was not running this one.
+/// Ends the task that the worker is running; returns nothing when it ran another task.
 std::optional<TaskRef> Tracker::take_running(const ActionRun& run, Worker& worker, const TaskName& name) {
   if (!worker.running) return std::nullopt;
   const TaskName known{run.plan().stages[worker.running->stage].id, worker.running->task, worker.attempt};
@@ -136,10 +136,10 @@ void Tracker::on_done(Worker& worker, const Frame& frame, double now) {
   if (!done) return ignore(frame, done.error().message);
   ActionRun& run = actions_.at(frame.tag);
   const auto ref = take_running(run, worker, done->task);
-  if (!ref) return ignore(frame, "the worker was not asked for that");
+  if (!ref) return ignore(frame, "the worker does not run that task");
   const auto& [stage, task, attempt] = done->task;
   if (!places_.add(stage, task, worker.process)) {
-    // Another action has made the output meanwhile; of two copies in one process the store keeps one.
+    // Another action has made the output meanwhile; if both copies are in one process, the store has only one of them.
     if (places_.stage(stage).at[task] != worker.process) {
       out_.push_back(ForgetOutputs{{}, {{stage, task}}}.frame(worker.process, frame.tag));
     }
@@ -158,7 +158,7 @@ void Tracker::on_failed(NodeId id, Worker& worker, const Frame& frame, double no
   ActionRun& run = actions_.at(frame.tag);
   if (failed->task.stage == 0) return on_result_lost(id, frame.tag, run, *failed, now);
   const auto ref = take_running(run, worker, failed->task);
-  if (!ref) return ignore(frame, "the worker was not asked for that");
+  if (!ref) return ignore(frame, "the worker does not run that task");
   on_task_failed(id, run, *ref, *failed, frame.tag, now);
 }
 
@@ -166,7 +166,7 @@ void Tracker::on_task_failed(NodeId id, ActionRun& run, TaskRef ref, const TaskF
                              double now) {
   const std::string who = membership_->describe(id);
   const ProcessId process = workers_.at(id).process;
-  // Lack of room that is the same everywhere is a failure like others.
+  // When all processes lack room, the lack is an ordinary failure.
   const bool elsewhere = failed.lost.empty() && failed.error.code == Code::full &&
                          std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
                            return entry.second.process != process && !run.is_short_of_room(entry.second.process);
@@ -175,7 +175,7 @@ void Tracker::on_task_failed(NodeId id, ActionRun& run, TaskRef ref, const TaskF
   if (elsewhere) message += "; this process gets no more tasks of the action, others do them";
   if (run.is_news(first_line(failed.error.message))) {
     log_.warn(kWho, message);
-  } else {  // the error that ends the action says how often the task has failed
+  } else {  // the error that ends the action has the number of failures
     log_.debug(kWho, message);
   }
   std::optional<Error> last;
@@ -193,18 +193,18 @@ void Tracker::on_task_failed(NodeId id, ActionRun& run, TaskRef ref, const TaskF
   if (last && !run.over()) end(number, run, *last, now);
 }
 
-/// Whether tasks go to that process: it has had room for all so far, or no other process is left that has.
+/// Whether that process gets tasks: it has had room so far, or all processes lack room.
 bool Tracker::has_room(const ActionRun& run, ProcessId process) const {
   return !run.is_short_of_room(process) || std::all_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
     return run.is_short_of_room(entry.second.process);
   });
 }
 
-/// A worker could not fetch the action's result. It waits to be told how to go on.
+/// Handles a worker that could not fetch the action's result. The worker waits for the next `over`.
 void Tracker::on_result_lost(NodeId id, uint32_t number, ActionRun& run, const TaskFailed& failed, double now) {
   if (!drop_outputs({run.plan().stages.back().id}, failed.lost, workers_.at(id).seen)) return;
   const std::string who = membership_->describe(id);
-  log_.warn(kWho, "some of the result could not be had on " + who + ": " + first_line(failed.error.message));
+  log_.warn(kWho, "some of the result could not be fetched on " + who + ": " + first_line(failed.error.message));
   const auto last = run.result_lost(failed.error, who, now);
   if (last && (run.over_well() || !run.over())) end(number, run, *last, now);
 }
@@ -214,12 +214,12 @@ void Tracker::on_finished(Worker& worker, uint32_t number) {
   worker.through = uint64_t{number} + 1;
 }
 
-/// A late worker has the action's value without having taken part.
+/// Handles a late worker with the action's value, which has not taken part.
 void Tracker::on_skipped(Worker& worker, const Frame& frame) {
   worker.through = std::max(worker.through, uint64_t{frame.tag} + 1);
 }
 
-/// Drops outputs of `stages` that could not be fetched from where they should be. False when they were dropped before.
+/// Drops outputs of `stages` that could not be fetched. Returns false when they were dropped before.
 bool Tracker::drop_outputs(const std::vector<StageId>& stages, const std::vector<LostInput>& lost, uint64_t seen) {
   bool dropped = false;
   for (const LostInput& input : lost) {
@@ -238,9 +238,9 @@ void Tracker::spoil_others(StageId stage, const ActionRun* except) {
   }
 }
 
-// ---- workers come and go ----
+// ---- changes of the membership ----
 
-/// Takes a worker out of its action, which goes on without it.
+/// Takes a worker out of its action, which continues without it.
 void Tracker::leave(Worker& worker) {
   if (worker.action && worker.running) {
     ActionRun& run = actions_.at(*worker.action);
@@ -252,7 +252,7 @@ void Tracker::leave(Worker& worker) {
   worker.idle = false;
 }
 
-/// Removes a worker that is gone with its process. Returns the action that ends because of that, and the error.
+/// Removes a worker of a failed process. Returns the action that ends because of the failure, and its error.
 std::optional<std::pair<uint32_t, Error>> Tracker::lose_worker(Worker& worker, const std::string& who) {
   std::optional<std::pair<uint32_t, Error>> last;
   if (worker.action && worker.running) {
@@ -269,7 +269,7 @@ void Tracker::membership_changed(MembershipPtr newest, double now) {
     if (membership_->process(info.process) != nullptr) continue;
     const size_t lost = places_.lose(info.process);
     if (lost == 0) continue;
-    log_.info(kWho, std::to_string(lost) + " outputs are lost with " + info.host + "; what is needed is made again");
+    log_.info(kWho, std::to_string(lost) + " outputs are lost with " + info.host + "; needed outputs are made again");
     for (auto& [number, run] : actions_) run.board().spoil();
   }
   std::vector<std::pair<uint32_t, Error>> ends;
@@ -307,8 +307,8 @@ void Tracker::settle(double now) {
   drop_actions();
 }
 
-/// Gives each idle worker a task whose home is its process; then, to those left, one without a home; then one of
-/// another process.
+/// Gives each idle worker a task whose home is its process; the remaining workers get tasks without a home, then tasks
+/// of another process.
 void Tracker::serve(uint32_t number, ActionRun& run, double now) {
   std::vector<NodeId> idle;
   for (const auto& [id, worker] : workers_) {
@@ -337,7 +337,7 @@ void Tracker::serve(uint32_t number, ActionRun& run, double now) {
   }
 }
 
-/// Logs what a worker that has been idle for long is waiting for, and which workers are busy with that.
+/// Logs a long wait of an idle worker, with the workers and tasks that it waits for.
 void Tracker::complain(uint32_t number, ActionRun& run, double now) {
   if (!run.may_complain()) return;
   double since = kForever;
@@ -358,7 +358,7 @@ void Tracker::complain(uint32_t number, ActionRun& run, double now) {
   }
 }
 
-/// Processes with workers that will probably ask for a task soon, and until when to count on it.
+/// Processes with workers that will probably request a task soon, and the time until which to wait for them.
 std::map<ProcessId, double> Tracker::workers_to_come(uint32_t number, const ActionRun& run) const {
   std::map<ProcessId, double> awaited;
   for (const auto& [id, worker] : workers_) {
@@ -389,7 +389,7 @@ void Tracker::end(uint32_t number, ActionRun& run, const Error& error, double no
   tell(number, run);
 }
 
-/// Tells all workers in the action how it has ended, except those that were told already and have not asked again.
+/// Sends the outcome of the action to all its workers, except workers with an unread `over`.
 void Tracker::tell(uint32_t number, const ActionRun& run) {
   for (auto& [id, worker] : workers_) {
     if (worker.action == number && worker.overs == worker.overs_seen) send_over(number, run, id, worker);
@@ -405,7 +405,7 @@ void Tracker::send_over(uint32_t number, const ActionRun& run, NodeId id, Worker
   out_.push_back(std::move(frame));
 }
 
-/// Tells one worker that it cannot take part in the action.
+/// Notifies one worker that it cannot take part in the action.
 void Tracker::refuse(NodeId id, uint32_t number, const Error& error) {
   ActionOver over;
   over.ok = false;
@@ -414,7 +414,8 @@ void Tracker::refuse(NodeId id, uint32_t number, const Error& error) {
   out_.push_back(over.frame(worker_address(id), number));
 }
 
-/// Drops actions that no worker needs any more, in order: a worker that is through with one is through with all before.
+/// Drops actions that no worker needs any more, in order: a worker is through with all actions before the last one that
+/// it is through with.
 void Tracker::drop_actions() {
   while (drop_oldest()) {
   }
@@ -445,8 +446,8 @@ void Tracker::forget(uint32_t number, const ActionRun& run) {
   send_forget(made, number);
 }
 
-/// Frees kept rows that the script does not ask for any more, once no worker can be in an earlier action. Plans that
-/// have such a stage among their ancestors, in case rows are lost, keep it until they are dropped.
+/// Frees kept outputs that the script no longer uses, once no worker can be in an earlier action. Open actions with
+/// such a stage in their plan retain it, in case rows are lost.
 void Tracker::release() {
   std::vector<StageId> released;
   std::erase_if(to_release_, [&](const auto& entry) {

@@ -1,17 +1,18 @@
 #pragma once
-// Decides which tasks may run, which worker runs each, and what has to be made again when a process is lost. There is
-// one in a run, beside the data service of the rendezvous host. A passive state machine: frames, memberships and the
-// time go in, frames come out of `take_frames`; the sender fills in `src`. One thread.
+// Schedules the tasks of map-reduce: decides which tasks may run, which worker runs each, and which are rerun after a
+// process has failed. A run has one tracker, owned by the data service of the coordinator. Passive (driven by its
+// owner): inputs are frames, memberships and the time; `take_frames` returns the output frames. The sender fills in
+// `src`. One thread at a time.
 //
-// An action begins with the first `begin` for its number. It is over when all outputs of the final stage are there, or
-// with an error; every worker that has begun it is told, and so is each that begins it later. Several actions may be
-// known at a time, since a worker that has its result goes on while others still fetch theirs.
+// An action begins with the first `begin` for its number. It is over when all outputs of the final stage exist, or with
+// an error. The tracker notifies every worker that has begun the action, and each worker that begins it later. Several
+// actions may be open at a time, since a worker with its result continues while others still fetch theirs.
 //
-// A worker is through with an action when it has said so or has begun a later one. When all live workers are through,
-// the action is dropped, and all that it has made is forgotten everywhere, except what is kept. A worker that comes to
-// the action after that brings the plan along, and what it needs is made again. Kept outputs are forgotten when one
-// worker has said, as it began an action, that its script no longer asks for them (all scripts are the same), and all
-// others have begun that action too.
+// A worker is through with an action when it has reported so or has begun a later action. When all live workers are
+// through, the tracker drops the action, and all processes forget its outputs except kept outputs. A worker that begins
+// the action later sends the plan again, and missing outputs are recomputed. Kept outputs are forgotten when one worker
+// has reported, in its `begin`, that its script no longer uses them (all scripts are the same), and all others have
+// begun that action too.
 
 #include <deque>
 #include <map>
@@ -26,21 +27,21 @@
 
 namespace actorhost {
 
-/// For how many seconds a task waits for a worker of its home that is about to ask for one, while other workers have
-/// nothing to do. For a worker that has not begun the action the time counts from the action's beginning (workers leave
-/// an action within milliseconds of each other); for a worker between two tasks, from its last message.
+/// How many seconds a task waits for a worker of its home, while workers elsewhere are idle. For a worker that has not
+/// begun the action the time counts from the action's beginning (workers leave an action within milliseconds of each
+/// other); for a worker between two tasks it counts from its last message.
 inline constexpr double kHomePatience = 0.1;
 
-/// For how many seconds workers wait for a task before the log says so.
+/// How many seconds workers wait for a task before the tracker logs the wait.
 inline constexpr double kSilentWait = 10;
 
-/// How far an action is, for a status line.
+/// The progress of an action, for a status line.
 struct TrackerProgress {
   uint32_t action = 0;
-  StageId stage = 0;  // the first one of which a task runs, else the final one
+  StageId stage = 0;  // the first stage with a running task, else the final stage
   std::string name;
   uint32_t tasks = 0;
-  uint32_t done = 0;  // outputs that are there
+  uint32_t done = 0;  // existing outputs
   uint32_t running = 0;
   uint32_t stage_index = 0;  // of `stages` in the plan
   uint32_t stages = 0;
@@ -48,17 +49,17 @@ struct TrackerProgress {
   uint64_t bytes = 0;
 };
 
-/// A stage of an action, for those who look into the run.
+/// A stage of an action, for observers.
 struct StageRow {
   uint32_t action = 0;
   uint32_t stage = 0;  // its place in the action
   std::string name;
   std::string where;  // "job.lua:12"
   uint32_t tasks = 0;
-  uint32_t done = 0;  // outputs that are there, or were when the action was over
+  uint32_t done = 0;  // outputs that exist, or existed when the action was over
   uint32_t running = 0;
-  double seconds = 0;  // since its first task began, to the end of the last one once all are done
-  uint64_t rows = 0;   // that its tasks have read
+  double seconds = 0;  // from the start of its first task; to the end of the last task once all are done
+  uint64_t rows = 0;   // read by its tasks
   uint64_t bytes = 0;
 };
 
@@ -66,35 +67,35 @@ class Tracker {
  public:
   Tracker(Log& log, MembershipPtr membership);
 
-  /// Kinds 0x0400 to 0x040f. Whatever does not fit is logged and ignored.
+  /// Kinds 0x0400 to 0x040f. Unexpected frames are logged and ignored.
   void handle(Frame&& frame, double now);
   void membership_changed(MembershipPtr newest, double now);
-  /// To be called at `wake_at`, or whenever.
+  /// Called at `wake_at`, or at any time.
   void tick(double now);
   double wake_at() const noexcept { return wake_at_; }
 
   std::vector<Frame> take_frames() { return std::exchange(out_, {}); }
   /// Of the newest action that is not over.
   std::optional<TrackerProgress> progress() const;
-  /// Stages of the newest actions, over or not; of those that are not, all that have begun.
+  /// Stages of the newest actions, over or not. An unfinished action shows only stages with started tasks.
   std::deque<StageRow> stages(double now) const;
-  /// How many actions some live worker is not through with.
+  /// The number of actions that some live worker is not through with.
   size_t actions() const noexcept { return actions_.size(); }
   const OutputPlaces& places() const noexcept { return places_; }
 
  private:
   struct Worker {
     ProcessId process = kNoProcess;
-    uint64_t through = 0;  // actions below this number are past for it
+    uint64_t through = 0;  // the worker is through with all actions below this number
     std::optional<uint32_t> action;
     std::optional<TaskRef> running;
     uint32_t attempt = 0;
     bool idle = false;
-    double spoke = 0;                  // when it has last said anything
-    double handed = 0;                 // when it got the task that it is running
+    double spoke = 0;                  // the time of its last message
+    double handed = 0;                 // when it received its current task
     uint32_t overs = 0;                // of the action, sent to it
-    uint32_t overs_seen = 0;           // of those, named by its newest want
-    uint64_t seen = 0;                 // the places' clock when it was last told something
+    uint32_t overs_seen = 0;           // of these, acknowledged by its last `want`
+    uint64_t seen = 0;                 // the clock of the places at the last message to it
     std::map<StageId, uint32_t> told;  // versions of the places of stages, in this action
   };
   using Actions = std::map<uint32_t, ActionRun>;
@@ -141,14 +142,14 @@ class Tracker {
   MembershipPtr membership_;
   OutputPlaces places_;
   std::map<NodeId, Worker> workers_;
-  uint64_t next_worker_ = 0;  // no worker has had this number or a higher one
+  uint64_t next_worker_ = 0;  // greater than the number of every worker so far
   std::deque<Frame> early_;   // from workers that the membership does not have yet
   Actions actions_;
-  std::set<StageId> unusable_;              // kept once; a worker late for an earlier action may have them made again
-  std::map<StageId, uint32_t> to_release_;  // of those, still here: the action from which on they are not asked for
+  std::set<StageId> unusable_;              // once kept; a worker late for an earlier action may recompute them
+  std::map<StageId, uint32_t> to_release_;  // unusable stages still stored, and the first action without them
   double wake_at_;
   std::vector<Frame> out_;
-  std::deque<StageRow> past_;  // of actions that are forgotten, the newest
+  std::deque<StageRow> past_;  // of forgotten actions, the newest
 };
 
 }  // namespace actorhost

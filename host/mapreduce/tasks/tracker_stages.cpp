@@ -1,4 +1,4 @@
-// What the tracker shows of actions: to a bar, and to those who look into the run.
+// The tracker's state of actions for the progress bar and for observers.
 
 #include <algorithm>
 

@@ -46,7 +46,7 @@ Status PlacedSink::put(const RowValue& first, const RowValue* second) {
 
 Status SampledSink::put(const RowValue& first, const RowValue* second) {
   AH_TRY(PlacedSink::put(first, second));
-  // The hash is not that of the row's bytes, since those of a table differ between VMs.
+  // The hash does not use the row's bytes, since the bytes of a table differ between VMs.
   sample_.add(first, XXH3_64bits_withSeed(&rows_, sizeof rows_, key_hash(first)));
   ++rows_;
   return {};

@@ -1,6 +1,6 @@
 #pragma once
-// Where the rows of tasks before wide operations go: by key, by range, into a bucket of the task's choice, with a
-// sample beside them, or into a sort that the task reads itself. A sink belongs to the thread that works on the task.
+// The output of tasks before wide operations: distributes rows by key, by range, or into a bucket of the task's choice;
+// samples them; or sorts them for the task itself. A sink belongs to the thread that works on the task.
 
 #include <cstdint>
 #include <memory>
@@ -13,10 +13,10 @@
 
 namespace actorhost {
 
-/// Pairs into the bucket of their key, or rows into that of the range that their first value lies in.
+/// Writes pairs into the bucket of their key, or rows into the bucket of their first value's range.
 class WriterSink final : public TaskSink {
  public:
-  /// By key: Code::bad_argument for rows that are no pairs and for keys that cannot be one, also with one bucket.
+  /// By key. Code::bad_argument for rows other than pairs and for invalid keys, also with one bucket.
   WriterSink(const BucketOptions& options, BlockSink sink) : keyed_(true), writer_(options, std::move(sink)) {}
   WriterSink(const BucketOptions& options, KeyRanges ranges, BlockSink sink)
       : keyed_(false), writer_(options, std::move(ranges), std::move(sink)) {}
@@ -35,7 +35,7 @@ class WriterSink final : public TaskSink {
   BucketWriter writer_;
 };
 
-/// Rows in the order in which they come, into the bucket that `into` has named last; 0 at first.
+/// Rows in order of arrival, into the bucket of the last `into`; 0 at first.
 class PlacedSink : public TaskSink {
  public:
   PlacedSink(uint32_t buckets, size_t memory, MemoryBudget* budget, BlockSink sink)
@@ -48,7 +48,7 @@ class PlacedSink : public TaskSink {
   Status finish() override { return blocks_.finish(); }
 
  protected:
-  /// Where the row lies, until the next one.
+  /// The bytes of the last row, until the next row.
   std::string_view written() const noexcept { return written_; }
 
  private:
@@ -72,8 +72,8 @@ class SampledSink final : public PlacedSink {
   uint64_t rows_ = 0;
 };
 
-/// Rows to be sorted, and read again by the task. With `wrapped` a row's key is all of its bytes, as a text; rows with
-/// tables are refused then, since equal tables need not have equal bytes.
+/// Sorts rows that the task then reads again. With `wrapped` the key of a row is all its bytes, as a text. Rows with
+/// tables are refused then, since equal tables may have different bytes.
 class SorterSink final : public TaskSink {
  public:
   SorterSink(const SortOptions& options, bool wrapped) : sorter_(options), wrapped_(wrapped) {}

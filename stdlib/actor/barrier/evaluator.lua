@@ -1,6 +1,6 @@
---- Asks a rule about all workers that wait, in one call. Deterministic for a seed and a sequence of events: each worker has
---- its own random streams (by id), so an answer does not depend on the workers asked about before, unless the rule itself
---- keeps something in view.shared.
+--- Evaluates a rule for all waiting workers in one call. Deterministic for a seed and a sequence of events: each worker
+--- has its own random streams (by id), so a result does not depend on the workers evaluated before, unless the rule
+--- keeps state in view.shared.
 local ffi = require("ffi")
 local check = require("actor.check")
 local rules = require("actor.barrier.rule")
@@ -8,19 +8,19 @@ local views = require("actor.barrier.view")
 local api = require("actor.ffi")("barrier")
 
 ---@class actor.barrier.Evaluator
----@field rule actor.barrier.Rule the rule in charge
+---@field rule actor.barrier.Rule the current rule
 ---@field label string the rule's name in error messages
 ---@field asking ffi.cdata* the batch, filled by the caller (bindings/modules/ffi_barrier.h)
----@field answer_one fun() answers the batch's only worker
----@field answer_all fun() answers each worker of the batch
+---@field answer_one fun() evaluates the rule for the batch's only worker
+---@field answer_all fun() evaluates the rule for each worker of the batch
 local Evaluator = {}
 Evaluator.__index = Evaluator
 
 local magic = 0x676e696b7361 -- AH_ASKING_MAGIC
 local watches = { floor = 0, event = 1, timer = 2, worker = 3 }
 
--- The loop is loaded anew for each evaluator: the JIT compiles it for the rule at hand, and traces of one rule do not
--- become side exits of another's.
+-- Each evaluator loads the loop anew: the JIT compiles it for the current rule, and traces of one rule do not become
+-- side exits of another's.
 local loop = [[
 local asking, view, context, wrong_answer, wrong_worker = ...
 local type = type
@@ -91,7 +91,7 @@ end
 
 local function wrong_answer(pass, recheck)
   local got = pass == false and "false, " .. described(recheck) or described(pass)
-  error(("returned %s, expected true, false, or false and the seconds until it wants to be asked again%s")
+  error(("returned %s, expected true, false, or false and the seconds until its next evaluation%s")
     :format(got, pass == nil and " (is a 'return' missing?)" or ""), 0)
 end
 
@@ -115,7 +115,7 @@ function Evaluator.new(rule, seed)
   return self
 end
 
----Takes another rule: all workers that wait are asked about again, and what the old rule has kept is forgotten.
+---Sets another rule: it is evaluated for all waiting workers again, and the state of the old rule is dropped.
 ---@param rule actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number?
 function Evaluator:set(rule)
   rule = rules.of(rule, "evaluator:set")
@@ -130,26 +130,26 @@ function Evaluator:set(rule)
   self.asking.version = self.asking.version + 1
 end
 
----For an evaluator that answers one worker only, when each worker has its own: a rule that uses `view.shared` then
----raises and says why.
+---For evaluators that serve one worker each: a rule that uses `view.shared` then raises an error with the reason.
 function Evaluator:answer_alone()
   self._context.shared = setmetatable({}, {
     __index = function()
-      error("it cannot be honoured here, where each worker asks for itself: it keeps something for all together (view.shared)", 0)
+      error("it cannot be used here, where each worker evaluates its own rule: it keeps state for all workers (view.shared)", 0)
     end,
   })
 end
 
 local passed_ids = ffi.new("const uint32_t*[1]")
 
----Returns the workers of `progress` that may go on now, in the order in which they asked; they no longer wait. Call it
----after completions, after changes of membership and at progress:next_time(). An evaluator serves one progress.
+---Returns the workers of `progress` that may continue now, in the order in which they began to wait; they no longer
+---wait. Call it after completions, after changes of membership and at progress:next_time(). An evaluator serves one
+---progress.
 ---@param progress actor.barrier.Progress
 ---@param now number seconds, never less than before
 ---@return number[] ids
 function Evaluator:poll(progress, now)
   if self._progress ~= progress then
-    if self._progress then check.fail("an evaluator serves one progress; make another one") end
+    if self._progress then check.fail("an evaluator serves one progress; make another evaluator") end
     self._progress = progress
   end
   local asking, handle = self.asking, progress.handle

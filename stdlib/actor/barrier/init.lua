@@ -1,6 +1,6 @@
---- Barrier rules decide when a worker that has completed its step may go on. A rule is `function(view) -> pass`: it
---- gets the clocks of the workers that the asking worker sees, and returns true, false, or false and the seconds after
---- which it wants to be asked again. The same rule runs in a job, in the simulator and under `--barrier`.
+--- Barrier rules decide when a worker that has completed a step may continue. A rule is `function(view) -> pass`. It
+--- receives the clocks of the workers that the waiting worker sees, and returns true, false, or false and the seconds
+--- until its next evaluation. The same rule runs in a job, in the simulator and under `--barrier`.
 ---
 ---     local barrier = require "actor.barrier"
 ---     local rule = barrier.sample(10, function(view) return view:behind(2) <= 1 end)
@@ -11,7 +11,7 @@ local library = require("actor.barrier.library")
 local rules = require("actor.barrier.rule")
 local progresses = require("actor.barrier.progress")
 
----The constructors, one for each file in rules/, where they are explained; `list()` sums them up.
+---The constructors, one for each file in rules/, which documents it; `list()` returns a summary.
 ---@class actor.barrier
 ---@field bsp fun(): actor.barrier.Rule
 ---@field ssp fun(s: integer): actor.barrier.Rule
@@ -33,16 +33,16 @@ local progresses = require("actor.barrier.progress")
 local M = {}
 
 ---@class actor.barrier.Sampling
----@field resample? "event"|"sticky"|{poll: number} when a waiting worker draws again (rules/sample.lua)
+---@field resample? "event"|"sticky"|{poll: number} when a waiting worker draws a new sample (rules/sample.lua)
 
 for name, description in pairs(library.rules) do M[name] = library.constructor(description) end
 
----Lists all rules, the classic ones first, and then all merge policies: a row {kind, name, usage, summary, definition,
+---Lists all rules, the classic rules first, and then all merge policies: a row {kind, name, usage, summary, definition,
 ---paper, example} for each.
 M.list = library.list
 
----Loads a rule's file: returns its text and the name that errors show, or nil and a message. On a node it finds files
----as `require` does, beside the job's script and over the network; elsewhere it opens a local file.
+---Loads a rule's file: returns its text and the name that errors show, or nil and a message. On a node it searches as
+---`require` does, beside the job's script and over the network; elsewhere it opens a local file.
 ---@type fun(path: string): string?, string?
 M.loader = files.read
 if package.preload["actor.c.node"] then
@@ -53,15 +53,15 @@ if package.preload["actor.c.node"] then
   end
 end
 
----Runs the chunk of a rule's file, as pcall does. A program that must be able to end it puts its own here.
+---Runs the chunk of a rule's file, as pcall does. A program that must be able to stop the chunk replaces this function.
 ---@type fun(chunk: function, path: string): boolean, any
 M.runner = function(chunk) return pcall(chunk) end
 
----Makes a rule of what a user wrote: a function, a rule or a text. A text is the rule's name and its parameters behind
----colons (bsp, ssp:4, pssp:10:4, delay_bounded:2:ssp:4; see `list`), for sampling rules also @event, @sticky or
----@poll:0.5; or rule.lua or rule.lua:name, for a file that returns a rule or a table of named rules.
+---Makes a rule from a function, a rule or a text. A text is the rule's name, then its parameters after colons (bsp,
+---ssp:4, pssp:10:4, delay_bounded:2:ssp:4; see `list`), and for sampling rules @event, @sticky or
+---@poll:0.5. Or a text is rule.lua or rule.lua:name, for a file that returns a rule or a table of named rules.
 ---@param spec string|actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number?
----@param options? {resample: string, load: function} `resample` ("sticky", "poll:0.5") for a text that names none
+---@param options? {resample: string, load: function} `resample` ("sticky", "poll:0.5") for a text without a policy
 ---@return actor.barrier.Rule
 function M.from(spec, options)
   options = options or {}
@@ -70,20 +70,20 @@ function M.from(spec, options)
   return files.parse(spec, { resample = options.resample, load = options.load or M.loader, runner = M.runner })
 end
 
----Makes an evaluator, which asks a rule about all workers that wait, in one call; its `set` changes the rule.
+---Makes an evaluator, which evaluates a rule for all waiting workers in one call; its `set` changes the rule.
 ---@param rule string|actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number?
----@param seed? number|integer default 0; one seed and one sequence of events give the same answers
+---@param seed? number|integer default 0; equal seeds and equal sequences of events give equal results
 ---@return actor.barrier.Evaluator
 function M.evaluator(rule, seed)
   if type(seed) ~= "cdata" then check.integer(seed or 0, "seed", "barrier.evaluator", 0, 2 ^ 53) end
   return evaluators.new(M.from(rule), seed or 0)
 end
 
----Makes a rule of your own, with what it promises. `staleness`: no worker that is more than so many steps ahead of the
----slowest passes. With 0 it is treated as bsp: updates are merged in (step, id) order and become visible once the
----barrier is passed. `by_step = true`: the answer of `run` depends on nothing of the asking worker but `view.step`, and
----`run` draws no random numbers and keeps nothing. The simulator then asks once for all workers that wait at a step,
----which is many times faster with many workers.
+---Makes a rule with guarantees. `staleness`: no worker more than this many steps ahead of the slowest passes. A rule
+---with staleness 0 is treated as bsp: updates are merged in (step, id) order and become visible once the barrier is
+---passed. `by_step = true`: the result of `run` depends on no field of the waiting worker except `view.step`, and `run`
+---draws no random numbers and keeps no state. The simulator then evaluates the rule once for all workers that wait at a
+---step, which is many times faster with many workers.
 ---
 ---    return barrier.rule { staleness = 0, run = function(view) return view:min() >= view.step end }
 ---    return barrier.rule { by_step = true, run = function(view) return view.step <= view:quantile(0.5) + 2 end }

@@ -1,5 +1,5 @@
---- All barrier rules, each described by its file in rules/. Constructors, texts and lists are made from these descriptions.
---- To add a rule, write its file and name it here.
+--- All barrier rules; each file in rules/ describes one rule. Constructors, texts and lists are made from these
+--- descriptions. To add a rule, write its file and add its name here.
 local check = require("actor.check")
 local merge = require("actor.barrier.merge")
 local parameters = require("actor.barrier.parameter")
@@ -7,16 +7,16 @@ local parameters = require("actor.barrier.parameter")
 ---@class actor.barrier.Description
 ---@field name string
 ---@field parameters actor.barrier.Parameter[] in the order of the text form and of `make`
----@field named? boolean the constructor takes them by name, in a table
----@field samples? boolean the constructor takes {resample =} after them, the text form @resample
+---@field named? boolean the constructor takes the parameters by name, in a table
+---@field samples? boolean the constructor takes {resample =} after the parameters, the text form @resample
 ---@field summary string one line
 ---@field definition string when a worker passes
 ---@field paper string authors, title, venue, year
----@field example string a text that makes one
----@field check? fun(...): string? what is wrong with the parameters in combination
----@field make fun(...): actor.barrier.Rule gets checked parameters
+---@field example string a text that makes such a rule
+---@field check? fun(...): string? the fault of the combination of parameters
+---@field make fun(...): actor.barrier.Rule receives checked parameters
 
--- From the classic ones to those that measure and predict.
+-- From the classic rules to rules that measure and predict.
 local order = {
   "bsp", "ssp", "asp", "pbsp", "pssp", "sample", "quorum", "ksync", "backup", "partial", "delay_bounded", "dssp", "assp",
   "elastic", "gssp", "awpsp", "sync_switch",
@@ -40,7 +40,7 @@ function M.usage(description)
   return text
 end
 
----What is wrong with the combination of parameters that are each fine, or nil.
+---Returns the fault of a combination of individually valid parameters, or nil.
 ---@param description actor.barrier.Description
 ---@param values any[]
 ---@return string?
@@ -48,9 +48,9 @@ function M.complaint(description, values)
   return description.check and description.check(unpack(values, 1, #description.parameters))
 end
 
----Makes the rule of checked parameters.
+---Makes a rule from checked parameters.
 ---@param description actor.barrier.Description
----@param values any[] by position, nil where left out
+---@param values any[] by position, nil where omitted
 ---@param options? table
 ---@return actor.barrier.Rule
 function M.build(description, values, options)
@@ -74,7 +74,7 @@ local function by_position(description, named, fn)
   return values
 end
 
----Makes the constructor that users call, barrier.NAME.
+---Makes the public constructor, barrier.NAME.
 ---@param description actor.barrier.Description
 ---@return fun(...): actor.barrier.Rule
 function M.constructor(description)
@@ -92,13 +92,13 @@ end
 ---@class actor.barrier.Listed
 ---@field kind "rule"|"merge"
 ---@field name string
----@field usage string how it is written: "pssp:BETA:S[@RESAMPLE]", "param.merge.drop{later_than=STEPS}"
+---@field usage string the text or call form: "pssp:BETA:S[@RESAMPLE]", "param.merge.drop{later_than=STEPS}"
 ---@field summary string
 ---@field definition string
 ---@field paper string
----@field example? string a text that makes one, of rules
+---@field example? string of rules: a text that makes such a rule
 
----All rules, and the merge policies that go with them, as lines of a list.
+---Returns all rules, and then the merge policies, as lines of a list.
 ---@return actor.barrier.Listed[]
 function M.list()
   local rows = {}

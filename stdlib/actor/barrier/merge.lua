@@ -1,30 +1,30 @@
---- Merge policies say what becomes of pushes that are late, or more than needed. They are not barriers, since no worker
---- waits for them; they complete barriers that let workers fall behind (ksync, backup, partial, quorum). `param.run {
---- merge = ... }` takes one, as `param.merge.NAME`. In the parameter server C++ applies them
---- (host/engine/param/coordinator.cpp); the simulator asks `weight`.
+--- Merge policies decide the treatment of late or surplus pushes. They are not barriers, since no worker waits for
+--- them; they complete barriers that let workers fall behind (ksync, backup, partial, quorum). `param.run { merge = ...
+--- }` takes a policy, as `param.merge.NAME`. In the parameter server C++ applies the policies
+--- (host/engine/param/coordinator.cpp); the simulator calls `weight`.
 local check = require("actor.check")
 
----@class actor.param.Merge how late or surplus pushes are treated
+---@class actor.param.Merge the treatment of late or surplus pushes
 ---@field kind "all"|"drop"|"buffer"|"scale"|"mean"
 
 local M = {}
 
----Merges every push as it is, however late.
+---Merges every push unchanged, however late.
 ---@return actor.param.Merge
 function M.all()
   return { kind = "all" }
 end
 
----Merges the pushes of one step as one, their mean, when the barrier is passed: synchronous training, where an
----optimiser with a memory (momentum, Adam) makes one step a round. Works only with a rule that is BSP and a `pull` that
----is an optimiser; a function as `pull` gets the pushes of a step together anyway.
+---Merges the mean of the pushes of one step when the barrier is passed: synchronous training, where an optimiser with a
+---memory (momentum, Adam) makes one step a round. Works only with a BSP rule and an optimiser as `pull`; a function as
+---`pull` receives the pushes of a step together anyway.
 ---@return actor.param.Merge
 function M.mean()
   return { kind = "mean" }
 end
 
----Drops pushes that are more than `later_than` steps behind the newest one (Chen et al. 2016, for backup workers): with
----0 this completes barrier.backup and barrier.ksync.
+---Drops pushes more than `later_than` steps behind the newest push (Chen et al. 2016, for backup workers):
+---with 0 this completes barrier.backup and barrier.ksync.
 ---@param options {later_than: integer}
 ---@return actor.param.Merge
 function M.drop(options)
@@ -33,8 +33,8 @@ function M.drop(options)
   return { kind = "drop", later_than = options.later_than }
 end
 
----Holds pushes until `k` have come, and then merges them as one, their mean (Nguyen et al. 2022, FedBuff); with
----barrier.asp this is the paper's buffered asynchronous aggregation.
+---Holds pushes until `k` have arrived, and then merges their mean (Nguyen et al. 2022, FedBuff); with barrier.asp this
+---is the paper's buffered asynchronous aggregation.
 ---@param options {k: integer}
 ---@return actor.param.Merge
 function M.buffer(options)
@@ -43,7 +43,7 @@ function M.buffer(options)
   return { kind = "buffer", k = options.k }
 end
 
----Weighs a push that is t steps behind the newest one by (1 + t) ^ -exponent (Xie et al. 2019, FedAsync).
+---Weighs a push t steps behind the newest push by (1 + t) ^ -exponent (Xie et al. 2019, FedAsync).
 ---@param options? {exponent?: number} default 1
 ---@return actor.param.Merge
 function M.scale_by_staleness(options)
@@ -63,7 +63,7 @@ local makers = {
 
 ---Reads a policy from a text: "all", "mean", "drop:2", "buffer:8", "scale", "scale:0.5".
 ---@param text string
----@return actor.param.Merge? policy nil: the text names none
+---@return actor.param.Merge? policy nil: the text names no policy
 local function from(text)
   local kind, argument = text:match("^(%a+):?(.*)$")
   local number = tonumber(argument)
@@ -74,7 +74,7 @@ local function from(text)
   return made and policy or nil
 end
 
----The weight of an update that is `staleness` steps behind the newest one; nil: it is dropped.
+---Returns the weight of an update `staleness` steps behind the newest update; nil: the update is dropped.
 ---@param policy actor.param.Merge of kind "all", "drop" or "scale"
 ---@param staleness integer
 ---@return number? weight
@@ -84,7 +84,7 @@ local function weight(policy, staleness)
 end
 
 return {
-  ---What users see as param.merge.
+  ---Public as param.merge.
   constructors = M,
   from = from,
   weight = weight,
@@ -92,13 +92,13 @@ return {
   policies = {
     {
       name = "all", usage = "param.merge.all()",
-      summary = "every push is merged as it is",
+      summary = "merges every push unchanged",
       definition = "w <- pull(w, u)",
       paper = "none: the default",
     },
     {
       name = "mean", usage = "param.merge.mean()",
-      summary = "merges the mean of each step's pushes; with bsp that is synchronous training",
+      summary = "merges the mean of each step's pushes; with bsp this is synchronous training",
       definition = "w <- pull(w, mean of the pushes of a step)",
       paper = "Chen, Pan, Monga, Bengio, Jozefowicz, Revisiting distributed synchronous SGD, arXiv 2016",
     },
@@ -110,14 +110,14 @@ return {
     },
     {
       name = "buffer", usage = "param.merge.buffer{k=K}",
-      summary = "merges the mean of every K pushes; with asp it is FedBuff",
+      summary = "merges the mean of every K pushes; with asp this is FedBuff",
       definition = "w <- pull(w, mean of k pushes)",
       paper = "Nguyen, Malik, Zhan, Yousefpour, Rabbat, Malek, Huba, Federated learning with buffered asynchronous " ..
         "aggregation, AISTATS 2022",
     },
     {
       name = "scale_by_staleness", usage = "param.merge.scale_by_staleness{exponent=A}",
-      summary = "a push t steps behind the newest counts (1 + t) ^ -A",
+      summary = "weighs a push t steps behind the newest by (1 + t) ^ -A",
       definition = "w <- pull(w, (1 + t) ^ -exponent * u)",
       paper = "Xie, Koyejo, Gupta, Asynchronous federated optimization, arXiv 2019",
     },

@@ -1,15 +1,15 @@
---- The parameters of rules, as the rules' files (rules/) describe them: {name, kind, low =, high =, default =, optional =}.
---- One description serves the constructor, which checks what it is given, and the text form, which reads it.
+--- The parameters of rules, as the rules' files (rules/) describe them: {name, kind, low =, high =, default =, optional
+--- =}. One description serves the constructor, which checks its arguments, and the text form, which reads them.
 local check = require("actor.check")
 local rules = require("actor.barrier.rule")
 
 ---@class actor.barrier.Parameter
 ---@field [1] string name
 ---@field [2] "steps"|"workers"|"fraction"|"seconds"|"ratio"|"factor"|"rule" kind
----@field low? number the least value, instead of the kind's
+---@field low? number the smallest value, instead of the kind's
 ---@field high? number the greatest value, instead of the kind's
----@field default? number makes it optional
----@field optional? boolean it may be left out and has no default
+---@field default? number the parameter is optional
+---@field optional? boolean the parameter is optional without a default
 
 local M = {}
 
@@ -29,7 +29,8 @@ function M.needed(parameter)
   return parameter.default == nil and not parameter.optional
 end
 
----Checks `value`, which the constructor `fn` was given, and returns it or its default. Raises when it is wrong.
+---Checks `value`, an argument of the constructor `fn`, and returns it or its default. Raises an error for a wrong
+---value.
 ---@param parameter actor.barrier.Parameter
 ---@param value any
 ---@param fn string
@@ -43,7 +44,7 @@ function M.checked(parameter, value, fn)
   return value
 end
 
----Reads a value from a text; or nil and what it should be.
+---Reads a value from a text. Returns nil and the expected form for a wrong text.
 ---@param parameter actor.barrier.Parameter not of kind "rule"
 ---@param text string
 ---@return number? value
@@ -52,13 +53,13 @@ function M.read(parameter, text)
   local kind, value = kinds[parameter[2]], tonumber(text)
   local low, high = parameter.low or kind.low, parameter.high or kind.high
   if value and value >= low and value <= (high or math.huge) and not (kind.whole and value % 1 ~= 0) then return value end
-  -- The message leaves out the default limit of whole numbers, which is only where clocks end.
+  -- The message omits the default limit of whole numbers, which is only the range of clocks.
   local limit = not kind.whole and high or parameter.high
   local range = limit and ("from %g to %g"):format(low, limit) or ("of at least %g"):format(low)
   return nil, (kind.whole and "a whole number " or "a number ") .. range
 end
 
----The value as a rule's name shows it.
+---Returns the value as a rule's name shows it.
 ---@param parameter actor.barrier.Parameter
 ---@param value any
 ---@return string

@@ -1,5 +1,5 @@
---- The clocks of the workers, for Lua code that decides which workers may go on: the simulator, peers, tests of rules. A
---- worker's clock is the number of steps that it has completed. The parameter server keeps its own clocks in C++.
+--- The clocks of the workers, for Lua code that decides which workers may continue: the simulator, peers, tests of
+--- rules. A worker's clock is its number of completed steps. The parameter server keeps its own clocks in C++.
 local ffi = require("ffi")
 local check = require("actor.check")
 local api = require("actor.ffi")("barrier")
@@ -11,7 +11,7 @@ Progress.__index = Progress
 local message = ffi.new("char[256]")
 local max_id, max_step = 2 ^ 24 - 1, 2 ^ 31 - 1
 
----Makes the clocks of a run without workers; `add` and `join` bring workers in.
+---Makes the clocks of a run without workers; `add` and `join` add workers.
 ---@return actor.barrier.Progress
 function Progress.new()
   local handle = api.progress_new()
@@ -28,7 +28,7 @@ function Progress:add(id, step)
   if api.progress_add(self.handle, id, step or 0, message, 256) == 0 then check.fail("%s", ffi.string(message)) end
 end
 
----Counts a worker that joins a run: at the smallest clock of the counted ones, or at `first` when there are none.
+---Counts a worker that joins a run: at the smallest counted clock, or at `first` when no worker is counted.
 ---@param id number
 ---@param first? number default 0
 function Progress:join(id, first)
@@ -39,10 +39,10 @@ end
 
 -- The following functions return whether the worker was counted; if not, they have changed nothing.
 
----Forgets a worker.
+---Removes a worker.
 function Progress:remove(id) return api.progress_remove(self.handle, id) ~= 0 end
 
----Stops counting a worker that has nothing to do. `unpark` counts it again, with a clock that holds back no other.
+---Stops counting an idle worker. `unpark` counts it again, with a clock that does not hold back other workers.
 function Progress:park(id) return api.progress_park(self.handle, id) ~= 0 end
 
 ---Counts a parked worker again; returns whether it was parked.
@@ -50,29 +50,29 @@ function Progress:park(id) return api.progress_park(self.handle, id) ~= 0 end
 ---@return boolean
 function Progress:unpark(id) return api.progress_unpark(self.handle, id) ~= 0 end
 
----Says that the worker begins a step at time `now`.
+---Records that the worker begins a step at time `now`.
 function Progress:start(id, now) return api.progress_start(self.handle, id, now) ~= 0 end
 
----Says that the worker has completed a step at time `now`.
+---Records that the worker has completed a step at time `now`.
 function Progress:complete(id, now) return api.progress_complete(self.handle, id, now) ~= 0 end
 
----Says that the worker has pulled that version of the model.
+---Records that the worker has pulled that version of the model.
 function Progress:pulled(id, version) return api.progress_pulled(self.handle, id, version) ~= 0 end
 
----Says that the failure detector suspects the worker, or does so no longer.
+---Records that the failure detector suspects the worker, or no longer does.
 function Progress:suspect(id, suspected) return api.progress_suspect(self.handle, id, suspected and 1 or 0) ~= 0 end
 
----Says that the worker wants to go on at time `now`: it waits until an evaluator lets it.
+---Records that the worker waits to continue from time `now` on, until an evaluator lets it pass.
 function Progress:ask(id, now) return api.progress_ask(self.handle, id, now) ~= 0 end
 
----Returns the completed steps of a counted worker, nil for others.
+---Returns the completed steps of a counted worker, nil for other workers.
 ---@return number?
 function Progress:step(id)
   local step = api.progress_step(self.handle, id)
   return step >= 0 and step or nil
 end
 
----Returns how many workers are counted.
+---Returns the number of counted workers.
 ---@return number
 function Progress:size() return api.progress_size(self.handle) end
 
@@ -80,7 +80,7 @@ function Progress:size() return api.progress_size(self.handle) end
 ---@return number
 function Progress:waiting() return api.progress_waiting(self.handle) end
 
----Returns the time at which the evaluator has to be polled again even if nothing happens; infinite when there is none.
+---Returns the time of the next poll that the evaluator needs without any event; infinite when there is none.
 ---@return number
 function Progress:next_time() return api.progress_next_time(self.handle) end
 

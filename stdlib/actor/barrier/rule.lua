@@ -1,21 +1,21 @@
---- A barrier rule is a callable value, `rule(view) -> pass`, that knows its name and what its answer depends on.
+--- A barrier rule is a callable value, `rule(view) -> pass`, with a name and a description of its dependencies.
 local check = require("actor.check")
 
 ---@class actor.barrier.Native
----@field kind "clock"|"free"|"sampled" clock: passes when min >= step - staleness; free: always passes; sampled: as clock, over samples
+---@field kind "clock"|"free"|"sampled" clock: passes when min >= step - staleness; free: always passes; sampled: like clock, over samples
 ---@field staleness? integer
 ---@field beta? integer
----@field by_step? boolean its answer depends on no more of the asking worker than its step, and has no re-check time
+---@field by_step? boolean its result depends on no field of the waiting worker except its step, and has no re-check time
 ---@field resample? "event"|"sticky"|{poll: number}
 
 ---@class actor.barrier.Rule
 ---@field name string "ssp(4)", "rule.lua:halfway"
----@field run fun(view: actor.barrier.View): boolean, number?, integer?, integer? true, false, or false and seconds until the next asking (nil: none); with `watches` "worker" also the id and the step of a worker
----@field staleness? number bound on how far a passing worker may be ahead; 0 is BSP, nil that there is none
----@field watches "floor"|"event"|"timer"|"worker" what its answer depends on: the smallest clock, any completion, re-check times only; "worker": a `false` that names a worker and a step holds until that worker has completed so many, a `false` that names none until any completion
+---@field run fun(view: actor.barrier.View): boolean, number?, integer?, integer? true, false, or false and seconds until the next evaluation (nil: none); with `watches` "worker" also the id and the step of a worker
+---@field staleness? number the most steps that a passing worker may be ahead; 0 is BSP, nil means no bound
+---@field watches "floor"|"event"|"timer"|"worker" dependencies of its result: the smallest clock, any completion, re-check times only; "worker": a `false` with a worker and a step holds until that worker has completed as many steps, a `false` without them until any completion
 ---@field resample? "event"|"sticky"|{poll: number} of a sampling rule
----@field policy_given? boolean its maker has said so; else an engine may have another default
----@field native? actor.barrier.Native how an evaluator in C++ (host/sim/admission.hpp) may run it instead
+---@field policy_given? boolean the policy was set explicitly; else an engine may have another default
+---@field native? actor.barrier.Native an equivalent for an evaluator in C++ (host/sim/admission.hpp)
 ---@field where? string "rule.lua:3", where a user's function is defined
 ---@overload fun(view: actor.barrier.View): boolean, number?
 local Rule = {}
@@ -31,10 +31,10 @@ end
 
 local M = {}
 
--- For shares of a count: one that is a whole number in decimal may be slightly more in binary, as 0.07 * 100 > 7.
+-- Slack for shares of a count: a product that is whole in decimal may be slightly more in binary, as 0.07 * 100 > 7.
 M.rounding = 1e-9
 
----The earlier of two re-check times; either may be nil. A value that is not a time is returned as it is.
+---Returns the earlier of two re-check times; either may be nil. A value other than a number is returned unchanged.
 ---@param seconds any
 ---@param other? number
 ---@return any
@@ -56,9 +56,9 @@ function M.is(value)
   return type(value) == "table" and getmetatable(value) == Rule
 end
 
----Returns a rule as it is, and makes one of a plain function: any completion may change its answer.
+---Returns a rule unchanged, or makes a rule from a function: any completion may change its result.
 ---@param value actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number?
----@param fn string the function that was called, for the error message
+---@param fn string the called function, for the error message
 ---@param name? string
 ---@return actor.barrier.Rule
 function M.of(value, fn, name)
@@ -69,7 +69,7 @@ function M.of(value, fn, name)
   return M.new { name = name or where, run = value, watches = "event", where = where }
 end
 
----A rule's name in error messages: "barrier rule 'halfway' (rule.lua:3)".
+---Returns a rule's name for error messages: "barrier rule 'halfway' (rule.lua:3)".
 ---@param rule actor.barrier.Rule
 ---@return string
 function M.label(rule)

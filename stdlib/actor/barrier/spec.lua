@@ -22,7 +22,7 @@ end
 
 -- --- parameters ---
 
--- The words of `text`, and whether the last one is the whole rest, as for a parameter that is a rule.
+-- Splits `text` into at most `most` words; the last word is the whole rest of the text.
 local function split(text, most)
   local words = {}
   while #words + 1 < most do
@@ -41,13 +41,13 @@ local function parse_resample(spec, text)
   fail(spec, "resampling '%s' is none of event, sticky, poll:SECONDS", text)
 end
 
--- The rule that is a parameter of this one, if it has one.
+-- Whether the last parameter of this rule is a rule.
 local function inner(description)
   local last = description.parameters[#description.parameters]
   return last ~= nil and last[2] == "rule"
 end
 
--- Whether some rule in `text`, which names one, takes an @policy.
+-- Whether some rule in `text`, which begins with a rule's name, takes an @policy.
 local function takes_policy(text)
   local description = library.rules[text:match("^[^:@]*")]
   if not description then return false end
@@ -55,7 +55,8 @@ local function takes_policy(text)
   return takes_policy(split(text, #description.parameters + 1)[#description.parameters + 1] or "")
 end
 
--- `text` without the @policy that belongs to `description`, and the policy. Behind nested rules it is the innermost's.
+-- Returns `text` without the @policy of `description`, and the policy. After nested rules the policy belongs to the
+-- innermost rule.
 local function strip_policy(description, text)
   local head, policy = text:match("^([^@]*)@(.*)$")
   if not head then return text, nil end
@@ -83,7 +84,7 @@ local function parse_parameters(spec, description, words, context)
   return values
 end
 
--- How many of the rule's parameters a text must name.
+-- Returns how many of the rule's parameters a text must give.
 local function least(description)
   local count = 0
   for _, parameter in ipairs(description.parameters) do
@@ -116,7 +117,7 @@ end
 
 ---The default loader: a local file.
 ---@param path string
----@return string? text, string chunk_name or what is wrong
+---@return string? text, string chunk_name or the error
 function M.read(path)
   local file, message = io.open(path, "rb")
   if not file then return nil, message end
@@ -133,7 +134,7 @@ end
 
 local function choose(spec, path, loaded, name)
   if callable(loaded) then
-    if name then fail(spec, "%s returns one rule, which has no name; write %s", path, path) end
+    if name then fail(spec, "%s returns one rule without a name; write %s", path, path) end
     return loaded, path
   end
   if type(loaded) ~= "table" then
@@ -168,7 +169,7 @@ local function parse_file(spec, path, name, context)
 end
 
 ---@param spec string
----@param context {resample: string?, load: fun(path: string): string?, string?, runner: fun(chunk: function, path: string): boolean, any} resample: for sampling rules whose text names no policy
+---@param context {resample: string?, load: fun(path: string): string?, string?, runner: fun(chunk: function, path: string): boolean, any} resample: for sampling rules without a policy in the text
 ---@return actor.barrier.Rule
 function parse(spec, context)
   local description = library.rules[spec:match("^[^:@]*")]

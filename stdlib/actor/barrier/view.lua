@@ -1,30 +1,30 @@
---- A view is what a barrier rule is shown: the clocks of the workers that the asking worker sees. Its arrays read the
---- owner's memory in place, so a view costs nothing per worker and is valid only while its rule runs.
+--- A view is the argument of a barrier rule: the clocks of the workers that the waiting worker sees. Its arrays read
+--- the owner's memory in place, so a view costs nothing per worker and is valid only while its rule runs.
 local ffi = require("ffi")
 local api = require("actor.ffi")("barrier")
 local new_rng = require("actor.rng")
 
 ---@class actor.barrier.View
----@field step number completed steps of the asking worker
+---@field step number completed steps of the waiting worker
 ---@field id number its permanent id
----@field n number how many workers are seen
----@field population number how many workers there are
+---@field n number the number of seen workers
+---@field population number the number of all workers
 ---@field now number seconds on the run's clock
----@field waited number seconds since the worker asked to go on
----@field buffered number updates that have come and wait to be merged with others (param.merge.buffer); else 0
+---@field waited number seconds since the worker began to wait
+---@field buffered number received updates that wait to be merged with others (param.merge.buffer); else 0
 ---@field duration number seconds of its last step, 0 before the first
 ---@field average number seconds of its recent steps, exponentially smoothed; 0 before the first
 ---@field steps number[] completed steps of the seen workers, 1 .. n; `#view.steps` is n
 ---@field ids number[] their permanent ids
 ---@field busy boolean[] whether they work on a step now
 ---@field alive boolean[] false for a suspected worker
----@field pulled number[] the model version that they pulled last
----@field started number[] when their present step began, or else their last one, on the run's clock
+---@field pulled number[] the model version of their last pull
+---@field started number[] start of their current step, or else of their last step, on the run's clock
 ---@field durations number[] seconds of their last step, 0 before the first
 ---@field averages number[] seconds of their recent steps, smoothed
----@field rng actor.Rng the asking worker's own random stream
----@field memory table for the rule to keep things about the asking worker, from its asking until it passes
----@field shared table for the rule to keep things about all workers, as long as it is in charge; a rule that is one of several uses view.shared[rule]
+---@field rng actor.Rng the waiting worker's own random stream
+---@field memory table state of the rule about the waiting worker, from the start of its wait until it passes
+---@field shared table state of the rule about all workers, while the rule is in use; one rule of several uses view.shared[rule]
 local View = {}
 
 local M = {}
@@ -39,7 +39,7 @@ end
 
 -- With peers no worker sees all clocks: a view without a sample then has no clocks in its arrays, only their minimum.
 local function unsampled(what)
-  error(("use sample: nobody here knows everybody's clocks, so %s can be had of a sample only (without one: min() and n)")
+  error(("use sample: no worker here knows all clocks, so %s needs a sample (without a sample: min() and n)")
     :format(what), 3)
 end
 
@@ -106,7 +106,7 @@ function View:passed(step)
   return api.seen_passed(self._asking, self._seen, step)
 end
 
----Counts the seen workers that have completed fewer than `view.step - s` steps: those more than `s` steps behind.
+---Counts the seen workers that have completed fewer than `view.step - s` steps, more than `s` steps behind.
 ---@param s number
 ---@return number
 function View:behind(s)
@@ -127,7 +127,7 @@ end
 
 local methods = { min = View.min, max = View.max, passed = View.passed, behind = View.behind, quantile = View.quantile }
 
--- --- fields that are made at their first use ---
+-- --- fields made at their first use ---
 
 local function memory_of(view)
   local context = view._context
@@ -166,13 +166,13 @@ local function known_fields()
   return table.concat(names, ", ")
 end
 
--- Fields of the asking worker, besides its step, and those in which a rule keeps things between answers.
+-- Fields of the waiting worker, besides its step, and fields that hold a rule's state between evaluations.
 local own_fields = { id = true, waited = true, shared = true, memory = true, rng = true, duration = true, average = true }
 
 local metatable = {
   __index = function(view, key)
     if own_fields[key] and view._context.by_step then
-      error(("a rule with by_step = true is asked once for all who wait at a step: it cannot use view.%s"):format(key), 2)
+      error(("a rule with by_step = true is evaluated once for all workers that wait at a step: it cannot use view.%s"):format(key), 2)
     end
     if key == "memory" then return memory_of(view) end
     if key == "rng" then return rng_of(view) end
@@ -181,11 +181,12 @@ local metatable = {
     error(("a view has no field '%s' (it has %s)"):format(tostring(key), known_fields()), 2)
   end,
   __newindex = function(_, key)
-    error(("a view has no field '%s'; what a rule remembers goes into view.memory or view.shared"):format(tostring(key)), 2)
+    error(("a view has no field '%s'; a rule keeps its state in view.memory or view.shared"):format(tostring(key)), 2)
   end,
 }
 
----A view over `seen`. `context` holds what its evaluator keeps: seed, memories and rngs by worker id, the shared table.
+---Makes a view over `seen`. `context` holds the evaluator's state: seed, memories and rngs by worker id, the shared
+---table.
 function M.new(asking, seen, context)
   local view = {
     step = 0, id = 0, n = 0, population = 0, now = 0, waited = 0, buffered = 0, shared = context.shared,
@@ -197,7 +198,7 @@ function M.new(asking, seen, context)
   return setmetatable(view, metatable)
 end
 
----Sets whether the view refuses fields of the asking worker, for a rule that answers by step.
+---Sets whether the view refuses fields of the waiting worker, for a rule evaluated by step.
 function M.hide_own(view, hidden)
   for _, name in ipairs { "id", "waited", "shared" } do rawset(view, name, not hidden and 0 or nil) end
 end
@@ -206,8 +207,8 @@ end
 
 local kinds = { event = 0, sticky = 1, poll = 2 }
 
----Makes the view that the sampling rule `rule`, which sees `view`, shows to its inner rule. It has its own random
----stream, which depends on how many samplings the evaluation has met before.
+---Makes the view that the sampling rule `rule`, which sees `view`, passes to its inner rule. The view has its own
+---random stream, which depends on the number of earlier samplings of the evaluation.
 local function new_sample(view, rule)
   local context = view._context
   context.samplings = context.samplings + 1
@@ -221,7 +222,7 @@ local function new_sample(view, rule)
   return sample
 end
 
----Returns what the asking worker sees of `view` through the sampling rule `rule`.
+---Returns the view of the sampling rule `rule` over `view`.
 ---@param view actor.barrier.View
 ---@param rule actor.barrier.Rule
 ---@return actor.barrier.View sample
@@ -229,18 +230,18 @@ function M.open_sample(view, rule)
   return view._samples[rule] or new_sample(view, rule)
 end
 
----Draws, if that is due, the sample that the asking worker sees of `view`. Returns whether there is a new one (there is
----none between two polls).
+---Draws the sample of the waiting worker from `view` if a draw is due. Returns whether there is a new sample (between
+---two polls there is none).
 ---@param sample actor.barrier.View
----@param view actor.barrier.View that it was opened from
----@return boolean fresh, number recheck_seconds until the next poll, else infinite
+---@param view actor.barrier.View the view that the sample was opened from
+---@return boolean fresh, number recheck_seconds seconds until the next poll, else infinite
 function M.draw(sample, view)
   local asking, seen = view._asking, sample._seen
   if asking.live == 0 then stale() end
-  if asking.aggregates ~= 0 then unsampled("a sample inside of a rule that does not sample itself") end
+  if asking.aggregates ~= 0 then unsampled("a sample inside a rule without its own sample") end
   api.sampler_look(sample._sampler, asking, view._seen, seen)
   sample.step, sample.id, sample.waited = view.step, view.id, view.waited
-  if sample._look ~= view._look then -- computes what is the same for all workers that are answered in one call
+  if sample._look ~= view._look then -- computes the fields common to all workers of one call
     sample._look = view._look
     sample.now, sample.population, sample.shared, sample.buffered = view.now, view.population, view.shared, view.buffered
   end

@@ -9,7 +9,7 @@ namespace actorhost::test {
 
 namespace {
 
-/// Makes new stages over what there is. Stages are made with the number of tasks or buckets that their readers need.
+/// Makes new stages over the existing stages. Stages have the number of tasks or buckets that their readers need.
 class JobMaker {
  public:
   explicit JobMaker(Rng& rng) : rng_(rng) {}
@@ -47,7 +47,7 @@ class JobMaker {
   Plan make_action() {
     Plan plan;
     plan.hash = rng_.next();
-    for (const auto& [id, kept] : kept_) {  // lineage: all ancestors of what it reads
+    for (const auto& [id, kept] : kept_) {  // lineage: all ancestors of its inputs
       if (rng_.below(2) == 0) include(plan, id);
     }
     const uint64_t fresh = 1 + rng_.below(5);
@@ -83,7 +83,7 @@ class JobMaker {
     }
     const auto wide = [](const PlanDependency& need) { return need.wide; };
     const auto fits = [&](const PlanDependency& need) { return need.wide || parent_tasks(plan, need.stage) <= 3; };
-    // All shuffles are into three, so a wide reader has three tasks; narrow parents that do not fit in go.
+    // All shuffles have three buckets, so a wide reader has three tasks; narrow parents that do not fit are removed.
     if (std::any_of(needs.begin(), needs.end(), wide)) {
       std::erase_if(needs, [&](const PlanDependency& need) { return !fits(need); });
       tasks = 3;

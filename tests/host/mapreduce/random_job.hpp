@@ -8,8 +8,8 @@
 
 namespace actorhost::test {
 
-/// The actions of a job: new stages over old ones, kept or not, wide and narrow, some without tasks. The last one is
-/// empty, so that all workers take part in it.
+/// The actions of a job: new stages over earlier stages, kept or not, wide and narrow, some without tasks. The last
+/// action is empty, so that all workers enter it.
 std::vector<Plan> random_job(Rng& rng);
 
 }  // namespace actorhost::test

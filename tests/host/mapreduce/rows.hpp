@@ -1,5 +1,5 @@
 #pragma once
-// Random rows for the tests of this folder, and rows as plain values to compare with.
+// Random rows for the tests of this folder, and rows as plain values for comparison.
 
 #include <optional>
 #include <string>
@@ -17,7 +17,7 @@
 
 namespace actorhost {
 
-/// A value of a row that owns its bytes. Values of other kinds are told apart by RowTag.
+/// A value of a row that owns its bytes. RowTag distinguishes values of other kinds.
 struct Plain {
   RowTag tag = RowTag::nil;
   double number = 0;
@@ -32,7 +32,7 @@ struct Plain {
     return {value.kind(), value.kind() == RowTag::nil || bytes ? 0 : value.number,
             std::string(bytes ? value.text() : "")};
   }
-  /// Points into this.
+  /// Points into this value.
   RowValue view() const { return {static_cast<uint32_t>(tag), 0, number, text.data(), text.size()}; }
   auto operator<=>(const Plain&) const = default;
 };
@@ -92,7 +92,7 @@ inline std::vector<PlainRow> rows_of(const RowBlocks& blocks) {
   return rows;
 }
 
-/// Views of the rows, which they must not outlive.
+/// Views of the rows, which must outlive them.
 inline std::vector<RowBatch> batches_of(const std::vector<PlainRow>& rows) {
   std::vector<RowBatch> batches;
   for (const auto& row : rows) {
@@ -120,7 +120,7 @@ Status put_rows(Sink& sink, const std::vector<PlainRow>& rows, uint64_t way) {
   return {};
 }
 
-/// What a sort of keys of one kind is.
+/// The order of a sort of keys of one kind.
 inline bool comes_before(const Plain& a, const Plain& b, SortOrder order) {
   if (order == SortOrder::descending) return comes_before(b, a, SortOrder::ascending);
   if (order == SortOrder::hash) {

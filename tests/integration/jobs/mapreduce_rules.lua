@@ -132,7 +132,7 @@ fails("prefix_sum", two, function() one:prefix_sum(returning(1, 2)):count() end)
 local function json(rows) mr.parallelize(rows):save("json", { format = "jsonl", overwrite = true }) end
 fails("NaN", "JSON has no number 'nan'", function() json({ 1, nan }) end)
 fails("infinite", "JSON has no number '-inf'", function() json({ { x = -1 / 0 } }) end)
-fails("no UTF-8", "byte 2 of this one is not: \"a\\xff\"", function() json({ "a\255" }) end)
+fails("no UTF-8", "byte 2 of this text is not: \"a\\xff\"", function() json({ "a\255" }) end)
 fails("no UTF-8 in a key", "JSON's texts are UTF-8", function() json({ { ["\255"] = 1 } }) end)
 mr.parallelize({ nan, -0, 1 / 0, "a\255" }, 1):save("text")
 gives("as text", "{nan,-0,inf,a\255}", mr.load("text"):collect())

@@ -1,7 +1,8 @@
---- SSP whose bound follows the measured spread of speeds: the number of steps that the fastest worker makes while the
---- slowest makes one, less one, kept between `lower` and `upper`. Equal workers are held together, which costs little; in a
---- mixed cluster fast workers may get ahead. Durations are the workers' averages; suspected and unmeasured workers do
---- not count, and before two are measured the bound is `lower`. The bound is set when the smallest clock moves.
+--- SSP with a bound that follows the measured spread of speeds. The bound is the number of steps that the fastest
+--- worker makes while the slowest makes one, less one, limited to `lower` .. `upper`. Equal workers stay together,
+--- which costs little; in a mixed cluster fast workers may move ahead. Durations are the workers' averages. Suspected
+--- and unmeasured workers do not count, and before two workers are measured the bound is `lower`. The bound is set when
+--- the smallest clock moves.
 ---
 --- This rule is not from a paper. ABS and DSSP choose a bound at run time too: ABS from a convergence bound, DSSP for
 --- each worker. The slowest worker's lead is 0, so it always passes.

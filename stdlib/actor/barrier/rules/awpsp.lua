@@ -1,33 +1,33 @@
---- pSSP whose sample favours workers that are likely to be up: `beta` workers are drawn without replacement, one after
---- the other, each with a probability in proportion to its predicted availability. The prediction is a two-state Markov
---- chain per worker, counted from what the failure detector says whenever the worker is a candidate. A worker that is
---- up has the weight of its chance to stay up, a suspected one that of its chance to come back: a worker that fails for
---- a moment keeps its weight, one that is gone for long loses it. With all workers up this is pssp(beta, s), but for
---- chance.
+--- pSSP with a sample that favours workers with a high predicted availability. `beta` workers are drawn without
+--- replacement, one after the other, each with a probability in proportion to its predicted availability. The
+--- prediction is a two-state Markov chain per worker, counted from the failure detector's reports whenever the worker
+--- is a candidate. A live worker has the weight of its chance to stay alive, a suspected worker the weight of its
+--- chance to return. So a worker with a short failure keeps its weight, and a worker with a long failure loses it. With
+--- all workers alive this is pssp(beta, s), but for chance.
 ---
---- The paper also weighs in correlated failures, freshness and utility, which a view does not show. A fresh sample is drawn
---- at each asking. A worker waits only for workers that are behind it, so the slowest always passes.
+--- The paper also weighs in correlated failures, freshness and utility, which a view does not have. Each evaluation
+--- draws a fresh sample. A worker waits only for workers behind it, so the slowest always passes.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description
 local M = {
   name = "awpsp",
   parameters = { { "beta", "workers" }, { "s", "steps", default = 0 } },
-  summary = "as pssp, but those likely to be available are drawn more often",
+  summary = "like pssp, but draws workers with a higher predicted availability more often",
   definition = "min of beta workers drawn by availability >= step - s",
   paper = "Behfar, Mortier, Robust synchronisation for federated learning in the face of correlated device failure, " ..
     "arXiv 2026",
   example = "awpsp:10:2",
 }
 
--- Per worker id: its last state and when that was seen, how often it was up and stayed up, was down and came back. By
--- index in the view: the look at which the worker was last drawn.
+-- Per worker id: its last state and the time of that state, how often it was up and stayed up, was down and returned.
+-- By index in the view: the number of the evaluation that last drew the worker.
 local function new_state()
   return { at = {}, was_up = {}, up = {}, stayed = {}, down = {}, returned = {}, drawn = {}, look = 0 }
 end
 
--- The chance that the i-th worker is up at the next look; never 0. A worker that has not been looked at counts as up nine
--- times of ten, so that after a few looks the weights of workers that are always up hardly differ.
+-- Returns the chance that the i-th worker is up at the next evaluation; never 0. A new worker counts as up nine times
+-- of ten, so that after a few evaluations the weights of constantly live workers hardly differ.
 local function availability(view, state, i)
   local id, is_up = view.ids[i], view.alive[i]
   local was_up, up, stayed, down, returned = state.was_up[id], state.up, state.stayed, state.down, state.returned
@@ -47,7 +47,7 @@ local function availability(view, state, i)
   return returned[id] / down[id]
 end
 
--- Whether `count` more workers can be drawn before one that is behind, among those that are not drawn yet. The workers
+-- Whether `count` more workers are drawn before a worker that is behind, among the workers not drawn yet. The workers
 -- with the smallest keys exponential() / weight are such a draw (Efraimidis, Spirakis 2006).
 local function rest_is_clear(view, state, count, least)
   local steps, random, drawn, look = view.steps, view.rng, state.drawn, state.look
@@ -67,8 +67,8 @@ local function rest_is_clear(view, state, count, least)
   return false
 end
 
--- Draws one worker after the other, until one is behind. A draw is repeated when the worker is refused for its weight
--- or was drawn before, which takes short unless few are left.
+-- Draws one worker after the other, until one is behind. Repeats a draw when the worker is refused for its weight or
+-- was drawn before; this is fast unless few workers are left.
 local function sample_is_clear(view, state, beta, least)
   local n, steps, random, drawn = view.n, view.steps, view.rng, state.drawn
   local look, count = state.look + 1, beta

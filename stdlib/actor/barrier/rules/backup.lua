@@ -1,8 +1,8 @@
 --- Like bsp, but no worker waits for the `k` slowest; backup(0) is bsp, which also merges in order. The slowest worker
---- waits for none and passes.
+--- never waits.
 ---
---- The paper also drops the gradients of the k slowest. A merge policy does that here: `param.merge.drop { later_than =
---- 0 }` completes this rule; with `param.merge.all()` late pushes count as any other.
+--- The paper also drops the gradients of the k slowest. Here a merge policy does so: `param.merge.drop { later_than = 0
+--- }` completes this rule; with `param.merge.all()` late pushes count like other pushes.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description
@@ -10,7 +10,7 @@ local M = {
   name = "backup",
   parameters = { { "k", "workers" } },
   summary = "does not wait for the K slowest; late pushes go to param.merge.drop",
-  definition = "(how many have not completed step) <= k",
+  definition = "(number of workers that have not completed step) <= k",
   paper = "Chen, Pan, Monga, Bengio, Jozefowicz, Revisiting distributed synchronous SGD, arXiv 2016",
   example = "backup:2",
 }

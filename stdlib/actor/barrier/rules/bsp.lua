@@ -1,11 +1,12 @@
---- No worker goes on before all workers have completed the step. The slowest is behind no other, so it passes.
+--- No worker continues before all workers have completed the step. The slowest worker is never behind another, so it
+--- passes.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description
 local M = {
   name = "bsp",
   parameters = {},
-  summary = "nobody goes on before everybody has completed the step",
+  summary = "no worker continues before all workers have completed the step",
   definition = "min >= step",
   paper = "Valiant, A bridging model for parallel computation, Communications of the ACM 1990",
   example = "bsp",

@@ -1,13 +1,13 @@
---- Waits as `rule` says, but no longer than `seconds`, so every worker passes in the end.
+--- Waits as `rule` does, but at most `seconds`, so every worker passes in the end.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description
 local M = {
   name = "delay_bounded",
   parameters = { { "seconds", "seconds" }, { "rule", "rule" } },
-  summary = "any rule, but nobody waits longer than SECONDS",
+  summary = "any rule, but no worker waits longer than SECONDS",
   definition = "rule(view) or waited >= seconds",
-  paper = "none: a time budget for a barrier, as the timeout of Albrecht et al. 2006",
+  paper = "none: a time budget for a barrier, like the timeout of Albrecht et al. 2006",
   example = "delay_bounded:0.5:bsp",
 }
 

@@ -1,15 +1,15 @@
---- SSP with a threshold that is chosen at run time. A worker within `lower` steps of the slowest passes. A worker that is
---- further ahead predicts its next finish times and those of the slowest, from the latest duration of each. It goes on if
---- r > 0 further steps, up to `upper` ahead, would bring it closer to a finish of the slowest than stopping now. When it
---- stops it waits until it is within `lower` again.
+--- SSP with a threshold chosen at run time. A worker within `lower` steps of the slowest passes. A worker further ahead
+--- predicts its next finish times and the slowest worker's, from the latest duration of each. It continues if r > 0
+--- further steps, up to `upper` ahead, bring it closer to a finish of the slowest than stopping now. A stopped worker
+--- waits until it is within `lower` again.
 ---
---- Departures from the paper. In the paper the controller keeps r, and only the fastest worker may ask for it; here
---- every worker may, and r is computed at each step, which gives the same r while speeds last and better ones when they
+--- Departures from the paper. In the paper the controller stores r, and only the fastest worker may request it. Here
+--- every worker may, and r is computed at each step; this gives the same r while speeds last and a better r when they
 --- change. In the paper a new r may be granted on top of the last, so the lead can exceed the range; here no worker
---- passes with a lead above `upper`. Durations are those of the work alone, in the paper of the whole interval between
---- two pushes. Until the worker and the slowest have both been measured the threshold is `lower`.
+--- passes with a lead above `upper`. Durations cover the work alone; in the paper they cover the whole interval between
+--- two pushes. Until the worker and the slowest have both been measured, the threshold is `lower`.
 ---
---- The slowest worker's lead is 0, so it always passes; every other worker passes when the slowest has come near enough.
+--- The slowest worker's lead is 0, so it always passes; every other worker passes when the slowest is near enough.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description
@@ -27,15 +27,15 @@ function M.check(lower, upper)
   if upper < lower then return ("upper has to be at least lower, which is %d, not %d"):format(lower, upper) end
 end
 
--- When the i-th worker will complete its step.
+-- Returns when the i-th worker will complete its step.
 local function expected(view, i)
   local finish = (view.busy[i] and view.started[i] or view.now) + view.durations[i]
   return finish > view.now and finish or view.now
 end
 
--- When the smallest clock will move, how many seconds later it will move again, and which worker moves it: the last of
--- the workers at that clock. The interval is 0 when one of them has not been measured. (Each loop finds one thing: the
--- JIT does not compile a loop that carries two.)
+-- Returns when the smallest clock will move, how many seconds later it will move again, and which worker moves it: the
+-- last of the workers at that clock. The interval is 0 when one of these workers has not been measured. (Each loop
+-- computes one value: the JIT does not compile a loop with two.)
 local function slowest(view)
   local steps, durations, least, finish = view.steps, view.durations, view:min(), 0
   for i = 1, view.n do
@@ -51,8 +51,8 @@ local function slowest(view)
   return 0, 0, 0
 end
 
--- The same as `slowest`, computed again only when that worker has completed its step. Until then no worker at the
--- smallest clock is expected later than it; when it is overdue, so are all others, and all are expected at once.
+-- Like `slowest`, but computed again only when that worker has completed its step. Until then no worker at the smallest
+-- clock is expected later; when that worker is overdue, so are all others, and all are expected at once.
 local function slowest_known(view, state)
   local i, least = state.last, view:min()
   local same = i > 0 and i <= view.n and view.n == view.population and state.least == least
@@ -64,7 +64,7 @@ local function slowest_known(view, state)
   return state.finish > view.now and state.finish or view.now, state.interval
 end
 
--- How many steps from now, up to `most`, the worker would finish nearest to a finish of the slowest.
+-- Returns how many steps from now, up to `most`, the worker would finish nearest to a finish of the slowest.
 local function best_extra(view, state, most)
   local mine = view.duration
   local finish, interval = slowest_known(view, state)

@@ -1,16 +1,15 @@
---- BSP with barriers where they cost least. At a barrier, when all workers have arrived, the finish times of each
---- worker's next `lookahead` steps are predicted from its average. The next barrier is put where finish times, one of
---- each worker, lie closest together (ZipLine: the narrowest window over all predicted times that holds one of each
+--- BSP with barriers where they cost least. At a barrier, when all workers have arrived, the rule predicts the finish
+--- times of each worker's next `lookahead` steps from its average. It puts the next barrier where finish times, one of
+--- each worker, are closest together (ZipLine: the narrowest window over all predicted times with one time of each
 --- worker). Each worker runs to its own step of that barrier, so between two barriers fast workers make more steps, and
---- all at least one.
+--- all workers make at least one.
 ---
---- Departures from the paper: its predictor is replaced by the smoothed duration; suspected workers and those not
---- measured yet are given one step and do not shift the window. A worker that joins takes part with one step if no
---- worker has reached the barrier yet, and otherwise waits for it. Clocks drift apart by up to lookahead - 1 steps from
---- one barrier to the next, so there is no bound on the lead. All workers share a plan; under a sample it is made of
---- the seen ones.
+--- Departures from the paper: the smoothed duration replaces its predictor; suspected and unmeasured workers get one
+--- step and do not shift the window. A joining worker takes part with one step if no worker has reached the barrier
+--- yet, and otherwise waits for the barrier. Clocks drift apart by up to lookahead - 1 steps from one barrier to the
+--- next, so there is no bound on the lead. All workers share a plan; under a sample the plan covers the seen workers.
 ---
---- No worker waits for ever: one that has not reached its step passes, so the barrier is reached; lost workers are not seen.
+--- No worker waits for ever: a worker before its step passes, so all reach the barrier; failed workers are not seen.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description
@@ -18,22 +17,22 @@ local M = {
   name = "elastic",
   parameters = { { "lookahead", "steps", low = 1, high = 1000, default = 10 } },
   named = true,
-  summary = "bsp whose barriers come where predicted waiting is least, within LOOKAHEAD steps",
-  definition = "step < my step of the next barrier, or all have reached theirs (and then a new one is planned)",
+  summary = "bsp with barriers where predicted waiting is least, within LOOKAHEAD steps",
+  definition = "step < own step of the next barrier, or all workers have reached theirs (then it is planned anew)",
   paper = "Zhao, Papagelis, An, Chen, Liu, Hu, Elastic bulk synchronous parallel model for distributed deep learning, " ..
     "ICDM 2019; ZipLine: an optimized algorithm for the elastic bulk synchronous parallel model, Machine Learning 2021",
   example = "elastic:6",
 }
 
 ---@class actor.barrier.Plan
----@field targets table<integer, integer> by worker id, the step at which it stops
----@field at integer index of the worker that was last seen to be before its step
----@field n integer how many workers were seen then
----@field stride integer for n workers: the distance between the indices that are tried one after the other
----@field look? integer the batch of answers in which the rule last looked for a worker that has reached its step
----@field there? boolean whether there was one
+---@field targets table<integer, integer> by worker id, the step where it stops
+---@field at integer index of the last found worker before its step
+---@field n integer the number of workers seen then
+---@field stride integer for n workers: the distance between successively tried indices
+---@field look? integer the batch of evaluations that last searched for a worker at its step
+---@field there? boolean whether the search found a worker
 
--- The predicted finishes of all workers whose speed is known, in order of time: the times, and the workers' indices.
+-- Returns the predicted finishes of all workers with a known speed, in order of time, and the number of these workers.
 local function predict(view, lookahead)
   local averages, busy, alive, started = view.averages, view.busy, view.alive, view.started
   local points, workers = {}, 0
@@ -54,7 +53,7 @@ local function predict(view, lookahead)
   return points, workers
 end
 
--- The first narrowest window of `points` that holds one of each worker.
+-- Returns the first narrowest window of `points` that holds one of each worker.
 local function narrowest(points, workers)
   local inside, missing, from = {}, workers, 1
   local best_from, best_to, width = 1, 0, math.huge
@@ -75,13 +74,13 @@ end
 local function make_plan(view, plan, lookahead)
   local steps, ids = view.steps, view.ids
   plan.look = nil
-  if view.n == view.population then plan.targets = {} end -- forgets workers that have left
+  if view.n == view.population then plan.targets = {} end -- removes departed workers
   local targets = plan.targets
   for i = 1, view.n do targets[ids[i]] = steps[i] + 1 end
   local points, workers = predict(view, lookahead)
   local from, to = narrowest(points, workers)
   for p = from, to do targets[ids[points[p].who]] = steps[points[p].who] + points[p].ahead end
-  if (targets[view.id] or 0) <= view.step then targets[view.id] = view.step + 1 end -- the asker is not in its sample
+  if (targets[view.id] or 0) <= view.step then targets[view.id] = view.step + 1 end -- not in its own sample
 end
 
 local function divisor(a, b)
@@ -89,17 +88,17 @@ local function divisor(a, b)
   return a
 end
 
--- A stride that meets each of n workers once in n steps, from wherever it begins: about the golden section of n, with
--- no factor in common with n.
+-- Returns a stride that visits each of n workers once in n steps, from any start: about the golden section of n,
+-- without a common factor with n.
 local function stride_of(n)
   local stride = math.max(1, math.floor(n * 0.618))
   while divisor(n, stride) > 1 do stride = stride + 1 end
   return stride
 end
 
--- A seen worker that has yet to reach its step, and that step; the same worker as last time until it has. Waiting
--- workers are asked again when it gets there. Between two barriers that happens about log(n) times when workers arrive
--- at random, and thanks to the strides also when they arrive in the order of their ids.
+-- Returns a seen worker before its step, and that step; the same worker as last time until it reaches its step. Waiting
+-- workers are evaluated again when it does. Between two barriers that happens about log(n) times when workers arrive at
+-- random, and thanks to the strides also when they arrive in the order of their ids.
 local function somebody_comes(view, plan)
   local n, steps, ids, targets = view.n, view.steps, view.ids, plan.targets
   if n ~= plan.n then plan.n, plan.stride = n, stride_of(n) end
@@ -125,8 +124,8 @@ local function somebody_is_there(view, plan)
   return false
 end
 
--- The step at which a worker stops that the plan does not know. Many may come at one time: workers that are answered in
--- one call see the same clocks, and the steps given to earlier ones do not change whether one is there.
+-- Returns the first stop of a worker that the plan lacks. Many such workers may arrive at one time: workers evaluated
+-- in one call see the same clocks, and the steps given to earlier workers do not change the result of the search.
 local function first_target(view, plan)
   if view.n < view.population or plan.look ~= view._look then
     plan.look, plan.there = view._look, somebody_is_there(view, plan)

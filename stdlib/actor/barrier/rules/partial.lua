@@ -1,18 +1,18 @@
 --- A partial barrier: once the fraction `fraction` of the workers has completed the step, it opens at the knee of the
---- arrivals: when no worker has come for longer than mean + knee * deviation of the times between two arrivals, both
---- smoothed exponentially (as TCP estimates its timeout). Once it is open, late workers pass at once.
+--- arrivals. The knee is a pause in the arrivals longer than mean + knee * deviation of the times between two arrivals,
+--- both smoothed exponentially (as TCP estimates its timeout). Once the barrier is open, late workers pass at once.
 ---
---- The paper's barrier is entered once; here there is one for each step, and a single arrival has no knee yet: it
---- waits for another. Without a knee the barrier opens at the fraction, as quorum does. No worker waits for ever: when
---- the last worker comes all have completed the step, and for one that never comes the others wait only until the knee.
+--- The paper's barrier is entered once; here each step has a barrier. A single arrival has no knee yet: it waits for
+--- another arrival. Without a knee the barrier opens at the fraction, as quorum does. No worker waits for ever: when
+--- the last worker arrives, all have completed the step; and the others wait for a failed worker only until the knee.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description
 local M = {
   name = "partial",
   parameters = { { "fraction", "fraction" }, { "knee", "factor", default = 4 } },
-  summary = "waits for a FRACTION, then until arrivals stop coming (KNEE deviations)",
-  definition = "all have completed step, or a fraction of n has and now - last arrival > mean + knee * deviation",
+  summary = "waits for a FRACTION, then until arrivals pause (for KNEE deviations)",
+  definition = "all have completed step, or a fraction of n has, and now - last arrival > mean + knee * deviation",
   paper = "Albrecht, Tuttle, Snoeren, Vahdat, Loose synchronization for large-scale networked systems, USENIX ATC 2006",
   example = "partial:0.5:4",
 }
@@ -21,7 +21,7 @@ local newest = 0.25 -- weight of the newest gap between two arrivals
 
 ---@class actor.barrier.Round the arrivals at the barrier of one step
 ---@field count number
----@field last number when the last one came
+---@field last number time of the last arrival
 ---@field mean number seconds between two arrivals
 ---@field deviation number
 ---@field open boolean
@@ -38,7 +38,7 @@ local function arrive(round, time)
   end
 end
 
--- The barrier at the asker's step. Those of steps that all seen workers have left behind are forgotten.
+-- Returns the barrier at the waiting worker's step. Drops the barriers of steps that all seen workers have passed.
 local function round_at(view, state)
   local step = view.step
   local round = state.rounds[step]
@@ -57,7 +57,7 @@ end
 ---@param knee number
 ---@return actor.barrier.Rule
 function M.make(fraction, knee)
-  local self = rules.new { watches = "event", staleness = fraction == 1 and 0 or nil } -- waiting for all is bsp
+  local self = rules.new { watches = "event", staleness = fraction == 1 and 0 or nil } -- waiting for all workers is bsp
 
   function self.run(view)
     local n, completed = view.n, view:passed(view.step)

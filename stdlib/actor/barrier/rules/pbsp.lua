@@ -7,7 +7,7 @@ local M = {
   name = "pbsp",
   parameters = { { "beta", "workers" } },
   samples = true,
-  summary = "as bsp, but only BETA workers drawn at random are looked at",
+  summary = "like bsp, but over BETA workers drawn at random",
   definition = "min of beta workers drawn without replacement >= step",
   paper = sample.paper,
   example = "pbsp:10",

@@ -7,7 +7,7 @@ local M = {
   name = "pssp",
   parameters = { { "beta", "workers" }, { "s", "steps" } },
   samples = true,
-  summary = "as ssp, but only BETA workers drawn at random are looked at",
+  summary = "like ssp, but over BETA workers drawn at random",
   definition = "min of beta workers drawn without replacement >= step - s",
   paper = sample.paper,
   example = "pssp:10:4",

@@ -8,8 +8,8 @@ local rules = require("actor.barrier.rule")
 local M = {
   name = "quorum",
   parameters = { { "fraction", "fraction" }, { "s", "steps", default = 0 } },
-  summary = "waits until a FRACTION of the workers has come within S steps",
-  definition = "(how many have completed step - s) >= fraction * n",
+  summary = "waits until a FRACTION of the workers is within S steps",
+  definition = "(number of workers that have completed step - s) >= fraction * n",
   paper = "Wang, Catterall, Mortier, Probabilistic synchronous parallel, arXiv 2017 (the threshold form)",
   example = "quorum:0.8:1",
 }

@@ -1,14 +1,14 @@
---- The sampling primitive of probabilistic synchronous parallel: `rule` is shown `beta` workers drawn without replacement
---- from all (the asking one may be among them; all, when there are fewer) instead of all workers. In a sample of a sample
---- the inner one is drawn from the outer one. A sampled quorum is the paper's general form: the share of a sample that
---- has completed a step estimates that of all.
+--- The sampling primitive of probabilistic synchronous parallel: instead of all workers, `rule` sees `beta` workers
+--- drawn without replacement from all (all workers, when there are fewer; the waiting worker may be among them). In a
+--- sample of a sample the inner sample is drawn from the outer sample. A sampled quorum is the paper's general form:
+--- the share of a sample that has completed a step estimates the share of all workers.
 ---
---- `resample` says when a waiting worker draws again, which decides the result: "event" (the default), each time any
---- worker completes a step, joins or leaves; "sticky", not before it passes, except that members which leave are
---- replaced; {poll = seconds}, every so many seconds, and the rule sees each sample once.
+--- `resample` decides when a waiting worker draws again, and this changes the result: "event" (the default), each time
+--- any worker completes a step, joins or leaves; "sticky", not before it passes, except that departed members are
+--- replaced; {poll = seconds}, once in this many seconds, and the rule sees each sample once.
 ---
---- If the rule waits only for workers that are behind the asking one, a worker that passes when it sees all workers also
---- passes when it sees a sample, so the slowest passes.
+--- If the rule waits only for workers behind the waiting worker, a worker that passes with all workers in view
+--- also passes with a sample, so the slowest passes.
 local check = require("actor.check")
 local rules = require("actor.barrier.rule")
 local views = require("actor.barrier.view")
@@ -18,7 +18,7 @@ local M = {
   name = "sample",
   parameters = { { "beta", "workers" }, { "rule", "rule" } },
   samples = true,
-  summary = "any rule, shown BETA workers drawn at random",
+  summary = "any rule, over BETA workers drawn at random",
   definition = "rule(beta workers drawn without replacement)",
   paper = "Wang, Catterall, Mortier, Probabilistic synchronous parallel, arXiv 2017",
   example = "sample:10:quorum:0.8",
@@ -52,7 +52,7 @@ function M.make(beta, rule, options)
     where = rule.where, watches = polls and "timer" or "event", resample = resample, beta = beta,
     native = native, policy_given = options ~= nil and options.resample ~= nil,
   }
-  local shown, sample -- the view that the sample was last drawn from: saves looking it up in the table
+  local shown, sample -- caches the view of the last sample, to save the lookup in the table
   function self.run(view)
     if view ~= shown then shown, sample = view, views.open_sample(view, self) end
     local fresh, recheck = views.draw(sample, view)

@@ -5,7 +5,7 @@ local rules = require("actor.barrier.rule")
 local M = {
   name = "ssp",
   parameters = { { "s", "steps" } },
-  summary = "nobody is more than S steps ahead of the slowest",
+  summary = "no worker is more than S steps ahead of the slowest",
   definition = "min >= step - s",
   paper = "Ho, Cipar, Cui, Lee, Kim, Gibbons, Gibson, Ganger, Xing, More effective distributed ML via a stale " ..
     "synchronous parallel parameter server, NIPS 2013",

@@ -1,9 +1,9 @@
 --- bsp for a worker's first `steps` steps, asp afterwards. No worker waits for ever: the slowest passes under either.
 ---
---- The paper switches at a point found from earlier runs of a recurring job (here: `steps`), and has a second policy that
---- works asynchronously while a straggler lasts; for that one see assp. This form switches each worker by itself. It
---- promises no bound, so updates are merged as they come from the beginning. To merge those of the first phase in order
---- as under bsp, run `bsp` and call `param.set_barrier("asp")` in `stop` when the time has come.
+--- The paper switches at a point found from earlier runs of a recurring job (here: `steps`). It has a second policy
+--- that works asynchronously while a straggler lasts; for that policy see assp. This form switches each worker
+--- separately. It guarantees no bound, so updates are merged as they arrive from the beginning. To merge the first
+--- phase in order as under bsp, run `bsp` and call `param.set_barrier("asp")` in `stop` at the time of the switch.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description

@@ -1,4 +1,4 @@
-// Rows of CSV: what fields become, wherever a file is cut, and what is said of records that are none.
+// Rows of CSV: the values of fields, files cut anywhere, and the errors of malformed records.
 
 #include "host/mapreduce/files/csv_rows.hpp"
 
@@ -20,7 +20,7 @@ std::string without_folder(const Error& error) {
   return "error: " + error.message.substr(error.message.rfind('/', error.message.find(".csv, line")) + 1);
 }
 
-/// The rows as JSON, and an error's text as the last one.
+/// The rows as JSON; the last text is the error, if any.
 TextLines row_texts(RowSource& source) {
   RowBatch batch;
   TextLines rows;
@@ -64,7 +64,7 @@ CsvFormat with_header() {
 
 }  // namespace
 
-TEST_CASE("what fields of CSV become") {
+TEST_CASE("each kind of CSV field becomes a value of its type") {
   const TempDir dir;
   CHECK(read_csv(dir, "1,-2.5,+3e2, 4 ,.5,007\n") == TextLines{"[1,-2.5,300,4,0.5,7]"});
   CHECK(read_csv(dir, "\"1\",\"\",true,False,TRUE\n") == TextLines{R"(["1","",true,false,true])"});
@@ -120,7 +120,7 @@ TEST_CASE("a byte order mark is dropped from CSV, but not within quotes") {
   CHECK(csv_header({mark + "n", mark}, ',') == "\"" + mark + "n\"," + mark + "\n");
 }
 
-TEST_CASE("records of CSV that are none name the file and the line, or are left out") {
+TEST_CASE("malformed records of CSV are errors with the file and the line, or are skipped") {
   const TempDir dir;
   const CsvFormat plain;
   CHECK(read_csv(dir, "a,b\n\n\"x\ny\",1\n1,2,3\n").back() ==
@@ -152,7 +152,7 @@ TEST_CASE("records of CSV that are none name the file and the line, or are left 
   CHECK(left_out == TextLines{"t.csv, line 2", "t.csv, line 3", "t.csv, line 5"});
 }
 
-TEST_CASE("wherever CSV is cut, its parts have each record once, or say that quotes go over the cut") {
+TEST_CASE("parts of CSV cut anywhere have each record once, or report quotes that span the cut") {
   const TempDir dir;
   std::mt19937 random(5);
   int refused = 0;
@@ -183,7 +183,7 @@ TEST_CASE("wherever CSV is cut, its parts have each record once, or say that quo
   CHECK(refused > 0);
 }
 
-TEST_CASE("a line's number is right in a part behind the first, and in quotes longer than a read") {
+TEST_CASE("line numbers are right in later parts, and in quotes longer than a read") {
   const TempDir dir;
   std::string text;
   for (int i = 1; i <= 1000; ++i) text += i == 900 ? "x\n" : std::to_string(i) + ",1\n";

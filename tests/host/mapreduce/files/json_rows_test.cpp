@@ -1,4 +1,4 @@
-// Rows of JSON lines: what values become, what save writes comes back, and what is said of lines that are no JSON.
+// Rows of JSON lines: their values, the round trip through save, and the errors of malformed lines.
 
 #include "host/mapreduce/files/json_rows.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 
 using TextLines = std::vector<std::string>;
 
-/// The rows as JSON again, and an error's text as the last one.
+/// The rows as JSON again; the last text is the error, if any.
 TextLines read_json_rows(const std::string& text, const SkipRow& skip = {}) {
   const TempDir dir;
   const auto path = dir.write("t.jsonl", text);
@@ -71,7 +71,7 @@ nlohmann::json random_value(std::mt19937& random, int depth) {
 
 }  // namespace
 
-TEST_CASE("values of JSON lines come out as they went in") {
+TEST_CASE("values of JSON lines survive a round trip") {
   std::mt19937 random(3);
   for (int round = 0; round < 300; ++round) {
     std::string text;
@@ -90,7 +90,7 @@ TEST_CASE("values of JSON lines come out as they went in") {
   }
 }
 
-TEST_CASE("what values of JSON become") {
+TEST_CASE("each kind of JSON value becomes a value of its type") {
   CHECK(read_json_rows(" 1 \n-0\n\n \r\n\"x\"\ntrue\nfalse\n[]\n{}") ==
         TextLines{"1", "-0", "\"x\"", "true", "false", "[]", "[]"});
   CHECK(read_json_rows("[1,null,3]\n{\"a\":null,\"b\":1e-400}\n") == TextLines{"[1,null,3]", R"({"b":0})"});
@@ -103,12 +103,12 @@ TEST_CASE("what values of JSON become") {
   CHECK(error_of("\xef\xbb\xbf[1]") == "error: t.jsonl, line 2: column 1: byte 239 where a value should be");
 }
 
-TEST_CASE("lines that are no JSON name the file, the line and the place, or are left out") {
+TEST_CASE("malformed JSON lines are errors with the file, the line and the place, or are skipped") {
   const std::string at = "error: t.jsonl, line 2: column ";
   CHECK(error_of("{\"a\":1") == at + "7: the line ends where ',' or '}' should be");
   CHECK(error_of("[1,2") == at + "5: the line ends where ',' or ']' should be");
   CHECK(error_of("\"abc") == at + "5: the line ends within a text");
-  CHECK(error_of("{\"a\":1,\"a\":2}") == at + "11: the key \"a\" comes twice");
+  CHECK(error_of("{\"a\":1,\"a\":2}") == at + "11: the key \"a\" appears twice");
   CHECK(error_of("null") == at + "5: null as a whole is no row");
   CHECK(error_of("1]") == at + "2: ']' where the line's end should be");
   CHECK(error_of("\"\xff\"") == at + "2: a text that is not UTF-8");

@@ -1,4 +1,4 @@
-// A save's folder: complete or not there, and steps that run again after a worker was lost.
+// A save's folder: complete or absent, and steps that run again after a worker has failed.
 
 #include <array>
 #include <cerrno>
@@ -53,7 +53,7 @@ SavedPart write_text_part(const SaveFolder& save, uint32_t part, std::string_vie
 
 constexpr uint32_t kParts = 4;
 
-/// Replaces the folder by one whose parts all hold `text`.
+/// Replaces the folder by a folder with `text` in all parts.
 Status replace(const fs::path& target, const std::string& text) {
   const auto save = begin_save(target, true, text);
   if (!save) return save.error();
@@ -69,7 +69,7 @@ Status replace(const fs::path& target, const std::string& text) {
   return done ? Status() : Status(done.error());
 }
 
-/// What all parts of the folder hold.
+/// The common content of all parts of the folder.
 std::string content_of(const fs::path& target) {
   const auto mark = read_mark(target);
   REQUIRE(mark);
@@ -80,7 +80,7 @@ std::string content_of(const fs::path& target) {
   return mark->id;
 }
 
-/// Runs `body` in a process of its own, which ends with what it gives.
+/// Runs `body` in a child process, which exits with its result. Returns the child.
 template <typename Body>
 pid_t in_process(Body body) {
   const pid_t child = ::fork();
@@ -94,7 +94,7 @@ int status_of(pid_t child) {
   return status;
 }
 
-/// From now on this process is on a file system that cannot exchange names: renameat2 says so.
+/// Makes renameat2 fail in this process, as on a file system that cannot exchange names.
 bool forbid_exchange() {
   std::array<sock_filter, 4> code = {{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -108,12 +108,12 @@ bool forbid_exchange() {
 
 }  // namespace
 
-TEST_CASE("a save is there when all its parts are, however often its steps run") {
+TEST_CASE("a save exists when all its parts exist, however often its steps run") {
   const TempDir dir;
   const auto save = begin_save(dir / "deep/out", false, "one");
   REQUIRE(save);
   const SavedPart first = write_text_part(*save, 0, "first");
-  write_text_part(*save, 1, "lost");  // its worker was given up; another attempt counts
+  write_text_part(*save, 1, "lost");  // its worker is suspected; another attempt counts
   const SavedPart second = write_text_part(*save, 1, "second");
   write_text_part(*save, 1, "late");
   {
@@ -133,7 +133,7 @@ TEST_CASE("a save is there when all its parts are, however often its steps run")
     CHECK(done->rows == 2);
     CHECK(done->bytes == 13);
   }
-  // The node that held the tasks' reports was lost: they run again, and so does the commit.
+  // The process with the tasks' reports has failed: the tasks run again, and so does the commit.
   const auto again = commit_save(*save, {first, write_text_part(*save, 1, "second")});
   REQUIRE(again);
   CHECK(again->bytes == 13);
@@ -142,7 +142,7 @@ TEST_CASE("a save is there when all its parts are, however often its steps run")
   CHECK(names_in(dir / "deep/out") == std::set<std::string>{"_SUCCESS", "part-00000", "part-00001"});
 }
 
-TEST_CASE("a save that begins again is the same, with the parts that are there, and when all is done") {
+TEST_CASE("a save that begins again is the same save, with the existing parts, also after the commit") {
   const TempDir dir;
   const auto save = begin_save(dir / "out", false, "one");
   REQUIRE(save);
@@ -160,7 +160,7 @@ TEST_CASE("a save that begins again is the same, with the parts that are there, 
   CHECK_FALSE(begin_save(dir / "out", false, "two"));
 }
 
-TEST_CASE("an older folder is there until the new one takes its place") {
+TEST_CASE("the old folder exists until the new folder replaces it") {
   const TempDir dir;
   const auto first = begin_save(dir / "out", false, "one");
   REQUIRE(first);
@@ -179,7 +179,7 @@ TEST_CASE("an older folder is there until the new one takes its place") {
   CHECK(names_in(dir.path()) == std::set<std::string>{"out"});
 }
 
-TEST_CASE("a part whose folder is not there says that hosts have to share it") {
+TEST_CASE("a part without its save's folder reports that hosts must share the folder") {
   const TempDir dir;
   const auto save = begin_save(dir / "out", false, "one");
   REQUIRE(save);
@@ -190,7 +190,7 @@ TEST_CASE("a part whose folder is not there says that hosts have to share it") {
   for (const char* name : {"", "/", "..", "."}) CHECK(begin_save(name, true, "one").error().code == Code::bad_argument);
 }
 
-TEST_CASE("whenever a save that replaces another is killed, the older folder is there or the new one") {
+TEST_CASE("a kill of a replacing save at any time leaves the old folder or the new folder") {
   const TempDir dir;
   const fs::path target = dir / "out";
   REQUIRE(replace(target, "0"));
@@ -221,7 +221,7 @@ TEST_CASE("whenever a save that replaces another is killed, the older folder is 
   CHECK(seen.size() > 30);
 }
 
-TEST_CASE("where a folder cannot be replaced in one step that is told before anything is written") {
+TEST_CASE("a file system that cannot replace a folder in one step is reported before any part is written") {
   const TempDir dir;
   const fs::path target = dir / "out";
   REQUIRE(replace(target, "old"));
@@ -239,13 +239,13 @@ TEST_CASE("where a folder cannot be replaced in one step that is told before any
   CHECK(names_in(dir.path()) == std::set<std::string>{"out"});
 }
 
-// A node is given up between any two steps of its commit, and wakes when the others have gone on.
-TEST_CASE("who was given up while it committed takes nothing from those who went on") {
+// A node is suspected between any two steps of its commit, and resumes after the others have continued.
+TEST_CASE("a node suspected during its commit does not damage the others' save") {
   const TempDir dir;
   const auto save = begin_save(dir / "out", true, "one");
   REQUIRE(save);
   const SavedPart part = write_text_part(*save, 0, "first");
-  const fs::path late = save->staging.string() + "-1";  // as it was left: complete, and about to get its name
+  const fs::path late = save->staging.string() + "-1";  // as the suspected node left it: complete, before the rename
   fs::create_directory(late);
   fs::create_hard_link(save->staging / part.name, late / "part-00000");
   REQUIRE(commit_save(*save, {part}));

@@ -1,4 +1,4 @@
-// TextLines of files cut anywhere: each line once, its bytes as they are.
+// Lines of files cut anywhere: each line once, its bytes unchanged.
 
 #include "host/mapreduce/files/text_input.hpp"
 
@@ -48,7 +48,7 @@ void append(TextLines& to, const TextLines& lines) { to.insert(to.end(), lines.b
 
 }  // namespace
 
-TEST_CASE("wherever a text is cut, its parts have each line once") {
+TEST_CASE("the parts of a text cut anywhere have each line once") {
   const TempDir dir;
   std::mt19937 random(1);
   for (int round = 0; round < 60; ++round) {
@@ -89,7 +89,7 @@ TEST_CASE("a byte order mark at the front of a file is dropped, once, wherever t
   }
 }
 
-TEST_CASE("lines longer than a read, at the border of reads and behind a part's end, come whole") {
+TEST_CASE("lines longer than a read, across reads and beyond a part's end are read whole") {
   const TempDir dir;
   std::mt19937 random(2);
   std::string text;
@@ -111,12 +111,12 @@ TEST_CASE("lines longer than a read, at the border of reads and behind a part's 
   }
 }
 
-TEST_CASE("a file that has another size than was planned is an error that says so") {
+TEST_CASE("a file with another size than planned is an error with both sizes") {
   const TempDir dir;
   const auto path = dir.write("text", "one\ntwo\nthree");
   CHECK_THROWS_WITH(read_text_part(path, 0, 7, 12),
                     Catch::Contains("had 12 bytes when the job was planned and has 13 now"));
-  // It grows or shrinks after it was opened.
+  // The file grows or shrinks after it was opened.
   auto grown = TextInput::open_part(path, 9, 13, 13);
   REQUIRE(grown);
   std::ofstream(path, std::ios::app) << " and more";
@@ -128,7 +128,7 @@ TEST_CASE("a file that has another size than was planned is an error that says s
                     Catch::Contains("had 22 bytes when the job was planned and has 5 now"));
 }
 
-TEST_CASE("which files a path names") {
+TEST_CASE("a path names a file, the files of a folder, or the matches of a pattern") {
   const TempDir dir;
   for (const char* name : {"b.txt", "a.txt", "_SUCCESS", ".hidden", "c.dat", "sub/d.txt"}) dir.write(name, "x");
   const auto names = [&](const std::string& path) {
@@ -148,7 +148,7 @@ TEST_CASE("which files a path names") {
   CHECK(names("empty") == TextLines{"error: /empty: the folder has no files"});
 }
 
-TEST_CASE("patterns find files in folders below, by choices, in order and each once") {
+TEST_CASE("patterns find files in nested folders and by choices, in order and each once") {
   const TempDir dir;
   for (const char* name : {"z.txt", "a/x.txt", "a/b/y.txt", "a/b/c/y.csv", "a/_b/no.txt", "a/.git/no.txt",
                            "a/b/_SUCCESS", "2023/1.txt", "2024/1.txt", "o{d}d.txt", "{x,y}"}) {
@@ -183,5 +183,5 @@ TEST_CASE("patterns find files in folders below, by choices, in order and each o
   CHECK(names("none/**") == TextLines{"error: /none/**: no file matches"});
   std::string many = "x";
   for (int i = 0; i < 14; ++i) many += "{1,2}";
-  CHECK(names(many) == TextLines{"error: /" + many + ": the braces stand for more than 10000 names"});
+  CHECK(names(many) == TextLines{"error: /" + many + ": the braces expand to more than 10000 names"});
 }

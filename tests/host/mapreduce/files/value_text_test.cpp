@@ -1,4 +1,4 @@
-// Values as text: numbers that read back as they were, JSON that a parser takes, fields of CSV.
+// Values as text: numbers that read back unchanged, JSON that a parser accepts, fields of CSV.
 
 #include "host/mapreduce/files/value_text.hpp"
 
@@ -65,7 +65,7 @@ TEST_CASE("a number as text reads back as the same number") {
   CHECK(json(row_number(NAN)).find("JSON has no number 'nan'") != std::string::npos);
 }
 
-TEST_CASE("texts that are UTF-8 come back from JSON, others are refused with where they are not") {
+TEST_CASE("UTF-8 texts survive JSON, other texts are refused with the offset of the bad byte") {
   std::mt19937 random(3);
   for (int i = 0; i < 2000; ++i) {
     std::string text;
@@ -87,7 +87,7 @@ TEST_CASE("texts that are UTF-8 come back from JSON, others are refused with whe
     else
       CHECK(out.starts_with("error: JSON's texts are UTF-8, and byte "));
   }
-  CHECK(json(bytes(RowTag::text, "ab\xff\"")).find("byte 3 of this one is not: \"ab\\xff\"\"; save it") !=
+  CHECK(json(bytes(RowTag::text, "ab\xff\"")).find("byte 3 of this text is not: \"ab\\xff\"\"; save it") !=
         std::string::npos);
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("tables are read as the codec writes them") {
         "9223372036854775807");
 }
 
-TEST_CASE("bytes that are no value are an error, cut anywhere") {
+TEST_CASE("malformed bytes are an error, cut anywhere") {
   const std::string whole = encoded({0x0d, 3, 1, 0x06, 1, 0, 0, 0, 0x21, 'a', 0x21, 'k', 0x0a, 1, 0x02});
   CHECK(json(bytes(RowTag::value, whole)) == "{\"1\":1,\"2\":\"a\",\"k\":[true]}");
   for (size_t size = 0; size < whole.size(); ++size) {

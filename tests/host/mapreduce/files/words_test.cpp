@@ -10,7 +10,7 @@
 
 using namespace actorhost;
 
-TEST_CASE("the words of a text are what a loop over its bytes finds, wherever they begin and end") {
+TEST_CASE("the words of a text are the words that a loop over its bytes finds, wherever they begin and end") {
   Rng rng(5);
   for (int round = 0; round < 300; ++round) {
     std::string text(rng.below(round % 3 == 0 ? 1000 : 140), 'x');

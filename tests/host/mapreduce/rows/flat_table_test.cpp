@@ -82,11 +82,11 @@ TEST_CASE("longer arrays are lists") {
   }
 }
 
-TEST_CASE("what is no table of plain values is left to the codec") {
+TEST_CASE("other values than tables of plain values are left to the codec") {
   Read read;
   CHECK(read.shape(number_bytes(1)).empty());
   CHECK(read.shape("").empty());
-  CHECK(read.shape(pairs(1, whole(5) + whole(6))).empty());                          // a key that is no text
+  CHECK(read.shape(pairs(1, whole(5) + whole(6))).empty());                          // a key other than a text
   CHECK(read.shape(array(1, raw('\x10', int64_t{1}))).empty());                      // a 64-bit integer
   CHECK(read.shape(array(1, std::string("\x12") + std::string(16, '\0'))).empty());  // a tensor
   CHECK(read.shape(array(1, whole(1)) + "x").empty());                               // more than one value
@@ -99,7 +99,7 @@ TEST_CASE("what is no table of plain values is left to the codec") {
   CHECK(read.shape(pairs(70, wide)).empty());
 }
 
-TEST_CASE("there are only so many shapes") {
+TEST_CASE("the number of shapes is limited") {
   Read read;
   for (int i = 0; i < 1200; ++i) {
     const bool known = read.reader.read(pairs(1, text("k" + std::to_string(i)) + whole(i)), read.table) != 0;

@@ -7,7 +7,7 @@
 
 using namespace actorhost;
 
-TEST_CASE("what is taken beyond the limit shows, and comes back") {
+TEST_CASE("a budget reports memory beyond the limit until it is returned") {
   MemoryBudget budget(100, 2);
   CHECK(budget.share() == 25);
   budget.take(60);
@@ -21,7 +21,7 @@ TEST_CASE("what is taken beyond the limit shows, and comes back") {
   CHECK(budget.peak() == 150);
 }
 
-TEST_CASE("a reservation gives back what it holds, once") {
+TEST_CASE("a reservation returns its bytes exactly once") {
   MemoryBudget budget(100);
   {
     Reservation first(&budget);
@@ -45,7 +45,7 @@ TEST_CASE("a reservation gives back what it holds, once") {
   CHECK(counting.bytes() == 7);
 }
 
-TEST_CASE("threads that take and give at once lose nothing") {
+TEST_CASE("concurrent takes and gives lose no bytes") {
   MemoryBudget budget(1000);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

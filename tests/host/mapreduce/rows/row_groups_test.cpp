@@ -20,7 +20,7 @@ Plain random_group_key(Rng& rng, uint64_t kinds) {
 
 }  // namespace
 
-TEST_CASE("rows of one, two and three inputs come together by key, each input's in its order") {
+TEST_CASE("rows of one, two and three inputs are grouped by key, each input in its order") {
   const size_t inputs = GENERATE(1U, 2U, 3U);
   const bool spills = GENERATE(false, true);
   const uint64_t keys = GENERATE(1U, 40U, 3000U);
@@ -76,7 +76,7 @@ TEST_CASE("rows of one, two and three inputs come together by key, each input's 
   CHECK(result == model);
 }
 
-TEST_CASE("no inputs and empty ones have no groups") {
+TEST_CASE("no inputs and empty inputs have no groups") {
   RowValue key;
   CHECK_FALSE(RowGroups({}).next_key(key));
   std::vector<std::unique_ptr<SortedRows>> sorted;

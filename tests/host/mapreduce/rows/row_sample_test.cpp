@@ -12,7 +12,7 @@ using namespace actorhost;
 
 namespace {
 
-/// Rows that were put, as a source of them.
+/// A sink that is a source of its rows.
 class Kept final : public RowSink, public RowSource {
  public:
   Status put(const RowValue& first, const RowValue* second) override {
@@ -56,7 +56,7 @@ std::vector<Plain> chosen(Kept& samples, uint32_t ranges, SortOrder order) {
 
 }  // namespace
 
-TEST_CASE("splitters from samples part rows into ranges of about the same size, also from tasks of different sizes") {
+TEST_CASE("splitters from samples split rows into ranges of about equal size, also from tasks of different sizes") {
   const SortOrder order = GENERATE(SortOrder::ascending, SortOrder::descending);
   const bool texts = GENERATE(false, true);
   constexpr uint32_t kRanges = 8;
@@ -84,7 +84,7 @@ TEST_CASE("splitters from samples part rows into ranges of about the same size, 
   CHECK(static_cast<double>(*std::min_element(sizes.begin(), sizes.end())) > 0.5 * even);
 }
 
-TEST_CASE("a sample does not hang on the order of rows") {
+TEST_CASE("a sample does not depend on the order of rows") {
   Rng rng(5, 0);
   std::vector<Plain> keys;
   for (int i = 0; i < 5000; ++i) keys.push_back(Plain::of(static_cast<double>(rng.below(2000))));
@@ -99,7 +99,7 @@ TEST_CASE("a sample does not hang on the order of rows") {
   CHECK(first.rows.size() == 101);
 }
 
-TEST_CASE("rows that come often weigh as much as they are, and one key has one range") {
+TEST_CASE("frequent rows have the weight of their number, and one key has one range") {
   std::vector<Plain> keys(9000, Plain::of(5.0));
   for (int i = 0; i < 1000; ++i) keys.push_back(Plain::of(static_cast<double>(i)));
   Kept samples;
@@ -108,7 +108,7 @@ TEST_CASE("rows that come often weigh as much as they are, and one key has one r
   CHECK(splitters == std::vector<Plain>{Plain::of(6.0)});
 }
 
-TEST_CASE("without rows there are no splitters, with one kind too many an error") {
+TEST_CASE("no rows have no splitters, and rows of two kinds are an error") {
   Kept none;
   take_sample({}, 10, none);
   CHECK(chosen(none, 4, SortOrder::ascending).empty());
@@ -120,7 +120,7 @@ TEST_CASE("without rows there are no splitters, with one kind too many an error"
   CHECK(status.error().message.find("cannot compare") != std::string::npos);
 }
 
-TEST_CASE("what is no sample is refused") {
+TEST_CASE("a malformed sample is refused") {
   Kept broken;
   const Plain key = Plain::of(1.0);
   REQUIRE(broken.put(key.view(), nullptr).ok());

@@ -41,7 +41,7 @@ Plain random_sort_key(Rng& rng, KeyMix kind) {
     case KeyMix::few: return Plain::of(static_cast<double>(rng.below(5)) - 2);
     case KeyMix::booleans: return Plain::of(rng.below(2) == 0);
     case KeyMix::same: return Plain::of("the one and only key");
-    // Texts that differ in zeros at their end only.
+    // Texts that differ only in zeros at their end.
     default: return Plain::of(std::string(rng.below(3), 'a') + std::string(rng.below(20), '\0'));
   }
 }
@@ -77,7 +77,7 @@ std::vector<PlainRow> taken(SortedRows& sorted, uint64_t way) {
 
 }  // namespace
 
-TEST_CASE("rows are sorted as std::stable_sort does it, in memory and merged from disk") {
+TEST_CASE("rows are sorted as by std::stable_sort, in memory and merged from disk") {
   const SortOrder order = GENERATE(SortOrder::ascending, SortOrder::descending, SortOrder::hash);
   const KeyMix kind = GENERATE(KeyMix::texts, KeyMix::short_texts, KeyMix::common, KeyMix::numbers, KeyMix::few,
                                KeyMix::booleans, KeyMix::same, KeyMix::tails);
@@ -121,13 +121,13 @@ TEST_CASE("more runs than fit in memory are merged in several passes") {
   std::stable_sort(model.begin(), model.end(),
                    [](const PlainRow& a, const PlainRow& b) { return a.first.text < b.first.text; });
   CHECK(taken(**sorted, 2) == model);
-  // Each row went to disk more than once.
+  // Each row was written to disk more than once.
   size_t bytes = 0;
   for (const auto& row : model) bytes += row.first.text.size();
   CHECK(w.spill.raw_bytes() > 2 * bytes);
 }
 
-TEST_CASE("nothing sorted is nothing, also after empty blocks") {
+TEST_CASE("a sort without rows is empty, also after empty blocks") {
   SorterWorld w(SortOrder::ascending);
   RowSorter sorter(w.options);
   REQUIRE(sorter.put(RowBlock{}).ok());
@@ -136,7 +136,7 @@ TEST_CASE("nothing sorted is nothing, also after empty blocks") {
   CHECK(taken(**sorted, 0).empty());
 }
 
-TEST_CASE("NaN comes behind all other numbers") {
+TEST_CASE("NaN is sorted after all other numbers") {
   SorterWorld w(SortOrder::ascending);
   RowSorter sorter(w.options);
   for (const double number : {std::nan(""), 1.0, -std::nan(""), std::numeric_limits<double>::infinity(), -1.0}) {
@@ -150,7 +150,7 @@ TEST_CASE("NaN comes behind all other numbers") {
   CHECK(std::isnan(rows[4].first.number));
 }
 
-TEST_CASE("the value or the row behind a key that was made for the sort is given back alone") {
+TEST_CASE("a sort by a made key returns only the value or the inner row") {
   const bool spills = GENERATE(false, true);
   const SortRows give = GENERATE(SortRows::second, SortRows::inner);
   Rng rng(spills ? 1 : 2, static_cast<uint64_t>(give));
@@ -197,7 +197,7 @@ TEST_CASE("keys of different kinds cannot be compared, except to be grouped") {
   CHECK(taken(**sorter.finish(), 0).size() == 3);
 }
 
-TEST_CASE("bytes that are no rows and a disk that cannot be written are errors of the sort") {
+TEST_CASE("malformed rows and a read-only disk are errors of the sort") {
   SorterWorld w(SortOrder::ascending);
   RowSorter broken(w.options);
   CHECK(broken.put(RowBlock{Blob::copy_of("\x04\x05zz"), 1}).error().code == Code::bad_data);

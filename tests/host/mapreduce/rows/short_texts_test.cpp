@@ -1,4 +1,4 @@
-// Short texts with places: one that is found is the one that was kept there.
+// Short texts with places: a found text is the stored text.
 
 #include "host/mapreduce/rows/short_texts.hpp"
 
@@ -11,7 +11,7 @@
 
 using namespace actorhost;
 
-TEST_CASE("a short text that is found is the one that was kept in its place") {
+TEST_CASE("a found short text is the text stored in its place") {
   const auto texts = std::make_unique<ShortTexts>();
   std::vector<std::string> kept(ShortTexts::kPlaces, "none");
   std::mt19937 random(1);
@@ -23,7 +23,7 @@ TEST_CASE("a short text that is found is the one that was kept in its place") {
     if (place >= 0) {
       ++found;
       REQUIRE(kept[static_cast<size_t>(place)] == text);
-    } else if (random() % 8 != 0) {  // else keeping the text was interrupted
+    } else if (random() % 8 != 0) {  // otherwise storing the text was interrupted
       kept[static_cast<size_t>(-1 - place)] = text;
       texts->keep(static_cast<uint32_t>(-1 - place), text.data(), text.size());
       REQUIRE(texts->find(text.data(), text.size()) == -1 - place);

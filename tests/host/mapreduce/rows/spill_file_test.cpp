@@ -13,7 +13,7 @@
 
 using namespace actorhost;
 
-TEST_CASE("spilled blocks are read back as they were, whether they compress or not, in any order") {
+TEST_CASE("spilled blocks are read back unchanged, compressible or not, in any order") {
   const Scratch scratch;
   SpillFile file(scratch.path().string());
   Rng rng(1);
@@ -40,7 +40,7 @@ TEST_CASE("spilled blocks are read back as they were, whether they compress or n
   CHECK(std::filesystem::is_empty(scratch.path()));
 }
 
-TEST_CASE("a spilled block whose bytes are no longer there is reported, not handed out") {
+TEST_CASE("a spilled block with lost bytes is an error") {
   const Scratch scratch;
   SpillFile file(scratch.path().string());
   Rng rng(2);
@@ -60,7 +60,7 @@ TEST_CASE("a spilled block whose bytes are no longer there is reported, not hand
   CHECK(file.read(beyond).error().code == Code::io);
 }
 
-TEST_CASE("a folder that cannot hold spilled rows is named, with what to do") {
+TEST_CASE("a folder that cannot hold spilled rows is an error with its name and advice") {
   SpillFile file("/nowhere/at/all");
   Rng rng(3);
   const auto ref = file.append(text_block(rng, 100, true));
@@ -70,7 +70,7 @@ TEST_CASE("a folder that cannot hold spilled rows is named, with what to do") {
   CHECK(contains(ref.error().message, "set TMPDIR"));
 }
 
-TEST_CASE("a file that may not grow is an error that asks for room") {
+TEST_CASE("a spill file beyond the size limit is an error that asks for room") {
   const Scratch scratch;
   SpillFile file(scratch.path().string());
   Rng rng(4);

@@ -21,7 +21,7 @@ uint64_t hash_of(std::initializer_list<int> list) {
 
 }  // namespace
 
-TEST_CASE("a table has one hash, in whatever order its keys are written") {
+TEST_CASE("a table has one hash, whatever the order of its keys") {
   // {a = 1, b = {x = true, y = false}}
   const uint64_t one = hash_of({0x09, 2, 0x21, 'a', 6, 1, 0, 0, 0, 0x21, 'b', 0x09, 2, 0x21, 'x', 2, 0x21, 'y', 1});
   CHECK(one == hash_of({0x09, 2, 0x21, 'b', 0x09, 2, 0x21, 'y', 1, 0x21, 'x', 2, 0x21, 'a', 6, 1, 0, 0, 0}));
@@ -38,7 +38,7 @@ TEST_CASE("an array has one hash, as items or as keys, and its order counts") {
   CHECK(hash_of({0x08}) != items);
 }
 
-TEST_CASE("tensors beside a table count by what they hold") {
+TEST_CASE("tensors of a table are hashed by their content") {
   // {[first_key] = tensor 0, [second_key] = tensor 1}, of one element each
   const auto packed = [](int first_key, int second_key, double first, double second) {
     std::string encoded("\x09\x02", 2);
@@ -59,13 +59,13 @@ TEST_CASE("tensors beside a table count by what they hold") {
   CHECK(packed('a', 'b', 7, 8) != packed('a', 'b', 7, 9));
 }
 
-TEST_CASE("bytes that are no value have some hash, cut anywhere") {
+TEST_CASE("malformed bytes have a hash, cut anywhere") {
   const std::string whole("\x0d\x03\x01\x06\x01\x00\x00\x00\x21k\x21v\x22no", 14);
   for (size_t size = 0; size <= whole.size(); ++size) CHECK(value_hash(whole.substr(0, size)) != 0);
   CHECK(value_hash(std::string(100000, '\x0c')) != 0);
 }
 
-TEST_CASE("a tensor's place that no list has counts as none, whatever number it is") {
+TEST_CASE("a tensor index outside the list counts as no tensor, whatever its value") {
   const auto hash_at = [](double place) {
     const double unused = 0;
     std::string encoded = "\x12";

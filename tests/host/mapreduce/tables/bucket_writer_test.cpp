@@ -42,7 +42,7 @@ std::vector<PlainRow> random_bucket_rows(Rng& rng, size_t most) {
 
 }  // namespace
 
-TEST_CASE("each row is in the bucket of its hash, in the order in which it came") {
+TEST_CASE("each row is in the bucket of its hash, in order of arrival") {
   const uint32_t buckets = GENERATE(1U, 2U, 7U, 300U);
   const KeyOf key = GENERATE(KeyOf::first, KeyOf::row);
   CAPTURE(buckets, static_cast<int>(key));
@@ -88,8 +88,8 @@ TEST_CASE("hashes spread keys evenly over buckets") {
   }
 }
 
-TEST_CASE("the partition of a key is the same for ever") {
-  // Written down once: nodes of different builds must agree, and cached outputs must fit new ones.
+TEST_CASE("the partition of a key never changes") {
+  // Fixed values: nodes of different builds must agree, and cached outputs must fit new outputs.
   CHECK(key_hash(Plain::of("word").view()) == text_hash("word"));
   CHECK(text_hash("word") == XXH3_64bits("word", 4));
   const double one = 1;
@@ -100,7 +100,7 @@ TEST_CASE("the partition of a key is the same for ever") {
   CHECK(text_hash("word") == 0xe3ce369cf66c5c55);
 }
 
-TEST_CASE("one bucket passes blocks on as they are") {
+TEST_CASE("one bucket passes blocks on unchanged") {
   FilledBuckets out(1);
   BucketWriter writer({1}, out.sink());
   const auto block = block_of({{Plain{}, {}}, {Plain{RowTag::value, 0, "table"}, {}}});
@@ -133,14 +133,14 @@ TEST_CASE("thousands of buckets of few rows take little memory") {
   CHECK(budget.peak() <= size_t{32} << 20);
 }
 
-TEST_CASE("rows are ranged by splitters as std::upper_bound does it") {
+TEST_CASE("rows are ranged by splitters as by std::upper_bound") {
   const SortOrder order = GENERATE(SortOrder::ascending, SortOrder::descending);
   const bool texts = GENERATE(true, false);
   const uint32_t count = GENERATE(0U, 1U, 2U, 37U);
   CAPTURE(static_cast<int>(order), texts, count);
   Rng rng(count, texts ? 1 : 0);
   const auto key = [&] {
-    // Texts with a common beginning, so that many have the same rank.
+    // Texts with a common prefix, so that many have the same rank.
     return texts ? Plain::of("common" + random_text(rng, 6)) : Plain::of(static_cast<double>(rng.below(60)) - 30);
   };
   const auto before = [&](const Plain& a, const Plain& b) { return comes_before(a, b, order); };

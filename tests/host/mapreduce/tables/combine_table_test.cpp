@@ -38,7 +38,7 @@ std::vector<RowBlocks> finished(CombineTable& table, uint32_t buckets) {
   return out;
 }
 
-/// Adds rows, as bytes or as batches in turn.
+/// Adds rows, alternately as bytes and as batches.
 bool add(CombineTable& table, const std::vector<PlainRow>& rows, int turn) {
   if (turn % 2 == 0) return table.add_rows(block_of(rows).bytes.view());
   for (const auto& batch : batches_of(rows)) {
@@ -68,7 +68,8 @@ double model_of(Combine combine, double a, double b) {
 
 }  // namespace
 
-TEST_CASE("each native combiner leaves what a map of the same rows holds, spilled or not, in every number of buckets") {
+TEST_CASE(
+    "each native combiner gives the values of a map of the same rows, spilled or not, for any number of buckets") {
   const Combine combine = GENERATE(Combine::sum, Combine::product, Combine::min, Combine::max);
   const uint64_t seed = GENERATE(1U, 2U, 3U);
   CAPTURE(static_cast<int>(combine), seed);
@@ -104,7 +105,7 @@ TEST_CASE("each native combiner leaves what a map of the same rows holds, spille
   CHECK(w.budget.used() == table.memory_bytes());
 }
 
-TEST_CASE("first keeps the value that came first, of whatever kind, also across spilled runs") {
+TEST_CASE("first keeps the first value, of any kind, also across spilled runs") {
   const uint64_t seed = GENERATE(1U, 2U);
   Rng rng(seed);
   CombineWorld w(Combine::first, seed == 1 ? size_t{16} << 20 : kLeastMemory);
@@ -128,7 +129,7 @@ TEST_CASE("first keeps the value that came first, of whatever kind, also across 
   CHECK(result == model);
 }
 
-TEST_CASE("distinct rows are those of a set: singles, pairs and nil") {
+TEST_CASE("distinct rows equal a set of the rows: singles, pairs and nil") {
   const uint64_t seed = GENERATE(1U, 2U);
   Rng rng(seed);
   CombineWorld w(Combine::row, seed == 1 ? size_t{16} << 20 : kLeastMemory);
@@ -151,7 +152,7 @@ TEST_CASE("distinct rows are those of a set: singles, pairs and nil") {
   CHECK(result == model);
 }
 
-TEST_CASE("single pairs and batches of them are combined as rows are") {
+TEST_CASE("single pairs and batches of pairs are combined like rows") {
   CombineWorld w(Combine::sum);
   CombineTable table(w.options);
   for (const char* word : {"a", "bb", "longer words", "a", "12345678", "longer words", "a"}) {
@@ -172,7 +173,7 @@ TEST_CASE("single pairs and batches of them are combined as rows are") {
   CHECK(result == expected);
 }
 
-TEST_CASE("a key that cannot be one and a value that a combiner does not take are refused with their names") {
+TEST_CASE("an invalid key and a value that the combiner does not take are refused and named") {
   const auto refused = [](Combine combine, const PlainRow& row) {
     CombineWorld w(combine);
     CombineTable table(w.options);
@@ -223,7 +224,7 @@ TEST_CASE("NaN is one key and the greatest number, and as a key -0 is 0") {
   CHECK(rows_of(finished(table, 1)[0]).size() == 2);
 }
 
-TEST_CASE("one bucket is in the order of hashes, in whatever order rows came and whatever was spilled") {
+TEST_CASE("one bucket is in the order of hashes, whatever the order of rows and the spilling") {
   Rng rng(5);
   std::vector<PlainRow> rows;
   for (int i = 0; i < 20000; ++i) rows.push_back({Plain::of(random_text(rng, 12)), Plain::of(1.0)});
@@ -239,7 +240,7 @@ TEST_CASE("one bucket is in the order of hashes, in whatever order rows came and
   CHECK(results[0] == results[1]);
 }
 
-TEST_CASE("a script's values of any kind and length are kept, replaced and compacted") {
+TEST_CASE("a script's values of any kind and length are stored, replaced and compacted") {
   const uint64_t seed = GENERATE(1U, 2U, 3U);
   Rng rng(seed);
   CombineWorld w(Combine::script, size_t{16} << 20);
@@ -257,7 +258,7 @@ TEST_CASE("a script's values of any kind and length are kept, replaced and compa
     CHECK(fresh == (model.find(key) == model.end()));
     if (!fresh) CHECK(Plain::from(CombineTable::value_of(*slot)) == model[key]);
     if (seed == 3 && key.tag == RowTag::text) {
-      // A value that comes out of the table itself.
+      // A value from the table itself.
       value = Plain::from(CombineTable::value_of(*slot));
       REQUIRE(table.set_value(*slot, CombineTable::value_of(*slot)));
     } else {
@@ -276,7 +277,7 @@ TEST_CASE("a script's values of any kind and length are kept, replaced and compa
   CHECK(result == model);
 }
 
-TEST_CASE("what a script has spilled comes back with equal keys together, oldest first") {
+TEST_CASE("spilled rows of a script are merged with equal keys together, oldest first") {
   Rng rng(7);
   CombineWorld w(Combine::script);
   CombineTable table(w.options);
@@ -311,7 +312,7 @@ TEST_CASE("what a script has spilled comes back with equal keys together, oldest
   CHECK(table.entries() == 0);
 }
 
-TEST_CASE("rows in the order of another table do not pile up") {
+TEST_CASE("rows in the order of another table do not cluster") {
   // Without a new salt each row of the second table would search past most of the others: minutes.
   CombineWorld w(Combine::sum, size_t{256} << 20);
   CombineTable first(w.options);
@@ -329,7 +330,7 @@ TEST_CASE("rows in the order of another table do not pile up") {
   CHECK(longest < 2000);
 }
 
-TEST_CASE("a disk that cannot be written is an error of the table") {
+TEST_CASE("a read-only disk is an error of the table") {
   SpillFile spill("/nowhere/at/all");
   CombineTable table({Combine::sum, kLeastMemory, nullptr, &spill});
   bool ok = true;

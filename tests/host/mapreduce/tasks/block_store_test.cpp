@@ -41,7 +41,7 @@ std::vector<PlainRow> all_rows(const BlockStore& store, OutputId id) {
 
 }  // namespace
 
-TEST_CASE("an output without rows is there with no blocks, one that was never put is not") {
+TEST_CASE("an output without rows exists with no blocks, an output never put does not exist") {
   StoreWorld w(1 << 20);
   CHECK_FALSE(w.store.blocks({1, 0, 0}).has_value());
   REQUIRE(w.store.put({1, 0, 2}, {}).ok());
@@ -54,7 +54,7 @@ TEST_CASE("an output without rows is there with no blocks, one that was never pu
   CHECK(w.store.blocks({1, 0, 2}) == 1);
 }
 
-TEST_CASE("an attempt is nobody's until it is committed, and leaves nothing when it is not") {
+TEST_CASE("an attempt is invisible until it is committed, and leaves nothing without a commit") {
   StoreWorld w(1 << 20);
   Rng rng(1);
   {
@@ -103,7 +103,7 @@ TEST_CASE("beyond the budget blocks go to disk, large ones first, and read as be
   CHECK(w.store.figures().spilled_bytes == 0);
 }
 
-TEST_CASE("small blocks go too when there is nothing else") {
+TEST_CASE("small blocks are spilled when no large blocks are left") {
   StoreWorld w(1000);
   Rng rng(3);
   RowBlocks blocks;
@@ -115,7 +115,7 @@ TEST_CASE("small blocks go too when there is nothing else") {
   }
 }
 
-TEST_CASE("a disk that cannot be written is an error of the put, and the rows stay") {
+TEST_CASE("a read-only disk is an error of the put, and the rows stay") {
   MemoryBudget budget(1000);
   SpillFile spill("/nowhere/at/all");
   BlockStore store(budget, spill);
@@ -129,7 +129,7 @@ TEST_CASE("a disk that cannot be written is an error of the put, and the rows st
   CHECK(budget.used() == 0);
 }
 
-TEST_CASE("what is to lie on disk takes no memory, however much there is, and its room is given back") {
+TEST_CASE("blocks for disk take no memory, however much is free, and their room on disk is freed") {
   StoreWorld w(1 << 20);
   Rng rng(3);
   const auto rows = some_rows(rng, 500);
@@ -153,7 +153,7 @@ TEST_CASE("what is to lie on disk takes no memory, however much there is, and it
   CHECK(w.store.figures().spilled_bytes == 0);
 }
 
-TEST_CASE("random puts, attempts and forgets leave what a map of rows holds") {
+TEST_CASE("random puts, attempts and forgets leave the rows of a map") {
   const uint64_t seed = GENERATE(1U, 2U, 3U, 4U);
   CAPTURE(seed);
   Rng rng(seed, 1);

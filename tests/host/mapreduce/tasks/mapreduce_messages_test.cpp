@@ -44,7 +44,7 @@ ForgetOutputs sample_forget() { return {{1, 2, 9}, {{3, 4}, {5, 6}}}; }
 
 FetchedBlock sample_block() { return {{7, 3, 1}, 2, 5, {Blob::copy_of("rows"), 4}}; }
 
-/// Hostile meta, then hostile bodies: what is taken must be written again and read again.
+/// Hostile meta, then hostile bodies: an accepted message must survive a round trip.
 template <typename Message, typename Write>
 void survive(const Frame& good, uint64_t seed, Write write, size_t at_least = 1000) {
   INFO("seed " << seed);
@@ -135,7 +135,7 @@ TEST_CASE("the tracker's messages arrive as they were sent") {
   CHECK(sample_forget().frame(1, 4).dst == data_address(1));
 }
 
-TEST_CASE("blocks are asked for and arrive as they were sent") {
+TEST_CASE("requests for blocks and blocks arrive as they were sent") {
   const auto fetch = read_message<FetchBlocks>(FetchBlocks{{7, 3, 1}, 2, 8}.frame(1, 99)).value();
   CHECK(fetch.output == OutputId{7, 3, 1});
   CHECK((fetch.first == 2 && fetch.count == 8));
@@ -149,7 +149,7 @@ TEST_CASE("blocks are asked for and arrive as they were sent") {
   CHECK(missing.why == "the disk is gone");
 }
 
-TEST_CASE("an output without blocks is told by one answer without rows, and only so") {
+TEST_CASE("an output without blocks has exactly one form of reply, without rows") {
   CHECK(read_message<FetchedBlock>(FetchedBlock{{7, 3, 1}, 0, 0, {}}.frame(3, 1)).ok());
   CHECK(read_message<FetchedBlock>(FetchedBlock{{7, 3, 1}, 5, 5, {}}.frame(3, 1)).ok());
   CHECK_FALSE(read_message<FetchedBlock>(FetchedBlock{{7, 3, 1}, 6, 5, {}}.frame(3, 1)).ok());
@@ -157,7 +157,7 @@ TEST_CASE("an output without blocks is told by one answer without rows, and only
   CHECK_FALSE(read_message<FetchedBlock>(FetchedBlock{{7, 3, 1}, 5, 5, {Blob::copy_of("x"), 0}}.frame(3, 1)).ok());
 }
 
-TEST_CASE("an error's text and a list of lost inputs are cut to what a frame may hold") {
+TEST_CASE("an error's text and a list of lost inputs are cut to the limits of a frame") {
   TaskFailed failed = sample_failed();
   failed.error.message.assign(size_t{5} << 20, 'x');
   failed.lost.resize(size_t{1} << 20);
@@ -166,7 +166,7 @@ TEST_CASE("an error's text and a list of lost inputs are cut to what a frame may
   CHECK(read_message<TaskFailed>(frame).value().error.message.size() == size_t{64} << 10);
 }
 
-TEST_CASE("places that a worker has been told of need not be told again in the action") {
+TEST_CASE("places that a worker has received may be omitted later in the action") {
   const TaskOrder first{{9, 0, 1}, {{5, TaskInput::Form::wide, {0, 1, 0}}, {6, TaskInput::Form::narrow, {1}}}};
   const TaskOrder second{{9, 1, 1}, {{5, TaskInput::Form::as_told, {}}, {6, TaskInput::Form::narrow, {0}}}};
   PlaceBook book;
@@ -180,10 +180,10 @@ TEST_CASE("places that a worker has been told of need not be told again in the a
   CHECK(order.inputs[0] == first.inputs[0]);
   CHECK(order.inputs[1] == second.inputs[1]);
   order = second;
-  CHECK_FALSE(book.complete(4, order).ok());  // another action: the outputs may lie elsewhere now
+  CHECK_FALSE(book.complete(4, order).ok());  // another action: the outputs may be elsewhere now
 }
 
-TEST_CASE("hostile bytes are refused or read as what can be written again") {
+TEST_CASE("hostile bytes are refused or survive a round trip") {
   survive<PlanBegin>(sample_begin().frame(4), 1, [](const PlanBegin& m) { return m.frame(4); });
   survive<TaskDone>(sample_done().frame(4), 2, [](const TaskDone& m) { return m.frame(4); });
   survive<TaskFailed>(sample_failed().frame(4), 3, [](const TaskFailed& m) { return m.frame(4); });

@@ -10,7 +10,7 @@ using Catch::Contains;
 
 namespace {
 
-/// Words are counted: two splits, three partitions, a kept dataset beside them that a narrow stage joins in.
+/// Counts words: two splits, three partitions, and a kept dataset that a narrow stage joins in.
 Plan sample_plan() {
   Plan plan;
   plan.hash = 0xfeedULL;
@@ -61,14 +61,14 @@ TEST_CASE("a plan arrives as it was sent") {
   CHECK(pack(*plan) == pack(sample_plan()));
 }
 
-TEST_CASE("a plan that cannot be carried out is refused by the stage that is at fault") {
+TEST_CASE("an invalid plan is refused with the stage at fault") {
   CHECK(refusal(sample_plan()) == "sound");
   CHECK_THAT(refusal({}), Contains("without stages"));
   CHECK_THAT(refusal(changed([](Plan& p) { p.stages[2].id = 0; })), Contains("stage 0 (map) has no number"));
   CHECK_THAT(refusal(changed([](Plan& p) { p.stages[3].id = 1; })), Contains("stage 1 (union) is in the plan twice"));
   CHECK_THAT(refusal(changed([](Plan& p) { p.stages[1].needs[0].stage = 5; })),
-             Contains("stage 2 (reduce_by_key) needs stage 5, which does not stand before it"));
-  CHECK_THAT(refusal(changed([](Plan& p) { p.stages[1].needs[0].stage = 2; })), Contains("does not stand before it"));
+             Contains("stage 2 (reduce_by_key) needs stage 5, which is not before it"));
+  CHECK_THAT(refusal(changed([](Plan& p) { p.stages[1].needs[0].stage = 2; })), Contains("is not before it"));
   CHECK_THAT(refusal(changed([](Plan& p) { p.stages[0].buckets = 4; })), Contains("3 tasks for the 4 buckets"));
   CHECK_THAT(refusal(changed([](Plan& p) { p.stages[1].needs[0].first = 1; })), Contains("offset"));
   CHECK_THAT(refusal(changed([](Plan& p) { p.stages[3].needs[1].first = 4; })), Contains("no place"));
@@ -88,7 +88,7 @@ TEST_CASE("datasets may be empty") {
   CHECK(plan.check().ok());
 }
 
-TEST_CASE("hostile bytes never make a plan that cannot be carried out") {
+TEST_CASE("hostile bytes never make an invalid plan") {
   const uint64_t seed = 0x5eed04;
   INFO("seed " << seed);
   const size_t refused = test::feed_hostile(pack(sample_plan()), seed, 20000, [](std::string_view bytes) {

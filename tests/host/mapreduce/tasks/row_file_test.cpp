@@ -1,4 +1,4 @@
-// Parts of checkpoints: what is read is what was written, whatever was done to the file, or an error with the place.
+// Parts of checkpoints: reading returns the written rows, whatever was done to the file, or an error with the place.
 
 #include "host/mapreduce/tasks/row_file.hpp"
 
@@ -71,7 +71,7 @@ std::vector<PlainRow> read_by_batches(BlockSource& source) {
 
 }  // namespace
 
-TEST_CASE("a part of a checkpoint is read as it was written, by blocks and by batches") {
+TEST_CASE("a part of a checkpoint is read unchanged, by blocks and by batches") {
   const Scratch scratch;
   Rng rng(1);
   const SaveFolder save = begun(scratch);
@@ -88,7 +88,7 @@ TEST_CASE("a part of a checkpoint is read as it was written, by blocks and by ba
   CHECK_FALSE(std::filesystem::exists(save.staging));
 }
 
-TEST_CASE("whole blocks go into a part as they are, in their place among rows") {
+TEST_CASE("whole blocks go into a part unchanged, in their place among rows") {
   const Scratch scratch;
   const SaveFolder save = begun(scratch);
   class Blocks final : public BlockSource {
@@ -120,7 +120,7 @@ TEST_CASE("whole blocks go into a part as they are, in their place among rows") 
   CHECK((*read)[4].first == Plain::of(2.0));
 }
 
-TEST_CASE("a part that is cut anywhere or has any byte changed is an error with the file and the place") {
+TEST_CASE("a part cut anywhere or with any byte changed is an error with the file and the place") {
   const Scratch scratch;
   Rng rng(2);
   const SaveFolder save = begun(scratch);
@@ -142,7 +142,7 @@ TEST_CASE("a part that is cut anywhere or has any byte changed is an error with 
   }
   CHECK_THAT(damaged(bytes.substr(0, 100)), Contains("byte 32: the checkpoint is damaged, or cut short"));
   CHECK_THAT(damaged(bytes.substr(0, 50)), Contains("byte 50: the checkpoint is cut short"));
-  CHECK_THAT(damaged(bytes + "x"), Contains("goes on behind its end"));
+  CHECK_THAT(damaged(bytes + "x"), Contains("continues after its end"));
   for (size_t i = 0; i < bytes.size(); ++i) {
     std::string changed = bytes;
     changed[i] = static_cast<char>(changed[i] ^ (1 << rng.below(8)));
@@ -155,7 +155,7 @@ TEST_CASE("a part that is cut anywhere or has any byte changed is an error with 
   }
 }
 
-TEST_CASE("a part of another checkpoint, or another part, is not taken for it") {
+TEST_CASE("a part of another checkpoint, or another part, is refused") {
   const Scratch scratch;
   const SaveFolder save = begun(scratch);
   const SaveFolder other = begun(scratch, "other");
@@ -170,7 +170,7 @@ TEST_CASE("a part of another checkpoint, or another part, is not taken for it") 
   CHECK_THAT(message(open_row_file(scratch / "text", save.id, 0)), Contains("byte 0: the checkpoint is no part of"));
 }
 
-TEST_CASE("a folder with a checkpoint is refused, read or replaced, as it is asked for") {
+TEST_CASE("a folder with a checkpoint is refused, read or replaced as the options say") {
   const Scratch scratch;
   const std::string path = scratch / "ck";
   const SaveFolder save = begun(scratch);

@@ -1,12 +1,11 @@
-// Which outputs the tracker has forgotten, and when: those of actions that are over, and kept ones that are not asked
-// for.
+// Which outputs the tracker forgets, and when: outputs of finished actions, and unused kept outputs.
 
 #include "tests/host/mapreduce/tasks/tracker_world.hpp"
 
 using namespace actorhost;
 using namespace actorhost::test;
 
-TEST_CASE("outputs are forgotten everywhere when everybody is through, but for those that are kept") {
+TEST_CASE("outputs except kept outputs are forgotten everywhere when all workers are through") {
   TrackerWorld world({0, 1});
   run_alone(world, 0, 1, iteration(2, 2));
   world.begin(1, 1, iteration(2, 2));
@@ -16,19 +15,19 @@ TEST_CASE("outputs are forgotten everywhere when everybody is through, but for t
   world.finished(1, 1);
   for (const ProcessId process : {0U, 1U}) CHECK(world.forget(process).stages == std::vector<StageId>{2});
   CHECK(world.tracker->actions() == 0);
-  // The next action finds what was kept.
+  // The next action finds the kept outputs.
   world.enter(0, 2, iteration(2, 3));
   CHECK(world.work(0, 2).stage == 3);
   CHECK(world.work(0, 2).stage == 3);
   CHECK(world.over(0).stages[0].reused == 2);
 }
 
-TEST_CASE("a worker is through with an action that it never began when it begins a later one, or dies") {
+TEST_CASE("a worker that begins a later action or fails is through with an action that it never began") {
   TrackerWorld world({0, 1});
   run_alone(world, 0, 1, word_count());
   world.finished(0, 1);
   CHECK(world.quiet(data_address(0)));
-  SECTION("it goes on") {
+  SECTION("it begins a later action") {
     world.begin(1, 2, plan_of({stage_of(7, 1)}, 2));
     CHECK(world.forget(1).stages == std::vector<StageId>{1, 2});
   }
@@ -36,14 +35,14 @@ TEST_CASE("a worker is through with an action that it never began when it begins
     world.finished(1, 1);
     CHECK(world.forget(1).stages == std::vector<StageId>{1, 2});
   }
-  SECTION("it dies") {
+  SECTION("it fails") {
     world.lose(1);
     CHECK(world.quiet(data_address(1)));
   }
   CHECK(world.forget(0).stages == std::vector<StageId>{1, 2});
 }
 
-TEST_CASE("what a plan says that nobody asks for any more is forgotten as its action begins") {
+TEST_CASE("stages that a plan lists as unused are forgotten as its action begins") {
   TrackerWorld world({0});
   run_alone(world, 0, 1, iteration(2, 2));
   world.finished(0, 1);
@@ -59,7 +58,7 @@ TEST_CASE("what a plan says that nobody asks for any more is forgotten as its ac
   CHECK(world.forget(0).stages == std::vector<StageId>{9});
 }
 
-TEST_CASE("one worker's word is enough to forget what is kept, when all have begun that action") {
+TEST_CASE("one worker's report is enough to forget kept outputs, when all have begun that action") {
   TrackerWorld world({0, 1});
   run_alone(world, 0, 1, iteration(2, 2));
   world.begin(1, 1, iteration(2, 2));
@@ -67,23 +66,23 @@ TEST_CASE("one worker's word is enough to forget what is kept, when all have beg
   world.finished(0, 1);
   const Plan plain = plan_of({stage_of(9, 1)}, 9);
   Plan unused = plain;
-  unused.forget = {1, 77};  // the other has not looked for garbage yet
+  unused.forget = {1, 77};  // the other has not collected garbage yet
   world.enter(0, 2, unused);
   CHECK(world.quiet(data_address(0)));  // worker 1 may need it still
   SECTION("it begins the action") { world.begin(1, 2, plain); }
-  SECTION("it is lost") { world.lose(1); }
+  SECTION("it fails") { world.lose(1); }
   if (world.members.size() == 2) CHECK(world.forget(1).stages == std::vector<StageId>{1, 2});
   CHECK(world.forget(0).stages == std::vector<StageId>{1, 2});
   CHECK_FALSE(world.tracker->places().knows(1));
 }
 
-TEST_CASE("what is not asked for any more stays as long as a plan has it among its ancestors") {
+TEST_CASE("unused stages stay while a plan has them among its ancestors") {
   TrackerWorld world({0});
   Plan both = iteration(2, 2);
   both.stages[1].keep = true;
   run_alone(world, 0, 1, both);
   world.finished(0, 1);
-  Plan next = both;  // the second dataset is used, and the first one is only what it came from
+  Plan next = both;  // the second dataset is used; the first is only its ancestor
   next.stages.push_back(stage_of(3, 2, {narrow(2)}));
   next.hash = 3;
   next.forget = {1};
@@ -97,7 +96,7 @@ TEST_CASE("what is not asked for any more stays as long as a plan has it among i
   CHECK(world.tracker->places().knows(2));
 }
 
-TEST_CASE("what the next action has in its plan is left to that action") {
+TEST_CASE("stages in the next action's plan are left to that action") {
   TrackerWorld world({0, 1});
   run_alone(world, 0, 1, word_count());
   world.begin(1, 1, word_count());
@@ -128,7 +127,7 @@ TEST_CASE("a second copy of an output in another process is forgotten there") {
   }
   world.over(1);
   world.finished(1, 1);
-  // The other is still at its task when the next action makes the same output.
+  // The other worker still runs its task when the next action makes the same output.
   const Plan next = plan_of({stage_of(1, 1)}, 2);
   world.enter(1, 2, next);
   CHECK(world.task(1) == TaskName{1, 0, 1});
@@ -141,7 +140,7 @@ TEST_CASE("a second copy of an output in another process is forgotten there") {
   CHECK(world.tracker->places().stage(1).at[0] == 1);
 }
 
-TEST_CASE("a worker that comes to an action when all others are through with it has it made again") {
+TEST_CASE("an action is recomputed for a worker that begins it when all others are through") {
   TrackerWorld world({0});
   run_alone(world, 0, 1, word_count());
   world.finished(0, 1);
@@ -151,7 +150,7 @@ TEST_CASE("a worker that comes to an action when all others are through with it 
   world.finished(1, 1);
 }
 
-TEST_CASE("no wait for who has died in an action: the last worker's death leaves nothing behind") {
+TEST_CASE("the tracker does not wait for a failed worker: the last worker's failure leaves nothing behind") {
   TrackerWorld world({0, 1});
   world.enter(1, 1, word_count());
   world.begin(0, 1, word_count());

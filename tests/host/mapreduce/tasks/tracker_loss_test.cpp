@@ -1,4 +1,4 @@
-// What the tracker does when tasks fail and processes are lost; and how large a job it can handle.
+// The tracker's handling of failed tasks and failed processes, and the size of jobs that it can handle.
 
 #include <algorithm>
 #include <ctime>
@@ -10,7 +10,7 @@ using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
-// ---- what fails ----
+// ---- failures of tasks ----
 
 TEST_CASE("a task that fails three times ends the action with its first error") {
   TrackerWorld world({0, 1});
@@ -39,7 +39,7 @@ TEST_CASE("a task that fails three times ends the action with its first error") 
   }
 }
 
-TEST_CASE("failures with the same message are warned of once") {
+TEST_CASE("failures with the same message cause one warning") {
   TrackerWorld world({0});
   world.enter(0, 1, plan_of({stage_of(1, 2)}));
   world.failed(0, 1, world.task(0), "job.lua:3: the same");
@@ -53,7 +53,7 @@ TEST_CASE("failures with the same message are warned of once") {
   CHECK(world.warnings == 2);
 }
 
-TEST_CASE("a process without room for a task gets no more of the action while another has some") {
+TEST_CASE("a process without room for a task gets no more tasks of the action while another process has room") {
   TrackerWorld world({0, 0, 1});
   const Plan plan = plan_of({stage_of(1, 3)});
   const auto no_room = [&](NodeId worker, const TaskName& task) {
@@ -72,7 +72,7 @@ TEST_CASE("a process without room for a task gets no more of the action while an
   for (const NodeId worker : {0U, 1U, 2U}) CHECK(world.over(worker).ok);
 }
 
-TEST_CASE("where no process has room for a task, it fails as others do") {
+TEST_CASE("a task fails when no process has room for it") {
   TrackerWorld world({0, 1, 2});
   const Plan plan = plan_of({stage_of(1, 1)});
   for (const NodeId worker : {0U, 1U, 2U}) world.enter(worker, 1, plan);
@@ -90,7 +90,7 @@ TEST_CASE("where no process has room for a task, it fails as others do") {
   CHECK_THAT(over.message, Catch::Contains("has failed 3 times, first on rank 1 (worker 1 on host1): disk full"));
 }
 
-TEST_CASE("a task with which three processes were lost ends the action") {
+TEST_CASE("a task that three processes failed with ends the action") {
   TrackerWorld world({0, 1, 2, 3, 4});
   const Plan plan = plan_of({stage_of(1, 2)});
   world.begin(0, 1, plan);
@@ -112,11 +112,12 @@ TEST_CASE("a task with which three processes were lost ends the action") {
   const ActionOver over = world.over(0);
   CHECK_FALSE(over.ok);
   CHECK(over.code == Code::peer_lost);
-  CHECK_THAT(over.message, Contains("a process has ended 3 times while it ran stage 1 (stage1), task 1 of 2: that of "
-                                    "rank 1 (worker 1 on host1), rank 1 (worker 2 on host2), "));
+  CHECK_THAT(over.message,
+             Contains("a process has ended 3 times while it ran stage 1 (stage1), task 1 of 2: the processes of "
+                      "rank 1 (worker 1 on host1), rank 1 (worker 2 on host2), "));
 }
 
-TEST_CASE("a want that crosses the end is answered by that, and one that knows of the end by another") {
+TEST_CASE("a want that crosses an over gets no second over, and a want after the over gets another") {
   TrackerWorld world({0, 0});
   const Plan plan = plan_of({stage_of(1, 1)});
   world.enter(0, 1, plan);
@@ -130,7 +131,7 @@ TEST_CASE("a want that crosses the end is answered by that, and one that knows o
   }
   world.want(0, 1);
   CHECK(world.over(0).ok);
-  world.say(1, TaskWant{77}.frame(1));  // more than there were
+  world.say(1, TaskWant{77}.frame(1));  // more than the tracker sent
   CHECK(world.over(1).ok);
 }
 
@@ -149,7 +150,7 @@ TEST_CASE("failures of different tasks are not added up") {
   CHECK(world.over(0).ok);
 }
 
-TEST_CASE("an input that could not be had is made again and is no failure of the task") {
+TEST_CASE("a missing input is made again and is not a failure of the task") {
   TrackerWorld world({0, 1});
   world.enter(0, 1, word_count());
   world.work(0, 1);
@@ -161,7 +162,7 @@ TEST_CASE("an input that could not be had is made again and is no failure of the
     CHECK(world.work(0, 1) == TaskName{1, 1, 1 + i});
     CHECK(world.task(0) == TaskName{2, 0, 1 + i});
   }
-  // Outputs that were not found where they are not expected to be are not counted as lost again.
+  // Missing outputs are not counted as lost again where the tracker does not expect them.
   world.failed(0, 1, {2, 0, 7}, "no such block", {{1, 1, 1}, {1, 99, 0}, {9, 0, 0}, {1, 0, kNoProcess}});
   world.want(0, 1);
   CHECK(world.work(0, 1) == TaskName{2, 0, 8});
@@ -169,7 +170,7 @@ TEST_CASE("an input that could not be had is made again and is no failure of the
   CHECK(world.over(0).ok);
 }
 
-TEST_CASE("what two workers have not found is made again once, also in the same place") {
+TEST_CASE("an output that two workers did not find is made again once, also in the same place") {
   TrackerWorld world({0, 0});
   world.enter(0, 1, word_count());
   world.work(0, 1);
@@ -180,14 +181,14 @@ TEST_CASE("what two workers have not found is made again once, also in the same 
   world.failed(0, 1, first, "no such block", {{1, 1, 0}});
   world.want(0, 1);
   CHECK(world.work(0, 1) == TaskName{1, 1, 2});
-  world.failed(1, 1, second, "no such block", {{1, 1, 0}});  // it had looked before that
+  world.failed(1, 1, second, "no such block", {{1, 1, 0}});  // this lookup was before the rerun
   CHECK(world.tracker->places().stage(1).complete());
   CHECK(world.work(0, 1) == TaskName{2, 0, 2});
   CHECK(world.work(0, 1) == TaskName{2, 1, 2});
   CHECK(world.over(0).ok);
 }
 
-TEST_CASE("a process of which nothing can be had loses all that the task needs of it") {
+TEST_CASE("a process that serves nothing loses all outputs that the task needs from it") {
   TrackerWorld world({0, 1});
   world.enter(0, 1, word_count());
   world.work(0, 1);
@@ -196,7 +197,7 @@ TEST_CASE("a process of which nothing can be had loses all that the task needs o
   CHECK(world.tracker->places().stage(1).here == 0);
 }
 
-TEST_CASE("inputs that cannot be had again and again for long end the action") {
+TEST_CASE("inputs that are missing repeatedly for long end the action") {
   TrackerWorld world({0});
   world.enter(0, 1, word_count());
   world.work(0, 1);
@@ -220,7 +221,7 @@ TEST_CASE("inputs that cannot be had again and again for long end the action") {
   CHECK_THAT(over.message, Contains("first on rank 0 (worker 0 on host0): disk 1 is broken"));
 }
 
-TEST_CASE("accumulators that would not fit into a frame end the action with what to do") {
+TEST_CASE("accumulators too large for a frame end the action with advice") {
   TrackerWorld world({0});
   world.enter(0, 1, plan_of({stage_of(1, 2)}));
   const Blob half = Blob::allocate(kMaxAccumulatorBytes / 2 + 1);
@@ -229,9 +230,9 @@ TEST_CASE("accumulators that would not fit into a frame end the action with what
   CHECK_THAT(world.over(0).message, Contains("256 MiB"));
 }
 
-// ---- lost workers ----
+// ---- failed workers ----
 
-TEST_CASE("a lost process's task goes to another worker, and its outputs are made again where they are needed") {
+TEST_CASE("a failed process's task goes to another worker, and its needed outputs are made again") {
   TrackerWorld world({0, 1, 2});
   const Plan plan = plan_of({stage_of(1, 3, {}, 2), stage_of(2, 2, {wide(1)}, 1), stage_of(3, 2, {narrow(2)})});
   for (const NodeId worker : {0U, 1U, 2U}) world.enter(worker, 1, plan);
@@ -258,7 +259,7 @@ TEST_CASE("a lost process's task goes to another worker, and its outputs are mad
   CHECK(over.stages[0].runs == 4);
 }
 
-TEST_CASE("of a lost process only what is still needed is made again") {
+TEST_CASE("only the needed outputs of a failed process are made again") {
   TrackerWorld world({0, 1});
   const Plan plan = plan_of({stage_of(1, 2, {}, 2), stage_of(2, 2, {wide(1)}), stage_of(3, 2, {narrow(2)})});
   world.enter(1, 1, plan);
@@ -270,14 +271,14 @@ TEST_CASE("of a lost process only what is still needed is made again") {
   CHECK(world.work(0, 1) == TaskName{3, 0, 1});
   CHECK(world.work(0, 1) == TaskName{2, 1, 1});
   CHECK(world.task(0) == TaskName{3, 1, 1});
-  world.lose(1);  // all of stage 1 lay there, and no task will read it any more
+  world.lose(1);  // all of stage 1 was there, and no task will read it any more
   world.done(0, 1, {3, 1, 1});
   const ActionOver over = world.over(0);
   CHECK(over.ok);
   CHECK(over.stages[0].runs == 2);
 }
 
-TEST_CASE("accumulators of a task that is made again count once") {
+TEST_CASE("accumulators of a rerun task count once") {
   TrackerWorld world({0, 1});
   world.enter(1, 1, plan_of({stage_of(1, 1, {}, 2), stage_of(2, 2, {wide(1)})}));
   world.work(1, 1, {{5, 0, 0, 0, 0, 0, 0}, Blob::copy_of("first")});
@@ -293,7 +294,7 @@ TEST_CASE("accumulators of a task that is made again count once") {
   CHECK(over.stages[0].figures.rows_in == 5);
 }
 
-TEST_CASE("a result that is lost before everybody has it is made again for those who ask") {
+TEST_CASE("a result lost before all workers have it is made again for the workers that request it") {
   TrackerWorld world({0, 1, 2});
   const Plan plan = plan_of({stage_of(1, 2)});
   for (const NodeId worker : {0U, 1U, 2U}) world.enter(worker, 1, plan);
@@ -307,7 +308,7 @@ TEST_CASE("a result that is lost before everybody has it is made again for those
     lost.error = {Code::io, "disk"};
     lost.lost = {{1, 1, 1}};
     world.say(0, lost.frame(1));
-    CHECK(world.logged("some of the result could not be had on rank 0 (worker 0 on host0): disk"));
+    CHECK(world.logged("some of the result could not be fetched on rank 0 (worker 0 on host0): disk"));
   }
   world.want(0, 1);
   CHECK(world.task(0) == TaskName{1, 1, 2});
@@ -321,7 +322,7 @@ TEST_CASE("a result that is lost before everybody has it is made again for those
   CHECK(world.over(2).places == std::vector<ProcessId>{0, 0});
 }
 
-TEST_CASE("who comes late is not told of a result that is gone, or lies elsewhere by now") {
+TEST_CASE("a late worker does not receive the old places of a lost or moved result") {
   TrackerWorld world({0, 1, 2});
   run_alone(world, 1, 1, plan_of({stage_of(1, 2)}));
   world.lose(1);
@@ -342,7 +343,7 @@ TEST_CASE("who comes late is not told of a result that is gone, or lies elsewher
   }
 }
 
-TEST_CASE("a stage that nobody can use any more is not kept when a latecomer has it made again") {
+TEST_CASE("a stage without users is not kept when a late worker has it made again") {
   TrackerWorld world({0});
   run_alone(world, 0, 1, iteration(1, 2));
   world.finished(0, 1);
@@ -366,7 +367,7 @@ TEST_CASE("ten thousand tasks and 64 workers take a small part of a second, and 
   TrackerWorld world(homes);
   const Plan plan =
       plan_of({stage_of(1, 10000, {}, 10000), stage_of(2, 10000, {wide(1)}), stage_of(3, 10000, {narrow(2)})});
-  const std::clock_t start = std::clock();  // of this process: others may want the cores too
+  const std::clock_t start = std::clock();  // of this process: other processes may use the cores too
   for (NodeId id = 0; id < 64; ++id) world.enter(id, 1, plan);
   size_t told = 0;
   size_t done = 0;
@@ -389,7 +390,7 @@ TEST_CASE("ten thousand tasks and 64 workers take a small part of a second, and 
   INFO(seconds << " s, " << told << " bytes for " << done << " tasks");
   CHECK(done >= 30000);
   CHECK(told < 40'000'000);  // 10,000 times the places of 10,000 would be 400 MB
-#ifndef ACTORHOST_SANITIZED  // the slowest of which take 30 times as long
+#ifndef ACTORHOST_SANITIZED  // some sanitizers take 30 times as long
   CHECK(seconds < 5 * patience());
 #endif
 }

@@ -21,7 +21,7 @@ void ScheduleCounts::operator+=(const ScheduleCounts& other) {
   as_told += other.as_told;
 }
 
-// ---- the world ----
+// ---- the cluster ----
 
 TrackerSchedule::TrackerSchedule(uint64_t seed) : rng_(seed, 0x5c4ed), log_(LogLevel::off) {
   if (rng_.below(4) != 0) {
@@ -77,7 +77,7 @@ void TrackerSchedule::die() {
       ++at;
       continue;
     }
-    // Some of its last words arrive: now, or never.
+    // Some of its last messages arrive: now, or never.
     while (!at->second.outbox.empty() && one_in(2)) {
       deliver(at->first, std::move(at->second.outbox.front()));
       at->second.outbox.pop_front();
@@ -122,13 +122,13 @@ void TrackerSchedule::disturb() {
   }
 }
 
-// ---- what is under way ----
+// ---- frames in flight ----
 
 void TrackerSchedule::collect() {
   for (Frame& frame : tracker_->take_frames()) sent(std::move(frame));
 }
 
-/// Notes a frame of the tracker at the moment at which it is sent.
+/// Records a frame of the tracker when it is sent.
 void TrackerSchedule::sent(Frame&& frame) {
   if (getenv("DBG")) {
     std::fprintf(stderr, "<- %x kind %x tag %u", frame.dst, (unsigned)frame.kind, frame.tag);
@@ -159,7 +159,7 @@ void TrackerSchedule::sent(Frame&& frame) {
       REQUIRE_FALSE((told.second == key && told.first == frame.tag));
     }
     if (worker == workers_.end()) {
-      ++excuses_[key];  // told to a worker that has just died
+      ++excuses_[key];  // sent to a worker that has just failed
     } else {
       REQUIRE(out_.emplace(frame.dst, std::pair(frame.tag, key)).second);
     }
@@ -192,7 +192,7 @@ void TrackerSchedule::deliver(NodeId id, Frame&& frame) {
   tracker_->handle(std::move(frame), now_);
 }
 
-/// Lets one event happen; false when only time can pass.
+/// Runs one event; returns false when only time can pass.
 bool TrackerSchedule::step() {
   now_ += 1e-4;
   std::vector<std::function<void()>> possible;
@@ -249,7 +249,7 @@ void TrackerSchedule::run() {
   check_end();
 }
 
-// ---- what a worker does ----
+// ---- the workers ----
 
 void TrackerSchedule::act(Worker& worker) {
   switch (worker.state) {
@@ -265,20 +265,22 @@ void TrackerSchedule::enter(Worker& worker) {
   const bool last = worker.action + 1 == job_.size();
   if (rough_.replay && !last && recorded_.contains(worker.action)) {
     ++counts_.replays;
-    if (one_in(2)) say(worker, finished_frame(worker.action));  // else it stops before it says that it needs nothing
+    if (one_in(2))
+      say(worker, finished_frame(worker.action));  // otherwise it stops before it reports that it needs
+                                                   // nothing
     ++worker.action;
     return;
   }
   worker.overs = 0;
   Plan plan = job_[worker.action];
-  if (let_go_.contains(worker.action) && one_in(2)) plan.forget.clear();  // it has not looked for garbage yet
+  if (let_go_.contains(worker.action) && one_in(2)) plan.forget.clear();  // it has not collected garbage yet
   say(worker, PlanBegin{"", std::move(plan)}.frame(worker.action));
   say(worker, TaskWant{0}.frame(worker.action));
   worker.state = Worker::State::waiting;
 }
 
 void TrackerSchedule::receive(NodeId id, Worker& worker, const Frame& frame) {
-  REQUIRE(worker.state == Worker::State::waiting);  // no frame comes that was not asked for
+  REQUIRE(worker.state == Worker::State::waiting);  // only requested frames arrive
   REQUIRE(frame.tag == worker.action);
   if (frame.kind == mapreduce_kind::task) return receive_order(id, worker, frame);
   REQUIRE(frame.kind == mapreduce_kind::over);
@@ -297,7 +299,7 @@ void TrackerSchedule::receive_order(NodeId id, Worker& worker, const Frame& fram
   worker.state = Worker::State::working;
 }
 
-/// Whether an output that was in a process is gone: the process is dead, or its disk has lost the output.
+/// Whether a process has lost an output: the process has failed, or its disk has lost the output.
 bool TrackerSchedule::gone(const TaskKey& key, ProcessId place) const {
   const Process& process = processes_.at(place);
   return !process.alive || !process.store.contains(key);
@@ -323,7 +325,7 @@ void TrackerSchedule::work(Worker& worker) {
   if (!lost.empty()) {
     ++counts_.lost_inputs;
     ++excuses_[key];
-    // What the worker does not come to say is found out the next time; all of a dead process can be told at once.
+    // A worker finds unreported losses the next time; it may report all losses of a failed process at once.
     if (one_in(2)) lost.resize(1);
     for (LostInput& input : lost) {
       if (!processes_.at(input.process).alive && one_in(2)) input.task = kEveryTask;
@@ -363,7 +365,7 @@ void TrackerSchedule::take_result(Worker& worker) {
   worker.state = Worker::State::waiting;
 }
 
-/// After an error a script may go on without saying that it has finished.
+/// After an error a script may continue without reporting that it has finished.
 void TrackerSchedule::go_on(Worker& worker, bool finished) {
   if (worker.over.ok) recorded_.insert(worker.action);
   for (const StageFigures& stage : worker.over.stages) counts_.reused += stage.reused;
@@ -384,7 +386,8 @@ void TrackerSchedule::forget(ProcessId id, double sent, const Frame& frame) {
   for (const auto& [stage, task] : list.tasks) forget(id, sent, TaskKey{stage, task});
 }
 
-/// A later action may have made it again before the word to forget it has come: then it is lost as on a broken disk.
+/// A later action may have made the output again before the `forget` arrives: the output is then lost as on a broken
+/// disk.
 void TrackerSchedule::forget(ProcessId id, double sent, const TaskKey& key) {
   auto& store = processes_.at(id).store;
   const auto found = store.find(key);
@@ -396,7 +399,7 @@ void TrackerSchedule::forget(ProcessId id, double sent, const TaskKey& key) {
   store.erase(found);
 }
 
-// ---- what must hold ----
+// ---- the invariants ----
 
 void TrackerSchedule::check_order(NodeId id, const TaskOrder& order) {
   REQUIRE(out_.at(id).second == TaskKey(order.task.stage, order.task.task));
@@ -412,7 +415,7 @@ void TrackerSchedule::check_order(NodeId id, const TaskOrder& order) {
       const TaskKey key{need.stage, need.wide ? at : order.task.task - need.first};
       const ProcessId place = order.inputs[i].places[at];
       REQUIRE(place != kNoProcess);
-      // It is there, unless something has happened that the tracker could not know.
+      // The output exists, unless the tracker could not know of its loss.
       if (gone(key, place) && processes_.at(place).alive) REQUIRE(vanished_.contains({key, place}));
     }
   }
@@ -422,7 +425,7 @@ void TrackerSchedule::check_over(const ActionOver& over, uint32_t action) {
   const PlanStage& result = job_.at(action).stages.back();
   if (!over.ok) {
     ++counts_.failed_actions;
-    // A worker that comes to an action when all others are through with it has it made again, with its own failures.
+    // A worker that begins an action when all others are through has it recomputed, with its own failures.
     const auto explains = [&](const auto& entry) {
       const auto& [name, errors] = entry;
       if (name.first != action || errors.size() < kMaxFailures) return false;
@@ -446,7 +449,7 @@ void TrackerSchedule::check_over(const ActionOver& over, uint32_t action) {
 
 void TrackerSchedule::check_end() {
   for (const auto& [id, worker] : workers_) {
-    INFO("worker " << id << " is left at action " << worker.action);
+    INFO("worker " << id << " remains at action " << worker.action);
     REQUIRE(worker.state == Worker::State::through);
     REQUIRE(worker.inbox.empty());
   }
@@ -456,7 +459,7 @@ void TrackerSchedule::check_end() {
   for (const auto& [id, process] : processes_) {
     for (const auto& [key, stored] : process.store) {
       const auto [stage, task] = key;
-      INFO("stage " << stage << ", task " << task << " is left in process " << id);
+      INFO("stage " << stage << ", task " << task << " remains in process " << id);
       REQUIRE(stage_of(stage).keep);
       for (const Plan& plan : job_) {
         REQUIRE(std::find(plan.forget.begin(), plan.forget.end(), stage) == plan.forget.end());

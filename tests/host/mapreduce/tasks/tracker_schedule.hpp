@@ -1,7 +1,7 @@
 #pragma once
 // A simulated run of map-reduce: processes with stores, workers that go through the same list of actions, and a
-// tracker, with every frame between them under way for as long as chance has it. Processes die and join, tasks fail,
-// outputs vanish from disks. What happens is checked against what the simulation itself knows of it.
+// tracker. Every frame between them is in flight for a random time. Processes fail and join, tasks fail, outputs vanish
+// from disks. The simulation checks each event against its own record of the run.
 
 #include <deque>
 #include <functional>
@@ -26,8 +26,8 @@ struct Roughness {
   uint32_t deaths = 0;
   uint32_t joins = 0;
   uint32_t vanishing = 0;     // outputs that a disk loses
-  uint64_t failure_odds = 0;  // one task in so many fails; 0: none
-  bool replay = false;        // a worker that comes to an action which another has finished takes its recorded value
+  uint64_t failure_odds = 0;  // one task in this many fails; 0: none
+  bool replay = false;        // a worker replays the recorded value of an action that another worker has finished
 };
 
 struct ScheduleCounts {
@@ -47,26 +47,26 @@ struct ScheduleCounts {
 class TrackerSchedule {
  public:
   explicit TrackerSchedule(uint64_t seed);
-  /// Runs until every live worker has taken all actions and nothing is under way; REQUIREs what must hold.
+  /// Runs until every live worker has taken all actions and no frame is in flight; REQUIREs the invariants.
   void run();
   const ScheduleCounts& counts() const noexcept { return counts_; }
 
  private:
   struct Worker {
     ProcessId process = 0;
-    uint32_t action = 0;  // the one that it is in or comes to next
+    uint32_t action = 0;  // the current or next action
     enum class State { outside, waiting, working, taking, through } state = State::outside;
     TaskOrder order;
     ActionOver over;
     uint32_t overs = 0;
     PlaceBook book;
-    std::deque<Frame> inbox;   // from the tracker, under way
-    std::deque<Frame> outbox;  // to it
+    std::deque<Frame> inbox;   // from the tracker, in flight
+    std::deque<Frame> outbox;  // to the tracker
   };
   struct Process {
     bool alive = true;
-    std::map<TaskKey, double> store;             // and when it was put there
-    std::deque<std::pair<double, Frame>> inbox;  // and when it was sent
+    std::map<TaskKey, double> store;             // with the time of the put
+    std::deque<std::pair<double, Frame>> inbox;  // with the time of the send
   };
 
   uint32_t pick(uint64_t bound) { return static_cast<uint32_t>(rng_.below(bound)); }
@@ -112,18 +112,18 @@ class TrackerSchedule {
   std::map<ProcessId, Process> processes_;
   std::map<NodeId, Worker> workers_;
   NodeId next_worker_ = 0;
-  std::deque<MembershipPtr> tables_;  // on their way to the tracker
-  MembershipPtr known_;               // to it
+  std::deque<MembershipPtr> tables_;  // in flight to the tracker
+  MembershipPtr known_;               // the tracker's table
   std::unique_ptr<Tracker> tracker_;
   std::set<uint32_t> recorded_;  // actions that a worker has finished
-  std::set<uint32_t> let_go_;    // actions with which a worker has told what is not asked for any more
+  std::set<uint32_t> let_go_;    // actions whose `begin` listed unused stages
 
-  // What the oracle knows.
+  // The oracle's record.
   std::map<TaskKey, uint64_t> runs_;
   std::map<TaskKey, uint64_t> excuses_;  // for running once more
   std::map<NodeId, std::pair<uint32_t, TaskKey>>
-      out_;  // the tasks that workers were given, by action, until the tracker hears of the end
-  std::map<std::pair<uint32_t, TaskKey>, std::vector<std::string>> errors_;  // that the tracker has heard of
+      out_;  // the tasks that workers were given, by action, until the tracker receives the end
+  std::map<std::pair<uint32_t, TaskKey>, std::vector<std::string>> errors_;  // that the tracker has received
   std::set<std::pair<TaskKey, ProcessId>> vanished_;                         // from the stores of live processes
 };
 

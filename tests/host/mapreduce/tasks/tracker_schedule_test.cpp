@@ -1,7 +1,7 @@
-// Random jobs under random schedules of deaths, joins, failures and lost outputs. Whatever happens, every action ends
-// for every live worker, with its result in live processes or with the first error of a task that has failed three
-// times; a task runs when its inputs are there, and not more often than losses and failures explain; no frame comes
-// that was not asked for; and in the end all outputs are forgotten but those that are kept.
+// Random jobs under random schedules of process failures, joins, task failures and lost outputs. Every action ends for
+// every live worker, with its result in live processes or with the first error of a task that has failed three times. A
+// task runs when its inputs exist, and not more often than losses and failures explain. Only requested frames arrive.
+// In the end all outputs are forgotten except kept outputs.
 
 #include "tests/host/mapreduce/tasks/tracker_schedule.hpp"
 
@@ -12,7 +12,7 @@
 using namespace actorhost;
 using namespace actorhost::test;
 
-TEST_CASE("random schedules of tasks, deaths, failures and lost outputs keep the tracker's promises") {
+TEST_CASE("random schedules of tasks, failures and lost outputs keep the tracker's guarantees") {
   const char* more = std::getenv("TRACKER_SEEDS");  // for longer searches by hand
   const uint64_t seeds = more != nullptr ? std::strtoull(more, nullptr, 10) : 3000;
   ScheduleCounts all;
@@ -23,7 +23,7 @@ TEST_CASE("random schedules of tasks, deaths, failures and lost outputs keep the
     schedule.run();
     all += schedule.counts();
   }
-  // Whatever it is about has happened often enough to be tested.
+  // Each kind of event has happened often enough.
   CHECK(all.tasks > 10 * seeds);
   CHECK(all.deaths > seeds / 4);
   CHECK(all.joins > seeds / 4);

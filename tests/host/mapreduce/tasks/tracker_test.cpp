@@ -8,9 +8,9 @@ using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
-// ---- the run of an action ----
+// ---- the course of an action ----
 
-TEST_CASE("an action runs its stages in turn and everybody hears where the result lies") {
+TEST_CASE("an action runs its stages in turn and all workers receive the places of the result") {
   TrackerWorld world({0, 1});
   world.enter(0, 3, word_count());
   world.enter(1, 3, word_count());
@@ -19,7 +19,7 @@ TEST_CASE("an action runs its stages in turn and everybody hears where the resul
   CHECK(second == TaskName{1, 1, 1});
   world.done(0, 3, {1, 0, 1});
   world.want(0, 3);
-  CHECK(world.quiet(0));  // a wide stage needs all of the one before it
+  CHECK(world.quiet(0));  // a wide stage needs all of the previous stage
   world.done(1, 3, second);
   const TaskOrder reduce = world.order(0);
   CHECK(reduce.task == TaskName{2, 0, 1});
@@ -39,7 +39,7 @@ TEST_CASE("an action runs its stages in turn and everybody hears where the resul
   CHECK(world.quiet(1));
 }
 
-TEST_CASE("only what the final stage needs is made") {
+TEST_CASE("only outputs that the final stage needs are made") {
   TrackerWorld world({0});
   // Stage 3 needs nothing of stage 2.
   run_alone(world, 0, 1, plan_of({stage_of(1, 1), stage_of(2, 5, {}, 1), stage_of(3, 1, {narrow(1)})}));
@@ -47,7 +47,7 @@ TEST_CASE("only what the final stage needs is made") {
   CHECK(world.tracker->places().stage(1).here == 1);
 }
 
-TEST_CASE("a narrow stage's task waits for its own input only, and goes where that lies") {
+TEST_CASE("a narrow stage's task waits for its own input only, and runs where its input is") {
   TrackerWorld world({0, 1});
   const Plan plan = plan_of({stage_of(1, 3), stage_of(2, 3, {narrow(1)})});
   world.enter(0, 1, plan);
@@ -61,7 +61,7 @@ TEST_CASE("a narrow stage's task waits for its own input only, and goes where th
   CHECK(own.inputs == std::vector<TaskInput>{{1, TaskInput::Form::narrow, {1}}});
 }
 
-TEST_CASE("a union's tasks need each their own part") {
+TEST_CASE("each task of a union needs its own part") {
   TrackerWorld world({0});
   const Plan plan = plan_of({stage_of(1, 2), stage_of(2, 1), stage_of(3, 4, {narrow(1), narrow(2, 2)})});
   world.enter(0, 1, plan);
@@ -97,7 +97,7 @@ TEST_CASE("an action of empty datasets ends at once") {
   run_alone(world, 0, 2, plan_of({stage_of(3, 0, {}, 2), stage_of(4, 2, {wide(3)})}, 2));
 }
 
-TEST_CASE("a worker is told where a wide stage's inputs lie once, and again when that has changed") {
+TEST_CASE("a worker receives the places of a wide stage's inputs once, and again when they have changed") {
   TrackerWorld world({0, 1});
   const Plan plan = plan_of({stage_of(1, 2, {}, 4), stage_of(2, 4, {wide(1)})});
   world.enter(0, 1, plan);
@@ -117,7 +117,7 @@ TEST_CASE("a worker is told where a wide stage's inputs lie once, and again when
   CHECK(world.order(1).inputs[0].form == TaskInput::Form::wide);
 }
 
-TEST_CASE("stages say what they have come to, and accumulators are in the order of stages and tasks") {
+TEST_CASE("stages report their figures, and accumulators are in the order of stages and tasks") {
   TrackerWorld world({0, 0});
   const Plan plan = word_count();
   world.enter(0, 1, plan);
@@ -164,9 +164,9 @@ TEST_CASE("progress follows the running stage") {
   CHECK_FALSE(world.tracker->progress());
 }
 
-// ---- which action a worker begins ----
+// ---- the start of an action ----
 
-TEST_CASE("a worker that comes late is told at once how the action has ended") {
+TEST_CASE("a late worker receives the outcome of the action at once") {
   TrackerWorld world({0, 1});
   run_alone(world, 0, 1, word_count());
   world.finished(0, 1);
@@ -177,7 +177,7 @@ TEST_CASE("a worker that comes late is told at once how the action has ended") {
   CHECK(world.forget(0).stages == std::vector<StageId>{1, 2});
 }
 
-TEST_CASE("plans that differ end the action for everybody, naming both workers") {
+TEST_CASE("different plans end the action for all workers, with both workers named") {
   TrackerWorld world({0, 1});
   world.enter(0, 1, word_count());
   world.task(0);
@@ -193,7 +193,7 @@ TEST_CASE("plans that differ end the action for everybody, naming both workers")
   }
 }
 
-TEST_CASE("a plan that cannot be read, or gives a stage another shape, is refused to its worker alone") {
+TEST_CASE("a malformed plan, or a plan with another shape of a stage, is refused to its worker alone") {
   TrackerWorld world({0, 1});
   Frame broken = PlanBegin{"", word_count()}.frame(1);
   broken.body = Blob::copy_of("nonsense");
@@ -204,7 +204,7 @@ TEST_CASE("a plan that cannot be read, or gives a stage another shape, is refuse
   CHECK(world.over(0).code == Code::mismatch);
 }
 
-TEST_CASE("who joins is heard although its first words come before the table that has it") {
+TEST_CASE("a joining worker's messages count even when they arrive before its membership table") {
   TrackerWorld world({0});
   world.enter(5, 1, word_count());
   CHECK(world.quiet(5));
@@ -212,15 +212,15 @@ TEST_CASE("who joins is heard although its first words come before the table tha
   CHECK(world.task(5) == TaskName{1, 0, 1});
 }
 
-TEST_CASE("what a lost worker said, and what makes no sense, is ignored") {
+TEST_CASE("messages of failed workers and nonsensical messages are ignored") {
   TrackerWorld world({0, 1});
   world.enter(0, 1, word_count());
   const TaskName name = world.task(0);
   world.lose(1);
   world.enter(1, 1, word_count());
   world.say(0, TaskWant{0}.frame(7));            // of an action that it is not in
-  world.done(0, 1, {name.stage, name.task, 9});  // of an attempt that was not its own
-  world.done(0, 1, {2, 0, 1});                   // of a task that was not
+  world.done(0, 1, {name.stage, name.task, 9});  // of another attempt
+  world.done(0, 1, {2, 0, 1});                   // of another task
   world.say(0, make_frame(Kind::test, 0, 0, 1));
   world.say(kServerBit, finished_frame(1));
   CHECK(world.quiet(0));
@@ -231,7 +231,7 @@ TEST_CASE("what a lost worker said, and what makes no sense, is ignored") {
   CHECK(world.tracker->places().stage(1).here == 1);
 }
 
-TEST_CASE("a worker that goes on to the next action leaves its task to others") {
+TEST_CASE("a worker that begins the next action leaves its task to others") {
   TrackerWorld world({0, 0});
   const Plan plan = plan_of({stage_of(1, 1)});
   world.enter(0, 1, plan);
@@ -241,7 +241,7 @@ TEST_CASE("a worker that goes on to the next action leaves its task to others") 
   CHECK(world.task(1) == TaskName{1, 0, 2});
 }
 
-TEST_CASE("a worker that asks for more without a word on its task has failed in it") {
+TEST_CASE("a worker that requests another task without a report has failed in its task") {
   TrackerWorld world({0});
   world.enter(0, 1, plan_of({stage_of(1, 1)}));
   for (uint32_t attempt = 1; attempt <= kMaxFailures; ++attempt) {
@@ -252,13 +252,13 @@ TEST_CASE("a worker that asks for more without a word on its task has failed in 
   CHECK(world.quiet(0));
 }
 
-// ---- which task a worker gets ----
+// ---- the choice of tasks ----
 
-TEST_CASE("tasks go to the process that has their input, others take them when its workers are busy") {
+TEST_CASE("tasks go to the process with their input, and to others when its workers are busy") {
   TrackerWorld world({0, 1});
   world.enter(0, 1, iteration(4, 2));
   world.enter(1, 1, iteration(4, 2));
-  // 0 and 2 are made in process 0, 1 and 3 in process 1; the narrow ones follow them.
+  // 0 and 2 are made in process 0, 1 and 3 in process 1; their narrow stages follow them.
   for (int i = 0; i < 2; ++i) {
     for (const NodeId worker : {0U, 1U}) world.work(worker, 1);
   }
@@ -274,12 +274,12 @@ TEST_CASE("tasks go to the process that has their input, others take them when i
   CHECK(world.task(1) == TaskName{3, 1, 1});
   CHECK(world.work(0, 2) == TaskName{3, 0, 1});
   CHECK(world.work(0, 2) == TaskName{3, 2, 1});
-  const TaskOrder last = world.order(0);  // worker 1 is still at its first one
+  const TaskOrder last = world.order(0);  // worker 1 still runs its first task
   CHECK(last.task == TaskName{3, 3, 1});
   CHECK(last.inputs[0].places == std::vector<ProcessId>{1});
 }
 
-TEST_CASE("the tasks of a process whose workers have not come yet wait a moment for them") {
+TEST_CASE("the tasks of a process wait a moment for its late workers") {
   TrackerWorld world({0, 1});
   world.enter(0, 1, iteration(2, 2));
   world.enter(1, 1, iteration(2, 2));
@@ -294,23 +294,23 @@ TEST_CASE("the tasks of a process whose workers have not come yet wait a moment 
   CHECK(world.work(0, 2) == TaskName{3, 0, 1});
   CHECK(world.quiet(0));
   CHECK(world.tracker->wake_at() == world.now + kHomePatience);
-  SECTION("it comes") {
+  SECTION("it arrives") {
     world.enter(1, 2, iteration(2, 3));
     CHECK(world.task(1) == TaskName{3, 1, 1});
     CHECK(world.tracker->wake_at() == world.now + kSilentWait);
   }
-  SECTION("it does not") {
+  SECTION("it does not arrive") {
     world.pass(kHomePatience);
     CHECK(world.task(0) == TaskName{3, 1, 1});
   }
-  SECTION("it is gone") {
+  SECTION("it has failed") {
     world.lose(1);
     CHECK(world.work(0, 2) == TaskName{1, 1, 1});  // the input is lost with it
     CHECK(world.task(0) == TaskName{3, 1, 1});
   }
 }
 
-TEST_CASE("of others' tasks the last one of the longest queue is taken") {
+TEST_CASE("a worker takes the last task of the longest queue of another process") {
   TrackerWorld world({0, 1, 2});
   PlanStage kept = stage_of(1, 7);
   kept.keep = true;
@@ -344,7 +344,7 @@ TEST_CASE("a task runs where it has run before if it can") {
   CHECK(world.task(0) == TaskName{1, 0, 1});
 }
 
-TEST_CASE("a worker that waits for a task for over 10 s is told of with who is at work on what, once a task") {
+TEST_CASE("a wait for a task of over 10 s is logged once per task, with the busy workers and their tasks") {
   TrackerWorld world({0, 1});
   const Plan plan = plan_of({stage_of(1, 1, {}, 2), stage_of(2, 2, {wide(1)})});
   world.enter(0, 1, plan);

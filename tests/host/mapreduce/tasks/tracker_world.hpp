@@ -1,5 +1,6 @@
 #pragma once
-// A tracker with workers that a test drives by hand: their frames go in at once, those for them are kept in order.
+// A fixture with a tracker and workers that a test drives by hand: frames to the tracker arrive at once, frames to
+// workers are queued in order.
 
 #include <algorithm>
 #include <deque>
@@ -38,7 +39,7 @@ inline Plan plan_of(std::vector<PlanStage> stages, uint64_t hash = 1) {
 /// Two splits, shuffled into two partitions.
 inline Plan word_count() { return plan_of({stage_of(1, 2, {}, 2), stage_of(2, 2, {wide(1)})}); }
 
-/// A kept dataset of `tasks` partitions and a stage over it, as an iteration has it.
+/// A kept dataset of `tasks` partitions and a stage over it, as in an iteration.
 inline Plan iteration(uint32_t tasks, StageId result) {
   std::vector<PlanStage> stages = {stage_of(1, tasks), stage_of(result, tasks, {narrow(1)})};
   stages[0].keep = true;
@@ -47,7 +48,7 @@ inline Plan iteration(uint32_t tasks, StageId result) {
 
 class TrackerWorld {
  public:
-  /// Worker i lives in process homes[i].
+  /// Worker i runs in process homes[i].
   explicit TrackerWorld(const std::vector<ProcessId>& homes)
       : log(LogLevel::debug, [this](const LogLine& line) {
           lines.push_back(line.words());
@@ -106,7 +107,7 @@ class TrackerWorld {
   }
 
   bool quiet(NodeId worker) { return sent[worker].empty(); }
-  /// The task that the worker has just been told to do.
+  /// The task of the last order to the worker.
   TaskOrder order(NodeId worker) {
     INFO("worker " << worker);
     const Frame frame = next(worker_address(worker));
@@ -127,7 +128,7 @@ class TrackerWorld {
     REQUIRE(frame.kind == mapreduce_kind::forget);
     return read_message<ForgetOutputs>(frame).value();
   }
-  /// Does the task that it has been told and asks for the next one.
+  /// Completes the ordered task and requests the next task.
   TaskName work(NodeId worker, uint32_t action, const TaskReport& report = {}) {
     const TaskName name = task(worker);
     done(worker, action, name, report);
@@ -161,7 +162,7 @@ class TrackerWorld {
   uint64_t epoch_ = 0;
 };
 
-/// One worker carries an action out by itself.
+/// One worker runs an action alone.
 inline void run_alone(TrackerWorld& world, NodeId worker, uint32_t action, const Plan& plan) {
   world.enter(worker, action, plan);
   while (world.sent[worker].front().kind == mapreduce_kind::task) world.work(worker, action);

@@ -84,14 +84,14 @@ TEST_CASE("a table of two elements is a pair of them") {
   CHECK(row == PlainRow{Plain::of(longer), Plain::of(1.0)});
 }
 
-TEST_CASE("what is no table of two elements is no pair") {
+TEST_CASE("any other value than a table of two elements is not a pair") {
   PlainRow row;
   CHECK_FALSE(splits(Plain::of("xy"), row));
   CHECK_FALSE(splits(table(kOne), row));
   CHECK_FALSE(splits(table(kOne + kOne + kOne), row));
   CHECK_FALSE(splits(table(kEmptyTable + kOne), row));
-  CHECK_FALSE(splits(table(std::string("\x30x", 2)), row));        // a text of more bytes than there are
-  CHECK_FALSE(splits(table(kOne + std::string("\x12", 1)), row));  // a tensor, which lies elsewhere
+  CHECK_FALSE(splits(table(std::string("\x30x", 2)), row));        // a text longer than the bytes
+  CHECK_FALSE(splits(table(kOne + std::string("\x12", 1)), row));  // a tensor, which is elsewhere
   CHECK_FALSE(splits({RowTag::value, 0, std::string("\x0c", 1)}, row));
   for (size_t cut = 0; cut < kHalf.size(); ++cut) CHECK_FALSE(splits(table(kHalf.substr(0, cut)), row));
 }
@@ -117,7 +117,7 @@ TEST_CASE("a keyed sink takes pairs of keys only, also into one bucket") {
   CHECK(put(no_key, table(kOne + kOne), Plain::of(1.0)).error().message.find("not a table") != std::string::npos);
 }
 
-TEST_CASE("a placed sink keeps rows in order in the bucket that was named last") {
+TEST_CASE("a placed sink keeps rows in order in the last selected bucket") {
   BucketRows buckets;
   PlacedSink sink(3, 1 << 20, nullptr, into(buckets));
   REQUIRE(put(sink, Plain::of(1.0)).ok());
@@ -130,7 +130,7 @@ TEST_CASE("a placed sink keeps rows in order in the bucket that was named last")
   CHECK(buckets[2] == std::vector<PlainRow>{{Plain::of(3.0), {}}, {Plain::of(2.0), Plain::of("x")}});
 }
 
-TEST_CASE("set operations give one of each row, whatever the row is") {
+TEST_CASE("set operations return each distinct row once, whatever its kind") {
   const PlainRow one{Plain::of(1.0), {}};
   const PlainRow pair{Plain::of(1.0), Plain::of("a")};
   const PlainRow text{Plain::of("1"), {}};
@@ -152,7 +152,7 @@ TEST_CASE("set operations give one of each row, whatever the row is") {
   CHECK(both(SetOperation::subtract) == rest);
 }
 
-TEST_CASE("groups come key after key with the input of each row") {
+TEST_CASE("groups are returned key by key with the input of each row") {
   SortOptions options;
   options.order = SortOrder::hash;
   std::vector<std::unique_ptr<SortedRows>> inputs;
