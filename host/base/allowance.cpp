@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 // A mounted hierarchy of control groups.
 struct CgroupMount {
-  std::string root;   // the group that is seen at the mount point
+  std::string root;   // the group at the mount point
   std::string point;  // the mount point
   bool unified = false;
   std::string controllers;  // version 1: mount options such as "rw,cpu,cpuacct"
@@ -82,8 +82,8 @@ std::optional<std::string> own_group(const fs::path& root, bool unified, std::st
   return std::nullopt;
 }
 
-/// `group` as seen from the mounted one; the mounted one itself where `group` is not below it, as in a namespace that
-/// does not show where its groups are.
+/// The path of `group` relative to `mounted`, the group at the mount point. Empty where `group` is not below `mounted`,
+/// as in a cgroup namespace that hides the parent groups.
 std::string below(const std::string& group, const std::string& mounted) {
   if (mounted == "/") return group.starts_with("/..") ? "" : group.substr(std::min<size_t>(1, group.size()));
   if (!group.starts_with(mounted)) return "";
@@ -91,7 +91,7 @@ std::string below(const std::string& group, const std::string& mounted) {
   return rest.starts_with('/') ? rest.substr(1) : "";
 }
 
-/// The folders of this process's groups that `controller` rules, the process's own first.
+/// The folders of the groups of this process under `controller`, the process's own group first.
 std::vector<fs::path> group_folders(const fs::path& root, bool unified, std::string_view controller) {
   std::vector<fs::path> folders;
   const auto group = own_group(root, unified, controller);
@@ -116,7 +116,7 @@ std::optional<Number> number_in(std::string_view text) {
   return failed == std::errc{} && whole ? std::optional(number) : std::nullopt;
 }
 
-// Lowers an allowance to what the control groups grant.
+// Lowers an allowance to the limits of the control groups.
 class Reader {
  public:
   Reader(const fs::path& root, Allowance& out) : root_(root), out_(out) {}
@@ -134,7 +134,7 @@ class Reader {
     }
     for (const fs::path& folder : group_folders(root_, false, "memory")) {
       grant_memory(line_of(folder / "memory.limit_in_bytes"), folder / "memory.limit_in_bytes");
-      // Tells the limit of groups above that a container cannot see.
+      // This value includes the limits of parent groups, which a container cannot see.
       std::ifstream file(root_ / (folder / "memory.stat").relative_path());
       for (std::string name, value; file >> name >> value;) {
         if (name == "hierarchical_memory_limit") grant_memory(value, folder / "memory.stat");

@@ -13,8 +13,8 @@ namespace actorhost {
 
 namespace {
 
-/// The process's cache of large blocks: one, like the allocator of which it is a part. It is never destroyed, since
-/// blobs may outlive any owner.
+/// The process-wide cache of large blocks, as part of the allocator. It is never destroyed, since blobs may outlive any
+/// owner.
 BlockCache& large_blocks() {
   static auto* const cache = new BlockCache;
   return *cache;
@@ -25,7 +25,7 @@ std::shared_ptr<std::byte[]> allocate_large(size_t size) {
   return {block.data, [size = block.size](std::byte* data) { large_blocks().give({data, size}); }};
 }
 
-/// Up to this size the allocator is quick for blocks that are not aligned.
+/// Up to this size the allocator is faster for unaligned blocks.
 constexpr size_t kTinyBytes = 4096;
 
 std::shared_ptr<std::byte[]> allocate_tiny(size_t size) {
@@ -41,7 +41,7 @@ std::shared_ptr<std::byte[]> allocate_small(size_t size) {
   return {data, [](std::byte* p) { ::operator delete[](p, std::align_val_t{kBlobAlignment}); }};
 }
 
-/// Whether the build has a sanitizer, which has to see each block being allocated and freed.
+/// Whether the build has a sanitizer, which must observe every allocation and release.
 constexpr bool sanitized() {
 #ifdef __SANITIZE_ADDRESS__
   return true;
@@ -51,7 +51,7 @@ constexpr bool sanitized() {
 }
 
 #ifdef ACTORHOST_SANITIZED
-/// Sanitizers end the program where `new` throws otherwise: when it is asked for more than a terabyte.
+/// For requests above a terabyte, `new` throws, but under sanitizers it ends the program.
 constexpr size_t kMostBytes = size_t{1} << 39;
 #else
 constexpr size_t kMostBytes = SIZE_MAX / 2;

@@ -1,7 +1,7 @@
 #pragma once
 // A reference-counted block of bytes, 64-byte aligned: tensor storage and frame bodies. Copying a Blob shares the
-// block; a slice keeps the whole block alive. The count is atomic, the bytes are not guarded: whoever shares a block
-// treats it as read-only (`unique()` tells whether writing in place is safe).
+// block; a slice keeps the whole block alive. The reference count is atomic; access to the bytes is not synchronised. A
+// shared block is read-only: `unique()` reports whether writing in place is safe.
 
 #include <cstddef>
 #include <functional>
@@ -28,18 +28,18 @@ class Blob {
   bool empty() const noexcept { return size_ == 0; }
   std::string_view view() const noexcept { return {chars(), size_}; }
 
-  /// Bytes [offset, offset + size) of this block, sharing it. The range must lie within.
+  /// Bytes [offset, offset + size), which share this block. The range must be within the block.
   Blob slice(size_t offset, size_t size) const;
-  /// Adds the bytes of `next` to this one if they lie directly behind it in the same block; else returns false.
+  /// If the bytes of `next` directly follow in the same block, appends them to this Blob; otherwise returns false.
   bool extend(const Blob& next) noexcept;
-  /// The same bytes, lent to a reader: `returned` is called, on any thread, once the reader and all that it gave copies
-  /// to have released them. Lent bytes are never `unique`.
+  /// The same bytes, lent to a reader. `returned` is called, on any thread, once the reader and all copies have
+  /// released the bytes. Lent bytes are never `unique`.
   Blob lent(std::function<void()> returned) const;
   /// True when no other Blob refers to the block.
   bool unique() const noexcept {
     if (lent_ || owner_.use_count() != 1) return false;
-    // The count is read without order. Releasing one more reference comes after all earlier releases, so our writes
-    // come after the other holders' reads.
+    // use_count reads the count without ordering. Releasing this extra reference orders all earlier releases, and so
+    // the other holders' reads, before our writes.
     [[maybe_unused]] const std::shared_ptr<std::byte[]> one_more = owner_;
     return true;
   }
@@ -51,10 +51,11 @@ class Blob {
   bool lent_ = false;
 };
 
-/// The most bytes of a block: `allocate` throws for more, even where the system would grant the memory at first.
+/// The maximum bytes of a block: `allocate` throws above the limit, even where the system would overcommit.
 void limit_block(size_t bytes) noexcept;
 
-/// The most bytes of released blocks that the process keeps for reuse; without a limit it keeps as many as are in use.
+/// The maximum bytes of released blocks that the process caches for reuse. By default the cache holds at least as many
+/// bytes as are in use (BlockCache).
 void limit_kept_blocks(size_t bytes) noexcept;
 
 }  // namespace actorhost

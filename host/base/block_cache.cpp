@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kPage = 4096;
-// From this size on blocks use huge pages, if the system has them: a fault for each 2 MiB instead of each 4 KiB.
+// From this size on, blocks use huge pages if the system has them: one page fault per 2 MiB instead of per 4 KiB.
 constexpr size_t kHugeFrom = size_t{4} << 20;
 constexpr size_t kHugePage = size_t{2} << 20;
 
@@ -59,7 +59,7 @@ void BlockCache::count(size_t taken) noexcept {
   most_before_ = std::exchange(most_now_, used_bytes_);
 }
 
-/// The newest cached block that wastes at most an eighth of itself.
+/// The newest cached block that wastes at most an eighth of `size`.
 BlockCache::Block BlockCache::find(size_t size) {
   for (auto at = kept_.rbegin(); at != kept_.rend(); ++at) {
     if (at->size < size || at->size - size > size / 8) continue;

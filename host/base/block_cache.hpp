@@ -1,6 +1,6 @@
 #pragma once
-// Memory for large blocks of bytes (tensors, frame bodies), reused instead of being handed back to the system: fresh
-// pages cost page faults, and a block that was just released may still be in the processor's cache. Any thread.
+// A cache of large blocks of bytes (tensors, frame bodies). Reuse avoids the page faults of fresh memory, and a
+// recently released block may still be in the processor's cache. Thread-safe.
 
 #include <atomic>
 #include <cstddef>
@@ -13,13 +13,13 @@ namespace actorhost {
 
 class BlockCache {
  public:
-  /// Smaller blocks are the allocator's.
+  /// Smaller blocks belong to the allocator.
   static constexpr size_t kMinBytes = size_t{64} << 10;
-  static constexpr uint32_t kWindow = 256;  // "lately" means: while the last one or two of so many blocks were taken
+  static constexpr uint32_t kWindow = 256;  // allocations of a window
 
-  /// Keeps the largest of: `floor_bytes`; as many bytes as are in use; as many as were in use lately, while the last
-  /// hundreds of blocks were taken. So a caller that releases several blocks at a time, as a garbage collector does,
-  /// gets all of them again.
+  /// Caches up to the largest of three numbers of bytes: `floor_bytes`; the bytes in use; the maximum of bytes in use
+  /// during the current and the previous window, less the bytes in use. A caller that releases several blocks at once,
+  /// as a garbage collector does, can then reuse all of them.
   explicit BlockCache(size_t floor_bytes = size_t{64} << 20) : floor_bytes_(floor_bytes) {}
   ~BlockCache();
   BlockCache(const BlockCache&) = delete;
@@ -27,15 +27,16 @@ class BlockCache {
 
   struct Block {
     std::byte* data = nullptr;
-    size_t size = 0;  // as it was allocated: at least what was asked for
+    size_t size = 0;  // the allocated size: at least the requested size
   };
 
   /// At least `size` uninitialised bytes, 64-byte aligned; throws std::bad_alloc.
   Block take(size_t size);
-  /// Takes back a block that `take` gave. When there are too many, those that were unused longest are freed.
+  /// Takes back a block from `take`. When the cache exceeds its bound, it frees the least recently released blocks.
   void give(Block block) noexcept;
 
-  /// Keeps at most so many from now on, however many are in use: for processes whose memory is meant for other things.
+  /// Caches at most `bytes` from now on, regardless of the bytes in use: for processes that need their memory for other
+  /// data.
   void limit(size_t bytes) noexcept { most_bytes_.store(bytes, std::memory_order_relaxed); }
 
   size_t kept_bytes() const;
@@ -47,10 +48,10 @@ class BlockCache {
   const size_t floor_bytes_;
   std::atomic<size_t> most_bytes_{std::numeric_limits<size_t>::max()};
   mutable std::mutex mutex_;
-  std::list<Block> kept_;  // longest unused first
+  std::list<Block> kept_;  // least recently released first
   size_t kept_bytes_ = 0;
   size_t used_bytes_ = 0;
-  // The most bytes in use since the last kWindow-th block was taken, and in the window before that.
+  // The maximum bytes in use during the current window and during the previous window.
   size_t most_now_ = 0;
   size_t most_before_ = 0;
   uint32_t taken_ = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// Time as seconds in a double, from a clock that is handed in: the steady one in a run, a manual one in tests
-// and in the simulator. A deadline is a point on the same clock; kForever never comes.
+// Time as seconds in a double, from an injected clock: the steady clock in a run, a manual clock in tests and in the
+// simulator. A deadline is a point on the same clock; kForever is the deadline that never arrives.
 
 #include <atomic>
 #include <limits>
@@ -15,7 +15,7 @@ class Clock {
   Clock(const Clock&) = delete;
   Clock& operator=(const Clock&) = delete;
   virtual ~Clock() = default;
-  /// Seconds since some fixed point; never goes back. Any thread.
+  /// Seconds since a fixed point; never decreases. Thread-safe.
   virtual double now() const noexcept = 0;
 };
 
@@ -23,12 +23,12 @@ class Clock {
 class SteadyClock final : public Clock {
  public:
   double now() const noexcept override;
-  /// A moment within the last kCoarse seconds, for a few nanoseconds.
+  /// The time as of at most kCoarse seconds ago, at a cost of a few nanoseconds.
   static double coarse() noexcept;
   static constexpr double kCoarse = 0.02;
 };
 
-/// Stands still until told otherwise. Any thread.
+/// Advances only by `set` and `advance`. Thread-safe.
 class ManualClock final : public Clock {
  public:
   explicit ManualClock(double start = 0) : now_(start) {}

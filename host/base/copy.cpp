@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
-// Sanitizers do not see these writes, so they get the plain copy.
+// Sanitizers do not see streaming stores, so sanitized builds use the plain copy.
 #if defined(__SSE2__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #include <emmintrin.h>
 #define ACTORHOST_STREAMING_STORES 1
@@ -28,11 +28,11 @@ void copy_line(std::byte* to, const std::byte* from) noexcept {
 
 void copy_bytes(std::byte* to, const std::byte* from, size_t bytes, size_t whole) noexcept {
   if (whole >= kPastCaches && bytes >= kLine) {
-    const size_t first = (kLine - reinterpret_cast<uintptr_t>(to) % kLine) % kLine;  // up to the next line's beginning
+    const size_t first = (kLine - reinterpret_cast<uintptr_t>(to) % kLine) % kLine;  // up to the start of the next line
     std::memcpy(to, from, first);
     size_t at = first;
     for (; at + kLine <= bytes; at += kLine) copy_line(to + at, from + at);
-    _mm_sfence();  // orders these writes, as all others, before a lock or an atomic that publishes them
+    _mm_sfence();  // orders these stores before a lock or an atomic that publishes them
     to += at;
     from += at;
     bytes -= at;

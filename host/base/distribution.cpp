@@ -67,7 +67,7 @@ Result<Distribution> Distribution::parse(std::string_view whole) {
   const size_t plus = rest.substr(0, rest.find('(')).find('+');
   if (plus != std::string_view::npos) {
     const auto offset = number(rest.substr(0, plus));
-    if (!offset || *offset < 0) return wrong(whole, "what stands before '+' must be a number of seconds, 0 or more");
+    if (!offset || *offset < 0) return wrong(whole, "the part before '+' must be a number of seconds, 0 or more");
     out.offset_ = *offset;
     rest = trim(rest.substr(plus + 1));
   }

@@ -1,7 +1,7 @@
 #pragma once
-// Random durations by name, as flags give them: "0.5", "const(0.02)", "exp(1)", "gamma(2,0.5)", "uniform(0,1)",
-// "pareto(2,1)", "lognormal(0,1)", "trace(FILE)", each optionally behind a constant: "1+exp(1)". All are in seconds,
-// finite and at least 0. Plain values; draws are the same on every machine.
+// Random durations by name, as in flags: "0.5", "const(0.02)", "exp(1)", "gamma(2,0.5)", "uniform(0,1)", "pareto(2,1)",
+// "lognormal(0,1)", "trace(FILE)", each optionally behind a constant: "1+exp(1)". All durations are in seconds, finite
+// and at least 0. Plain values; draws are the same on every machine.
 
 #include <memory>
 #include <string>
@@ -19,10 +19,10 @@ class Distribution {
   Distribution() = default;
   /// exp(mean) gamma(shape,scale) uniform(low,high) pareto(shape,min) lognormal(mu,sigma) const(c), each optionally
   /// behind "C+". trace(FILE) draws from the numbers of a text file, one a line ('#' starts a comment), or from the
-  /// `compute` column of a trace of --record. Code::bad_argument names the part that is wrong, a file's line too.
+  /// `compute` column of a trace of --record. Code::bad_argument names the wrong part, for a file with its line.
   static Result<Distribution> parse(std::string_view text);
 
-  /// Source: an Rng, a StepRng.
+  /// `Source` is Rng or StepRng.
   template <class Source>
   double draw(Source& source) const {
     switch (kind_) {
@@ -44,7 +44,7 @@ class Distribution {
  private:
   enum class Kind { constant, exponential, gamma, uniform, pareto, lognormal, trace };
 
-  static constexpr double kLongest = 1e300;  // what the heaviest tails give at most
+  static constexpr double kLongest = 1e300;  // the upper bound of draws from heavy tails
   static double finite(double seconds) { return seconds < kLongest ? seconds : kLongest; }
   Status take_arguments(std::string_view whole, std::string_view name, std::string_view inner);
 
@@ -52,7 +52,7 @@ class Distribution {
   double offset_ = 0;
   double a_ = 0;
   double b_ = 0;
-  std::shared_ptr<const std::vector<double>> values_;  // of a trace; shared by copies, since it may be large
+  std::shared_ptr<const std::vector<double>> values_;  // of a trace; shared by copies, since a trace may be large
   std::string text_ = "0";
 };
 

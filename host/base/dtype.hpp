@@ -1,13 +1,13 @@
 #pragma once
-// The element types of tensors. Included by what is compiled for every instruction set (host/kernel/kernels.hpp), so
-// nothing here is inline that is not always inlined.
+// The element types of tensors. Code that is compiled for every instruction set (host/kernel/kernels.hpp) includes this
+// header, so each inline function here must be always_inline.
 
 #include <stddef.h>
 #include <stdint.h>
 
 namespace actorhost {
 
-/// The numbers travel. b8 is a truth value, a byte of 0 or 1; any other byte counts as 1.
+/// The numbers are part of the wire format. b8 is a truth value, a byte of 0 or 1; any other byte counts as 1.
 enum class Dtype : uint8_t { f32 = 0, f64 = 1, i32 = 2, i64 = 3, u8 = 4, b8 = 5 };
 
 /// Bytes of one element.

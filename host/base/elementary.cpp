@@ -7,7 +7,7 @@ namespace actorhost {
 
 namespace {
 
-// log(x) for 1 <= x <= 2, by the series of its area tangent.
+// log(x) for 1 <= x <= 2, by the series of the inverse hyperbolic tangent.
 constexpr double series_log(double x) {
   const double s = (x - 1) / (x + 1);
   double sum = 0;
@@ -24,7 +24,7 @@ constexpr LogTable make_log_table() {
   return table;
 }
 
-// ln 2 in two parts; the first has zeros at its end, so that its product with an exponent is exact.
+// ln 2 in two parts; the first ends in zero bits, so that its product with an exponent is exact.
 constexpr double kLn2High = 0x1.62e42feep-1;
 constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
 
@@ -49,7 +49,7 @@ double exp_of(double x) noexcept {
   double sum = 1;
   for (int n = 14; n >= 1; --n) sum = sum * r / n + 1;
   const int whole = static_cast<int>(k);
-  // In two steps, since 2^whole alone may be no normal number.
+  // In two steps, since 2^whole alone may not be a normal number.
   return std::ldexp(std::ldexp(sum, whole / 2), whole - whole / 2);
 }
 

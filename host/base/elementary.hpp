@@ -1,7 +1,7 @@
 #pragma once
-// Logarithm, exponential and power that give the same bits on every machine, unlike those of the C library: they use
-// + - * / and comparisons only, in a fixed order, never contracted to fused multiply-adds (-ffp-contract=off). Pure
-// functions. The error is at most 4 ulp of the true value, or 4e-16 where that is less.
+// Logarithm, exponential and power that give the same bits on every machine, unlike the C library's. They use only + -
+// * / and comparisons, in a fixed order, never contracted to fused multiply-adds (-ffp-contract=off). Pure functions.
+// The error is at most 4 ulp of the true value, or 4e-16 where that bound is less.
 
 #include <bit>
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace actorhost {
 
 inline constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 
-/// For each j of 0 .. 128 the inverse of 1 + j/128, and the logarithm of that point.
+/// For each j of 0 .. 128, the inverse and the logarithm of 1 + j/128.
 struct LogTable {
   struct Entry {
     double inverse;
@@ -20,7 +20,7 @@ struct LogTable {
 };
 extern const LogTable kLogTable;
 
-/// Natural logarithm of a normal number above 0. For any other number use log_of.
+/// Natural logarithm of a positive normal number. For any other number use log_of.
 inline double log_of_normal(double x) noexcept {
   const auto bits = std::bit_cast<uint64_t>(x);
   const auto exponent = static_cast<int>(bits >> 52) - 1023;
@@ -34,13 +34,13 @@ inline double log_of_normal(double x) noexcept {
   return (exponent * kLn2 + entry.log) + (r + r2 * tail);
 }
 
-/// Natural logarithm; -inf of 0, NaN of less.
+/// Natural logarithm; -inf for 0, NaN for negative numbers.
 double log_of(double x) noexcept;
 /// e^x; 0 and infinity beyond the range of a double.
 double exp_of(double x) noexcept;
 /// x^y for x >= 0.
 double pow_of(double x, double y) noexcept;
-/// Logarithm of k!, for a whole number k >= 0.
+/// Logarithm of k!, for an integer k >= 0.
 double log_factorial(double k) noexcept;
 
 }  // namespace actorhost

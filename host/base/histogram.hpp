@@ -1,6 +1,6 @@
 #pragma once
-// How often values were of which size, in powers of two: one thread adds, any thread reads, without locks. An addition
-// is two relaxed loads and stores.
+// A histogram with buckets at powers of two: one thread adds, any thread reads, without locks. An addition is two
+// relaxed loads and stores.
 
 #include <algorithm>
 #include <array>
@@ -14,21 +14,21 @@ namespace actorhost {
 
 class Histogram {
  public:
-  /// The last one has all values that are too large for the others.
+  /// The last bucket counts all values that are too large for the others.
   static constexpr size_t kBuckets = 33;
 
-  /// Bucket i has the values below 2^i units that are in no bucket before.
+  /// Bucket 0 counts the values below `unit`; bucket i counts the values from 2^(i-1) up to 2^i units.
   explicit Histogram(double unit) noexcept : unit_(unit), per_unit_(1 / unit) {}
 
   void add(double value) noexcept {
     const double units = std::clamp(value * per_unit_, 0.0, 0x1p62);
-    const auto whole = static_cast<int64_t>(units);  // signed: that is one instruction
+    const auto whole = static_cast<int64_t>(units);  // signed, because this conversion is a single instruction
     const auto bucket = static_cast<size_t>(std::bit_width(static_cast<uint64_t>(whole)));
     counts_[std::min(bucket, kBuckets - 1)].add(1);
     sum_.add(value);
   }
 
-  /// The bound of bucket i, which is not the last one.
+  /// The upper bound of bucket i; not for the last bucket.
   double bound(size_t i) const noexcept { return unit_ * static_cast<double>(uint64_t{1} << i); }
   uint64_t count(size_t i) const noexcept { return counts_[i].get(); }
   uint64_t count() const noexcept {
@@ -45,7 +45,7 @@ class Histogram {
   Tally<double> sum_;
 };
 
-/// Seconds from a microsecond on, and bytes.
+/// Units: times in microseconds, sizes in bytes.
 inline constexpr double kMicrosecond = 1e-6;
 inline constexpr double kByte = 1;
 

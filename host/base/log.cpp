@@ -45,8 +45,8 @@ const char* log_level_name(LogLevel level) noexcept { return kLevelNames[static_
 struct Log::Impl {
   std::unique_ptr<spdlog::logger> logger;
   Sink sink;
-  std::mutex mutex;       // while the sink runs
-  std::mutex kept_mutex;  // of the newest lines
+  std::mutex mutex;       // held while the sink runs
+  std::mutex kept_mutex;  // guards `kept`
   std::deque<LogLine> kept;
 };
 

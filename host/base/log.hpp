@@ -1,7 +1,7 @@
 #pragma once
-// The log: lines with time, level and who speaks, to standard error or a sink; the newest of them are kept for those
-// who look into the run. One Log per process, made by whoever starts the run and handed down by reference; any thread
-// may write to it.
+// The log: lines with time, level and source, written to standard error or to a sink. The log retains its newest lines
+// for observers of the run. A process has one Log, which the owner of the run creates and passes down by reference.
+// Thread-safe.
 
 #include <functional>
 #include <memory>
@@ -20,7 +20,7 @@ const char* log_level_name(LogLevel level) noexcept;
 struct LogLine {
   double time = 0;  // seconds since 1970
   LogLevel level = LogLevel::info;
-  std::string who;   // what speaks: "rank 3", "server 0", "host 1", or empty
+  std::string who;   // the source: "rank 3", "server 0", "host 1", or empty
   std::string text;  // one line
 
   /// "rank 3: text"
@@ -30,13 +30,13 @@ struct LogLine {
 class Log {
  public:
   using Sink = std::function<void(const LogLine&)>;
-  /// How many lines are kept, and how much of each.
+  /// The number of retained lines, and the retained bytes of each.
   static constexpr size_t kKeptLines = 200;
   static constexpr size_t kKeptBytes = 1000;
 
   /// Writes to standard error.
   explicit Log(LogLevel level = LogLevel::info);
-  /// Hands each finished line to `sink` instead (tests, embedding). `sink` is called under a lock.
+  /// Passes each finished line to `sink` instead (tests, embedding). `sink` is called under a lock.
   Log(LogLevel level, Sink sink);
   ~Log();
   Log(const Log&) = delete;
@@ -44,10 +44,10 @@ class Log {
 
   bool enabled(LogLevel level) const noexcept { return level >= level_; }
   LogLevel level() const noexcept { return level_; }
-  /// One line, whatever `message` holds: it may quote what another host has sent.
+  /// Writes one line. `message` may quote text from another host: unprintable characters are escaped.
   void write(LogLevel level, std::string_view who, std::string_view message);
   void flush();
-  /// The newest lines, the oldest of them first.
+  /// The newest lines, oldest first.
   std::vector<LogLine> newest() const;
 
   void debug(std::string_view who, std::string_view message) { write(LogLevel::debug, who, message); }

@@ -14,7 +14,7 @@ std::string lower(std::string_view word) {
   return out;
 }
 
-/// Levenshtein's distance.
+/// The Levenshtein distance.
 size_t distance(const std::string& a, const std::string& b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -34,10 +34,10 @@ std::optional<std::string> nearest(std::string_view given, const std::vector<std
   const std::string word = lower(given);
   if (word.empty()) return {};
   std::optional<std::string> best;
-  size_t least = word.size() <= 4 ? 6 : 10;  // in quarters of a letter; names further off are not suggested
+  size_t least = word.size() <= 4 ? 6 : 10;  // in quarters of a letter; farther words are not suggested
   for (const std::string& candidate : words) {
     const std::string other = lower(candidate);
-    // The first letter is seldom wrong; letters in another order are a common mistake of typing.
+    // The first letter is seldom wrong; transposed letters are a common typing error.
     const bool first = word.substr(0, 1) == other.substr(0, 1);
     const bool reordered = std::is_permutation(word.begin(), word.end(), other.begin(), other.end());
     const size_t far = (reordered && word != other ? 3 : 4 * distance(word, other)) + (first ? 0 : 2);

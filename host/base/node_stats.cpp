@@ -21,17 +21,17 @@ NodeStats::Doing NodeStats::doing() const noexcept {
     std::atomic_thread_fence(std::memory_order_acquire);
     const bool whole = before % 2 == 0 && changes_.load(std::memory_order_relaxed) == before;
     if (whole || tries == kQuickTries + kSlowTries) return out;
-    if (tries >= kQuickTries) std::this_thread::sleep_for(kPause);  // the writer has lost its processor
+    if (tries >= kQuickTries) std::this_thread::sleep_for(kPause);  // the writer may have lost its processor
   }
 }
 
 void NodeStats::tell_wait(Cause cause, double begun, double now) {
-  constexpr double kShortest = 20e-6;  // shorter ones are left out, so that a recording stays small
+  constexpr double kShortest = 20e-6;  // shorter waits are left out, so that a recording stays small
   if (now - begun < kShortest) return;
   spans_.put({std::string("wait: ") + kCauseNames[static_cast<size_t>(cause)], "wait", begun, now, 0});
 }
 
-/// Of the others each wait is a call of its own.
+/// For the other causes, the span of each wait already shows the call.
 void Activity::tell(SpanSink& spans) const {
   const EngineCall& call = *stats_.call_.load(std::memory_order_relaxed);
   const bool whole = call.cause == Cause::collective || call.cause == Cause::lock || call.cause == Cause::event ||

@@ -1,7 +1,7 @@
 #pragma once
-// What a node counts about itself, always: its thread writes, any thread reads, without locks. A count is a relaxed
-// load and store, an engine call two stores, and a wait one look at the clock, when the node has woken up. ProcessState
-// (host/cluster) reads them; host/cluster/NOTES.md says what they cost.
+// The always-on statistics of a node: the node's thread writes, any thread reads, without locks. A count costs a
+// relaxed load and store, an engine call two stores, and a wait one clock read after the node has woken up.
+// ProcessState (host/cluster) reads the statistics; host/cluster/NOTES.md gives the measured costs.
 
 #include <array>
 #include <atomic>
@@ -17,16 +17,16 @@
 
 namespace actorhost {
 
-/// What a node waits for; `sleep`: for nobody, the script has called actor.sleep.
+/// The cause of a wait. `sleep` depends on no other node: the script has called actor.sleep.
 enum class Cause : uint8_t { other, server, peer, collective, data, lock, event, action, console, sleep };
 inline constexpr std::array<const char*, 10> kCauseNames = {"other", "server", "peer",   "collective", "data",
                                                             "lock",  "event",  "action", "console",    "sleep"};
 
-/// An engine call that a node can be in. Lives for ever: the node's stats point to it.
+/// An engine call. It must have static lifetime: the node's stats point to it.
 struct EngineCall {
-  Cause cause = Cause::other;  // of its waits
-  const char* name = nullptr;  // "allreduce"; null: the node is in none
-  bool with_all = false;       // it is the collective of all workers number NodeStats::calls
+  Cause cause = Cause::other;  // of waits in this call
+  const char* name = nullptr;  // "allreduce"; null: the node is not in an engine call
+  bool with_all = false;       // whether this is the collective of all workers with number NodeStats::calls
 };
 
 class NodeStats {
@@ -35,25 +35,26 @@ class NodeStats {
 
   enum class State : uint8_t { starting, computing, waiting, ended };
 
-  Tally<uint64_t> step;     // steps that it has completed in the parameter server's newest run
-  Tally<uint64_t> updates;  // keys that it has pushed
-  Tally<uint64_t> calls;    // the number of the newest collective of all workers that it has entered
-  Tally<uint64_t> tasks;    // tasks of map-reduce that it has done
+  Tally<uint64_t> step;     // completed steps in the newest run of the parameter server
+  Tally<uint64_t> updates;  // pushed keys
+  Tally<uint64_t> calls;    // the number of the newest collective of all workers that the node has entered
+  Tally<uint64_t> tasks;    // completed tasks of map-reduce
   Tally<uint64_t> frames_received, bytes_received;
   Tally<uint64_t> lua_bytes;
   Histogram wait_seconds{kMicrosecond};
-  Histogram message_bytes{kByte};  // of what it sends: frames and bytes sent are its count and sum
-  /// What its process's courier sends and takes in its name, as a peer: that thread writes it.
+  Histogram message_bytes{kByte};  // of sent messages: its count and sum are the frames and bytes sent
+  /// Messages that the process's courier sends and receives in the node's name, as a peer. The courier's thread writes
+  /// these.
   struct Mail {
     Tally<uint64_t> frames_sent, bytes_sent, frames_received, bytes_received;
   } courier;
 
-  // ---- what it does: the node's thread ----
+  // ---- state changes: the node's thread ----
 
-  /// The node's script runs from now on; `now` in seconds of the node's clock, here and below.
+  /// The node's script starts running; `now` is in seconds on the node's clock, here and below.
   void begin(double now) noexcept { enter(State::computing, now); }
   void end(double now) noexcept { enter(State::ended, now); }
-  /// It goes to sleep, and has woken up.
+  /// The node blocks; `woken` follows when it runs again.
   void blocked(double now) noexcept { enter(State::waiting, now); }
   void woken(double now) noexcept {
     const double begun = since_.get();
@@ -65,20 +66,20 @@ class NodeStats {
       set_state(State::computing, now);
     });
   }
-  /// Tells `spans`, which outlives the node's thread, from now on what the node does.
+  /// From now on reports the node's spans to `spans`, which outlives the node's thread.
   void record(SpanSink& spans) noexcept { spans_.record(spans); }
-  /// Where it tells that; null while nobody wants to know.
+  /// The sink for spans; null while there is no recorder and no observer.
   SpanSink* spans() noexcept { return spans_.wanted() ? &spans_ : nullptr; }
-  /// When something begins that is told at its end: now, or kUnseen.
+  /// The begin of a span that is reported at its end: now, or kUnseen without a recorder or observer.
   double span_begins() const { return spans_.wanted() ? spans_.now() : kUnseen; }
   void enter_action(std::string kind, std::string where) {
     std::lock_guard lock(mutex_);
     action_ = {std::move(kind), std::move(where)};
   }
-  /// The workers for which the present wait is, where its engine knows them; none once it is over.
+  /// The workers that the current wait depends on, where the engine knows them; empty after the wait.
   struct Awaited {
     std::vector<uint32_t> ids;
-    double since = 0;  // the wait goes on, whatever wakes the node up meanwhile
+    double since = 0;  // start of the wait, which continues even if other events wake the node meanwhile
   };
   void await_workers(Awaited awaited) {
     std::lock_guard lock(mutex_);
@@ -87,16 +88,16 @@ class NodeStats {
 
   // ---- any thread ----
 
-  /// What it has done lately.
+  /// A snapshot of the recent spans.
   SpanRing::Look look_at_spans() { return spans_.look(); }
 
-  /// What it does, as of one moment (unless the node's thread is held up in the middle of a change for tens of
-  /// milliseconds).
+  /// A consistent snapshot of the node's activity, unless the node's thread is delayed in the middle of a change for
+  /// tens of milliseconds.
   struct Doing {
     State state = State::starting;
-    double since = 0;                                    // when the state began
-    EngineCall call = {};                                // that it is in
-    std::array<double, kCauseNames.size()> waited = {};  // seconds by cause, without the wait that goes on
+    double since = 0;                                    // start of the state
+    EngineCall call = {};                                // the current call
+    std::array<double, kCauseNames.size()> waited = {};  // seconds by cause, without the current wait
   };
   Doing doing() const noexcept;
   /// The newest action and its line: "param.run", "job.lua:12".
@@ -114,7 +115,7 @@ class NodeStats {
 
   static constexpr EngineCall kNone{};
 
-  /// Writes what belongs together, in a way that a reader sees all of it or nothing.
+  /// Applies `change` to several fields as a seqlock: a reader sees the complete change or none of it.
   template <typename Write>
   void write(const Write& change) noexcept {
     const uint64_t before = changes_.load(std::memory_order_relaxed);
@@ -134,9 +135,10 @@ class NodeStats {
 
   void set_call(const EngineCall* call) noexcept { call_.store(call, std::memory_order_release); }
 
-  // Changes only while the node does not wait; released, so that who sees the call behind a wait sees the wait's end.
+  // Changes only while the node does not wait. Stored with release, so that a reader of a call after a wait also sees
+  // the end of the wait.
   std::atomic<const EngineCall*> call_{&kNone};
-  std::atomic<uint64_t> changes_{0};  // of what follows; odd in the middle of one
+  std::atomic<uint64_t> changes_{0};  // of the fields below; odd during a change
   Tally<State> state_;
   Tally<double> since_;
   std::array<Tally<double>, kCauseNames.size()> waited_;
@@ -146,14 +148,14 @@ class NodeStats {
   Awaited awaited_;
 };
 
-/// For its lifetime the node is in `call`.
+/// Marks the node as in `call` for its own lifetime.
 class Activity {
  public:
   Activity(NodeStats& stats, const EngineCall& call) noexcept
       : stats_(stats), before_(stats.call_.load(std::memory_order_relaxed)), begun_(stats.span_begins()) {
     stats_.set_call(&call);
   }
-  Activity(NodeStats& stats, EngineCall&& call) = delete;  // would not live for ever
+  Activity(NodeStats& stats, EngineCall&& call) = delete;  // a temporary has no static lifetime
   ~Activity() {
     if (SpanSink* spans = stats_.spans()) tell(*spans);
     stats_.set_call(before_);

@@ -1,6 +1,6 @@
 #pragma once
-// The exception for memory that cannot be allocated; it says how much was asked for. Code that maps pages itself throws
-// it, and in the program operator new does (bindings/commands/main.cpp). Any thread.
+// The exception for failed allocations; its text states the requested size. Code that maps pages itself throws it, and
+// in the program operator new throws it (bindings/commands/main.cpp). Any thread.
 
 #include <cstddef>
 #include <cstdio>
@@ -10,11 +10,11 @@ namespace actorhost {
 
 class OutOfMemory : public std::bad_alloc {
  public:
-  /// What its text begins with.
+  /// The prefix of the text.
   static constexpr const char* kStart = "out of memory: ";
 
   explicit OutOfMemory(size_t bytes) noexcept {
-    std::snprintf(text_, sizeof text_, "%s%zu bytes were asked for", kStart, bytes);
+    std::snprintf(text_, sizeof text_, "%s%zu bytes were requested", kStart, bytes);
   }
   const char* what() const noexcept override { return text_; }
 

@@ -7,7 +7,7 @@ namespace actorhost {
 
 namespace {
 
-/// The bytes of the UTF-8 sequence that `text` begins with; 0 when it begins with none, or with a control character.
+/// The bytes of the UTF-8 sequence at the start of `text`; 0 for an invalid sequence or a control character.
 size_t printed_bytes(std::string_view text) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   const unsigned first = byte(0);

@@ -1,6 +1,6 @@
 #pragma once
-// Text from elsewhere, made safe for a terminal and a log: characters that would move the cursor, change a title or
-// begin a line of their own are written as escapes instead. Any thread.
+// Makes external text safe for a terminal and a log: characters that would move the cursor, change a title or start a
+// new line become escapes. Any thread.
 
 #include <string>
 #include <string_view>
@@ -9,11 +9,11 @@ namespace actorhost {
 
 enum class Lines {
   escaped,  // one line: a newline becomes "\n"
-  kept,     // newlines and tabs stay, as in a traceback
+  kept,     // newlines and tabs stay, as for a traceback
 };
 
-/// `text` with its control characters (ASCII's and Unicode's), and bytes that are no UTF-8, written as "\x1b". Other
-/// text, backslashes included, stays as it is: this is for reading, not for reading back.
+/// `text` with control characters (ASCII and Unicode) and invalid UTF-8 bytes escaped, as in "\x1b". Other text stays
+/// as it is, including backslashes, so the result cannot be parsed back.
 std::string printable(std::string_view text, Lines lines = Lines::escaped);
 
 inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }

@@ -1,7 +1,7 @@
 #pragma once
-// Seeded random numbers that are the same everywhere: xoshiro256++ seeded through splitmix64, with independent
-// streams by name; StepRng, which has no state of its own; and Philox, whose streams are disjoint and which begins at
-// any place of one.
+// Seeded random numbers that are the same on every machine. Rng is xoshiro256++, seeded through splitmix64, with
+// independent numbered streams. StepRng derives its numbers from (seed, node, step). Philox has disjoint streams and
+// can start at any position of a stream.
 
 #include <array>
 #include <bit>
@@ -29,10 +29,10 @@ class Rng : public Variates<Rng> {
     s[3] = std::rotl(s[3], 45);
     return result;
   }
-  /// Standard normal; draws come in pairs, the second is kept.
+  /// Standard normal; draws are made in pairs, and the second is stored for the next call.
   double normal() noexcept;
-  /// `count` different numbers of 0 .. permutation.size()-1, each set equally likely, into out[0..count-1].
-  /// `permutation` holds some permutation of 0 .. n-1 and is left as another one: O(count), no allocation.
+  /// Writes `count` distinct numbers of 0 .. permutation.size()-1 into out[0..count-1]; each set is equally likely.
+  /// `permutation` must hold a permutation of 0 .. n-1; the call reorders it. O(count), no allocation.
   void sample(std::span<uint32_t> permutation, uint32_t count, uint32_t* out) noexcept;
 
  private:
@@ -41,8 +41,8 @@ class Rng : public Variates<Rng> {
   bool has_spare_ = false;
 };
 
-/// The random numbers of one step of one node: a function of (seed, node, step) alone, so they depend neither on the
-/// order of events nor on the barrier. splitmix64 from a hashed start.
+/// The random numbers of one step of one node. They depend only on (seed, node, step), neither on the order of events
+/// nor on the barrier. splitmix64 from a hashed start.
 class StepRng : public Variates<StepRng> {
  public:
   StepRng(uint64_t seed, uint64_t node, uint64_t step) noexcept
@@ -60,13 +60,13 @@ class StepRng : public Variates<StepRng> {
 };
 
 /// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): a block of 128 bits is a
-/// function of a counter and the seed, one to one. The counter is (index, block, stream), so the numbers of different
-/// streams and of different indices never come from the same block. An index has 2^32 blocks, two numbers in each.
+/// bijective function of the counter, for a given seed. The counter is (index, block, stream), so different streams and
+/// different indices never share a block. An index has 2^32 blocks with two numbers in each.
 class Philox : public Variates<Philox> {
  public:
   Philox(uint64_t seed, uint32_t stream) noexcept : seed_(seed), stream_(stream) {}
 
-  /// The next number is the first of this index and block.
+  /// Moves to the first number of this index and block.
   void seek(uint64_t index, uint32_t block = 0) noexcept {
     index_ = index;
     block_ = block;

@@ -44,8 +44,8 @@ void RecordFile::write(std::string_view bytes) {
   const auto some = [this](const char* at, size_t size) { return ::write(file_, at, size); };
   const int error = transfer(bytes.data(), bytes.size(), some);
   if (error == 0) return;
-  log_.error("record",
-             "cannot write to '" + path_ + "': " + std::strerror(error) + "; the recording ends here, the run goes on");
+  log_.error("record", "cannot write to '" + path_ + "': " + std::strerror(error) +
+                           "; the recording ends here, the run continues");
   ::close(std::exchange(file_, -1));
 }
 

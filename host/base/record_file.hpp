@@ -1,6 +1,6 @@
 #pragma once
-// A file that grows while a run goes on (--record). It is written in place, from the start. When it cannot be written
-// any more the log says so once, and the recording ends, never the run. One thread.
+// The output file of --record, written in place from the start during a run. After a write error the log reports the
+// error once and the recording ends; the run continues. Not thread-safe.
 
 #include <string>
 #include <string_view>
@@ -12,8 +12,8 @@ namespace actorhost {
 
 class RecordFile {
  public:
-  /// Empties the file, or makes it. bad_argument with the path when it cannot be written, or is a pipe or socket, whose
-  /// reader could hold the run up. The log outlives the file.
+  /// Truncates or creates the file. bad_argument with the path if the file cannot be written, or is a pipe or a socket,
+  /// whose reader could block the run. The log outlives the file.
   static Result<RecordFile> open(const std::string& path, Log& log);
   ~RecordFile();
   RecordFile(RecordFile&& other) noexcept;

@@ -1,6 +1,6 @@
 #pragma once
-// Expected failures travel as values: Result<T> holds a T or an Error, Status holds nothing or an Error.
-// A broken invariant is an assert; a caller's mistake at the Lua boundary is a Lua argument error.
+// Expected failures as values: Result<T> holds a T or an Error, Status holds nothing or an Error. A broken invariant is
+// an assert; a caller's mistake at the Lua boundary is a Lua argument error.
 
 #include <optional>
 #include <string>
@@ -9,20 +9,20 @@
 
 namespace actorhost {
 
-/// What kind of failure an Error is. `code_name` gives the spelling that Lua sees as the third result of a call.
+/// The kind of a failure. A Lua call returns the name from `code_name` as its third result.
 enum class Code {
-  bad_argument,  // the caller asked for something that cannot be
-  bad_data,      // bytes from a file or the network are not what they claim to be
+  bad_argument,  // the caller requested an impossible operation
+  bad_data,      // bytes from a file or the network are malformed
   io,            // a file or directory could not be read or written
   unreachable,   // no connection could be made
-  refused,       // a peer was reached and said no (token, job hash, run id, version)
-  peer_lost,     // a peer that this call waits for is gone
+  refused,       // a peer was reached but refused (token, job hash, run id, version)
+  peer_lost,     // a peer that this call waits for has failed or departed
   timeout,       // the deadline of this call has passed
   interrupted,   // the run is stopping (Ctrl-C, stop request)
   aborted,       // another node failed and the run is over
   mismatch,      // nodes disagree on the action, collective, shape or order
   full,          // a bounded queue has no room (only from calls that never wait)
-  unsupported,   // what was asked for is not available in this build or setting
+  unsupported,   // the requested operation is not available in this build or setting
   script,        // the job's Lua raised an error or does not parse
   internal       // a bug in actorhost
 };
@@ -32,7 +32,7 @@ const char* code_name(Code code) noexcept;
 
 struct Error {
   Code code = Code::internal;
-  std::string message;  // what was wrong, where, and what to do; no trailing full stop or newline
+  std::string message;  // the fault, the place, and the remedy; no trailing full stop or newline
 };
 
 template <typename T>
@@ -79,7 +79,7 @@ using Status = Result<void>;
 
 }  // namespace actorhost
 
-/// Returns the error of a Status or Result expression from the enclosing function, if there is one.
+/// Returns from the enclosing function with the error of a Status or Result expression, if it has an error.
 #define AH_TRY(expression)                                                                      \
   do {                                                                                          \
     if (auto ah_status_ = (expression); !ah_status_.ok()) return std::move(ah_status_).error(); \

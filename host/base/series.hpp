@@ -1,9 +1,9 @@
 #pragma once
-// Series of numbers that a job reports (actor.report): bounded, so that a job may report as often as it likes. A series
-// keeps at most kPoints points of all nodes of the process; when they are too many it drops every second one of each
-// node and takes only every second one from then on. The newest point of each node is always there.
+// Bounded series of the numbers that a job reports (actor.report), however often it reports. A series retains at most
+// kPoints points over all nodes of the process. When a series is full, it drops every second point of each node, and
+// from then on stores only every second report. The newest point of each node is always available.
 //
-// A track belongs to one node's thread; any thread may read the book.
+// A track belongs to the thread of one node; any thread may read the book.
 
 #include <atomic>
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace actorhost {
 
 struct SeriesPoint {
-  double time = 0;  // seconds on the clock of whoever reports
+  double time = 0;  // seconds on the reporter's clock
   double step = 0;
   double value = 0;
   uint32_t node = 0;   // address
@@ -42,7 +42,7 @@ class SeriesBook {
   class Track {
    public:
     Track(Series& series, uint32_t node) : series_(series), node_(node) {}
-    /// `step` below 0: the number of this report, from 1.
+    /// `step` below 0 means the number of this report, counted from 1.
     void add(double step, double value, double now) {
       const uint64_t index = count_.get();
       const SeriesPoint point{now, step < 0 ? static_cast<double>(index + 1) : step, value, node_, index};
@@ -53,7 +53,7 @@ class SeriesBook {
       if ((index & (series_.stride.load(std::memory_order_relaxed) - 1)) == 0) series_.put(point);
     }
     const Series& series() const noexcept { return series_; }
-    /// The newest point, once there is one.
+    /// The newest point; requires !empty().
     SeriesPoint newest() const noexcept { return {time_.get(), step_.get(), value_.get(), node_, count_.get() - 1}; }
     bool empty() const noexcept { return count_.get() == 0; }
 
@@ -64,9 +64,10 @@ class SeriesBook {
     Tally<double> time_, step_, value_;
   };
 
-  /// Where the node `node` reports what it calls `name`; null when there are kNames other names. Valid as long as this.
+  /// The track for reports of node `node` under `name`; null if the book already has kNames other names. Valid as long
+  /// as the book.
   Track* track(const std::string& name, uint32_t node);
-  /// All points by name, in order of time.
+  /// All points by name, ordered by time.
   std::map<std::string, std::vector<SeriesPoint>> read() const;
 
  private:

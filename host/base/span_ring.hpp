@@ -1,6 +1,6 @@
 #pragma once
-// The newest of what a node has done, kept while somebody looks, and passed on where the run is recorded. The node's
-// thread puts; any thread looks.
+// The newest spans of a node. They are retained while an observer polls, and forwarded to the recorder of a recorded
+// run. The node's thread puts spans; any thread polls.
 
 #include <atomic>
 #include <deque>
@@ -16,30 +16,30 @@ namespace actorhost {
 class SpanRing final : public SpanSink {
  public:
   static constexpr size_t kMost = 2000;
-  static constexpr double kKeptSeconds = 1.5;  // of a span, after its end
-  static constexpr double kPatience = 3;       // seconds after a look until nothing is kept any more
+  static constexpr double kKeptSeconds = 1.5;  // retention of a span after its end
+  static constexpr double kPatience = 3;       // seconds after a poll until retention stops
 
   struct Look {
-    uint64_t first = 0;  // the number of the first span here; they are numbered as they come
+    uint64_t first = 0;  // the number of the first span here; spans are numbered in order of arrival
     std::vector<TimeSpan> spans;
   };
 
   explicit SpanRing(const Clock& clock) : clock_(clock) {}
 
-  /// Passes all spans on to `recorder`, which outlives the node's thread. Before that begins.
+  /// Forwards all spans to `recorder`, which outlives the node's thread. Call before that thread starts.
   void record(SpanSink& recorder) noexcept { recorder_ = &recorder; }
-  /// Whether there is any use in putting.
+  /// Whether any recorder or observer uses the spans.
   bool wanted() const noexcept { return recorder_ != nullptr || watched_.load(std::memory_order_relaxed); }
 
   double now() const override { return clock_.now(); }
-  /// A span without a beginning (kUnseen) is left out.
+  /// Ignores a span without a known beginning (kUnseen).
   void put(TimeSpan span) override {
     if (span.begin < 0) return;
     if (watched_.load(std::memory_order_relaxed)) keep(span);
     if (recorder_ != nullptr) recorder_->put(std::move(span));
   }
 
-  /// What is there. Spans are kept from the first look on, as long as there are looks.
+  /// The retained spans. Retention starts with the first poll and lasts as long as polls continue.
   Look look() {
     std::lock_guard lock(mutex_);
     if (!watched_.exchange(true, std::memory_order_relaxed)) spans_.clear();
@@ -61,7 +61,7 @@ class SpanRing final : public SpanSink {
   const Clock& clock_;
   SpanSink* recorder_ = nullptr;
   std::atomic<bool> watched_{false};
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::deque<TimeSpan> spans_;
   uint64_t put_ = 0;
   double until_ = 0;

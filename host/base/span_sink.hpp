@@ -1,5 +1,5 @@
 #pragma once
-// Where a node tells what it has done when, while its run is recorded (`--record FILE.json`) or somebody looks
+// The receiver of a node's timed activities, while its run is recorded (`--record FILE.json`) or an observer polls
 // (`:trace`). The node's thread calls.
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace actorhost {
 
-/// The beginning of what had begun before somebody looked.
+/// The begin of an activity that started before the recording or the first poll.
 inline constexpr double kUnseen = -1;
 
-/// Something that a node did from `begin` to `end`, in seconds on its clock.
+/// One activity of a node from `begin` to `end`, in seconds on the node's clock.
 struct TimeSpan {
   std::string name;      // "allreduce"
   std::string category;  // step, wait, call or task

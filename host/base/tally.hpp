@@ -1,5 +1,5 @@
 #pragma once
-// A number that one thread changes and any thread reads: relaxed loads and stores, no locks.
+// A number with one writing thread and any number of reading threads: relaxed loads and stores, no locks.
 
 #include <atomic>
 

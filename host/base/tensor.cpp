@@ -7,7 +7,7 @@ namespace actorhost {
 
 namespace {
 
-/// What is wrong with the sizes of a shape; empty when nothing is.
+/// The fault in the sizes of a shape; empty if there is none.
 std::string fault_of(std::span<const int64_t> sizes) {
   if (sizes.size() > Shape::kMaxRank) {
     return "a tensor of " + std::to_string(sizes.size()) + " dimensions, the limit is " +

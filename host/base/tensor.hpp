@@ -1,5 +1,5 @@
 #pragma once
-// What a tensor is, for all layers: type and shape of its elements, and one that owns them. Kernels look at elements
+// Tensors for all layers: element type, shape, layout, and a tensor that owns its elements. Kernels access elements
 // through a strided View (host/kernel/strided.hpp) of the same types. Plain values; any thread.
 
 #include <array>
@@ -19,19 +19,20 @@ namespace actorhost {
 const char* dtype_name(Dtype dtype) noexcept;
 constexpr Dtype last_of(Dtype) noexcept { return Dtype::b8; }
 
-/// The sizes of at most kMaxRank dimensions, the last of which runs fastest. Without dimensions: one element.
+/// The sizes of at most kMaxRank dimensions; the last dimension varies fastest. Rank 0 is one element.
 struct Shape {
   static constexpr size_t kMaxRank = 8;
-  /// No dimension of 0 excuses the others: the elements are counted with 1 in its place.
+  /// A dimension of 0 counts as 1 here, so that it does not excuse other dimensions from the limit.
   static constexpr int64_t kMaxElements = int64_t{1} << 48;
 
   uint8_t rank = 0;
   std::array<int64_t, kMaxRank> dims{};
 
   Shape() = default;
-  /// Not checked: for shapes that the program knows.
+  /// Unchecked: for trusted sizes.
   Shape(std::initializer_list<int64_t> sizes) noexcept;
-  /// Code::bad_argument for more dimensions or elements than may be, or a negative one: for shapes from elsewhere.
+  /// For untrusted sizes. Code::bad_argument for a rank or a number of elements above the limits, or a negative
+  /// dimension.
   static Result<Shape> of(std::span<const int64_t> sizes);
 
   int64_t operator[](size_t dim) const noexcept { return dims[dim]; }
@@ -55,7 +56,7 @@ struct Shape {
   bool sound() const noexcept;
 };
 
-/// Type and shape of a tensor whose elements lie in row-major order without gaps.
+/// Type and shape of a tensor whose elements are contiguous in row-major order.
 struct TensorLayout {
   Dtype dtype = Dtype::f32;
   Shape shape;
@@ -65,13 +66,13 @@ struct TensorLayout {
   std::string print() const;
   friend bool operator==(const TensorLayout&, const TensorLayout&) = default;
 
-  /// dtype:u8 shape. An engine that computes with what has come checks is_floating itself.
+  /// dtype:u8 shape. An engine that computes with a received tensor checks is_floating itself.
   static void fields(auto& m, auto&& field) { field(m.dtype, m.shape); }
 };
 
-/// A Blob that is shared is read-only.
+/// A shared Blob is read-only.
 struct Tensor : TensorLayout {
-  Blob data;  // of bytes()
+  Blob data;  // of size bytes()
 };
 
 }  // namespace actorhost

@@ -1,5 +1,5 @@
 #pragma once
-// Moving bytes by system calls that may move fewer than they are given.
+// Transfers of bytes by system calls that may transfer fewer bytes than requested.
 
 #include <cerrno>
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace actorhost {
 
-/// What `transfer` returns when a call moves nothing: the end of what is read.
+/// The result of `transfer` when a call moves no bytes: the end of the input.
 inline constexpr int kNoMore = ENODATA;
 
-/// Calls `io(bytes, size)`, which is read(2), pwrite(2), send(2) or the like, until all bytes are moved; a call that a
-/// signal interrupts is made again. 0, the error number, or kNoMore.
+/// Calls `io(bytes, size)`, which is read(2), pwrite(2), send(2) or the like, until all bytes are moved; repeats a call
+/// that a signal interrupts. Returns 0, the error number, or kNoMore.
 template <typename Byte, typename Io>
 int transfer(Byte* bytes, size_t size, const Io& io) {
   while (size > 0) {

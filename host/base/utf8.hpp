@@ -1,5 +1,5 @@
 #pragma once
-// Characters of UTF-8 in bytes that may be anything. Pure functions, any thread.
+// UTF-8 characters in arbitrary bytes. Pure functions, any thread.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace actorhost {
 
-/// How many bytes of valid UTF-8 a character at the front of `text` has; 0 when it is none.
+/// The number of bytes of the valid UTF-8 character at the front of `text`; 0 if `text` does not start with a
+/// character.
 inline size_t utf8_size(std::string_view text) noexcept {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0}; };
   const auto follows = [&](size_t i, uint8_t low = 0x80, uint8_t high = 0xbf) {
@@ -39,7 +40,7 @@ inline bool is_utf8(std::string_view text) noexcept {
   return true;
 }
 
-/// Appends a character up to 0x10ffff.
+/// Appends the character with this code point, at most 0x10ffff.
 inline void append_utf8(std::string& out, uint32_t character) {
   const auto low = [&](unsigned shift) { out += static_cast<char>(0x80 | ((character >> shift) & 0x3f)); };
   if (character < 0x80) {

@@ -1,7 +1,7 @@
 #pragma once
 // Random variates from a source of random bits, the same on every machine (elementary.hpp). A source derives from
-// Variates<itself> and has `uint64_t next()`. The distributions of the standard library differ between
-// implementations, so none of them is used.
+// Variates<itself> and has `uint64_t next()`. The distributions of the standard library differ between implementations,
+// so they are not used.
 
 #include <cmath>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace actorhost {
 
-/// Beyond, rounding would show in the probabilities.
+/// Above this mean, rounding would show in the probabilities.
 inline constexpr double kMaxPoissonMean = 1e9;
 
 template <class Source>
@@ -37,13 +37,13 @@ class Variates {
   /// Exponential with the given mean.
   double exponential(double mean = 1) noexcept { return -mean * log_of_normal(1 - uniform()); }
 
-  /// Standard normal (polar method; the second of each pair is thrown away).
+  /// Standard normal (polar method); discards the second of each pair.
   double normal() noexcept {
     double second = 0;
     return normal_pair(second);
   }
 
-  /// Two of them; the second is put there.
+  /// A pair of standard normals: returns the first, stores the second.
   double normal_pair(double& second) noexcept {
     double u = 0;
     double v = 0;

@@ -38,7 +38,7 @@ std::string final_name(const std::string& prefix, uint64_t number) {
   return prefix + "-" + digits;
 }
 
-/// The number of "PREFIX-digits", nothing for other names.
+/// The number of "PREFIX-digits"; nothing for other names.
 std::optional<uint64_t> number_of(std::string_view name, const std::string& prefix) {
   if (name.size() < prefix.size() + 1 + kDigits || !name.starts_with(prefix) || name[prefix.size()] != '-') return {};
   name.remove_prefix(prefix.size() + 1);
@@ -55,7 +55,7 @@ bool is_temporary(std::string_view name, const std::string& prefix) {
   return mark != std::string_view::npos && number_of(name.substr(0, mark), prefix).has_value();
 }
 
-/// The names in `dir`; none when it does not exist.
+/// The names in `dir`; empty if `dir` does not exist.
 Result<std::vector<std::string>> names_in(const fs::path& dir) {
   std::vector<std::string> names;
   std::error_code error;
@@ -75,7 +75,7 @@ bool is_complete(const fs::path& dir) {
   });
 }
 
-/// Locks a directory; invalid when another process holds its lock or has removed it.
+/// Locks a directory. Invalid if another process holds the lock or has removed the directory.
 Fd lock_dir(const fs::path& dir) {
   Fd fd(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat info {};
@@ -84,7 +84,7 @@ Fd lock_dir(const fs::path& dir) {
   return fd;
 }
 
-/// Gives `from` the name `to`. A directory that has this name already is exchanged, and is then named `from`.
+/// Renames `from` to `to`. If `to` exists, the two directories exchange their names.
 Status rename_over(const fs::path& from, const fs::path& to) {
   if (::rename(from.c_str(), to.c_str()) == 0) return {};
   if (errno != EEXIST && errno != ENOTEMPTY) return file_error(to, "renaming the finished directory to this", errno);
@@ -105,11 +105,13 @@ Result<AtomicDir> AtomicDir::begin(const fs::path& parent, const std::string& pr
     const fs::path path = parent / ("." + final_name(prefix, number) + ".tmp-" + std::to_string(::getpid()) + "-" +
                                     std::to_string(attempt));
     if (::mkdir(path.c_str(), 0777) != 0) {
-      if (errno == EEXIST) continue;  // by another writer of this process, or left over by one that had our process id
+      if (errno == EEXIST)
+        continue;  // another writer of this process, or a leftover of an earlier process with this
+                   // pid
       return file_error(path, "cannot make the directory", errno);
     }
     dir.lock_ = lock_dir(path);
-    if (!dir.lock_.valid() && !fs::exists(path, error)) continue;  // another process has removed it before the lock
+    if (!dir.lock_.valid() && !fs::exists(path, error)) continue;  // another process removed it before the lock
     dir.temporary_ = path;
     return dir;
   }
@@ -124,7 +126,7 @@ AtomicDir::AtomicDir(AtomicDir&& other) noexcept
 
 AtomicDir::~AtomicDir() {
   if (temporary_.empty()) return;
-  std::error_code ignored;  // what cannot be removed is a leftover, which is cleaned later
+  std::error_code ignored;  // a remaining directory is a leftover for a later clean_leftovers
   fs::remove_all(temporary_, ignored);
 }
 
@@ -138,7 +140,7 @@ Status AtomicDir::commit() {
   AH_TRY(rename_over(temporary_, final_));
   const fs::path replaced = std::exchange(temporary_, {});
   AH_TRY(sync_path(parent_));
-  std::error_code ignored;  // the replaced one, if any, is a leftover now
+  std::error_code ignored;  // the replaced directory, if any, is a leftover now
   fs::remove_all(replaced, ignored);
   lock_ = Fd();
   return {};
@@ -179,11 +181,11 @@ Status verify_dir(const fs::path& dir) {
     const std::string path = (dir / file.name).string();
     if (at == found->end()) return Error{Code::bad_data, path + ": missing, the manifest lists it"};
     if (at->bytes != file.bytes) {
-      return Error{Code::bad_data, path + ": " + std::to_string(at->bytes) + " bytes found, the manifest says " +
+      return Error{Code::bad_data, path + ": " + std::to_string(at->bytes) + " bytes found, the manifest lists " +
                                        std::to_string(file.bytes)};
     }
     if (at->xxh3 != file.xxh3) {
-      return Error{Code::bad_data, path + ": hash " + at->xxh3 + " found, the manifest says " + file.xxh3};
+      return Error{Code::bad_data, path + ": hash " + at->xxh3 + " found, the manifest lists " + file.xxh3};
     }
   }
   return {};
@@ -210,7 +212,7 @@ Result<size_t> prune_complete(const fs::path& parent, const std::string& prefix,
   if (!found) return std::move(found).error();
   size_t removed = 0;
   for (size_t i = keep; i < found->size(); ++i) {
-    // Renames it first, so that a crash half way leaves a leftover and not a directory that lacks some of its files.
+    // Renames first, so that a crash during the removal leaves a leftover instead of an incomplete directory.
     const fs::path& path = (*found)[i].path;
     const fs::path away = parent / ("." + path.filename().string() + ".tmp-" + std::to_string(::getpid()) + "-old");
     std::error_code error;

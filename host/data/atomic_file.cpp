@@ -16,25 +16,25 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kMostLinks = 40;  // as the system's own limit
+constexpr int kMostLinks = 40;  // the system's own limit
 constexpr int kMostNames = 100;
 constexpr int kFlags = O_WRONLY | O_CLOEXEC;
 
 fs::path temporary_beside(const fs::path& target) {
-  static std::atomic<unsigned> count = 0;  // of this process, whose threads save at the same time
+  static std::atomic<unsigned> count = 0;  // per process; its threads may save at the same time
   return target.parent_path() /
          (".actorhost-" + std::to_string(::getpid()) + "-" + std::to_string(count.fetch_add(1)) + ".tmp");
 }
 
-/// Whether a path names a descriptor of this process, also one that leads to a regular file: what was printed there is
-/// not to be replaced.
+/// Whether a path names a descriptor of this process. Even if the descriptor is a regular file, its earlier output must
+/// not be replaced.
 bool names_descriptor(const fs::path& path) {
   const std::string text = path.string();
   return text.starts_with("/dev/fd/") || text.starts_with("/dev/std") || text.starts_with("/proc/");
 }
 
 Result<Fd> open_in_place(const fs::path& path) {
-  if (path == "/dev/stdout" || path == "/dev/stderr") {  // opening these again would start at the file's beginning
+  if (path == "/dev/stdout" || path == "/dev/stderr") {  // reopening these would start at the beginning of the file
     Fd fd(::fcntl(path == "/dev/stdout" ? STDOUT_FILENO : STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
     if (!fd.valid()) return file_error(path, "cannot open for writing", errno);
     return fd;
@@ -74,7 +74,8 @@ Result<AtomicFile> AtomicFile::begin(const fs::path& path) {
   }
   file.target_ = *target;
   const bool there = ::access(target->c_str(), F_OK) == 0;
-  if (there && ::faccessat(AT_FDCWD, target->c_str(), W_OK, AT_EACCESS) != 0) {  // a rename would not ask
+  if (there && ::faccessat(AT_FDCWD, target->c_str(), W_OK, AT_EACCESS) != 0) {  // a rename would ignore this
+                                                                                 // permission
     return file_error(path, "cannot open for writing", errno);
   }
   AH_TRY(file.create_beside());
@@ -107,14 +108,15 @@ Status AtomicFile::create_beside() {
 Status AtomicFile::take_after(const fs::path& old) const {
   struct stat info {};
   if (::stat(old.c_str(), &info) != 0) return file_error(path_, "cannot examine", errno);
-  const bool given = ::fchown(fd_.get(), info.st_uid, info.st_gid) == 0;  // of use to root, refused to most others
+  const bool given = ::fchown(fd_.get(), info.st_uid, info.st_gid) == 0;  // succeeds for root, usually not for others
   const mode_t mode = info.st_mode & (given ? 07777 : 0777);
   if (::fchmod(fd_.get(), mode) != 0) return file_error(path_, "cannot set the permissions", errno);
   return {};
 }
 
 Status AtomicFile::give_name() {
-  for (int i = 0; temporary_.empty() && i < kMostNames; ++i) {  // a link does not replace a file, so first another name
+  for (int i = 0; temporary_.empty() && i < kMostNames; ++i) {  // linkat cannot replace a file, so it first takes a
+                                                                // temporary name
     const fs::path name = temporary_beside(target_);
     const std::string self = "/proc/self/fd/" + std::to_string(fd_.get());
     if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {

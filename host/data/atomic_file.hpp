@@ -1,13 +1,13 @@
 #pragma once
-// Files that users save, which are replaced as a whole or not at all. The bytes go into an unnamed file beside the
-// target, and `commit` makes them durable and gives them the target's name in one step, so a failure or a crash leaves
-// the file that was there, and no temporary file. Where the file system has no unnamed files, the file is called
-// ".actorhost-PID-NUMBER.tmp", which only a crash leaves behind.
+// Files that users save, replaced completely or not at all. The bytes go into an unnamed file beside the target.
+// `commit` makes them durable, gives the file a temporary name and renames it to the target. A failure or a crash
+// leaves the old file unchanged. Only a crash can leave the temporary name ".actorhost-PID-NUMBER.tmp" behind: during
+// the rename or, on a file system without unnamed files, also before `commit`.
 //
-// A link stays a link: the file behind it is replaced. The new file has the permissions of the old one, and its owner
-// where this process may give files away; other hard links keep the old content. What is not a regular file (a device,
-// a pipe, /dev/stdout) is written in place. A file that may not be written is refused, and so is a file in a folder
-// that may not be: there is no place for the new file.
+// A symbolic link stays a link: the file that it points to is replaced. The new file takes the permissions of the old
+// file, and the owner if this process may change owners; other hard links keep the old content. A target that is not a
+// regular file (a device, a pipe, /dev/stdout) is written in place. `begin` refuses a file without write permission,
+// and a file in a folder without write permission, since the folder cannot hold the new file.
 //
 // An AtomicFile belongs to one thread at a time. Calls block on the disk.
 
@@ -26,12 +26,12 @@ class AtomicFile {
   static Result<AtomicFile> begin(const std::filesystem::path& path);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
-  /// Gives up what was written unless it was committed.
+  /// Discards the written bytes unless they were committed.
   ~AtomicFile();
 
   Status write(std::span<const std::byte> bytes) const { return write_all(fd_.get(), bytes, path_); }
-  /// Syncs and renames. A failure leaves the target as it was; a failure to sync the folder, after the rename, means
-  /// that the new file is there but might not survive a power cut. Call once.
+  /// Syncs and renames. A failure before the rename leaves the target unchanged. If the sync of the folder after the
+  /// rename fails, the new file exists but may not survive a power failure. Call once.
   Status commit();
 
  private:
@@ -40,14 +40,14 @@ class AtomicFile {
   Status take_after(const std::filesystem::path& old) const;
   Status give_name();
 
-  std::filesystem::path path_;       // as it was given, for messages
-  std::filesystem::path target_;     // behind all links; empty where the file is written in place
-  std::filesystem::path temporary_;  // empty while the file has no name
+  std::filesystem::path path_;       // as given, for messages
+  std::filesystem::path target_;     // with all links resolved; empty where the file is written in place
+  std::filesystem::path temporary_;  // empty while the file is unnamed
   Fd fd_;
 };
 
-/// The file behind all links of `path`, which need not exist: the file that writing to `path` makes. Nothing when the
-/// links lead nowhere or the target is not a regular file.
+/// The file that a write to `path` creates or changes, with all links resolved; it need not exist. Nothing if the links
+/// cannot be resolved or the target is not a regular file.
 std::optional<std::filesystem::path> regular_file_behind(const std::filesystem::path& path);
 
 }  // namespace actorhost

@@ -1,6 +1,6 @@
 #pragma once
-// Where decoders take their bytes from: a file, the decompressed side of one, an entry of an archive. A
-// source belongs to the thread that reads it.
+// The input of decoders: a file, decompressed data, a member of an archive. A source belongs to the thread that reads
+// it.
 
 #include <cstddef>
 #include <span>
@@ -16,12 +16,12 @@ class ByteSource {
   ByteSource& operator=(const ByteSource&) = delete;
   virtual ~ByteSource() = default;
 
-  /// Up to `out.size()` bytes; 0 only at the end (or when `out` is empty). Blocks on the disk. An error names
-  /// the file and the offset and ends the source.
+  /// Reads up to `out.size()` bytes; 0 only at the end, or for an empty `out`. Blocks on the disk. An error names the
+  /// file and the offset and ends the source.
   virtual Result<size_t> read(std::span<std::byte> out) = 0;
 };
 
-/// Reads until `out` is full or the source ends; returns how many bytes were there.
+/// Reads until `out` is full or the source ends; returns the number of bytes read.
 inline Result<size_t> read_fully(ByteSource& source, std::span<std::byte> out) {
   size_t got = 0;
   while (got < out.size()) {

@@ -8,7 +8,7 @@ namespace actorhost {
 
 namespace {
 
-/// Cuts text into lines and fields.
+/// Splits text into lines and fields.
 class CsvFields {
  public:
   CsvFields(std::string_view text, const CsvOptions& options)
@@ -17,13 +17,13 @@ class CsvFields {
         delimiter_(options.delimiter),
         comment_(options.comment) {}
 
-  /// The number, from 1, of the line that was begun last.
+  /// The number, from 1, of the current line.
   size_t line() const { return line_; }
-  /// Whether the field that was read last has a quote that is never closed: it goes up to the end of the text.
+  /// Whether the last field has an unclosed quote; such a field extends to the end of the text.
   bool unclosed() const { return unclosed_; }
-  /// Whether that field has no quotes and a carriage return in it.
+  /// Whether the last field is unquoted and contains a carriage return.
   bool has_return() const { return has_return_; }
-  /// Whether the field that was read last was the line's last one.
+  /// Whether the last field was also the last of its line.
   bool at_end() const { return !more_; }
 
   void skip_line() {
@@ -31,7 +31,7 @@ class CsvFields {
     next_line();
   }
 
-  /// Begins the next line that has fields; false at the end of the text.
+  /// Starts the next line with fields; false at the end of the text.
   bool begin_line() {
     for (; at_ != end_; skip_line()) {
       line_ = lines_ + 1;
@@ -43,7 +43,7 @@ class CsvFields {
     return false;
   }
 
-  /// The next field of the line, without blanks and quotes around it; false when the line has no more.
+  /// The next field of the line, without surrounding blanks and quotes; false at the end of the line.
   bool next(std::string_view& field) {
     if (!more_) return false;
     skip_blanks();
@@ -77,7 +77,7 @@ class CsvFields {
     ++lines_;
   }
 
-  /// The field that begins with a quote at at_; false when anything but blanks follows its closing quote.
+  /// Reads the quoted field that starts at at_; false if anything but blanks follows the closing quote.
   bool quoted(std::string_view& field) {
     const char* first = ++at_;
     for (;;) {
@@ -94,7 +94,7 @@ class CsvFields {
     return true;
   }
 
-  /// Goes behind the delimiter, or to the next line.
+  /// Advances past the delimiter, or to the next line.
   bool finish() {
     if (delimiter_ == ' ') skip_blanks();
     more_ = !at_line_end(at_);
@@ -113,7 +113,7 @@ class CsvFields {
   bool more_ = false;
   bool unclosed_ = false;
   bool has_return_ = false;
-  size_t lines_ = 0;  // ended so far
+  size_t lines_ = 0;  // completed lines
   size_t line_ = 0;
 };
 
@@ -149,7 +149,7 @@ class CsvParser {
     return {Code::bad_data, message + ": " + what};
   }
 
-  /// Checks the field that was read last, whatever is in it.
+  /// Checks the form of the last field.
   Status whole(size_t column) const {
     if (fields_.unclosed()) return bad(column, "a quote that does not end");
     return fields_.has_return() ? Status(bad(column, kLoneReturn)) : Status();
@@ -169,7 +169,7 @@ class CsvParser {
 
   Error unknown(const std::string& what) const { return {Code::bad_argument, path_ + ": `columns` has " + what}; }
 
-  /// What `columns` means: for each column of the file its place in a row, or kNowhere.
+  /// Resolves `columns`: for each column of the file its position in a row, or kNowhere.
   Status choose() {
     for (const CsvColumn& column : options_.columns) {
       size_t index = 0;
@@ -206,8 +206,8 @@ class CsvParser {
     std::string_view field;
     size_t column = 0;
     while (fields_.next(field)) {
-      // A delimiter at the end of the line ends its last field. An empty field follows it only if the line needs
-      // another one, or may have one that is missing.
+      // A delimiter at the end of the line ends its last field. An empty field follows this delimiter only if the row
+      // is still short of a field, or if the number of fields is unknown and `missing` allows empty fields.
       if (field.empty() && fields_.at_end() && column != 0 && (cols_ != 0 ? column == cols_ : !options_.missing)) break;
       AH_TRY(take(field, column++));
     }
@@ -249,8 +249,8 @@ class CsvParser {
   CsvFields fields_;
   const size_t bytes_;
   std::vector<std::string> names_;
-  std::vector<size_t> place_;   // in a row, by column of the file
-  std::vector<size_t> chosen_;  // columns of the file, by place; empty: all
+  std::vector<size_t> place_;   // position in a row, by column of the file
+  std::vector<size_t> chosen_;  // columns of the file, by position; empty: all
   std::vector<T> values_;
   size_t rows_ = 0;
   size_t cols_ = 0;  // of the file; 0 until the first line is read

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The directory with the names, sizes and times of its files, as text: it changes when a file does.
+/// A key for the current content of the directory: its path with the names, sizes and times of its files.
 std::string stamp(const fs::path& dir) {
   std::error_code error;
   fs::path full = fs::canonical(dir, error);

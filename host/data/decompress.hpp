@@ -1,5 +1,5 @@
 #pragma once
-// ByteSources that decompress another one, for file_reader.cpp; each belongs to the thread that reads it.
+// ByteSources that decompress another source, for file_reader.cpp. A source belongs to the thread that reads it.
 
 #include <cstdint>
 #include <filesystem>
@@ -9,10 +9,10 @@
 
 namespace actorhost {
 
-/// No deflate stream expands further than so many times.
+/// The maximum expansion factor of a deflate stream.
 inline constexpr uint64_t kDeflateLimit = 1032;
 
-/// gzip through zlib: libarchive's filter does not compare checksums.
+/// gzip through zlib, because libarchive's filter does not verify checksums.
 std::unique_ptr<ByteSource> gzip_source(std::unique_ptr<ByteSource> packed, const std::filesystem::path& path);
 
 /// Zstandard, xz and bzip2 through libarchive.

@@ -1,6 +1,6 @@
 #pragma once
-// The skeletons that digits.cpp draws: for each digit a few ways people write it, as strokes through points of a box,
-// x to the right and y down from 0 to 100. Used by digits.cpp only.
+// The skeletons that digits.cpp draws: for each digit a few common handwritten forms, as strokes through points of a
+// box, x to the right and y down from 0 to 100. Used by digits.cpp only.
 
 #include <cstdint>
 #include <span>
@@ -13,13 +13,13 @@ struct ShapePoint {
 };
 
 struct ShapeStroke {
-  bool smooth = false;  // a curve through the points, else straight lines
+  bool smooth = false;  // a curve through the points, otherwise straight lines
   std::span<const ShapePoint> points;
 };
 
 using DigitShape = std::span<const ShapeStroke>;
 
-/// The ways to write `digit` (0..9), at least two.
+/// The forms of `digit` (0..9), at least two.
 std::span<const DigitShape> digit_shapes(unsigned digit) noexcept;
 
 }  // namespace actorhost

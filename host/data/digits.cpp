@@ -14,7 +14,7 @@ namespace {
 constexpr int kSide = 28;
 constexpr size_t kPixels = kSide * kSide;
 constexpr float kBox = 20;      // the skeleton's box at full size, in the middle of the image
-constexpr int kCurveSteps = 5;  // straight pieces between two points of a curve
+constexpr int kCurveSteps = 5;  // straight segments between two points of a curve
 constexpr float kEdge = 0.6F;   // half width of the pen's soft edge
 constexpr uint64_t kTestStream = uint64_t{1} << 32;
 
@@ -28,7 +28,7 @@ float either_way(Rng& rng) { return static_cast<float>(2 * rng.uniform() - 1); }
 /// Uniform in [low, high).
 float between(Rng& rng, float low, float high) { return low + (high - low) * static_cast<float>(rng.uniform()); }
 
-/// Maps the points of a sample's skeleton into the image: warp, shear, turn, scale, shift.
+/// Maps the points of a sample's skeleton into the image: warp, shear, rotate, scale, shift.
 class Placement {
  public:
   Placement(const DigitStyle& style, Rng& rng) {
@@ -39,7 +39,7 @@ class Placement {
     const float width = kBox * between(rng, style.small * 0.85F, 0.95F);
     const float height = kBox * between(rng, style.small, 1.05F);
     const float slant = style.shear * either_way(rng);
-    // Half the angle's tangent t gives an exact rotation without sine and cosine.
+    // With t = tan(angle / 2), these formulas give an exact rotation without sine and cosine.
     const float t = style.turn / 2 * either_way(rng);
     const float cosine = (1 - t * t) / (1 + t * t);
     const float sine = 2 * t / (1 + t * t);
@@ -80,7 +80,7 @@ class Placement {
   Point shift_;
 };
 
-/// Squared distance of each pixel from the nearest line drawn so far, up to `reach`.
+/// Squared distance of each pixel from the nearest drawn line, up to `reach`.
 class Canvas {
  public:
   explicit Canvas(float reach) : reach_(reach) { distance_.fill(reach * reach); }
@@ -107,7 +107,7 @@ class Canvas {
     }
   }
 
-  /// Adds ink 0..1 to the pixels where the pen of half width `half` was, up to 1 in all.
+  /// Inks the pixels under the pen of half width `half`: each gets at least `strength` times the pen's coverage of it.
   void ink(float half, float strength, std::array<float, kPixels>& image) const {
     const float limit = half + kEdge;
     for (size_t i = 0; i < kPixels; ++i) {
@@ -154,7 +154,7 @@ void draw_stroke(const ShapeStroke& stroke, const Placement& placement, Canvas& 
   }
 }
 
-/// Draws a stray stroke anywhere, shorter and fainter than those of the digit.
+/// Draws a stray stroke at a random place, shorter and fainter than the strokes of the digit.
 void draw_clutter(Rng& rng, std::array<float, kPixels>& image) {
   const Point from{between(rng, 0, kSide), between(rng, 0, kSide)};
   const Point to{from.x + 6 * either_way(rng), from.y + 6 * either_way(rng)};
@@ -188,7 +188,7 @@ void expose(const std::array<float, kPixels>& image, float noise, Rng& rng, std:
     for (size_t k = i; k < i + 8; ++k, bits >>= 8) {
       const float offset = (static_cast<float>(bits & 0xff) / 127.5F - 1) * noise;
       const float value = std::clamp(image[k] * 255 + offset, 0.0F, 255.0F);
-      const float up = value + 0.5F;  // never negative, so cutting it rounds to the nearest
+      const float up = value + 0.5F;  // never negative, so truncation rounds to nearest
       out[k] = static_cast<std::byte>(static_cast<int>(up));
     }
   }

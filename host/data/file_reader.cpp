@@ -17,7 +17,8 @@ namespace {
 
 enum class Packing { none, gzip, other };
 
-/// Whether `start`, as far as it goes, is "BZh", a digit and the mark of a first block or of the end.
+/// Whether `start` is "BZh", a digit, and the mark of a first block or of the end. A short `start` may be cut in the
+/// mark.
 bool is_bzip2(std::string_view start) {
   if (start.size() < 5 || !start.starts_with("BZh") || start[3] < '1' || start[3] > '9') return false;
   const std::string_view mark = start.substr(4, 6);
@@ -33,7 +34,7 @@ Packing packing_of(std::string_view start) {
   return Packing::none;
 }
 
-/// Ends with an error as soon as more than `max_bytes` have come through.
+/// Fails once more than `max_bytes` have passed through.
 class LimitedSource final : public ByteSource {
  public:
   LimitedSource(std::unique_ptr<ByteSource> inner, const std::filesystem::path& path, uint64_t max_bytes)
@@ -57,11 +58,11 @@ class LimitedSource final : public ByteSource {
 
 struct Opened {
   std::unique_ptr<ByteSource> source;
-  uint64_t size_hint = 0;  // exact for a plain regular file that does not change, and for most gzip files
+  uint64_t size_hint = 0;  // exact for an unchanging plain regular file, and for most gzip files
 };
 
-/// The size of a gzip file's content, as the end of the file says: the bytes, modulo 2^32, of its last member. A size
-/// that so many compressed bytes cannot hold is not believed.
+/// The content size according to the end of a gzip file: the bytes, modulo 2^32, of the last member. Limited to a size
+/// that the compressed bytes can expand to.
 uint64_t gzip_size_hint(int fd, uint64_t file_bytes) {
   constexpr uint64_t kLeastBytes = 18;
   std::array<unsigned char, 4> end{};
@@ -77,7 +78,7 @@ Result<Opened> open_detected(const std::filesystem::path& path) {
   std::array<std::byte, 10> start{};
   Opened opened;
   opened.size_hint = file->size;
-  // The bytes that were read to recognise the format become the plain source's first ones, since pipes cannot seek.
+  // The bytes read for format detection become the prefix of the plain source, since pipes cannot seek.
   PlainSource peek(std::move(file->fd), path);
   auto got = read_fully(peek, start);
   if (!got) return std::move(got).error();
@@ -98,7 +99,7 @@ Result<Opened> open_detected(const std::filesystem::path& path) {
   return opened;
 }
 
-/// Bytes that were read from a source already, then the rest of it.
+/// A prefix that was already read from a source, then the rest of the source.
 class PrefixedSource final : public ByteSource {
  public:
   PrefixedSource(std::string prefix, std::unique_ptr<ByteSource> rest)
@@ -117,7 +118,7 @@ class PrefixedSource final : public ByteSource {
   std::unique_ptr<ByteSource> rest_;
 };
 
-/// Memory of `size` bytes whose first `used` are those of `old`.
+/// Memory of `size` bytes that starts with the first `used` bytes of `old`.
 Result<Blob> grown(const Blob& old, size_t used, uint64_t size, const std::filesystem::path& path) {
   try {
     Blob blob = Blob::allocate(size);
@@ -161,7 +162,7 @@ Result<Blob> read_file(const std::filesystem::path& path, const ReadOptions& opt
   auto opened = open_detected(path);
   if (!opened) return std::move(opened).error();
   LimitedSource source(std::move(opened->source), path, options.max_bytes);
-  // One byte of room beyond the expected size lets the end be seen without growing.
+  // One byte beyond the expected size detects the end without growing the memory.
   auto blob = grown({}, 0, std::min(opened->size_hint, options.max_bytes) + 1, path);
   if (!blob) return blob;
   size_t used = 0;

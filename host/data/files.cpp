@@ -71,8 +71,8 @@ Status exchange_names(const std::filesystem::path& from, const std::filesystem::
   const bool unable = errno == EINVAL || errno == ENOSYS || errno == ENOTSUP;
   if (!unable) return file_error(to, "cannot be replaced", errno);
   return Error{Code::io, to.string() +
-                             ": is not replaced, since this file system cannot do that in one step (exchange two "
-                             "names); remove it before, or write under another name"};
+                             ": is not replaced, since this file system cannot exchange two names in one step; "
+                             "remove it first, or write under another name"};
 }
 
 Status sync_path(const std::filesystem::path& path) {

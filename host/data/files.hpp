@@ -1,7 +1,6 @@
 #pragma once
-// Small things about files that every reader and writer here needs: an owned descriptor, opening with
-// messages that say what is wrong with the path, and syncing to disk. Any thread; each call blocks on the
-// disk.
+// File helpers for the readers and writers of this folder: an owned descriptor, opening with clear error messages,
+// syncing to disk. Any thread; each call blocks on the disk.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +25,7 @@ class Fd {
   int get() const noexcept { return fd_; }
   bool valid() const noexcept { return fd_ >= 0; }
   int release() noexcept;
-  /// Closes now; an error of close(2) is reported as one of writing `path`.
+  /// Closes now; an error of close(2) is reported as an error of writing `path`.
   Status close(const std::filesystem::path& path);
 
  private:
@@ -38,18 +37,18 @@ Error file_error(const std::filesystem::path& path, std::string_view doing, int 
 
 struct OpenedFile {
   Fd fd;
-  uint64_t size = 0;  // bytes at the time of opening; 0 for what has no size (pipes, /proc)
+  uint64_t size = 0;  // bytes at the time of opening; 0 for files without a size (pipes, /proc)
   bool regular = false;
 };
 
-/// Opens for reading; a directory is an error that says so.
+/// Opens for reading. A directory is an error with its own message.
 Result<OpenedFile> open_for_reading(const std::filesystem::path& path);
 /// Creates or truncates, mode 0666 less the umask.
 Result<Fd> open_for_writing(const std::filesystem::path& path);
 
 Status write_all(int fd, std::span<const std::byte> bytes, const std::filesystem::path& path);
-/// What is at `from` and what is at `to` exchange their names in one step: at no moment is `to` missing. Code::io
-/// leaves both as they were; some file systems (NFS) cannot do it.
+/// Exchanges the names `from` and `to` in one step: `to` exists at every moment. Code::io leaves both unchanged; some
+/// file systems (NFS) do not support the exchange.
 Status exchange_names(const std::filesystem::path& from, const std::filesystem::path& to);
 /// fsync of a file or a directory by path.
 Status sync_path(const std::filesystem::path& path);

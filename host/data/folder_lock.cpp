@@ -16,9 +16,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kTries = 100;  // each but the first because another run has just ended
+constexpr int kTries = 100;  // each further try means that another run has just ended
 
-/// "process 77 on alpha", as the holder has written it; empty where nothing is written yet.
+/// "process 77 on alpha", as written by the holder; empty if the holder has not written yet.
 std::string holder_of(int file) {
   std::array<char, 128> text{};
   const ssize_t got = ::pread(file, text.data(), text.size(), 0);
@@ -33,7 +33,7 @@ void write_holder(int file) {
   if (::ftruncate(file, 0) == 0) (void)!::pwrite(file, text.data(), text.size(), 0);
 }
 
-/// Whether the open file still has that name: the run that held it before may have removed it.
+/// Whether the open file still has this name: its previous holder may have removed it.
 bool is_still(int file, const fs::path& path) {
   struct stat opened {};
   struct stat named {};
@@ -62,7 +62,7 @@ Result<FolderLock> FolderLock::take(const fs::path& folder, const std::string& n
     write_holder(file.get());
     return FolderLock(std::move(file), path, locked);
   }
-  return Error{Code::io, path.string() + ": other runs take and leave this lock all the time"};
+  return Error{Code::io, path.string() + ": other runs keep taking and releasing this lock"};
 }
 
 FolderLock::~FolderLock() {

@@ -1,8 +1,8 @@
 #pragma once
-// Locks by which a run claims the numbered directories of one name in a folder, such as its checkpoints: two runs would
-// give them the same numbers and remove each other's. A lock is the file ".NAME.lock" in the folder, locked by flock,
-// which on NFS holds for all machines of the folder. It ends with the process that holds it, however that ends; a file
-// that is left over locks nothing. Any thread; calls block on the disk.
+// Locks that reserve the numbered directories of one name in a folder, such as checkpoints, for one run. Otherwise two
+// runs would use the same numbers and remove each other's directories. A lock is the file ".NAME.lock" in the folder,
+// locked with flock; on NFS the lock holds for all machines that share the folder. The lock ends with its process,
+// even if the process is killed; a left-over file locks nothing. Any thread; calls block on the disk.
 
 #include <filesystem>
 #include <map>
@@ -17,14 +17,14 @@ namespace actorhost {
 
 class FolderLock {
  public:
-  /// Makes the folder where it is missing. Code::refused names the process and the machine that hold the lock.
+  /// Creates a missing folder. Code::refused names the process and the machine that hold the lock.
   static Result<FolderLock> take(const std::filesystem::path& folder, const std::string& name);
   FolderLock(FolderLock&&) noexcept = default;
   FolderLock& operator=(FolderLock&&) = delete;
   /// Removes the file.
   ~FolderLock();
 
-  /// False where the file system knows no locks, so that nothing keeps other runs away.
+  /// False where the file system does not support locks, so that other runs are not excluded.
   bool locks() const noexcept { return locks_; }
 
  private:
@@ -36,10 +36,10 @@ class FolderLock {
   bool locks_;
 };
 
-/// The locks of one run in one process, which holds each of them up to its end.
+/// The locks of one run in one process, held until the end of the run.
 class FolderLocks {
  public:
-  /// Does nothing where the run has the lock already.
+  /// No effect if the run already holds the lock.
   Status take(const std::filesystem::path& folder, const std::string& name);
 
  private:

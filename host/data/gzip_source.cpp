@@ -47,7 +47,7 @@ class GzipSource final : public ByteSource {
     return {Code::bad_data, path_ + ", byte " + std::to_string(offset_) + " of its content: " + what};
   }
 
-  /// Fills the input buffer if it is empty; false at the input's end.
+  /// Fills the input buffer if it is empty; false at the end of the input.
   Result<bool> fill() {
     if (stream_.avail_in != 0) return true;
     auto got = packed_->read(buffer_);
@@ -57,7 +57,7 @@ class GzipSource final : public ByteSource {
     return *got != 0;
   }
 
-  /// Behind the end of a member: begins the next one; false when only zero padding is left.
+  /// Starts the next member after the end of a member; false if only zero padding remains.
   Result<bool> next_member() {
     while (*stream_.next_in == 0) {
       ++stream_.next_in;

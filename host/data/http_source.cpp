@@ -18,10 +18,10 @@ constexpr double kConnectSeconds = 10;
 constexpr long kRedirections = 10;
 constexpr long kFirstError = 400;
 
-/// The functions of libcurl, without their prefix. libcurl is loaded when the first URL is read: with the thirty
-/// libraries that libcurl needs, linking it would take almost half of the time in which a process starts.
+/// The functions of libcurl, without their prefix. libcurl is loaded for the first URL: with the thirty libraries that
+/// libcurl depends on, linking it would take almost half of the start time of a process.
 class Curl {
-  std::string why_not_;  // before the functions, whose search sets it
+  std::string why_not_;  // declared first: the initialisers of the functions set it
 
  public:
   static const Curl& get() {
@@ -47,7 +47,7 @@ class Curl {
   ACTORHOST_CURL(multi_remove_handle);
 #undef ACTORHOST_CURL
 
-  /// Why libcurl cannot be used; empty when it can.
+  /// The reason that libcurl is unusable; empty if it is usable.
   const std::string& why_not() const { return why_not_; }
 
  private:
@@ -58,7 +58,7 @@ class Curl {
   Function function(const char* name) {
     static void* const kLibrary = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
     void* const found = kLibrary != nullptr ? dlsym(kLibrary, name) : nullptr;
-    if (found == nullptr && why_not_.empty()) why_not_ = std::string("libcurl is not there (libcurl4): ") + dlerror();
+    if (found == nullptr && why_not_.empty()) why_not_ = std::string("libcurl is missing (libcurl4): ") + dlerror();
     return reinterpret_cast<Function>(found);
   }
 };
@@ -70,7 +70,7 @@ struct EasyDelete {
   void operator()(CURL* easy) const noexcept { Curl::get().easy_cleanup(easy); }
 };
 
-/// The file of certificates, found as the command `curl` does; empty for the system's.
+/// The file of certificates, found in the same way as by the command `curl`; empty for the system's.
 std::string ca_file_of(const HttpOptions& options) {
   if (!options.ca_file.empty()) return options.ca_file;
   for (const char* name : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
@@ -131,7 +131,7 @@ class HttpSource final : public ByteSource {
     return {};
   }
 
-  /// Receives some more bytes, or the end.
+  /// Receives more bytes, or the end.
   Status go_on() {
     if (options_.check) AH_TRY(options_.check());
     int running = 0;
@@ -160,7 +160,7 @@ class HttpSource final : public ByteSource {
     long status = 0;
     curl_.easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
     if (status < kFirstError) return {};
-    return Error{Code::io, shown_ + ": the server says " + std::to_string(status)};
+    return Error{Code::io, shown_ + ": the server replied " + std::to_string(status)};
   }
 
   Error failed(const std::string& why) const {
@@ -170,7 +170,7 @@ class HttpSource final : public ByteSource {
 
   static size_t on_bytes(const char* bytes, size_t one, size_t count, void* self_pointer) {
     auto* self = static_cast<HttpSource*>(self_pointer);
-    if (!self->check_status().ok()) return one * count;  // skips the server's page about the error
+    if (!self->check_status().ok()) return one * count;  // skips the body of the server's error page
     if (self->buffer_.size() - self->used_ >= kBufferBytes) {
       self->paused_ = true;
       return CURL_WRITEFUNC_PAUSE;
@@ -188,7 +188,7 @@ class HttpSource final : public ByteSource {
   std::unique_ptr<CURLM, MultiDelete> multi_;
   std::unique_ptr<CURL, EasyDelete> easy_;
   std::string buffer_;
-  size_t used_ = 0;  // bytes of buffer_ that were given out
+  size_t used_ = 0;  // consumed bytes of buffer_
   uint64_t total_ = 0;
   bool paused_ = false;
   bool done_ = false;

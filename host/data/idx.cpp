@@ -50,7 +50,7 @@ std::optional<IdxType> type_of(unsigned code) {
   }
 }
 
-/// `count` big-endian numbers of `size` bytes, reversed; two-byte ones are widened with their sign.
+/// Converts `count` big-endian numbers to this machine's order; two-byte numbers become int32.
 Blob swapped(const std::byte* from, size_t count, const IdxType& type) {
   Blob out = Blob::allocate(count * dtype_size(type.type));
   std::byte* to = out.data();
@@ -108,7 +108,7 @@ Result<Tensor> read_of_rank(const fs::path& path, size_t rank, const char* what)
                        dtype_name(array->dtype) + " with " + std::to_string(array->shape.rank) + " dimensions");
 }
 
-/// DIR/PART-images-idx3-ubyte in one of its spellings; nothing when none is there.
+/// The path of a part under any of its spellings; nothing if none exists.
 std::optional<fs::path> find_part(const fs::path& dir, const std::string& part, const std::string& idx) {
   for (const char* joint : {"-", "."}) {
     for (const char* ending : {"", ".gz"}) {

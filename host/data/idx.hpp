@@ -1,10 +1,10 @@
 #pragma once
 // IDX files, the format of MNIST, plain or compressed:
 //
-//   idx = 0:u16 type:u8 rank:u8 (dim:u32) x rank data        all numbers big-endian, the last dimension runs fastest
+//   idx = 0:u16 type:u8 rank:u8 (dim:u32) x rank data        all numbers big-endian, the last dimension varies fastest
 //   type = 8 (u1), 0xb (i2), 0xc (i4), 0xd (f4), 0xe (f8)
 //
-// Any thread; calls block on the disk. Every error names the file, what was found and what was expected.
+// Any thread; calls block on the disk. Every error names the file, the found and the expected content.
 
 #include <cstddef>
 #include <filesystem>
@@ -15,8 +15,8 @@
 
 namespace actorhost {
 
-/// Any IDX file (two-byte numbers become int32), bytes in this machine's order. The file must hold exactly what
-/// its dimensions say.
+/// Any IDX file, with bytes in this machine's order; two-byte numbers become int32. The file must have exactly the size
+/// that its dimensions imply.
 Result<Tensor> read_idx(const std::filesystem::path& path);
 
 /// Labelled images of one size, as bytes: pixel 0..255, label 0..255.
@@ -28,7 +28,7 @@ struct ImageSet {
   Blob labels;  // n
 };
 
-/// Images (u1, rank 3) and labels (u1, rank 1, below `classes`) that belong together.
+/// Matching files of images (u1, rank 3) and labels (u1, rank 1, below `classes`).
 Result<ImageSet> read_idx_images(const std::filesystem::path& images, const std::filesystem::path& labels,
                                  unsigned classes = 256);
 
@@ -37,11 +37,11 @@ struct Mnist {
   ImageSet test;
 };
 
-/// The four files of MNIST in `dir`: {train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, as they are or with the
-/// ending .gz (also with a '.' before "idx", as some mirrors have it). Labels must be below 10.
+/// The four files of MNIST in `dir`: {train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, each plain or with the
+/// suffix .gz (also with a '.' before "idx", as on some mirrors). Labels must be below 10.
 Result<Mnist> read_mnist(const std::filesystem::path& dir);
 
-/// True when `dir` holds the training images under one of those names.
+/// Whether `dir` holds the training images under one of these names.
 bool has_mnist(const std::filesystem::path& dir);
 
 }  // namespace actorhost

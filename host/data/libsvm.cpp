@@ -21,7 +21,7 @@ class LibsvmParser {
   LibsvmParser(const std::filesystem::path& path, const LibsvmOptions& options)
       : path_(path.string()), options_(options) {}
 
-  /// Reads all whole lines of `text`, which begins with a line; with `last` also the rest. Returns what is left.
+  /// Reads all complete lines of `text`, which starts at a line; with `last` also the rest. Returns the unread text.
   Result<std::string_view> read(std::string_view text, bool last) {
     while (!text.empty()) {
       const size_t end = text.find('\n');
@@ -34,7 +34,7 @@ class LibsvmParser {
       if (line.ends_with('\r')) line.remove_suffix(1);
       AH_TRY(row(line));
     }
-    AH_TRY(check_room(kept() + text.size(), "what is read so far needs"));
+    AH_TRY(check_room(kept() + text.size(), "the data read so far needs"));
     return text;
   }
 
@@ -93,15 +93,14 @@ class LibsvmParser {
       return bad(word, quoted_text(word) + " has no index (a whole number) before ':'");
     }
     if (index < next_index_) {
-      return bad(word,
-                 quoted_text(word) + " has an index below " + std::to_string(next_index_) +
-                     (next_index_ <= 1 ? "; the option `zero_based` tells where they start" : ": they must rise"));
+      return bad(word, quoted_text(word) + " has an index below " + std::to_string(next_index_) +
+                           (next_index_ <= 1 ? "; the option `zero_based` sets the first index" : ": they must rise"));
     }
     next_index_ = uint64_t{index} + 1;
     const uint32_t column = options_.zero_based ? index : index - 1;
     if (options_.features != 0 && column >= options_.features) {
       return bad(word, quoted_text(word) + " has an index beyond the " + std::to_string(options_.features) +
-                           " features asked for");
+                           " features (the option `features`)");
     }
     T value = 0;
     AH_TRY(number(word, word.substr(colon + 1), " has no number after ':'", value));
@@ -111,7 +110,7 @@ class LibsvmParser {
     return {};
   }
 
-  /// Bytes of what is read so far.
+  /// Bytes of the data read so far.
   size_t kept() const {
     return labels_.size() * (sizeof(T) + sizeof(size_t)) + values_.size() * (sizeof(T) + sizeof(uint32_t));
   }
@@ -130,7 +129,7 @@ class LibsvmParser {
       all = bytes = SIZE_MAX;
     }
     AH_TRY(check_room(all, std::to_string(out.rows) + " rows of " + std::to_string(out.width) +
-                               " features (sparse = true keeps only those that the file has) need"));
+                               " features (sparse = true stores only the values of the file) need"));
     out.features = {{options_.dtype, {static_cast<int64_t>(out.rows), static_cast<int64_t>(out.width)}},
                     Blob::allocate(bytes)};
     if (bytes != 0) std::memset(out.features.data.data(), 0, bytes);
@@ -167,7 +166,7 @@ class LibsvmParser {
   size_t width_ = 0;
   uint64_t next_index_ = 0;
   std::vector<T> labels_;
-  std::vector<size_t> starts_;  // of rows in the two that follow
+  std::vector<size_t> starts_;  // of rows in columns_ and values_
   std::vector<uint32_t> columns_;
   std::vector<T> values_;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// The list of files that makes an AtomicDir complete: names, sizes and hashes in manifest.json. Used by
+// The manifest that makes an AtomicDir complete: names, sizes and hashes of its files in manifest.json. Used by
 // atomic_dir.cpp only. Any thread.
 
 #include <cstdint>
@@ -19,10 +19,10 @@ struct ManifestFile {
   std::string xxh3;  // 16 hexadecimal digits: XXH3, 64 bits, canonical order
 };
 
-/// Hashes the plain files in `dir`, sorted by name. A directory or another kind of entry is an error.
+/// Hashes the regular files in `dir`, sorted by name. A directory or another kind of entry is an error.
 Result<std::vector<ManifestFile>> hash_files(const std::filesystem::path& dir);
 Status write_manifest(const std::filesystem::path& dir, const std::vector<ManifestFile>& files);
-/// Code::bad_data when it is not what write_manifest writes.
+/// Code::bad_data for content that write_manifest does not write.
 Result<std::vector<ManifestFile>> read_manifest(const std::filesystem::path& dir);
 
 }  // namespace actorhost

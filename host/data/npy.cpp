@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 constexpr size_t kAlign = 64;
-constexpr uint32_t kMaxHeader = 65536;  // real ones are below 200 bytes
+constexpr uint32_t kMaxHeader = 65536;  // real headers are below 200 bytes
 
 Error bad(const std::string& where, uint64_t offset, const std::string& what) {
   return {Code::bad_data, where + ", byte " + std::to_string(offset) + ": " + what};
 }
 
-/// Reads exactly `size` bytes that start at `offset`, or says that they are missing.
+/// Reads exactly `size` bytes from `offset` on; fewer bytes are an error.
 Status read_part(ByteSource& source, void* out, size_t size, const std::string& where, uint64_t offset,
                  const char* part) {
   auto got = read_fully(source, {static_cast<std::byte*>(out), size});

@@ -13,7 +13,7 @@ void swap_bytes(Blob& data, size_t item) {
 }
 
 /// Reorders a Fortran array of this shape, whose order is the C order of its transpose. The fastest dimensions of the
-/// two orders are copied in tiles, so that each line of the cache is used while it is there.
+/// two orders are copied in tiles, so that each cache line is fully used while it is cached.
 template <typename T>
 Blob to_c_order(const Blob& from, const std::vector<size_t>& shape) {
   constexpr size_t kTile = 64;
@@ -23,9 +23,9 @@ Blob to_c_order(const Blob& from, const std::vector<size_t>& shape) {
   Blob out = Blob::allocate(from.size());
   const T* in = reinterpret_cast<const T*>(from.data());
   T* to = reinterpret_cast<T*>(out.data());
-  std::vector<size_t> at(shape.size(), 0);  // of the dimensions between
+  std::vector<size_t> at(shape.size(), 0);  // index in the middle dimensions
   for (size_t m = 0; m < middle; ++m) {
-    size_t in_middle = 0;  // the place among these dimensions in the other order
+    size_t in_middle = 0;  // offset of this index in the Fortran order
     for (size_t d = shape.size() - 2; d >= 1; --d) in_middle = in_middle * shape[d] + at[d];
     for (size_t i0 = 0; i0 < rows; i0 += kTile) {
       for (size_t j0 = 0; j0 < cols; j0 += kTile) {
@@ -76,7 +76,7 @@ Blob widened(const Blob& from) {
 
 constexpr int letter(char kind, int bytes) { return kind * 16 + bytes; }
 
-/// Converts `array.data` from the file's type to one of a tensor's; false when a value does not fit.
+/// Converts `array.data` from the file's type to a tensor type; false if a value does not fit.
 bool to_type(const NpyStored& stored, Tensor& array) {
   Blob& data = array.data;
   switch (letter(stored.kind, stored.bytes)) {
@@ -126,7 +126,7 @@ Result<Tensor> from_stored(const NpyHeader& header, Blob data, const std::string
     array.data = to_c_order(array.data, {header.shape.begin(), header.shape.end()}, header.stored.bytes);
   }
   if (to_type(header.stored, array)) return array;
-  return Error{Code::bad_data, where + ": a uint64 of 2^63 or more, which no type here holds"};
+  return Error{Code::bad_data, where + ": a uint64 of 2^63 or more, which no type holds"};
 }
 
 }  // namespace actorhost

@@ -1,5 +1,5 @@
 #pragma once
-// The text part of a .npy header, a Python dictionary literal of three known keys. Used by npy.cpp only.
+// The text of a .npy header, a Python dictionary literal with three known keys. Used by npy.cpp only.
 
 #include <cstddef>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace actorhost {
 
-/// How a file holds elements: NumPy's letter (b, i, u or f), bytes, byte order.
+/// The stored element type: NumPy's letter (b, i, u or f), bytes, byte order.
 struct NpyStored {
   char kind = 'f';
   uint8_t bytes = 4;
@@ -18,17 +18,17 @@ struct NpyStored {
 
 struct NpyHeader {
   NpyStored stored;
-  bool fortran = false;  // the first dimension is the fastest
+  bool fortran = false;  // the first dimension varies fastest
   Shape shape;
 };
 
-/// What is wrong and where in `text`.
+/// A fault in `text` and its offset.
 struct NpyHeaderFault {
   size_t offset = 0;
   std::string message;
 };
 
-/// Parses `text`; returns false and fills `fault` when it is not a header that this build reads.
+/// Parses `text`; returns false and fills `fault` for an invalid or unsupported header.
 bool parse_npy_header(std::string_view text, NpyHeader& header, NpyHeaderFault& fault);
 
 }  // namespace actorhost

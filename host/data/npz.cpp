@@ -17,7 +17,7 @@
 
 namespace actorhost {
 
-// Not in the unnamed namespace, since types that others know have fields of it.
+// Outside the unnamed namespace, since types with external linkage have members of it.
 struct FreeArchive {
   void operator()(archive* a) const noexcept { archive_free(a); }
 };
@@ -49,7 +49,7 @@ Status check_name(std::string_view name) {
   return {};
 }
 
-/// While it lives, libarchive takes names as UTF-8 and marks those beyond ASCII so: it asks the thread's locale.
+/// During its lifetime libarchive treats names as UTF-8 and flags non-ASCII names: it uses the thread's locale.
 class Utf8Names {
  public:
   Utf8Names() noexcept : names_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
@@ -75,7 +75,7 @@ constexpr std::u16string_view kCodePage437 =
     u"÷≈°∙·√ⁿ²■\u00a0";
 static_assert(kCodePage437.size() == 128);
 
-/// A member's name as UTF-8: of an archive without the mark for UTF-8 it may be in code page 437.
+/// A member's name as UTF-8; a name that is not UTF-8 is decoded from code page 437.
 std::string name_from(std::string_view stored) {
   std::string out;
   if (is_utf8(stored)) return out = stored;
@@ -86,8 +86,8 @@ std::string name_from(std::string_view stored) {
   return out;
 }
 
-/// Whether the file is only the record that ends a zip directory: libarchive writes that for an archive without
-/// members, but does not open it.
+/// Whether the file is only the end record of a zip directory. libarchive writes such a file for an archive without
+/// members, but cannot open it.
 bool is_empty_archive(int fd, uint64_t size) {
   std::array<char, 22> expected = {'P', 'K', 5, 6};
   std::array<char, 22> found{};
@@ -126,11 +126,11 @@ struct NpzWriter::Impl {
 
   Impl(std::filesystem::path where, AtomicFile begun) : path(std::move(where)), file(std::move(begun)) {}
   ~Impl() {
-    abandoned = true;  // freeing `zip` writes the archive's end, which must not get into the file
+    abandoned = true;  // freeing `zip` writes the end of the archive, which must not reach the file
     zip.reset();
   }
 
-  /// Never tells libarchive of a failure: after one it would not free its memory.
+  /// Always reports success to libarchive, which leaks its memory after a failure.
   static la_ssize_t on_write(archive*, void* self_pointer, const void* bytes, size_t size) {
     auto* self = static_cast<Impl*>(self_pointer);
     if (!self->abandoned && !self->write_error) {
@@ -140,7 +140,7 @@ struct NpzWriter::Impl {
     return static_cast<la_ssize_t>(size);
   }
 
-  /// The outcome of a call that returned `status`.
+  /// The result of a libarchive call that returned `status`.
   Status outcome(int status, const std::string& doing) const {
     if (write_error) return *write_error;
     if (status == ARCHIVE_OK) return {};
@@ -251,7 +251,7 @@ Result<std::optional<NamedArray>> NpzReader::next() {
   if (!full.ends_with(kSuffix)) return impl_->bad("member '" + printable(full) + "' is no .npy array");
   std::string name = full.substr(0, full.size() - kSuffix.size());
   if (auto valid = check_name(name); !valid) return impl_->bad(valid.error().message);
-  if (!impl_->names.insert(name).second) return impl_->bad("array '" + name + "' is there twice");
+  if (!impl_->names.insert(name).second) return impl_->bad("array '" + name + "' occurs twice");
 
   uint64_t available = impl_->size > UINT64_MAX / kDeflateLimit ? UINT64_MAX : impl_->size * kDeflateLimit;
   if (archive_entry_size_is_set(entry) != 0) {

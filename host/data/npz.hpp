@@ -1,9 +1,9 @@
 #pragma once
-// Named arrays in one file: a zip archive (members stored, CRC-checked) of NAME.npy, what numpy.savez writes
-// and numpy.load opens; numpy.savez_compressed is read too. The same arrays give the same bytes on every
-// machine: no time, user or host is recorded. Names are UTF-8 without control characters, without spaces at either
-// end, each once. A name beyond ASCII has the zip format's mark for UTF-8 (bit 11 of the flags), as numpy.savez
-// writes it. A name without this mark that is not UTF-8 is read as code page 437, as the format says.
+// Named arrays in one file: a zip archive (members stored, CRC-checked) of NAME.npy, as numpy.savez writes and
+// numpy.load reads it; files of numpy.savez_compressed are read too. The same arrays give the same bytes on every
+// machine: no time, user or host is recorded. Names are unique UTF-8 without control characters and without spaces at
+// either end. A non-ASCII name has the zip format's flag for UTF-8 (bit 11), as in files of numpy.savez. A name without
+// this flag and with invalid UTF-8 is read as code page 437, as the format specifies.
 //
 // Writer and reader belong to one thread; calls block on the disk.
 
@@ -24,8 +24,8 @@ struct NamedArray {
   Tensor array;
 };
 
-/// Writes arrays one by one straight from the caller's memory. `close()` makes the file or replaces it (AtomicFile);
-/// without `close()` nothing is changed.
+/// Writes arrays one by one directly from the caller's memory. `close()` creates or replaces the file (AtomicFile);
+/// without `close()` the target stays unchanged.
 class NpzWriter {
  public:
   static Result<NpzWriter> create(const std::filesystem::path& path);
@@ -33,9 +33,9 @@ class NpzWriter {
   NpzWriter& operator=(NpzWriter&&) noexcept;
   ~NpzWriter();
 
-  /// Code::bad_argument for a name that is malformed or was used already.
+  /// Code::bad_argument for a malformed or repeated name.
   Status add(std::string_view name, const Tensor& array);
-  /// Writes the directory and gives the file its name.
+  /// Writes the zip directory and gives the file its name.
   Status close();
 
  private:
@@ -44,7 +44,7 @@ class NpzWriter {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Reads arrays one by one, in the file's order.
+/// Reads arrays one by one, in the order of the file.
 class NpzReader {
  public:
   static Result<NpzReader> open(const std::filesystem::path& path);
@@ -52,7 +52,7 @@ class NpzReader {
   NpzReader& operator=(NpzReader&&) noexcept;
   ~NpzReader();
 
-  /// The next array, nothing at the end. Code::bad_data names file, array and offset.
+  /// The next array; nothing at the end. Code::bad_data names file, array and offset.
   Result<std::optional<NamedArray>> next();
 
  private:

@@ -37,8 +37,8 @@ class PlainWriter final : public PackedWriter {
   uint64_t bytes_ = 0;
 };
 
-/// Writes through libarchive, which is told that every write of the file has succeeded: once an archive has failed,
-/// libarchive 3.6 does not free its output buffer. The error is kept here.
+/// Writes through libarchive. libarchive 3.6 does not free its output buffer after a failure, so every write is
+/// reported to it as a success. The actual error is stored here.
 class ArchiveWriter final : public PackedWriter {
  public:
   ArchiveWriter(Fd fd, std::filesystem::path path)

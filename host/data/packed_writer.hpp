@@ -1,6 +1,5 @@
 #pragma once
-// A file that is written from front to back, plain or compressed: what open_source reads. One thread; calls block on
-// the disk.
+// Writes a file sequentially, plain or compressed; open_source reads the result. One thread; calls block on the disk.
 
 #include <cstdint>
 #include <filesystem>
@@ -13,7 +12,7 @@ namespace actorhost {
 
 enum class FilePacking : uint8_t { none, gzip, zstd, xz, bzip2 };
 
-/// By the end of a name: ".gz", ".zst", ".xz", ".bz2"; none for others.
+/// By the suffix of a name: ".gz", ".zst", ".xz", ".bz2"; none for other names.
 FilePacking packing_of_name(std::string_view name) noexcept;
 /// ".gz", ...; "" for none.
 std::string_view extension_of(FilePacking packing) noexcept;
@@ -25,14 +24,14 @@ class PackedWriter {
   PackedWriter() = default;
   PackedWriter(const PackedWriter&) = delete;
   PackedWriter& operator=(const PackedWriter&) = delete;
-  /// What was not closed is cut off somewhere.
+  /// Without `close` the file is truncated at an arbitrary place.
   virtual ~PackedWriter() = default;
 
-  /// Code::io with the path when the disk does not take it; the file is of no use then.
+  /// Code::io with the path if a write fails; the file is unusable then.
   virtual Status write(std::string_view bytes) = 0;
-  /// All that was written is the file's content. Call once.
+  /// Completes the file. Call once.
   virtual Status close() = 0;
-  /// Of the file so far; all of them after `close`.
+  /// Bytes of the file so far; the complete size after `close`.
   virtual uint64_t file_bytes() const noexcept = 0;
 };
 

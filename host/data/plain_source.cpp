@@ -9,7 +9,7 @@
 namespace actorhost {
 
 Result<size_t> PlainSource::read(std::span<std::byte> out) {
-  constexpr size_t kLargestRead = size_t{1} << 30;  // the kernel's own limit is a little above
+  constexpr size_t kLargestRead = size_t{1} << 30;  // slightly below the kernel's own limit
   if (offset_ < prefix_.size()) {
     const size_t n = std::min(out.size(), prefix_.size() - static_cast<size_t>(offset_));
     if (n != 0) std::memcpy(out.data(), prefix_.data() + offset_, n);

@@ -1,5 +1,5 @@
 #pragma once
-// The bytes of a file or pipe as they are, as a ByteSource: read(2) straight into the caller's memory.
+// The unchanged bytes of a file or pipe as a ByteSource: read(2) directly into the caller's memory.
 
 #include <cstdint>
 #include <filesystem>
@@ -12,11 +12,11 @@ namespace actorhost {
 
 class PlainSource final : public ByteSource {
  public:
-  /// Owns `fd`; `path` is for messages; `prefix` is what was read from `fd` already and comes first.
+  /// Owns `fd`; `path` is for messages; `prefix` holds the bytes already read from `fd`, which are returned first.
   PlainSource(Fd fd, std::filesystem::path path, std::string prefix = {})
       : fd_(std::move(fd)), path_(std::move(path)), prefix_(std::move(prefix)) {}
   Result<size_t> read(std::span<std::byte> out) override;
-  /// Gives the descriptor away, to read on from where this source is.
+  /// Releases the descriptor at the current position.
   Fd release() && noexcept { return std::move(fd_); }
 
  private:

@@ -1,8 +1,8 @@
 #pragma once
-// A shuffled order of 0 .. n-1 that needs no memory: each position is computed by itself, on any machine, from the
-// seed, the epoch and the position. So a batch of a training epoch travels as one number. A Feistel network permutes
-// the next power of two and is walked on until the result is below n (less than two rounds on average), about 20 ns a
-// position. Any thread; not for cryptography.
+// A shuffled order of 0 .. n-1 without memory: each element is computed on any machine from the seed, the epoch and the
+// position. A batch of a training epoch is therefore sent as one number. A Feistel network permutes the numbers below
+// the next power of two; it is applied repeatedly until the result is below n (less than two rounds on average). About
+// 20 ns a position. Any thread; not for cryptography.
 
 #include <cstdint>
 
@@ -12,7 +12,7 @@ class Shuffle {
  public:
   /// Different seeds and epochs give unrelated orders. n > 0.
   Shuffle(uint64_t seed, uint64_t epoch, uint64_t n) noexcept;
-  /// The element at `position`, which has to be below n.
+  /// The element at `position`, which must be below n.
   uint64_t operator()(uint64_t position) const noexcept;
 
  private:

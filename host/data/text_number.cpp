@@ -10,14 +10,14 @@ namespace actorhost {
 
 namespace {
 
-/// Whole numbers up to here are exact.
+/// Integers up to this value are exact.
 template <typename T>
 constexpr T kExact = static_cast<T>(int64_t{1} << std::numeric_limits<T>::digits);
 
 template <typename T>
 constexpr const char* kName = std::is_same_v<T, float> ? "float32" : "float64";
 
-/// All digits of a value of at least kExact, which is whole.
+/// All digits of a value of at least kExact, which is an integer.
 template <typename T>
 std::string_view digits_of(T value, std::array<char, 320>& room) noexcept {
   const auto [end, error] =
@@ -25,8 +25,8 @@ std::string_view digits_of(T value, std::array<char, 320>& room) noexcept {
   return {room.data(), static_cast<size_t>(end - room.data())};
 }
 
-/// The digits that a number beyond kExact has before its point, once its exponent is applied; none when `text` does not
-/// spell them all, as "1.7e9".
+/// The digits before the decimal point of a number beyond kExact, after its exponent is applied; empty if `text` does
+/// not spell all of them, as in "1.7e9".
 std::string_view written_digits(std::string_view text, std::array<char, 320>& room) noexcept {
   const std::string_view mantissa = text.substr(0, text.find_first_of("eE"));
   int before_point = 0;
@@ -47,7 +47,7 @@ std::string_view written_digits(std::string_view text, std::array<char, 320>& ro
   return {room.data(), wanted <= size ? wanted : 0};
 }
 
-/// Whether `value`, which was read from `text`, has the same digits before its point.
+/// Whether `value`, parsed from `text`, has the same digits before its point.
 template <typename T>
 bool keeps_digits(std::string_view text, T value) noexcept {
   if (!std::isfinite(value)) return true;
@@ -68,7 +68,7 @@ NumberFault parse_number(std::string_view text, T& value) noexcept {
     return std::fabs(value) < kExact<T> || keeps_digits(text, value) ? NumberFault::none : NumberFault::inexact;
   }
   if (fast.ec != std::errc::result_out_of_range || fast.ptr != end) return NumberFault::no_number;
-  double wide = 0;  // tells what is too small from what is too large
+  double wide = 0;  // distinguishes underflow from overflow
   const auto slow = std::from_chars(text.data(), end, wide);
   const size_t exponent = text.find_first_of("eE");
   const bool tiny = slow.ec == std::errc() ? std::fabs(wide) < 1
@@ -80,7 +80,7 @@ NumberFault parse_number(std::string_view text, T& value) noexcept {
 
 template <typename T>
 std::string number_fault_text(std::string_view text, NumberFault fault) {
-  const std::string advice = std::is_same_v<T, float> ? "; ask for dtype = \"float64\"" : "";
+  const std::string advice = std::is_same_v<T, float> ? "; use dtype = \"float64\"" : "";
   const std::string shown = quoted_text(text);
   if (fault == NumberFault::too_large) return shown + " is too large for " + kName<T> + advice;
   if (fault != NumberFault::inexact) return shown + " is not a number";

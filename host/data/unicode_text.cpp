@@ -16,7 +16,7 @@ namespace {
 
 enum class Sort : uint8_t { other, start, mark, joint };
 
-/// A character of a text, or a byte that begins none.
+/// A character of a text, or a byte that starts no character.
 struct Character {
   int32_t code = -1;  // -1: no character
   size_t bytes = 1;
@@ -62,7 +62,7 @@ Sort sort_of(const Character& character) noexcept {
   return category == UTF8PROC_CATEGORY_CF ? Sort::joint : Sort::other;
 }
 
-/// The sort of the character at `at`, which has so many bytes.
+/// The sort of the character at `at`; sets `bytes` to its length.
 inline Sort sort_at(const char* at, const char* end, size_t& bytes) noexcept {
   const auto byte = static_cast<uint8_t>(*at);
   bytes = 1;
@@ -72,8 +72,8 @@ inline Sort sort_at(const char* at, const char* end, size_t& bytes) noexcept {
   return sort_of(character);
 }
 
-/// The characters of `text`, each as `change(out, code, at, rest)` appends it: it lies from `at` to `rest`. Bytes that
-/// are no characters stay as they are.
+/// Applies `change(out, code, at, rest)` to each character of `text`, which extends from `at` to `rest`. `change`
+/// appends the result. Bytes outside of characters stay unchanged.
 template <typename Change>
 std::string changed(std::string_view text, Change&& change) {
   std::string out;
@@ -97,7 +97,7 @@ bool is_cased(int32_t code) noexcept {
   return category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LL || category == UTF8PROC_CATEGORY_LT;
 }
 
-/// Whether case does not depend on the character: marks, apostrophes, joiners.
+/// Whether the character has no influence on case: marks, apostrophes, joiners.
 bool is_without_case(const Character& character) noexcept {
   const Sort sort = sort_of(character);
   return sort == Sort::mark || sort == Sort::joint ||
@@ -149,11 +149,11 @@ bool UnicodeWords::find_start() noexcept {
 bool UnicodeWords::next(std::string_view& word) noexcept {
   if (!find_start()) return false;
   const char* const from = at_;
-  const char* to = from;  // behind the last character that belongs to the word
+  const char* to = from;  // after the last character of the word
   size_t bytes = 1;
   for (const char* at = from; at != end_;) {
     const Sort sort = sort_at(at, end_, bytes);
-    if (sort == Sort::other || (sort != Sort::start && to != at)) break;  // one joint at most, then a start
+    if (sort == Sort::other || (sort != Sort::start && to != at)) break;  // at most one joint, then a start
     at += bytes;
     if (sort != Sort::joint) to = at;
   }
@@ -192,7 +192,7 @@ std::string folded_text(std::string_view text) {
   return changed(text, [](std::string& out, int32_t code, const char*, const char*) {
     std::array<utf8proc_int32_t, 8> folded{};
     const auto count =
-        utf8proc_decompose_char(code, folded.data(), folded.size(), UTF8PROC_CASEFOLD, nullptr);  // 3 at most
+        utf8proc_decompose_char(code, folded.data(), folded.size(), UTF8PROC_CASEFOLD, nullptr);  // at most 3
     if (count < 0) return append_utf8(out, static_cast<uint32_t>(code));
     for (utf8proc_ssize_t i = 0; i < count; ++i)
       append_utf8(out, static_cast<uint32_t>(folded.at(static_cast<size_t>(i))));

@@ -1,6 +1,6 @@
 #pragma once
-// What the directions of a convolution share (conv.cpp, conv_weights.cpp): rows of images with padding beside them, the
-// groups of filters, and tasks for threads.
+// Shared parts of the three directions of a convolution (conv.cpp, conv_weights.cpp): bands of image rows with padding,
+// the groups of filters, and tasks for threads.
 
 #include <algorithm>
 
@@ -9,11 +9,11 @@
 
 namespace actorhost::kernel {
 
-// Bytes of an image's rows that are worked on at a time: they and a panel of weights fit the second cache.
+// Bytes of image rows per band: a band and a panel of weights fit the second-level cache.
 inline constexpr int64_t kBandBytes = 128 << 10;
-// Less is done by the calling thread alone: multiply-adds.
+// Multiply-adds below which the calling thread works alone.
 inline constexpr double kWorkForThreads = 2e6;
-// An element copied or added, in multiply-adds.
+// The cost of an element copied or added, in multiply-adds.
 inline constexpr double kCopyWork = 8;
 
 inline void each_task(ThreadPool* pool, double work, int64_t count, const std::function<void(int)>& task) {
@@ -27,7 +27,7 @@ inline std::byte* thread_scratch(int64_t bytes) {
   return kept.data();
 }
 
-// Images of which some channels, from `data` on, are used. Steps in elements.
+// Images, or a range of their channels that starts at `data`. Steps in elements.
 template <typename T>
 struct Images {
   T* data;
@@ -38,7 +38,7 @@ struct Images {
   }
 };
 
-// Where windows lie in images: as in Windows, but pads may be negative.
+// The positions of windows in images: as in Windows, but pads may be negative.
 struct Grid {
   int64_t kernel_h, kernel_w, stride_h, stride_w, pad_top, pad_left, rows, columns;
 
@@ -47,8 +47,9 @@ struct Grid {
   int64_t width() const noexcept { return (columns - 1) * stride_w + kernel_w; }
 };
 
-// Reads rows of windows [from, to) of images, with zeros beside them, into memory with `gap` elements between pixels,
-// if they do not lie like that. Rows outside of the image hold anything: their products are left out.
+// Reads rows of windows [from, to) of an image, with zero columns as padding, into scratch memory with `gap` elements
+// between pixels. If the image already has this layout, no copy is made. Rows outside of the image stay uninitialised:
+// their products are left out.
 template <typename T>
 class Band {
  public:
@@ -63,7 +64,8 @@ class Band {
     windows_ = std::clamp<int64_t>((fit - grid.kernel_h) / grid.stride_h + 1, 1, std::max<int64_t>(grid.rows, 1));
   }
 
-  /// Rows of windows of a band, the distances of image rows and of pixels, what `read` needs.
+  /// Rows of windows in a band, number of bands, distances between image rows and between pixels, elements of scratch
+  /// for `read`.
   int64_t windows() const noexcept { return windows_; }
   int64_t count() const noexcept { return (grid_.rows + windows_ - 1) / windows_; }
   int64_t row() const noexcept { return row_; }
@@ -79,8 +81,8 @@ class Band {
     return scratch;
   }
 
-  /// Has the rows fetched that row `window` of the band's windows is the first to read; a copy is in the caches anyway.
-  /// Inline, since GCC leaves out calls of functions that do nothing else.
+  /// Prefetches the image rows that row `window` of the band is the first to read; a copied band is cached already.
+  /// Inline, since GCC drops calls of functions that only prefetch.
   [[gnu::always_inline]] void fetch(const T* pixels, int64_t window) const noexcept {
     if (!in_place_) return;
     const int64_t first = (window - 1) * grid_.stride_h + grid_.kernel_h;
@@ -115,7 +117,7 @@ class Band {
   int64_t windows_;
 };
 
-// One of a convolution's groups: its channels, filters and weights.
+// One group of a convolution: its channels, filters and weights.
 struct ConvGroup {
   Windows w;
   int64_t channels, filters, all_filters, i;
@@ -138,7 +140,7 @@ struct ConvGroup {
   Grid grid() const noexcept {
     return {w.kernel_h, w.kernel_w, w.stride_h, w.stride_w, w.pad_top, w.pad_left, w.out_h, w.out_w};
   }
-  /// Of a pixel of the kernel.
+  /// The weights of the kernel pixel (y, x).
   template <typename U>
   U* weights(U* data, int64_t y, int64_t x) const noexcept {
     return data + (y * w.kernel_w + x) * channels * all_filters + i * filters;

@@ -1,8 +1,9 @@
-// All three directions are sums of products over windows, done by Kernels::step_product: forward, one of pixels and
-// panels of weights; to the input, a convolution of the result's gradient with turned weights (of stride 1, one for
-// each remainder of the strides), or, for few channels, one of gradients and weights whose rows are added up; to the
-// weights (conv_weights.cpp), one of pixels and gradients, summed over pixels. Padding is copied around an image a few
-// rows at a time; images without padding are read where they lie. No matrix of windows is made.
+// All three directions are sums of products over windows, computed by Kernels::step_product. Forward is a product of
+// pixels and panels of weights. To the input is a convolution of the result's gradient with flipped weights (with a
+// stride, one convolution for each remainder). For few channels it is a product of gradients and weights, whose rows
+// are added to the image. To the weights (conv_weights.cpp) is a product of pixels and gradients, summed over pixels.
+// Images with padding are copied a few rows at a time; images without padding are read in place. No matrix of windows
+// is built.
 #include "host/kernel/conv.hpp"
 
 #include "host/kernel/bands.hpp"
@@ -11,8 +12,7 @@ namespace actorhost::kernel {
 
 namespace {
 
-// Weights in panels of so many filters as Kernels::step_product takes, each with its bias in front of it. Those of a
-// last panel that is not full are 0.
+// Weights in panels of step_panel filters, each panel after its bias. Unused columns of an incomplete last panel are 0.
 template <typename T>
 class Panels {
  public:
@@ -28,7 +28,7 @@ class Panels {
   int64_t columns(int64_t panel) const noexcept { return std::min(width_, filters_ - panel * width_); }
   const T* start(int64_t panel) const noexcept { return reinterpret_cast<const T*>(bytes_.data()) + panel * size_; }
 
-  /// put(first filter, columns, the rows) for each panel, after its bias (0 if null).
+  /// Fills each panel: writes its bias (0 if null), then calls put(first filter, columns, rows of the panel).
   template <typename F>
   void fill(const T* bias, ThreadPool* pool, const F& put) {
     each_task(pool, kCopyWork * static_cast<double>(count() * size_), count(), [&](int p) {
@@ -46,7 +46,7 @@ class Panels {
   Blob bytes_;
 };
 
-// One convolution: the windows of `grid` over `in` become rows and columns of `out`, whose pixels may lie apart.
+// One convolution: writes the result for the windows of `grid` over `in` to `out`, whose pixels may be apart.
 template <typename T>
 struct Job {
   const Kernels& k;
@@ -101,7 +101,7 @@ struct Job {
     if (activation && !product.relu) activate(image, from, to);
   }
 
-  // Of one group of filters in each pixel.
+  // Applies the activation to one group of filters in each pixel.
   void activate(int64_t image, int64_t from, int64_t to) const noexcept {
     const int64_t filters = panels.filters();
     for (int64_t y = from; y < to; ++y) {
@@ -135,9 +135,9 @@ void forward(const Kernels& k, Dtype dtype, const ConvGroup& g, const T* in, con
       .run(pool);
 }
 
-// Along one axis, the pixels of an image whose windows begin at one remainder of the stride. Such a pixel is
-// first + i * stride; it lies in `taps` windows, under weights tap, tap + stride, ...: a convolution of stride 1 with
-// these weights, turned round, and so much padding.
+// Along one axis, the pixels of an image with one remainder modulo the stride. Pixel first + i * stride is in `taps`
+// windows, under the weights tap, tap + stride, ... Its gradient is a convolution of stride 1 with these weights in
+// reverse order and padding `pad`.
 struct Phase {
   int64_t tap, taps, first, count, pad;
 
@@ -177,9 +177,9 @@ void phase_to_input(const Kernels& k, Dtype dtype, const ConvGroup& g, const Pha
       .run(pool);
 }
 
-// Channels that are the columns of a product leave a register mostly empty where they are few. There a product of the
-// weights and a row of the result's gradient, turned, makes what each weight adds to the pixels of a row, and this is
-// added to the image.
+// The gradient of the input for few channels, which as columns of a product would leave a register mostly empty.
+// Instead, a product of the weights and a transposed row of gradients computes the contribution of each weight to the
+// pixels of a row. The contributions are then added to the image.
 template <typename T>
 class SpreadToInput {
  public:
@@ -232,7 +232,7 @@ class SpreadToInput {
   }
 
  private:
-  // What the windows of row y add: sums[tap * lead + column].
+  // Adds the contributions of the windows of row y: sums[tap * lead + column].
   void add(int64_t image, int64_t y, const T* sums, int64_t lead) const noexcept {
     const Windows& w = g_.w;
     const int64_t top = y * w.stride_h - w.pad_top;

@@ -7,9 +7,9 @@ namespace {
 
 inline constexpr int64_t round_up(int64_t n, int64_t unit) noexcept { return (n + unit - 1) / unit * unit; }
 
-// Sums over the pixels of a batch. The batch is cut into parts, by the shapes alone; each part has sums of its own,
-// added image by image, and these are added in order. So each element has one order of summation. The first part's are
-// the result itself; others lie one behind the other, weights and bias.
+// Sums over the pixels of a batch. The shapes alone determine how the batch is split into parts. Each part adds up its
+// images in order, and then the parts are added in order, so each element has one order of summation. The first part
+// uses the result arrays; the other parts follow one another in `others_`, each with weights and bias.
 template <typename T>
 class WeightSums {
  public:
@@ -47,12 +47,12 @@ class WeightSums {
   static constexpr int64_t kPartBytes = 4 << 20;
   static constexpr int64_t kMostParts = 16;
   static constexpr int64_t kPiece = 8192;
-  // Bytes of images whose sums are made in registers, before they are added to the gradients in memory.
+  // Bytes of images per sum in registers, before this sum is added to the gradients in memory.
   static constexpr int64_t kSumBytes = 512 << 10;
 
   T* other(int64_t part) noexcept { return reinterpret_cast<T*>(others_.data()) + (part - 1) * size_; }
 
-  // Adds elements [from, from + count) of the other parts, some at a time.
+  // Adds elements [from, from + count) of the other parts, in pieces.
   void add_parts(T* to, int64_t from, int64_t count, ThreadPool* pool) {
     each_task(pool, kCopyWork * static_cast<double>(parts_ * count), (count + kPiece - 1) / kPiece, [&](int i) {
       T* some = to + i * kPiece;
@@ -63,8 +63,7 @@ class WeightSums {
     });
   }
 
-  // Gradients of some filters, of which there are `columns`: where they lie, or copied when that is not as many as
-  // registers hold.
+  // The gradients of `columns` filters: in place, or copied to `scratch` if `columns` does not fill the registers.
   Images<const T> filters_of(const Images<const T>& grads, int64_t columns, int64_t image, int64_t from, int64_t to,
                              T* scratch) const noexcept {
     Images<const T> some = grads;
@@ -116,13 +115,14 @@ class WeightSums {
     }
   }
 
-  // Elements between the pixels of a copy. Pixels that lie a multiple of 1 KB apart share few sets of the first cache.
+  // Elements between the pixels of a copy. Pixels at a distance of a multiple of 1 KB would share few sets of the
+  // first-level cache.
   static int64_t gap(const Images<const T>& images) noexcept {
     const bool few_sets = images.channels % (1024 / static_cast<int64_t>(sizeof(T))) == 0;
     return few_sets ? 64 / static_cast<int64_t>(sizeof(T)) : 0;
   }
 
-  // Small images are summed several at a time: the longer a sum, the less often gradients are read and written.
+  // Small images are summed several at a time: longer sums read and write the gradients less often.
   int64_t images_together(const Band<T>& band) const noexcept {
     if (band.count() > 1) return 1;
     const int64_t image = c_.windows.height * band.row() * static_cast<int64_t>(sizeof(T));
@@ -131,7 +131,7 @@ class WeightSums {
 
   void add_weights(StepProduct product, const ConvGroup& g, int64_t panel, int64_t part, int64_t from, int64_t to,
                    const T* pixels, const Band<T>& band, const T* grads) noexcept {
-    // Pixels side by side are one row of elements, if nothing lies between them.
+    // Adjacent pixels form one row of elements if there is no gap between them.
     const bool joined = band.pixel() == g.channels;
     product.rows = joined ? g.w.kernel_w * g.channels : g.channels;
     product.start = kZeros;
@@ -140,7 +140,7 @@ class WeightSums {
     product.a_inner = g.w.stride_w * band.pixel();
     product.c_step = g.all_filters;
     for (int64_t y = 0; y < g.w.kernel_h; ++y) {
-      // Windows whose row y lies in the image.
+      // Windows with row y inside the image.
       const int64_t above = std::clamp((g.w.pad_top - y + g.w.stride_h - 1) / g.w.stride_h, from, to);
       const int64_t end = std::clamp((g.w.height + g.w.pad_top - y + g.w.stride_h - 1) / g.w.stride_h, above, to);
       product.outer = end - above;

@@ -11,11 +11,11 @@ namespace actorhost::kernel {
 
 namespace {
 
-constexpr int64_t kDrawnAtOnce = 1024;   // elements that are drawn as doubles before they are converted
-constexpr int64_t kDrawnByTask = 65536;  // elements of a thread's task
-constexpr int64_t kFewOf = 64;           // where fewer than 1 of so many places are drawn, only these are kept
+constexpr int64_t kDrawnAtOnce = 1024;   // elements drawn as doubles before conversion
+constexpr int64_t kDrawnByTask = 65536;  // elements of one task
+constexpr int64_t kFewOf = 64;           // for fewer than n / kFewOf draws only moved positions are stored
 
-// The largest value below `high` that the element type has, but not below `low`.
+// The largest value of the element type below `high`, but not below `low`.
 double below(double low, double high, Dtype dtype) noexcept {
   if (dtype == Dtype::f64) return std::nextafter(high, low);
   auto top = static_cast<float>(high);
@@ -23,7 +23,7 @@ double below(double low, double high, Dtype dtype) noexcept {
   return static_cast<double>(top);
 }
 
-// An element by its number: each has an index of Philox.
+// Draws an element by its number; each element has its own Philox index.
 template <typename F>
 struct Single {
   F draw;
@@ -34,7 +34,7 @@ struct Single {
   }
 };
 
-// An element by its number: two have an index together, behind the blocks that a Single takes of it.
+// Draws an element by its number; two elements share an index, in blocks that a Single does not use.
 template <typename F>
 struct Paired {
   F draw;
@@ -58,7 +58,7 @@ void with_distribution(Distribution what, double a, double b, Dtype dtype, F f) 
   const auto paired = [f](auto draw) { f(Paired<decltype(draw)>{draw}); };
   switch (what) {
     case Distribution::uniform: {
-      const double top = below(a, b, dtype);  // rounding may give the upper end, which is not part of the range
+      const double top = below(a, b, dtype);  // rounding may give the upper end, which is outside of the range
       const auto one = [=](Philox& random) { return std::min(a + (b - a) * random.uniform(), top); };
       return paired([=](Philox& random) {
         const double first = one(random);
@@ -111,7 +111,7 @@ void draw(const Kernels& k, const Source& source, Distribution what, double a, d
 
 void draw_order(const Kernels& k, const Source& source, int64_t n, const View& out) {
   Philox random(source.seed, source.stream);
-  const auto exchange = [&](auto at) {  // at(i) is what stands at place i, at first i + 1
+  const auto exchange = [&](auto at) {  // at(i) is the element at position i, at first i + 1
     write(k, out, 0, out.size(), [&](int64_t i) {
       random.seek(source.drawn + static_cast<uint64_t>(i));
       int64_t& here = at(i);
@@ -144,7 +144,7 @@ bool draw_weighted(const Kernels& k, const Source& source, std::span<const doubl
     });
     return true;
   }
-  // The order of waiting times, exponential with the weight as rate, is that of drawing one after the other.
+  // Sorting by exponential waiting times, with the weights as rates, gives the same order as drawing one after another.
   std::vector<std::pair<double, int64_t>> times;
   times.reserve(static_cast<size_t>(positive));
   for (size_t i = 0; i < weights.size(); ++i) {

@@ -23,7 +23,7 @@ int64_t row_size(const View& view) noexcept {
   return size;
 }
 
-/// Calls f(i, row) with each position, from 0.
+/// Calls f(i, row) for each position, converted to count from 0.
 template <typename F>
 void each_position(const View& index, F f) {
   with_type(index.dtype, [&]<typename T>(T) {
@@ -33,7 +33,7 @@ void each_position(const View& index, F f) {
   });
 }
 
-/// to += x, which wraps.
+/// to += x, with wraparound.
 template <typename T>
 void add_to(T& to, T x) noexcept {
   if constexpr (std::is_floating_point_v<T>) {
@@ -45,15 +45,15 @@ void add_to(T& to, T x) noexcept {
   }
 }
 
-/// Rising, NaN last.
+/// Ascending order, NaN last.
 template <typename T>
 bool below(T x, T y) noexcept {
   if constexpr (std::is_floating_point_v<T>) return x < y || (y != y && x == x);
   return x < y;
 }
 
-/// Calls f(from, to, position) with the elements of two views for each element of `index`, where `moved` is the one
-/// that the positions are of.
+/// For each element of `index`, calls f with the element of `moved` at the given position and the element of `still` at
+/// the same place as the index.
 template <typename T, typename F>
 void each_gathered(const View& index, int dim, const View& moved, const View& still, F f) {
   std::array<int64_t, Shape::kMaxRank> at{};
@@ -95,7 +95,7 @@ void sort_run(const T* from, int64_t n, bool descending, T* values, int64_t* pos
   }
 }
 
-/// kWidth 0: rows have `width` elements, a number that is not known at compile time.
+/// kWidth 0: the rows have `width` elements, a number that is unknown at compile time.
 template <typename T, int64_t kWidth>
 int64_t nearest(const View& points, const View& rows, const View& out) noexcept {
   const int64_t width = kWidth != 0 ? kWidth : points.shape[1];
@@ -156,7 +156,7 @@ void take_rows(const View& from, int dim, const View& index, const View& out) no
         std::memcpy(to + static_cast<size_t>(i) * size, source + static_cast<size_t>(row) * size, size);
       });
     };
-    if (bytes == 4) {  // single elements, without a call for each
+    if (bytes == 4) {  // single elements, without a call of memcpy for each
       each(std::integral_constant<size_t, 4>());
     } else if (bytes == 8) {
       each(std::integral_constant<size_t, 8>());

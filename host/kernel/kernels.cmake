@@ -1,5 +1,5 @@
-# The kernels, once per instruction set. -O3 in every build type, so that tests and debug builds stay usable; no
-# contraction to fused multiply-add, so that everything outside products gives the same bits on each of them.
+# Compiles the kernels once per instruction set. -O3 in every build type, so that tests and debug builds stay usable. No
+# contraction to fused multiply-add, so that everything except step_product gives the same bits on each instruction set.
 file(GLOB isa_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/isa/*.cpp)
 
 function(actorhost_kernels isa)
@@ -23,8 +23,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_definitions(actorhost_core PRIVATE AH_KERNEL_X86=1)
 endif()
 
-# Decompositions: baseline instructions only. Alone in its batch, since Eigen's headers are large; optimised in every build
-# type, as the kernels are.
+# Decompositions: baseline instructions only. Outside of the unity batches, since Eigen's headers are large; optimised
+# in every build type, like the kernels.
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/linalg.cpp TARGET_DIRECTORY actorhost_core
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON COMPILE_OPTIONS "-O2;-g1" COMPILE_DEFINITIONS EIGEN_DONT_PARALLELIZE)
 target_link_libraries(actorhost_core PRIVATE $<BUILD_INTERFACE:Eigen3::Eigen>)

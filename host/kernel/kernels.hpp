@@ -1,16 +1,16 @@
 #pragma once
-// The numeric inner loops as one table of function pointers per instruction set: the same sources (isa/*.cpp)
-// are compiled for baseline x86-64 (SSE2), x86-64-v3 (AVX2, FMA) and x86-64-v4 (AVX-512), and `kernels()`
-// hands out the best one that this CPU runs. The tables are constant; every function is stateless,
-// thread-safe, allocates nothing and never throws. Steps are in elements,
-// pointers need the alignment of their element only. Aliasing: an output may be exactly one of the inputs
-// (same pointer, same step) and must otherwise not overlap any.
+// The numeric inner loops as one table of function pointers per instruction set. The same sources (isa/*.cpp) are
+// compiled for baseline x86-64 (SSE2), x86-64-v3 (AVX2, FMA) and x86-64-v4 (AVX-512), and `kernels()` returns the best
+// table for this CPU. The tables are constant. Every function is stateless, thread-safe, allocates nothing and never
+// throws. Steps are in elements; pointers need only the alignment of their element. Aliasing: an output may be exactly
+// one of the inputs (same pointer, same step) and must otherwise not overlap any input.
 //
 // Determinism. Everything but step_product is written without fused multiply-add and with a fixed order of summation,
 // so its results are the same bits on every instruction set, at every alignment and step. A result of step_product
-// depends on whether there is a fused multiply-add. pow of float64 is the C library's.
+// depends on whether the instruction set has a fused multiply-add. pow of float64 is the C library's.
 //
-// This header is compiled for every instruction set, so what is inline in it and in what it includes is always inlined.
+// This header is compiled for every instruction set, so each inline function in it and in its includes is always
+// inlined.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,9 +19,9 @@
 
 namespace actorhost::kernel {
 
-/// Those after `gelu` have no kernel in these tables: they run in whole.cpp. Those from is_nan on give truth values.
-/// gelu is x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))). Source: Hendrycks, Gimpel, Gaussian error linear
-/// units, 2016.
+/// Operations after `gelu` have no kernel in these tables: they run in whole.cpp. Operations from is_nan on return
+/// truth values. gelu is x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))). Source: Hendrycks, Gimpel, Gaussian
+/// error linear units, 2016.
 enum class Unary : int32_t {
   neg,
   exp,
@@ -57,11 +57,11 @@ enum class Unary : int32_t {
   logical_not
 };
 
-/// Comparisons give truth values (b8). max and min give NaN where either operand is NaN.
+/// Comparisons return truth values (b8). max and min return NaN if either operand is NaN.
 /// relu_grad(g, y) is g where y > 0 and 0 elsewhere; tanh_grad(g, y) is g * (1 - y^2), sigmoid_grad(g, y) is
 /// g * y * (1 - y); gelu_grad(g, x) takes gelu's argument.
-/// Those after `gelu_grad` have no kernel in these tables: they run in whole.cpp. mod has the sign of the divisor and
-/// floor_div rounds down. The logical ones give truth values.
+/// Operations after `gelu_grad` have no kernel in these tables: they run in whole.cpp. mod has the sign of the divisor
+/// and floor_div rounds down. The logical operations return truth values.
 enum class Binary : int32_t {
   add,
   sub,
@@ -89,7 +89,7 @@ enum class Binary : int32_t {
   logical_xor
 };
 
-/// max and min give NaN where there is one.
+/// max and min return NaN if an element is NaN.
 enum class Reduce : int32_t { sum, max, min, sum_squares };
 
 /// w -= lr * d with g' = g + weight_decay * w, v = momentum * v + g', d = nesterov ? g' + momentum * v : v.
@@ -125,7 +125,7 @@ struct AdamStep {
   double beta2;
   double epsilon;
   double weight_decay;
-  double keep;  // 1, or what decoupled weight decay leaves of a weight
+  double keep;  // 1, or with decoupled weight decay the factor on the weight
   double correction1;
   double correction2;
 };
@@ -138,13 +138,12 @@ struct Operand {
   bool transposed;
 };
 
-/// A product of a matrix a, whose elements are found by steps, with a panel b of a few columns, which lie together: for
-/// i < rows and j < columns
+/// A product of a matrix a, addressed by steps, and a panel b of a few contiguous columns. For i < rows and j < columns
 ///   c[i * c_step + j] = start[j] + the sum over n < batch, then p < outer, then q < inner, in this order, of
 ///                       a[i * a_step + n * a_batch + p * a_outer + q * a_inner] *
 ///                       b[n * b_batch + p * b_outer + q * b_inner + j].
-/// An image as it lies in memory can be a, and so can its transpose. columns <= step_panel(dtype); b and start have
-/// step_panel(dtype) readable elements wherever they are read, or half as many where columns are no more than that.
+/// The matrix a can be an image as stored in memory, or its transpose. columns <= step_panel(dtype). At every read
+/// position, b and start have step_panel(dtype) readable elements, or half as many if `columns` is at most this half.
 /// With `accumulate` the sum is added to c, with `relu` negative results become 0 (not both).
 struct StepProduct {
   int64_t rows, columns, batch, outer, inner;
@@ -159,8 +158,8 @@ struct StepProduct {
 };
 
 /// Windows of kernel_h x kernel_w pixels over images (height, width, channels). Window (y, x) of the result begins at
-/// row y * stride_h - pad_top and column x * stride_w - pad_left, outside of the image too; what lies outside counts as
-/// 0 for a convolution and not at all for pooling.
+/// row y * stride_h - pad_top and column x * stride_w - pad_left, which may be outside of the image. Pixels outside of
+/// the image count as 0 in a convolution and are ignored in pooling.
 struct Windows {
   int64_t batch, height, width, channels;
   int64_t kernel_h, kernel_w, stride_h, stride_w;
@@ -177,10 +176,10 @@ struct Kernels {
   void (*unary)(Unary op, Dtype dtype, int64_t n, void* out, int64_t out_step, const void* a, int64_t a_step) noexcept;
   void (*binary)(Binary op, Dtype dtype, int64_t n, void* out, int64_t out_step, const void* a, int64_t a_step,
                  const void* b, int64_t b_step) noexcept;
-  /// Copies, converting when the types differ.
+  /// Copies, with conversion between different types.
   void (*copy)(Dtype out_dtype, int64_t n, void* out, int64_t out_step, Dtype dtype, const void* a,
                int64_t a_step) noexcept;
-  /// A transposed matrix: out[i * out_lead + j] = a[j * a_lead + i] for i < rows, j < columns.
+  /// Transposes a matrix: out[i * out_lead + j] = a[j * a_lead + i] for i < rows, j < columns.
   void (*copy_turned)(Dtype dtype, int64_t rows, int64_t columns, void* out, int64_t out_lead, const void* a,
                       int64_t a_lead) noexcept;
   void (*fill)(Dtype dtype, int64_t n, void* out, int64_t out_step, double value) noexcept;
@@ -190,15 +189,15 @@ struct Kernels {
 
   // Reductions. Sums run in 32 lanes of the element type over blocks of 4096 elements; lanes are folded pairwise and
   // blocks added in double, so float32 sums of millions of elements keep about 6 digits.
-  /// sum and sum_squares of nothing are 0, max is -inf and min inf.
+  /// For n = 0, sum and sum_squares are 0, max is -inf and min is inf.
   double (*reduce)(Reduce op, Dtype dtype, int64_t n, const void* a, int64_t step) noexcept;
-  /// total[i] = total[i] op a[i]: reduces over rows, in double. `total` starts as reduce of nothing.
+  /// total[i] = total[i] op a[i]: reduces over rows, in double. `total` starts as the reduction of n = 0.
   void (*reduce_rows)(Reduce op, Dtype dtype, int64_t n, double* total, const void* a, int64_t step) noexcept;
-  /// Index of the first largest (smallest with `smallest`) element, the first NaN if there is one; n > 0.
+  /// Index of the first largest (smallest with `smallest`) element, or of the first NaN; n > 0.
   int64_t (*arg_max)(Dtype dtype, int64_t n, const void* a, int64_t step, bool smallest) noexcept;
 
-  /// The same over rows, which are given one after the other from row 0 on: best[i], of the element type, and at[i],
-  /// its row, after a[i] of row `row`.
+  /// The same over rows, for calls with rows 0, 1, 2, ... in order: updates best[i] (of the element type) and its row
+  /// at[i] with a[i] of row `row`.
   void (*arg_max_rows)(Dtype dtype, int64_t n, void* best, double* at, const void* a, int64_t step, int64_t row,
                        bool smallest) noexcept;
   /// Whether |a - b| <= atol + rtol * |b| for all elements; equal infinities are close, NaN is close to NaN only with
@@ -215,12 +214,12 @@ struct Kernels {
   double (*cross_entropy)(Dtype dtype, int64_t rows, int64_t columns, const void* scores, int64_t lead,
                           const int32_t* labels, void* grad, int64_t grad_lead, double grad_scale) noexcept;
 
-  /// The product of a matrix, count x depth, and a vector x without gaps: out[i * out_step] = alpha * its entry i,
-  /// which is added with `accumulate`.
+  /// The product of a matrix, count x depth, and a contiguous vector x: out[i * out_step] = alpha * entry i, or += with
+  /// `accumulate`.
   void (*matrix_vector)(Dtype dtype, int64_t count, int64_t depth, double alpha, const Operand& matrix, const void* x,
                         void* out, int64_t out_step, bool accumulate) noexcept;
   void (*step_product)(Dtype dtype, const StepProduct& product) noexcept;
-  /// Columns of a StepProduct's panel, an even number: two registers.
+  /// The columns of a panel of StepProduct, an even number: two registers.
   int64_t (*step_panel)(Dtype dtype) noexcept;
 
   // Pooling of one image (conv.hpp). `places` may be null for averages.
@@ -236,59 +235,60 @@ struct Kernels {
                  const void* b_scale, const void* shift) noexcept;
   /// total[i] += a[i] * b[i], in double.
   void (*dot_rows)(Dtype dtype, int64_t n, double* total, const void* a, const void* b) noexcept;
-  /// out[i] = a[i] * scale, or 0 where the number of 32 bits that is drawn for element first + i of `key` is below
-  /// `least`. The same key, element and `least` decide the same. May be in place.
+  /// out[i] = a[i] * scale, or 0 if the 32-bit random number of element first + i of `key` is below `least`. The same
+  /// key, element and `least` give the same decision. May be in place.
   void (*dropout)(Dtype dtype, int64_t n, void* out, const void* a, uint64_t key, int64_t first, uint32_t least,
                   double scale) noexcept;
-  /// The gradient of softmax's input from that of its result y, row by row. May be in place of `grad`.
+  /// The gradient of softmax's input, row by row, from the gradient of its result y. May be in place of `grad`.
   void (*softmax_grad)(Dtype dtype, int64_t rows, int64_t columns, void* out, const void* grad, const void* y) noexcept;
 
-  // Optimisers: elementwise over n contiguous elements, so a parameter split into pieces gives the same bits.
+  // Optimisers: elementwise over n contiguous elements, so a split parameter gives the same bits.
   /// y += alpha * x
   void (*axpy)(Dtype dtype, int64_t n, double alpha, const void* x, int64_t x_step, void* y, int64_t y_step) noexcept;
-  /// `velocity` may be null when momentum is 0.
+  /// `velocity` may be null if momentum is 0.
   void (*sgd)(Dtype dtype, int64_t n, const SgdStep& step, const void* grad, void* velocity, void* weights) noexcept;
   void (*adagrad)(Dtype dtype, int64_t n, const AdagradStep& step, const void* grad, void* squares,
                   void* weights) noexcept;
-  /// `velocity` may be null when momentum is 0.
+  /// `velocity` may be null if momentum is 0.
   void (*rmsprop)(Dtype dtype, int64_t n, const RmspropStep& step, const void* grad, void* squares, void* velocity,
                   void* weights) noexcept;
   void (*adam)(Dtype dtype, int64_t n, const AdamStep& step, const void* grad, void* mean, void* variance,
                void* weights) noexcept;
 
   // Compression (host/engine/filter/filter.hpp), contiguous; outputs do not overlap inputs.
-  /// IEEE 754 halves: nearest, ties to even; subnormal ones are exact multiples of 2^-24; NaN keeps its sign and upper
-  /// bits and is quiet. False when a finite element was too large and has become infinite.
+  /// IEEE 754 half precision: rounds to nearest, ties to even. Subnormal halves are exact multiples of 2^-24; NaN keeps
+  /// its sign and upper bits and becomes quiet. Returns false if a finite element became infinite.
   bool (*to_half)(Dtype dtype, int64_t n, uint16_t* out, const void* a) noexcept;
   void (*from_half)(Dtype dtype, int64_t n, void* out, const uint16_t* halves) noexcept;
-  /// One block, n > 0: its smallest and largest element into range[0] and range[1] (of the element type), and for each
-  /// element the nearest of 256 levels, which lie evenly from the one to the other. False when an element is infinite
-  /// or NaN; `out` and `range` then hold nothing of use.
+  /// Quantises one block, n > 0: writes its smallest and largest element to range[0] and range[1] (of the element
+  /// type), and for each element the nearest of 256 levels, spaced evenly between them. Returns false if an element is
+  /// infinite or NaN; `out` and `range` are then unspecified.
   bool (*quantise)(Dtype dtype, int64_t n, uint8_t* out, void* range, const void* a) noexcept;
-  /// Back, with an error of half a step (a 510th of the range) and rounding at most. Equal elements come back exactly.
-  /// range[0] <= range[1] are finite.
+  /// The inverse of quantise, with an error of at most half a step (a 510th of the range) and rounding. A block of
+  /// equal elements is restored exactly. range[0] <= range[1] are finite.
   void (*dequantise)(Dtype dtype, int64_t n, void* out, const void* range, const uint8_t* levels) noexcept;
-  /// rest -= sent, and 0 where that is infinite or NaN: what error feedback keeps.
+  /// rest -= sent; infinite and NaN results become 0. The residual of error feedback.
   void (*rest_of)(Dtype dtype, int64_t n, void* rest, const void* sent) noexcept;
-  /// Adds to counts[b], or to counts[kMagnitudes + b], one for each element whose magnitude (its bits but for the sign,
-  /// so NaN is above infinity) begins with the kMagnitudeBits bits b. 2 * kMagnitudes counts; n < 2^32.
+  /// Counts magnitudes by their upper bits. A magnitude is the element's bits without the sign, so NaN is above
+  /// infinity. For each element with upper kMagnitudeBits bits b, increments counts[b] or counts[kMagnitudes + b].
+  /// `counts` has 2 * kMagnitudes entries; n < 2^32.
   void (*count_magnitudes)(Dtype dtype, int64_t n, uint32_t* counts, const void* a) noexcept;
-  /// Sets bit i % 64 of marks[i / 64] where the magnitude of element i, as a whole number, is at least `least`, and
-  /// clears all others of the words up to the one of element n - 1.
+  /// Sets bit i % 64 of marks[i / 64] if the magnitude of element i, as an integer, is at least `least`. Clears all
+  /// other bits up to the end of the word of element n - 1.
   void (*mark_magnitudes)(Dtype dtype, int64_t n, uint64_t* marks, const void* a, uint64_t least) noexcept;
 };
 
-/// How finely count_magnitudes counts: the exponent and some bits more.
+/// The resolution of count_magnitudes: the exponent and a few more bits.
 inline constexpr int kMagnitudeBits = 12;
 inline constexpr int kMagnitudes = 1 << kMagnitudeBits;
 
 enum class Isa : int32_t { sse2, v3, v4 };
 
-/// The kernels of one instruction set, or nullptr when this CPU (or build) lacks it.
+/// The kernels of one instruction set, or nullptr if this CPU (or build) lacks it.
 const Kernels* kernels_for(Isa isa) noexcept;
 
-/// The best kernels that this CPU runs, or the ones that ACTORHOST_ISA=sse2|v3|v4 asks for (when the CPU has
-/// them; other values are ignored). Decided at the first call.
+/// The best kernels for this CPU, or the kernels of ACTORHOST_ISA=sse2|v3|v4 if the CPU supports them; other values are
+/// ignored. Chosen at the first call.
 const Kernels& kernels() noexcept;
 
 }  // namespace actorhost::kernel

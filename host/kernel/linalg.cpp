@@ -17,12 +17,12 @@ namespace {
 
 using Eigen::Index;
 
-// Everything is computed in float64, for float32 too: that halves what Eigen takes to compile, and the results are as
-// good as float32 can be.
+// Everything is computed in float64, also for float32: this halves the compile time of Eigen, and the results have full
+// float32 accuracy.
 using Matrix = Eigen::MatrixXd;
 using Block = Eigen::Ref<Matrix, 0, Eigen::OuterStride<>>;
 
-// Block sizes of products follow the caches; these are the same everywhere.
+// Eigen derives the block sizes of products from the cache sizes; these are set to the same values on every machine.
 void fix_block_sizes() {
   static const bool once = (Eigen::setCpuCacheSizes(32 << 10, 512 << 10, 4 << 20), true);
   (void)once;
@@ -42,7 +42,7 @@ Matrix matrix(const View& v, int64_t i) {
   return RowMajor<float>(static_cast<float*>(at), rows, columns).cast<double>();
 }
 
-// Writes matrix i of a batch; of vectors where `m` has one column.
+// Writes matrix i of a batch, or vector i if `m` has one column.
 void put(const Matrix& m, const View& v, int64_t i) {
   void* at = v.at(i * m.size());
   if (v.dtype == Dtype::f64) {
@@ -61,15 +61,15 @@ void put(double value, const View& v, int64_t i) noexcept {
   }
 }
 
-// Whether no result has an element; those that are not asked for have no dimensions. The matrices may be many then, and
-// have no rows but many columns.
+// Whether all results are empty; unrequested results have rank 0. The batch may then hold many matrices, without rows
+// but with many columns.
 template <typename... Views>
 bool all_empty(const Views&... results) noexcept {
   return ((results.shape.rank == 0 || results.size() == 0) && ...);
 }
 
-// Calls f(matrix, i) for matrix i of the batch `a`, on the pool's threads where that is worth it, and gives the first
-// fault. A matrix is finite when f gets it.
+// Calls f(matrix, i) for matrix i of the batch `a`, on the threads of the pool if this is worthwhile, and returns the
+// first fault. f is called with finite matrices only.
 template <typename F>
 Fault each(const View& a, ThreadPool& pool, F f) {
   fix_block_sizes();
@@ -88,7 +88,7 @@ Fault each(const View& a, ThreadPool& pool, F f) {
       out_of_memory = true;
     }
   };
-  constexpr double kWorkPerTask = 1e5;  // multiply-adds, about
+  constexpr double kWorkPerTask = 1e5;  // multiply-adds, approximately
   const double work = std::pow(static_cast<double>(elements), 1.5);
   const auto group = static_cast<int64_t>(std::clamp(kWorkPerTask / std::max(work, 1.0), 1.0, 1e4));
   pool.run(static_cast<int>((count + group - 1) / group), [&](int task) {
@@ -101,13 +101,13 @@ Fault each(const View& a, ThreadPool& pool, F f) {
   return {};
 }
 
-constexpr Index kSmall = 16;  // columns that are eliminated one by one
+constexpr Index kSmall = 16;  // columns eliminated one by one
 
 // Row exchanges of an elimination: step i exchanges rows i and at[i].
 struct Exchanges {
   std::vector<Index> at;
   bool odd = false;
-  Index first_zero = -1;  // the first pivot that is 0
+  Index first_zero = -1;  // the first zero pivot
 
   template <typename Rows>
   void apply(Rows&& rows, Index from, Index to, Index shift) const {
@@ -118,8 +118,8 @@ struct Exchanges {
   }
 };
 
-// Overwrites rows `top` and below of `columns`, whose first column is column `top` of the whole, by L (below the
-// diagonal) and U: by halves of the columns (Toledo 1997), so that most of it is products.
+// Overwrites `a`, which begins at row and column `top` of the whole matrix, by L (below the diagonal) and U. Recurses
+// on halves of the columns (Toledo 1997), so that most of the work is products.
 void eliminate(Block a, Index top, Exchanges& exchanges) {
   const Index rows = a.rows();
   const Index columns = std::min(a.rows(), a.cols());
@@ -160,7 +160,7 @@ Exchanges eliminate(Matrix& a) {
   return exchanges;
 }
 
-// Overwrites the lower triangle by its factor, by halves. Gives the first pivot that is not above 0, or -1.
+// Overwrites the lower triangle by its factor, recursively by halves. Returns the first pivot not above 0, or -1.
 Index factor(Block a) {
   const Index n = a.rows();
   if (n > kSmall) {
@@ -187,7 +187,7 @@ Index factor(Block a) {
   return -1;
 }
 
-// Columns that are orthonormal in the place of `columns`, of which the first ones are and stay.
+// Replaces `columns` by orthonormal columns; already orthonormal leading columns keep their values.
 Matrix repaired(Matrix columns) {
   const Eigen::HouseholderQR<Block> reflections(columns);
   Matrix q = Matrix::Identity(columns.rows(), columns.cols());
@@ -264,7 +264,7 @@ Fault cholesky(const View& a, const View& l, ThreadPool& pool) {
 Fault qr(const View& a, const View& q, const View& r, ThreadPool& pool) {
   if (all_empty(q, r)) return {};
   return each(a, pool, [&](Matrix& m, int64_t i) -> Fault {
-    const Eigen::HouseholderQR<Block> reflections(m);  // in m itself
+    const Eigen::HouseholderQR<Block> reflections(m);  // stored in m itself
     const Index k = extent(q, 1);
     Matrix columns = Matrix::Identity(m.rows(), k);
     columns.applyOnTheLeft(reflections.householderQ());
@@ -292,7 +292,7 @@ Fault svd(const View& a, const View& u, const View& s, const View& vt, ThreadPoo
     if (values.info() != Eigen::Success) return {.what = Obstacle::no_convergence};
     put(values.singularValues(), s, i);
     if (u.shape.rank == 0) return {};
-    // Of a matrix without full rank BDCSVD may give columns for values of 0 that are not orthonormal.
+    // For singular values of 0, BDCSVD may return columns that are not orthonormal.
     const auto& all = values.singularValues();
     const bool sound = all.tail(1)(0) > all(0) * static_cast<double>(all.size()) * 1e-15;
     put(sound ? values.matrixU() : repaired(values.matrixU()), u, i);

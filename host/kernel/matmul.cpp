@@ -11,7 +11,7 @@ namespace actorhost::kernel {
 
 namespace {
 
-// A copy in row-major order, for operands that have no step of 1.
+// A row-major copy of an operand without a step of 1.
 struct Packed {
   Blob bytes;
   View view;
@@ -22,12 +22,12 @@ struct Packed {
   Packed(const Kernels& k, const View& source) : Packed(source.dtype, source.shape) { copy(k, view, source); }
 };
 
-// A vector whose elements lie apart, which matrix_vector does not take.
+// Whether the view is a vector with a stride, which matrix_vector does not accept.
 bool has_gaps(const View& v, const Operand& as) noexcept {
   return (v.shape[0] == 1 && as.transposed && as.lead != 1) || (v.shape[1] == 1 && !as.transposed && as.lead != 1);
 }
 
-// Whether rows (or, transposed, columns) of the matrix are contiguous, with a usable distance between them.
+// Whether rows (or, transposed, columns) of the matrix are contiguous at a usable distance; if so, fills `out`.
 bool operand(const View& v, Operand& out) noexcept {
   const auto [rows, columns] = std::pair(v.shape[0], v.shape[1]);
   const auto [row_step, column_step] = std::pair(v.steps[0], v.steps[1]);
@@ -55,29 +55,29 @@ std::byte* scratch_of(size_t bytes) {
   return kept.data();
 }
 
-// A thread needs at least so many multiply-adds, or waking it costs more than it saves.
+// Multiply-adds per thread below which waking a thread costs more than it saves.
 constexpr double kWorkPerThread = 4e6;
-// Rows or columns are cut for threads at multiples of so many.
+// Rows or columns are split between threads at multiples of this number.
 constexpr int64_t kGrain = 96;
 
-// A large product is made in blocks: kBlockDepth of the elements that are summed, kBlockColumns of b, which are copied
-// into panels that step_product takes, and kBlockRows of a at a time. A block of either fits the second cache.
+// A large product is computed in blocks: kBlockDepth elements of the sum, kBlockColumns columns of b, which are copied
+// into panels for step_product, and kBlockRows rows of a. A block of either operand fits the second-level cache.
 constexpr int64_t kBlockDepth = 512;
 constexpr int64_t kBlockColumns = 512;
 constexpr int64_t kBlockRows = 168;
-// Below, b is read where it lies: too few rows use a panel to make up for copying it.
+// With fewer rows, b is read in place: too few rows use a panel to make up for copying it.
 constexpr int64_t kRowsForPanels = 16;
-// Rows whose distance in bytes is a multiple of this fall to the same places of the caches, so they are copied.
+// Rows at a distance of a multiple of this number of bytes map to the same cache sets, so they are copied.
 constexpr int64_t kUnluckyLead = 1024;
-// Rows of b for which a copy is ahead.
+// Rows of b to prefetch ahead of a copy.
 constexpr int64_t kRowsAhead = 8;
 constexpr int64_t kCacheLine = 64;
-// Elements between copied rows, so that those do not.
+// Elements between copied rows, so that copied rows use different cache sets.
 constexpr int64_t kGap = 16;
 
 Operand turned(const Operand& a) noexcept { return {a.data, a.lead, !a.transposed}; }
 
-// Some rows and columns of a product.
+// A range of rows and columns of a product.
 struct Part {
   int64_t row, rows, column, columns;
 };
@@ -123,11 +123,11 @@ class BlockedProduct {
     return element_at(dtype_, b_.data, b_.transposed ? column * b_.lead + p : p * b_.lead + column);
   }
 
-  // Elements [p, p + depth) of the sums, added to c unless they are the first.
+  // Computes elements [p, p + depth) of the sums; adds to c unless they are the first.
   void block(const Part& part, int64_t p, int64_t depth, const void* zeros, void* b_block, void* a_block) const {
     const int64_t count = (part.columns + width_ - 1) / width_;
     const bool in_place = part.rows < kRowsForPanels && !b_.transposed && alpha_ == 1;
-    const int64_t whole = in_place ? part.columns / width_ : 0;  // panels that are read where they lie
+    const int64_t whole = in_place ? part.columns / width_ : 0;  // panels that are read in place
     const int64_t lead_bytes = a_.lead * static_cast<int64_t>(dtype_size(dtype_));
     const bool copied = a_.transposed || (lead_bytes % kUnluckyLead == 0 && part.columns > 2 * width_);
     for (int64_t row = 0; row < part.rows; row += kBlockRows) {
@@ -173,7 +173,7 @@ class BlockedProduct {
       k_.copy_turned(dtype_, depth, columns, to, width_, b_at(p, column), b_.lead);
     } else {
       for (int64_t i = 0; i < depth; ++i) {
-        // Rows lie pages apart, which the processor does not fetch by itself.
+        // Rows are pages apart, beyond the reach of the hardware prefetcher.
         const auto* ahead = static_cast<const std::byte*>(b_at(p + std::min(i + kRowsAhead, depth - 1), column));
         __builtin_prefetch(ahead);
         __builtin_prefetch(ahead + kCacheLine);
@@ -214,7 +214,7 @@ void run(const Kernels& k, const Operand& a, const Operand& b, const View& c, in
     const int64_t count = cut(i + 1) - from;
     if (m != 1 && n != 1) return product.run(by_rows ? Part{from, count, 0, n} : Part{0, m, from, count});
     Operand matrix = by_rows ? a : turned(b);
-    if (length == 1 && matrix.transposed) matrix = {matrix.data, depth, false};  // one row, without gaps
+    if (length == 1 && matrix.transposed) matrix = {matrix.data, depth, false};  // one contiguous row
     matrix.data = element_at(c.dtype, matrix.data, from * (matrix.transposed ? 1 : matrix.lead));
     const int64_t step = by_rows ? c.steps[0] : 1;
     k.matrix_vector(c.dtype, count, depth, alpha, matrix, by_rows ? b.data : a.data, c.at(from * step), step,
@@ -224,7 +224,7 @@ void run(const Kernels& k, const Operand& a, const Operand& b, const View& c, in
   pool->run(static_cast<int>(parts), part);
 }
 
-// What copying costs, in elements: panels of b, rows of a that are transposed.
+// The cost of copying, in elements: panels of b, transposed rows of a.
 int64_t copies(int64_t m, int64_t n, int64_t depth, const Operand& a, const Operand& b) noexcept {
   return depth * n * (b.transposed ? 2 : 1) + (a.transposed ? 2 * m * depth : 0);
 }
@@ -239,7 +239,7 @@ View matrix(const View& v, int64_t i) noexcept {
   return m;
 }
 
-// All rows of a batch that is row-major.
+// All rows of a row-major batch as one matrix.
 View all_rows(const View& v) noexcept {
   const int64_t columns = v.shape[v.shape.rank - size_t{1}];
   return row_major(v.data, v.dtype, {v.size() / columns, columns});
@@ -253,7 +253,7 @@ void multiply_batch(const Kernels& k, const View& a, const View& b, const View& 
     return matmul(k, all_rows(a), matrix(b, 0), all_rows(c), alpha, accumulate, pool);
   const int64_t count = c.size() / (c.shape[lead] * c.shape[lead + 1]);
   const double work = static_cast<double>(c.shape[lead] * c.shape[lead + 1]) * static_cast<double>(a.shape[lead + 1]);
-  // Products that are too small for several threads: some of them to each.
+  // Products that are too small for several threads are grouped into tasks.
   const bool spread = pool != nullptr && work < 2 * kWorkPerThread;
   const auto group = spread ? static_cast<int64_t>(std::min(kWorkPerThread / std::max(work, 1.0) + 1, 1e6)) : count;
   std::atomic<bool> out_of_memory{false};

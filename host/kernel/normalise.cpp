@@ -11,7 +11,7 @@ namespace actorhost::kernel {
 
 namespace {
 
-// So many elements are worked on at a time: some rows of few channels side by side.
+// Elements per piece: several rows with few channels are processed side by side.
 constexpr int64_t kSideBySide = 512;
 
 int64_t rows_at_a_time(const Channels& c) noexcept {
@@ -23,7 +23,7 @@ T value_of(const void* values, int64_t i, T otherwise) noexcept {
   return values == nullptr ? otherwise : static_cast<const T*>(values)[i];
 }
 
-// f(elements, first element) for each piece of a matrix: whole rows.
+// Calls f(elements, first element) for each piece of a matrix; a piece consists of whole rows.
 template <typename F>
 void each_piece(const Channels& c, F f) {
   const int64_t rows = rows_at_a_time(c);
@@ -32,7 +32,7 @@ void each_piece(const Channels& c, F f) {
   }
 }
 
-// The sum of each channel, where add(elements, totals, first element) adds a piece.
+// The sum of each channel; add(elements, totals, first element) adds a piece.
 template <typename F>
 std::vector<double> channel_sums(const Channels& c, F add) {
   std::vector<double> totals(static_cast<size_t>(rows_at_a_time(c) * c.channels));
@@ -44,7 +44,7 @@ std::vector<double> channel_sums(const Channels& c, F add) {
   return totals;
 }
 
-// A value for each channel, as often as rows are worked on at a time: value(channel).
+// value(channel) for each channel, repeated for all rows of a piece.
 template <typename T, typename F>
 std::vector<T> repeated(const Channels& c, F value) {
   std::vector<T> all(static_cast<size_t>(rows_at_a_time(c) * c.channels));
@@ -54,7 +54,7 @@ std::vector<T> repeated(const Channels& c, F value) {
   return all;
 }
 
-// 1 / the deviation of each channel.
+// 1 / the standard deviation of each channel.
 template <typename T>
 double inverse_deviation(const Normalisation& by, int64_t i) noexcept {
   return 1 / std::sqrt(static_cast<double>(static_cast<const T*>(by.variance)[i]) + by.epsilon);

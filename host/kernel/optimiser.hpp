@@ -1,8 +1,7 @@
 #pragma once
-// Parameter updates from a description: what a server applies to its shard and what `optim` applies in a VM,
-// so that both give the same bits. An OptimiserSpec is plain data; `apply_update` works on flat arrays that
-// the caller owns and guards (one thread at a time per parameter; different parameters and pieces of one are
-// independent).
+// Parameter updates from a description. A server applies them to its shard and `optim` applies them in a VM, with the
+// same bits. An OptimiserSpec is plain data. `apply_update` works on flat arrays that the caller owns and guards: one
+// thread at a time per parameter; different parameters, and parts of a parameter, are independent.
 //
 //   spec = {kind = adam, lr = 1e-3}
 //   state = state_parts(spec) = 2 zero-filled arrays of the parameter's size
@@ -20,13 +19,13 @@ namespace actorhost::kernel {
 enum class DecayKind : int32_t { none, step, exponential, inverse_time, cosine };
 constexpr DecayKind last_of(DecayKind) { return DecayKind::cosine; }
 
-/// How the learning rate falls with the number t = 0, 1, ... of updates already made. Factor on lr:
+/// The decay of the learning rate with the number t = 0, 1, ... of previous updates. Factor on lr:
 ///   step          rate ^ floor(t / every)
 ///   exponential   rate ^ (t / every)
 ///   inverse_time  1 / (1 + rate * t / every)
 ///   cosine        floor + (1 - floor) * (1 + cos(pi * min(t, every) / every)) / 2
-/// The first `warm_steps` updates have the factor start + (1 - start) * t / warm_steps, and those behind them the one
-/// above of t - warm_steps.
+/// For the first `warm_steps` updates the factor is start + (1 - start) * t / warm_steps; after them, the factor above
+/// applies to t - warm_steps.
 struct Decay {
   DecayKind kind = DecayKind::none;
   double rate = 1;
@@ -53,28 +52,28 @@ struct OptimiserSpec {
   double beta1 = 0.9;       // adam, adamw
   double beta2 = 0.999;     // adam, adamw
   double epsilon = 1e-8;    // adagrad, adam, rmsprop, adamw
-  double initial = 0;       // adagrad: what the sum of squares starts from
-  double alpha = 0.99;      // rmsprop: how much of the mean of squares stays
+  double initial = 0;       // adagrad: start value of the sum of squares
+  double alpha = 0.99;      // rmsprop: decay factor of the mean of squares
   bool nesterov = false;    // sgd
   Decay decay = {};
 };
 
 inline constexpr int kMaxStateParts = 2;
 
-/// bad_argument with the name of the field and its value when a number is out of range or not finite.
+/// bad_argument with the field's name and value if a number is out of range or not finite.
 Status check(const OptimiserSpec& spec);
 
-/// How many arrays of the parameter's size the optimiser keeps beside it: 0, 1 or 2.
+/// The number of state arrays of the parameter's size: 0, 1 or 2.
 int state_parts(const OptimiserSpec& spec) noexcept;
 
-/// What the arrays are filled with at first.
+/// The initial value of the state arrays.
 double state_fill(const OptimiserSpec& spec) noexcept;
 
 /// The learning rate of update number `t` (0 is the first).
 double learning_rate(const OptimiserSpec& spec, int64_t t) noexcept;
 
-/// One update of `n` contiguous elements with the rate `lr`. `made` counts the updates already made to them (Adam's
-/// bias correction); `state` points to state_parts(spec) pointers (may be null when there are none).
+/// One update of `n` contiguous elements with the rate `lr`. `made` is the number of previous updates of these elements
+/// (for Adam's bias correction); `state` points to state_parts(spec) pointers (may be null if there are none).
 void apply_update(const Kernels& kernels, const OptimiserSpec& spec, Dtype dtype, int64_t n, double lr, int64_t made,
                   const void* gradient, void* const* state, void* weights) noexcept;
 

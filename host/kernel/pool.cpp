@@ -10,9 +10,9 @@ void ThreadPool::start() {
   try {
     while (static_cast<int>(workers_.size()) + 1 < threads_) {
       workers_.emplace_back([this] { work(); });
-      pthread_setname_np(workers_.back().native_handle(), "kernel");  // what `top -H` shows
+      pthread_setname_np(workers_.back().native_handle(), "kernel");  // shown by `top -H`
     }
-  } catch (const std::system_error&) {  // goes on with fewer threads
+  } catch (const std::system_error&) {  // continue with fewer threads
   }
 }
 

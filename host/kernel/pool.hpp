@@ -1,7 +1,7 @@
 #pragma once
-// A few threads for large kernels. Owned by the user of kernels (one VM, one server shard); `run` is called from one
-// thread at a time, which works along and returns when all tasks are done. Threads start with the first `run` that has
-// work for them, so a pool that is never used costs nothing.
+// A small thread pool for large kernels, owned by the user of kernels (one VM, one server shard). `run` is called from
+// one thread at a time, which takes part in the work and returns when all tasks are complete. Threads start with the
+// first `run` that needs them, so an unused pool costs nothing.
 
 #include <algorithm>
 #include <atomic>
@@ -15,16 +15,16 @@ namespace actorhost::kernel {
 
 class ThreadPool {
  public:
-  /// `threads` counts the calling one: 1 starts nothing.
+  /// `threads` includes the calling thread: 1 starts no threads.
   explicit ThreadPool(int threads) : threads_(threads) {}
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// As asked for.
+  /// The number given to the constructor.
   int threads() const noexcept { return threads_; }
-  /// Calls task(0) .. task(count - 1), each once, on any of the threads; `task` must not throw. Where the system gives
-  /// fewer threads than were asked for, those that there are do all of it.
+  /// Calls task(0) .. task(count - 1), each once, on any of the threads; `task` must not throw. If the system provides
+  /// fewer threads, these do all of the work.
   void run(int count, const std::function<void(int)>& task);
 
  private:
@@ -45,8 +45,8 @@ class ThreadPool {
   std::vector<std::thread> workers_;
 };
 
-/// Calls f(first, count) for pieces of n elements, over the threads where there are many: for elementwise work, whose
-/// results do not depend on pieces. `pool` may be null.
+/// Calls f(first, count) for pieces of n elements, over the pool's threads if n is large. For elementwise work, whose
+/// results do not depend on the pieces. `pool` may be null.
 template <typename F>
 void in_pieces(ThreadPool* pool, int64_t n, const F& f) {
   constexpr int64_t kPiece = 1 << 16;

@@ -1,4 +1,4 @@
-// Pooling of a batch, image by image over the threads.
+// Pooling of a batch; threads take whole images.
 #include "host/kernel/conv.hpp"
 #include "host/kernel/strided.hpp"
 
@@ -6,10 +6,10 @@ namespace actorhost::kernel {
 
 namespace {
 
-// Fewer elements of images are done by the calling thread alone.
+// Image elements below which the calling thread works alone.
 constexpr int64_t kElementsForThreads = 100'000;
 
-// Calls task(elements before the image, elements before its result) for each image.
+// Calls task(offset of the image, offset of its result), in elements, for each image.
 template <typename F>
 void each_image(const Windows& w, ThreadPool* pool, F task) {
   const int64_t size = w.height * w.width * w.channels;

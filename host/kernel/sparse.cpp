@@ -67,13 +67,13 @@ void multiply(const Csr& a, const View& b, const View& out, ThreadPool& pool) {
 }
 
 int64_t gather(int64_t count, const int64_t* rows, const int64_t* columns, const void* values, const Csr& out) {
-  // By row, in the order given; then each row by column.
+  // Sorts by row, in the given order; then each row by column.
   std::vector<int64_t> ends(static_cast<size_t>(out.rows) + 1);
   for (int64_t i = 0; i < count; ++i) ++ends[static_cast<size_t>(rows[i])];
   for (size_t r = 1; r < ends.size(); ++r) ends[r] += ends[r - 1];
   std::vector<int64_t> order(static_cast<size_t>(count));
   for (int64_t i = count; i-- > 0;) order[static_cast<size_t>(--ends[static_cast<size_t>(rows[i])])] = i;
-  for (size_t r = 1; r < ends.size(); ++r) {  // ends[r] is where row r begins now
+  for (size_t r = 1; r < ends.size(); ++r) {  // ends[r] is now the start of row r
     const int64_t end = r + 1 < ends.size() ? ends[r + 1] : count;
     std::stable_sort(order.begin() + ends[r], order.begin() + end,
                      [columns](int64_t i, int64_t j) { return columns[i] < columns[j]; });

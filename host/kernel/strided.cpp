@@ -69,8 +69,8 @@ bool overlaps(const View& out, const View& in) noexcept {
 
 namespace {
 
-// Walks through up to three views together. The output decides which dimension is innermost; dimensions that are one
-// run in every view are joined.
+// Iterates over several views together. The output determines the innermost dimension; contiguous dimensions of all
+// views are joined.
 template <size_t N>
 struct Walk {
   int ndim = 0;
@@ -110,7 +110,7 @@ struct Walk {
     outer(ndim - 1, [&](const std::array<void*, N>& at) { f(shape[last], at, inner); });
   }
 
-  /// Calls f(pointers) for each index of the dimensions 0 .. end-1, none of which is empty.
+  /// Calls f(pointers) for each index of the dimensions 0 .. end-1, which must not be empty.
   template <typename F>
   void outer(int end, const F& f) const noexcept {
     std::array<int64_t, Shape::kMaxRank> index{};
@@ -118,7 +118,7 @@ struct Walk {
     for (;;) {
       f(at);
       auto d = static_cast<size_t>(end);
-      while (d > 0 && ++index[d - 1] == shape[d - 1]) {  // behind the last of this dimension: back to its first
+      while (d > 0 && ++index[d - 1] == shape[d - 1]) {  // past the end of this dimension: back to its start
         --d;
         index[d] = 0;
         for (size_t v = 0; v < N; ++v) advance(at, v, (1 - shape[d]) * steps[v][d]);
@@ -146,7 +146,7 @@ struct Walk {
   }
 };
 
-/// Elements that are only moved go as floats of their size.
+/// The float type of the same size, for copies without conversion.
 Dtype carrier(Dtype dtype) noexcept {
   if (dtype == Dtype::i32) return Dtype::f32;
   return dtype == Dtype::i64 ? Dtype::f64 : dtype;
@@ -309,16 +309,16 @@ double reduce_all(const Kernels& k, Reduction op, const View& a) noexcept {
 
 namespace {
 
-constexpr int64_t kChunk = 1024;  // columns that are reduced at once
+constexpr int64_t kChunk = 1024;  // columns reduced at once
 
-// Reduces the columns of `count` elements that start at `from`, `step` apart, over n rows that lie `row_step` apart,
-// some columns at a time: store(i, total) has each total.
+// Reduces `count` columns over n rows. The first row starts at `from`; columns are `step` apart, rows row_step apart.
+// Processes up to kChunk columns at a time and calls put(i, total) for each column.
 template <typename F>
 void reduce_columns(const Kernels& k, Reduce op, const View& from, std::array<int64_t, 2> rows, int64_t count,
                     int64_t step, F put) noexcept {
   const auto [n, row_step] = rows;
   alignas(64) std::array<double, kChunk> totals;
-  const bool choice = op == Reduce::max || op == Reduce::min;  // takes no wider type
+  const bool choice = op == Reduce::max || op == Reduce::min;  // needs no wider type
   const View kept = row_major(totals.data(), choice ? from.dtype : Dtype::f64, {kChunk});
   for (int64_t i0 = 0; i0 < count; i0 += kChunk) {
     const int64_t chunk = std::min(kChunk, count - i0);
@@ -347,7 +347,7 @@ Fold fold_op(Reduction op) noexcept {
   }
 }
 
-/// reduce_dim of what the kernels do not have: in the order of memory, into totals beside `out`.
+/// reduce_dim for types and operations without a kernel: in memory order, into temporary totals.
 void fold_dim(const Kernels& k, Reduction op, const View& a, int dim, const View& out) {
   const Fold by = fold_op(op);
   const Dtype type = fold_type(by, a.dtype);

@@ -12,7 +12,7 @@ namespace {
 template <typename T>
 inline constexpr bool kIsTruth = std::is_same_v<T, Truth>;
 
-/// What sums and products of T are computed in, so that they wrap.
+/// The unsigned type for sums and products of T, which wrap.
 template <typename T>
 using Wrapping = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 
@@ -67,7 +67,8 @@ T whole_power(T base, T exponent) noexcept {
   return result;
 }
 
-/// The remainder with the sign of the divisor; -1 is apart because the least number divided by it overflows.
+/// The remainder with the sign of the divisor. The divisor -1 is a special case, because the minimum divided by -1
+/// overflows.
 template <typename T>
 T whole_mod(T x, T y) noexcept {
   if constexpr (std::is_signed_v<T>) {
@@ -97,7 +98,7 @@ template <typename T>
 T float_floor_div(T x, T y) noexcept {
   if (y == 0) return x / y;
   const T rest = std::fmod(x, y);
-  const T quotient = std::round((x - rest) / y);  // whole, but for rounding
+  const T quotient = std::round((x - rest) / y);  // an integer, except for rounding
   return rest != 0 && (rest < 0) != (y < 0) ? quotient - 1 : quotient;
 }
 
@@ -126,7 +127,7 @@ void float_unary(Unary op, int64_t n, Run out, ConstRun a) noexcept {
     case Unary::is_inf: return map<Truth, T>(n, out, a, [](T x) { return std::isinf(x); });
     case Unary::is_finite: return map<Truth, T>(n, out, a, [](T x) { return x - x == 0; });
     case Unary::logical_not: return map<Truth, T>(n, out, a, [](T x) { return x == 0; });
-    default: break;  // kernels() has it
+    default: break;  // in kernels()
   }
 }
 
@@ -220,7 +221,7 @@ void choose_of(int64_t n, Run out, ConstRun cond, ConstRun a, ConstRun b) noexce
   for (int64_t i = 0; i < n; ++i) to[i * out.step] = which[i * cond.step] ? x[i * a.step] : y[i * b.step];
 }
 
-/// Calls f(total) where the total is kept in a register for a run that is folded into one.
+/// Folds with f(total, element); a run that folds into one total keeps this total in a register.
 template <typename Total, typename T, typename F>
 void fold_run(int64_t n, Run total, ConstRun a, F f) noexcept {
   Total* to = as<Total>(total);
@@ -282,7 +283,7 @@ T limit_of(Fold op) noexcept {
   }
 }
 
-/// Whether x, without what is behind its point, is a To.
+/// Whether x, truncated to an integer, is in the range of To.
 template <typename To, typename T>
 bool fits(T x) noexcept {
   if constexpr (kIsTruth<To> || kIsTruth<T> || std::is_floating_point_v<To>) {

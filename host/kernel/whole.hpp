@@ -1,8 +1,7 @@
 #pragma once
-// Inner loops over runs of elements of any type: what kernels() does not have. That is the arithmetic of whole numbers
-// and truth values, conversions, and functions of floats that are the C library's. strided.cpp decides where they are
-// called. Sums and products of whole numbers wrap at the ends of their type. Steps are in elements; a step of 0 repeats
-// a value. Pure functions, any thread.
+// Inner loops for operations and element types without an entry in kernels(): arithmetic of integers and truth values,
+// conversions, and functions of floats from the C library. strided.cpp chooses between the two. Sums and products of
+// integers wrap. Steps are in elements; a step of 0 repeats a value. Pure functions, any thread.
 
 #include <cstdint>
 #include <type_traits>
@@ -11,7 +10,7 @@
 
 namespace actorhost::kernel {
 
-/// An element of b8. Any byte but 0 is true.
+/// An element of b8. Any nonzero byte is true.
 struct Truth {
   uint8_t byte = 0;
   Truth() = default;
@@ -19,7 +18,7 @@ struct Truth {
   constexpr operator bool() const noexcept { return byte != 0; }
 };
 
-/// Calls f with a value of the type that `dtype` stands for.
+/// Calls f with a value of the C++ type of `dtype`.
 template <typename F>
 auto with_type(Dtype dtype, F f) {
   switch (dtype) {
@@ -47,16 +46,16 @@ struct ConstRun {
 inline bool has_kernel(Unary op, Dtype dtype) noexcept { return is_floating(dtype) && op <= Unary::gelu; }
 inline bool has_kernel(Binary op, Dtype dtype) noexcept { return is_floating(dtype) && op <= Binary::gelu_grad; }
 
-/// What an operation on elements of `dtype` gives.
+/// The element type of an operation's result.
 Dtype result_of(Unary op, Dtype dtype) noexcept;
 Dtype result_of(Binary op, Dtype dtype) noexcept;
 
-/// Functions that whole numbers do not have (exp, sin, reciprocal ...) are for floats only.
+/// Functions without an integer form (exp, sin, reciprocal ...) are for floats only.
 void whole_unary(Unary op, Dtype dtype, int64_t n, Run out, ConstRun a) noexcept;
-/// div, the gradients, atan2 and hypot are for floats only. Whole mod and floor_div want no 0 in b, whole pow
-/// nothing below 0 (first_unfit).
+/// div, the gradients, atan2 and hypot are for floats only. For integers, mod and floor_div require b != 0 and pow
+/// requires b >= 0 (first_unfit).
 void whole_binary(Binary op, Dtype dtype, int64_t n, Run out, ConstRun a, ConstRun b) noexcept;
-/// Converts. Floats lose what is behind the point and have to be in range (first_unfit). Any number but 0 is true.
+/// Converts. Floats are truncated and must be in range (first_unfit). Any nonzero number is true.
 void whole_copy(Dtype out_dtype, int64_t n, Run out, Dtype dtype, ConstRun a) noexcept;
 void whole_fill(Dtype dtype, int64_t n, Run out, double value) noexcept;
 /// out[i] = cond[i] ? a[i] : b[i]; a, b and out have elements of `size` bytes, cond has truth values.
@@ -64,29 +63,29 @@ void choose(size_t size, int64_t n, Run out, ConstRun cond, ConstRun a, ConstRun
 
 enum class Fold : int32_t { sum, prod, max, min, sum_squares, sum_for_mean };
 
-/// The type in which `op` runs: int64 for sums and products of whole numbers, float64 for products of floats, for
-/// squares and for the sum that a mean divides, which would wrap in int64, else the element type.
+/// The type that `op` computes in: int64 for sums and products of integers; float64 for products and sums of floats,
+/// for squares, and for the sum of a mean, which could wrap in int64; otherwise the element type.
 Dtype fold_type(Fold op, Dtype dtype) noexcept;
-/// total[i] = total[i] op a[i], one after the other; a step of 0 folds a run into one total, of fold_type.
+/// total[i] = total[i] op a[i], in order; with step 0, a run folds into one total. Totals are of fold_type.
 void fold(Fold op, Dtype dtype, int64_t n, Run total, ConstRun a) noexcept;
-/// Sets n elements of fold_type to what the op of nothing gives; the least value for max, the greatest for min.
+/// Sets n elements of fold_type to the initial value of op; for max the lowest value, for min the greatest.
 void fold_start(Fold op, Dtype dtype, int64_t n, void* total) noexcept;
-/// out[i] = a[0] op ... op a[i] with out of fold_type for whole numbers, else of the element type; sum or prod.
+/// out[i] = a[0] op ... op a[i], with out of fold_type for integers, else of the element type; sum or prod.
 void running(Fold op, Dtype dtype, int64_t n, Run out, ConstRun a) noexcept;
 
 /// Index of the first largest (smallest) element; n > 0.
 int64_t whole_arg_max(Dtype dtype, int64_t n, ConstRun a, bool smallest) noexcept;
 
-/// As Kernels::all_close; exact where both are whole and no tolerance is given.
+/// As Kernels::all_close; exact if both types are integers and both tolerances are 0.
 bool whole_all_close(int64_t n, Dtype a_dtype, ConstRun a, Dtype b_dtype, ConstRun b, double rtol,
                      double atol) noexcept;
 
-/// Index of the first of n contiguous elements that `to` cannot take: NaN or out of range; n when there is none.
+/// Index of the first of n contiguous elements that `to` cannot hold (NaN or out of range); n if there is none.
 int64_t first_unfit(Dtype to, Dtype dtype, int64_t n, const void* a) noexcept;
-/// Index of the first of n contiguous elements that the right operand of a whole `op` may not have (whole_binary); n
-/// when there is none.
+/// Index of the first of n contiguous elements that is invalid as right operand of an integer `op` (whole_binary); n if
+/// there is none.
 int64_t first_unfit(Binary op, Dtype dtype, int64_t n, const void* a) noexcept;
-/// The element as a float64, which may round it.
+/// The element as a float64, possibly rounded.
 double number_at(Dtype dtype, const void* at) noexcept;
 
 }  // namespace actorhost::kernel

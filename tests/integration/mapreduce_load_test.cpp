@@ -167,7 +167,7 @@ TEST_CASE("what cannot be fetched is an error with the URL, and no half of it co
                            {"/away", {302, "Location: file:///etc/passwd\r\n", ""}},
                            {"/good", {200, {}, number_lines(1, 5)}}});
   const auto [path, message] = GENERATE(table<std::string, std::string>({
-      {"/none", "/none: the server says 404"},
+      {"/none", "/none: the server replied 404"},
       {"/cut", "/cut, byte 292: cannot be fetched: "},
       {"/silent", "/silent: cannot be fetched: "},
       {"/away", "/away: cannot be fetched: "},
@@ -203,7 +203,7 @@ TEST_CASE("a URL on a machine whose libcurl cannot be loaded says so, and files 
   options.env["LD_LIBRARY_PATH"] = (folder.path() / "libs").string();
   const Ended run(run_program(actorhost_binary(), {"-n", "2", "job.lua"}, 30, options), 1);
   CHECK(run.out == "2\n");
-  CHECK_THAT(run.err, Catch::Contains("http://127.0.0.1/x: cannot be fetched: libcurl is not there (libcurl4): "));
+  CHECK_THAT(run.err, Catch::Contains("http://127.0.0.1/x: cannot be fetched: libcurl is missing (libcurl4): "));
 }
 
 TEST_CASE("what load cannot begin with is an error at the user's line") {

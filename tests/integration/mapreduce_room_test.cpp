@@ -51,6 +51,6 @@ TEST_CASE("lack of memory in a sort says how much was asked for") {
   const auto status = run.wait(60);
   INFO(run.describe());
   CHECK(status == 1);
-  CHECK_THAT(run.err(), Contains("out of memory: ") && Contains(" bytes were asked for"));
+  CHECK_THAT(run.err(), Contains("out of memory: ") && Contains(" bytes were requested"));
 }
 #endif

@@ -144,7 +144,7 @@ test("time stamps in a table are float64 or refused, and columns are chosen by n
     equal(values(t), { 0.5, 1700000037 })
     equal(values(data.csv(path, { skip = 2, columns = { 3 } })), { 0.5 })
     raises(function() data.csv(path, { skip = 2, columns = { 1, 3 } }) end,
-      escaped(path) .. ", line 3, column 1: '1700000037' would become 1700000000 in float32; ask for dtype = \"float64\"")
+      escaped(path) .. ", line 3, column 1: '1700000037' would become 1700000000 in float32; use dtype = \"float64\"")
     raises(function() data.csv(path, { dtype = "int64" }) end,
       "data_spec.lua:%d+: bad argument 'dtype' to data.csv: expected one of 'float32', 'float64', got 'int64'")
     raises(function() data.csv(path, { columns = {} }) end, "bad argument 'columns' to data.csv: expected names or numbers")

@@ -1,6 +1,6 @@
 // The kernels of compression filters: half precision, 256 levels between the smallest and the largest element of a
-// block, and finding the elements of largest magnitude. They use integer arithmetic on the bits, or float operations in
-// a fixed order, so that encoding and decoding give the same bits on every machine.
+// block, and the elements of largest magnitude. They use integer arithmetic on the bits, or float operations in a fixed
+// order, so that encoding and decoding give the same bits on every machine.
 #include "host/kernel/isa/isa.hpp"
 #include "host/kernel/isa/math.hpp"
 
@@ -23,7 +23,7 @@ struct HalfOf : FloatBits<T> {
   static constexpr Int kRebias = (FloatBits<T>::kBias - 15) << kMantissa;
   static constexpr Int kFirstNormal = (FloatBits<T>::kBias - 14) << kMantissa;  // 2^-14
   static constexpr Int kBeyond = (FloatBits<T>::kBias + 16) << kMantissa;       // 2^16
-  /// Adding 2^(mantissa - 24) leaves a number's multiple of 2^-24, the step of subnormal halves, in the low bits.
+  /// Adding 2^(mantissa - 24) moves a number's multiple of 2^-24, the step of subnormal halves, into the low bits.
   static constexpr Int kMagic = (FloatBits<T>::kBias + kMantissa - 24) << kMantissa;
 };
 
@@ -59,8 +59,8 @@ inline T from_half_one(uint16_t half) noexcept {
   return of_bits<T>(bits | sign);
 }
 
-// Puts the smallest and the largest element into range[0] and range[1]; false when one is infinite or NaN. It uses
-// lanes as reduce.cpp does, so that the choice between 0 and -0 does not depend on the width of a register.
+// Writes the smallest and the largest element to range[0] and range[1]; false if an element is infinite or NaN. It uses
+// lanes as reduce.cpp does, so that the choice between 0 and -0 does not depend on the register width.
 template <typename T>
 inline bool range_of(int64_t n, const T* a, T* range) noexcept {
   T low[kLanes];
@@ -92,8 +92,8 @@ inline bool range_of(int64_t n, const T* a, T* range) noexcept {
   return bad[0] == 0;
 }
 
-// Levels are counted in numbers times `factor`, so that neither the width of a range nor 255 times it overflows. Both
-// ends derive it from the range.
+// The scale of the levels. Numbers are multiplied by `factor`, so that neither the width of a range nor 255 times the
+// width overflows. Encoder and decoder derive `factor` from the range.
 template <typename T>
 struct Levels {
   T factor;
@@ -126,7 +126,7 @@ inline void to_levels(int64_t n, const T* a, const T* range, uint8_t* out) noexc
   }
 }
 
-// A magnitude as a whole number in the same order; NaN is above infinity.
+// A magnitude as an integer in the same order; NaN is above infinity.
 template <typename T>
 inline typename FloatBits<T>::Int magnitude(T x) noexcept {
   return bits_of(x) & ~HalfOf<T>::kSign;
@@ -203,7 +203,8 @@ void count_magnitudes(Dtype dtype, int64_t n, uint32_t* counts, const void* a) n
   by_dtype(dtype, [=]<typename T>(T) {
     constexpr int kShift = static_cast<int>(8 * sizeof(T)) - 1 - kMagnitudeBits;
     const T* in = as<T>(a);
-    // Counts in two tables: neighbours are often alike, and counting twice in a row in one place waits for the first.
+    // Uses two tables: neighbours are often equal, and two increments of the same counter in a row would wait for each
+    // other.
     uint32_t* other = counts + kMagnitudes;
     int64_t i = 0;
     for (; i + 2 <= n; i += 2) {

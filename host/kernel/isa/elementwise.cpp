@@ -1,5 +1,5 @@
-// Elementwise operations. Each loop has a contiguous form for the compiler to vectorise; AH_INDEPENDENT tells it that
-// an output is either exactly an input or apart from it (kernels.hpp).
+// Elementwise operations. Each loop has a contiguous form that the compiler vectorises; AH_INDEPENDENT declares that an
+// output is either exactly an input or does not overlap it (kernels.hpp).
 #include "host/kernel/isa/isa.hpp"
 #include "host/kernel/isa/math.hpp"
 
@@ -134,7 +134,7 @@ void copy(Dtype out_dtype, int64_t n, void* out, int64_t out_step, Dtype dtype, 
 
 namespace {
 
-// Four by four elements in registers.
+// Transposes four by four elements in registers.
 template <typename U>
 inline void turn_four(U* out, int64_t out_lead, const U* a, int64_t a_lead) noexcept {
   typedef U Four __attribute__((vector_size(4 * sizeof(U))));
@@ -196,7 +196,7 @@ void from_bytes(Dtype dtype, int64_t n, void* out, const uint8_t* bytes, double 
 
 bool is_finite(Dtype dtype, int64_t n, const void* a, int64_t a_step) noexcept {
   return by_dtype(dtype, [=]<typename T>(T) {
-    // x - x is 0 for finite numbers and NaN for all others; blocks let a bad start end the scan early.
+    // x - x is 0 for finite numbers and NaN for all others; blocks allow an early end of the scan.
     const T* in = as<T>(a);
     constexpr int64_t kBlock = 4096;
     for (int64_t from = 0; from < n; from += kBlock) {

@@ -1,8 +1,8 @@
 #pragma once
-// What every source of isa/ starts with. It is compiled once per instruction set with AH_ISA naming it (sse2,
-// v3, v4), and all it defines lives in a namespace of that name. A weak symbol shared with ordinary code (an
-// out-of-line std:: template) would let the linker pick an AVX-512 copy for all callers, so nothing of std is
-// used here; tests/host/kernel/symbols_test.cpp looks at the built library.
+// The common header of the sources in isa/. Each source is compiled once per instruction set, with AH_ISA as its name
+// (sse2, v3, v4), and defines everything in a namespace of this name. If a weak symbol (an out-of-line std:: template)
+// were shared with ordinary code, the linker could pick an AVX-512 copy for all callers. So these files use nothing of
+// std; tests/host/kernel/symbols_test.cpp checks the built library.
 
 #include "host/kernel/kernels.hpp"
 
@@ -20,7 +20,7 @@
 
 namespace actorhost::kernel::AH_ISA {
 
-/// Calls f with a value of the element type that `dtype` stands for.
+/// Calls f with a value of the C++ type of `dtype`.
 template <typename F>
 inline auto by_dtype(Dtype dtype, F f) noexcept {
   return dtype == Dtype::f32 ? f(float{}) : f(double{});

@@ -1,5 +1,5 @@
-// What layers of neural networks need beside products and pooling: channels scaled and summed, dropout, gradients of
-// activations. No fused multiply-add and sums in one order, so every instruction set gives the same bits.
+// Kernels of neural network layers besides products and pooling: scaling and summing of channels, dropout, gradients of
+// activations. No fused multiply-add, and sums in one order, so every instruction set gives the same bits.
 #include "host/kernel/isa/isa.hpp"
 #include "host/kernel/isa/math.hpp"
 
@@ -7,8 +7,8 @@ namespace actorhost::kernel::AH_ISA {
 
 namespace {
 
-// A number of 32 bits whose every bit depends on every bit of x: three rounds of multiplication and shifts. Source:
-// Wellons, Prospecting for hash functions, 2018 (triple32).
+// A 32-bit hash whose every bit depends on every bit of x: three rounds of multiplication and shifts. Source: Wellons,
+// Prospecting for hash functions, 2018 (triple32).
 inline uint32_t mixed(uint32_t x) noexcept {
   x ^= x >> 17;
   x *= 0xed5ad4bbU;

@@ -1,8 +1,8 @@
 #pragma once
-// exp, log, tanh, sigmoid and pow of float32 as branch-free code that the compiler vectorises, the same bits in every
-// lane, tail and instruction set. Within 3 units in the last place of the exact value
-// (tests/host/kernel/math_test.cpp); infinities, NaN and, for exp and log, subnormal numbers are exact cases too.
-// Coefficients are those of the Taylor series.
+// exp, log, tanh, sigmoid and pow of float32 as branch-free code that the compiler vectorises, with the same bits in
+// every lane, tail and instruction set. Within 3 units in the last place of the exact value
+// (tests/host/kernel/math_test.cpp); infinities, NaN and, for exp and log, subnormal numbers are exact too.
+// Coefficients are from the Taylor series.
 
 #include "host/kernel/isa/isa.hpp"
 
@@ -71,7 +71,7 @@ inline T exp_of(T x) noexcept {
 #pragma GCC unroll 16
   for (int i = B::kExpTerms - 1; i >= 2; --i) p = p * r + inverse_factorial<T>(i);
   const T value = (p * (r * r) + r) + 1;
-  // Two factors of 2^(n/2): one may be out of the exponent's range where the result is not.
+  // Two factors of 2^(n/2): a single factor may exceed the exponent range even if the result does not.
   using Int = typename B::Int;
   const Int whole = bits_of(shifted) - bits_of(B::kRound);
   const Int half = (whole >> 1) | (whole & (Int{1} << (sizeof(Int) * 8 - 1)));
@@ -90,7 +90,7 @@ inline T log_of(T x) noexcept {
   const Int offset = bits_of(scaled) - kRootHalf;
   const auto exponent = static_cast<typename B::Signed>(offset) >> B::kMantissa;
   const T m = of_bits<T>((offset & ((Int{1} << B::kMantissa) - 1)) + kRootHalf);
-  // exponent + kRound's integer bits, read as a number: converts without a 64-bit conversion instruction
+  // exponent + kRound's integer bits, read as a floating-point number: avoids a 64-bit conversion instruction
   const T n = of_bits<T>(static_cast<Int>(exponent) + bits_of(B::kRound)) - B::kRound - (tiny ? T{B::kMantissa} : T{0});
   const T f = m - 1;
   const T s = f / (m + 1);
@@ -120,7 +120,7 @@ inline T with_sign_of(T magnitude, T sign) noexcept {
 template <typename T>
 inline T tanh_of(T x) noexcept {
   using B = FloatBits<T>;
-  // e / (e + 2) of e = exp(2 |x|) - 1, which keeps its digits near 0; no more than where it is 1.
+  // e / (e + 2) with e = exp(2 |x|) - 1, which keeps its digits near 0. |x| is limited to a value with tanh 1.
   T a = absolute(x);
   a = a > B::kTanhOne ? B::kTanhOne : a;
   const T twice = a + a;
@@ -136,8 +136,8 @@ inline T tanh_of(T x) noexcept {
   return with_sign_of(e / (e + 2), x);
 }
 
-/// pow of float32 by way of float64. Written as a chain of choices, since the compiler makes no loop of vectors where
-/// conditions are joined.
+/// pow of float32, computed in float64. Written as a chain of selections, since the compiler does not vectorise joined
+/// conditions.
 inline float power_of(float x, float y) noexcept {
   constexpr double kMost = __FLT_MAX__;
   constexpr double kRound = FloatBits<double>::kRound;
@@ -146,7 +146,7 @@ inline float power_of(float x, float y) noexcept {
   const double size = absolute(exponent);
   const double half = exponent * 0.5;
   const double magnitude = exp_of(exponent * log_of(base));
-  // What rounding takes off; large exponents are even.
+  // Distance from the nearest integer, and from the nearest even number; large exponents are even.
   const double from_whole = size < 0x1p24 ? (exponent + kRound) - kRound - exponent : 0.0;
   const double from_even = size < 0x1p24 ? (half + kRound) - kRound - half : 0.0;
   const double if_odd = with_sign_of(1.0, static_cast<double>(x));

@@ -19,7 +19,7 @@ inline auto by_op(Reduce op, F f) noexcept {
   return f(AddSquares{});
 }
 
-// out = exp(row - max); gives the sum, and the maximum through `top`.
+// out = exp(row - max); returns the sum, and the maximum through `top`.
 template <typename T>
 inline T exponentials(int64_t columns, T* out, const T* row, T* top) noexcept {
   *top = static_cast<T>(reduce_all<Larger>(columns, row, 1));
@@ -67,7 +67,7 @@ void reduce_rows(Reduce op, Dtype dtype, int64_t n, double* total, const void* a
 
 namespace {
 
-// Finds the block with the first best element by the best of each block, and then searches that block for it.
+// Finds the first block that contains the best element by reducing each block, then searches this block.
 template <typename Op, typename T, typename At>
 inline int64_t arg_best(int64_t n, At at) noexcept {
   T best = at(0);

@@ -1,5 +1,5 @@
 #pragma once
-// Reductions with a fixed order (kernels.hpp), for what rests on them: sums, softmax, products with a vector.
+// Reductions with a fixed order (kernels.hpp), for sums, softmax and products with a vector.
 
 #include "host/kernel/isa/isa.hpp"
 
@@ -9,7 +9,7 @@ inline constexpr int64_t kBlock = 4096;
 inline constexpr double kInfinity = __builtin_inf();
 
 struct Add {
-  static constexpr int kLanes = 32;  // running values; the result of a sum depends on their number
+  static constexpr int kLanes = 32;  // running values; a sum's result depends on their number
   static constexpr double kStart = 0;
   template <typename T>
   static T in(T x) noexcept {
@@ -29,7 +29,7 @@ struct AddSquares : Add {
 };
 
 struct Larger : Add {
-  static constexpr int kLanes = 64;  // a choice takes longer than a sum, so more of them have to be under way
+  static constexpr int kLanes = 64;  // a selection has a longer latency than an addition, so more must be in flight
   static constexpr double kStart = -kInfinity;
   template <typename T>
   static T join(T x, T y) noexcept {
@@ -46,7 +46,7 @@ struct Smaller : Add {
   }
 };
 
-/// One block of at most kBlock elements: running values, then folded pairwise.
+/// One block of at most kBlock elements: running values, which are then folded pairwise.
 template <typename Op, typename T, typename At>
 inline T reduce_block(int64_t n, At at) noexcept {
   constexpr int kLanes = Op::kLanes;

@@ -1,7 +1,7 @@
-// Products whose left operand is found by steps (kernels.hpp), for convolutions. A tile of rows x two vectors of the
-// result stays in registers; for each element of the sum two vectors of b are read and one element of each row of a is
-// spread over a vector. An element of the result is one chain of fused multiply-adds whatever tile it falls into, so
-// its bits do not depend on how rows are cut.
+// Products whose left operand is addressed by steps (kernels.hpp), for convolutions and matrices. A result tile of rows
+// x two vectors stays in registers. Each element of the sum reads two vectors of b and broadcasts one element of each
+// row of a. A result element is one chain of fused multiply-adds in any tile, so its bits do not depend on how rows are
+// split.
 #if defined(__FMA__)
 #include <immintrin.h>
 #endif
@@ -23,7 +23,7 @@ constexpr int kVectorBytes = 16;
 constexpr int kTileRows = 6;
 #endif
 constexpr int kVectors = 2;
-// Elements of the sum for which b is fetched ahead: a panel need not fit the first cache.
+// Elements of the sum to prefetch b ahead: a panel may exceed the first-level cache.
 constexpr int64_t kAhead = 8;
 
 template <typename T>
@@ -60,7 +60,7 @@ struct Constant {
   static constexpr int kValue = kIndex;
 };
 
-// f(Constant<0>) .. f(Constant<kCount - 1>), written out, so that arrays of vectors become registers.
+// f(Constant<0>) .. f(Constant<kCount - 1>), unrolled, so that arrays of vectors become registers.
 template <int kCount, typename F>
 [[gnu::always_inline]] inline void repeat(const F& f) noexcept {
   if constexpr (kCount > 0) {
@@ -69,8 +69,8 @@ template <int kCount, typename F>
   }
 }
 
-// Addresses of up to 15 rows from few registers: a row of each five, and the step times 1, 2, 3 and 4. The compiler may
-// not know that `three` is three steps, or it keeps a register for each row.
+// Addresses of up to 15 rows from few registers: every fifth row, and the step times 1, 2, 3 and 4. The asm hides from
+// the compiler that `three` is three steps; otherwise it uses a register for each row.
 template <typename T, int kRows>
 struct Rows {
   static constexpr int kFives = (kRows + 4) / 5;
@@ -174,7 +174,7 @@ inline void tile_of(int64_t rows, const StepProduct& s, const T* a, T* c) noexce
   if constexpr (kRows > 1) tile_of<T, kWide, kRows - 1>(rows, s, a, c);
 }
 
-// Rows in tiles of about the same size, no larger than one that fits the registers.
+// Splits rows into tiles of about the same size, at most the largest tile that fits the registers.
 template <typename T, int kWide>
 void tiles(const StepProduct& s) noexcept {
   const int64_t count = (s.rows + kTileRows - 1) / kTileRows;

@@ -8,7 +8,7 @@ namespace {
 
 using Index = int64_t;
 
-// Takes the result of a product with a vector.
+// The destination of a product with a vector.
 template <typename T>
 struct Sums {
   T* at;
@@ -22,8 +22,8 @@ struct Sums {
   }
 };
 
-// The product of a matrix with a vector x, summed in the order of Kernels::reduce: entry i of the result is the sum of
-// row i, times x.
+// The product of a matrix with a vector x, summed in the order of Kernels::reduce: entry i of the result is the dot
+// product of row i and x.
 template <typename T>
 void rows_times(Index count, Index depth, const T* rows, Index lead, const T* x, const Sums<T>& sums) noexcept {
   for (Index i = 0; i < count; ++i) {
@@ -37,8 +37,8 @@ void rows_times(Index count, Index depth, const T* rows, Index lead, const T* x,
   }
 }
 
-// The same product when the entries of a column lie together and those of a row apart: adds columns, some of them in
-// the element type, and these sums in double.
+// The same product for a matrix with contiguous columns: adds groups of columns in the element type, and the groups in
+// double.
 template <typename T>
 void columns_times(Index count, Index depth, const T* columns, Index lead, const T* x, const Sums<T>& sums) noexcept {
   constexpr Index kPiece = 1024;

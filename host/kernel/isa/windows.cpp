@@ -1,5 +1,5 @@
-// Pooling of one image: the channels of a pixel side by side in a register, the rest of them one by one by the same
-// code. Only exact operations and sums in one order, so every instruction set gives the same bits.
+// Pooling of one image: registers of adjacent channels, then the remaining channels one by one with the same code. Only
+// exact operations, and sums in one order, so every instruction set gives the same bits.
 #include "host/kernel/isa/isa.hpp"
 
 namespace actorhost::kernel::AH_ISA {
@@ -14,7 +14,7 @@ constexpr int kVectorBytes = 32;
 constexpr int kVectorBytes = 16;
 #endif
 
-// Some channels at a time: elements, whole numbers as wide, and places as they are stored.
+// Several channels at a time: elements, integers of the same width, and positions in their stored type.
 template <typename T>
 struct Lanes {
   static constexpr int64_t kCount = kVectorBytes / static_cast<int64_t>(sizeof(T));
@@ -47,8 +47,8 @@ inline void store(T* to, V v) noexcept {
   __builtin_memcpy(to, &v, sizeof v);
 }
 
-// What of a window lies in the image: rows [top, bottom) and columns [left, right) of the window; `at` is the offset of
-// the window's first pixel, which may lie outside.
+// The part of a window inside the image: rows [top, bottom) and columns [left, right) of the window. `at` is the offset
+// of the window's first pixel, which may be outside.
 struct Window {
   int64_t top, bottom, left, right;
   int64_t at, row, pixel;
@@ -56,7 +56,7 @@ struct Window {
 
   int64_t count() const noexcept { return bottom > top && right > left ? (bottom - top) * (right - left) : 0; }
 
-  /// f(offset of the pixel, its place)
+  /// f(offset of the pixel, its position)
   template <typename F>
   [[gnu::always_inline]] void each(F f) const noexcept {
     for (int64_t y = top; y < bottom; ++y) {
@@ -65,7 +65,7 @@ struct Window {
   }
 };
 
-// One of kSide x kSide pixels, known to the compiler, that lies in the image.
+// A window of kSide x kSide pixels (known at compile time) completely inside the image.
 template <int64_t kSide>
 struct WholeWindow : Window {
   [[gnu::always_inline]] explicit WholeWindow(const Window& w) noexcept

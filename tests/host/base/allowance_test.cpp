@@ -20,7 +20,7 @@ namespace {
 constexpr uint64_t kMebi = uint64_t{1} << 20;
 const MachineSize kMachine{16, 16, 65536 * kMebi};
 
-// A made-up "/" whose /proc/self/cgroup and /proc/self/mountinfo are these.
+// A fake "/" with the given /proc/self/cgroup and /proc/self/mountinfo.
 class MadeUpRoot : public actorhost::TempDir {
  public:
   MadeUpRoot(const std::string& groups, const std::string& mounts) {
@@ -35,7 +35,7 @@ const std::string kUnified =
 
 }  // namespace
 
-TEST_CASE("without control groups a process has its machine, less what the affinity mask leaves out") {
+TEST_CASE("without control groups only the affinity mask limits a process") {
   const MadeUpRoot root("", "");
   CHECK(root.allowance().cores == 16);
   CHECK(root.allowance().cores_limit.empty());
@@ -45,10 +45,10 @@ TEST_CASE("without control groups a process has its machine, less what the affin
   CHECK(pinned.cores == 3);
   CHECK(pinned.machine_cores == 16);
   CHECK(pinned.cores_limit == "the affinity mask");
-  CHECK(root.allowance({0, 0, 0}).cores == 1);  // a kernel that tells nothing
+  CHECK(root.allowance({0, 0, 0}).cores == 1);  // a kernel that reports nothing
 }
 
-TEST_CASE("a quota of version 2 is rounded up and the least of all groups counts") {
+TEST_CASE("a quota of version 2 is rounded up, and the smallest limit of all groups applies") {
   MadeUpRoot root("0::/pod/host\n", kUnified);
   root.write("sys/fs/cgroup/pod/host/cpu.max", "max 100000\n");
   root.write("sys/fs/cgroup/pod/host/memory.max", "max\n");
@@ -87,13 +87,13 @@ TEST_CASE("limits of version 1 are found by controller") {
   CHECK(root.allowance().memory == 500 * kMebi);
 }
 
-TEST_CASE("a mounted group is looked for below the mount point, also where paths of another namespace lead nowhere") {
+TEST_CASE("a group is searched below its mount point, and an unusable path falls back to the mount point") {
   const auto [group, mounted, folder] = GENERATE(table<std::string, std::string, std::string>({
-      {"/", "/", ""},                                  // a namespace of its own
+      {"/", "/", ""},                                  // a separate namespace
       {"/kubepods/pod1/c2", "/kubepods/pod1/c2", ""},  // the container's group, mounted
       {"/kubepods/pod1/c2/inner", "/kubepods/pod1/c2", "inner/"},
       {"/kubepods/pod1/c2", "/kubepods", "pod1/c2/"},
-      {"/kubepods/pod12", "/kubepods/pod1", ""},  // not below it, though the text begins so
+      {"/kubepods/pod12", "/kubepods/pod1", ""},  // not below it, despite the same prefix
       {"/outer/box", "/", ""},                    // the path of another namespace
       {"/../sibling", "/", ""},                   // above the namespace's root
       {"/", "/../..", ""},                        // a mount of the namespace above
@@ -108,22 +108,22 @@ TEST_CASE("a mounted group is looked for below the mount point, also where paths
   CHECK(root.allowance().memory == kMebi);
 }
 
-TEST_CASE("files of control groups that say something else are passed over") {
+TEST_CASE("malformed control group files are ignored") {
   const std::string text = GENERATE(as<std::string>(), "", "max", "0 100000", "-5 100000", "5", "5 0", "5 x",
                                     "1e9 100000", "99999999999999999999 100000", "\n\n");
   INFO(text);
   MadeUpRoot root("0::/\nnonsense\n:\n", "30 22\n\n31 22 0:26 / /sys/fs/cgroup rw - cgroup2\n" + kUnified);
   root.write("sys/fs/cgroup/cpu.max", text);
   root.write("sys/fs/cgroup/memory.max", "-1\n");
-  CHECK(root.allowance().cores == (text == "5" ? 1 : 16));  // the period is 100 ms where the file has none
+  CHECK(root.allowance().cores == (text == "5" ? 1 : 16));  // the default period is 100 ms
   CHECK(root.allowance().memory == kMachine.memory);
 }
 
-TEST_CASE("this process's own affinity mask counts") {
+TEST_CASE("the affinity mask of this process limits its cores") {
   cpu_set_t before;
   REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
   uint32_t cores = 0;
-  std::thread pinned([&] {  // of the thread that asks
+  std::thread pinned([&] {  // the mask of the calling thread
     cpu_set_t one;
     CPU_ZERO(&one);
     for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {

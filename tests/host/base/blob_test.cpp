@@ -7,13 +7,13 @@
 
 using namespace actorhost;
 
-TEST_CASE("a blob grows by what lies right behind it in the same block, and by nothing else") {
+TEST_CASE("a blob extends only by the bytes directly behind it in the same block") {
   const Blob block = Blob::copy_of("abcdef");
   Blob first = block.slice(0, 2);
   CHECK_FALSE(first.extend(block.slice(3, 2)));              // a gap
   CHECK_FALSE(first.extend(block.slice(0, 2)));              // itself
   CHECK_FALSE(first.extend(Blob::copy_of("cd")));            // another block
-  CHECK_FALSE(first.extend(block.slice(2, 2).lent([] {})));  // on other terms
+  CHECK_FALSE(first.extend(block.slice(2, 2).lent([] {})));  // lent
   CHECK_FALSE(Blob().extend(block.slice(0, 1)));
   CHECK(first.view() == "ab");
   CHECK(first.extend(block.slice(2, 3)));
@@ -23,7 +23,7 @@ TEST_CASE("a blob grows by what lies right behind it in the same block, and by n
   CHECK(first.data() == block.data());
 }
 
-TEST_CASE("a blob's bytes are aligned and its own, whatever their number") {
+TEST_CASE("the bytes of a blob are aligned and exclusive at every size") {
   std::vector<Blob> blobs;
   for (const size_t size : {1, 2, 63, 64, 65, 511, 512, 1000, 1024, 4095, 4096, 4097, 65535, 65536, 300000}) {
     for (int i = 0; i < 3; ++i) {

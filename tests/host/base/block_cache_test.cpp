@@ -14,7 +14,7 @@ constexpr size_t kMiB = size_t{1} << 20;
 
 }  // namespace
 
-TEST_CASE("a block that was given back is handed out again, for sizes up to an eighth below its own") {
+TEST_CASE("a released block is reused for sizes down to an eighth below its own") {
   BlockCache cache;
   const auto first = cache.take(8 * kMiB);
   cache.give(first);
@@ -32,7 +32,7 @@ TEST_CASE("a block that was given back is handed out again, for sizes up to an e
   cache.give(much_smaller);
 }
 
-TEST_CASE("blocks are aligned and all theirs") {
+TEST_CASE("blocks are aligned and writable over their whole size") {
   BlockCache cache;
   for (const size_t size : {BlockCache::kMinBytes, kMiB + 1, 4 * kMiB, 9 * kMiB + 77}) {
     const auto block = cache.take(size);
@@ -43,7 +43,7 @@ TEST_CASE("blocks are aligned and all theirs") {
   }
 }
 
-TEST_CASE("what is kept never exceeds the floor, what is in use or what was lately, the longest unused goes first") {
+TEST_CASE("the cache is bounded by floor, use and recent use, and reuses the newest block") {
   BlockCache cache(4 * kMiB);
   std::vector<BlockCache::Block> blocks;
   for (int i = 0; i < 8; ++i) blocks.push_back(cache.take(kMiB));
@@ -54,7 +54,7 @@ TEST_CASE("what is kept never exceeds the floor, what is in use or what was late
   cache.give(again);
   for (size_t i = 5; i < 8; ++i) cache.give(blocks[i]);
   CHECK(cache.kept_bytes() == 8 * kMiB);
-  // All that was in use at a time is there again.
+  // All blocks that were in use together are available again.
   for (auto& block : blocks) block = cache.take(kMiB);
   CHECK(cache.kept_bytes() == 0);
   for (const auto& block : blocks) cache.give(block);
@@ -69,7 +69,7 @@ TEST_CASE("what is kept never exceeds the floor, what is in use or what was late
   CHECK(roomy.kept_bytes() == 19 * kMiB);
 }
 
-TEST_CASE("what was in use long ago is not kept, nor what a limit forbids") {
+TEST_CASE("the cache shrinks after a past peak, and respects its limit") {
   BlockCache cache(kMiB);
   cache.give(cache.take(100 * kMiB));
   CHECK(cache.kept_bytes() == 100 * kMiB);
@@ -84,7 +84,7 @@ TEST_CASE("what was in use long ago is not kept, nor what a limit forbids") {
   CHECK(limited.kept_bytes() == 3 * kMiB);
 }
 
-TEST_CASE("threads take and give blocks of one cache, each alone with what it holds") {
+TEST_CASE("concurrent threads never share a block") {
   BlockCache cache(kMiB);
   std::vector<std::thread> threads;
   std::vector<int> wrong(4, 0);

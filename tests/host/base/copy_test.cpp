@@ -9,7 +9,7 @@
 
 using namespace actorhost;
 
-TEST_CASE("copying gives the same bytes and touches no others, wherever they begin and end") {
+TEST_CASE("copy_bytes copies exactly the given bytes at every start and end") {
   const uint64_t seed = 1;
   Rng rng(seed);
   INFO("seed " << seed);

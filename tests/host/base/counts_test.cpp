@@ -1,4 +1,4 @@
-// What is counted for those who look into a run: histograms, series of reports, the newest lines of the log.
+// Data for observers of a run: histograms, series of reports, the newest lines of the log.
 
 #include <cmath>
 
@@ -10,7 +10,7 @@
 
 using namespace actorhost;
 
-TEST_CASE("a histogram puts each value below the first bound that is above it") {
+TEST_CASE("a histogram counts each value in the first bucket with a bound above it") {
   Histogram seconds(kMicrosecond);
   for (const double value : {0.0, 0.5e-6, 1.5e-6, 3e-6, 1.0, 1e9, -1.0}) seconds.add(value);
   CHECK(seconds.count(0) == 3);
@@ -23,7 +23,7 @@ TEST_CASE("a histogram puts each value below the first bound that is above it") 
   CHECK(seconds.sum() == Approx(1e9));
 }
 
-TEST_CASE("a series is bounded: it keeps every second point, then every fourth, and the newest of each node") {
+TEST_CASE("a full series retains every second point, then every fourth, and the newest of each node") {
   SeriesBook book;
   SeriesBook::Track& first = *book.track("loss", 0);
   SeriesBook::Track& second = *book.track("loss", 1);
@@ -48,14 +48,14 @@ TEST_CASE("a series is bounded: it keeps every second point, then every fourth, 
   CHECK(book.track("loss", 2) != nullptr);
 }
 
-TEST_CASE("many nodes with one series are bounded too") {
+TEST_CASE("a series of many nodes is bounded too") {
   SeriesBook book;
   for (uint32_t node = 0; node < 2000; ++node) book.track("loss", node)->add(1, 1, node);
-  CHECK(book.read().at("loss").size() == 2000);  // the newest of each
+  CHECK(book.read().at("loss").size() == 2000);  // the newest point of each node
   CHECK(SeriesBook::kPoints < 2000);
 }
 
-TEST_CASE("the log keeps its newest lines, cut where they are long") {
+TEST_CASE("the log retains its newest lines and truncates long ones") {
   Log log(LogLevel::info, [](const LogLine&) {});
   for (int i = 0; i < 250; ++i) log.info("rank 1", "line " + std::to_string(i));
   log.debug("rank 1", "not enabled");

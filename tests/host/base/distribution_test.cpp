@@ -14,7 +14,7 @@ using actorhost::Rng;
 
 namespace {
 
-/// A file of this text, as long as it lives.
+/// A file with this text, which lives as long as the object.
 class TraceFile {
  public:
   explicit TraceFile(const std::string& text) {
@@ -42,7 +42,7 @@ std::set<double> drawn(const Distribution& dist) {
 
 }  // namespace
 
-TEST_CASE("each distribution draws numbers with the mean it states") {
+TEST_CASE("the draws of each distribution have its stated mean") {
   for (const std::string text : {"0.25", "const(0.5)", "exp(2)", "gamma(3,0.5)", "uniform(1,3)", "pareto(4,1)",
                                  "lognormal(0,0.5)", "1+exp(1)", " 2 + gamma( 0.5 , 2 ) "}) {
     INFO(text);
@@ -56,7 +56,7 @@ TEST_CASE("each distribution draws numbers with the mean it states") {
   }
 }
 
-TEST_CASE("a malformed distribution says which part is wrong") {
+TEST_CASE("the error of a malformed distribution names the wrong part") {
   const std::pair<const char*, const char*> cases[] = {
       {"", "expected a number"},        {"exp", "expected a number"},  {"exp(", "closing bracket"},
       {"exp(x)", "use exp(mean)"},      {"gamma(1)", "use gamma"},     {"gamma(1,2,3)", "use gamma"},
@@ -72,7 +72,7 @@ TEST_CASE("a malformed distribution says which part is wrong") {
   }
 }
 
-TEST_CASE("a trace draws from the numbers of a file, each as often, and knows their mean") {
+TEST_CASE("a trace draws all numbers of its file equally often and has their mean") {
   const TraceFile file("1\n2.5\n\n# a comment\n  4e-1  # after a number\n0\n");
   auto dist = Distribution::parse(file.spec());
   REQUIRE(dist.ok());
@@ -86,7 +86,7 @@ TEST_CASE("a trace draws from the numbers of a file, each as often, and knows th
   CHECK(shifted->mean() == Approx(10 + 3.9 / 4));
 }
 
-TEST_CASE("a trace may have the line ends of any system, and none at its end") {
+TEST_CASE("a trace accepts the line ends of any system, and a missing last one") {
   for (const std::string text : {"1\r\n2 \r\n# x\r\n\r\n3\r\n", "1\n2\n3", "1\r\n2\r\n3"}) {
     const TraceFile file(text);
     auto dist = Distribution::parse(file.spec());
@@ -95,7 +95,7 @@ TEST_CASE("a trace may have the line ends of any system, and none at its end") {
   }
 }
 
-TEST_CASE("of a recorded trace the compute column of the step rows is drawn from") {
+TEST_CASE("a recorded trace draws from the compute column of its step rows") {
   const TraceFile file(
       "# actorhost trace 1\nkind,id,a,b,c\njoin,0,0,0.5\nstep,0,1,0.7,0.8,0.25\nstep,1,1,0.9,1.0,0.5\r\nleave,0,1,2\n"
       "step,0,2,1.2,1.3,0.75\n");
@@ -104,7 +104,7 @@ TEST_CASE("of a recorded trace the compute column of the step rows is drawn from
   CHECK(drawn(*dist) == std::set<double>{0.25, 0.5, 0.75});
 }
 
-TEST_CASE("copies of a trace draw the same when the file is gone") {
+TEST_CASE("copies of a trace draw the same numbers after the file is deleted") {
   Distribution copy;
   {
     const TraceFile file("1\n2\n");
@@ -115,7 +115,7 @@ TEST_CASE("copies of a trace draw the same when the file is gone") {
   CHECK(drawn(copy) == std::set<double>{1, 2});
 }
 
-TEST_CASE("a trace's bad line is named by its number") {
+TEST_CASE("the error of a malformed trace names the line") {
   const std::pair<const char*, const char*> cases[] = {
       {"1\n2\nthree\n", ":3: expected a number of seconds, 0 or more, got 'three'"},
       {"# x\n\n-1\n", ":3: expected a number of seconds, 0 or more, got '-1'"},

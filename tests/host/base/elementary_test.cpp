@@ -16,7 +16,7 @@ using actorhost::Rng;
 
 namespace {
 
-// How far `value` is from the C library's `reference`: in units of the last place, or of 1e-16 near 0.
+// The distance of `value` from the C library's `reference`: in units of the last place, or of 1e-16 near 0.
 double distance(double value, double reference) {
   const double unit = std::max(std::abs(reference) * std::numeric_limits<double>::epsilon(), 1e-16);
   return std::abs(value - reference) / unit;
@@ -24,7 +24,7 @@ double distance(double value, double reference) {
 
 }  // namespace
 
-TEST_CASE("the logarithm is that of the C library to the last digits, over the whole range") {
+TEST_CASE("the logarithm agrees with the C library to the last digits, over the whole range") {
   Rng rng(1);
   double worst = 0;
   for (int i = 0; i < 200000; ++i) {
@@ -42,7 +42,7 @@ TEST_CASE("the logarithm is that of the C library to the last digits, over the w
   CHECK(std::isinf(log_of(std::numeric_limits<double>::infinity())));
 }
 
-TEST_CASE("the exponential is that of the C library to the last digits") {
+TEST_CASE("the exponential agrees with the C library to the last digits") {
   Rng rng(2);
   double worst = 0;
   for (int i = 0; i < 200000; ++i) {
@@ -57,7 +57,7 @@ TEST_CASE("the exponential is that of the C library to the last digits") {
   CHECK(distance(exp_of(-744), std::exp(-744)) <= 1);
 }
 
-TEST_CASE("a power is within the error that its exponent magnifies") {
+TEST_CASE("a power is within the error of the logarithm times its exponent") {
   Rng rng(3);
   for (int i = 0; i < 100000; ++i) {
     const double x = 10 * rng.uniform();
@@ -70,7 +70,7 @@ TEST_CASE("a power is within the error that its exponent magnifies") {
   CHECK(pow_of(0, 0) == 1);
 }
 
-TEST_CASE("the bits of a few values are what they are on every machine") {
+TEST_CASE("selected values have the same bits on every machine") {
   CHECK(std::bit_cast<uint64_t>(log_of(0.1)) == 0xc0026bb1bbb55515);
   CHECK(std::bit_cast<uint64_t>(log_of(3.0)) == 0x3ff193ea7aad030a);
   CHECK(std::bit_cast<uint64_t>(exp_of(1.0)) == 0x4005bf0a8b14576a);
@@ -80,7 +80,7 @@ TEST_CASE("the bits of a few values are what they are on every machine") {
   CHECK(std::bit_cast<uint64_t>(sum) == 0x40b5130c23bed25a);
 }
 
-TEST_CASE("the logarithm of a factorial is that of the C library's gamma function") {
+TEST_CASE("the logarithm of a factorial agrees with the C library's gamma function") {
   double worst = 0;
   for (double k = 0; k < 1e9; k = std::floor(k * 1.1) + 1) {
     worst = std::max(worst, distance(log_factorial(k), std::lgamma(k + 1)));

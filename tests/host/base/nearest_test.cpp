@@ -1,4 +1,4 @@
-// The word that a misspelt one was meant for.
+// Suggestions for misspelt words.
 
 #include "host/base/nearest.hpp"
 
@@ -19,12 +19,12 @@ TEST_CASE("the nearest word is at most two letters away") {
   CHECK(nearest("", {"a"}) == std::nullopt);
 }
 
-TEST_CASE("of several words as near the last in byte order is meant, whatever their order") {
+TEST_CASE("among equally near words the last in byte order is suggested, in any order of the list") {
   CHECK(nearest("tast", {"test", "task", "cast"}) == "test");
   CHECK(nearest("tast", {"cast", "task", "test"}) == "test");
 }
 
-TEST_CASE("a suggestion is written as the user writes the word") {
+TEST_CASE("a suggestion has the form in which users write the word") {
   CHECK(suggestion("barier", {"barrier"}, "--") == "; did you mean --barrier?");
   CHECK(suggestion("mapp", {"map"}, "'", "'") == "; did you mean 'map'?");
   CHECK(suggestion("mapp", {"reduce"}).empty());

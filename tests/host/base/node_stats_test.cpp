@@ -9,13 +9,13 @@
 
 using namespace actorhost;
 
-TEST_CASE("who looks at a node sees a wait once, as one that goes on or as one that is over") {
+TEST_CASE("a snapshot counts a wait once, either as current or as completed") {
   const SteadyClock clock;
   NodeStats stats(clock);
   stats.begin(0);
   std::atomic<bool> done{false};
   std::thread node([&] {
-    for (int wait = 0; wait < 200'000; ++wait) {  // the wait number k lasts from 2k + 1 to 2k + 2
+    for (int wait = 0; wait < 200'000; ++wait) {  // wait k lasts from 2k + 1 to 2k + 2
       static constexpr EngineCall kCall{Cause::lock, "lock"};
       const Activity activity(stats, kCall);
       stats.blocked(2 * wait + 1);

@@ -11,7 +11,7 @@ using actorhost::Log;
 using actorhost::LogLevel;
 using actorhost::printable;
 
-TEST_CASE("control characters are shown, other text stays as it is") {
+TEST_CASE("control characters are escaped, other text is unchanged") {
   CHECK(printable("boom at job.lua:3: C:\\x") == "boom at job.lua:3: C:\\x");
   CHECK(printable("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80") ==
         "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80");
@@ -27,7 +27,7 @@ TEST_CASE("control characters are shown, other text stays as it is") {
   CHECK(printable("error\n\tjob.lua:1\x1b", Lines::kept) == "error\n\tjob.lua:1\\x1b");
 }
 
-TEST_CASE("a message cannot begin a line of the log or send the terminal a command") {
+TEST_CASE("a message cannot start a new log line or send a command to the terminal") {
   std::vector<std::string> lines;
   Log log(LogLevel::info, [&lines](const LogLine& line) { lines.push_back(line.words()); });
   log.warn("net", "refused a\x1b[2J\n[12:00:00.000 info] all is well");

@@ -10,7 +10,7 @@
 using actorhost::Philox;
 using actorhost::Rng;
 
-TEST_CASE("a seed and a stream give the same numbers everywhere") {
+TEST_CASE("a seed and a stream give the same numbers on every machine") {
   Rng rng(1, 0);
   Rng again(1, 0);
   Rng other(1, 1);
@@ -49,7 +49,7 @@ TEST_CASE("distributions have their mean and variance") {
   CHECK(std::abs(small_gamma / n - 1) < 0.02);
 }
 
-TEST_CASE("sample draws without replacement and every subset is as likely") {
+TEST_CASE("sample draws without replacement, and every subset is equally likely") {
   Rng rng(11);
   std::vector<uint32_t> permutation(20);
   std::iota(permutation.begin(), permutation.end(), 0U);
@@ -73,7 +73,7 @@ TEST_CASE("Philox gives the known answers of its authors") {
         Block{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("an index of a Philox stream begins with the same number wherever one comes from") {
+TEST_CASE("an index of a Philox stream gives the same number from any previous position") {
   Philox random(5, 2);
   std::vector<uint64_t> first;
   for (uint64_t i = 0; i < 100; ++i) {

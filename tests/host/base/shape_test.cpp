@@ -6,7 +6,7 @@
 
 using namespace actorhost;
 
-TEST_CASE("a shape has elements, bytes and a text") {
+TEST_CASE("a shape reports its elements, bytes and text") {
   CHECK(Shape{2, 3, 4}.elements() == 24);
   CHECK(Shape().elements() == 1);
   CHECK(Shape{5, 0}.elements() == 0);
@@ -16,14 +16,14 @@ TEST_CASE("a shape has elements, bytes and a text") {
   CHECK(TensorLayout{Dtype::i32, {}}.print() == "int32 scalar");
 }
 
-TEST_CASE("shapes are equal when their dimensions are, whatever lies behind these") {
+TEST_CASE("shapes are equal if their dimensions are, regardless of unused entries") {
   Shape shorter{2, 3};
   --shorter.rank;
   CHECK(shorter == Shape{2});
   CHECK_FALSE(Shape{2} == Shape{2, 1});
 }
 
-TEST_CASE("shapes from outside have a bounded number of elements, also behind a zero") {
+TEST_CASE("untrusted shapes have a bounded number of elements, also with a zero dimension") {
   const auto of = [](const std::vector<int64_t>& sizes) { return Shape::of(sizes); };
   CHECK(of({0, 5})->elements() == 0);
   CHECK(of({int64_t{1} << 48})->rank == 1);

@@ -4,7 +4,7 @@
 
 using namespace actorhost;
 
-TEST_CASE("spans are kept from the first look on, numbered, and no longer than there are looks") {
+TEST_CASE("spans are numbered, and retained from the first poll until polls stop") {
   ManualClock clock(100);
   SpanRing ring(clock);
   const auto put = [&](double begin, double end) { ring.put({"step", "step", begin, end, 1}); };

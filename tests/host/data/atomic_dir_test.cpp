@@ -47,7 +47,7 @@ TEST_CASE("committed directories are listed newest first by number and verify") 
   CHECK(entries(parent) == 3);
 }
 
-TEST_CASE("before commit nothing is visible and an abandoned writer cleans up") {
+TEST_CASE("a directory is invisible before commit, and an abandoned writer cleans up") {
   const Scratch scratch;
   {
     auto dir = AtomicDir::begin(scratch.path(), "step", 1);
@@ -60,7 +60,7 @@ TEST_CASE("before commit nothing is visible and an abandoned writer cleans up") 
   CHECK(entries(scratch.path()) == 0);
 }
 
-TEST_CASE("a temporary directory is cleaned only when its writer is gone") {
+TEST_CASE("a temporary directory is removed only after its writer has ended") {
   const Scratch scratch;
   auto alive = AtomicDir::begin(scratch.path(), "step", 2);
   REQUIRE(alive.ok());
@@ -84,7 +84,7 @@ TEST_CASE("a temporary directory is cleaned only when its writer is gone") {
   CHECK(entries(scratch.path()) == 1);
 }
 
-TEST_CASE("directories that lost something are not complete and the older one is found") {
+TEST_CASE("a directory with a missing part is incomplete, and the older directory is found") {
   const Scratch scratch;
   for (uint64_t n : {1U, 2U, 3U, 4U, 5U}) write_complete(scratch.path(), n, "0123456789");
   fs::resize_file(scratch / "step-000000000005" / "model.npz", 4);
@@ -97,7 +97,7 @@ TEST_CASE("directories that lost something are not complete and the older one is
   CHECK(numbers(scratch.path()) == std::vector<uint64_t>{1});
 }
 
-TEST_CASE("a changed byte is found by verify though the size is right") {
+TEST_CASE("verify finds a changed byte in a file of the right size") {
   const Scratch scratch;
   write_complete(scratch.path(), 1, "0123456789");
   scratch.file("step-000000000001/model.npz", "0123456780");
@@ -127,7 +127,7 @@ TEST_CASE("prune keeps the newest complete directories") {
   CHECK(numbers(scratch.path()) == std::vector<uint64_t>{3, 2});
 }
 
-TEST_CASE("what cannot be done is said with the path") {
+TEST_CASE("errors name the path") {
   const Scratch scratch;
   const fs::path file = scratch.file("plain", "x");
   auto below_file = AtomicDir::begin(file, "step", 1);

@@ -35,7 +35,7 @@ mode_t mode_of(const fs::path& path) {
 
 }  // namespace
 
-TEST_CASE("a file is replaced when it is committed and not before") {
+TEST_CASE("a file is replaced at commit, not before") {
   const Scratch scratch;
   const fs::path path = scratch.file("a", "old");
   {
@@ -49,7 +49,7 @@ TEST_CASE("a file is replaced when it is committed and not before") {
   CHECK(files_in(scratch.path()) == 1);
 }
 
-TEST_CASE("a file that is given up leaves the old one and nothing beside it") {
+TEST_CASE("an abandoned file leaves the old file and no other files") {
   const Scratch scratch;
   const fs::path path = scratch.file("a", "old");
   {
@@ -73,7 +73,7 @@ TEST_CASE("a replaced file keeps its permissions, and a link stays a link") {
   CHECK(mode_of(path) == 0640);
 }
 
-TEST_CASE("a link to a file that is not there makes this file, and links in a circle are an error") {
+TEST_CASE("a link to a missing file creates this file, and circular links are an error") {
   const Scratch scratch;
   fs::create_symlink("a", scratch / "link");
   fs::create_symlink("circle", scratch / "circle");
@@ -83,7 +83,7 @@ TEST_CASE("a link to a file that is not there makes this file, and links in a ci
   CHECK(!replace(scratch / "circle", "x").ok());
 }
 
-TEST_CASE("a file or folder that may not be written is refused, and the file stays") {
+TEST_CASE("a file or folder without write permission is refused, and the file stays") {
   const Scratch scratch;
   const fs::path path = scratch.file("folder/a", "old");
   REQUIRE(!replace(scratch / "folder", "x").ok());
@@ -98,7 +98,7 @@ TEST_CASE("a file or folder that may not be written is refused, and the file sta
   REQUIRE(::chmod((scratch / "folder").c_str(), 0755) == 0);
 }
 
-TEST_CASE("threads that save to one file leave one of their contents whole") {
+TEST_CASE("concurrent saves to one file leave the complete content of one of them") {
   const Scratch scratch;
   const fs::path path = scratch / "a";
   std::vector<std::thread> threads;

@@ -29,7 +29,7 @@ std::string idx_file(const std::string& header, const Blob& data) { return heade
 }  // namespace
 
 TEST_CASE("a seed gives the same digits on every machine") {
-  // The hash was taken with g++ 12 and clang 14 at -O0 to -O3, with and without AVX2: all agree.
+  // The hash is from g++ 12 and clang 14 at -O0 to -O3, with and without AVX2: all agree.
   CHECK(hash(draw_digits(7, 0, 50).images) == "9711ddaaf727d057");
 }
 
@@ -92,11 +92,11 @@ TEST_CASE("digits of one class are more alike than those of different classes, y
     if (best == std::to_integer<size_t>(test.labels.data()[i])) ++right;
   }
   const double share = static_cast<double>(right) / static_cast<double>(n);
-  CHECK(share > 0.45);  // the nearest class mean tells something
-  CHECK(share < 0.90);  // and is far from enough
+  CHECK(share > 0.45);  // the nearest class mean carries information
+  CHECK(share < 0.90);  // but is far from sufficient
 }
 
-TEST_CASE("nodes that ask for the same digits share one copy") {
+TEST_CASE("nodes with the same digits share one copy") {
   DataCache cache;
   std::vector<std::shared_ptr<const Mnist>> got(6);
   std::vector<std::thread> nodes;
@@ -111,7 +111,7 @@ TEST_CASE("nodes that ask for the same digits share one copy") {
   CHECK(watch.expired());
 }
 
-TEST_CASE("MNIST is shared until one of its files changes, and a failed load is tried again") {
+TEST_CASE("MNIST is shared until one of its files changes, and a failed load is retried") {
   const Scratch scratch;
   DataCache cache;
   CHECK(!cache.mnist(scratch / "none").ok());

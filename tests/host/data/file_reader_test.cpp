@@ -12,7 +12,7 @@ using namespace actorhost;
 
 namespace {
 
-/// Compresses somewhat, is longer than every buffer, and differs everywhere.
+/// A text that is partly compressible, longer than every buffer, and without repetition.
 std::string long_text() {
   std::string text;
   for (int i = 0; text.size() < 700000; ++i) text += "line " + std::to_string(i * 7919 % 10007) + "\n";
@@ -45,7 +45,7 @@ const char* const kFilters[] = {"gzip", "zstd", "xz", "bzip2"};
 TEST_CASE("plain and compressed files have the same content, whole and as a stream") {
   const Scratch scratch;
   const std::string text = long_text();
-  const auto plain = scratch.file("plain.gz", text);  // the name says nothing
+  const auto plain = scratch.file("plain.gz", text);  // the name does not matter
   CHECK(read_file(plain)->view() == text);
   CHECK(stream_of(plain, 1000) == text);
   for (const char* filter : kFilters) {
@@ -77,7 +77,7 @@ TEST_CASE("files shorter than a magic number are plain") {
   }
 }
 
-TEST_CASE("concatenated members are read through and zero padding after gzip is not content") {
+TEST_CASE("all concatenated members are read, and zero padding after gzip is not content") {
   const Scratch scratch;
   for (const char* filter : kFilters) {
     INFO(filter);
@@ -118,7 +118,7 @@ TEST_CASE("a wrong checksum is an error") {
   CHECK(contains(read_failure(scratch.file("crc", damaged)).message, "incorrect data check"));
 }
 
-TEST_CASE("more content than allowed ends the reading with the limit in the message") {
+TEST_CASE("content above the limit is an error with the limit in the message") {
   const Scratch scratch;
   const std::string zeros(50'000'000, '\0');
   for (const char* filter : kFilters) {

@@ -15,7 +15,7 @@ using actorhost::FolderLock;
 using actorhost::FolderLocks;
 using actorhost::TempDir;
 
-TEST_CASE("a second lock of a name is refused with its holder until the first one ends") {
+TEST_CASE("a second lock of a name is refused with its holder until the first lock ends") {
   const TempDir dir;
   const auto folder = dir / "deep/er";
   std::optional<FolderLock> first = *FolderLock::take(folder, "state");
@@ -31,7 +31,7 @@ TEST_CASE("a second lock of a name is refused with its holder until the first on
   CHECK(FolderLock::take(folder, "state").ok());
 }
 
-TEST_CASE("a lock ends with its process, however that ends") {
+TEST_CASE("a lock ends with its process, even if the process is killed") {
   const TempDir dir;
   int told[2];
   REQUIRE(pipe(told) == 0);
@@ -55,7 +55,7 @@ TEST_CASE("a lock ends with its process, however that ends") {
   close(told[1]);
 }
 
-TEST_CASE("a run takes each of its locks once, by whatever path") {
+TEST_CASE("a run takes each of its locks once, by any path") {
   const TempDir dir;
   FolderLocks ours, others;
   CHECK(ours.take(dir / "here", "state").ok());
@@ -63,7 +63,7 @@ TEST_CASE("a run takes each of its locks once, by whatever path") {
   CHECK_FALSE(others.take(dir / "here/.", "state").ok());
 }
 
-TEST_CASE("a lock does not follow a link and says why it cannot be made") {
+TEST_CASE("a lock does not follow a link, and the error gives the reason") {
   const TempDir dir;
   std::filesystem::create_symlink(dir / "elsewhere", dir / ".state.lock");
   const auto linked = FolderLock::take(dir.path(), "state");

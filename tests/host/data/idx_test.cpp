@@ -60,7 +60,7 @@ TEST_CASE("images and labels are read from plain and compressed files") {
   }
 }
 
-TEST_CASE("numbers of every IDX type come in this machine's order") {
+TEST_CASE("numbers of every IDX type are converted to this machine's order") {
   const Scratch scratch;
   auto i4 = read_idx(scratch.file("i4", idx(0xc02, {1, 2}, big32(7) + big32(0xfffffffe))));
   REQUIRE(i4.ok());
@@ -84,7 +84,7 @@ TEST_CASE("numbers of every IDX type come in this machine's order") {
   CHECK(read_idx(scratch.file("none", idx(0x803, {0, 28, 28}, "")))->data.empty());
 }
 
-TEST_CASE("an IDX file that lies is refused with what was found and what was expected") {
+TEST_CASE("an inconsistent IDX file is refused with the found and the expected content") {
   const Scratch scratch;
   CHECK(contains(idx_failure(scratch, ""), "0 bytes are no header"));
   CHECK(contains(idx_failure(scratch, "PK\x03\x04"), "magic 0x504b0304 found, 0x00000803 (images)"));
@@ -100,7 +100,7 @@ TEST_CASE("an IDX file that lies is refused with what was found and what was exp
   CHECK(contains(read_idx(scratch.path()).error().message, "is a directory"));
 }
 
-TEST_CASE("images and labels that do not belong together are refused with both counts") {
+TEST_CASE("images and labels of different counts are refused with both counts") {
   const Scratch scratch;
   const auto i = scratch.file("i", images(4));
   const auto l = scratch.file("l", labels(5));

@@ -48,7 +48,7 @@ Error npy_failure(const Scratch& scratch, const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("every element type and shape comes back from an .npy file as it was written") {
+TEST_CASE("an .npy file preserves every element type and shape") {
   const Scratch scratch;
   for (Dtype type : {Dtype::f32, Dtype::f64, Dtype::i32, Dtype::i64, Dtype::u8, Dtype::b8}) {
     for (const Shape& shape : {Shape{}, {5}, {0}, {3, 0, 2}, {2, 3, 4}, {1, 1, 1, 1, 1, 1, 1, 7}}) {
@@ -67,7 +67,7 @@ TEST_CASE("every element type and shape comes back from an .npy file as it was w
   }
 }
 
-TEST_CASE("the header is the one that NumPy writes and the data is aligned to 64 bytes") {
+TEST_CASE("the header is the same as NumPy's, and the data is aligned to 64 bytes") {
   const std::string header = npy_header({Dtype::f32, {3, 4}});
   CHECK(header.size() % 64 == 0);
   CHECK(header.substr(0, 10) == std::string("\x93NUMPY\x01\x00\x76\x00", 10));
@@ -140,7 +140,7 @@ TEST_CASE("arrays of other types, byte orders and element orders become the firs
   CHECK(std::equal(turned.begin(), turned.end(), expected.begin(), expected.end()));
 }
 
-TEST_CASE("an .npy file that lies is refused with file, offset and reason") {
+TEST_CASE("an inconsistent .npy file is refused with file, offset and reason") {
   const Scratch scratch;
   struct Case {
     std::string dict;
@@ -206,7 +206,7 @@ TEST_CASE("missing files, directories and unreadable files are named") {
   CHECK(contains(denied.error().message, "Permission denied"));
 }
 
-TEST_CASE("an .npz archive gives its arrays back in order") {
+TEST_CASE("an .npz archive returns its arrays in order") {
   const Scratch scratch;
   const auto path = scratch / "model.npz";
   const std::vector<NamedArray> arrays = {
@@ -237,7 +237,7 @@ TEST_CASE("an .npz archive without arrays is an empty list") {
   CHECK(read->empty());
 }
 
-TEST_CASE("a writer that is dropped before close leaves no valid archive") {
+TEST_CASE("a writer destroyed before close leaves no valid archive") {
   const Scratch scratch;
   {
     auto writer = NpzWriter::create(scratch / "a.npz");
@@ -277,7 +277,7 @@ std::string only_name_in(const std::filesystem::path& path) {
 
 }  // namespace
 
-TEST_CASE("names beyond ASCII come back, with the zip format's mark for UTF-8") {
+TEST_CASE("non-ASCII names are preserved, with the zip format's flag for UTF-8") {
   const Scratch scratch;
   for (const std::string& name :
        {std::string("gr\u00f6\u00dfe"), std::string("\u91cd\u307f/1"), std::string("\U0001f600")}) {
@@ -291,7 +291,7 @@ TEST_CASE("names beyond ASCII come back, with the zip format's mark for UTF-8") 
   CHECK((static_cast<unsigned char>(slurp(scratch / "a.npz")[7]) & 8) == 0);
 }
 
-TEST_CASE("names without the mark for UTF-8 are UTF-8 where they can be, else of code page 437") {
+TEST_CASE("names without the flag for UTF-8 are read as UTF-8 if valid, else as code page 437") {
   const Scratch scratch;
   REQUIRE(write_npz(scratch / "a.npz", {{"abcdefg", counting({3})}}).ok());
   const std::string whole = slurp(scratch / "a.npz");
@@ -332,7 +332,7 @@ TEST_CASE("a damaged .npz archive is refused with file and array") {
     CHECK(contains(cut.error().message, "cut.npz"));
   }
   std::string flipped = whole;
-  flipped[flipped.rfind("{'descr'") + 130] ^= 1;  // inside the data of the second array: only the CRC can tell
+  flipped[flipped.rfind("{'descr'") + 130] ^= 1;  // inside the data of the second array: only the CRC detects this
   auto read = read_npz(scratch.file("flipped.npz", flipped));
   REQUIRE(!read.ok());
   INFO(read.error().message);

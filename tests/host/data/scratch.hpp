@@ -1,5 +1,5 @@
 #pragma once
-// A directory of its own for one test, removed at its end, and helpers to write, read and damage files in it.
+// A private directory for one test, removed at its end, and helpers to write, read and damage files in it.
 
 #include <cstdlib>
 #include <filesystem>
@@ -69,7 +69,7 @@ inline std::string mutate(std::string bytes, Rng& rng) {
   return bytes;
 }
 
-/// True when `text` has `part`; for CHECKs that show the text.
+/// Whether `text` contains `part`; for CHECKs that show the text.
 inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 }  // namespace actorhost

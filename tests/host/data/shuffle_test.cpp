@@ -7,7 +7,7 @@
 
 using actorhost::Shuffle;
 
-TEST_CASE("a shuffle is an order of all elements, for every size") {
+TEST_CASE("a shuffle is a permutation of all elements, for every size") {
   for (uint64_t n = 1; n < 300; ++n) {
     const Shuffle shuffle(1, n, n);
     std::vector<bool> seen(n);
@@ -20,7 +20,7 @@ TEST_CASE("a shuffle is an order of all elements, for every size") {
   }
 }
 
-TEST_CASE("seed and epoch alone decide the order") {
+TEST_CASE("the order depends only on seed and epoch") {
   const Shuffle a(1, 2, 1000);
   const Shuffle b(1, 2, 1000);
   const Shuffle other_epoch(1, 3, 1000);
@@ -38,7 +38,7 @@ TEST_CASE("seed and epoch alone decide the order") {
   CHECK(std::vector<uint64_t>{known(0), known(1), known(59999)} == std::vector<uint64_t>{7250, 19605, 16054});
 }
 
-TEST_CASE("every element comes at every position equally often, and neighbours go apart") {
+TEST_CASE("every element is at every position equally often, and neighbours are separated") {
   const uint64_t n = 10;
   const int rounds = 20000;
   std::vector<int> at(n * n);
@@ -51,5 +51,5 @@ TEST_CASE("every element comes at every position equally often, and neighbours g
     }
   }
   for (int count : at) CHECK(std::abs(count - rounds / 10) < 250);
-  CHECK(std::abs(adjacent - 9 * rounds / 10) < 1000);  // 9 neighbours, each with chance 9 / 90
+  CHECK(std::abs(adjacent - 9 * rounds / 10) < 1000);  // 9 neighbours, each with probability 9 / 90
 }

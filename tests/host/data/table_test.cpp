@@ -58,7 +58,7 @@ TEST_CASE("numbers are read as the nearest float32 in every notation") {
   CHECK(parse_number("-1e400", value) == NumberFault::too_large);
 }
 
-TEST_CASE("a number that is written out keeps the digits before its point or is not read") {
+TEST_CASE("a number with all digits before its point keeps them or is refused") {
   const auto fault = [](const char* text) {
     float value = 0;
     return parse_number(text, value);
@@ -77,7 +77,7 @@ TEST_CASE("a number that is written out keeps the digits before its point or is 
   CHECK(parse_number("1700000037.25", wide) == NumberFault::none);
   CHECK(wide == 1700000037.25);
   CHECK(parse_number("9007199254740993", wide) == NumberFault::inexact);
-  CHECK(parse_number("1.234567890123456768e+18", wide) == NumberFault::none);  // as numpy.savetxt writes it
+  CHECK(parse_number("1.234567890123456768e+18", wide) == NumberFault::none);  // as written by numpy.savetxt
   CHECK(parse_number("1.234567890123456789e+18", wide) == NumberFault::inexact);
   CHECK(parse_number("100000000000000000000000", wide) == NumberFault::inexact);
   CHECK(parse_number("147573952589676412928", wide) == NumberFault::none);  // 2^67
@@ -86,7 +86,7 @@ TEST_CASE("a number that is written out keeps the digits before its point or is 
 TEST_CASE("a time stamp is read as float64 or refused with its place") {
   const Scratch scratch;
   CHECK(csv_failure(scratch, "1,2\n3,1700000037\n") ==
-        ", line 2, column 2: '1700000037' would become 1700000000 in float32; ask for dtype = \"float64\"; `columns` "
+        ", line 2, column 2: '1700000037' would become 1700000000 in float32; use dtype = \"float64\"; `columns` "
         "reads "
         "some columns only");
   auto csv = read_csv(scratch.file("t.csv", "1,1700000037\n"), {.dtype = Dtype::f64});
@@ -95,7 +95,7 @@ TEST_CASE("a time stamp is read as float64 or refused with its place") {
   CHECK(contains(csv_failure(scratch, "9007199254740993\n", {.dtype = Dtype::f64}),
                  "'9007199254740993' would become 9007199254740992 in float64;"));
   CHECK(svm_failure(scratch, "1 1:2\n1700000037 1:3\n") ==
-        ", line 2, column 1: '1700000037' would become 1700000000 in float32; ask for dtype = \"float64\"");
+        ", line 2, column 1: '1700000037' would become 1700000000 in float32; use dtype = \"float64\"");
   CHECK(contains(svm_failure(scratch, "1 1:2 4:16777217\n"), ", line 1, column 7: '16777217' would become 16777216"));
   auto svm = read_libsvm(scratch.file("t.svm", "16777217 2:1700000037\n"), {.dtype = Dtype::f64});
   REQUIRE(svm.ok());
@@ -142,7 +142,7 @@ TEST_CASE("a byte order mark is dropped, and a carriage return within a line is 
   CHECK(read_csv(scratch.file("t.csv", "1,\"x\ry\"\r\n2,z\r"), {.columns = {size_t{1}}})->values.shape[0] == 2);
 }
 
-TEST_CASE("some columns of a CSV file are read, in the order in which they are asked for") {
+TEST_CASE("selected columns of a CSV file are read in the requested order") {
   const Scratch scratch;
   const auto path = scratch.file("t.csv", "time,who,x\n1,\"a, \"\"b\"\"\n c\",3\n4,d\"e,6\n");
   auto named = read_csv(path, {.header = true, .columns = {"x", "time"}});
@@ -166,7 +166,7 @@ TEST_CASE("some columns of a CSV file are read, in the order in which they are a
   CHECK(failure({.header = true, .columns = {"who"}}) == ", line 2, column 2: 'a, \"\"b\"\"? c' is not a number");
 }
 
-TEST_CASE("quoted names of a CSV file hold delimiters, quotes and ends of lines, as save writes them") {
+TEST_CASE("quoted names of a CSV file hold delimiters, quotes and line ends, as save writes them") {
   const Scratch scratch;
   auto table =
       read_csv(scratch.file("t.csv", "\"a,b\",\"say \"\"hi\"\"\",\"two\nlines\"\r\n1,2,3\n"), {.header = true});
@@ -194,7 +194,7 @@ TEST_CASE("lines before a CSV file's rows, comments and a delimiter at the end o
         "comment '-' cannot separate numbers");
 }
 
-TEST_CASE("what is wrong in a CSV file is named by line, column and text") {
+TEST_CASE("an error in a CSV file is named by line, column and text") {
   const Scratch scratch;
   CHECK(csv_failure(scratch, "1,2\n3,x y\n") ==
         ", line 2, column 2: 'x y' is not a number; `columns` reads some columns only");
@@ -205,7 +205,7 @@ TEST_CASE("what is wrong in a CSV file is named by line, column and text") {
         ", line 2: 2 fields found, 3 expected as in the lines before");
   CHECK(contains(csv_failure(scratch, "1,,3\n"), "column 2: empty field"));
   CHECK(csv_failure(scratch, "1e99\n") ==
-        ", line 1, column 1: '1e99' is too large for float32; ask for dtype = \"float64\"");
+        ", line 1, column 1: '1e99' is too large for float32; use dtype = \"float64\"");
   CHECK(contains(csv_failure(scratch, std::string(100, 'z') + "\x01"), "zzz...' is not a number"));
   CHECK(read_csv(scratch.file("t.csv", "1\n"), {.delimiter = '.'}).error().code == Code::bad_argument);
   CHECK(read_csv(scratch / "none.csv").error().code == Code::io);
@@ -228,7 +228,7 @@ TEST_CASE("a LIBSVM file becomes dense rows and labels") {
   CHECK(read_libsvm(scratch.file("t.svm", ""))->features.shape[0] == 0);
 }
 
-TEST_CASE("a LIBSVM file with one large index is kept sparse, whatever the lengths of its lines") {
+TEST_CASE("a LIBSVM file with one large index stays sparse, for any lengths of its lines") {
   const Scratch scratch;
   std::string text = "1 2:5 4294967295:-2\n\n-1\n0 ";
   for (int i = 1; i <= 200000; ++i) text += std::to_string(i) + ":1 ";  // over several pieces
@@ -245,7 +245,7 @@ TEST_CASE("a LIBSVM file with one large index is kept sparse, whatever the lengt
   CHECK(data->features.shape == Shape{200002});
 }
 
-TEST_CASE("what is wrong in a LIBSVM file is named by line, column and text") {
+TEST_CASE("an error in a LIBSVM file is named by line, column and text") {
   const Scratch scratch;
   CHECK(svm_failure(scratch, "1 1:1\nx 1:1\n") == ", line 2, column 1: 'x' is not a label (a number)");
   CHECK(svm_failure(scratch, "1 1:1  2\n") == ", line 1, column 8: '2' is not INDEX:VALUE");
@@ -255,12 +255,12 @@ TEST_CASE("what is wrong in a LIBSVM file is named by line, column and text") {
   CHECK(contains(svm_failure(scratch, "1 0:1\n"), "zero_based"));
   CHECK(contains(svm_failure(scratch, "1 5:1\n", {.features = 4}), "beyond the 4 features"));
   CHECK(svm_failure(scratch, "1 4294967295:1\n1\n", {.max_bytes = 1 << 20}) ==
-        ": 2 rows of 4294967295 features (sparse = true keeps only those that the file has) need more than the 1048576 "
+        ": 2 rows of 4294967295 features (sparse = true stores only the values of the file) need more than the 1048576 "
         "bytes that a node may use (--memory)");
   std::string many;
   for (int i = 0; i < 60000; ++i) many += "1 1:2 7:3\n";
   CHECK(
-      contains(svm_failure(scratch, many, {.max_bytes = 1 << 20}), "what is read so far needs more than the 1048576"));
+      contains(svm_failure(scratch, many, {.max_bytes = 1 << 20}), "the data read so far needs more than the 1048576"));
   CHECK(contains(svm_failure(scratch, std::string(1 << 21, ' '), {.max_bytes = 1 << 20}), "more than the 1048576"));
   CHECK(contains(svm_failure(scratch, "1 99999999999:1\n"), "no index"));
 }

@@ -21,7 +21,7 @@ using UnicodeTexts = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("words are runs of letters, marks and digits, whatever bytes are between them") {
+TEST_CASE("words are runs of letters, marks and digits, with any bytes between them") {
   CHECK(unicode_words("Привет, мир") == UnicodeTexts{"Привет", "мир"});
   CHECK(unicode_words("don't 'x' l’été") == UnicodeTexts{"don't", "x", "l’été"});
   CHECK(unicode_words("e\xcc\x81 \xcc\x81 x") == UnicodeTexts{"e\xcc\x81", "x"});
@@ -32,7 +32,7 @@ TEST_CASE("words are runs of letters, marks and digits, whatever bytes are betwe
   CHECK(unicode_words("").empty());
 }
 
-TEST_CASE("words may be taken from the place where the last one ended") {
+TEST_CASE("iteration can resume at the end of the previous word") {
   const std::string text = "one два 三 four";
   UnicodeTexts found;
   for (size_t at = 0;;) {
@@ -45,7 +45,7 @@ TEST_CASE("words may be taken from the place where the last one ended") {
   CHECK(found == unicode_words(text));
 }
 
-TEST_CASE("case and composition leave bytes alone that are no characters") {
+TEST_CASE("case and composition do not change bytes that are not characters") {
   CHECK(lower_text("ΟΔΟΣ\xff ΣΑΣ Σ") == "οδος\xff σας σ");
   CHECK(folded_text("Straße\xc3") == "strasse\xc3");
   CHECK(composed_text("e\xcc\x81\xff"
@@ -57,7 +57,7 @@ TEST_CASE("case and composition leave bytes alone that are no characters") {
   CHECK(count_graphemes("e\xcc\x81\xff") == 2);
 }
 
-TEST_CASE("any bytes are a text") {
+TEST_CASE("any bytes are accepted as a text") {
   const unsigned seed = std::random_device()();
   INFO("seed " << seed);
   std::mt19937 random(seed);

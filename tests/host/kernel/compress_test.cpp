@@ -14,7 +14,7 @@ using namespace actorhost::kernel;
 
 namespace {
 
-// What a half stands for, by its definition.
+// The value of a half, by its definition.
 double meaning(uint16_t half) {
   const int exponent = half >> 10 & 31;
   const double fraction = half & 0x3ff;
@@ -24,7 +24,7 @@ double meaning(uint16_t half) {
   return (half & 0x8000) != 0 ? -size : size;
 }
 
-// The nearest half of a number, ties to even, by searching among all of them: halves are in the order of their bits.
+// The nearest half of a number, ties to even, by binary search: halves are in the order of their bits.
 uint16_t nearest_half(double x) {
   const double size = std::abs(x);
   uint16_t low = 0;
@@ -33,7 +33,7 @@ uint16_t nearest_half(double x) {
     const auto middle = static_cast<uint16_t>((low + high) / 2);
     (meaning(middle) <= size ? low : high) = middle;
   }
-  const double above = high == 0x7c00 ? 65536 : meaning(high);  // infinity begins halfway to what would come next
+  const double above = high == 0x7c00 ? 65536 : meaning(high);  // infinity begins halfway to the next value
   const double down = size - meaning(low);
   const double up = above - size;
   const uint16_t found = size >= 65536 || up < down || (up == down && high % 2 == 0) ? high : low;
@@ -43,7 +43,7 @@ uint16_t nearest_half(double x) {
 template <typename T>
 using BitsOf = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 
-// Numbers of all sizes around those of halves, ties among them, and special ones.
+// Numbers of all magnitudes around those of halves, with ties and special values.
 template <typename T>
 std::vector<T> all_sizes(Rng& rng, size_t n) {
   std::vector<T> out = {0,
@@ -77,7 +77,7 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("every half comes back as the number that it stands for, and as itself", "", float, double) {
+TEMPLATE_TEST_CASE("every half decodes to its value and encodes to itself", "", float, double) {
   std::vector<uint16_t> halves(65536);
   std::iota(halves.begin(), halves.end(), uint16_t{0});
   for (const Kernels* k : tables()) {
@@ -90,7 +90,7 @@ TEMPLATE_TEST_CASE("every half comes back as the number that it stands for, and 
       const double expected = meaning(halves[i]);
       const auto found = static_cast<double>(numbers[i]);
       if (std::isnan(expected)) {
-        if (!std::isnan(found) || back[i] != (halves[i] | 0x200)) FAIL("NaN " << i << " came back as " << back[i]);
+        if (!std::isnan(found) || back[i] != (halves[i] | 0x200)) FAIL("NaN " << i << " decoded to " << back[i]);
       } else if (found != expected || std::signbit(found) != std::signbit(expected) || back[i] != halves[i]) {
         FAIL("half " << i << " became " << found << " and " << back[i]);
       }
@@ -113,7 +113,7 @@ TEMPLATE_TEST_CASE("a number becomes the nearest half, ties to even", "", float,
   }
 }
 
-TEST_CASE("a double is rounded to a half once, not by way of a float") {
+TEST_CASE("a double is rounded to a half once, without an intermediate float") {
   // Just above the tie between 1 and 1 + 2^-10: a float would round it onto the tie, and the tie to even.
   const double x = 1 + 0x1p-11 + 0x1p-40;
   for (const Kernels* k : tables()) {
@@ -123,7 +123,7 @@ TEST_CASE("a double is rounded to a half once, not by way of a float") {
   }
 }
 
-TEST_CASE("only a finite number that becomes infinite is told of") {
+TEST_CASE("only a finite number that becomes infinite is reported") {
   const std::vector<float> fine = {1, INFINITY, NAN, 65519, -INFINITY};
   const std::vector<float> large = {1, 2, 3, 4, -65520};
   for (const Kernels* k : tables()) {
@@ -134,7 +134,7 @@ TEST_CASE("only a finite number that becomes infinite is told of") {
   }
 }
 
-TEMPLATE_TEST_CASE("levels come back within half a step", "", float, double) {
+TEMPLATE_TEST_CASE("levels decode within half a step", "", float, double) {
   Rng rng(5);
   const auto greatest = static_cast<double>(std::numeric_limits<TestType>::max());
   const auto least = static_cast<double>(std::numeric_limits<TestType>::denorm_min());
@@ -157,7 +157,7 @@ TEMPLATE_TEST_CASE("levels come back within half a step", "", float, double) {
         INFO(k->isa << ", " << n << " numbers of size " << scale << " from " << range[0] << " to " << range[1]);
         for (size_t i = 0; i < numbers.size(); ++i) {
           const double error = std::abs(double{back[i]} - double{numbers[i]});
-          if (!(error <= half_step + rounding)) FAIL(numbers[i] << " came back as " << back[i]);
+          if (!(error <= half_step + rounding)) FAIL(numbers[i] << " decoded to " << back[i]);
         }
         CHECK(*std::min_element(back.begin(), back.end()) >= range[0]);
         CHECK(*std::max_element(back.begin(), back.end()) <= range[1]);
@@ -166,8 +166,7 @@ TEMPLATE_TEST_CASE("levels come back within half a step", "", float, double) {
   }
 }
 
-TEMPLATE_TEST_CASE("equal elements come back exactly, and no element that is not finite is made a level", "", float,
-                   double) {
+TEMPLATE_TEST_CASE("equal elements decode exactly, and infinite elements and NaN are refused", "", float, double) {
   for (const Kernels* k : tables()) {
     for (const TestType value : {TestType(0), TestType(-0.0), TestType(0.1), std::numeric_limits<TestType>::max()}) {
       std::vector<TestType> numbers(100, value);
@@ -188,7 +187,7 @@ TEMPLATE_TEST_CASE("equal elements come back exactly, and no element that is not
   }
 }
 
-TEMPLATE_TEST_CASE("what is left of a number after what was sent of it is finite", "", float, double) {
+TEMPLATE_TEST_CASE("the residual of a sent number is finite", "", float, double) {
   const auto infinite = std::numeric_limits<TestType>::infinity();
   const std::vector<TestType> sent = {1, 1, infinite, infinite, TestType(NAN), 5};
   for (const Kernels* k : tables()) {

@@ -12,7 +12,7 @@ using namespace actorhost::kernel;
 
 namespace {
 
-// Along one axis: how many windows there are, and the padding before the first.
+// Along one axis: the number of windows, and the padding before the first.
 struct Axis {
   int64_t size, kernel, stride, pad, out;
 };
@@ -27,7 +27,7 @@ Axis axis(Rng& rng) {
     case 1:  // valid
       a.out = a.size < a.kernel ? 0 : (a.size - a.kernel) / a.stride + 1;
       break;
-    default:  // windows wholly outside, and rows that no window covers
+    default:  // windows completely outside, and rows without a window
       a.pad = from_one(rng, 8) - 1;
       a.out = often_some(rng, 6);
   }
@@ -56,7 +56,7 @@ std::string print(const Windows& w) {
   return text;
 }
 
-// Calls f(pixel of the image, pixel of the result, pixel of the kernel) for all that lie in the image.
+// Calls f(pixel of the image, pixel of the result, pixel of the kernel) for all pixels inside the image.
 template <typename F>
 void each_pixel(const Windows& w, F f) {
   for (int64_t n = 0; n < w.batch; ++n) {
@@ -115,7 +115,7 @@ Results<double> by_loops(const Case<double>& t) {
   return r;
 }
 
-// Results are NaN before, so that what is not written is found.
+// Results start as NaN, so that unwritten elements are found.
 template <typename T>
 Results<T> by_kernels(const Kernels& k, const Case<T>& t, std::optional<Unary> activation = std::nullopt,
                       ThreadPool* pool = nullptr) {
@@ -220,7 +220,7 @@ TEMPLATE_TEST_CASE("a large convolution agrees with plain loops and is the same 
   }
 }
 
-TEST_CASE("a convolution does not depend on where its arrays lie in memory") {
+TEST_CASE("a convolution does not depend on the addresses of its arrays") {
   Rng rng(6);
   const Case<float> t(rng, {{2, 9, 9, 16, 3, 3, 1, 1, 0, 0, 7, 7}, 32});
   for (const Kernels* table : tables()) {
@@ -244,7 +244,7 @@ TEST_CASE("a convolution does not depend on where its arrays lie in memory") {
   }
 }
 
-TEST_CASE("each image of a batch is convolved to the same bits as alone, and NaN stays within its windows") {
+TEST_CASE("an image gives the same bits in a batch as alone, and NaN stays within its windows") {
   Rng rng(7);
   Case<float> t(rng, {{3, 8, 8, 3, 3, 3, 1, 1, 1, 1, 8, 8}, 20});
   t.in[0] = NAN;

@@ -32,7 +32,7 @@ T naive(Binary op, T x, T y) {
     case Binary::tanh_grad: return x * (1 - y * y);
     case Binary::sigmoid_grad: return x * (y * (1 - y));
     case Binary::gelu_grad: break;  // layers_test.cpp
-    default: break;                 // whole.cpp's
+    default: break;                 // in whole.cpp
   }
   return 0;
 }
@@ -42,7 +42,7 @@ bool same(T x, T y) {
   return x == y || (std::isnan(x) && std::isnan(y));
 }
 
-// Small whole numbers with some NaN and infinities, so that comparisons and ties happen.
+// Small integers with some NaN and infinities, so that comparisons and ties occur.
 template <typename T>
 std::vector<T> awkward(Rng& rng, size_t n) {
   const T odd[] = {std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::infinity(), T{-0.0}};
@@ -105,7 +105,7 @@ TEMPLATE_TEST_CASE("simple unary operations agree with their definition, in plac
   }
 }
 
-TEST_CASE("copy converts, fill fills and bytes become scaled numbers") {
+TEST_CASE("copy converts, fill writes every element, and from_bytes scales") {
   for (const Kernels* table : tables()) {
     const std::vector<double> in{1.5, -2, 1e300, 0};
     std::vector<float> single(4);
@@ -123,7 +123,7 @@ TEST_CASE("copy converts, fill fills and bytes become scaled numbers") {
   }
 }
 
-TEMPLATE_TEST_CASE("one bad number among many is found wherever it is", "", float, double) {
+TEMPLATE_TEST_CASE("is_finite finds a bad number at every position", "", float, double) {
   Rng rng(31);
   for (const Kernels* table : tables()) {
     auto values = normals<TestType>(rng, 10000);

@@ -1,5 +1,5 @@
 #pragma once
-// What the kernel tests share: the instruction sets of this CPU, random sizes and arrays of seeded numbers.
+// Shared parts of the kernel tests: the instruction sets of this CPU, random sizes and arrays of seeded numbers.
 
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,4 @@
-// What layers of networks need beside products, convolutions and pooling, beside plain loops in double.
+// Kernels of network layers besides products, convolutions and pooling, compared with plain loops in double.
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -133,7 +133,7 @@ TEMPLATE_TEST_CASE("gelu and the gradient of softmax agree with the C library's"
   }
 }
 
-TEMPLATE_TEST_CASE("dropout drops its share, the same elements in pieces and on every instruction set", "", float,
+TEMPLATE_TEST_CASE("dropout drops its share, and the same elements in pieces and on every instruction set", "", float,
                    double) {
   using T = TestType;
   const int64_t n = 100'000;
@@ -149,7 +149,7 @@ TEMPLATE_TEST_CASE("dropout drops its share, the same elements in pieces and on 
       REQUIRE(y == first);
     }
     double dropped = 0;
-    double together = 0;  // with the next one
+    double together = 0;  // with the next element
     for (size_t i = 0; i + 1 < first.size(); ++i) {
       REQUIRE((first[i] == 0 || first[i] == 2));
       dropped += first[i] == 0;

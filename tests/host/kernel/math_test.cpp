@@ -72,7 +72,7 @@ TEMPLATE_TEST_CASE("exp, log, tanh and sigmoid are within 3 units in the last pl
   CHECK(worst<TestType>({Unary::sigmoid, exact_sigmoid, 3}, arguments<TestType>(-80, 80, false)) < 3);
 }
 
-TEMPLATE_TEST_CASE("infinities, NaN, zeros and subnormal numbers go through the functions", "", float, double) {
+TEMPLATE_TEST_CASE("the functions are exact for infinities, NaN, zeros and subnormal numbers", "", float, double) {
   using T = TestType;
   const T inf = std::numeric_limits<T>::infinity();
   const T nan = std::numeric_limits<T>::quiet_NaN();
@@ -121,7 +121,7 @@ TEMPLATE_TEST_CASE("functions give the same bits on every instruction set, lane 
   }
 }
 
-TEST_CASE("pow of float32 is what pow of float64 rounds to, and its exact cases are the C library's") {
+TEST_CASE("pow of float32 is the rounded pow of float64, with the exact cases of the C library") {
   const auto in = arguments<float>(-30, 30, true);  // positive, of every size
   const auto exponents = arguments<float>(-6, 6, false);
   const float inf = std::numeric_limits<float>::infinity();

@@ -21,7 +21,7 @@ struct Matrix {
   T at(int64_t i, int64_t j) const { return storage[static_cast<size_t>(i * view.steps[0] + j * view.steps[1])]; }
 };
 
-// rows x columns in one of four layouts: plain, transposed, with gaps between rows, with no step of 1.
+// A matrix rows x columns in one of four layouts: plain, transposed, with gaps between rows, without a step of 1.
 template <typename T>
 Matrix<T> matrix(Rng& rng, int64_t rows, int64_t columns, uint64_t layout) {
   Matrix<T> m;
@@ -58,7 +58,7 @@ TEMPLATE_TEST_CASE("matmul agrees with three loops for every layout and for empt
   for (const Kernels* table : tables()) {
     for (uint64_t seed = 0; seed < 1000; ++seed) {
       Rng rng(seed);
-      const bool large = seed % 250 == 0;  // some blocks of columns and of what is summed
+      const bool large = seed % 250 == 0;  // several blocks of columns and of the sum
       const int64_t m = often_some(rng, 70);
       const int64_t n = often_some(rng, large ? 2300 : 70);
       const int64_t k = often_some(rng, large ? 700 : 300);
@@ -102,8 +102,8 @@ TEMPLATE_TEST_CASE("a product is the same bits for every number of threads and w
   }
 }
 
-TEMPLATE_TEST_CASE("a product with a vector is accurate for every layout, with gaps or not and over threads", "", float,
-                   double) {
+TEMPLATE_TEST_CASE("a product with a vector is accurate for every layout, with and without gaps, and over threads", "",
+                   float, double) {
   for (auto [m, n, k] :
        {std::array<int64_t, 3>{1, 1, 70000}, {1, 1300, 600}, {1300, 1, 600}, {3, 1, 5000}, {1, 3, 5000}, {40, 1, 0}}) {
     for (uint64_t layout = 0; layout < 16; ++layout) {
@@ -130,7 +130,7 @@ TEMPLATE_TEST_CASE("a product with a vector is accurate for every layout, with g
   }
 }
 
-TEST_CASE("a product does not depend on where its operands lie in memory") {
+TEST_CASE("a product does not depend on the addresses of its operands") {
   Rng rng(3);
   const auto a = normals<float>(rng, 40 * 50 + 16);
   const auto b = normals<float>(rng, 50 * 30);
@@ -153,7 +153,7 @@ TEST_CASE("a product does not depend on where its operands lie in memory") {
   }
 }
 
-TEST_CASE("NaN and infinity reach the product") {
+TEST_CASE("NaN and infinity propagate to the product") {
   for (const Kernels* table : tables()) {
     std::vector<float> a(12, 1);
     std::vector<float> b(12, 1);
@@ -171,7 +171,7 @@ TEST_CASE("NaN and infinity reach the product") {
   }
 }
 
-TEST_CASE("a pool runs each task once, again and again") {
+TEST_CASE("a pool runs each task once, in repeated runs") {
   ThreadPool pool(4);
   for (int round = 0; round < 200; ++round) {
     std::vector<std::atomic<int>> hits(37);

@@ -18,7 +18,7 @@ struct Scalar {
   double w, a = 0, b = 0;
 };
 
-// The update of one number, straight from the formulas, in double.
+// The update of a single number, directly from the formulas, in double.
 void reference(const OptimiserSpec& spec, int64_t step, double g, Scalar& s) {
   const double lr = learning_rate(spec, step);
   if (spec.kind == OptimiserKind::add) {
@@ -117,7 +117,7 @@ TEMPLATE_TEST_CASE("every optimiser follows its formula on every instruction set
   }
 }
 
-TEMPLATE_TEST_CASE("a parameter in pieces and another instruction set give the same bits", "", float, double) {
+TEMPLATE_TEST_CASE("an update gives the same bits in pieces and on every instruction set", "", float, double) {
   for (const OptimiserSpec& spec : specs()) {
     const auto whole = train<TestType>(*tables().front(), spec, 1001, 1001, 9);
     for (const Kernels* table : tables()) {
@@ -161,7 +161,7 @@ TEST_CASE("every optimiser is found by its name") {
   CHECK_FALSE(optimiser_named("lion"));
 }
 
-TEST_CASE("a description with a bad number is refused by the field's name") {
+TEST_CASE("a description with a bad number is refused with the field's name") {
   auto message = [](OptimiserSpec spec) {
     const Status status = check(spec);
     return status.ok() ? std::string() : status.error().message;

@@ -11,7 +11,7 @@ using namespace actorhost::kernel;
 
 namespace {
 
-// Windows that overlap, leave gaps, or lie outside of the image.
+// Windows that overlap, leave gaps, or are outside of the image.
 Windows random_windows(Rng& rng) {
   const auto side = [&] { return from_one(rng, rng.below(4) == 0 ? 13 : 4); };
   return {often_some(rng, 3),
@@ -43,7 +43,7 @@ Pooled<T> empty_pooled(const Windows& w, T value) {
   return {fill(out), fill(out), fill(in), fill(in), std::vector<uint16_t>(out)};
 }
 
-// Calls f(index of the element, its place in the window) for the elements of one window that lie in the image.
+// Calls f(index of the element, its position in the window) for the elements of one window inside the image.
 template <typename F>
 void each_element(const Windows& w, int64_t n, int64_t y, int64_t x, int64_t c, F f) {
   for (int64_t i = 0; i < w.kernel_h; ++i) {
@@ -153,7 +153,7 @@ TEST_CASE("the largest element of a window with NaN is the first NaN") {
   }
 }
 
-TEST_CASE("a place is remembered in the largest window there may be") {
+TEST_CASE("the place is correct in the largest allowed window") {
   const Windows w = {1, 256, 256, 1, 256, 256, 1, 1, 0, 0, 1, 1};
   std::vector<float> in(kMostPlaces);
   in.back() = 1;

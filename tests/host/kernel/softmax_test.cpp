@@ -32,7 +32,7 @@ TEMPLATE_TEST_CASE("softmax rows sum to 1 and agree with the definition", "", fl
   }
 }
 
-TEST_CASE("softmax and its loss stand scores that overflow exp") {
+TEST_CASE("softmax and its loss are finite for scores that overflow exp") {
   const std::vector<float> scores{10000, 0, -10000};
   const int32_t label = 1;
   for (const Kernels* table : tables()) {
@@ -43,7 +43,7 @@ TEST_CASE("softmax and its loss stand scores that overflow exp") {
   }
 }
 
-TEST_CASE("the gradient of the cross-entropy is its slope, in place too") {
+TEST_CASE("the gradient of the cross-entropy is its slope, also in place") {
   Rng rng(4);
   for (const Kernels* table : tables()) {
     auto scores = normals<double>(rng, 3 * 300);

@@ -99,7 +99,7 @@ TEST_CASE("elementwise operations on random strided and broadcast views agree wi
   }
 }
 
-TEST_CASE("writing a view leaves its gaps alone") {
+TEST_CASE("a write to a view does not change its gaps") {
   Rng rng(5);
   const Shape shape = {4, 5};
   Sample s = sample_of(rng, shape);
@@ -157,7 +157,7 @@ TEST_CASE("reductions along any dimension of random views agree with plain loops
   }
 }
 
-TEST_CASE("reductions of whole views agree with plain loops, gaps or not") {
+TEST_CASE("reductions of whole views agree with plain loops, with and without gaps") {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     Rng rng(seed);
     INFO("seed " << seed);
@@ -180,7 +180,7 @@ TEST_CASE("reductions of whole views agree with plain loops, gaps or not") {
   }
 }
 
-TEMPLATE_TEST_CASE("sums are accurate and the same bits everywhere", "", float, double) {
+TEMPLATE_TEST_CASE("sums are accurate and have the same bits on every instruction set", "", float, double) {
   Rng rng(41);
   for (int64_t n : {0, 1, 31, 32, 33, 4095, 4096, 4097, 100000}) {
     auto values = normals<TestType>(rng, n * 3 + 1);
@@ -199,7 +199,7 @@ TEMPLATE_TEST_CASE("sums are accurate and the same bits everywhere", "", float, 
   }
 }
 
-TEST_CASE("NaN wins every maximum, minimum and argmax") {
+TEST_CASE("maximum, minimum and argmax return NaN if there is one") {
   for (const Kernels* table : tables()) {
     for (size_t at : {size_t{0}, size_t{40}, size_t{99}}) {
       std::vector<float> values(100, 1);
@@ -215,7 +215,7 @@ TEST_CASE("NaN wins every maximum, minimum and argmax") {
   }
 }
 
-TEMPLATE_TEST_CASE("argmax is the first of the largest wherever that lies, along either dimension and with gaps", "",
+TEMPLATE_TEST_CASE("argmax is the first largest element at every position, along either dimension and with gaps", "",
                    float, double) {
   using T = TestType;
   const uint64_t seed = 11;
@@ -223,7 +223,7 @@ TEMPLATE_TEST_CASE("argmax is the first of the largest wherever that lies, along
   for (int64_t n : {1, 2, 63, 64, 65, 4095, 4097, 9000}) {
     for (int64_t step : {1, 2}) {
       auto values = normals<T>(rng, n * step);
-      for (T& x : values) x = std::round(x * 2);  // many are equal
+      for (T& x : values) x = std::round(x * 2);  // many elements are equal
       if (rng.below(4) == 0) values.assign(values.size(), -std::numeric_limits<T>::infinity());
       for (bool smallest : {false, true}) {
         int64_t wanted = 0;
@@ -268,7 +268,7 @@ TEST_CASE("shapes broadcast as NumPy's do") {
   CHECK_FALSE(broadcast_to(row_major(nullptr, Dtype::f32, {2, 3}), row_major(nullptr, Dtype::f32, {3}), wide));
 }
 
-TEST_CASE("views that share memory without being the same are told apart") {
+TEST_CASE("overlaps detects views that share memory without being the same") {
   std::vector<double> storage(20);
   const Shape shape = {5};
   const View a = row_major(storage.data(), Dtype::f64, shape);

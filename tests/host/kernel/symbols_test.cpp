@@ -24,7 +24,7 @@ std::string output_of(const std::string& command) {
 
 }  // namespace
 
-// Otherwise the linker might take a function compiled for AVX-512 for one that ordinary code calls.
+// Otherwise the linker could use a function compiled for AVX-512 in ordinary code.
 TEST_CASE("kernel objects define nothing outside the namespaces of their instruction set") {
   namespace fs = std::filesystem;
   std::set<std::string> members;
@@ -40,7 +40,7 @@ TEST_CASE("kernel objects define nothing outside the namespaces of their instruc
     if (!ours || line.size() < 20 || line.ends_with(".o:")) continue;
     ++seen;
     const std::string name = line.substr(19);
-    bool inside = name.starts_with("__odr_asan.");  // marks of the address sanitizer, no code
+    bool inside = name.starts_with("__odr_asan.");  // marks of the address sanitizer, not code
     for (const char* isa : {"sse2", "v3", "v4"}) {
       inside = inside || name.find(std::string("actorhost::kernel::") + isa) != std::string::npos;
     }

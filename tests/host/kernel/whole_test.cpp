@@ -1,4 +1,4 @@
-// The inner loops of whole.hpp at every step; their values as tensors have them are compared in tests/stdlib.
+// The inner loops of whole.hpp at every step; tests/stdlib checks their values through tensors.
 #include "host/kernel/whole.hpp"
 
 #include <array>
@@ -19,7 +19,7 @@ constexpr Dtype whole_type = sizeof(T) == 1   ? Dtype::u8
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("whole numbers wrap at every step", "", int32_t, int64_t, uint8_t) {
+TEMPLATE_TEST_CASE("integers wrap at every step", "", int32_t, int64_t, uint8_t) {
   using T = TestType;
   constexpr T kMost = std::numeric_limits<T>::max();
   constexpr T kLeast = std::numeric_limits<T>::min();
@@ -41,7 +41,7 @@ TEMPLATE_TEST_CASE("whole numbers wrap at every step", "", int32_t, int64_t, uin
   }
 }
 
-TEST_CASE("a run is folded into one total, or into one for each element") {
+TEST_CASE("a run folds into one total, or into one total for each element") {
   const std::vector<int32_t> in{std::numeric_limits<int32_t>::max(), 0, 5, 0, -7};
   std::array<int64_t, 3> totals{};
   fold_start(Fold::sum, Dtype::i32, 3, totals.data());
@@ -56,7 +56,7 @@ TEST_CASE("a run is folded into one total, or into one for each element") {
   CHECK(most == 0);
 }
 
-TEST_CASE("what a type does not hold is found where it is") {
+TEST_CASE("first_unfit finds the first value outside of a type") {
   const std::vector<double> in{255.9, -0.9, 256};
   CHECK(first_unfit(Dtype::u8, Dtype::f64, 3, in.data()) == 2);
   CHECK(first_unfit(Dtype::u8, Dtype::f64, 2, in.data()) == 2);
