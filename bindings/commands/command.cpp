@@ -24,15 +24,15 @@ namespace actorhost {
 
 namespace {
 
-constexpr int kBySignal = 128;            // and the number of the signal: the exit code
-constexpr int kGraceMilliseconds = 1000;  // for a script to stop
+constexpr int kBySignal = 128;            // the exit code is this plus the signal's number
+constexpr int kGraceMilliseconds = 1000;  // time for a script to stop
 
 constexpr std::string_view kScripts = "command/";
 
 std::string script_name(const std::string& name) { return std::string(kScripts) + name; }
 
-/// Ends the script on Ctrl-C that it does not take itself, and on SIGTERM; the process if that does not help. Sets
-/// `code`, that of a script that a signal has ended.
+/// Ends the script on SIGTERM and on a Ctrl-C that the script does not take; ends the process if the script does not
+/// stop. Sets `code` to the exit code of a script ended by a signal.
 void follow_signals(const SignalWatch& signals, Vm& vm, CommandContext& context, std::atomic<int>& code) {
   int signal = signals.wait(-1);
   while (signal == SIGINT && context.interrupts.taken && ++context.interrupts.pending < Interrupts::kMost) {
@@ -48,7 +48,7 @@ void follow_signals(const SignalWatch& signals, Vm& vm, CommandContext& context,
   _exit(code);
 }
 
-/// The script's exit code; 1 if that is 0 but its output could not be written.
+/// The script's exit code; 1 instead of 0 if its output could not be written.
 int exit_code_of(lua_State* L, Console& console) {
   const int code = lua_gettop(L) > 0 && lua_isnumber(L, 1) != 0 ? static_cast<int>(lua_tointeger(L, 1)) : 0;
   lua_settop(L, 0);
@@ -58,20 +58,20 @@ int exit_code_of(lua_State* L, Console& console) {
   return 1;
 }
 
-/// An error's text without the parts that its user cannot use: frames and line numbers of the standard library.
+/// An error's text without frames and line numbers of the standard library.
 std::string without_own_frames(const std::string& text) {
   std::string out = user_traceback(text, "scripts/");
   if (out.starts_with("scripts/")) out.erase(0, out.find(": ") + 2);
   return out;
 }
 
-/// What ended the script: its error, or the message about a rule that did not return, which caused the error.
+/// The reason of the script's end: its error, or the message about a stuck rule, which caused the error.
 std::string reason_of(const Error& error, const std::string& stuck) {
   if (stuck.empty()) return without_own_frames(error.message);
   return error.code == Code::interrupted ? stuck : stuck + "\n" + without_own_frames(error.message);
 }
 
-/// Reports a rule that does not return, in the place where its error would be shown.
+/// Reports a stuck rule in the place of its error.
 void report_stuck(Console& console, const std::optional<WorkerChannel>& channel, const std::string& message) {
   if (channel) {
     (void)channel->send(worker_error(message)).ok();

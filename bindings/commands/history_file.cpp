@@ -17,9 +17,9 @@ namespace actorhost {
 namespace {
 
 constexpr size_t kLongestLine = size_t{16} << 10;
-constexpr size_t kLongestFile = size_t{16} << 20;  // what is before that is not read
+constexpr size_t kLongestFile = size_t{16} << 20;  // only this much of the file's end is read
 
-/// The file, opened, locked and readable by its owner alone.
+/// The file, opened, locked, and readable only by its owner.
 class LockedFile {
  public:
   explicit LockedFile(const std::string& path) {
@@ -56,7 +56,7 @@ class LockedFile {
 };
 
 Error history_error(const std::string& path, int number) {
-  return {Code::io, "the history '" + path + "' cannot be kept: " + std::strerror(number)};
+  return {Code::io, "the history '" + path + "' cannot be saved: " + std::strerror(number)};
 }
 
 std::vector<std::string> lines_of_history(std::string_view text) {

@@ -1,6 +1,6 @@
 #pragma once
-// The lines typed in sessions of a prompt, one a line in a file that only its owner may read. Sessions that are open
-// together each add their lines to it; whoever opens it when it has become long keeps the newest.
+// The input lines of prompt sessions, stored one per line in a file that only its owner may read. Concurrent sessions
+// append to the same file. A session that opens a long file truncates it to the newest lines.
 
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@ namespace actorhost {
 
 class HistoryFile {
  public:
-  /// Makes the file and its folder when they are not there. An empty path: nothing is kept.
+  /// Makes a missing file and its folder on first use. An empty path stores nothing.
   HistoryFile(std::string path, size_t most) : path_(std::move(path)), most_(most) {}
 
   /// The newest lines, oldest first.

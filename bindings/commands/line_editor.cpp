@@ -20,15 +20,15 @@ namespace actorhost {
 namespace {
 
 constexpr int kIdleMilliseconds = 50;
-constexpr wchar_t kNoCharacter = 0xfffd;  // for bytes that are no UTF-8
+constexpr wchar_t kNoCharacter = 0xfffd;  // for bytes that are not valid UTF-8
 
-// A terminal puts marks around pasted text while it is asked to ("bracketed paste").
+// With "bracketed paste" enabled, a terminal puts marks around pasted text.
 constexpr const char* kAskForMarks = "\x1b[?2004h";
 constexpr const char* kNoMarks = "\x1b[?2004l";
 
-/// The functions of libedit. It is loaded for the first prompt: a job needs none and starts as fast without it.
+/// The functions of libedit, which is loaded for the first prompt: jobs need no prompt and start as fast without it.
 class Edit {
-  std::string why_not_;  // before the functions, whose search sets it
+  std::string why_not_;  // declared before the functions, because their lookup sets it
 
  public:
   static const Edit& get() {
@@ -52,7 +52,7 @@ class Edit {
   ACTORHOST_EDIT(history);
 #undef ACTORHOST_EDIT
 
-  /// Why libedit cannot be used; empty when it can.
+  /// Why libedit cannot be used; empty if it can.
   const std::string& why_not() const { return why_not_; }
 
  private:
@@ -61,7 +61,7 @@ class Edit {
   Function function(const char* name) {
     static void* const kLibrary = dlopen("libedit.so.2", RTLD_NOW | RTLD_LOCAL);
     void* const found = kLibrary != nullptr ? dlsym(kLibrary, name) : nullptr;
-    if (found == nullptr && why_not_.empty()) why_not_ = "the library libedit is not there (Debian's package libedit2)";
+    if (found == nullptr && why_not_.empty()) why_not_ = "the library libedit is missing (Debian's package libedit2)";
     return reinterpret_cast<Function>(found);
   }
 };
@@ -74,7 +74,7 @@ winsize window_size() {
   return size;
 }
 
-/// How many columns of a terminal the text takes.
+/// The number of terminal columns of the text.
 size_t columns_of(std::string_view text) {
   std::mbstate_t state{};
   size_t columns = 0;
@@ -89,7 +89,7 @@ size_t columns_of(std::string_view text) {
   return columns;
 }
 
-/// The terminal as it was before the first prompt.
+/// The terminal's state before the first prompt.
 class TerminalMode {
  public:
   void keep() { known_ = tcgetattr(STDIN_FILENO, &before_) == 0; }
@@ -104,7 +104,7 @@ class TerminalMode {
   bool known_ = false;
 };
 
-TerminalMode terminal_mode;  // of the process: it is restored also where the editor is not destroyed
+TerminalMode terminal_mode;  // global: restored even if the editor is not destroyed
 
 bool key_comes() {
   pollfd input{STDIN_FILENO, POLLIN, 0};
@@ -135,7 +135,7 @@ struct LineEditor::State {
   Calls calls;
   How how = How::line;
   unsigned short columns = 80;
-  bool pasted = false;  // what comes now is pasted, also over the ends of lines
+  bool pasted = false;  // the present input is pasted, also across line ends
   std::mbstate_t decoding{};
 
   static State& of(EditLine* line) {
@@ -175,7 +175,7 @@ struct LineEditor::State {
   static unsigned char suspend(EditLine* line, int /*key*/) {
     edit().el_set(line, EL_PREP_TERM, 0);
     terminal_mode.restore();
-    raise(SIGTSTP);  // goes on here when the user comes back
+    raise(SIGTSTP);  // returns when the user resumes the program
     edit().el_set(line, EL_PREP_TERM, 1);
     write_now(std::string("\r\n") + kAskForMarks);
     edit().el_set(line, EL_REFRESH);
@@ -193,14 +193,14 @@ Status LineEditor::State::set_up(size_t most) {
   edit().history(past, &event, H_SETUNIQUE, 1);
   edit().el_set(line, EL_CLIENTDATA, this);
   edit().el_set(line, EL_EDITOR, "emacs");
-  edit().el_source(line, nullptr);  // the user's own ~/.editrc; what follows stands in any case
+  edit().el_source(line, nullptr);  // the user's ~/.editrc; the settings below override it
   edit().el_set(line, EL_SIGNAL, 0);
   edit().el_set(line, EL_PROMPT, &prompt_of);
   edit().el_set(line, EL_HIST, edit().history, past);
   edit().el_set(line, EL_GETCFN, &get_key);
   edit().el_set(line, EL_ADDFN, "actorhost-complete", "Completes the word before the cursor", &tab);
-  edit().el_set(line, EL_ADDFN, "actorhost-clear", "Gives up the line", &interrupt);
-  edit().el_set(line, EL_ADDFN, "actorhost-suspend", "Stops the program for a while", &suspend);
+  edit().el_set(line, EL_ADDFN, "actorhost-clear", "Discards the line", &interrupt);
+  edit().el_set(line, EL_ADDFN, "actorhost-suspend", "Suspends the program", &suspend);
   edit().el_set(line, EL_ADDFN, "actorhost-paste-begins", "Takes tabs as they are", &paste_begins);
   edit().el_set(line, EL_ADDFN, "actorhost-paste-ends", "Completes words again", &paste_ends);
   edit().el_set(line, EL_BIND, "\\e[200~", "actorhost-paste-begins", nullptr);
@@ -210,12 +210,12 @@ Status LineEditor::State::set_up(size_t most) {
   edit().el_set(line, EL_BIND, "^Z", "actorhost-suspend", nullptr);
   edit().el_set(line, EL_BIND, "^R", "em-inc-search-prev", nullptr);
   edit().el_set(line, EL_SETTY, "-d", "-isig", nullptr);  // ^C and ^Z are keys
-  // Between two prompts keys are kept for the next one, instead of being shown where they come; ^C is a signal then.
+  // Between prompts, typed keys are stored for the next prompt instead of echoed, and ^C is a signal.
   edit().el_set(line, EL_SETTY, "-x", "-icanon", "-echo", nullptr);
   return {};
 }
 
-/// Writes lines in the place of the prompt, and the prompt below them.
+/// Writes lines in place of the prompt, and the prompt below them.
 void LineEditor::State::show_above(std::string_view text) {
   const LineInfo* info = edit().el_line(line);
   const size_t before =
@@ -243,7 +243,7 @@ bool LineEditor::State::waited_for_key() {
   }
 }
 
-/// A character for libedit: 1, or 0 at the end.
+/// Reads a character for libedit: returns 1, or 0 at the end of input.
 int LineEditor::State::next_key(wchar_t& key) {
   for (;;) {
     if (!waited_for_key()) {
@@ -253,7 +253,7 @@ int LineEditor::State::next_key(wchar_t& key) {
     char byte = 0;
     if (::read(STDIN_FILENO, &byte, 1) != 1) return 0;
     const size_t size = std::mbrtowc(&key, &byte, 1, &decoding);
-    if (size == static_cast<size_t>(-2)) continue;  // more bytes belong to it
+    if (size == static_cast<size_t>(-2)) continue;  // needs more bytes
     if (size == static_cast<size_t>(-1)) {
       decoding = {};
       key = kNoCharacter;
@@ -283,7 +283,7 @@ Result<std::unique_ptr<LineEditor>> LineEditor::open(const std::string& file, si
   terminal_mode.keep();
   auto state = std::make_unique<State>(file, most);
   AH_TRY(state->set_up(most));
-  // A history that cannot be read is no reason to have no prompt: `remember` says so.
+  // An unreadable history does not prevent the prompt; `remember` reports the error.
   if (const auto lines = state->file.load(); lines) {
     for (const std::string& text : *lines) state->add_to_history(text);
   }

@@ -1,6 +1,6 @@
 #pragma once
-// A prompt in a terminal, over libedit, which is loaded when the first editor is made. One editor a process, used by
-// one thread. While it waits for a key it calls `idle`, so that lines of others appear above the one being typed.
+// A terminal prompt over libedit, which is loaded for the first editor. One editor per process, used by one thread.
+// While the prompt waits for a key it polls `idle`, so that output of others appears above the input line.
 
 #include <cstdio>
 #include <functional>
@@ -14,12 +14,12 @@ namespace actorhost {
 
 class LineEditor {
  public:
-  /// What the Tab key does: text for the place of the cursor, and lines to show above the prompt (either may be empty).
+  /// The result of the Tab key: text to insert at the cursor, and lines to show above the prompt. Either may be empty.
   struct Completion {
     std::string insert;
     std::string list;
   };
-  /// What came while the editor waited: a text to show above the line; whether the prompt is to end.
+  /// The result of `idle`: text to show above the input line, and whether to end the prompt.
   struct News {
     std::string text;
     bool end = false;
@@ -34,19 +34,19 @@ class LineEditor {
     std::string line;
   };
 
-  /// Fails when standard input or output is no terminal (Code::unsupported), or without libedit (the same). History is
-  /// kept in `file` (none where empty): one entry a line, the last `most` of them.
+  /// Fails with Code::unsupported when standard input or output is no terminal, or without libedit. Saves the history
+  /// in `file` (an empty name: nowhere), one entry per line, the last `most` entries.
   static Result<std::unique_ptr<LineEditor>> open(const std::string& file, size_t most);
   ~LineEditor();
   LineEditor(const LineEditor&) = delete;
   LineEditor& operator=(const LineEditor&) = delete;
 
-  /// Shows the prompt and blocks until a line has been typed.
+  /// Shows the prompt and blocks until the user has entered a line.
   Read read(const std::string& prompt, Calls calls);
-  /// Puts the terminal back as it was before the first prompt: for a process that ends by _exit. Any thread.
+  /// Restores the terminal's state before the first prompt, for a process that ends by _exit. Thread-safe.
   static void restore_terminal();
-  /// Adds a line to the history, and to its file at once: sessions that are open together keep the lines of both.
-  /// Returns why the file could not be written.
+  /// Appends a line to the history and at once to its file, so that concurrent sessions share it. Returns the error if
+  /// the file cannot be written.
   Status remember(const std::string& line);
 
  private:

@@ -37,7 +37,7 @@ int command_cores(lua_State* L) {
   return 1;
 }
 
-// usage(name): what `actorhost NAME --help` prints, for subcommands in C++.
+// usage(name): the output of `actorhost NAME --help` for subcommands in C++.
 int command_usage(lua_State* L) {
   const std::string text = parse_command({std::string(check_text(L, 1, "name", "command.usage")), "--help"}).output;
   lua_pushlstring(L, text.data(), text.size());
@@ -59,7 +59,7 @@ int command_spawn(lua_State* L) {
   return 1;
 }
 
-// send(worker, text): true, or nil and what is wrong.
+// send(worker, text): true; or nil, message, code.
 int command_send(lua_State* L) {
   const auto worker = static_cast<size_t>(check_integer(L, 1, "worker", "command.send", 0, 1 << 20));
   const Status sent = context_of(L).pool.send(worker, std::string(check_text(L, 2, "text", "command.send")));
@@ -90,7 +90,7 @@ int command_receive(lua_State* L) {
   }
 }
 
-// next_task(): the parent's next message, or nil when there is none left; reply(text).
+// next_task(): the parent's next message, or nil without further messages; reply(text).
 int command_next_task(lua_State* L) {
   const WorkerChannel* channel = context_of(L).channel;
   if (channel == nullptr) raise_at_user(L, "this process is no worker");
@@ -108,7 +108,7 @@ int command_reply(lua_State* L) {
   return 0;
 }
 
-// interrupts(): how often Ctrl-C was pressed since the last call; from the first call on it does not end the script.
+// interrupts(): the number of Ctrl-C presses since the last call. After the first call Ctrl-C does not end the script.
 int command_interrupts(lua_State* L) {
   Interrupts& interrupts = context_of(L).interrupts;
   interrupts.taken = true;

@@ -1,6 +1,5 @@
 #pragma once
-// actor.c.command: what a subcommand written in Lua may use beside the standard library: the terminal, worker
-// processes.
+// actor.c.command: the terminal, Ctrl-C and worker processes, for subcommands in Lua.
 
 #include <atomic>
 #include <string>
@@ -11,9 +10,9 @@
 
 namespace actorhost {
 
-/// What Ctrl-C does to a subcommand: it ends it, until the script has asked to be told instead.
+/// Ctrl-C in a subcommand: it ends the script, unless the script polls for interrupts.
 struct Interrupts {
-  static constexpr int kMost = 3;  // that a script may leave unread: it is stuck then, and ends
+  static constexpr int kMost = 3;  // unread interrupts after which a stuck script is ended
   std::atomic<bool> taken{false};
   std::atomic<int> pending{0};
 };
@@ -29,11 +28,11 @@ struct CommandContext {
 void open_command(Vm& vm);
 /// actor.c.doctor (lua_doctor.cpp): facts about this machine.
 void open_doctor(Vm& vm);
-/// actor.c.line_editor and actor.c.own_cluster: what a console is made of.
+/// actor.c.line_editor and actor.c.own_cluster: the parts of a console.
 void open_line_editor(Vm& vm);
 void open_own_cluster(Vm& vm);
 
-/// What a worker sends when it fails outside of Lua: the text behind a byte that no encoded value begins with.
+/// A worker's message for a failure outside Lua: a byte that begins no encoded value, then the text.
 std::string worker_error(const std::string& text);
 
 }  // namespace actorhost

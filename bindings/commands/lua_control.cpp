@@ -54,7 +54,7 @@ void push_json(lua_State* L, const json& value) {
   }
 }
 
-/// A table with a first element is an array.
+/// A table with a first element becomes an array.
 json json_at(lua_State* L, int index, int depth = 0) {
   luaL_checkstack(L, 4, "a table that is nested too deeply");
   if (depth > kMostDepth) raise_at_user(L, "bad argument 'command': a table that is nested too deeply");
@@ -90,7 +90,7 @@ json json_at(lua_State* L, int index, int depth = 0) {
 
 int push_text_as_value(lua_State* L, const std::string& text) {
   const json value = parse_outside_json(text);
-  if (value.is_discarded()) return push_failure(L, {Code::bad_data, "the run has answered with what is no JSON"});
+  if (value.is_discarded()) return push_failure(L, {Code::bad_data, "the run has replied with invalid JSON"});
   push_json(L, value);
   return 1;
 }
@@ -125,7 +125,7 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// What is proved to the run. One that only reads proves the reading token, so the run itself refuses more.
+/// The secret for the run's handshake. A read-only client uses the reading token, so the run itself refuses commands.
 Result<std::string> token_of(const std::string& file, bool insecure, bool read_only) {
   if (insecure) return read_only ? reading_token("") : std::string();
   const auto read = read_only ? read_reading_token : read_token;
@@ -135,7 +135,7 @@ Result<std::string> token_of(const std::string& file, bool insecure, bool read_o
   return read(*path);
 }
 
-/// "host:17871" and urls; a text with a slash and no scheme is a socket's path.
+/// Accepts "host:17871" and urls; a text with a slash and without a scheme is a socket's path.
 Result<std::string> url_of(const std::string& text) {
   if (text.find("://") == std::string::npos && text.find('/') != std::string::npos) return "ipc://" + text;
   auto endpoint = parse_endpoint(text);
@@ -210,7 +210,7 @@ int connection_control(lua_State* L) {
   return answer ? push_text_as_value(L, *answer) : push_failure(L, answer.error());
 }
 
-/// connection:next(seconds) -> table, or nil when nothing has come; or nil, message, code
+/// connection:next(seconds) -> table, or nil when nothing arrives; or nil, message, code
 int connection_next(lua_State* L) {
   const auto news = client_at(L).next(check_number(L, 2, "seconds", "connection:next"));
   if (!news) return push_failure(L, news.error());

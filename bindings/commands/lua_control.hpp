@@ -1,5 +1,5 @@
 #pragma once
-// `actor.c.control`: looking into a run from a subcommand's script.
+// `actor.c.control`: the observer's connection to a run, for a subcommand's script.
 
 #include "bindings/vm/vm.hpp"
 

@@ -14,8 +14,8 @@ namespace {
 
 constexpr auto kStopCheckPause = std::chrono::milliseconds(50);
 
-// replay(file, address, opened): serves the page of a recorded run until the command is stopped. opened(url, states) is
-// called once. nil, message, code when it cannot.
+// replay(file, address, opened): serves the page of a recorded run until the command is stopped. Calls opened(url,
+// states) once. Returns nil, message, code on failure.
 int replay_run(lua_State* L) {
   auto recording = Recording::open(std::string(check_text(L, 1, "file", "dashboard.replay")));
   if (!recording) return push_failure(L, recording.error());

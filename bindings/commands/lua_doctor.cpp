@@ -1,4 +1,5 @@
-// actor.c.doctor: what `actorhost doctor` asks this machine. Each function tells one fact; scripts/doctor.lua judges.
+// actor.c.doctor: the facts about this machine for `actorhost doctor`, one per function. scripts/doctor.lua judges
+// them.
 
 #include <cerrno>
 #include <cmath>
@@ -73,7 +74,7 @@ int doctor_built(lua_State* L) {
   return 1;
 }
 
-// kernels() -> the set in use, those that this machine has
+// kernels() -> the set in use, the sets supported by this machine
 int doctor_kernels(lua_State* L) {
   lua_pushstring(L, kernel::kernels().isa);
   std::string all;
@@ -85,8 +86,8 @@ int doctor_kernels(lua_State* L) {
   return 2;
 }
 
-// allowance() -> { cores=, machine_cores=, cores_limit=, memory=, machine_memory=, memory_limit= }: what a run here may
-// use, and what limits it (nil: nothing)
+// allowance() -> { cores=, machine_cores=, cores_limit=, memory=, machine_memory=, memory_limit= }: the resources
+// available to a run on this machine, and their limits' sources (nil: no limit)
 int doctor_allowance(lua_State* L) {
   Allowance allowance = own_allowance();
   const auto placement = detect_placement({}, current_environment(), current_hostname());
@@ -101,7 +102,7 @@ int doctor_allowance(lua_State* L) {
   return 1;
 }
 
-// limit(name) -> soft, hard; infinite where there is none
+// limit(name) -> soft, hard; infinite without a limit
 int doctor_limit(lua_State* L) {
   const std::string_view name = check_text(L, 1, "name", "doctor.limit");
   const auto resource = name == "files" ? RLIMIT_NOFILE : name == "processes" ? RLIMIT_NPROC : RLIMIT_AS;
@@ -113,7 +114,7 @@ int doctor_limit(lua_State* L) {
   return 2;
 }
 
-// placement() -> what the variables say about this process's place, the host where the run meets (or nil); or nil,
+// placement() -> this process's place according to environment variables, the coordinator's host (or nil); or nil,
 // message
 int doctor_placement(lua_State* L) {
   const auto placement = detect_placement({}, current_environment(), current_hostname());
@@ -125,7 +126,7 @@ int doctor_placement(lua_State* L) {
   return 2;
 }
 
-// has_address(name) -> true, or nil, why this machine knows no address of a host of that name
+// has_address(name) -> true; or nil, why this machine cannot resolve the name
 int doctor_has_address(lua_State* L) {
   addrinfo* found = nullptr;
   const int failed =
@@ -136,7 +137,7 @@ int doctor_has_address(lua_State* L) {
   return 1;
 }
 
-// token_path() -> where the token is by default, or nil, message
+// token_path() -> the default path of the token; or nil, message
 int doctor_token_path(lua_State* L) {
   const auto variable = [](const char* name) {
     const char* value = getenv(name);
@@ -147,7 +148,7 @@ int doctor_token_path(lua_State* L) {
   return push_text(L, *path);
 }
 
-// token_works(path) -> true, or nil, message
+// token_works(path) -> true; or nil, message
 int doctor_token_works(lua_State* L) {
   const auto token = read_token(std::string(check_text(L, 1, "path", "doctor.token_works")));
   if (!token) return push_failure(L, token.error());
@@ -155,7 +156,7 @@ int doctor_token_works(lua_State* L) {
   return 1;
 }
 
-// file(path) -> { mode=, owner=, age=, folder= }, or nil, message where there is none
+// file(path) -> { mode=, owner=, age=, folder= }; or nil, message for a missing file
 int doctor_file(lua_State* L) {
   struct stat info {};
   if (stat(std::string(check_text(L, 1, "path", "doctor.file")).c_str(), &info) != 0) return push_errno(L);
@@ -188,7 +189,7 @@ std::set<std::string> listeners_at(uint16_t port) {
   return out;
 }
 
-/// "process 12 (nginx)" that has one of the sockets; empty where this user cannot see it.
+/// "process 12 (nginx)", the owner of one of the sockets; empty if this user cannot see it.
 std::string owner_of(const std::set<std::string>& sockets) {
   std::error_code failed;
   for (const auto& process : fs::directory_iterator("/proc", failed)) {
@@ -203,7 +204,7 @@ std::string owner_of(const std::set<std::string>& sockets) {
   return {};
 }
 
-// port(number) -> true; or nil, why it cannot be listened on, who has it (or nil)
+// port(number) -> true; or nil, why it cannot be listened on, its owner (or nil)
 int doctor_port(lua_State* L) {
   const auto port = static_cast<uint16_t>(check_integer(L, 1, "number", "doctor.port", 1, 65535));
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -228,21 +229,21 @@ int doctor_port(lua_State* L) {
   return 3;
 }
 
-// loads(library) -> whether it can be loaded, as the program does when it first needs it
+// loads(library) -> whether the program could load the library on first use
 int doctor_loads(lua_State* L) {
   void* const library = dlopen(std::string(check_text(L, 1, "library", "doctor.loads")).c_str(), RTLD_LAZY);
   lua_pushboolean(L, library != nullptr);
   return 1;
 }
 
-// run_folder() -> the folder of control sockets, which is made where it is missing; or nil, message
+// run_folder() -> the folder of control sockets, which is made if it is missing; or nil, message
 int doctor_run_folder(lua_State* L) {
   const auto folder = run_folder();
   if (!folder) return push_failure(L, folder.error());
   return push_text(L, *folder);
 }
 
-// free_bytes(folder) -> what this user may still write there, or nil, message
+// free_bytes(folder) -> bytes that this user may still write there; or nil, message
 int doctor_free_bytes(lua_State* L) {
   const std::string folder(check_text(L, 1, "folder", "doctor.free_bytes"));
   struct statvfs info {};
@@ -251,7 +252,7 @@ int doctor_free_bytes(lua_State* L) {
   return 1;
 }
 
-// clock() -> seconds that the steady clock tells apart, seconds since 1970
+// clock() -> resolution of the steady clock in seconds, seconds since 1970
 int doctor_clock(lua_State* L) {
   timespec resolution{};
   clock_getres(CLOCK_MONOTONIC, &resolution);

@@ -34,7 +34,7 @@ int editor_open(lua_State* L) {
   return 1;
 }
 
-/// A text that a callback has returned, or nothing.
+/// The text returned by a callback; empty for other values.
 std::string returned_text(lua_State* L, int index) {
   size_t size = 0;
   const char* text = lua_type(L, index) == LUA_TSTRING ? lua_tolstring(L, index, &size) : nullptr;
@@ -86,7 +86,7 @@ int editor_remember(lua_State* L) {
   return 1;
 }
 
-// is_terminal(): whether standard input is one.
+// is_terminal(): whether standard input is a terminal.
 int editor_is_terminal(lua_State* L) {
   lua_pushboolean(L, isatty(STDIN_FILENO));
   return 1;

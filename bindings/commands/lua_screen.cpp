@@ -19,7 +19,7 @@ namespace actorhost {
 namespace {
 
 constexpr const char* kScreenModule = "actor.c.screen";
-constexpr double kStopCheck = 0.1;  // seconds between two looks for Ctrl-C
+constexpr double kStopCheck = 0.1;  // seconds between two checks for Ctrl-C
 
 void write_terminal(std::string_view text) {
   while (!text.empty()) {
@@ -30,7 +30,7 @@ void write_terminal(std::string_view text) {
   }
 }
 
-/// The first `columns` characters of a line in UTF-8.
+/// The first `columns` characters of a UTF-8 line.
 std::string_view clipped(std::string_view line, size_t columns) {
   size_t count = 0;
   for (size_t i = 0; i < line.size(); ++i) {
@@ -46,7 +46,7 @@ winsize terminal_size() {
   return known ? size : winsize{24, 80, 0, 0};
 }
 
-/// The terminal's second page, with keys as they are pressed. What was there before is back when this ends.
+/// The terminal's alternate screen in unbuffered key mode. Restores the previous screen at its end.
 class Screen {
  public:
   ~Screen() { close(); }
@@ -56,7 +56,7 @@ class Screen {
     termios keys = before_;
     keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
     open_ = tcsetattr(STDIN_FILENO, TCSANOW, &keys) == 0;
-    if (open_) write_terminal("\x1b[?1049h\x1b[?25l\x1b[?7l");  // a line that is too wide goes on nowhere
+    if (open_) write_terminal("\x1b[?1049h\x1b[?25l\x1b[?7l");  // wide lines are cut off
     return open_;
   }
 
@@ -66,7 +66,7 @@ class Screen {
     tcsetattr(STDIN_FILENO, TCSANOW, &before_);
   }
 
-  /// What does not fit is left out; the last line of `text` always shows.
+  /// Omits lines that do not fit, but always shows the last line of `text`.
   void draw(std::string_view text) {
     drawn_ = terminal_size();
     const size_t rows = drawn_.ws_row;
@@ -84,7 +84,7 @@ class Screen {
   }
 
   bool is_open() const noexcept { return open_; }
-  /// The terminal has another size than when it was drawn.
+  /// Whether the terminal's size has changed since the last draw.
   bool resized() const {
     const winsize now = terminal_size();
     return open_ && (now.ws_row != drawn_.ws_row || now.ws_col != drawn_.ws_col);
@@ -98,7 +98,7 @@ class Screen {
 
 Screen& screen_of(lua_State* L) { return Kept<Screen>::find(L, kScreenModule); }
 
-/// open() -> whether there is a terminal
+/// open() -> whether the terminal could be opened
 int open_terminal(lua_State* L) {
   lua_pushboolean(L, screen_of(L).open() ? 1 : 0);
   return 1;
@@ -115,15 +115,15 @@ int draw_page(lua_State* L) {
   return 0;
 }
 
-/// columns() -> of the terminal that standard output is, or nil
+/// columns() -> the columns of the terminal at standard output, or nil
 int columns_there(lua_State* L) {
   if (isatty(STDOUT_FILENO) == 0) return 0;
   lua_pushinteger(L, terminal_size().ws_col);
   return 1;
 }
 
-/// key(seconds) -> the key that was pressed in that time, "" when the terminal is gone, or nil, also when its size has
-/// changed; without a terminal it only waits
+/// key(seconds) -> the first key pressed in that time; "" when the terminal is closed; nil after the time or a change
+/// of size. Without a terminal it only waits.
 int read_key(lua_State* L) {
   Vm& vm = Vm::from(L);
   const SteadyClock clock;

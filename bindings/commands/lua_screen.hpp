@@ -1,5 +1,5 @@
 #pragma once
-// `actor.c.screen`: a page of text that is drawn again and again, and keys, for `actorhost top`.
+// `actor.c.screen`: a redrawn page of text, and keys, for `actorhost top`.
 
 #include "bindings/vm/vm.hpp"
 

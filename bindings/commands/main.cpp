@@ -1,4 +1,4 @@
-// The executable: a subcommand, or a job; returns its exit code.
+// The executable: runs a subcommand or a job and returns its exit code.
 
 #include <csignal>
 #include <cstdio>
@@ -17,7 +17,7 @@
 #include "host/base/out_of_memory.hpp"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// As the library's operator, but its error says how much was asked for. The library's own operators free the memory.
+// As the library's operators, but their error has the requested size. The library's own operators free the memory.
 void* operator new(size_t size) {
   if (void* memory = std::malloc(size)) return memory;
   throw actorhost::OutOfMemory(size);
@@ -30,8 +30,7 @@ void* operator new(size_t size, std::align_val_t alignment) {
 }
 #endif
 
-/// Takes the numbers of standard files that the caller has closed, so that no socket gets them; their use stays an
-/// error.
+/// Occupies the descriptors of closed standard files, so that no socket gets them; using such a file remains an error.
 static void keep_standard_files() {
   for (int file = 0; file <= 2; ++file) {
     if (fcntl(file, F_GETFD) == -1) (void)!open("/dev/null", file == 0 ? O_WRONLY : O_RDONLY);
@@ -40,7 +39,7 @@ static void keep_standard_files() {
 
 int main(int argc, char** argv) {
   keep_standard_files();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that has reached the limit of its size is an error of its write, not the end
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the file size limit then fails instead of ending the process
   const std::vector<std::string> args(argv + 1, argv + argc);
   if (!args.empty() && actorhost::is_command(args[0])) {
     return actorhost::run_command(args[0], std::vector<std::string>(args.begin() + 1, args.end()));

@@ -20,7 +20,7 @@ namespace actorhost {
 namespace {
 
 constexpr const char* kConsoleVariable = "ACTORHOST_CONSOLE";
-constexpr double kPartingSeconds = 3;  // for nodes to stop
+constexpr double kPartingSeconds = 3;  // time for nodes to stop
 
 }  // namespace
 
@@ -33,7 +33,7 @@ Result<OwnCluster> OwnCluster::start(std::vector<std::string> flags) {
   if (pipe2(ends, O_CLOEXEC) != 0) return Error{Code::io, std::string("cannot make a pipe: ") + std::strerror(errno)};
   flags.insert(flags.begin(), "run");
   flags.emplace_back(kConsoleJobName);
-  // Ctrl-C is for the console, which tells the cluster what to interrupt.
+  // Ctrl-C belongs to the console, which sends the cluster the interrupt.
   const auto pid = start_child(flags, kConsoleVariable, "1", Interrupt::ignored, ends[1]);
   ::close(ends[1]);
   if (!pid) {

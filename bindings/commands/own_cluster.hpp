@@ -1,6 +1,6 @@
 #pragma once
-// The cluster of a console that is attached to none: this program once more, as a child, with a job that waits for
-// chunks. It ends with the console.
+// The cluster of a console without `--attach`: this program as a child process, with a job that waits for chunks. The
+// child ends with the console.
 
 #include <optional>
 #include <string>
@@ -12,11 +12,12 @@
 
 namespace actorhost {
 
-/// The job, and the name that its script has.
+/// The child's job and its script name.
 inline constexpr const char* kConsoleJob = "require('actor.c.console').wait()";
 inline constexpr const char* kConsoleJobName = "console";
 
-/// Whether this process is such a child, or one of its nodes: `script` is that job's name, and the environment says so.
+/// Whether this process is such a child or one of its nodes: `script` is the job's name and the environment variable is
+/// set.
 bool is_console_cluster(const std::string& script);
 
 class OwnCluster {
@@ -25,14 +26,14 @@ class OwnCluster {
   static Result<OwnCluster> start(std::vector<std::string> flags);
   OwnCluster(OwnCluster&& other) noexcept;
   OwnCluster& operator=(OwnCluster&&) = delete;
-  ~OwnCluster();  // ends it
+  ~OwnCluster();  // stops the child
 
   pid_t pid() const { return pid_; }
-  /// What it has written since the last call; does not wait.
+  /// The output since the last call; does not block.
   std::string output() const;
-  /// Its exit code (128 and the number of the signal that ended it) once it has ended; waits up to `seconds` for that.
+  /// The exit code of an ended child (128 plus the signal number after a signal). Waits up to `seconds` for the end.
   std::optional<int> ended(double seconds);
-  /// Ends it, in order or by force.
+  /// Stops the child by SIGTERM, then by SIGKILL.
   void stop();
 
  private:

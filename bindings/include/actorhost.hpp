@@ -1,13 +1,13 @@
 #pragma once
-// Embedding actorhost in a C++ program: run a job in this process and give its Lua functions written in C++. The only
-// header that an embedder needs; link against actorhost::actorhost_lua.
+// Embeds actorhost in a C++ program: runs a job in this process and offers C++ functions to the job's Lua code. An
+// embedder includes only this header and links against actorhost::actorhost_lua.
 //
 //   actorhost::Host host({.nodes = 4});
 //   host.function("price", [](double strike, double spot) { return std::max(0.0, spot - strike); });
 //   return host.run_file("job.lua");            -- in job.lua: local host = require "host"; host.price(90, 100)
 //
-// A Host runs one job at a time, from one thread. Its functions are called from the nodes' threads, several at once:
-// they must be thread-safe. What they throw becomes a Lua error with its text.
+// A Host runs one job at a time and belongs to one thread. The nodes' threads call its functions concurrently, so the
+// functions must be thread-safe. An exception of a function becomes a Lua error with the exception's text.
 
 #include <functional>
 #include <memory>
@@ -21,14 +21,14 @@
 
 namespace actorhost {
 
-/// What passes between Lua and C++: nil, boolean, number, string (any bytes), array of numbers.
+/// A value passed between Lua and C++: nil, boolean, number, string (any bytes), array of numbers.
 using Value = std::variant<std::monostate, bool, double, std::string, std::vector<double>>;
 using Function = std::function<Value(std::span<const Value>)>;
 
 struct HostConfig {
-  unsigned nodes = 0;              // nodes on this host; 0: one a core
-  std::vector<std::string> args;   // what the script sees as `...` and actor.args
-  std::vector<std::string> flags;  // further flags of the command line: {"--barrier", "ssp:4"}
+  unsigned nodes = 0;              // nodes on this host; 0: one node a core
+  std::vector<std::string> args;   // the script's `...` and actor.args
+  std::vector<std::string> flags;  // more command-line flags: {"--barrier", "ssp:4"}
   bool handle_signals = false;     // end the run on SIGINT and SIGTERM
 };
 
@@ -39,22 +39,22 @@ class Host {
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  /// Makes `fn` available as require("host").NAME on every node. Before run.
+  /// Makes `fn` available as require("host").NAME on every node. Call it before a run.
   Host& function(std::string name, Function fn);
 
-  /// The same for any callable with parameters of bool, numbers, std::string and std::vector<double>; a call with other
-  /// arguments is a Lua error that names the argument.
+  /// The same for any callable whose parameters are bool, numbers, std::string or std::vector<double>. A call with
+  /// other arguments raises a Lua error that names the argument.
   template <typename F>
   requires(!std::is_convertible_v<F, Function>) Host& function(std::string name, F fn);
 
-  /// Runs a script to its end and returns its exit code: 0 done, 1 the job's Lua raised or does not parse, 2 usage (a
-  /// missing file too), 3 cluster or node failure, 130 interrupted, 143 terminated. Blocks; messages go to standard
+  /// Runs a script to its end and returns its exit code: 0 success, 1 the job's Lua raised or does not parse, 2 usage
+  /// (also a missing file), 3 cluster or node failure, 130 interrupted, 143 terminated. Blocks; messages go to standard
   /// error.
   int run_file(const std::string& path);
-  /// The same for a script given as text; `name` stands for it in messages.
+  /// The same for a script given as text; messages show `name` as the script's name.
   int run_text(const std::string& name, const std::string& source);
 
-  /// Ends the run as Ctrl-C does. Any thread.
+  /// Ends the run as Ctrl-C does. Thread-safe.
   void interrupt();
 
  private:

@@ -77,7 +77,7 @@ void fill(ah_asking* batch, const Progress& progress, std::span<const Slot> aski
   fill(batch, progress, asking, now, out, {actorhost::see_all(progress), progress.size(), false});
 }
 
-// --- sampling and what is seen ---
+// --- samples ---
 
 ah_sampler* sampler_new(uint32_t beta, uint32_t kind, double seconds, uint64_t seed, uint64_t salt) noexcept {
   return new (std::nothrow) ah_sampler{Sampler(beta, Resample{static_cast<Resample::Kind>(kind), seconds}, seed, salt)};
@@ -214,7 +214,7 @@ Result<std::unique_ptr<LuaRule>> LuaRule::pop(Vm& vm, CallWatchdog* watchdog) {
     lua_settop(L, top - 1);
     return Error{Code::bad_argument, kNotAnEvaluator};
   }
-  // The payload of the value, which is the struct itself.
+  // The payload of the cdata value is the struct itself.
   auto* asking = static_cast<ah_asking*>(const_cast<void*>(lua_topointer(L, top + 1)));
   if (asking->magic != AH_ASKING_MAGIC) {
     lua_settop(L, top - 1);
@@ -253,7 +253,7 @@ Status LuaRule::answer(size_t count) {
   asking_->live = 0;
   if (status.ok()) return status;
   std::string_view what = status.error().message;
-  // The whole message begins with the node's name once it is raised, so the inner one must not.
+  // When raised, the whole message begins with the node's name, so the inner message must not.
   if (const std::string who = vm_.config().who() + ": "; what.starts_with(who)) what.remove_prefix(who.size());
   return Error{status.error().code, label() + ": " + std::string(what)};
 }

@@ -1,6 +1,6 @@
 #pragma once
-// The C side of actor.barrier: the FFI table "barrier" (ffi_barrier.h), and barrier rules written in Lua as the
-// engines see them.
+// The C side of actor.barrier: the FFI table "barrier" (ffi_barrier.h), and the adapter that gives the engines barrier
+// rules written in Lua.
 
 #include <memory>
 #include <optional>
@@ -18,14 +18,14 @@ class Vm;
 
 void open_barrier(Vm& vm);
 
-/// An evaluator of actor.barrier (`barrier.evaluator(rule, seed)`) as a BarrierRule. Answers all workers of a batch in
-/// one protected call, in a loop that the JIT compiles. Used on the Vm's thread, and let go before the Vm.
+/// Adapts an evaluator of actor.barrier (`barrier.evaluator(rule, seed)`) to BarrierRule. Decides about all workers of
+/// a batch in one protected call, in a loop that the JIT compiles. Used on the Vm's thread and destroyed before the Vm.
 class LuaRule final : public BarrierRule {
  public:
-  /// The evaluator on top of the stack, which is popped. Fails when the value is none.
-  /// The watchdog, if there is one, watches each round of answers and outlives the rule.
+  /// Takes the evaluator from the top of the stack and pops it. Fails for any other value. The optional watchdog
+  /// watches each round of answers and must outlive the rule.
   static Result<std::unique_ptr<LuaRule>> pop(Vm& vm, CallWatchdog* watchdog = nullptr);
-  /// Calls on the stack of `L` from now on, as an engine call does that was made in a coroutine.
+  /// Makes later calls on the stack of `L`, for engine calls from a coroutine.
   void use(lua_State* L) { L_ = L; }
 
   Status decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) override;
@@ -45,13 +45,13 @@ class LuaRule final : public BarrierRule {
 
   Vm& vm_;
   lua_State* L_;
-  ah_asking* asking_;  // the inside of kept_
+  ah_asking* asking_;  // the struct in kept_
   LuaRef kept_;
   LuaRef evaluator_;
   LuaRef answer_one_;
   LuaRef answer_all_;
   CallWatchdog* watchdog_ = nullptr;
-  std::optional<uint64_t> named_;  // the version whose label the watchdog knows: a job may put in another rule
+  std::optional<uint64_t> named_;  // the version whose label the watchdog has: a job may change its rule
 };
 
 }  // namespace actorhost

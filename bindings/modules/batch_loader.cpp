@@ -43,7 +43,7 @@ void BatchLoader::run() {
   }
 }
 
-/// The lock is given up meanwhile. A batch stays where it is while others are put behind it or taken before it.
+/// Releases the lock meanwhile. The batch keeps its address while others are added behind it or removed before it.
 void BatchLoader::gather_next(std::unique_lock<std::mutex>& lock) {
   Batch& batch = batches_[begun_++];
   lock.unlock();

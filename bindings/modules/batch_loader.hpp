@@ -1,7 +1,7 @@
 #pragma once
-// Batches that a thread of its own gathers a few ahead of the script. Owned by a userdata of actor.c.data, whose
-// finalizer ends it; every function but the thread's is called on the Vm's thread. What is read and written is kept
-// alive by the holders that come with it. No call fails: a position that is no row is the result of its batch.
+// Gathers batches on its own thread, a few batches ahead of the script. Owned by a userdata of actor.c.data, whose
+// finalizer ends it. Except for that thread, all functions run on the Vm's thread. Sources and targets hold their
+// memory. No call fails: an invalid position is a part of its batch's result.
 
 #include <condition_variable>
 #include <cstdint>
@@ -15,32 +15,33 @@
 
 namespace actorhost {
 
-/// Writes the rows at `positions` (an ah_positions) to `out`. Returns 0, or where in them (from 1) one is no row.
+/// Writes the rows at `positions` (an ah_positions) to `out`. Returns 0, or the index (from 1) of an invalid
+/// position.
 using Gather = std::function<int64_t(const void* positions, void* out)>;
 
 class BatchLoader {
  public:
   struct Target {
-    Blob block;  // keeps `to`
+    Blob block;  // keeps `to` alive
     void* to;
   };
-  /// What of a batch could not be gathered: nothing where `at` is 0.
+  /// The first invalid position of a batch; `at` is 0 when all positions are valid.
   struct Misfit {
     size_t source = 0;  // from 0
-    int64_t at = 0;     // in the positions, from 1
+    int64_t at = 0;     // index in the positions, from 1
   };
 
-  /// A batch has a part from each source. Throws std::system_error when there is no thread to be had.
+  /// Each source contributes one part of a batch. Throws std::system_error when no thread can be started.
   explicit BatchLoader(std::vector<Gather> sources);
-  /// Waits for the part that is being gathered; further ones are not.
+  /// Waits for the part in progress; drops the remaining parts.
   ~BatchLoader();
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
 
-  /// Begins a batch: an ah_positions, as numbers, and a target for each source. Does not block.
+  /// Queues a batch: an ah_positions, as numbers, and a target for each source. Does not block.
   void submit(std::vector<int32_t> positions, std::vector<Target> targets);
-  /// Waits for the oldest batch that was submitted and not taken; there has to be one. A batch that the thread has not
-  /// begun, since the machine is busy, is gathered by the caller.
+  /// Waits for the oldest submitted batch, which must exist, and removes it. If the thread has not begun the batch,
+  /// because the machine is busy, the caller gathers it.
   Misfit take();
 
  private:
@@ -59,7 +60,7 @@ class BatchLoader {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Batch> batches_;
-  size_t begun_ = 0;  // of them; those stand before the others
+  size_t begun_ = 0;  // the first begun_ batches have begun
   bool quit_ = false;
   std::thread thread_;
 };

@@ -13,13 +13,13 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-constexpr double kGraceSeconds = 1;  // for the rule to be stopped
+constexpr double kGraceSeconds = 1;  // time for the rule to stop
 
-// What the rule was shown. There is deliberately no synchronisation: the thread that fills the batch has been in the
-// rule at least since the last check, and a message about the rule is worth more than a proof that there is no race.
+// Formats the rule's input. Deliberately without synchronisation: the thread that fills the batch has been in the rule
+// at least since the last poll, and a message about the rule is worth more than a proof of no race.
 __attribute__((no_sanitize("thread"))) std::string asking_text(const ah_asking& asking) {
   const uint32_t slot = std::min(asking.slot, asking.population - 1);
-  const bool some = asking.aggregates != 0;  // a peer without a sample: nobody has told it the greatest
+  const bool some = asking.aggregates != 0;  // a peer without a sample knows no maximum
   char text[256];
   const int length = std::snprintf(
       text, sizeof text, "view.id = %u, view.step = %d, view.now = %.9g, everybody: n = %u, min = %g", asking.ids[slot],
@@ -84,7 +84,7 @@ void CallWatchdog::begin_call(std::string_view what, bool limited) {
   begin_what(what, limited ? &Limits::callback : nullptr);
 }
 
-// Describes the call that takes long. With mutex_ held.
+// Describes the late call. Requires mutex_.
 std::string CallWatchdog::describe() const {
   const auto limit = [](double seconds) {
     char text[32];
@@ -94,7 +94,7 @@ std::string CallWatchdog::describe() const {
   if (const ah_asking* asking = asking_.load(std::memory_order_relaxed)) {
     return label_ + " did not return within " + limit(limits_.rule) + "; it was shown " + asking_text(*asking);
   }
-  if (limit_ == &Limits::rule) return what_ + " did not come back within " + limit(limits_.rule) + " while loading";
+  if (limit_ == &Limits::rule) return what_ + " did not return within " + limit(limits_.rule) + " while loading";
   return what_ + " did not return within " + limit(limits_.callback) + " (--callback-timeout)";
 }
 
@@ -105,7 +105,7 @@ std::string CallWatchdog::message() const {
 
 void CallWatchdog::watch() {
   uint64_t seen = 0;
-  bool told = false;  // whether the log says that the call takes long
+  bool told = false;  // whether the slow call has been logged
   Steady::time_point since = Steady::now();
   std::unique_lock lock(mutex_);
   const auto interval = [this] {

@@ -14,7 +14,7 @@ namespace actorhost {
 
 namespace {
 
-Error malformed_rows() { return {Code::bad_data, "what has come are not tensors that fit together"}; }
+Error malformed_rows() { return {Code::bad_data, "the received values are not tensors with rows of the same layout"}; }
 
 Tensor carried_tensor_at(lua_State* L, int index, TensorCopies* copies) {
   if (copies == nullptr) return tensor_at(L, index);
@@ -34,7 +34,7 @@ bool same_rows(const Shape& a, const Shape& b) {
   return a.rank == b.rank && std::equal(a.begin() + 1, a.end(), b.begin() + 1);
 }
 
-/// Joins the bytes of all parts, and empties these.
+/// Joins the bytes of all parts and clears `parts`.
 Blob join(std::vector<Tensor>& parts) {
   Blob whole;
   size_t total = 0;
@@ -56,7 +56,7 @@ Blob join(std::vector<Tensor>& parts) {
       to += part.data.size();
     }
   }
-  parts.clear();  // so that the block has only one holder
+  parts.clear();  // leaves the block with one holder
   return whole;
 }
 
@@ -110,7 +110,7 @@ Status push_packed(lua_State* L, PackedValue value) {
   if (const std::string_view small = small_encoding(value); !small.empty()) return decode_value(L, small);
   auto carried = unpack_value(value);
   if (!carried) return carried.error();
-  value.body = Blob();  // so that a tensor's block has only one holder
+  value.body = Blob();  // leaves a tensor's block with one holder
   return push_carried(L, *std::move(carried));
 }
 

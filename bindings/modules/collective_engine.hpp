@@ -11,7 +11,7 @@
 
 namespace actorhost {
 
-/// One for each Vm, since its calls and its groups are numbered; group 0 is all workers.
+/// One per Vm, because calls and groups are numbered per Vm; group 0 is all workers.
 struct CollectiveEngine {
   CollectiveEngine(Node& node, Meetings& meetings, Arbiter& arbiter) : collectives(node, meetings, arbiter) {}
 
@@ -21,12 +21,12 @@ struct CollectiveEngine {
   }
   static CollectiveEngine& of(lua_State* L) { return Kept<CollectiveEngine>::find(L, kKey); }
 
-  /// By the number that Lua has of it.
+  /// The group with this Lua number.
   CollectiveGroup& group(size_t number) {
     return number == 0 || number > named.size() ? collectives.everybody() : *named[number - 1];
   }
 
-  /// Numbers all calls anew, in groups with other ids: nothing that belongs to earlier calls can be met.
+  /// Restarts the numbering of all calls, in groups with new ids, so that no message of an earlier call matches.
   void restart(uint32_t restarts) {
     collectives.restart(collectives.everybody(), restarts);
     for (const auto& group : named) collectives.restart(*group, restarts);
@@ -35,7 +35,7 @@ struct CollectiveEngine {
 
   Collectives collectives;
   std::vector<std::unique_ptr<CollectiveGroup>> named;
-  std::map<std::string, std::shared_ptr<FilterStream>> streams;  // of error feedback; shared with calls under way
+  std::map<std::string, std::shared_ptr<FilterStream>> streams;  // state of error feedback; shared with calls in flight
 };
 
 }  // namespace actorhost

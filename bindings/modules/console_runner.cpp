@@ -19,7 +19,8 @@ namespace actorhost {
 namespace {
 
 constexpr const char* kRunnerKey = "actor.console";
-constexpr double kIdleSeconds = 5;  // of one wait for a chunk: a longer one would be logged as a wait for other nodes
+constexpr double kIdleSeconds =
+    5;  // limit of one wait for a chunk: a longer wait would be logged as a wait for other nodes
 
 /// A coroutine that lives as long as the state.
 lua_State* new_thread(lua_State* L) {
@@ -28,15 +29,15 @@ lua_State* new_thread(lua_State* L) {
   return thread;
 }
 
-/// Pushes what `require` gives.
+/// Pushes the result of `require`.
 void require_module(lua_State* L, const char* name) {
   lua_getglobal(L, "require");
   lua_pushstring(L, name);
   lua_call(L, 1, 1);
 }
 
-/// The modules that are being loaded: `require` has a mark in the place of each, which no module is and which stays
-/// there after an error. It is light userdata, or looks like a number.
+/// The modules in loading. `require` puts a mark in the place of each such module, and leaves it there after an error.
+/// The mark is light userdata, or looks like a number; no module does.
 std::set<std::string> modules_in_loading(lua_State* L) {
   std::set<std::string> names;
   lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
@@ -50,7 +51,7 @@ std::set<std::string> modules_in_loading(lua_State* L) {
   return names;
 }
 
-/// A chunk was ended while it loaded these: they can be loaded again.
+/// Makes modules loadable again after a chunk was ended during their load.
 void forget_modules(lua_State* L, const std::set<std::string>& names) {
   lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
   for (const std::string& name : names) {
@@ -60,7 +61,7 @@ void forget_modules(lua_State* L, const std::set<std::string>& names) {
   lua_pop(L, 1);
 }
 
-/// Whether the JIT compiler is on, by what jit.status() says.
+/// Whether jit.status() reports that the JIT compiler is on.
 int read_jit_status(lua_State* L) {
   auto* on = static_cast<bool*>(lua_touserdata(L, 1));
   lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
@@ -71,8 +72,8 @@ int read_jit_status(lua_State* L) {
   return 0;
 }
 
-/// While it lives, nothing in the state runs compiled, unless the chunk itself says jit.on(). What was compiled before
-/// is forgotten. Afterwards the compiler and the collector are on or off as before, whatever the chunk has done.
+/// Disables and flushes the JIT compiler during its lifetime, unless the chunk itself calls jit.on(). Then restores the
+/// compiler and the collector to their previous states, whatever the chunk has done.
 class NothingCompiled {
  public:
   explicit NothingCompiled(lua_State* L) : L_(L), collected_(lua_gc(L, LUA_GCISRUNNING, 0) != 0) {
@@ -90,13 +91,13 @@ class NothingCompiled {
 
  private:
   lua_State* L_;
-  bool compiled_ = false;  // before
+  bool compiled_ = false;  // the previous state
   bool collected_;
 };
 
 int give_back(lua_State* L) { return lua_gettop(L); }
 
-/// (chunk, restarts, anew): the engines begin anew where `anew`, and know the chunk.
+/// (chunk, restarts, anew): starts the chunk in the engines; with `anew` the engines first restart.
 int begin_chunk(lua_State* L) {
   if (lua_toboolean(L, 3) != 0) {
     require_module(L, "actor.c.collective");
@@ -110,7 +111,7 @@ int begin_chunk(lua_State* L) {
   return 0;
 }
 
-/// Lets a chunk see the library's modules beside the script's globals.
+/// Gives a chunk the library's modules beside the script's globals.
 int give_environment(lua_State* L) {
   require_module(L, "actor.console.names");
   lua_getfield(L, -1, "environment");
@@ -153,14 +154,14 @@ void ConsoleRunner::answer() {
   while (const QuestionPtr question = desk_.begin(node_.seat())) (void)run(*question, threads_.alone);
 }
 
-/// Loads the chunk: as an expression, whose values are shown, or else as statements; with its arguments.
+/// Loads the chunk as an expression, to show its values, or else as statements; pushes its arguments.
 Status ConsoleRunner::load(const Question& question, lua_State* on) {
   const char* name = question.ask.name.c_str();
   const auto loads = [&](const std::string& text) {
     lua_settop(on, 0);
     return luaL_loadbufferx(on, text.data(), text.size(), name, "t") == 0;
   };
-  // Not `return f()`: a tail call has no line. The values go through a function that gives them back.
+  // Not `return f()`: a tail call has no line. The values pass through a function that returns them.
   const bool expression = loads("return " + question.source) && loads("return (...)(" + question.source + "\n)");
   if (!expression && !loads(question.source)) {
     const std::string error = lua_tostring(on, -1);
@@ -175,13 +176,13 @@ Status ConsoleRunner::load(const Question& question, lua_State* on) {
   return {};
 }
 
-/// Runs the chunk; its values as text.
+/// Runs the chunk; returns its values as text.
 Result<std::string> ConsoleRunner::evaluate(const Question& question, lua_State* on) {
   lua_settop(on, 0);
   if (question.ask.together) AH_TRY(agree(question.ask, on));
   AH_TRY(load(question, on));
-  // A compiled loop could not be interrupted. The functions of a job that waits are compiled; a console's own cluster
-  // has compiled the library alone.
+  // A compiled loop could not be interrupted. While a job waits, the job's functions may be compiled, so the compiler
+  // is off. In a console's own cluster only the library is compiled.
   std::optional<NothingCompiled> interpreted;
   if (question.ask.together) {
     luaJIT_setmode(on, 1, LUAJIT_MODE_ALLFUNC | LUAJIT_MODE_OFF);
@@ -202,7 +203,7 @@ Result<std::string> ConsoleRunner::evaluate(const Question& question, lua_State*
   return values;
 }
 
-/// An error as those outside are told it, who know from which node it is.
+/// The error's text for observers, without the node's name, which they know.
 std::string ConsoleRunner::told(const Error& error) const {
   std::string text = user_traceback(error.message);
   const std::string who = node_.name() + ": ";
@@ -210,14 +211,14 @@ std::string ConsoleRunner::told(const Error& error) const {
   return text;
 }
 
-/// Runs the chunk that the desk has begun, and hands in how it has ended; whether it worked.
+/// Runs the chunk that the desk has begun and reports its end to the desk. Returns whether the chunk succeeded.
 bool ConsoleRunner::run(const Question& question, lua_State* on) {
   static constexpr EngineCall kCall{Cause::console, "chunk"};
   const Activity activity(node_.stats(), kCall);
   QuestionDesk::Seat& seat = node_.seat();
   const bool together = question.ask.together;
   const double began = node_.clock().now();
-  // A server runs what all nodes run only for the sake of its run, whose callbacks are heard.
+  // A server runs common chunks only for its run, so only callbacks of the run may print.
   Vm::Sink before = vm_.redirect([this, &seat, together](std::string_view text) {
     if (!together || node_.role() == Role::worker || context_.speaks) desk_.write(seat, text);
   });
@@ -241,13 +242,13 @@ bool ConsoleRunner::run(const Question& question, lua_State* on) {
   done.ok = values.ok();
   done.seconds = node_.clock().now() - began;
   if (!values) done.error = told(values.error());
-  done.interrupted = vm_.stop_requested();  // a server that is replaced has not failed
+  done.interrupted = vm_.stop_requested();  // a replaced server has not failed
   desk_.finish(seat, std::move(done), values ? std::string_view(*values) : std::string_view());
   lua_settop(on, 0);
   return values.ok();
 }
 
-/// Waits for a chunk for all nodes. A server answers get, set and keys meanwhile.
+/// Waits for a chunk for all nodes. A server meanwhile serves get, set and keys.
 Status ConsoleRunner::wait_for_chunk(lua_State* L) {
   const auto there = [this] { return desk_.has_together(node_.seat()); };
   desk_.get_ready(node_.seat());
@@ -271,7 +272,7 @@ Status ConsoleRunner::run_together(lua_State* L) {
     const QuestionPtr question = desk_.begin_together(node_.seat());
     const bool worked = run(*question, threads_.together);
     if (worked || node_.role() == Role::worker || !context_.speaks) continue;
-    // The run of this server is over; the next one gets new servers. Values can still be read.
+    // The run of this server is over; the next run gets new servers. Values can still be read.
     context_.speaks = false;
     context_.shared.finished_run = node_.actions() - 1;
     return {};
@@ -279,9 +280,9 @@ Status ConsoleRunner::run_together(lua_State* L) {
   return {};
 }
 
-/// Brings the numbers that all nodes have to agree on to the same place. Where a chunk before has failed, nodes may
-/// have come to different places in it, and engines begin anew. The chunk may be interrupted already: then it fails,
-/// and the next one begins everything anew.
+/// Synchronises the counters that all nodes must agree on. A failed chunk may leave nodes at different positions, so
+/// the engines restart after it. If this chunk is already interrupted, it fails, and the next chunk restarts the
+/// engines.
 Status ConsoleRunner::agree(const ConsoleAsk& ask, lua_State* on) {
   node_.refresh();
   node_.set_actions(ask.actions);
@@ -302,7 +303,7 @@ void refuse_alone(lua_State* L, const char* call, const char* name) {
 
 namespace {
 
-/// wait(): runs the chunks that come for all nodes, until one calls `finish`
+/// wait(): runs the chunks for all nodes until a chunk calls `finish`
 int wait(lua_State* L) {
   refuse_alone(L, "console.wait");
   expect(L, Kept<ConsoleRunner>::find(L, kRunnerKey).run_together(L));

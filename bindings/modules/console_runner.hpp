@@ -1,7 +1,7 @@
 #pragma once
-// Runs chunks of Lua that come from outside in the Vm of a node, on its thread: one at a time within the waits of the
-// script (those of observers), or, where the script waits for them, one after the other on all nodes together. A chunk
-// has a coroutine of its own, what it prints goes to whoever has sent it, and it can be ended without the script.
+// Runs Lua chunks from outside the script in a node's Vm, on its thread. Chunks of observers run one at a time within
+// the waits of the script. If the script waits for chunks, each chunk runs on all nodes together. A chunk has its own
+// coroutine, sends its output to its sender, and can be ended without ending the script.
 
 #include <cstdint>
 #include <string>
@@ -20,9 +20,9 @@ class ConsoleRunner final : public NodeGuest {
   void answer() override;
   uint64_t lua_bytes() override;
 
-  /// Runs chunks for all nodes until one of them has called `end`, or, on a server, until it has failed in its run.
+  /// Runs chunks for all nodes until a chunk calls `end`, or, on a server, until a chunk fails during the server's run.
   Status run_together(lua_State* L);
-  /// The script goes on after the present chunk.
+  /// Lets the script continue after the present chunk.
   void end() noexcept { over_ = true; }
 
  private:
@@ -47,8 +47,7 @@ class ConsoleRunner final : public NodeGuest {
   bool over_ = false;
 };
 
-/// Raises when a chunk that runs on this node alone makes the call `call` + `name`, in which other nodes have to take
-/// part.
+/// Raises when a chunk that runs only on this node calls `call` + `name`, which needs other nodes.
 void refuse_alone(lua_State* L, const char* call, const char* name = "");
 
 }  // namespace actorhost

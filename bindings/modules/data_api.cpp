@@ -28,7 +28,7 @@ std::span<const int32_t> numbers_of(const void* positions) noexcept {
   return {reinterpret_cast<const int32_t*>(head + 1), static_cast<size_t>(head->n)};
 }
 
-/// Starts fetching a row that is needed soon: rows in random order are not in the caches, and without prefetching each
+/// Prefetches a row for use soon. Rows in random order are not in the caches, so without prefetching each row
 /// would cost the memory's latency (32 us instead of 12 us for 32 images of MNIST).
 void fetch(const void* row, int64_t bytes) noexcept {
   constexpr int64_t kLine = 64;
@@ -85,7 +85,7 @@ const ah_data_api kDataApi = {release, gather_rows, gather, shuffled};
 
 void set_rows(ah_rows& rows, Holder holder, const Blob& bytes, size_t n, size_t width,
               const RowMeaning& meaning) noexcept {
-  if (bytes.empty()) return;  // there are no rows: all but the form stays zero
+  if (bytes.empty()) return;  // no rows: all fields stay zero
   new (rows.holder_) Holder(std::move(holder));
   rows.bytes_ = reinterpret_cast<const uint8_t*>(bytes.data());
   rows.scale = meaning.scale;

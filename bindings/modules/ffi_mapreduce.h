@@ -1,10 +1,10 @@
 #pragma once
 #include <stdint.h>
-/* FFI text "ffi/mapreduce": the rows of a task, by the batch on the way in and one by one on the way out. Plain C for
-   ffi.cdef, which skips lines that start with '#'. Streams belong to the node's present task and go with it. A call
-   that fails returns NULL or -1; actor.c.mapreduce's fail() raises why. */
+/* FFI text "ffi/mapreduce": the rows of a task, read in batches and written one by one. Plain C for ffi.cdef, which
+   skips lines that start with '#'. Streams belong to the node's present task and end with it. A failing call returns
+   NULL or -1; fail() of actor.c.mapreduce then raises the reason. */
 
-/* As host/mapreduce/rows/row.hpp's RowValue. */
+/* RowValue of host/mapreduce/rows/row.hpp. */
 typedef struct ah_mr_value {
   uint32_t tag; /* 0 nil, 1 false, 2 true, 3 number, 4 text, 5 encoded value */
   uint32_t spare;
@@ -19,16 +19,16 @@ typedef struct ah_mr_row {
   uint32_t pair;
 } ah_mr_row;
 
-/* As host/mapreduce/rows/stream.hpp's RowBatch; its views hold until the next one. */
+/* RowBatch of host/mapreduce/rows/stream.hpp; its views are valid until the next batch. */
 typedef struct ah_mr_batch {
   uint32_t count;
-  uint32_t at; /* the row that is being worked on */
+  uint32_t at; /* the present row */
   ah_mr_value first[256];
   ah_mr_value second[256];
-  uint8_t pair[256]; /* bit 0: a pair; bit 1: its key is that of the row before */
+  uint8_t pair[256]; /* bit 0: a pair; bit 1: the same key as the previous row */
 } ah_mr_batch;
 
-/* As host/mapreduce/rows/flat_table.hpp's FlatTable. */
+/* FlatTable of host/mapreduce/rows/flat_table.hpp. */
 typedef struct ah_mr_flat {
   uint32_t shape;
   uint32_t count;
@@ -38,17 +38,17 @@ typedef struct ah_mr_flat {
 typedef struct ah_mr_source ah_mr_source;
 typedef struct ah_mr_sink ah_mr_sink;
 
-/* Matches of a pattern in a text that Lua keeps, some at a time. */
+/* Some matches of a pattern in a text; Lua keeps the text alive. */
 typedef struct ah_mr_matches {
   const char* bytes[64];
   int64_t sizes[64];
-  const char* at; /* where to go on */
+  const char* at; /* where the search continues */
   const char* stop;
-  const uint8_t* wanted; /* 256 of them: 1 for the characters of a match */
-  uint32_t change;       /* 1: matches are given in lower case, 2: in upper case */
+  const uint8_t* wanted; /* 256 entries: 1 for the characters of a match */
+  uint32_t change;       /* 1: convert matches to lower case, 2: to upper case */
 } ah_mr_matches;
 
-/* As host/mapreduce/rows/combine_slot.hpp's CombineSlot. A number may be written in place: tag 3 and the number. */
+/* CombineSlot of host/mapreduce/rows/combine_slot.hpp. A number may be written in place: tag 3 and the number. */
 typedef struct ah_mr_slot {
   uint64_t hash;
   double number;
@@ -59,19 +59,19 @@ typedef struct ah_mr_slot {
   uint16_t unused;
 } ah_mr_slot;
 
-/* As host/mapreduce/rows/sampler.hpp's RowSampler. */
+/* RowSampler of host/mapreduce/rows/sampler.hpp. */
 typedef struct ah_mr_sampler {
   double fraction;
   double seed;
   uint32_t salt;
-  uint32_t replacement; /* 1: rows may come more than once */
+  uint32_t replacement; /* 1: with replacement */
 } ah_mr_sampler;
 
-/* How CSV is read, as host/mapreduce/files/csv_rows.hpp has it. */
+/* CSV options, as in host/mapreduce/files/csv_rows.hpp. */
 typedef struct ah_mr_csv {
   const char* const* names; /* of columns */
-  const char* const* typed; /* columns whose kinds are given */
-  const uint8_t* kinds;     /* theirs: 0 any, 1 text, 2 number, 3 boolean */
+  const char* const* typed; /* columns with given kinds */
+  const uint8_t* kinds;     /* their kinds: 0 any, 1 text, 2 number, 3 boolean */
   ah_mr_value missing;      /* bytes and size of an encoded value */
   uint32_t names_count;
   uint32_t kinds_count;
@@ -80,21 +80,21 @@ typedef struct ah_mr_csv {
   char separator;
 } ah_mr_csv;
 
-/* What one task reads. */
+/* The input of one task. */
 typedef struct ah_mr_split {
   const char* path; /* or a URL */
   uint32_t kind;    /* 0 lines of a part, 1 lines of a whole file, 2 lines of a URL, 3 the path and the whole content */
-  uint32_t skip;    /* 1: what cannot be read is left out and counted */
+  uint32_t skip;    /* 1: unreadable input is skipped and counted */
   double from;      /* of a part, in bytes */
   double to;
-  double size;         /* of the file when the job was planned; below 0 where that is not known */
-  double seconds;      /* that a server may be silent */
-  const char* ca_file; /* of certificates that servers are checked against; NULL: the environment's or the system's */
+  double size;         /* of the file when the job was planned; below 0: unknown */
+  double seconds;      /* timeout of a silent server */
+  const char* ca_file; /* certificates for checking servers; NULL: from the environment or the system */
   uint32_t format;     /* of lines: 0 each is a row, 1 CSV, 2 JSON lines */
   const ah_mr_csv* csv;
 } ah_mr_split;
 
-/* Where and how a save writes, as host/mapreduce/files/save_folder.hpp and file_sink.hpp have it. */
+/* Target and format of a save, as in host/mapreduce/files/save_folder.hpp and file_sink.hpp. */
 typedef struct ah_mr_save {
   const char* target;
   const char* staging;
@@ -103,11 +103,11 @@ typedef struct ah_mr_save {
   const char* const* names; /* of CSV's columns */
   uint32_t names_count;
   uint32_t overwrite;
-  uint32_t format; /* 0 text, 1 CSV, 2 JSON lines, 3 rows as they are, for row_file */
+  uint32_t format; /* 0 text, 1 CSV, 2 JSON lines, 3 raw rows, for row_file */
   char separator;
 } ah_mr_save;
 
-/* As host/mapreduce/files/save_folder.hpp's SavedPart. */
+/* SavedPart of host/mapreduce/files/save_folder.hpp. */
 typedef struct ah_mr_part {
   char name[64];
   double rows;
@@ -123,85 +123,85 @@ typedef struct ah_mapreduce_api {
   ah_mr_source* (*needed)(uint32_t k);
   /* The action's result: the final stage's rows, in order of tasks. */
   ah_mr_source* (*results)(void);
-  /* Those of one of its tasks, from 0. */
+  /* The rows of one task of this stage, from 0. */
   ah_mr_source* (*results_of)(uint32_t task);
-  /* A sink in memory that buffer_rows turns into a source. */
+  /* A sink in memory; buffer_rows turns it into a source. */
   ah_mr_sink* (*buffer)(void);
   ah_mr_source* (*buffer_rows)(ah_mr_sink* buffer);
 
   ah_mr_batch* (*batch)(ah_mr_source* source);
-  /* The task has read so many rows that came from no source. */
+  /* Counts rows that the task has read from no source. */
   void (*count_rows)(double rows);
-  /* The next batch's rows: how many, 0 at the end. */
+  /* Reads the next batch; returns its number of rows, 0 at the end. */
   int32_t (*next)(ah_mr_source* source);
 
-  /* What the present task puts out: rows as they come, or spread by key. */
+  /* The output of the present task: rows in their order, or rows distributed by key. */
   ah_mr_sink* (*rows)(void);
   ah_mr_sink* (*buckets)(uint32_t buckets);
   int32_t (*put)(ah_mr_sink* sink, const ah_mr_row* row);
 
-  /* Combined by key: by a native combiner ("sum", ...) or, with "", by Lua through its slots. As the task's output in
-     so many buckets; 0: to be read again with `combined`. */
+  /* Combines rows by key with a native combiner ("sum", ...), or, for "", in Lua through slots. The result is the
+     task's output in `buckets` buckets; with 0 buckets, `combined` reads it again. */
   ah_mr_sink* (*combine)(const char* native, uint32_t buckets);
-  /* Takes a key, whose place in the table comes from memory meanwhile; how many wait for `locate`, at most 64, or -1.
+  /* Takes a key and prefetches its table place. Returns the number of keys that wait for `locate`, at most 64, or -1.
    */
   int32_t (*take)(ah_mr_sink* sink, const ah_mr_value* key);
-  /* The slots of all keys that wait, in their order; the same key has the same slot. Valid until the next call. A fresh
-     one has tag 0. NULL on failure. */
+  /* The slots of all waiting keys, in their order; equal keys have the same slot. Valid until the next call. A new slot
+     has tag 0. NULL on failure. */
   ah_mr_slot** (*locate)(ah_mr_sink* sink);
   int32_t (*set_slot)(ah_mr_sink* sink, ah_mr_slot* slot, const ah_mr_value* value);
   void (*get_slot)(const ah_mr_slot* slot, ah_mr_value* value);
-  /* The rows of `source` through a native operation: "words", "lower", "upper", "one", "tonumber", ... */
+  /* The rows of `source` after a native operation: "words", "lower", "upper", "one", "tonumber", ... */
   ah_mr_source* (*through)(ah_mr_source* source, const char* native);
-  /* All rows of `source` into `sink`. */
+  /* Puts all rows of `source` into `sink`. */
   int32_t (*pour)(ah_mr_sink* sink, ah_mr_source* source);
-  /* What a sink of combine(.., 0) has combined. Where the combiner is in Lua and the table has spilled, equal keys may
-     follow each other: batch.pair is 3 where the key is that of the row before. */
+  /* The combined rows of a sink of combine(.., 0). If the combiner is in Lua and the table has spilled, equal keys may
+     follow each other: batch.pair is 3 for a row with the previous row's key. */
   ah_mr_source* (*combined)(ah_mr_sink* sink);
 
   int32_t (*match)(ah_mr_matches* matches);
 
-  /* How often the sample has row number `row` (from 0) of a task (from 1). */
+  /* How many times the sample contains row `row` (from 0) of task `task` (from 1). */
   int32_t (*draw)(const ah_mr_sampler* sampler, double task, double row);
   ah_mr_source* (*sample)(ah_mr_source* source, const ah_mr_sampler* sampler, double task);
 
-  /* A part (from 0) of what is saved, a sink; its end says what it is. */
+  /* A sink for one part (from 0) of a save; finish_part reports the saved part. */
   ah_mr_sink* (*part)(const ah_mr_save* save, uint32_t part);
   int32_t (*finish_part)(ah_mr_sink* part, ah_mr_part* out);
 
-  /* As `needed`, but one bucket of a wide dependency, whichever task this is. */
+  /* As `needed`, for one bucket of a wide dependency, independent of the present task. */
   ah_mr_source* (*needed_of)(uint32_t k, uint32_t bucket);
-  /* What the present task puts out: pairs by key; rows into the bucket named with `into` (0 at first); rows into bucket
-     0 and a sample of at most so many of them into bucket 1; rows by the range of their first value, of which
-     `splitters` gives the borders. */
+  /* Outputs of the present task. keyed: pairs by key. placed: rows into the bucket last set by `into`, initially 0.
+     sampled: rows into bucket 0 and a sample of at most `most` rows into bucket 1. ranges: rows by the range of their
+     first value, with the borders from `splitters`. */
   ah_mr_sink* (*keyed)(uint32_t buckets);
   ah_mr_sink* (*placed)(uint32_t buckets);
   int32_t (*into)(ah_mr_sink* placed, uint32_t bucket);
   ah_mr_sink* (*sampled)(uint32_t most);
-  /* From what `sampled` has sampled, borders of so many ranges as rows. */
+  /* Computes the borders of `ranges` ranges from the rows of `sampled`, as rows. */
   int32_t (*splitters)(ah_mr_source* samples, ah_mr_sink* to, uint32_t ranges, uint32_t descending);
   ah_mr_sink* (*ranges)(ah_mr_source* splitters, uint32_t descending);
-  /* A pair of the key and the row's bytes, for a sort by that key. */
+  /* Puts a pair of the key and the row's bytes, for a sort by this key. */
   int32_t (*put_under)(ah_mr_sink* sink, const ah_mr_value* key, const ah_mr_row* row);
-  /* A sink that sorts what the task reads itself, by the first value: order 0 ascending, 1 descending, 2 by hash.
-     `rows`: 0 any, 1 those of put_under, which come back without the key, 2 any, by all of their bytes, for set_of. It
-     may take one of `parts` parts of the task's memory. */
+  /* A sink that sorts rows which the task itself reads, by the first value: order 0 ascending, 1 descending, 2 by hash.
+     `rows`: 0 any rows; 1 rows of put_under, which are returned without the key; 2 any rows, by all of their bytes, for
+     set_of. The sorter may use one of `parts` parts of the task's memory. */
   ah_mr_sink* (*sorter)(uint32_t order, uint32_t rows, uint32_t parts);
   ah_mr_source* (*sorted)(ah_mr_sink* sorter);
-  /* The rows of several sorters by hash, key after key; batch.pair then is 1, +2 where the key is that of the row
-     before, +4 for each sorter before the row's own. */
+  /* The rows of several sorters by hash, key after key. batch.pair is then 1, +2 for a row with the previous row's key,
+     +4 for each sorter before the row's sorter. */
   ah_mr_source* (*groups)(ah_mr_sink** sorters, uint32_t count);
-  /* Distinct rows: operation 0 what both have, 1 what the first has and the second has not. */
+  /* Distinct rows: operation 0 the rows in both inputs, 1 the rows only in the first. */
   ah_mr_source* (*set_of)(ah_mr_sink* first, ah_mr_sink* second, uint32_t operation);
 
-  /* The table of an encoded value as flat_table.hpp has it: its shape, or 0; and a shape's text. Its values hold until
-     the next call. */
+  /* flat: the table of an encoded value as in flat_table.hpp, and its shape, or 0; its values are valid until the next
+     call. flat_shape: the text of a shape. */
   uint32_t (*flat)(const ah_mr_value* value, ah_mr_flat* out);
   void (*flat_shape)(uint32_t shape, ah_mr_value* text);
   /* A part (from 0) of the checkpoint `id` in a folder. */
   ah_mr_source* (*row_file)(const char* folder, const char* id, uint32_t part);
 
-  /* As host/mapreduce/rows/short_texts.hpp has them: texts of at most 15 bytes, 16384 places. */
+  /* Functions of host/mapreduce/rows/short_texts.hpp: texts of at most 15 bytes, 16384 places. */
   int32_t (*find_text)(const char* bytes, int64_t size);
   void (*keep_text)(int32_t place, const char* bytes, int64_t size);
 } ah_mapreduce_api;

@@ -7,13 +7,13 @@ enum { AH_TEXT_WORDS = 24 };
 
 /* Some words of a text. */
 typedef struct ah_text_words {
-  size_t at;                    /* where to look for the next ones; 0 at first */
-  int32_t first[AH_TEXT_WORDS]; /* of each its first byte, from 1 */
+  size_t at;                    /* where to search for the next words; 0 at first */
+  int32_t first[AH_TEXT_WORDS]; /* of each word the first byte, from 1 */
   int32_t last[AH_TEXT_WORDS];
 } ah_text_words;
 
 typedef struct ah_text_api {
-  /* The next words, as many as there is room for; returns their number, 0 at the text's end. */
+  /* Fills `out` with the next words; returns their number, 0 at the text's end. */
   int32_t (*words)(const char* text, size_t size, ah_text_words* out);
   int32_t (*is_ascii)(const char* text, size_t size);
   double (*characters)(const char* text, size_t size);

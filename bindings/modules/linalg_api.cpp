@@ -27,7 +27,7 @@ kernel::ThreadPool& pool_of(const ah_tensor* t) noexcept { return *state_of(t->c
 int64_t rows_of(const ah_tensor* a) noexcept { return a->extent_[a->ndim_ - 2]; }
 int64_t columns_of(const ah_tensor* a) noexcept { return a->extent_[a->ndim_ - 1]; }
 
-// Allocates `out` with the batch of `a` and these sizes behind; a view without dimensions when it is null.
+// Allocates `out` with the batch of `a` and these sizes behind it. Returns a view without dimensions for null.
 View made(ah_tensor* out, const ah_tensor* a, std::initializer_list<int64_t> sizes) {
   if (out == nullptr) return {};
   View like{.dtype = static_cast<Dtype>(a->type_)};

@@ -1,5 +1,5 @@
 #pragma once
-// The functions behind ffi_linalg.h. They keep nothing; any Vm's thread.
+// The functions behind ffi_linalg.h. Stateless; on any Vm's thread.
 
 #include "bindings/modules/ffi_linalg.h"
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kAverageModule = "actor.average";
 
-/// A worker's part in a session. Used on the Vm's thread; the replica is shared with the courier.
+/// A worker's part in a session. Used on the Vm's thread; shares the replica with the courier.
 class Averaging {
  public:
   struct Plan {
@@ -34,7 +34,7 @@ class Averaging {
 
   Averaging(Node& node, Averages& averages, Plan plan, const std::vector<AverageReplica::Part>& parts)
       : node_(node), averages_(averages), plan_(std::move(plan)), warm_left_(plan_.fresh ? 0 : plan_.warmup) {
-    // The length of a step during which a round is likely to begin.
+    // A step of this length is likely to see a round begin.
     const double long_step = plan_.options.interval / 2;
     replica_ = std::make_shared<AverageReplica>(parts, long_step, node.clock(), averages.waker());
     replica_->set_wake(node.port().waker());
@@ -43,7 +43,7 @@ class Averaging {
   Averaging(const Averaging&) = delete;
   Averaging& operator=(const Averaging&) = delete;
 
-  /// Joins the session, and waits for the others unless they began long ago.
+  /// Joins the session. Waits for the other workers, unless this worker joins late (`fresh`).
   Status join() {
     const Report report{Report::What::join, node_.index(), plan_.fresh, warm_left_ > 0, plan_.options};
     replica_->expect();
@@ -58,7 +58,7 @@ class Averaging {
     locked_ = where;
     return {};
   }
-  /// Gives the lock back. `whole`: the step has ended, which the warm-up counts.
+  /// Releases the lock. `whole`: the step has ended, which the warm-up counts.
   Status unlock(bool whole) {
     if (locked_.empty()) return Error{Code::bad_argument, "average.unlock: the lock is not held"};
     locked_.clear();
@@ -67,7 +67,7 @@ class Averaging {
     --warm_left_;
     return wait_in(Report::What::sync, "average.step: the warm-up");
   }
-  /// Lets rounds in, within a step.
+  /// Lets a round proceed within a step.
   Status pause() {
     if (locked_.empty()) return Error{Code::bad_argument, "average: the lock is not held"};
     return explained(replica_->pause());
@@ -85,7 +85,7 @@ class Averaging {
   void resume() {
     if (std::exchange(resting_, false)) tell(Report::What::resume);
   }
-  /// Does what an abort does, for one that was over before this worker came.
+  /// Does the work of an abort that ended before this worker joined.
   void rest() {
     resting_ = true;
     tell(Report::What::rest);
@@ -120,11 +120,11 @@ class Averaging {
   const Plan plan_;
   uint32_t warm_left_;
   std::shared_ptr<AverageReplica> replica_;  // shared with the courier
-  std::string locked_;                       // the script line that has taken the lock
+  std::string locked_;                       // the script line that holds the lock
   bool resting_ = false;                     // has aborted and not resumed
 };
 
-/// All averagings that a Vm has begun, by session. They leave when the Vm ends, since nothing can go on with them then.
+/// All sessions that a Vm has begun, by number. The Vm's end leaves them, because no code can continue them.
 struct Module {
   std::map<uint32_t, std::unique_ptr<Averaging>> all;
 };
@@ -134,7 +134,7 @@ Averaging& averaging_at(lua_State* L, int index) {
   return *Kept<Module>::find(L, kAverageModule).all.at(session);
 }
 
-/// The tensors of the arrays at `tensors` and `names`: their own memory, no byte of it twice.
+/// The tensors of the arrays at `tensors` and `names`, sharing their memory. Refuses tensors that overlap.
 std::optional<std::string> read_average_parts(lua_State* L, int tensors, int names,
                                               std::vector<AverageReplica::Part>& parts) {
   const int count = static_cast<int>(lua_objlen(L, tensors));
@@ -146,8 +146,7 @@ std::optional<std::string> read_average_parts(lua_State* L, int tensors, int nam
     const int tensor = lua_gettop(L) - 1;
     const bool contiguous = view_of(*static_cast<const ah_tensor*>(lua_topointer(L, tensor))).contiguous();
     if (!contiguous) {
-      return "average.start: tensor '" + part.name +
-             "' is not contiguous; give one whose elements lie one behind the other";
+      return "average.start: tensor '" + part.name + "' is not contiguous; pass a contiguous tensor";
     }
     Tensor value = tensor_at(L, tensor);
     part.dtype = value.dtype;
@@ -205,7 +204,7 @@ int start(lua_State* L) {
   return 1;
 }
 
-/// Raises an error. A wrong call or a model that is not finite is the user's error, all others are the engine's.
+/// Raises an error. A wrong call or a model that is not finite is the user's error; other errors are the engine's.
 void check_status(lua_State* L, const Status& status) {
   if (status.ok()) return;
   if (status.error().code == Code::bad_argument) raise_at_user(L, status.error().message);
@@ -219,13 +218,13 @@ int lock(lua_State* L) {
   return 0;
 }
 
-/// unlock(handle): also the end of a step
+/// unlock(handle): also ends a step
 int unlock(lua_State* L) {
   check_status(L, averaging_at(L, 1).unlock(true));
   return 0;
 }
 
-/// Gives the lock back when a Lua error passes.
+/// Releases the lock when a Lua error passes.
 class UnlockAtEnd {
  public:
   explicit UnlockAtEnd(Averaging& averaging) : averaging_(averaging) {}
@@ -239,7 +238,7 @@ class UnlockAtEnd {
   Averaging& averaging_;
 };
 
-/// step(handle, fn, ...) -> what fn(...) returns, which holds the lock. fn must not yield past this call.
+/// step(handle, fn, ...) -> the results of fn(...), which holds the lock. fn must not yield past this call.
 int step(lua_State* L) {
   refuse_alone(L, "step of an average");
   Averaging& averaging = averaging_at(L, 1);
@@ -258,7 +257,7 @@ int pause(lua_State* L) {
   return 0;
 }
 
-/// abort(handle): waits until all have come to it and hold the same model
+/// abort(handle): waits until all workers have called it and have the same model
 int abort(lua_State* L) {
   refuse_alone(L, "abort of an average");
   Averaging& averaging = averaging_at(L, 1);
@@ -266,7 +265,7 @@ int abort(lua_State* L) {
   return 0;
 }
 
-/// release(handle): the handle is garbage. An averaging that still runs goes on.
+/// release(handle): the handle is garbage. A running session continues.
 int average_release(lua_State* L) {
   auto& all = Kept<Module>::find(L, kAverageModule).all;
   const auto found = all.find(static_cast<uint32_t>(lua_tonumber(L, 1)));
@@ -274,7 +273,7 @@ int average_release(lua_State* L) {
   return 0;
 }
 
-/// locked_at(handle) -> the script line that holds the lock, nil when none does
+/// locked_at(handle) -> the script line that holds the lock, or nil
 int locked_at(lua_State* L) {
   const Averaging& averaging = averaging_at(L, 1);
   if (!averaging.locked()) return 0;
@@ -289,7 +288,7 @@ int average_resume(lua_State* L) {
   return 0;
 }
 
-/// rest(handle): as after an abort in which this worker did not take part
+/// rest(handle): the state after an abort without this worker
 int rest(lua_State* L) {
   averaging_at(L, 1).rest();
   return 0;

@@ -14,8 +14,8 @@ namespace {
 
 constexpr const char* kSave = "checkpoint:save";
 
-/// write(folder, name, keep, {{key, value}, ...}, updates, ranks) -> path. A checkpoint in the parameter server's
-/// format, with the clocks of ranks 0 .. ranks - 1.
+/// write(folder, name, keep, {{key, value}, ...}, updates, ranks) -> path. Writes a checkpoint in the parameter
+/// server's format, with the clocks of ranks 0 .. ranks - 1.
 int write(lua_State* L) {
   const CheckpointFolder folder{std::string(check_text(L, 1, "folder", kSave)),
                                 std::string(check_text(L, 2, "name", kSave)),
@@ -39,14 +39,15 @@ int write(lua_State* L) {
   return 1;
 }
 
-/// read(folder, name) -> {[key] = value}, updates, ranks of the newest complete checkpoint; nothing when there is none
+/// read(folder, name) -> {[key] = value}, updates, ranks of the newest complete checkpoint; nothing without a
+/// checkpoint
 int read(lua_State* L) {
   Node& node = NodeContext::of(L).node;
   const std::string folder(check_text(L, 1, "folder", "checkpoint:load"));
   const std::string name(check_text(L, 2, "name", "checkpoint:load"));
   auto found = take(L, load_newest_checkpoint(folder, node.log(), name, node.name()));
   if (!found) return 0;
-  node.log().info(node.name(), "going on from the newest checkpoint of '" + name + "' in '" + folder + "'");
+  node.log().info(node.name(), "continuing from the newest checkpoint of '" + name + "' in '" + folder + "'");
   lua_createtable(L, 0, static_cast<int>(found->values.size()));
   for (ParamCheckpoint::Value& value : found->values) {
     push_param_key(L, value.key);
@@ -58,28 +59,28 @@ int read(lua_State* L) {
   return 3;
 }
 
-/// lock(folder, name): no other run saves checkpoints of that name there from now on
+/// lock(folder, name): prevents other runs from saving checkpoints of this name there
 int lock_folder(lua_State* L) {
   const std::string folder(check_text(L, 1, "folder", "checkpoint.new"));
   const std::string name(check_text(L, 2, "name", "checkpoint.new"));
   const Status locked = NodeContext::of(L).shared.locks.take(folder, name);
-  if (!locked && locked.error().code == Code::refused) raise_error(L, locked.error());  // `save` tells of the rest
+  if (!locked && locked.error().code == Code::refused) raise_error(L, locked.error());  // `save` reports other errors
   return 0;
 }
 
-/// keep(name): this node saves checkpoints of that name
+/// keep(name): this node saves checkpoints of this name
 int keep_name(lua_State* L) {
   NodeContext::of(L).shared.keepers.add(std::string(check_text(L, 1, "name", kSave)));
   return 0;
 }
 
-/// drop(name): it does so no longer
+/// drop(name): this node stops saving checkpoints of this name
 int drop_keeper(lua_State* L) {
   NodeContext::of(L).shared.keepers.drop(std::string(check_text(L, 1, "name", kSave)));
   return 0;
 }
 
-/// pressing() -> whether the process ends soon, so that it is time to save
+/// pressing() -> whether the process ends soon and a checkpoint should be saved now
 int pressing(lua_State* L) {
   lua_pushboolean(L, NodeContext::of(L).shared.keepers.last() ? 1 : 0);
   return 1;

@@ -22,10 +22,9 @@ namespace actorhost {
 
 namespace {
 
-/// The table that every call gets: {group =, name =, about =, timeout =, algorithm =, reproducible =, async =, placed
-/// =, untold =}. `about` is further text that has to be the same on all ranks; `placed`: the arguments are made for the
-/// members that `place` has returned; `untold`: the loss that `place` has returned. The standard library has checked
-/// the types.
+/// The options table of every call: {group =, name =, about =, timeout =, algorithm =, reproducible =, async =, placed
+/// =, untold =}. `about`: more text that must be equal on all ranks. `placed`: the arguments are made for the members
+/// that `place` has returned. `untold`: the loss that `place` has returned. The standard library has checked the types.
 struct Call {
   Collectives& collectives;
   CollectiveGroup* group;
@@ -34,10 +33,10 @@ struct Call {
   bool async = false;
 };
 
-/// Pushes a call's results, and returns how many these are.
+/// Pushes a call's results and returns their number.
 using Finish = std::function<int(lua_State*, CallResult&&)>;
 
-/// A call under way, as a userdata. Only the module's functions use it; the standard library wraps it.
+/// A pending call, as a userdata. Only the module's functions use it; the standard library wraps it.
 struct Pending {
   std::shared_ptr<AsyncCall> call;  // shared with the courier
   CollectiveGroup* group;
@@ -82,7 +81,7 @@ Call call_at(lua_State* L, int table, CollectiveKind kind) {
   return call;
 }
 
-/// The value that a rank gives in `collective.name`; raises when it cannot travel.
+/// The value that a rank gives in `collective.name`; raises for a value that the codec refuses.
 PackedValue value_of(lua_State* L, int index, const std::string& name) {
   return take(L, pack_value_at(L, index, "collective." + name, true));
 }
@@ -100,12 +99,12 @@ void add_operands(std::string& signature, CollectiveOp op, const Tensor& tensor)
   signature += layout_of(tensor);
 }
 
-/// The place of rank `root` among the members for which the call's arguments are made. It has to exist.
+/// The place of rank `root` among the members that the call's arguments are made for. Raises for a missing rank.
 uint32_t root_at(lua_State* L, int index, Call& call) {
   if (!call.spec.placed) {
     call.spec.placed = true;
     call.spec.stale = take(L, call.collectives.place(*call.group)).untold;
-    if (!call.spec.stale.empty()) return 0;  // the call only tells of the loss, whatever the root is
+    if (!call.spec.stale.empty()) return 0;  // the call only reports the loss, for any root
   }
   const size_t members = call.group->losses.placed().size();
   const double root = lua_tonumber(L, index);
@@ -120,13 +119,13 @@ void count(CollectiveGroup& group, const CallResult& result) {
   group.filtered += result.filtered;
 }
 
-/// Makes the call and finishes it; or starts it and pushes a handle to wait for it.
+/// Makes the call and finishes it; or starts it and pushes a handle for the wait.
 int run_or_start(lua_State* L, Call& call, Finish finish) {
   Collectives& collectives = call.collectives;
   const std::shared_ptr<FilterStream> filter = call.spec.filter;
   if (!call.async) {
     auto result = collectives.run(*call.group, std::move(call.spec), call.timeout);
-    if (filter) filter->release();  // also when the call has failed before it filtered
+    if (filter) filter->release();  // also after a failure before filtering
     if (!result) return push_or_raise(L, result.error());
     count(*call.group, *result);
     return finish(L, std::move(*result));
@@ -143,7 +142,7 @@ int run_or_start(lua_State* L, Call& call, Finish finish) {
 
 Pending& pending_at(lua_State* L) { return *static_cast<Pending*>(luaL_checkudata(L, 1, kPending)); }
 
-/// test(pending) -> whether wait would come back at once
+/// test(pending) -> whether wait would return at once
 int test(lua_State* L) {
   const Pending& pending = pending_at(L);
   if (!pending.call->done()) expect(L, NodeContext::of(L).node.port().poll());
@@ -151,7 +150,7 @@ int test(lua_State* L) {
   return 1;
 }
 
-/// wait(pending, seconds) -> what the blocking call gives, only once; again after nil, message, "timeout"
+/// wait(pending, seconds) -> the results of the blocking call, only once; may be repeated after nil, message, "timeout"
 int wait_for_call(lua_State* L) {
   Pending& pending = pending_at(L);
   const double seconds = lua_isnoneornil(L, 2) ? kForever : lua_tonumber(L, 2);
@@ -176,8 +175,8 @@ int barrier(lua_State* L) {
   });
 }
 
-/// leave(call) -> true; or nil, message, code: a call that no other rank makes, in place of one with which this rank
-/// cannot go on. So it fails for all, with an error that names this rank.
+/// leave(call) -> true; or nil, message, code. A call that no other rank makes, in place of a call that this rank
+/// cannot continue. The collective then fails on all ranks, with an error that names this rank.
 int leave_call(lua_State* L) {
   Call call = call_at(L, 1, CollectiveKind::barrier);
   call.spec.signature += ", for which it has no memory,";
@@ -187,7 +186,7 @@ int leave_call(lua_State* L) {
   });
 }
 
-/// join_point(call) -> how many workers were let in; or nil, message, code
+/// join_point(call) -> the number of admitted workers; or nil, message, code
 int join_point(lua_State* L) {
   Call call = call_at(L, 1, CollectiveKind::broadcast);
   auto late = call.collectives.join_point(std::move(call.spec), call.timeout);
@@ -196,7 +195,7 @@ int join_point(lua_State* L) {
   return 1;
 }
 
-/// Sets the filter of the call's field `filter`, with what error feedback has kept under its field `stream`.
+/// Sets the filter from the call's field `filter`, with the error feedback stored under its field `stream`.
 void set_filter(lua_State* L, Call& call, const std::string& layout) {
   lua_getfield(L, 1, "filter");
   const FilterSpec filter = filter_at(L, lua_gettop(L));
@@ -227,12 +226,12 @@ void set_filter(lua_State* L, Call& call, const std::string& layout) {
   if (!kept) kept = std::make_shared<FilterStream>(filter);
   if (!kept->claim()) {
     raise_at_user(L, "collective." + spec.name +
-                         ": a call under way has the error feedback of this stream; give the calls a stream= each");
+                         ": a pending call uses the error feedback of this stream; give each call its own stream=");
   }
   spec.filter = kept;
 }
 
-/// reduction(call, kind, tensor, op, root) -> tensor, or true when this rank gets none; or nil, message, code. `kind`
+/// reduction(call, kind, tensor, op, root) -> tensor, or true on a rank without a result; or nil, message, code. `kind`
 /// is "allreduce", "reduce" or "reduce_scatter".
 int reduction(lua_State* L) {
   const std::string_view which = check_text(L, 2, "kind", "collective");
@@ -297,7 +296,7 @@ int broadcast(lua_State* L) {
   });
 }
 
-/// Whether the value on top of the stack is the same object as the array's element at a place, from 0.
+/// Whether the value on top of the stack is the same object as the array's element at `place`, from 0.
 bool same_element(lua_State* L, int array, size_t place) {
   lua_rawgeti(L, array, static_cast<int>(place + 1));
   const bool same = lua_rawequal(L, -1, -2) != 0;
@@ -305,23 +304,23 @@ bool same_element(lua_State* L, int array, size_t place) {
   return same;
 }
 
-/// exchange(call, signature, gives, expects, joined) -> array, or `joined` one tensor of the rows of all; or nil,
-/// message, code. gives[i] is for the i-th member, from 1, and nil when that gets nothing; expects[i] tells whether the
-/// i-th member gives something. Both have a field `n`.
+/// exchange(call, signature, gives, expects, joined) -> array, or with `joined` one tensor of all members' rows; or
+/// nil, message, code. gives[i] is for the i-th member, from 1; nil gives nothing. expects[i]: whether the i-th member
+/// gives a value. Both have a field `n`.
 int exchange(lua_State* L) {
   Call call = call_at(L, 1, CollectiveKind::exchange);
   CallSpec& spec = call.spec;
   spec.signature += " " + std::string(check_text(L, 2, "signature", "collective"));
   const auto n = static_cast<size_t>(number_field(L, 3, "n", 0));
   if (n != call.group->losses.placed().size())
-    raise_at_user(L, "collective." + spec.name + ": its arguments are for others");
+    raise_at_user(L, "collective." + spec.name + ": its arguments are for other members");
   spec.gives.resize(n);
   spec.expects.resize(n);
-  std::optional<size_t> given;  // the last member that gets something
+  std::optional<size_t> given;  // the last member that receives a value
   for (size_t i = 0; i < n; ++i) {
     lua_rawgeti(L, 3, static_cast<int>(i + 1));
     if (!lua_isnil(L, -1)) {
-      // A value for several members is packed once.
+      // Packs a value for several members once.
       const bool as_before = given && same_element(L, 3, *given);
       spec.gives[i] = as_before ? spec.gives[*given] : value_of(L, lua_gettop(L), spec.name);
       given = i;
@@ -340,9 +339,9 @@ CollectiveGroup& group_at(lua_State* L, int index) {
   return CollectiveEngine::of(L).group(static_cast<size_t>(lua_tonumber(L, index)));
 }
 
-/// allreduce(group, tensor, op, out) -> true, with the result in the empty tensor `out`; or nil, message, code. A quick
-/// way for loops, which give no options and so need no table. false: `reduction` has to do the call, or say what is
-/// wrong; also when the membership has changed, since callbacks are told of that first.
+/// allreduce(group, tensor, op, out) -> true, with the result in the empty tensor `out`; or nil, message, code. A fast
+/// path for calls without options, which need no table. Returns false if `reduction` must make the call or report an
+/// error; also after a change of membership, which callbacks must learn first.
 int allreduce(lua_State* L) {
   Node& node = NodeContext::of(L).node;
   CallSpec spec;
@@ -382,8 +381,8 @@ void push_place(lua_State* L, std::optional<uint32_t> place) {
   }
 }
 
-/// place(group) -> this worker's place in the group (from 0, or nil) and the live members, for the arguments of the
-/// next call; and "rank 2 lost" when that call can only tell of a loss.
+/// place(group) -> this worker's place in the group (from 0, or nil) and the number of live members, for the next
+/// call's arguments; also "rank 2 lost" if that call can only report a loss.
 int place(lua_State* L) {
   refuse_alone(L, "a collective");
   const Collectives::Placing placing = take(L, CollectiveEngine::of(L).collectives.place(group_at(L, 1)));
@@ -394,7 +393,7 @@ int place(lua_State* L) {
   return 3;
 }
 
-/// members(group) -> the same as `place`, for the script's own use
+/// members(group) -> as `place`, for the script's own use
 int members(lua_State* L) {
   const auto ids = CollectiveEngine::of(L).collectives.members_of(group_at(L, 1));
   const auto self = std::find(ids.begin(), ids.end(), NodeContext::of(L).node.index());
@@ -403,7 +402,7 @@ int members(lua_State* L) {
   return 2;
 }
 
-/// stats(group) -> calls that succeeded, bytes sent, bytes of elements before and after filters
+/// stats(group) -> successful calls, bytes sent, bytes of elements before and after filters
 int collective_stats(lua_State* L) {
   const CollectiveGroup& group = group_at(L, 1);
   for (const uint64_t value : {group.worked, group.bytes_sent, group.filtered.before, group.filtered.after}) {
@@ -412,7 +411,7 @@ int collective_stats(lua_State* L) {
   return 4;
 }
 
-/// group(name, ranks) -> its number. `ranks` are the present ones; members keep their ids.
+/// group(name, ranks) -> its number. `ranks` are the present ranks; members keep their ids.
 int group(lua_State* L) {
   CollectiveEngine& engine = CollectiveEngine::of(L);
   auto made = std::make_unique<CollectiveGroup>();
@@ -435,7 +434,7 @@ int group(lua_State* L) {
   for (const auto& other : engine.named) {
     if (other->name == made->name) raise_at_user(L, "collective.group: there is a group '" + made->name + "' already");
   }
-  // The id depends only on the name, so ranks may make their groups in any order. 0 is the group of all workers.
+  // The id depends only on the name, so ranks may make their groups in any order. Id 0 is the group of all workers.
   made->id = std::max<uint32_t>(1, XXH32(made->name.data(), made->name.size(), 0));
   engine.named.push_back(std::move(made));
   lua_pushinteger(L, static_cast<lua_Integer>(engine.named.size()));

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 const char kCache = 0;  // registry key, by address
 constexpr double kMaxRows = std::numeric_limits<int32_t>::max();
 constexpr RowMeaning kPixels{1.0 / 255, 0, 2};
-constexpr RowMeaning kClasses{1, 1, 1};  // class 1 is the digit 0, as positions count from 1
+constexpr RowMeaning kClasses{1, 1, 1};  // class 1 is the digit 0, because positions count from 1
 
 DataCache& cache_of(lua_State* L) {
   lua_pushlightuserdata(L, const_cast<char*>(&kCache));
@@ -39,7 +39,7 @@ DataCache& cache_of(lua_State* L) {
   return *cache;
 }
 
-/// Raises the error of a file. A file that cannot be read is the script's error, not the node's.
+/// Raises the error of a file. An unreadable file is the script's error, not the node's.
 [[noreturn]] void raise_data_error(lua_State* L, Error error) {
   if (error.code == Code::io) error.code = Code::script;
   raise_error(L, error);
@@ -59,7 +59,7 @@ fs::path check_path(lua_State* L, int index, const char* function) {
   return fs::path(std::string(check_text(L, index, "path", function)));
 }
 
-/// The empty ah_rows that stdlib/actor/data made for a result.
+/// The empty ah_rows that stdlib/actor/data has made for a result.
 ah_rows& rows_at(lua_State* L, int index) {
   if (lua_type(L, index) != kLuaCdata) raise_bad_argument(L, index, "rows", "actor.c.data", "ah_rows");
   return *static_cast<ah_rows*>(const_cast<void*>(lua_topointer(L, index)));
@@ -116,8 +116,8 @@ int load_images(lua_State* L) {
   return 0;
 }
 
-/// find_mnist() -> directory, or nil and the folders where the search began: shared/data/mnist beside the current
-/// directory or the executable, or beside one of the few directories above them.
+/// find_mnist() -> directory; or nil and the folders where the search began. Searches shared/data/mnist beside the
+/// current directory and the executable, and beside the next directories above them.
 int find_mnist(lua_State* L) {
   constexpr int kLevels = 5;
   std::error_code error;
@@ -139,13 +139,13 @@ int find_mnist(lua_State* L) {
   return 2;
 }
 
-/// Pushes an array of an IDX file as a tensor of floats: whole numbers, of at most 32 bits, become float64, bytes
-/// float32.
+/// Pushes an array of an IDX file as a tensor of floats: bytes become float32; whole numbers, of at most 32 bits,
+/// become float64.
 void push_floats(lua_State* L, const Tensor& array) {
   const Dtype dtype = array.dtype == Dtype::u8 ? Dtype::f32 : is_floating(array.dtype) ? array.dtype : Dtype::f64;
   Tensor out{{dtype, array.shape}, Blob()};
   out.data = Blob::allocate(out.bytes());
-  auto* from = const_cast<std::byte*>(array.data.data());  // only read
+  auto* from = const_cast<std::byte*>(array.data.data());  // never written
   kernel::copy(kernel::kernels(), kernel::row_major(out.data.data(), dtype, array.shape),
                kernel::row_major(from, array.dtype, array.shape));
   push_tensor(L, std::move(out));
@@ -206,7 +206,7 @@ Dtype type_at(lua_State* L, int index, const char* function) {
   return check_text(L, index, "dtype", function) == "float64" ? Dtype::f64 : Dtype::f32;
 }
 
-/// An array of names and numbers from 1.
+/// Reads an array of names and of numbers from 1.
 std::vector<CsvColumn> columns_at(lua_State* L, int index) {
   std::vector<CsvColumn> columns;
   const size_t count = lua_objlen(L, index);
@@ -244,7 +244,7 @@ int load_csv(lua_State* L) {
   return 2;
 }
 
-/// libsvm(path, features, zero_based, dtype, sparse) -> features, labels, width; with sparse columns and starts too
+/// libsvm(path, features, zero_based, dtype, sparse) -> features, labels, width; with sparse also columns and starts
 int load_libsvm(lua_State* L) {
   const fs::path path = check_path(L, 1, "data.libsvm");
   LibsvmOptions options;
@@ -263,7 +263,7 @@ int load_libsvm(lua_State* L) {
   return 5;
 }
 
-/// The userdata of an object that Lua holds; collected with it.
+/// The userdata of a C++ object; the collector deletes the object.
 template <typename T>
 struct Collected {
   T* object;
@@ -292,7 +292,7 @@ struct OpenLines {
   std::string_view left;
 };
 
-/// next_line() -> the next line of the upvalue's file; nil at the end, where the file is closed.
+/// next_line() -> the next line of the upvalue's file; at the end closes the file and returns nil.
 int next_line(lua_State* L) {
   auto& held = *static_cast<Collected<OpenLines>*>(lua_touserdata(L, lua_upvalueindex(1)));
   if (held.object == nullptr) return 0;
@@ -307,7 +307,7 @@ int next_line(lua_State* L) {
   return 1;
 }
 
-/// lines(path) -> a function that gives line after line
+/// lines(path) -> a function that returns line after line
 int open_lines(lua_State* L) {
   const fs::path path = check_path(L, 1, "data.lines");
   auto& held = push_collected<OpenLines>(L, "actor.c.data.lines");
@@ -318,7 +318,7 @@ int open_lines(lua_State* L) {
 
 constexpr const char* kBatchLoader = "actor.c.data.loader";
 
-/// The rows of the sources, an ah_rows or a contiguous tensor of at least one dimension.
+/// Gathers the rows of a source: an ah_rows, or a contiguous tensor of at least one dimension.
 Gather gather_at(lua_State* L, int index) {
   if (!is_tensor(L, index)) return gather_of(rows_at(L, index));
   Tensor rows = tensor_at(L, index);
@@ -363,13 +363,13 @@ int submit_batch(lua_State* L) {
   return 0;
 }
 
-/// close(loader): waits for the tensor that is being filled
+/// close(loader): waits for the tensor in progress
 int close_loader(lua_State* L) {
   luaL_checkudata(L, 1, kBatchLoader);
   return collect_object<BatchLoader>(L);
 }
 
-/// take(loader) -> nothing, or source (from 1) and index of a position that is no row
+/// take(loader) -> nothing; or source and index (from 1) of an invalid position
 int take_batch(lua_State* L) {
   const BatchLoader::Misfit misfit = loader_at(L, 1).take();
   if (misfit.at == 0) return 0;

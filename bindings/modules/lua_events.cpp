@@ -18,12 +18,12 @@ double deadline_at(lua_State* L, int index, const char* function) {
   return NodeContext::of(L).node.clock().now() + check_number(L, index, "timeout", function);
 }
 
-/// An id that id_of has given.
+/// An id returned by id_of.
 NodeId id_at(lua_State* L, int index, const char* function) {
   return static_cast<NodeId>(check_integer(L, index, "id", function, 0, kAddressMask));
 }
 
-/// id_of(rank) -> the id of the worker that has this rank for the script; nil when there is none
+/// id_of(rank) -> the id of the worker with this rank in the script's membership; or nil
 int id_of(lua_State* L) {
   const auto& workers = NodeContext::of(L).node.membership().workers();
   const auto rank = static_cast<size_t>(check_integer(L, 1, "rank", "id_of", 0, kAddressMask));
@@ -41,7 +41,7 @@ EventMessage message_at(lua_State* L) {
   return message;
 }
 
-/// put(name, value): into this node's own queue
+/// put(name, value): puts an event into this node's own queue
 int put_event(lua_State* L) {
   EventMessage message = message_at(L);
   NodeContext::of(L).events.put(message.name, std::move(message.value));
@@ -85,7 +85,7 @@ int send_all(lua_State* L) {
   return 1;
 }
 
-/// {name=, from= its rank if it is alive, id=, value=}
+/// {name=, from= the sender's rank if it is alive, id=, value=}
 int push_event(lua_State* L, Event event) {
   const NodeContext& context = NodeContext::of(L);
   lua_createtable(L, 0, 4);
@@ -109,7 +109,7 @@ EventBox::Filter event_filter_at(lua_State* L, int name, int from, const char* f
   return filter;
 }
 
-/// get(name, id) -> event, or nil when there is none; either may be nil
+/// get(name, id) -> event, or nil without an event; either argument may be nil
 int get_event(lua_State* L) {
   auto event = NodeContext::of(L).events.get(event_filter_at(L, 1, 2, "collective.get_event"));
   if (!event) return push_or_raise(L, event.error());

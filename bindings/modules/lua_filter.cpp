@@ -15,10 +15,10 @@ namespace actorhost {
 namespace {
 
 constexpr const char* kFilterModule = "actor.filter";
-/// The largest tensor that is encoded or decoded, since few bytes may claim to be many elements.
+/// The largest tensor that can be encoded or decoded: a few bytes may claim many elements.
 constexpr size_t kMaxBytes = size_t{1} << 30;
 
-/// What a filter in Lua has beside its description: scratch memory, and what error feedback keeps, by key.
+/// A Lua filter's state beside its description: scratch memory, and the rests of error feedback by key.
 struct FilterState {
   Filter filter;
   std::map<ParamKey, FilterRest> rests;
@@ -48,7 +48,7 @@ int collect(lua_State* L) {
   return 0;
 }
 
-/// encode(state, tensor, key) -> string, bytes of the tensor. The string: layout filtered, the layout as in
+/// encode(state, tensor, key) -> string, bytes of the tensor. The string: layout filtered; the layout as in
 /// host/base/tensor.hpp.
 int encode(lua_State* L) {
   FilterState& state = state_at(L, 1);
@@ -76,7 +76,7 @@ int encode(lua_State* L) {
 }
 
 Result<Tensor> decoded(std::string_view bytes) {
-  const Error bad{Code::bad_data, "filter.decode: not what a filter has encoded"};
+  const Error bad{Code::bad_data, "filter.decode: the bytes are no filter's encoding"};
   Unpacker in(bytes);
   Tensor tensor;
   FieldUnpacker{in}(static_cast<TensorLayout&>(tensor));
@@ -95,7 +95,7 @@ int decode(lua_State* L) {
   return 1;
 }
 
-/// reset(state): forgets what error feedback keeps
+/// reset(state): discards the rests of error feedback
 int reset(lua_State* L) {
   state_at(L, 1).rests.clear();
   return 0;
@@ -120,7 +120,7 @@ int filter_module(lua_State* L) {
 FilterSpec filter_at(lua_State* L, int index) {
   FilterSpec out;
   if (!lua_istable(L, index)) return out;
-  // A description is a table, which the script may have changed.
+  // A description is a table, so the script may have changed it.
   const auto whole = [&](const char* name, uint32_t otherwise) {
     const double value = number_field(L, index, name, otherwise);
     if (value >= 0 && value <= UINT32_MAX) return static_cast<uint32_t>(value);

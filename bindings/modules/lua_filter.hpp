@@ -1,5 +1,5 @@
 #pragma once
-// The module "actor.c.filter", on which stdlib/actor/filter.lua rests: tensors as filtered strings and back.
+// The module "actor.c.filter" behind stdlib/actor/filter.lua: encodes tensors as filtered strings and decodes them.
 
 #include "host/engine/filter/filter.hpp"
 
@@ -9,8 +9,8 @@ namespace actorhost {
 
 class Vm;
 
-/// A filter as actor.filter describes it: the table at `index`; nothing there: one that changes nothing. Raises what is
-/// out of range.
+/// The filter described by the table at `index`, as made by actor.filter; without a table, the filter that changes
+/// nothing. Raises for values out of range.
 FilterSpec filter_at(lua_State* L, int index);
 
 /// Called by open_standard_modules.

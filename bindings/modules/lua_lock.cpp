@@ -17,11 +17,11 @@ namespace actorhost {
 namespace {
 
 constexpr const char* kLockModule = "actor.lock";
-constexpr int64_t kMaxId = int64_t{1} << 53;  // whole numbers that Lua can tell apart
+constexpr int64_t kMaxId = int64_t{1} << 53;  // largest exact whole number in Lua
 
 struct LockModule {
   LockClient client;
-  uint32_t handle = 0;  // of the newest lock; valid while the client holds that
+  uint32_t handle = 0;  // of the newest lock; valid while the client holds this lock
 };
 
 LockModule& module_of(lua_State* L) { return Kept<LockModule>::find(L, kLockModule); }
@@ -41,17 +41,17 @@ std::string listed(const std::vector<std::string>& names) {
   return out;
 }
 
-/// The module, with the lock of the handle at `index` held; raises when it is not.
+/// The module, if the handle at `index` holds the lock; otherwise raises.
 LockModule& held_at(lua_State* L, int index, const char* function) {
   LockModule& module = module_of(L);
   const int64_t handle = check_integer(L, index, "handle", function, 0, UINT32_MAX);
   if (!module.client.holds() || handle != module.handle) {
-    raise_at_user(L, std::string(function) + ": this lock has been given back");
+    raise_at_user(L, std::string(function) + ": this lock has been released");
   }
   return module;
 }
 
-/// The keys of the array at `index`, added to `wanted`. On failure the message.
+/// Adds the keys of the array at `index` to `wanted`. Returns a message on failure.
 std::optional<std::string> read_keys(lua_State* L, int index, LockClient::Wanted& wanted) {
   std::vector<std::string> names;
   const int count = static_cast<int>(lua_objlen(L, index));
@@ -82,7 +82,7 @@ int acquire(lua_State* L) {
   return 1;
 }
 
-/// Gives a lock back without new values, also when a Lua error passes.
+/// Releases a lock without new values, also when a Lua error passes.
 class GiveLockBack {
  public:
   explicit GiveLockBack(LockModule& module) : module_(module), handle_(module.handle) {}
@@ -99,15 +99,15 @@ class GiveLockBack {
   bool armed_ = true;
 };
 
-/// under(handle, fn, ...) -> what fn(...) returns; gives the lock back then, and when fn raises, whose error goes on
-/// untouched. fn must not yield past this call.
+/// under(handle, fn, ...) -> the results of fn(...). Then releases the lock. An error of fn also releases
+/// the lock and passes unchanged. fn must not yield past this call.
 int under(lua_State* L) {
   const GiveLockBack give_back(held_at(L, 1, "collective.lock"));
   lua_call(L, lua_gettop(L) - 2, LUA_MULTRET);
   return lua_gettop(L) - 1;
 }
 
-/// release(handle): gives the lock back
+/// release(handle): releases the lock
 int lock_release(lua_State* L) {
   expect(L, held_at(L, 1, "release").client.release({}));
   return 0;
@@ -122,7 +122,7 @@ SharedPart part_at(lua_State* L, int table, int id, const char* function) {
   return part;
 }
 
-/// shared_publish(table, id, value): any value that can travel; copied
+/// shared_publish(table, id, value): publishes a copy of any value that the codec accepts
 int shared_publish(lua_State* L) {
   const SharedPart part = part_at(L, 1, 2, "shared_publish");
   auto value = pack_value_at(L, 3, "shared_publish");
@@ -131,14 +131,15 @@ int shared_publish(lua_State* L) {
   return 0;
 }
 
-/// shared_withdraw(table): removes all that this node has published of the table
+/// shared_withdraw(table): removes all values of the table that this node has published
 int shared_withdraw(lua_State* L) {
   const int64_t table = check_integer(L, 1, "table", "shared_withdraw", 0, UINT32_MAX);
   service_of(L).withdraw_table(static_cast<uint32_t>(table), NodeContext::of(L).node.index());
   return 0;
 }
 
-/// shared_read(table, id) -> the newest value, without a lock; nil when no node of this process has published one
+/// shared_read(table, id) -> the newest value, read without a lock; nil if no node of this process has published a
+/// value
 int shared_read(lua_State* L) {
   auto value = service_of(L).read(part_at(L, 1, 2, "shared_read"));
   if (value) {
@@ -149,7 +150,7 @@ int shared_read(lua_State* L) {
   return 1;
 }
 
-/// One entry of the arrays of ids and ranks; on failure the message.
+/// Reads one entry of the arrays of ids and ranks. Returns a message on failure.
 std::optional<std::string> read_part(lua_State* L, int i, uint32_t table, LockClient::Wanted& wanted) {
   const auto& workers = NodeContext::of(L).node.membership().workers();
   lua_rawgeti(L, 2, i);
@@ -180,9 +181,9 @@ std::optional<std::string> read_wanted_parts(lua_State* L, LockClient::Wanted& w
   return std::nullopt;
 }
 
-/// shared_lock(table, ids, owner ranks, timeout, adding) -> handle, their newest values in the order of ids; or nil,
-/// message, code. With `adding` others may have them at the same time, and the values that are given back are tensors,
-/// which are added.
+/// shared_lock(table, ids, owner ranks, timeout, adding) -> handle, the newest values in the order of ids; or nil,
+/// message, code. With `adding` several holders may have the lock at the same time; they release it with tensors, which
+/// are added.
 int shared_lock(lua_State* L) {
   refuse_alone(L, "the lock of a table");
   check_table(L, 2, "ids", "shared_lock");
@@ -207,8 +208,8 @@ int shared_lock(lua_State* L) {
   return 2;
 }
 
-/// shared_under(handle, fn, ...) -> what fn(...) returns, with the lock still held; when fn raises, the lock is given
-/// back without new values
+/// shared_under(handle, fn, ...) -> the results of fn(...), with the lock still held; when fn raises, releases the lock
+/// without new values
 int shared_under(lua_State* L) {
   GiveLockBack give_back(held_at(L, 1, "shared_under"));
   lua_call(L, lua_gettop(L) - 2, LUA_MULTRET);
@@ -216,7 +217,7 @@ int shared_under(lua_State* L) {
   return lua_gettop(L) - 1;
 }
 
-/// The values of the array at `index` that are not nil.
+/// The values of the array at `index`, without nils.
 Result<SharedWrites> read_writes(lua_State* L, int index, size_t count) {
   SharedWrites writes;
   for (uint32_t i = 0; i < count; ++i) {
@@ -231,8 +232,8 @@ Result<SharedWrites> read_writes(lua_State* L, int index, size_t count) {
   return writes;
 }
 
-/// shared_release(handle, new values): values by the places of the ids; for nil the old one stays. The next holder of
-/// the lock sees them.
+/// shared_release(handle, new values): values in the order of the ids; nil keeps the old value. The next holder of the
+/// lock sees the new values.
 int shared_release(lua_State* L) {
   GiveLockBack give_back(held_at(L, 1, "shared_release"));
   LockModule& module = module_of(L);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kMapReduceModule = "actor.mapreduce";
 
-/// The map-reduce state of one Vm, which keeps it alive.
+/// The map-reduce state of one Vm, which owns it.
 class MapReduceState final : private TaskPlace {
  public:
   explicit MapReduceState(NodeContext& context)
@@ -89,7 +89,7 @@ bool true_field(lua_State* L, const char* name) {
   return value;
 }
 
-/// Calls `read` with each element of the array field `name` of the table on top, which is on top then.
+/// Calls `read` for each element of the array field `name` of the table on top, with the element on top.
 template <typename Read>
 void each_in(lua_State* L, const char* name, Read read) {
   lua_getfield(L, -1, name);
@@ -152,13 +152,13 @@ int next_task(lua_State* L) {
   return 3;
 }
 
-/// finish_output(): the task has put out all its rows
+/// finish_output(): the task has put all its rows
 int finish_output(lua_State* L) {
   expect(L, mapreduce_state(L).streams.finish());
   return 0;
 }
 
-/// done(added): the task has succeeded; `added` is what its accumulators got, or nil
+/// done(added): the task has succeeded; `added` holds its accumulators' additions, or nil
 int done(lua_State* L) {
   MapReduceState& state = mapreduce_state(L);
   const OutputFigures out = state.attempt->figures();
@@ -184,14 +184,14 @@ int failed(lua_State* L) {
   const std::string message(check_text(L, 1, "message", "failed"));
   const Error cause = state.streams.failure();
   const auto tells = [&message](std::string_view what) { return message.find(what) != std::string::npos; };
-  // Memory may also be lacking in a function of a module, or in Lua itself.
+  // Memory may also run out in a module's function or in Lua itself.
   const bool no_room =
       (cause.code == Code::full && tells(cause.message)) || tells(OutOfMemory::kStart) || tells("not enough memory");
   expect(L, state.client.failed({no_room ? Code::full : Code::script, message}));
   return 0;
 }
 
-/// results_failed(message) -> whether the failure came from lost rows, which will be made again
+/// results_failed(message) -> whether lost rows caused the failure; the rows are then made again
 int results_failed(lua_State* L) {
   MapReduceState& state = mapreduce_state(L);
   const std::string message(check_text(L, 1, "message", "results_failed"));
@@ -214,14 +214,14 @@ int finished(lua_State* L) {
   return 0;
 }
 
-/// skipped(action): this node was late and has the action's value already
+/// skipped(action): this node joined late and already has the action's value
 int skipped(lua_State* L) {
   const auto action = static_cast<uint32_t>(check_integer(L, 1, "action", "skipped", 0, UINT32_MAX));
   expect(L, mapreduce_state(L).client.skipped(action));
   return 0;
 }
 
-/// figures() -> {seconds=, stages={{id=, tasks=, ...}, ...}} of the action that is over
+/// figures() -> {seconds=, stages={{id=, tasks=, ...}, ...}} of the finished action
 int figures(lua_State* L) {
   const ActionOver& over = mapreduce_state(L).client.over();
   lua_createtable(L, 0, 2);
@@ -252,7 +252,7 @@ int figures(lua_State* L) {
   return 1;
 }
 
-/// accumulated() -> what the tasks' accumulators got, in an order that is the same on every node
+/// accumulated() -> the additions to the tasks' accumulators, in the same order on every node
 int accumulated(lua_State* L) {
   const auto& list = mapreduce_state(L).client.over().accumulators;
   lua_createtable(L, static_cast<int>(list.size()), 0);
@@ -265,13 +265,13 @@ int accumulated(lua_State* L) {
   return 1;
 }
 
-/// memory() -> bytes that each node may use
+/// memory() -> bytes available to each node
 int memory(lua_State* L) {
   lua_pushnumber(L, static_cast<lua_Number>(mapreduce_state(L).client.service().budget().each()));
   return 1;
 }
 
-/// fail(): raises the reason why a call of the FFI table failed
+/// fail(): raises the error of the last failed FFI call
 int fail(lua_State* L) { raise_error(L, mapreduce_state(L).streams.failure()); }
 
 // ---- users' functions ----
@@ -281,31 +281,31 @@ int append(lua_State*, const void* bytes, size_t size, void* to) {
   return 0;
 }
 
-/// clone(fn) -> a function of the same code, whose captured variables are its own and all nil
+/// clone(fn) -> a function with the same code and its own captured variables, all nil
 int clone(lua_State* L) {
   check_function(L, 1, "fn", "clone");
   lua_settop(L, 1);
   std::string code;
-  if (lua_dump(L, append, &code) != 0) raise_at_user(L, "a function of C cannot be an operation's");
+  if (lua_dump(L, append, &code) != 0) raise_at_user(L, "a C function cannot be an operation");
   if (luaL_loadbuffer(L, code.data(), code.size(), "=clone") != 0) lua_error(L);
   lua_getfenv(L, 1);
   lua_setfenv(L, -2);
   return 1;
 }
 
-/// gmatch_of(iterator) -> text, pattern, for an iterator of string.gmatch that was not called yet
+/// gmatch_of(iterator) -> text, pattern, for an iterator of string.gmatch before its first call
 int gmatch_of(lua_State* L) {
   if (lua_tocfunction(L, 1) != mapreduce_state(L).gmatch) return 0;
   if (lua_getupvalue(L, 1, 1) == nullptr || lua_getupvalue(L, 1, 2) == nullptr || lua_getupvalue(L, 1, 3) == nullptr) {
     return 0;
   }
-  // The third upvalue is the place in the text, as bits in the place of a value.
+  // The third upvalue is the position in the text, stored as the bits of a value.
   const bool fresh = lua_type(L, -1) == LUA_TNUMBER && std::bit_cast<uint64_t>(lua_tonumber(L, -1)) == 0;
   lua_pop(L, 1);
   return fresh && lua_type(L, -2) == LUA_TSTRING && lua_type(L, -1) == LUA_TSTRING ? 2 : 0;
 }
 
-/// The C function of string.gmatch's iterators.
+/// The C function behind string.gmatch's iterators.
 lua_CFunction gmatch_function(lua_State* L) {
   lua_getglobal(L, "string");
   lua_getfield(L, -1, "gmatch");

@@ -26,7 +26,7 @@ int enter_action(lua_State* L) {
   return 3;
 }
 
-/// finish_action(index, value): records the action's value for nodes that start late
+/// finish_action(index, value): records the action's value for late joiners
 int finish_action(lua_State* L) {
   const auto index = check_integer(L, 1, "index", "finish_action", 0, UINT32_MAX);
   const std::string_view value = check_text(L, 2, "value", "finish_action");
@@ -52,7 +52,7 @@ int position(lua_State* L) {
   return 1;
 }
 
-/// refresh() -> nil, or when the membership has changed: {epoch=, joined={ids}, lost={ids}}
+/// refresh() -> nil, or after a change of membership {epoch=, joined={ids}, lost={ids}}
 int refresh(lua_State* L) {
   Node& node = node_of(L);
   expect(L, node.check());
@@ -83,9 +83,9 @@ int refresh(lua_State* L) {
   return 1;
 }
 
-constexpr double kSleepSeconds = 5;  // of one wait: a longer one would be logged as a wait for other nodes
+constexpr double kSleepSeconds = 5;  // limit of one wait: a longer wait would be logged as a wait for other nodes
 
-/// sleep(seconds): a wait, so that it ends when the run does
+/// sleep(seconds): waits in the engine, so that the end of the run ends it
 int sleep_seconds(lua_State* L) {
   const double seconds = check_number(L, 1, "seconds", "actor.sleep");
   if (!(seconds >= 0)) raise_at_user(L, "bad argument 'seconds' to actor.sleep: expected a number of at least 0");
@@ -103,13 +103,13 @@ int sleep_seconds(lua_State* L) {
   return 0;
 }
 
-/// leave(): ends the script here, as if it had come to its end
+/// leave(): ends the script here without an error
 int leave(lua_State* L) {
   NodeContext::of(L).finished = true;
   raise_error(L, {Code::aborted, "the script has left"});
 }
 
-/// error_code(text) -> the code of the engine's error that it is about, or nil
+/// error_code(text) -> the code of the engine's error in this text, or nil
 int error_code(lua_State* L) {
   const auto code = Vm::from(L).noted_code(check_text(L, 1, "text", "node.error_code"));
   if (!code) return 0;
@@ -117,7 +117,7 @@ int error_code(lua_State* L) {
   return 1;
 }
 
-/// raise_again(text, code): an error that was raised on another node; `code` as error_code gave it there
+/// raise_again(text, code): raises an error of another node; `code` is the result of error_code there
 int raise_again(lua_State* L) {
   const std::string_view text = check_text(L, 1, "text", "node.raise_again");
   if (!lua_isnil(L, 2)) Vm::from(L).note_error({static_cast<Code>(lua_tointeger(L, 2)), std::string(text)});
@@ -125,8 +125,8 @@ int raise_again(lua_State* L) {
   return lua_error(L);
 }
 
-/// call_for_all(fn, ...) -> what fn(...) returns; an error of the script in it ends the run on all nodes, even if the
-/// script catches it, since others wait for this node
+/// call_for_all(fn, ...) -> the results of fn(...). A script error in fn ends the run on all nodes, even if the script
+/// catches it, because other nodes wait for this node.
 int call_for_all(lua_State* L) {
   const Status called = Vm::from(L).call(L, lua_gettop(L) - 1, LUA_MULTRET);
   if (called) return lua_gettop(L);
@@ -155,20 +155,20 @@ int push_ids(lua_State* L, const std::vector<NodeId>& ids) {
   return 1;
 }
 
-/// workers() -> ids in rank order, as of the last refresh
+/// workers() -> ids in rank order, at the last refresh
 int workers(lua_State* L) {
   std::vector<NodeId> ids;
   for (const Member& member : node_of(L).membership().workers()) ids.push_back(member.id);
   return push_ids(L, ids);
 }
 
-/// at_work() -> as `workers`, without those that wait until they are let into the others' collectives
+/// at_work() -> as `workers`, without workers that still wait to join the others' collectives
 int at_work(lua_State* L) {
   Node& node = node_of(L);
   return push_ids(L, take(L, node.at_work(node.membership())));
 }
 
-/// flags() -> the run's flags that the standard library looks at
+/// flags() -> the run's flags for the standard library
 int flags(lua_State* L) {
   const RunOptions& options = NodeContext::of(L).options;
   lua_createtable(L, 0, 8);
@@ -198,7 +198,7 @@ int flags(lua_State* L) {
   return 1;
 }
 
-/// honour(name, ...): an engine was called that uses these flags
+/// honour(name, ...): a called engine uses these flags
 int honour(lua_State* L) {
   NodeContext& context = NodeContext::of(L);
   const auto flags = context.flags_of_engines();
@@ -211,20 +211,20 @@ int honour(lua_State* L) {
   return 0;
 }
 
-/// status(text): the terminal's status line; "" removes it
+/// status(text): sets the terminal's status line; "" removes it
 int status(lua_State* L) {
   NodeContext::of(L).shared.console.status(check_text(L, 1, "text", "status"));
   return 0;
 }
 
-/// status_columns() -> its width, 0 when there is none
+/// status_columns() -> the status line's width; 0 without a terminal
 int status_columns(lua_State* L) {
   lua_pushinteger(L, Console::status_columns());
   return 1;
 }
 
-/// Members that change: rank size id shard role epoch seed, founder (a worker from the beginning of the run on),
-/// answering (a chunk of an observer runs within a call of the script).
+/// Fields that change: rank size id shard role epoch seed, founder (a worker since the beginning of the run), answering
+/// (an observer's chunk runs within a call of the script).
 int index(lua_State* L) {
   NodeContext& context = NodeContext::of(L);
   const Node& node = context.node;

@@ -1,4 +1,4 @@
-// Where the state machines of host/engine/param (client, worker, shard, coordinator) meet a node's port and Lua.
+// Connects the state machines of host/engine/param (client, worker, shard, coordinator) to a node's port and to Lua.
 
 #include <map>
 #include <memory>
@@ -22,16 +22,16 @@ namespace {
 
 constexpr const char* kParamModule = "actor.param";
 
-/// The number of the run that action `index` is; 0 stands for no run yet.
+/// The number of the run of action `index`; 0 stands for no run.
 RunId run_of(uint32_t action) { return action + 1; }
 
-/// The parameter server's state of one Vm, which keeps it alive.
+/// The parameter server's state of one Vm, which owns it.
 struct ParamState {
   explicit ParamState(NodeContext& c) : context(c), channel(c.node), node(channel, c.options.servers) {
     if (c.node.role() == Role::server) serve({}, asp);
   }
 
-  /// Before its run a server answers get, set and keys as the server of a run without workers.
+  /// Outside its run a server serves get, set and keys, as the server of a run without workers.
   void serve(ParamServer::Config config, BarrierRule& with, CheckpointSink* checkpoints = nullptr) {
     config.run.shards = context.options.servers;
     auto next = std::make_unique<ParamServer>(config, *context.shared.stores.at(context.node.index()), &with,
@@ -40,7 +40,7 @@ struct ParamState {
     server = std::move(next);
   }
 
-  /// Begins the checkpoint that SIGTERM asks for. True where the server has to look what there is to do.
+  /// Begins the checkpoint that SIGTERM requests. Returns true if the server now has work to do.
   bool begin_last_checkpoint() {
     std::atomic<LastCheckpoint>& last = context.shared.last_checkpoint;
     if (context.node.index() != 0) return false;
@@ -52,15 +52,15 @@ struct ParamState {
     return false;
   }
 
-  /// Says that callback `name` may be running from here until the next request is asked for.
+  /// Notifies the watchdog that callback `name` may be running until the next request.
   void watch(const char* name) {
     if (const auto at = places.find(name); at != places.end()) context.watchdog->begin_call(at->second, true);
   }
 
-  /// Makes sure that shards run which serve action `wanted`, or any action (kAnyAction).
+  /// Ensures that shards run for action `wanted`, or for any action (kAnyAction).
   Status open(uint32_t wanted) {
     if (server || (opened && wanted == kAnyAction)) return {};
-    if (context.node.answering()) {  // servers would run the job's script, which may not be made for them
+    if (context.node.answering()) {  // servers would run the job's script, which may not be written for servers
       return Error{Code::unsupported, "this job has no parameter server, or this node has not used it so far"};
     }
     AH_TRY(context.node.start_servers(wanted));
@@ -72,19 +72,19 @@ struct ParamState {
   NodeChannel channel;
   ParamNode node;
   bool opened = false;
-  FreeRule asp;  // of a server outside of a run
+  FreeRule asp;  // of a server outside a run
   std::unique_ptr<LuaRule> rule;
-  std::map<std::string, std::string> places;  // of callbacks: "schedule" -> "schedule (job.lua:12)"
+  std::map<std::string, std::string> places;  // of the callbacks: "schedule" -> "schedule (job.lua:12)"
   std::unique_ptr<ParamServer> server;
   uint32_t action = 0;
-  double task_at = kUnseen;   // when the worker's task came, where somebody wants to know
-  bool shared = false;        // the run's tensors are given without copies
-  std::vector<NodeId> asked;  // the workers of the schedule request that waits for its answer
+  double task_at = kUnseen;   // arrival time of the worker's task, if spans are recorded
+  bool shared = false;        // the run's tensors are passed without copies
+  std::vector<NodeId> asked;  // the workers of the pending schedule request
 };
 
 ParamState& param_state(lua_State* L) { return Kept<ParamState>::find(L, kParamModule); }
 
-/// Where a resumed job's checkpoint was in this run, or how the run had ended before it.
+/// Sets the state of this run from the resumed checkpoint, or the run's end if it ended before the checkpoint.
 void resume(const ProcessShared& shared, CoordinatorConfig& run) {
   if (!shared.resumed) return;
   if (shared.resumed->state.run == run.run) run.resumed = shared.resumed->state;
@@ -93,7 +93,7 @@ void resume(const ProcessShared& shared, CoordinatorConfig& run) {
   }
 }
 
-// ---- pushing the engine's answers ----
+// ---- pushing the engine's requests ----
 
 struct PushRequest {
   lua_State* L;
@@ -152,7 +152,7 @@ struct PushRequest {
 
 // ---- values ----
 
-/// open(action): waits until shards serve that action
+/// open(action): waits until shards serve this action
 int open_action(lua_State* L) {
   const auto action = check_integer(L, 1, "action", "open", 0, UINT32_MAX);
   expect(L, param_state(L).open(static_cast<uint32_t>(action)));
@@ -188,7 +188,7 @@ int set_value(lua_State* L) {
   return 0;
 }
 
-/// owner(key) -> the shard that has its whole values
+/// owner(key) -> the shard that stores its whole values
 int owner(lua_State* L) {
   const ParamKey key = take(L, param_key_at(L, 1, "param: key"));
   lua_pushinteger(L, static_cast<lua_Integer>(owner_of(key, param_state(L).context.options.servers)));
@@ -235,7 +235,7 @@ int worker_start(lua_State* L) {
   return 0;
 }
 
-/// worker_next() -> step, entries (nil: choose keys), whether the push is to be timed; or nil, summary at the end
+/// worker_next() -> step, entries (nil: the worker chooses keys), whether to time the push; or nil, summary at the end
 int worker_next(lua_State* L) {
   ParamState& state = param_state(L);
   ParamWorker::Event event = take(L, state.node.next_event());
@@ -259,7 +259,7 @@ int worker_next(lua_State* L) {
   raise_at_user(L, std::get<Error>(event).message);
 }
 
-/// worker_push(updates, where, seconds): `seconds` is how long the work took, if it was to be timed
+/// worker_push(updates, where, seconds): `seconds` is the duration of the work if the push is timed
 int worker_push(lua_State* L) {
   const std::string where(check_text(L, 2, "where", "worker_push"));
   const std::vector<ParamEntry> entries = take(L, param_entries_at(L, 1, nullptr, ParamUse::update, where));
@@ -275,7 +275,7 @@ int worker_push(lua_State* L) {
 
 // ---- the server's loop ----
 
-/// Takes `options.places`, where the callbacks are in the script. The first that runs is `init`, if there is one.
+/// Reads `options.places`, the callbacks' positions in the script, and watches `init`, the first callback to run.
 void watch_callbacks(lua_State* L, ParamState& state) {
   lua_getfield(L, 2, "places");
   const int places = lua_gettop(L);
@@ -288,7 +288,7 @@ void watch_callbacks(lua_State* L, ParamState& state) {
   state.watch("init");
 }
 
-/// server_start(action, options, evaluator) -> {updates=, tasks=} that the run goes on from
+/// server_start(action, options, evaluator) -> {updates=, tasks=}, the state that the run continues from
 int server_start(lua_State* L) {
   ParamState& state = param_state(L);
   state.action = static_cast<uint32_t>(check_integer(L, 1, "action", "server_start", 0, UINT32_MAX));
@@ -306,7 +306,7 @@ int server_start(lua_State* L) {
   if (!lua_isnoneornil(L, 3)) {
     lua_pushvalue(L, 3);
     Vm& vm = Vm::from(L);
-    if (L != vm.state()) lua_xmove(L, vm.state(), 1);  // the call is made in a coroutine
+    if (L != vm.state()) lua_xmove(L, vm.state(), 1);  // for a call from a coroutine
     auto rule = LuaRule::pop(vm, state.context.watchdog);
     if (!rule) raise_error(L, rule.error());
     state.rule = std::move(*rule);
@@ -350,7 +350,7 @@ int server_start(lua_State* L) {
   return 1;
 }
 
-/// server_wait() -> what, ...: see PushRequest
+/// server_wait() -> request, ...: see PushRequest
 int server_wait(lua_State* L) {
   ParamState& state = param_state(L);
   if (state.rule) state.rule->use(L);
@@ -368,15 +368,15 @@ int answer_stop(lua_State* L) {
   return 0;
 }
 
-/// answer_state(state): the policy's account of its tasks, for a checkpoint
+/// answer_state(state): the policy's state of its tasks, for a checkpoint
 int answer_state(lua_State* L) {
   TensorCopies copies;
   param_state(L).server->answer_state(
-      take(L, carried_value_at(L, 1, &copies, "param.run: what tasks:state() returned")));
+      take(L, carried_value_at(L, 1, &copies, "param.run: the result of tasks:state()")));
   return 0;
 }
 
-/// outcomes() -> {worker, number, merged, ...} of the tasks that were merged or dropped since the last call
+/// outcomes() -> {worker, number, merged, ...} of the tasks merged or dropped since the last call
 int outcomes(lua_State* L) {
   const std::vector<TaskOutcome> found = param_state(L).server->take_outcomes();
   lua_createtable(L, static_cast<int>(3 * found.size()), 0);
@@ -392,7 +392,7 @@ int outcomes(lua_State* L) {
   return 1;
 }
 
-/// rename_barrier(name): the rule in charge is another one, for those who look into the run
+/// rename_barrier(name): shows observers the name of a new rule
 int rename_barrier(lua_State* L) {
   param_state(L).context.shared.barrier.rename(std::string(check_text(L, 1, "name", "rename_barrier")));
   return 0;
@@ -405,7 +405,7 @@ int checkpoint_now(lua_State* L) {
 }
 
 /// answer_schedule(tasks, where, keeps): tasks are {[id] = {task=, {k, v}, ...}}; nil: each of these workers chooses
-/// for itself. `keeps`: the run keeps account of its tasks
+/// its own keys. `keeps`: the run keeps account of its tasks
 int answer_schedule(lua_State* L) {
   ParamState& state = param_state(L);
   const std::string where(check_text(L, 2, "where", "answer_schedule"));
@@ -422,7 +422,7 @@ int answer_schedule(lua_State* L) {
       if (!asked) {
         lua_pushvalue(L, -2);
         raise_at_user(L, where + " returned a task for worker '" + std::string(lua_tostring(L, -1)) +
-                             "', which is not one of those that it was asked about");
+                             "', which did not request a task");
       }
       const std::string what = where + ", task of worker " + std::to_string(static_cast<NodeId>(id));
       tasks[static_cast<NodeId>(id)] =
@@ -446,7 +446,7 @@ int answer_pull(lua_State* L) {
   return 0;
 }
 
-/// Drops the rule, which refers to values of the Lua state, before the state is closed.
+/// Drops the rule before the state is closed, because the rule refers to values of the Lua state.
 int let_go_of_server(lua_State* L) {
   static_cast<Kept<ParamState>*>(lua_touserdata(L, 1))->object->rule.reset();
   return 0;

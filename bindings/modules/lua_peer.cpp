@@ -17,7 +17,7 @@ PeerBridge bridge_of(lua_State* L) {
   return {context.node, context.shared.courier->peers, context.seed, context.options.replicas};
 }
 
-/// {id=, rank= if it is alive}
+/// {id=, rank= of a live peer}
 void push_peer(lua_State* L, NodeId id) {
   lua_createtable(L, 0, 2);
   lua_pushinteger(L, static_cast<lua_Integer>(id));
@@ -36,7 +36,7 @@ void push_peers(lua_State* L, const std::vector<NodeId>& ids) {
   }
 }
 
-/// A peer with {step=, busy=} of the run that it is in, or was in last.
+/// A peer with {step=, busy=} of its present or last run.
 void push_state(lua_State* L, const Sampled& one) {
   push_peer(L, one.peer.node);
   const auto pace = unpack<PeerPace>(one.state);

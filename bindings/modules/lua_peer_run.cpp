@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kPeerModule = "actor.peer";
 
-/// The engine's state of one Vm, which keeps it alive.
+/// The engine's state of one Vm, which owns it.
 struct PeerEngine {
   explicit PeerEngine(NodeContext& c)
       : context(c), bridge(c.node, c.shared.courier->peers, c.seed, c.options.replicas), run(bridge) {}
@@ -31,7 +31,7 @@ struct PeerEngine {
   PeerRun run;
   std::unique_ptr<LuaRule> rule;
   std::string pull_place;  // "pull (job.lua:12)"
-  bool shared = false;     // the run's tensors are given without copies
+  bool shared = false;     // the run's tensors are passed without copies
   ah_peer_api api = {};
 };
 
@@ -43,8 +43,8 @@ int32_t peer_still(const void* node, double led) noexcept {
   return static_cast<const PeerEngine*>(node)->run.still(static_cast<uint64_t>(led)) ? 1 : 0;
 }
 
-/// get(key) -> value, step, or nil, message; get({key, ...}) -> {value, ...}, {step, ...}
-/// A tensor that is not a copy, of a key that the node leads, comes with a third result: what peer_still takes.
+/// get(key) -> value, step, or nil, message; get({key, ...}) -> {value, ...}, {step, ...}. A shared tensor of a key
+/// that this node leads has a third result: the argument of peer_still.
 int peer_get(lua_State* L) {
   constexpr const char* kWhat = "peer.get";
   const bool many = lua_istable(L, 1);
@@ -86,7 +86,7 @@ int peer_set(lua_State* L) {
 
 // ---- a run ----
 
-/// {beta=, kind=, seconds=} of a rule's outermost sampling; without beta there is none.
+/// {beta=, kind=, seconds=} of a rule's outermost sampling; no beta: no sampling.
 PeerGate::Sampling sampling_at(lua_State* L, int index) {
   PeerGate::Sampling out;
   const double beta = number_field(L, index, "beta", -1);
@@ -105,7 +105,7 @@ int run_begin(lua_State* L) {
   check_table(L, 2, "options", "begin");
   check_table(L, 3, "sampling", "begin");
   PeerRun::Config config;
-  config.run = action + 1;  // 0 stands for no run yet
+  config.run = action + 1;  // 0 stands for no run
   config.update = update_at(L, 2, "peer.run");
   config.update.shared = engine.shared = boolean_field(L, 2, "shared");
   config.check_finite = boolean_field(L, 2, "check_finite");
@@ -115,7 +115,7 @@ int run_begin(lua_State* L) {
   config.board = &engine.context.shared.barrier;
   lua_pushvalue(L, 4);
   Vm& vm = Vm::from(L);
-  if (L != vm.state()) lua_xmove(L, vm.state(), 1);  // the call is made in a coroutine
+  if (L != vm.state()) lua_xmove(L, vm.state(), 1);  // for a call from a coroutine
   engine.context.watch_worker();
   engine.rule = take(L, LuaRule::pop(vm, engine.context.watchdog));
   config.rule = engine.rule.get();
@@ -123,7 +123,7 @@ int run_begin(lua_State* L) {
   return 0;
 }
 
-/// watch(place): a callback that others wait for runs from here on; watch(): it has returned
+/// watch(place): begins a callback that others wait for; watch(): the callback has returned
 int run_watch(lua_State* L) {
   CallWatchdog& watchdog = *peer_engine(L).context.watchdog;
   if (lua_isnoneornil(L, 1)) {
@@ -134,7 +134,7 @@ int run_watch(lua_State* L) {
   return 0;
 }
 
-/// wait() -> nil when what was begun is done, or a batch {{k, v, step, id}, ...} to be pulled
+/// wait() -> nil when the begun operation is done, or a batch {{k, v, step, id}, ...} to pull
 int run_wait(lua_State* L) {
   PeerEngine& engine = peer_engine(L);
   engine.rule->use(L);
@@ -157,7 +157,7 @@ int run_answer_pull(lua_State* L) {
   return 0;
 }
 
-/// first() -> whether this node gives the first values
+/// first() -> whether this node provides the initial values
 int run_first(lua_State* L) {
   lua_pushboolean(L, peer_engine(L).run.first() ? 1 : 0);
   return 1;
@@ -213,7 +213,7 @@ int run_settle(lua_State* L) {
   return 0;
 }
 
-/// look() -> step, seconds, updates, workers: of a context
+/// look() -> step, seconds, updates, workers, for a context
 int run_look(lua_State* L) {
   const PeerRun& run = peer_engine(L).run;
   lua_pushnumber(L, static_cast<lua_Number>(run.step()));
@@ -223,7 +223,7 @@ int run_look(lua_State* L) {
   return 4;
 }
 
-/// resample(sampling, name): the rule has become another one
+/// resample(sampling, name): the rule has changed
 int run_resample(lua_State* L) {
   check_table(L, 1, "sampling", "resample");
   peer_engine(L).run.resample(sampling_at(L, 1), std::string(check_text(L, 2, "name", "resample")));
@@ -254,7 +254,7 @@ int run_end(lua_State* L) {
   return 1;
 }
 
-/// Drops the rule, which refers to values of the Lua state, before the state is closed.
+/// Drops the rule before the state is closed, because the rule refers to values of the Lua state.
 int let_go_of_rule(lua_State* L) {
   static_cast<Kept<PeerEngine>*>(lua_touserdata(L, 1))->object->rule.reset();
   return 0;

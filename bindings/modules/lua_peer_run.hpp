@@ -1,5 +1,5 @@
 #pragma once
-// The peer-to-peer engine for stdlib/actor/peer: values of keys that lie with peers, and runs. On the Vm's thread.
+// The peer-to-peer engine for stdlib/actor/peer: runs, and values of keys stored on peers. On the Vm's thread.
 
 struct lua_State;
 

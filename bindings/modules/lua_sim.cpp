@@ -18,7 +18,7 @@ constexpr const char* kRun = "sim.run";
 
 // --- values from Lua ---
 
-/// The fields of the table at `index`, each optional.
+/// The optional fields of the table at `index`.
 struct Fields {
   lua_State* L;
   int index;
@@ -61,7 +61,7 @@ struct Fields {
   }
 };
 
-/// An array of nodes {joins =, leaves =, work = {...}, network = {...}} at the top of the stack, which stays there.
+/// Reads an array of nodes {joins =, leaves =, work = {...}, network = {...}} at the top of the stack; leaves it there.
 Replay replay_of(lua_State* L) {
   Replay out;
   const int nodes = lua_gettop(L);
@@ -86,7 +86,7 @@ Replay replay_of(lua_State* L) {
   return out;
 }
 
-/// Reads a part of the scenario from its text form; the error of a wrong text names the option.
+/// Reads a part of the scenario from its text form; an error names the option.
 template <typename T>
 Status take(const Fields& fields, const char* name, T& out) {
   const std::string text = fields.text(name);
@@ -99,7 +99,7 @@ Status take(const Fields& fields, const char* name, T& out) {
 
 constexpr double kWhole = 9007199254740992.0;
 
-/// The scenario of options. The nodes of a replay go to `replay`, which has to outlive the scenario.
+/// The scenario of the options. Stores the nodes of a replay in `replay`, which must outlive the scenario.
 Result<Scenario> scenario_of(const Fields& fields, Replay& replay) {
   Scenario out;
   out.nodes = static_cast<uint32_t>(fields.whole("nodes", out.nodes, 4294967295.0));
@@ -175,7 +175,7 @@ void set(lua_State* L, const char* name, const Moments& moments) {
   lua_setfield(L, -2, name);
 }
 
-/// Pushes an array of what `value` makes of each element.
+/// Sets an array of the results of `value` for the elements.
 template <typename T, typename F>
 void set_array(lua_State* L, const char* name, const std::vector<T>& items, F value) {
   lua_createtable(L, static_cast<int>(items.size()), 0);
@@ -239,12 +239,12 @@ void push_result(lua_State* L, const SimResult& result, bool with_trace) {
 
 // --- the functions ---
 
-/// The seed of a rule's own random numbers in a simulation of seed `seed`: a whole number that Lua can hold.
+/// The seed of a rule's own random numbers in a simulation with seed `seed`: a whole number that is exact in Lua.
 uint64_t rule_seed(uint64_t seed) { return sim_seed(seed, SimStream::admission) >> 11; }
 
 constexpr double kTickSeconds = 0.1;
 
-/// Calls options.on_progress now and then with the share of the simulated time that is over. Its error ends the run.
+/// Calls options.on_progress periodically with the completed share of the simulated time. Its error ends the run.
 void follow(Vm& vm, lua_State* L, double seconds, SimWatch& watch) {
   watch.stop = false;
   watch.tick = nullptr;
@@ -263,8 +263,8 @@ void follow(Vm& vm, lua_State* L, double seconds, SimWatch& watch) {
   };
 }
 
-/// Runs a rule in Lua, or without one the classic rule that `form` names. Of a rule in Lua, `form` says what its
-/// outermost sampling rule draws, since peers draw samples by messages.
+/// Runs a rule in Lua, or the classic rule described by `form`. For a rule in Lua, `form` gives the sample of its
+/// outermost sampling, because peers draw samples by messages.
 Result<SimResult> simulate(const Scenario& scenario, LuaRule* rule, const NativeRule& form, bool asks_first,
                            SimWatch* watch) {
   if (scenario.topology.kind == Topology::Kind::peers) {
@@ -278,8 +278,8 @@ Result<SimResult> simulate(const Scenario& scenario, LuaRule* rule, const Native
   return simulate_hub(scenario, admit, watch);
 }
 
-/// run(options, form, evaluator): form is {kind = "clock"|"free"|"sampled"|"other", ...} as native_of takes it. With an
-/// evaluator of actor.barrier the simulator asks that, and form only says what it samples and whether it `asks_first`.
+/// run(options, form, evaluator): form is {kind = "clock"|"free"|"sampled"|"other", ...}, as in native_of. With an
+/// evaluator of actor.barrier the simulator uses the evaluator; form then only gives its sampling and `asks_first`.
 int sim_run(lua_State* L) {
   Vm& vm = Vm::from(L);
   check_table(L, 1, "options", kRun);
@@ -312,7 +312,7 @@ int sim_run(lua_State* L) {
   return 1;
 }
 
-/// check(options): true, or nil and what is wrong with the options.
+/// check(options): true; or nil, message, code for wrong options.
 int sim_check(lua_State* L) {
   check_table(L, 1, "options", "sim.check");
   lua_settop(L, 1);
@@ -324,7 +324,7 @@ int sim_check(lua_State* L) {
   return 1;
 }
 
-/// rule_seed(seed): the seed of the evaluator in a simulation of that seed.
+/// rule_seed(seed): the seed of the evaluator in a simulation with this seed.
 int sim_rule_seed(lua_State* L) {
   const auto seed = static_cast<uint64_t>(check_integer(L, 1, "seed", kRun, 0, int64_t{1} << 53));
   lua_pushnumber(L, static_cast<double>(rule_seed(seed)));
@@ -340,15 +340,15 @@ int sim_student_t(lua_State* L) {
   return 1;
 }
 
-/// rule_limit(seconds): how long a round of answers of a rule in Lua may take, if there is a watchdog.
+/// rule_limit(seconds): limits a round of answers of a rule in Lua, if there is a watchdog.
 int sim_rule_limit(lua_State* L) {
   const double seconds = check_number(L, 1, "seconds", "rule_limit");
   if (SimControl& control = sim_control(Vm::from(L)); control.watchdog) control.watchdog->set_limit(seconds);
   return 0;
 }
 
-/// load_rule(chunk, path): runs the chunk of a rule file as pcall does. If there is a watchdog, this may take as long
-/// as a round of answers.
+/// load_rule(chunk, path): runs the chunk of a rule file as pcall does. The watchdog, if any, applies the limit of a
+/// round of answers.
 int sim_load_rule(lua_State* L) {
   const std::string path(check_text(L, 2, "path", "load_rule"));
   lua_settop(L, 1);

@@ -1,5 +1,5 @@
 #pragma once
-// actor.c.sim: the simulator of host/sim for Lua. See stdlib/actor/sim for what users call.
+// actor.c.sim: the simulator of host/sim for Lua. stdlib/actor/sim is its user interface.
 
 #include <memory>
 
@@ -11,10 +11,10 @@ namespace actorhost {
 
 void open_sim(Vm& vm);
 
-/// How the simulations of a Vm are followed and ended by other threads; lives as long as the Vm.
+/// Lets other threads watch and end a Vm's simulations; lives as long as the Vm.
 struct SimControl {
   SimWatch watch;
-  std::unique_ptr<CallWatchdog> watchdog;  // of rules in Lua; none: they may take for ever
+  std::unique_ptr<CallWatchdog> watchdog;  // for rules in Lua; none: no limit
 };
 SimControl& sim_control(Vm& vm);
 

@@ -13,7 +13,7 @@ using kernel::View;
 
 namespace {
 
-// Registry keys, by address: of the state, and of the two functions that stdlib/actor/tensor gives to `bind`.
+// Registry keys, by address: of the state, and of the two functions that stdlib/actor/tensor passes to `bind`.
 const char kTensorState = 0;
 const char kIsTensor = 0;
 const char kAdopt = 0;
@@ -26,7 +26,7 @@ TensorState& tensor_state(lua_State* L) {
   return *state;
 }
 
-// Pushes one of the module's functions, loading the module at first use.
+// Pushes one of the module's functions; loads the module on first use.
 void push_function(lua_State* L, const char& key) {
   lua_pushlightuserdata(L, const_cast<char*>(&key));
   lua_rawget(L, LUA_REGISTRYINDEX);
@@ -39,8 +39,8 @@ void push_function(lua_State* L, const char& key) {
   lua_rawget(L, LUA_REGISTRYINDEX);
 }
 
-// bind(is_tensor, adopt), called once by stdlib/actor/tensor/base.lua. is_tensor(value) -> boolean;
-// adopt(pointer) -> tensor, which takes over the block of the ah_tensor at the pointer.
+// bind(is_tensor, adopt), called once by stdlib/actor/tensor/base.lua. is_tensor(value) -> boolean; adopt(pointer) ->
+// tensor that takes over the block of the ah_tensor at the pointer.
 int bind(lua_State* L) {
   check_function(L, 1, "is_tensor", "bind");
   check_function(L, 2, "adopt", "bind");
@@ -61,7 +61,7 @@ int tensor_module(lua_State* L) {
   return 1;
 }
 
-// Raises when there are not as many bytes as the shape says.
+// Raises when the number of bytes does not match the shape.
 void check_bytes(lua_State* L, const Tensor& value) {
   if (value.bytes() == value.data.size()) return;
   raise_at_user(L, "a tensor of " + std::to_string(value.data.size()) + " bytes does not have the shape it claims");

@@ -1,4 +1,4 @@
-// Texts in UTF-8 (host/data/unicode_text.hpp): words and lengths through FFI, changed texts through C functions.
+// UTF-8 texts (host/data/unicode_text.hpp): words and lengths through FFI, case and normal form through C functions.
 
 #include <string>
 #include <string_view>

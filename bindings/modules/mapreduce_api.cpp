@@ -48,7 +48,7 @@ class RangeSource final : public RowSource {
   uint64_t to_;
 };
 
-/// Rows in one piece of memory: first they are put, then read.
+/// Rows in one piece of memory, written first and then read.
 class RowBuffer final : public TaskSink {
  public:
   Status put(const RowValue& first, const RowValue* second) override {
@@ -176,7 +176,7 @@ void get_slot(const ah_mr_slot* at, ah_mr_value* value) {
   std::memcpy(value, &found, sizeof found);
 }
 
-/// A source that takes its rows from another one.
+/// A source that takes its rows from another source.
 ah_mr_source* behind(const ah_mr_source* before, std::unique_ptr<RowSource> rows) {
   ah_mr_source* source = t_streams->add(std::move(rows));
   source->own = before->own;
@@ -207,7 +207,7 @@ int32_t pour(ah_mr_sink* sink, ah_mr_source* source) {
   return -1;
 }
 
-/// The rows of a table's runs, with a mark on rows whose key is that of the row before.
+/// The rows of a table's runs; marks each row with the previous row's key.
 class MergeSource final : public RowSource {
  public:
   explicit MergeSource(CombineTable::Merge merge) : merge_(std::move(merge)) {}
@@ -231,7 +231,7 @@ class MergeSource final : public RowSource {
 
  private:
   CombineTable::Merge merge_;
-  std::string bytes_;  // copies: a row of the merge is valid only until the next one
+  std::string bytes_;  // copies: a row of the merge is valid only until the next row
   std::vector<bool> ends_;
 };
 
@@ -248,14 +248,14 @@ ah_mr_source* combined(ah_mr_sink* sink) {
   return t_streams->add_own(ScratchRows::read(std::move(sink->scratch)));
 }
 
-/// Changes the case of the matches of `m`, in memory that lasts until the next call.
+/// Changes the case of the matches of `m`, in memory valid until the next call.
 void change_case(ah_mr_matches* m, int32_t count) {
   static thread_local std::string changed;
   size_t total = 0;
   for (int32_t i = 0; i < count; ++i) total += static_cast<size_t>(m->sizes[i]);
   if (changed.size() < total) changed.resize(2 * total);
   char* at = changed.data();
-  // Changes case as tolower and toupper of the C locale do, which Lua uses here.
+  // As tolower and toupper of the C locale, which Lua uses here.
   const char first = m->change == 1 ? 'A' : 'a';
   for (int32_t i = 0; i < count; ++i) {
     const char* const from = m->bytes[i];
@@ -315,7 +315,7 @@ Error error_of(const std::exception& thrown) {
   return {lacks_memory ? Code::full : Code::internal, lacks_memory && !told ? "out of memory" : thrown.what()};
 }
 
-/// Calls `Function`: an exception fails the call, as its own errors do.
+/// Calls `Function`; an exception fails the call in the same way as the function's own errors.
 template <auto Function>
 struct Reporting;
 template <typename R, typename... A, R (*Function)(A...)>
@@ -341,7 +341,7 @@ constexpr ah_mapreduce_api kMapReduceApi = {
     told<buffer_rows>, batch, count_rows, told<next>, told<rows>, told<buckets>, told<put_row>, told<combine>,
     told<take_value>, told<locate>, told<set_slot>, get_slot, told<through>, told<pour>, told<combined>, match, draw,
     told<sample>, told<mapreduce_files::part>, told<mapreduce_files::finish_part>,
-    // Of wide operations.
+    // Wide operations.
     told<mapreduce_wide::needed_of>, told<mapreduce_wide::keyed>, told<mapreduce_wide::placed>,
     told<mapreduce_wide::into>, told<mapreduce_wide::sampled>, told<mapreduce_wide::splitters>,
     told<mapreduce_wide::ranges>, told<mapreduce_wide::put_under>, told<mapreduce_wide::sorter>,
@@ -376,16 +376,16 @@ Status TaskStreams::finish() {
 uint64_t TaskStreams::bytes_in() const noexcept {
   uint64_t bytes = 0;
   for (const auto& source : sources_) {
-    if (source->rows) bytes += source->rows->bytes_read();  // else another source has taken its rows over
+    if (source->rows) bytes += source->rows->bytes_read();  // otherwise another source has taken its rows
   }
   return bytes;
 }
 
-constexpr uint64_t kNamed = 3;  // rows that a task leaves out and the log names; all of them are counted
+constexpr uint64_t kNamed = 3;  // limit of logged skipped rows per task; all skipped rows are counted
 
 void TaskStreams::skip(const Error& error) {
   if (++skipped_ > kNamed) return;
-  place_.log().warn("map-reduce", "left out, as on_error says: " + error.message);
+  place_.log().warn("map-reduce", "skipped, as on_error requires: " + error.message);
 }
 
 ah_mr_source* TaskStreams::add(Result<std::unique_ptr<RowSource>> source) {

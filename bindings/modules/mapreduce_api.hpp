@@ -1,6 +1,6 @@
 #pragma once
-// The rows of a node's present task, as bindings/modules/ffi_mapreduce.h gives them to Lua. One TaskStreams for each
-// Vm, used on its thread; the functions of the FFI table find it by that thread.
+// The rows of a node's present task, as exposed to Lua by bindings/modules/ffi_mapreduce.h. One TaskStreams per Vm,
+// used on its thread; the functions of the FFI table find it through a thread-local.
 
 #include <memory>
 #include <optional>
@@ -18,30 +18,30 @@ namespace actorhost {
 
 class Vm;
 
-/// Where a task's rows may lie, and where they go.
+/// Memory, spill file and output of a task's rows.
 struct TaskRoom {
   MemoryBudget& budget;
   SpillFile& spill;
   BlockSink output;
 };
 
-/// What the streams of a task need of the engine.
+/// The engine as seen by a task's streams.
 class TaskPlace {
  public:
   TaskPlace() = default;
   TaskPlace(const TaskPlace&) = delete;
   TaskPlace& operator=(const TaskPlace&) = delete;
   virtual ~TaskPlace() = default;
-  /// With a bucket: that of a wide dependency instead of the task's own.
+  /// With a bucket: that bucket of a wide dependency instead of the task's own.
   virtual Result<std::unique_ptr<RowSource>> needed(uint32_t k, std::optional<uint32_t> bucket) = 0;
-  /// Of all tasks or of one.
+  /// The results of all tasks, or of one task.
   virtual Result<std::unique_ptr<RowSource>> results(std::optional<uint32_t> task) = 0;
   virtual Result<std::unique_ptr<TaskSink>> buckets(uint32_t count) = 0;
   virtual Result<std::unique_ptr<TaskSink>> combine(Combine combine, uint32_t buckets) = 0;
-  /// To be combined and read again by the task.
+  /// Combines rows that the task reads again.
   virtual Result<std::unique_ptr<TaskSink>> combine_here(Combine combine, std::unique_ptr<ScratchRows>& rows) = 0;
   virtual TaskRoom room() = 0;
-  /// The error when the run is over or this node is to stop.
+  /// An error when the run is over or this node must stop.
   virtual Status check() = 0;
   virtual Log& log() = 0;
 };
@@ -51,11 +51,11 @@ class TaskPlace {
 struct ah_mr_source {
   std::unique_ptr<actorhost::RowSource> rows;
   actorhost::RowBatch batch;
-  bool own = false;  // rows that the task has put itself, which are counted already
+  bool own = false;  // rows that the task has put itself, already counted
 };
 
 struct ah_mr_sink {
-  std::unique_ptr<actorhost::ScratchRows> scratch;  // where `rows` goes, when the task reads it again
+  std::unique_ptr<actorhost::ScratchRows> scratch;  // target of `rows` if the task reads them again
   std::unique_ptr<actorhost::TaskSink> rows;
 };
 
@@ -63,27 +63,27 @@ namespace actorhost {
 
 class TaskStreams {
  public:
-  /// Makes it the one that this thread's FFI calls find. `place` must outlive it.
+  /// Registers itself for the FFI calls of this thread. `place` must outlive it.
   explicit TaskStreams(TaskPlace& place);
   ~TaskStreams();
   static TaskStreams& of_thread();
   TaskStreams(const TaskStreams&) = delete;
   TaskStreams& operator=(const TaskStreams&) = delete;
 
-  /// The streams of the last task go.
+  /// Ends the streams of the last task.
   void begin();
-  /// All that the task puts out has been put.
+  /// Finishes the task's output.
   Status finish();
-  /// Rows that the task has read.
+  /// The number of rows that the task has read.
   uint64_t rows_in() const noexcept { return rows_in_; }
   uint64_t bytes_in() const noexcept;
-  /// Something could not be read and is left out.
+  /// Counts unreadable input that the task skips.
   void skip(const Error& error);
   uint64_t skipped() const noexcept { return skipped_; }
   void count(uint64_t rows) noexcept { rows_in_ += rows; }
 
   ah_mr_source* add(Result<std::unique_ptr<RowSource>> source);
-  /// Of rows that the task has put itself.
+  /// Adds a source of rows that the task has put itself.
   ah_mr_source* add_own(std::unique_ptr<RowSource> source);
   ah_mr_sink* add(Result<std::unique_ptr<TaskSink>> sink);
   void set_output(ah_mr_sink* sink) { output_ = sink; }
@@ -91,7 +91,7 @@ class TaskStreams {
   FlatReader& flat() { return flat_; }
   ShortTexts& texts() { return *texts_; }
   void fail(const Error& error) { failure_ = error; }
-  /// Why a call of the FFI table failed.
+  /// The error of the last failed call of the FFI table.
   Error failure() const { return failure_.value_or(Error{Code::bad_argument, "no call has failed"}); }
 
  private:

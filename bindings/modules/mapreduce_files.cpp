@@ -29,7 +29,7 @@ void set_number(lua_State* L, const char* name, uint64_t number) {
   lua_setfield(L, -2, name);
 }
 
-/// The table that begin_save gave.
+/// The SaveFolder of the table made by begin_save.
 SaveFolder folder_at(lua_State* L, int index) {
   check_table(L, index, "save", "commit_save");
   lua_getfield(L, index, "overwrite");
@@ -55,7 +55,7 @@ void set_figures(lua_State* L, const SaveFigures& figures) {
   set_number(L, "bytes", figures.bytes);
 }
 
-/// A source that ends without an error at the first row that cannot be read, and counts that.
+/// A source that ends without an error at the first unreadable row, and counts this row as skipped.
 class SkippingSource final : public RowSource {
  public:
   SkippingSource(std::unique_ptr<RowSource> rows, TaskStreams& streams) : rows_(std::move(rows)), streams_(streams) {}
@@ -87,7 +87,7 @@ class EmptySource final : public RowSource {
   }
 };
 
-/// One pair: the path and what the file holds.
+/// One pair: the path and the file's content.
 class WholeFile final : public RowSource {
  public:
   WholeFile(std::string path, uint64_t most) : path_(std::move(path)), most_(most) {}
@@ -142,7 +142,7 @@ CsvFormat csv_format(const ah_mr_csv& csv, bool whole) {
 
 uint64_t whole(double bytes) { return static_cast<uint64_t>(bytes); }
 
-/// The lines of `input`, which belong to `name`, as rows of the split's format.
+/// The lines of `input`, called `name` in messages, as rows of the split's format.
 Result<std::unique_ptr<RowSource>> rows_of(const ah_mr_split& split, Result<std::unique_ptr<TextInput>> input,
                                            const std::string& name, TaskStreams& streams) {
   if (!input) return input.error();
@@ -239,8 +239,8 @@ ah_mr_source* row_file(const char* folder, const char* id, uint32_t part) {
   return streams.add(std::unique_ptr<RowSource>(*std::move(rows)));
 }
 
-/// The id of the save that is being begun. It is not random: if rows are lost another worker begins the save again,
-/// while the others may have gone on with it.
+/// The id of the next save. It is not random: if rows are lost, another worker begins the save again while the other
+/// workers may already use the id.
 std::string save_id(lua_State* L) {
   const NodeContext& context = NodeContext::of(L);
   return context.options.run_key + "-" + std::to_string(context.node.actions());
@@ -256,8 +256,8 @@ int begin_save(lua_State* L) {
   return 1;
 }
 
-/// begin_checkpoint(path, fingerprint, overwrite, resume) -> as begin_save, for a checkpoint that is to be written, or
-/// with {files=, rows=, bytes=} for one that exists; or nil, message
+/// begin_checkpoint(path, fingerprint, overwrite, resume) -> as begin_save for a new checkpoint; with {files=, rows=,
+/// bytes=} for an existing checkpoint; or nil, message
 int begin_checkpoint(lua_State* L) {
   const std::string path(check_text(L, 1, "path", "begin_checkpoint"));
   const std::string fingerprint(check_text(L, 2, "fingerprint", "begin_checkpoint"));
@@ -269,7 +269,7 @@ int begin_checkpoint(lua_State* L) {
   return 1;
 }
 
-/// commit_save(save, {{name, rows, bytes}, ...}) -> {files=, rows=, bytes=}; raises when it fails
+/// commit_save(save, {{name, rows, bytes}, ...}) -> {files=, rows=, bytes=}; raises on failure
 int commit_save(lua_State* L) {
   const SaveFolder folder = folder_at(L, 1);
   check_table(L, 2, "parts", "commit_save");
@@ -288,7 +288,7 @@ int commit_save(lua_State* L) {
   return 1;
 }
 
-/// abandon_save(save): removes all of a save whose action has ended with an error for all workers
+/// abandon_save(save): removes a save whose action has ended with an error for all workers
 int abandon_save(lua_State* L) {
   actorhost::abandon_save(folder_at(L, 1));
   return 0;

@@ -1,6 +1,6 @@
 #pragma once
-// Files of map-reduce for Lua: the part of the FFI table "mapreduce" that reads and writes them, and the functions of
-// actor.c.mapreduce that begin and end a save or a checkpoint. ffi_mapreduce.h and the definitions say what each does.
+// Files of map-reduce for Lua: the file functions of the FFI table "mapreduce", documented in ffi_mapreduce.h, and the
+// functions of actor.c.mapreduce that begin and end a save or a checkpoint, documented at their definitions.
 
 #include "bindings/modules/mapreduce_api.hpp"
 

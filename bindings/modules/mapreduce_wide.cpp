@@ -10,7 +10,7 @@ namespace actorhost::mapreduce_wide {
 
 namespace {
 
-// A kind of `sorter`, as ffi_mapreduce.h numbers it.
+// A kind of `sorter`, numbered as in ffi_mapreduce.h.
 constexpr uint32_t kUnder = 1;
 constexpr uint32_t kWrapped = 2;
 
@@ -38,7 +38,7 @@ ah_mr_source* failed(const Error& error) { return streams().add(Result<std::uniq
 
 SortOrder order_of(uint32_t descending) { return descending != 0 ? SortOrder::descending : SortOrder::ascending; }
 
-/// Takes the rows of all sorters; false, and `failed`, when one of them could not be read.
+/// Takes the rows of all sorters. Returns false and sets `failed` when a sorter cannot be read.
 bool take_sorted(ah_mr_sink** sorters, uint32_t count, std::vector<std::unique_ptr<SortedRows>>& out) {
   for (uint32_t i = 0; i < count; ++i) {
     auto rows = as<SorterSink>(sorters[i]).sorted();

@@ -1,5 +1,5 @@
 #pragma once
-// The part of the FFI table "mapreduce" that wide operations need; ffi_mapreduce.h says what each does.
+// The functions of the FFI table "mapreduce" for wide operations; documented in ffi_mapreduce.h.
 
 #include "bindings/modules/mapreduce_api.hpp"
 

@@ -1,4 +1,4 @@
-// The functions of ffi_nn.h. On the Vm's thread only; large ones use the state's threads.
+// The functions of ffi_nn.h. On the Vm's thread; large operations use the state's threads.
 
 #include <cmath>
 
@@ -16,7 +16,7 @@ namespace {
 
 using tensor::guarded_status, tensor::kernels_of, tensor::state_of;
 
-// Contiguous tensors of one element type; null ones count as such.
+// Whether all non-null tensors are contiguous and of one element type.
 template <typename... Tensors>
 int32_t check_alike(const ah_tensor* first, const Tensors*... others) noexcept {
   if (((others != nullptr && others->type_ != first->type_) || ...)) return AH_TENSOR_DTYPE;
@@ -28,7 +28,7 @@ Dtype dtype_of(const ah_tensor* t) noexcept { return static_cast<Dtype>(t->type_
 
 kernel::ThreadPool* pool_of(const ah_tensor* t) noexcept { return state_of(t->context_).pool.get(); }
 
-// Whether the tensor has `count` elements; null does.
+// Whether the tensor has `count` elements; true for null.
 bool has(const ah_tensor* t, int64_t count) noexcept { return t == nullptr || t->count_ == count; }
 
 void* data_of(ah_tensor* t) noexcept { return t == nullptr ? nullptr : t->data_; }
@@ -39,7 +39,7 @@ const void* element(const ah_tensor* t, int64_t i) noexcept {
   return kernel::element_at(dtype_of(t), static_cast<const void*>(t->data_), i);
 }
 
-// The geometry of windows from x to y; false where it is not one.
+// The geometry of windows from x to y; false for inconsistent shapes.
 bool windows_of(const ah_tensor* x, const ah_tensor* y, const ah_windows* w, kernel::Windows& out) noexcept {
   if (x->ndim_ != 4 || y->ndim_ != 4 || x->extent_[0] != y->extent_[0]) return false;
   if (w->kernel_h < 1 || w->kernel_w < 1 || w->stride_h < 1 || w->stride_w < 1) return false;
@@ -48,7 +48,7 @@ bool windows_of(const ah_tensor* x, const ah_tensor* y, const ah_windows* w, ker
   return true;
 }
 
-// The geometry of a convolution; false where it is not one.
+// The geometry of a convolution; false for inconsistent shapes.
 bool conv_of(const ah_tensor* x, const ah_tensor* y, const ah_tensor* weight, const ah_windows* w,
              kernel::Conv& out) noexcept {
   if (!windows_of(x, y, w, out.windows) || weight->ndim_ != 4 || w->groups < 1) return false;
@@ -96,7 +96,7 @@ int32_t conv_to_weights(ah_tensor* weight_grad, ah_tensor* bias_grad, const ah_t
   });
 }
 
-// Pooling of x to y, or of their gradients: run(windows).
+// Runs run(windows) for a pooling of x to y, or for its gradients.
 template <typename F>
 int32_t pool(const ah_tensor* x, const ah_tensor* y, const ah_windows* w, F run) noexcept {
   return guarded_status([&]() -> int32_t {

@@ -31,7 +31,7 @@ bool is_straggler(const NodeContext& context) {
   return std::find(chosen.begin(), chosen.end(), *rank) != chosen.end();
 }
 
-/// injection() -> delay in seconds, factor: drawn for each push, from this worker's own stream
+/// injection() -> delay in seconds, factor: drawn for each push from this worker's own stream
 int injection(lua_State* L) {
   struct Source {
     Rng rng;

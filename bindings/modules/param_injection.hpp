@@ -1,5 +1,5 @@
 #pragma once
-// `--inject` for the workers of param.run: which are slow and by how much, drawn from the run's seed. On the Vm's
+// `--inject` for the workers of param.run: draws the slow workers and their delays from the run's seed. On the Vm's
 // thread.
 
 struct lua_State;

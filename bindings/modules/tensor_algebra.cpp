@@ -16,7 +16,7 @@ double reduce_all(int32_t op, const ah_tensor* a) noexcept {
   return kernel::reduce_all(kernels_of(a), static_cast<kernel::Reduction>(op), view_of(*a));
 }
 
-// Prepares `out` for a result of this type along `dim` and calls f with its view with that dimension kept as 1.
+// Prepares `out` for a result of this type along `dim`, and calls f with its view; `dim` has size 1 there.
 template <typename F>
 int32_t along(ah_tensor* out, const ah_tensor* a, Dtype type, int32_t dim, int32_t keep, F f) noexcept {
   return guarded_status([&] {
@@ -71,7 +71,7 @@ int32_t running(ah_tensor* out, const ah_tensor* a, int32_t dim, int32_t product
 
 // ---- Matrices ----
 
-// The operand as matrices in the last two dimensions: a vector becomes one row, or one column.
+// The operand as matrices in the last two dimensions; a vector becomes one row or one column.
 View as_matrices(const ah_tensor& t, bool column, bool transpose) noexcept {
   View v = view_of(t);
   if (v.shape.rank == 1) {
@@ -90,7 +90,7 @@ View as_matrices(const ah_tensor& t, bool column, bool transpose) noexcept {
   return v;
 }
 
-// The shape of a product: the batch of both, rows and columns.
+// The shape of a product: the common batch, rows and columns.
 bool product_shape(const View& left, const View& right, Shape& out) noexcept {
   const auto rows = static_cast<size_t>(left.shape.rank - 2);
   const auto columns = static_cast<size_t>(right.shape.rank - 1);
@@ -105,7 +105,7 @@ bool product_shape(const View& left, const View& right, Shape& out) noexcept {
   return true;
 }
 
-// The operand's matrices, one for each of the batch that `like` has.
+// The operand's matrices, one for each element of the batch of `like`.
 View stretched(const View& v, const Shape& like) noexcept {
   if (like.rank == 2) return v;
   View wanted{.shape = like};
@@ -150,10 +150,10 @@ int32_t matmul(ah_tensor* out, const ah_tensor* a, const ah_tensor* b, int32_t t
   });
 }
 
-// The tensor as rows of its last dimension, which are contiguous; if they are not, they are copied into `keep`.
+// The tensor as contiguous rows of its last dimension; copies other rows into `keep`.
 View rows_of(const kernel::Kernels& k, const ah_tensor& t, std::unique_ptr<Copied>& keep) {
   View v = view_of(t);
-  if (v.size() == 0) return kernel::row_major(v.data, v.dtype, {0, 0});  // there may be many rows, all of them empty
+  if (v.size() == 0) return kernel::row_major(v.data, v.dtype, {0, 0});  // possibly many rows, all of them empty
   if (v.shape.rank != 2 || (v.steps[1] != 1 && v.shape[1] != 1)) {
     if (!v.contiguous()) {
       keep = std::make_unique<Copied>(k, v);
@@ -181,7 +181,7 @@ int32_t softmax(ah_tensor* out, const ah_tensor* a) noexcept {
   });
 }
 
-// Reads labels 1 .. columns as indices from 0; false when one is anything else.
+// Reads labels 1 .. columns as indices from 0; false for any other value.
 bool read_labels(const ah_tensor& labels, int64_t columns, std::vector<int32_t>& out) {
   const View view = view_of(labels);
   out.reserve(static_cast<size_t>(labels.count_));

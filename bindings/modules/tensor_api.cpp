@@ -36,7 +36,7 @@ void set_shape(Shape& shape, int32_t ndim, const int64_t* extent) noexcept {
   std::copy_n(extent, ndim, shape.begin());
 }
 
-// A new block for the shape and type of `like`. All blocks of tensors are made here, so no size of a tensor wraps.
+// A new block for the shape and type of `like`. All blocks of tensors are made here, so that sizes cannot overflow.
 // Throws TooManyElements and std::bad_alloc.
 void allocate_like(ah_tensor_context* context, ah_tensor& out, const View& like) {
   if (!like.shape.sound()) throw tensor::TooManyElements();

@@ -1,5 +1,5 @@
 #pragma once
-// The functions behind ffi_tensor.h for one Lua state, and the C++ side of its structs. On the Vm's thread only.
+// The functions behind ffi_tensor.h for one Lua state, and the C++ side of its structs. On the Vm's thread.
 
 #include <memory>
 
@@ -12,7 +12,8 @@
 
 namespace actorhost {
 
-/// What the tensors of one state share. `context` is the first member, so a pointer to it is one to the whole.
+/// Shared by the tensors of one state. `context` is the first member, so a pointer to it is a pointer to the
+/// TensorState.
 struct TensorState {
   ah_tensor_context context{};
   const kernel::Kernels* kernels = nullptr;
@@ -20,19 +21,19 @@ struct TensorState {
   ah_tensor_api api{};
 };
 
-/// The state with its api filled in; lives as long as any of its tensors. `threads` is what large products run on.
+/// The state with its api filled in; must outlive its tensors. Large products run on `threads` threads.
 std::shared_ptr<TensorState> make_tensor_state(int threads);
 
 /// The strided view of a tensor's elements.
 kernel::View view_of(const ah_tensor& t) noexcept;
 
-/// The description as the engines have it; its numbers are not checked.
+/// The optimiser's description for the engines; does not check the numbers.
 kernel::OptimiserSpec spec_of(const ah_optimiser& o) noexcept;
 
-/// The block of a tensor that is not empty.
+/// The block of a non-empty tensor.
 const Blob& block_of(const ah_tensor& t) noexcept;
 
-/// Makes the empty tensor `out` a row-major one on `bytes`, from offset 0.
+/// Makes the empty tensor `out` a row-major tensor on `bytes`, from offset 0.
 void adopt(TensorState& state, ah_tensor& out, Blob bytes, const kernel::View& geometry) noexcept;
 
 }  // namespace actorhost

@@ -1,4 +1,4 @@
-// Elementwise operations of ffi_tensor.h, with the element types that they run in.
+// Elementwise operations of ffi_tensor.h and the choice of their element types.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -11,7 +11,7 @@ namespace {
 
 using kernel::Binary, kernel::Unary;
 
-/// Whether whole numbers have the operation; what they do not have runs in float32.
+/// Whether the operation exists for whole numbers; other operations on whole numbers run in float32.
 bool is_whole_operation(Unary op) noexcept {
   switch (op) {
     case Unary::exp:
@@ -41,15 +41,15 @@ bool is_logical(Binary op) noexcept { return op >= Binary::logical_and; }
 
 bool is_comparison(Binary op) noexcept { return op >= Binary::eq && op <= Binary::ge; }
 
-/// Truth values are added (or), multiplied (and) and compared; they have no difference, power or remainder.
+/// Booleans support add (or), multiply (and) and comparisons, but no difference, power or remainder.
 bool is_truth_operation(Binary op) noexcept {
   return op != Binary::sub && op != Binary::pow && op != Binary::mod && op != Binary::floor_div;
 }
 
-/// The place of a whole type in bool < uint8 < int32 < int64.
+/// The rank of a whole type in bool < uint8 < int32 < int64.
 int width(Dtype dtype) noexcept { return dtype == Dtype::b8 ? 0 : static_cast<int>(dtype_size(dtype)); }
 
-/// The type that holds the elements of both; nothing for float32 with float64.
+/// The common type of both; no value for float32 with float64.
 std::optional<Dtype> common_type(Dtype a, Dtype b) noexcept {
   if (a == b) return a;
   if (is_floating(a) && is_floating(b)) return std::nullopt;
@@ -78,7 +78,7 @@ int32_t unary(int32_t code, ah_tensor* out, const ah_tensor* a) noexcept {
   });
 }
 
-/// Notes the first element of the right operand that the whole operation does not take. The result has elements.
+/// Records the first element of the right operand that the whole operation refuses. The result must not be empty.
 int32_t check_right(ah_tensor_context* context, const kernel::Kernels& k, Binary op, const View& b) {
   if (is_floating(b.dtype) || (op != Binary::pow && op != Binary::mod && op != Binary::floor_div)) return AH_TENSOR_OK;
   std::unique_ptr<Copied> keep;
@@ -94,7 +94,7 @@ int32_t check_right(ah_tensor_context* context, const kernel::Kernels& k, Binary
   return op == Binary::pow ? AH_TENSOR_POWER : AH_TENSOR_ZERO;
 }
 
-/// Both operands have the type in which the operation runs.
+/// Runs the operation; both operands must have its type.
 int32_t run_binary(ah_tensor_context* context, Binary op, ah_tensor* out, const View& left, const View& right) {
   View like{.dtype = kernel::result_of(op, left.dtype)};
   if (!kernel::broadcast_shapes(left.shape, right.shape, like.shape)) return AH_TENSOR_SHAPE;
@@ -124,7 +124,7 @@ int32_t binary(int32_t code, ah_tensor* out, const ah_tensor* a, const ah_tensor
     if (!type) return AH_TENSOR_DTYPE;
     if (!is_floating(*type) && !is_whole_operation(op)) type = Dtype::f32;
     if (*type == Dtype::b8 && !is_truth_operation(op)) return wrong_kind(*a);
-    // A whole number beside a float32 may need more digits than that has.
+    // A whole number beside a float32 may need more digits than float32 has.
     if (is_comparison(op) && is_floating(*type) && left.dtype != right.dtype) type = Dtype::f64;
     const auto& k = kernels_of(a);
     std::unique_ptr<Copied> typed_left;
@@ -135,7 +135,7 @@ int32_t binary(int32_t code, ah_tensor* out, const ah_tensor* a, const ah_tensor
 
 bool is_whole(double value) noexcept { return value == std::floor(value) && std::fabs(value) < 0x1p63; }
 
-/// The type in which a tensor's type and a number meet.
+/// The common type of a tensor's type and a number.
 Dtype scalar_type(Binary op, Dtype type, double value, bool swapped) noexcept {
   if (is_logical(op)) return Dtype::b8;
   if (is_floating(type)) return type;

@@ -1,4 +1,4 @@
-// Elements by their positions, and sorting, of ffi_tensor.h.
+// Indexed access and sorting of ffi_tensor.h.
 #include <algorithm>
 
 #include "bindings/modules/tensor_operation.hpp"
@@ -8,7 +8,7 @@ namespace actorhost::tensor {
 
 namespace {
 
-/// Reports a position that is out of range or not a whole number.
+/// Records a position out of range or not a whole number.
 int32_t check_positions(const ah_tensor& index, int64_t rows) noexcept {
   const View at = view_of(index);
   if (at.dtype == Dtype::b8) return wrong_kind(index);
@@ -20,7 +20,7 @@ int32_t check_positions(const ah_tensor& index, int64_t rows) noexcept {
   return AH_TENSOR_INDEX;
 }
 
-/// `in`, or a copy of it where it shares memory with `out`, which is written while `in` is still read.
+/// `in`, or a copy if it shares memory with `out`, which is written before `in` is fully read.
 View clear_of(const kernel::Kernels& k, const View& out, const View& in, std::unique_ptr<Copied>& keep) {
   if (out.data != in.data && !kernel::overlaps(out, in)) return in;
   keep = std::make_unique<Copied>(k, in);
@@ -60,7 +60,7 @@ int32_t add_rows(ah_tensor* to, const ah_tensor* index, const ah_tensor* rows, i
   });
 }
 
-/// Whether two shapes are equal but for one dimension.
+/// Whether two shapes are equal except in one dimension.
 bool equal_but(const Shape& a, const Shape& b, size_t dim) noexcept {
   if (a.rank != b.rank) return false;
   for (size_t d = 0; d < a.rank; ++d) {

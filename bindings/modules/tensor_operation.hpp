@@ -1,5 +1,5 @@
 #pragma once
-// Helpers for the operations of tensor_api.cpp, tensor_elementwise.cpp, tensor_algebra.cpp and tensor_indexed.cpp only.
+// Helpers only for the operations of tensor_api.cpp, tensor_elementwise.cpp, tensor_algebra.cpp and tensor_indexed.cpp.
 // On the Vm's thread.
 
 #include <memory>
@@ -16,7 +16,7 @@ inline TensorState& state_of(ah_tensor_context* context) noexcept { return *rein
 
 inline const kernel::Kernels& kernels_of(const ah_tensor* t) noexcept { return *state_of(t->context_).kernels; }
 
-/// A row-major copy for the time of one operation, of this element type.
+/// A row-major copy of the given element type, for one operation.
 struct Copied {
   Blob bytes;
   View view;
@@ -29,26 +29,26 @@ struct Copied {
   Copied(const kernel::Kernels& k, const View& source) : Copied(k, source, source.dtype) {}
 };
 
-/// A result would have more elements than a tensor may have (Shape::kMaxElements), or a negative size.
+/// Thrown when a result would exceed the elements of a tensor (Shape::kMaxElements) or have a negative size.
 struct TooManyElements {};
 
-/// Makes `out` ready for a result of this shape and type, allocating it when it is empty (which throws TooManyElements
-/// and std::bad_alloc); AH_TENSOR_OUT when it has another.
+/// Prepares `out` for a result of this shape and type. Allocates an empty `out` (may throw TooManyElements and
+/// std::bad_alloc); returns AH_TENSOR_OUT for an `out` of another shape or type.
 int32_t prepare(ah_tensor_context* context, ah_tensor& out, const View& like);
 
-/// `in`, or a copy of it kept in `keep` where writing `out` would change what is still to be read.
+/// Returns `in`, or a copy of it in `keep` if writing `out` would change unread elements of `in`.
 View apart(const kernel::Kernels& k, const View& out, const View& in, std::unique_ptr<Copied>& keep);
 
-/// `in`, or a copy of it of this element type.
+/// Returns `in`, or a copy of it with this element type in `keep`.
 View as_type(const kernel::Kernels& k, const View& in, Dtype dtype, std::unique_ptr<Copied>& keep);
 
-/// Notes that the operation does not take the element type.
+/// Records that the operation does not support the element type.
 int32_t wrong_kind(const ah_tensor& t) noexcept;
 
-/// AH_TENSOR_RANGE when `to` does not hold an element of `a`.
+/// AH_TENSOR_RANGE if `to` cannot represent an element of `a`.
 int32_t check_fit(const ah_tensor& a, Dtype to);
 
-/// Runs f, which returns a status, and turns lack of memory and too many elements into a status.
+/// Runs f, which returns a status; also turns out-of-memory and too many elements into a status.
 template <typename F>
 int32_t guarded_status(F f) noexcept {
   try {
@@ -62,7 +62,7 @@ int32_t guarded_status(F f) noexcept {
   }
 }
 
-/// Each fills in a part of the table, in a file of its own.
+/// Each fills a part of the table, and is defined in its own file.
 void add_elementwise(ah_tensor_api& api) noexcept;
 void add_algebra(ah_tensor_api& api) noexcept;
 void add_indexed(ah_tensor_api& api) noexcept;

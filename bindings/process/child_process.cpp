@@ -22,7 +22,7 @@ std::vector<std::string> environment_with(const std::string& variable, const std
   return out;
 }
 
-/// The words as exec takes them; they have to outlive the result.
+/// The words as exec expects them; `words` must outlive the result.
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
   std::vector<char*> out;
   out.reserve(words.size() + 1);
@@ -31,7 +31,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return out;
 }
 
-/// Runs in the child, where it calls only functions that are async-signal-safe.
+/// Runs in the child and calls only async-signal-safe functions.
 [[noreturn]] void become(char** argv, char** env, pid_t parent, Interrupt interrupt, int output) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(3);
@@ -40,7 +40,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   if (interrupt == Interrupt::ignored) signal(SIGINT, SIG_IGN);
   if (output >= 0) {
-    setpgid(0, 0);  // a terminal's Ctrl-C does not come here: a blocked signal reaches a signalfd even when ignored
+    setpgid(0, 0);  // the terminal's Ctrl-C must not arrive: a blocked signal reaches a signalfd even when ignored
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
     dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);

@@ -19,13 +19,13 @@ namespace actorhost {
 namespace {
 
 constexpr std::string_view kClearLine = "\r\x1b[K";
-constexpr double kBurst = 0.001;               // seconds: lines that follow others sooner wait for more
-constexpr std::chrono::milliseconds kLate(1);  // how long they wait; a killed process loses so much
+constexpr double kBurst = 0.001;               // seconds; lines at shorter intervals are gathered
+constexpr std::chrono::milliseconds kLate(1);  // delay of gathered lines; a killed process loses them
 constexpr size_t kMostWaiting = size_t{64} << 10;
 
-constexpr size_t kSpare = 3;  // columns that a status line leaves: the terminal may write ^C behind it
+constexpr size_t kSpare = 3;  // columns kept free on a status line: the terminal may write ^C behind it
 
-/// The width of the terminal; 0 when standard error is not one.
+/// The width of the terminal; 0 when standard error is no terminal.
 size_t terminal_columns() {
   winsize size{};
   if (isatty(STDERR_FILENO) == 0) return 0;
@@ -35,7 +35,7 @@ size_t terminal_columns() {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// This process's turn to write, as long as it lives; with -1 no others write.
+/// Holds this process's turn to write during its lifetime; -1: no other process writes.
 class Turn {
  public:
   explicit Turn(int lock) : lock_(lock) { set(F_WRLCK); }
@@ -54,7 +54,7 @@ class Turn {
   const int lock_;
 };
 
-/// Keeps SIGPIPE from this thread, as long as it lives.
+/// Blocks SIGPIPE for this thread during its lifetime.
 class NoBrokenPipe {
  public:
   explicit NoBrokenPipe(bool wanted) : wanted_(wanted) {
@@ -79,7 +79,7 @@ class NoBrokenPipe {
   sigset_t before_{};
 };
 
-/// Writes all of it, also where the file does not wait (O_NONBLOCK); returns 0 or the errno of the failure.
+/// Writes all of `text`, also to a non-blocking file (O_NONBLOCK). Returns 0 or the errno of the failure.
 int write_whole(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(fd, text.data(), text.size());
@@ -112,7 +112,7 @@ std::string_view cut(std::string_view text, size_t most) {
 
 }  // namespace
 
-/// Writes a text behind what the C library still has of the file; returns 0 or the errno of the failure.
+/// Writes `text` behind the C library's buffered output. Returns 0 or the errno of the failure.
 int Console::write_all(std::FILE* file, std::string_view text) {
   int error = 0;
   {
@@ -147,14 +147,14 @@ Console::~Console() {
   if (late_writer_.joinable()) late_writer_.join();
 }
 
-/// The text that clears the status line, which is on several lines if it was drawn in a wider window.
+/// The text that clears the status line. A line drawn in a wider window now covers several rows.
 std::string Console::cleared() const {
   const size_t columns = std::max<size_t>(1, terminal_columns());
   const size_t above = drawn_ > columns ? (drawn_ - 1) / columns : 0;
   return above == 0 ? std::string(kClearLine) : "\r\x1b[" + std::to_string(above) + "A\x1b[J";
 }
 
-/// Puts `text` on the terminal and the status line behind it.
+/// Writes `text` to the terminal, followed by the status line.
 void Console::draw(std::string_view text) {
   const std::string_view shown = cut(status_, static_cast<size_t>(std::max(0, status_columns())));
   write_all(stderr, cleared().append(text).append(shown));
@@ -169,7 +169,7 @@ void Console::write_waiting() {
   written_ = now();
 }
 
-/// On its own thread: writes lines some time after they came.
+/// Writes gathered lines after their delay. Runs on its own thread.
 void Console::write_late() {
   std::unique_lock lock(mutex_);
   while (!ending_) {
@@ -203,8 +203,7 @@ void Console::error_text(std::string_view text) {
   write_all(stderr, text);
 }
 
-/// Writes a line. If it goes to the terminal, one write also clears the status line, so that no other process draws in
-/// between.
+/// Writes a line. On the terminal the same write clears the status line, so that no other process draws between.
 void Console::write_line(std::FILE* file, std::string_view line) {
   const bool clears = drawn_ > 0 || shared_;
   std::string whole;

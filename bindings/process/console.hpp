@@ -1,10 +1,10 @@
 #pragma once
-// Standard output and error of a process whose nodes are threads: whole lines, one writer at a time; and one status
-// line (a progress bar) at the bottom of the terminal, which gives way to lines and comes back. Any thread.
+// Standard output and error of a process whose nodes are threads. Writes whole lines, one writer at a time, and keeps
+// one status line (a progress bar) at the bottom of the terminal, below all other lines. Thread-safe.
 //
-// Lines of output go to a terminal at once. Elsewhere a line is written at once when the one before it was a while ago;
-// lines that come in a burst go together, a millisecond later, and always before a line of errors. Processes of one run
-// that write to the same file or pipe take turns, so that lines of any length stay whole.
+// On a terminal, lines of output appear at once. Elsewhere a line after a pause is written at once; the lines of a
+// burst are written together a millisecond later, and always before a line of errors. Processes of one run with the
+// same output file or pipe write in turns, so that lines of any length stay whole.
 
 #include <condition_variable>
 #include <cstdio>
@@ -19,35 +19,36 @@ namespace actorhost {
 class Console {
  public:
   Console();
-  /// Removes the status line, writes what is left.
+  /// Removes the status line and writes the pending lines.
   ~Console();
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
   void out(std::string_view line);
-  /// Errors and the log: control characters are shown, newlines kept.
+  /// Writes a line of errors or of the log: escapes control characters, preserves newlines.
   void err(std::string_view line);
-  /// Text for standard error as it is, which may be a part of a line.
+  /// Writes text to standard error unchanged; it may be a part of a line.
   void error_text(std::string_view text);
-  /// Why lines of `out` have not reached standard output: "No space left on device". Empty when all have.
+  /// Why lines of `out` did not reach standard output: "No space left on device". Empty when all did.
   std::string out_failure();
-  /// The errno of that; 0 when all have.
+  /// The errno of this failure; 0 without a failure.
   int out_error();
-  /// Shows `text` on the status line of standard error, or removes it when empty. Nothing where that is no terminal.
+  /// Shows `text` on the status line of standard error; an empty text removes the line. Does nothing without a
+  /// terminal.
   void status(std::string_view text);
-  /// Removes the status line for good and writes the lines that are left; called before the process says its last
-  /// lines. A process that ends while threads still run does not wait for one that is writing.
+  /// Removes the status line for good and writes the pending lines; called before the process's last messages. With
+  /// `may_wait` false, does nothing while another thread writes: for a process that ends while threads still run.
   void finish(bool may_wait = true);
-  /// Other processes of this run draw on the same terminal: lines make room for what they have there. Before other
-  /// threads use it.
+  /// Other processes of this run draw on the same terminal, so each line also clears their status line. Call it before
+  /// other threads use the console.
   void share_terminal() { shared_ = status_columns() > 0; }
-  /// Other processes write to the same files, too: each write locks the file `lock`, of which each process has its own
-  /// open file description.
+  /// Other processes write to the same files, so each write locks the file `lock`. Each process has its own open file
+  /// description of `lock`.
   void take_turns(int lock);
-  /// Calls `closed` when the reader of standard output or error has closed its pipe, instead of ending the process by
-  /// SIGPIPE. Any thread may make the call, several times; `closed` must not use the console.
+  /// Calls `closed` when the reader of standard output or error has closed its pipe; without `closed`, SIGPIPE ends the
+  /// process. `closed` may run several times on any thread and must not use the console.
   void on_closed(std::function<void()> closed);
-  /// How many columns a status line may have in the terminal of standard error; 0 when it is no terminal.
+  /// Columns available for a status line on the terminal of standard error; 0 without a terminal.
   static int status_columns();
 
  private:
@@ -61,17 +62,17 @@ class Console {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::string status_;
-  size_t drawn_ = 0;  // characters of it that are on the terminal
+  size_t drawn_ = 0;  // characters of the status line on the terminal
   bool shared_ = false;
   int turns_ = -1;
   std::function<void()> closed_;
   bool finished_ = false;
   const bool gathers_;   // standard output is no terminal
-  std::string waiting_;  // lines of output that are to be written
-  double written_ = -1;  // when the last ones were, on the steady clock
+  std::string waiting_;  // pending lines of output
+  double written_ = -1;  // time of the last write on the steady clock
   int out_error_ = 0;    // the first errno of standard output
   bool ending_ = false;
-  std::thread late_writer_;  // of lines that no other comes to write; there once there are some
+  std::thread late_writer_;  // writes pending lines after a delay; started on first use
 };
 
 }  // namespace actorhost

@@ -1,6 +1,6 @@
 #pragma once
-// What the VMs of one process share beyond the cluster. `console`, `data` and `meetings` guard themselves; `functions`
-// and `resumed` do not change during a run; each store belongs to the thread of its shard's server, one at a time.
+// The objects shared by the VMs of one process, beside the cluster. `console`, `data` and `meetings` are thread-safe;
+// `functions` and `resumed` do not change during a run; each store belongs to the thread of its shard's server.
 
 #include <algorithm>
 #include <atomic>
@@ -30,7 +30,7 @@
 
 namespace actorhost {
 
-/// The courier of a process with its tasks. A further task is a member behind the courier, added before `start`.
+/// A process's courier with its tasks. Add a new task as a member behind the courier, before `start`.
 struct CourierWithTasks {
   CourierWithTasks(Cluster& cluster, const Clock& clock, Log& log)
       : courier(cluster, clock, log, courier_address(cluster.process())),
@@ -56,18 +56,19 @@ struct CourierWithTasks {
 /// The end of a run after SIGTERM, on all its hosts.
 inline const EndMessage kTerminated{Code::interrupted, false, "terminated", kNoAddress};
 
-/// The state of the last checkpoint, which SIGTERM requests of the loop of server 0: no run with checkpoints is served;
-/// a run with checkpoints is served; the last checkpoint is requested; it is begun; the writer has its values.
+/// The state of the last checkpoint, which SIGTERM requests from the loop of server 0. In order: no run with
+/// checkpoints is served; such a run is served; the last checkpoint is requested; it has begun; the writer has its
+/// values.
 enum class LastCheckpoint { none, served, asked, begun, taken };
 
-/// The keepers of the job's own checkpoints (actor.checkpoint) that save in this process, by name. Any thread.
+/// The job's own checkpoint keepers (actor.checkpoint) that save in this process, by name. Thread-safe.
 class Keepers {
  public:
   void add(const std::string& name) {
     std::lock_guard lock(mutex_);
     saved_.emplace(name, false);
   }
-  /// No further save of `name` will come.
+  /// `name` makes no further saves.
   void drop(const std::string& name) {
     std::lock_guard lock(mutex_);
     saved_.erase(name);
@@ -85,7 +86,7 @@ class Keepers {
     std::lock_guard lock(mutex_);
     return last_;
   }
-  /// Counts a save of keeper `name`; true when it completes the requested saves.
+  /// Counts a save of keeper `name`; true when the save completes the request.
   bool saved(const std::string& name) {
     std::lock_guard lock(mutex_);
     if (!last_) return false;
@@ -95,29 +96,29 @@ class Keepers {
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::string, bool> saved_;  // since the request
+  std::map<std::string, bool> saved_;  // saved since the request
   bool last_ = false;
 };
 
 struct ProcessShared {
   Console console;
   DataCache data;
-  SeriesBook series;                                    // what the job reports
-  BarrierBoard barrier;                                 // who waits at it
-  std::map<std::string, Function> functions;            // of the embedding program, by name
-  std::vector<std::unique_ptr<ParamStore>> stores;      // by shard; they outlive the servers' VMs
-  std::atomic<int64_t> finished_run{-1};                // the action that the present servers have served to its end
-  std::optional<ParamCheckpoint> resumed;               // what the run goes on from
-  std::unique_ptr<DataService> exchange;                // map-reduce's store and service; once nodes run, not changed
-  std::unique_ptr<CourierWithTasks> courier;            // once nodes run, not changed
+  SeriesBook series;                                // the job's reports
+  BarrierBoard barrier;                             // the workers that wait at a barrier
+  std::map<std::string, Function> functions;        // of the embedding program, by name
+  std::vector<std::unique_ptr<ParamStore>> stores;  // by shard; they outlive the servers' VMs
+  std::atomic<int64_t> finished_run{-1};            // the last action that the present servers have served to its end
+  std::optional<ParamCheckpoint> resumed;           // the checkpoint that the run resumes from
+  std::unique_ptr<DataService> exchange;            // map-reduce's store and service; constant while nodes run
+  std::unique_ptr<CourierWithTasks> courier;        // constant while nodes run
   std::function<void(const Error&)> checkpoint_failed;  // ends the run
   std::atomic<LastCheckpoint> last_checkpoint{LastCheckpoint::none};
   Keepers keepers;
-  FolderLocks locks;                  // of the folders that checkpoints go to
+  FolderLocks locks;                  // of the checkpoint folders
   Meetings meetings;                  // of this process's nodes
-  std::unique_ptr<ParamTrace> trace;  // --record's; once nodes run, server 0's alone
+  std::unique_ptr<ParamTrace> trace;  // of --record; only server 0 uses it while nodes run
 
-  /// The writer of checkpoints, made by the first shard that asks, with its directory. Any thread.
+  /// The writer of checkpoints; the first call makes it, with this call's directory. Thread-safe.
   ParamCheckpointer& checkpointer(const std::string& directory, uint32_t shards, Log& log) {
     std::lock_guard lock(checkpointer_mutex_);
     if (!checkpointer_) {
@@ -129,7 +130,7 @@ struct ProcessShared {
     std::lock_guard lock(checkpointer_mutex_);
     return checkpointer_ && checkpointer_->pending();
   }
-  /// Waits until what has been taken is on disk.
+  /// Waits until all taken checkpoints are on disk.
   Status flush_checkpoints() {
     std::lock_guard lock(checkpointer_mutex_);
     return checkpointer_ ? checkpointer_->flush() : Status();

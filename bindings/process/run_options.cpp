@@ -148,20 +148,20 @@ void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
                  "threads for large products of each node (usable cores / nodes, at least 1)")
       ->type_name("N");
   app.add_option("--memory", raw.memory,
-                 "what this host's nodes may use for map-reduce data (60 % of what they may have)")
+                 "memory of this host's nodes for map-reduce data (60 % of their available memory)")
       ->type_name("SIZE");
   app.add_option(both_spellings("--start-timeout"), raw.start_timeout, "seconds to wait for the other hosts (60)")
       ->type_name("S");
-  app.add_option(both_spellings("--rdzv-id"), raw.run_id, "name of the run; hosts of another one are refused")
+  app.add_option(both_spellings("--rdzv-id"), raw.run_id, "name of the run; hosts of another run are refused")
       ->type_name("ID");
   app.add_option(both_spellings("--token-file"), out.token_file,
                  "shared secret (made on first use in the user's configuration folder)")
       ->type_name("FILE");
   app.add_option(both_spellings("--tls-cert"), out.tls_cert, "PEM certificate of this host")->type_name("FILE");
   app.add_option(both_spellings("--tls-key"), out.tls_key, "PEM key of this host")->type_name("FILE");
-  app.add_option(both_spellings("--tls-ca"), out.tls_ca, "PEM certificates that others' are checked against")
+  app.add_option(both_spellings("--tls-ca"), out.tls_ca, "PEM certificates for checking other hosts")
       ->type_name("FILE");
-  app.add_flag("--insecure", out.insecure, "no token (said on every start)");
+  app.add_flag("--insecure", out.insecure, "no token (a warning on every start)");
   app.add_option(both_spellings("--log-level"), raw.log_level, "trace, debug, info, warn, error or off (info)")
       ->type_name("L");
   app.add_option(
@@ -177,8 +177,8 @@ void add_cluster_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
 void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_option("--nnodes", raw.nnodes, "hosts to wait for; MIN:MAX: an elastic run")->type_name("N");
   app.add_option(both_spellings("--rdzv-endpoint"), raw.endpoint,
-                 "the rendezvous, the same on every machine; further addresses, by which a run can be joined when its "
-                 "first host is lost, behind commas")
+                 "the coordinator's address, the same on every machine; after commas, further addresses for joining a "
+                 "run whose first host has failed")
       ->type_name("HOST:PORT");
   app.add_option(both_spellings("--node-rank"), raw.node_rank, "this host's place; 0 listens")->type_name("K");
   app.add_flag("--isolate", out.isolate, "local nodes as processes instead of threads");
@@ -187,21 +187,20 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
   app.add_option("--resample", out.resample, "when a sampled barrier draws again: event, sticky or poll:SECONDS")
       ->type_name("WHEN");
   app.add_option(both_spellings("--rule-timeout"), raw.rule_timeout,
-                 "how long a barrier rule in Lua may take for its answers (10)")
+                 "limit for the answers of a barrier rule in Lua (10)")
       ->type_name("S");
   app.add_option(
          both_spellings("--callback-timeout"), raw.callback_timeout,
-         "how long another callback may take for which all wait: schedule, pull, ... on a server, pull and init "
-         "of peers (no limit)")
+         "limit for other callbacks that all workers wait for: schedule, pull, ... on a server, pull and init of "
+         "peers (no limit)")
       ->type_name("S");
   app.add_option("--servers", raw.servers, "parameter-server shards (1)")->type_name("S");
-  app.add_option("--replicas", raw.replicas,
-                 "copies of each key of peers, on different hosts where there are so many (3)")
+  app.add_option("--replicas", raw.replicas, "copies of each key of peers, on different hosts if there are enough (3)")
       ->type_name("R");
   app.add_option("--checkpoint", out.checkpoint, "folder for checkpoints")->type_name("DIR");
-  app.add_option("--grace", raw.grace, "seconds after SIGTERM for a last checkpoint, where there are checkpoints (20)")
+  app.add_option("--grace", raw.grace, "seconds after SIGTERM for a last checkpoint, if the run has checkpoints (20)")
       ->type_name("S");
-  app.add_option("--resume", raw.resume, "go on from the newest complete checkpoint in DIR (--checkpoint's)")
+  app.add_option("--resume", raw.resume, "continue from the newest complete checkpoint in DIR (--checkpoint's)")
       ->type_name("[DIR]");
   app.add_option("--dashboard", raw.dashboard, std::string("a web page of the run (") + kPageAddress + ")")
       ->type_name("[ADDR]");
@@ -211,14 +210,13 @@ void add_run_flags(CLI::App& app, RawFlags& raw, RunOptions& out) {
       ->type_name("N");
   app.add_option("--inject", out.inject_text, "straggler=SHARE:FACTORx,delay=DIST: heterogeneity for experiments")
       ->type_name("SPEC");
-  app.add_option(
-         "--record", out.record,
-         "on the rendezvous host; FILE.csv: every step; FILE.json: what each node does when, for chrome://tracing "
-         "or Perfetto; FILE.jsonl: a state each second")
+  app.add_option("--record", out.record,
+                 "on the coordinator; FILE.csv: every step; FILE.json: each node's activities, for chrome://tracing or "
+                 "Perfetto; FILE.jsonl: a state each second")
       ->type_name("FILE");
 }
 
-/// Shows one spelling of each flag, and no usage lines, which are written here.
+/// Shows one spelling of each flag and omits usage lines, which kUsage has.
 class HelpFormat final : public CLI::Formatter {
  public:
   HelpFormat() { column_width(32); }
@@ -236,28 +234,27 @@ class HelpFormat final : public CLI::Formatter {
 const char* kUsage =
     "usage: actorhost [run] [flags] job.lua [args...]   run a job\n"
     "       actorhost agent --join HOST:PORT [flags]    lend this machine's nodes to jobs\n"
-    "       actorhost status [--attach [HOST:PORT]]     what the nodes of a run do, once\n"
+    "       actorhost status [--attach [HOST:PORT]]     the state of a run's nodes, once\n"
     "       actorhost top [--attach [HOST:PORT]]        the same, refreshed\n"
-    "       actorhost dashboard --replay FILE [ADDR]    the page of a run that --record FILE.jsonl has recorded\n"
+    "       actorhost dashboard --replay FILE [ADDR]    the page of a run recorded by --record FILE.jsonl\n"
     "       actorhost repl [--attach [HOST:PORT]]       a console: Lua on the nodes of a run, :commands about it\n"
     "       actorhost sim [flags] [rule.lua...]         simulate barrier rules\n"
-    "       actorhost doctor [--json]                   look at this machine: limits, ports, token, libraries\n"
-    "       actorhost help [TOPIC|NAME]                 what is known about a function, flag or variable\n";
+    "       actorhost doctor [--json]                   check this machine: limits, ports, token, libraries\n"
+    "       actorhost help [TOPIC|NAME]                 help on a function, flag or variable\n";
 
-/// Every variable that this program or its start script reads, besides those of launchers (rank_detect.hpp).
+/// All variables that this program or its start script reads, except for the launchers' variables (rank_detect.hpp).
 const char* kVariables =
     "\nVariables, where the flag is not given:\n"
     "  ACTORHOST_NNODES, ACTORHOST_NODE_RANK, ACTORHOST_NPROC_PER_NODE, ACTORHOST_RDZV_ENDPOINT, ACTORHOST_RDZV_ID\n"
     "                              as --nnodes, --node-rank, -n, --rdzv-endpoint, --rdzv-id\n"
-    "  ACTORHOST_SERVICE           headless service of a Kubernetes indexed Job, whose pod 0 is the rendezvous host\n"
-    "  ACTORHOST_ISA               kernels for this instruction set, of those that the machine has\n"
+    "  ACTORHOST_SERVICE           headless service of a Kubernetes indexed Job; pod 0 is the coordinator\n"
+    "  ACTORHOST_ISA               instruction set of the kernels; the machine must support it\n"
     "  ACTORHOST_BUILD_DIR, ACTORHOST_PRESET, ACTORHOST_JOBS, ACTORHOST_CMAKE_FLAGS\n"
-    "                              scripts/actorhost: where it builds and what, how many compilers, further flags of "
-    "cmake\n"
-    "  XDG_CONFIG_HOME, TMPDIR     where the token is (actorhost/token), where data goes that does not fit in memory\n"
+    "                              for scripts/actorhost: build folder, preset, number of compilers, cmake flags\n"
+    "  XDG_CONFIG_HOME, TMPDIR     folder of the token (actorhost/token); folder for data that does not fit in memory\n"
     "  RANK WORLD_SIZE ..., OMPI_*, PMI_*, SLURM_*, JOB_COMPLETION_INDEX\n"
-    "                              of launchers; the first log line says which matched\n"
-    "  XDG_STATE_HOME              where the console's history is (actorhost/history)\n"
+    "                              of launchers; the first log line names the match\n"
+    "  XDG_STATE_HOME              folder of the console's history (actorhost/history)\n"
     "  ACTORHOST_CHILD, ACTORHOST_CONSOLE, ACTORHOST_WORKER   set by actorhost for its own processes\n";
 
 ParsedCommand usage_error(const std::string& message) {
@@ -267,7 +264,7 @@ ParsedCommand usage_error(const std::string& message) {
   return command;
 }
 
-/// The error about a word that is neither a flag of `app` nor a value of one.
+/// The error for a word that is neither a flag of `app` nor a flag's value.
 ParsedCommand unknown_flag(const CLI::App& app, const std::string& word) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
@@ -278,8 +275,8 @@ ParsedCommand unknown_flag(const CLI::App& app, const std::string& word) {
   return usage_error("unknown flag '" + word + "'" + suggestion(bare, names, "--"));
 }
 
-/// Takes a flag and its value out of `args`, if it is at `i`. Its value may be left out: a word that follows is its
-/// value if `may_be` says so.
+/// Removes a flag and its value at `i` from `args`. The value is optional: the next word is the value only if `may_be`
+/// accepts the word.
 std::optional<std::string> take_flag(std::vector<std::string>& args, size_t i, const std::string& flag,
                                      bool (*may_be)(const std::string&)) {
   const auto at = args.begin() + static_cast<std::ptrdiff_t>(i);
@@ -298,14 +295,14 @@ std::optional<std::string> take_flag(std::vector<std::string>& args, size_t i, c
 
 bool may_be_folder(const std::string& word) { return !word.starts_with("-") && !word.ends_with(".lua"); }
 
-/// "8787", "HOST:8787": words that are no name of a script.
+/// "8787", "HOST:8787": words that cannot be a script's name.
 bool may_be_address(const std::string& word) {
   const size_t port = word.rfind(':') == std::string::npos ? 0 : word.rfind(':') + 1;
   return port < word.size() && word.find_first_not_of("0123456789", port) == std::string::npos;
 }
 
-/// Reads the flags whose value may be left out: a script that follows is not the value. Done by hand, since the parser
-/// cannot tell them apart.
+/// Reads the flags with optional values: a following script is not the value. The CLI parser cannot make this
+/// distinction.
 Status take_flags_with_optional_values(std::vector<std::string>& args, RunOptions& out) {
   std::optional<std::string> address;
   for (size_t i = 0; i < args.size();) {
@@ -432,7 +429,7 @@ ParsedCommand parse_command(const std::vector<std::string>& given) {
   app.prefix_command(!out.agent);
   add_cluster_flags(app, raw, out);
   if (out.agent) {
-    app.add_option("--join", raw.join, "a rendezvous")->type_name("HOST:PORT")->required();
+    app.add_option("--join", raw.join, "the coordinator's address")->type_name("HOST:PORT")->required();
     app.add_flag("--once", out.once, "leave after one job");
   } else {
     add_run_flags(app, raw, out);

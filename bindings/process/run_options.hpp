@@ -1,6 +1,6 @@
 #pragma once
-// The command line of `actorhost run` and `actorhost agent`, as plain values, checked as far as that goes without a
-// cluster. One table of flags: what the rendezvous host decides for all hosts is in `shared_settings`.
+// The command line of `actorhost run` and `actorhost agent` as plain values, checked without a cluster. All flags are
+// in one table. The coordinator's `shared_settings` apply to all hosts.
 
 #include <cstdint>
 #include <map>
@@ -20,15 +20,15 @@ namespace actorhost {
 
 /// `--inject`: heterogeneity for experiments.
 struct Injection {
-  double straggler_share = 0;   // of the workers, 0..1
-  double straggler_factor = 1;  // times as long for each push
+  double straggler_share = 0;   // share of slow workers, 0..1
+  double straggler_factor = 1;  // factor on the time of each push
   Distribution delay;           // seconds before each push
 
   static Result<Injection> parse(const std::string& text);
   bool any() const { return straggler_share > 0 || !delay.zero(); }
 };
 
-/// How long a barrier rule in Lua may take for a round of answers, by default.
+/// Default limit for one round of answers of a barrier rule in Lua.
 inline constexpr double kRuleSeconds = 10;
 
 struct RunOptions {
@@ -44,24 +44,24 @@ struct RunOptions {
 
   std::string barrier;
   std::string resample;
-  std::optional<std::string> resume;  // the folder, or empty for the one of --checkpoint
+  std::optional<std::string> resume;  // the folder; empty: the folder of --checkpoint
   std::string checkpoint;
   std::optional<double> seconds;
   double rule_timeout = kRuleSeconds;
-  double callback_timeout = kForever;  // of other callbacks for which all wait
+  double callback_timeout = kForever;  // limit for other callbacks that all workers wait for
   uint32_t servers = 1;
   uint32_t replicas = kReplicas;  // of each key of peers
   std::optional<uint64_t> seed;
   std::string inject_text;
   Injection inject;
-  std::string record;                        // the trace's file
+  std::string record;                        // the trace file
   bool dashboard = false;                    // serve the page
   bool metrics = false;                      // serve /metrics
-  std::string page_address = kPageAddress;   // of both
-  std::optional<uint32_t> threads_per_node;  // of kernels; not given: the host shares its cores out
-  std::optional<uint64_t> memory;  // bytes of map-reduce data on this host; not given: a share of the machine's
-  uint32_t parallelism = 1;        // workers that the run begins with, as its rendezvous host reckons
-  std::string run_key;             // drawn by the rendezvous host: that of no other run, the same on every node
+  std::string page_address = kPageAddress;   // of page and metrics
+  std::optional<uint32_t> threads_per_node;  // of kernels; no value: the host divides its cores
+  std::optional<uint64_t> memory;  // bytes of map-reduce data on this host; no value: a share of the machine's memory
+  uint32_t parallelism = 1;        // initial number of workers, as the coordinator counts
+  std::string run_key;             // unique to the run, drawn by the coordinator, the same on every node
 
   bool print_all = false;
   bool progress = true;
@@ -71,23 +71,23 @@ struct RunOptions {
   std::string tls_cert, tls_key, tls_ca;
   bool insecure = false;
 
-  /// What --record is to say: when steps are completed, what each node does when, or the state each second.
+  /// The contents of --record: completed steps, activities of each node, or the state each second.
   bool records_steps() const { return record.ends_with(".csv"); }
   bool records_spans() const { return record.ends_with(".json"); }
   bool records_states() const { return record.ends_with(".jsonl"); }
-  /// Flags that hold for the whole run: name -> value, only those that were given.
+  /// The given flags that apply to the whole run: name -> value.
   std::map<std::string, std::string> shared_settings() const;
-  /// Takes the rendezvous host's over these.
+  /// Replaces these settings by the coordinator's.
   Status apply(const std::map<std::string, std::string>& settings);
 };
 
 struct ParsedCommand {
   RunOptions options;
-  std::optional<int> exit_code;  // --help, --version or a usage error: leave with this
-  std::string output;            // what to print then: help and version to stdout, errors to stderr
+  std::optional<int> exit_code;  // set by --help, --version and usage errors: exit with this code
+  std::string output;            // text to print: help and version to stdout, errors to stderr
 };
 
-/// `args` without the program's name. A usage error names the flag and what it wants.
+/// `args` excludes the program's name. A usage error names the flag and its expected values.
 ParsedCommand parse_command(const std::vector<std::string>& args);
 
 }  // namespace actorhost

@@ -1,5 +1,5 @@
 #pragma once
-// The version, in one place for C++ and Lua.
+// The version for C++ and Lua.
 
 namespace actorhost {
 

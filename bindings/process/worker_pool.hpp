@@ -1,7 +1,7 @@
 #pragma once
-// Processes of this program that work for another one: each has a socket pair over which messages go both ways, a
-// length of 4 bytes before each. The parent's side is WorkerPool; a worker's, WorkerChannel on the descriptor that the
-// parent left in its environment. Workers die with their parent. Each object belongs to one thread.
+// Worker processes: children of this program that exchange messages with their parent over a socket pair. Each message
+// follows its length in 4 bytes. WorkerPool is the parent's end; WorkerChannel is a worker's end, on the descriptor
+// that the parent passes in the environment. Workers die with their parent. Not thread-safe.
 
 #include <optional>
 #include <string>
@@ -16,38 +16,38 @@ namespace actorhost {
 class WorkerPool {
  public:
   WorkerPool() = default;
-  ~WorkerPool();  // ends them
+  ~WorkerPool();  // kills the workers
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   /// Starts this program with `args`; returns the worker's number, from 0.
   Result<size_t> spawn(const std::vector<std::string>& args);
-  /// Blocks while the worker has not read what it was sent before.
+  /// Blocks while the worker has unread earlier messages.
   Status send(size_t worker, const std::string& message);
   struct Received {
     size_t worker = 0;
     std::optional<std::string> message;  // none: the worker has ended
-    std::string how;                     // it ended: "exit code 1", "signal 11"
+    std::string how;                     // how it ended: "exit code 1", "signal 11"
   };
-  /// The next message of any worker, or its end (told once). Nothing within `milliseconds`: no value.
+  /// The next message of any worker, or its end (reported once). No value when nothing arrives within `milliseconds`.
   Result<std::optional<Received>> receive(int milliseconds);
 
  private:
   struct Worker {
     pid_t pid = -1;
-    int fd = -1;  // -1: its end has been told
+    int fd = -1;  // -1: its end has been reported
   };
   std::string reap(Worker& worker);
 
   std::vector<Worker> workers_;
-  size_t next_ = 0;  // looked at first, so that none is forgotten
+  size_t next_ = 0;  // first worker of the next poll, so that no worker starves
 };
 
 class WorkerChannel {
  public:
-  /// Of this process, when a WorkerPool made it; the descriptor is taken out of the environment.
+  /// This process's channel if a WorkerPool started the process; removes the descriptor from the environment.
   static std::optional<WorkerChannel> take_from_environment();
-  /// Nothing when the parent is done (or gone).
+  /// No value when the parent has finished or died.
   std::optional<std::string> receive() const;
   Status send(const std::string& message) const;
 

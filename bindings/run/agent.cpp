@@ -10,7 +10,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr useconds_t kBetweenJobs = 300000;  // the last job's rendezvous host may still be ending
+constexpr useconds_t kBetweenJobs = 300000;  // the last job's coordinator may still be ending
 
 }  // namespace
 
@@ -20,7 +20,7 @@ int run_agent(const RunOptions& options) {
     setup.may_find_nobody = served;
     HostRuntime runtime(options, std::move(setup));
     const int code = runtime.run();
-    if (const int by = runtime.signalled()) return by;  // also if the job was over before the signal was seen
+    if (const int by = runtime.signalled()) return by;  // also if the job ended before the signal was handled
     if (code == 128 + SIGINT || code == 128 + SIGTERM || options.once) return code;
     if (!runtime.joined()) return served ? 0 : code;
     usleep(kBetweenJobs);

@@ -1,13 +1,13 @@
 #pragma once
-// `actorhost agent`: lends this machine's nodes to one job after the other at a rendezvous, until none comes any more.
+// `actorhost agent`: lends this machine's nodes to the jobs at a coordinator's address, one after the other.
 
 #include "bindings/process/run_options.hpp"
 
 namespace actorhost {
 
-/// Joins the run at the endpoint, whichever it is, takes part, and waits for the next one, each time for up to the
-/// start timeout. Returns the exit code: of the job with `--once`, 0 when at least one job was served, 3 when none ever
-/// came, 130 or 143 after a signal.
+/// Joins the run at the endpoint, takes part, and waits for the next run, each time up to the start timeout. Returns
+/// the exit code: with `--once` the job's; otherwise 0 after at least one job, 3 without any job, 130 or 143 after a
+/// signal.
 int run_agent(const RunOptions& options);
 
 }  // namespace actorhost

@@ -8,8 +8,8 @@ namespace actorhost {
 
 namespace {
 
-// Prints "file PATH" and "wrong MESSAGE". Instead of the file it reads a text with a rule of the wanted name, with and
-// without a policy behind it.
+// Prints "file PATH" and "wrong MESSAGE". Replaces the file by a text with a rule of the requested name, with and
+// without the policy after '@'.
 constexpr const char* kCheck = R"(
 local spec = ...
 local function stand_in(path)
@@ -43,7 +43,7 @@ Result<std::string> rule_file_of(const std::string& spec) {
   if (!vm) return vm.error();
   AH_TRY((*vm)->run(kCheck, "=flag"));
   if (wrong.empty()) return file;
-  // Leaves out the line of this check, which the user does not know: "barrier 'bps': there is no rule ..."
+  // Drops this check's own position, which means nothing to the user: "barrier 'bps': there is no rule ..."
   return Error{Code::bad_argument, "--" + wrong.substr(std::min(wrong.find("barrier '"), wrong.size()))};
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Checks --barrier before this host meets any other. Main thread.
+// Checks --barrier before this host contacts another host. Main thread.
 
 #include <string>
 
@@ -7,8 +7,8 @@
 
 namespace actorhost {
 
-/// The rule file that `spec` names, by itself or within other rules ("delay_bounded:1:rule.lua:name"), as actor.barrier
-/// reads it; empty when it names none. The file is not opened. Code::bad_argument says what `spec` may be.
+/// The rule file in `spec`, by itself or within other rules ("delay_bounded:1:rule.lua:name"), as actor.barrier parses
+/// it; empty without a file. Does not open the file. Code::bad_argument names the valid forms of `spec`.
 Result<std::string> rule_file_of(const std::string& spec);
 
 }  // namespace actorhost

@@ -16,14 +16,14 @@ namespace actorhost {
 
 Result<std::string> load_token(const RunOptions& options, Log& log) {
   if (options.insecure) {
-    log.warn("", "--insecure: whoever reaches this host's port can run code on it");
+    log.warn("", "--insecure: any machine that reaches this host's port can run code on it");
     return std::string();
   }
   const auto kept = [&log](const std::string& path, Result<std::string> token) -> Result<std::string> {
     if (!token) return token;
     if (is_reading_token(*token)) {
       return Error{Code::refused, "token file " + path +
-                                      ": it holds a reading token, which only looks into a run; a "
+                                      ": it holds a reading token, which only permits observing a run; a "
                                       "host needs the token itself"};
     }
     if (const Status beside = keep_reading_token(path, *token); !beside) log.debug("", beside.error().message);
@@ -53,7 +53,8 @@ Status check_tls_files(const RunOptions& options) {
     }
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     if (text.find("-----BEGIN ") == std::string::npos) {
-      return Error{Code::bad_argument, std::string(flag) + ": '" + path + "' is no PEM file (nothing begins in it)"};
+      return Error{Code::bad_argument,
+                   std::string(flag) + ": '" + path + "' is no PEM file (it has no line '-----BEGIN ...')"};
     }
   }
   return {};
@@ -61,8 +62,9 @@ Status check_tls_files(const RunOptions& options) {
 
 Status may_join_at(const Endpoint& endpoint, const RunOptions& options) {
   if (endpoint.scheme == Endpoint::Scheme::tls && options.tls_ca.empty()) {
-    return Error{Code::bad_argument, "joining at " + endpoint_text(endpoint) +
-                                         " needs --tls-ca, what the rendezvous host's certificate is checked against"};
+    return Error{Code::bad_argument,
+                 "joining at " + endpoint_text(endpoint) +
+                     " needs --tls-ca, the certificates for checking the coordinator's certificate"};
   }
   return {};
 }
@@ -125,22 +127,21 @@ ClusterConfig member_config(ClusterConfig config, const Endpoint& endpoint, cons
     config.self.group_index = child->index;
     config.self.node_rank = child->node_rank;
   }
-  // Other hosts reach this one at the address from which the rendezvous host sees it connect; on one machine that is
-  // loopback.
+  // Other hosts reach this host at its address as seen by the coordinator; on one machine that address is loopback.
   switch (endpoint.scheme) {
     case Endpoint::Scheme::ipc: config.listen_url = config.url + "." + std::to_string(getpid()); break;
     case Endpoint::Scheme::tcp:
     case Endpoint::Scheme::tls: {
       const auto local = is_loopback(endpoint);
       const bool tls = endpoint.scheme == Endpoint::Scheme::tls;
-      if (tls && config.stream.tls.cert.empty()) break;  // cannot listen, and so dials all others
+      if (tls && config.stream.tls.cert.empty()) break;  // cannot listen, so it dials all others
       for (const Endpoint& other : others) {
         const auto own = is_own_address(other);
         if (own && *own && !child) config.listen_first.push_back(endpoint_url(other));
       }
       const std::string scheme = tls ? "tls+tcp://" : "tcp://";
       config.listen_url = scheme + (local && *local ? "127.0.0.1:0" : "0.0.0.0:0");
-      const auto six = is_ipv6(endpoint);  // at [::] IPv4 is heard, too
+      const auto six = is_ipv6(endpoint);  // [::] also accepts IPv4
       if (six && *six && !(local && *local)) config.listen_first.push_back(scheme + "[::]:0");
       break;
     }

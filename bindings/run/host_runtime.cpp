@@ -20,18 +20,18 @@ namespace {
 
 constexpr int kNoCheckpoint = 4;  // exit code: the run's checkpoints cannot be written
 
-constexpr double kSentAwaySeconds = 2.0;  // for all processes of a host to hear that it is not let in
-constexpr double kUnseenSeconds = 0.1;    // a run that is over sooner is not announced to those who look into runs
+constexpr double kSentAwaySeconds = 2.0;  // time for all processes of a refused host to learn of the refusal
+constexpr double kUnseenSeconds = 0.1;    // a run that ends sooner is not announced to observers
 constexpr int kByInterrupt = 128 + SIGINT;
 constexpr int kByTerminate = 128 + SIGTERM;
 constexpr int kByPipe = 128 + SIGPIPE;
 const EndMessage kInterrupted{Code::interrupted, false, "interrupted", kNoAddress};
-const EndMessage kClosed{Code::interrupted, false, "nobody reads its output any more", kNoAddress};
+const EndMessage kClosed{Code::interrupted, false, "the reader of its output has closed the pipe", kNoAddress};
 
-constexpr double kStopSeconds = 1.0;  // for nodes to leave their Lua after a stop request
+constexpr double kStopSeconds = 1.0;  // time for nodes to leave their Lua after a stop request
 
-/// Ends the process while threads still run. It does not call fflush(nullptr), which would wait for a stream that one
-/// of them reads from (io.popen, io.read).
+/// Ends the process while threads still run. Does not call fflush(nullptr), which would wait for a stream that a thread
+/// reads from (io.popen, io.read).
 [[noreturn]] void leave(int code, Console& console) {
   console.finish(false);
   for (std::FILE* stream : {stdout, stderr}) {
@@ -68,10 +68,10 @@ HostRuntime::~HostRuntime() {
   drop_nodes();
   drop_services();
   page_.reset();
-  cluster_.reset();  // while the lock still exists: the cluster's thread may be about to tell of a change
+  cluster_.reset();  // while the lock still exists: the cluster's thread may be about to report a change
 }
 
-/// Waits for the nodes' threads, without the lock, which a node's last call takes.
+/// Waits for the nodes' threads without the lock, because a node's last call takes the lock.
 void HostRuntime::drop_nodes() {
   std::vector<std::unique_ptr<NodeThread>> done[2];
   std::lock_guard lock(mutex_);
@@ -79,7 +79,7 @@ void HostRuntime::drop_nodes() {
   done[1].swap(servers_);
 }
 
-/// Waits for the threads of the exchange and the courier, in the same way.
+/// Waits for the threads of the exchange and the courier without the lock.
 void HostRuntime::drop_services() {
   std::unique_ptr<DataService> exchange;
   std::unique_ptr<CourierWithTasks> courier;
@@ -106,13 +106,14 @@ const EndMessage& HostRuntime::end_by_signal() const {
   return signal_code_ == kByTerminate ? kTerminated : kInterrupted;
 }
 
-/// Tells the cluster, or the children when there is no cluster here. False while another thread has the lock, which may
-/// hold it for long: the watcher does not wait for it.
+/// Reports the interrupt to the cluster, or to the children when this process has no cluster. Returns false while
+/// another thread holds the lock: the watcher must not wait for a long hold.
 bool HostRuntime::tell_of_interrupt() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return false;
   if (child_ && signal_code_ == kByPipe && cluster_ && !workers_.empty()) {
-    cluster_->report_error(workers_.front()->address(), kClosed);  // for all, since all write to the same place
+    cluster_->report_error(workers_.front()->address(),
+                           kClosed);  // ends the run on all processes, because all write to the same output
   } else if (cluster_) {
     cluster_->stop(end_by_signal());
   } else if (children_) {
@@ -152,16 +153,16 @@ int HostRuntime::run_watched(const SignalWatch& signals) {
   over = true;
   signals.finish();
   watcher.join();
-  if (abandoned_) {  // a node is stuck in a compiled loop, which only the process's end can stop
+  if (abandoned_) {  // a node is in an endless compiled loop, which only the process's end can stop
     leave(code, process_.console);
   }
   return code;
 }
 
-/// The exit code when this host could not take part; says why.
+/// The exit code of a host that could not take part; reports the reason.
 int HostRuntime::refused(const Error& error) {
   if (interrupted_) return signal_code_;
-  if (child_ && error.code == Code::interrupted) return kByInterrupt;  // the parent says so
+  if (child_ && error.code == Code::interrupted) return kByInterrupt;  // the parent reports it
   if (setup_.may_find_nobody && error.code == Code::unreachable) {
     log_->info("", "no further job at " + endpoint_text(*endpoint_) + ", leaving");
     return 0;
@@ -170,12 +171,12 @@ int HostRuntime::refused(const Error& error) {
   return fail(error, code == 1 ? 3 : code);
 }
 
-/// On the watcher's thread: turns the first signal into an interrupt, SIGTERM once the last checkpoint is written or
-/// --grace has passed. Ends the process if it does not end by itself or a second signal comes. A child of --isolate
-/// leaves Ctrl-C and second signals to its parent, and learns from it by SIGUSR1 of a SIGTERM that came to the parent.
+/// Runs on the watcher's thread. Turns the first signal into an interrupt; SIGTERM first waits for the last checkpoint
+/// or the end of --grace. Ends the process if the process does not end by itself, or on a second signal. A child of
+/// --isolate leaves Ctrl-C and second signals to its parent, which forwards its own SIGTERM as SIGUSR1.
 void HostRuntime::watch(const SignalWatch& signals, const std::atomic<bool>& over) {
   double give_up = kForever;
-  double grace = kForever;  // when it is over
+  double grace = kForever;  // when the grace time ends
   bool told = true;
   while (!over && clock_.now() < give_up) {
     if (grace != kForever && !interrupted_ && (clock_.now() >= grace || !awaits_last_checkpoint())) {
@@ -208,8 +209,8 @@ void HostRuntime::begin_last_checkpoint() {
   log_->info("", "SIGTERM: waiting up to " + seconds_text(options_.grace) + " (--grace) for a last checkpoint");
 }
 
-/// Whether this process goes on after SIGTERM: it has a last checkpoint to write, or another process of the run may
-/// have.
+/// Whether this process continues after SIGTERM: it, or another process of the run, may have a last checkpoint to
+/// write.
 bool HostRuntime::awaits_last_checkpoint() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return true;
@@ -230,8 +231,8 @@ bool HostRuntime::awaits_last_checkpoint() {
   return true;
 }
 
-/// On a child of --isolate whose parent has no server with checkpoints: ends the run if this child has the first rank
-/// and the job keeps no checkpoints of its own.
+/// Runs in a child of --isolate whose parent has no server with checkpoints. Ends the run if this child has the first
+/// rank and the job has no checkpoint keepers.
 void HostRuntime::end_without_keepers() {
   const MembershipPtr members = cluster_->membership();
   for (const auto& node : workers_) {
@@ -256,25 +257,26 @@ void HostRuntime::start_workers() {
   for (const auto& node : workers_) node->start();
 }
 
-/// Starts shards for `action`. A server's VM serves one run and stays in it, so that values can be read afterwards; the
-/// next run gets new VMs, while the shards' values stay where they are (ProcessShared::stores).
+/// Starts shards for `action`. A server's VM serves one run and stays in it, so that values can be read afterwards. The
+/// next run gets new VMs, while the shards' values remain in ProcessShared::stores.
 Result<bool> HostRuntime::start_servers(uint32_t action) {
   std::vector<std::unique_ptr<NodeThread>> old;
   {
     std::lock_guard lock(mutex_);
-    if (!process_.courier) return false;  // a quick worker of another host asks; it asks again once there is a courier
+    if (!process_.courier)
+      return false;  // a fast worker of another host requests this early; it repeats the request once a courier exists
     const int64_t finished = process_.finished_run;
     const bool right = !servers_leave_ && (action == kAnyAction || finished < 0 || action <= finished);
     if (!servers_.empty() && right) return true;
     for (const auto& server : servers_) {
       if (!servers_leave_) server->request_stop();
     }
-    // Mostly they leave at once, since a serving server waits in an engine call; but its script may have more to do.
+    // They usually leave at once, because a serving server waits in an engine call. But the script may have more to do.
     servers_leave_ = !std::all_of(servers_.begin(), servers_.end(), [](const auto& server) { return server->done(); });
     if (servers_leave_) return false;
     old.swap(servers_);
   }
-  old.clear();  // joins threads that have nothing left to do
+  old.clear();  // joins threads that have ended
   process_.finished_run = -1;
   std::vector<std::unique_ptr<NodeThread>> fresh;
   for (uint32_t shard = 0; shard < options_.servers; ++shard) {
@@ -304,12 +306,12 @@ void HostRuntime::cluster_changed() {
   changed_.notify_all();
 }
 
-/// The parent of an --isolate host that is not the rendezvous host: it only watches its children.
+/// Runs in the parent of an --isolate host that is not the coordinator: only watches its children.
 int HostRuntime::supervise() {
   std::unique_lock lock(mutex_);
   double give_up = kForever;
   while (children_->reap() > 0) {
-    // If a child ends before the start, the others wait for it in vain, unless the rendezvous host sends all away.
+    // If a child ends before the start, the other children wait in vain, unless the coordinator refuses them all.
     if (const auto ended = children_->first_ended(); ended && !interrupted_ && !children_->started()) {
       give_up = std::min(give_up, clock_.now() + kSentAwaySeconds);
       if (clock_.now() >= give_up) {
@@ -343,8 +345,8 @@ int HostRuntime::run_nodes() {
   if (children_) {
     const double deadline = clock_.now() + 2;
     while (children_->reap() > 0 && clock_.now() < deadline) usleep(2000);
-    // A child whose output cannot be written; a child that the run has dropped ends with 3 and is no failure of the
-    // run.
+    // Reports a child whose output cannot be written. A child that the run has dropped ends with 3, which is no failure
+    // of the run.
     const int child = children_->first_failure();
     if (code == 0 && (child == 1 || child == kByPipe)) code = child;
   }
@@ -372,8 +374,8 @@ EndMessage HostRuntime::wait_for_end() {
   }
 }
 
-/// Lets those who look into runs find this one: on the rendezvous host at a socket, on others at its address. A run
-/// that cannot be looked into goes on all the same.
+/// Makes the run visible to observers: on the coordinator by a socket, on other hosts by its address. A failure does
+/// not end the run.
 void HostRuntime::open_control() {
   visible_ = true;
   shown_ = cluster_->head();
@@ -398,7 +400,7 @@ void HostRuntime::open_control() {
     }
     return write_run_file(run);
   }();
-  if (!opened) log_->info("", "nobody can look into this run from here: " + opened.error().message);
+  if (!opened) log_->info("", "observers cannot find this run from here: " + opened.error().message);
 }
 
 /// Stops the nodes; true when all have left their Lua in time.
@@ -412,7 +414,7 @@ bool HostRuntime::stop_nodes(double seconds) {
   });
 }
 
-/// The exit code of a run without errors: 0 where all lines have reached standard output; else prints the reason.
+/// The exit code of a run without errors: 0 if all lines have reached standard output; else reports the reason.
 int HostRuntime::output_code() {
   const int error = process_.console.out_error();
   if (error == 0) return 0;
@@ -424,7 +426,7 @@ int HostRuntime::output_code() {
 }
 
 int HostRuntime::conclude(const EndMessage& end) {
-  const bool checkpointed = process_.flush_checkpoints().ok();  // the writer has logged it
+  const bool checkpointed = process_.flush_checkpoints().ok();  // the writer has logged a failure
   log_->flush();
   process_.console.finish();
   if (end.ok) return checkpointed ? output_code() : kNoCheckpoint;
@@ -441,8 +443,8 @@ int HostRuntime::conclude(const EndMessage& end) {
   int code = exit_code_of(end.code);
   if (end.origin == kNoAddress || is_service(end.origin)) {
     if (code == 2) code = 3;
-    if (end.code == Code::io) code = kNoCheckpoint;  // only a checkpoint's failure ends a run with this code for all
-    // The parent prints what concerns all; only this process can say that it is lost to the parent.
+    if (end.code == Code::io) code = kNoCheckpoint;  // only a failed checkpoint ends a run with this code on all hosts
+    // The parent prints errors that concern all. Only this process can report that the parent has lost it.
     if (!child_ || end.origin != kNoAddress) say(end.message);
     return code;
   }
@@ -455,7 +457,7 @@ int HostRuntime::conclude(const EndMessage& end) {
       return code;
     }
   }
-  const bool said = child_ || (children_ && placement_.max_nodes == 1);  // by the process that had the node
+  const bool said = child_ || (children_ && placement_.max_nodes == 1);  // by the node's own process
   if (!said) say("stopped, because " + end.message);
   return code;
 }

@@ -1,7 +1,7 @@
 #pragma once
-// One `actorhost` process running one job: finds its place among the hosts, joins the cluster, runs its nodes as
-// threads (or supervises them as processes), waits for the end and says how it went. Used by main and by actorhost.hpp;
-// `run` is called once, from the main thread. `interrupt` may come from any thread.
+// One `actorhost` process that runs one job: finds its place among the hosts, joins the cluster, runs its nodes as
+// threads (or supervises them as processes), waits for the end and reports it. Owned by main or by the embedding Host.
+// `run` is called once, on the main thread; `interrupt` is thread-safe.
 
 #include <atomic>
 #include <condition_variable>
@@ -28,27 +28,28 @@ class HostRuntime final : private ClusterEvents {
  public:
   struct Setup {
     std::map<std::string, Function> functions;  // of an embedding program, for the Lua module "host"
-    std::string source;                         // a script given as text, with options.script as its name
+    std::string source;                         // a script given as text, named options.script
     bool from_text = false;
-    std::string folder;                      // of the modules beside such a script; empty: there are none
-    std::vector<std::string> commands = {};  // what a script's name may have been meant for
+    std::string folder;                      // of this script's modules; empty: no modules
+    std::vector<std::string> commands = {};  // suggested when the script's name is unknown
     std::vector<std::string> command_line;   // of this process, for the children of --isolate
-    bool may_find_nobody = false;  // an agent that has served a job: no further one is nothing to complain about
-    bool watch_signals = true;     // take SIGINT and SIGTERM for the time of `run`
+    bool may_find_nobody = false;            // an agent that has served a job: a missing next job is no error
+    bool watch_signals = true;               // handle SIGINT and SIGTERM during `run`
   };
 
   HostRuntime(RunOptions options, Setup setup);
   ~HostRuntime() override;
 
-  /// Runs the job to its end, also to that by SIGINT or SIGTERM, which in a run with checkpoints first waits for a last
-  /// one; prints its messages, and returns the exit code (README.md has the list).
+  /// Runs the job to its end, prints its messages and returns the exit code (listed in the root README.md). SIGINT or
+  /// SIGTERM ends the job; with checkpoints SIGTERM first waits for a last checkpoint.
   int run();
-  /// As Ctrl-C: nodes stop at their next engine call or hook. One that does not within a second (a loop compiled by the
-  /// JIT) takes the process with it: `run` then ends by _exit.
+  /// Interrupts as Ctrl-C does: nodes stop at their next engine call or hook. If a node does not stop within a second
+  /// (a loop compiled by the JIT), `run` ends the process by _exit.
   void interrupt();
-  /// Whether `run` got as far as taking part in a run.
+  /// Whether `run` has joined a run.
   bool joined() const noexcept { return joined_; }
-  /// 128 and the number of the signal that has ended it, be it when `run` had already come to its end; 0 without one.
+  /// 128 plus the number of the signal that ended `run`, even if the signal arrived after the job's end; 0 without a
+  /// signal.
   int signalled() const noexcept { return interrupted_ ? signal_code_.load() : 0; }
 
  private:
@@ -111,8 +112,8 @@ class HostRuntime final : private ClusterEvents {
   Placement placement_;
   Allowance allowance_;
   std::optional<Endpoint> endpoint_;
-  std::vector<Endpoint> other_endpoints_;  // by which the run can be joined, too
-  std::optional<ChildPlace> child_;        // this process is one of an --isolate host
+  std::vector<Endpoint> other_endpoints_;  // more addresses to join the run at
+  std::optional<ChildPlace> child_;        // set in a process of an --isolate host
   std::string token_;
   std::optional<PrivateFolder> private_folder_;  // of an --isolate run without other hosts
   uint64_t seed_ = 0;
@@ -126,19 +127,19 @@ class HostRuntime final : private ClusterEvents {
   std::condition_variable changed_;
   std::vector<std::unique_ptr<NodeThread>> workers_;
   std::vector<std::unique_ptr<NodeThread>> servers_;
-  bool servers_leave_ = false;  // they have been asked to, for others to come
+  bool servers_leave_ = false;  // they have been asked to stop; new servers follow
   std::atomic<bool> interrupted_{false};
-  std::atomic<int> signal_code_{130};  // what `run` returns when it is interrupted
-  bool told_children_ = false;         // the watcher's: that SIGTERM has come
-  bool checkpoints_ = false;           // there may be some, by --checkpoint or --resume
+  std::atomic<int> signal_code_{130};  // the result of `run` after an interrupt
+  bool told_children_ = false;         // used by the watcher: they have received SIGUSR1
+  bool checkpoints_ = false;           // --checkpoint or --resume is given
   bool abandoned_ = false;
   bool joined_ = false;
-  bool no_checkpoints_ = false;  // they cannot be written
-  bool visible_ = false;         // those who look into runs find this one
-  ProcessId shown_ = 0;          // its rendezvous host, as they find it
+  bool no_checkpoints_ = false;  // the folder cannot be written
+  bool visible_ = false;         // observers can find this run
+  ProcessId shown_ = 0;          // its coordinator, as observers find it
 };
 
-/// The exit code of a failure.
+/// The exit code for a failure.
 int exit_code_of(Code code) noexcept;
 
 }  // namespace actorhost

@@ -18,10 +18,10 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kLookAround = 1;  // seconds for each further address of a rendezvous to tell whether there is a run
-constexpr uint64_t kProcessBytes = uint64_t{128} << 20;  // that a process needs besides its data: 110 MB for two nodes
+constexpr double kLookAround = 1;  // seconds for each further address to reply whether it has a run
+constexpr uint64_t kProcessBytes = uint64_t{128} << 20;  // a process's need besides its data: 110 MB for two nodes
 
-constexpr double kQuiet = 2;  // seconds of waiting for a name before the log says so
+constexpr double kQuiet = 2;  // seconds of waiting for a name before a log line
 constexpr std::chrono::milliseconds kAskAgain(250);
 
 bool nobody_there(const Error& error) { return error.code == Code::unreachable || error.code == Code::peer_lost; }
@@ -61,7 +61,7 @@ Status HostRuntime::open_job() {
   return opened;
 }
 
-/// Checks the file of --barrier, on the host that gives it to the others.
+/// Checks the file of --barrier on the host that distributes it.
 Status HostRuntime::check_rule_file() const {
   if (rule_file_.empty() || child_) return {};
   const auto found = job_.find_here(rule_file_);
@@ -79,7 +79,7 @@ Status HostRuntime::find_place() {
     return error;
   }
   placement_ = std::move(*placement);
-  if (options_.agent) placement_.node_rank.reset();  // an agent takes the place that is left
+  if (options_.agent) placement_.node_rank.reset();  // an agent takes any free place
   allowance_ = own_allowance();
   if (placement_.cores) allowance_.limit_cores(*placement_.cores, placement_.cores_source);
   const uint32_t others = placement_.cores ? 1 : std::max(1U, placement_.local_size);
@@ -113,7 +113,7 @@ Status HostRuntime::find_place() {
   return {};
 }
 
-/// How many hosts of this run are on this machine, as far as the launcher and the rendezvous' address tell.
+/// The number of hosts of this run on this machine, as known from the launcher and the coordinator's address.
 uint32_t HostRuntime::hosts_here() const {
   const uint32_t hosts = std::max(1U, placement_.local_size);
   if (!endpoint_) return hosts;
@@ -121,27 +121,27 @@ uint32_t HostRuntime::hosts_here() const {
   return one_machine && *one_machine ? std::max(hosts, placement_.max_nodes) : hosts;
 }
 
-/// Sets --threads-per-node, if it is not given: this host's cores divided by its nodes. The hosts of a machine share
-/// its cores, unless the launcher gives each host its own.
+/// Sets --threads-per-node, unless given, to this host's cores divided by its nodes. The hosts of a machine share its
+/// cores, unless the launcher gives each host its own cores.
 void HostRuntime::share_cores() {
   if (options_.threads_per_node) return;
   const uint32_t nodes = local_nodes_ * (placement_.cores ? 1 : hosts_here());
   options_.threads_per_node = std::clamp(allowance_.cores / std::max(1U, nodes), 1U, 256U);
 }
 
-/// The memory that this process may use for map-reduce data: its part of --memory, which the host's processes share, or
-/// of 60 % of the memory that they are allowed, which all processes of the machine's hosts share.
+/// This process's limit for map-reduce data: its part of --memory, which the host's processes share; or its part of 60
+/// percent of the available memory, which all processes of the machine's hosts share.
 uint64_t HostRuntime::memory_share() const {
   uint64_t bytes = options_.memory.value_or(0);
   if (bytes == 0) bytes = allowance_.memory / 10 * 6 / hosts_here();
   bytes /= std::max(1U, child_ ? child_->size : options_.isolate ? local_nodes_ : 1);
-  // Leaves room for memory that is not counted: the program, Lua's values and mapped files; rows on their way, tables
-  // that grow, and what the allocator keeps.
+  // Leaves room for uncounted memory: the program, Lua's values, mapped files, rows in flight, growing tables, and
+  // memory cached by the allocator.
   bytes -= std::min(bytes / 3, kProcessBytes);
   return bytes / 8 * 5;
 }
 
-/// "; 2 of 8 cores (the affinity mask)", for the log line of a host that may use less than its machine has.
+/// "; 2 of 8 cores (the affinity mask)", for the log line of a host that may use less than the whole machine.
 std::string HostRuntime::limits_text() const {
   std::string text;
   if (!allowance_.cores_limit.empty()) {
@@ -156,7 +156,7 @@ std::string HostRuntime::limits_text() const {
 }
 
 Status HostRuntime::join_cluster() {
-  // Only one host logs the line if a launcher shows the lines of all its tasks.
+  // If a launcher shows the output of all its tasks, only one host logs the line.
   const bool told = child_ || (placement_.launched && placement_.node_rank != 0U);
   log_->write(told ? LogLevel::debug : LogLevel::info, "", "placement: " + describe(placement_) + limits_text());
   if (!child_ && !endpoint_ && options_.isolate) {
@@ -174,7 +174,7 @@ Status HostRuntime::join_cluster() {
   if (!endpoint_) return open_cluster(head_config(base, ""));
   auto own = await_own_address(base);
   if (!own) return own.error();
-  if (cluster_) return {};  // there was a run at a further address
+  if (cluster_) return {};  // joined a run at a further address
   const bool must_listen = placement_.node_rank == 0U;
   const bool may_listen = !options_.agent && (must_listen || (*own && !placement_.node_rank));
   Status listened;
@@ -202,8 +202,8 @@ Status HostRuntime::join_cluster() {
   return error;
 }
 
-/// Whether the rendezvous address is an address of this machine. A pod's name may be unknown at first, so this retries
-/// until --start-timeout has passed, and meanwhile tries to join a run at the further addresses.
+/// Whether the coordinator's address is an address of this machine. A pod's name may be unknown at first, so this
+/// retries until --start-timeout has passed. Meanwhile it tries to join a run at the further addresses.
 Result<bool> HostRuntime::await_own_address(ClusterConfig& base) {
   const double begun = clock_.now();
   for (bool told = false;;) {
@@ -213,7 +213,7 @@ Result<bool> HostRuntime::await_own_address(ClusterConfig& base) {
     const Error& error = own.error();
     if (base.waited >= options_.start_timeout) {
       return Error{error.code,
-                   error.message + "; it was asked for " + seconds_text(options_.start_timeout) +
+                   error.message + "; retried for " + seconds_text(options_.start_timeout) +
                        " (--start-timeout): check the name and the resolver of this machine, or give an address"};
     }
     if (!other_endpoints_.empty() && placement_.node_rank != 0U) {
@@ -222,7 +222,7 @@ Result<bool> HostRuntime::await_own_address(ClusterConfig& base) {
     }
     if (!told && base.waited >= kQuiet) {
       told = true;
-      log_->info("", "waiting until the name of the rendezvous host is known: " + error.message);
+      log_->info("", "waiting until the coordinator's name is known: " + error.message);
     }
     std::unique_lock lock(mutex_);
     if (changed_.wait_for(lock, kAskAgain, [this] { return interrupted_.load(); })) {
@@ -235,7 +235,7 @@ ClusterConfig HostRuntime::joining(const ClusterConfig& base) const {
   return member_config(base, *endpoint_, placement_.other_ports, other_endpoints_, child_);
 }
 
-/// This host would be the first of a run; but there may be one whose first host is lost.
+/// Tries to join a run whose first host has failed, before this host would start a run as its first host.
 Status HostRuntime::join_others(const ClusterConfig& base) {
   if (options_.isolate) return Error{Code::unreachable, ""};  // its processes are not started twice
   ClusterConfig config = joining(base);
@@ -247,19 +247,19 @@ Status HostRuntime::join_others(const ClusterConfig& base) {
   return open_cluster(std::move(config));
 }
 
-/// Listens as the rendezvous host, at the first of the run's ports that is free.
+/// Listens as the coordinator, at the first free port of the run.
 Status HostRuntime::listen(const ClusterConfig& base, bool must_listen) {
   const std::string first = endpoint_url(*endpoint_);
   Status listened = open_cluster(head_config(base, first));
   const auto taken = [&] { return !listened && listened.error().code == Code::io && !cluster_; };
   for (const uint16_t port : placement_.other_ports) {
     if (!taken()) return listened;
-    log_->info("", listened.error().message + ", so the rendezvous is at port " + std::to_string(port));
+    log_->info("", listened.error().message + ", so the coordinator listens at port " + std::to_string(port));
     endpoint_->port = port;
     listened = open_cluster(head_config(base, endpoint_url(*endpoint_)));
   }
   if (must_listen || !taken()) return listened;
-  // If two hosts begin to listen in the same instant, the kernel may refuse both: they try again at different times.
+  // If two hosts begin to listen in the same instant, the kernel may refuse both. They retry at different times.
   std::this_thread::sleep_for(std::chrono::microseconds(1000 + random_number() % 10'000));
   return open_cluster(head_config(base, first));
 }
@@ -293,7 +293,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
         std::make_unique<Cluster>(std::move(config), job_, clock_, *log_, static_cast<ClusterEvents&>(*this));
     std::lock_guard lock(mutex_);
     cluster_ = std::move(cluster);
-    if (interrupted_) cluster_->stop(end_by_signal());  // the interrupt came before there was a cluster
+    if (interrupted_) cluster_->stop(end_by_signal());  // an interrupt arrived before the cluster existed
   }
   if (auto opened = cluster_->open(); !opened) {
     std::unique_ptr<Cluster> failed;  // destroyed without the lock, which its thread may be waiting for
@@ -320,7 +320,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
   limit_block(allowance_.memory);
   if (options_.memory) {
     limit_kept_blocks(exchange.memory / 16);
-  } else if (!allowance_.memory_limit.empty()) {  // above the limit of a control group the kernel kills
+  } else if (!allowance_.memory_limit.empty()) {  // above a control group's limit the kernel kills the process
     limit_kept_blocks(allowance_.memory / 8 / hosts_here());
   }
   process_.data.limit(exchange.memory / std::max(1U, workers));
@@ -336,12 +336,12 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
     process_.exchange = std::move(service);
     process_.courier = std::move(courier);
   }
-  if (head) cluster_->servers_ended();  // so that servers are started that could not be before
+  if (head) cluster_->servers_ended();  // starts servers that could not start before
   return {};
 }
 
-/// --resume: loads the newest complete checkpoint of the parameter server, on the rendezvous host, whose servers hold
-/// the values. A job that saves its state itself (actor.checkpoint, iterate) reads its own checkpoint later.
+/// --resume: loads the parameter server's newest complete checkpoint on the coordinator, whose servers hold the values.
+/// A job with its own checkpoints (actor.checkpoint, iterate) reads them later.
 Status HostRuntime::load_checkpoint() {
   if (!options_.resume || process_.resumed) return {};
   std::string directory = options_.resume->empty() ? options_.checkpoint : *options_.resume;
@@ -361,7 +361,7 @@ Status HostRuntime::load_checkpoint() {
   return {};
 }
 
-/// --checkpoint, on the rendezvous host: tries the folder before the run begins. A later failure ends the run for all.
+/// --checkpoint on the coordinator: tests the folder before the run begins. A later failure ends the run on all hosts.
 Status HostRuntime::open_checkpoints() {
   process_.checkpoint_failed = [this](const Error& error) {
     std::lock_guard lock(mutex_);
@@ -373,8 +373,8 @@ Status HostRuntime::open_checkpoints() {
   return may.ok() ? may : Status(Error{Code::refused, "--checkpoint: " + may.error().message});
 }
 
-/// Claims the folder of --checkpoint for this run: on the rendezvous host once it is known to be that one, since others
-/// with the same command must leave the folder to it.
+/// Locks the folder of --checkpoint for this run once this host is the coordinator. Other hosts with the same command
+/// must not lock it.
 Status HostRuntime::lock_checkpoints() {
   if (options_.checkpoint.empty()) return {};
   const Status locked = process_.locks.take(options_.checkpoint, CheckpointFolder{}.prefix);
@@ -382,8 +382,8 @@ Status HostRuntime::lock_checkpoints() {
   return locked.ok() ? locked : Status(Error{Code::refused, "--checkpoint: " + locked.error().message});
 }
 
-/// --record: opens the trace on the rendezvous host, to which nodes tell what they do. It is opened only once this
-/// host is known to be that one: another host with the same command must not touch the file.
+/// --record: opens the trace on the coordinator, which receives the nodes' reports. Opens it only once this host is the
+/// coordinator: another host with the same command must not touch the file.
 Status HostRuntime::open_trace() {
   if (options_.record.empty() || options_.records_states()) return {};
   if (options_.records_spans()) {
@@ -404,11 +404,11 @@ Status HostRuntime::open_trace() {
   return {};
 }
 
-/// --dashboard, --metrics and --record FILE.jsonl, which are the rendezvous host's, where the state of the run is.
+/// --dashboard, --metrics and --record FILE.jsonl. They run on the coordinator, which has the state of the run.
 Status HostRuntime::open_page() {
   if (!PageHost::wanted(options_) || child_) return {};
   if (!cluster_->is_head()) {
-    if (options_.dashboard || options_.metrics) log_->info("", "the page of this run is on its rendezvous host");
+    if (options_.dashboard || options_.metrics) log_->info("", "the page of this run is on its coordinator");
     return {};
   }
   auto page = PageHost::open(options_, *cluster_, clock_, *log_);
@@ -417,7 +417,7 @@ Status HostRuntime::open_page() {
   return {};
 }
 
-/// Waits for the start. Children are not started again, so one that ends before the start ends the run.
+/// Waits for the start. Children are not restarted, so a child that ends before the start ends the run.
 Status HostRuntime::start_with_children() {
   bool started = false;  // guarded by the lock
   std::thread watcher([&] {

@@ -33,7 +33,7 @@ std::string encode(const ChildPlace& place, int token_pipe) {
       .dump();
 }
 
-/// A pipe's end from which `token` can be read, all of which is written already; a started program keeps it open.
+/// The read end of a pipe that already contains `token`; a started program inherits it.
 Result<int> pipe_with(const std::string& token) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return Error{Code::io, std::string("no pipe: ") + std::strerror(errno)};
@@ -45,7 +45,7 @@ Result<int> pipe_with(const std::string& token) {
   return kept;
 }
 
-/// Reads what the other process has written, and closes the pipe.
+/// Reads the pipe's written content and closes the pipe.
 std::string read_and_close(int pipe) {
   std::string text;
   char bytes[512];

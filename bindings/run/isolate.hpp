@@ -1,7 +1,7 @@
 #pragma once
-// Local nodes as processes (`--isolate`): a host starts one child of the same program for each node; a child learns its
-// place from one environment variable and the token from a pipe, since others may read the environment of a process.
-// Children die with their parent. Used from the main thread.
+// Local nodes as processes (`--isolate`): a host starts this program once for each node. A child receives its place in
+// one environment variable and the token through a pipe, because other users may read a process's environment. Children
+// die with their parent. Used on the main thread.
 
 #include <cstdint>
 #include <optional>
@@ -15,45 +15,43 @@
 namespace actorhost {
 
 struct ChildPlace {
-  std::string url;     // where the rendezvous host is
+  std::string url;     // of the coordinator
   uint64_t group = 0;  // of this host's processes
   uint32_t size = 1;   // processes in the group
-  uint32_t index = 0;  // this one's place in it
+  uint32_t index = 0;  // of this process in the group
   int32_t node_rank = -1;
   std::string token;
   int started_pipe = -1;  // see `tell_started`
-  int output_lock = -1;   // of the group, for Console::take_turns; this process's own description of the file
+  int output_lock = -1;   // the group's lock for Console::take_turns, in this process's own file description
 
-  /// From ACTORHOST_CHILD, which is removed from the environment, and the pipe that it names; nothing when this process
-  /// is no child.
+  /// Reads ACTORHOST_CHILD, which it removes from the environment, and its pipe; no value when this process is no
+  /// child.
   static Result<std::optional<ChildPlace>> take_from_environment();
-  /// Tells the parent that the run has started: it may have no link of its own to the rendezvous host. Once.
+  /// Notifies the parent that the run has started: the parent may have no link to the coordinator. Call it once.
   void tell_started();
 };
 
 class ChildSupervisor {
  public:
   ChildSupervisor();
-  ~ChildSupervisor();  // ends what is left
+  ~ChildSupervisor();  // kills the remaining children
   ChildSupervisor(const ChildSupervisor&) = delete;
   ChildSupervisor& operator=(const ChildSupervisor&) = delete;
 
-  /// Starts this program again with `args` at each of the places, once. The children ignore Ctrl-C (their parent speaks
-  /// for them).
+  /// Starts this program with `args`, once for each place. The children ignore Ctrl-C, because the parent handles it.
   Status spawn(const std::vector<std::string>& args, std::vector<ChildPlace> places);
-  /// Whether any child has told that the run has started.
+  /// Whether any child has reported the start of the run.
   bool started();
-  /// Collects children that have ended; returns how many still run.
+  /// Collects ended children; returns the number of running children.
   size_t reap();
-  /// "local node 1 (process 77) was killed by signal 9": one that `reap` has collected; nothing while all run.
+  /// "local node 1 (process 77) was killed by signal 9": the first collected child; no value while all run.
   std::optional<std::string> first_ended() const;
   void signal_all(int signal);
-  /// The file that this process locks when it writes (Console::take_turns), as its children do; -1 where there is none.
+  /// The lock file for writes of this process and its children (Console::take_turns); -1: no file.
   int output_lock() const noexcept { return output_lock_; }
-  /// The first code other than 0 of the children that ended by themselves; else 0.
+  /// The first exit code other than 0, of the children that exited by themselves; else 0.
   int first_failure() const;
-  /// 0 when all children that ended by themselves did so with 0; else the first other code; 3 when none ended by
-  /// itself.
+  /// As first_failure, but 3 if no child exited by itself.
   int exit_code() const;
 
  private:
@@ -64,7 +62,7 @@ class ChildSupervisor {
   Status spawn_one(const std::vector<std::string>& args, const ChildPlace& place);
 
   std::vector<Child> children_;
-  int heard_ = -1;  // where children tell that the run has started
+  int heard_ = -1;  // the pipe for the children's start reports
   int output_lock_ = -1;
   bool started_ = false;
 };

@@ -1,6 +1,5 @@
 #pragma once
-// What a process writes to standard error, in the form of --log-format: lines of the log, and what ends a run. Any
-// thread.
+// Formats a process's lines on standard error by --log-format: log lines, and the reason of a run's end. Thread-safe.
 
 #include <mutex>
 #include <string>
@@ -12,15 +11,15 @@ namespace actorhost {
 
 class LogLines {
  public:
-  /// `host` is this process as the cluster names it: "alpha:4711".
+  /// `host` is the cluster's name of this process: "alpha:4711".
   LogLines(bool json, std::string host) : json_(json), host_(std::move(host)) {}
 
-  /// The job's name, once it is known; an agent learns it from the rendezvous host.
+  /// Sets the job's name; an agent receives it from the coordinator.
   void set_job(const std::string& job);
-  /// "[12:30:01.250 warn] rank 3: text", in local time; or an object {"t", "level", "job", "host", "rank", "who",
-  /// "text"}, in universal time, with "rank" where a rank speaks.
+  /// "[12:30:01.250 warn] rank 3: text" in local time; or an object {"t", "level", "job", "host", "rank", "who",
+  /// "text"} in universal time, with "rank" only for lines of a rank.
   std::string line(const LogLine& line) const;
-  /// "actorhost: text"; or an object as above, whose rank is the one that `text` begins with.
+  /// "actorhost: text"; or an object as above, with the rank at the beginning of `text`.
   std::string last_words(const std::string& text) const;
 
  private:

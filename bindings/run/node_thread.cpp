@@ -15,7 +15,8 @@ namespace actorhost {
 
 std::vector<std::pair<const char*, bool>> NodeContext::flags_of_engines() const {
   const RunOptions& o = options;
-  const bool checkpoint = !o.checkpoint.empty() && (!o.resume || *o.resume != o.checkpoint);  // --resume names it too
+  const bool checkpoint = !o.checkpoint.empty() &&
+                          (!o.resume || *o.resume != o.checkpoint);  // --resume of the same folder implies --checkpoint
   return {{"barrier", !o.barrier.empty()}, {"resample", !o.resample.empty()},  {"inject", o.inject.any()},
           {"record", o.records_steps()},   {"seconds", o.seconds.has_value()}, {"checkpoint", checkpoint},
           {"resume", o.resume.has_value()}};
@@ -23,7 +24,7 @@ std::vector<std::pair<const char*, bool>> NodeContext::flags_of_engines() const 
 
 namespace {
 
-/// `require` of the modules beside the script: this machine's copy, compared by hash, or the rendezvous host's.
+/// `require` for the modules beside the script: this machine's copy, compared by hash, or the coordinator's.
 class JobModules final : public ModuleSource {
  public:
   explicit JobModules(Node& node) : node_(node) {}
@@ -41,7 +42,7 @@ class JobModules final : public ModuleSource {
   Node& node_;
 };
 
-/// The error of a server's script, with a hint if its cause may be that a server has no rank.
+/// The error of a server's script, with a hint if the missing rank of a server may be the cause.
 std::string with_rank_hint(const std::string& text) {
   const size_t end = std::min(text.find('\n'), text.size());
   if (text.find("nil") >= end) return text;
@@ -73,7 +74,7 @@ NodeThread::NodeThread(Shared shared, Address address)
 
 NodeThread::~NodeThread() { join(); }
 
-/// A callback that does not return ends the run, since all nodes wait for it.
+/// A callback that does not return ends the run, because all nodes wait for it.
 std::unique_ptr<CallWatchdog> NodeThread::make_watchdog() {
   const RunOptions& options = shared_.options;
   const CallWatchdog::Limits limits{options.rule_timeout, options.callback_timeout};
@@ -108,12 +109,12 @@ void NodeThread::request_stop() {
     stopped_ = true;
     if (vm_ != nullptr) vm_->request_stop();
   }
-  node_.request_stop();  // wakes it; on_error callbacks that begin after that may go on for a while
+  node_.request_stop();  // wakes the node; on_error callbacks that begin later may continue for a while
 }
 
 void NodeThread::print(std::string_view line) {
   const bool server = node_.role() == Role::server;
-  if (server && !context_.speaks) return;  // it runs the same script as the first worker, which prints the output
+  if (server && !context_.speaks) return;  // its script is the first worker's, which prints the output
   const MembershipPtr members = node_.newest_membership();
   const auto rank = members->rank_of(node_.address());
   if (server || shared_.options.print_all) {
@@ -147,7 +148,7 @@ Result<std::unique_ptr<Vm>> NodeThread::make_vm() {
 void NodeThread::fail(const Error& error) {
   const bool ending = node_.stop_requested() || shared_.cluster.ended();
   if (ending && (error.code == Code::interrupted || error.code == Code::aborted)) return;
-  if (failed_) return;  // this error is a consequence of the first one
+  if (failed_) return;  // a consequence of the first error
   traceback_ = context_.no_rank ? with_rank_hint(error.message) : error.message;
   if (!shared_.log.enabled(LogLevel::debug)) traceback_ = user_traceback(traceback_);
   const std::string machine = node_.membership().machine_of(node_.address());
@@ -159,7 +160,7 @@ void NodeThread::fail(const Error& error) {
   shared_.cluster.report_error(node_.address(), end);
 }
 
-/// Calls the script's actor.on_error callbacks, if there are any; their own errors are only logged.
+/// Calls the script's actor.on_error callbacks, if any; errors of callbacks are only logged.
 void NodeThread::tell_script(Vm& vm, const Error& error) {
   vm.clear_stop();
   lua_State* L = vm.state();
@@ -168,7 +169,7 @@ void NodeThread::tell_script(Vm& vm, const Error& error) {
   if (lua_istable(L, -1)) {
     lua_getfield(L, -1, "failed");
     lua_pushlstring(L, error.message.data(), error.message.size());
-    // A stop that comes meanwhile ends the callbacks early, or before the first one.
+    // A stop request meanwhile ends the callbacks early, or skips them all.
     if (auto told = vm.call(1, 0); !told && told.error().code != Code::interrupted) {
       shared_.log.warn(node_.name(), "in an on_error callback: " + told.error().message);
     }
@@ -176,8 +177,8 @@ void NodeThread::tell_script(Vm& vm, const Error& error) {
   lua_settop(L, 0);
 }
 
-/// Warns of flags that no engine has used. It is known at the script's end which engines it calls; every node runs the
-/// same script, so only the first one warns.
+/// Warns of flags that no engine has used. Only the script's end shows which engines it calls. Every node runs the same
+/// script, so only the first rank warns.
 void NodeThread::tell_of_unused_flags() {
   if (node_.rank() != 0U || node_.left_out()) return;
   std::string unused;
@@ -187,17 +188,17 @@ void NodeThread::tell_of_unused_flags() {
     bit *= 2;
   }
   if (unused.empty()) return;
-  shared_.log.warn(node_.name(), unused + " had no effect: the script has called nothing that honours it");
+  shared_.log.warn(node_.name(), unused + " had no effect: the script has called no engine that honours it");
 }
 
-/// Runs the script. On a server the watch over its callbacks (lua_param.cpp) goes on meanwhile.
+/// Runs the script. On a server, lua_param.cpp later marks callbacks for the watchdog.
 Status NodeThread::run_script(Vm& vm) {
   const bool server = node_.role() == Role::server;
-  if (server) watchdog_->begin_call("the script, which has not come to its param.run yet,", false);
+  if (server) watchdog_->begin_call("the script, which has not reached its param.run yet,", false);
   Status ran = vm.run(shared_.job.text(), "@" + shared_.job.name());
   if (context_.finished && !ran && ran.error().code == Code::aborted) ran = {};
   if (watchdog_) watchdog_->end();
-  if (!server) return ran;  // as a peer it goes on serving its keys: others may still ask for them
+  if (!server) return ran;  // a peer continues to serve its keys, which others may still request
   if (!ran) return ran;
   if (!node_.stop_requested()) shared_.cluster.report_server_ended(node_.index(), node_.actions());
   return serve_values(vm);

@@ -1,6 +1,6 @@
 #pragma once
-// One node: a thread with a VM that runs the whole script, as a worker or as a parameter server. Made and joined by the
-// host runtime; `request_stop` and `wake` may come from any thread.
+// One node: a thread with a VM that runs the whole script, as a worker or as a parameter server. The host runtime makes
+// and joins it. `request_stop` and `wake` are thread-safe.
 
 #include <atomic>
 #include <functional>
@@ -24,23 +24,23 @@ class NodeThread {
     const RunOptions& options;
     ProcessShared& process;
     uint64_t seed;
-    std::function<void()> ended;  // called on the node's thread when it is done
+    std::function<void()> ended;  // called on the node's thread when the node has ended
   };
 
-  /// Attaches the node's address at once, so that frames can be sent to it; the thread starts with `start`.
+  /// Attaches the node's address at once, so that it receives frames before `start` starts the thread.
   NodeThread(Shared shared, Address address);
   ~NodeThread();
 
-  /// Ends the run where the machine has no thread for it.
+  /// Starts the thread; ends the run if the machine has no thread left.
   void start();
-  /// Asks the script to stop at its next engine call or hook.
+  /// Stops the script at its next engine call or hook.
   void request_stop();
   void wake() { node_.wake(); }
   void join();
 
   bool done() const noexcept { return done_.load(std::memory_order_acquire); }
   Address address() const noexcept { return node_.address(); }
-  /// The whole text of the error that it has ended the run with, for the host that shows it; empty without one.
+  /// The full text of the error that ended the run, for the host that shows it; empty without an error.
   std::string traceback() const { return failed_.load(std::memory_order_acquire) ? traceback_ : ""; }
 
  private:
@@ -54,16 +54,16 @@ class NodeThread {
   std::unique_ptr<CallWatchdog> make_watchdog();
 
   Shared shared_;
-  std::unique_ptr<SpanRecorder> spans_;  // where the run is recorded
+  std::unique_ptr<SpanRecorder> spans_;  // set when the run is recorded
   Node node_;
   EventBox events_;
   NodeContext context_;
-  std::unique_ptr<CallWatchdog> watchdog_;  // of a server, and of a worker that asks for it
+  std::unique_ptr<CallWatchdog> watchdog_;  // of a server, and of a worker that evaluates its own rule
   std::unique_ptr<ModuleSource> modules_;
-  std::mutex vm_mutex_;  // between request_stop and the VM's coming and going
+  std::mutex vm_mutex_;  // guards vm_ and stopped_
   Vm* vm_ = nullptr;
   bool stopped_ = false;
-  std::string traceback_;  // not changed any more once failed_ is set
+  std::string traceback_;  // constant once failed_ is set
   std::atomic<bool> failed_{false};
   std::atomic<bool> done_{false};
   std::thread thread_;

@@ -1,6 +1,6 @@
 #pragma once
-// What serves those who watch a run from its rendezvous host: the page, /metrics and the recorder of states, over the
-// cluster's state. Made by HostRuntime when a flag asks for one of them; it ends before the cluster.
+// Serves the observers of a run on its coordinator: the page, /metrics and the recorder of states, over the cluster's
+// state. HostRuntime makes it if a flag requests one of them, and destroys it before the cluster.
 
 #include <memory>
 #include <string>
@@ -13,15 +13,15 @@ namespace actorhost {
 
 class PageHost {
  public:
-  /// Whether a flag asks for it.
+  /// Whether a flag requests it.
   static bool wanted(const RunOptions& options);
-  /// Listens, opens the file, and logs where the page is. Errors name the flag.
+  /// Listens, opens the file, and logs the page's address. Errors name the flag.
   static Result<std::unique_ptr<PageHost>> open(const RunOptions& options, Cluster& cluster, const Clock& clock,
                                                 Log& log);
   ~PageHost();
 
-  /// The run is over: records the last state, and tells the viewers. To be called while the cluster can still be looked
-  /// into. Waits for some tenths of a second at most.
+  /// Records the last state of the ended run and notifies the viewers. Call it while the cluster can still report its
+  /// state. Blocks for some tenths of a second at most.
   void finish(const EndMessage& end);
 
  private:
@@ -30,7 +30,7 @@ class PageHost {
   std::unique_ptr<StateSource> source_;
   std::unique_ptr<PageServer> server_;
   std::unique_ptr<StateRecorder> recorder_;
-  std::unique_ptr<Looks> looks_;  // the first to go: it calls the others
+  std::unique_ptr<Looks> looks_;  // destroyed first, because it calls the others
 };
 
 }  // namespace actorhost

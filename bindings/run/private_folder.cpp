@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "actorhost-run-";
 constexpr std::string_view kSuffix = "XXXXXX";
-constexpr int kTries = 100;  // each but the first because another run has removed the folder before it was locked
+constexpr int kTries = 100;  // a retry follows when another run has removed the folder before it was locked
 
 struct CloseDir {
   void operator()(DIR* dir) const { closedir(dir); }
@@ -30,7 +30,8 @@ std::string temporary_folder() {
   return base != nullptr && *base != '\0' ? base : "/tmp";
 }
 
-/// Opens and locks a folder of this user; invalid where it is none, where a living process has it, or where it is gone.
+/// Opens and locks a folder of this user. Invalid for another user's folder, a folder locked by a living process, and a
+/// removed folder.
 Fd lock(const std::string& path) {
   Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};
@@ -41,7 +42,7 @@ Fd lock(const std::string& path) {
   return folder;
 }
 
-/// Removes the sockets in a locked folder, and the folder if nothing else is in it.
+/// Removes the sockets in a locked folder, and the folder if it is then empty.
 void remove_sockets(const std::string& path, const Fd& folder) {
   const Listing names(::fdopendir(::fcntl(folder.get(), F_DUPFD_CLOEXEC, 0)));
   while (const dirent* entry = names ? ::readdir(names.get()) : nullptr) {

@@ -1,6 +1,6 @@
 #pragma once
-// A folder below TMPDIR that only this user can enter: the processes of an --isolate run meet there. The object holds a
-// lock on its folder; an unlocked folder is the rest of a killed process. One thread at a time.
+// A folder below TMPDIR that only this user can enter, for the sockets of an --isolate run. The object holds a lock on
+// its folder; an unlocked folder is left over from a killed process. Not thread-safe.
 
 #include <string>
 
@@ -11,7 +11,7 @@ namespace actorhost {
 
 class PrivateFolder {
  public:
-  /// Also removes this user's folders that were left over.
+  /// Also removes this user's left-over folders.
   static Result<PrivateFolder> make();
   PrivateFolder(PrivateFolder&& other) noexcept = default;
   PrivateFolder& operator=(PrivateFolder&& other) noexcept;

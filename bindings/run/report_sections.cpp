@@ -1,4 +1,4 @@
-// What this process tells those who look into the run, beside what its cluster and its nodes count.
+// Adds this process's sections to the state for observers, beside the counters of its cluster and nodes.
 
 #include <ctime>
 
@@ -8,7 +8,8 @@
 
 namespace actorhost {
 
-/// Before the nodes start. The functions run on the cluster's thread, which ends before what they use.
+/// Called before the nodes start. The functions run on the cluster's thread, which ends before the objects that they
+/// use.
 void HostRuntime::add_sections() {
   using nlohmann::json;
   ProcessState& state = cluster_->state();
@@ -25,7 +26,7 @@ void HostRuntime::add_sections() {
     const double begun = clock_.now() - state.age();
     for (const auto& [name, points] : process_.series.read()) {
       json& rows = out["series"][name];
-      for (const SeriesPoint& point : points) {  // what is no number becomes null
+      for (const SeriesPoint& point : points) {  // a NaN or infinity becomes null
         rows.push_back({{"t", point.time - begun},
                         {"step", point.step},
                         {"id", address_index(point.node)},

@@ -1,7 +1,7 @@
 #pragma once
-// SIGINT and SIGTERM, and for a child of --isolate SIGUSR1, as a file descriptor, for the lifetime of the object; other
-// signals as `post` tells them. Made
-// before any thread, so that all inherit the mask; waited for by one thread, finished by any.
+// Receives SIGINT and SIGTERM, and SIGUSR1 in a child of --isolate, through a file descriptor during its lifetime;
+// `post` adds other signals. Made before any thread, so that all threads inherit the signal mask. One thread waits;
+// `post` and `finish` are thread-safe.
 
 #include <atomic>
 #include <csignal>
@@ -36,7 +36,7 @@ class SignalWatch {
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
-  /// The signal that has come, or 0 when `finish` was called or the time has passed; -1 milliseconds is for ever.
+  /// The received signal; 0 after `finish` or after the time has passed. -1 milliseconds waits forever.
   int wait(int milliseconds) const {
     pollfd fds[3] = {{done_, POLLIN, 0}, {signals_, POLLIN, 0}, {posted_, POLLIN, 0}};
     if (poll(fds, 3, milliseconds) <= 0 || fds[0].revents != 0) return 0;
@@ -45,7 +45,7 @@ class SignalWatch {
     signalfd_siginfo info{};
     return read(signals_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
   }
-  /// As if the process got the signal, once. Any thread.
+  /// Acts as if the process had received the signal. Later calls have no effect. Thread-safe.
   void post(int signal) const {
     if (!told_.test_and_set()) (void)!eventfd_write(posted_, static_cast<eventfd_t>(signal));
   }

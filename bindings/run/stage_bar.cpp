@@ -9,7 +9,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kQuietSeconds = 0.3;  // an action that is over by then shows nothing
+constexpr double kQuietSeconds = 0.3;  // a shorter action shows nothing
 constexpr int kBarColumns = 28;
 
 /// "1.23 M"

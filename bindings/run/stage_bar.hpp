@@ -1,5 +1,5 @@
 #pragma once
-// The status line of a map-reduce action: the stage that runs, how far it is, rows and bytes a second. One thread.
+// The status line of a map-reduce action: the present stage, its progress, rows and bytes per second. Not thread-safe.
 
 #include <optional>
 #include <string>
@@ -13,7 +13,7 @@ class StageBar {
  public:
   explicit StageBar(const Clock& clock) : clock_(&clock) {}
 
-  /// The line for now; an empty one removes what was shown, nothing leaves the terminal to others.
+  /// The present line; an empty text removes the shown line; no value changes nothing.
   std::optional<std::string> line(const std::optional<TrackerProgress>& progress);
 
  private:

@@ -13,13 +13,13 @@ namespace {
 constexpr int kMostFields = 20;
 constexpr int kMostDepth = 3;
 
-/// Shows the value on top of the stack, which stays there, without calling functions of the script.
+/// Formats the value on top of the stack without calling functions of the script; leaves the value there.
 std::string shown(lua_State* L, int depth);
 
-/// "{1, 2, code = 3}" of the table on top, without the field `left_out`.
+/// "{1, 2, code = 3}" for the table on top, without the field `left_out`.
 std::string shown_table(lua_State* L, int depth, std::string_view left_out = {}) {
   if (depth > kMostDepth || lua_checkstack(L, 8) == 0) return "{...}";
-  std::vector<std::pair<std::string, std::string>> fields;  // by key, elements of the array first
+  std::vector<std::pair<std::string, std::string>> fields;  // sorted by key, array elements first
   bool more = false;
   lua_pushnil(L);
   while (lua_next(L, -2) != 0) {

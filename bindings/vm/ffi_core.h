@@ -2,13 +2,13 @@
 #include <stdint.h>
 /* FFI text "ffi/core": time and seeded random numbers. Plain C for ffi.cdef, which skips lines that start with '#'. */
 
-/* The state of one generator, laid out as host/base/random.hpp's Rng; lives in Lua as a value. */
+/* The state of one generator, laid out as Rng of host/base/random.hpp; Lua stores it as a value. */
 typedef struct ah_rng {
   uint64_t words[6];
 } ah_rng;
 
 typedef struct ah_core_api {
-  /* Seconds of the run's clock; takes `clock` below. */
+  /* Seconds of the run's clock; the argument is `clock` below. */
   double (*now)(const void* clock);
   const void* clock;
   void (*rng_init)(ah_rng* rng, uint64_t seed, uint64_t stream);

@@ -14,14 +14,14 @@ const char kStateKey = 0;  // its address is the registry key of the CodecState
 
 // --- encoding ---
 
-constexpr size_t kPlainItems = 32;  // for arrays of at least this size a check for plain values pays off
+constexpr size_t kPlainItems = 32;  // shortest array for which the check for plain values pays off
 constexpr int kPlainStack = 8;
 
 class Encoder : private ValueWalker {
  public:
   Encoder(lua_State* L, const char* name, const ValueLimits& limits) : ValueWalker(L, name, limits) {
     bytes_.reserve(256);
-    lua_pushnil(L);  // becomes the array of tensors when there is one
+    lua_pushnil(L);  // replaced by the array of tensors when there is a tensor
     tensors_at_ = lua_gettop(L);
   }
 
@@ -37,7 +37,7 @@ class Encoder : private ValueWalker {
   }
 
  private:
-  // Each encodes the value on top of the stack and leaves it there.
+  // Each function encodes the value on top of the stack and leaves it there.
   bool value();
   bool table();
   bool plain_array();
@@ -96,8 +96,8 @@ bool Encoder::key(int index) {
   }
 }
 
-// Encodes the array on top of the stack by LuaJIT's encoder if a compiled loop finds only plain values in it. False,
-// with nothing written, if there is anything else: the walk below then finds what and where.
+// Encodes the array on top of the stack by LuaJIT's encoder if a compiled loop finds only plain values in it. Otherwise
+// writes nothing and returns false; the walk below then finds the position of the other value.
 bool Encoder::plain_array() {
   if (state_.plain == LUA_NOREF) {
     lua_getglobal(L_, "require");
@@ -132,7 +132,7 @@ bool Encoder::plain_array() {
   return false;
 }
 
-// Encodes a table in one traversal: keys 1, 2, 3 ... that come first are written as array items, the rest as pairs.
+// Encodes a table in one traversal: leading keys 1, 2, 3 ... become array items, the other keys become pairs.
 bool Encoder::table() {
   if (lua_objlen(L_, -1) >= kPlainItems && plain_array()) return true;
   if (!enter_table()) return false;
@@ -170,7 +170,7 @@ bool is_complex(lua_State* L, const CodecState& state) {
   return is;
 }
 
-// Puts the tensors of the array at index 2 into the decoded value on top of the stack. Errors of hooks are raised.
+// Inserts the tensors of the array at index 2 into the decoded value on top of the stack. Raises errors of hooks.
 void place_tensors(lua_State* L, const CodecState& state) {
   constexpr int kCdata = LUA_TTHREAD + 2;
   const int type = lua_type(L, -1);
@@ -196,14 +196,14 @@ void place_tensors(lua_State* L, const CodecState& state) {
       place_tensors(L, state);
       lua_pushvalue(L, -2);
       lua_insert(L, -2);
-      lua_rawset(L, at);  // an existing key, which lua_next allows
+      lua_rawset(L, at);  // assigns an existing key, which lua_next allows
     } else {
       lua_pop(L, 1);
     }
   }
 }
 
-// decode(text, tensors or nil), in a protected call.
+// decode(text, tensors or nil), run in a protected call.
 int decode_protected(lua_State* L) {
   const CodecState& state = CodecState::of(L);
   lua_rawgeti(L, LUA_REGISTRYINDEX, state.decode);

@@ -26,7 +26,7 @@ double rng_normal(ah_rng* rng) noexcept { return rng_of(rng).normal(); }
 double rng_exponential(ah_rng* rng, double mean) noexcept { return rng_of(rng).exponential(mean); }
 double rng_gamma(ah_rng* rng, double shape, double scale) noexcept { return rng_of(rng).gamma(shape, scale); }
 
-// The declarations of ffi_NAME.h without preprocessor lines, which ffi.cdef does not know.
+// The declarations of ffi_NAME.h without preprocessor lines, which ffi.cdef does not support.
 std::string declarations(const char* text) {
   std::string result;
   while (*text != '\0') {
@@ -55,7 +55,7 @@ int ffi_get(lua_State* L) {
   lua_call(L, 1, 0);
   lua_pushvalue(L, lua_upvalueindex(3));
   lua_pushfstring(L, "const struct ah_%s_api*", name.c_str());
-  lua_pushlightuserdata(L, const_cast<void*>(table));  // becomes cdata at once; Lua code never sees it
+  lua_pushlightuserdata(L, const_cast<void*>(table));  // becomes cdata at once; Lua code never sees the pointer
   lua_call(L, 2, 1);
   lua_pushvalue(L, 1);
   lua_pushvalue(L, -2);
@@ -90,7 +90,7 @@ int log_enabled(lua_State* L) {
   return 1;
 }
 
-// library() -> {[name] = path} of what is embedded; library_text(name) -> its text.
+// library() -> {[name] = path} of the embedded files; library_text(name) -> the file's text.
 int library(lua_State* L) {
   lua_newtable(L);
   for (const EmbeddedFile* file = embedded_files(); file->name != nullptr; ++file) {

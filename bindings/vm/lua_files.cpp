@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// regular(path): the file behind all links when it is a regular one, or there is none yet; else nil.
+/// regular(path): the target of all links, if it is a regular file or does not exist yet; else nil.
 int files_regular(lua_State* L) {
   const auto real = regular_file_behind(std::string(check_text(L, 1, "path", "regular")));
   if (!real) return 0;
@@ -23,7 +23,7 @@ int files_regular(lua_State* L) {
   return 1;
 }
 
-/// writable(path): true when a file can be made or replaced there, else nil and why.
+/// writable(path): true when a file can be made or replaced there; else nil, message, code.
 int files_writable(lua_State* L) {
   const fs::path path(std::string(check_text(L, 1, "path", "writable")));
   const bool there = access(path.c_str(), F_OK) == 0;
@@ -37,7 +37,7 @@ int files_writable(lua_State* L) {
   return push_failure(L, Error{Code::io, path.string() + " cannot be written: " + std::strerror(errno)});
 }
 
-/// replace(path, bytes): true once the file has these bytes, else nil, message, code, and what was there is unchanged.
+/// replace(path, bytes): true once the file has these bytes; else nil, message, code, with the old content unchanged.
 int files_replace(lua_State* L) {
   const std::string path(check_text(L, 1, "path", "replace"));
   const std::string_view bytes = check_text(L, 2, "bytes", "replace");
@@ -50,7 +50,7 @@ int files_replace(lua_State* L) {
   return 1;
 }
 
-/// make_directory(path): true, or nil and what is wrong.
+/// make_directory(path): true; else nil, message, code.
 int files_make_directory(lua_State* L) {
   const std::string path(check_text(L, 1, "path", "make_directory"));
   std::error_code error;
@@ -60,7 +60,7 @@ int files_make_directory(lua_State* L) {
   return 1;
 }
 
-/// list(path): names of what is in a folder, those of folders with a slash behind; empty when it cannot be read.
+/// list(path): the names in a folder, subfolders with a slash behind; empty for an unreadable folder.
 int files_list(lua_State* L) {
   const fs::path path(std::string(check_text(L, 1, "path", "list")));
   lua_newtable(L);

@@ -10,13 +10,13 @@
 #include "bindings/vm/lua_support.hpp"
 #include "bindings/vm/value_walker.hpp"
 
-// What is hashed, with tables in key order: numbers, then strings by bytes, then false and true.
+// The hashed bytes, with tables in key order: numbers, then strings by bytes, then false and true.
 //
 //   value = 'z' | 'f' | 't' | 'n' f64 | 'i' i64 | 'u' u64 | 's' size:u64 bytes
-//         | 'T' size:u64 what the tensor module's `hash` returned, as text
+//         | 'T' size:u64 text, the result of the tensor module's `hash`
 //         | '{' size:u64 (key value)...
 //
-// -0 is 0 and every NaN is the same one.
+// -0 hashes as 0, and all NaNs hash as the same NaN.
 
 namespace actorhost {
 
@@ -25,7 +25,7 @@ namespace {
 struct Key {
   int order;  // number, string, boolean
   double number;
-  std::string_view text;  // the string itself is kept by the table
+  std::string_view text;  // the table keeps the string alive
 
   friend bool operator<(const Key& a, const Key& b) {
     if (a.order != b.order) return a.order < b.order;
@@ -61,7 +61,7 @@ class Hasher : private ValueWalker {
   void push_value_of(const Key& key, int table);
   void put_key(const Key& key);
 
-  // Small pieces are gathered: an update of the digest costs more than the copy.
+  // Gathers small pieces: an update of the digest costs more than the copy.
   void put_bytes(const void* bytes, size_t size) {
     if (size > sizeof pending_ - used_) flush();
     if (size > sizeof pending_) {
@@ -119,7 +119,7 @@ bool Hasher::tensor() {
   if (state_.hash_tensor == LUA_NOREF) return refuse("is a tensor, and the tensor module has registered no hash");
   lua_pushvalue(L_, -1);
   if (!call_hook(state_.hash_tensor, "hash")) return false;
-  if (lua_isstring(L_, -1) == 0) return refuse("has a hash that is no text");
+  if (lua_isstring(L_, -1) == 0) return refuse("has a hash which is not a string");
   put_text('T', -1);
   lua_pop(L_, 1);
   return true;

@@ -16,7 +16,7 @@ std::string_view text_at(lua_State* L, int index) {
   return {text, size};
 }
 
-// Whether a script reads the name. The library itself and C functions may ask for names that do not exist.
+// Whether a script reads the name. The library itself and C functions may read unknown names.
 bool read_by_script(lua_State* L) {
   lua_Debug frame;
   if (lua_getstack(L, 1, &frame) == 0) return false;
@@ -24,7 +24,7 @@ bool read_by_script(lua_State* L) {
   return frame.currentline > 0 && !is_library_source(frame.source);
 }
 
-// __index of strict tables; upvalue 1: how their names begin ("collective."), upvalue 2: set of names that may be nil.
+// __index of strict tables; upvalue 1: the names' prefix ("collective."), upvalue 2: set of names that may be nil.
 int missing_name(lua_State* L) {
   if (lua_type(L, 2) != LUA_TSTRING || !read_by_script(L)) return 0;
   lua_pushvalue(L, 2);
@@ -70,7 +70,7 @@ int unknown(lua_State* L) {
   raise_no_such_name(L, check_text(L, 1, "owner", "unknown"), check_text(L, 2, "key", "unknown"), 3);
 }
 
-// require's loader; upvalue 1: the chunk. "actor.collective" is strict as "collective.".
+// The loader for `require`; upvalue 1: the chunk. The prefix of "actor.collective" is "collective.".
 int load_strict(lua_State* L) {
   const std::string name(check_text(L, 1, "name", "require"));
   lua_settop(L, 1);

@@ -1,6 +1,6 @@
 #pragma once
-// Unknown names: reading one (a field of a module of the standard library, a method of its objects, a global) is an
-// error at the user's line that names the nearest known name.
+// Errors for unknown names. Reading an unknown field of a standard library module, an unknown method of its objects or
+// an unknown global raises an error at the user's line with the nearest known name.
 
 #include <string>
 #include <string_view>
@@ -9,21 +9,21 @@ struct lua_State;
 
 namespace actorhost {
 
-/// "; did you mean --barrier?": of the names in the table at `names` (its string keys, and the strings under its other
-/// keys) the one nearest to `word`, between `before` and `behind`; empty where none is near.
+/// "; did you mean --barrier?": the name nearest to `word` in the table at `names`, between `before` and `behind`;
+/// empty if no name is near. The table's names are its string keys and the strings under its other keys.
 std::string name_suggestion(lua_State* L, std::string_view word, int names, std::string_view before = "",
                             std::string_view behind = "");
 
-/// Raises "there is no OWNERkey; did you mean OWNERname?" of the names in the table at `names`.
+/// Raises "there is no OWNERkey; did you mean OWNERname?" with the nearest name of the table at `names`.
 [[noreturn]] void raise_no_such_name(lua_State* L, std::string_view owner, std::string_view key, int names);
 
-/// require("actor.c.names"): suggestion(word, names, before, behind) -> text; unknown(owner, key, names) raises;
-/// strict(owner, ...) -> a metatable whose tables raise so when a script reads a string that is no key, besides those
-/// of the further arguments, which may be nil.
+/// require("actor.c.names"): suggestion(word, names, before, behind) returns the text; unknown(owner, key, names)
+/// raises; strict(owner, ...) returns a metatable. A table with this metatable raises when a script reads a missing
+/// string key, except for the names in `...`, which may be nil.
 int open_names(lua_State* L);
 
-/// A loader for `require`: calls the chunk on top of the stack and makes what it returns strict, unless that
-/// looks names up in a way of its own. Replaces the chunk.
+/// A loader for `require`: calls the chunk on top of the stack and makes the returned module strict, unless the module
+/// has its own __index. Replaces the chunk.
 void push_strict_loader(lua_State* L);
 
 }  // namespace actorhost

@@ -36,7 +36,7 @@ int print_values(lua_State* L) {
   return 0;
 }
 
-// file:write(...) of all files; upvalue 1: the built-in one, upvalue 2: io.stdout, upvalue 3: io.stderr.
+// file:write(...) of all files; upvalue 1: the built-in function, upvalue 2: io.stdout, upvalue 3: io.stderr.
 int file_write(lua_State* L) {
   const bool error = lua_rawequal(L, 1, lua_upvalueindex(3)) != 0;
   if (!error && lua_rawequal(L, 1, lua_upvalueindex(2)) == 0) {
@@ -84,7 +84,7 @@ void replace_output(lua_State* L) {
   lua_pushvalue(L, -3);
   lua_getfield(L, -5, "stderr");
   lua_pushcclosure(L, guarded<file_write>, 3);
-  lua_setfield(L, -2, "write");  // its __index is itself
+  lua_setfield(L, -2, "write");  // the metatable is its own __index
   lua_pop(L, 3);
 }
 

@@ -16,8 +16,8 @@ namespace {
 
 // --- strict globals ---
 
-// __newindex of _G; upvalue 1: set of declared names. A chunk's own level and C may declare globals, a function may
-// not.
+// __newindex of _G; upvalue 1: set of declared names. A chunk's own level and C functions may declare globals; other
+// functions may not.
 int new_global(lua_State* L) {
   lua_Debug frame;
   if (lua_getstack(L, 1, &frame) != 0) {
@@ -29,7 +29,7 @@ int new_global(lua_State* L) {
         lua_pushvalue(L, 2);
         return luaL_error(
             L,
-            "assignment to undeclared global '%s' inside a function (say 'local %s', or declare it at the "
+            "assignment to undeclared global '%s' inside a function (write 'local %s', or declare it at the "
             "top of the script)",
             lua_tostring(L, -1), lua_tostring(L, -1));
       }
@@ -69,7 +69,7 @@ void make_strict(lua_State* L) {
 
 // --- text-only loading ---
 
-// A function that was loaded from a script's source is at `index`.
+// Disables the JIT, if required, for the function at `index`, which was loaded from a script's source.
 void loaded_source(lua_State* L, int index) {
   if (Vm::from(L).interprets_sources()) luaJIT_setmode(L, index, LUAJIT_MODE_ALLFUNC | LUAJIT_MODE_OFF);
 }
@@ -125,7 +125,7 @@ void replace_loaders(lua_State* L) {
     lua_pushcclosure(L, function, 1);
     lua_setglobal(L, name);
   };
-  // The originals move to the registry for a moment, since load and loadfile serve two names each.
+  // Stores the originals in the registry meanwhile, because load and loadfile serve two names each.
   for (const char* name : {"load", "loadfile"}) {
     lua_getglobal(L, name);
     lua_setfield(L, LUA_REGISTRYINDEX, name);
@@ -158,14 +158,14 @@ int load_module_text(lua_State* L, const char* name, std::string_view text, cons
   return luaL_error(L, "module '%s' does not load: %s", name, lua_tostring(L, -1));
 }
 
-// Whether scripts use the embedded module `name` itself: "actor.collective", but not the modules of which that is made.
+// Whether scripts require the embedded module `name` directly: "actor.collective", but not its internal modules.
 bool is_public(const char* name) {
   const char* dot = std::strchr(name, '.');
   return dot != nullptr && std::strchr(dot + 1, '.') == nullptr;
 }
 
-// The loader of an embedded module; upvalue 1: its text as a function. A module of which half has run could not be
-// loaded again: what it has told the FFI stays.
+// The loader of an embedded module; upvalue 1: its text as a function. The load must not end half-way: the FFI
+// declarations of the first half remain, so a second load would fail.
 int load_embedded(lua_State* L) {
   const Vm::Whole whole(Vm::from(L));
   lua_pushvalue(L, lua_upvalueindex(1));
@@ -174,7 +174,7 @@ int load_embedded(lua_State* L) {
   return 1;
 }
 
-// A package.loaders function: finds modules of the embedded library, then those beside the script.
+// A package.loaders function: searches the embedded library, then the script's folder.
 int find_module(lua_State* L) {
   const char* name = luaL_checkstring(L, 1);
   if (std::strncmp(name, "ffi/", 4) != 0) {
@@ -205,8 +205,8 @@ int find_module(lua_State* L) {
   return 1;
 }
 
-// package.loaders becomes preload, find_module, and the two C loaders; plain files on package.path are not
-// searched, since they would not travel with the job.
+// Sets package.loaders to preload, find_module and the two C loaders. Plain files on package.path are not searched,
+// because they would not travel with the job.
 void replace_module_search(lua_State* L) {
   lua_getglobal(L, "package");
   lua_getfield(L, -1, "loaders");
@@ -218,7 +218,7 @@ void replace_module_search(lua_State* L) {
   lua_pop(L, 1);
 }
 
-// Replaces `pairs` and `next` by those of stdlib/actor/iteration.lua, which says why.
+// Replaces `pairs` and `next` by the versions of stdlib/actor/iteration.lua, which gives the reason.
 void replace_iteration(lua_State* L) {
   lua_getglobal(L, "require");
   lua_pushliteral(L, "actor.iteration");

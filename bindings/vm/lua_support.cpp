@@ -46,7 +46,7 @@ void raise_at_user(lua_State* L, std::string_view message) {
 void raise_error(lua_State* L, const Error& error) {
   Vm::from(L).note_error(error);
   if (error.message.find("\nstack traceback:") == std::string::npos) raise_at_user(L, error.message);
-  lua_pushlstring(L, error.message.data(), error.message.size());  // a callback's error, which is complete already
+  lua_pushlstring(L, error.message.data(), error.message.size());  // a callback's error, which is already complete
   lua_error(L);
   __builtin_unreachable();
 }

@@ -1,7 +1,7 @@
 #pragma once
-// Helpers for C functions of the bindings: the exception guard, argument checks, errors at the user's line, registry
-// references. Everything here runs on the Vm's thread. A function that raises leaves by a Lua error, which runs C++
-// destructors on its way. Never write catch (...) around a Lua call: it would swallow such an error.
+// Helpers for the bindings' C functions: the exception guard, argument checks, errors at the user's line, registry
+// references. All run on the Vm's thread. A function that raises leaves by a Lua error, which runs C++ destructors on
+// its way. Never write catch (...) around a Lua call: it would swallow the Lua error.
 
 #include <cstdint>
 #include <cstdio>
@@ -19,25 +19,25 @@
 
 namespace actorhost {
 
-/// Raises `message` with the position of the innermost frame that is not part of the standard library, so
-/// that a wrong call is reported at the caller's line however deep in stdlib/ it is noticed.
+/// Raises `message` with the position of the innermost frame outside the standard library. A wrong call is thus
+/// reported at the caller's line, at any depth of stdlib/.
 [[noreturn]] void raise_at_user(lua_State* L, std::string_view message);
 
-/// Whether a chunk of that name (lua_Debug::source) belongs to the standard library.
+/// Whether a chunk with this name (lua_Debug::source) belongs to the standard library.
 bool is_library_source(const char* source);
 
 /// "job.lua:12": where the user's code called the standard library, or "?".
 std::string user_position(lua_State* L);
 
-/// Raises an engine's failure: as raise_at_user, and Vm::run returns the error's code if the script does not catch it.
-/// The error of a callback, as Vm::call returned it, goes on as it is, with its own traceback.
+/// Raises an engine's failure as raise_at_user does; if the script does not catch it, Vm::run returns the error's code.
+/// Raises a callback's error, as returned by Vm::call, unchanged with its own traceback.
 [[noreturn]] void raise_error(lua_State* L, const Error& error);
 
-/// Raises what an engine call failed with.
+/// Raises the error of a failed engine call.
 void expect(lua_State* L, const Status& status);
 
-/// The result of an engine call; raises its error. A wrong call or result is the user's own, so it has no engine's
-/// code.
+/// Returns the result of an engine call, or raises its error. A bad_argument error is the user's mistake and carries no
+/// engine code.
 template <typename T>
 T take(lua_State* L, Result<T> result) {
   if (!result) {
@@ -47,44 +47,43 @@ T take(lua_State* L, Result<T> result) {
   return std::move(*result);
 }
 
-/// Pushes nil, message, code: how expected failures reach Lua. Returns 3, for `return push_failure(L,
-/// error);`.
+/// Pushes nil, message, code: the form of an expected failure in Lua. Returns 3, for `return push_failure(L, error);`.
 int push_failure(lua_State* L, const Error& error);
-/// A lost peer and a passed timeout are expected failures of a call that needs other nodes; everything else is raised,
-/// a bad argument at the user's line.
+/// For calls that need other nodes. A lost peer and a timeout are expected failures; raises every other error, a bad
+/// argument at the user's line.
 int push_or_raise(lua_State* L, const Error& error);
 
-/// Pushes a new table of the functions and returns 1: how a module opens.
+/// Pushes a new table of the functions and returns 1, as a module's open function does.
 int push_functions(lua_State* L, std::span<const luaL_Reg> functions);
 
-/// LuaJIT's own type, which lua.h does not name.
+/// LuaJIT's type number of cdata, which lua.h does not define.
 inline constexpr int kLuaCdata = 10;
 
-/// "cdata", "userdata", ... as type() spells it, and "nil" for an absent argument.
+/// The type as type() names it ("cdata", "userdata", ...); "nil" for an absent argument.
 const char* type_of(lua_State* L, int index);
 
 /// Raises "bad argument 'steps' to param.run: expected number, got string".
 [[noreturn]] void raise_bad_argument(lua_State* L, int index, const char* name, const char* function,
                                      const char* expected);
 
-/// These return the argument or raise as above. `name` and `function` are what the user wrote. A number is
-/// never taken for a string nor a string for a number.
+/// Return the argument or raise as above. `name` and `function` are the names in the user's code. A number is never
+/// accepted as a string nor a string as a number.
 double check_number(lua_State* L, int index, const char* name, const char* function);
 int64_t check_integer(lua_State* L, int index, const char* name, const char* function, int64_t min, int64_t max);
 bool check_boolean(lua_State* L, int index, const char* name, const char* function);
 void check_table(lua_State* L, int index, const char* name, const char* function);
 void check_function(lua_State* L, int index, const char* name, const char* function);
-/// The view is valid as long as the value is on the stack.
+/// The view is valid while the value is on the stack.
 std::string_view check_text(lua_State* L, int index, const char* name, const char* function);
 
-/// A field of the table at `index` that the standard library has checked: `otherwise`, false or "" where it has not
-/// that type.
+/// A field of the table at `index`, which the standard library has checked. A field of another type gives `otherwise`,
+/// false or "".
 double number_field(lua_State* L, int index, const char* name, double otherwise = 0);
 bool boolean_field(lua_State* L, int index, const char* name);
 std::string text_field(lua_State* L, int index, const char* name);
 
-/// Wraps a C function: a std::exception becomes a Lua error with its text. Every C function in which one can be thrown
-/// (any that allocates) is registered through this: lua_pushcfunction(L, guarded<my_function>).
+/// Wraps a C function: a std::exception becomes a Lua error with its text. Register every C function that may throw
+/// (any that allocates) through this wrapper: lua_pushcfunction(L, guarded<my_function>).
 template <int (*F)(lua_State*)>
 int guarded(lua_State* L) {
   char text[512];
@@ -96,7 +95,7 @@ int guarded(lua_State* L) {
   return luaL_error(L, "%s", text);
 }
 
-/// Keeps a module's object as long as the Vm, to be found again under `key`.
+/// Stores a module's object for the Vm's lifetime and finds it by `key`.
 template <typename T>
 struct Kept {
   T* object;
@@ -114,7 +113,7 @@ struct Kept {
   }
 };
 
-/// A value kept in the registry; move-only. Release it, or let it go, before the state is closed.
+/// A value stored in the registry; move-only. Destroy or reset it before the state is closed.
 class LuaRef {
  public:
   LuaRef() = default;
@@ -137,7 +136,7 @@ class LuaRef {
   void push(lua_State* L) const { lua_rawgeti(L, LUA_REGISTRYINDEX, ref_); }
 
  private:
-  // References are freed through the main state: the coroutine that made one may be gone by then.
+  // References are freed through the main state: the coroutine that made a reference may be collected earlier.
   LuaRef(lua_State* L, int ref) : L_(Vm::from(L).state()), ref_(ref) {}
 
   lua_State* L_ = nullptr;

@@ -10,7 +10,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr int kStackPerTable = 8;  // slots that a nested table and the calls for it need on the Lua stack
+constexpr int kStackPerTable = 8;  // Lua stack slots for a nested table and its calls
 
 bool is_identifier(std::string_view text) {
   if (text.empty() || text.size() > 64 || std::isdigit(static_cast<unsigned char>(text[0])) != 0) return false;
@@ -63,7 +63,7 @@ bool ValueWalker::is_type(int type_ref) {
 }
 
 ValueKind ValueWalker::kind_of_special(int type) {
-  constexpr int kCdata = LUA_TTHREAD + 2;  // LuaJIT's type of cdata, which lua.h does not name
+  constexpr int kCdata = LUA_TTHREAD + 2;  // LuaJIT's type of cdata, which lua.h does not define
   if (type == kCdata) {
     if (is_type(state_.int64_type)) return ValueKind::int64;
     if (is_type(state_.uint64_type)) return ValueKind::uint64;

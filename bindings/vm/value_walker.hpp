@@ -1,6 +1,6 @@
 #pragma once
-// What encoding and hashing of Lua values share: which values may travel, the path to one that may not, cycles and
-// limits. A walker lives for one call on the Vm's thread; `kind_of` is the only place that knows what a tensor is.
+// The shared part of the encoder and the hasher of Lua values: it checks types, limits and cycles and builds the path
+// of a refused value. A walker serves one call on the Vm's thread. Only `kind_of_top` knows how to recognise a tensor.
 
 #include <cstdint>
 #include <string>
@@ -13,12 +13,12 @@
 
 namespace actorhost {
 
-/// Registry references of one Vm's codec; lives in the registry itself.
+/// Registry references of one Vm's codec; stored in the registry itself.
 struct CodecState {
-  int decode = LUA_NOREF;  // string.buffer's
+  int decode = LUA_NOREF;  // of string.buffer
   int encode = LUA_NOREF;
-  int plain = LUA_NOREF;    // actor.codec.plain, once it was needed
-  int is_type = LUA_NOREF;  // ffi.istype, and the types it is asked about
+  int plain = LUA_NOREF;    // actor.codec.plain, loaded on first use
+  int is_type = LUA_NOREF;  // ffi.istype and its type arguments
   int int64_type = LUA_NOREF;
   int uint64_type = LUA_NOREF;
   int complex_type = LUA_NOREF;
@@ -38,9 +38,9 @@ class ValueWalker {
       : L_(L), state_(CodecState::of(L)), name_(name), limits_(limits), slots_(limits.slots) {}
 
  protected:
-  /// What the value on top of the stack is; explains `refused`.
+  /// The kind of the value on top of the stack; records the reason of `refused`.
   ValueKind kind_of_top();
-  /// Whether the table on top may be entered: no metatable, no cycle, not too deep, stack space there.
+  /// Whether the walk may enter the table on top: no metatable, no cycle, not too deep, enough stack space.
   bool enter_table();
   void leave_table() { ancestors_.pop_back(); }
   /// Counts a table, item or pair.
@@ -48,15 +48,16 @@ class ValueWalker {
   uint64_t slots_left() const { return slots_; }
   void set_slots_left(uint64_t slots) { slots_ = slots; }
   uint32_t depth_left() const { return limits_.depth - static_cast<uint32_t>(ancestors_.size()); }
-  /// Adds the key at stack index `index` to the path of a failure on its way out. Returns false.
+  /// Prepends the key at stack index `index` to the path of a failure. Returns false.
   bool failed_below(int index);
-  /// Explains a key that may not travel. Returns false.
+  /// Records why the key is refused. Returns false.
   bool refuse_key(int index);
   bool refuse(std::string reason) {
     reason_ = std::move(reason);
     return false;
   }
-  /// Calls the referenced function with the value on top; its result replaces the value. False when it raised.
+  /// Calls the referenced function with the value on top, which the result replaces. Returns false if the function
+  /// raised.
   bool call_hook(int function, const char* what);
   Error error() const;
 
@@ -74,7 +75,7 @@ class ValueWalker {
   std::vector<const void*> ancestors_;
   std::vector<std::string> pieces_;  // of the path, innermost first
   std::string reason_;
-  int cycle_to_ = -1;  // how many pieces lead to the ancestor that a cycle comes back to
+  int cycle_to_ = -1;  // number of path pieces to the ancestor that closes a cycle
 };
 
 }  // namespace actorhost

@@ -21,13 +21,13 @@ constexpr const char* kSetHook = "actor.debug.sethook";
 constexpr const char* kInterrupted = "interrupted: the run is stopping";
 constexpr const char* kCut = "the chunk was interrupted";
 
-// The innermost Vm that runs on this thread, for the signal handler.
+// The innermost running Vm of this thread, for the signal handler.
 thread_local std::atomic<Vm*> running_vm{nullptr};
 
 int message_handler(lua_State* L) {
   const std::string text = error_text(L);
   if (text.find("\nstack traceback:") != std::string::npos) {
-    lua_pushlstring(L, text.data(), text.size());  // an inner call has added the traceback already
+    lua_pushlstring(L, text.data(), text.size());  // an inner call has added the traceback
   } else {
     luaL_traceback(L, L, text.c_str(), 1);
   }
@@ -46,8 +46,8 @@ void print_to_stdout(std::string_view line) {
 }
 
 #ifdef ACTORHOST_SANITIZED
-/// The allocator of builds with sanitizers. These do not see how LuaJIT's own allocator frees memory, so memory that
-/// moves from one state to another would look like a race.
+/// The allocator of builds with sanitizers. Sanitizers do not see frees by LuaJIT's own allocator, so they would report
+/// a race when memory moves from one state to another.
 void* allocate(void* /*user*/, void* block, size_t /*old_size*/, size_t size) {
   if (size != 0) return std::realloc(block, size);
   std::free(block);
@@ -59,7 +59,7 @@ lua_State* new_state() { return lua_newstate(allocate, nullptr); }
 lua_State* new_state() { return luaL_newstate(); }
 #endif
 
-/// {debug.gethook()}, or nil without a hook. A state has one hook, whatever coroutine it was set for.
+/// {debug.gethook()}, or nil without a hook. A state has one hook for all its coroutines.
 int get_hook(lua_State* L) {
   lua_getfield(L, LUA_REGISTRYINDEX, kGetHook);
   lua_call(L, 0, 3);
@@ -72,7 +72,7 @@ int get_hook(lua_State* L) {
   return 1;
 }
 
-/// debug.sethook(hook, mask, count), of what get_hook has returned.
+/// debug.sethook(hook, mask, count) with the results of get_hook.
 int set_hook(lua_State* L) {
   lua_getfield(L, LUA_REGISTRYINDEX, kSetHook);
   for (int i = 1; i <= 3 && lua_istable(L, 1) != 0; ++i) lua_rawgeti(L, 1, i);
@@ -80,7 +80,7 @@ int set_hook(lua_State* L) {
   return 0;
 }
 
-/// Keeps the functions of `debug`, whatever a script puts in their places.
+/// Stores the functions of `debug` in case a script replaces them.
 void keep_hook_functions(lua_State* L) {
   lua_getglobal(L, "debug");
   lua_getfield(L, -1, "gethook");
@@ -92,7 +92,7 @@ void keep_hook_functions(lua_State* L) {
 
 }  // namespace
 
-// Marks the outermost run or call: only there a stop request may signal the thread.
+// Marks the outermost run or call: a stop request may signal the thread only inside.
 class Vm::Running {
  public:
   explicit Running(Vm& vm) : vm_(vm) {
@@ -158,7 +158,7 @@ Vm& Vm::from(lua_State* L) {
 Status Vm::load(std::string_view source, const std::string& chunk_name) {
   if (!source.empty() && source[0] == '\x1b') return bytecode_error(chunk_name.substr(chunk_name.find('@') + 1));
   std::string commented;
-  if (!source.empty() && source[0] == '#') {  // "#!" line of an executable script; line numbers stay
+  if (!source.empty() && source[0] == '#') {  // "#!" line of an executable script; keeps the line numbers
     commented.append("--").append(source);
     source = commented;
   }
@@ -194,7 +194,7 @@ Status Vm::call(lua_State* L, int arguments, int results) {
   return {};
 }
 
-// Pops the error value and makes an Error of it.
+// Pops the error value and converts it to an Error.
 Error Vm::failure(lua_State* L, int status) {
   const char* text = lua_tostring(L, -1);
   std::string message = text != nullptr ? text : "(no error message)";
@@ -260,7 +260,7 @@ void Vm::leave() noexcept {
     running_.store(false, std::memory_order_relaxed);
   }
   running_vm.store(outer_, std::memory_order_relaxed);
-  // From here on a late signal finds another Vm or none, and the hook stays off.
+  // A late signal now finds another Vm or none, so the hook stays off.
   disarm();
 }
 
@@ -295,12 +295,12 @@ void Vm::check_stop(lua_State* L) {
 void Vm::stop_hook(lua_State* L, lua_Debug* /*where*/) {
   Vm& vm = Vm::from(L);
   vm.check_stop(L);
-  vm.disarm();  // the chunk that was to end has ended
+  vm.disarm();  // the cut chunk has ended
 }
 
 // lua_sethook may be called asynchronously in the state's own thread. It does nothing when the mask stays the same, so
-// the hook is removed first: if a signal came while the interpreter switched its dispatch table, the next one sets it
-// again.
+// this function removes the hook first. If a signal arrives while the interpreter switches its dispatch table, the next
+// signal sets the hook again.
 void Vm::arm_from_signal() noexcept {
   if (armed_.exchange(true, std::memory_order_relaxed)) {
     lua_sethook(state_, nullptr, 0, 0);
@@ -326,9 +326,9 @@ Vm::KeptHook::KeptHook(Vm& vm, lua_State* on) : vm_(vm), on_(on), place_(LUA_NOR
 }
 
 Vm::KeptHook::~KeptHook() {
-  if (vm_.stop_requested()) return;  // its hook ends all that runs
+  if (vm_.stop_requested()) return;  // the stop hook ends all running code
   if (place_ == LUA_NOREF && lua_gethook(on_) == nullptr) return;
-  lua_sethook(on_, nullptr, 0, 0);  // so that the hook that was left cannot end what follows
+  lua_sethook(on_, nullptr, 0, 0);  // a leftover stop hook must not end later code
   vm_.armed_.store(false, std::memory_order_relaxed);
   lua_pushcfunction(on_, set_hook);
   lua_rawgeti(on_, LUA_REGISTRYINDEX, place_);

@@ -1,15 +1,14 @@
 #pragma once
-// One LuaJIT state: what a node, the REPL and the simulator run their Lua in. Whoever starts the thread owns
-// the Vm; every call is made on that one thread, except request_stop, stop_requested and running, which any
-// thread may call. A Vm is created with strict globals, text-only loading, the embedded standard library and
-// the modules of standard_modules.cpp; see README.md for what a script may and may not do.
+// One LuaJIT state, for a node, the REPL or the simulator. The thread that created the Vm owns it and makes all calls;
+// only request_stop, stop_requested and running are thread-safe. A new Vm has strict globals, text-only loading, the
+// embedded standard library and the modules of standard_modules.cpp; README.md lists the limits of a script.
 //
-// Stopping. request_stop sets a flag, calls VmConfig::wake so that a blocked engine call returns, and sends
-// SIGURG to the thread inside run or call; its handler installs a count hook that raises "interrupted" at
-// each Lua instruction until the outermost run or call is left, so a pcall cannot swallow it for long. SIGURG
-// is ignored by default and nothing else here uses it; a handler that was installed before is still called. A
-// loop compiled by the JIT runs no hooks: when running() stays true after request_stop, only ending the
-// process helps, which is the host's decision.
+// Stopping. request_stop sets a flag, calls VmConfig::wake so that a blocked engine call returns, and sends SIGURG to
+// the thread inside run or call. The signal handler installs a count hook that raises "interrupted" at each Lua
+// instruction until the outermost run or call returns, so a pcall cannot swallow the error for long. SIGURG is ignored
+// by default and unused elsewhere in this program; the handler calls a previously installed handler. A loop compiled by
+// the JIT runs no hooks: if running() stays true after request_stop, only the end of the process stops the loop. The
+// host decides this.
 
 #include <atomic>
 #include <csignal>
@@ -35,79 +34,79 @@ struct lua_Debug;
 
 namespace actorhost {
 
-/// Lua source and the name that errors and tracebacks show for it, as Lua writes chunk names:
-/// "@lib/util.lua".
+/// Lua source and its name in errors and tracebacks, in Lua's form of chunk names: "@lib/util.lua".
 struct ModuleText {
   std::string source;
   std::string chunk_name;
 };
 
-/// Where `require` finds the modules of a job. Called on the Vm's thread; must outlive the Vm.
+/// Finds a job's modules for `require`. Called on the Vm's thread; must outlive the Vm.
 class ModuleSource {
  public:
   ModuleSource() = default;
   ModuleSource(const ModuleSource&) = delete;
   ModuleSource& operator=(const ModuleSource&) = delete;
   virtual ~ModuleSource() = default;
-  /// The text of module `name` ("lib.util"); nothing when there is no such module here (the next loader is
-  /// asked); an error when there is one that may not be used (unreadable, another hash than the cluster's):
-  /// `require` raises it.
+  /// Returns the text of module `name` ("lib.util"), or no value for an unknown module: `require` then tries the next
+  /// loader. Returns an error for an unusable module (unreadable, or its hash differs from the cluster's): `require`
+  /// raises it.
   virtual Result<std::optional<ModuleText>> find(std::string_view name) = 0;
 };
 
 struct VmConfig {
-  // "rank 3", as it is now; stands before every error message and log line. Called on the VM's thread.
+  // "rank 3": the VM's present label, a prefix of every error message and log line. Called on the VM's thread.
   std::function<std::string()> who = [] { return std::string(); };
   std::function<void(std::string_view)> print;            // one finished line without newline; empty: standard output
   std::function<void(std::string_view)> error_text = {};  // text of one io.stderr:write; empty: standard error
   Log* log = nullptr;                                     // empty: actor.log is silent
   const Clock* clock = nullptr;                           // empty: a SteadyClock
   ModuleSource* modules = nullptr;                        // empty: embedded and C modules only
-  void* context = nullptr;                                // the embedder's own, for its C functions
-  uint64_t seed = 0;                                      // of math.random
+  void* context = nullptr;                                // the embedder's object for its C functions
+  uint64_t seed = 0;                                      // for math.random
   std::vector<std::string> args;                          // `...` of the script and actor.args
-  std::string script;          // its path on this machine, actor.args[0]; empty where it is not here
-  int kernel_threads = 1;      // that large products run on; results are the same for any number
-  std::function<void()> wake;  // any thread, from request_stop: ends a blocked engine call
+  std::string script;          // its path on this machine, actor.args[0]; empty if it is on another
+  int kernel_threads = 1;      // threads for large products; results are the same for any number
+  std::function<void()> wake;  // ends a blocked engine call; request_stop calls it on any thread
 };
 
 class Vm {
  public:
-  /// Opens libraries and modules; fails when memory or a module of the standard library does.
+  /// Opens libraries and modules. Fails when memory runs out or a standard library module fails.
   static Result<std::unique_ptr<Vm>> create(VmConfig config);
   /// Runs finalizers and closes the state.
   ~Vm();
   Vm(const Vm&) = delete;
   Vm& operator=(const Vm&) = delete;
 
-  /// The Vm that `L` (its main state or one of its coroutines) belongs to.
+  /// The Vm of `L`, which is its main state or one of its coroutines.
   static Vm& from(lua_State* L);
 
-  /// Loads `source` as text and runs it with the configured arguments. Blocks until the chunk returns.
-  /// Failure carries who, file, line and the traceback, with Code::script for the script's own errors,
-  /// Code::interrupted after a stop request, and the code given to raise_error for an engine's.
+  /// Loads `source` as text and runs it with the configured arguments. Blocks until the chunk returns. A failure has
+  /// the label, file, line and traceback. Its code is Code::script for the script's own errors, Code::interrupted after
+  /// a stop request, and the code given to raise_error for engine errors.
   Status run(std::string_view source, const std::string& chunk_name);
-  /// The same for a chunk that leaves its results on state()'s stack (the REPL).
+  /// Loads a chunk, as run does, and leaves it on state()'s stack (for the REPL).
   Status load(std::string_view source, const std::string& chunk_name);
-  /// Calls the function below `arguments` values on the stack of `L`, which a C function was given, or of
-  /// state(). On success `results` values (LUA_MULTRET: any number) are in its place, on failure nothing is.
+  /// Calls the function below `arguments` values on the stack of `L`, the state of a C function, or of state(). On
+  /// success replaces them by `results` values (LUA_MULTRET: any number); on failure pushes nothing.
   Status call(lua_State* L, int arguments, int results);
   Status call(int arguments, int results) { return call(state_, arguments, results); }
 
-  /// Any thread; may be repeated, which does no harm and sends the signal again.
+  /// Thread-safe. A repeated call sends the signal again.
   void request_stop();
-  /// Any thread.
+  /// Thread-safe.
   bool stop_requested() const noexcept { return stop_.load(std::memory_order_relaxed); }
-  /// Any thread: a run or call is under way, be it in Lua or in an engine call.
+  /// Thread-safe. Whether a run or call is in progress, in Lua or in an engine call.
   bool running() const noexcept { return running_.load(std::memory_order_relaxed); }
-  /// Lets the Vm run again after a stop (the REPL after Ctrl-C). Not while running.
+  /// Allows the Vm to run again after a stop (the REPL after Ctrl-C). Not while running.
   void clear_stop() noexcept;
-  /// While this flag is set, Lua code is ended as by a stop request; the state goes on when it is taken back. It
-  /// belongs to whoever runs chunks within the script, and has to outlive the Vm.
+  /// While this flag is set, Lua code ends as after a stop request; the state continues when the flag is cleared. The
+  /// owner of the flag runs chunks within the script. The flag must outlive the Vm.
   void set_cut_flag(const std::atomic<bool>& cut) noexcept { cut_ = &cut; }
-  /// Any thread: the flag has been set. To be called again until the chunk has ended: what it does may be `Whole`.
+  /// Thread-safe. Signals that the flag is set. Repeat the call until the chunk has ended, because a `Whole` section
+  /// postpones the end.
   void look_at_cut();
-  /// While it lives, the cut flag counts as not set: for what would be broken if it ended half-way.
+  /// Disables the cut flag during its lifetime, for sections that must not end half-way.
   class Whole {
    public:
     explicit Whole(Vm& vm) : vm_(vm) { vm_.whole_.fetch_add(1, std::memory_order_relaxed); }
@@ -118,7 +117,7 @@ class Vm {
    private:
     Vm& vm_;
   };
-  /// While it lives, code may set a hook by debug.sethook; afterwards the hook before is back. On the Vm's thread.
+  /// Lets code set a hook by debug.sethook during its lifetime; restores the previous hook. On the Vm's thread.
   class KeptHook {
    public:
     KeptHook(Vm& vm, lua_State* on);
@@ -129,31 +128,31 @@ class Vm {
    private:
     Vm& vm_;
     lua_State* on_;
-    int place_ = 0;  // in the registry: what debug.gethook has returned, a table; LUA_NOREF: no hook
+    int place_ = 0;  // registry reference to the table of debug.gethook's results; LUA_NOREF: no hook
   };
-  /// Scripts' sources that are loaded from now on are never compiled, so that the cut flag ends their loops, too.
+  /// Disables the JIT for all script sources loaded from now on, so that the cut flag also ends their loops.
   void interpret_sources() noexcept { interprets_ = true; }
   bool interprets_sources() const noexcept { return interprets_; }
-  /// Gives what is written, as it comes, to `sink` instead of the print sink; returns the sink before. Empty: none.
+  /// Sends output unbuffered to `sink` instead of the print sink; an empty sink restores the print sink. Returns the
+  /// previous sink.
   using Sink = std::function<void(std::string_view)>;
   Sink redirect(Sink sink) { return std::exchange(redirect_, std::move(sink)); }
-  /// Raises the "interrupted" error in `L` when a stop was requested. Engine calls make it before and after
-  /// they wait.
+  /// Raises the "interrupted" error in `L` after a stop request. Engine calls use it before and after they wait.
   void check_stop(lua_State* L);
 
-  /// Makes `open` (a luaopen function) available as require(name), e.g. "actor.c.node". Before the first
-  /// require of it.
+  /// Makes `open` (a luaopen function) available as require(name), e.g. "actor.c.node". Call it before the first
+  /// require of the module.
   void register_module(const char* name, int (*open)(lua_State*));
-  /// Makes `table`, a struct ah_NAME_api of bindings/ffi_NAME.h that outlives the Vm, available as
-  /// require("actor.ffi")("NAME").
+  /// Makes `table` available as require("actor.ffi")("NAME"). `table` is a struct ah_NAME_api of bindings/ffi_NAME.h
+  /// and outlives the Vm.
   void register_ffi(std::string name, const void* table);
   /// The table registered for `name`, or nullptr.
   const void* ffi_table(std::string_view name) const noexcept;
-  /// Keeps `object` alive until the state is closed: per-Vm data of a module.
+  /// Keeps `object`, the per-Vm data of a module, alive until the state is closed.
   void own(std::shared_ptr<void> object) { owned_.push_back(std::move(object)); }
-  /// Remembers the code of an engine's error that is about to be raised; raise_error in lua_support.hpp does.
+  /// Records the code of an engine's error before raise_error of lua_support.hpp raises it.
   void note_error(const Error& error) { noted_ = error; }
-  /// The code of the engine's error that `text` is about; nothing where it is about none.
+  /// The code of the recorded engine error, if `text` contains its message.
   std::optional<Code> noted_code(std::string_view text) const {
     return noted_ && text.find(noted_->message) != std::string_view::npos ? std::optional(noted_->code) : std::nullopt;
   }
@@ -162,10 +161,10 @@ class Vm {
   void* context() const noexcept { return config_.context; }
   const VmConfig& config() const noexcept { return config_; }
   const Clock& clock() const noexcept { return *config_.clock; }
-  /// What the script writes: each line goes to the print sink once it is finished, the last one also when the outermost
-  /// call ends.
+  /// The script's output. Sends each finished line to the print sink; the end of the outermost call also ends the last
+  /// line.
   void write(std::string_view text);
-  /// What the script writes to standard error, in one piece.
+  /// The script's output to standard error, written at once.
   void write_error(std::string_view text);
 
  private:
@@ -188,10 +187,10 @@ class Vm {
   lua_State* state_ = nullptr;
   int handler_ref_ = 0;
   int depth_ = 0;
-  Vm* outer_ = nullptr;  // the Vm that was running on this thread when this one was entered
+  Vm* outer_ = nullptr;  // the Vm that ran on this thread when this Vm was entered
   bool interrupted_ = false;
   bool interprets_ = false;
-  std::string unfinished_line_;  // what has been written without an end of line
+  std::string unfinished_line_;  // output without an end of line
   std::optional<Error> noted_;
   Sink redirect_;
   const std::atomic<bool>* cut_ = nullptr;
@@ -207,9 +206,8 @@ class Vm {
     int mask = 0;
     int count = 0;
   };
-  Hook hook_before_;         // armed_: the script's own, which comes back
-  std::mutex runner_mutex_;  // between request_stop and entering or leaving: the thread must be there to be
-                             // signalled
+  Hook hook_before_;         // armed_: the script's hook, to be restored
+  std::mutex runner_mutex_;  // makes entering, leaving and request_stop exclusive: the signalled thread must exist
   pthread_t runner_{};
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// A Vm whose prints and log lines are kept, and modules from a table: what the binding tests run scripts in.
+// The fixture of the binding tests: a Vm that stores its prints and log lines, with modules from a table.
 
 #include <map>
 #include <memory>
@@ -48,7 +48,7 @@ struct VmFixture {
     const Status status = vm->run(source, "@job.lua");
     if (!status.ok()) FAIL(status.error().message);
   }
-  /// Leaves the value of a Lua expression on the stack; `before` is what it needs.
+  /// Leaves the value of a Lua expression on the stack; `before` is code that the expression needs.
   lua_State* push(const std::string& expression, const std::string& before = "") {
     REQUIRE(vm->load(before + "return " + expression, "@value.lua").ok());
     const Status status = vm->call(0, 1);

@@ -193,5 +193,5 @@ TEST_CASE("a stream's error feedback is of one call at a time") {
   const JobFolder folder;
   const Ended run(
       folder.run({"-n", "2", "--log-level", "error", "jobs/collective.lua", "streams_error_feedback_is_of_one_call"}));
-  CHECK_THAT(run.out, Contains("false\t") && Contains("a call under way has the error feedback of this stream"));
+  CHECK_THAT(run.out, Contains("false\t") && Contains("a pending call uses the error feedback of this stream"));
 }

@@ -125,7 +125,7 @@ TEST_CASE("the doctor says when runs have no place for their sockets, and no way
   options.env["XDG_RUNTIME_DIR"] = deep.string();
   Process alone(actorhost_binary(), {"-n", "1", "jobs/status.lua", "computing", "done"}, options);
   INFO(alone.describe());
-  CHECK(alone.wait_for_output("nobody can look into this run from here: ", 20));
+  CHECK(alone.wait_for_output("observers cannot find this run from here: ", 20));
   folder.write("done", "");
   CHECK(alone.wait(20) == 0);
 }

@@ -126,7 +126,7 @@ TEST_CASE("a damaged file fails the job, or its rest is left out and counted") {
   CHECK(rows >= 10);
   CHECK(rows < 200010);
   CHECK(line_after(skipped.out, "explained ") == "1 records skipped");
-  CHECK_THAT(skipped.err, Catch::Contains("warn] map-reduce: left out, as on_error says: ") &&
+  CHECK_THAT(skipped.err, Catch::Contains("warn] map-reduce: skipped, as on_error requires: ") &&
                               Catch::Contains("in/damaged.gz, byte "));
 }
 

@@ -147,7 +147,7 @@ TEST_CASE("a killed host turns red on the page, and the page tells the end and f
   folder.write("job.lua", "local actor = require 'actor' for _ = 1, 1200 do actor.sleep(0.05) end");
   Hosts hosts(folder, 3, {"-n", "1", "--metrics", "--dashboard", page.endpoint(), "job.lua"});
   REQUIRE(hosts[0].wait_for_output("the page is at http://" + page.endpoint() + "/", 20));
-  REQUIRE(hosts[1].wait_for_output("the page of this run is on its rendezvous host", 20));
+  REQUIRE(hosts[1].wait_for_output("the page of this run is on its coordinator", 20));
   Chromium browser;
   browser.go("http://" + page.endpoint());
   INFO(hosts.describe());

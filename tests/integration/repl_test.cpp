@@ -293,7 +293,7 @@ TEST_CASE("who has the reading token alone looks into a run and changes nothing,
   const Ended host(folder.run({"--token-file", reading.string(), "-n", "1", "--rdzv-endpoint", FreePort().endpoint(),
                                "jobs/repl.lua", "waiting", "done"}),
                    2);
-  CHECK_THAT(host.err, Contains("it holds a reading token, which only looks into a run"));
+  CHECK_THAT(host.err, Contains("it holds a reading token, which only permits observing a run"));
   std::filesystem::rename(folder.path() / "kept", token);
   folder.write("done", "");
   INFO(run.describe());

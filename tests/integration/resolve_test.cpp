@@ -13,7 +13,7 @@ using Catch::Contains;
 
 namespace {
 
-constexpr const char* kWaits = "waiting until the name of the rendezvous host is known: the name \"pod-0.mesh\"";
+constexpr const char* kWaits = "waiting until the coordinator's name is known: the name \"pod-0.mesh\"";
 constexpr const char* kCount =
     "local actor = require 'actor'\n"
     "local sum = actor.collective.allreduce(actor.tensor.ones { 300000 }, 'sum')\n"  // over links of all pairs
@@ -120,7 +120,7 @@ TEST_CASE("a name that stays unknown is told with what to do when --start-timeou
   INFO(run.describe());
   CHECK(now() - begun > 1.4);
   CHECK_THAT(run.err(), Contains("the name \"pod-0.mesh\" cannot be resolved: ") &&
-                            Contains("it was asked for 1.5 s (--start-timeout)") && Contains("give an address"));
+                            Contains("retried for 1.5 s (--start-timeout)") && Contains("give an address"));
 }
 
 TEST_CASE("Ctrl-C ends the wait for a name") {

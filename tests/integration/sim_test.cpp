@@ -198,8 +198,8 @@ TEST_CASE("a rule that misbehaves ends the simulation with its name and what it 
       {"return function(view) while true do end end", "did not return within 0.2 s; it was shown view.id = "},
       {"return function(view) local n = 0 while true do n = n + view:min() end end", "did not return within 0.2 s"},
       {"jit.off() return function(view) while true do end end", "did not return within 0.2 s"},
-      {"while true do end", "barrier rule file 'rule.lua' did not come back within 0.2 s while loading"},
-      {"jit.off() while true do end", "barrier rule file 'rule.lua' did not come back within 0.2 s while loading"},
+      {"while true do end", "barrier rule file 'rule.lua' did not return within 0.2 s while loading"},
+      {"jit.off() while true do end", "barrier rule file 'rule.lua' did not return within 0.2 s while loading"},
   };
   for (const Case& bad : cases) {
     dir.write("rule.lua", bad.text);

@@ -1,4 +1,4 @@
--- Prints the global `value` as text that tells equal values from others.
+-- Prints the global `value` as text that differs for different values.
 local function text(v)
   if type(v) ~= "table" then return type(v) .. " " .. tostring(v) end
   local parts = {}

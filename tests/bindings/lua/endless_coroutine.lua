@@ -1,4 +1,4 @@
--- A loop of coroutines whose protected calls, with handlers, never end by themselves.
+-- An endless loop of coroutines with protected calls and handlers.
 jit.off(true, true)
 begin()
 while true do

@@ -1,4 +1,4 @@
--- A loop whose protected calls never end by themselves.
+-- An endless loop of protected calls.
 jit.off(true, true)
 begin()
 while true do

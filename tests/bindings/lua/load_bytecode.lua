@@ -1,4 +1,4 @@
--- Gives each loader the global `bytecode`.
+-- Passes the global `bytecode` to each loader.
 local loaders = {
   function() return load(bytecode) end, function() return load(bytecode, 'x', 'b') end,
   function() return load(bytecode, 'x', 'bt') end, function() return loadstring(bytecode) end,

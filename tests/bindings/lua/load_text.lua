@@ -1,4 +1,4 @@
--- Gives the loaders text in each way.
+-- Passes text to the loaders in each form.
 print(load('return 1 + 1')())
 print(load('return x', 'chunk', 't', {x = 'from env'})())
 print(load('return 3', 'chunk', 'bt')())

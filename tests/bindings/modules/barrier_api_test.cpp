@@ -1,4 +1,4 @@
-// Rules written in Lua as the engines see them: same answers as the native rules, errors, swapping.
+// Rules written in Lua, driven as the engines drive them: the same answers as the native rules, errors, swapping.
 #include "bindings/modules/barrier_api.hpp"
 
 #include <set>
@@ -24,7 +24,7 @@ struct RuleFixture : VmFixture {
     if (!status.ok()) FAIL(status.error().message);
   }
 
-  /// The evaluator that `expression` gives, as a rule.
+  /// The evaluator of `expression`, as a rule.
   std::unique_ptr<LuaRule> rule(const std::string& expression) {
     value(expression);
     auto made = LuaRule::pop(*vm);
@@ -33,7 +33,7 @@ struct RuleFixture : VmFixture {
   }
 };
 
-/// One cluster of workers under one rule; two of them that are driven alike can be compared.
+/// One cluster of workers under one rule. Two clusters with the same events can be compared.
 struct Cluster {
   explicit Cluster(BarrierRule& rule) : gate(progress, rule) {}
 
@@ -54,7 +54,7 @@ struct Cluster {
   Gate gate;
 };
 
-/// Drives both clusters through one random sequence of completions, departures, arrivals and time, and compares.
+/// Drives both clusters through one random sequence of completions, departures, joins and time, and compares.
 class Duel {
  public:
   Duel(BarrierRule& one, BarrierRule& other, uint64_t seed) : one_(one), other_(other), rng_(seed) {
@@ -151,7 +151,7 @@ TEST_CASE("Lua and native rules give the same answers for the same events and se
   }
 }
 
-TEST_CASE("a rule's staleness and what it watches reach the engine, also after a swap") {
+TEST_CASE("a rule's staleness and watch reach the engine, also after a swap") {
   RuleFixture lua;
   lua.run("evaluator = require('actor.barrier').evaluator('ssp:3')");
   const auto rule = lua.rule("evaluator");
@@ -166,7 +166,7 @@ TEST_CASE("a rule's staleness and what it watches reach the engine, also after a
   CHECK(rule->watch() == Watch::worker);
 }
 
-TEST_CASE("a rule sees how many updates the merge policy keeps, in a sample too") {
+TEST_CASE("a rule sees the number of updates in the merge policy, also in a sample") {
   RuleFixture lua;
   for (const char* rule : {"function(view) return view.buffered == 3 end",
                            "barrier.sample(1, function(view) return view.buffered == 3 end)"}) {
@@ -181,7 +181,7 @@ TEST_CASE("a rule sees how many updates the merge policy keeps, in a sample too"
   }
 }
 
-TEST_CASE("a rule that is swapped in while workers wait answers them at once") {
+TEST_CASE("a rule swapped in while workers wait decides about them at once") {
   RuleFixture lua;
   lua.run("evaluator = require('actor.barrier').evaluator('bsp')");
   const auto rule = lua.rule("evaluator");
@@ -220,7 +220,7 @@ TEST_CASE("a rule that raises or returns nonsense ends the poll with its name, p
         std::string::npos);
 }
 
-TEST_CASE("only an evaluator is taken for one") {
+TEST_CASE("only an evaluator is accepted as an evaluator") {
   RuleFixture lua;
   for (const char* text : {"nil", "{}", "barrier.bsp()", "{asking = 1, answer_one = print, answer_all = print}",
                            "{asking = 7LL, answer_one = print, answer_all = print}"}) {

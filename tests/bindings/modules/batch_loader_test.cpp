@@ -15,7 +15,7 @@ namespace {
 
 using Numbers = std::vector<int32_t>;
 
-// Copies positions, of which 0 is no row.
+// Copies positions; 0 is an invalid position.
 int64_t copy_positions(const void* positions, void* out) {
   const auto* head = static_cast<const int32_t*>(positions);
   auto* to = static_cast<int32_t*>(out);
@@ -28,7 +28,7 @@ int64_t copy_positions(const void* positions, void* out) {
 
 }  // namespace
 
-TEST_CASE("a batch loader gathers what is submitted, in that order, whoever is quicker") {
+TEST_CASE("a batch loader gathers batches in the order of submission, on either thread") {
   BatchLoader loader({copy_positions, copy_positions});
   constexpr int kBatches = 2000;
   std::vector<std::vector<Numbers>> outs(kBatches, {Numbers(3), Numbers(3)});
@@ -46,7 +46,7 @@ TEST_CASE("a batch loader gathers what is submitted, in that order, whoever is q
   }
 }
 
-TEST_CASE("a batch loader that ends waits for what is being gathered") {
+TEST_CASE("the destructor of a batch loader waits for the batch in progress") {
   std::promise<void> begun;
   std::promise<void> go_on;
   std::future<void> may_go_on = go_on.get_future();

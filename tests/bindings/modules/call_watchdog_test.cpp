@@ -12,7 +12,7 @@ using namespace actorhost;
 
 namespace {
 
-// What a watchdog says, for a test that waits for it.
+// A watchdog's reports, for a test that waits for them.
 struct Heard {
   std::mutex mutex;
   std::condition_variable changed;
@@ -40,7 +40,7 @@ struct Heard {
 
 }  // namespace
 
-TEST_CASE("a callback that does not come back is told with its limit, and before that it takes long") {
+TEST_CASE("a callback that does not return is reported as slow, then as late with its limit") {
   Heard heard;
   CallWatchdog watchdog({10, 0.05, 0.02}, heard.on_late(), heard.on_long());
   watchdog.begin_call("schedule (job.lua:12)", true);
@@ -49,13 +49,13 @@ TEST_CASE("a callback that does not come back is told with its limit, and before
   CHECK(watchdog.message() == heard.late.front());
 }
 
-TEST_CASE("Lua without a limit takes long and is never late, and a call is told of once") {
+TEST_CASE("Lua without a limit is reported as slow but never as late, and each call once") {
   Heard heard;
   CallWatchdog watchdog({10, 0.02, 0.02}, heard.on_late(), heard.on_long());
   watchdog.begin_call("the script", false);
   CHECK(heard.first(heard.takes_long) == "the script");
   watchdog.end();
-  watchdog.end();  // nothing runs
+  watchdog.end();  // no call is in progress
   watchdog.begin_call("stop", true);
   CHECK_THAT(heard.first(heard.late), Catch::Contains("stop did not return"));
   std::lock_guard lock(heard.mutex);

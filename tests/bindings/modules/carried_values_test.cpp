@@ -35,7 +35,7 @@ PackedValue packed(VmFixture& f, const std::string& expression) {
   return std::move(*value);
 }
 
-/// The value on the stack, as text that tells equal ones from others.
+/// The value on the stack, as text that differs for different values.
 std::string shown(VmFixture& f) {
   lua_setglobal(f.vm->state(), "value");
   f.lines.clear();
@@ -45,7 +45,7 @@ std::string shown(VmFixture& f) {
 
 }  // namespace
 
-TEST_CASE("every value that travels comes out of its packing as it went in") {
+TEST_CASE("every carried value is equal after packing and unpacking") {
   VmFixture f;
   lua_pushnil(f.vm->state());
   lua_setglobal(f.vm->state(), "value");
@@ -54,7 +54,7 @@ TEST_CASE("every value that travels comes out of its packing as it went in") {
     push_carried(f, sample);
     const std::string before = shown(f);
     const PackedValue value = packed(f, sample);
-    for (int i = 0; i < 2; ++i) {  // the packing is not used up
+    for (int i = 0; i < 2; ++i) {  // packing does not consume the value
       REQUIRE(push_packed(f.vm->state(), value).ok());
       REQUIRE(lua_gettop(f.vm->state()) == 1);
       CHECK(shown(f) == before);
@@ -62,7 +62,7 @@ TEST_CASE("every value that travels comes out of its packing as it went in") {
   }
 }
 
-TEST_CASE("what is packed is a copy, and what comes out is nobody else's") {
+TEST_CASE("a packed value is a copy, and an unpacked value has no other holder") {
   VmFixture f;
   lua_State* L = f.vm->state();
   push_carried(f, "tensor.ones(3)");
@@ -81,7 +81,7 @@ TEST_CASE("what is packed is a copy, and what comes out is nobody else's") {
   f.run("assert(u:sum() == 3)");
 }
 
-TEST_CASE("a value that cannot travel is named with its path") {
+TEST_CASE("a refused value is named with its path") {
   VmFixture f;
   push_carried(f, "{a = {print}}");
   const auto value = pack_value_at(f.vm->state(), -1, "send_event");
@@ -91,7 +91,7 @@ TEST_CASE("a value that cannot travel is named with its path") {
   CHECK(lua_gettop(f.vm->state()) == 1);
 }
 
-TEST_CASE("rows are put together: copied, or as they lie where they lie so and nobody else has them") {
+TEST_CASE("rows are joined by a copy, or without a copy if they are adjacent and have no other holder") {
   VmFixture f;
   lua_State* L = f.vm->state();
   const auto pushed = [&](std::vector<PackedValue> parts) {
@@ -125,7 +125,7 @@ TEST_CASE("rows are put together: copied, or as they lie where they lie so and n
   }
 }
 
-TEST_CASE("rows that do not fit together are refused") {
+TEST_CASE("rows of different layouts are refused") {
   VmFixture f;
   lua_State* L = f.vm->state();
   for (const char* other : {"tensor.zeros({2, 4})", "tensor.zeros(2)", "tensor.zeros({2, 3}, {dtype = 'float64'})", "5",
@@ -136,7 +136,7 @@ TEST_CASE("rows that do not fit together are refused") {
     CHECK(lua_gettop(L) == 0);
   }
   CHECK_FALSE(push_rows(L, {}).ok());
-  // Each is a tensor of no elements, all together have more rows than a tensor may.
+  // Each tensor has no elements; together they exceed the rows of a tensor.
   PackedValue wide = packed(f, "tensor.zeros({1, 0, 1})");
   REQUIRE(wide.head.size() == 27);
   wide.head[3 + 5] = 1;        // 2^40 rows
@@ -145,7 +145,7 @@ TEST_CASE("rows that do not fit together are refused") {
   CHECK(lua_gettop(L) == 0);
 }
 
-TEST_CASE("hostile packings are refused or are a value, and leave the stack as it was") {
+TEST_CASE("hostile packings are refused or decode to a value, and leave the stack unchanged") {
   VmFixture f;
   lua_State* L = f.vm->state();
   const uint64_t seed = 0xbad;

@@ -1,4 +1,4 @@
--- Passes now and then by chance.
+-- Passes at random with probability 0.1.
 return function(view)
   if view:min() >= view.step or view.rng:uniform() < 0.1 then return true end
   return false

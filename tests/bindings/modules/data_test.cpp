@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Two images of 1 x 2 pixels, as training and as test set.
+/// Two images of 1 x 2 pixels, used as training set and as test set.
 struct SmallMnist {
   SmallMnist() {
     std::string pattern = (fs::temp_directory_path() / "actorhost-mnist-XXXXXX").string();
@@ -49,7 +49,7 @@ struct SmallMnist {
 
 }  // namespace
 
-TEST_CASE("nodes of one process share one copy of a data set, for as long as one of them has it") {
+TEST_CASE("nodes of one process share one copy of a data set, as long as one of them uses it") {
   const SmallMnist files;
   DataCache cache;
   VmFixture first;

@@ -1,4 +1,4 @@
--- Asks again a few times, then gives up waiting.
+-- Rechecks a few times, then passes.
 return function(view)
   local memory = view.memory
   memory.asked = (memory.asked or 0) + 1

@@ -1,4 +1,4 @@
--- Makes an evaluator of a rule that notes what it is shown and what it answers, for rule_world.cpp.
+-- Makes an evaluator of a rule that records its inputs and answers, for rule_world.cpp.
 local spec, file, seed, pulled = ...
 local ffi = require "ffi"
 local barrier = require "actor.barrier"
@@ -14,7 +14,7 @@ end
 
 local rule
 
--- Puts rows of doubles into notes: the scalars, the arrays, the answer.
+-- Appends rows of doubles to notes: the scalars, the arrays, the answer.
 local function noted(run)
   return function(view)
     local function own(name) return rule.by_step and -1 or view[name] end

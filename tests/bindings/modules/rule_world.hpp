@@ -1,6 +1,6 @@
 #pragma once
-// One rule in a VM of its own that notes what it is shown and what it says, each asking as a row of doubles, so that
-// two worlds can be compared to the last bit.
+// One rule in its own VM. Records each decision's input and answer as a row of doubles, so that two fixtures can be
+// compared bit by bit.
 
 #include <memory>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace actorhost::testing {
 
-/// What a rule was shown, and its answer. `text` names the fields.
+/// A rule's input and its answer. `text` names the fields.
 struct Asking {
   std::vector<double> numbers;
 
@@ -23,8 +23,8 @@ struct Asking {
 
 class RuleWorld {
  public:
-  /// `spec` as barrier.from takes it; a file in it has the text `file`, where `noted(rule)` stands for a function
-  /// inside of a combinator that is to be noted as well. `pulled`: whether model versions are noted.
+  /// `spec` is an argument of barrier.from. A file in `spec` has the text `file`, which may wrap a function inside a
+  /// combinator as `noted(rule)` to record it too. `pulled`: whether to record model versions.
   RuleWorld(const std::string& spec, const std::string& file, uint64_t seed, bool pulled = true);
 
   LuaRule& rule() { return *rule_; }
@@ -35,7 +35,7 @@ class RuleWorld {
   std::unique_ptr<LuaRule> rule_;
 };
 
-/// Empty when the two are equal and of one length, else where they part.
+/// The first difference; empty when both are equal and of one length.
 std::string difference(const std::vector<Asking>& one, const std::vector<Asking>& other);
 
 }  // namespace actorhost::testing

@@ -1,7 +1,7 @@
-// The same rule file in the simulator and in the parameter server. A simulation under the rule, asked through host/sim,
-// records what happens (which node joins, asks, completes, is suspected or leaves, and each time at which the rule is
-// asked). The record then goes to the parameter server's own coordinator, whose rule is another evaluator in another
-// VM. Both rules have to be shown the same and to answer the same, asking for asking and bit for bit.
+// Compares a rule file in the simulator and in the parameter server. A simulation under the rule records its events: a
+// node joins, requests admission, completes, is suspected or departs, and each time of a decision. The record is then
+// replayed into the parameter server's coordinator, whose rule is another evaluator in another VM. Both rules must have
+// the same inputs and answers, decision by decision and bit for bit.
 
 #include <algorithm>
 #include <set>
@@ -26,14 +26,14 @@ struct Happening {
   enum class Kind { joined, asks, completed, suspected, left, decided } kind;
   NodeId id = 0;
   double time = 0;             // of asks, completed, decided
-  int32_t step = 0;            // of completed: with this one
+  int32_t step = 0;            // of completed: the completed step
   std::vector<NodeId> passed;  // of decided
-  double next_time = 0;        // of decided: when the rule has to be asked again
+  double next_time = 0;        // of decided: time of the next decision
 };
 using Record = std::vector<Happening>;
 using What = Happening::Kind;
 
-/// The simulator's own admission of rules, and a note of each call.
+/// The simulator's own admission, with a record of each call.
 class RecordedAdmission final : public Admission {
  public:
   RecordedAdmission(const Clocks& clocks, BarrierRule& rule, Record& record)
@@ -91,7 +91,8 @@ class Server {
       : shard_(store_, 1, UpdateRule::native({kernel::OptimiserKind::add}), log_, out_),
         coordinator_(config(std::move(members)), rule, shard_, log_, out_) {}
 
-  /// Applies an event of the record; false when other workers pass, or the rule is due at another time, than recorded.
+  /// Applies an event of the record. Returns false if other workers pass, or the next decision is due at another time,
+  /// than recorded.
   bool apply(const Happening& what) {
     switch (what.kind) {
       case What::joined: coordinator_.joined(what.id); return true;
@@ -113,7 +114,7 @@ class Server {
     CoordinatorConfig out;
     out.run = 1;
     out.members = std::move(members);
-    out.long_wait = kForever;  // so that only the rule says when to ask again
+    out.long_wait = kForever;  // so that only the rule sets the next decision
     return out;
   }
 
@@ -144,7 +145,7 @@ class Server {
   ParamCoordinator coordinator_;
 };
 
-/// How many events of the record the server follows; all of them if it decides in the same way.
+/// The number of the record's events that the server repeats; all of them if it decides in the same way.
 size_t follow(const Record& record, BarrierRule& rule) {
   std::vector<NodeId> members;
   size_t at = 0;
@@ -156,12 +157,12 @@ size_t follow(const Record& record, BarrierRule& rule) {
 
 struct Trial {
   std::string spec;
-  std::string file;  // the text of a rule file
+  std::string file;  // text of the rule file
 };
 
 Distribution dist(const char* text) { return Distribution::parse(text).value(); }
 
-/// Stragglers, and where there are enough nodes to lose some, churn and crashes; on odd seeds messages take time.
+/// Stragglers, and with enough nodes churn and crashes; with odd seeds messages take time.
 Scenario scenario(uint32_t nodes, uint64_t seed) {
   Scenario out;
   out.nodes = nodes;
@@ -199,11 +200,11 @@ struct Decisions {
   std::set<What> kinds;
 };
 
-/// Plays the rule in both worlds and compares.
+/// Runs the rule in both engines and compares.
 void compare(const Trial& trial, uint32_t nodes, uint64_t seed, Decisions& seen) {
   INFO(trial.spec << ", " << nodes << " nodes, seed " << seed);
   const Scenario world = scenario(nodes, seed);
-  // Under BSP the two worlds count updates of an open round differently when a worker joins (host/sim/NOTES.md).
+  // Under BSP the two engines count updates of an open round differently when a worker joins (host/sim/NOTES.md).
   const bool pulled = trial.spec != "bsp";
   RuleWorld simulated(trial.spec, trial.file, seed, pulled);
   RuleWorld served(trial.spec, trial.file, seed, pulled);
@@ -258,7 +259,7 @@ std::vector<Trial> users_rules() {
 
 }  // namespace
 
-TEST_CASE("each rule of the library is shown and says the same in the simulator and in the parameter server") {
+TEST_CASE("each rule of the library has the same inputs and answers in the simulator and in the parameter server") {
   const std::vector<std::string> rules = library_rules();
   CHECK(rules.size() >= 17);
   for (const std::string& rule : rules) {
@@ -268,13 +269,13 @@ TEST_CASE("each rule of the library is shown and says the same in the simulator 
   }
 }
 
-TEST_CASE("samples that are kept or polled are the same in the simulator and in the parameter server") {
+TEST_CASE("sticky and polled samples are the same in the simulator and in the parameter server") {
   for (const char* rule : {"pbsp:3@sticky", "pssp:2:1@poll:0.4", "sample:6:sample:2:quorum:0.5"}) {
     CHECK(compare_everywhere({rule, ""}).holds > 100);
   }
 }
 
-TEST_CASE("a user's rule file is shown and says the same in the simulator and in the parameter server") {
+TEST_CASE("a user's rule file has the same inputs and answers in the simulator and in the parameter server") {
   size_t rechecks = 0;
   for (const Trial& trial : users_rules()) {
     const Decisions seen = compare_everywhere(trial);
@@ -285,7 +286,7 @@ TEST_CASE("a user's rule file is shown and says the same in the simulator and in
   CHECK(rechecks > 1000);
 }
 
-TEST_CASE("another seed, another rule or a lost event shows in the comparison of the two worlds") {
+TEST_CASE("the comparison of the two engines detects another seed, another rule and a lost event") {
   const Scenario world = scenario(20, 2);
   const auto parts = [&](const Trial& one, const Trial& other, uint64_t seed, Record* changed = nullptr) {
     RuleWorld simulated(one.spec, one.file, 7);

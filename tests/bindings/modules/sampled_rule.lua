@@ -1,4 +1,4 @@
--- Looks at three others, and notes what it is shown.
+-- Samples three other workers, and records its inputs.
 local barrier = require "actor.barrier"
 return { some = barrier.sample(3, require("noted")(function(view)
   local slow = 0

@@ -1,4 +1,4 @@
--- All workers pass once one has waited for a second; uses what the server knows about each worker.
+-- All workers pass once a worker has waited for a second; uses the server's signals about each worker.
 return function(view)
   local shared, oldest = view.shared, view.now
   for i = 1, view.n do

@@ -27,7 +27,7 @@ const float* floats_of(const Tensor& value) { return reinterpret_cast<const floa
 
 }  // namespace
 
-TEST_CASE("a tensor made in C++ is used by Lua on the same memory") {
+TEST_CASE("Lua uses a tensor made in C++ on the same memory") {
   VmFixture f;
   lua_State* L = f.vm->state();
   const Tensor value = floats({2, 3});
@@ -37,7 +37,7 @@ TEST_CASE("a tensor made in C++ is used by Lua on the same memory") {
   CHECK(floats_of(value)[0] == 42);
 }
 
-TEST_CASE("C++ reads a tensor of Lua without copying, a view with copying") {
+TEST_CASE("C++ reads a Lua tensor without a copy, and a view through a copy") {
   VmFixture f;
   lua_State* L = push_tensor(f, "tensor.arange(6):view(2, 3)");
   const Tensor first = tensor_at(L, -1);
@@ -67,7 +67,7 @@ TEST_CASE("the bytes outlive the tensor and the state") {
   CHECK(kept.data.unique());
 }
 
-TEST_CASE("nothing but a tensor is taken for one") {
+TEST_CASE("only a tensor is accepted as a tensor") {
   VmFixture f;
   for (const char* other :
        {"ffi.new('ah_tensor*[1]')[0]", "ffi.cast('ah_tensor*', tensor.zeros(1))",
@@ -83,7 +83,7 @@ TEST_CASE("nothing but a tensor is taken for one") {
   CHECK(is_tensor(L, 1));
 }
 
-TEST_CASE("an empty tensor value that FFI code made has no elements and no block") {
+TEST_CASE("an empty tensor value made by FFI code has no elements and no block") {
   VmFixture f;
   const Tensor value = tensor_at(push_tensor(f, "tensor.zeros({0, 4})"), -1);
   CHECK(value.data.empty());
@@ -93,7 +93,7 @@ TEST_CASE("an empty tensor value that FFI code made has no elements and no block
   f.run("assert(given.shape[2] == 4 and given.size == 0 and given:sum() == 0)");
 }
 
-TEST_CASE("bytes that do not have the claimed shape are refused") {
+TEST_CASE("bytes without the claimed shape are refused") {
   VmFixture f;
   f.vm->register_module("give", [](lua_State* L) {
     Tensor value = floats({2, 3});
@@ -105,7 +105,7 @@ TEST_CASE("bytes that do not have the claimed shape are refused") {
         std::string::npos);
 }
 
-TEST_CASE("bytes at an odd address are copied to a good one") {
+TEST_CASE("bytes at an odd address are copied to an aligned address") {
   VmFixture f;
   const Tensor whole = floats({3});
   Blob shifted = Blob::allocate(13);
@@ -115,7 +115,7 @@ TEST_CASE("bytes at an odd address are copied to a good one") {
   f.run("assert(given:get(3) == 2)");
 }
 
-TEST_CASE("states on several threads use tensors side by side") {
+TEST_CASE("states on several threads use tensors concurrently") {
   std::vector<std::thread> threads;
   std::vector<std::string> hashes(4);
   for (size_t i = 0; i < hashes.size(); ++i) {

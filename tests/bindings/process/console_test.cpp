@@ -1,4 +1,4 @@
-// How lines reach standard output where that is no terminal.
+// The writing of lines to a standard output that is no terminal.
 
 #include "bindings/process/console.hpp"
 
@@ -15,7 +15,7 @@ using actorhost::Console;
 
 namespace {
 
-/// Standard output as a pipe that keeps apart what was written apart.
+/// Standard output as a pipe that preserves the boundaries of writes.
 class PacketOutput {
  public:
   PacketOutput() : before_(::dup(STDOUT_FILENO)) {
@@ -32,13 +32,13 @@ class PacketOutput {
   PacketOutput(const PacketOutput&) = delete;
   PacketOutput& operator=(const PacketOutput&) = delete;
 
-  /// Ends the redirection, so that what is read comes to an end.
+  /// Ends the redirection, so that reading reaches the end of the pipe.
   void restore() {
     if (before_ < 0) return;
     ::dup2(before_, STDOUT_FILENO);
     ::close(std::exchange(before_, -1));
   }
-  /// What one write has put there; empty at the end.
+  /// The data of one write; empty at the end.
   std::string next() const {
     std::array<char, 4096> buffer;
     const ssize_t got = ::read(ends_[0], buffer.data(), buffer.size());
@@ -52,7 +52,7 @@ class PacketOutput {
 
 }  // namespace
 
-TEST_CASE("lines that come in a burst are written together, whole and in order") {
+TEST_CASE("the lines of a burst are written together, whole and in order") {
   PacketOutput output;
   std::string expected;
   {
@@ -70,7 +70,7 @@ TEST_CASE("lines that come in a burst are written together, whole and in order")
   CHECK(writes < 1000);
 }
 
-TEST_CASE("a line that nobody follows is written without anybody's doing") {
+TEST_CASE("a single line is written after the delay without a further call") {
   const PacketOutput output;
   Console console;
   console.out("first");

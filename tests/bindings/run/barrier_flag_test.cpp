@@ -1,4 +1,4 @@
-// Which rule file --barrier names.
+// The rule file in --barrier.
 #include "bindings/run/barrier_flag.hpp"
 
 #include <utility>
@@ -29,7 +29,7 @@ TEST_CASE("the rule file in --barrier is found, also within other rules") {
   }
 }
 
-TEST_CASE("a --barrier around a rule file is judged without the file") {
+TEST_CASE("a --barrier around a rule file is checked without the file") {
   const std::pair<const char*, const char*> specs[] = {
       {"delay_bounded:x:rule.lua", "seconds has to be"},
       {"sample:-1:rule.lua", "beta has to be"},

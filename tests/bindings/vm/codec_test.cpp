@@ -37,7 +37,7 @@ const char* const kCodecSamples[] = {
     "{-0.0, 1/0, -1/0, 2^31, -2^31, 2^53, 18446744073709551615ULL, -1LL}",
     "{{{{{{{{{{'deep'}}}}}}}}}}"};
 
-// Reads everything of the value on top of the stack, so that a broken table or string is touched.
+// Reads the whole value on top of the stack, to touch a broken table or string.
 size_t touch(lua_State* L, int depth = 0) {
   size_t sum = 0;
   switch (lua_type(L, -1)) {
@@ -79,7 +79,7 @@ std::string damaged_value(std::string text, Rng& rng) {
 
 }  // namespace
 
-TEST_CASE("values come back as they were") {
+TEST_CASE("decoded values equal the encoded values") {
   VmFixture f;
   lua_State* L = f.vm->state();
   f.push("require('actor').hash");
@@ -96,7 +96,7 @@ TEST_CASE("values come back as they were") {
   }
 }
 
-TEST_CASE("what LuaJIT's own encoder writes passes the check and decodes to the same value") {
+TEST_CASE("output of LuaJIT's own encoder passes the check and decodes to the same value") {
   VmFixture f;
   lua_State* L = f.vm->state();
   for (const char* sample : kCodecSamples) {
@@ -112,7 +112,7 @@ TEST_CASE("what LuaJIT's own encoder writes passes the check and decodes to the 
   }
 }
 
-TEST_CASE("what the codec writes is the documented encoding to the byte") {
+TEST_CASE("output of the codec is byte for byte the documented encoding") {
   VmFixture f;
   CHECK(encoded(f, "{1, 2}") == std::string("\x0c\x03\x06\x01\0\0\0\x06\x02\0\0\0", 12));
   CHECK(encoded(f, "{true, x = 'y'}") == std::string("\x0d\x02\x01\x02\x21x\x21y", 8));
@@ -123,7 +123,7 @@ TEST_CASE("what the codec writes is the documented encoding to the byte") {
   CHECK(encoded(f, "-0.0") == std::string("\x07\0\0\0\0\0\0\0\x80", 9));
 }
 
-TEST_CASE("limits of the encoder are errors with the path, and leave the stack as it was") {
+TEST_CASE("limits of the encoder are errors with the path, and leave the stack unchanged") {
   VmFixture f;
   lua_State* L = f.vm->state();
   actorhost::ValueLimits limits;
@@ -151,13 +151,13 @@ TEST_CASE("limits of the encoder are errors with the path, and leave the stack a
   CHECK(lua_gettop(L) == 4);
 }
 
-TEST_CASE("bytes that are no value are refused without touching the stack") {
+TEST_CASE("bytes that encode no value are refused and leave the stack unchanged") {
   VmFixture f;
   lua_State* L = f.vm->state();
   const auto status = decode_value(L, std::string_view("\x0a\xff\0\0\0\x10", 6));
   REQUIRE_FALSE(status.ok());
   CHECK(status.error().code == Code::bad_data);
-  // A repeated key is the decoder's to refuse.
+  // The check accepts a repeated key; the decoder refuses it.
   CHECK_THAT(decode_value(L,
                           "\x09\x02\x21"
                           "a\x01\x21"
@@ -168,7 +168,7 @@ TEST_CASE("bytes that are no value are refused without touching the stack") {
   CHECK(lua_gettop(L) == 0);
 }
 
-TEST_CASE("a million mutated encodings neither crash nor get past the check unsound") {
+TEST_CASE("a million mutated encodings neither crash nor pass the check with an unsound value") {
   const uint64_t seed = std::getenv("ACTORHOST_TEST_SEED") != nullptr
                             ? std::strtoull(std::getenv("ACTORHOST_TEST_SEED"), nullptr, 10)
                             : 1;

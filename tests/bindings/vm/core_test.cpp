@@ -21,7 +21,7 @@ std::vector<double> numbers(lua_State* L) {
 
 }  // namespace
 
-TEST_CASE("a generator in Lua gives the numbers of the same seed and stream in C++") {
+TEST_CASE("generators in Lua and C++ with the same seed and stream give the same numbers") {
   VmFixture f;
   lua_State* L = f.vm->state();
   REQUIRE(f.vm->load("local r, t = require('actor').rng(42, 5), {} for i = 1, 100, 5 do t[i], t[i + 1], t[i + 2], "
@@ -42,7 +42,7 @@ TEST_CASE("a generator in Lua gives the numbers of the same seed and stream in C
   CHECK(numbers(L) == expected);
 }
 
-TEST_CASE("a sample in Lua is the sample of the same seed in C++, counted from 1") {
+TEST_CASE("a sample in Lua equals the sample in C++ with the same seed, counted from 1") {
   VmFixture f;
   REQUIRE(f.vm->load("return require('actor').rng(9):sample(50, 20)", "@rng.lua").ok());
   REQUIRE(f.vm->call(0, 1).ok());

@@ -14,8 +14,7 @@ using Catch::Contains;
 
 namespace {
 
-// What the script and the stopping thread meet in: the script says that it has begun, the engine call waits
-// for a wake.
+// Synchronises the script and the stopping thread: the script reports its begin, the engine call waits for a wake.
 struct Meeting {
   std::mutex mutex;
   std::condition_variable changed;
@@ -54,7 +53,7 @@ VmConfig config_for(Meeting& meeting) {
   return config;
 }
 
-// Runs `source`, stops it from another thread once it has begun, and returns what run returned.
+// Runs `source`, stops it from another thread once it has begun, and returns the result of run.
 actorhost::Status stopped(VmFixture& f, Meeting& meeting, const std::string& source) {
   lua_pushcfunction(f.vm->state(), guarded<begin>);
   lua_setglobal(f.vm->state(), "begin");
@@ -76,9 +75,8 @@ void check_interrupted(const actorhost::Status& status) {
 
 }  // namespace
 
-// The scripts copy a string in each round: under ThreadSanitizer a signal is delivered at such an intercepted
-// call only.
-TEST_CASE("a stop request ends an interpreted loop and says where it was") {
+// The scripts copy a string in each round: ThreadSanitizer delivers a signal only at such an intercepted call.
+TEST_CASE("a stop request ends an interpreted loop and reports its position") {
   Meeting meeting;
   VmFixture f(config_for(meeting));
   const auto status =
@@ -109,7 +107,7 @@ TEST_CASE("a stop request wakes a blocked engine call") {
   CHECK_THAT(status.error().message, Contains("job.lua:1:"));
 }
 
-TEST_CASE("a stopped engine call in a pcall loop ends as well, compiled or not") {
+TEST_CASE("a stopped engine call in a pcall loop also ends, compiled or not") {
   Meeting meeting;
   VmFixture f(config_for(meeting));
   check_interrupted(stopped(f, meeting, "while true do pcall(blocks) end"));
@@ -127,7 +125,7 @@ TEST_CASE("a stopped state refuses to run until the stop is cleared") {
   CHECK(f.lines == std::vector<std::string>{"500500"});
 }
 
-TEST_CASE("a state whose chunk was cut off before it began refuses to run until the flag is taken back") {
+TEST_CASE("a state whose chunk was cut before its begin refuses to run until the flag is cleared") {
   std::atomic<bool> cut{true};
   VmFixture f;
   f.vm->set_cut_flag(cut);
@@ -140,7 +138,7 @@ TEST_CASE("a state whose chunk was cut off before it began refuses to run until 
   CHECK(f.lines == std::vector<std::string>{"well"});
 }
 
-TEST_CASE("stopping one state leaves another on its own thread alone") {
+TEST_CASE("a stop of one state does not affect another state on its own thread") {
   Meeting meeting;
   Meeting other_meeting;
   VmFixture f(config_for(meeting));
@@ -156,7 +154,7 @@ TEST_CASE("stopping one state leaves another on its own thread alone") {
   other.join();
 }
 
-TEST_CASE("stop requests that arrive at any moment of many short runs never stick or crash") {
+TEST_CASE("stop requests at any moment of many short runs never stick or crash") {
   Meeting meeting;
   VmFixture f(config_for(meeting));
   std::atomic<bool> done{false};
@@ -164,7 +162,7 @@ TEST_CASE("stop requests that arrive at any moment of many short runs never stic
     while (!done.load()) f.vm->request_stop();
   });
   int interrupted = 0;
-  for (int i = 0; i < 2000 || interrupted == 0; ++i) {  // the other thread may be late
+  for (int i = 0; i < 2000 || interrupted == 0; ++i) {  // the other thread may be slow
     const auto status = f.vm->run("local t = {} for i = 1, 300 do t[i % 7] = tostring(i) end", "@job.lua");
     if (!status.ok()) {
       REQUIRE(status.error().code == Code::interrupted);

@@ -55,7 +55,7 @@ int raises_over_destructor(lua_State* L) {
 
 }  // namespace
 
-TEST_CASE("print hands whole lines with tab-separated values to the sink") {
+TEST_CASE("print sends whole lines with tab-separated values to the sink") {
   VmFixture f;
   f.run("print(1, nil, 'x', true) print() print(setmetatable({}, {__tostring = function() return 'T' end}))");
   CHECK(f.lines == TextLines{"1\tnil\tx\ttrue", "", "T"});
@@ -69,7 +69,7 @@ TEST_CASE("the script gets its arguments as ... and as actor.args") {
   CHECK(f.lines == TextLines{"2\ta\tb c", "2\tb c"});
 }
 
-TEST_CASE("an error names the rank, the file, the line and the functions it passed") {
+TEST_CASE("an error names the rank, the file, the line and the functions on its way") {
   VmFixture f;
   const std::string message =
       f.error_of("local function inner()\n  error('broken')\nend\nlocal x = inner()\nreturn x\n");
@@ -79,7 +79,7 @@ TEST_CASE("an error names the rank, the file, the line and the functions it pass
   CHECK(f.code == Code::script);
 }
 
-TEST_CASE("error values that are no strings are told too") {
+TEST_CASE("error values other than strings are reported too") {
   VmFixture f;
   CHECK(f.first_line_of_error("error(nil)") == "rank 3: (error object is a nil value)");
   CHECK(f.first_line_of_error("error({})") == "rank 3: (error object is an empty table)");
@@ -106,7 +106,7 @@ TEST_CASE("a script may begin with a #! line and keeps its line numbers") {
   CHECK_THAT(f.error_of("#!/usr/bin/env actorhost\nerror('second')"), Contains("job.lua:2: second"));
 }
 
-TEST_CASE("bytecode is refused wherever it comes in") {
+TEST_CASE("bytecode is refused by every loader") {
   lua_State* plain = luaL_newstate();
   luaL_openlibs(plain);
   REQUIRE(luaL_dostring(plain, "return string.dump(function() return 1 end)") == 0);
@@ -133,14 +133,14 @@ TEST_CASE("load takes text, a reader function, an environment and a mode that al
   CHECK_THAT(f.lines[7], Contains("false\tcannot open /nonexistent.lua"));
 }
 
-TEST_CASE("a module comes from beside the script and is run once") {
+TEST_CASE("a module beside the script is found and runs once") {
   VmFixture f;
   f.modules.files["lib.util"] = "print('loading', ...) return {answer = 42}";
   f.run("print(require('lib.util').answer, require('lib.util').answer)");
   CHECK(f.lines == TextLines{"loading\tlib.util", "42\t42"});
 }
 
-TEST_CASE("a module that is missing, does not parse or is refused says so with names and lines") {
+TEST_CASE("a missing, malformed or refused module is an error with names and lines") {
   VmFixture f;
   f.modules.files["lib"] = "local x = 1\nlocal y = = 2";
   f.modules.files["other"] = "refused";
@@ -152,7 +152,7 @@ TEST_CASE("a module that is missing, does not parse or is refused says so with n
   CHECK_THAT(f.error_of("\nrequire 'named'"), Contains("job.lua:2: module 'named' on alpha:1 differs"));
 }
 
-TEST_CASE("LuaJIT's own modules are there and a C module is opened by its name") {
+TEST_CASE("LuaJIT's own modules are available and a C module is opened by its name") {
   VmFixture f;
   f.vm->register_module("actor.c.extra", [](lua_State* L) {
     lua_pushliteral(L, "opened");
@@ -200,7 +200,7 @@ TEST_CASE("an error in a callback passes the engine call with one traceback and 
   CHECK(f.lines == TextLines{"from a coroutine"});
 }
 
-TEST_CASE("call through a reference returns results and leaves the stack as it was after a failure") {
+TEST_CASE("call through a reference returns results and restores the stack after a failure") {
   VmFixture f;
   lua_State* L = f.vm->state();
   REQUIRE(f.vm->load("local a, b = ... if not b then error('no b') end return a + b, 'sum'", "@add.lua").ok());
@@ -242,7 +242,7 @@ TEST_CASE("a script cannot end the process") {
   CHECK_THAT(f.error_of("os.exit(0)"), Contains("job.lua:1: os.exit would end every node"));
 }
 
-TEST_CASE("the FFI table of a module is reached through actor.ffi") {
+TEST_CASE("actor.ffi returns the FFI table of a module") {
   actorhost::ManualClock clock(17.5);
   actorhost::VmConfig config;
   config.clock = &clock;
@@ -253,7 +253,7 @@ TEST_CASE("the FFI table of a module is reached through actor.ffi") {
              Contains("job.lua:1: actor.ffi: there is no FFI module 'nothing'"));
 }
 
-TEST_CASE("log lines carry the rank, are formatted, and stay away below the level") {
+TEST_CASE("log lines have the rank, are formatted, and are dropped below the level") {
   VmFixture f;
   f.run(
       "local log = require('actor').log log.info('step %d of %s', 3, 'ten') log.debug('hidden') log.warn({} "
@@ -261,7 +261,7 @@ TEST_CASE("log lines carry the rank, are formatted, and stay away below the leve
   CHECK(f.log_lines == TextLines{"rank 3: step 3 of ten", "rank 3: true 2"});
 }
 
-TEST_CASE("identity of a node is an error that says so without a node, and comes from the host's module with one") {
+TEST_CASE("a node's identity is an error without a node, and the host's module provides it with a node") {
   VmFixture f;
   CHECK_THAT(f.error_of("print(require('actor').rank)"),
              Contains("job.lua:1: actor.rank: this Lua state is not a node"));
