@@ -1,6 +1,7 @@
--- MNIST with a straggler, trained twice from the same start: synchronously, each step an all-reduce of the gradients, and with
--- asynchronous model averaging, where no worker waits for another. Shows how long each takes to get to --target per cent.
--- Try -n 4, --algorithm async or allreduce, --lock gradient, --straggler 1, --interval 100, --peers ring or random, --isolate.
+-- Trains MNIST with a straggler, twice from the same start: synchronously, with an all-reduce of the gradients in each
+-- step, and by asynchronous model averaging, without waiting. Prints the time of each to reach --target per cent. Try
+-- -n 4, --algorithm async or allreduce, --lock gradient, --straggler 1, --interval 100, --peers ring or random,
+-- --isolate.
 local actor = require "actor"
 local co, data, nn, optim, tensor = actor.collective, actor.data, actor.nn, actor.optim, actor.tensor
 
@@ -18,7 +19,7 @@ local function new_net()
   }
 end
 
--- The gradient of this worker's next batch, into net.grads. The straggler rests for several times as long.
+-- Computes the gradient of this worker's next batch in net.grads. The straggler then pauses for several times as long.
 local function gradient(net, rng)
   local from, positions = actor.now(), {}
   for i = 1, opt.batch do positions[i] = rng:int(1, set.train.n) end
@@ -38,7 +39,7 @@ local function synchronously(net)
     for _, grad in actor.pairs(net.grads) do co.allreduce(grad, "mean", { inplace = true }) end
     sgd:step(net.params, net.grads)
     steps = steps + 1
-    if steps % 50 == 0 then done = co.broadcast(enough(net, began), 0) end -- all have the same model, but not the same clock
+    if steps % 50 == 0 then done = co.broadcast(enough(net, began), 0) end -- equal models, but different clocks
   until done
   return steps, actor.now() - began
 end
@@ -52,12 +53,12 @@ local function asynchronously(net)
     steps = steps + 1
     local looks = actor.rank == 0 and steps % 50 == 0
     if looks then
-      handle:lock() -- no round changes it meanwhile
+      handle:lock() -- no round changes the model meanwhile
       if enough(net, began) then co.send_event("enough", true) end
       handle:unlock()
     end
   until co.get_event("enough")
-  handle:abort() -- all have the same model now
+  handle:abort() -- all ranks have the same model now
   return steps, actor.now() - began, handle:stats()
 end
 

@@ -1,5 +1,5 @@
--- A barrier rule of one's own: no worker runs more than two steps ahead of the median. `actorhost --barrier FILE.lua`
--- does the same from a file, for any job.
+-- A custom barrier rule: no worker is more than two steps ahead of the median. `actorhost --barrier FILE.lua` loads a
+-- rule from a file, for any job.
 local actor = require "actor"
 local param, tensor = actor.param, actor.tensor
 

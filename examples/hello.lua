@@ -1,4 +1,4 @@
--- Every node runs the whole script. print speaks once; `--print all` lets every rank speak.
+-- Every node runs the whole script. print writes the output of rank 0 only; `--print all` writes that of every rank.
 local actor = require "actor"
 
 print(("hello from rank %d of %d"):format(actor.rank, actor.size))

@@ -1,19 +1,19 @@
--- An inverted index of a folder tree, saved and read back: which files have a word?
+-- An inverted index of a folder tree, saved and read back: which files contain a word?
 --   actorhost -n 4 examples/inverted_index.lua FOLDER INDEX [WORD...]
--- INDEX becomes a folder of text files; each line is a word and, behind tabs, the files that have it.
+-- INDEX becomes a folder of text files; each line is a word and, after tabs, the files that contain it.
 local actor = require "actor"
 local mr, text = actor.mapreduce, actor.text
 
 local folder, index = ...
-if not index then error("give a folder and where its index goes: inverted_index.lua FOLDER INDEX [WORD...]", 0) end
+if not index then error("give a folder and a folder for its index: inverted_index.lua FOLDER INDEX [WORD...]", 0) end
 
-local function same(words) return text.lower(text.nfc(words)) end -- what differs in case alone is one word
+local function same(words) return text.lower(text.nfc(words)) end -- ignores case
 
 local files = mr.whole_files(folder .. "/**") -- of the whole tree
 local saved = files
   :flatmap(function(path, content)
     local words, seen = text.words(same(content)), {}
-    return function() -- each different word of the file, with its path
+    return function() -- each distinct word of the file, with its path
       for word in words do
         if not seen[word] then
           seen[word] = true

@@ -1,4 +1,4 @@
--- Two small tables, brought together by key in three ways: `actorhost -n 2 examples/join.lua`.
+-- Joins two small tables by key in three ways: `actorhost -n 2 examples/join.lua`.
 local mr = require "actor.mapreduce"
 
 local names = mr.parallelize { { 1, "Ada" }, { 2, "Grace" }, { 3, "Edsger" } }
@@ -16,7 +16,7 @@ for _, row in ipairs(names:left_outer_join(orders):sort_by_key():collect()) do
   print(("  %d  %-6s  %s"):format(key, name, thing or "-"))
 end
 
-print("cogroup: all of each key, whoever has it")
+print("cogroup: all values of each key")
 for _, row in ipairs(names:cogroup(orders):sort_by_key():collect()) do
   local key, whose, things = row[1], row[2][1], row[2][2]
   print(("  %d  %-6s  %s"):format(key, whose[1] or "?", #things > 0 and table.concat(things, ", ") or "nothing"))

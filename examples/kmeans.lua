@@ -1,13 +1,13 @@
 -- Clusters points by k-means: `actorhost -n 4 examples/kmeans.lua [--points 20000] [--clusters 4] [--iterations 10]`.
--- The points are made once and stay where they are; a round moves the centroids and a few sums. With `--barrier ssp:2` (or
--- any other rule) fast nodes go on with centroids that lack what slow ones have found in the last rounds.
+-- The points are made once and never move; a round sends the centroids and a few sums. With `--barrier ssp:2` (or any
+-- other rule) fast nodes continue with centroids that lack the last sums of slow nodes.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 
 local opt = actor.options { points = 20000, clusters = 4, iterations = 10 }
 local seed = actor.seed
 
--- Pairs x, y around as many centres, which lie on a circle.
+-- Pairs x, y around opt.clusters centres on a circle.
 local points = mr.generate(opt.points, function(i)
   local random = actor.rng(seed, i)
   local angle = 2 * math.pi * (i % opt.clusters + 0.5) / opt.clusters
@@ -26,7 +26,7 @@ local function nearest(centroids, x, y)
   return best
 end
 
--- What the points of a partition that are nearest to each centroid add up to.
+-- The sums of a partition's points by their nearest centroid.
 local function sums_of(rows, centroids)
   local sums = {}
   for i in ipairs(centroids) do sums[i] = { x = 0, y = 0, n = 0 } end
@@ -38,7 +38,7 @@ local function sums_of(rows, centroids)
   return sums
 end
 
--- The centroids that the newest sums of all partitions make; one without points stays where it is.
+-- Computes the centroids from the newest sums of all partitions; a centroid without points stays.
 local function centroids_of(before, sums_of_partitions)
   local centroids = {}
   for i, old in ipairs(before) do

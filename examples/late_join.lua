@@ -1,5 +1,5 @@
--- An elastic run: start it with --nnodes 1:3 --rdzv-endpoint HOST:PORT, and the same command later on other machines. A
--- worker that joins gets work at once, with the clock of the slowest; no worker waits for one that leaves.
+-- An elastic run: start it with --nnodes 1:3 --rdzv-endpoint HOST:PORT, and run the same command later on other
+-- machines. A late worker gets work at once and starts at the minimum clock; no worker waits for a departed worker.
 local actor = require "actor"
 local param = actor.param
 
@@ -7,7 +7,7 @@ local opt = actor.options { seconds = 5 }
 
 actor.on_membership(function(change)
   for _, id in ipairs(change.joined) do print(("worker %d joined, now %d workers"):format(id, actor.size)) end
-  for _, id in ipairs(change.lost) do print(("worker %d is gone, now %d workers"):format(id, actor.size)) end
+  for _, id in ipairs(change.lost) do print(("worker %d left, now %d workers"):format(id, actor.size)) end
 end)
 
 local mine = 0

@@ -1,5 +1,5 @@
--- Linear regression through the parameter server: `actorhost -n 4 examples/linear_regression.lua [--barrier ssp:4]`. Each
--- rank has its part of the samples and sends the gradients of its batches; server 0 merges them as `pull` says.
+-- Linear regression through the parameter server: `actorhost -n 4 examples/linear_regression.lua [--barrier ssp:4]`.
+-- Each rank has its part of the samples and sends the gradients of its batches; server 0 merges them with `pull`.
 local actor = require "actor"
 local param, optim, data, tensor = actor.param, actor.optim, actor.data, actor.tensor
 local opt = actor.options { n = 8192, dims = 20, batch = 64, steps = 400, lr = 0.2 }
@@ -22,7 +22,7 @@ local summary = param.run {
     if steps % 100 == 1 then print(("step %d: loss %.4f"):format(steps, off:square():mean())) end
     return { { "w", x:transpose():matmul(off) / #off }, { "b", off:mean(1, true) } }
   end,
-  -- The updates of all workers add up. The rate rises for some steps, and then falls as 1 / t.
+  -- The updates of all workers add up. The rate rises for some steps, then falls as 1 / t.
   pull = optim.sgd {
     lr = opt.lr / actor.size, clip_norm = 10,
     decay = optim.decay.warm_up { steps = 20, next = optim.decay.inverse_time { rate = 1, every = 100 } },

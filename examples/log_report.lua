@@ -1,5 +1,5 @@
--- What a web server did, from its log: `actorhost -n 4 examples/log_report.lua [--log PATH|FOLDER|GLOB] [--report FOLDER]`.
--- Lines are of the combined format with the seconds that the request took at the end; without a path they are made.
+-- Summarises a web server's log: `actorhost -n 4 examples/log_report.lua [--log PATH|FOLDER|GLOB] [--report FOLDER]`.
+-- Lines have the combined format with the request's seconds at the end; without a path the job generates lines.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 
@@ -29,7 +29,7 @@ end
 local lines = opt.log ~= "" and mr.load(opt.log) or mr.generate(opt.lines, made_up)
 local requests = lines:flatmap(parse):cache()
 local n = requests:count()
-print(("%d requests, %d lines that are none"):format(n, broken:value()))
+print(("%d requests, %d invalid lines"):format(n, broken:value()))
 
 local function count_by(field)
   return requests:map(function(request) return request[field], 1 end):reduce_by_key(mr.sum)

@@ -1,10 +1,10 @@
--- Logistic regression on rows in LIBSVM's format with any two labels (--data a9a.txt; without it on rows that it makes up),
--- with the barrier swapped while it runs: the first half under bsp, the second waiting only for workers more than four
+-- Logistic regression on rows in LIBSVM's format with any two labels (--data a9a.txt; without it on generated rows).
+-- The barrier is swapped during the run: the first half uses bsp, the second waits only for workers more than four
 -- steps behind.
 local actor = require "actor"
 local param, data, nn = actor.param, actor.data, actor.nn
 local opt = actor.options { data = "", updates = 600, batch = 32, lr = 0.1 }
-local function made_up() -- every node writes the same rows to a file of its own
+local function made_up() -- every node writes the same rows to its own file
   local rng, path = actor.rng(actor.seed), os.tmpname()
   local file = assert(io.open(path, "w"))
   for _ = 1, 1000 do

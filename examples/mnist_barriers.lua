@@ -1,10 +1,10 @@
--- How barrier rules compare when workers are delayed: a convolutional net learns MNIST on the parameter server under
--- each rule, and every push comes after a delay that is drawn from Gamma(1, --delay) seconds. Run it with
+-- Compares barrier rules with delayed workers: a convolutional net learns MNIST on the parameter server under each
+-- rule, and every push follows a random delay from Gamma(1, --delay) seconds. Run it with
 --     actorhost -n 6 examples/mnist_barriers.lua
--- It writes CSV and figures into --out, and says which claims about the rules hold. The defaults take 11 minutes on two
--- cores that are otherwise idle. --push delta: a worker trains with an optimiser of its own and pushes the difference of
--- the weights; --push gradient: the server has the optimiser. (actorhost's own --barrier would be the rule of all runs.)
--- All ranks have to be on one machine, by whose clock steps are told.
+-- It writes CSV and figures into --out, and prints which claims about the rules hold. The defaults take 11 minutes on
+-- two idle cores. --push delta: a worker trains with its own optimiser and pushes the difference of the weights; --push
+-- gradient: the server has the optimiser. (actorhost's own --barrier would be the rule of all runs.) All ranks must be
+-- on one machine, because steps are ordered by its clock.
 local actor = require "actor"
 local co, comparison, data, optim, param = actor.collective, actor.comparison, actor.data, actor.optim, actor.param
 local cnn = require "models.cnn"
@@ -29,8 +29,8 @@ local function marks(by)
   return out
 end
 
--- How a worker turns weights into an update, and how the server merges that. Both are SGD with momentum, but with
--- deltas each worker has a momentum of its own. The updates of all workers add up, so each has a part of the rate.
+-- How a worker turns weights into an update, and how the server merges updates. Both use SGD with momentum, but with
+-- deltas each worker has its own momentum. The updates of all workers add up, so each uses a part of the rate.
 local function pushing(net)
   local sgd = optim.sgd { lr = opt.lr / actor.size, momentum = 0.5 }
   if opt.push == "gradient" then return function() return net.flat_grads end, sgd end
@@ -40,9 +40,9 @@ local function pushing(net)
   end, optim.add()
 end
 
--- Trains under one rule. Measuring accuracy does not hold up the workers: meanwhile the server only copies its weights.
+-- Trains under one rule. Measuring accuracy does not delay the workers: the server only copies its weights meanwhile.
 local function train(rule, seed, number)
-  collectgarbage() -- the net of the last run
+  collectgarbage() -- frees the net of the last run
   local net, weights, steps = cnn(seed, actor.rank or 0, opt.small), "weights" .. number, {}
   local update, merge = pushing(net)
   local snapshots = actor.snapshots.new { key = weights, seconds = marks("seconds"), updates = marks("updates") }
@@ -52,7 +52,7 @@ local function train(rule, seed, number)
     init = function() return { [weights] = net.flat_params } end,
     schedule_local = function() return { weights } end,
     push = function(_, entries)
-      -- Images and delay depend on seed, rank and step only: all rules get the same.
+      -- Images and delay depend on seed, rank and step only, so they are the same for all rules.
       local rng, value, chosen = actor.rng(seed, actor.rank * 2 ^ 32 + #steps), entries[1][2], {}
       for i = 1, opt.batch do chosen[i] = rng:int(1, set.train.n) end
       net.flat_params:copy_(value)
@@ -68,9 +68,9 @@ local function train(rule, seed, number)
       return snapshots:take(ctx)
     end,
   }
-  if actor.role ~= "worker" then return end -- the server goes on to the next run
+  if actor.role ~= "worker" then return end -- the server continues with the next run
   local points = snapshots:measure(function(value)
-    net.flat_params:copy_(value) -- the means of the first layer are those of this rank's images
+    net.flat_params:copy_(value) -- the means of the first layer are from this rank's images
     return { accuracy = net:accuracy(images, labels) }
   end)
   if actor.rank == 0 then param.set(weights, nil) end
@@ -83,7 +83,8 @@ local runs = comparison.runs(opt.barriers, actor.seed, opt.seeds, train)
 bar:finish()
 if actor.rank ~= 0 then return end
 
--- Accuracy in per cent at a mark, or at all: their mean is that of the whole curve, and varies less than one point.
+-- Accuracy in per cent at one mark, or at all marks: their mean is the mean of the curve, and varies less than one
+-- point.
 local function accuracy(by)
   return function(run, mark)
     local found = {}
@@ -94,7 +95,7 @@ local function accuracy(by)
   end
 end
 
--- How many steps each rank has completed at a time, or at the end of the measured time.
+-- The number of steps that each rank has completed at a time, or at the end of the measured time.
 local function completed(run, seconds)
   local counts = {}
   for rank, steps in ipairs(run.steps) do
@@ -111,7 +112,7 @@ local seconds = { text = ("accuracy %%, over %g s"):format(opt.seconds), of = ac
 local found = comparison.new(runs)
 print(("means of %d seeds and their 95 %% intervals"):format(opt.seeds))
 print(found:table { steps, updates, seconds })
-local claims = { -- of the chapter on barriers
+local claims = { -- from the literature on barriers
   { "asp and pssp make progress fastest", steps, more = { "asp", "pssp" }, less = { "pbsp", "ssp", "bsp" } },
   { "bsp makes progress slowest", steps, more = { "asp", "pssp", "pbsp", "ssp" }, less = { "bsp" } },
   { "bsp learns most from an update", updates, more = { "bsp" }, less = { "ssp", "pbsp", "pssp", "asp" } },

@@ -12,9 +12,9 @@ local set = data.mnist(opt.data ~= "" and opt.data or nil)
 local images, labels = set.test:batch(data.range(1, set.test.n))
 local net = cnn(actor.seed, actor.rank or 0, opt.small)
 
--- Parts of the same size, so that all ranks make the same number of steps.
+-- Parts of equal size, so that all ranks make the same number of steps.
 local rows = data.split(set.train.n - set.train.n % actor.size, { seed = actor.seed })
-local size = math.max(1, math.floor(opt.batch / actor.size)) -- one step of all ranks works on --batch images
+local size = math.max(1, math.floor(opt.batch / actor.size)) -- all ranks together use --batch images in a step
 local per_epoch = math.ceil(#rows / size)
 
 -- The rate falls to 0 over the `steps` of an optimiser.
@@ -57,27 +57,27 @@ function modes.allreduce()
 end
 
 function modes.average()
-  -- Each rank goes its own way with a part of --batch, whose gradients vary more: they are clipped.
+  -- Each rank trains alone with a part of --batch. The gradients of a part vary more, so they are clipped.
   local here = sgd(opt.epochs * per_epoch, 0.9, 1)
   local handle = actor.average.start(net.flat_params, { deadline_ms = 60000 })
   for epoch = 1, opt.epochs do
     for _ = 1, per_epoch do
       handle:step(function() net:loss(batch()) end, function() here:step({ net.flat_params }, { net.flat_grads }) end)
     end
-    if epoch == opt.epochs then handle:abort() end -- all have the same model now
-    handle:lock() -- no round changes it meanwhile
+    if epoch == opt.epochs then handle:abort() end -- all ranks have the same model now
+    handle:lock() -- no round changes the model meanwhile
     if actor.rank == 0 then report(epoch) end
     handle:unlock()
   end
 end
 
--- Each push is an update of its own, from a part of --batch. Updates that were computed from older weights act like
--- momentum, so there is no other, and gradients are clipped: without that the first updates under asp end in NaN.
+-- Each push is an update from a part of --batch. Updates computed from older weights act like momentum, so the
+-- optimiser has none. Gradients are clipped: without clipping the first updates under asp end in NaN.
 function modes.server()
   actor.param.train {
     net = net,
     batch = function() -- `net` has the weights that were fetched for this step
-      if number == plan:count() then number = 0 end -- a fast worker begins again, until all updates are there
+      if number == plan:count() then number = 0 end -- a fast worker starts again until all updates have arrived
       if actor.rank == 0 and number > 0 and number % per_epoch == 0 then report(number / per_epoch) end
       return batch()
     end,

@@ -1,5 +1,6 @@
--- Trains MNIST through the parameter server: server 0 hands out batches, workers send gradients, the server applies them.
--- Try --barrier bsp, ssp:4, asp, pbsp:2 or a rule of your own, -n 6, --isolate, or three machines (see the README).
+-- Trains MNIST through the parameter server: server 0 deals out batches, workers send gradients, the server applies
+-- them. Try --barrier bsp, ssp:4, asp, pbsp:2 or a rule of your own, -n 6, --isolate, or three machines (see the
+-- README).
 local actor = require "actor"
 local param, optim, data, nn, tensor = actor.param, actor.optim, actor.data, actor.nn, actor.tensor
 
@@ -30,7 +31,7 @@ local bar = actor.progress.new { total = 1, label = "training" }
 local steps, epoch, sum, count = 0, 1, 0, 0
 
 local summary = param.run {
-  tasks = batches, -- keeps account of what is merged: a resumed run deals out the rest, and so does one that lost workers
+  tasks = batches, -- records the merged batches: a resumed run, or a run with lost workers, deals out the rest
   init = function() return net.params end,
   schedule = function(workers)
     local tasks = {}
@@ -56,7 +57,7 @@ local summary = param.run {
     end
     epoch = batches:where(number).epoch
     local loss = net:loss(set.train:batch(batches:positions(number)))
-    actor.report("loss", loss) -- for those who look into the run
+    actor.report("loss", loss) -- for observers of the run
     steps, sum, count = steps + 1, sum + loss, count + 1
     local updates = {}
     for i, name in ipairs(names) do updates[i] = { name, net.grads[name] } end

@@ -1,7 +1,7 @@
--- Ranks pages by the links between them: `actorhost -n 4 examples/pagerank.lua [--links FILE] [--iterations 10] [--top 5]`.
--- Under a rule like `--barrier ssp:2` nodes go on with ranks that lack what others have found in the last rounds.
--- FILE has a line `FROM TO` for each link, as SNAP's graphs have it: lines that begin with # and blank ones are none.
--- Without a file a web is made in which early pages are linked to more often.
+-- Ranks pages by the links between them: `actorhost -n 4 examples/pagerank.lua [--links FILE] [--iterations 10] [--top
+-- 5]`. Under a rule like `--barrier ssp:2` nodes continue with ranks that lack the last contributions of other nodes.
+-- FILE has a line `FROM TO` for each link, as SNAP's graphs; blank lines and lines that begin with # are ignored.
+-- Without a file the job generates a web where early pages have more links.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 local tensor = require "actor.tensor"
@@ -24,7 +24,7 @@ else
   end):map(unpack)
 end
 
--- Each page and where it links to. Pages that link to nothing are here because of the `false`.
+-- Each page and its links. The `false` keeps pages without links.
 local links = edges:distinct():union(edges:values():map(function(page) return page, false end))
   :group_by_key()
   :map_values(function(all)
@@ -34,12 +34,12 @@ local links = edges:distinct():union(edges:values():map(function(page) return pa
   end)
   :cache()
 
-local pages, place = links:keys():collect(), {} -- places in the vector of ranks
+local pages, place = links:keys():collect(), {} -- indices in the vector of ranks
 for i, page in ipairs(pages) do place[page] = i end
 local n = #pages
 if n == 0 then error("there are no links in " .. opt.links, 0) end
 
--- A partition's pages by place.
+-- Replaces the pages of a partition by their indices.
 local function in_places(rows)
   local out = {}
   for page, others in rows do
@@ -50,7 +50,7 @@ local function in_places(rows)
   return out
 end
 
--- What the pages of a partition give to all pages, on top of what those of the node's partitions before it do.
+-- Adds the contributions of a partition's pages to those of the node's previous partitions.
 local function gifts_of(rows, ranks, _, gifts)
   gifts = gifts or tensor.zeros(n, { dtype = "float64" })
   local rank, gift = ranks:data(), gifts:data() -- their elements, from 0
@@ -64,7 +64,7 @@ end
 local function ranks_of(_, gifts)
   local sum = tensor.zeros(n, { dtype = "float64" })
   for _, part in ipairs(gifts) do sum:add_(part) end
-  local kept = 1 - sum:sum() -- by pages without links, which give to all
+  local kept = 1 - sum:sum() -- the share of pages without links, which goes to all pages
   return (sum + kept / n) * DAMPING + (1 - DAMPING) / n
 end
 

@@ -1,5 +1,5 @@
--- The smallest parameter server: random keys go out, each worker adds to the numbers behind them. At the end the sum of all
--- values is the number of updates, whichever workers made them and under whatever barrier.
+-- The smallest parameter server: it deals out random keys, and each worker adds to their values. At the end the sum of
+-- all values is the number of updates, for any workers and any barrier.
 local actor = require "actor"
 local param = actor.param
 

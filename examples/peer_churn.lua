@@ -1,8 +1,8 @@
--- Nodes come and go while training goes on: `actorhost -n 8 examples/peer_churn.lua`. Each worker trains a model of its
--- own, mixes it with that of another one, drawn at random (gossip SGD: Blot et al., 2016), and keeps it on the ring,
--- where others hold it and find it, also when its worker has left. Every two seconds another quarter of the workers
--- leaves. Rank 0 prints how many it counts, from the ring around it, beside the truth. Hosts may come and be killed as
--- well, the first one too: start it with --nnodes 1:4 --rdzv-endpoint HOST:PORT, and the same again elsewhere.
+-- Nodes join and leave during training: `actorhost -n 8 examples/peer_churn.lua`. Each worker trains its own model,
+-- mixes it with the model of a random other worker (gossip SGD: Blot et al., 2016), and stores it on the ring, where it
+-- stays available after the worker has left. Every two seconds another quarter of the workers leaves. Rank 0 prints its
+-- estimate of the number of workers beside the true number. Hosts, including the first, may also join and be killed:
+-- start the job with --nnodes 1:4 --rdzv-endpoint HOST:PORT, and run the same command on other machines.
 local actor = require "actor"
 local peer, data, tensor = actor.peer, actor.data, actor.tensor
 local opt = actor.options { seconds = 12, dims = 20, batch = 20, lr = 0.01 }
@@ -47,12 +47,12 @@ while actor.now() - began < opt.seconds do
   if away(actor.rank) then
     peer.leave()
     while away(actor.rank) do actor.sleep(0.1) end
-    model = peer.get(mine) or model -- enters again, and finds what it has left there
+    model = peer.get(mine) or model -- rejoins, and reads the model that it stored
   end
   step = step + 1
   train(step)
   mix()
-  actor.sleep(0.02) -- as if a step took time
+  actor.sleep(0.02) -- simulates a longer step
   if actor.rank == 0 and told < shift() and os.time() % 2 == 1 then -- in the middle of a shift
     tell(step)
     told = shift()

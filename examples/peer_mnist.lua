@@ -1,4 +1,4 @@
--- MNIST among peers, data parallel: each worker takes batches of its own, the parameters lie on the ring. Try --barrier
+-- MNIST among peers, data parallel: each worker takes its own batches; the ring holds the parameters. Try --barrier
 -- bsp, ssp:4, pssp:2:4@sticky, -n 6, --isolate, or three machines.
 local actor = require "actor"
 local peer, optim, data, nn = actor.peer, actor.optim, actor.data, actor.nn

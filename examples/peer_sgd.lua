@@ -1,5 +1,5 @@
 -- Linear regression among peers, without a server: `actorhost -n 4 examples/peer_sgd.lua [--barrier pssp:2:4@sticky]`.
--- Model parallel: the weights lie in blocks on the ring, and each worker improves some of them.
+-- Model parallel: the ring holds the weights in blocks, and each worker trains some of the blocks.
 local actor = require "actor"
 local peer, data, tensor = actor.peer, actor.data, actor.tensor
 local opt = actor.options { n = 2000, dims = 24, block = 3, batch = 50, steps = 200, lr = 0.2 }
@@ -17,10 +17,10 @@ local summary = peer.run {
     for _, block in ipairs(blocks) do values[block] = tensor.zeros(opt.block) end
     return values
   end,
-  schedule = function() -- what a worker needs to see
+  schedule = function() -- the keys that a worker reads
     return { "bias", unpack(blocks) }
   end,
-  push = function(ctx, entries) -- what it changes: the gradients of its own blocks
+  push = function(ctx, entries) -- the updates of a worker: the gradients of its own blocks
     local positions = plan:positions(ctx.step + 1)
     local x, off, updates = data.batch(set.x, positions), entries[1][2] - data.batch(set.y, positions), {}
     for i = 2, #entries do off = off + columns(x, entries[i][1]):matmul(entries[i][2]) end
@@ -31,7 +31,7 @@ local summary = peer.run {
     if actor.rank == 0 then updates[#updates + 1] = { "bias", off:mean(1, true) } end
     return updates
   end,
-  pull = function(_, updates) -- at the owner of a block: what becomes of it
+  pull = function(_, updates) -- at the owner of a block: merges the updates
     local values = {}
     for i, u in ipairs(updates) do values[i] = { u[1], peer.get(u[1]) - opt.lr * u[2] } end
     return values

@@ -1,5 +1,5 @@
 -- Sorts records of 100 bytes by their first 10: `actorhost -n 4 examples/terasort.lua [--input PATH] [--records 100000]
--- [--output FOLDER]`. A record is a line of 99 bytes; without a path they are made from the seed.
+-- [--output FOLDER]`. A record is a line of 99 bytes; without a path the job generates records from the seed.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 
@@ -14,11 +14,11 @@ end
 
 local records = opt.input ~= "" and mr.load(opt.input) or mr.generate(opt.records, record)
 
--- Texts are in the order of their bytes, so that of the records is that of their keys, and no record has to meet Lua.
+-- Texts sort by their bytes, so records sort by their keys, and no record has to enter Lua.
 local saved = records:sort_by(mr.identity):save(opt.output, { overwrite = true })
 print(("%d records in %d parts, %d bytes"):format(saved.rows, saved.files, saved.bytes))
 
--- What is on the disk: how much of it, and whether no record is before one of a smaller key.
+-- Checks the files: counts the records, and checks that their keys ascend.
 local function look(rows)
   local found = { n = 0, ordered = true }
   for line in rows do

@@ -1,6 +1,7 @@
--- Counts the words of files: `actorhost -n 4 examples/wordcount.lua [PATH|FOLDER|GLOB] [TOP] [--stop-words FILE]`. Without
--- a path, those of this repository's README.md. Words of any language, of three letters and more, without regard to case.
--- Stop words, which are not counted, come from a file that every host has, or `--stop-words english` is a short list.
+-- Counts the words of files: `actorhost -n 4 examples/wordcount.lua [PATH|FOLDER|GLOB] [TOP] [--stop-words FILE]`. The
+-- default file is this repository's README.md. Words have at least three letters, in any language; case is ignored. A
+-- file that every host has lists the stop words, which are not counted; `--stop-words english` is a short built-in
+-- list.
 local actor = require "actor"
 local mr, text = actor.mapreduce, actor.text
 
@@ -10,7 +11,7 @@ local path = opt[1] or (actor.args[0]:match("^(.*)/") or ".") .. "/../README.md"
 local english = "a an and are as at be by for from has have in is it its not of on or that the their they this to was with"
 local file = opt.stop_words ~= "" and opt.stop_words ~= "english" and assert(io.open(opt.stop_words))
 local stop = {}
-local function words_of(line) return text.words(text.lower(text.nfc(line))) end -- nfc: é is the same as e with an accent
+local function words_of(line) return text.words(text.lower(text.nfc(line))) end -- nfc: é equals e with a combining accent
 for word in words_of(file and file:read("*a") or opt.stop_words ~= "" and english or "") do stop[word] = true end
 
 local counts = mr.load(path)

@@ -5,7 +5,7 @@ local dashboard = require("actor.c.dashboard")
 local flags = require("actor.flags")
 
 local list = {
-  { name = "replay", value = "FILE", help = "what a run's --record FILE.jsonl has written" },
+  { name = "replay", value = "FILE", help = "a file written by a run's --record FILE.jsonl" },
   { name = "help", help = "this page" },
 }
 
@@ -18,13 +18,13 @@ local values, rest = flags.parse(list, actor.args)
 if not values then return fail(2, rest) end
 if values.help then
   print("usage: actorhost dashboard --replay FILE.jsonl [HOST:PORT]\n")
-  print("The page of a recorded run, at 127.0.0.1:8787 or the given address. Port 0: any that is free.")
-  print("A run that goes on has the same page by actorhost --dashboard job.lua.\n")
+  print("The page of a recorded run, at 127.0.0.1:8787 or the given address. Port 0: any free port.")
+  print("A live run serves the same page with actorhost --dashboard job.lua.\n")
   print(flags.help(list))
   return 0
 end
 if not values.replay then
-  return fail(2, "--replay FILE.jsonl says what to show; a running job shows itself by actorhost --dashboard job.lua")
+  return fail(2, "--replay FILE.jsonl names the recording; a live job has its page by actorhost --dashboard job.lua")
 end
 if #rest > 1 then return fail(2, ("one address is enough, got '%s' and '%s'"):format(rest[1], rest[2])) end
 local _, wrong, code = dashboard.replay(values.replay, rest[1] or "127.0.0.1:8787", function(url, states)

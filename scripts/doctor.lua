@@ -1,5 +1,5 @@
--- actorhost doctor [--json]: looks at this machine as a run would see it, and says what to do about what it finds.
--- Exit code 1 where something keeps runs from working.
+-- actorhost doctor [--json]: checks this machine as a run would, and recommends what to do about each finding. Exit
+-- code 1 if a problem prevents runs.
 local actor = require("actor")
 local command = require("actor.c.command")
 local doctor = require("actor.c.doctor")
@@ -7,19 +7,19 @@ local flags = require("actor.flags")
 
 local known = {
   { name = "json", help = "one JSON object instead of text" },
-  { name = "token-file", value = "FILE", help = "the token to look at, as for a run (the default file)" },
+  { name = "token-file", value = "FILE", help = "the token to check, as for a run (the default file)" },
   { name = "help", help = "this" },
 }
 local columns = 80
 local dashboard_port = 8787
 local findings = {}
 
--- Adds a finding. `todo` says what to do; `state` is "ok", "note" (something that not everybody needs) or "problem".
+-- Adds a finding. `todo` recommends what to do; `state` is "ok", "note" (matters to some users only) or "problem".
 local function find(state, name, text, todo)
   findings[#findings + 1] = { state = state, name = name, text = text, todo = todo }
 end
 
--- ---- what files of the system say ----
+-- ---- files of the system ----
 
 local function read(path)
   local file = io.open(path)
@@ -35,7 +35,7 @@ local function size(bytes)
   return (unit == 1 and "%d %s" or "%.1f %s"):format(bytes, ({ "bytes", "KiB", "MiB", "GiB", "TiB" })[unit])
 end
 
--- ---- what is looked at ----
+-- ---- checks ----
 
 local built = doctor.built()
 local values
@@ -120,7 +120,7 @@ local function placement()
     end
     local known, why = doctor.has_address(host or "127.0.0.1")
     if not known then
-      find("problem", "names", ("the run meets at '%s', of which this machine knows no address: %s"):format(host, why),
+      find("problem", "names", ("the rendezvous of the run is '%s', but this machine has no address for it: %s"):format(host, why),
         "give --rdzv-endpoint an address, or add the name to /etc/hosts")
     end
   else
@@ -154,7 +154,7 @@ local function token()
   local file = doctor.file(path)
   if not file then
     if values["token-file"] then return find("problem", "token", path .. " is not there", "make it, or leave out --token-file") end
-    return find("ok", "token", path .. " is not there yet; the first run that needs a token makes it")
+    return find("ok", "token", path .. " does not exist yet; the first run that needs a token makes it")
   end
   local text = ("%s, mode %s, of user %d, %s old"):format(path, file.mode, file.owner, ago(file.age))
   local works, message = doctor.token_works(path)
@@ -166,12 +166,12 @@ end
 local function sockets()
   local folder, message = doctor.run_folder()
   if folder then return find("ok", "sockets", folder .. ": here `actorhost status` and the like find the runs of this machine") end
-  find("problem", "sockets", message, "repair that, or set XDG_RUNTIME_DIR to a folder of yours; else runs cannot be looked into")
+  find("problem", "sockets", message, "repair that, or set XDG_RUNTIME_DIR to a folder of yours; else runs cannot be observed")
 end
 
 local function clock()
   local resolution, wall = doctor.clock()
-  local text = ("steady clock tells %d ns apart; it is %s UTC"):format(resolution * 1e9, os.date("!%Y-%m-%d %H:%M:%S", wall))
+  local text = ("steady clock with a resolution of %d ns; it is %s UTC"):format(resolution * 1e9, os.date("!%Y-%m-%d %H:%M:%S", wall))
   if wall < 1735689600 then
     return find("problem", "clock", text, "set the time (timedatectl): certificates and file times depend on it")
   end
@@ -181,7 +181,7 @@ local function clock()
   find("ok", "clock", text .. " (another machine's may differ: runs do not depend on it)")
 end
 
--- A library that is loaded when it is first needed.
+-- Checks a library that is loaded on demand.
 local function library(name, file, package, purpose)
   if doctor.loads(file) then return find("ok", name, "there: " .. purpose) end
   find("note", name, "missing: " .. purpose, "apt-get install " .. package)
@@ -204,17 +204,17 @@ local function scratch()
   local text = ("%s, %s free"):format(folder, size(bytes))
   if bytes < 2 ^ 30 then
     return find(bytes < 2 ^ 24 and "problem" or "note", "TMPDIR", text,
-      "set TMPDIR to a larger disk: map-reduce keeps there what does not fit in memory")
+      "set TMPDIR to a larger disk: map-reduce stores data there that does not fit in memory")
   end
   find("ok", "TMPDIR", text)
 end
 
--- ---- telling ----
+-- ---- output ----
 
 local mark = { ok = "ok", note = "note", problem = "PROBLEM" }
 local indent = 23
 
--- `text` in lines that end before column 80, all but the first indented.
+-- Wraps `text` before column 80, and indents all lines except the first.
 local function wrapped(text)
   local lines, line = {}, ""
   for word in text:gmatch("%S+") do
@@ -250,7 +250,7 @@ local function as_text()
     if finding.todo then out[#out + 1] = (" "):rep(indent) .. wrapped("to do: " .. finding.todo) end
   end
   local problems, notes = count("problem"), count("note")
-  local word = problems == 0 and "Nothing keeps a run from working here" or problems == 1 and "One problem" or problems .. " problems"
+  local word = problems == 0 and "Nothing prevents a run here" or problems == 1 and "One problem" or problems .. " problems"
   out[#out + 1] = ("\n%s%s."):format(word, notes == 0 and "" or notes == 1 and "; one note" or ("; %d notes"):format(notes))
   return table.concat(out, "\n")
 end
@@ -264,7 +264,7 @@ local function main(args)
     return 2
   end
   if values.help then
-    print("usage: actorhost doctor [flags]    looks at this machine and says what to do\n\n" .. flags.help(known))
+    print("usage: actorhost doctor [flags]    checks this machine and recommends what to do\n\n" .. flags.help(known))
     return 0
   end
   for _, look in ipairs { versions, processor, cores, memory, limits, placement, ports, token, sockets, clock, scratch, libraries } do look() end

@@ -8,7 +8,7 @@ local spelling = require("actor.c.names")
 
 local usage = "usage: actorhost help [TOPIC|NAME]    param.run, dataset:map, barrier.pssp, --barrier, ACTORHOST_ISA, mapreduce, sim"
 
--- The subcommands, those in C++ first.
+-- The subcommands; the C++ subcommands first.
 local function commands()
   local scripts = {}
   for name in pairs(core.library()) do scripts[#scripts + 1] = name:match("^command/(.+)$") end
@@ -16,7 +16,7 @@ local function commands()
   return { "run", "agent", unpack(scripts) }
 end
 
--- What a subcommand in Lua prints for --help.
+-- The --help page of a Lua subcommand.
 local function page_of_script(name)
   local lines = {}
   local show, args = print, actor.args
@@ -29,7 +29,7 @@ local function page_of_script(name)
   return table.concat(lines, "\n")
 end
 
--- What `actorhost NAME --help` prints, by name.
+-- The pages of `actorhost NAME --help`, by name.
 local function pages()
   local out = {}
   for _, name in ipairs(commands()) do
@@ -39,7 +39,7 @@ local function pages()
   return out
 end
 
--- The lines about one flag or variable in a page, those that are indented further included.
+-- The lines about one flag or variable in a page, including the further indented lines.
 local function part_of(page, word)
   local out, column
   for line in (page .. "\n"):gmatch("(.-)\n") do
@@ -61,7 +61,7 @@ local function overview()
   for _, topic in ipairs(help.topics()) do print(("  %-12s %s"):format(topic.name, topic.summary)) end
 end
 
--- A flag or a variable, on each page that has it.
+-- Prints a flag or a variable from each page that has it.
 local function of_pages(name)
   local shown = pages()
   if shown[name] then
@@ -79,7 +79,7 @@ local function of_pages(name)
   return found
 end
 
--- The barrier rules' own descriptions say more than their constructors.
+-- Prints the description of a barrier rule, which has more detail than its constructor.
 local function of_rule(name)
   for _, rule in ipairs(barrier.list()) do
     if name:match("^barrier[.:](.*)$") == rule.name then
@@ -88,7 +88,7 @@ local function of_rule(name)
   end
 end
 
--- Words as lines of at most 100 characters.
+-- Wraps words into lines of at most 100 characters.
 local function wrapped(words)
   local lines, size = {}, math.huge
   for _, word in ipairs(words) do

@@ -1,4 +1,5 @@
--- actorhost repl [--attach [HOST:PORT]] [-n N] [-e CHUNK] [-f FILE]: a console, attached to a run or with a cluster of its own.
+-- actorhost repl [--attach [HOST:PORT]] [-n N] [-e CHUNK] [-f FILE]: a console, attached to a run or with its own
+-- cluster.
 local actor = require("actor")
 local attach = require("actor.inspect.attach")
 local command = require("actor.c.command")
@@ -13,18 +14,18 @@ local terminal = require("actor.console.terminal")
 local text = require("actor.inspect.text")
 
 local list = {
-  { name = "nproc-per-node", short = "n", value = "N", help = "nodes of a cluster of the console's own, or auto (2)" },
-  { name = "isolate", help = "as processes of their own" },
-  { name = "servers", value = "S", help = "parameter-server shards of it" },
-  { name = "seed", value = "N", help = "of it" },
-  { name = "checkpoint", value = "DIR", help = "where checkpoints of its param.run go" },
-  { name = "resume", value = "DIR", help = "with which it goes on" },
+  { name = "nproc-per-node", short = "n", value = "N", help = "nodes of the console's own cluster, or auto (2)" },
+  { name = "isolate", help = "each node is a process" },
+  { name = "servers", value = "S", help = "parameter-server shards of the cluster" },
+  { name = "seed", value = "N", help = "of the cluster" },
+  { name = "checkpoint", value = "DIR", help = "where checkpoints of its param.run are written" },
+  { name = "resume", value = "DIR", help = "checkpoints from which it continues" },
   { name = "execute", short = "e", value = "CHUNK", many = true, help = "run this chunk or :command and leave; may be given again" },
   { name = "file", short = "f", value = "FILE", many = true, help = "run this file as one chunk and leave" },
   { name = "on", value = "RANK|all", help = "where chunks run; attached to a run: 0, else all nodes together" },
-  { name = "print", value = "WHO", default = "first", help = "all: what every node prints that runs a chunk together" },
+  { name = "print", value = "WHO", default = "first", help = "all: the output of every node that runs a chunk together" },
   { name = "json", help = "one JSON object for each chunk or command, on a line each" },
-  { name = "read-only", help = "look only: the reading token is proved, with which the run lets nothing be changed or run" },
+  { name = "read-only", help = "observe only: proves the reading token, with which the run refuses every change and chunk" },
   { name = "help", help = "this page" },
 }
 for i, flag in ipairs(attach.flags) do table.insert(list, i, flag) end
@@ -32,11 +33,11 @@ for i, flag in ipairs(attach.flags) do table.insert(list, i, flag) end
 local usage = [[
 usage: actorhost repl [flags]
 
-A console: Lua typed at a prompt runs on the nodes of a run, and :commands look into it (:help lists them). With
---attach it is a run that is going on, of this machine where no address is given; each node runs the chunk by itself, at
-its next engine call. Without, a cluster is started for the console, whose nodes run each chunk together: pipelines,
-collectives and param.run work in it. Standard input that is no terminal is read line by line. With -e, -f and standard
-input the exit code is 1 after an error.
+A console: Lua typed at a prompt runs on the nodes of a run, and :commands show its state (:help lists them). With
+--attach the console uses a live run, without an address a run of this machine; each node runs the chunk by itself, at
+its next engine call. Without --attach it starts its own cluster, whose nodes run each chunk together: pipelines,
+collectives and param.run work in it. Standard input other than a terminal is read line by line. With -e, -f and
+standard input the exit code is 1 after an error.
 ]]
 
 local most_history = 10000
@@ -47,13 +48,13 @@ local function fail(code, message)
   return code
 end
 
--- Reads a line behind a prompt, which standard output would keep until its line's end.
+-- Reads a line after a prompt on standard error: standard output would buffer the prompt until a newline.
 local function asked(prompt)
   io.stderr:write(prompt)
   return io.read("*l")
 end
 
--- Lets the user choose one of several runs of this machine; nil where there is nothing to choose.
+-- Lets the user choose one of several runs of this machine; nil without a choice.
 local function chosen_run()
   local runs = control.find()
   if not runs or #runs < 2 then return nil end
@@ -77,7 +78,7 @@ local function attached(values, interactive)
   return connection, nil, run.url
 end
 
--- Starts a cluster and attaches to it; nil and what its process said where it has ended instead.
+-- Starts a cluster and attaches to it; nil and the output of its process if it has ended instead.
 local function started(values)
   local args = { "--no-progress", "--log-level", "warn", "-n", values["nproc-per-node"] or "2" }
   for _, name in ipairs { "servers", "seed", "checkpoint", "resume" } do
@@ -104,7 +105,7 @@ local function started(values)
   return nil, "the cluster has not started: " .. said, 3
 end
 
--- Waits until all nodes of the console's own cluster take chunks.
+-- Waits until all nodes of the console's own cluster accept chunks.
 local function ready(session)
   local deadline = actor.now() + start_seconds
   repeat
@@ -122,7 +123,7 @@ local function ready(session)
   return false, "its nodes have not started"
 end
 
--- Standard input as chunks and commands.
+-- Runs standard input as chunks and commands.
 local function read_lines(session)
   local pending
   for line in io.lines() do
@@ -184,7 +185,7 @@ end
 local function at_terminal(session)
   local editor, why = line_editor.open(history_file(), most_history)
   if not editor then
-    session.fail("the prompt is a plain one: " .. why)
+    session.fail("the prompt is a plain prompt: " .. why)
     editor = plain_editor()
   end
   print(("actorhost %s; :help lists the commands"):format(actor.version))
@@ -238,7 +239,7 @@ local function main()
     if interactive or not session.ended.ok then command.err(words) end
     code = how ~= 0 and how or code
   elseif session.detached then
-    command.err(cluster and "interrupted" or "detached; the run goes on")
+    command.err(cluster and "interrupted" or "detached; the run continues")
     code = interactive and 0 or 130
   end
   if not session.ended then connection:close() end

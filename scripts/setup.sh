@@ -1,20 +1,20 @@
 # Sourced by scripts/actorhost, scripts/test and scripts/check: installs missing Debian packages and builds a preset.
-# POSIX sh. The caller has set $root to the top of the tree. Quiet on success; ends the script with 69 when packages
-# are missing and cannot be installed, with 70 when configuring or building fails.
+# POSIX sh. The caller sets $root to the top of the tree. Quiet on success; ends the script with 69 when packages are
+# missing and cannot be installed, with 70 when configuring or building fails.
 
 # The one list of packages. Needed to build and to run the tests:
 required_packages="cmake g++ pkg-config libluajit-5.1-dev libnng-dev libeigen3-dev libspdlog-dev libfmt-dev \
 nlohmann-json3-dev libsodium-dev libxxhash-dev liblz4-dev libarchive-dev zlib1g-dev libcurl4-openssl-dev libedit-dev \
 libutf8proc-dev libmicrohttpd-dev prometheus-cpp-dev libjs-chart.js libcli11-dev catch2 openssl luajit"
-# Done without where they cannot be installed: the first two make building faster, librsvg2-2 draws charts as PNG
-# (actor.plot loads it at run time; nothing is linked with it), tests of the prompt have a terminal in tmux:
+# Optional packages: the first two make builds faster, librsvg2-2 draws charts as PNG (actor.plot loads it at run time;
+# nothing is linked with it), and tests of the prompt use a terminal in tmux:
 optional_packages="ninja-build ccache librsvg2-2 tmux"
-# Tests of pages want a browser; they are skipped without it:
+# Tests of pages need a browser; they are skipped without it:
 test_packages="chromium"
 # Needed by scripts/check, the last two for sources of tests/bench:
 check_packages="clang-format clang-tidy libzmq3-dev libdnnl-dev"
 
-# Where builds go: ACTORHOST_BUILD_DIR, or build/ in the tree, or in the user's cache where nobody may write to the tree.
+# Build folder: ACTORHOST_BUILD_DIR, or build/ in the tree, or the user's cache if the tree is not writable.
 if [ -n "${ACTORHOST_BUILD_DIR-}" ]; then
   case $ACTORHOST_BUILD_DIR in /*) build_root=$ACTORHOST_BUILD_DIR ;; *) build_root=$PWD/$ACTORHOST_BUILD_DIR ;; esac
 elif [ -w "$root/build" ] || { [ ! -e "$root/build" ] && [ -w "$root" ]; }; then
@@ -23,7 +23,7 @@ else
   build_root=${XDG_CACHE_HOME:-$HOME/.cache}/actorhost/$(printf '%s' "$root" | cksum | cut -d ' ' -f 1)
 fi
 
-# timed NAME COMMAND...: runs it, and says how long that took; its status is the command's.
+# timed NAME COMMAND...: runs the command and prints its duration; its status is the command's.
 timed() {
   timed_name=$1
   timed_begun=$(date +%s)
@@ -36,7 +36,7 @@ timed() {
 
 say() { printf 'actorhost: %s\n' "$*" >&2; }
 
-# Those of the given packages that are not installed.
+# Prints the uninstalled packages among the given packages.
 missing_packages() {
   installed=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' "$@" 2>/dev/null | awk '$1 == "ii" { print $2 }')
   for package in "$@"; do
@@ -44,7 +44,7 @@ missing_packages() {
   done
 }
 
-# Prints what runs a command as root here ("" for root itself); fails where nothing does.
+# Prints the command that runs another as root here ("" for root itself); fails without one.
 root_runner() {
   if [ "$(id -u)" = 0 ]; then
     return 0
@@ -59,7 +59,7 @@ root_runner() {
   fi
 }
 
-# install_packages PACKAGE...: false when they could not be installed; what apt said is then in $install_log.
+# install_packages PACKAGE...: false when the installation failed; $install_log has the output of apt.
 install_packages() {
   runner=$(root_runner) || return 1
   say "installing $*"
@@ -68,9 +68,9 @@ install_packages() {
   $apt install -y --no-install-recommends "$@" >>"$install_log" 2>&1
 }
 
-# ensure_packages PACKAGE...: installs those of them, and of the optional ones, that are missing.
+# ensure_packages PACKAGE...: installs missing packages, including optional packages.
 ensure_packages() {
-  command -v dpkg-query >/dev/null || return 0  # not Debian: configuring will tell what is missing
+  command -v dpkg-query >/dev/null || return 0  # not Debian: configuring will name missing libraries
   missing=$(missing_packages "$@" $optional_packages)
   [ -n "$missing" ] || return 0
   mkdir -p "$build_root"
@@ -86,8 +86,8 @@ ensure_packages() {
   exit 69
 }
 
-# ensure_test_tools: a browser, and promtool in the build folder. What cannot be had is tried again on another day; the
-# tests that want it are skipped.
+# ensure_test_tools: a browser, and promtool in the build folder. A failed installation is tried again on another day;
+# the tests that need a missing tool are skipped.
 ensure_test_tools() {
   command -v dpkg-query >/dev/null || return 0
   mkdir -p "$build_root/tools"
@@ -100,7 +100,7 @@ ensure_test_tools() {
   if [ "$(cat "$tried" 2>/dev/null)" != "$(date +%F) $missing" ]; then
     # shellcheck disable=SC2086
     [ "${missing% promtool}" = "" ] || install_packages ${missing% promtool} || true
-    # Taken out of its package, which would start a server, too.
+    # Unpacked from its package, because an installation would also start a server.
     command -v promtool >/dev/null || (cd "$build_root/tools" && apt-get -qq download prometheus &&
       dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x --strip-components=3 ./usr/bin/promtool
       rm -f prometheus_*.deb) >>"$install_log" 2>&1 || true
@@ -109,11 +109,11 @@ ensure_test_tools() {
     [ -n "$missing" ] || return 0
     printf '%s %s' "$(date +%F)" "$missing" >"$tried"
   fi
-  say "not here, so the tests that want it are skipped: $missing"
+  say "missing, so the tests that need it are skipped: $missing"
 }
 
-# Runs a command with its output in a log: on a terminal its last line is shown as it changes, elsewhere one line every ten
-# seconds; the whole log is shown when it fails.
+# Runs a command with its output in a log. A terminal shows its last line as it changes, other outputs one line every
+# ten seconds. A failure prints the whole log.
 run_quietly() {
   log=$1
   what=$2
@@ -138,7 +138,7 @@ run_quietly() {
   exit 70
 }
 
-# configure PRESET: makes its folder if it is not there, or was made for a tree that has moved.
+# configure PRESET: makes its folder if it is missing, or was made for a tree at another path.
 configure() {
   directory=$build_root/$1
   if [ -f "$directory/CMakeCache.txt" ]; then
@@ -156,7 +156,7 @@ configure() {
   touch "$directory/configured"
 }
 
-# build PRESET TARGET ("all" or "actorhost"): brings it up to date and stamps the moment that it is up to date with.
+# build PRESET TARGET ("all" or "actorhost"): builds the target and stamps the time of its sources.
 # Builds started together wait for each other.
 build() {
   mkdir -p "$build_root"

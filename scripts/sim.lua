@@ -1,5 +1,5 @@
--- actorhost sim: how barrier rules behave, on virtual time. The simulator is host/sim, what runs it actor.sim; here is the
--- command line.
+-- actorhost sim: simulates barrier rules on virtual time. The simulator is host/sim, and actor.sim runs it; this file
+-- is the command line.
 local actor = require("actor")
 local barrier = require("actor.barrier")
 local command = require("actor.c.command")
@@ -22,34 +22,34 @@ local known = {
   { name = "repeat", value = "N", kind = "integer", help = "runs of each, with seeds SEED, SEED+1, ... (1; of --paper 10)" },
   { name = "seed", value = "N", kind = "integer", default = 1, help = "of the first run" },
   { name = "resample", value = "WHEN", help = "when a sampled rule draws again: event, sticky or poll:SECONDS (event; peers: poll:0.5)" },
-  { name = "straggler", value = "SHARE:FACTORx", help = "that share of the nodes is slower by the factor; ...@SECONDS: others after so long" },
+  { name = "straggler", value = "SHARE:FACTORx", help = "that share of the nodes is slower by the factor; ...@SECONDS: others after that time" },
   { name = "speed", value = "DIST", help = "a factor on each node's work, drawn once" },
   { name = "topology", value = "KIND", help = "oracle, server:SHARDS or peers (oracle)" },
   { name = "delay", value = "DIST", help = "seconds of a message" },
-  { name = "loss", value = "P", kind = "number", help = "share of messages that get lost and are sent again" },
+  { name = "loss", value = "P", kind = "number", help = "share of lost messages, which are sent again" },
   { name = "retry", value = "SECONDS", kind = "number", help = "until a lost message is sent again (0.2)" },
   { name = "service", value = "DIST", help = "seconds that a shard needs for its part of an update" },
   { name = "bytes", value = "N", kind = "number", help = "of an update, and of a model" },
   { name = "bandwidth", value = "BYTES/S", kind = "number", help = "of a shard's link, each way (without limit)" },
-  { name = "churn", value = "JOIN:LEAVE", help = "nodes that come and go, a second" },
-  { name = "failures", value = "LIFE[:REPAIR]", help = "mean seconds until a node crashes, and until another one comes" },
-  { name = "detect", value = "SECONDS", kind = "number", help = "until a crash is noticed (2.5)" },
-  { name = "sweep", value = "NAME=VALUES", many = true, help = "START:STOP:STEP or A,B,C; NAME is a flag above, or stands in a rule or in --train as {NAME}" },
+  { name = "churn", value = "JOIN:LEAVE", help = "nodes that join and leave each second" },
+  { name = "failures", value = "LIFE[:REPAIR]", help = "mean seconds until a node crashes, and until a new node joins" },
+  { name = "detect", value = "SECONDS", kind = "number", help = "until a crash is detected (2.5)" },
+  { name = "sweep", value = "NAME=VALUES", many = true, help = "START:STOP:STEP or A,B,C; NAME is a flag above, or {NAME} in a rule or in --train" },
   { name = "jobs", short = "j", value = "N", help = "processes, or auto: one a core (1)" },
   { name = "csv", value = "FILE", help = "a row for each barrier and repeat; - is standard output" },
   { name = "json", value = "FILE", help = "the same as JSON lines" },
-  { name = "resume", help = "go on with the FILE.part of an interrupted sweep" },
+  { name = "resume", help = "continue the FILE.part of an interrupted sweep" },
   { name = "svg", value = "FILE", help = "a plot" },
   { name = "png", value = "FILE", help = "the same as a picture (needs librsvg)" },
   { name = "plot", value = "KIND", help = "cdf, progress, mean, waiting, checks, messages, staleness, inconsistency, sequence, loss or accuracy (mean for sweeps, else cdf)" },
   { name = "log", value = "AXES", help = "logarithmic axes of the plot: x, y or xy" },
   { name = "confidence", value = "P", kind = "number", default = 0.95, help = "of the intervals" },
-  { name = "train", value = "MODEL", help = "train along the way (loss, accuracy): linear, factorisation or mnist, or 'linear rate=0.01 merge=drop:4', or 'job.lua --its flags'" },
-  { name = "replay", value = "TRACE", help = "the work and network times of a run recorded with --record; compares with what was measured" },
+  { name = "train", value = "MODEL", help = "also train a model (loss, accuracy): linear, factorisation or mnist, or 'linear rate=0.01 merge=drop:4', or 'job.lua --its flags'" },
+  { name = "replay", value = "TRACE", help = "the work and network times of a run recorded with --record; compares with the measured steps" },
   { name = "paper", value = "DIR", help = "every experiment of the literature, as DIR/index.html" },
   { name = "list", help = "the rules and merge policies, one line each" },
   { name = "rule-timeout", value = "SECONDS", kind = "number", default = 10, help = "end a rule whose answers take longer" },
-  { name = "no-native", help = "ask the classic rules in Lua too" },
+  { name = "no-native", help = "run the classic rules in Lua too" },
   { name = "no-progress", help = "no progress bar" },
   { name = "worker" }, -- a process of -j
   { name = "help", short = "h", help = "this" },
@@ -83,7 +83,7 @@ local function interval_text(mean)
   return ("%.2f ± %.2f"):format(mean.mean, mean.high - mean.mean)
 end
 
--- Left-aligned first column, the others right; widths in characters, not bytes.
+-- Aligns the first column left, the others right; widths in characters, not bytes.
 local function print_columns(lines)
   local widths = {}
   local function length(text) return select(2, text:gsub("[^\128-\191]", "")) end
@@ -132,7 +132,7 @@ local function print_summary(rows, varied, confidence)
   print_columns(lines)
 end
 
--- What a recorded run has measured beside what the simulator makes of it under the same rule.
+-- Compares the steps of a recorded run with the simulation under the same rule.
 local function print_comparison(rows, path)
   local run = sim.replay.load(path)
   local measured = sim.replay.measured(run)
@@ -161,7 +161,7 @@ end
 
 local outputs = { "csv", "json", "svg", "png" }
 
--- Two outputs to one file, or one to a file that is read.
+-- An error if two outputs use one file, or an output uses an input file.
 local function clash(values, barriers)
   local seen = {}
   for _, path in ipairs(grid.files(values, barriers)) do
@@ -177,7 +177,7 @@ local function clash(values, barriers)
   end
 end
 
--- The tables that are written: opened before anything runs, so that what cannot be written is known at once.
+-- Opens the output tables before any run, so that an unwritable file is an error at once.
 local function open_tables(values, configuration, sweep)
   for _, kind in ipairs { "svg", "png" } do
     if values[kind] then
@@ -201,7 +201,7 @@ local function open_tables(values, configuration, sweep)
   return tables
 end
 
--- A rule's own math.random and modules begin anew with each run, so that it does not matter which process runs it.
+-- Resets math.random and the rule's own modules before each run, so the result does not depend on the process.
 local function execute(task, on_progress)
   math.randomseed(task.options.seed)
   sim.modules.forget()
@@ -212,7 +212,7 @@ local function run_sweep(tasks, sweep_names, values, jobs, tables)
   local bar = require("actor.progress").new { total = #tasks, label = "sim", quiet = values["no-progress"] }
   local skipped, rows = tables[1] and tables[1].done or 0, {}
   for _, file in ipairs(tables) do skipped = math.min(skipped, file.done) end
-  -- What is in the files is not simulated again, except for what no line holds: curves, and all of JSON.
+  -- Rows in the files are not simulated again, except for data that no line holds: curves, and all of JSON.
   local kind = (values.svg or values.png) and sim.figures.kinds[values.plot or sim.figures.default_kind(sweep_names)]
   if (kind and not kind.field) or not values.csv then skipped = 0 end
   local before = skipped > 0 and tables[1]:rows_before()
@@ -259,10 +259,10 @@ local function save_plots(values, rows, varied, configuration)
   return true
 end
 
--- The flags that --paper takes; its experiments bring everything else.
+-- The flags that --paper takes; its experiments define everything else.
 local of_paper = { paper = true, jobs = true, ["repeat"] = true, seed = true, ["no-progress"] = true }
 
--- What --paper has no use for, or cannot be.
+-- An error for flags that --paper does not take.
 local function wrong_paper(values, given, rules)
   local useless = {}
   for _, name in ipairs(given) do
@@ -270,7 +270,7 @@ local function wrong_paper(values, given, rules)
   end
   for _, rule in ipairs(rules) do useless[#useless + 1] = rule end
   if #useless > 0 then
-    return ("--paper brings its own experiments: it has no use for %s (it takes --jobs, --repeat, --seed and --no-progress)")
+    return ("--paper defines its own experiments: it does not take %s (it takes --jobs, --repeat, --seed and --no-progress)")
       :format(table.concat(useless, ", "))
   end
   return grid.wrong_seeds(values)
@@ -314,10 +314,10 @@ local function main()
   if values.log and not values.log:find("^[xy]$") and values.log ~= "xy" then
     return usage_error(("--log wants x, y or xy, not '%s'"):format(values.log))
   end
-  if values.log and not (values.svg or values.png) then return usage_error("--log is of a plot: give --svg or --png with it") end
-  if values.plot and not (values.svg or values.png) then return usage_error("--plot says what is drawn: give --svg or --png with it") end
+  if values.log and not (values.svg or values.png) then return usage_error("--log is for a plot: give --svg or --png with it") end
+  if values.plot and not (values.svg or values.png) then return usage_error("--plot chooses a plot: give --svg or --png with it") end
   if values.resume and not (values.csv or values.json) then
-    return usage_error("--resume goes on with a table: give its --csv or --json")
+    return usage_error("--resume continues a table: give its --csv or --json")
   end
   local sweep, wrong = grid.sweep(values, barriers)
   if not sweep then return usage_error("%s", wrong) end

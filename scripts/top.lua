@@ -1,4 +1,4 @@
--- actorhost top [--attach [HOST:PORT]] [--sort COLUMN] [--every SECONDS]: the state of a run, again and again.
+-- actorhost top [--attach [HOST:PORT]] [--sort COLUMN] [--every SECONDS]: the state of a run, refreshed.
 local actor = require("actor")
 local attach = require("actor.inspect.attach")
 local command = require("actor.c.command")
@@ -8,13 +8,13 @@ local screen = require("actor.c.screen")
 
 local list = {
   { name = "sort", value = "COLUMN", default = "rank", help = table.concat(nodes.orders(), ", ") },
-  { name = "every", value = "SECONDS", kind = "number", default = 1, help = "between two looks" },
-  { name = "count", value = "N", kind = "integer", help = "leave after N looks" },
+  { name = "every", value = "SECONDS", kind = "number", default = 1, help = "between two refreshes" },
+  { name = "count", value = "N", kind = "integer", help = "leave after N refreshes" },
   { name = "help", help = "this page" },
 }
 for i, flag in ipairs(attach.flags) do table.insert(list, i, flag) end
 
--- The keys on a terminal; the one that sorts already reverses.
+-- The keys on a terminal; the key of the current order reverses it.
 local keys = { r = "rank", s = "step", w = "wait", o = "sent", i = "received", u = "queue", m = "memory", t = "state" }
 local legend = "q quit  h help  sort: r rank s steps w waits o sent i in u queue m memory t state"
 local help = "press a key of the list to sort by that column, and again to reverse the order; q or Ctrl-D leaves"

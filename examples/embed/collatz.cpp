@@ -1,4 +1,4 @@
-// A C++ program with a job inside: it gives the job's Lua a function of its own and runs it on four nodes.
+// A C++ program that runs a job on four nodes and gives the job's Lua a C++ function.
 
 #include <atomic>
 #include <cstdio>

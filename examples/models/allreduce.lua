@@ -1,6 +1,6 @@
--- Model C, all-reduce: `actorhost -n 4 examples/models/allreduce.lua`. Every rank has all columns. It trains them by itself
--- for an epoch, without knowing what the others do (stale); then all ranks' changes are combined at once (synchronised).
--- There are three ways to do that, each for models of another size.
+-- Model C, all-reduce: `actorhost -n 4 examples/models/allreduce.lua`. Every rank has all columns and trains them alone
+-- for an epoch, without the changes of other ranks (stale). Then the changes of all ranks are combined (synchronised),
+-- in one of three ways for models of different sizes.
 local actor = require "actor"
 local factorisation = require "factorisation"
 
@@ -9,10 +9,10 @@ local ways = {}
 -- A small model: one all-reduce of tensors.
 function ways.allreduce(changes) return assert(changes:allreduce()) end
 
--- A larger one: each column is added up by one rank, then all get all.
+-- A larger model: one rank adds up each column, then all ranks get all columns.
 function ways.regroup(changes) return assert(assert(changes:regroup()):allgather()) end
 
--- The same for ranks that use different columns: each gets those to which it has contributed.
+-- For ranks that use different columns: each rank gets the columns to which it has contributed.
 function ways.push(changes)
   local owners = actor.collective.table()
   assert(changes:push(owners))

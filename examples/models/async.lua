@@ -1,13 +1,14 @@
--- Model D, no synchronisation: `actorhost -n 4 examples/models/async.lua`. Workers fetch and update the same columns at the
--- same time: a rank that trains one gets a copy of its newest factors, even if others have one too, and its changes are
--- added at the owner. No rank waits for another, so one may have made many epochs while another has made few, and no
--- update is lost; but updates of one column at the same time know nothing of each other. With `--events` there are no
--- owners: every rank has all columns, and tells the others of each change.
+-- Model D, no synchronisation: `actorhost -n 4 examples/models/async.lua`. Workers fetch and update the same columns at
+-- the same time. A rank fetches a copy of a column's newest factors, even while other ranks hold copies, and the owner
+-- adds the rank's changes. No rank waits for another, so ranks may differ in epochs. No update is lost, but concurrent
+-- updates of a column do not see each other. With `--events` there are no owners: every rank has all columns, and sends
+-- each change to all ranks.
 local actor = require "actor"
 local factorisation = require "factorisation"
 local co = actor.collective
 
--- The root of the mean squared error, from each rank's newest epoch; `board` has a row {squares, entries} for each.
+-- The root of the mean squared error, from each rank's newest epoch; `board` has a row {squares, entries} for each
+-- rank.
 local function error_of(board)
   for rank = 1, actor.size do
     if board:get(rank, 2) == 0 then return math.huge end
@@ -53,7 +54,7 @@ local function train_by_events(problem)
   end
   function on.ended() ended = ended + 1 end
 
-  local function tell(name, value) assert(co.send_event(name, value)) end -- also to this rank, as to the others
+  local function tell(name, value) assert(co.send_event(name, value)) end -- to all ranks, including this one
   local function take(event) on[event.name](event.value, event.from) end
   local function take_what_has_come()
     for event in function() return co.get_event() end do take(event) end
@@ -75,7 +76,7 @@ local function train_by_events(problem)
     end
   until problem:epoch_ends(newest_of_all)
   tell("ended")
-  while ended < actor.size do take(assert(co.wait_event())) end -- then all changes have come everywhere
+  while ended < actor.size do take(assert(co.wait_event())) end -- then every rank has all changes
   return model
 end
 

@@ -1,7 +1,7 @@
--- The four models of computation on one problem: `actorhost -n 4 examples/models/compare.lua [--to FOLDER]`. Says how soon
--- each was there, how much of their time its ranks waited and how stale what they trained was, and writes into the folder
--- the error against time and against epochs, as figures and as CSV. With `--straggler 4` rank 0 is four times slower than
--- it could be. All ranks have to be on one machine: staleness is told by its clock.
+-- The four models of computation on one problem: `actorhost -n 4 examples/models/compare.lua [--to FOLDER]`. Prints the
+-- duration, waiting and staleness of each. Writes the error against time and against epochs into the folder, as figures
+-- and as CSV. With `--straggler 4` rank 0 is four times slower. All ranks must be on one machine: its clock measures
+-- staleness.
 local actor = require "actor"
 local plot = require "actor.plot"
 local factorisation = require "factorisation"

@@ -1,5 +1,5 @@
--- How a training goes: error by time and epoch, waiting and staleness, whatever the model of computation. Each rank
--- notes what it does without asking the others; in the end all notes are combined.
+-- Records a training in any model of computation: error by time and epoch, waiting and staleness. Each rank records its
+-- own events; the end of the training combines all records.
 local actor = require "actor"
 local ffi = require "ffi"
 ffi.cdef "int usleep(unsigned microseconds);"
@@ -9,7 +9,7 @@ Course.__index = Course
 
 local M = {}
 
--- entries: how many this rank trains on; target: the error at which it is over; epochs: the most that a rank makes.
+-- entries: trained by this rank; target: the error at which training ends; epochs: the maximum of a rank.
 function M.new(options)
   return setmetatable({
     entries = options.entries, target = options.target, epochs = options.epochs,
@@ -31,7 +31,7 @@ end
 
 function Course:begin_update() self.at = actor.now() end
 
--- `version`: how many updates what was trained on had in it. `slower` makes the update take so many times as long.
+-- `version`: number of updates in the trained factors. `slower` multiplies the duration of the update.
 function Course:end_update(what, version, squares, slower)
   self.debt = self.debt + (slower - 1) * (actor.now() - self.at)
   if self.debt > 1e-3 then
@@ -43,9 +43,9 @@ function Course:end_update(what, version, squares, slower)
   self.updates[#self.updates + 1] = { what = what, version = version, began = self.at, ended = now }
 end
 
--- Ends an epoch, whose error is that of each entry just before it was trained on; true when the training is over.
--- `total(squares, entries)` gives the root of the mean of all ranks' newest; without it they find it together, which waits
--- for all.
+-- Ends an epoch; true when the training is over. The error of an epoch uses the error of each entry just before its
+-- update. `total(squares, entries)` returns the root of the mean over the newest errors of all ranks; without it the
+-- ranks compute it together, which waits for all.
 function Course:epoch_ends(total)
   local at = actor.now() - self.began
   table.insert(self.made, { at = at, turn = total and at or #self.made, squares = self.squares })
@@ -54,7 +54,7 @@ function Course:epoch_ends(total)
   return rmse < self.target or #self.made >= self.epochs
 end
 
--- The error after each n epochs of n ranks, of what is then the newest of each.
+-- The error after each n epochs of n ranks, from the newest error of each rank at that time.
 local function curve_of(parts)
   local made, newest, entries, seconds = {}, {}, 0, 0
   for rank = 1, parts.n do
@@ -79,8 +79,8 @@ local function curve_of(parts)
   return curve
 end
 
--- How many updates had ended, anywhere, when one began that did not know of them: the mean and the most. By the clock,
--- so all ranks have to be on one machine.
+-- The number of updates that had ended on any rank before an update began, but were not in its input: the mean and the
+-- maximum. Uses the clock, so all ranks must be on one machine.
 local function staleness_of(parts)
   local ends, all = {}, {}
   for rank = 1, parts.n do
@@ -102,8 +102,8 @@ local function staleness_of(parts)
   return total / #all, most
 end
 
--- Collective: {seconds, waited, staleness, most_stale, updates, curve = {{seconds, epochs, rmse}, ...}}. `waited` is the
--- part of the ranks' time in which they did not train.
+-- Collective: {seconds, waited, staleness, most_stale, updates, curve = {{seconds, epochs, rmse}, ...}}. `waited` is
+-- the share of the ranks' time without training.
 function Course:finish()
   local seconds = actor.now() - self.began
   local parts = assert(actor.collective.allgather({

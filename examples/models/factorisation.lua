@@ -1,7 +1,6 @@
--- The problem that the examples of this folder share: a matrix of low rank of which half of the entries are known, and
--- its two factors are to be found by SGD. Each rank has some of the rows with their known entries and their factors; the
--- factors of the columns are the model, which is trained together until the error is small. Data and start depend on the
--- seed alone.
+-- The problem shared by the examples of this folder: factorise a matrix of low rank by SGD; half of its entries are
+-- known. Each rank has some of the rows, with their known entries and factors. The factors of the columns are the
+-- model, which the ranks train together until the error is small. Data and start depend only on the seed.
 local actor = require "actor"
 local course = require "course"
 
@@ -11,9 +10,9 @@ Problem.__index = Problem
 local M = {}
 
 M.defaults = {
-  rows = 80, columns = 60, rank = 3, rate = 0.1, -- the matrix, and how fast is learned
-  target = 0.002, epochs = 1000, -- trained until its error is below the target, for so many epochs at most
-  straggler = 1, -- rank 0 is so many times slower than it could be
+  rows = 80, columns = 60, rank = 3, rate = 0.1, -- the matrix, and the learning rate
+  target = 0.002, epochs = 1000, -- training ends below the target error, or after this many epochs
+  straggler = 1, -- rank 0 is slower by this factor
 }
 
 local function normals(random, count, deviation)
@@ -51,31 +50,31 @@ function M.new(options)
   return self
 end
 
--- The factors that a column begins with, and behind them how many updates it has had: a tensor.
+-- The first factors of a column, followed by its number of updates (0), as a tensor.
 function Problem:first_factors(column)
   local values = { unpack(self.start[column]) }
   values[self.rank + 1] = 0
   return actor.tensor(values, { dtype = "float64" })
 end
 
--- A table of the columns, each with one rank.
+-- A table of the columns, each on one rank.
 function Problem:dealt_columns(options)
   local model = actor.collective.table(options)
   for column = actor.rank, self.columns - 1, actor.size do model:set(column, self:first_factors(column)) end
   return model
 end
 
--- A table of all columns, the same on every rank. (The greater of two that are the same is what they are.)
+-- A table of all columns, the same on every rank. (The combiner "max" of equal values keeps them.)
 function Problem:all_columns()
   local model = actor.collective.table { combiner = "max" }
   for column = 0, self.columns - 1 do model:set(column, self:first_factors(column)) end
   return model
 end
 
--- All columns in a new order, this rank's own: so few ranks want the same one at a time.
+-- All columns in a random order of this rank, so few ranks use the same column at a time.
 function Problem:shuffled_columns() return self.random:shuffle(self.order) end
 
--- One step of SGD for each entry that this rank knows of the column: an update, made in place.
+-- An update of a column in place: one step of SGD for each entry of the column that this rank knows.
 function Problem:train(column, factors)
   self.course:begin_update()
   local right, squares = factors:data(), 0
@@ -94,7 +93,7 @@ function Problem:train(column, factors)
   self.course:end_update(column, version, squares, actor.rank == 0 and self.options.straggler or 1)
 end
 
--- What a rank adds to columns that all ranks have trained at once: its part of their mean, and all of its updates.
+-- The change that a rank adds to columns trained by all ranks at once: its part of the mean, and all of its updates.
 function Problem:part_of_mean(before, after)
   local change = after - before
   change:narrow(1, 1, self.rank):div_(actor.size)
@@ -105,7 +104,7 @@ end
 function Problem:epoch_ends(total) return self.course:epoch_ends(total) end
 
 -- Collective: the root of the mean squared error over the known entries of all ranks. `model` is a table of columns,
--- each somewhere.
+-- each on some rank.
 function Problem:rmse(model)
   local all, sum = assert(model:copy():allgather()), 0
   for column = 0, self.columns - 1 do
@@ -119,7 +118,7 @@ function Problem:rmse(model)
   return course.root_of_mean(sum, self.entries)
 end
 
--- Collective: trains a new problem. What its course was (see course.lua), with the final `rmse` and the `model`.
+-- Collective: trains a new problem. Returns its course (see course.lua), with the final `rmse` and the `model`.
 function M.solve(train, options)
   local problem = M.new(options)
   assert(actor.collective.barrier())
@@ -130,7 +129,7 @@ function M.solve(train, options)
   return outcome
 end
 
--- The job of an example: trains with the flags that it was given, and says how it went. `more` are flags of its own.
+-- The job of an example: trains with the given flags and prints the result. `more` are the example's own flags.
 function M.run(train, more)
   local flags = {}
   for _, some in ipairs { M.defaults, more or {} } do

@@ -1,6 +1,6 @@
--- k-means in Harp's four ways: `actorhost -n 4 examples/models/kmeans.lua [--way allreduce|regroup|push|rotation]`. The
--- points stay at their ranks; ways differ in where centroids are and how they and the sums of their points move. All find
--- the same centroids. (With map-reduce: ../kmeans.lua.)
+-- k-means in Harp's four ways: `actorhost -n 4 examples/models/kmeans.lua [--way allreduce|regroup|push|rotation]`.
+-- Points stay on their ranks. The ways differ in the place of centroids, and in how centroids and sums of points move.
+-- All find the same centroids. (With map-reduce: ../kmeans.lua.)
 local actor = require "actor"
 local collective, tensor = actor.collective, actor.tensor
 
@@ -9,7 +9,7 @@ local opt = actor.options {
 }
 local float64 = { dtype = "float64" }
 
--- The i-th of all points, around one of as many centres as there are clusters.
+-- The i-th of all points, around one of opt.clusters centres.
 local function draw(i)
   local random, at = actor.rng(actor.seed, i), {}
   for d = 1, opt.dims do at[d] = 10 * math.sin((i % opt.clusters + 1) * (d + 1)) + random:normal() end
@@ -19,7 +19,7 @@ end
 local points = {}
 for i = actor.rank, opt.points - 1, actor.size do points[#points + 1] = draw(i) end
 
--- A centroid or a sum of points: their coordinates, and how many points they are.
+-- A centroid or a sum of points: the coordinates and the number of points.
 local function first_centroid(id)
   local at = draw(id)
   at[opt.dims + 1] = 0
@@ -38,7 +38,7 @@ local function add(sum, point)
   data[opt.dims] = data[opt.dims] + 1
 end
 
--- Where a centroid goes whose points have this sum (nil: it has none, and stays).
+-- The new centroid from the sum of its points; without a sum (nil) it stays.
 local function moved(centroid, sum)
   local count = sum and sum:get(opt.dims + 1) or 0
   local new = count > 0 and sum / count or centroid:clone()
@@ -60,7 +60,7 @@ local function all_centroids()
   return centroids
 end
 
--- The sums of this rank's points by their nearest centroid; none for a centroid that is no point's.
+-- The sums of this rank's points by their nearest centroid; a centroid without points has no sum.
 local function sums_by(centroids)
   local sums, at = collective.table(), {}
   for id, centroid in centroids:pairs() do at[id] = centroid:data() end
@@ -88,7 +88,7 @@ function ways.allreduce()
   return centroids
 end
 
--- Each sum is put together by one rank, which moves that centroid; then all get all.
+-- One rank adds up each sum and moves its centroid; then all ranks get all centroids.
 function ways.regroup()
   local centroids = all_centroids()
   for _ = 1, opt.iterations do
@@ -99,7 +99,7 @@ function ways.regroup()
   return centroids
 end
 
--- Centroids have owners: sums are pushed to them, and copies of all centroids are pulled from them.
+-- Centroids have owners. Ranks push sums to the owners, and pull copies of all centroids.
 function ways.push()
   local centroids, owned = all_centroids(), collective.table { name = "owned" }
   for id in own_ids() do owned:set(id, first_centroid(id)) end
@@ -112,7 +112,7 @@ function ways.push()
   return centroids
 end
 
--- No rank has all: centroids go round the ranks once to find each point's nearest, then the sums to be added to.
+-- No rank has all centroids. They rotate through the ranks once to find each point's nearest, then the sums rotate.
 function ways.rotation()
   local centroids, sums = collective.table(), collective.table()
   for id in own_ids() do centroids:set(id, first_centroid(id)) end
@@ -124,7 +124,7 @@ function ways.rotation()
         local at = centroid:data()
         for i, point in ipairs(points) do
           local far = distance(point, at)
-          -- Slices come in an order that differs from rank to rank: of two that are as near it is the first by id.
+          -- The order of slices differs between ranks, so ties are decided by the lower id.
           if not least[i] or far < least[i] or far == least[i] and id < nearest[i] then nearest[i], least[i] = id, far end
         end
       end

@@ -1,7 +1,7 @@
--- Topics of texts: `actorhost -n 4 examples/models/lda.lua [--rounds 50]`. Latent Dirichlet allocation by collapsed Gibbs
--- sampling: every token of every text belongs to a topic, drawn anew in each round as the counts of all others suggest.
--- Texts stay at their ranks; for each word the counts of its tokens by topic go round the ranks (model B), so only one
--- rank, which has the word, changes them; the topics' totals are combined after each round.
+-- Topics of texts: `actorhost -n 4 examples/models/lda.lua [--rounds 50]`. Latent Dirichlet allocation by collapsed
+-- Gibbs sampling: every token of every text has a topic, and each round draws it anew from the counts of all other
+-- tokens. Texts stay on their ranks. The counts of each word by topic rotate through the ranks (model B), so only the
+-- rank that holds a word changes its counts. The topics' totals are combined after each round.
 local actor = require "actor"
 local collective, tensor = actor.collective, actor.tensor
 local float64 = { dtype = "float64" }
@@ -10,7 +10,8 @@ local M = {}
 
 M.defaults = { texts = 400, length = 40, words = 100, topics = 4, rounds = 50, alpha = 0.5, beta = 0.1 }
 
--- The i-th text: words 0 .. words - 1, mostly of two topics; each topic has words of its own, the first ones most often.
+-- The i-th text: words 0 .. words - 1, mostly of two topics; each topic has its own words, with the first most
+-- frequent.
 function M.text(i, opt)
   local random, each = actor.rng(actor.seed, i), opt.words / opt.topics
   local topics, words = { random:below(opt.topics), random:below(opt.topics) }, {}
@@ -21,7 +22,7 @@ function M.text(i, opt)
   return words
 end
 
--- This rank's texts: its tokens by word, all of random topics, and how many of each text's are of each topic.
+-- This rank's texts: its tokens by word, with random topics, and each text's counts by topic.
 local function read_texts(opt, random)
   local tokens, texts = {}, {}
   for i = actor.rank, opt.texts - 1, actor.size do
@@ -38,7 +39,7 @@ local function read_texts(opt, random)
   return tokens, texts
 end
 
--- The counts of this rank's tokens by word; and of all tokens by topic.
+-- The counts of this rank's tokens by word, and of all tokens by topic.
 local function count(opt, tokens)
   local counts, totals = collective.table { name = "words" }, tensor.zeros(opt.topics, float64)
   for word, list in pairs(tokens) do
@@ -50,7 +51,7 @@ local function count(opt, tokens)
   return counts, assert(collective.allreduce(totals))
 end
 
--- Draws new topics for the tokens of a word; `by_word`, `totals`: counts by topic, of the word and of all.
+-- Draws new topics for the tokens of a word; `by_word`, `totals`: counts by topic, of the word and of all words.
 local function draw(opt, random, list, by_word, totals)
   local weights, smooth = {}, opt.words * opt.beta
   for _, token in ipairs(list) do
@@ -75,7 +76,7 @@ local function log_rising(c, n)
   return sum
 end
 
--- Collective: the logarithm of how likely all tokens are with their topics, by token.
+-- Collective: the log likelihood of all tokens with their topics, per token.
 local function likelihood(opt, counts, totals, texts)
   local sum = 0
   for _, text in ipairs(texts) do
@@ -90,8 +91,8 @@ local function likelihood(opt, counts, totals, texts)
   return sum / totals:sum()
 end
 
--- Collective: samples. The words' counts by topic (a table, each word with one rank) and the topics' totals.
--- `report(round, likelihood, counts, totals)` is called after each round.
+-- Collective: samples. Returns the words' counts by topic (a table, each word on one rank) and the topics' totals.
+-- Calls `report(round, likelihood, counts, totals)` after each round.
 function M.sample(opt, report)
   local random = actor.rng(actor.seed, opt.texts + actor.rank)
   local tokens, texts = read_texts(opt, random)
@@ -105,7 +106,7 @@ function M.sample(opt, report)
         if tokens[word] then draw(opt, random, tokens[word], by_word:data(), totals:data()) end
       end
     end))
-    -- Adds the changes of the other ranks, which no rank's totals have yet.
+    -- Adds the changes of the other ranks; no rank's totals include them yet.
     totals = before + assert(collective.allreduce(totals - before))
     report(round, likelihood(opt, counts, totals, texts), counts, totals)
   end

@@ -1,6 +1,7 @@
--- Model A, locking: `actorhost -n 4 examples/models/locking.lua`. Columns stay at their owners. A rank that trains one
--- locks it, gets its newest factors, and writes them back before another has them: no update is lost, none is stale. With
--- `--events` the same without a lock service: a rank asks a column's owner, which lends it to one rank at a time.
+-- Model A, locking: `actorhost -n 4 examples/models/locking.lua`. Columns stay on their owners. A rank locks a column,
+-- gets its newest factors, and writes them back before another rank gets them: no update is lost or stale. `--events`
+-- does the same without a lock service: a rank requests a column from its owner, which lends the column to one rank at
+-- a time.
 local actor = require "actor"
 local factorisation = require "factorisation"
 local co = actor.collective
@@ -60,7 +61,7 @@ local function train_by_events(problem)
       tell(column % actor.size, "back", { column = column, factors = borrowed })
     end
     tell("all", "ended")
-    take_events_until(function() return ended == actor.size end) -- until then others may want columns of this rank
+    take_events_until(function() return ended == actor.size end) -- until then other ranks may want columns of this rank
     ended = 0
   until problem:epoch_ends()
   return model

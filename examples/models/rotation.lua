@@ -1,5 +1,5 @@
--- Model B, rotation: `actorhost -n 4 examples/models/rotation.lua`. Columns go round the ranks, so each is trained by one
--- rank at a time and always at its newest; while a rank trains on one slice of them the other is on its way.
+-- Model B, rotation: `actorhost -n 4 examples/models/rotation.lua`. Columns rotate through the ranks, so one rank at a
+-- time trains a column, always with its newest factors. While a rank trains one slice, the other slice travels.
 local actor = require "actor"
 local factorisation = require "factorisation"
 

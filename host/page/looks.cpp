@@ -12,10 +12,10 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kAnswerSeconds = 5;  // after that a look is given up, and another one may be made
-constexpr double kLastLooks = 0.02;   // seconds between looks for the state of a run that has ended
+constexpr double kAnswerSeconds = 5;  // timeout of a request; after it, Looks may send the next request
+constexpr double kLastLooks = 0.02;   // seconds between requests for the state of an ended run
 
-/// Whether the run has ended, and each of its nodes knows.
+/// Whether the run has ended and each node knows.
 bool is_over(const nlohmann::json& state) {
   if (!field(field(state, "run"), "ended").is_string()) return false;
   for (const nlohmann::json& node : list(state, "nodes")) {
@@ -36,11 +36,11 @@ const std::vector<std::string>& watched_sections() {
 struct Looks::Inbox {
   std::mutex mutex;
   std::condition_variable changed;
-  uint64_t asked = 0;  // the number of the look that is under way; 0: none is
+  uint64_t asked = 0;  // number of the pending request; 0: none
   uint64_t looks = 0;
   std::optional<std::string> answer;
   StatePtr latest;
-  bool last = false;  // the state after the run's end is wanted
+  bool last = false;  // `finish` waits for the state after the run's end
   bool woken = false;
   bool quit = false;
 };
@@ -114,7 +114,7 @@ void Looks::serve() {
       lock.unlock();
       source_.look(watched_sections(), [inbox = inbox_, look](std::string json) {
         std::lock_guard told(inbox->mutex);
-        if (inbox->asked != look) return;  // given up
+        if (inbox->asked != look) return;  // timed out
         inbox->asked = 0;
         inbox->answer = std::move(json);
         inbox->changed.notify_all();
@@ -134,7 +134,8 @@ void Looks::serve() {
 StatePtr Looks::take(const std::string& text) {
   auto state = std::make_shared<nlohmann::json>(nlohmann::json::parse(text, nullptr, false));
   if (!state->is_object()) {
-    if (!std::exchange(complained_, true)) log_.warn("", "the state of the run cannot be shown: it is no JSON object");
+    if (!std::exchange(complained_, true))
+      log_.warn("", "the state of the run cannot be shown: it is not a JSON object");
     state = std::make_shared<nlohmann::json>(nlohmann::json::object());
   }
   const double now = clock_.now();

@@ -1,7 +1,7 @@
 #pragma once
-// Looks at the state of a run for all that watch it: the page's viewers, /metrics, the recorder. One thread asks the
-// source when one of the watchers wants a state, and hands the same state to all of them; while nobody wants one,
-// nothing is asked. Made and stopped by whoever owns the watchers; `wake` from any thread.
+// Polls the state of a run for all watchers: the page's viewers, /metrics and the recorder. One thread requests a state
+// from the source when a watcher wants one, and passes the same state to all watchers. While no watcher wants one, it
+// requests nothing. Made and stopped by the owner of the watchers; `wake` may be called from any thread.
 
 #include <memory>
 #include <string>
@@ -16,19 +16,19 @@
 
 namespace actorhost {
 
-using StatePtr = std::shared_ptr<const nlohmann::json>;  // shared by the watchers, who keep it for as long as they like
+using StatePtr = std::shared_ptr<const nlohmann::json>;  // shared by the watchers, which may retain a state
 
-/// The sections that a look asks for.
+/// The sections of a requested state.
 const std::vector<std::string>& watched_sections();
 
-/// Its calls come on the thread of Looks. They may take a while, but must not wait for the run.
+/// Called on the thread of Looks. The calls may take a while, but must not wait for the run.
 class Watcher {
  public:
   Watcher() = default;
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
   virtual ~Watcher() = default;
-  /// When it wants the next state; kForever: not before it calls `wake`.
+  /// When the watcher wants the next state; kForever: not before it calls `wake`.
   virtual double next_look() = 0;
   virtual void seen(const StatePtr& state, double now) = 0;
 };
@@ -40,12 +40,12 @@ class Looks {
   Looks(const Looks&) = delete;
   Looks& operator=(const Looks&) = delete;
 
-  /// Asks each watcher again when it wants a state.
+  /// Makes Looks read each watcher's next_look again.
   void wake();
-  /// While a watcher wants states: looks again and again until all nodes know of the run's end, or these seconds have
-  /// passed. Returns the newest state; null when there was none. Not on the thread of Looks.
+  /// If a watcher wants states: polls until all nodes know that the run has ended, or `seconds` have passed. Blocks.
+  /// Returns the newest state, or null without one. Not to be called on the thread of Looks.
   StatePtr finish(double seconds);
-  /// On return no watcher is called any more. Idempotent.
+  /// On return Looks calls no watcher any more. Idempotent.
   void stop();
 
  private:
@@ -58,8 +58,8 @@ class Looks {
   const Clock& clock_;
   Log& log_;
   const std::vector<Watcher*> watchers_;
-  std::shared_ptr<Inbox> inbox_;  // shared with looks that are still under way when this ends
-  bool complained_ = false;       // about a state that is no JSON
+  std::shared_ptr<Inbox> inbox_;  // shared with requests that outlive this object
+  bool complained_ = false;       // has logged an invalid state
   std::thread thread_;
 };
 

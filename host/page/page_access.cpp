@@ -12,8 +12,8 @@ namespace actorhost {
 
 namespace {
 
-/// "Name:8787", "[::1]:8787" and "[fe80::1%eth0]:8787" without the port, the brackets and the interface, in small
-/// letters.
+/// Returns the lower-case host of "Name:8787", "[::1]:8787" and "[fe80::1%eth0]:8787", without port, brackets and
+/// interface.
 std::string name_in(std::string_view host) {
   const size_t end = host.starts_with('[') ? host.find(']') : host.find(':');
   std::string name(host.substr(0, end));
@@ -34,8 +34,8 @@ std::string own_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name_in(name.data()) : "";
 }
 
-/// A name could be made to point to this machine by anybody who owns it, an address cannot. On an address that is not
-/// loopback every address of this machine may have been meant, and its name.
+/// Whether a request may use this host name. The owner of any name can point it to this machine, but not an address. So
+/// a server on an address other than loopback also accepts all addresses, and the name of this machine.
 bool may_be_asked_as(const std::string& name, const PageAccess& access) {
   if (name == "localhost" || name == "127.0.0.1" || name == "::1" || name == name_in(access.bound.host)) return true;
   return !access.loopback && (is_address(name) || name == own_name());
@@ -81,7 +81,7 @@ std::optional<std::string> PageAccess::why_not(const WebRequest& request) const 
     return "Pages of other sites may not read this one.";
   }
   if (!loopback && !knows_token(request, *this)) {
-    return "This page wants its token: open the whole address in actorhost's log, or send it as a bearer token.";
+    return "This page requires its token: open the whole address in actorhost's log, or send it as a bearer token.";
   }
   return std::nullopt;
 }

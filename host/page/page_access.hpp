@@ -1,5 +1,5 @@
 #pragma once
-// Who may see a page: checks of a request before anything else is done for it. Values only, any thread.
+// Access control of a page: checks each request first. Values only; thread-safe.
 
 #include <optional>
 #include <string>
@@ -9,15 +9,15 @@
 namespace actorhost {
 
 struct PageAccess {
-  Endpoint bound;  // where the server listens
+  Endpoint bound;  // address of the server
   bool loopback = true;
-  std::string token;               // wanted when the address is not loopback: this page's own, or
-  std::string reading_token = {};  // the run's for those who only look; empty: there is none
+  std::string token;               // this page's own; required if the address is not loopback
+  std::string reading_token = {};  // the run's read-only token, accepted instead of `token`; empty: none
 
   /// The name of the cookie that carries the token.
   std::string cookie_name() const;
-  /// Why a request is refused, as a sentence; nothing when it may be answered. A page of another site is refused by its
-  /// Host (a name that was made to point here) or its Origin.
+  /// The reason for a refusal, as a sentence; nothing when the request is allowed. Refuses a page of another site by
+  /// its Host (a foreign name that points to this machine) or its Origin.
   std::optional<std::string> why_not(const WebRequest& request) const;
 };
 

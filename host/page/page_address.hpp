@@ -1,5 +1,5 @@
 #pragma once
-// The address of a page, as flags give it.
+// Parses the address of a page from a flag.
 
 #include <string>
 
@@ -9,7 +9,7 @@ namespace actorhost {
 
 inline constexpr const char* kPageAddress = "127.0.0.1:8787";
 
-/// "8787", a port of this machine only, and "HOST:PORT"; port 0: the system chooses. Code::bad_argument.
+/// Accepts "8787", a port on 127.0.0.1, and "HOST:PORT"; port 0: the system chooses. Code::bad_argument.
 Result<Endpoint> parse_page_address(const std::string& text);
 
 }  // namespace actorhost

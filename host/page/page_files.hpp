@@ -1,5 +1,5 @@
 #pragma once
-// The files of the page, compiled in: host/page/assets and the chart library. Any thread.
+// The compiled-in files of the page: host/page/assets and the chart library. Thread-safe.
 
 #include <span>
 #include <string_view>
@@ -7,7 +7,7 @@
 namespace actorhost {
 
 struct PageFile {
-  std::string_view path;  // of the request: "/page.css"
+  std::string_view path;  // of the request, as "/page.css"
   const char* type;
   std::string_view bytes;
 };

@@ -22,7 +22,7 @@ using prometheus::MetricFamily;
 using prometheus::MetricType;
 using Labels = std::vector<ClientMetric::Label>;
 
-constexpr size_t kMetricKeys = 50;  // those with the most updates: each is a series of its own in Prometheus
+constexpr size_t kMetricKeys = 50;  // keys with the most updates: each key is a series in Prometheus
 
 struct NumberMetric {
   const char* field;
@@ -38,13 +38,14 @@ constexpr NumberMetric kRunMetrics[] = {
 };
 
 constexpr NumberMetric kHostMetrics[] = {
-    {"age", "actorhost_host_heartbeat_age_seconds", MetricType::Gauge, "Time since this process was last heard."},
+    {"age", "actorhost_host_heartbeat_age_seconds", MetricType::Gauge,
+     "Time since the last heartbeat of this process."},
     {"rss", "actorhost_host_resident_memory_bytes", MetricType::Gauge, "Resident memory of this process."},
     {"cpu", "actorhost_host_cpu_seconds_total", MetricType::Counter, "Processor time that this process has used."},
 };
 
 constexpr NumberMetric kNodeMetrics[] = {
-    {"rank", "actorhost_node_rank", MetricType::Gauge, "Rank of this worker among those that are not lost."},
+    {"rank", "actorhost_node_rank", MetricType::Gauge, "Rank of this worker among the workers that are not lost."},
     {"step", "actorhost_node_steps_total", MetricType::Counter, "Steps that this worker has completed: its clock."},
     {"updates", "actorhost_node_updates_total", MetricType::Counter, "Keys that this worker has pushed."},
     {"calls", "actorhost_node_collectives_total", MetricType::Counter, "Collectives that this node has entered."},
@@ -70,10 +71,10 @@ constexpr HistogramMetric kHistograms[] = {
     {"step_seconds", "actorhost_step_duration_seconds", "How long steps of workers take."},
     {"wait_seconds", "actorhost_wait_duration_seconds", "How long single waits of nodes take."},
     {"message_bytes", "actorhost_message_size_bytes", "Sizes of messages between nodes."},
-    {"latency_seconds", "actorhost_latency_seconds", "How long a look into another process takes, there and back."},
+    {"latency_seconds", "actorhost_latency_seconds", "Round-trip time of a state request to another process."},
 };
 
-/// Collects metrics by family, in the order in which families first come.
+/// Collects metrics by family, in the order in which families first appear.
 class Families {
  public:
   void add(MetricType type, const char* name, const char* help, Labels labels, double value) {
@@ -115,18 +116,18 @@ void Families::add(const HistogramMetric& known, const json& given) {
     if (bounded) metric.histogram.bucket.push_back({sum, bounds[i].get<double>()});
   }
   metric.histogram.bucket.push_back({sum, std::numeric_limits<double>::infinity()});
-  metric.histogram.sample_count = sum;  // the sum of the buckets, whatever was counted meanwhile
+  metric.histogram.sample_count = sum;  // the sum of the buckets, whatever was counted since
   metric.histogram.sample_sum = number(given, "sum");
   family(MetricType::Histogram, known.name, known.help).metric.push_back(std::move(metric));
 }
 
-/// A whole number as a label; empty when it is not there.
+/// An integer as a label; empty when the field is missing.
 std::string label_of(const json& object, const char* name) {
   const json& value = field(object, name);
   return value.is_number() ? std::to_string(std::llround(value.get<double>())) : "";
 }
 
-/// What a node keeps for its life: its rank is not among it, so that counters go on when ranks change.
+/// The constant labels of a node. They exclude its rank, so that counters continue when ranks change.
 Labels labels_of(const json& node) {
   return {{"node", label_of(node, "id")}, {"role", text(node, "role")}, {"host", text(node, "host")}};
 }
@@ -187,9 +188,9 @@ void add_engines(const json& state, Families& out) {
     const Labels labels = {{"rule", text(barrier, "rule")}, {"run", label_of(barrier, "run")}};
     out.gauge("actorhost_barrier_waiting_workers", "Workers that wait at the barrier now.", labels,
               static_cast<double>(list(barrier, "waiting").size()));
-    out.add({"passed", "actorhost_barrier_passed_total", MetricType::Counter, "Decisions to let a worker go on."},
+    out.add({"passed", "actorhost_barrier_passed_total", MetricType::Counter, "Decisions that let a worker pass."},
             barrier, labels);
-    out.add({"refused", "actorhost_barrier_refused_total", MetricType::Counter, "Decisions to let a worker wait."},
+    out.add({"refused", "actorhost_barrier_refused_total", MetricType::Counter, "Decisions that let a worker wait."},
             barrier, labels);
   }
   std::map<std::string, double> tasks;
@@ -221,7 +222,7 @@ void add_keys(const json& state, Families& out) {
   }
 }
 
-/// The newest value of each node in each series that the job reports.
+/// The newest value of each node in each series of the job.
 void add_series(const json& state, Families& out) {
   const json& series = field(state, "series");
   if (!series.is_object()) return;

@@ -1,5 +1,5 @@
 #pragma once
-// The state of a run as Prometheus reads it. Pure, any thread.
+// Converts the state of a run to Prometheus' text format. A pure function; thread-safe.
 
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace actorhost {
 
-/// The text of /metrics: names with their units, labels node, rank, role and host.
+/// The text of /metrics. Names include their units; labels are node, rank, role and host.
 std::string metrics_text(const nlohmann::json& state);
 
 }  // namespace actorhost

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kViewers = 32;
 constexpr size_t kWaitingRequests = 24;
-constexpr double kFresh = 0.2;  // seconds for which a state also answers other requests
+constexpr double kFresh = 0.2;  // seconds for which a state also serves other requests
 constexpr double kFarewellSeconds = 0.3;
 constexpr size_t kTokenBytes = 16;
 constexpr const char* kJson = "application/json";
@@ -87,7 +87,7 @@ Result<std::unique_ptr<PageServer>> PageServer::open(PageOptions options, const 
   page->access_ = {*at, *loopback, *loopback ? "" : random_token(), page->options_.reading_token};
   auto server = WebServer::open(*at, *page, page->options_.limits);
   if (!server) return server.error();
-  // The port that the system chose is needed from the first request on, which may have come already.
+  // Requests need the port that the system chose, and may have arrived already.
   std::lock_guard lock(page->mutex_);
   page->server_ = std::move(*server);
   page->access_.bound = page->server_->bound();
@@ -100,7 +100,7 @@ PageServer::~PageServer() {
 
 std::string PageServer::url() const {
   Endpoint shown = access_.bound;
-  if (shown.host == "0.0.0.0" || shown.host == "::") {  // a name by which others may find this machine
+  if (shown.host == "0.0.0.0" || shown.host == "::") {  // a name by which other machines may find this machine
     std::array<char, 256> name{};
     if (gethostname(name.data(), name.size() - 1) == 0) shown.host = name.data();
   }
@@ -116,7 +116,7 @@ void PageServer::on_wanted(std::function<void()> wake) {
 
 void PageServer::finish(const StatePtr& last, const std::string& how) {
   std::unique_lock lock(mutex_);
-  // In one message: of two that follow each other at once a viewer may get the second only.
+  // One message: of two consecutive messages a viewer may receive only the second.
   const std::string end = "event: end\ndata: " + json_text({{"how", how}}) + "\n\n";
   const auto viewers = viewers_;
   lock.unlock();
@@ -154,7 +154,7 @@ void PageServer::seen(const StatePtr& state, double now) {
     if (!message) message = event_of(*state, view);
     server_->push(id, message);
   }
-  WebAnswer text[2];  // with the state; with metrics
+  WebAnswer text[2];  // [0]: as JSON; [1]: as metrics
   for (const auto& [id, metrics] : waiting) {
     WebAnswer& answer = text[metrics ? 1 : 0];
     if (!answer.body) {
@@ -206,7 +206,7 @@ WebAnswer PageServer::answer_path(const WebRequest& request) {
   return web_sentence(404, "There is nothing under this path: the page is at /.");
 }
 
-/// What the page needs to know before it begins: of a recorded run when each state was taken.
+/// The settings that the page reads first; for a recorded run, the time of each state.
 WebAnswer PageServer::about() const {
   if (options_.recording == nullptr) return json_answer({{"mode", "live"}, {"every", options_.every}});
   return json_answer(

@@ -1,7 +1,8 @@
 #pragma once
-// The page of a run: files, states and metrics over HTTP, for browsers and Prometheus. It only reads. It is a watcher
-// of Looks, which bring it states while somebody looks; of a recorded run it shows the states of a file. Requests come
-// on the web server's thread, states on that of Looks; a mutex is held for neither writing nor shaping a message.
+// Serves the page of a run over HTTP to browsers and Prometheus: files, states and metrics. Read-only. It watches
+// Looks, which pass it states while a client wants them; for a recorded run it serves the states of a file. Requests
+// arrive on the web server's thread, states on the thread of Looks. The mutex is not held while a message is built or
+// written.
 
 #include <condition_variable>
 #include <functional>
@@ -22,29 +23,30 @@
 namespace actorhost {
 
 struct PageOptions {
-  std::string address = kPageAddress;  // as parse_page_address takes it
+  std::string address = kPageAddress;  // in the form of parse_page_address
   bool page = true;
   bool metrics = false;
   double every = 1;                      // seconds between two messages to a viewer
-  const Recording* recording = nullptr;  // to show this instead of a run
-  std::string reading_token = {};        // opens the page too; empty: there is none
+  const Recording* recording = nullptr;  // shows this recording instead of a run
+  std::string reading_token = {};        // also opens the page; empty: none
   WebLimits limits = {};
 };
 
 class PageServer final : public Watcher, private WebSite {
  public:
-  /// Listens. Code::bad_argument, io and unsupported, for users. An address that others can reach gets a random token.
+  /// Listens. Fails with Code::bad_argument, io or unsupported. An address beyond loopback gets a random token.
   static Result<std::unique_ptr<PageServer>> open(PageOptions options, const Clock& clock);
   ~PageServer() override;
 
-  /// What to open in a browser, with the token.
+  /// The URL for a browser, with the token.
   std::string url() const;
-  /// Called, on the web server's thread, when somebody wants a state: Looks::wake. To be set before Looks start.
+  /// Sets the function that is called on the web server's thread when a client wants a state: Looks::wake. Call before
+  /// Looks start.
   void on_wanted(std::function<void()> wake);
-  /// Shows the viewers the state after the run's end, where there is one, and tells them how it has ended; waits for a
-  /// moment until they have read it, and ends all connections.
+  /// Sends the viewers the state after the run's end, if any, and how the run has ended. Waits briefly until they have
+  /// read it, then ends all connections.
   void finish(const StatePtr& last, const std::string& how);
-  /// How many browsers watch. Any thread.
+  /// Number of connected viewers. Any thread.
   size_t viewers();
 
   double next_look() override;
@@ -67,15 +69,15 @@ class PageServer final : public Watcher, private WebSite {
   const Clock& clock_;
   PageAccess access_;
 
-  std::mutex mutex_;                 // guards what follows, up to the next blank line
-  std::condition_variable changed_;  // there are fewer viewers
+  std::mutex mutex_;                 // guards the members up to the next blank line
+  std::condition_variable changed_;  // a viewer or request has ended
   std::function<void()> wake_;
   std::map<uint64_t, PageView> viewers_;
-  std::map<uint64_t, bool> waiting_;  // requests that the next state answers; true: with metrics
+  std::map<uint64_t, bool> waiting_;  // requests that wait for the next state; true: with metrics
   StatePtr latest_;
   double latest_at_ = -kForever;
 
-  std::unique_ptr<WebServer> server_;  // the last to come and the first to go: it calls the others
+  std::unique_ptr<WebServer> server_;  // made last and destroyed first: it calls the other members
 };
 
 }  // namespace actorhost

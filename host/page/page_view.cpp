@@ -18,8 +18,8 @@ using Nodes = std::vector<const json*>;
 constexpr size_t kKeys = 16;
 constexpr size_t kStages = 24;
 constexpr size_t kLogLines = 24;
-constexpr size_t kWaiting = 32;  // rows of who waits at a barrier
-constexpr size_t kAwaited = 8;   // names in each of them
+constexpr size_t kWaiting = 32;  // rows of workers that wait at a barrier
+constexpr size_t kAwaited = 8;   // names in each row
 constexpr size_t kMissing = 16;
 constexpr double kLongWait = 1;  // seconds
 constexpr size_t kHosts = 24;
@@ -57,7 +57,7 @@ json first_of(const json& rows, size_t count) {
 
 bool is_worker(const json& node) { return text(node, "role") != "server"; }
 
-/// What is shown as a worker's progress: its steps; in a run without any, its collectives or its tasks.
+/// The measure of a worker's progress: its steps, or in a run without steps its collectives or tasks.
 struct Progress {
   const char* field;
   const char* what;
@@ -72,8 +72,8 @@ Progress progress_of(const Nodes& nodes) {
   return {"step", "steps"};
 }
 
-/// What a node has not computed, by cause. A worker waits for the server or for peers while the barrier holds it: how
-/// long, the barrier knows.
+/// The idle seconds of a node, by cause. A worker held by the barrier waits for the server or for
+/// peers; `held` has the barrier's seconds, which this function moves to the cause "barrier".
 json waits_of(const json& node, const json& held) {
   json out = field(node, "wait");
   if (!out.is_object()) out = json::object();
@@ -113,7 +113,7 @@ double waited(const json& node) {
   return sum;
 }
 
-/// What needs attention first.
+/// Most urgent state first.
 int order_of_state(const json& node) {
   static const std::vector<std::string> kOrder = {"lost", "silent", "waiting", "starting", "computing", "ended"};
   return static_cast<int>(std::find(kOrder.begin(), kOrder.end(), text(node, "state")) - kOrder.begin());
@@ -124,7 +124,7 @@ void sort_nodes(Nodes& nodes, const std::string& by, const char* progress) {
     std::stable_sort(nodes.begin(), nodes.end(), [&](const json* a, const json* b) { return key(*a) < key(*b); });
   };
   with([](const json& node) { return std::pair(is_worker(node) ? 0 : 1, number(node, "id")); });
-  // A server has no steps, so it comes behind the workers there.
+  // A server has no steps, so it is sorted behind the workers.
   const auto steps = [&](const json& node, double sign) {
     return is_worker(node) ? sign * number(node, progress) : HUGE_VAL;
   };
@@ -137,7 +137,7 @@ void sort_nodes(Nodes& nodes, const std::string& by, const char* progress) {
   if (by == "host") with([](const json& node) { return text(node, "host"); });
 }
 
-/// Of the workers that still run: quantiles, and how many are at which steps.
+/// Quantiles and a histogram of the steps of the workers, except lost workers.
 json steps_of(const Nodes& nodes, const char* progress) {
   std::vector<double> steps;
   for (const json* node : nodes) {
@@ -180,7 +180,7 @@ json totals_of(const Nodes& nodes, const Progress& progress, const json& held) {
   return out;
 }
 
-/// Who others have waited for in a collective for a second or more, as the rendezvous host says.
+/// The workers that a collective has waited for, for a second or more, as the coordinator reports them.
 json collective_of(const json& state, const Nodes& nodes) {
   const json& given = field(state, "collective");
   const json& missing = list(given, "missing");
@@ -246,7 +246,7 @@ json keys_of(const json& state) {
   return {{"count", all.size()}, {"top", std::move(top)}};
 }
 
-/// The silent ones first.
+/// Silent hosts first.
 json hosts_of(const json& state) {
   const json& all = list(state, "hosts");
   json out = json::array();
@@ -258,7 +258,7 @@ json hosts_of(const json& state) {
   return out;
 }
 
-/// The last `count` of an array.
+/// The last `count` rows of an array.
 json tail(const json& rows, size_t count) {
   json out = json::array();
   for (size_t i = rows.size() - std::min(rows.size(), count); i < rows.size(); ++i) out.push_back(brief(rows[i]));

@@ -1,7 +1,7 @@
 #pragma once
-// From the state of a run to what one page shows of it: all that is there for a run of a few nodes; for many nodes a
-// window of them, and aggregates over all. The size of a message does not grow with the run. Pure functions, any
-// thread.
+// Builds the message of a page from the state of a run. A run of a few nodes is shown whole; for many nodes the message
+// holds a window of them and aggregates over all. The size of a message does not grow with the run. Pure functions;
+// thread-safe.
 
 #include <compare>
 #include <string>
@@ -11,12 +11,12 @@
 namespace actorhost {
 
 inline constexpr size_t kWindowNodes = 64;   // nodes in one message
-inline constexpr size_t kNotableNodes = 16;  // lost, silent or straggling ones, wherever they are
+inline constexpr size_t kNotableNodes = 16;  // lost, silent or straggling nodes outside the window
 
-/// What one viewer looks at.
+/// The view that a viewer has chosen.
 struct PageView {
-  size_t offset = 0;        // the first node of the window, in the order
-  std::string sort = "id";  // id, state, step (who is behind first), ahead, wait, updates, sent, host
+  size_t offset = 0;        // first node of the window, in the order of `sort`
+  std::string sort = "id";  // id, state, step (slowest first), ahead, wait, updates, sent, host
   auto operator<=>(const PageView&) const = default;
 };
 

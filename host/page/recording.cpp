@@ -38,12 +38,12 @@ void StateRecorder::last(const StatePtr& state) {
 
 void StateRecorder::seen(const StatePtr& state, double now) {
   std::lock_guard lock(mutex_);
-  if (now < next_) return;  // another watcher wanted this one
+  if (now < next_) return;  // requested by another watcher
   const size_t size = write(state);
   next_ = file_.open() ? now + std::max(1.0, static_cast<double>(size) / kBytesPerSecond) : kForever;
 }
 
-/// Returns the size of the line.
+/// Returns the size of the line in bytes.
 size_t StateRecorder::write(const StatePtr& state) {
   nlohmann::json kept = *state;
   kept["thin_series"] = thin_series(field(kept, "series"));

@@ -1,6 +1,6 @@
 #pragma once
-// States of a run in a file: one JSON object a line (JSONL), written while it runs and shown again by `actorhost
-// dashboard --replay`. A line is written at once, so a file of a run that was killed can be read up to its end.
+// Records states of a run in a file: one JSON object a line (JSONL). `actorhost dashboard --replay` shows the file.
+// Each line is written at once, so the file of a killed run is readable up to its end.
 
 #include <memory>
 #include <mutex>
@@ -13,8 +13,8 @@
 
 namespace actorhost {
 
-/// Writes a state each second, or as often as keeps the file below 64 KiB a second. A disk that is full ends it with a
-/// warning; the run goes on.
+/// Writes a state each second, or less often to stay below 64 KiB a second. A full disk ends the recording with a
+/// warning; the run continues.
 class StateRecorder final : public Watcher {
  public:
   /// As `RecordFile::open`.
@@ -28,28 +28,28 @@ class StateRecorder final : public Watcher {
   explicit StateRecorder(RecordFile file) : file_(std::move(file)) {}
   size_t write(const StatePtr& state);
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   RecordFile file_;
   StatePtr written_;
   double next_ = 0;
 };
 
-/// A recorded run. Opened once; any thread.
+/// A recorded run. Opened once; thread-safe.
 class Recording {
  public:
-  /// Reads the file once, to know where each line begins. Code::io; Code::bad_data names the line that is no state. A
-  /// last line that was not finished is left out.
+  /// Reads the file once to index its lines. Fails with Code::io, or with Code::bad_data that names a line without a
+  /// state. Ignores an unfinished last line.
   static Result<Recording> open(const std::string& path);
   size_t size() const noexcept { return times_.size(); }
-  /// Seconds since the run's start at which each state was taken.
+  /// The time of each state, in seconds since the run's start.
   const std::vector<double>& times() const noexcept { return times_; }
   const std::string& path() const noexcept { return path_; }
-  /// The state with that number, from 0. Reads from the disk.
+  /// Reads state `number`, from 0, from the disk.
   Result<nlohmann::json> state(size_t number) const;
 
  private:
   std::string path_;
-  std::vector<size_t> begins_;  // of each line, and the end of the last
+  std::vector<size_t> begins_;  // offset of each line, and the end of the last
   std::vector<double> times_;
 };
 

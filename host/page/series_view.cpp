@@ -19,7 +19,7 @@ constexpr size_t kSeriesPoints = 720;  // of all series together
 constexpr size_t kLinePoints = 200;    // of one line
 constexpr size_t kFewestPoints = 12;   // of one line
 constexpr size_t kSeriesNames = 12;
-constexpr size_t kSeriesNodes = 4;  // with a line each; of more there are the highest, the median and the lowest values
+constexpr size_t kSeriesNodes = 4;  // nodes with a line each; more nodes share three lines: highest, median, lowest
 
 struct SeriesValue {
   double x = 0;
@@ -40,7 +40,7 @@ NodeLines lines_of(const json& points) {
   return out;
 }
 
-/// Every so many-th value, and the last one.
+/// Every n-th value so that at most `room` remain, including the last.
 json thin_line(const SeriesLine& line, size_t room) {
   json out = json::array();
   const size_t stride = (line.size() + room - 1) / room;
@@ -50,7 +50,7 @@ json thin_line(const SeriesLine& line, size_t room) {
   return out;
 }
 
-/// The lines of all nodes in equal parts of their steps: what is the highest, the median and the lowest in each.
+/// Divides the steps of all nodes into equal parts; returns the highest, median and lowest value of each part.
 json span_of(const NodeLines& lines, size_t room) {
   double first = HUGE_VAL;
   double last = -HUGE_VAL;
@@ -83,7 +83,7 @@ json span_of(const NodeLines& lines, size_t room) {
 json thin_series(const json& series) {
   std::vector<std::pair<std::string, NodeLines>> shown;
   size_t more = 0;
-  size_t count = 0;  // of lines
+  size_t count = 0;  // lines
   for (auto at = series.begin(); series.is_object() && at != series.end(); ++at) {
     NodeLines lines = lines_of(*at);
     if (lines.empty()) continue;

@@ -1,14 +1,14 @@
 #pragma once
-// The series that a job reports, as the page and recorded states have them: a few hundred points, however many nodes
-// report and however long. Pure functions, any thread.
+// Thins the series that a job reports, for the page and for recorded states: a few hundred points, for any number of
+// nodes and any length. Pure functions; thread-safe.
 
 #include <nlohmann/json.hpp>
 
 namespace actorhost {
 
 /// {"names": {"loss": {"nodes": 2, "lines": {"0": [[step, value], ...], "server 0": ...}}}, "more": names left out}.
-/// Of more than four nodes there are the lines "highest", "median" and "lowest" over all of them. A value that is no
-/// finite number is null.
+/// A series of more than four nodes has the lines "highest", "median" and "lowest" over all nodes instead. A value
+/// other than a finite number is null.
 nlohmann::json thin_series(const nlohmann::json& series);
 
 }  // namespace actorhost

@@ -1,6 +1,6 @@
 #pragma once
-// Reads fields of a state: JSON that came over a network or from a file, so each field may be absent or of another type
-// than it should be. Any thread.
+// Reads fields of a state. A state is JSON from a network or a file, so each field may be missing or of a wrong type.
+// Thread-safe.
 
 #include <cmath>
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace actorhost {
 
-inline constexpr size_t kShownTextBytes = 120;  // of one line of a log, a reason, a place
+inline constexpr size_t kShownTextBytes = 120;  // of a log line, a reason, a place
 
-/// The field, or null. The reference is good as long as `object` is.
+/// The field, or null. The reference is valid as long as `object` is.
 inline const nlohmann::json& field(const nlohmann::json& object, const char* name) {
   static const nlohmann::json kNothing;
   const auto at = object.is_object() ? object.find(name) : object.end();
   return object.is_object() && at != object.end() ? *at : kNothing;
 }
 
-/// The array of that name, or an empty one.
+/// The array with that name, or an empty array.
 inline const nlohmann::json& list(const nlohmann::json& object, const char* name) {
   static const nlohmann::json kEmpty = nlohmann::json::array();
   const nlohmann::json& found = field(object, name);
@@ -41,7 +41,7 @@ inline bool flag(const nlohmann::json& object, const char* name) {
   return found.is_boolean() && found.get<bool>();
 }
 
-/// Four significant digits: enough for a picture, and a third of the bytes.
+/// Four significant digits: enough for a chart, and a third of the bytes.
 inline nlohmann::json rounded(const nlohmann::json& value) {
   if (!value.is_number_float()) return value;
   if (!std::isfinite(value.get<double>())) return nlohmann::json();
@@ -52,7 +52,7 @@ inline nlohmann::json rounded(const nlohmann::json& value) {
   return whole ? nlohmann::json(static_cast<int64_t>(near)) : nlohmann::json(near);
 }
 
-/// Cut to a length that ends between two characters.
+/// Cuts a long text between two characters.
 inline std::string cut(std::string text) {
   if (text.size() <= kShownTextBytes) return text;
   size_t end = kShownTextBytes;
@@ -60,7 +60,7 @@ inline std::string cut(std::string text) {
   return text.substr(0, end) + "…";
 }
 
-/// As JSON text on one line; bytes that are no UTF-8 are replaced.
+/// The value as JSON text on one line; replaces invalid UTF-8.
 inline std::string json_text(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

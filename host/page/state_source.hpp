@@ -1,5 +1,5 @@
 #pragma once
-// Where the page, the metrics and the recorder have the state of a run from. Implemented over a cluster in
+// The source of a run's states for the page, the metrics and the recorder. Implemented over a cluster in
 // bindings/run/page_host.cpp and by tests.
 
 #include <functional>
@@ -14,8 +14,8 @@ class StateSource {
   StateSource(const StateSource&) = delete;
   StateSource& operator=(const StateSource&) = delete;
   virtual ~StateSource() = default;
-  /// Asks for the state with these sections besides `run`, `hosts` and `nodes`, and returns at once. `told` gets one
-  /// JSON object, on any thread, at most once: a run that ends may never answer.
+  /// Requests the state with these sections besides `run`, `hosts` and `nodes`, and returns at once. Calls `told` with
+  /// one JSON object, on any thread, at most once: an ending run may never reply.
   virtual void look(const std::vector<std::string>& sections, std::function<void(std::string json)> told) = 0;
 };
 

@@ -47,7 +47,7 @@ std::optional<double> WebPlaces::deadline(const Connection& connection) const {
   return connection.since + (connection.state == State::waits ? limits_.request_seconds : limits_.answer_seconds);
 }
 
-/// Nothing while there are places. A newcomer is not its own victim.
+/// The connection to end, if more places are taken than exist. A new connection never ends itself.
 std::optional<int> WebPlaces::oldest_of_most(int newcomer) const {
   const auto has_place = [](const Connection& connection) {
     return !connection.ending && (connection.state == State::waits || connection.state == State::answers);

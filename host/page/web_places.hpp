@@ -1,10 +1,9 @@
 #pragma once
-// The places of a web server's connections: which of them wait for a request, answer one, or hold a viewer, and which
-// connection has to end, because its time is over or because another one needs its place. A connection that waits or
-// answers has a deadline. When such connections take all places, the address with the most of them loses its oldest
-// one, so a newcomer is always let in and an address that holds few connections keeps them. Viewers and requests that
-// wait for a state take no such place. Passive: sockets, events and the time go in, sockets to end come out. Guarded by
-// its owner.
+// Limits the connections of a web server. A connection that waits for a request or receives an answer takes a place and
+// has a deadline. When all places are taken, the address with the most places loses its oldest connection. So a new
+// connection is always accepted, and an address with few connections keeps them. Viewers, and requests that wait for a
+// state, take no place. Passive: inputs are sockets, events and the time; outputs are sockets to end. Not thread-safe;
+// guarded by its owner.
 
 #include <cstddef>
 #include <functional>
@@ -16,7 +15,7 @@
 namespace actorhost {
 
 struct WebLimits {
-  size_t places = 128;          // connections that wait for a request or answer one, of all addresses
+  size_t places = 128;          // connections of all addresses that wait for a request or receive an answer
   double request_seconds = 10;  // from accepting a connection, or its last answer, to the end of a request's header
   double answer_seconds = 30;   // for writing an answer, or one message of a stream
 };
@@ -26,19 +25,19 @@ class WebPlaces {
   explicit WebPlaces(WebLimits limits) : limits_(limits) {}
 
   enum class State {
-    waits,    // for a request: has a place and a deadline
-    answers,  // has a place and a deadline
-    held,     // a viewer between two messages, or a request whose answer is not there yet
-    streams,  // a viewer whose message is being written: has a deadline
+    waits,    // waits for a request: has a place and a deadline
+    answers,  // an answer is being made or written: has a place and a deadline
+    held,     // a viewer between two messages, or a request without an answer yet
+    streams,  // a message to a viewer is being written: has a deadline
   };
 
-  /// A connection has been accepted from `address`. Returns a socket that has to be ended for it, if any.
+  /// Adds a connection from `address`. Returns a socket that must be ended for it, if any.
   std::optional<int> open(int socket, const std::string& address, double now);
   void set(int socket, State state, double now);
   void close(int socket) { connections_.erase(socket); }
-  /// Sockets whose deadline has passed. Each is told of once.
+  /// The sockets of overdue connections. Returns each socket once.
   std::vector<int> overdue(double now);
-  /// When the next deadline passes, if there is one.
+  /// The earliest deadline, if any.
   std::optional<double> next_deadline() const;
   void each(const std::function<void(int socket)>& visit) const;
   bool empty() const noexcept { return connections_.empty(); }
@@ -48,7 +47,7 @@ class WebPlaces {
     std::string address;
     State state = State::waits;
     double since = 0;
-    bool ending = false;  // told of: it is about to be closed
+    bool ending = false;  // returned by open or overdue, and about to be closed
   };
 
   std::optional<double> deadline(const Connection& connection) const;

@@ -20,10 +20,10 @@
 
 namespace actorhost {
 
-/// The functions of libmicrohttpd, without their prefix. It is loaded when a page is served, so that a run without one
-/// starts as fast as before.
+/// The functions of libmicrohttpd, without their prefix. The library is loaded when a page is served, so a run without
+/// a page starts without its cost.
 class MicroHttp {
-  std::string why_not_;  // before the functions, whose search sets it
+  std::string why_not_;  // declared first: the initialisers of the functions set it
 
  public:
   static const MicroHttp& get() {
@@ -48,7 +48,7 @@ class MicroHttp {
   ACTORHOST_MHD(destroy_response);
 #undef ACTORHOST_MHD
 
-  /// Why it cannot be used; empty when it can.
+  /// The reason why it cannot be used; empty when it can.
   const std::string& why_not() const { return why_not_; }
 
  private:
@@ -57,34 +57,34 @@ class MicroHttp {
     static void* const kLibrary = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
     void* const found = kLibrary != nullptr ? dlsym(kLibrary, name) : nullptr;
     if (found == nullptr && why_not_.empty()) {
-      why_not_ = std::string("libmicrohttpd is not there; install the package libmicrohttpd12: ") + dlerror();
+      why_not_ = std::string("libmicrohttpd cannot be loaded; install the package libmicrohttpd12: ") + dlerror();
     }
     return reinterpret_cast<Function>(found);
   }
 };
 
-/// One request from its first line to its end.
+/// A request and its answer, until the end of both.
 struct WebExchange {
   uint64_t id = 0;
   MHD_Connection* connection = nullptr;
   int socket = -1;
-  bool suspended = false;                        // what follows is guarded by the server's mutex
-  std::optional<WebAnswer> answer = {};          // that was to come later
-  std::shared_ptr<const std::string> next = {};  // the newest message that has not been begun
+  bool suspended = false;                        // this and the next three members: guarded by the server's mutex
+  std::optional<WebAnswer> answer = {};          // an answer to write when the library calls again
+  std::shared_ptr<const std::string> next = {};  // the newest message, not begun yet
   bool last = false;
-  std::shared_ptr<const std::string> current = {};  // the server thread's own, up to the end
+  std::shared_ptr<const std::string> current = {};  // used by the server thread only, like `written`
   size_t written = 0;
 };
 
 namespace {
 
-constexpr unsigned kConnections = 512;  // those that are about to end included; WebPlaces keeps them far below
-constexpr unsigned kIdleSeconds = 15;   // without a byte read or written
-constexpr size_t kStreamBlock = size_t{16} << 10;  // what is copied at once for a connection
+constexpr unsigned kConnections = 512;             // including closing connections; WebPlaces stays far below
+constexpr unsigned kIdleSeconds = 15;              // without a byte read or written
+constexpr size_t kStreamBlock = size_t{16} << 10;  // bytes copied at once for a connection
 constexpr int kBacklog = 256;
 constexpr std::chrono::seconds kCloseSeconds{1};
 
-/// Nothing but this server's own files, and no script or style within the page itself.
+/// Allows this server's own files only, and no script or style within the page itself.
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -94,7 +94,7 @@ std::string value_of(MHD_Connection* connection, const char* header) {
   return value != nullptr ? value : "";
 }
 
-/// Whose a connection is: of IPv6 the network of 64 bits, all of which one machine may have.
+/// The address that a connection counts for: with IPv6 the network of 64 bits, since one machine may own all of it.
 std::string address_of(const sockaddr* address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (address != nullptr && address->sa_family == AF_INET) {
@@ -107,7 +107,7 @@ std::string address_of(const sockaddr* address) {
   return text.data();
 }
 
-/// Binds and listens; the socket, or what is wrong.
+/// Binds and listens; returns the socket or the error.
 Result<int> listening_socket(const Endpoint& at) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -164,10 +164,10 @@ struct WebServer::Impl {
   int listener = -1;
   MHD_Daemon* daemon = nullptr;
   std::mutex
-      mutex;  // guards what follows, and what exchanges say; taken before libmicrohttpd's own, never while it calls
+      mutex;  // guards the members below and exchanges; locked before libmicrohttpd's own, never within its locks
   std::map<uint64_t, std::shared_ptr<WebExchange>> exchanges;
   uint64_t last_id = 0;
-  WebPlaces places;  // of all connections, also of those without a request
+  WebPlaces places;  // all connections, including those without a request
   std::condition_variable changed;
   bool stopping = false;
 
@@ -209,7 +209,7 @@ struct WebServer::Impl {
 
 bool WebServer::Impl::take(MHD_Connection* connection, const char* url, const char* method, size_t upload_size,
                            void** state) {
-  if (auto* known = static_cast<WebExchange*>(*state); known != nullptr) {  // an answer has come, or the server stops
+  if (auto* known = static_cast<WebExchange*>(*state); known != nullptr) {  // has an answer, or the server stops
     std::optional<WebAnswer> answer;
     {
       std::lock_guard lock(mutex);
@@ -241,14 +241,14 @@ bool WebServer::Impl::take(MHD_Connection* connection, const char* url, const ch
   if (answer.when == WebAnswer::When::later) return wait_for_answer(*exchange);
   if (answer.when == WebAnswer::When::stream && request.method == "GET") return send_stream(exchange, answer);
   if (request.method != "GET" && request.method != "HEAD") return send(*exchange, answer);
-  std::lock_guard lock(mutex);  // sent when the library calls again, at once: then the connection lasts
+  std::lock_guard lock(mutex);  // written in the library's next call, at once: then the connection stays open
   exchange->answer = answer;
   return true;
 }
 
 bool WebServer::Impl::wait_for_answer(WebExchange& exchange) {
   std::lock_guard lock(mutex);
-  if (exchange.answer || stopping) return true;  // called again at once
+  if (exchange.answer || stopping) return true;  // the library calls again at once
   exchange.suspended = true;
   set(exchange, WebPlaces::State::held);
   http.suspend_connection(exchange.connection);
@@ -285,7 +285,7 @@ void WebServer::Impl::connection_changed(MHD_Connection* connection, bool begun)
   changed.notify_all();
 }
 
-/// Ends connections whose deadline has passed, until the server stops. A socket in `places` is open.
+/// Ends overdue connections until the server stops. A socket in `places` is open.
 void WebServer::Impl::end_overdue() {
   std::unique_lock lock(mutex);
   while (!stopping) {
@@ -299,7 +299,7 @@ void WebServer::Impl::end_overdue() {
   }
 }
 
-/// With the mutex.
+/// The caller holds the mutex.
 void WebServer::Impl::set(const WebExchange& exchange, WebPlaces::State state) {
   places.set(exchange.socket, state, clock.now());
 }
@@ -314,7 +314,7 @@ bool WebServer::Impl::queue(MHD_Connection* connection, const WebAnswer& answer,
   for (const auto& [name, value] : always) http.add_response_header(response, name, value);
   for (const auto& [name, value] : answer.headers) http.add_response_header(response, name.c_str(), value.c_str());
   const bool queued = http.queue_response(connection, answer.status, response) == MHD_YES;
-  http.destroy_response(response);  // it stays until it has been sent
+  http.destroy_response(response);  // the library retains it until it has been sent
   return queued;
 }
 
@@ -337,7 +337,7 @@ ssize_t WebServer::Impl::on_room(void* stream, uint64_t /*position*/, char* room
   return self->fill(*exchange, room, size);
 }
 
-/// Copies more of the message that is being sent; begins the newest one when that is done.
+/// Copies more of the current message; begins the newest message when the current one is complete.
 ssize_t WebServer::Impl::fill(WebExchange& exchange, char* room, size_t size) {
   if (!exchange.current || exchange.written == exchange.current->size()) {
     std::lock_guard lock(mutex);
@@ -360,8 +360,8 @@ ssize_t WebServer::Impl::fill(WebExchange& exchange, char* room, size_t size) {
   return static_cast<ssize_t>(count);
 }
 
-/// Changes an exchange and lets it go on. Only who has taken back `suspended` resumes, so the connection is still
-/// there.
+/// Changes an exchange and resumes its connection. Only the thread that cleared `suspended` resumes, so the
+/// connection still exists.
 void WebServer::Impl::change(uint64_t request, const std::function<void(WebExchange&)>& how) {
   MHD_Connection* waiting = nullptr;
   {
@@ -410,7 +410,7 @@ void WebServer::push(uint64_t request, std::shared_ptr<const std::string> messag
 }
 
 /// Closes the connections before it stops the server: libmicrohttpd 0.9.75 crashes when it refuses a malformed request
-/// while it is being stopped, since it does not take its own refusal then.
+/// while it stops, since it does not accept its own refusal then.
 void WebServer::stop() {
   if (impl_->listener < 0) return;
   if (impl_->daemon != nullptr) impl_->http.quiesce_daemon(impl_->daemon);

@@ -57,7 +57,7 @@ Status ClockAdmission::decide(double /*now*/, std::vector<NodeId>& passed) {
   return {};
 }
 
-// Puts those that pass in the order in which they asked, whatever their steps.
+// Orders the passing nodes by their requests, over all steps.
 void ClockAdmission::release(std::vector<NodeId>& passed) {
   passing_.clear();
   size_t steps = 0;

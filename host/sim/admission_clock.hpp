@@ -1,6 +1,6 @@
 #pragma once
-// bsp, ssp and asp: waiting nodes are kept by their step, and pass when the slowest node has come near enough. O(1) an
-// event.
+// Admission for bsp, ssp and asp. Stores waiting nodes by step; a node passes when the slowest node is at most
+// `staleness` steps behind. O(1) an event.
 
 #include <deque>
 
@@ -28,12 +28,12 @@ class ClockAdmission final : public Admission {
   void release(std::vector<NodeId>& passed);
 
   int32_t staleness_;
-  std::deque<std::vector<Waiter>> waiters_;  // of step base_ + index
+  std::deque<std::vector<Waiter>> waiters_;  // at index i: waiters at step base_ + i
   int32_t base_ = 0;
-  std::vector<NodeId> fresh_;  // asked since the last decide
+  std::vector<NodeId> fresh_;  // completed a step since the last decide
   std::vector<Waiter> passing_;
   uint64_t tickets_ = 0;
-  int32_t floor_ = 0;  // smallest clock at the last decide
+  int32_t floor_ = 0;  // minimum clock at the last decide
   uint64_t layout_ = 0;
 };
 

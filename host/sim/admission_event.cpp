@@ -8,7 +8,7 @@ namespace actorhost {
 EventAdmission::EventAdmission(const Clocks& clocks, uint32_t beta, int32_t staleness, uint64_t seed)
     : Admission(clocks), beta_(beta), staleness_(staleness), rng_(seed, kFirstSalt), fuse_(rng_.exponential()) {}
 
-// Extends below_ so that it covers the steps up to one beyond the greatest.
+// Extends below_ to one step beyond `step`.
 void EventAdmission::reach(int32_t step) {
   while (below_.size() <= static_cast<size_t>(step) + 1) below_.push_back(clocks_.size());
 }
@@ -87,10 +87,10 @@ void EventAdmission::try_group(size_t step, std::vector<NodeId>& passed) {
       fuse_ -= all;
       return;
     }
-    // The fuse ends within this group, at the trial of this number from here on.
+    // The fuse ends within this group, at trial fuse_ / each from here.
     tried += std::min(static_cast<size_t>(fuse_ / each), waiters.size() - tried - 1);
     passed.push_back(waiters[tried]);
-    waiters[tried] = waiters.back();  // not tried yet, so it is tried next, in this place
+    waiters[tried] = waiters.back();  // the last waiter, not tried yet, takes this place and is tried next
     waiters.pop_back();
     --waiting_;
     fuse_ = rng_.exponential();

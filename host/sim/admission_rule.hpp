@@ -1,14 +1,14 @@
 #pragma once
-// Any rule, through the clocks and the gate that the parameter server uses: the same views, the same answers, and each
-// waiter asked about whenever its answer may have changed.
+// Admission for any rule, through the clocks and the gate of the parameter server: the rule gets the same views and
+// makes the same decisions. The gate calls the rule for each waiter whenever the rule's decision may have changed.
 
 #include "host/cluster/progress_gate.hpp"
 #include "host/sim/admission.hpp"
 
 namespace actorhost {
 
-/// Keeps the clocks as the parameter server does. `asks_first`: see Admission. It is false for classic rules, which let
-/// every node begin at once, as their forms at O(1) do.
+/// Maintains the clocks as the parameter server does. `asks_first` is described in Admission. It is false for classic
+/// rules: they let every node begin at once, as their O(1) forms do.
 class ProgressAdmission : public Admission {
  public:
   ProgressAdmission(const Clocks& clocks, bool asks_first) : Admission(clocks), asks_first_(asks_first) {}
@@ -29,7 +29,7 @@ class ProgressAdmission : public Admission {
 
 class RuleAdmission final : public ProgressAdmission {
  public:
-  /// `rule` must outlive it.
+  /// `rule` must outlive the admission.
   RuleAdmission(const Clocks& clocks, BarrierRule& rule, bool asks_first = false)
       : ProgressAdmission(clocks, asks_first), counted_(rule), gate_(progress_, counted_) {}
 
@@ -38,7 +38,7 @@ class RuleAdmission final : public ProgressAdmission {
   double next_time() override { return gate_.next_time(); }
 
  private:
-  /// The rule, counting what it is asked.
+  /// Wraps the rule and counts its decisions.
   class Counted final : public BarrierRule {
    public:
     explicit Counted(BarrierRule& rule) : rule_(rule) {}

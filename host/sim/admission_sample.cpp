@@ -76,7 +76,7 @@ void StickyAdmission::replace(NodeId gone, NodeId asker) {
   if (streams_.draw_other(asker, members, other)) members.push_back(other);
 }
 
-// Puts the waiter behind a member that it has to wait for; false when there is none.
+// Lists the waiter at a member that it must wait for; false when there is none.
 bool StickyAdmission::hang(NodeId id) {
   const int32_t needed = clocks_.step(id) - staleness_;
   for (const NodeId member : waiters_[id].members) {
@@ -110,7 +110,7 @@ void PollAdmission::joined(NodeId id) { waits_.resize(id + size_t{1}); }
 
 void PollAdmission::left(NodeId id) {
   waiting_ -= waits_[id];
-  waits_[id] = 0;  // so that its poll, when it is due, finds no waiter
+  waits_[id] = 0;  // its pending poll then finds no waiter
 }
 
 void PollAdmission::completed(NodeId id, double now) {

@@ -1,6 +1,7 @@
 #pragma once
-// pbsp and pssp whose waiters keep their sample (`sticky`) or draw every so many seconds (`poll`). While no node leaves
-// they draw the very samples that Sampler draws for the same seed, so their decisions are those of the rule in Lua.
+// Admission for pbsp and pssp. A waiter retains its sample (`sticky`) or draws a new sample every few seconds (`poll`).
+// While no node leaves, the samples equal the samples that Sampler draws for the same seed, so the decisions equal the
+// decisions of the Lua rule.
 
 #include <vector>
 
@@ -10,13 +11,13 @@
 
 namespace actorhost {
 
-/// Draws samples of the live nodes, each asker from its own stream.
+/// Draws samples of the live nodes. Each asking node has its own random stream.
 class SampleStreams {
  public:
   SampleStreams(const Clocks& clocks, uint32_t beta, uint64_t seed) : clocks_(clocks), beta_(beta), seed_(seed) {}
-  /// Different nodes, as many as the sample has or as there are.
+  /// Draws beta distinct nodes, or all live nodes if there are fewer.
   void draw(NodeId asker, std::vector<NodeId>& out);
-  /// A live node that is not in `members`, to replace one that left; false when there is none.
+  /// Draws a live node outside `members`, to replace a departed member; false when there is none.
   bool draw_other(NodeId asker, const std::vector<NodeId>& members, NodeId& out);
   uint32_t beta() const noexcept { return beta_; }
 
@@ -30,8 +31,8 @@ class SampleStreams {
   std::vector<uint32_t> permutation_;  // the identity between draws
 };
 
-/// Each waiter is listed at one member of its sample that is behind, and is looked at again only when that member has
-/// come far enough: O(1) an event beside the O(beta) of each pass.
+/// Lists each waiter at one slow member of its sample, and checks the waiter again only when that member completes a
+/// step. O(1) an event, plus O(beta) for each pass.
 class StickyAdmission final : public Admission {
  public:
   StickyAdmission(const Clocks& clocks, uint32_t beta, int32_t staleness, uint64_t seed)
@@ -45,7 +46,7 @@ class StickyAdmission final : public Admission {
  private:
   struct Waiter {
     std::vector<NodeId> members;
-    uint64_t ticket = 0;  // 0: it does not wait
+    uint64_t ticket = 0;  // 0: not waiting
   };
 
   bool hang(NodeId id);
@@ -54,7 +55,7 @@ class StickyAdmission final : public Admission {
   int32_t staleness_;
   SampleStreams streams_;
   std::vector<Waiter> waiters_;               // by id
-  std::vector<std::vector<NodeId>> hanging_;  // by id: the waiters that are listed at it
+  std::vector<std::vector<NodeId>> hanging_;  // by id: the waiters listed at that member
   std::vector<NodeId> ready_;
   bool changed_ = false;
   uint64_t tickets_ = 0;

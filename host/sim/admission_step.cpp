@@ -27,7 +27,7 @@ void StepAdmission::left(NodeId id) {
   }
 }
 
-// No worker asks without a change of the clocks, so the rule is asked about all waiting workers or about none.
+// Every request changes the clocks, so the rule runs for all waiting workers or for none.
 Status StepAdmission::decide(double now, std::vector<NodeId>& passed) {
   if (progress_.changes() == seen_changes_) return {};
   seen_changes_ = progress_.changes();

@@ -1,7 +1,7 @@
 #pragma once
-// A rule that gives all waiters at one step the same answer (BarrierRule::by_step) and may change it with any event. It
-// is asked about one waiter of each step, for all of them. Which nodes pass when, in which order, and the count of
-// checks are those of RuleAdmission.
+// Admission for a rule that gives all waiters at one step the same decision (BarrierRule::by_step) and may change that
+// decision at any event. Calls the rule for one waiter of each step and applies the decision to all waiters of the
+// step. Passing nodes, their order and the count of checks equal those of RuleAdmission.
 
 #include "host/sim/admission_rule.hpp"
 
@@ -9,7 +9,7 @@ namespace actorhost {
 
 class StepAdmission final : public ProgressAdmission {
  public:
-  /// `rule`, of Watch::event, must outlive it and stays the same.
+  /// `rule` must have Watch::event, outlive the admission and not change.
   StepAdmission(const Clocks& clocks, BarrierRule& rule, bool asks_first)
       : ProgressAdmission(clocks, asks_first), rule_(rule) {}
 
@@ -18,10 +18,10 @@ class StepAdmission final : public ProgressAdmission {
   Status decide(double now, std::vector<NodeId>& passed) override;
 
  private:
-  /// The waiters of one step, in the order in which they asked; at least one of them is there, the first one.
+  /// The waiters of one step, in the order of their requests. ids[first] is still counted.
   struct Group {
     int32_t step;
-    std::vector<NodeId> ids;  // those that have left are skipped: ids are never used again
+    std::vector<NodeId> ids;  // departed nodes are skipped: ids are never reused
     size_t first;
   };
 
@@ -30,8 +30,8 @@ class StepAdmission final : public ProgressAdmission {
   void pass(std::vector<NodeId>& passed);
 
   BarrierRule& rule_;
-  std::vector<Group> groups_;  // in the order in which their first ones asked
-  std::vector<Slot> asking_;   // of these
+  std::vector<Group> groups_;  // in the order of their first waiters' requests
+  std::vector<Slot> asking_;   // the first waiter of each group
   std::vector<Decision> decisions_;
   std::vector<std::pair<uint64_t, NodeId>> passing_;
   uint64_t seen_changes_ = 0;

@@ -9,14 +9,14 @@ namespace actorhost {
 namespace {
 
 constexpr size_t kFewestSlots = 64;      // one word of used_
-constexpr double kPerBucket = 1;         // the events in a bucket that a new width aims at
-constexpr uint64_t kMaxEffort = 4;       // of a pop, before the width is checked
+constexpr double kPerBucket = 1;         // target number of events in a bucket
+constexpr uint64_t kMaxEffort = 4;       // of a pop, before a rebuild
 constexpr uint64_t kMaxLoaded = 16;      // events in an average bucket
-constexpr uint64_t kLongest = 1U << 22;  // patience
-constexpr uint64_t kListsAhead = 4;      // so many buckets ahead the entries of lists are fetched
-constexpr uint64_t kSlotsAhead = 4;      // and so many further ahead the slots themselves
+constexpr uint64_t kLongest = 1U << 22;  // maximum of patience_
+constexpr uint64_t kListsAhead = 4;      // buckets ahead at which entries of lists are prefetched
+constexpr uint64_t kSlotsAhead = 4;      // further buckets ahead at which the slots are prefetched
 
-// The heap's order: the latest first, so that the heap's front is the earliest. An object, so that it is inlined.
+// The heap's order: the latest event first, so that the heap's front is the earliest. An object, so that it is inlined.
 constexpr auto later = [](const SimEvent& a, const SimEvent& b) noexcept {
   return a.time > b.time || (a.time == b.time && a.order > b.order);
 };
@@ -52,7 +52,7 @@ void EventQueue::add_late() {
   late_from_ = std::numeric_limits<uint64_t>::max();
 }
 
-/// Visits all events in any order, except those at the front and the late ones.
+/// Visits all events in any order, except front_ and late_.
 template <typename Visit>
 void EventQueue::for_each_queued(Visit visit) const {
   const auto list = [&](uint32_t first) {
@@ -78,7 +78,7 @@ bool EventQueue::load_front() {
     ++effort_;
     if (take_bucket(bucket)) return true;
   }
-  // No event lies within a turn of the calendar: goes directly to the earliest.
+  // No event is within one turn of the calendar: continues at the earliest event.
   add_late();
   effort_ += slots;
   uint64_t earliest = std::numeric_limits<uint64_t>::max();
@@ -86,7 +86,7 @@ bool EventQueue::load_front() {
   return take_bucket(earliest);
 }
 
-// The first bucket from `bucket` on, within a turn, whose slot is not empty; one turn ahead when there is none.
+// Returns the first bucket from `bucket` on with a non-empty slot, within one turn; one turn ahead when there is none.
 uint64_t EventQueue::next_used(uint64_t bucket) const noexcept {
   const uint64_t slots = count_;
   const uint64_t start = bucket & (slots - 1);
@@ -100,8 +100,8 @@ uint64_t EventQueue::next_used(uint64_t bucket) const noexcept {
   return bucket + slots;
 }
 
-// Prefetches entries of lists. They lie in memory in the order in which they were freed, so each would be a cache miss:
-// those of the next buckets are fetched while the present bucket is worked through.
+// Prefetches entries of lists. Entries are in memory in the order of their release, so each access would be a
+// cache miss. The entries of the next buckets arrive while the current bucket is handled.
 void EventQueue::fetch_ahead(uint64_t bucket) noexcept {
   const size_t mask = count_ - 1;
   for (uint64_t next = std::max(fetched_, bucket) + 1; next <= bucket + kListsAhead; ++next) {
@@ -112,7 +112,7 @@ void EventQueue::fetch_ahead(uint64_t bucket) noexcept {
   fetched_ = bucket + kListsAhead;
 }
 
-// Moves the events of `bucket` to the front; false when its slot held only later turns'.
+// Moves the events of `bucket` to the front; false when its slot held only events of later turns.
 bool EventQueue::take_bucket(uint64_t bucket) {
   const size_t place = bucket & (count_ - 1);
   bool emptied = false;
@@ -183,7 +183,7 @@ void EventQueue::rebuild() {
   slots_.assign(near() ? 0 : count_, Slot());
   used_.assign(count_ / 64, 0);
   if (collected_.size() > 1) {
-    // The earlier half of the events sets the width, so that events far away do not make the near buckets crowded.
+    // The earlier half of the events sets the width, so that distant events do not crowd the near buckets.
     const size_t half = collected_.size() / 2;
     const auto middle = collected_.begin() + static_cast<std::ptrdiff_t>(half);
     std::nth_element(collected_.begin(), middle, collected_.end(), [](auto& a, auto& b) { return a.time < b.time; });
@@ -192,7 +192,7 @@ void EventQueue::rebuild() {
     const double span = middle->time - first;
     const double rate = static_cast<double>(half) / span / kPerBucket;
     if (span > 0 && rate < 1e15) {
-      // The same width again means that none suits: checks it less often.
+      // The same width again means that no width fits: checks the tuning less often.
       if (rate < 2 * per_second_ && rate > per_second_ / 2) patience_ = std::min(2 * patience_, kLongest);
       per_second_ = rate;
     }

@@ -1,9 +1,9 @@
 #pragma once
-// The future of a simulation: events by time, those of one time in the order in which they were added. A calendar queue
-// (Brown 1988): time is cut into buckets of equal width, an event goes into its bucket at O(1), and only the bucket of
-// the present is kept as a heap. Width and number of buckets follow the events that are there, so an operation costs
-// O(1) on average. Where no width suits (many events at one time), they lie in the heap of the present, at O(log n).
-// One thread.
+// The pending events of a simulation, ordered by time; events of equal time keep the order of their insertion. A
+// calendar queue (Brown 1988): time is divided into buckets of equal width, an insertion costs O(1), and only the
+// current bucket is a heap. The queue adapts the width and the number of buckets to the stored events, so an operation
+// costs O(1) on average. Where no width fits (many events at one time), the events are in the current heap, at
+// O(log n). One thread.
 
 #include <array>
 #include <cassert>
@@ -18,16 +18,16 @@ namespace actorhost {
 
 struct SimEvent {
   double time = 0;
-  uint64_t order = 0;  // of adding; the queue sets it
+  uint64_t order = 0;  // of insertion; set by the queue
   uint32_t node = 0;
-  uint32_t tag = 0;  // the owner's
+  uint32_t tag = 0;  // for the owner
 };
 
 class EventQueue {
  public:
   EventQueue();
 
-  /// `time` is finite and not before that of the event taken last.
+  /// `time` must be finite and not before the time of the last popped event.
   void push(double time, uint32_t node, uint32_t tag) {
     assert(std::isfinite(time));
     const SimEvent event{time, order_++, node, tag};
@@ -43,17 +43,17 @@ class EventQueue {
   }
   bool empty() const noexcept { return size_ == 0; }
   size_t size() const noexcept { return size_; }
-  /// Of the earliest event; infinite when there is none.
+  /// Time of the earliest event; infinity when the queue is empty.
   double next_time() {
     if (front_.empty() && !load_front()) return std::numeric_limits<double>::infinity();
     return front_.front().time;
   }
-  /// The node of the earliest event; the queue must not be empty.
+  /// Node of the earliest event; the queue must not be empty.
   uint32_t next_node() {
     if (front_.empty()) load_front();
     return front_.front().node;
   }
-  /// Takes the earliest event out; the queue must not be empty.
+  /// Removes and returns the earliest event; the queue must not be empty.
   SimEvent pop();
 
  private:
@@ -62,12 +62,12 @@ class EventQueue {
     SimEvent event;
     uint32_t next = kNone;  // in its slot's list, or in the free list
   };
-  // A slot of a large calendar: a cache line. Slots lie in the order of time, so the processor has usually fetched the
-  // next line already.
+  // A slot of a large calendar: one cache line. Slots are in the order of time, so the processor has usually fetched
+  // the next line already.
   struct alignas(64) Slot {
     SimEvent first[2];
-    uint32_t count = 0;     // of first
-    uint32_t more = kNone;  // the list of the others
+    uint32_t count = 0;     // number of events in first
+    uint32_t more = kNone;  // list of the further events
   };
   // An event that is not in its slot yet.
   struct Late {
@@ -77,12 +77,12 @@ class EventQueue {
   };
   static constexpr size_t kLate = 8;
 
-  // A small calendar lies in a near cache: its slots are lists only, since hiding the memory's latency would cost more
-  // than it saves.
+  // A small calendar fits into a near cache. Its slots are only lists, since hiding the latency of memory would cost
+  // more than it saves.
   bool near() const noexcept { return count_ <= kNear; }
   static constexpr size_t kNear = 4096;
 
-  static constexpr double kFarthest = 0x1.0p62;  // bucket of whatever is farther
+  static constexpr double kFarthest = 0x1.0p62;  // bucket of all later events
 
   uint64_t bucket_of(double time) const noexcept {
     const double bucket = time * per_second_;
@@ -99,7 +99,7 @@ class EventQueue {
       add_to_list(event, slot.more);
     }
   }
-  // Its slot is fetched from memory while the next few events are handled.
+  // Prefetches the event's slot; the slot arrives while the next few events are handled.
   void add_later(const SimEvent& event, uint64_t bucket) {
     __builtin_prefetch(&slots_[bucket & (count_ - 1)], 1);
     Late& late = late_[lates_++ % kLate];
@@ -124,7 +124,7 @@ class EventQueue {
   void for_each_queued(Visit visit) const;
   bool load_front();
   bool take_bucket(uint64_t bucket);
-  /// Moves what belongs to `bucket` to the front.
+  /// Moves the events of `bucket` to the front.
   void take_first(Slot& slot, uint64_t bucket);
   void take_list(uint32_t& list, uint64_t bucket);
   void fetch_ahead(uint64_t bucket) noexcept;
@@ -134,26 +134,26 @@ class EventQueue {
 
   std::vector<Entry> pool_;
   uint32_t free_ = kNone;
-  size_t count_ = 64;                // of slots; bucket b is at b modulo that
-  std::vector<uint32_t> lists_;      // the slots of a near calendar
-  std::vector<Slot> slots_;          // those of another
-  std::vector<uint64_t> used_;       // a bit for each slot that is not empty
-  std::vector<SimEvent> front_;      // heap of the events before bucket open_; the slots hold the others
-  std::vector<SimEvent> collected_;  // of rebuild
+  size_t count_ = 64;                // number of slots; bucket b is in slot b modulo count_
+  std::vector<uint32_t> lists_;      // slots of a small calendar
+  std::vector<Slot> slots_;          // slots of a large calendar
+  std::vector<uint64_t> used_;       // one bit for each slot; set: not empty
+  std::vector<SimEvent> front_;      // heap of the events before bucket open_; the slots hold the other events
+  std::vector<SimEvent> collected_;  // scratch of rebuild
   std::array<Late, kLate> late_;
   size_t lates_ = 0;
-  uint64_t late_from_ = std::numeric_limits<uint64_t>::max();  // no late event is of an earlier bucket
-  uint64_t fetched_ = 0;                                       // the last bucket whose list has been fetched ahead
+  uint64_t late_from_ = std::numeric_limits<uint64_t>::max();  // lowest bucket of a late event
+  uint64_t fetched_ = 0;                                       // last bucket with a prefetched list
   uint64_t open_ = 0;
   double per_second_ = 1;  // buckets
   size_t size_ = 0;
   uint64_t order_ = 0;
-  // Since the last look at the tuning:
+  // Since the last check of the tuning:
   uint64_t popped_ = 0;
-  uint64_t effort_ = 0;  // slots looked at and entries passed over
+  uint64_t effort_ = 0;  // slots checked and entries skipped
   uint64_t loads_ = 0;
   uint64_t loaded_ = 0;
-  uint64_t patience_ = 1024;  // look at the tuning after so many pops
+  uint64_t patience_ = 1024;  // pops until the next check of the tuning
 };
 
 }  // namespace actorhost

@@ -19,11 +19,11 @@ HubSimulation::HubSimulation(const Scenario& scenario, const MakeAdmission& admi
       shard_out_(scenario.topology.shards, 0),
       churn_(sim_seed(scenario.seed, SimStream::churn)) {}
 
-// --- nodes come and go ---
+// --- nodes join and leave ---
 
 void HubSimulation::populate() {
   if (scenario_.replay != nullptr) {
-    // Adds them in the order in which they join, so that a node's id is its place among them.
+    // Adds nodes in the order of joining, so that a node's id is its index in that order.
     for (const Replay::Node& node : scenario_.replay->nodes) {
       if (node.joins > 0) {
         push(node.joins, 0, Kind::joins);
@@ -64,7 +64,7 @@ void HubSimulation::remove(NodeId id, double now, bool crashed) {
 
 // --- a step ---
 
-// Begins a node's first step, with the present model.
+// Begins a node's first step with the current model.
 void HubSimulation::begin(NodeId id, double now) {
   if (admission_->asks_first()) return admission_->asks(id, now);
   admission_->started(id, now, record_.node(id).version);
@@ -91,7 +91,7 @@ void HubSimulation::finish(NodeId id, double now) {
   send(id, now, Kind::arrived, 0);
 }
 
-// A message of the node's present step, in as many parts as there are shards: to the hub (direction 0) or from it (1).
+// Sends a message of the node's current step in one part for each shard: to the hub (direction 0) or from it (1).
 void HubSimulation::send(NodeId id, double now, Kind kind, uint32_t direction) {
   const uint32_t step = record_.node(id).started;
   SimResult& result = record_.result();
@@ -122,7 +122,7 @@ double HubSimulation::service_time(StepRng& rng) {
   return transfer + topology.service.draw(rng);
 }
 
-// All parts are there: the update counts, and the node asks to go on.
+// All parts have arrived: counts the step, and the node requests the next step.
 void HubSimulation::apply(NodeId id, double now) {
   record_.apply(id, now);
   admission_->completed(id, now);
@@ -130,7 +130,7 @@ void HubSimulation::apply(NodeId id, double now) {
 
 void HubSimulation::release(NodeId id, double now) {
   record_.pull(id, now);
-  if (record_.node(id).started == 0) return start(id, now);  // it has joined with the model
+  if (record_.node(id).started == 0) return start(id, now);  // the node received the model when it joined
   if (direct_ || scenario_.replay != nullptr) {
     ++record_.result().messages;
     return start(id, now);
@@ -219,7 +219,7 @@ Status HubSimulation::decide(double now) {
   passed_.clear();
   AH_TRY(admission_->decide(now, passed_));
   for (const NodeId id : passed_) {
-    // The hub also sends the model to nodes that it does not know to be down, and counts their step as begun.
+    // Until the hub detects a crash, it sends the crashed node the model and counts its step as begun.
     admission_->started(id, now, record_.result().updates);
     if (record_.node(id).state == State::waiting) release(id, now);
   }
@@ -227,8 +227,8 @@ Status HubSimulation::decide(double now) {
   return {};
 }
 
-// Takes the next event. While it is handled, the node of the one after it is fetched from memory, for which otherwise
-// each event would wait when there are many nodes.
+// Pops the next event, and prefetches the node of the event after it. With many nodes, each event would otherwise wait
+// for memory.
 SimEvent HubSimulation::take_event() {
   const SimEvent event = queue_.pop();
   if (!queue_.empty() && queue_.next_node() < record_.ids()) record_.fetch(queue_.next_node());
@@ -243,7 +243,7 @@ Result<SimResult> HubSimulation::run() {
     const double next = std::min(event, admission_->next_time());
     if (!(next <= scenario_.seconds)) {
       if (std::isinf(next) && admission_->waiting() > 0) {
-        return record_.deadlock(now_, "nobody works and no re-check is due");
+        return record_.deadlock(now_, "no node works and no re-check is due");
       }
       break;
     }

@@ -1,7 +1,7 @@
 #pragma once
-// Nodes around a hub that knows all clocks: the central oracle, and the parameter server with its shards. A node works;
-// its update travels to the hub (delay, loss, the shards' queues), which counts the step and asks the barrier; nodes
-// that pass get the model and work again. simulate_hub runs it; one thread.
+// Simulates nodes around a hub that knows all clocks: a central oracle, or a parameter server with shards. A node
+// works, and its update travels to the hub (delay, loss, queues of the shards). The hub counts the step and runs the
+// barrier. Nodes that pass receive the model and work again. Used by simulate_hub. One thread; run blocks.
 
 #include <memory>
 #include <vector>
@@ -20,17 +20,17 @@ class HubSimulation {
 
  private:
   enum class Kind : uint32_t {
-    finished,  // a node's work
-    arrived,   // an update at the hub, or its part at a shard
-    merged,    // an update's part in a shard
-    released,  // the model at the node
+    finished,  // a node has done its work
+    arrived,   // an update is at the hub, or its part is at a shard
+    merged,    // a shard has applied its part of an update
+    released,  // the model is at the node
     joins,
-    leaves,   // one of the nodes
-    departs,  // that node
+    leaves,   // a random node
+    departs,  // the event's node
     crashes,
     suspected,
     missed,
-    returns  // a new node for one that crashed
+    returns  // a new node replaces a crashed node
   };
   using State = RunRecord::State;
 
@@ -57,9 +57,9 @@ class HubSimulation {
   RunRecord record_;
   std::unique_ptr<Admission> admission_;
   EventQueue queue_;
-  std::vector<uint32_t> parts_;    // by id: of its message that are still under way
+  std::vector<uint32_t> parts_;    // by id: parts of its message still in flight
   std::vector<double> shard_in_;   // by shard: when its queue of updates is empty
-  std::vector<double> shard_out_;  // and that of models
+  std::vector<double> shard_out_;  // by shard: when its queue of models is empty
   Rng churn_;
   std::vector<NodeId> passed_;
   double now_ = 0;

@@ -15,7 +15,7 @@ Moments MomentSums::moments(double scale) const noexcept {
   out.largest = largest_ / scale;
   const double m2 = std::max(sum2_ / n - mean * mean, 0.0);
   out.sd = std::sqrt(m2) / scale;
-  // There is no spread, except for rounding.
+  // No spread, except for rounding.
   if (m2 <= 1e-12 * (mean * mean + shift_ * shift_)) return out;
   const double m3 = sum3_ / n - 3 * mean * sum2_ / n + 2 * mean * mean * mean;
   const double m4 = sum4_ / n - 4 * mean * sum3_ / n + 6 * mean * mean * sum2_ / n - 3 * mean * mean * mean * mean;

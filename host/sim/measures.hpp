@@ -1,14 +1,14 @@
 #pragma once
-// What a simulation measures. Plain values and sums; all arithmetic in a fixed order, so the same run gives the same
-// bits.
+// The measures of a simulation: plain values and sums. All arithmetic has a fixed order, so the same run gives the
+// same bits.
 
 #include <cstdint>
 #include <vector>
 
 namespace actorhost {
 
-/// Of a sample: skew and kurtosis are the standardised third and fourth central moments (3 for a normal); 0 without
-/// spread.
+/// Moments of a sample. Skew and kurtosis are the standardised third and fourth central moments (kurtosis is 3 for a
+/// normal distribution); both are 0 without spread.
 struct Moments {
   uint64_t count = 0;
   double mean = 0;
@@ -18,7 +18,7 @@ struct Moments {
   double largest = 0;
 };
 
-/// Sums of powers around the first value, which keeps digits where the spread is small beside the mean.
+/// Sums of powers around the first value. The shift preserves digits when the spread is small beside the mean.
 class MomentSums {
  public:
   void add(double value) noexcept {
@@ -31,7 +31,7 @@ class MomentSums {
     sum3_ += d2 * d;
     sum4_ += d2 * d2;
   }
-  /// Of the values divided by `scale`.
+  /// Moments of the values divided by `scale`.
   Moments moments(double scale = 1) const noexcept;
 
  private:
@@ -44,12 +44,12 @@ class MomentSums {
   double sum4_ = 0;
 };
 
-/// One moment of a simulation, for traces.
+/// One event of a simulation, for traces.
 struct SimTraceEvent {
   enum class Kind : uint8_t { join, leave, release, start, finish, apply };
   Kind kind = Kind::start;
   uint32_t node = 0;
-  int32_t step = 0;  // completed steps of the node; of apply, with this one
+  int32_t step = 0;  // completed steps of the node; for apply, including this step
   double time = 0;
 };
 
@@ -61,17 +61,17 @@ struct ProgressPoint {
 };
 
 struct SimResult {
-  // Of the nodes that live at the end: steps that they have started (their clock, and one more while they work).
+  // Nodes alive at the end: their ids and the steps that they have started (their clock, plus one while they work).
   std::vector<uint32_t> ids;
   std::vector<int32_t> steps;
   double mean_step = 0;
-  double sd_step = 0;  // over the nodes, dividing by their number
+  double sd_step = 0;  // over the nodes; divides by their number
   int32_t min_step = 0;
   int32_t max_step = 0;
 
   uint64_t updates = 0;   // steps completed, by all nodes that ever lived
-  uint64_t checks = 0;    // answers of the rule
-  uint64_t messages = 0;  // sent, repeated ones included
+  uint64_t checks = 0;    // decisions of the rule
+  uint64_t messages = 0;  // sent, including retries
   uint64_t lost = 0;      // messages
   uint32_t joined = 0;
   uint32_t departed = 0;
@@ -80,22 +80,22 @@ struct SimResult {
   // Node-seconds of all nodes that ever lived.
   double busy = 0;
   double waiting = 0;                // at the barrier
-  double network = 0;                // messages under way, and the servers' queues
-  double down = 0;                   // crashed and not missed yet
+  double network = 0;                // messages in flight, and the servers' queues
+  double down = 0;                   // crashed and not removed yet
   std::vector<double> busy_by_node;  // of `ids`
 
-  // Per update: how many others were applied between its pull and itself; the same divided by the nodes is the progress
-  // inconsistency, the mean over nodes of how far each is from where the puller saw it.
+  // Staleness of an update: the number of other updates applied between its pull and its own application. Divided by
+  // the number of nodes, staleness is the progress inconsistency: the mean distance of a node from the state that the
+  // puller saw.
   Moments staleness;
   Moments progress_inconsistency;
-  // Per pull (one in n + 1 with n nodes, so that each has its turn where all go in step): size of the difference
-  // between the updates that a serial round-robin execution would have made visible and those that are, divided by the
-  // nodes.
+  // Measured at one pull in n + 1 with n nodes, so that nodes in lockstep take turns. The difference between the
+  // updates that a serial round-robin execution would have made visible and the visible updates, divided by the nodes.
   Moments sequence_inconsistency;
 
   double ended = 0;          // the horizon, or earlier when all nodes have left
   double last_progress = 0;  // when a step was last started or completed
-  double emptied = 0;        // when the last node was gone; of runs that end without any
+  double emptied = 0;        // when the last node left, for runs that end without nodes
   std::vector<ProgressPoint> progress;
   std::vector<SimTraceEvent> trace;
 };

@@ -1,7 +1,7 @@
 #pragma once
-// How peers find out whether they may go on: by asking a sample of the others, or by minima that travel through a tree.
-// The world (peer_world.hpp) tells a protocol what happens to the nodes and what messages arrive, and does what it
-// says: sends messages, asks the rule, starts steps. One thread.
+// How peers learn whether they may start their next step: from a sample of other peers, or from minima that travel
+// through a tree. PeerWorld (peer_world.hpp) calls the protocol for each event of a node and each arriving message.
+// The protocol calls the world to send messages, run the rule and start steps. One thread.
 
 #include <cstdint>
 
@@ -13,21 +13,21 @@ class PeerWorld;
 
 struct PeerMessage {
   enum class Kind : uint8_t {
-    query,        // what are your steps?
-    silence,      // no message: a query's answer is overdue
-    answered,     // no message: the last answer of a sample has come
+    query,        // requests the receiver's steps
+    silence,      // no message: the reply to a query is overdue
+    answered,     // no message: the last reply of a sample has arrived
     update,       // a subscribed peer's new step
-    unsubscribe,  // send no more of them
+    unsubscribe,  // stops the updates
     rise,         // the minimum below `place` in the tree has risen
-    minimum       // and the tree's
+    minimum       // the minimum of the whole tree has risen
   };
-  double sent = 0;     // of query and silence: when; of update: when the step began
-  double seconds = 0;  // of update: that it took
+  double sent = 0;     // query, silence: when the query was sent; update: when the step began
+  double seconds = 0;  // update: duration of the step
   NodeId from = 0;
   NodeId to = 0;
-  int32_t value = 0;     // steps; of query and unsubscribe: the sender's queries so far
-  uint32_t place = 0;    // in the sample, or in the tree
-  uint32_t episode = 0;  // of a sample, or of the tree
+  int32_t value = 0;     // steps; query and unsubscribe: number of queries that the sender has sent
+  uint32_t place = 0;    // index in the sample, or in the tree
+  uint32_t episode = 0;  // number of the sample, or of the tree
   Kind kind = Kind::query;
   uint8_t tries = 0;
 };
@@ -39,18 +39,18 @@ class PeerProtocol {
   PeerProtocol& operator=(const PeerProtocol&) = delete;
   virtual ~PeerProtocol() = default;
 
-  /// The clock with which a node that joins now starts.
+  /// The clock of a node that joins now.
   virtual int32_t first_step() const;
-  /// The node has joined, with that clock; at the start of the run, or `later`.
+  /// The node has joined with that clock, at the start of the run or `later`.
   virtual void joined(NodeId id, double now, bool later) = 0;
-  /// It begins.
+  /// The node begins its first step.
   virtual void begins(NodeId id, double now);
-  /// It has completed a step (the clocks say so) and wants to go on.
+  /// The node has completed a step (the clocks include the step) and requests the next step.
   virtual void completed(NodeId id, double now) = 0;
-  /// A time has come that was given to PeerWorld::wake.
+  /// The time given to PeerWorld::wake has arrived.
   virtual void woken(NodeId id, double now) = 0;
   virtual void arrived(const PeerMessage& message, double now) = 0;
-  /// All nodes have forgotten this one: it has left, or its crash has been noticed.
+  /// All nodes have removed this node: it has left, or its crash has been detected.
   virtual void left(NodeId id, double now) = 0;
 
  protected:

@@ -28,7 +28,7 @@ class NativePeerRule final : public PeerRule {
 class PartlyAskedRule final : public PeerRule {
  public:
   PartlyAskedRule(BarrierRule& rule, uint32_t beta, Resample resample) : PeerRule(beta, resample), rule_(rule) {}
-  /// Only re-check times can change what it answers.
+  /// The rule's decisions depend on re-check times only.
   bool blind() const override { return beta() == NativeRule::kAll && rule_.watch() == Watch::timer; }
   Status decide(const PeerView& view, Decision& out) override {
     return question_.ask(rule_, beta() != NativeRule::kAll, view, out);

@@ -1,6 +1,6 @@
 #pragma once
-// What the peers of a simulation ask before they go on: a rule of actor.barrier or a classic one in C++, over what
-// messages have told the asker (host/cluster/peer_view.hpp). One thread.
+// The barrier rule of simulated peers: an actor.barrier rule, or a classic rule in C++. Decides from the states that
+// the peer has received in messages (host/cluster/peer_view.hpp). One thread.
 
 #include <memory>
 
@@ -11,8 +11,8 @@ namespace actorhost {
 
 class PeerRule {
  public:
-  /// `beta` peers are asked, as `resample` says when (Resample::Kind::event cannot be had by peers); kAll: nobody is,
-  /// the rule goes by the smallest clock.
+  /// A peer queries `beta` peers, at the times that `resample` defines; peers do not support Resample::Kind::event.
+  /// kAll: a peer queries none, and the rule decides from the minimum clock.
   PeerRule(uint32_t beta, Resample resample) : beta_(beta), resample_(resample) {}
   PeerRule(const PeerRule&) = delete;
   PeerRule& operator=(const PeerRule&) = delete;
@@ -20,7 +20,7 @@ class PeerRule {
 
   uint32_t beta() const noexcept { return beta_; }
   Resample resample() const noexcept { return resample_; }
-  /// It needs no clock of another node, so no node has to tell of its steps.
+  /// The rule uses no clock of another node, so nodes send no steps.
   virtual bool blind() const { return false; }
   /// An error is final.
   virtual Status decide(const PeerView& view, Decision& out) = 0;
@@ -31,8 +31,8 @@ class PeerRule {
 };
 
 std::unique_ptr<PeerRule> make_peer_rule(const NativeRule& rule);
-/// Any rule that can decide from partial knowledge (BarrierRule::decide_partly), which must outlive it; `beta` and
-/// `resample` are those of its outermost sampling.
+/// For any rule that can decide from partial knowledge (BarrierRule::decide_partly). `rule` must outlive the result.
+/// `beta` and `resample` are the parameters of the rule's outermost sample.
 std::unique_ptr<PeerRule> make_peer_rule(BarrierRule& rule, uint32_t beta, Resample resample);
 
 }  // namespace actorhost

@@ -6,7 +6,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr uint8_t kTries = 2;  // to ask a peer, before another one is drawn
+constexpr uint8_t kTries = 2;  // queries to a peer, before another peer is drawn
 constexpr int32_t kUnknown = -1;
 constexpr int32_t kDropped = -2;  // no node is left to take the member's place
 
@@ -33,7 +33,7 @@ void PeerSampling::completed(NodeId id, double now) {
 
 void PeerSampling::left(NodeId id, double now) {
   askers_[id] = Asker{};
-  if (!sticky()) return;  // a query that the node does not answer will show it
+  if (!sticky()) return;  // an unanswered query will show the departure
   const std::vector<Subscriber> orphans = std::move(subscribers_[id]);
   subscribers_[id].clear();
   for (const Subscriber& orphan : orphans) {
@@ -53,7 +53,7 @@ void PeerSampling::draw(NodeId id, double now) {
   asker.complete = now;
   if (asker.missing == 0) return judge(id, now);
   world_.asks(id, now);
-  // The last answer may come within the call, and the asker may then be beyond this step.
+  // The last reply may arrive within this call, and the asker may then be beyond this step.
   for (uint32_t place = 0, all = asker.missing; place < all; ++place) query(id, place, 0, now);
 }
 
@@ -76,7 +76,7 @@ void PeerSampling::query_arrived(PeerMessage message, double now) {
   double time = now;
   if (!world_.try_send(time)) return not_answered(message, now);
   if (!expects(message)) return;  // the asker has crashed meanwhile
-  // The answer is noted at once, but not used before the time of the last answer.
+  // Stores the reply at once; the asker uses it only at the time of the last reply.
   askers_[message.from].sample[message.place] = world_.state(message.to);
   count_answer(message.from, time, now);
 }
@@ -94,19 +94,19 @@ bool PeerSampling::expects(const PeerMessage& answer) const {
   return member.id == answer.to && member.step == kUnknown;
 }
 
-// No answer has come. Whether the query, the answer or the peer was lost cannot be told.
+// No reply has arrived. The asker cannot know whether the query or the reply was lost, or the peer has failed.
 void PeerSampling::silence(const PeerMessage& message, double now) {
   if (!expects(message)) return;
   if (message.tries + 1 < kTries) return query(message.from, message.place, message.tries + 1, now);
   PeerState& member = askers_[message.from].sample[message.place];
   if (another(message.from, member.id)) return query(message.from, message.place, 0, now);
-  // There is no other node: asks the same one again, until the others have forgotten it.
+  // There is no other node: queries the same node again, until it is removed from the clocks.
   if (world_.clocks().counted(member.id)) return query(message.from, message.place, 0, now);
   member.step = kDropped;
   count_answer(message.from, now, now);
 }
 
-// Draws a node outside of the asker's sample.
+// Draws a node outside the asker's sample.
 bool PeerSampling::another(NodeId asker, NodeId& out) {
   drawn_.clear();
   for (const PeerState& member : askers_[asker].sample) drawn_.push_back(member.id);
@@ -124,7 +124,7 @@ void PeerSampling::count_answer(NodeId id, double time, double now) {
   world_.deliver(asker.complete, now, message);
 }
 
-// Asks the rule about a complete new sample.
+// Runs the rule on a complete new sample.
 void PeerSampling::judge(NodeId id, double now) {
   askers_[id].draws = now + resample_.seconds;
   look(id, now);
@@ -160,7 +160,7 @@ void PeerSampling::arrived(const PeerMessage& message, double now) {
     case MessageKind::answered: {
       if (!world_.held(message.to)) return;
       Asker& asker = askers_[message.to];
-      // The successor of a sticky member may have been asked meanwhile.
+      // The asker may have queried the replacement of a sticky member meanwhile.
       if (asker.episode != message.episode || asker.missing > 0 || now < asker.complete) return;
       return judge(message.to, now);
     }
@@ -168,7 +168,7 @@ void PeerSampling::arrived(const PeerMessage& message, double now) {
   }
 }
 
-// --- members that tell of their steps ---
+// --- members that report their steps ---
 
 void PeerSampling::subscribe(const PeerMessage& query) {
   for (Subscriber& known : subscribers_[query.to]) {
@@ -197,7 +197,7 @@ void PeerSampling::update(const PeerMessage& message, double now) {
   const auto member = std::find_if(asker.sample.begin(), asker.sample.end(),
                                    [&](const PeerState& state) { return state.id == message.from; });
   if (!world_.held(id) || member == asker.sample.end()) return unsubscribe(id, message.from, now);
-  // A member that has not answered yet will; and one message may have overtaken another.
+  // A member without a reply will still reply. Also ignores an update that a later update has overtaken.
   if (member->step == kUnknown || member->step >= message.value) return;
   *member = {
       {message.value, false, message.sent, message.seconds, Progress::averaged(member->average, message.seconds)},
@@ -205,7 +205,7 @@ void PeerSampling::update(const PeerMessage& message, double now) {
   if (asker.missing == 0 && now >= asker.complete) look(id, now);
 }
 
-// Ends a subscription. If the message is lost, the asker sends another one at the member's next update.
+// Ends a subscription. If the message is lost, the asker sends another at the member's next update.
 void PeerSampling::unsubscribe(NodeId asker, NodeId member, double now) {
   if (asker == member || !world_.clocks().counted(member)) return;
   double time = now;
@@ -214,7 +214,7 @@ void PeerSampling::unsubscribe(NodeId asker, NodeId member, double now) {
   world_.deliver(time, now, message);
 }
 
-// Removes a subscription, but not that of a later query, which may have overtaken this message.
+// Removes a subscription, unless a later query has renewed it: that query may have overtaken this message.
 void PeerSampling::unsubscribed(const PeerMessage& message) {
   std::erase_if(subscribers_[message.to],
                 [&](const Subscriber& known) { return known.id == message.from && known.query <= message.value; });
@@ -224,7 +224,7 @@ void PeerSampling::replace(NodeId id, NodeId gone, double now) {
   Asker& asker = askers_[id];
   const auto found = std::find_if(asker.sample.begin(), asker.sample.end(),
                                   [gone](const PeerState& member) { return member.id == gone; });
-  // A member that has not answered yet is found by its silence.
+  // A pending query to the departed member times out by itself.
   if (found == asker.sample.end() || found->step == kUnknown || found->step == kDropped) return;
   found->step = kUnknown;
   if (another(id, found->id)) {

@@ -1,9 +1,10 @@
 #pragma once
-// Peers that ask others. A node that has completed a step draws beta of the live nodes, sends each a query, and decides
-// when all have answered, by clocks that may have moved on meanwhile. A node that is held draws again after a while
-// (`poll`), or the members tell it of each step that they complete until it passes (`sticky`). A lost query or answer
-// is noticed after `retry` seconds; after two silent tries another peer is drawn, since this one may be dead. Without
-// loss the samples are those that PollAdmission and StickyAdmission draw for the same seed.
+// Protocol of peers that query a sample. A node that has completed a step draws beta live nodes, sends a query to each,
+// and decides when all have replied. The replied clocks may be old by then. A held node draws a new sample after an
+// interval (`poll`), or the members send it each step that they complete until it passes (`sticky`).
+// A node detects a lost query or reply after `retry` seconds. After two unanswered tries it draws another peer, since
+// the queried peer may have failed. Without loss, the samples equal those of PollAdmission and StickyAdmission for the
+// same seed.
 
 #include <vector>
 
@@ -24,17 +25,17 @@ class PeerSampling final : public PeerProtocol {
 
  private:
   struct Asker {
-    std::vector<PeerState> sample;  // whose step is kUnknown until they have answered
-    uint32_t missing = 0;           // answers
-    double complete = 0;            // when the last of the others has come or comes
-    double draws = 0;               // poll: when it draws again
-    double wakes = 0;               // an earlier wake-up is out of date
-    uint32_t episode = 0;           // of drawing
+    std::vector<PeerState> sample;  // a member's step is kUnknown until the member has replied
+    uint32_t missing = 0;           // pending replies
+    double complete = 0;            // arrival time of the latest reply so far
+    double draws = 0;               // poll: when it draws the next sample
+    double wakes = 0;               // the valid wake-up; earlier wake-ups are ignored
+    uint32_t episode = 0;           // number of the sample
     int32_t queries = 0;            // sent so far
   };
   struct Subscriber {
     NodeId id;
-    int32_t query;  // the number of its latest one
+    int32_t query;  // number of its latest query
   };
 
   bool sticky() const noexcept { return resample_.kind == Resample::Kind::sticky; }
@@ -58,7 +59,7 @@ class PeerSampling final : public PeerProtocol {
   SampleStreams streams_;
   Resample resample_;
   std::vector<Asker> askers_;                         // by id
-  std::vector<std::vector<Subscriber>> subscribers_;  // by id: the nodes that it tells of its steps
+  std::vector<std::vector<Subscriber>> subscribers_;  // by id: the nodes that receive its steps
   std::vector<NodeId> drawn_;                         // scratch
   std::vector<Subscriber> told_;                      // scratch
 };

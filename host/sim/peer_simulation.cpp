@@ -9,7 +9,7 @@ namespace actorhost {
 
 namespace {
 
-/// The protocol of a rule that needs no clock of another node.
+/// Protocol of a rule that uses no clock of another node.
 class PeerSolitude final : public PeerProtocol {
  public:
   using PeerProtocol::PeerProtocol;
@@ -36,7 +36,7 @@ PeerSimulation::PeerSimulation(const Scenario& scenario, PeerRule& rule, SimWatc
   use(make_protocol(*this));
 }
 
-// --- nodes come and go ---
+// --- nodes join and leave ---
 
 void PeerSimulation::populate() {
   const Churn& churn = scenario_.churn;
@@ -101,7 +101,7 @@ Result<SimResult> PeerSimulation::run() {
     const double next = queue_.next_time();
     if (!(next <= scenario_.seconds)) {
       if (std::isinf(next) && clocks().size() > 0)
-        return record_.deadlock(now_, "nobody works, no message is under way and no re-check is due");
+        return record_.deadlock(now_, "no node works, no message is in flight and no re-check is due");
       break;
     }
     record_.note_progress(next);
@@ -123,7 +123,7 @@ Result<SimResult> simulate_peers(const Scenario& scenario, PeerRule& rule, SimWa
   const bool sampled = !rule.blind() && rule.beta() != NativeRule::kAll;
   if (sampled && rule.resample().kind == Resample::Kind::event) {
     return Error{Code::unsupported,
-                 "topology peers cannot sample again at each event, since no peer hears of all events: resample with "
+                 "topology peers cannot resample at each event, since no peer observes all events: resample with "
                  "poll:SECONDS or sticky"};
   }
   return PeerSimulation(scenario, rule, watch).run();

@@ -1,7 +1,7 @@
 #pragma once
-// Fully distributed barrier control, as in Wang, Catterall and Mortier 2017: no node knows all clocks, and a node that
-// has completed a step decides by what messages tell it. Nodes come, leave and crash. simulate_peers runs it. One
-// thread.
+// Simulates fully distributed barrier control (Wang, Catterall and Mortier 2017). No node knows all clocks: after a
+// step a node decides from received messages. Nodes join, leave and crash. Used by simulate_peers. One thread; run
+// blocks.
 
 #include "host/sim/peer_world.hpp"
 #include "host/sim/simulation.hpp"
@@ -15,10 +15,10 @@ class PeerSimulation : private PeerWorld {
 
  private:
   static constexpr uint32_t kJoins = kOthers;
-  static constexpr uint32_t kLeaves = kOthers + 1;  // one of the nodes
+  static constexpr uint32_t kLeaves = kOthers + 1;  // a random node
   static constexpr uint32_t kCrashes = kOthers + 2;
   static constexpr uint32_t kMissed = kOthers + 3;
-  static constexpr uint32_t kReturns = kOthers + 4;  // a new node for one that crashed
+  static constexpr uint32_t kReturns = kOthers + 4;  // a new node replaces a crashed node
 
   void populate();
   NodeId add_node(double now, bool later);

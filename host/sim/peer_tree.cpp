@@ -4,7 +4,7 @@
 
 namespace actorhost {
 
-// --- what nodes believe ---
+// --- minima that nodes know ---
 
 int32_t PeerTree::minimum(uint32_t place) const {
   int32_t least = world_.clocks().step(places_[place].node);
@@ -14,7 +14,7 @@ int32_t PeerTree::minimum(uint32_t place) const {
   return least;
 }
 
-// Sends the subtree's minimum on when it has risen.
+// Reports the subtree's minimum to the parent when it has risen.
 void PeerTree::rise(uint32_t place, double now) {
   Place& here = places_[place];
   if (!world_.up(here.node)) return;
@@ -58,7 +58,7 @@ void PeerTree::arrived(const PeerMessage& message, double now) {
   if (place >= size() || message.episode != life_) return;  // the tree has shrunk since
   if (message.kind == PeerMessage::Kind::minimum) return learn(place, message.value, now);
   if (place == 0 || !world_.up(places_[parent(place)].node)) return;
-  // A minimum that was sent before another node took the place may be above that node's.
+  // A minimum sent before another node took the place may exceed the minimum of the new node's subtree.
   Place& here = places_[place];
   here.believed = std::max(here.believed, std::min(message.value, here.reported));
   rise(parent(place), now);
@@ -71,7 +71,7 @@ void PeerTree::begins(NodeId id, double now) { decide(id, now); }
 void PeerTree::completed(NodeId id, double now) {
   const int32_t known = nodes_[id].known;
   rise(nodes_[id].place, now);
-  if (nodes_[id].known == known) decide(id, now);  // else a new minimum has come back within the call, and decided
+  if (nodes_[id].known == known) decide(id, now);  // else a new minimum arrived within the call, and learn decided
 }
 
 void PeerTree::decide(NodeId id, double now) {
@@ -85,7 +85,7 @@ void PeerTree::woken(NodeId id, double now) {
   if (nodes_[id].wakes == now) decide(id, now);
 }
 
-// --- nodes come and go ---
+// --- nodes join and leave ---
 
 int32_t PeerTree::first_step() const { return size() == 0 ? 0 : places_[parent(size())].reported; }
 
@@ -97,7 +97,7 @@ void PeerTree::joined(NodeId id, double /*now*/, bool later) {
   if (later && place > 0) world_.count_messages(2);  // to its parent, and back
 }
 
-// Tells the ancestors at once of a minimum that is less than what they have reported.
+// Reports a lower minimum to the ancestors at once.
 void PeerTree::include(uint32_t place) {
   for (;; place = parent(place)) {
     Place& here = places_[place];
@@ -122,8 +122,8 @@ void PeerTree::left(NodeId id, double now) {
   if (last > 0) rise(parent(last), now);
 }
 
-// A place's new node and its neighbours tell each other their clocks: the former node of the place, or neighbours that
-// have gone meanwhile, may have missed earlier messages.
+// The new node of a place exchanges clocks with its parent and children: the former node of the place, or departed
+// neighbours, may have missed earlier messages.
 void PeerTree::take_over(uint32_t place, double now) {
   Place& here = places_[place];
   const bool up = world_.up(here.node);

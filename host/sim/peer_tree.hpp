@@ -1,13 +1,13 @@
 #pragma once
-// Peers that decide by the smallest clock, which a binary tree over the live nodes carries: whenever the minimum of a
-// subtree rises, a message takes it one hop up; whenever the root's rises, messages take it down to all nodes. What a
-// node believes is old, and an older minimum is smaller, so a bound on the spread holds whatever the delays are. A
-// completed step costs O(1) unless it raises a minimum; then it costs a message for each hop.
+// Protocol of peers that decide from the minimum clock. A binary aggregation tree over the live nodes carries the
+// minimum. When the minimum of a subtree rises, a message carries it one hop up; when the root's minimum rises,
+// messages carry it down to all nodes. A node's known minimum is old, and an older minimum is smaller, so a bound on
+// the spread holds for all delays. A completed step costs O(1), or one message for each hop if it raises a minimum.
 //
-// Nodes sit in the tree in the order in which they came. When one goes, the last node takes its place. To keep beliefs
-// below the truth, that node's new ancestors learn of its clock at once (a message each is counted) before its old
-// ancestors forget it. A joiner starts at the minimum that its parent has reported, and asks before its first step. So
-// no minimum ever falls.
+// Nodes are in the tree in the order in which they joined. When a node leaves, the last node takes its place. The new
+// ancestors of that last node learn its clock at once (one counted message each), before its old ancestors forget it.
+// A late joiner starts at the minimum that its parent has reported, and needs permission for its first step. So no
+// minimum ever decreases, and no known minimum exceeds the true minimum.
 
 #include <vector>
 
@@ -30,13 +30,13 @@ class PeerTree final : public PeerProtocol {
  private:
   struct Place {
     NodeId node;
-    int32_t reported;  // minimum of its subtree, as it has sent it
-    int32_t believed;  // by its parent: reported before
+    int32_t reported;  // minimum of its subtree, as last sent to its parent
+    int32_t believed;  // `reported` as last received by its parent
   };
   struct Node {
     uint32_t place;
-    int32_t known;     // minimum of all, as it has heard it
-    double wakes = 0;  // an earlier wake-up is out of date
+    int32_t known;     // the last received minimum of the whole tree
+    double wakes = 0;  // the valid wake-up; earlier wake-ups are ignored
   };
 
   static uint32_t parent(uint32_t place) noexcept { return (place - 1) / 2; }
@@ -51,7 +51,7 @@ class PeerTree final : public PeerProtocol {
   void decide(NodeId id, double now);
 
   std::vector<Place> places_;
-  uint32_t life_ = 0;  // how often all nodes have gone: messages of an earlier life are not for nodes that came since
+  uint32_t life_ = 0;        // times that the tree became empty; the tree ignores messages of an earlier life
   std::vector<Node> nodes_;  // by id
 };
 

@@ -76,7 +76,7 @@ NodeId PeerWorld::add(int32_t step, double now) {
 }
 
 void PeerWorld::start(NodeId id, double now) {
-  record_.pull(id, now);  // it goes on working with the present model
+  record_.pull(id, now);  // it continues with the current model
   paces_[id].begun = now;
   const uint32_t step = record_.start(id, now);
   queue_.push(now + work_.work(id, step, now), id, kFinished);
@@ -99,7 +99,7 @@ void PeerWorld::handle(const SimEvent& event) {
   }
 }
 
-// All others see the update at once.
+// All other nodes see the update at once.
 void PeerWorld::complete(NodeId id, double now) {
   record_.finish_work(id, now);
   record_.apply(id, now);

@@ -1,6 +1,6 @@
 #pragma once
-// The world of the peers: nodes that work and crash, messages that take time and get lost, and the rule. It lets no
-// node go on by itself; a PeerProtocol does that, as its methods say. Owned by a PeerSimulation; one thread.
+// The environment of simulated peers: nodes that work and crash, messages with delay and loss, and the rule. Starts no
+// step by itself; a PeerProtocol does. Owned by a PeerSimulation. One thread.
 
 #include <memory>
 #include <optional>
@@ -27,40 +27,40 @@ class PeerWorld {
   const Scenario& scenario() const noexcept { return scenario_; }
   PeerRule& rule() const noexcept { return rule_; }
   const Clocks& clocks() const noexcept { return record_.clocks(); }
-  /// Neither crashed nor gone.
+  /// Neither crashed nor departed.
   bool up(NodeId id) const noexcept { return record_.node(id).state < State::down; }
-  /// Has completed its step and may not go on yet.
+  /// Has completed its step and does not have permission for the next step yet.
   bool held(NodeId id) const noexcept { return up(id) && record_.node(id).state != State::working; }
   PeerState state(NodeId id) const noexcept;
 
-  /// Sends a message at `time`, which becomes the time of its arrival. False when it gets lost.
+  /// Sends a message at `time`, and sets `time` to the arrival time. False when the message is lost.
   bool try_send(double& time);
-  /// Sends a message again and again until it arrives; returns when.
+  /// Sends a message until a try arrives; returns the arrival time.
   double send(double now);
-  /// Messages that take no time.
+  /// Counts messages that take no simulated time.
   void count_messages(uint32_t count) noexcept { record_.result().messages += count; }
-  /// Lets the protocol have the message at `time`: within this call, when that is now.
+  /// Delivers the message to the protocol at `time`: within this call when `time` is `now`.
   void deliver(double time, double now, const PeerMessage& message);
-  /// Calls woken then.
+  /// Calls the protocol's woken at `time`.
   void wake(double time, NodeId id) { queue_.push(time, id, kWake); }
-  /// The node is held, and waits for messages that are under way.
+  /// The node is held and waits for messages in flight.
   void asks(NodeId id, double now) { record_.enter(id, State::travelling, now); }
-  /// Asks the rule. A node that passes starts its next step; else returns the seconds until the rule wants to be asked
-  /// again. `seen` or `lowest`, as PeerView has them.
+  /// Runs the rule. A node that passes starts its next step. Otherwise returns the seconds until the rule must run
+  /// again. `seen` and `lowest` as in PeerView; the caller sets one of them.
   std::optional<double> decide(NodeId id, std::span<const PeerState> seen, int32_t lowest, double now);
   void start(NodeId id, double now);
 
  protected:
-  static constexpr uint32_t kMessage = 0;  // tags of the queue; the event's node is the message's place in messages_
+  static constexpr uint32_t kMessage = 0;  // tags of the queue; the event's node is the message's index in messages_
   static constexpr uint32_t kWake = 1;
-  static constexpr uint32_t kFinished = 2;  // a node's work
-  static constexpr uint32_t kOthers = 3;    // from here on, the owner's
+  static constexpr uint32_t kFinished = 2;  // a node has done its work
+  static constexpr uint32_t kOthers = 3;    // first tag of the owner
 
-  /// The protocol, which must be set before anything happens.
+  /// Sets the protocol; required before any event.
   void use(std::unique_ptr<PeerProtocol> protocol) { protocol_ = std::move(protocol); }
   PeerProtocol& protocol() noexcept { return *protocol_; }
   NodeId add(int32_t step, double now);
-  /// An event of one of the first three tags.
+  /// Handles an event with one of the first three tags.
   void handle(const SimEvent& event);
 
   const Scenario& scenario_;
@@ -70,11 +70,11 @@ class PeerWorld {
   Status failure_;  // of the rule
 
  private:
-  /// What a node tells others of its steps.
+  /// The times of a node's steps that it sends to other nodes.
   struct Pace {
     double asked = 0;     // when it completed its last step
-    double begun = 0;     // when it began it
-    double duration = 0;  // seconds that it took, when it is complete
+    double begun = 0;     // when it began its latest step
+    double duration = 0;  // seconds of its last completed step
     double average = 0;   // Progress::averaged
   };
   void complete(NodeId id, double now);
@@ -83,8 +83,8 @@ class PeerWorld {
   std::unique_ptr<PeerProtocol> protocol_;
   WorkTimes work_;
   Rng network_;
-  std::vector<PeerMessage> messages_;  // under way
-  std::vector<uint32_t> free_;         // places of messages_
+  std::vector<PeerMessage> messages_;  // in flight
+  std::vector<uint32_t> free_;         // free indices of messages_
 };
 
 }  // namespace actorhost

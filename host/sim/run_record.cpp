@@ -12,7 +12,7 @@ namespace actorhost {
 namespace {
 
 constexpr uint32_t kProgressPoints = 100;
-constexpr size_t kNamed = 5;  // nodes that a deadlock's report names
+constexpr size_t kNamed = 5;  // nodes that the report of a deadlock names
 
 }  // namespace
 
@@ -37,8 +37,8 @@ void RunRecord::remove(NodeId id, double now) {
 
 // --- measures ---
 
-// Compares what is applied when this step begins with what a serial execution (step by step, and in each step node by
-// node) would have applied: by node, since a node's updates come in order.
+// Compares the updates applied at the begin of this step with the updates that a serial execution (step by step, and
+// node by node within a step) would have applied. Compares counts by node, since a node's updates arrive in order.
 void RunRecord::measure_sequence(NodeId puller) {
   next_sequence_ = pulls_ + clocks_.size();
   const int32_t step = clocks_.step(puller);

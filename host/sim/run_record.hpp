@@ -1,7 +1,6 @@
 #pragma once
-// What the nodes of a simulation do, second by second, and what is counted of it: states, clocks, progress and
-// inconsistency, as SimResult has them. Nothing here decides anything. Owned by a simulation; one thread. What happens
-// at each step is inline.
+// Records the states, clocks, progress and inconsistency of simulated nodes over time, for SimResult. Makes no
+// decisions. Owned by a simulation; one thread. The functions called at each step are inline.
 
 #include <vector>
 
@@ -15,24 +14,24 @@ class RunRecord {
  public:
   enum class State : uint8_t {
     working,
-    travelling,  // messages that it waits for are under way
-    waiting,     // the rule has held it
-    down,        // crashed, and not missed yet
+    travelling,  // waits for messages in flight
+    waiting,     // held by the rule
+    down,        // crashed, and not removed yet
     gone
   };
   struct Node {
-    double since = 0;  // of the state
+    double since = 0;  // start of the state
     double busy = 0;
-    uint64_t version = 0;  // updates that the model had when it was pulled
-    int32_t base = 0;      // its clock when it came
-    uint32_t started = 0;  // steps since
+    uint64_t version = 0;  // updates in the model when the node pulled the model
+    int32_t base = 0;      // its clock when it joined
+    uint32_t started = 0;  // steps since it joined
     State state = State::waiting;
   };
 
   /// `scenario` must outlive it.
   explicit RunRecord(const Scenario& scenario) : scenario_(scenario) {}
 
-  /// The node's first model is the present one.
+  /// The node's first model is the current model.
   NodeId add(int32_t step, double now);
   void remove(NodeId id, double now);
   void enter(NodeId id, State state, double now) {
@@ -51,12 +50,12 @@ class RunRecord {
     node.state = state;
     node.since = now;
   }
-  /// The node's next step works on the present model.
+  /// The node's next step uses the current model.
   void pull(NodeId id, double now) {
     nodes_[id].version = result_.updates;
     trace(SimTraceEvent::Kind::release, id, now);
   }
-  /// Begins a step; returns its number among the node's own.
+  /// Starts a step; returns its index among the node's own steps.
   uint32_t start(NodeId id, double now) {
     enter(id, State::working, now);
     if (pulls_++ >= next_sequence_) measure_sequence(id);
@@ -64,9 +63,9 @@ class RunRecord {
     result_.last_progress = now;
     return nodes_[id].started++;
   }
-  /// The node's work is done; its update may still have to travel.
+  /// The node has done its work; its update may still have to travel.
   void finish_work(NodeId id, double now) { trace(SimTraceEvent::Kind::finish, id, now); }
-  /// Completes the step: its update is in the model, and it waits, unless it has crashed meanwhile.
+  /// Completes the step: the model includes the update, and the node waits, unless it has crashed meanwhile.
   void apply(NodeId id, double now) {
     Node& node = nodes_[id];
     if (node.state != State::down) enter(id, State::waiting, now);
@@ -75,14 +74,14 @@ class RunRecord {
     clocks_.advance(id);
     trace(SimTraceEvent::Kind::apply, id, now);
   }
-  /// Notes the progress up to `time`, before what happens then.
+  /// Records the progress up to `time`. Call before the events of `time`.
   void note_progress(double time) {
     while (time >= next_point_) add_point();
   }
   /// Ends the record; call once.
   SimResult finish(double ended);
-  /// The error when all nodes wait for ever; it names them. `idle` says what else does not happen: "nobody works and no
-  /// re-check is due".
+  /// The error when all nodes wait without end; the message names them. `idle` lists the missing events: "no node
+  /// works and no re-check is due".
   Error deadlock(double now, const char* idle) const;
 
   const Clocks& clocks() const noexcept { return clocks_; }
@@ -90,7 +89,7 @@ class RunRecord {
   /// Prefetches the memory that an event of the node will need.
   void fetch(NodeId id) const noexcept {
     __builtin_prefetch(&nodes_[id]);
-    __builtin_prefetch(&nodes_[id].state);  // in the next cache line, half of the time
+    __builtin_prefetch(&nodes_[id].state);  // half of the time in the next cache line
     clocks_.fetch(id);
   }
   uint32_t ids() const noexcept { return static_cast<uint32_t>(nodes_.size()); }
@@ -111,9 +110,9 @@ class RunRecord {
   MomentSums staleness_;
   MomentSums sequence_;
   uint64_t pulls_ = 0;
-  uint64_t next_sequence_ = 0;  // the pull at which the sequence is measured next
-  uint32_t point_ = 0;          // of result_.progress
-  double next_point_ = 0;       // its time
+  uint64_t next_sequence_ = 0;  // number of the next measured pull
+  uint32_t point_ = 0;          // index of the next point of result_.progress
+  double next_point_ = 0;       // time of the next point
 };
 
 }  // namespace actorhost

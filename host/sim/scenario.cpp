@@ -53,7 +53,7 @@ Result<Churn> Churn::parse(const std::string& text) {
   const auto joins = number(std::string_view(text).substr(0, colon));
   const auto leaves = colon == std::string::npos ? std::nullopt : number(std::string_view(text).substr(colon + 1));
   if (!joins || !leaves || *joins < 0 || *leaves < 0) {
-    return wants("churn", text, "JOIN:LEAVE, nodes that come and go a second, 0 or more");
+    return wants("churn", text, "JOIN:LEAVE, nodes that join and leave each second, 0 or more");
   }
   return Churn{*joins, *leaves};
 }
@@ -64,7 +64,8 @@ Result<Failures> Failures::parse(const std::string& text) {
   const auto repair =
       colon == std::string::npos ? std::optional(0.0) : number(std::string_view(text).substr(colon + 1));
   if (!life || !repair || *life < 0 || *repair < 0) {
-    return wants("failures", text, "LIFE or LIFE:REPAIR, the mean seconds that a node lives and until a new one comes");
+    return wants("failures", text,
+                 "LIFE or LIFE:REPAIR, the mean seconds until a node crashes and until a new node joins");
   }
   Failures out;
   out.mean_life = *life;

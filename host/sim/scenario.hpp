@@ -1,6 +1,6 @@
 #pragma once
-// What is simulated, as plain values: nodes, their work, what goes wrong, and the delays between nodes and the barrier.
-// Times in seconds. `check` says what cannot be simulated.
+// The input of a simulation as plain values: nodes, their work, faults, and the delays between nodes and the barrier.
+// Times are in seconds. `check` reports values that cannot be simulated.
 
 #include <cstdint>
 #include <string>
@@ -13,26 +13,26 @@ namespace actorhost {
 
 struct Stragglers {
   double share = 0;   // of the nodes, 0 .. 1
-  double factor = 1;  // times as long for each step
-  double change = 0;  // others are slow after so many seconds; 0: always the same
+  double factor = 1;  // multiplies the duration of each step
+  double change = 0;  // seconds after which other nodes are slow; 0: the same nodes for the whole run
 
   /// "0.05:10x", "0.05:10x@20".
   static Result<Stragglers> parse(const std::string& text);
 };
 
 struct Churn {
-  double joins = 0;  // nodes of the whole cluster, a second
+  double joins = 0;  // nodes a second, over the whole cluster
   double leaves = 0;
 
   /// "JOIN:LEAVE".
   static Result<Churn> parse(const std::string& text);
 };
 
-/// Crashes: a node falls silent, is missed after `detect` seconds, and may come back as a new one.
+/// Crashes. A crashed node is removed after `detect` seconds; a new node may replace it.
 struct Failures {
-  double mean_life = 0;  // of a node; 0: none crashes
-  double repair = 0;     // until a new node comes, from the crash on; 0: none comes
-  double detect = 2.5;   // silence that counts as death
+  double mean_life = 0;  // mean time until a node crashes; 0: no crashes
+  double repair = 0;     // from the crash until a new node joins; 0: no replacement
+  double detect = 2.5;   // the timeout of the failure detector
 
   /// "LIFE" or "LIFE:REPAIR".
   static Result<Failures> parse(const std::string& text);
@@ -40,31 +40,31 @@ struct Failures {
 
 struct Topology {
   enum class Kind : uint8_t {
-    oracle,  // all clocks are known at once, but for `delay`
-    server,  // updates and models pass through the shards of a parameter server, which take time
-    peers    // no node knows all clocks: it asks others by message
+    oracle,  // a hub knows all clocks at once, except for `delay`
+    server,  // updates and models pass through the shards of a parameter server, which takes time
+    peers    // no node knows all clocks; a node queries others by message
   };
   Kind kind = Kind::oracle;
   uint32_t shards = 1;
-  Distribution service;  // of a shard, for its part of an update
-  double bandwidth = 0;  // bytes a second of a shard's link, each way; 0: without limit
+  Distribution service;  // time of a shard for its part of an update
+  double bandwidth = 0;  // bytes a second of a shard's link, each way; 0: unlimited
   double bytes = 0;      // of an update, and of a model
 
   /// "oracle", "server:S", "peers".
   static Result<Topology> parse(const std::string& text);
 };
 
-/// Measured steps to be run again, of each node in the order in which they joined. Further nodes repeat the steps of
-/// the first ones.
+/// Measured steps to run again, for each node in the order of joining. Further nodes repeat the steps of the first
+/// nodes.
 struct Replay {
   struct Step {
     double work;     // at the node
-    double network;  // until the barrier knows, and back
+    double network;  // until the barrier knows the step, and back
   };
   struct Node {
     double joins = 0;
-    double leaves = 0;        // 0: it stays
-    std::vector<Step> steps;  // when they are used up, some of them again, drawn at random
+    double leaves = 0;        // 0: does not leave
+    std::vector<Step> steps;  // after the last step: random steps of this list
   };
   std::vector<Node> nodes;
 };
@@ -73,16 +73,16 @@ struct Scenario {
   uint32_t nodes = 100;
   double seconds = 200;
   Distribution work;
-  Distribution speed;  // heterogeneity: a node's own factor on its work, drawn once; zero: all alike
+  Distribution speed;  // heterogeneity: a factor on a node's work, drawn once for each node; zero: all equal
   Stragglers stragglers;
   Topology topology;
   Distribution delay;  // of a message
-  double loss = 0;     // share of messages that get lost, below 1; they are sent again after `retry`
+  double loss = 0;     // share of lost messages, below 1; a lost message is sent again after `retry`
   double retry = 0.2;
   Churn churn;
   Failures failures;
   uint64_t seed = 0;
-  bool trace = false;              // keep every event
+  bool trace = false;              // record every event
   const Replay* replay = nullptr;  // instead of nodes, work, speed, stragglers, churn
 
   static constexpr uint32_t kMaxNodes = 1U << 23;

@@ -1,6 +1,6 @@
 #pragma once
-// A whole run of a scenario. `simulate` blocks until the end of simulated time; it touches no clock, no file and no
-// other thread, and gives the same bits for the same scenario everywhere.
+// Runs a scenario. `simulate_hub` and `simulate_peers` block until the end of simulated time. They use no clock, no
+// file and no other thread, and give the same bits for the same scenario on every machine.
 
 #include <atomic>
 #include <functional>
@@ -13,13 +13,13 @@
 
 namespace actorhost {
 
-/// How a simulation is followed and ended.
+/// How to observe and stop a simulation.
 struct SimWatch {
-  static constexpr uint64_t kEvery = 4096;  // events between two looks
-  std::atomic<bool> stop{false};            // any thread: ends it with Code::interrupted
-  std::function<void(double)> tick;  // on the simulation's thread now and then, with the simulated seconds so far
+  static constexpr uint64_t kEvery = 4096;  // events between two calls of look
+  std::atomic<bool> stop{false};            // set by any thread: the run ends with Code::interrupted
+  std::function<void(double)> tick;  // called regularly on the simulation's thread, with the simulated seconds so far
 
-  /// What the simulation does now and then.
+  /// Called by the simulation every kEvery events.
   Status look(double now) {
     if (tick) tick(now);
     return stop.load(std::memory_order_relaxed) ? Status(Error{Code::interrupted, "interrupted"}) : Status();
@@ -28,12 +28,12 @@ struct SimWatch {
 
 using MakeAdmission = std::function<std::unique_ptr<Admission>(const Clocks&)>;
 
-/// Oracle and server topologies. Fails with the rule's error, when all nodes wait for ever (the message says which
-/// nodes wait, at which step, and which is slowest), and when `watch` says stop. `watch` may be null.
+/// Runs the topologies oracle and server. Fails with the rule's error, when all nodes wait without end (the message
+/// names the waiting nodes, their steps and the slowest nodes), and when `watch` requests a stop. `watch` may be null.
 Result<SimResult> simulate_hub(const Scenario& scenario, const MakeAdmission& admission, SimWatch* watch);
 
-/// Topology peers, however the scenario calls it; else as simulate_hub. Refuses a replay, and a rule that samples again
-/// at each event, which no peer hears of.
+/// Runs the topology peers, whatever topology the scenario names; otherwise as simulate_hub. Refuses a replay, and a
+/// rule that resamples at each event, since no peer observes all events.
 Result<SimResult> simulate_peers(const Scenario& scenario, PeerRule& rule, SimWatch* watch);
 
 }  // namespace actorhost

@@ -48,7 +48,7 @@ double student_t_cdf(double t, uint32_t degrees) noexcept {
   const double x = v / (v + t * t);
   const double log_beta = log_gamma_half(degrees) + log_gamma_half(1) - log_gamma_half(degrees + 1);
   const double a = v / 2;
-  // Half of what lies outside (-t, t).
+  // The probability outside (-t, t).
   const double outside =
       x < (a + 1) / (a + 2.5) ? incomplete_beta(x, a, 0.5, log_beta) : 1 - incomplete_beta(1 - x, 0.5, a, log_beta);
   return t > 0 ? 1 - outside / 2 : outside / 2;

@@ -11,7 +11,7 @@ WorkTimes::WorkTimes(const Scenario& scenario)
   if (scenario.stragglers.share > 0 && scenario.stragglers.change == 0) choose_fixed();
 }
 
-// Chooses exactly that share of the nodes, rounded; each set of nodes has the same probability.
+// Chooses exactly `share` of the nodes, rounded; each set of nodes has the same probability.
 void WorkTimes::choose_fixed() {
   const uint32_t n = scenario_.nodes;
   const auto slow = static_cast<uint32_t>(std::lround(scenario_.stragglers.share * n));
@@ -27,7 +27,7 @@ bool WorkTimes::straggles(uint32_t node, double now) {
   const Stragglers& slow = scenario_.stragglers;
   if (slow.share == 0) return false;
   if (slow.change == 0 && node < straggles_.size()) return straggles_[node] != 0;
-  // For a node that joins, or that is slow for a period only, the lot decides.
+  // For a node that joins later, or stragglers that change: a random draw decides.
   const auto period = slow.change > 0 ? static_cast<uint64_t>(std::min(now / slow.change, 1e15)) : 0;
   return StepRng(sim_seed(scenario_.seed, SimStream::straggler), node, period).uniform() < slow.share;
 }
@@ -36,7 +36,7 @@ double WorkTimes::speed(uint32_t node) {
   while (speeds_.size() <= node) {
     StepRng rng(sim_seed(scenario_.seed, SimStream::speed), speeds_.size(), 0);
     double speed = 0;
-    while (!(speed > 0)) speed = scenario_.speed.draw(rng);  // a node without work would never get anywhere
+    while (!(speed > 0)) speed = scenario_.speed.draw(rng);  // steps without duration would never end
     speeds_.push_back(speed);
   }
   return speeds_[node];

@@ -1,6 +1,6 @@
 #pragma once
-// How long each step of each node takes: a function of seed, node and step (and of the time, where stragglers change),
-// so that every barrier meets the very same work. One thread.
+// The duration of each step of each node: a function of seed, node and step (and of the time, if stragglers change). So
+// every barrier runs with exactly the same work. One thread.
 
 #include <cstdint>
 #include <vector>
@@ -14,7 +14,7 @@ class WorkTimes {
  public:
   explicit WorkTimes(const Scenario& scenario);
 
-  /// Of the node's step number `step` (from 0), begun at `now`.
+  /// Seconds of work of the node's step number `step` (from 0), which begins at `now`.
   double work(uint32_t node, uint32_t step, double now) {
     if (plain_) {
       StepRng rng(seed_, node, step);
@@ -22,7 +22,7 @@ class WorkTimes {
     }
     return work_by_node(node, step, now);
   }
-  /// Of a replay: seconds between the end of the work and the next one's begin that no barrier causes.
+  /// Replay only: seconds between the end of the work and the begin of the next step that no barrier causes.
   double network(uint32_t node, uint32_t step) const;
   bool straggles(uint32_t node, double now);
 
@@ -36,10 +36,10 @@ class WorkTimes {
   uint64_t seed_;
   bool plain_;
   std::vector<double> speeds_;      // by node
-  std::vector<uint8_t> straggles_;  // by node, where stragglers are fixed
+  std::vector<uint8_t> straggles_;  // by node, for fixed stragglers
 };
 
-/// The seeds of what is drawn for different purposes from one seed.
+/// Seeds of the random streams: one stream for each purpose, all made from one seed.
 enum class SimStream : uint64_t { work = 1, speed, straggler, delay, churn, life, peers, admission };
 inline uint64_t sim_seed(uint64_t seed, SimStream stream) noexcept {
   return StepRng::mix(StepRng::mix(seed + 0x9e3779b97f4a7c15ULL) + static_cast<uint64_t>(stream));

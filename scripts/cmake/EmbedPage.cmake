@@ -1,4 +1,4 @@
-# Writes OUTPUT, a C++ file with the bytes of FILES, each served under the path in the same place of PATHS.
+# Writes OUTPUT, a C++ file with the bytes of FILES. Each file is served under the path at the same index of PATHS.
 set(arrays "")
 set(entries "")
 foreach(file path IN ZIP_LISTS FILES PATHS)

@@ -1,5 +1,5 @@
-# cmake --install: the program, licence, README and examples, the Lua library for editors (the program has its own inside),
-# both C++ libraries with their headers, and the package files, so that another project says
+# cmake --install: the program, licence, README and examples, the Lua library for editors (the program contains its
+# own), both C++ libraries with their headers, and the package files. Another project then writes
 #   find_package(actorhost CONFIG REQUIRED)
 #   target_link_libraries(app PRIVATE actorhost::actorhost_lua)     # or actorhost::actorhost_core, without Lua
 include(CMakePackageConfigHelpers)

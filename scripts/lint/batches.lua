@@ -1,8 +1,8 @@
--- Which sources can be checked as one: require("batches")(sources, flags, folder_of, limit) gives lists of at most
--- `limit` paths that have the same compile flags (flags[path]; a source without any is left out) and the same
--- folder_of(path), and that do not get into each other's way.
+-- Groups sources that can be checked as one: require("batches")(sources, flags, folder_of, limit) returns lists of at
+-- most `limit` paths. The paths of a list have the same compile flags (flags[path]; a source without flags is left out)
+-- and the same folder_of(path), and their definitions do not conflict.
 
--- What a source defines for itself: a second definition in the same batch would be an error.
+-- The names that a source defines for itself: a second definition in the same batch would be an error.
 local function own_names(text)
   local names = {}
   text = text:gsub('R"([%w_]*)%(.-%)%1"', "")
@@ -15,7 +15,7 @@ local function own_names(text)
   return names
 end
 
--- Whether a using-declaration looks unused: that of another source could make it pass for used.
+-- Whether a using-declaration seems unused: another source of the batch could hide this.
 local function has_idle_using(text)
   for name in text:gmatch("using [%w_:]*::([%w_]+);") do
     local _, count = text:gsub("%f[%w_]" .. name .. "%f[^%w_]", "")

@@ -1,5 +1,5 @@
--- Checks the arrows of the design: which folder may include which, one name per C++ file, no file too long.
--- Usage: luajit layers.lua ROOT < list of files relative to ROOT. Prints "file:line: what is wrong"; exit 1 if any.
+-- Checks the arrows of the design: the allowed includes of each folder, one name per C++ file, no file too long. Usage:
+-- luajit layers.lua ROOT < list of files relative to ROOT. Prints "file:line: problem"; exit 1 if there is any.
 
 local root = assert(arg[1], "usage: luajit layers.lua ROOT < files")
 
@@ -12,7 +12,7 @@ end
 local below_engine = { "host/base", "host/wire", "host/net", "host/cluster", "host/kernel", "host/data" }
 local below_mapreduce = { "host/base", "host/wire", "host/net", "host/cluster", "host/data" }
 
--- What each folder may include of the tree, beside itself. The longest folder that a file lies in counts.
+-- The folders of the tree that each folder may include, beside itself. The longest folder of a file's path counts.
 local may_include = {
   ["host/base"] = {},
   ["host/wire"] = { "host/base" },
@@ -43,7 +43,7 @@ local may_include = {
   ["tests"] = { "host", "bindings" },
 }
 
--- Headers of libraries that only some files may see: a pattern for the header, one for the files, and why.
+-- Library headers that only some files may include: a pattern for the header, patterns for the files, and the reason.
 local restricted = {
   { "^lua%.h", "^bindings/[vmrc]%l+/", "^tests/", why = "Lua belongs to bindings/ and tests/" },
   { "^lauxlib%.h", "^bindings/[vmrc]%l+/", "^tests/", why = "Lua belongs to bindings/ and tests/" },
@@ -113,7 +113,7 @@ end
 local function check_cpp(file, line, text)
   local quoted = text:match('^%s*#%s*include%s*"([^"]+)"')
   if quoted then
-    -- A library's header in quotes is a library's header, too.
+    -- A library's header in quotes is also a library's header.
     check_library(file, line, quoted)
     check_quoted(file, line, quoted)
   end

@@ -1,11 +1,12 @@
--- clang-tidy over every .cpp whose text, or that of a header of the tree that it includes, has changed since it was
--- last found clean. Usage: luajit tidy.lua BUILD CACHE JOBS < every C++ and settings file, relative to where it runs.
--- CACHE/<file>.ok holds what a clean result rests on: the digests of all files involved, compared as text.
+-- Runs clang-tidy on every .cpp that has changed, or that includes a changed header of the tree, since it was last
+-- found clean. Usage: luajit tidy.lua BUILD CACHE JOBS < every C++ and settings file, relative to the current folder.
+-- CACHE/<file>.ok holds the basis of a clean result: the digests of all files involved, compared as text.
 --
--- Most of the time goes into headers. So many files are first checked in batches, each as one source that includes all
--- its files. The path-sensitive analyser then follows calls from one file into another, and looks at a function that it
--- has met in such a call only as it is called there. The output of a batch is not shown: if it is not clean, because of
--- a finding or because its files do not go together, its files are checked one by one, and what they show then counts.
+-- Headers take most of the time. So many changed files are first checked in batches; a batch is one source that
+-- includes all its files. The path-sensitive analyser then follows calls from one file into another, and checks a
+-- function met in such a call only with the arguments of that call. The output of a batch is not shown. If a batch is
+-- not clean, because of a finding or because its files conflict, its files are checked one by one, and only those
+-- results count.
 
 local build, cache, jobs = arg[1], arg[2], tonumber(arg[3])
 local batch_limit = 16  -- files
@@ -30,7 +31,7 @@ local function quote(text)
   return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
--- path -> digest, by one process for all files.
+-- path -> digest, computed by one process for all files.
 local function digests(paths)
   local list = os.tmpname()
   write(list, table.concat(paths, "\0"))
@@ -45,7 +46,7 @@ local function digests(paths)
   return result
 end
 
--- Adds `path` and what it includes of the tree, directly and through others, to `found`.
+-- Adds `path` and all headers of the tree that it includes, directly or not, to `found`.
 local function closure(path, digest, found)
   if found[path] or not digest[path] then return found end
   found[path] = true
@@ -91,7 +92,7 @@ for _, source in ipairs(sources) do
 end
 if #stale == 0 then os.exit(0) end
 
--- Runs the shell command of each, `jobs` at a time, the largest first.
+-- Runs one shell command for each item, `jobs` at a time, the largest first.
 local function run(work)
   table.sort(work, function(a, b) return a.size > b.size end)
   local list, commands = os.tmpname(), {}
@@ -101,11 +102,11 @@ local function run(work)
   os.remove(list)
 end
 
--- The compile commands without -Werror: which warnings are errors is for clang-tidy's own settings to say.
+-- The compile commands without -Werror: clang-tidy's own settings decide which warnings are errors.
 local commands = (read(build .. "/compile_commands.json") or ""):gsub(" %-Werror%f[%s]", "")
 write(cache .. "/compile_commands.json", commands)
 
--- source -> the flags that it is compiled with, as a shell reads them.
+-- source -> its compile flags, as shell words.
 local function compile_flags()
   local flags, root = {}, io.popen("pwd -P"):read("*l") .. "/"
   for command, file in commands:gmatch('"command": "(.-)",%s*"file": "(.-)"') do
@@ -116,7 +117,7 @@ local function compile_flags()
   return flags
 end
 
--- The folder, "" or with a slash at its end, whose settings hold for the file.
+-- The folder, "" or with a slash at its end, whose settings apply to the file.
 local function settings_folder(path)
   local longest = ""
   for _, file in ipairs(settings) do
@@ -128,7 +129,7 @@ end
 
 local top, batch_count = cache .. "/batches/", 0
 
--- A batch as a source of its own, in a folder with the same settings.
+-- Writes a batch as one source, in a folder with the same settings.
 local function batch_of(paths, flags)
   local lines, bytes, folder = {}, 0, settings_folder(paths[1])
   for i, path in ipairs(paths) do
@@ -144,7 +145,7 @@ local function batch_of(paths, flags)
     command = command:gsub("%u%u%u+", { FILE = quote(file), FLAGS = flags[paths[1] ] }) }
 end
 
--- Checks batches, then the halves of those that are not clean. Sources of a clean batch are marked as clean.
+-- Checks batches, then the halves of unclean batches. Marks the sources of a clean batch as clean.
 local function check_batches()
   os.execute("rm -rf " .. quote(top))
   for _, file in ipairs(settings) do
@@ -176,7 +177,7 @@ end
 
 if #stale > 4 * jobs then check_batches() end
 
--- One process a file; the key becomes the stamp of a clean one.
+-- Runs one process a file; the key becomes the stamp of a clean file.
 local work = {}
 for _, source in ipairs(stale) do
   if read(stamp[source] .. ".key") then

@@ -1,6 +1,6 @@
--- Headers declare nothing that only tests call: finds functions and types of host/ and bindings/ that no other place of
--- the product names. It goes by text, and leaves out names that operators, templates or LuaJIT need.
--- Usage: luajit unused.lua ROOT < list of files relative to ROOT. Prints "file:line: what is wrong"; exit 1 if any.
+-- Finds functions and types in headers of host/ and bindings/ that only tests use. Works on text, and leaves out names
+-- that operators, templates or LuaJIT need.
+-- Usage: luajit unused.lua ROOT < list of files relative to ROOT. Prints "file:line: problem"; exit 1 if there is any.
 
 local root = assert(arg[1], "usage: luajit unused.lua ROOT < files")
 
@@ -11,7 +11,7 @@ local function text_of(file)
   return text
 end
 
---- Without comments; lines stay lines.
+--- Removes comments; line numbers stay the same.
 local function code_of(file, text)
   if file:match("%.lua$") then return (text:gsub("%-%-[^\n]*", "")) end
   return (text:gsub("//[^\n]*", ""):gsub("/%*.-%*/", function(comment) return (comment:gsub("[^\n]", "")) end))
@@ -22,8 +22,8 @@ local skip = { main = true, ["return"] = true, sizeof = true, alignof = true, de
   ["if"] = true, ["while"] = true, ["for"] = true, ["switch"] = true, requires = true, noexcept = true, lock_shared = true,
   unlock_shared = true, munmap = true, madvise = true }
 
-local named = {}    -- how often the product names it
-local defined = {}  -- of these: how often at the start of a definition, as "Class::name(" or, in a source, as "name("
+local named = {}    -- number of uses in the product
+local defined = {}  -- of these: number at the start of a definition, as "Class::name(" or, in a source, as "name("
 local declared = {} -- in order: { name, file, line }
 
 local function count(list, name) list[name] = (list[name] or 0) + 1 end

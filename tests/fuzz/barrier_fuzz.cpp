@@ -1,6 +1,6 @@
-// Reads bytes as a barrier's spec, such as "pssp:10:4@sticky", in a Lua state: it is a rule, or an error that names the
-// barrier; nothing is loaded from the disk. What Lua does is not seen as coverage, so where the first byte is even the
-// others choose words of a spec.
+// Parses bytes as a barrier's spec, such as "pssp:10:4@sticky", in a Lua state. The result is a rule, or an error that
+// names the barrier; nothing is loaded from the disk. Lua code adds no coverage, so if the first byte is even the other
+// bytes choose words of a spec.
 
 #include <cstdio>
 #include <cstdlib>
@@ -18,7 +18,7 @@ constexpr const char* kRead = R"(
 local barrier = require("actor.barrier")
 return function(spec)
   local ok, rule = pcall(barrier.from, spec, { load = function() return "return function() return true end" end })
-  if not ok and not tostring(rule):find("barrier", 1, true) then error("says nothing of a barrier: " .. tostring(rule), 0) end
+  if not ok and not tostring(rule):find("barrier", 1, true) then error("names no barrier:  " .. tostring(rule), 0) end
 end
 )";
 

@@ -1,4 +1,4 @@
-// Reads bytes as a file of a format of host/data, which the first byte names. The file is read or refused, within the
+// Reads bytes as a file in a format of host/data, chosen by the first byte. The file is read or refused, within the
 // memory that its size allows.
 
 #include "host/data/csv.hpp"

@@ -1,5 +1,5 @@
-// Bytes of a connection, in pieces whose lengths the first byte decides: they become frames within their limits, or
-// end the connection. Where it is 255, they are the handshake before the frames.
+// Reads bytes of a connection in pieces; the first byte is their maximum length. The bytes become frames within their
+// limits, or end the connection. If the first byte is 255, the bytes are a handshake.
 
 #include <algorithm>
 #include <cstdlib>

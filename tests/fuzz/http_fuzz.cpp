@@ -1,5 +1,5 @@
-// Sends bytes to a page over a connection, in two pieces where the first byte says. The page answers or closes the
-// connection, and goes on answering requests, of which there is a plain one now and then.
+// Sends bytes to a page over a connection, in two pieces split by the first byte. The page answers or closes the
+// connection, and still answers the plain request that follows now and then.
 
 #include <algorithm>
 #include <array>
@@ -47,14 +47,14 @@ int connected() {
   address.sin_port = htons(kPort);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) std::abort();
-  const linger at_once{1, 0};  // no port is left waiting behind a connection
+  const linger at_once{1, 0};  // no port stays in TIME_WAIT after a connection
   setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
   return fd;
 }
 
 void write(int fd, std::string_view bytes) { (void)!send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
 
-/// The first bytes of the answer; empty where the connection was closed without one.
+/// The first bytes of the answer; empty if the connection was closed without an answer.
 std::string answer(int fd) {
   std::array<char, 64> bytes{};
   const ssize_t count = recv(fd, bytes.data(), bytes.size(), 0);

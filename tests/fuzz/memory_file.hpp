@@ -1,6 +1,6 @@
 #pragma once
-// The file of a fuzz target's input, in memory: one for all executions, because a new one each time costs more than
-// what most inputs make a decoder do.
+// A file in memory with the input of a fuzz target. All executions share it, because a new file costs more than
+// decoding most inputs.
 
 #include <cstdlib>
 #include <string>

@@ -1,6 +1,6 @@
-// Reads bytes from the network as a message between hosts: the first byte names its kind, the next two the length of
-// the metadata; the rest is the body. Without a body, the message's fields say where both end. A message that is read
-// can be written, and what was written is read as the same bytes. So are the values that some messages carry.
+// Reads bytes from the network as a message between hosts: the first byte chooses the kind, the next two the length of
+// the metadata; the rest is the body. Without a body, the message's fields determine where both end. A readable message
+// can be written, and reads back as the same bytes. The same holds for the values in messages.
 
 #include <cstdlib>
 
@@ -23,7 +23,7 @@ namespace {
 
 using namespace actorhost;
 
-/// The bytes that these messages fill.
+/// The bytes that these messages use.
 template <typename... M>
 std::string_view front_of(std::string_view bytes, M&&... messages) {
   Unpacker in(bytes);
@@ -31,7 +31,7 @@ std::string_view front_of(std::string_view bytes, M&&... messages) {
   return in.ok() ? bytes.substr(0, bytes.size() - in.rest().size()) : bytes;
 }
 
-/// The same bytes, cut where the fields of the message end: by chance lengths seldom fit.
+/// The same bytes, cut at the end of the message's fields: random lengths seldom fit.
 template <typename M>
 Frame fitted(const Frame& frame) {
   M message{};
@@ -68,7 +68,7 @@ void read_routed(const Frame& frame) {
   if (!again.ok() || pack(Route{}, *again) != written) std::abort();
 }
 
-/// What a value says of a tensor that is spread over several nodes: its parts lie within it.
+/// Checks the description of a split tensor: its parts are within the tensor.
 void read_spread(const std::optional<SpreadValue>& spread) {
   if (!spread) return;
   if (!spread->sound()) std::abort();

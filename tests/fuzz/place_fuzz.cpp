@@ -1,5 +1,5 @@
-// Reads bytes as what a user or a launcher says about where hosts meet: the first byte says which. What is understood
-// can be written and is understood again as the same place.
+// Reads bytes as a user's or launcher's description of the rendezvous; the first byte chooses the form. A valid
+// description can be written, and reads back as the same place.
 
 #include <cstdlib>
 #include <thread>
@@ -71,7 +71,7 @@ constexpr const char* kVariables[] = {"ACTORHOST_NNODES",
                                       "SLURM_STEP_ID",
                                       "JOB_COMPLETION_INDEX"};
 
-/// Lines: the first byte of each names a variable, or from the end a flag; the rest is its value.
+/// Reads lines: the first byte of each chooses a variable, or counted from the end a flag; the rest is its value.
 void read_variables(std::string_view text) {
   Environment environment;
   PlacementFlags flags;
@@ -96,7 +96,7 @@ void read_variables(std::string_view text) {
   (void)describe(*place);
 }
 
-/// The bytes are the answers of a PMI launcher.
+/// Reads the bytes as the answers of a PMI launcher.
 void read_pmi(std::string_view text) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) std::abort();

@@ -1,6 +1,6 @@
-// Reads bytes from outside as rows of map-reduce, in the form that the first byte names: rows that another process has
-// sent, a packed block of a file, and a part of a file of JSON lines or CSV, from and to the places that the next two
-// bytes name. A row that is read of a text can be decoded; a row of JSON can be written as JSON again.
+// Reads bytes from outside as rows of map-reduce. The first byte chooses the form: rows sent by another process, a
+// packed block of a file, or a part of a file of JSON lines or CSV, with its limits in the next two bytes. A row read
+// from text can be decoded; a row of JSON can be written as JSON again.
 
 #include <cstdlib>
 #include <string>

@@ -1,5 +1,5 @@
-// Reads bytes as what lies on disk about a run, or what observers and other processes say about it: the first byte says
-// which. Files are read or refused; commands are answered, and states shown, whatever values they hold.
+// Reads bytes as files about a run, or as data of observers and other processes about it; the first byte chooses the
+// form. Files are read or refused; commands are answered and states shown, whatever values they hold.
 
 #include <cstdlib>
 #include <filesystem>
@@ -24,7 +24,7 @@ using namespace actorhost;
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-/// A folder of this process, of which XDG_RUNTIME_DIR is the name.
+/// The path of a folder of this process; XDG_RUNTIME_DIR names it.
 const fs::path& folder() {
   static const fs::path kFolder = [] {
     std::string pattern = (fs::temp_directory_path() / "actorhost-fuzz-XXXXXX").string();
@@ -79,7 +79,7 @@ void read_state(std::string_view bytes) {
   if (state.is_object()) show(state);
 }
 
-/// Lines are commands of an observer, which a run with two workers is asked.
+/// Reads lines as commands of an observer to a run with two workers.
 void read_commands(std::string_view bytes) {
   static Log log(LogLevel::off);
   MembershipPtr table = std::make_shared<const Membership>(1, std::vector<Member>{{0, 0}, {1, 1}},
@@ -108,7 +108,7 @@ void read_commands(std::string_view bytes) {
   hub.leave(1);
 }
 
-/// Lines are the parts of a request for a page; none of them holds the token.
+/// Reads lines as the parts of a page request; none holds the token.
 void read_request(std::string_view bytes) {
   WebRequest request;
   std::string* const kParts[] = {&request.method, &request.path,          &request.host,          &request.origin,

@@ -1,5 +1,5 @@
-// Decodes bytes from the network as a Lua value: bytes that pass the bounds check have to decode, or be refused by the
-// decoder, without a crash and within the memory that the limits allow; a decoded value can be encoded again.
+// Decodes bytes from the network as a Lua value. Bytes that pass the bounds check are decoded or refused, without a
+// crash and within the memory limits; a decoded value can be encoded again.
 
 #include <cstdio>
 #include <cstdlib>
@@ -11,7 +11,7 @@
 
 namespace {
 
-constexpr uint64_t kSlots = 100000;  // keeps one input cheap
+constexpr uint64_t kSlots = 100000;  // bounds the cost of one input
 
 actorhost::Vm& vm() {
   static const std::unique_ptr<actorhost::Vm> made = [] {

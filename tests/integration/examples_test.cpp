@@ -76,7 +76,7 @@ TEST_CASE("the power iteration finds the eigenvalue, and goes on from its checkp
   const std::string resume = shell_word(actorhost_binary()) + " -n 3 --resume saved " + shell_word(file);
   const Finished resumed = run_program("script", {"-qec", resume, "/dev/null"}, 20, folder.options());
   INFO(resumed.description);
-  CHECK_THAT(resumed.out, Contains("goes on behind step 10\r\n") && Contains("power iteration ["));
+  CHECK_THAT(resumed.out, Contains("continues after step 10\r\n") && Contains("power iteration ["));
   CHECK_THAT(resumed.out, Contains(whole.out.substr(0, whole.out.size() - 1)));
 }
 
@@ -243,7 +243,7 @@ TEST_CASE("join shows the three ways") {
         "join: what each person ordered\n  1  Ada     tea\n  1  Ada     paper\n  3  Edsger  chess\n"
         "left_outer_join: also people without orders\n"
         "  1  Ada     tea\n  1  Ada     paper\n  2  Grace   -\n  3  Edsger  chess\n"
-        "cogroup: all of each key, whoever has it\n"
+        "cogroup: all values of each key\n"
         "  1  Ada     tea, paper\n  2  Grace   nothing\n  3  Edsger  chess\n  4  ?       ink\n");
 }
 
@@ -256,7 +256,7 @@ TEST_CASE("log_report says what is in a log") {
                           "23:00:00 +0000] \"GET /a HTTP/1.1\" 200 10 \"-\" \"b\" 0.300\n\nnot a request\n");
   const int n = GENERATE(1, 3);
   const Ended run(folder.run(with(nodes(n), {example("log_report.lua"), "--log", "log", "--report", "report"})));
-  CHECK_THAT(run.out, StartsWith("4 requests, 2 lines that are none\nrequests by status:\n"
+  CHECK_THAT(run.out, StartsWith("4 requests, 2 invalid lines\nrequests by status:\n"
                                  "  200        3\n  404        1\nmost wanted:\n  /a                  2\n"));
   CHECK_THAT(run.out, EndsWith("slowest percentile: 0.750 s and more, the slowest 0.750 s for /b\n"
                                "requests of 3 hours: report/part-00000.csv\n"));
@@ -268,7 +268,7 @@ TEST_CASE("log_report has a log of its own") {
   const int n = GENERATE(1, 3);
   const Ended run(folder.run(with(nodes(n), {"--seed", "1", example("log_report.lua")})));
   CHECK(run.out ==
-        "20000 requests, 0 lines that are none\nrequests by status:\n"
+        "20000 requests, 0 invalid lines\nrequests by status:\n"
         "  200    17022\n  304      991\n  404     1026\n  500      961\n"
         "most wanted:\n  /page/1           996\n  /page/2           860\n  /page/3           761\n"
         "slowest percentile: 0.236 s and more, the slowest 0.491 s for /page/5\n"

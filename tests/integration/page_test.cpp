@@ -199,7 +199,7 @@ TEST_CASE("a recorded run can be shown, and flags that cannot be served say why"
        3,
        "broken.jsonl:" + std::to_string(std::count(text.begin(), text.end(), '\n') + 1) +
            ": this line is not the state of a run"},
-      {{"dashboard"}, 2, "--replay FILE.jsonl says what to show"},
+      {{"dashboard"}, 2, "--replay FILE.jsonl names the recording"},
       {{"dashboard", "--replay", "run.jsonl", "a:b:c"}, 2, "a page's address is HOST:PORT"},
   };
   for (const Case& one : cases) {

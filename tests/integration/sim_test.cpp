@@ -247,10 +247,10 @@ TEST_CASE("what the command line cannot mean is refused with code 2") {
       {{"--replay", "/nowhere/trace.csv"}, "/nowhere/trace.csv"},
       {{"--paper", "/dev/null/x"}, "/dev/null/x"},
       {{"--paper", "lab", "--nodes", "5", "--csv", "x.csv", "mine.lua"},
-       "no use for --nodes, --csv, mine.lua (it takes"},
+       "does not take --nodes, --csv, mine.lua (it takes"},
       {{"--paper", "lab", "--seed", "-1"}, "--seed wants a whole number"},
       {{"--log", "z", "--svg", "x.svg"}, "--log wants x, y or xy, not 'z'"},
-      {{"--log", "x"}, "--log is of a plot: give --svg or --png with it"},
+      {{"--log", "x"}, "--log is for a plot: give --svg or --png with it"},
       {{"--paper", "lab", "--repeat", "0"}, "--repeat wants a number"},
   };
   for (const auto& [args, expected] : cases) {

@@ -1,4 +1,4 @@
--- The layer checker reports what it must and nothing else. Usage: luajit lint_test.lua SOURCE_DIR SCRATCH_DIR
+-- The layer checker reports every break and nothing else. Usage: luajit lint_test.lua SOURCE_DIR SCRATCH_DIR
 
 local source, scratch = arg[1], arg[2]
 
@@ -37,7 +37,7 @@ write("stdlib/actor/f.lua", 'local ffi = require("ffi")\nlocal t = require "acto
 local status, output = lint()
 assert(status == 0 and output == "", "a clean tree was refused:\n" .. output)
 
--- One break of each rule: file, text, what the checker must say.
+-- One break of each rule: file, text, expected message.
 local breaks = {
   { "host/base/up.cpp", '#include "host/wire/b.hpp"\n', "host/base must not depend on host/wire/b.hpp" },
   { "host/data/up2.cpp", '\n#  include "host/net/c.hpp"\n', "host/data must not depend on host/net/c.hpp" },
@@ -66,7 +66,7 @@ for _, case in ipairs(breaks) do
   os.remove(scratch .. "/" .. path)
 end
 
--- Functions and types that only a test names.
+-- Functions and types that only a test uses.
 write("host/base/used.hpp", "struct Used {\n  int called() const;\n  int tested() const;\n};\nstruct Idle {};\n")
 write("host/base/used.cpp", "int Used::called() const { return 1; }\nint Used::tested() const { return 2; }\nint x = Used().called();\n")
 write("tests/used_test.cpp", "int y = Used().tested();\nIdle idle;\n")
@@ -78,7 +78,7 @@ status, output = lint("unused")
 assert(status == 0 and output == "", output)
 os.remove(scratch .. "/host/base/used.cpp")
 
--- Long files are pointed out and accepted.
+-- Long files are reported and accepted.
 write("host/base/long.cpp", ("\n"):rep(501))
 status, output = lint()
 assert(status == 0 and output:find("host/base/long.cpp: warning: 501 lines", 1, true), output)

@@ -1,5 +1,5 @@
--- What is wrong in a file is named once and keeps that file alone from being taken for clean, whether clang-tidy sees
--- it in a batch or by itself. Usage: luajit tidy_test.lua SOURCE_DIR SCRATCH_DIR
+-- A finding in a file is reported once and makes only that file unclean, whether clang-tidy checks the file in a batch
+-- or by itself. Usage: luajit tidy_test.lua SOURCE_DIR SCRATCH_DIR
 
 local source, scratch = arg[1], arg[2]
 
@@ -15,7 +15,7 @@ local function write(path, text)
   file:close()
 end
 
--- Runs the check; gives its findings, "file:line check" each, sorted.
+-- Runs the check; returns its findings, "file:line check" each, sorted.
 local function tidy()
   local pipe = assert(io.popen(("cd '%s' && find . -name '*.?pp' -o -name .clang-tidy | sed 's,^[.]/,,' | LC_ALL=C sort | "
     .. "grep -v ^build | luajit '%s/scripts/lint/tidy.lua' build build/tidy 2; echo $?"):format(scratch, source)))
@@ -35,7 +35,7 @@ write(".clang-tidy", "Checks: '-*,bugprone-*,misc-unused-using-decls,clang-analy
 write("tests/.clang-tidy", "InheritParentConfig: true\nChecks: '-clang-analyzer-*'\n")
 write("host/shared.hpp", "#pragma once\nnamespace shared {\ninline int half(int x) { return x / 2; }\n}\n")
 
--- Two of the files go by the same name for something of their own.
+-- Two of the files use the same name for a function of their own.
 local clean = '#include "host/shared.hpp"\n\nnamespace {\nint own_%s(int x) { return x; }\n}  // namespace\n\n'
   .. "int f_%s(int x) { return own_%s(x) + shared::half(x); }\n"
 local entries = {}
@@ -74,11 +74,11 @@ tests/f6.cpp:3 misc-unused-using-decls]]
 good, findings, text = tidy()
 assert(not good and findings == wanted, ("wanted:\n%s\ngot:\n%s\nof:\n%s"):format(wanted, findings, text))
 
--- Only those are looked at again, now one by one.
+-- Only unclean files are checked again, now one by one.
 good, findings, text = tidy()
 assert(not good and findings == wanted, ("wanted again:\n%s\ngot:\n%s\nof:\n%s"):format(wanted, findings, text))
 
--- What is wrong in a header is said for each file that includes it.
+-- A finding in a header is reported for each file that includes it.
 write("host/shared.hpp", "#pragma once\nnamespace shared {\ninline double half(int x) { return x / 2; }\n}\n")
 good, findings = tidy()
 assert(not good and select(2, findings:gsub("host/shared%.hpp:3 bugprone%-integer%-division", "")) == 16, findings)

@@ -1,10 +1,10 @@
-// Charts and words for numbers: what page.js shows is drawn here, by Chart.js. Colours come from the page's style, so
-// that they follow its dark and light form.
+// Draws charts for page.js with Chart.js, and formats numbers. Colours are taken from the page's style, so they follow
+// its dark and light form.
 "use strict";
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 
-// --- numbers in words ---
+// --- numbers as text ---
 
 const digits = (value, count) => Number(value.toPrecision(count)).toLocaleString("en", { maximumFractionDigits: 20 });
 
@@ -40,11 +40,11 @@ const clock = (value) => {
 
 // --- charts ---
 
-// Distances of ticks of an axis: seconds, and steps, which are whole.
+// Distances of an axis's ticks: seconds, and steps, which are integers.
 const kTimes = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800];
 const kSteps = Array.from({ length: 45 }, (_, i) => [1, 2, 5][i % 3] * 10 ** Math.floor(i / 3));
 
-// Ticks at round numbers, with room for their words.
+// Ticks at round numbers, with room for their labels.
 function even_ticks(axis, distances) {
   const most = Math.max(2, Math.floor(axis.chart.width / 70));
   const distance = distances.find((one) => (axis.max - axis.min) / one <= most) || axis.max - axis.min;
@@ -54,9 +54,10 @@ function even_ticks(axis, distances) {
 
 const charts = [];
 
-// One chart on a canvas. `kind`: "bar" or "line"; `axes`: {x, y: what each shows, as a function of its numbers;
-// ticks: distances on the x axis; title: what that shows; stacked, percent, zero, whole, free}. `show` gives it labels (or nothing for points {x, y}) and lines:
-// {label, data, colours: names of colours, one or one for each}.
+// One chart on a canvas. `kind`: "bar" or "line"; `axes`: {x, y: functions that format a number of the axis;
+// ticks: distances on the x axis; title: title of the x axis; stacked, percent, zero, whole, free}.
+// `show` takes labels (or nothing for points {x, y}) and lines:
+// {label, data, colours: names of colours, one for all or one for each}.
 function chart(canvas, kind, axes) {
   let shown = [[], []];
   const axis = (words, more) => ({

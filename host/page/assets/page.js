@@ -1,11 +1,11 @@
-// The page of a run: takes messages (host/page/README.md has their form) from /events, or of a recorded run from
-// /frame, keeps a history of what changes, and shows it. Text is set as text, so nothing in a state can become markup.
+// The page of a run. Takes messages (format: host/page/README.md) from /events, or for a recorded run from /frame,
+// stores a history, and shows both. Text is set as text, so nothing in a state can become markup.
 "use strict";
 
 const at = (id) => document.getElementById(id);
 const kPoints = 300; // of a history
 const kLines = 12; // workers with a line each; of more, only the span is drawn
-// What a worker's time is called that it does not compute: it communicates, or waits.
+// Labels of a worker's idle seconds: it communicates, or waits.
 const kCauses = {
   server: "communicating: server", peer: "communicating: peers", collective: "communicating: collectives", data: "communicating: data",
   barrier: "waiting: barrier", lock: "waiting: lock", event: "waiting: event", action: "waiting: action",
@@ -13,7 +13,7 @@ const kCauses = {
 };
 const kStates = ["computing", "waiting", "starting", "ended", "silent", "lost"];
 
-// --- what is remembered between messages ---
+// --- state between messages ---
 
 const view = { offset: 0, sort: "id" };
 let newest = null;
@@ -23,7 +23,7 @@ function forget(run) {
   past = { t: -1, run, history: [], keys: new Map() };
 }
 
-// Adds a message to the history; true if it is another moment than the one before.
+// Adds a message to the history; true if its time differs from the previous message's.
 function remember(message) {
   const run = message.run.job + "/" + message.run.id + "/" + message.run.seed;
   const t = message.run.t || 0;
@@ -51,7 +51,7 @@ function remember(message) {
 }
 
 const workers = (message) => message.nodes.filter((node) => node.role !== "server");
-// From a worker's id to its name.
+// Maps a worker's id to its name.
 function names_of(message) {
   const names = new Map(message.notable.concat(message.nodes).filter((node) => node.role !== "server").map((node) => [node.id, node.name]));
   return (id) => names.get(id) || "worker " + id;
@@ -75,7 +75,7 @@ function set_text(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-// Makes a parent have as many children as there are items; `fill(child, item)` fills each.
+// Gives a parent as many children as there are items; `fill(child, item)` fills each.
 function children(parent, name, items, fill) {
   while (parent.children.length > items.length) parent.lastElementChild.remove();
   while (parent.children.length < items.length) parent.append(element(name));
@@ -146,8 +146,8 @@ function show_tiles(message) {
     ["Updates a second", now.updates_rate === null ? "–" : short(now.updates_rate), short(total.updates || 0) + " in all"],
     ["Sent a second", now.sent_rate === null ? "–" : bytes(now.sent_rate), bytes(total.sent || 0) + " in all"],
     ["Computing", span > 0 ? Math.round(100 * Math.max(0, 1 - waits / span)) + " %" : "–",
-      waits > 0 ? "then " + (kCauses[main_cause[0]] || main_cause[0]) : "nobody has waited"],
-    ["Straggler", straggler ? straggler.name : "none", straggler ? total.progress + ": " + short(straggler.progress) : "nobody holds others up"],
+      waits > 0 ? "then " + (kCauses[main_cause[0]] || main_cause[0]) : "no worker has waited"],
+    ["Straggler", straggler ? straggler.name : "none", straggler ? total.progress + ": " + short(straggler.progress) : "no worker delays others"],
   ];
   children(at("tiles"), "div", tiles, (tile, [title, figure, note]) => {
     if (!tile.firstElementChild) {
@@ -170,7 +170,7 @@ function show_attention(message) {
     const missing = message.collective.missing.map(names_of(message)).join(", ") + (more > 0 ? " and " + more + " more" : "");
     items.push([missing, "waiting", "not yet in " + (message.collective.what || "the collective") + ", where others wait"]);
   }
-  if (items.length === 0) items.push(["Nothing:", "", "no node is lost or silent, and nobody holds others up"]);
+  if (items.length === 0) items.push(["Nothing:", "", "no node is lost or silent, and no worker delays others"]);
   children(at("attention"), "li", items, (item, [name, state, text]) => {
     set_attribute(item, "data-state", state);
     children(item, "span", [name, " " + text], set_text);
@@ -180,7 +180,7 @@ function show_attention(message) {
 
 const drawn = {};
 
-// `empty` is shown in place of a chart that has nothing to show yet.
+// `empty` replaces a chart without data.
 function draw_chart(name, empty, kind, axes, ...what) {
   at(name + "-empty").hidden = !empty;
   set_text(at(name + "-empty"), empty || "");
@@ -188,7 +188,7 @@ function draw_chart(name, empty, kind, axes, ...what) {
   drawn[name].show(...what);
 }
 
-// Names below bars: whole ones of a few workers; of more the rank, or the id of one that is lost.
+// Names below bars: whole names of a few workers; of more workers the rank, or the id of a lost worker.
 const labels_of = (shown) => shown.map((node) => (shown.length > 4 ? String(node.rank ?? "w" + node.id) : node.name));
 
 function show_steps(message) {
@@ -222,7 +222,7 @@ function show_history(message) {
     : [line("first", (one) => one.span.max, ["line-3"]), line("median", (one) => one.span.median, ["line-1"]),
       line("last", (one) => one.span.min, ["line-2"])];
   draw_chart("history", !total.steps.max && "No steps of the parameter server, collectives or tasks yet.", "line",
-    { x: clock, ticks: kTimes }, null, lines, capital(total.progress) + " of workers over the last " + moments.length + " looks");
+    { x: clock, ticks: kTimes }, null, lines, capital(total.progress) + " of workers over the last " + moments.length + " states");
   const rate = (name, field, words, empty) => draw_chart(name, empty, "line", { x: clock, ticks: kTimes, y: words, zero: true }, null,
     [{ label: "", colours: ["line-1"], data: past.history.map((one) => ({ x: one.t, y: one[field] })) }],
     "now " + words(spread()[field] ?? 0) + " a second");
@@ -292,7 +292,7 @@ function show_barrier(message) {
   at("barrier-panel").hidden = message.barrier.length === 0;
   if (message.barrier.length === 0) return;
   const one = message.barrier[message.barrier.length - 1];
-  const held = one.waiting_count ? one.waiting_count + " waiting" : "nobody waits";
+  const held = one.waiting_count ? one.waiting_count + " waiting" : "no worker waits";
   set_text(at("barrier-rule"), "Rule " + one.rule + ": " + held + "; let through " + short(one.passed || 0) + " times, held back " +
     short(one.refused || 0));
   const name = names_of(message);
@@ -346,7 +346,7 @@ function show_nodes(message) {
 
 function show(message) {
   newest = message;
-  if (document.hidden) return; // drawn when the page is looked at again
+  if (document.hidden) return; // drawn when the page is visible again
   show_header(message);
   show_tiles(message);
   show_attention(message);
@@ -368,7 +368,7 @@ function say(kind, text) {
 
 const query = () => "offset=" + view.offset + "&sort=" + view.sort;
 
-// --- a run that goes on ---
+// --- a live run ---
 
 function live(about) {
   let events = null;
@@ -402,7 +402,7 @@ function live(about) {
       retry();
     };
   };
-  // Tries again later and later, and says so each second.
+  // Tries again after growing delays, and shows the remaining seconds.
   const retry = () => {
     let left = delay;
     delay = Math.min(2 * delay, 15);
@@ -415,7 +415,7 @@ function live(about) {
   };
   setInterval(() => {
     const silent = (Date.now() - heard) / 1000;
-    if (heard > 0 && events.readyState === EventSource.OPEN && silent > 3 * about.every + 2) say("wait", "no news for " + seconds(silent));
+    if (heard > 0 && events.readyState === EventSource.OPEN && silent > 3 * about.every + 2) say("wait", "no message for " + seconds(silent));
   }, 1000);
   open();
   return open;
@@ -435,7 +435,7 @@ function replay(about) {
     if (!answer.ok) return answer.text().then((text) => Promise.reject(new Error(text)));
     return answer.json();
   });
-  // Shows a state; after a jump, those before it are read first, for the history.
+  // Shows a state; after a jump, first reads the states before it, for the history.
   const go_to = async (number, jumped) => {
     const mine = ++asked;
     clearTimeout(timer);
@@ -462,7 +462,7 @@ function replay(about) {
     playing = on;
     set_text(at("play"), on ? "Pause" : "Play");
   };
-  // The next state in its time; at a high speed some are left out.
+  // Shows the next state at its time; at a high speed skips states.
   const go_on = () => {
     if (now === times.length - 1) set_playing(false);
     if (!playing) return;
@@ -483,12 +483,12 @@ function replay(about) {
     go_to(Number(at("seek").value), true);
   });
   const from = Math.min(times.length - 1, Math.max(0, Number(new URLSearchParams(location.search).get("n")) || 0));
-  if (from > 0) set_playing(false); // a page that was opened at a moment stays there
+  if (from > 0) set_playing(false); // a page opened at a moment stays there
   go_to(from, true);
   return () => go_to(now, true);
 }
 
-// --- begin ---
+// --- start ---
 
 (async () => {
   const about = await fetch("about").then((answer) => answer.json());
@@ -500,4 +500,4 @@ function replay(about) {
   at("sort").addEventListener("change", () => turn(() => Object.assign(view, { sort: at("sort").value, offset: 0 })));
   at("previous").addEventListener("click", () => turn(() => (view.offset = Math.max(0, newest.view.offset - newest.view.window))));
   at("next").addEventListener("click", () => turn(() => (view.offset = newest.view.offset + newest.view.window)));
-})().catch((error) => say("bad", "the page cannot begin: " + error.message));
+})().catch((error) => say("bad", "the page cannot start: " + error.message));

@@ -42,7 +42,7 @@ TEST_CASE("metrics have names with units, labels of their nodes, and whole histo
   CHECK(text.find(R"(job="a \"quoted\"\nname")") != std::string::npos);
 }
 
-TEST_CASE("a server's reported values stay beside those of the worker with its number") {
+TEST_CASE("a server's reported values stay separate from those of the worker with its number") {
   json state = test::sample_state(1);
   state["series"] = {{"loss",
                       {{{"t", 1}, {"step", 1}, {"id", 0}, {"value", 3}},
@@ -52,7 +52,7 @@ TEST_CASE("a server's reported values stay beside those of the worker with its n
   CHECK(text.find("actorhost_report{series=\"loss\",node=\"0\",role=\"server\"} 4\n") != std::string::npos);
 }
 
-TEST_CASE("a worker's counters go on when others are lost and ranks change") {
+TEST_CASE("a worker's counters continue when other workers are lost and ranks change") {
   const auto steps_of = [](const json& state) {
     const std::string text = metrics_text(state);
     const size_t at = text.find("actorhost_node_steps_total{node=\"3\"");
@@ -64,7 +64,7 @@ TEST_CASE("a worker's counters go on when others are lost and ranks change") {
   CHECK(steps_of(state) == before);
 }
 
-TEST_CASE("promtool finds nothing to say about the metrics") {
+TEST_CASE("promtool accepts the metrics without remarks") {
   const TempDir folder;
   const auto file = folder.write("metrics", metrics_text(test::sample_state(4)));
   const Finished checked = run_program(
@@ -78,7 +78,7 @@ TEST_CASE("promtool finds nothing to say about the metrics") {
   CHECK(checked.out + checked.err == "");
 }
 
-TEST_CASE("the Grafana board asks for metrics that there are") {
+TEST_CASE("the Grafana board uses existing metrics only") {
   const json board = json::parse(read_text(source_dir() / "examples/grafana/actorhost.json"));
   const auto known = metric_names(metrics_text(test::sample_state(4)));
   size_t queries = 0;

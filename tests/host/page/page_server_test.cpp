@@ -21,9 +21,9 @@ using nlohmann::json;
 
 namespace {
 
-constexpr double kPageWait = 10;  // seconds; a test that gets there fails
+constexpr double kPageWait = 10;  // seconds; a test that waits so long fails
 
-/// A run whose state is asked for.
+/// A source that counts the requests for a run's state.
 class CountedSource final : public StateSource {
  public:
   explicit CountedSource(size_t nodes) : state_(test::sample_state(nodes)) {}
@@ -44,7 +44,7 @@ class CountedSource final : public StateSource {
   int looks_at_end_ = 0;
 };
 
-/// A page of it on a free port, at ten messages a second.
+/// The page of a CountedSource on a free port, at ten messages a second.
 struct ServedPage {
   explicit ServedPage(size_t nodes = 4, PageOptions options = {}) : source(nodes) {
     if (options.address == kPageAddress) options.address = "127.0.0.1:0";
@@ -89,7 +89,7 @@ class Browser {
   Browser& operator=(const Browser&) = delete;
 
   void send(const std::string& text) const { (void)!::send(fd_, text.data(), text.size(), MSG_NOSIGNAL); }
-  /// Reads until the text is there, or the end; false when that is not within the time.
+  /// Reads until `text` arrives, or until the end if `text` is empty; false if this does not happen in time.
   bool read_until(const std::string& text) {
     const SteadyClock clock;
     const double end = clock.now() + kPageWait * patience();
@@ -105,7 +105,7 @@ class Browser {
     return true;
   }
   const std::string& got() const { return got_; }
-  /// The other end has closed; what it has sent before that is lost.
+  /// Whether the server has closed the connection; discards unread bytes.
   bool is_closed() {
     char bytes[1 << 16];
     ssize_t count = 0;
@@ -119,7 +119,7 @@ class Browser {
   std::string got_;
 };
 
-/// The whole answer to a request; `headers` are lines with their ends.
+/// The whole answer to a request; `headers` are lines with their line ends.
 std::string fetched(const ServedPage& served, const std::string& method_and_path, const std::string& headers = "",
                     std::string host = "") {
   Browser browser(served.port);
@@ -148,7 +148,7 @@ void wait_for_page(const std::function<bool()>& reached) {
 
 }  // namespace
 
-TEST_CASE("a page has its files, the state and metrics, each under its path, and can only be read") {
+TEST_CASE("a page serves its files, the state and metrics, each under its path, and is read-only") {
   const ServedPage served;
   REQUIRE(page_files().size() == 5);
   for (const PageFile& file : page_files()) {
@@ -185,7 +185,7 @@ TEST_CASE("a page has its files, the state and metrics, each under its path, and
   CHECK(status_of(fetched(served, "GET /")) == 200);
 }
 
-// libmicrohttpd 0.9.75 crashes where it is stopped while it refuses a request.
+// libmicrohttpd 0.9.75 crashes if it is stopped while it refuses a request.
 TEST_CASE("a page ends while it refuses malformed requests") {
   for (int round = 0; round < 100; ++round) {
     const ServedPage served;
@@ -197,7 +197,7 @@ TEST_CASE("a page ends while it refuses malformed requests") {
   }
 }
 
-TEST_CASE("a page is for those who ask for it by its address") {
+TEST_CASE("a page answers only requests for its own address") {
   const ServedPage served;
   const std::string port = ":" + std::to_string(served.port);
   for (const std::string& host :
@@ -217,10 +217,10 @@ TEST_CASE("a page is for those who ask for it by its address") {
     CHECK(status_of(answer) == 403);
     CHECK(body_of(answer) == "Pages of other sites may not read this one.\n");
   }
-  CHECK(served.source.looks == 1);  // for the one that was allowed
+  CHECK(served.source.looks == 1);  // for the allowed request
 }
 
-TEST_CASE("an address that others can reach wants a token, once") {
+TEST_CASE("an address beyond loopback requires a token, once") {
   PageOptions options;
   options.address = "0.0.0.0:0";
   const ServedPage served(4, options);
@@ -240,7 +240,7 @@ TEST_CASE("an address that others can reach wants a token, once") {
   CHECK(status_of(fetched(served, "GET /", "Cookie: " + cookie + "\r\n", "evil.example")) == 403);
 }
 
-TEST_CASE("the run's reading token opens a page that others can reach, and no token is none") {
+TEST_CASE("the run's reading token opens a page beyond loopback, and an empty reading token opens none") {
   PageOptions options;
   options.address = "0.0.0.0:0";
   options.reading_token = "read-0123";
@@ -256,7 +256,7 @@ TEST_CASE("the run's reading token opens a page that others can reach, and no to
   CHECK(status_of(fetched(without, "GET /metrics?token=")) == 403);
 }
 
-TEST_CASE("an address that cannot be had is named") {
+TEST_CASE("an unusable address is named in the error") {
   const ServedPage served;
   SteadyClock clock;
   const auto message = [&](const std::string& address) {
@@ -272,7 +272,7 @@ TEST_CASE("an address that cannot be had is named") {
   CHECK(message("127.0.0.1:99999").starts_with("a page's address is HOST:PORT"));
 }
 
-TEST_CASE("viewers share one look, and without them there is none") {
+TEST_CASE("viewers share one state request, and without viewers there is none") {
   ServedPage served(100);
   CHECK(served.source.looks == 0);
   std::vector<std::unique_ptr<Browser>> viewers;
@@ -285,9 +285,9 @@ TEST_CASE("viewers share one look, and without them there is none") {
   CHECK(body_of(refused) == "There are 32 viewers of this page already.\n");
   const int before = served.source.looks;
   wait_for_page([&] { return served.source.looks >= before + 3; });
-  CHECK(served.source.looks < 100);  // not one for each viewer
+  CHECK(served.source.looks < 100);  // fewer than one for each viewer
   viewers.clear();
-  // A look may be under way; then there are no more. The server sees that a viewer has gone when it next writes.
+  // A request may be in progress, but none follows. The server notices a departed viewer at its next write.
   wait_for_page([&] { return served.page->next_look() == kForever; });
   const int after = served.source.looks;
   std::this_thread::sleep_for(std::chrono::milliseconds(250));
@@ -295,7 +295,7 @@ TEST_CASE("viewers share one look, and without them there is none") {
   CHECK(status_of(fetched(served, "GET /state")) == 200);
 }
 
-TEST_CASE("a viewer that does not read misses messages, and holds nobody up") {
+TEST_CASE("a viewer that does not read misses messages, and delays no other viewer") {
   ServedPage served(100);
   const auto slow = viewer(served, "", 4096);
   const auto quick = viewer(served);
@@ -311,7 +311,7 @@ TEST_CASE("a viewer that does not read misses messages, and holds nobody up") {
   CHECK(status_of(fetched(served, "GET /state")) == 200);
 }
 
-TEST_CASE("viewers are told how the run has ended, also while it does not answer") {
+TEST_CASE("viewers receive how the run has ended, also while it does not reply") {
   ServedPage served;
   const auto first = viewer(served);
   REQUIRE(first->read_until("data: {"));
@@ -326,10 +326,10 @@ TEST_CASE("viewers are told how the run has ended, also while it does not answer
   CHECK(first->read_until("event: end\ndata: {\"how\":\"done\"}\n\n"));
   CHECK(second->read_until("event: end\ndata: {\"how\":\"done\"}\n\n"));
   CHECK(waits.read_until(""));
-  CHECK(Browser(served.port).read_until(""));  // nobody listens
+  CHECK(Browser(served.port).read_until(""));  // the server no longer listens
 }
 
-TEST_CASE("viewers see the state after the run's end, and then how it has ended") {
+TEST_CASE("viewers receive the state after the run's end, and then how it has ended") {
   ServedPage served;
   const auto first = viewer(served);
   REQUIRE(first->read_until("data: {"));
@@ -343,8 +343,8 @@ TEST_CASE("viewers see the state after the run's end, and then how it has ended"
 
 namespace {
 
-/// Connections that have begun a request and send a byte of it now and then, never its end; they come again when they
-/// are closed. On a thread of its own.
+/// Connections with an unfinished request. Each sends one byte at a time, never the end, and reconnects when it is
+/// closed. Runs on its own thread.
 class Dripping {
  public:
   Dripping(uint16_t port, size_t count) {
@@ -379,7 +379,7 @@ class Dripping {
 
 }  // namespace
 
-TEST_CASE("connections that drip a byte at a time keep nobody from a page and its metrics") {
+TEST_CASE("connections that drip a byte at a time exclude no client from a page and its metrics") {
   const size_t drips = GENERATE(64, 130, 400);
   CAPTURE(drips);
   const ServedPage served;
@@ -400,7 +400,7 @@ TEST_CASE("connections that drip a byte at a time keep nobody from a page and it
   CHECK(!kept->is_closed());
 }
 
-TEST_CASE("a request that does not come to its end within the time is closed, a viewer is not") {
+TEST_CASE("a request without an end before its deadline is closed, a viewer is not") {
   PageOptions options;
   options.limits.request_seconds = 0.3;
   const ServedPage served(4, options);
@@ -420,7 +420,7 @@ TEST_CASE("a request that does not come to its end within the time is closed, a 
   CHECK(!kept->is_closed());
 }
 
-TEST_CASE("a viewer or a reader that takes no bytes within the time is closed") {
+TEST_CASE("a viewer or a reader that takes no bytes before its deadline is closed") {
   PageOptions options;
   options.limits.answer_seconds = 0.3;
   const ServedPage served(1000, options);

@@ -9,7 +9,7 @@
 using namespace actorhost;
 using nlohmann::json;
 
-TEST_CASE("a message about a thousand nodes is small, and has those that need attention") {
+TEST_CASE("a message about a thousand nodes is small, and includes the nodes that need attention") {
   json state = test::sample_state(1000);
   state["nodes"][777]["state"] = "silent";
   for (int line = 0; line < 500; ++line) {
@@ -35,13 +35,13 @@ TEST_CASE("a message about a thousand nodes is small, and has those that need at
   CHECK(message["totals"]["steps"]["median"] == 100);
   int counted = 0;
   for (const json& count : message["totals"]["steps"]["counts"]) counted += count.get<int>();
-  CHECK(counted == 999);  // all but the lost one
+  CHECK(counted == 999);  // all but the lost worker
   CHECK(page_message(state, {1'000'000, "id"})["view"]["offset"] == 960);
   CHECK(page_message(state, {0, "step"})["nodes"][0]["name"] == "rank 2");
   CHECK(page_message(state, {0, "state"})["nodes"][0]["name"] == "rank 1");
 }
 
-TEST_CASE("a message about a few nodes has all of them, with numbers that can be read") {
+TEST_CASE("a message about a few nodes includes all of them, with short numbers") {
   const json message = page_message(test::sample_state(4), {});
   REQUIRE(message["nodes"].size() == 5);
   CHECK(message["nodes"][4]["name"] == "server 0");
@@ -55,18 +55,18 @@ TEST_CASE("a message about a few nodes has all of them, with numbers that can be
   CHECK(line.back() == json({300, 0.006667}));
 }
 
-TEST_CASE("a worker's time has three parts: what it waits for the server while the barrier holds it is the barrier's") {
+TEST_CASE("a worker's wait for the server while the barrier holds it counts as the barrier's") {
   const json message = page_message(test::sample_state(4, 8), {});
   const json& wait = message["nodes"][3]["wait"];
   CHECK(wait["barrier"] == 2);
   CHECK(wait["server"] == 1);
-  CHECK(message["nodes"][4]["wait"]["server"] == 4);  // a server is not held
+  CHECK(message["nodes"][4]["wait"]["server"] == 4);  // the barrier does not hold a server
   CHECK(message["totals"]["wait"]["barrier"] == 8);
   CHECK(message["totals"]["wait"]["server"] == 4);
   CHECK(message["totals"]["worker_seconds"] == 32);
 }
 
-TEST_CASE("a collective that others have waited in for less than a second is no news") {
+TEST_CASE("a collective with waits of less than a second is not shown") {
   json state = test::sample_state(4);
   state["nodes"][0]["since"] = 0.9;
   CHECK(page_message(state, {})["collective"].is_null());
@@ -85,7 +85,7 @@ TEST_CASE("workers without steps are compared by their collectives, or by their 
   CHECK(page_message(state, {})["totals"]["progress"] == "tasks");
 }
 
-TEST_CASE("series of a few nodes have a line each, of many the span of all, and none is left out without a word") {
+TEST_CASE("series of a few nodes have a line each, series of many nodes a span, and omitted series are counted") {
   json series;
   const auto point = [](int step, int id, const json& value) {
     return json({{"t", step}, {"step", step}, {"id", id}, {"value", value}});
@@ -114,7 +114,7 @@ TEST_CASE("series of a few nodes have a line each, of many the span of all, and 
   CHECK(shown["more"] == 10);
 }
 
-TEST_CASE("a state whose fields are of other types is shown as far as it goes") {
+TEST_CASE("a state with fields of wrong types is shown as far as possible") {
   const json good = test::sample_state(3);
   const json others[] = {nullptr, 1, "text", json::array({1, "two", nullptr, json::array()}), json::object({{"x", 1}}),
                          -1e300};

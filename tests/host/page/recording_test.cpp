@@ -18,7 +18,7 @@ StatePtr shared_state(size_t nodes, double t) { return std::make_shared<const js
 
 }  // namespace
 
-TEST_CASE("recorded states are shown as they were") {
+TEST_CASE("recorded states are read back unchanged") {
   const TempDir folder;
   Log log(LogLevel::off);
   const std::string path = folder / "run.jsonl";
@@ -27,9 +27,9 @@ TEST_CASE("recorded states are shown as they were") {
     REQUIRE(recorder);
     (*recorder)->seen(shared_state(4, 1), 1);
     CHECK((*recorder)->next_look() == 2);
-    (*recorder)->seen(shared_state(4, 1.5), 1.5);  // wanted by another
+    (*recorder)->seen(shared_state(4, 1.5), 1.5);  // requested by another watcher
     (*recorder)->seen(shared_state(400, 2), 2);
-    CHECK((*recorder)->next_look() > 4);  // a long line: later, so that the file does not grow faster
+    CHECK((*recorder)->next_look() > 4);  // later after a long line, so that the file does not grow faster
   }
   auto recording = Recording::open(path);
   REQUIRE(recording);
@@ -38,7 +38,7 @@ TEST_CASE("recorded states are shown as they were") {
   CHECK(page_message(*recording->state(1), {64, "wait"}) == page_message(*shared_state(400, 2), {64, "wait"}));
 }
 
-TEST_CASE("what is no recording is told with its line") {
+TEST_CASE("a file that is not a recording is refused with its line number") {
   const TempDir folder;
   const std::string line = json_text(test::sample_state(2)) + "\n";
   const auto message = [&](const std::string& text) {
@@ -52,7 +52,7 @@ TEST_CASE("what is no recording is told with its line") {
   CHECK(message("\n" + line) == "run.jsonl:1" + wrong);
   CHECK(message("").ends_with("there is no state of a run in it"));
   CHECK(Recording::open(folder / "none").error().message.ends_with("none: No such file or directory"));
-  // A run that was killed while it wrote.
+  // A file of a run killed in the middle of a write.
   const auto cut = Recording::open(folder.write("run.jsonl", line + line.substr(0, line.size() / 2)));
   REQUIRE(cut);
   CHECK(cut->size() == 1);

@@ -1,6 +1,6 @@
 #pragma once
-// A state of a run as the rendezvous host tells it, for tests of what shows it: `size` workers and a server. Rank 1 is
-// lost and rank 2 the straggler.
+// A sample state of a run, as the coordinator returns it: `size` workers and a server. Rank 1 is lost and rank 2 the
+// straggler.
 
 #include <string>
 

@@ -5,7 +5,7 @@
 using namespace actorhost;
 using State = WebPlaces::State;
 
-TEST_CASE("of connections beyond the places the oldest of the address with the most ends, never the newcomer") {
+TEST_CASE("beyond the places, the oldest connection of the address with the most ends, never the new one") {
   WebPlaces places({.places = 4});
   for (int socket = 1; socket <= 3; ++socket) CHECK(!places.open(socket, "10.0.0.1", socket));
   CHECK(!places.open(4, "10.0.0.2", 4));
@@ -15,7 +15,7 @@ TEST_CASE("of connections beyond the places the oldest of the address with the m
   CHECK(places.open(8, "10.0.0.4", 8) == 4);  // of 4, 7 (10.0.0.2) against 5, 6
 }
 
-TEST_CASE("an address that has all places takes its own oldest") {
+TEST_CASE("an address with all places loses its own oldest connection") {
   WebPlaces places({.places = 2});
   CHECK(!places.open(1, "::1", 0));
   CHECK(!places.open(2, "::1", 1));
@@ -31,12 +31,12 @@ TEST_CASE("viewers and requests that wait for a state take no place, answers do"
   CHECK(!places.open(3, "a", 0));
   places.set(3, State::answers, 1);
   CHECK(!places.open(4, "a", 0));
-  CHECK(places.open(5, "a", 2) == 4);  // the older one, by when its state began
+  CHECK(places.open(5, "a", 2) == 4);  // the older connection, by the begin of its state
   places.close(4);
   CHECK(places.open(6, "a", 2) == 3);
 }
 
-TEST_CASE("deadlines hold for a request, an answer and a message, and are told of once") {
+TEST_CASE("deadlines hold for a request, an answer and a message, and are reported once") {
   WebPlaces places({.places = 9, .request_seconds = 10, .answer_seconds = 30});
   CHECK(!places.next_deadline());
   places.open(1, "a", 0);

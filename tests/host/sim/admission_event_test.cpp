@@ -1,5 +1,5 @@
-// The form of `event` that makes no draws has its own numbers, so it is compared with what it stands for in
-// distribution: with the hypergeometric formula, and with the rule that draws again at each event.
+// EventAdmission makes no draws, so its numbers differ from the numbers of the resampling rule. These tests compare its
+// distribution with the hypergeometric formula and with the resampling rule.
 #include "host/sim/admission_event.hpp"
 
 #include <cmath>
@@ -24,12 +24,11 @@ struct Trials {
   double waiters = 0;
   double passes = 0;
   double pairs = 0;         // of waiters
-  double passed_pairs = 0;  // both of which passed
+  double passed_pairs = 0;  // pairs that both passed
 };
 
-/// Nodes 0 .. n-1 complete their first step one after another and ask. Gives, by the number of nodes that have
-/// completed, what the trials of the waiting nodes gave. `idle` decisions come in between, at which nothing has
-/// happened.
+/// Nodes 0 .. n-1 complete their first step one after another and request the next. Returns the results of the trials
+/// by the number of completed nodes. Makes `idle` decisions after each, without an event between them.
 std::vector<Trials> first_steps(int n, uint32_t beta, int rounds, int idle) {
   std::vector<Trials> out(static_cast<size_t>(n) + 1);
   for (int round = 0; round < rounds; ++round) {
@@ -64,13 +63,13 @@ void check_trials(int n, int beta, int idle) {
     INFO(n << " nodes, samples of " << beta << ", " << done << " have completed, p = " << p);
     if (t.waiters == 0) continue;
     CHECK(std::abs(t.passes / t.waiters - p) <= 4.5 * std::sqrt(p * (1 - p) / t.waiters));
-    // Trials are independent, so pairs pass as often as chance says. Pairs of one round are correlated, hence the
-    // factor.
+    // Trials are independent, so pairs pass with the product of the probabilities. Pairs of one round are correlated;
+    // the factor allows for the correlation.
     if (t.pairs > 0) CHECK(std::abs(t.passed_pairs / t.pairs - p * p) <= 4.5 * 3 * std::sqrt(p * p / t.pairs));
   }
 }
 
-/// Mean and its standard error.
+/// A mean and its standard error.
 struct Sample {
   MomentSums sums;
   double mean() const { return sums.moments().mean; }
@@ -82,7 +81,7 @@ struct Sample {
 
 using Measure = std::function<double(const SimResult&)>;
 
-/// Both forms over many seeds: the means of the measures have to be as near as their standard errors let expect.
+/// Runs both forms over many seeds and compares the means of the measures within their standard errors.
 void same_distribution(Scenario scenario, const NativeRule& rule, uint64_t seeds) {
   const std::pair<const char*, Measure> measures[] = {
       {"mean step", [](const SimResult& r) { return r.mean_step; }},
@@ -120,11 +119,11 @@ TEST_CASE("at each event a waiter passes with the hypergeometric probability, in
   for (const auto& [n, beta] : {std::pair(2, 1), {6, 1}, {6, 2}, {10, 3}, {12, 6}, {9, 9}}) check_trials(n, beta, 0);
 }
 
-TEST_CASE("a decision at which nothing has happened makes no trial") { check_trials(8, 2, 3); }
+TEST_CASE("a decision without an event makes no trial") { check_trials(8, 2, 3); }
 
-TEST_CASE("probabilities far below one a million are still met") {
-  // 20 of 100 have to be among the 40 that have completed: 2.6e-10 for each trial, so none of 39 passes in 1000 events
-  // without progress of a step, and all pass when all have completed.
+TEST_CASE("probabilities far below one in a million remain exact") {
+  // The sample of 20 of 100 must be among the 40 completed nodes: probability 2.6e-10 for each trial. So none of 39
+  // passes in 1000 events without a completed step, and all pass when all have completed.
   Clocks clocks;
   EventAdmission admission(clocks, 20, 0, 1);
   for (int i = 0; i < 100; ++i) admission.joined(clocks.add(0));
@@ -144,13 +143,13 @@ TEST_CASE("probabilities far below one a million are still met") {
   CHECK(admission.waiting() == 0);
 }
 
-TEST_CASE("pbsp and pssp at each event have the distribution of the rule that draws again") {
+TEST_CASE("pbsp and pssp at each event have the distribution of the resampling rule") {
   same_distribution(scenario(20, 30, "1+exp(1)"), pbsp(3), 200);
   same_distribution(scenario(20, 30, "exp(1)"), pssp(5, 2), 200);
   same_distribution(scenario(5, 40, "1"), pbsp(1), 200);
 }
 
-TEST_CASE("with messages that take time only completions count as events, as for the rule that draws again") {
+TEST_CASE("with delayed messages only completions count as events, as for the resampling rule") {
   Scenario late = scenario(12, 30, "0.5+exp(1)");
   late.delay = dist("exp(0.3)");
   late.loss = 0.2;
@@ -162,7 +161,7 @@ TEST_CASE("with messages that take time only completions count as events, as for
   same_distribution(server, pssp(5, 1), 200);
 }
 
-TEST_CASE("with nodes that come, go and crash the distribution is that of the rule that draws again") {
+TEST_CASE("with nodes that join, leave and crash the distribution equals that of the resampling rule") {
   Scenario churn = scenario(12, 30, "0.5+exp(1)");
   churn.churn = {0.2, 0.2};
   churn.failures = {40, 3, 2};

@@ -1,4 +1,4 @@
-// Each form of a rule that costs O(1) an event against the rule itself, asked through the parameter server's gate.
+// Compares each O(1) form of a rule with the rule itself, called through the parameter server's gate.
 #include <cmath>
 
 #include <catch2/catch.hpp>
@@ -20,7 +20,7 @@ void same_bits(const NativeRule& rule, const Lot& lot, int scenarios, bool check
 }
 
 constexpr Lot kAnything;
-// For schedules without leavers, since replacements of members that left are drawn in another way.
+// For schedules without departures, since the two forms draw replacements of departed members differently.
 constexpr Lot kNobodyLeaves{.leaves = false};
 
 }  // namespace
@@ -45,7 +45,7 @@ TEST_CASE("a sticky sample gives the same bits as the rule behind the gate") {
   }
 }
 
-TEST_CASE("a sticky sample gives the same bits also when others join") {
+TEST_CASE("a sticky sample gives the same bits also when nodes join") {
   Rng rng(7);
   for (int i = 0; i < 40; ++i) {
     Scenario scenario = random_scenario(rng, kNobodyLeaves);
@@ -57,7 +57,7 @@ TEST_CASE("a sticky sample gives the same bits also when others join") {
   }
 }
 
-TEST_CASE("a sample of everybody is bsp or ssp, however it is drawn, as long as nobody comes") {
+TEST_CASE("a sample of all nodes is bsp or ssp, however it is drawn, as long as no node joins") {
   Rng rng(8);
   for (int i = 0; i < 60; ++i) {
     Lot lot = kAnything;
@@ -71,8 +71,8 @@ TEST_CASE("a sample of everybody is bsp or ssp, however it is drawn, as long as 
   }
 }
 
-// Nodes that pass at one event pass in the order of their steps, not of their asking: the same except for ties.
-TEST_CASE("a sample of everybody at each event takes the steps of ssp") {
+// Nodes that pass at one event pass in the order of their steps, not of their requests: the same except for ties.
+TEST_CASE("a sample of all nodes at each event takes the steps of ssp") {
   Rng rng(12);
   for (int i = 0; i < 60; ++i) {
     const Scenario scenario =
@@ -86,7 +86,7 @@ TEST_CASE("a sample of everybody at each event takes the steps of ssp") {
   }
 }
 
-TEST_CASE("a sample of nobody is asp") {
+TEST_CASE("an empty sample is asp") {
   Rng rng(9);
   for (int i = 0; i < 40; ++i) {
     const Scenario scenario = random_scenario(rng, kAnything);
@@ -97,14 +97,14 @@ TEST_CASE("a sample of nobody is asp") {
   }
 }
 
-// The gate adds up the time of a poll in another way, so times may differ in the last digits; and when a node joins it
-// asks again, which may delay a poll by the shortest time.
-TEST_CASE("a sample that polls gives the steps and, but for rounding, the times of the rule behind the gate") {
+// The gate adds the times of polls in another order, so times may differ in the last digits. When a node joins, the
+// gate asks the rule again, which may delay a poll by the shortest interval.
+TEST_CASE("a polled sample gives the steps and, except for rounding, the times of the rule behind the gate") {
   Rng rng(10);
   for (int i = 0; i < 150; ++i) {
     Lot lot = kNobodyLeaves;
     lot.joins = false;
-    lot.constant = false;  // no ties, which rounding could order in another way
+    lot.constant = false;  // no ties, which rounding could order differently
     const Scenario scenario = random_scenario(rng, lot);
     const NativeRule rule = pssp(1 + static_cast<uint32_t>(rng.below(4)), static_cast<int32_t>(rng.below(3)),
                                  {Resample::Kind::poll, rng.below(2) == 0 ? 0.05 : 0.7});

@@ -1,4 +1,4 @@
-// Admissions by themselves, through random schedules of nodes that come, go and complete.
+// Runs each Admission alone through random schedules of nodes that join, leave and complete steps.
 #include <algorithm>
 #include <string>
 
@@ -12,13 +12,13 @@ using namespace sim_test;
 
 namespace {
 
-/// An admission, and what has to be true of it.
+/// An admission with a model of its allowed decisions.
 class World {
  public:
   World(const NativeRule& rule, uint64_t seed)
       : rule_(rule), rng_(seed), admission_(make_admission(rule, clocks_, seed)) {}
 
-  /// Lets one event happen, and lets the nodes that pass go on.
+  /// Applies one random event, and starts the nodes that pass.
   void turn() {
     now_ += rng_.exponential(0.1);
     const uint64_t what = rng_.below(40);
@@ -71,7 +71,7 @@ class World {
       if (!passes) stay.push_back(id);
     }
     REQUIRE(stay.size() + passed.size() == waiting_.size());  // no other node, and none twice
-    if (rule_.beta == NativeRule::kAll) {                     // in the order in which they asked
+    if (rule_.beta == NativeRule::kAll) {                     // in the order of their requests
       std::erase_if(waiting_, [&](NodeId id) { return std::find(stay.begin(), stay.end(), id) != stay.end(); });
       REQUIRE(passed == waiting_);
     }
@@ -84,7 +84,7 @@ class World {
     const uint32_t far = behind(id);
     if (rule_.staleness == NativeRule::kFree || rule_.beta == 0) return passes;
     if (rule_.beta == NativeRule::kAll) return passes == (far == 0);
-    // As many nodes as are seen have to be near enough; but a sticky sample drawn from few stays small.
+    // As many nodes as the sample has must be near enough; but a sticky sample drawn from few nodes stays small.
     const uint32_t seen = rule_.resample.kind == Resample::Kind::sticky ? 1 : rule_.beta;
     if (passes) return clocks_.size() - far >= std::min(seen, clocks_.size());
     return far > 0 || rule_.resample.kind == Resample::Kind::poll;
@@ -94,7 +94,7 @@ class World {
   Rng rng_;
   Clocks clocks_;
   std::unique_ptr<Admission> admission_;
-  std::vector<NodeId> waiting_;  // in order of asking
+  std::vector<NodeId> waiting_;  // in the order of their requests
   double now_ = 0;
 };
 
@@ -108,21 +108,21 @@ void live_through(const NativeRule& rule) {
 
 }  // namespace
 
-TEST_CASE("bsp, ssp and asp pass exactly those whom the definition lets pass, in the order in which they asked") {
+TEST_CASE("bsp, ssp and asp pass exactly the nodes of their definition, in the order of the requests") {
   for (const NativeRule& rule : {kBsp, ssp(1), ssp(3), kAsp}) live_through(rule);
 }
 
-TEST_CASE("samples at each event pass nobody who cannot and everybody who must, while nodes come and go") {
+TEST_CASE("samples at each event pass no node that cannot and every node that must, while nodes join and leave") {
   for (const NativeRule& rule : {pbsp(0), pbsp(1), pbsp(4), pssp(3, 2), pbsp(100)}) live_through(rule);
 }
 
-TEST_CASE("sticky samples pass everybody who must, and never is everybody held, while nodes come and go") {
+TEST_CASE("sticky samples pass every node that must and never hold all nodes, while nodes join and leave") {
   for (const NativeRule& rule : {pbsp(1, kSticky), pbsp(4, kSticky), pssp(3, 2, kSticky), pbsp(100, kSticky)}) {
     live_through(rule);
   }
 }
 
-TEST_CASE("samples that poll pass nobody who cannot, while nodes come and go") {
+TEST_CASE("polled samples pass no node that cannot, while nodes join and leave") {
   for (const uint32_t beta : {1U, 4U, 100U}) live_through(pbsp(beta, {Resample::Kind::poll, 0.2}));
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("a waiter whose only sampled node leaves draws another one") {
     clocks.advance(0);
     admission->completed(0, 1);
     REQUIRE(admission->decide(1, passed).ok());
-    for (const NodeId id : {1U, 2U, 3U}) {  // in the end it is alone
+    for (const NodeId id : {1U, 2U, 3U}) {  // node 0 is alone at the end
       clocks.remove(id);
       admission->left(id);
       REQUIRE(admission->decide(2, passed).ok());
@@ -144,7 +144,7 @@ TEST_CASE("a waiter whose only sampled node leaves draws another one") {
   }
 }
 
-TEST_CASE("a poll of less than the shortest time is one of the shortest") {
+TEST_CASE("a poll interval below the shortest becomes the shortest") {
   Clocks clocks;
   const auto admission = make_admission(pbsp(2, {Resample::Kind::poll, 0}), clocks, 1);
   for (int i = 0; i < 3; ++i) admission->joined(clocks.add(0));

@@ -1,5 +1,5 @@
-// The same scenario gives the same bits on every machine, whatever ran before. When a change of the simulator is meant
-// to change results, the numbers here change with it and the change log says so.
+// The same scenario gives the same bits on every machine, whatever ran before. A change of the simulator that is meant
+// to change results changes the numbers here, and the change log mentions it.
 #include <cstdio>
 
 #include <catch2/catch.hpp>
@@ -63,7 +63,7 @@ TEST_CASE("results have the pinned bits") {
   }
 }
 
-TEST_CASE("results do not hang on what ran before, nor on the trace being kept") {
+TEST_CASE("results depend neither on earlier runs nor on the trace") {
   std::vector<std::string> first;
   for (const Pinned& pin : pinned()) first.push_back(text(run(pin.scenario, pin.rule)));
   const std::vector<Pinned> pins = pinned();

@@ -19,14 +19,14 @@ struct Later {
   }
 };
 
-/// The queue beside a heap of the standard library that lives through the same.
+/// The queue beside a heap of the standard library; both receive the same operations.
 class Twin {
  public:
   void push(double time, uint32_t node) {
     queue_.push(time, node, node ^ 5);
     model_.push({time, order_++, node, node ^ 5});
   }
-  /// Takes the earliest out of both and compares; false when they differ. `now` is its time then.
+  /// Pops the earliest event of both and compares; false when they differ. Sets `now` to its time.
   bool pop(double& now) {
     const SimEvent expected = model_.top();
     model_.pop();
@@ -51,7 +51,7 @@ struct QueueShape {
   Gap gap;  // from now to the new event
 };
 
-// What the simulations do, and what makes a calendar queue slow or wrong.
+// The patterns of simulations, and patterns that make a calendar queue slow or wrong.
 const QueueShape kShapes[] = {
     {"constant", [](Rng&, double) { return 1.0; }},
     {"exponential", [](Rng& rng, double) { return rng.exponential(); }},
@@ -67,8 +67,8 @@ const QueueShape kShapes[] = {
     {"ever shorter", [](Rng& rng, double now) { return rng.uniform() / (1 + now * now); }},
 };
 
-/// Holds about `size` events for `turns` turns; each takes one out and puts one in, at first and now and then a burst
-/// of either. Returns the number of the turn that went wrong, 0 when none did.
+/// Runs `turns` turns at about `size` events; each turn pops one event and pushes one, with a burst of pops or pushes
+/// at first and now and then. Returns the number of the turn that failed, 0 when none did.
 size_t first_difference(const QueueShape& shape, uint64_t seed, size_t size, size_t turns) {
   Rng rng(seed);
   Twin twin;
@@ -79,7 +79,7 @@ size_t first_difference(const QueueShape& shape, uint64_t seed, size_t size, siz
     uint64_t pushes = 1;
     uint64_t pops = 1;
     if (rng.below(turns / 4 + 1) == 0) {
-      (rng.below(2) == 0 ? pops : pushes) = rng.below(size + 1);  // the queue shrinks or grows, and is built anew
+      (rng.below(2) == 0 ? pops : pushes) = rng.below(size + 1);  // the queue shrinks or grows, and is rebuilt
     }
     for (uint64_t i = 0; i < pops && twin.size() > 0; ++i) {
       if (!twin.pop(now)) return turn;
@@ -92,7 +92,7 @@ size_t first_difference(const QueueShape& shape, uint64_t seed, size_t size, siz
   return twin.queue().empty() && std::isinf(twin.queue().next_time()) ? 0 : turns + 2;
 }
 
-/// Makes a failing case as small as halving gets it, and says which one it is.
+/// Halves a failing case as long as it fails, and describes the result.
 std::string smallest_failure(const QueueShape& shape, uint64_t seed, size_t size, size_t turns) {
   while (size > 0 && first_difference(shape, seed, size / 2, turns) != 0) size /= 2;
   while (turns > 0 && first_difference(shape, seed, size, turns / 2) != 0) turns /= 2;
@@ -113,29 +113,29 @@ void agree(size_t size, size_t turns, uint64_t seeds) {
 
 }  // namespace
 
-TEST_CASE("a few events come out as from a heap, whatever their times") {
+TEST_CASE("a few events are popped as from a heap, whatever their times") {
   for (const size_t size : {0, 1, 2, 3, 10, 63, 64, 65, 128, 129, 300}) agree(size, 300, 8);
 }
 
-TEST_CASE("a thousand events come out as from a heap through many retunings") { agree(1000, 20000, 1); }
+TEST_CASE("a thousand events are popped as from a heap through many retunings") { agree(1000, 20000, 1); }
 
-TEST_CASE("a hundred thousand events come out as from a heap") {
+TEST_CASE("a hundred thousand events are popped as from a heap") {
   for (const size_t shape : {0, 1, 4, 7}) {
     if (first_difference(kShapes[shape], 1, 100000, 1000) == 0) continue;
     FAIL_CHECK(smallest_failure(kShapes[shape], 1, 100000, 1000));
   }
 }
 
-TEST_CASE("events of one time come out in the order in which they were added, also while some are taken") {
+TEST_CASE("events of one time are popped in the order of insertion, also while some are popped") {
   EventQueue queue;
   for (uint32_t i = 0; i < 500; ++i) queue.push(3, i, 0);
   for (uint32_t i = 0; i < 100; ++i) CHECK(queue.pop().node == i);
-  for (uint32_t i = 500; i < 1500; ++i) queue.push(3, i, 0);  // grows, so it is built anew meanwhile
+  for (uint32_t i = 500; i < 1500; ++i) queue.push(3, i, 0);  // grows, so the queue is rebuilt meanwhile
   for (uint32_t i = 100; i < 1500; ++i) CHECK(queue.pop().node == i);
   CHECK(queue.empty());
 }
 
-TEST_CASE("an event of the present comes before those that were added earlier for later") {
+TEST_CASE("an event of the present is popped before later events that were pushed earlier") {
   EventQueue queue;
   for (uint32_t i = 0; i < 10; ++i) queue.push(i, i, 0);
   CHECK(queue.pop().node == 0);
@@ -148,7 +148,7 @@ TEST_CASE("an event of the present comes before those that were added earlier fo
   CHECK(queue.pop().node == 2);
 }
 
-TEST_CASE("an empty queue says that nothing will ever happen, and works again afterwards") {
+TEST_CASE("an empty queue has an infinite next time, and works again afterwards") {
   EventQueue queue;
   CHECK(queue.empty());
   CHECK(std::isinf(queue.next_time()));
@@ -163,15 +163,14 @@ TEST_CASE("an empty queue says that nothing will ever happen, and works again af
   }
 }
 
-// Node and tag mean nothing to it.
-TEST_CASE("a large calendar that has run empty finds what comes next, near and far") {
+TEST_CASE("a large calendar that has run empty finds the next event, near and far") {
   EventQueue queue;
   const uint32_t many = 20000;
   for (uint32_t i = 0; i < many; ++i) queue.push(i * 1e-3, i, 0);
   for (uint32_t i = 0; i < many; ++i) REQUIRE(queue.pop().node == i);
   REQUIRE(queue.empty());
   for (uint32_t i = 0; i < 30; ++i) {
-    // Alone, in twos behind each other, and the nearer one last.
+    // Single events, pairs in order, and pairs with the nearer event last.
     const double time = 100 + i * (i % 3 == 0 ? 1e7 : 1e5);
     queue.push(time + 1e4, 2, 0);
     queue.push(time, 1, 0);
@@ -190,7 +189,7 @@ TEST_CASE("a large calendar that has run empty finds what comes next, near and f
   CHECK(std::isinf(queue.next_time()));
 }
 
-TEST_CASE("node and tag come back as they were given, over their whole range") {
+TEST_CASE("node and tag return unchanged, over their whole range") {
   EventQueue queue;
   queue.push(1, 0xffffffffU, 0xfffffffeU);
   queue.push(2, 0, 0);

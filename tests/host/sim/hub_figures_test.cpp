@@ -34,7 +34,7 @@ void reproduces(const Scenario& scenario, const NativeRule& rule, int seeds, dou
   CHECK(std::abs(got - mean) <= std::max(0.03 * mean, 1.0));
 }
 
-/// For the mean of a single run that scatters: it has to be a likely one. Returns the moments over 40 runs.
+/// For the published mean of a single run: the mean must be a likely result. Returns the moments over 40 runs.
 Moments likely(Scenario scenario, const NativeRule& rule, double published) {
   MomentSums runs;
   for (scenario.seed = 1; scenario.seed <= 40; ++scenario.seed) runs.add(run(scenario, rule).mean_step);
@@ -79,8 +79,8 @@ TEST_CASE("pbsp goes from asp to bsp with the size of its sample as published") 
   for (const auto& [beta, mean] : figures) reproduces(scenario(200, 200, kFirst), pbsp(beta), 10, mean);
 }
 
-// The published 39.1 for a sample of 10 is one run's mean. Runs scatter by 1.2 around 40.7, by three programs that
-// share no line, so the mean of many is compared with that, and the published figure has to be a likely run.
+// The published 39.1 for a sample of 10 is one run's mean. Runs scatter by 1.2 around 40.7 in three independent
+// programs. So the mean of many runs is compared with 40.7, and the published figure must be a likely run.
 TEST_CASE("a sticky sample starts 61 steps with one node, 40.7 with ten, of which 39.1 is a likely run") {
   reproduces(scenario(200, 200, kFirst), pbsp(1, kSticky), 10, 61);
   const Moments moments = likely(scenario(200, 200, kFirst), pbsp(10, kSticky), 39.1);
@@ -98,7 +98,8 @@ TEST_CASE("1000 nodes with tasks of Exp(1) start the published steps in 400 s") 
   for (const auto& [beta, mean] : figures) reproduces(second, pbsp(beta), 1, mean);
 }
 
-// Bsp and ssp wait for the slowest few, so their runs scatter by 1 to 2 steps; the published figures are single runs.
+// Bsp and ssp wait for the few slowest nodes, so their runs scatter by 1 to 2 steps; the published figures are single
+// runs.
 TEST_CASE("one node in five that is three times slower costs each barrier the published steps") {
   const std::tuple<NativeRule, double, double> means[] = {{kAsp, 101, 88}, {pbsp(10), 67, 43}, {pssp(10, 4), 96, 74}};
   for (const auto& [rule, none, fifth] : means) {

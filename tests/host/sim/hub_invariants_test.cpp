@@ -1,4 +1,4 @@
-// What holds in every simulation around a hub, whatever the scenario.
+// Invariants of every simulation around a hub, whatever the scenario.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -18,7 +18,7 @@ using EventKind = SimTraceEvent::Kind;
 const NativeRule kRules[] = {
     kBsp, ssp(2), kAsp, pbsp(3), pssp(2, 1), pbsp(2, kSticky), pbsp(2, {Resample::Kind::poll, 0.3})};
 
-/// Runs every rule on scenarios by lot, with a trace.
+/// Runs every rule on random scenarios, with a trace.
 template <class Check>
 void everywhere(uint64_t seed, int scenarios, Check check) {
   Rng rng(seed);
@@ -47,7 +47,7 @@ double lifetimes(const SimResult& result, double end) {
   return sum;
 }
 
-/// Durations of the steps that were finished, by node and number since it came.
+/// Durations of the completed steps, by node and step number since the node joined.
 std::map<std::pair<uint32_t, int>, double> work_times(const SimResult& result) {
   std::map<std::pair<uint32_t, int>, double> out;
   std::map<uint32_t, int> number;
@@ -61,7 +61,7 @@ std::map<std::pair<uint32_t, int>, double> work_times(const SimResult& result) {
 
 }  // namespace
 
-TEST_CASE("working, waiting, travelling and silent time add up to the lives of the nodes") {
+TEST_CASE("working, waiting, travelling and down time add up to the lives of the nodes") {
   everywhere(1, 60, [](const Scenario& scenario, const NativeRule&, const SimResult& result) {
     const double sum = result.busy + result.waiting + result.network + result.down;
     CHECK(sum == Approx(lifetimes(result, scenario.seconds)).margin(1e-9));
@@ -69,7 +69,7 @@ TEST_CASE("working, waiting, travelling and silent time add up to the lives of t
   });
 }
 
-TEST_CASE("updates, members and figures over the nodes are those of the trace") {
+TEST_CASE("updates, members and figures over the nodes equal those of the trace") {
   everywhere(2, 60, [](const Scenario& scenario, const NativeRule&, const SimResult& result) {
     CHECK(result.updates == count(result, EventKind::apply));
     CHECK(result.updates == result.staleness.count);
@@ -87,7 +87,7 @@ TEST_CASE("updates, members and figures over the nodes are those of the trace") 
   });
 }
 
-TEST_CASE("in the trace time does not go back, and each node is released, starts, finishes and is counted in turn") {
+TEST_CASE("in the trace time never decreases, and each node is released, starts, finishes and is counted in turn") {
   everywhere(3, 60, [](const Scenario&, const NativeRule&, const SimResult& result) {
     std::map<uint32_t, SimTraceEvent> last;
     double time = 0;
@@ -126,7 +126,7 @@ TEST_CASE("in the trace time does not go back, and each node is released, starts
   });
 }
 
-TEST_CASE("the steps at the end are those of the trace: a clock, and one more while a step is under way") {
+TEST_CASE("the steps at the end equal those of the trace: a clock, plus one while a step is in progress") {
   everywhere(4, 60, [](const Scenario&, const NativeRule&, const SimResult& result) {
     std::map<uint32_t, int32_t> steps;
     for (const SimTraceEvent& event : result.trace) {
@@ -136,7 +136,7 @@ TEST_CASE("the steps at the end are those of the trace: a clock, and one more wh
   });
 }
 
-TEST_CASE("under bsp and ssp nobody starts a step that is further ahead of the slowest than allowed") {
+TEST_CASE("under bsp and ssp no node starts a step further ahead of the slowest than allowed") {
   Rng rng(5);
   for (int i = 0; i < 40; ++i) {
     Scenario scenario = random_scenario(rng, {});
@@ -150,7 +150,7 @@ TEST_CASE("under bsp and ssp nobody starts a step that is further ahead of the s
           continue;
         }
         clocks[event.node] = event.step;
-        // A node may join while the model is on its way, but never below the smallest clock.
+        // A node may join while the model is in flight, but never below the minimum clock.
         if (event.kind != EventKind::start) continue;
         for (const auto& [node, step] : clocks) REQUIRE(event.step <= step + staleness);
       }
@@ -210,7 +210,7 @@ TEST_CASE("more freedom means more steps: bsp, pbsp, pssp, asp") {
   }
 }
 
-TEST_CASE("the progress points are even in time, and their least and greatest clocks hold the mean") {
+TEST_CASE("the progress points are even in time, and their mean is between the minimum and maximum clock") {
   everywhere(7, 20, [](const Scenario& scenario, const NativeRule&, const SimResult& result) {
     double before = -1;
     for (const ProgressPoint& point : result.progress) {

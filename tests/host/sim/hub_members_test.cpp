@@ -1,4 +1,4 @@
-// Nodes that come, go and crash, and simulations that end early.
+// Nodes that join, leave and crash, and simulations that end early.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -12,7 +12,7 @@ using namespace sim_test;
 
 namespace {
 
-/// Answers with `answer`, and counts.
+/// Decides with `answer`, and counts the decisions.
 class Fixed final : public BarrierRule {
  public:
   explicit Fixed(std::function<Result<bool>(int call)> answer) : answer_(std::move(answer)) {}
@@ -36,14 +36,15 @@ Result<SimResult> run_fixed(const Scenario& scenario, std::function<Result<bool>
 
 }  // namespace
 
-TEST_CASE("when everybody waits for ever the simulation says who, since when, and who is slowest") {
+TEST_CASE("when all nodes wait without end the error names the longest waiter, its time and the slowest nodes") {
   const auto hold = [](int) { return Result<bool>(false); };
   auto three = run_fixed(scenario(3, 100, "2"), hold, nullptr);
   REQUIRE_FALSE(three.ok());
   CHECK(three.error().code == Code::script);
-  CHECK(three.error().message ==
-        "deadlock at 2 s: all 3 nodes wait, nobody works and no re-check is due. Node 0 has waited longest, since 2 s, "
-        "with 1 steps completed; the slowest, with 1 completed, wait as well: nodes 0, 1, 2");
+  CHECK(
+      three.error().message ==
+      "deadlock at 2 s: all 3 nodes wait, no node works and no re-check is due. Node 0 has waited longest, since 2 s, "
+      "with 1 steps completed; the slowest, with 1 completed, wait as well: nodes 0, 1, 2");
   auto many = run_fixed(scenario(9, 100, "2"), hold, nullptr);
   REQUIRE_FALSE(many.ok());
   CHECK_THAT(many.error().message, Catch::EndsWith("nodes 0, 1, 2, 3, 4 and 4 more"));
@@ -53,7 +54,7 @@ TEST_CASE("when everybody waits for ever the simulation says who, since when, an
   CHECK_THAT(one.error().message, Catch::Contains("deadlock at 8 s") && Catch::EndsWith("node 0"));
 }
 
-TEST_CASE("waiting beyond the end is no deadlock while somebody works") {
+TEST_CASE("waiting beyond the end is no deadlock while a node works") {
   // The rule holds all nodes; but the last steps end after the horizon.
   Scenario late = scenario(2, 3, "2");
   late.stragglers = {0.5, 10, 0};
@@ -75,7 +76,7 @@ TEST_CASE("a rule's error ends the simulation with it") {
   CHECK(result.error().message == "it broke");
 }
 
-TEST_CASE("the watch follows the simulated time and ends the simulation") {
+TEST_CASE("the watch receives the simulated time and ends the simulation") {
   SimWatch watch;
   double time = 0;
   watch.tick = [&](double now) {
@@ -93,7 +94,7 @@ TEST_CASE("the watch follows the simulated time and ends the simulation") {
   CHECK(time < 10000);
 }
 
-TEST_CASE("a simulation that nobody stops ends at the horizon, and the watch changes no bit") {
+TEST_CASE("a simulation without a stop ends at the horizon, and the watch changes no bit") {
   SimWatch watch;
   const Scenario here = scenario(10, 50, "exp(1)");
   const auto make = [](const Clocks& clocks) { return make_admission(kBsp, clocks, 1); };
@@ -105,7 +106,7 @@ TEST_CASE("a simulation that nobody stops ends at the horizon, and the watch cha
   CHECK(watched->ended == 50);
 }
 
-TEST_CASE("when everybody has left the simulation ends there") {
+TEST_CASE("when all nodes have left the simulation ends") {
   Scenario empty = scenario(5, 1000, "exp(1)");
   empty.churn.leaves = 2;
   for (const NativeRule& rule : {kBsp, kAsp, pbsp(2), pbsp(2, kSticky), pbsp(2, {Resample::Kind::poll, 1})}) {
@@ -119,7 +120,7 @@ TEST_CASE("when everybody has left the simulation ends there") {
   }
 }
 
-TEST_CASE("after everybody has left others may come, and start from nothing") {
+TEST_CASE("after all nodes have left new nodes may join, and start at 0") {
   Scenario turnover = scenario(2, 400, "exp(1)");
   turnover.churn = {0.05, 0.2};
   for (const NativeRule& rule : {kBsp, ssp(2), kAsp, pbsp(2), pbsp(2, kSticky)}) {
@@ -130,7 +131,7 @@ TEST_CASE("after everybody has left others may come, and start from nothing") {
   }
 }
 
-TEST_CASE("as many come and go as the rates say") {
+TEST_CASE("nodes join and leave at the given rates") {
   Scenario churn = scenario(100, 1000, "10");
   churn.churn = {0.5, 0.3};
   const SimResult result = run(churn, kAsp);
@@ -139,7 +140,7 @@ TEST_CASE("as many come and go as the rates say") {
   CHECK(result.ids.size() == 100 + result.joined - result.departed);
 }
 
-TEST_CASE("nodes crash after their mean life, are missed after the detection time, and are replaced") {
+TEST_CASE("nodes crash after their mean life, are removed after the detection time, and are replaced") {
   Scenario failing = scenario(50, 1000, "1");
   failing.failures = {100, 10, 4};
   const SimResult result = run(failing, kAsp);
@@ -153,7 +154,7 @@ TEST_CASE("nodes crash after their mean life, are missed after the detection tim
   CHECK(result.departed == 0);
 }
 
-TEST_CASE("bsp stands still while a node is silent, and goes on once it is missed") {
+TEST_CASE("bsp stops while a crashed node is undetected, and continues once the node is removed") {
   Scenario failing = scenario(3, 60, "1");
   failing.failures = {15, 0, 7.25};
   failing.trace = true;
@@ -166,11 +167,11 @@ TEST_CASE("bsp stands still while a node is silent, and goes on once it is misse
       if (event.kind == SimTraceEvent::Kind::leave) missed = event.time;
       if (event.kind != SimTraceEvent::Kind::start) continue;
       const double gap = event.time - last;
-      // Steps follow each other by the second, or when a crash has been noticed.
+      // A step follows the previous after a second, or after a crash has been detected.
       if (gap > 0 && std::abs(gap - 1) > 1e-9) {
         CHECK(event.time == missed);
         CHECK(gap > 1);
-        stops += gap > 7.25 ? 1 : 0;  // less when two are silent at a time
+        stops += gap > 7.25 ? 1 : 0;  // less when two nodes are down at a time
       }
       last = event.time;
     }
@@ -178,16 +179,16 @@ TEST_CASE("bsp stands still while a node is silent, and goes on once it is misse
   CHECK(stops > 10);
 }
 
-TEST_CASE("a joiner has the model of its joining: its first update is as stale as what came since") {
+TEST_CASE("a joining node has the model of that time: its first update is as stale as the updates applied since") {
   Scenario growing = scenario(4, 200, "1");
   growing.churn.joins = 0.05;
   const SimResult result = run(growing, kAsp);
   REQUIRE(result.joined > 3);
-  // In one second each of the others completes once, or twice where seconds do not begin together.
+  // In one second each of the other nodes completes one step, or two where seconds do not begin together.
   CHECK(result.staleness.largest <= 2 * (4 + result.joined));
 }
 
-TEST_CASE("a node that is slow by lot stays slow, and a changing one changes") {
+TEST_CASE("a random straggler stays slow, and a changing straggler changes") {
   Scenario slow = scenario(100, 200, "1");
   slow.stragglers = {0.2, 4, 0};
   const SimResult fixed = run(slow, kAsp);

@@ -1,4 +1,4 @@
-// Messages that take time, get lost, and queue at the shards of a parameter server.
+// Messages with delay and loss, which queue at the shards of a parameter server.
 #include <algorithm>
 #include <cmath>
 
@@ -23,7 +23,7 @@ Scenario server(uint32_t nodes, double seconds, const std::string& work, uint32_
 TEST_CASE("one node's step takes its work, a message there, the service and a message back") {
   for (const uint32_t shards : {1U, 2U, 8U}) {
     Scenario one = server(1, 100, "0.5", shards);
-    one.topology.service = dist("0.25");   // the shards work side by side
+    one.topology.service = dist("0.25");   // the shards work in parallel
     CHECK(run(one, kBsp).updates == 133);  // at 0.75, 1.5, ... 99.75
     CHECK(run(one, kBsp).network == Approx(133 * 0.25 + 0));
     one.delay = dist("0.125");
@@ -35,7 +35,7 @@ TEST_CASE("one node's step takes its work, a message there, the service and a me
   }
 }
 
-TEST_CASE("an oracle's node makes its step, tells it and hears back") {
+TEST_CASE("a node of an oracle works, reports its step and receives permission") {
   Scenario one = scenario(1, 10, "0.5");
   one.delay = dist("0.25");
   const SimResult result = run(one, kBsp);
@@ -49,7 +49,7 @@ TEST_CASE("a shard that is never idle counts as many updates as its service allo
   busy.topology.service = dist("0.05");
   const SimResult result = run(busy, kAsp);
   CHECK(result.updates == Approx(20 * (100 - 0.1)).margin(2));
-  // Twenty nodes circulate: what is neither work nor service is the queue.
+  // Twenty nodes circulate: time that is neither work nor service is spent in the queue.
   CHECK(result.network == Approx(20 * 100 - result.busy).epsilon(1e-9));
   Scenario idle = busy;
   idle.topology.service = dist("0.001");
@@ -96,7 +96,7 @@ TEST_CASE("delay lengthens a step without a barrier by a message each way, and o
   CHECK(longer(kBsp) > 1.1);  // it waits for the slowest messages
 }
 
-TEST_CASE("replayed steps take the recorded work and network time, and are drawn again when they are used up") {
+TEST_CASE("replayed steps take the recorded work and network time, and are drawn at random after the last") {
   Replay replay;
   replay.nodes.resize(2);
   replay.nodes[0].steps = {{1, 0.5}, {2, 0.25}};
@@ -126,7 +126,7 @@ TEST_CASE("replayed steps take the recorded work and network time, and are drawn
                       [](const SimTraceEvent& e) { return e.node == 1 && e.kind == SimTraceEvent::Kind::apply; }) == 3);
 }
 
-TEST_CASE("a replayed node comes when it came, goes when it went, and takes its own steps") {
+TEST_CASE("a replayed node joins and leaves at the recorded times, and takes its own steps") {
   Replay replay;
   replay.nodes.resize(4);
   replay.nodes[0] = {0, 0, {{2, 0}}};
@@ -167,7 +167,7 @@ TEST_CASE("a recorded leaver that has crashed before does not leave a second tim
   for (const NativeRule& rule : {kBsp, pbsp(2), pbsp(2, kSticky)}) {
     const SimResult result = run(recorded, rule);
     CHECK(result.crashed > 5);
-    CHECK(result.departed + result.crashed <= 11);  // at most one was silent at 50 s
+    CHECK(result.departed + result.crashed <= 11);  // at most one was down at 50 s
     CHECK(result.ids.empty());
   }
 }

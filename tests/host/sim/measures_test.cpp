@@ -55,8 +55,8 @@ SimResult replayed(const Replay& replay, double seconds, const NativeRule& rule)
   return run(recorded, rule);
 }
 
-/// The sequence inconsistencies of a traced run, by sets of (node, step): at the first pull and at each (n + 1)-th from
-/// there.
+/// The sequence inconsistencies of a traced run, by sets of (node, step): at the first pull and at each (n + 1)-th pull
+/// from there.
 std::vector<double> sequence_inconsistencies(const SimResult& result, uint32_t n) {
   using Updates = std::set<std::pair<int32_t, uint32_t>>;
   std::vector<double> out;
@@ -80,7 +80,7 @@ std::vector<double> sequence_inconsistencies(const SimResult& result, uint32_t n
 
 }  // namespace
 
-TEST_CASE("the moments of sums are those of the values") {
+TEST_CASE("the moments of sums equal those of the values") {
   Rng rng(1);
   for (const double offset : {0.0, 5.0, -300.0, 1e5}) {
     std::vector<double> values;
@@ -91,7 +91,7 @@ TEST_CASE("the moments of sums are those of the values") {
   }
 }
 
-TEST_CASE("the moments of an exponential and a normal sample are near the known ones") {
+TEST_CASE("the moments of an exponential and a normal sample are near the known moments") {
   Rng rng(2);
   MomentSums exponential;
   MomentSums normal;
@@ -128,8 +128,8 @@ TEST_CASE("under bsp the k-th update of a round misses the k before it") {
 }
 
 TEST_CASE("the staleness of two nodes without a barrier, worked out by hand") {
-  // Node 0 completes at 1, 2, 3, 4, 5 and node 1 at 2.6 and 5.2. Missed: by node 0's third the one of node 1, by node
-  // 1's first the two and by its second the three since it pulled.
+  // Node 0 completes at 1, 2, 3, 4, 5 and node 1 at 2.6 and 5.2. Node 0's third update misses one update of node 1.
+  // Node 1's first update misses two, and its second misses the three since its pull.
   Replay replay;
   replay.nodes = {{0, 0, {{1, 0}}}, {0, 0, {{2.6, 0}}}};
   const SimResult result = replayed(replay, 5.5, kAsp);
@@ -143,18 +143,18 @@ TEST_CASE("the staleness of two nodes without a barrier, worked out by hand") {
   same(result.progress_inconsistency, direct(missed, 2), 1e-9);
 }
 
-TEST_CASE("the staleness of ssp is bounded by what may lie between a pull and an update") {
+TEST_CASE("the staleness of ssp is bounded by the updates possible between a pull and an update") {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     for (const int32_t staleness : {0, 1, 4}) {
       const SimResult result = run(scenario(20, 100, "exp(1)", seed), ssp(staleness));
-      // Each of the others: from s + 1 steps behind to s + 1 ahead at most.
+      // Each of the other nodes: from s + 1 steps behind to s + 1 ahead at most.
       CHECK(result.staleness.largest <= 19 * 2 * (staleness + 1));
       CHECK(result.progress_inconsistency.mean == Approx(result.staleness.mean / 20));
     }
   }
 }
 
-TEST_CASE("sequence inconsistency is the difference between the updates that are and those of a serial run") {
+TEST_CASE("sequence inconsistency is the difference between the visible updates and those of a serial run") {
   for (const uint32_t n : {1U, 2U, 3U, 7U}) {
     for (const NativeRule& rule : {kBsp, ssp(2), kAsp, pbsp(1)}) {
       Scenario small = scenario(n, 40, "exp(1)", n);

@@ -1,4 +1,4 @@
-// Rules written in Lua that peers ask: what they are shown, and that the classic ones decide as in C++.
+// Lua rules of peers: the states that they receive, and that the classic rules decide as in C++.
 #include "bindings/modules/barrier_api.hpp"
 #include "tests/bindings/vm_fixture.hpp"
 #include "tests/host/sim/peer_scenarios.hpp"
@@ -10,8 +10,7 @@ namespace {
 NativeRule unsampled() { return {0, NativeRule::kAll, {}}; }
 
 struct PeerLua : actorhost::testing::VmFixture {
-  /// The rule that `expression` gives, after `barrier` is defined; of `form` counts what is sampled. Errors of the run
-  /// are its result.
+  /// Runs the rule of `expression`, after `barrier` is defined; samples as `form`. Errors of the run are its result.
   Result<SimResult> simulate(const Scenario& scenario, const std::string& expression, const NativeRule& form) {
     const std::string source =
         "local barrier = require 'actor.barrier'; return barrier.evaluator(" + expression + ", 0)";
@@ -57,7 +56,7 @@ TEST_CASE_METHOD(PeerLua, "the classic rules in Lua decide on peers as they do i
   }
 }
 
-TEST_CASE_METHOD(PeerLua, "any rule can be sampled on peers, and is shown what they have answered") {
+TEST_CASE_METHOD(PeerLua, "any rule can be sampled on peers, and receives the replied states") {
   const char* rule = R"(barrier.sample(6, function(view)
     assert(view.n == 6 and #view.steps == 6 and view.population == 40)
     local lowest, own = math.huge, 0
@@ -77,12 +76,12 @@ TEST_CASE_METHOD(PeerLua, "any rule can be sampled on peers, and is shown what t
   scenario.loss = 0.1;
   const auto result = simulate(scenario, rule, sampled(6, 0, 0.5));
   if (!result.ok()) FAIL(result.error().message);
-  // The result lies between those of nodes that wait for none and of nodes that wait for all of the sample.
+  // The result is between the results of nodes that wait for none and of nodes that wait for the whole sample.
   CHECK(result->mean_step < run_peers(scenario, unbounded()).mean_step);
   CHECK(result->mean_step > run_peers(scenario, sampled(6, 1, 0.5)).mean_step);
 }
 
-TEST_CASE_METHOD(PeerLua, "without a sample a rule on peers is shown the minimum and how many there are") {
+TEST_CASE_METHOD(PeerLua, "without a sample a rule on peers receives the minimum and the number of nodes") {
   Scenario scenario = peer_scenario(9, 30, "1+exp(1)", 3);
   scenario.delay = duration("0.01");
   const auto result = simulate(scenario,
@@ -93,7 +92,7 @@ TEST_CASE_METHOD(PeerLua, "without a sample a rule on peers is shown the minimum
   CHECK(result->steps == run_peers(scenario, bounded(2)).steps);
 }
 
-TEST_CASE_METHOD(PeerLua, "what only a sample can show raises 'use sample'") {
+TEST_CASE_METHOD(PeerLua, "a field that needs a sample raises 'use sample'") {
   for (const char* use : {"view.steps[1]", "view.ids[1]", "#view.steps", "view:max()", "view:passed(1)",
                           "view:behind(0)", "view:quantile(0.5)"}) {
     const std::string message = error_on_peers("function(view) return " + std::string(use) + " ~= nil end");
@@ -114,6 +113,6 @@ TEST_CASE_METHOD(PeerLua, "a time budget around a sampled rule is kept on peers"
   if (!patient.ok()) FAIL(patient.error().message);
   if (!hasty.ok()) FAIL(hasty.error().message);
   CHECK(hasty->mean_step > patient->mean_step * 1.5);
-  // No step waits longer than its budget and the messages of a draw that is under way when it is over.
+  // No step waits longer than its budget plus the messages of a draw in progress at its end.
   CHECK((hasty->waiting + hasty->network) / static_cast<double>(hasty->updates) <= 0.75 + 0.02 + 1e-6);
 }

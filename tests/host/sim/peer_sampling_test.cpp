@@ -5,7 +5,7 @@
 
 using namespace actorhost;
 
-TEST_CASE("without delay and loss, peers that poll do what an oracle's polls do, step for step") {
+TEST_CASE("without delay and loss, polling peers equal an oracle's polls, step for step") {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     for (const NativeRule& rule : {sampled(10, 0, 0.5), sampled(3, 2, 0.25), sampled(1, 0, 2), sampled(500, 0, 0.5)}) {
       const Scenario scenario = peer_scenario(100, 60, "1+exp(1)", seed);
@@ -22,7 +22,7 @@ TEST_CASE("without delay and loss, peers that poll do what an oracle's polls do,
   }
 }
 
-TEST_CASE("without delay and loss, subscribed peers do what an oracle's sticky samples do, step for step") {
+TEST_CASE("without delay and loss, subscribed peers equal an oracle's sticky samples, step for step") {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     for (const NativeRule& rule : {sticky(10, 0), sticky(3, 2), sticky(1, 0)}) {
       const Scenario scenario = peer_scenario(100, 60, "1+exp(1)", seed);
@@ -32,7 +32,7 @@ TEST_CASE("without delay and loss, subscribed peers do what an oracle's sticky s
   }
 }
 
-TEST_CASE("streams of their own: other samples than the oracle's give the same mean step within its error") {
+TEST_CASE("with their own streams, peers have the oracle's mean step within its error") {
   double hub_mean = 0;
   double peer_mean = 0;
   double squares = 0;
@@ -50,22 +50,22 @@ TEST_CASE("streams of their own: other samples than the oracle's give the same m
   CHECK(std::abs(hub_mean - peer_mean) < 4 * error);
 }
 
-TEST_CASE("a draw of beta peers costs a query and an answer each, and nothing for the asker itself") {
+TEST_CASE("a draw of beta peers costs a query and a reply each, and nothing for the asking node itself") {
   Scenario scenario = peer_scenario(20, 100, "1+exp(1)", 3);
   scenario.delay = duration("exp(0.05)");
   const SimResult some = run_peers(scenario, sampled(5, 0, 0.5));
   const double per_check = static_cast<double>(some.messages) / static_cast<double>(some.checks);
-  // The asker is one of 5 out of 20 in a quarter of the draws.
+  // The asking node is one of 5 out of 20 in a quarter of the draws.
   CHECK(per_check == Approx(2 * (5 - 0.25)).epsilon(0.01));
   const SimResult all = run_peers(scenario, sampled(20, 0, 0.5));
-  // Those still under way at the end have no check yet.
+  // Draws in progress at the end have no check yet.
   CHECK(all.messages >= 2 * 19 * all.checks);
   CHECK(all.messages <= 2 * 19 * (all.checks + 20));
   CHECK(run_peers(scenario, sampled(0, 0, 0.5)).messages == 0);
 }
 
-TEST_CASE("with loss p an answer costs 1/(1-p)^2 queries and 1/(1-p) answers") {
-  // There are so many nodes that hardly any draws itself.
+TEST_CASE("with loss p a reply costs 1/(1-p)^2 queries and 1/(1-p) replies") {
+  // With so many nodes hardly any node draws itself.
   Scenario scenario = peer_scenario(1000, 30, "1+exp(1)", 4);
   scenario.delay = duration("0.01");
   scenario.retry = 0.02;
@@ -80,10 +80,10 @@ TEST_CASE("with loss p an answer costs 1/(1-p)^2 queries and 1/(1-p) answers") {
   }
 }
 
-TEST_CASE("delay is waited for: a sampled step takes two delays more, and clocks are seen as they were") {
+TEST_CASE("a sampled step takes two delays more, and sees clocks as they were at the replies") {
   Scenario scenario = peer_scenario(30, 300, "1", 5);
   scenario.delay = duration("0.25");
-  // All nodes work in step, so every answer lets them pass: a step is 1 s of work and 0.5 s of messages.
+  // All nodes work in lockstep, so every reply lets them pass: a step is 1 s of work and 0.5 s of messages.
   const SimResult result = run_peers(scenario, sampled(30, 0, 0.5));
   CHECK(result.mean_step == Approx(200).margin(1.5));
   CHECK(result.network == Approx(30 * 100).epsilon(0.02));
@@ -103,7 +103,7 @@ TEST_CASE("slower messages mean fewer steps, sampled or subscribed") {
   }
 }
 
-TEST_CASE("a sample of everybody that is sticky is BSP: nobody is more than a step ahead") {
+TEST_CASE("a sticky sample of all nodes is BSP: no node is more than a step ahead") {
   Scenario scenario = peer_scenario(12, 60, "1+exp(1)", 7);
   scenario.delay = duration("exp(0.2)");
   scenario.loss = 0.2;
@@ -115,15 +115,15 @@ TEST_CASE("a sample of everybody that is sticky is BSP: nobody is more than a st
   }
 }
 
-TEST_CASE("a crashed member that nobody has missed yet holds up its askers for two tries only") {
-  // Without draws of another peer each node would ask the dead for 10000 seconds.
+TEST_CASE("an undetected crash of a member delays the nodes that query it for two tries only") {
+  // Without draws of another peer each node would query the crashed nodes for 10000 seconds.
   Scenario scenario = peer_scenario(40, 200, "1", 8);
   scenario.failures.mean_life = 150;
   scenario.failures.detect = 10000;
   scenario.delay = duration("0.01");
   const SimResult result = run_peers(scenario, sampled(3, 1000, 0.5));
   REQUIRE(result.crashed > 20);
-  // The least that a survivor has done: every draw meets dead ones again and again.
+  // The fewest steps of a survivor: every draw includes crashed nodes again and again.
   std::vector<int32_t> steps = result.steps;
   std::sort(steps.begin(), steps.end());
   CHECK(steps.back() > 100);
@@ -143,7 +143,7 @@ TEST_CASE("members of a subscribed sample that crash or leave are replaced") {
   CHECK(result.updates > 1000);
 }
 
-TEST_CASE("peers refuse what they cannot have by name") {
+TEST_CASE("peers refuse unsupported options by name") {
   const Scenario scenario = peer_scenario(3, 10, "1", 1);
   const auto event = make_peer_rule(NativeRule{0, 2, {Resample::Kind::event, 0}});
   const auto refused = simulate_peers(scenario, *event, nullptr);

@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of the peer-to-peer simulation share.
+// Shared by the tests of the peer-to-peer simulation.
 
 #include <string>
 
@@ -37,7 +37,7 @@ inline SimResult run_peers(const Scenario& scenario, const NativeRule& rule) {
   return *std::move(result);
 }
 
-/// The same nodes around an oracle that draws what the peers draw.
+/// The same nodes around an oracle that draws the samples of the peers.
 inline SimResult run_hub(const Scenario& scenario, const NativeRule& rule) {
   Scenario hub = scenario;
   hub.topology.kind = Topology::Kind::oracle;
@@ -48,11 +48,11 @@ inline SimResult run_hub(const Scenario& scenario, const NativeRule& rule) {
   return *std::move(result);
 }
 
-/// Any of what may go wrong, by lot; traced.
+/// A random scenario with faults; traced.
 Scenario troubled(uint64_t seed);
 
-/// How far the fastest live node was ahead of the slowest at most, in started steps, from a trace. Peers' crashes leave
-/// the trace when they are noticed, as they leave the clocks.
+/// The greatest lead of the fastest live node over the slowest, in started steps, from a trace. A crashed peer leaves
+/// the trace when its crash is detected, as it leaves the clocks.
 int32_t widest_spread(const SimResult& result);
 
 }  // namespace actorhost

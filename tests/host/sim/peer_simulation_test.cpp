@@ -8,7 +8,8 @@ std::vector<NativeRule> every_rule() {
   return {bounded(0), bounded(3), unbounded(), sampled(1, 0, 0.5), sampled(4, 2, 0.1), sticky(1, 0), sticky(4, 2)};
 }
 
-/// Whether a node has done something lately: within the time of the slowest steps, a crash's notice and lost messages.
+/// Whether a node has made progress lately: within the time of the slowest steps, a crash's detection and lost
+/// messages.
 bool moves(const SimResult& result, const Scenario& scenario) {
   return result.ids.empty() || result.last_progress > scenario.seconds - 50;
 }
@@ -31,9 +32,9 @@ class BrokenRule final : public PeerRule {
 
 }  // namespace
 
-TEST_CASE("no rule comes to a standstill or breaks its bound, whatever goes wrong") {
-  // Seeds that failed once: 53, 114: a minimum that was lost with two crashed nodes was not reported again; 93:
-  // messages under way when all nodes had left reached the next ones; 9: an unsubscription ended a later subscription.
+TEST_CASE("no rule stops or breaks its bound, whatever goes wrong") {
+  // Regression seeds. 53, 114: a minimum that was lost with two crashed nodes was not reported again. 93: messages in
+  // flight when all nodes had left reached the next nodes. 9: an unsubscription ended a later subscription.
   std::vector<uint64_t> seeds = {53, 93, 114};
   for (uint64_t seed = 1; seed <= 40; ++seed) seeds.push_back(seed);
   for (const uint64_t seed : seeds) {
@@ -62,7 +63,7 @@ TEST_CASE("the seconds of all nodes are accounted for") {
   }
 }
 
-TEST_CASE("one seed gives one result, another one another") {
+TEST_CASE("one seed gives one result, another seed another") {
   for (const NativeRule& rule : every_rule()) {
     Scenario scenario = peer_scenario(25, 60, "1+exp(1)", 11);
     scenario.delay = duration("exp(0.1)");
@@ -91,7 +92,7 @@ TEST_CASE("one node, and two") {
   }
 }
 
-TEST_CASE("everybody leaves, and others come") {
+TEST_CASE("all nodes leave, and new nodes join") {
   for (const NativeRule& rule : every_rule()) {
     Scenario scenario = peer_scenario(10, 100, "1+exp(1)", 5);
     scenario.delay = duration("exp(0.5)");
@@ -113,7 +114,7 @@ TEST_CASE("everybody leaves, and others come") {
   }
 }
 
-TEST_CASE("a rule that lets nobody pass is a deadlock when it does not draw again") {
+TEST_CASE("a rule that passes no node is a deadlock when it does not draw again") {
   const Scenario scenario = peer_scenario(8, 50, "1", 1);
   NeverRule tree(NativeRule::kAll, {});
   NeverRule subscribed(3, {Resample::Kind::sticky, 0});

@@ -2,7 +2,7 @@
 
 using namespace actorhost;
 
-TEST_CASE("without delay and loss, a tree of minima is as good as an oracle, step for step") {
+TEST_CASE("without delay and loss, a tree of minima equals an oracle, step for step") {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     for (const int32_t staleness : {0, 1, 4}) {
       const Scenario scenario = peer_scenario(100, 60, "1+exp(1)", seed);
@@ -18,7 +18,7 @@ TEST_CASE("without delay and loss, a tree of minima is as good as an oracle, ste
 
 TEST_CASE("a bulk-synchronous step costs one message up and one down each edge of the tree") {
   for (const uint32_t nodes : {2U, 3U, 10U, 64U}) {
-    // 1 s of work in step: after 50.5 s each edge has carried 50 rises and as many minima.
+    // 1 s of work in lockstep: after 50.5 s each edge has carried 50 rises and as many minima.
     const SimResult result = run_peers(peer_scenario(nodes, 50.5, "1", 1), bounded(0));
     INFO(nodes << " nodes");
     CHECK(result.messages == 2ULL * (nodes - 1) * 50);
@@ -42,7 +42,7 @@ TEST_CASE("with loss p every hop costs 1/(1-p) messages") {
 TEST_CASE("a bulk-synchronous step waits for the way up and down the tree") {
   Scenario scenario = peer_scenario(15, 300, "1", 3);
   scenario.delay = duration("0.1");
-  // Depth 3: 0.3 s up; the root goes on at once, a leaf 0.3 s later, and its next rise takes 0.3 s up again.
+  // Depth 3: 0.3 s up; the root continues at once, a leaf 0.3 s later, and the leaf's next rise takes 0.3 s up again.
   const SimResult result = run_peers(scenario, bounded(0));
   CHECK(result.mean_step == Approx(300 / 1.6).margin(2));
 }
@@ -62,7 +62,7 @@ TEST_CASE("ssp bounds the spread whatever the delays are") {
   }
 }
 
-TEST_CASE("the tree goes on when nodes leave and crash, its root too") {
+TEST_CASE("the tree continues when nodes leave and crash, including its root") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Scenario scenario = peer_scenario(30, 400, "1+exp(1)", seed);
     scenario.delay = duration("exp(0.05)");
@@ -73,7 +73,7 @@ TEST_CASE("the tree goes on when nodes leave and crash, its root too") {
     INFO("seed " << seed << ", " << result.crashed << " crashed, " << result.departed << " left");
     CHECK(result.crashed > 20);
     CHECK(result.last_progress > 390);
-    // Each crash holds all nodes up for 2.5 s, and little else does.
+    // Each crash holds all nodes up for 2.5 s; little else delays them.
     CHECK(result.min_step > 40);
   }
 }

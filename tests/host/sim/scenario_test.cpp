@@ -18,7 +18,7 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// Each of these cannot be parsed; the message names the text and what is wanted.
+/// None of `texts` can be parsed; the message names the text and the expected form.
 template <class T>
 void refuses(const std::vector<std::string>& texts, const std::string& what, const std::string& wanted) {
   for (const std::string& text : texts) {
@@ -32,7 +32,7 @@ void refuses(const std::vector<std::string>& texts, const std::string& what, con
 
 }  // namespace
 
-TEST_CASE("stragglers are a share and a factor, and how often others are slow") {
+TEST_CASE("stragglers are a share, a factor and an interval of change") {
   const auto fixed = Stragglers::parse("0.05:10x");
   REQUIRE(fixed.ok());
   CHECK(fixed->share == 0.05);
@@ -56,7 +56,7 @@ TEST_CASE("churn is two rates") {
   CHECK(churn->joins == 0.5);
   CHECK(churn->leaves == 2);
   refuses<Churn>({"", "1", "1:", ":1", "-1:0", "0:-1", "1:2:3", "a:b", "inf:0", "0:nan", "1 :2"}, "churn",
-                 "JOIN:LEAVE, nodes that come and go a second, 0 or more");
+                 "JOIN:LEAVE, nodes that join and leave each second, 0 or more");
 }
 
 TEST_CASE("failures are a mean life and a repair time") {
@@ -67,7 +67,7 @@ TEST_CASE("failures are a mean life and a repair time") {
   CHECK(failures->detect == 2.5);
   CHECK(Failures::parse("100")->repair == 0);
   refuses<Failures>({"", ":", "-1", "1:-1", "x", "1:x", "1:2:3", "inf", "nan:1"}, "failures",
-                    "LIFE or LIFE:REPAIR, the mean seconds that a node lives and until a new one comes");
+                    "LIFE or LIFE:REPAIR, the mean seconds until a node crashes and until a new node joins");
 }
 
 TEST_CASE("a topology is an oracle, a server of 1 to 256 shards, or peers") {
@@ -81,7 +81,7 @@ TEST_CASE("a topology is an oracle, a server of 1 to 256 shards, or peers") {
                     "topology", "oracle, server:SHARDS with 1 to 256 shards, or peers");
 }
 
-TEST_CASE("a scenario says what cannot be simulated") {
+TEST_CASE("a scenario reports values that cannot be simulated") {
   Replay none;
   Replay idle;
   idle.nodes = {{0, 0, {{1, 0}}}, {0, 0, {}}};
@@ -129,7 +129,7 @@ TEST_CASE("work with an infinite mean and work of a trace can be simulated") {
   CHECK(run(scenario(10, 50, "pareto(0.5,1)"), kBsp).updates > 0);
 }
 
-TEST_CASE("a node that would draw a speed of 0 draws another one, since its steps would never end") {
+TEST_CASE("a node that draws a speed of 0 draws again, since its steps would never end") {
   const std::string path =
       (std::filesystem::temp_directory_path() / "actorhost_speeds").string() + std::to_string(::getpid());
   std::ofstream(path) << "0\n0\n2\n";

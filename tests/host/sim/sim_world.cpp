@@ -57,7 +57,7 @@ SimResult run_general(const Scenario& scenario, const NativeRule& rule) {
   return finished(scenario, [&](const Clocks& clocks) { return std::make_unique<RuleAdmission>(clocks, *general); });
 }
 
-// --- scenarios by lot ---
+// --- random scenarios ---
 
 namespace {
 

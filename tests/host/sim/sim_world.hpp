@@ -1,6 +1,6 @@
 #pragma once
-// What the simulator's tests share: scenarios by a line or by lot, runs with the native and with the general form of a
-// rule, and results as text, so that a difference can be read.
+// Shared by the simulator's tests: scenarios by a line or at random, runs with the native and the general form of a
+// rule, and results as text, so that a difference is readable.
 
 #include <string>
 
@@ -11,9 +11,9 @@
 
 namespace sim_test {
 
-/// What must parse.
+/// Parses; the test fails if it cannot.
 actorhost::Distribution dist(const std::string& text);
-/// Nodes, seconds, work; everything else as it is by default.
+/// Nodes, seconds and work; all other fields have their defaults.
 actorhost::Scenario scenario(uint32_t nodes, double seconds, const std::string& work, uint64_t seed = 1);
 
 inline constexpr actorhost::NativeRule kBsp{0, actorhost::NativeRule::kAll, {}};
@@ -28,26 +28,26 @@ inline actorhost::NativeRule pbsp(uint32_t beta, actorhost::Resample resample = 
   return pssp(beta, 0, resample);
 }
 
-/// Runs with make_admission's form of the rule; fails the test when the simulation does.
+/// Runs with make_admission's form of the rule; the test fails if the simulation does.
 actorhost::SimResult run(const actorhost::Scenario& scenario, const actorhost::NativeRule& rule);
 /// The same rule through the gate that the parameter server uses.
 actorhost::SimResult run_general(const actorhost::Scenario& scenario, const actorhost::NativeRule& rule);
 
-/// What to draw by lot.
+/// The features of a random scenario.
 struct Lot {
-  bool leaves = true;    // churn with leavers, crashes
-  bool joins = true;     // churn with joiners
+  bool leaves = true;    // churn with departures, crashes
+  bool joins = true;     // churn with joins
   bool network = true;   // delay, loss, servers
   bool constant = true;  // also work that ends at the same time everywhere
 };
 actorhost::Scenario random_scenario(actorhost::Rng& rng, const Lot& lot);
 std::string describe(const actorhost::Scenario& scenario);
 
-/// Every number of a result to the last bit, a line for each; `checks` only when asked for.
+/// Every number of a result to the last bit, one a line; `checks` only on request.
 std::string text(const actorhost::SimResult& result, bool checks = true);
-/// Where two such texts part; empty when they do not.
+/// The first difference of two such texts; empty when they are equal.
 std::string difference(const std::string& a, const std::string& b);
-/// The same as a number.
+/// A hash of such a text.
 uint64_t hash(const actorhost::SimResult& result);
 
 }  // namespace sim_test
