@@ -1,6 +1,7 @@
---- Data sets: MNIST (IDX), CSV, LIBSVM, npy and npz files and lines of text, plain or compressed; generated digits, small
---- synthetic sets; parts of a set, batches, and a loader that keeps the next ones ready. Files are read on the node that asks, in C++; a file that cannot be read or is damaged raises an error
---- that names it, the place, what was found and what was expected. Samples, positions and classes count from 1.
+--- Data sets: MNIST (IDX), CSV, LIBSVM, npy and npz files and lines of text, plain or compressed; generated digits,
+--- small synthetic sets; parts of a set, batches, and a loader that gathers batches ahead. The calling node reads
+--- files, in C++. An unreadable or damaged file raises an error with the file, the place, the found value and the
+--- expected value. Samples, positions and classes count from 1.
 ---
 ---     local mnist = data.mnist()
 ---     local plan = data.batches{n = mnist.train.n, size = 32, epochs = 5, seed = 1}
@@ -9,7 +10,7 @@ local ffi = require("ffi")
 local check = require("actor.check")
 local c = require("actor.c.data")
 local api = require("actor.ffi")("data")
-require("actor.tensor") -- with it tensors have their methods
+require("actor.tensor") -- gives tensors their methods
 local base = require("actor.tensor.base")
 local sparse = require("actor.tensor.sparse")
 local planning = require("actor.data.batches")
@@ -25,7 +26,7 @@ local M = {
   blobs = made.blobs, regression = made.regression, classification = made.classification, low_rank = made.low_rank,
 }
 
----Rows of bytes that all nodes of a process share, one copy for all; `data.batch` makes tensors of them.
+---Rows of bytes, with one copy for all nodes of a process; `data.batch` makes tensors of them.
 ---@class actor.data.Rows
 ---@field n integer rows
 ---@field width integer elements in a row
@@ -80,8 +81,8 @@ local function check_out(out, shape, dtype)
   end
 end
 
--- The tensor that rows of bytes are written to: `out`, or a new one. It has no loop over dimensions, since the JIT
--- would not compile that into the training loop's trace.
+-- The tensor to write rows of bytes to: `out`, or a new tensor. There is no loop over dimensions, because LuaJIT would
+-- not compile the loop into the training loop's trace.
 local extents = ffi.new("int64_t[2]")
 
 local function rows_out(rows, count, out)
@@ -120,7 +121,7 @@ local function batch_of_tensor(source, positions, out)
   return out
 end
 
--- Some sparse rows as a dense tensor.
+-- Sparse rows at the positions as a dense tensor.
 local function batch_of_sparse(source, positions, out)
   local shape, dtype, width = { positions.n, source.width }, source.values.type_, source.width
   if out then check_out(out, shape, dtype) else out = base.allocate(shape, dtype, "data.batch") end
@@ -138,10 +139,10 @@ local function batch_of_sparse(source, positions, out)
   return out
 end
 
----Returns the rows at some positions, as a new tensor or in `out`. Images give {count, width}, 0..1; labels {count},
----classes from 1; a tensor its rows, with its other dimensions; sparse rows give dense ones.
+---Returns the rows at some positions, as a new tensor or in `out`. Images give {count, width}, 0..1; labels give
+---{count}, classes from 1; a tensor gives its rows, with its other dimensions; a sparse matrix gives dense rows.
 ---@param source actor.data.Rows|actor.Csr|actor.Tensor
----@param positions integer[]|actor.data.Positions in any order, repeated ones too
+---@param positions integer[]|actor.data.Positions in any order, with repetitions
 ---@param out? actor.Tensor of the result's shape, contiguous; float32, or the tensor's type
 ---@return actor.Tensor
 function M.batch(source, positions, out)
@@ -159,12 +160,12 @@ end
 
 local mnist_options = { train = "number?", test = "number?", seed = "number?" }
 
----Returns MNIST. It is read from `dir` (the four IDX files, plain or .gz). Without `dir` it is looked for in
----shared/data/mnist near the current directory and the program; if it is not there either, digits are generated,
+---Returns MNIST, read from the four IDX files in `dir` (plain or .gz). Without `dir` the files are searched in
+---shared/data/mnist near the current directory and the program. If they are missing, digits are generated:
 ---`options.train` and `options.test` of them (60,000 and 10,000) from `options.seed` (1). A process has one copy.
 ---@param dir? string
 ---@param options? {train?: integer, test?: integer, seed?: integer} of generated digits
----@return {train: actor.data.Set, test: actor.data.Set, source: string} source: where they come from
+---@return {train: actor.data.Set, test: actor.data.Set, source: string} source: the origin of the digits, as text
 function M.mnist(dir, options)
   local fn = "data.mnist"
   check.optional(dir, "string", "dir", fn)
@@ -201,7 +202,7 @@ end
 ---is the label in the file plus 1.
 ---@param images string path, plain or compressed
 ---@param labels string path
----@param options? {classes?: integer} a label of `classes` (default 256) or more is an error that names its image
+---@param options? {classes?: integer} a label of `classes` (default 256) or more is an error with the image's number
 ---@return actor.data.Set
 function M.images(images, labels, options)
   check.arg(images, "string", "images", "data.images")
@@ -240,19 +241,19 @@ local function check_columns(columns)
   if #columns == 0 then check.fail("bad argument 'columns' to data.csv: expected names or numbers of columns, got none") end
 end
 
----Reads a CSV file of numbers as a tensor {rows, columns}. A number that spells out more digits before its point than
----the element type holds, such as a time stamp in float32, is an error that names line and column and asks for `dtype =
----"float64"`. Fields in quotes may hold delimiters and ends of lines; a delimiter at the end of a line begins no field.
----Lines end in LF or CRLF; another CR is an error. A byte order mark at the front of a file is no part of its text, here and
----for `libsvm` and `lines`.
+---Reads a CSV file of numbers as a tensor {rows, columns}. A number with more digits before its point than the element
+---type holds, such as a time stamp in float32, is an error with the line and the column that suggests
+---`dtype = "float64"`. Quoted fields may contain delimiters and line ends. A delimiter at the end of a line begins no
+---field. Lines end in LF or CRLF; another CR is an error. A byte order mark at the start of a file is skipped, here and
+---in `libsvm` and `lines`.
 ---@param path string plain or compressed
 ---@param options? {dtype?: "float32"|"float64", columns?: (integer|string)[], header?: boolean, delimiter?: string,
 ---  missing?: number, skip?: integer, comment?: string} `dtype` default "float32"; `columns`: the columns to read, by
----  number from 1 or by name, in that order (the others may hold any text); `header`: the first line has names;
+---  number from 1 or by name, in that order (the other columns may hold any text); `header`: the first line has names;
 ---  `delimiter` default ",", " " for any blanks; `missing`: the value of empty fields, which are errors without it;
----  `skip`: lines before the header or the first row; `comment`: the character that begins one
+---  `skip`: lines before the header or the first row; `comment`: the first character of comments
 ---@return actor.Tensor values
----@return string[]|nil names of the columns that are read, with `header`
+---@return string[]|nil names of the read columns, with `header`
 function M.csv(path, options)
   local fn = "data.csv"
   check.arg(path, "string", "path", fn)
@@ -267,11 +268,11 @@ function M.csv(path, options)
     options.columns or {})
 end
 
----Reads labelled rows in LIBSVM's format, with numbers as in `data.csv`. Raises when they exceed a node's part of
+---Reads labelled rows in LIBSVM's format, with numbers as in `data.csv`. Raises if they exceed a node's share of
 ---`--memory`.
 ---@param path string plain or compressed
 ---@param options? {dtype?: "float32"|"float64", features?: integer, zero_based?: boolean, sparse?: boolean} `features`:
----  columns, default as many as occur; `sparse`: a sparse matrix, some rows of which `data.batch` makes dense
+---  columns, default the largest index in the file; `sparse`: a sparse matrix; `data.batch` makes dense rows of it
 ---@return actor.Tensor|actor.Csr features {n, features}
 ---@return actor.Tensor labels {n}
 function M.libsvm(path, options)
@@ -288,10 +289,10 @@ function M.libsvm(path, options)
   return sparse.adopt { n = labels.size, width = width, starts = starts, columns = columns, values = values }, labels
 end
 
----Iterates over the lines of a text file, from the first, without their ends; the file is read as it goes.
+---Iterates over the lines of a text file, without their ends. The file is read as the iteration advances.
 ---
 ---     for line in data.lines("corpus.txt.zst") do ... end
----@param path string plain, .gz, .zst, .xz or .bz2, told by its first bytes
+---@param path string plain, .gz, .zst, .xz or .bz2, detected by the first bytes
 ---@return fun(): string|nil
 function M.lines(path)
   check.arg(path, "string", "path", "data.lines")
@@ -309,7 +310,7 @@ function M.npy.load(path)
   return c.npy_load(path)
 end
 
----Writes a tensor as one array. A file that is there is replaced once all is written.
+---Writes a tensor as one array. An existing file is replaced after the new file is complete.
 ---@param path string
 ---@param t actor.Tensor
 function M.npy.save(path, t)
@@ -329,7 +330,7 @@ function M.npz.load(path)
   return c.npz_load(path)
 end
 
----Writes tensors as named arrays. A file that is there is replaced once all is written.
+---Writes tensors as named arrays. An existing file is replaced after the new file is complete.
 ---@param path string
 ---@param tensors table<string, actor.Tensor> names are UTF-8 without control characters
 function M.npz.save(path, tensors)

@@ -1,11 +1,12 @@
---- Compression filters: tensors as fewer bytes and back, with loss. They are made for updates and gradients that are
---- sent (`param.run { filter = ... }`), and can be used alone: `encode` gives a string, `decode` a tensor. A filter is
---- plain data with methods; its work is done in C++ (host/engine/filter/filter.hpp), the same bits on all machines.
+--- Compression filters: lossy compression of tensors, made for sent updates and gradients
+--- (`param.run { filter = ... }`). A filter can also be used alone: `encode` returns a string, `decode` a tensor. A
+--- filter is plain data with methods; the encoding is in C++ (host/engine/filter/filter.hpp) and gives the same bits on
+--- all machines.
 ---
---- Error feedback: what was not sent of a tensor, since it was rounded or not chosen, is kept and added to the next one
---- of the same key, so that over many rounds nothing is lost. Sources: Seide et al., 1-bit stochastic gradient descent,
---- Interspeech 2014; Stich, Cordonnier, Jaggi, Sparsified SGD with memory, NeurIPS 2018; Karimireddy et al., Error
---- feedback fixes SignSGD, ICML 2019.
+--- Error feedback: the part of a tensor that was not sent, because it was rounded or not selected, is stored and added
+--- to the next tensor of the same key, so that nothing is lost over many rounds. Sources: Seide et al., 1-bit
+--- stochastic gradient descent, Interspeech 2014; Stich, Cordonnier, Jaggi, Sparsified SGD with memory, NeurIPS 2018;
+--- Karimireddy et al., Error feedback fixes SignSGD, ICML 2019.
 local check = require("actor.check")
 local spelling = require("actor.c.names")
 local c = require("actor.c.filter")
@@ -15,16 +16,16 @@ local base = require("actor.tensor.base")
 local M = {}
 
 ---@class actor.filter.Stats
----@field before number bytes of the tensors that were encoded
----@field after number bytes of what they became
----@field ratio number before / after; 1 when nothing was encoded
+---@field before number bytes of the encoded tensors
+---@field after number bytes of the encoded strings
+---@field ratio number before / after; 1 if nothing was encoded
 
 ---@class actor.Filter plain data, beside its methods
----@field fraction? number top-k: the share of the elements that is sent
----@field count? integer top-k: how many elements are sent
----@field values "raw"|"fp16"|"int8" how they are sent
+---@field fraction? number top-k: the share of sent elements
+---@field count? integer top-k: the number of sent elements
+---@field values "raw"|"fp16"|"int8" the encoding of values
 ---@field block? integer int8: elements of a block
----@field feedback? boolean error feedback; nil: if the filter leaves much out (topk, int8)
+---@field feedback? boolean error feedback; nil: on for topk and int8, which drop a large part
 local Filter = {}
 Filter.__index = Filter
 setmetatable(Filter, check.strict("filter:", "count", "fraction", "block", "feedback", "values"))
@@ -41,8 +42,8 @@ function M.none()
   return make { values = "raw" }
 end
 
----A filter that sends elements as half-precision floats: 2 bytes each, relative error 2^-11 at most. A chunk (1 MiB)
----with an element of 65,520 or more, which a half cannot hold, is sent as it is.
+---A filter that sends elements as half-precision floats: 2 bytes each, relative error at most 2^-11. A chunk (1 MiB)
+---with an element of 65,520 or more, beyond the range of a half, is sent uncompressed.
 ---@param options? {feedback?: boolean} default false
 ---@return actor.Filter
 function M.fp16(options)
@@ -52,7 +53,7 @@ function M.fp16(options)
 end
 
 ---A filter that sends a byte for each element: 256 levels between the smallest and the largest element of a block. The
----error is at most half a level, 0 where all elements are equal; a block with infinity or NaN is sent as it is.
+---error is at most half a level, and 0 if all elements are equal. A block with infinity or NaN is sent uncompressed.
 ---@param options? {feedback?: boolean, block?: integer} feedback: default true; block: elements, 16 .. 65536, default 1024
 ---@return actor.Filter
 function M.int8(options)
@@ -62,9 +63,10 @@ function M.int8(options)
   return make { values = "int8", feedback = options.feedback, block = options.block or 1024 }
 end
 
----A filter that sends the elements of largest magnitude (of equal ones the first); the others arrive as 0. Give
+---A filter that sends the elements of largest magnitude (among equal elements the first); the others arrive as 0. Give
 ---`fraction` or `count`.
----@param options {fraction?: number, count?: integer, feedback?: boolean} fraction: above 0, at most 1, rounded up to whole elements; feedback: default true
+---@param options {fraction?: number, count?: integer, feedback?: boolean} fraction: above 0, at most 1, rounded up to
+---  whole elements; feedback: default true
 ---@return actor.Filter
 function M.topk(options)
   local fn = "filter.topk"
@@ -91,14 +93,14 @@ local function selects(filter)
   return filter.fraction ~= nil or filter.count ~= nil
 end
 
--- The two filters as one, which gives the tensor first to `a` and then to `b`.
+-- Both filters as one filter, which applies first `a` and then `b`.
 local function joined(a, b)
   if selects(b) and a.values ~= "raw" then
-    check.fail("filter.chain: topk comes before %s: filter.chain(filter.topk{...}, filter.%s())", a.values, a.values)
+    check.fail("filter.chain: put topk before %s: filter.chain(filter.topk{...}, filter.%s())", a.values, a.values)
   end
   if selects(a) and selects(b) then check.fail("filter.chain: more than one topk; give the smaller one") end
   if a.values ~= "raw" and b.values ~= "raw" then
-    check.fail("filter.chain: %s and %s both say how values are sent; give one", a.values, b.values)
+    check.fail("filter.chain: %s and %s both set the encoding of values; give one", a.values, b.values)
   end
   local chosen, values = selects(b) and b or a, b.values ~= "raw" and b or a
   local feedback = a.feedback
@@ -107,8 +109,8 @@ local function joined(a, b)
     feedback = feedback }
 end
 
----A filter of several, one after the other: `chain(topk{...}, fp16())` sends the chosen elements as halves. A chain has
----at most a topk and then an fp16 or int8. It uses error feedback when one of them asks for it.
+---Chains filters: `chain(topk{...}, fp16())` sends the selected elements as halves. A chain has at most one topk,
+---followed by at most one fp16 or int8. It uses error feedback if one of its filters requests it.
 ---@param ... actor.Filter|string
 ---@return actor.Filter
 function M.chain(...)
@@ -163,8 +165,8 @@ local function stage(text, part)
 end
 
 ---Reads a filter from its text: `none`, `fp16`, `int8`, `int8:256`, `topk:0.01` (a share), `topk:100` (a number of
----elements), a chain `topk:0.01+fp16`; then `@feedback` or `@plain` for or against error feedback. A filter is returned
----itself.
+---elements), a chain `topk:0.01+fp16`; then `@feedback` or `@plain` for or against error feedback. Returns a given
+---filter unchanged.
 ---@param text string|actor.Filter
 ---@return actor.Filter
 function M.from(text)
@@ -194,7 +196,7 @@ end
 
 -- --- for the engines that send ---
 
----The description with all defaults filled in, for the C side: `feedback` is `otherwise` if the user has not chosen it.
+---The description for the C side, with defaults: `feedback` is `otherwise` unless the user has set it.
 ---@param filter actor.Filter
 ---@param otherwise boolean
 ---@return table
@@ -206,12 +208,12 @@ local function settled(filter, otherwise)
     feedback = feedback and (selects(filter) or filter.values ~= "raw") }
 end
 
--- Whether updates that go through the filter use error feedback if the user has not chosen.
+-- The default of `feedback` for updates: whether the filter drops a large part of them.
 local function leaves_much(filter)
   return selects(filter) or filter.values == "int8"
 end
 
----A filter of updates that collectives combine, checked, with its defaults filled in.
+---The filter of updates that collectives combine, checked, with defaults.
 ---@param filter actor.Filter|string
 ---@return table
 function M.of_updates(filter)
@@ -219,31 +221,31 @@ function M.of_updates(filter)
   return settled(all, leaves_much(all))
 end
 
----The two filters of a parameter server, checked: `push` for updates, `pull` for values.
+---Both filters of a parameter server, checked: `push` for updates, `pull` for values.
 ---@param filters {push?: actor.Filter|string, pull?: actor.Filter|string}
 ---@param replaces boolean pushes are new values rather than updates
 ---@return {push: table, pull: table}
 function M.of_param(filters, replaces)
   local push, pull = M.from(filters.push or "none"), M.from(filters.pull or "none")
   if selects(push) and replaces then
-    check.fail("param.run, filter.push: topk sends parts of updates, but without pull= what is pushed is the new value, so "
-      .. "all that is not chosen would become 0; give pull= (actor.optim), or fp16 or int8")
+    check.fail("param.run, filter.push: topk sends parts of updates, but without pull= a push is the new value, so "
+      .. "all unselected elements would become 0; give pull= (actor.optim), or fp16 or int8")
   end
   if selects(pull) then
     check.fail("param.run, filter.pull: with topk all elements of a value but the largest would be 0; give fp16 or int8")
   end
-  -- Values use feedback too: an error of less than a level then changes its sign, and its gradients cancel out.
+  -- Values use feedback too: the sign of an error below one level then changes, and the errors of gradients cancel out.
   return { push = settled(push, not replaces and leaves_much(push)), pull = settled(pull, leaves_much(pull)) }
 end
 
----The filter of average.start, checked. What it leaves out stays in the models, so it needs no error feedback.
+---The filter of average.start, checked. The models retain the dropped parts, so error feedback is not needed.
 ---@param text actor.Filter|string
 ---@return table
 function M.of_average(text)
   return settled(M.from(text), false)
 end
 
--- The part of a filter that is not plain data, if it has encoded something: the C side's state, and the counts.
+-- The state of filters that have encoded something: the C side's state and the counts. A filter itself is plain data.
 local states = setmetatable({}, { __mode = "k" })
 
 local function state_of(filter)
@@ -255,10 +257,10 @@ local function state_of(filter)
   return state
 end
 
----Encodes a tensor as a string of fewer bytes. With error feedback (the default of topk and int8) what is left out is
----kept under `key` and added to the next tensor of that key; a tensor of another size or type begins anew.
+---Encodes a tensor as a string of fewer bytes. With error feedback (the default of topk and int8) the dropped part is
+---stored under `key` and added to the next tensor of that key. A tensor of another size or type resets the stored part.
 ---@param tensor actor.Tensor
----@param key? string|number all tensors without a key share one
+---@param key? string|number all tensors without a key share one key
 ---@return string
 function Filter:encode(tensor, key)
   base.arg(tensor, "tensor", "filter:encode")
@@ -269,7 +271,7 @@ function Filter:encode(tensor, key)
   return bytes
 end
 
----Decodes a string that a filter has encoded. The string says how it was made, so no filter is needed.
+---Decodes an encoded string. The string describes its encoding, so no filter is needed.
 ---@param bytes string
 ---@return actor.Tensor? tensor of the same shape and type
 ---@return string? message what is wrong with the bytes
@@ -289,14 +291,14 @@ function Filter:decode(bytes) -- luacheck: ignore self
   return c.decode(bytes)
 end
 
----Returns how many bytes this filter has encoded, and what became of them.
+---Returns the numbers of bytes before and after encoding by this filter.
 ---@return actor.filter.Stats
 function Filter:stats()
   local state = states[self] or { before = 0, after = 0 }
   return { before = state.before, after = state.after, ratio = state.after == 0 and 1 or state.before / state.after }
 end
 
----Forgets what error feedback has kept, and the counts of `stats`.
+---Resets the stored parts of error feedback and the counts of `stats`.
 function Filter:reset()
   local state = states[self]
   if not state then return end

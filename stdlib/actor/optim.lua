@@ -1,15 +1,16 @@
---- Optimisers as descriptions: the parameter server applies one natively (`param.run{ pull = optim.sgd{...} }`), and
---- `opt:step(params, grads)` applies the same kernels here, with the same bits. A description is a plain table of
---- numbers, checked when it is made. Formulas: host/kernel/kernels.hpp; t counts updates from 0: those of a parameter in
---- `opt:step`, the steps of the worker that pushes on the parameter server.
+--- Optimisers as descriptions. The parameter server applies a description natively
+--- (`param.run{ pull = optim.sgd{...} }`). `opt:step(params, grads)` applies the same kernels in the script, with the
+--- same bits. A description is a plain table of numbers, checked when it is made. The formulas are in
+--- host/kernel/kernels.hpp. Their t counts updates from 0: in `opt:step` the updates of a parameter, on the parameter
+--- server the steps of the pushing worker.
 ---
---- Without `decay` the learning rate stays. `clip_value` brings each element of a gradient into -clip_value ..
---- clip_value; then, where the norm of all gradients together is above `clip_norm`, they are scaled to that norm (a norm
---- that is infinite or NaN changes nothing). "Together" is what one `opt:step` gets, and what one push to the parameter
---- server carries: a worker clips before it sends, so shards and filters do not matter to it.
+--- Without `decay` the learning rate is constant. `clip_value` limits each element of a gradient to -clip_value ..
+--- clip_value. Then `clip_norm` scales all gradients to that norm if their joint norm is greater; an infinite or NaN
+--- norm changes nothing. The joint norm covers the gradients of one `opt:step`, or of one push to the parameter server.
+--- A worker clips before it sends, so shards and filters do not affect clipping.
 ---
---- On the parameter server each push is an update: under bsp with six workers Adam or momentum makes six steps a round. For
---- synchronous training, one step with the mean of the round's gradients, add `merge = param.merge.mean()`.
+--- On the parameter server each push is an update: under bsp with six workers Adam or momentum makes six steps a round.
+--- For synchronous training, one step a round with the mean of the gradients, add `merge = param.merge.mean()`.
 local ffi = require("ffi")
 local check = require("actor.check")
 local util = require("actor.util")
@@ -19,7 +20,7 @@ local api = base.api
 ---@class actor.optim
 local M = {}
 
----@class actor.Decay plain data: how the learning rate falls with the number t of updates made
+---@class actor.Decay plain data: the learning rate as a function of the number t of previous updates
 ---@field kind "step"|"exponential"|"inverse_time"|"cosine"|"warm_up"
 ---@field rate? number
 ---@field every? number
@@ -37,13 +38,13 @@ local Optimiser = {}
 Optimiser.__index = Optimiser
 setmetatable(Optimiser, check.strict("optimiser:", "decay", "clip_norm", "clip_value"))
 
--- As numbered in host/kernel/optimiser.hpp.
+-- The codes in host/kernel/optimiser.hpp.
 local kinds = { add = 0, sgd = 1, adagrad = 2, adam = 3, rmsprop = 4, adamw = 5 }
 local decay_kinds = { step = 1, exponential = 2, inverse_time = 3, cosine = 4 }
 
 M.decay = {}
 
--- A number option with a default; `below` is an open upper limit.
+-- A number option with a default; `below` is an exclusive upper limit.
 local function number(options, name, fn, default, low, high, below)
   local value = options[name]
   if value == nil then value = default end
@@ -74,19 +75,20 @@ end
 ---@type fun(options: {rate: number, every: number}): actor.Decay
 M.decay.step = with_rate("step", 1)
 
----A learning rate that falls exponentially: lr * rate ^ (t / every). Owl's `Exp_decay (a, k)` is lr = a and
+---A learning rate that falls exponentially: lr * rate ^ (t / every). For Owl's `Exp_decay (a, k)` use lr = a and
 ---{rate = math.exp(-k), every = 1}.
 ---@type fun(options: {rate: number, every: number}): actor.Decay
 M.decay.exponential = with_rate("exponential", 1)
 
----A learning rate that falls as 1 / t in the end: lr / (1 + rate * t / every). Owl's `Learning_Rate.Decay (a, k)`, which
----is a / (1 + k * t), is lr = a and {rate = k, every = 1}. A "decay factor of 1e4", as the MNIST experiment of Owl's
----barriers is described, is {rate = 1, every = 1e4}: half the rate after ten thousand updates; k = 1e4 would leave a
----ten-thousandth of it after the first. Source: owl_neural_parallel.ml and owl_optimise.ml of Owl, Wang et al.
+---A learning rate that falls as 1 / t asymptotically: lr / (1 + rate * t / every). Owl's `Learning_Rate.Decay (a, k)`,
+---a / (1 + k * t), is lr = a and {rate = k, every = 1}. The "decay factor of 1e4" in the description of Owl's MNIST
+---experiment with barriers is {rate = 1, every = 1e4}: half the rate after ten thousand updates. k = 1e4 would leave a
+---ten-thousandth of the rate after the first update. Source: owl_neural_parallel.ml and owl_optimise.ml of Owl, Wang et
+---al.
 ---@type fun(options: {rate: number, every: number}): actor.Decay
 M.decay.inverse_time = with_rate("inverse_time")
 
----A learning rate that falls from lr to floor * lr along half a cosine over `every` updates, and stays there.
+---A learning rate that falls from lr to floor * lr along half a cosine over `every` updates, then remains constant.
 ---@param options {every: number, floor?: number} floor 0 .. 1, default 0
 ---@return actor.Decay
 function M.decay.cosine(options)
@@ -95,7 +97,7 @@ function M.decay.cosine(options)
   return { kind = "cosine", every = positive(options, "every", fn), floor = number(options, "floor", fn, 0, 0, 1) }
 end
 
--- A decay is plain data and may have been written by hand, so it is checked: by making it again.
+-- A decay is plain data, possibly written by hand. Making it again checks it.
 local function checked_decay(decay, fn)
   if decay == nil then return nil end
   local make = type(decay) == "table" and type(decay.kind) == "string" and M.decay[decay.kind]
@@ -107,10 +109,10 @@ local function checked_decay(decay, fn)
   return make(options)
 end
 
----A learning rate that rises evenly from start * lr to lr over the first `steps` updates, and then goes on as `next` says,
----whose t counts from there; without `next` it stays.
----@param options {steps: integer, start?: number, next?: actor.Decay} start 0 .. 1, default 0: the first update is made
----  with a rate of 0. `next` is any other schedule
+---A learning rate that rises linearly from start * lr to lr over the first `steps` updates. Then the schedule `next`
+---applies, whose t counts from the end of the warm-up; without `next` the rate is constant.
+---@param options {steps: integer, start?: number, next?: actor.Decay} start 0 .. 1, default 0: the first update has a
+---  rate of 0. `next` is any other schedule
 ---@return actor.Decay
 function M.decay.warm_up(options)
   local fn = "optim.decay.warm_up"
@@ -125,12 +127,12 @@ end
 
 local shared = { weight_decay = "number?", decay = "table?", clip_norm = "number?", clip_value = "number?" }
 
--- An option that may be absent.
+-- A number option above 0, or nil.
 local function positive_or_nil(options, name, fn)
   return options[name] ~= nil and positive(options, name, fn) or nil
 end
 
--- Checks the options, where `own` are those that only this kind has, and returns the description with what all have.
+-- Checks the options (`own` are those of this kind only) and returns the description with the common options.
 local function begin(kind, options, own, defaults)
   local fn, known = "optim." .. kind, { lr = defaults.lr and "number?" or "number" }
   for name, wanted in pairs(shared) do known[name] = wanted end
@@ -147,7 +149,7 @@ local function begin(kind, options, own, defaults)
   return setmetatable(made, Optimiser), fn
 end
 
----Adds what is pushed: weights += scale * gradient. With scale = 1 the "gradient" is the update itself.
+---Adds the pushed tensors: weights += scale * gradient. With scale = 1 the "gradient" is the update itself.
 ---@param options? {scale?: number, clip_norm?: number, clip_value?: number} default 1
 ---@return actor.Optimiser
 function M.add(options)
@@ -162,9 +164,9 @@ function M.add(options)
   }, Optimiser)
 end
 
----Stochastic gradient descent, with momentum where given.
+---Stochastic gradient descent, optionally with momentum.
 ---@param options {lr: number, momentum?: number, nesterov?: boolean, weight_decay?: number, decay?: actor.Decay,
----  clip_norm?: number, clip_value?: number} weight_decay is L2: it is added to the gradient, as in all but adamw
+---  clip_norm?: number, clip_value?: number} weight_decay is L2: added to the gradient, as in all kinds except adamw
 ---@return actor.Optimiser
 function M.sgd(options)
   local made, fn = begin("sgd", options, { momentum = "number?", nesterov = "boolean?" }, {})
@@ -174,10 +176,10 @@ function M.sgd(options)
   return made
 end
 
----Adagrad: each weight's rate is divided by the root of its squared gradients' sum. Source: Duchi, Hazan, Singer,
----Adaptive subgradient methods, JMLR 2011.
+---Adagrad: each weight's rate is divided by the square root of the sum of its squared gradients. Source: Duchi, Hazan,
+---Singer, Adaptive subgradient methods, JMLR 2011.
 ---@param options {lr: number, epsilon?: number, initial?: number, weight_decay?: number, decay?: actor.Decay,
----  clip_norm?: number, clip_value?: number} `initial` is what the sum of squares starts from
+---  clip_norm?: number, clip_value?: number} `initial` is the initial sum of squares
 ---@return actor.Optimiser
 function M.adagrad(options)
   local made, fn = begin("adagrad", options, { epsilon = "number?", initial = "number?" }, {})
@@ -186,11 +188,12 @@ function M.adagrad(options)
   return made
 end
 
----RMSprop: each weight's rate is divided by the root of a falling mean of its squared gradients; not centred. With
----momentum the quotients move a velocity, as in PyTorch. Source: Tieleman, Hinton, Lecture 6.5, Coursera 2012.
+---RMSprop: each weight's rate is divided by the square root of a moving average of its squared gradients; not centred.
+---With momentum the quotients are added to a velocity, as in PyTorch. Source: Tieleman, Hinton, Lecture 6.5, Coursera
+---2012.
 ---@param options? {lr?: number, alpha?: number, epsilon?: number, momentum?: number, weight_decay?: number,
----  decay?: actor.Decay, clip_norm?: number, clip_value?: number} defaults: lr 0.01, alpha 0.99 (how much of the mean
----  stays in an update), epsilon 1e-8, momentum 0
+---  decay?: actor.Decay, clip_norm?: number, clip_value?: number} defaults: lr 0.01, alpha 0.99 (the factor of the old
+---  average in an update), epsilon 1e-8, momentum 0
 ---@return actor.Optimiser
 function M.rmsprop(options)
   options = options or {}
@@ -220,11 +223,11 @@ function M.adam(options)
   return adam("adam", options)
 end
 
----Adam with decoupled weight decay: an update first multiplies each weight by 1 - lr * weight_decay, with the rate that
----its schedule gives, and the gradient knows nothing of it. Source: Loshchilov, Hutter, Decoupled weight decay
+---Adam with decoupled weight decay: an update first multiplies each weight by 1 - lr * weight_decay, where lr follows
+---its schedule. The gradient does not include the decay. Source: Loshchilov, Hutter, Decoupled weight decay
 ---regularization, ICLR 2019.
 ---@param options? {lr?: number, beta1?: number, beta2?: number, epsilon?: number, weight_decay?: number,
----  decay?: actor.Decay, clip_norm?: number, clip_value?: number} as adam's, but for weight_decay, whose default is 0.01
+---  decay?: actor.Decay, clip_norm?: number, clip_value?: number} as adam's, except weight_decay, default 0.01
 ---@return actor.Optimiser
 function M.adamw(options)
   return adam("adamw", options, 0.01)
@@ -260,20 +263,20 @@ function M.to_c(opt)
   return c
 end
 
--- The norm of numbers, whatever their order.
+-- The Euclidean norm of numbers, independent of their order.
 local function norm_of(numbers)
   local sum = 0
   for i = 1, #numbers do
     if numbers[i] - numbers[i] ~= 0 then return numbers[i] end
   end
   table.sort(numbers)
-  local top = numbers[#numbers] -- the quotients' squares do not overflow
+  local top = numbers[#numbers] -- squares of quotients do not overflow
   if top == 0 then return 0 end
   for i = 1, #numbers do sum = sum + (numbers[i] / top) ^ 2 end
   return top * math.sqrt(sum)
 end
 
--- Its elements' squares may be too large for its type where they are not.
+-- The norm of a tensor. Squares of finite elements may overflow the element type; then scaled elements are used.
 local function norm_of_tensor(t)
   local norm = t:norm()
   if norm ~= math.huge then return norm end
@@ -281,7 +284,7 @@ local function norm_of_tensor(t)
   return (t * small):norm() / small
 end
 
--- Clips gradients in their places, where clipped ones are new tensors.
+-- Replaces the gradients in the list by clipped gradients; clipped gradients are new tensors.
 local function clip(opt, grads)
   local norms = {}
   for i = 1, #grads do
@@ -302,8 +305,8 @@ function Optimiser:clips()
   return (self.clip_norm or self.clip_value) ~= nil
 end
 
----Returns what a worker sends in place of `updates`, for the parameter server and its simulation.
----@param updates actor.param.Entry[] what `push` has returned
+---Returns the updates that a worker sends in place of `updates`, for the parameter server and its simulation.
+---@param updates actor.param.Entry[] the result of `push`
 ---@return actor.param.Entry[]
 function Optimiser:clip_push(updates)
   local sent, grads, places = {}, {}, {}
@@ -319,7 +322,8 @@ function Optimiser:clip_push(updates)
   return sent
 end
 
--- What `step` keeps beside the description, which stays plain data: the C value and each parameter's state by name.
+-- The state of `step`, apart from the description, which remains plain data: the C value and each parameter's state by
+-- name.
 local memories = setmetatable({}, { __mode = "k" })
 
 local function memory_of(opt)
@@ -332,7 +336,7 @@ local function memory_of(opt)
   return memory
 end
 
----Returns the learning rate of update number `t`, where the first update is number 0.
+---Returns the learning rate of update number `t`, from 0.
 ---@param t integer
 ---@return number
 function Optimiser:learning_rate(t)
@@ -354,7 +358,7 @@ local function check_pair(name, param, grad)
   end
 end
 
--- The state of one parameter. It is made at the first update, and again when the parameter's shape or type has changed.
+-- The state of one parameter, made at the first update and again after a change of the parameter's shape or type.
 local function state_of(memory, name, param)
   local state = memory.of[name]
   local like = state and state[1]
@@ -377,9 +381,9 @@ local function clipped_by_name(opt, grads)
   return out
 end
 
----Updates the parameters in place. What the optimiser remembers (momentum, squares) it keeps by the parameter's name.
+---Updates the parameters in place. The optimiser's state (momentum, squares) is stored by the parameter's name.
 ---@param params table<any, actor.Tensor>
----@param grads table<any, actor.Tensor> of the same names and shapes; a parameter without one is left alone
+---@param grads table<any, actor.Tensor> of the same names and shapes; a parameter without a gradient is unchanged
 function Optimiser:step(params, grads)
   check.arg(params, "table", "params", "opt:step")
   check.arg(grads, "table", "grads", "opt:step")
@@ -395,7 +399,7 @@ function Optimiser:step(params, grads)
   end
 end
 
----Returns what `step` remembers, as plain data for a checkpoint (actor.checkpoint).
+---Returns the state of `step`, as plain data for a checkpoint (actor.checkpoint).
 ---@return {kind: string, of: table<any, {updates: integer, parts: actor.Tensor[]}>} by the parameters' names
 function Optimiser:state()
   local of = {}
@@ -407,7 +411,7 @@ function Optimiser:state()
   return { kind = self.kind, of = of }
 end
 
----Goes on from what `state` returned for an optimiser of the same kind.
+---Restores a state that `state` returned for an optimiser of the same kind.
 ---@param state table
 ---@return actor.Optimiser itself
 function Optimiser:restore(state)

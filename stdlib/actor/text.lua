@@ -1,9 +1,10 @@
---- Texts in UTF-8: words and letters of all scripts, where Lua's own functions see bytes. By Unicode's tables (utf8proc).
+--- UTF-8 texts: words and letters of all scripts, where Lua's own functions see bytes. Uses Unicode's tables
+--- (utf8proc).
 ---
 ---     for word in text.words(text.lower("Don't say Привет, Straße!")) do print(word) end -- don't, say, привет, straße
 ---
---- A text may hold any bytes. A byte that is no valid UTF-8 stays as it is, is no part of a word, and counts as one
---- character. ASCII text costs about what Lua's functions cost.
+--- A text may have any bytes. A byte outside valid UTF-8 is unchanged, belongs to no word, and counts as one character.
+--- ASCII text costs about as much as with Lua's functions.
 local ffi = require("ffi")
 local check = require("actor.check")
 local api = require("actor.ffi")("text")
@@ -16,9 +17,9 @@ local M = {}
 
 local Words = ffi.typeof("ah_text_words")
 
----Iterates over the words of a text. A word is letters and digits with their combining marks; an apostrophe or a joiner
----is part of it between letters ("don't" is one word). Everything else lies between words. Scripts that are written
----without spaces (Chinese, Japanese, Thai) give whole runs of letters.
+---Iterates over the words of a text. A word is letters and digits with their combining marks. Between letters an
+---apostrophe or a joiner belongs to the word ("don't" is one word). Everything else separates words. Scripts without
+---spaces between words (Chinese, Japanese, Thai) give whole runs of letters.
 ---
 ---     mr.load("corpus/*.txt"):flatmap(text.words):map(text.lower):count_by_value()
 ---@param text string
@@ -37,9 +38,9 @@ function M.words(text)
   end
 end
 
----Returns the text with each letter in lower case. A capital sigma at the end of a word becomes the final one
----("ΟΔΟΣ" is "οδος"). No language is special: I becomes i in Turkish texts too, and İ an i with a combining dot (two
----characters); ı stays.
+---Returns the text with each letter in lower case. A capital sigma at the end of a word becomes the final sigma ("ΟΔΟΣ"
+---is "οδος"). The result does not depend on the language: I becomes i in Turkish texts too, and İ an i with a combining
+---dot (two characters); ı is unchanged.
 ---@param text string
 ---@return string
 function M.lower(text)
@@ -48,8 +49,8 @@ function M.lower(text)
   return c.lower(text)
 end
 
----Returns the text with case folded away, to compare texts or to use them as keys: those that differ in case alone
----become the same ("STRASSE" and "Straße" are "strasse", Σ, σ and ς are σ). To show a word take `lower`.
+---Returns the text with case folded, to compare texts or to use them as keys: texts that differ only in case become
+---equal ("STRASSE" and "Straße" are "strasse", Σ, σ and ς are σ). To show a word use `lower`.
 ---@param text string
 ---@return string
 function M.fold(text)
@@ -58,8 +59,8 @@ function M.fold(text)
   return c.fold(text)
 end
 
----Returns the text in normalisation form C: a letter and its marks become one character where Unicode has one. "é" may
----come as one character or as e with a combining accent; only normalised they are the same text.
+---Returns the text in normalisation form C: a letter and its marks become one character where Unicode has such a
+---character. "é" may be one character or e with a combining accent; the two texts are equal only after normalisation.
 ---@param text string
 ---@return string
 function M.nfc(text)
@@ -70,7 +71,8 @@ end
 
 ---Returns how many characters the text has.
 ---@param text string
----@param unit? "characters"|"graphemes" code points (the default), or what a reader sees as one: a letter with its marks, an emoji of several parts
+---@param unit? "characters"|"graphemes" code points (the default), or characters as a reader sees them: a letter with
+---  its marks, an emoji of several parts
 ---@return integer
 function M.length(text, unit)
   if type(text) ~= "string" then check.arg(text, "string", "text", "text.length") end

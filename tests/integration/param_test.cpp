@@ -104,8 +104,8 @@ TEST_CASE("param.train refuses what it makes itself, and leaves the final parame
 
 TEST_CASE("a loss that is NaN ends param.train with step, rank and layer, or its batch counts for nothing") {
   const Ended run(run_param("threads", {"param_train_meets_nan", "default"}), 1);
-  CHECK_THAT(run.err, Contains("the loss is") && Contains("nan in step 4 on rank 1; the first value that is not finite "
-                                                          "is in layer 1 'linear' (its result)"));
+  CHECK_THAT(run.err, Contains("the loss is") && Contains("nan in step 4 on rank 1; the first non-finite value is in "
+                                                          "layer 1 'linear' (its result)"));
   const Ended skipped(run_param("threads", {"param_train_meets_nan", "skip"}));
   CHECK(skipped.out == "finite\ttrue\n");
 }

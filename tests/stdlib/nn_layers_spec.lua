@@ -295,7 +295,7 @@ test("wrong calls are told where the chain is written", function()
   wrong("shapes %(8, 8, 3%) and %(4, 4, 3%) differ", function() return nn.add { x, x:max_pool2d { 2, 2 } } end)
   wrong("'rate' to nn.dropout: expected a number below 1, got 1", function() return x:dropout(1) end)
   wrong("did you mean 'glorot'", function() return x:fully_connected(3, "relu", { init = "glort" }) end)
-  wrong("the chain has no layer behind its input", function() return x:network {} end)
+  wrong("the chain has no layer after its input", function() return x:network {} end)
   wrong("two layers have the name 'a'", function() return x:relu({ name = "a" }):relu({ name = "a" }):network {} end)
   local net = x:conv2d { 3, 3, 3, 4 }:fully_connected(2):network { seed = 1 }
   wrong("expected shape %(rows, 8, 8, 3%) or %(rows, 192%), got %(2, 100%)", function() return net:forward(tensor.zeros { 2, 100 }) end)

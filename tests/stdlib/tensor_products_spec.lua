@@ -207,7 +207,7 @@ test("wrong subscripts are errors that name letter, sizes and shapes", function(
   wrong("'j' is 3 in operand 1, of shape %(2, 3%), and 4 in operand 2, of shape %(4, 5%)", "ij,jk->ik", a, b)
   wrong("'i' is 2 in operand 1, of shape %(2, 3%), and 3 in operand 1", "ii", a)
   wrong("'k' of the result 'ik' is in no operand", "ij->ik", a)
-  wrong("'i' is twice in the result 'ii'", "ij->ii", a)
+  wrong("'i' occurs twice in the result 'ii'", "ij->ii", a)
   wrong("'ijk' does not have one letter for each dimension of operand 1, of shape %(2, 3%)", "ijk", a)
   wrong("'i' does not have one letter", "i", a)
   wrong("'ij,jk' has more operands than the 1 given", "ij,jk", a)

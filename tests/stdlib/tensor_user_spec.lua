@@ -30,7 +30,7 @@ end)
 
 test("shapes of several numbers and names of element types stand in tables", function()
   for _, name in ipairs({ "zeros", "ones", "empty" }) do
-    wrong("bad argument 'options' to tensor%." .. name .. ": .*; sizes stand in a table", function()
+    wrong("bad argument 'options' to tensor%." .. name .. ": .*; put sizes in a table", function()
       tensor[name](2, 3)
     end)
     wrong("bad argument 'options' to tensor%." .. name .. ": .* type is {dtype = 'int32'}", function()
@@ -42,7 +42,7 @@ test("shapes of several numbers and names of element types stand in tables", fun
 end)
 
 test("what counts elements names what it cannot count", function()
-  wrong("bad argument 't' to tensor%.bincount: expected whole numbers from 1, got some that are not whole", function()
+  wrong("bad argument 't' to tensor%.bincount: expected whole numbers from 1, got a fraction", function()
     tensor.new({ 1.5, 1 }):bincount()
   end)
   wrong("bad argument 't' to tensor%.bincount: expected whole", function() tensor.new({ 0 / 0, 1 }):bincount() end)
@@ -60,11 +60,11 @@ end)
 
 test("masks that do not fit say which shapes do not", function()
   local x = tensor.arange(12):view(3, 4)
-  wrong("bad argument to t%[mask%] = value: the mask chooses %(6%), to which a value of shape %(2%) does not stretch",
+  wrong("bad argument to t%[mask%] = value: the mask selects shape %(6%); a value of shape %(2%) does not fit",
     function() x[x:gt(5)] = tensor.ones(2) end)
   wrong("bad argument 'mask' .* its shape %(2%) is not that of the tensor's first dimensions, %(3, 4%)",
     function() return x[tensor.new { true, false }] end)
-  wrong("bad argument 'index' to tensor%.take: expected positions, got a tensor of bool %(t:masked takes one%)",
+  wrong("bad argument 'index' to tensor%.take: expected positions, got a tensor of bool %(t:masked takes a mask%)",
     function() x:take(tensor.new { true, false, true }) end)
   wrong("bad argument 'index' to tensor%.gather: expected positions, got a tensor of bool",
     function() x:gather(1, x:gt(3)) end)

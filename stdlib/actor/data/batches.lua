@@ -1,9 +1,9 @@
---- The scheduler's side of training on batches: which batch comes next, which worker has which, what a lost worker left
---- undone. A batch is a number from 1 to `count()`; its samples follow from the number alone on every node that made the
---- same batches, so nothing else has to travel.
+--- Assigns the batches of training to workers: the next batch, the batches of each worker, the unfinished batches of
+--- failed workers. A batch is a number from 1 to `count()`. Nodes with the same batches compute the same samples from
+--- the number, so only numbers are sent.
 ---
---- Given to `param.run` as `tasks`, the batches are part of each checkpoint, and a resumed run deals out exactly the batches
---- that the checkpoint does not contain:
+--- As `tasks` of `param.run`, the batches are part of each checkpoint. A resumed run assigns exactly the batches that
+--- the checkpoint does not contain:
 ---
 ---     local batches = data.batches { n = set.n, size = 32, epochs = 5, seed = actor.seed }
 ---     param.run {
@@ -21,7 +21,7 @@
 ---       ...
 ---     }
 ---
---- A schedule with another order uses `size = 1` and lets batch `i` stand for its i-th piece of work.
+--- A schedule in another order uses `size = 1` and interprets batch `i` as its i-th task.
 local ffi = require("ffi")
 local check = require("actor.check")
 local api = require("actor.ffi")("data")
@@ -51,7 +51,7 @@ local Positions = ffi.metatype("actor_data_positions", {
 ---@return actor.data.Positions
 local function new_positions(count)
   local positions = Positions(count)
-  positions.n = count -- not as an initialiser: that is not compiled
+  positions.n = count -- LuaJIT does not compile an initialiser
   return positions
 end
 
@@ -79,11 +79,11 @@ local kinds = {
   n = "number?", of = "cdata?", size = "number", epochs = "number?", seed = "number?", shuffle = "boolean?", drop_last = "boolean?",
 }
 
----Divides the samples 1 .. n, or those at the positions `of` (data.split, data.holdout), into batches.
+---Divides the samples 1 .. n, or the samples at the positions `of` (data.split, data.holdout), into batches.
 ---@param options {n?: integer, of?: actor.data.Positions, size: integer, epochs?: integer, seed?: integer,
 ---  shuffle?: boolean, drop_last?: boolean} `n` or `of`;
----  `epochs` default 1, math.huge for no end; `shuffle` default true: another order in each epoch, from `seed` (default
----  0); `drop_last` leaves out the batch of an epoch that is smaller than `size`
+---  `epochs` default 1, math.huge for no end; `shuffle` default true: a new order in each epoch, from `seed` (default
+---  0); `drop_last` omits the last batch of an epoch if it is smaller than `size`
 ---@return actor.data.Batches
 local function batches(options)
   local fn = "data.batches"
@@ -103,14 +103,14 @@ local function batches(options)
   return setmetatable({
     n = n, of = of, size = size, epochs = epochs, seed = options.seed or 0, shuffle = options.shuffle ~= false,
     drop_last = options.drop_last or false, per_epoch = per_epoch,
-    _next = 1, -- the first number that was never handed out
-    _back = {}, -- numbers that came back undone, rising
+    _next = 1, -- the first number not yet assigned
+    _back = {}, -- numbers to assign again, rising
     _holder = {}, -- number -> worker
-    _held = {}, -- worker -> numbers in the order they were handed out
+    _held = {}, -- worker -> numbers in the order of assignment
   }, Batches)
 end
 
----Returns how many batches there are in all epochs.
+---Returns the number of batches in all epochs.
 ---@return number
 function Batches:count()
   return self.per_epoch * self.epochs
@@ -120,8 +120,8 @@ local function check_number(self, number, fn)
   check.integer(number, "number", fn, 1, min(self:count(), 2 ^ 53))
 end
 
----Returns what a batch consists of: its epoch (from 1), its place in the epoch (from 1), its first position in the
----epoch's order, and how many samples it has.
+---Returns a batch's epoch (from 1), place in the epoch (from 1), first position in the epoch's order, and number of
+---samples.
 ---@param number integer
 ---@return {epoch: integer, place: integer, first: integer, size: integer}
 function Batches:where(number)
@@ -157,8 +157,8 @@ local function check_worker(worker, fn)
   if worker == nil or worker ~= worker then check.wrong("worker", fn, "a worker's id", worker) end
 end
 
----Hands out a batch: returns the number of the one that `worker` works on next, nil when there is none now. More may
----come, since batches of a worker that is lost are handed out again; only `finished` is final. It may hold several.
+---Assigns a batch to `worker` and returns its number, or nil if no batch is available now. The batches of a failed
+---worker become available again, so only `finished` is final. A worker may hold several batches.
 ---@param worker any its id
 ---@return integer|nil
 function Batches:next(worker)
@@ -179,8 +179,8 @@ function Batches:next(worker)
   return number
 end
 
----Notes that `worker` has done a batch: the given one, or the one that it has held longest. Returns false when the
----worker does not hold it any more: it was taken for lost meanwhile, and the batch is another worker's or done.
+---Marks a batch of `worker` as done: the given batch, or the batch that the worker has held longest. Returns false if
+---the worker no longer holds the batch: the worker was considered failed, and the batch is another worker's or done.
 ---`param.run { tasks = ... }` calls this when the batch is merged, or dropped by the merge policy.
 ---@param worker any its id
 ---@param number? integer
@@ -201,12 +201,12 @@ function Batches:done(worker, number)
   return true
 end
 
----Notes that `worker` is gone: the batches that it holds, or the given one of them, are handed out again, before new
----ones. `param.run { tasks = ... }` calls this with the batch whose push was not complete; the worker's complete pushes
----may still be merged.
+---Reports that `worker` has failed: all its batches, or the given batch, are assigned again, before new batches.
+---`param.run { tasks = ... }` calls this with the batch whose push was incomplete; complete pushes of the worker may
+---still be merged.
 ---@param worker any its id
 ---@param number? integer
----@return integer number of batches that come back
+---@return integer number of batches to assign again
 function Batches:lost(worker, number)
   check_worker(worker, "batches:lost")
   if number then
@@ -225,7 +225,7 @@ function Batches:lost(worker, number)
   return #held
 end
 
----Returns the numbers of the batches that `worker` holds, in the order they were handed out.
+---Returns the numbers of the batches that `worker` holds, in the order of assignment.
 ---@param worker any its id
 ---@return integer[]
 function Batches:held(worker)
@@ -239,14 +239,14 @@ function Batches:finished()
   return self._next > self:count() and #self._back == 0 and next(self._holder) == nil
 end
 
--- Samples of the batches below `number`.
+-- The number of samples in the batches before `number`.
 local function samples_below(self, number)
   local epochs = floor((number - 1) / self.per_epoch)
   local in_epoch = self.drop_last and self.per_epoch * self.size or self.n
   return epochs * in_epoch + min((number - 1 - epochs * self.per_epoch) * self.size, in_epoch)
 end
 
--- Numbers below _next that are not done, rising.
+-- The unfinished numbers below _next, rising.
 local function unfinished(self)
   local numbers = copied(self._back)
   for number in pairs(self._holder) do numbers[#numbers + 1] = number end
@@ -254,14 +254,14 @@ local function unfinished(self)
   return numbers
 end
 
----Returns the epoch (from 1) of the first batch that is not done; epochs + 1 when all are done.
+---Returns the epoch (from 1) of the first unfinished batch; epochs + 1 when all batches are done.
 ---@return integer
 function Batches:epoch()
   local first = unfinished(self)[1] or self._next
   return floor((first - 1) / self.per_epoch) + 1
 end
 
----Returns the share of all samples that is done, 0 .. 1.
+---Returns the share of all samples in finished batches, 0 .. 1.
 ---@return number
 function Batches:fraction()
   local done = samples_below(self, self._next)
@@ -273,8 +273,8 @@ end
 
 local described = { "n", "size", "epochs", "seed", "shuffle", "drop_last" }
 
----Returns what a checkpoint has to keep, as a plain table. Batches that are being worked on count as not done.
----`param.run { tasks = ... }` saves it in each checkpoint, and restores it in a resumed run.
+---Returns the state for a checkpoint, as a plain table. Batches in progress count as unfinished.
+---`param.run { tasks = ... }` saves the state in each checkpoint, and restores it in a resumed run.
 ---@return table
 function Batches:state()
   local state = { next = self._next, unfinished = unfinished(self) }
@@ -282,7 +282,7 @@ function Batches:state()
   return state
 end
 
----Goes on from what `state` returned for batches with the same options. No worker holds a batch then.
+---Restores a state that `state` returned for batches with the same options. Afterwards no worker holds a batch.
 ---@param state table
 ---@return actor.data.Batches itself
 function Batches:restore(state)

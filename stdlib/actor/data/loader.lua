@@ -1,5 +1,5 @@
---- Batches that a thread gathers while the script works on the one before: the same ones in the same order as
---- `data.batch` gives. Their memory is used again, so there is a fixed number of them.
+--- Batches that a thread gathers while the script processes the previous batch, with the values and order of
+--- `data.batch`. A fixed number of batches is allocated; their memory is reused.
 local ffi = require("ffi")
 local check = require("actor.check")
 local c = require("actor.c.data")
@@ -51,18 +51,20 @@ end
 
 local kinds = { set = "table|cdata", plan = "table?", first = "number?", positions = "function?", ahead = "number?" }
 
----Makes an iterator over batches that are gathered ahead, by a thread of its own. A batch's tensors are valid until the
----next one is asked for, which may be written into the same memory: `clone` what is to stay. What they are gathered from
----must not be written to meanwhile. It helps where a core is idle and gathering takes a good part of the time (large rows);
----with a node on each core it does not, and costs next to nothing (tests/bench/NOTES.md). The thread ends with the iteration, with `close`, or when the loader is collected.
+---Makes an iterator over batches that its own thread gathers ahead. The tensors of a batch are valid until the next
+---batch is requested, which may overwrite them: `clone` tensors that you retain. Do not write to the sources meanwhile.
+---The loader helps if a core is idle and gathering takes a good part of the time (large rows). With a node on each core
+---it does not help, and costs next to nothing (tests/bench/NOTES.md). The thread ends with the iteration, with `close`,
+---or when the loader is collected.
 ---
 ---     local plan = data.batches { n = set.n, size = 64, epochs = 5 }
 ---     for x, y in data.loader { set = set, plan = plan } do ... end
 ---@param options {set: actor.data.Set|actor.data.Rows|actor.Tensor|(actor.data.Rows|actor.Tensor)[],
 ---  plan?: actor.data.Batches, first?: integer, positions?: (fun(): actor.data.Positions|integer[]|nil), ahead?: integer}
----  `set`: what batches have rows of; a batch has a tensor from each. `plan`: all its batches in order, from number `first`
----  (1) on; or `positions`, called for each batch until it returns nil. `ahead`: how many batches are kept ready, default 2
----@return actor.data.Loader that is called for the next batch: a tensor from each source, nil after the last
+---  `set`: the sources of rows; a batch has a tensor from each source. `plan`: all its batches in order, starting at
+---  number `first` (1); or `positions`, called for each batch until it returns nil. `ahead`: number of ready batches,
+---  default 2
+---@return actor.data.Loader a call returns the next batch: a tensor from each source, nil after the last
 function M.loader(options)
   check.options(options, kinds, fn)
   local plan, positions, ahead = options.plan, options.positions, options.ahead or 2
@@ -73,12 +75,12 @@ function M.loader(options)
   return setmetatable({
     _sources = sources, _ahead = ahead, _next = plan and in_order(plan, options.first or 1) or positions,
     _thread = c.load(sources), _ended = false,
-    _ready = {}, -- what is gathered or will be: {positions=, rows=, tensors=}
-    _free = {}, -- of these, ones that nobody uses
+    _ready = {}, -- gathered and submitted batches: {positions=, rows=, tensors=}
+    _free = {}, -- unused batches of the same form
   }, Loader)
 end
 
--- The tensors of a batch of `count` rows, and of smaller ones.
+-- Allocates the tensors of a batch of up to `count` rows.
 local function make_room(self, slot, count)
   if slot.rows and slot.rows >= count then return end
   slot.rows, slot.tensors = count, {}
@@ -115,8 +117,8 @@ local function give_back(self)
   self._held = nil
 end
 
----Returns the next batch: a tensor from each source, or nil when there is none. Raises what its positions are wrong in.
----`loader()` is the same.
+---Returns the next batch: a tensor from each source, or nil after the last batch. Raises for positions outside a
+---source. `loader()` is the same.
 ---@return actor.Tensor|nil ...
 function Loader:next()
   give_back(self)
@@ -141,7 +143,7 @@ end
 
 Loader.__call = Loader.next
 
----Ends the loader and its thread; there are no further batches. May be repeated.
+---Ends the loader and its thread. Further calls return no batches. May be repeated.
 function Loader:close()
   self._ended, self._ready, self._free = true, {}, {}
   c.close(self._thread)

@@ -5,9 +5,9 @@ local rng = require("actor.rng")
 
 local M = {}
 
----Generates points around the centres of classes: x = centre of its class + spread * normal.
+---Generates points around class centres: x = centre of its class + spread * normal.
 ---@param options {n: integer, classes?: integer, dims?: integer, spread?: number, seed?: integer} defaults 3 classes, 2
----  dimensions, spread 1 (centres lie in -10 .. 10), seed 1
+---  dimensions, spread 1 (centres are in -10 .. 10), seed 1
 ---@return {x: actor.Tensor, labels: actor.Tensor, n: integer} x {n, dims}, labels {n} with classes from 1
 function M.blobs(options)
   local fn = "data.blobs"
@@ -55,7 +55,7 @@ function M.regression(options)
   return { x = x, y = y, weights = weights, bias = bias, n = n }
 end
 
----Generates points of classes that planes divide: x is standard normal, and the class the one with the largest score,
+---Generates points of classes with linear boundaries: x is standard normal, and its class has the largest score,
 ---x . weights + bias + noise * normal.
 ---@param options {n: integer, classes?: integer, dims?: integer, noise?: number, seed?: integer} defaults 2 classes, 10
 ---  dimensions, noise 0, seed 1
@@ -87,10 +87,10 @@ function M.classification(options)
   return { x = x, labels = labels, weights = weights, bias = bias, n = n }
 end
 
----Generates known entries of a matrix of low rank, for its factorisation: value = left[row] . right[column] + noise *
----normal. The factors' elements are normal with variance 1 / sqrt(rank), so that values have variance 1.
+---Generates known entries of a matrix of low rank, for matrix factorisation: value = left[row] . right[column] + noise
+---* normal. The factors' elements are normal with variance 1 / sqrt(rank), so that values have variance 1.
 ---@param options {rows: integer, columns: integer, rank?: integer, density?: number, noise?: number, seed?: integer}
----  defaults rank 2, density 1 (the share of entries that are known), noise 0, seed 1
+---  defaults rank 2, density 1 (the share of known entries), noise 0, seed 1
 ---@return {row: actor.Tensor, column: actor.Tensor, value: actor.Tensor, left: actor.Tensor, right: actor.Tensor, n: integer}
 ---  row, column (float64, from 1) and value of each known entry, row by row; left {rows, rank}, right {columns, rank}
 function M.low_rank(options)

@@ -8,7 +8,7 @@ local planning = require("actor.data.batches")
 local floor = math.floor
 local M = {}
 
--- How many samples there are; and where they are, when `source` is some positions of a larger set.
+-- The number of samples, and their positions if `source` is positions of a larger set.
 local function samples_of(source, fn)
   if ffi.istype(planning.Positions, source) then return source.n, source end
   local n = source
@@ -22,11 +22,11 @@ local function samples_of(source, fn)
   return n
 end
 
--- `count` of the n samples from place `first` (from 1) of their order: that of the set, or of the seed.
+-- `count` of the n samples from place `first` (from 1) in the order of the set, or in the random order of `seed`.
 local function part(n, of, seed, first, count)
   local out = planning.positions(count)
   if seed and count > 0 then
-    api.shuffled(seed, 0, n, first, out) -- batches have epochs from 1, so their orders are others
+    api.shuffled(seed, 0, n, first, out) -- epoch 0: batches use epochs from 1, so their orders differ
   else
     for i = 0, count - 1 do out.index[i] = first + i end
   end
@@ -40,16 +40,16 @@ local function check_seed(seed, fn)
   if seed ~= nil then check.integer(seed, "seed", fn, 0, 2 ^ 53) end
 end
 
----Returns the positions of one rank's part. The parts of all ranks have each sample once, and their sizes differ by one at
----most.
+---Returns the positions of one rank's part. The parts of all ranks together contain each sample once; their sizes
+---differ by at most one.
 ---
 ---     local mine = data.split(set, { seed = 1 })
 ---     local plan = data.batches { of = mine, size = 32, epochs = math.huge }
----@param source integer|table|actor.Tensor|actor.data.Positions how many samples, a set (what has `n`), a tensor of rows,
----  or positions: then parts of these
----@param options? {rank?: integer, size?: integer, seed?: integer} `rank` from 0 and `size`, default this node's and the
----  run's (a server, which has no rank, gets rank 0's part); `seed`: samples in random order, without it neighbours stay
----  together
+---@param source integer|table|actor.Tensor|actor.data.Positions number of samples, a set (a table with `n`), a tensor
+---  of rows, or positions to divide
+---@param options? {rank?: integer, size?: integer, seed?: integer} `rank` from 0 and `size`, default this node's and
+---  the run's (a server has no rank and uses rank 0's part); `seed`: samples in random order; without it a part is
+---  contiguous
 ---@return actor.data.Positions
 function M.split(source, options)
   local fn, actor = "data.split", require("actor")
@@ -64,12 +64,12 @@ function M.split(source, options)
   return part(n, of, options.seed, first + 1, last - first)
 end
 
----Divides samples in two: those to train with, and a share that is held out for validation.
+---Divides samples into a part for training and a share held out for validation.
 ---
 ---     local train, validation = data.holdout(set, { fraction = 0.1, seed = 1 })
----@param source integer|table|actor.Tensor|actor.data.Positions as data.split takes it
----@param options {fraction: number, seed?: integer} `fraction` 0 .. 1 is held out, as the nearest number of samples;
----  `seed`: drawn at random, without it the last ones
+---@param source integer|table|actor.Tensor|actor.data.Positions as for data.split
+---@param options {fraction: number, seed?: integer} `fraction` 0 .. 1 is held out, rounded to a whole number of
+---  samples; `seed`: held-out samples are drawn at random; without it they are the last samples
 ---@return actor.data.Positions train
 ---@return actor.data.Positions held_out
 function M.holdout(source, options)

@@ -1,5 +1,5 @@
---- Networks written as chains: `nn.input{28, 28, 1}:conv2d{...}:linear(10):network{}`. Each call makes a node, which
---- knows the shape of a sample's result; nodes may be used several times, so chains branch. `network` makes the layers.
+--- Networks written as chains: `nn.input{28, 28, 1}:conv2d{...}:linear(10):network{}`. Each call makes a node with the
+--- shape of a sample's result. Several nodes may follow one node, so chains branch. `network` makes the layers.
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 local activations = require("actor.nn.layers.activations")
@@ -39,13 +39,13 @@ end
 Node.__index = node_index
 Node.__tostring = function(self) return ("node %s %s"):format(self.kind, base.list_text(self.shape)) end
 
--- An activation of its own behind the node where its layer does not apply it itself.
+-- Adds the activation as a node of its own after a layer that does not apply it itself.
 local function with_activation(node, act)
   if not act then return node end
   return M.node(act, definitions[act], { node }, node.shape)
 end
 
--- The name that a layer's options give it.
+-- The name in a layer's options.
 local function name_in(...)
   for i = 1, select("#", ...) do
     local value = select(i, ...)
@@ -56,11 +56,11 @@ local function name_in(...)
   end
 end
 
----Makes a node of a layer.
+---Makes a node for a layer.
 ---@param kind string
 ---@param define function
 ---@param from actor.nn.Node[]
----@param shape integer[]|integer[][] what `define` takes first
+---@param shape integer[]|integer[][] the first argument of `define`
 ---@param ... any
 ---@return actor.nn.Node
 function M.node(kind, define, from, shape, ...)
@@ -81,7 +81,7 @@ function M.node(kind, define, from, shape, ...)
   return with_activation(node, rawget(layer, "act"))
 end
 
----Where a chain begins: samples of this shape.
+---The beginning of a chain: samples of this shape.
 ---@param shape integer[] e.g. {28, 28, 1} for images, {784} for rows
 ---@return actor.nn.Node
 function M.input(shape)
@@ -101,7 +101,7 @@ local function merged(name)
   end
 end
 
----Adds the results of nodes of one shape.
+---Adds the results of nodes of equal shape.
 ---@type fun(nodes: actor.nn.Node[]): actor.nn.Node
 M.add = merged("add")
 
@@ -114,7 +114,7 @@ M.concat = merged("concat")
 local network_options = { seed = "number|cdata?", stream = "number?", dtype = "string?", loss = "string|function?",
   inputs = "table?", l1 = "number?", l2 = "number?" }
 
--- All nodes before and with `node`, each behind those it depends on.
+-- Appends `node` and all nodes before it to `order`, each after the nodes that it depends on.
 local function in_order(node, seen, order)
   if seen[node] then return end
   seen[node] = true
@@ -130,7 +130,7 @@ local function regularised(layer, options)
   end
 end
 
--- A name for each node: its own or its kind, with a number from the second on.
+-- A name for each node: its own or its kind; repeated kinds get a number, from 2.
 local function name_of(node, used)
   local name, number = node.name or node.kind, 2
   if node.name and used[name] then check.fail("nn.network: two layers have the name '%s'", name) end
@@ -139,10 +139,11 @@ local function name_of(node, used)
   return name
 end
 
----Makes the network that ends here, with weights of its own: calling it again makes another one.
+---Makes the network that ends at this node, with its own weights. Each call makes another network.
 ---@param options? {seed?: integer, stream?: integer, dtype?: "float32"|"float64", loss?: "cross_entropy"|"mse"|"hinge"|function, l1?: number, l2?: number, inputs?: actor.nn.Node[]}
----seed: of the first weights (the run's seed) and of dropout; stream: another one for each worker lets dropout choose
----otherwise on each; l1, l2: regularisation of all weights but biases; inputs: the order of several nn.input
+---seed: of the initial weights (default the run's seed) and of dropout; stream: give each worker its own stream, so
+---that dropout drops different elements on each; l1, l2: regularisation of all weights except biases; inputs: the
+---order of several nn.input
 ---@return actor.nn.Network
 function methods.network(self, options)
   local fn = "nn.network"
@@ -158,7 +159,7 @@ function methods.network(self, options)
   local steps, used = {}, {}
   for _, node in ipairs(order) do
     if node.kind == "input" then
-      if options.inputs and not place[node] then check.fail("bad argument 'inputs' to %s: an input of the chain is not in it", fn) end
+      if options.inputs and not place[node] then check.fail("bad argument 'inputs' to %s: it lacks an input of the chain", fn) end
       if not place[node] then
         inputs[#inputs + 1] = node
         place[node] = 1 - #inputs
@@ -172,16 +173,16 @@ function methods.network(self, options)
       place[node] = #steps
     end
   end
-  if #steps == 0 then check.fail("%s: the chain has no layer behind its input", fn) end
+  if #steps == 0 then check.fail("%s: the chain has no layer after its input", fn) end
   local shapes = {}
   for i, node in ipairs(inputs) do shapes[i] = node.shape end
   return network.new(steps, { seed = options.seed, stream = options.stream, dtype = options.dtype, loss = options.loss,
     inputs = shapes })
 end
 
----Defines a layer: `node:name(...)` calls `make(shape, ...)`, which returns a layer whose `shape` is that of a sample's
----result. Its `weights` declare its parameters, which `forward` finds in `self.params`; `backward` leaves their
----gradients in `self.grads`.
+---Defines a layer: `node:name(...)` calls `make(shape, ...)`, which returns a layer. The layer's `shape` is the shape
+---of a sample's result. Its `weights` declare its parameters, which `forward` reads from `self.params`; `backward`
+---writes their gradients to `self.grads`.
 ---
 ---     nn.define("scale", function(shape)
 ---       return {

@@ -14,22 +14,23 @@ local optim = require("actor.optim")
 ---@field rows? integer[]|actor.data.Positions only these rows, such as this rank's share
 ---@field epochs? integer default 1
 ---@field batch? integer rows of a batch, default 32
----@field shuffle? boolean default true: another order in each epoch
+---@field shuffle? boolean default true: a new order in each epoch
 ---@field seed? integer of the order, default 0
 ---@field optimiser? actor.Optimiser default optim.adam()
----@field validation? number|table a share of the rows that is not trained on (the last of them), a set, or {x, y}
----@field on_nan? "error"|"skip"|"stop" when the loss is NaN or infinite: raise an error that names the step and the layer
----(the default), leave the batch out, or end the training
----@field before_step? fun(net: actor.nn.Network, step: integer) after the backward pass and before the update: all-reduce
----`net.flat_grads` here
----@field on_epoch? fun(entry: actor.nn.Epoch, net: actor.nn.Network): boolean? after each epoch; false ends the training
+---@field validation? number|table a share of the rows, held out from training (the last rows), a set, or {x, y}
+---@field on_nan? "error"|"skip"|"stop" action for a NaN or infinite loss: raise an error with the step and the layer (the
+---default), skip the batch, or end the training
+---@field before_step? fun(net: actor.nn.Network, step: integer) called between the backward pass and the update, for
+---example to all-reduce `net.flat_grads`
+---@field on_epoch? fun(entry: actor.nn.Epoch, net: actor.nn.Network): boolean? called after each epoch; false ends the
+---training
 ---@field progress? boolean default true
 
 ---@class actor.nn.Epoch
 ---@field epoch integer
 ---@field steps integer updates made so far
----@field loss number mean over the epoch's batches, of the weights as they were then
----@field skipped integer batches left out for their loss
+---@field loss number mean of the losses of the epoch's batches, each before its update
+---@field skipped integer batches skipped because of their loss
 ---@field seconds number since the training began
 ---@field validation_loss? number
 ---@field validation_accuracy? number
@@ -41,7 +42,7 @@ local known = {
   before_step = "function?", on_epoch = "function?", progress = "boolean?",
 }
 
--- What batches are taken from: `n` rows and batch(positions) -> x, y.
+-- The source of batches: `n` rows and batch(positions) -> x, y.
 local function source_of(x, y, set)
   if set then
     if type(set.n) ~= "number" or type(set.batch) ~= "function" then
@@ -65,12 +66,12 @@ local function source_of(x, y, set)
   end }
 end
 
--- Some rows of a source: those at the positions, nil for all.
+-- The rows of a source at the positions; all rows for nil.
 local function part_of(source, positions)
   return { source = source, positions = positions, n = positions and positions.n or source.n }
 end
 
--- What is trained on, and what validates, or nil.
+-- The part to train on, and the part to validate with, or nil.
 local function split(options)
   local source = source_of(options.x, options.y, options.set)
   local rows, validation = options.rows, options.validation
@@ -87,7 +88,7 @@ local function split(options)
   return part_of(source, rows), validation
 end
 
--- The loss and the accuracy of a part, some rows at a time.
+-- The loss and the accuracy of a part, computed in batches of rows.
 local function evaluate(net, part)
   local plan = data.batches { of = part.positions, n = not part.positions and part.n or nil, size = network.rows_at_once,
     shuffle = false }
@@ -101,7 +102,7 @@ local function evaluate(net, part)
   return loss / part.n, right and right / part.n or nil
 end
 
--- Where there is no node, nothing shows a bar.
+-- A progress bar; outside a node there is none.
 local function new_bar(total, quiet)
   if not package.preload["actor.c.node"] then return { update = function() end, finish = function() end } end
   return require("actor.progress").new { total = total, label = "training", quiet = quiet }

@@ -1,10 +1,10 @@
---- `nn.check_gradients`: gradients beside finite differences.
+--- `nn.check_gradients`: compares gradients with finite differences.
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 local tensor = require("actor.tensor")
 local util = require("actor.util")
 
--- Everything that a forward pass changes beside its results: the layer's state.
+-- Copies the layer's state, which a forward pass changes; returns a function that restores the state.
 local function kept_state(layer)
   local kept = {}
   for name, value in pairs(rawget(layer, "state") or {}) do kept[name] = value:clone() end

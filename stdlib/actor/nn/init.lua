@@ -1,4 +1,4 @@
---- Neural networks: layers with a forward and a backward pass written out, in chains and graphs.
+--- Neural networks: layers with explicit forward and backward passes, in chains and graphs.
 ---
 ---     local net = nn.input { 28, 28, 1 }:conv2d { 5, 5, 1, 32, act = "relu" }:max_pool2d { 2, 2 }
 ---       :fully_connected(1024, "relu"):linear(10, "softmax"):network { seed = 1 }
@@ -6,10 +6,11 @@
 ---     local loss = net:loss(images, labels)              -- one step by hand: forward and backward,
 ---     opt:step({ net.flat_params }, { net.flat_grads })  -- then an update of all parameters as one tensor
 ---
---- A layer is a table with `forward(x, training) -> y`, `backward(dy, first) -> dx` (after the forward pass of the same
---- batch), and, if it has parameters, `params` and `grads` of the same names. Results belong to the layer and are
---- overwritten by its next pass: clone what has to stay. Gradients are overwritten as well, not added up. The first
---- dimension of every tensor counts the samples of a batch; images are (rows, height, width, channels).
+--- A layer is a table with `forward(x, training) -> y` and `backward(dy, first) -> dx`, called after the forward pass
+--- of the same batch. A layer with parameters also has `params` and `grads` of the same names. Results belong to the
+--- layer, and its next pass overwrites them: clone results that you retain. Gradients are overwritten too, not
+--- accumulated. The first dimension of every tensor is the samples of a batch; images are (rows, height, width,
+--- channels).
 local check = require("actor.check")
 local rng = require("actor.rng")
 local activations = require("actor.nn.layers.activations")
@@ -35,8 +36,8 @@ local M = {
 ---@field backward fun(self: actor.nn.Layer, dy: actor.Tensor, first?: boolean): actor.Tensor?
 ---@field params table<string, actor.Tensor>
 ---@field grads table<string, actor.Tensor>
----@field weights? table<string, actor.nn.Weight> what to make `params` of
----@field state? table<string, actor.Tensor> what it remembers from batch to batch
+---@field weights? table<string, actor.nn.Weight> declarations of `params`
+---@field state? table<string, actor.Tensor> tensors retained from batch to batch, not trained
 
 -- ---- Layers of chains ----
 
@@ -81,14 +82,14 @@ chain.define("embedding", shapes.embedding)
 chain.define("add", shapes.add)
 chain.define("concat", shapes.concat)
 
--- ---- Layers by themselves ----
+-- ---- Single layers ----
 
 local linear_options = { seed = "number|cdata?", rng = "cdata?", dtype = "string?" }
 for name, kind in pairs(dense.options) do linear_options[name] = kind end
 
----A fully connected layer with weights of its own, y = x weight + bias. `init` says what the weights start from: "he"
----(the default, for relu), "glorot", "lecun", each also with "_uniform", "zeros", "ones", a number, or a function; the
----deviations are in nn/weights.lua. Biases start at 0.
+---A fully connected layer with its own weights, y = x weight + bias. `init` is the initial value of the weights: "he"
+---(the default, for relu), "glorot", "lecun", each also with "_uniform", "zeros", "ones", a number, or a function. For
+---their deviations see nn/weights.lua. Biases start at 0.
 ---@param inputs integer
 ---@param outputs integer
 ---@param options? {seed?: integer, rng?: actor.Rng, init?: string, bias?: boolean, act?: string, dtype?: string}
@@ -118,17 +119,17 @@ function M.tanh() return activations.make("tanh") end
 ---@return actor.nn.Layer
 function M.sigmoid() return activations.make("sigmoid") end
 
----A layer that computes x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) of each element. Source: Hendrycks, Gimpel,
----Gaussian error linear units, 2016.
+---A layer that computes x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) of each element. Source: Hendrycks,
+---Gimpel, Gaussian error linear units, 2016.
 ---@return actor.nn.Layer
 function M.gelu() return activations.make("gelu") end
 
----A layer that makes each row positive with sum 1: e^x divided by the row's sum of them.
+---A layer that makes each row positive with sum 1: e^x divided by the sum of e^x over the row.
 ---@return actor.nn.Layer
 function M.softmax() return activations.make("softmax") end
 
----Makes a model of layers that follow each other. Parameters are named "1.weight", "1.bias", ... by the layer's place.
----Their tensors become views of the model's `flat_params`, unless a layer has tensors that it did not declare.
+---Makes a model of consecutive layers. Parameters are named "1.weight", "1.bias", ... by the layer's place. The
+---parameters become views of the model's `flat_params`, unless a layer has undeclared parameters.
 ---@param layers actor.nn.Layer[]
 ---@return actor.nn.Network
 function M.sequential(layers)
@@ -155,15 +156,15 @@ function M.sequential(layers)
   return made
 end
 
----Compares the gradients of a layer or network with finite differences of its output, of d(sum(y * weights)) / d(each
----parameter and input), where `weights` are fixed random numbers. Use float64 parameters and input: a correct gradient
----has an error near 1e-9. Each pass begins with the same state, so dropout drops the same elements.
+---Compares the gradients of a layer or network with finite differences. The objective is sum(y * weights) with fixed
+---random `weights`; its derivatives by each parameter and input element are compared. Use float64 parameters and input:
+---a correct gradient has an error near 1e-9. Each pass begins with the same state, so dropout drops the same elements.
 ---@param layer actor.nn.Layer
 ---@param x actor.Tensor
 ---@param options? {step?: number, seed?: integer, training?: boolean, inputs?: boolean} default 1e-5, 1, false, true;
----inputs = false: x has no gradient (positions)
+---inputs = false for an x without a gradient (positions)
 ---@return number largest |difference| / max(1, |gradient|) over all elements
----@return string where it is
+---@return string the place of that element
 function M.check_gradients(layer, x, options)
   return require("actor.nn.gradients")(layer, x, options)
 end

@@ -31,7 +31,7 @@ function M.cross_entropy(scores, labels, out)
   return loss_out[0], slope
 end
 
--- Targets in the shape of the scores: (rows) stands for (rows, 1).
+-- Targets in the shape of the scores; (rows) is accepted for (rows, 1).
 local function targets_like(scores, targets, fn)
   base.arg(scores, "scores", fn)
   base.arg(targets, "targets", fn)
@@ -76,7 +76,7 @@ function M.hinge(scores, targets, out)
   return loss / count, slope:mul_(1 / count)
 end
 
----The loss of a name, or the function itself.
+---The loss function of a name, or the given function itself.
 ---@param loss any
 ---@param fn string
 ---@return fun(scores: actor.Tensor, targets: actor.Tensor, out?: actor.Tensor): number, actor.Tensor

@@ -1,4 +1,4 @@
---- A network: layers in an order in which each comes behind those whose results it takes.
+--- A network: layers in topological order, each after the layers whose results are its inputs.
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 local losses = require("actor.nn.losses")
@@ -12,7 +12,7 @@ local M = {}
 ---@class actor.nn.Network: actor.nn.Layer
 ---@field params table<string, actor.Tensor> by name, "conv2d.weight": views of `flat_params`
 ---@field grads table<string, actor.Tensor> of the same names: views of `flat_grads`
----@field state table<string, actor.Tensor> what layers remember beside their weights: running means, batches dropped from
+---@field state table<string, actor.Tensor> state of layers beside their weights: running means, dropout's batch counts
 ---@field flat_params actor.Tensor all parameters in one tensor of one dimension
 ---@field flat_grads actor.Tensor their gradients
 local Network = {}
@@ -24,9 +24,9 @@ M.Network = Network
 ---@class actor.nn.Step one layer of a network
 ---@field layer actor.nn.Layer
 ---@field name string
----@field from integer[] the steps whose results it takes; input i has the number 1 - i
+---@field from integer[] the steps whose results are its inputs; input i of the network has the number 1 - i
 
--- Results of this many rows at a time are computed where none of them is needed for gradients.
+-- Rows of one pass where no gradients are needed.
 local rows_at_once = 256
 M.rows_at_once = rows_at_once
 
@@ -34,7 +34,7 @@ local function run_seed()
   return package.preload["actor.c.node"] and require("actor").seed or 0
 end
 
--- The tensors that a layer declares as its state.
+-- Makes the tensors that a layer declares as its state.
 local function make_state(layer, dtype)
   local made = {}
   for name, state in pairs(rawget(layer, "state") or {}) do
@@ -47,7 +47,7 @@ local function make_state(layer, dtype)
   layer.state = made
 end
 
--- The parameters of some layers by name, or what else they have by that key.
+-- The tensors under `key` ("params", "grads", "state") of some layers, by name.
 local function by_name(steps, key)
   local all = {}
   for _, step in ipairs(steps) do
@@ -56,7 +56,7 @@ local function by_name(steps, key)
   return all
 end
 
--- Which steps' results depend on parameters, so that a gradient has to come back to them.
+-- Marks the steps whose results depend on parameters: the backward pass must reach them.
 local function mark_wanted(steps)
   for _, step in ipairs(steps) do
     step.below = false
@@ -67,7 +67,7 @@ local function mark_wanted(steps)
   end
 end
 
----Makes a network of steps. Layers that have no weights yet get them.
+---Makes a network of steps. Layers without weights receive weights.
 ---@param steps actor.nn.Step[]
 ---@param options {seed?: integer, stream?: integer, dtype?: string, loss?: string|function, inputs?: integer[][], rng?: actor.Rng}
 ---@return actor.nn.Network
@@ -106,7 +106,7 @@ function M.new(steps, options)
   }, Network)
 end
 
--- The input in the shape that its samples have in the network: rows of as many elements will do.
+-- The input in the shape of the network's samples. Flat rows with as many elements are reshaped.
 local function as_input(x, shape, name)
   base.arg(x, name, "net:forward")
   if not shape then return x end
@@ -132,7 +132,7 @@ local function input(self, x, i)
   return as_input(x[i], shapes[i], ("x[%d]"):format(i))
 end
 
--- Runs the steps up to number `last`; their results stay in `results`.
+-- Runs the steps up to number `last`; `results` retains their results.
 local function run(self, x, training, last)
   self.training = training
   local steps, results = self.steps, self.results
@@ -153,16 +153,16 @@ local function run(self, x, training, last)
   return results[last]
 end
 
----Computes the network's output for a batch. The result belongs to the network, whose next pass overwrites it.
----@param x actor.Tensor|actor.Tensor[] (rows, ...) with samples of the input's shape, or (rows, elements of one); a table
----for several inputs
----@param training? boolean true: dropout drops, and normalisation updates its statistics
+---Computes the network's output for a batch. The result belongs to the network, and the next pass overwrites it.
+---@param x actor.Tensor|actor.Tensor[] (rows, ...) with samples of the input's shape, or flat rows (rows, elements); a
+---table for several inputs
+---@param training? boolean true: dropout is active, and normalisation updates its statistics
 ---@return actor.Tensor
 function Network:forward(x, training)
   return run(self, x, training or false, #self.steps)
 end
 
--- Adds a gradient to the one that step `i` has got from others.
+-- Adds a gradient to the sum of gradients that step `i` has received.
 local function collect(self, i, dy, slopes)
   local before = slopes[i]
   if not before then
@@ -175,7 +175,7 @@ local function collect(self, i, dy, slopes)
   slopes[i] = before:add(dy, sum)
 end
 
--- Takes the gradient of the result of step number `last` back through the steps before.
+-- Runs the backward pass from the result of step number `last` through all previous steps.
 local function back(self, dy, first, last)
   local steps = self.steps
   local slopes = {}
@@ -201,23 +201,23 @@ local function back(self, dy, first, last)
   return all
 end
 
----Computes the gradients of all layers for the batch that `forward` got last; leaves those of the parameters in
+---Computes the gradients of all layers for the batch of the last `forward`; writes the gradients of the parameters to
 ---`grads`.
 ---@param dy actor.Tensor the gradient of the output
----@param first? boolean true: the gradient of the input is not wanted
----@return actor.Tensor? dx a table of them where there are several inputs
+---@param first? boolean true: the gradient of the input is not needed
+---@return actor.Tensor? dx a table of tensors for several inputs
 function Network:backward(dy, first)
   return back(self, dy, first or false, #self.steps)
 end
 
--- The result before a softmax at the end, which the loss of classes computes itself.
+-- The step before a final softmax, because the cross-entropy computes the softmax itself; else the last step.
 local function scores_step(self, loss)
   if self.ends_in_softmax and loss == losses.cross_entropy then return self.steps[#self.steps].from[1] end
   return #self.steps
 end
 
----Does a forward and a backward pass in training; leaves the gradients in `grads`. The loss is the network's (softmax
----cross-entropy unless network{loss=} says otherwise) and regularisation.
+---Runs a forward and a backward pass in training; writes the gradients to `grads`. Returns the network's loss (softmax
+---cross-entropy unless network{loss=} sets another loss) plus regularisation.
 ---@param x actor.Tensor
 ---@param targets actor.Tensor for cross-entropy the classes (rows), from 1; else of the output's shape
 ---@return number loss
@@ -225,7 +225,7 @@ function Network:loss(x, targets)
   local loss = self.loss_function
   local last = scores_step(self, loss)
   local scores = run(self, x, true, last)
-  -- Its own results may be overwritten by the gradient; one that a layer has only passed on may not.
+  -- The gradient may overwrite the layer's own result, but not a tensor that the layer has passed through.
   local own = rawget(self.steps[last].layer, "y")
   local value, slope = loss(scores, targets, own and rawequal(own, scores) and scores or nil)
   back(self, slope, true, last)
@@ -233,7 +233,7 @@ function Network:loss(x, targets)
   return value
 end
 
--- Calls f(first, last row, x, ...) for some rows of all tensors at a time.
+-- Calls f(count, x, others, first row, last row) for consecutive pieces of rows of all tensors.
 local function in_pieces(x, others, f)
   local rows = base.is_tensor(x) and #x or #x[1]
   for from = 1, rows, rows_at_once do
@@ -251,7 +251,7 @@ local function in_pieces(x, others, f)
   return rows
 end
 
----Computes the network's output for any number of rows, some at a time, into a tensor of the caller's own.
+---Computes the network's output for any number of rows, in pieces, into a new tensor that the caller owns.
 ---@param x actor.Tensor|actor.Tensor[]
 ---@return actor.Tensor (rows, ...)
 function Network:predict(x)
@@ -269,15 +269,15 @@ function Network:predict(x)
   return out or self:forward(x):clone()
 end
 
--- In how many rows the largest score is at the label.
+-- The number of rows with the largest score at the label.
 local function right_of(scores, labels) return scores:argmax(2):eq(labels):sum() end
 
----Computes, for one batch and without training, the loss without regularisation and the number of rows whose largest
----score is at their label.
+---Computes, for one batch and without training, the loss without regularisation and the number of rows with the largest
+---score at their label.
 ---@param x actor.Tensor|actor.Tensor[]
 ---@param targets actor.Tensor
 ---@return number loss
----@return number? right nil where targets are not classes
+---@return number? right nil if targets are not classes
 function Network:measure(x, targets)
   local loss = self.loss_function
   local scores = run(self, x, false, scores_step(self, loss))
@@ -302,7 +302,7 @@ function Network:evaluate(x, targets)
   return loss / rows, known and right / rows or nil
 end
 
----Returns the share of rows whose largest score is at their label.
+---Returns the share of rows with the largest score at their label.
 ---@param x actor.Tensor (rows, ...)
 ---@param labels actor.Tensor (rows), from 1
 ---@return number from 0 to 1
@@ -315,7 +315,7 @@ function Network:accuracy(x, labels)
   return right / rows
 end
 
----Copies values into the parameters (and the state) of those names, keeping the tensors.
+---Copies values into the parameters and state of those names. The tensors stay the same.
 ---@param values table<string, actor.Tensor>
 function Network:load(values)
   check.arg(values, "table", "values", "net:load")
@@ -331,7 +331,7 @@ function Network:load(values)
   end
 end
 
----Writes parameters and state to an npz file, which `load_file` reads.
+---Writes parameters and state to an npz file for `load_file`.
 ---@param path string
 function Network:save(path)
   check.arg(path, "string", "path", "net:save")
@@ -341,20 +341,20 @@ function Network:save(path)
   require("actor.data").npz.save(path, all)
 end
 
----Reads what `save` wrote. The file has to have exactly the parameters and state of this network.
+---Reads a file of `save`. The file must have exactly the parameters and state of this network.
 ---@param path string
 function Network:load_file(path)
   check.arg(path, "string", "path", "net:load_file")
   local values = require("actor.data").npz.load(path)
   for _, all in ipairs { self.params, self.state } do
     for name in util.pairs(all) do
-      if not values[name] then check.fail("net:load_file: %s has no '%s', which the network has", path, name) end
+      if not values[name] then check.fail("net:load_file: %s has no '%s', a tensor of the network", path, name) end
     end
   end
   self:load(values)
 end
 
----Finds the first layer, in order, whose last result or parameters hold NaN or infinity.
+---Finds the first layer, in order, with NaN or infinity in its last result or parameters.
 ---@return string? text "layer 2 'conv2d'"
 function Network:first_not_finite()
   for i, step in ipairs(self.steps) do
@@ -366,7 +366,7 @@ function Network:first_not_finite()
   end
 end
 
----Describes the layers as a table: name, shape of a sample's result, number of parameters.
+---Describes the layers as a table of text: name, shape of a sample's result, number of parameters.
 ---@return string
 function Network:summary()
   local lines, total = {}, 0

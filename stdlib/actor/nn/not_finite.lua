@@ -1,14 +1,14 @@
---- What training does when a loss is NaN or infinite: `on_nan`.
+--- The option `on_nan`: the reaction of training to a NaN or infinite loss.
 local check = require("actor.check")
 local network = require("actor.nn.network")
 local spelling = require("actor.c.names")
 
 local M = {}
 
----Checks what a user gives as `on_nan`.
+---Checks a user's `on_nan`.
 ---@param on_nan any
 ---@param fn string
----@param may_stop boolean whether "stop" is one of the choices
+---@param may_stop boolean whether "stop" is allowed
 ---@return "error"|"skip"|"stop"
 function M.check(on_nan, fn, may_stop)
   if on_nan == nil then return "error" end
@@ -20,7 +20,7 @@ function M.check(on_nan, fn, may_stop)
     type(on_nan) == "string" and spelling.suggestion(on_nan, choices, "'", "'") or nil)
 end
 
----Raises the error of a loss that is not finite: it names the step, the rank and the first layer with such a value.
+---Raises the error of a NaN or infinite loss, with the step, the rank and the first layer with such a value.
 ---@param fn string
 ---@param net actor.nn.Network or another model
 ---@param loss number
@@ -29,8 +29,8 @@ function M.raise(fn, net, loss, step)
   local node = package.preload["actor.c.node"] and require("actor")
   local rank = node and node.rank and (" on rank %d"):format(node.rank) or ""
   local known = getmetatable(net) == network.Network
-  local place = known and "; the first value that is not finite is in " .. (net:first_not_finite() or "the loss itself") or ""
-  check.fail("%s: the loss is %s in %s%s%s. Lower the learning rate, clip the gradients or look at the data; "
+  local place = known and "; the first non-finite value is in " .. (net:first_not_finite() or "the loss itself") or ""
+  check.fail("%s: the loss is %s in %s%s%s. Lower the learning rate, clip the gradients or inspect the data; "
     .. "on_nan = 'skip' leaves such batches out", fn, tostring(loss), step, rank, place)
 end
 

@@ -1,10 +1,10 @@
---- What the passes of all layers share: results that keep their memory, and failures of the C side as errors.
+--- Helpers of the passes of all layers: results with reused memory, and errors for statuses of the C side.
 local base = require("actor.tensor.base")
 
 local M = {}
 
----A tensor for the result of a pass: `kept`, the one of the pass before, where it fits, so that passes over batches of
----one size reuse their memory. Its elements are not set.
+---A tensor for the result of a pass: `kept`, the result of the previous pass, if it fits, so that passes over batches
+---of one size reuse memory. Its elements are not initialised.
 ---@param kept actor.Tensor|false (rows, ...) of this layer's shape
 ---@param rows integer|ffi.cdata*
 ---@param shape integer[] of one sample
@@ -15,7 +15,7 @@ function M.result(kept, rows, shape, dtype)
   return base.allocate({ tonumber(rows), unpack(shape) }, dtype, "nn")
 end
 
----The same with the shape and type of x.
+---As `result`, with the shape and type of x.
 ---@param kept actor.Tensor|false
 ---@param x actor.Tensor
 ---@return actor.Tensor
@@ -24,7 +24,7 @@ function M.like(kept, x)
   return base.allocate_like(x, "nn")
 end
 
----Checks the argument of a layer's pass: a tensor whose samples have this shape.
+---Checks the argument of a layer's pass: a tensor of samples of this shape.
 ---@param x any
 ---@param shape integer[]
 ---@param name string of the argument
@@ -40,7 +40,7 @@ function M.expect(x, shape, name, fn)
     table.concat(wanted, ", "), base.shape_text(x))
 end
 
----Raises the error of a status that is not 0.
+---Raises the error of a status other than 0.
 ---@param status integer
 ---@param fn string
 ---@param a actor.Tensor

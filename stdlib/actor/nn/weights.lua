@@ -1,4 +1,4 @@
---- The weights of layers: what they start from, and one tensor that holds them all. A layer declares its weights,
+--- The weights of layers: their initial values, and one tensor for all of them. A layer declares its weights,
 --- `weights = { bias = { shape = { 10 }, init = "zeros" } }`; `realise` makes them, as `layer.params` and `layer.grads`.
 local check = require("actor.check")
 local base = require("actor.tensor.base")
@@ -11,8 +11,8 @@ local M = {}
 ---@class actor.nn.Weight what a layer declares
 ---@field shape integer[]
 ---@field init string|number|fun(shape: integer[], rng: actor.Rng, inputs: integer, outputs: integer): actor.Tensor
----@field inputs? integer how many values each output depends on
----@field outputs? integer how many outputs each input goes to
+---@field inputs? integer number of input values of each output
+---@field outputs? integer number of outputs of each input
 ---@field l1? number regularisation: l1 * sum |w| is added to the loss
 ---@field l2? number l2 / 2 * sum w^2 is added to the loss
 
@@ -33,10 +33,10 @@ local function he(weight) return math.sqrt(2 / math.max(weight.inputs, 1)) end
 local function glorot(weight) return math.sqrt(2 / math.max(weight.inputs + weight.outputs, 1)) end
 local function lecun(weight) return math.sqrt(1 / math.max(weight.inputs, 1)) end
 
----What `init` may name. Deviations: "he" sqrt(2 / inputs) (source: He et al., Delving deep into rectifiers, ICCV 2015),
----"glorot" sqrt(2 / (inputs + outputs)) (source: Glorot, Bengio, Understanding the difficulty of training deep
----feedforward networks, AISTATS 2010), "lecun" sqrt(1 / inputs) (source: LeCun et al., Efficient backprop, 1998); of a
----normal distribution, or a uniform one for names that end in "_uniform".
+---The names of `init`. Standard deviations: "he" sqrt(2 / inputs) (source: He et al., Delving deep into rectifiers,
+---ICCV 2015), "glorot" sqrt(2 / (inputs + outputs)) (source: Glorot, Bengio, Understanding the difficulty of training
+---deep feedforward networks, AISTATS 2010), "lecun" sqrt(1 / inputs) (source: LeCun et al., Efficient backprop, 1998).
+---The distribution is normal, or uniform for names that end in "_uniform".
 M.initialisers = {
   he = normal(he), he_uniform = uniform(he), glorot = normal(glorot), glorot_uniform = uniform(glorot),
   lecun = normal(lecun), lecun_uniform = uniform(lecun),
@@ -44,7 +44,7 @@ M.initialisers = {
   ones = function(weight, _, dtype) return tensor.ones(weight.shape, { dtype = dtype }) end,
 }
 
----Checks what a user gives as `init`.
+---Checks a user's `init`.
 ---@param init any
 ---@param fn string
 function M.check_init(init, fn)
@@ -61,7 +61,7 @@ local function first_values(weight, generator, dtype)
   if type(init) == "number" then return tensor.full(weight.shape, init, { dtype = dtype }) end
   if type(init) == "string" then return M.initialisers[init](weight, generator, dtype) end
   local values = init(weight.shape, generator, weight.inputs, weight.outputs)
-  base.arg(values, "what init returned", "nn.network")
+  base.arg(values, "result of init", "nn.network")
   if base.shape_text(values) ~= base.list_text(weight.shape) then
     check.fail("bad result of 'init': expected a tensor %s, got %s", base.list_text(weight.shape),
       base.shape_text(values))
@@ -69,7 +69,7 @@ local function first_values(weight, generator, dtype)
   return values
 end
 
----The number of elements of all the weights that a layer declares.
+---The number of elements of all declared weights of a layer.
 ---@param layer actor.nn.Layer
 ---@return integer
 function M.count(layer)
@@ -82,8 +82,9 @@ function M.count(layer)
   return count
 end
 
----Makes the weights of layers as views of one tensor, and their gradients of another. Weights that a layer has already
----keep their values; others are drawn from `options.draw(i)`, a generator for layer i (nil: this node's).
+---Makes the weights of layers as views of one tensor, and their gradients as views of another. Existing weights of a
+---layer retain their values; others are drawn from `options.draw(i)`, a generator for layer i (nil: this node's
+---generator).
 ---@param layers actor.nn.Layer[]
 ---@param options {draw: (fun(i: integer): actor.Rng?), dtype?: string}
 ---@return actor.Tensor params
@@ -114,7 +115,7 @@ function M.realise(layers, options)
   return params, grads
 end
 
----Adds the gradient of a weight's regularisation to its gradient; returns what it adds to the loss.
+---Adds the gradient of a weight's regularisation to the weight's gradient; returns the penalty to add to the loss.
 ---@param layer actor.nn.Layer
 ---@param name string
 ---@param l1 number

@@ -1,5 +1,5 @@
---- The tensor as a C value: its metatype, how results are made, how failures of the C side become errors, and when
---- garbage is collected. The other files of this folder fill `methods`; scripts use "actor.tensor" only.
+--- The tensor as a C value: its metatype, the allocation of results, the errors for statuses of the C side, and garbage
+--- collection. The other files of this folder fill `methods`; scripts use "actor.tensor" only.
 local ffi = require("ffi")
 local check = require("actor.check")
 local numbers = require("actor.numbers")
@@ -12,8 +12,8 @@ local context = api.context
 local tonumber, type, floor, max = tonumber, type, math.floor, math.max
 local istype = ffi.istype
 
----What `t.name` finds, beside the properties below. A tensor may reach a script that never named "actor.tensor": as a
----parameter, from another node.
+---The methods of `t.name`; `properties` below has the rest. A script may receive a tensor (a parameter from another
+---node) without having required "actor.tensor", so the first lookup requires it.
 local methods = setmetatable({}, {
   __index = function(all, name)
     setmetatable(all, nil)
@@ -26,13 +26,13 @@ M.methods = methods
 M.max_dims = 8
 M.dtypes = { float32 = 0, float64 = 1, int32 = 2, int64 = 3, uint8 = 4, bool = 5 }
 M.dtype_names = { [0] = "float32", [1] = "float64", [2] = "int32", [3] = "int64", [4] = "uint8", [5] = "bool" }
----Bytes of an element, by the number of its type.
+---Bytes of an element, by the code of its type.
 M.sizes = { [0] = 4, [1] = 8, [2] = 4, [3] = 8, [4] = 1, [5] = 1 }
 local bool = M.dtypes.bool
 
--- Garbage. LuaJIT's collector sees a tensor as a small value, whatever the size of its block. So blocks are counted
--- here, and a full collection is made once as many bytes were taken as are in use (at least this many), so waste stays
--- proportional.
+-- Garbage. LuaJIT's collector sees a tensor as a small value, whatever the size of its block, so blocks are counted
+-- here. A full collection runs when the bytes allocated since the previous collection exceed the bytes in use (and this
+-- minimum), so waste stays proportional.
 local least_garbage = 32 * 2 ^ 20
 
 local function collect()
@@ -41,13 +41,13 @@ local function collect()
   context.limit = max(least_garbage, tonumber(context.live) + collectgarbage("count") * 1024)
 end
 
----Collects garbage when many bytes were taken. Called after every operation that may have allocated.
+---Collects garbage when the allocated bytes exceed the limit. Called after every operation that may allocate.
 local function settle()
   if context.fresh > context.limit then collect() end
 end
 M.settle = settle
 
----Moves the elements of `t` into `target`, of the same shape. No other code may use `t`, which is empty afterwards.
+---Moves the elements of `t` into `target`, of the same shape. `t` is empty afterwards; no other code may use it.
 function M.give(target, t)
   local status = api.give(target, t)
   if status ~= 0 then M.raise("tensor.copy_", status, target, t) end
@@ -70,7 +70,7 @@ function M.same_shape(a, b)
   return true
 end
 
----A shape given as table, as text.
+---A shape given as a table, as text.
 function M.list_text(shape)
   local parts = {}
   for d = 1, #shape do parts[d] = type(shape[d]) == "number" and numbers.text(shape[d]) or tostring(shape[d]) end
@@ -133,7 +133,7 @@ local meta = {
 
 local Tensor = ffi.metatype("ah_tensor", meta)
 
----An empty tensor, for the C side to fill.
+---The type of tensors; a call makes an empty tensor for the C side to fill.
 M.new = Tensor
 
 ---Returns whether the value is a tensor.
@@ -147,8 +147,8 @@ M.is_tensor = is_tensor
 local tensor_id = tonumber(Tensor)
 local tensor_pointer = ffi.typeof("ah_tensor*")
 
----Returns whether the value is a tensor itself, and not a pointer or reference to one or the type, which FFI code may
----have (tonumber of the type gives its number).
+---Returns whether the value is a tensor itself. A pointer or reference to a tensor and the ctype, which FFI code may
+---hold, are no tensors (tonumber of the ctype gives its number).
 ---@param value any
 ---@return boolean
 function M.is_own(value)
@@ -169,7 +169,7 @@ function M.arg(value, name, fn)
   if not istype(Tensor, value) then check.wrong(name, fn, "a tensor", value) end
 end
 
----Raises the error for the status of an operation that failed.
+---Raises the error for the status of a failed operation.
 ---@param fn string the operation as the user knows it
 ---@param status integer
 ---@param a any first operand
@@ -210,10 +210,10 @@ function M.raise(fn, status, a, b, out)
     end
     check.fail("bad argument to %s: element %d is %.17g, which %s does not hold", fn, row, context.bad_value, name)
   elseif status == 9 then
-    check.fail("bad argument to %s: whole numbers are not divided by 0, which element %d of the divisor is", fn,
+    check.fail("bad argument to %s: whole numbers cannot be divided by 0: element %d of the divisor is 0", fn,
       tonumber(context.bad_row))
   elseif status == 10 then
-    check.fail("bad argument to %s: whole numbers have no power below 0, which element %d of the exponent is (%.17g); "
+    check.fail("bad argument to %s: whole numbers have no power below 0: element %d of the exponent is %.17g; "
       .. "convert one with t:to('float32')", fn, tonumber(context.bad_row), context.bad_value)
   elseif status == 11 then
     check.fail("bad argument to %s: the result for %s would have more than 2^48 elements", fn,
@@ -222,7 +222,7 @@ function M.raise(fn, status, a, b, out)
   error(fn .. ": unknown status " .. tostring(status))
 end
 
----The number of a dimension, from 0, for one given from 1 or, negative, from the end.
+---Converts a dimension, from 1 or negative from the end, to its number from 0.
 ---@param t actor.Tensor
 ---@param dim any
 ---@param fn string
@@ -236,7 +236,8 @@ function M.dim(t, dim, fn)
   return dim > 0 and dim - 1 or n + dim
 end
 
----The most elements of a tensor, and so of a dimension: host/base/tensor.hpp's Shape::kMaxElements.
+---The maximum number of elements of a tensor, and so the maximum size of a dimension: Shape::kMaxElements of
+---host/base/tensor.hpp.
 M.max_count = 2 ^ 48
 local max_count = M.max_count
 
@@ -244,9 +245,8 @@ local function too_many(shape, name, fn)
   check.fail("bad argument '%s' to %s: a tensor of shape %s has more than 2^48 elements", name, fn, M.list_text(shape))
 end
 
----Checks a shape: a whole number (one dimension) or an array of them; returns the array and the number of elements.
----Every shape that comes from numbers of a script is checked here. `name` is the argument that the numbers come from,
----by default "shape".
+---Checks a shape, a whole number (one dimension) or an array of sizes; returns the array and the number of elements.
+---Every shape made of a script's numbers is checked here. `name` is the argument with the numbers, by default "shape".
 ---@param shape any
 ---@param fn string
 ---@param name? string
@@ -271,7 +271,7 @@ end
 
 local extents = ffi.new("int64_t[8]")
 
----A tensor of uninitialised elements. `shape` is an array that was checked.
+---A tensor of uninitialised elements. `shape` is a checked array.
 ---@param shape integer[]
 ---@param dtype integer
 ---@param fn string
@@ -290,7 +290,7 @@ function M.allocate(shape, dtype, fn)
   return t
 end
 
----A tensor of uninitialised elements with the shape and type of another.
+---A tensor of uninitialised elements with the shape and type of `t`.
 function M.allocate_like(t, fn)
   local out = Tensor()
   local status = api.allocate(context, out, t.type_, t.ndim_, t.extent_)
@@ -302,7 +302,7 @@ end
 local all_names = { "float32", "float64", "int32", "int64", "uint8", "bool" }
 local float_names = { "float32", "float64" }
 
----The number of an element type given by name; `otherwise` when nil. With `floats` whole numbers are refused.
+---The code of a named element type; `otherwise` for nil. With `floats` integer types are refused.
 function M.dtype(name, otherwise, fn, floats)
   if name == nil then return otherwise end
   check.one_of(name, floats and float_names or all_names, "dtype", fn)
@@ -320,15 +320,15 @@ function M.dims(dims, fn)
   return dims
 end
 
----Whether the number of an element type is one of floats.
+---Whether the code of an element type is a float type.
 function M.is_float(code)
   return code <= 1
 end
 
--- The place of each type among those that hold it: bool, uint8, int32, int64, floats.
+-- The rank of each type in the order of widening: bool, uint8, int32, int64, floats.
 local ranks = { [0] = 5, [1] = 5, [2] = 3, [3] = 4, [4] = 2, [5] = 1 }
 
----The element type that holds the elements of both; raises for float32 with float64, as operations do.
+---The wider element type of both operands; raises for float32 with float64, as operations do.
 ---@param a actor.Tensor
 ---@param b actor.Tensor
 ---@return integer
@@ -343,7 +343,7 @@ end
 local int64, uint64 = ffi.typeof("int64_t"), ffi.typeof("uint64_t")
 local exact = 2 ^ 53
 
----Whether the value is a 64-bit whole number as LuaJIT has them, 1LL.
+---Whether the value is a 64-bit whole number of LuaJIT, such as 1LL.
 local function is_wide(value)
   return type(value) == "cdata" and (istype(int64, value) or istype(uint64, value) and value < 2 ^ 63)
 end
@@ -360,14 +360,14 @@ function M.elements(t)
   return t.b8_
 end
 
----A whole number as a Lua number where that is exact, else as it is.
+---Converts a 64-bit whole number to a Lua number if the conversion is exact, else returns it unchanged.
 local function narrowed(wide)
   if wide <= exact and wide >= -exact then return tonumber(wide) end
   return wide
 end
 M.narrowed = narrowed
 
----The element `offset` steps from the first: a number, a boolean of a bool, an int64_t where a number is not exact.
+---The element at `offset` from the first: a number, a boolean for bool, an int64_t for an int64 beyond 2^53.
 function M.load(t, offset)
   local code = t.type_
   if code == 0 then return t.f32_[offset] end
@@ -381,7 +381,7 @@ end
 local least = { [2] = -2 ^ 31, [3] = -2 ^ 63, [4] = 0 }
 local above = { [2] = 2 ^ 31, [3] = 2 ^ 63, [4] = 2 ^ 8 }
 
----Checks that the element type holds a Lua value, and returns what to write.
+---Checks that the element type can hold a Lua value, and returns the value to write.
 ---@param value any
 ---@param code integer
 ---@param name string of the argument
@@ -404,7 +404,7 @@ function M.element(value, code, name, fn)
   check.wrong(name, fn, ("a whole number that %s holds"):format(M.dtype_names[code]), value)
 end
 
----Writes a Lua value into the element `offset` steps from the first.
+---Writes a Lua value into the element at `offset` from the first.
 function M.store(t, offset, value, name, fn)
   local code = t.type_
   if code <= 1 and type(value) == "number" then
@@ -414,7 +414,7 @@ function M.store(t, offset, value, name, fn)
   M.elements(t)[offset] = M.element(value, code, name, fn)
 end
 
----The element type that a Lua value has beside no tensor: bool, int64 of 1LL, else float32.
+---The element type of a Lua value without a tensor beside it: bool, int64 for 1LL, else float32.
 function M.type_of(value)
   if type(value) == "boolean" then return bool end
   return is_wide(value) and M.dtypes.int64 or 0

@@ -1,4 +1,4 @@
---- Making tensors, and turning them into other things.
+--- Makes tensors from shapes, numbers, tables and bytes, and converts tensors to these.
 local bit = require("bit")
 local ffi = require("ffi")
 local check = require("actor.check")
@@ -11,11 +11,11 @@ local M = {}
 local no_options = {}
 local dtype_only = { dtype = "string?" }
 
--- The element type of the options; `otherwise`, by default float32, when they have none.
+-- The element type in the options; without options `otherwise`, by default float32.
 local function dtype_of(options, fn, otherwise)
   if options == nil then return otherwise or 0 end
   if type(options) == "number" then
-    check.fail("bad argument 'options' to %s: expected table, got number; sizes stand in a table, {2, 3}", fn)
+    check.fail("bad argument 'options' to %s: expected table, got number; put sizes in a table, {2, 3}", fn)
   elseif type(options) == "string" then
     check.fail("bad argument 'options' to %s: expected table, got string; an element type is {dtype = '%s'}", fn,
       options)
@@ -24,7 +24,7 @@ local function dtype_of(options, fn, otherwise)
   return base.dtype(options.dtype, otherwise or 0, fn)
 end
 
--- The element type of the options of functions that make floats.
+-- The float type in the options of functions that make floats.
 local function float_of(options, fn)
   return base.dtype(options.dtype, 0, fn, true)
 end
@@ -65,7 +65,7 @@ function M.full(shape, value, options)
   return out
 end
 
----A tensor whose elements are not set: for results that are written completely.
+---A tensor of uninitialised elements, for results that overwrite all of them.
 ---@param shape integer|integer[]
 ---@param options? {dtype?: actor.Dtype}
 ---@return actor.Tensor
@@ -74,7 +74,7 @@ function M.empty(shape, options)
   return base.allocate(base.shape(shape, fn), dtype_of(options, fn), fn)
 end
 
----A tensor of zeros with the shape and type of another one.
+---A tensor of zeros with the shape and type of `t`.
 ---@param t actor.Tensor
 ---@return actor.Tensor
 function M.zeros_like(t)
@@ -112,7 +112,7 @@ function M.arange(start, stop, step, options)
   return out
 end
 
----`count` numbers from `start` to `stop`, both included, at equal distances.
+---`count` evenly spaced numbers from `start` to `stop`, both included.
 ---@param start number
 ---@param stop number
 ---@param count integer
@@ -145,7 +145,7 @@ function M.eye(n, options)
   return out
 end
 
--- The shape of nested tables, by their first elements.
+-- The shape of nested tables, from their first elements.
 local function nested_shape(values)
   local shape = {}
   while type(values) == "table" and #shape <= base.max_dims do  -- a table may be its own first element
@@ -155,7 +155,7 @@ local function nested_shape(values)
   return shape
 end
 
--- Writes nested tables to consecutive elements from position `at` on.
+-- Writes nested tables to consecutive elements, starting at position `at`.
 local function write_nested(elements, dtype, values, shape, depth, at)
   local n = shape[depth]
   if type(values) ~= "table" or #values ~= n then
@@ -187,8 +187,8 @@ local function first_of(values)
   return values
 end
 
----A tensor of the elements in nested tables, whose rows all have one length; one element gives a tensor without
----dimensions. Without `dtype` booleans give bool, whole numbers of LuaJIT (1LL) int64, numbers float32.
+---A tensor of the elements in nested tables, whose rows must all have equal lengths; a single element gives a tensor
+---without dimensions. Without `dtype` booleans give bool, whole numbers of LuaJIT (1LL) int64, numbers float32.
 ---
 ---     tensor.new({ 1, 2, 3 }, { dtype = "int32" })
 ---     tensor.new { true, false }
@@ -233,7 +233,7 @@ end
 
 local u8_options = { dtype = "string?", scale = "number?", shift = "number?" }
 
----A tensor with the elements byte * scale + shift of unsigned bytes, such as an image's.
+---A tensor with the elements byte * scale + shift of unsigned bytes, such as an image's bytes.
 ---@param bytes string|ffi.cdata* a string, or a pointer to as many bytes as `shape` has elements
 ---@param shape integer|integer[]
 ---@param options? {dtype?: "float32"|"float64", scale?: number, shift?: number} default scale 1, shift 0
@@ -264,7 +264,7 @@ function methods.clone(t)
   return out
 end
 
----Returns the tensor itself when it is contiguous, else a copy in row-major order.
+---Returns the tensor itself if it is contiguous, else a copy in row-major order.
 ---@return actor.Tensor
 function methods.contiguous(t)
   base.arg(t, "t", "tensor.contiguous")
@@ -272,9 +272,9 @@ function methods.contiguous(t)
   return methods.clone(t)
 end
 
----Converts to an element type. A tensor that has the type already is returned itself, unless `copy` is true. Floats
----lose what is behind their point; a number that the type does not hold (NaN too) is an error, which names it. Of a
----bool, everything but 0 becomes true.
+---Converts to an element type. A tensor of that type is returned itself, unless `copy` is true. Floats are truncated
+---for integer types; a number outside the type's range (NaN too) is an error with the number. For bool, nonzero becomes
+---true.
 ---@param dtype actor.Dtype
 ---@param copy? boolean
 ---@return actor.Tensor
@@ -290,7 +290,7 @@ function methods.to(t, dtype, copy)
   return out
 end
 
----Writes `source` into t, stretched to t's shape and converted to its type.
+---Writes `source` into t, broadcast to t's shape and converted to its type.
 ---@param source actor.Tensor
 ---@return actor.Tensor t
 function methods.copy_(t, source)
@@ -301,7 +301,7 @@ function methods.copy_(t, source)
   return t
 end
 
----Sets all elements to a value: a boolean in a tensor of bool, a number else.
+---Sets all elements to a value: a boolean in a tensor of bool, else a number.
 ---@param value number|boolean|ffi.cdata*
 ---@return actor.Tensor t
 function methods.fill_(t, value)
@@ -318,8 +318,8 @@ function methods.zero_(t)
   return t
 end
 
----Returns the element of a tensor that has only one; raises when it has more or none. Of bool it is a boolean, of
----int64 beyond 2^53 an int64_t of LuaJIT.
+---Returns the element of a tensor with one element; raises for any other size. The result is a boolean for bool, an
+---int64_t of LuaJIT for an int64 beyond 2^53, else a number.
 ---@return number|boolean|ffi.cdata*
 function methods.item(t)
   base.arg(t, "t", "tensor.item")
@@ -327,7 +327,7 @@ function methods.item(t)
   return base.load(t, 0)
 end
 
--- How many tables `totable` makes at most, where it has no elements to put into these.
+-- The maximum number of tables that `totable` makes for a tensor without elements.
 local most_empty = 2 ^ 20
 
 local function nested(t, shape, depth, at)
@@ -337,7 +337,7 @@ local function nested(t, shape, depth, at)
   return out, at
 end
 
----Returns the elements, as `item` does, in nested tables; without dimensions the element.
+---Returns the elements, as `item` does, in nested tables; for a tensor without dimensions the element.
 ---@return table|number|boolean|ffi.cdata*
 function methods.totable(t)
   base.arg(t, "t", "tensor.totable")
@@ -352,8 +352,8 @@ function methods.totable(t)
   return (nested(methods.contiguous(t), t.shape, 1, 0))
 end
 
----Returns a pointer to the elements (float*, int64_t* and so on) of a contiguous tensor, for FFI code; elements count from 0.
----The pointer does not keep the tensor alive.
+---Returns a pointer to the elements (float*, int64_t* and so on) of a contiguous tensor, for FFI code. Elements count
+---from 0. The pointer does not keep the tensor alive.
 ---@return ffi.cdata*
 function methods.data(t)
   base.arg(t, "t", "tensor.data")

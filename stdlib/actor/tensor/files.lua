@@ -1,13 +1,13 @@
---- Tensors in NumPy's files: one array in .npy, named ones in .npz.
+--- Tensors in NumPy's files: one array in .npy, named arrays in .npz.
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 local c = require("actor.c.data")
 
 local M = {}
 
----Writes a tensor as a .npy file, or a table of named tensors as a .npz file, which numpy.load opens. A file that is
----there is replaced once all is written, and stays as it was when that fails, which raises. Names are UTF-8 without control
----characters.
+---Writes a tensor as a .npy file, or a table of named tensors as a .npz file, for numpy.load. An existing file is
+---replaced after the new file is complete; if writing fails, this raises and the old file is unchanged. Names are UTF-8
+---without control characters.
 ---
 ---     tensor.save("x.npy", x)
 ---     tensor.save("model.npz", { weight = w, bias = b })
@@ -31,7 +31,7 @@ function M.save(path, value)
   c.npz_save(path, names, tensors)
 end
 
--- Whether the file begins as an archive does; one that cannot be opened does not.
+-- Whether the file begins as a zip archive does; false for a file that cannot be opened.
 local function is_archive(path)
   local file = io.open(path, "rb")
   local start = file and file:read(2)
@@ -39,10 +39,10 @@ local function is_archive(path)
   return start == "PK"
 end
 
----Reads what `save` or NumPy has written: a tensor of a .npy file, a table of named ones of a .npz file (what the file
----is tells its beginning, not its name). Elements keep their type; float16 becomes float32, int8, int16 and uint16
----int32, uint32 and uint64 int64. Raises for a file that is missing, damaged (the error names file and byte) or of
----other element types.
+---Reads a file of `save` or NumPy: a tensor from a .npy file, a table of named tensors from a .npz file. The first
+---bytes decide the format, not the name. Elements keep their type, except that float16 becomes float32; int8, int16 and
+---uint16 become int32; uint32 and uint64 become int64. Raises for a missing file, a damaged file (the error gives file
+---and byte) or other element types.
 ---@param path string
 ---@return actor.Tensor|table<string, actor.Tensor>
 function M.load(path)

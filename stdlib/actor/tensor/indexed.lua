@@ -1,5 +1,5 @@
---- Elements by their positions and by truth values. Positions count from 1; given ones are whole numbers in a tensor of
---- any element type but bool (float32 holds them up to 2^24), those found are int64.
+--- Elements by their positions and by truth values. Positions count from 1. Arguments are whole numbers in a tensor of
+--- any element type but bool (float32 is exact up to 2^24); results are int64.
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 
@@ -8,7 +8,7 @@ local api, methods, Tensor = base.api, base.methods, base.new
 local function check_positions(index, fn)
   base.arg(index, "index", fn)
   if index.type_ == base.dtypes.bool then
-    check.fail("bad argument 'index' to %s: expected positions, got a tensor of bool (t:masked takes one)", fn)
+    check.fail("bad argument 'index' to %s: expected positions, got a tensor of bool (t:masked takes a mask)", fn)
   end
 end
 
@@ -25,13 +25,13 @@ local function check_rows(t, name, fn)
   if t.ndim_ == 0 then check.fail("bad argument '%s' to %s: a tensor without dimensions has no rows", name, fn) end
 end
 
----Copies the parts at these positions of a dimension, by default rows: NumPy's take along an axis, PyTorch's
+---Copies the slices at these positions of a dimension, by default rows: NumPy's take along an axis, PyTorch's
 ---index_select.
 ---
 ---     tensor.new({ 10, 20, 30 }):take(tensor.new { 3, 1, 3 }) -- 30, 10, 30
 ---@param index actor.Tensor [n], whole numbers from 1 to the size of the dimension
 ---@param dim? integer default 1
----@return actor.Tensor with n in the place of the dimension's size, of t's element type
+---@return actor.Tensor with n in place of the dimension's size, of t's element type
 function methods.take(t, index, dim)
   local fn = "tensor.take"
   check_rows(t, "t", fn)
@@ -56,12 +56,12 @@ local function to_rows(fn, t, index, rows, put)
   return t
 end
 
----Adds row i of `rows` to t's row at index[i], for all i, in place. Rows with the same position add up, so with an
----index of segments t gets the sums over segments.
+---Adds row i of `rows` to t's row at index[i], for all i, in place. Rows with the same position are summed, so with an
+---index of segments t receives the sums over segments.
 ---
 ---     tensor.zeros(2):index_add_(tensor.new { 1, 2, 1 }, tensor.new { 5, 6, 7 }) -- 12, 6
 ---@param index actor.Tensor [n], whole numbers from 1 to the number of t's rows
----@param rows actor.Tensor [n, ...] with rows as t has them
+---@param rows actor.Tensor [n, ...] with rows of the shape of t's rows
 ---@return actor.Tensor t
 function methods.index_add_(t, index, rows)
   local fn = "tensor.index_add_"
@@ -77,19 +77,19 @@ local function gathered(fn, t, dim, index)
   return base.dim(t, dim, fn), methods.contiguous(index)
 end
 
--- Shapes that do not fit, or another failure.
+-- Raises the error for unequal shapes or for another failed status.
 local function raise_gathered(fn, status, t, index, dim)
   if status == 1 then
-    check.fail("bad argument 'index' to %s: its shape %s has to be that of the tensor, %s, but for dimension %d", fn,
+    check.fail("bad argument 'index' to %s: its shape %s must be the tensor's, %s, except in dimension %d", fn,
       base.shape_text(index), base.shape_text(t), dim)
   end
   base.raise(fn, status, t, index)
 end
 
----Takes for each element of `index` the element of t at that position of a dimension, and at the index's own position
----in the others: out[i][j] = t[index[i][j]][j] for the first dimension. NumPy's take_along_axis.
+---Reads for each element of `index` the element of t at that position of dimension `dim`, and at the index's own
+---position in the other dimensions: out[i][j] = t[index[i][j]][j] for the first dimension. NumPy's take_along_axis.
 ---@param dim integer
----@param index actor.Tensor of t's shape, but for that dimension
+---@param index actor.Tensor of t's shape, except in that dimension
 ---@return actor.Tensor of the shape of `index` and t's element type
 function methods.gather(t, dim, index)
   local fn = "tensor.gather"
@@ -121,27 +121,27 @@ local function scatter(fn, t, dim, index, source, add)
   return t
 end
 
----Writes each element of `source` to the position of t that `gather` would take it from: t[index[i][j]][j] =
----source[i][j] for the first dimension. Of several for one position the last stays. NumPy's put_along_axis.
+---Writes each element of `source` to the position that `gather` would read: t[index[i][j]][j] = source[i][j] for the
+---first dimension. The last of several writes to one position wins. NumPy's put_along_axis.
 ---@param dim integer
----@param index actor.Tensor of t's shape, but for that dimension
+---@param index actor.Tensor of t's shape, except in that dimension
 ---@param source actor.Tensor|number|boolean of the shape of `index`, or one value for all
 ---@return actor.Tensor t
 function methods.scatter_(t, dim, index, source)
   return scatter("tensor.scatter_", t, dim, index, source, 0)
 end
 
----Adds instead of writing; several for one position add up.
+---Adds instead of writing, otherwise as `scatter_`; several additions to one position are summed.
 ---@param dim integer
----@param index actor.Tensor of t's shape, but for that dimension
+---@param index actor.Tensor of t's shape, except in that dimension
 ---@param source actor.Tensor|number of the shape of `index`, or one value for all
 ---@return actor.Tensor t
 function methods.scatter_add_(t, dim, index, source)
   return scatter("tensor.scatter_add_", t, dim, index, source, 1)
 end
 
----Finds for each point (row of t) the position of the row of `rows` that is nearest by Euclidean distance; of equally
----near ones the first.
+---Finds for each point (row of t) the position of the nearest row of `rows` by Euclidean distance; the first of several
+---equally near rows.
 ---
 ---     tensor.new({ { 1, 1 }, { 9, 9 } }):nearest(tensor.new { { 0, 0 }, { 10, 10 } }) -- 1, 2
 ---@param rows actor.Tensor [k, d]
@@ -153,7 +153,7 @@ function methods.nearest(t, rows)
   local out = Tensor()
   local status = api.nearest_rows(out, methods.contiguous(t), methods.contiguous(rows))
   if status == 6 then
-    check.fail("%s: no row is nearest to point %d: a coordinate of one of them is not finite, or there is no row", fn,
+    check.fail("%s: no row is nearest to point %d: the point or a row is not finite, or there are no rows", fn,
       tonumber(api.context.bad_row))
   end
   if status ~= 0 then base.raise(fn, status, t, rows) end
@@ -172,8 +172,8 @@ local function flat_nonzero(t)
   return out
 end
 
----Finds the elements that are true, or not 0: a row of positions, one for each dimension, for each of them, in row-major
----order. NumPy's argwhere, but from 1.
+---Finds the true or nonzero elements: for each a row of its positions, one for each dimension, in row-major order.
+---NumPy's argwhere, but from 1.
 ---@return actor.Tensor [n, ndim] int64
 function methods.nonzero(t)
   local fn = "tensor.nonzero"
@@ -189,12 +189,12 @@ function methods.nonzero(t)
   return out
 end
 
--- A mask of t's first dimensions; and t with these as one, contiguous.
+-- Checks that the mask has the shape of t's first dimensions; returns t with these dimensions merged into one.
 local function masked_rows(fn, t, mask)
   base.arg(t, "t", fn)
   base.arg(mask, "mask", fn)
   if mask.type_ ~= base.dtypes.bool then
-    check.fail("bad argument 'mask' to %s: expected a tensor of bool, as comparisons give, got %s (t:take has positions)",
+    check.fail("bad argument 'mask' to %s: expected a tensor of bool, as comparisons give, got %s (positions: t:take)",
       fn, base.dtype_names[mask.type_])
   end
   local shape, m = t.shape, mask.ndim_
@@ -209,8 +209,8 @@ local function masked_rows(fn, t, mask)
   return methods.reshape(t, rest)
 end
 
----Copies the elements, or with a mask of t's first dimensions the parts, for which `mask` is true, in row-major order:
----the same as t[mask]. t[mask] = value writes them.
+---Copies the elements where `mask` is true, in row-major order: the same as t[mask]. With a mask of t's first
+---dimensions it copies slices. t[mask] = value writes them.
 ---@param mask actor.Tensor bool, of the shape of t or of its first dimensions
 ---@return actor.Tensor [n, ...]
 function methods.masked(t, mask)
@@ -218,7 +218,7 @@ function methods.masked(t, mask)
   return methods.take(rows, flat_nonzero(mask))
 end
 
----Does t[mask] = value: one value, or a tensor that stretches to the shape of t[mask].
+---Does t[mask] = value, with one value, or with a tensor that broadcasts to the shape of t[mask].
 function base.put_masked(t, mask, value)
   local fn = "tensor"
   local rows = masked_rows(fn, t, mask)
@@ -229,7 +229,7 @@ function base.put_masked(t, mask, value)
   if base.is_tensor(value) then
     local status = api.copy(source, value)
     if status == 1 then
-      check.fail("bad argument to t[mask] = value: the mask chooses %s, to which a value of shape %s does not stretch",
+      check.fail("bad argument to t[mask] = value: the mask selects shape %s; a value of shape %s does not fit",
         base.list_text(shape), base.shape_text(value))
     elseif status ~= 0 then
       base.raise("t[mask] = value", status, t, value)
@@ -241,7 +241,7 @@ function base.put_masked(t, mask, value)
   if api.contiguous(t) == 0 then methods.copy_(t, methods.reshape(rows, t.shape)) end
 end
 
--- A value for `where` as a tensor: a number takes the type of the other one, where that holds it.
+-- A value for `where` as a tensor: a number takes the element type of `other` if that type holds the number.
 local function choice(value, other, name, fn)
   if base.is_tensor(value) then return value end
   local code = base.type_of(value)
@@ -253,7 +253,7 @@ local function choice(value, other, name, fn)
   return base.scalar(value, code, fn)
 end
 
----Chooses for each element: a where `cond` is true, or not 0, else b. All stretch to one shape.
+---Selects for each element: a where `cond` is true or nonzero, else b. All three broadcast to one shape.
 ---
 ---     tensor.where(x:gt(0), x, 0)
 ---@param cond actor.Tensor

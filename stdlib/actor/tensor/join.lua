@@ -1,4 +1,4 @@
---- Tensors made of others: joined, cut, repeated, turned, padded, and with elements left out by their place.
+--- Tensors made from tensors: joined, split, repeated, reversed, shifted, padded, and masked by position.
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 
@@ -7,15 +7,15 @@ local floor, max, min = math.floor, math.max, math.min
 local M = {}
 
 local int64 = { dtype = "int64" }
-local create -- actor.tensor.create, which requires nothing of here
+local create -- actor.tensor.create, which does not require this file
 
--- The positions first, first + 1, ... of n.
+-- The `n` positions first, first + 1, ...
 local function positions(first, n)
   create = create or require("actor.tensor.create")
   return create.arange(first, first + n, 1, int64)
 end
 
--- How many parts a tensor is cut into at most: each is a value of Lua.
+-- The maximum number of parts of a split: each part is a Lua value.
 local most_parts = 2 ^ 20
 
 -- Checks an array of tensors, and returns their common element type.
@@ -30,7 +30,7 @@ local function parts_type(parts, fn)
   return widest.type_
 end
 
----Joins tensors along a dimension; their other sizes are equal. Element types meet as in operations.
+---Joins tensors along a dimension; their other sizes must be equal. Element types are converted as in operations.
 ---@param parts actor.Tensor[]
 ---@param dim? integer default 1
 ---@return actor.Tensor
@@ -44,7 +44,7 @@ function M.concat(parts, dim)
     local fits = part.ndim_ == first.ndim_
     for k = 0, first.ndim_ - 1 do fits = fits and (k == d or part.extent_[k] == first.extent_[k]) end
     if not fits then
-      check.fail("bad argument 'parts' to %s: shapes %s and %s do not fit but for dimension %d", fn,
+      check.fail("bad argument 'parts' to %s: shapes %s and %s differ outside dimension %d", fn,
         base.shape_text(first), base.shape_text(part), d + 1)
     end
     size = size + tonumber(part.extent_[d])
@@ -60,9 +60,9 @@ function M.concat(parts, dim)
   return out
 end
 
----Joins tensors of one shape along a new dimension.
+---Joins tensors of equal shape along a new dimension.
 ---@param parts actor.Tensor[]
----@param dim? integer the place of the new one, default 1
+---@param dim? integer the place of the new dimension, default 1
 ---@return actor.Tensor
 function M.stack(parts, dim)
   local fn = "tensor.stack"
@@ -78,8 +78,8 @@ function M.stack(parts, dim)
   return M.concat(flat, dim or 1)
 end
 
----Cuts a dimension: into parts of a size (the last may be smaller), or of the sizes in a table, which add up to it. There
----are at most 2^20 parts.
+---Splits a dimension into parts of a size (the last may be smaller), or of the sizes in a table, whose sum is the
+---dimension's size. There are at most 2^20 parts.
 ---@param sizes integer|integer[]
 ---@param dim? integer default 1
 ---@return actor.Tensor[] views
@@ -115,7 +115,7 @@ function methods.split(t, sizes, dim)
   return parts
 end
 
----Cuts a dimension into `count` parts whose sizes differ by at most 1, the longer ones first.
+---Splits a dimension into `count` parts whose sizes differ by at most 1, longer parts first.
 ---@param count integer at most 2^20
 ---@param dim? integer default 1
 ---@return actor.Tensor[] views
@@ -129,8 +129,8 @@ function methods.chunk(t, count, dim)
   return methods.split(t, sizes, d + 1)
 end
 
----Repeats the whole tensor: counts[d] times in dimension d. With more counts than dimensions the first ones are new
----dimensions, with fewer they are those of the last dimensions.
+---Repeats the whole tensor: counts[d] times in dimension d. More counts than dimensions add dimensions in front; fewer
+---counts apply to the last dimensions.
 ---@param counts integer|integer[]
 ---@return actor.Tensor a copy
 function methods.tile(t, counts)
@@ -155,14 +155,14 @@ function methods.tile(t, counts)
   return result
 end
 
--- Checks that t may have n positions in dimension d (from 0).
+-- Checks that n is a valid size of t's dimension d (from 0).
 local function check_repeated(t, d, n, fn)
   local shape = t.shape
   shape[d + 1] = n
   base.shape(shape, fn, "counts")
 end
 
----Repeats each position of a dimension: all `counts` times, or position i counts[i] times.
+---Repeats each position of a dimension: all positions `counts` times, or position i counts[i] times.
 ---@param counts integer|actor.Tensor
 ---@param dim? integer default 1
 ---@return actor.Tensor
@@ -190,7 +190,7 @@ function methods.repeat_interleave(t, counts, dim)
   return methods.take(t, index, d + 1)
 end
 
----Turns dimensions round: the last position comes first.
+---Reverses dimensions: the last position becomes the first.
 ---@param dim? integer|integer[] default all
 ---@return actor.Tensor a copy
 function methods.flip(t, dim)
@@ -209,9 +209,9 @@ function methods.flip(t, dim)
   return rawequal(out, t) and methods.clone(t) or out
 end
 
----Moves positions by `shift` towards the end; those that leave come back at the beginning.
+---Shifts positions by `shift` towards the end; positions shifted past the end wrap to the beginning.
 ---@param shift integer may be negative
----@param dim? integer without it the tensor is moved as if it had one dimension
+---@param dim? integer without it, the flattened tensor is shifted
 ---@return actor.Tensor a copy
 function methods.roll(t, shift, dim)
   local fn = "tensor.roll"
@@ -226,7 +226,8 @@ end
 
 local pad_options = { mode = "string?", value = "number|boolean|cdata?" }
 
--- The positions of a dimension of n, with those around it that `pad` takes from within.
+-- For a dimension of size n with `before` and `after` positions of padding, the position of t that each position
+-- copies.
 local function padded_index(before, n, after, mode)
   local at = positions(1 - before, before + n + after)
   if mode == "edge" then return methods.clamp(at, 1, n) end
@@ -234,8 +235,8 @@ local function padded_index(before, n, after, mode)
   return n - methods.abs((at - 1) % period - (n - 1))
 end
 
----Adds positions before and after each dimension: of one value (`constant`), of the value at the edge (`edge`), or of
----the elements mirrored at it (`reflect`, the one at the edge not repeated).
+---Adds positions before and after each dimension: of one value (`constant`), of the edge element (`edge`), or of the
+---elements mirrored at the edge (`reflect`, which does not repeat the edge element).
 ---
 ---     tensor.new({ 1, 2, 3 }):pad({ { 2, 1 } }, { mode = "reflect" }) -- 3, 2, 1, 2, 3, 2
 ---@param widths integer[][] {before, after} for each dimension
@@ -282,10 +283,10 @@ function methods.pad(t, widths, options)
   return out
 end
 
----Coordinates of a grid: for each vector a tensor that has one dimension for each of them, along which (and only along
----its own) it varies.
+---Coordinates of a grid. Returns for each vector a tensor with one dimension for each vector; it varies only along its
+---own vector's dimension.
 ---@param vectors actor.Tensor[] of one dimension each
----@param options? {indexing?: "xy"|"ij"} default "xy": the first two dimensions are exchanged, as for pictures
+---@param options? {indexing?: "xy"|"ij"} default "xy": the first two dimensions are swapped, as for pictures
 ---@return actor.Tensor[]
 function M.meshgrid(vectors, options)
   local fn = "tensor.meshgrid"
@@ -312,7 +313,7 @@ function M.meshgrid(vectors, options)
   return out
 end
 
--- For the last two dimensions, of these sizes: where column - row lies on the side of k.
+-- For the last two dimensions, of these sizes: whether column - row compares true with k.
 local function triangle(rows, columns, k, compare)
   local across = methods.reshape(positions(1, columns), 1, columns)
   return methods[compare](across - methods.reshape(positions(1, rows), rows, 1), k)
@@ -328,14 +329,14 @@ local function keep_triangle(fn, compare, t, k)
 end
 
 ---A copy with 0 above the diagonal k of the last two dimensions.
----@param k? integer default 0, the main diagonal; above it right of that
+---@param k? integer default 0, the main diagonal; above 0 right of the main diagonal
 ---@return actor.Tensor
 function methods.tril(t, k)
   return keep_triangle("tensor.tril", "le", t, k)
 end
 
 ---A copy with 0 below the diagonal k of the last two dimensions.
----@param k? integer default 0, the main diagonal; above it right of that
+---@param k? integer default 0, the main diagonal; above 0 right of the main diagonal
 ---@return actor.Tensor
 function methods.triu(t, k)
   return keep_triangle("tensor.triu", "ge", t, k)

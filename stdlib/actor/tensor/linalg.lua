@@ -1,8 +1,8 @@
---- Linear algebra: decompositions of matrices, and what follows from them. A matrix is in the last two dimensions;
---- those before them are a batch, of which each matrix is taken on its own. What is one number a matrix is a Lua number for a
---- single one and a tensor for a batch. Everything is computed in float64, and the result has the element type of the
---- operand. Results have the same bits on every x86-64 machine and for every number of threads. Eigenvalues of matrices
---- that are not symmetric are complex numbers, which tensors do not have: there is no `eig`.
+--- Linear algebra: decompositions of matrices, and the functions based on them. The last two dimensions are a matrix;
+--- the dimensions before them are a batch, whose matrices are processed independently. A result of one number a matrix
+--- is a Lua number for a single matrix and a tensor for a batch. Computations use float64; results have the operand's
+--- element type. Results have the same bits on every x86-64 machine and for every number of threads. There is no `eig`,
+--- because eigenvalues of nonsymmetric matrices are complex numbers, which tensors do not support.
 local ffi = require("ffi")
 local check = require("actor.check")
 local base = require("actor.tensor.base")
@@ -15,13 +15,13 @@ local methods, Tensor = base.methods, base.new
 local fault = ffi.new("ah_linalg_fault")
 local precision = { float32 = 2 ^ -23, float64 = 2 ^ -52 }  -- distance from 1 to the next number
 
--- The text for a matrix in an error: "matrix 3 of the batch", or "the matrix".
+-- The name of a matrix in an error: "matrix 3" of the batch, or "the matrix".
 local function matrix_text(a)
   if a.ndim_ == 2 then return "the matrix" end
   return ("matrix %d"):format(tonumber(fault.matrix) + 1)
 end
 
--- Raises the error of a status that is not 0.
+-- Raises the error of a status other than 0.
 local function raise(fn, status, a)
   if status < 100 then base.raise(fn, status, a) end
   local name, pivot = matrix_text(a), tonumber(fault.pivot) + 1
@@ -33,7 +33,7 @@ local function raise(fn, status, a)
   check.fail("%s: the iteration for %s did not converge", fn, name)
 end
 
--- Checks that t has matrices and gives them in row-major order.
+-- Checks that t has matrices and returns it in row-major order.
 local function matrices(t, name, fn)
   products.floating(t, name, fn)
   if t.ndim_ < 2 then
@@ -56,7 +56,7 @@ local function number_or_tensor(t)
   return t.ndim_ == 0 and methods.item(t) or t
 end
 
--- The matrices of t as a batch of the shape `lead`, to which they are stretched, in row-major order.
+-- The matrices of t, broadcast to a batch of shape `lead`, in row-major order.
 local function stretched(t, lead)
   local shape, groups = {}, {}
   for d = 1, #lead do
@@ -74,7 +74,8 @@ local function stretched(t, lead)
   return methods.copy_(base.allocate(shape, t.type_, "tensor.solve"), view)
 end
 
--- Checks the operands of a x = b: matrices a, and b as matrices with as many rows, of one batch; whether b is a vector.
+-- Checks the operands of a x = b. Returns a and b as matrices with equal row counts in one batch, and whether b is a
+-- vector.
 local function equations(a, b, fn)
   products.pair_of(a, b, fn)
   a = matrices(a, "a", fn)
@@ -95,7 +96,7 @@ local function equations(a, b, fn)
   return stretched(a, lead), stretched(b, lead), is_vector
 end
 
----Solves a x = b. A singular matrix is an error that names its first pivot of 0.
+---Solves a x = b. A singular matrix is an error with the number of its first zero pivot.
 ---@param b actor.Tensor [n] or [..., n, k], of a's element type
 ---@return actor.Tensor x as b, of the batch of both
 function methods.solve(a, b)
@@ -116,7 +117,7 @@ local function unit_like(t)
   return methods.copy_(out, create.eye(n, { dtype = t.dtype }))
 end
 
----The inverse of square matrices. A singular matrix is an error that names its first pivot of 0.
+---The inverse of square matrices. A singular matrix is an error with the number of its first zero pivot.
 ---@return actor.Tensor [..., n, n]
 function methods.inverse(t)
   local fn = "tensor.inverse"
@@ -127,7 +128,7 @@ function methods.inverse(t)
   return x
 end
 
----The decomposition t = p l u by elimination with exchanges of rows.
+---The decomposition t = p l u by elimination with row exchanges.
 ---@return actor.Tensor p [..., m, m] a permutation of rows
 ---@return actor.Tensor l [..., m, k] lower triangular with ones on the diagonal; k is the smaller of m and n
 ---@return actor.Tensor u [..., k, n] upper triangular
@@ -140,8 +141,8 @@ function methods.lu(t)
   return p, l, u
 end
 
----The factor of a symmetric positive definite matrix, t = l l^T. Elements above the diagonal of t are not looked at. A
----matrix that is not positive definite is an error that names the pivot.
+---The factor of a symmetric positive definite matrix, t = l l^T. Elements above the diagonal of t are ignored. A matrix
+---that is not positive definite is an error with the number of the pivot.
 ---@return actor.Tensor l [..., n, n] lower triangular
 function methods.cholesky(t)
   local fn = "tensor.cholesky"
@@ -191,8 +192,7 @@ function methods.svd(t, options)
   return singular(t, fn, options.full, options.vectors ~= false)
 end
 
----The eigenvalues and eigenvectors of symmetric matrices: t v = v diag(w). Elements above the diagonal are not looked
----at.
+---The eigenvalues and eigenvectors of symmetric matrices: t v = v diag(w). Elements above the diagonal are ignored.
 ---@param options? {vectors?: boolean} `vectors` false: only w is returned
 ---@return actor.Tensor w [..., n] rising
 ---@return actor.Tensor v [..., n, n] whose columns are orthonormal
@@ -232,8 +232,8 @@ function methods.slogdet(t)
   return number_or_tensor(sign), number_or_tensor(log)
 end
 
--- The singular values that count as more than 0: above `tolerance` of the largest, by default of the precision of the
--- element type times the larger side. Gives 1 and 0, in s's type.
+-- 1 for each nonzero singular value, else 0, in s's type. A value is nonzero above `tolerance` times the largest value.
+-- The default tolerance is the precision of the element type times the larger side.
 local function counting(t, s, tolerance)
   local m, n = tonumber(t.extent_[t.ndim_ - 2]), tonumber(t.extent_[t.ndim_ - 1])
   if s.count_ == 0 then return s end
@@ -248,7 +248,7 @@ local function check_tolerance(options, fn)
   return options.tolerance
 end
 
----The rank of matrices: how many singular values are above `tolerance` times the largest.
+---The rank of matrices: the number of singular values above `tolerance` times the largest.
 ---@param options? {tolerance?: number} default the larger side times the precision of the element type
 ---@return number|actor.Tensor
 function methods.matrix_rank(t, options)
@@ -258,17 +258,16 @@ function methods.matrix_rank(t, options)
   return number_or_tensor(methods.sum(counting(t, s, tolerance), -1))
 end
 
--- u, s, vt, and 1 / s, which is 0 where s does not count.
+-- u, s, vt, and 1 / s, with 0 where s counts as 0.
 local function inverted(t, fn, tolerance)
   local u, s, vt = singular(t, fn, false, true)
   local counts = counting(t, s, tolerance)
-  -- Where a value does not count, 1 is divided by 1 instead.
+  -- Where a value counts as 0, the division is 0 / 1.
   local inverse = methods.div(counts, methods.add(methods.mul(s, counts), methods.sub(1, counts)))
   return u, s, vt, inverse, counts
 end
 
----The pseudo-inverse (of Moore and Penrose) of matrices. Singular values up to `tolerance` times the largest count as
----0.
+---The pseudo-inverse (Moore, Penrose) of matrices. Singular values up to `tolerance` times the largest count as 0.
 ---@param options? {tolerance?: number} default the larger side times the precision of the element type
 ---@return actor.Tensor [..., n, m]
 function methods.pinv(t, options)
@@ -277,8 +276,8 @@ function methods.pinv(t, options)
   return methods.matmul(methods.mul(methods.transpose(vt), methods.unsqueeze(inverse, -2)), methods.transpose(u))
 end
 
----The x of least |x| among those with the least |a x - b|. Singular values up to `tolerance` times the largest count as
----0.
+---The least squares solution: x minimises |a x - b|; among several minima, x has the least |x|. Singular values up to
+---`tolerance` times the largest count as 0.
 ---@param b actor.Tensor [m] or [..., m, k], of a's element type
 ---@param options? {tolerance?: number} default the larger side times the precision of the element type
 ---@return actor.Tensor x [n] or [..., n, k]
@@ -297,7 +296,7 @@ function methods.lstsq(a, b, options)
   return x, residuals, number_or_tensor(methods.sum(counts, -1)), s
 end
 
--- The greatest element along the last dimension, 0 of none.
+-- The greatest element along the last dimension; 0 for an empty dimension.
 local function greatest(t)
   if t.extent_[t.ndim_ - 1] == 0 then return methods.sum(t, -1) end
   return methods.max(t, -1)
@@ -316,9 +315,10 @@ local norms = {
   [math.huge] = function(t) return greatest(methods.sum(methods.abs(t), -1)) end,
 }
 
----A norm of matrices. Of vectors: `t:norm`.
+---A norm of matrices. For norms of vectors use `t:norm`.
 ---@param kind? "fro"|"nuc"|1|2|number "fro" (the default): the root of the sum of squares; "nuc": the sum of the
----  singular values; 1: the greatest sum of a column's magnitudes; 2: the greatest singular value; math.huge: as 1 for rows
+---  singular values; 1: the greatest sum of a column's magnitudes; 2: the greatest singular value; math.huge: as 1, for
+---  rows
 ---@return number|actor.Tensor
 function methods.matrix_norm(t, kind)
   local fn = "tensor.matrix_norm"
@@ -328,10 +328,10 @@ function methods.matrix_norm(t, kind)
   return number_or_tensor(norm(a, fn))
 end
 
----The condition number of matrices: the norm times the norm of the inverse. Large means that solving loses digits:
----about as many as its logarithm to base 10 says.
----@param kind? "fro"|1|2|number which norm, default 2, by singular values: infinite for a singular matrix. With another
----  one a singular matrix is an error
+---The condition number of matrices: the norm times the norm of the inverse. Its logarithm to base 10 is about the
+---number of digits that solving loses.
+---@param kind? "fro"|1|2|number which norm, default 2, from the singular values: infinite for a singular matrix. With
+---  another norm a singular matrix is an error
 ---@return number|actor.Tensor
 function methods.cond(t, kind)
   local fn = "tensor.cond"
@@ -349,8 +349,8 @@ function methods.cond(t, kind)
   return number_or_tensor(methods.div(methods.select(s, -1, 1), methods.select(s, -1, k)))
 end
 
----Multiplies square matrices n times with themselves. For n = 0 the unit matrix, for negative n the inverse is
----multiplied; a singular matrix is an error then.
+---Multiplies square matrices n times with themselves. n = 0 gives the unit matrix. A negative n multiplies the inverse;
+---a singular matrix is then an error.
 ---@param n integer
 ---@return actor.Tensor [..., k, k]
 function methods.matrix_power(t, n)

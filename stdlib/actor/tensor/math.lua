@@ -8,7 +8,7 @@ local type, tonumber, istype = type, tonumber, ffi.istype
 local raise, settle = base.raise, base.settle
 local M = {}
 
--- Numbers of the operations, as host/kernel/kernels.hpp and strided.hpp have them.
+-- Codes of the operations, as in host/kernel/kernels.hpp and strided.hpp.
 local unary_codes = {
   neg = 0, exp = 1, log = 2, sqrt = 3, tanh = 4, sigmoid = 5, relu = 6, abs = 7, square = 8, sign = 9, gelu = 10, floor = 11,
   ceil = 12, round = 13, trunc = 14, sin = 15, cos = 16, tan = 17, asin = 18, acos = 19, atan = 20, sinh = 21,
@@ -18,7 +18,7 @@ local binary_codes = {
   add = 0, sub = 1, mul = 2, div = 3, maximum = 4, minimum = 5, pow = 6, relu_grad = 13, tanh_grad = 14, sigmoid_grad = 15, gelu_grad = 16, mod = 17,
   floor_div = 18, atan2 = 19, hypot = 20,
 }
--- These give bool, so there is none that writes in place.
+-- Operations with a bool result; they have no in-place form.
 local test_codes = { isnan = 28, isinf = 29, isfinite = 30, logical_not = 31 }
 local truth_codes = {
   eq = 7, ne = 8, lt = 9, le = 10, gt = 11, ge = 12, logical_and = 21, logical_or = 22, logical_xor = 23,
@@ -35,7 +35,7 @@ local function unary(code, fn, a, out)
   return result
 end
 
--- An operand that is neither a tensor nor a number: a boolean, or a whole number of 64 bits.
+-- An operand other than a tensor or a number: a boolean, or a whole number of 64 bits.
 local function operand(value, name, fn)
   if type(value) ~= "boolean" and not base.is_wide(value) then check.wrong(name, fn, "a tensor or number", value) end
   return base.scalar(value, base.type_of(value), fn)
@@ -88,7 +88,7 @@ end
 
 local power = methods.pow
 
----Computes a ^ b, element by element; for the exponents 2, 0.5 and -1 as square, square root and division.
+---Computes a ^ b, element by element; the exponents 2, 0.5 and -1 are computed as square, square root and division.
 function methods.pow(a, b, out)
   if b == 2 then return unary(unary_codes.square, "tensor.pow", a, out) end
   if b == 0.5 then return unary(unary_codes.sqrt, "tensor.pow", a, out) end
@@ -96,7 +96,7 @@ function methods.pow(a, b, out)
   return power(a, b, out)
 end
 
----Adds alpha * x to t in place, with x stretched to t's shape.
+---Adds alpha * x to t in place, with x broadcast to t's shape.
 ---@param alpha number
 ---@param x actor.Tensor
 ---@return actor.Tensor t
@@ -124,8 +124,8 @@ end
 
 local needs_elements = { max = true, min = true }
 
--- A tensor with the dimensions `dims` of t joined into its last one; and t's shape with 1 in their place, and without
--- them. Copies where they do not lie together.
+-- A tensor with the dimensions `dims` of t merged into its last dimension; t's shape with these dimensions as 1; t's
+-- shape without them. Copies if the dimensions are not adjacent in memory.
 local function joined(t, dims, fn)
   local ndim, gone, order = t.ndim_, {}, {}
   for i = 1, #dims do
@@ -149,8 +149,8 @@ local function joined(t, dims, fn)
   return methods.reshape(methods.permute(t, order), shape), kept, left
 end
 
--- Calls f(u, dim) with the dimensions that `dim` names (several, or all where it is nil) as one, and gives its result
--- the shape that `keepdim` asks for; a number where `dim` is nil.
+-- Calls f(u, dim) with the dimensions `dim` (one, several, or all for nil) merged into one, and reshapes its result as
+-- `keepdim` requires. Returns a number where `dim` is nil.
 local function over(fn, t, dim, keepdim, f)
   base.arg(t, "t", fn)
   check.optional(keepdim, "boolean", "keepdim", fn)
@@ -162,12 +162,12 @@ M.over = over
 
 local reduce
 
--- Apart from `reduce`, which would not be compiled with a function made in it.
+-- Separate from `reduce`, because LuaJIT would not compile `reduce` with a closure in it.
 local function reduce_several(fn, needs, along, t, dims, keepdim)
   return over(fn, t, dims, keepdim, function(u, last) return reduce(fn, needs, nil, along, u, last) end)
 end
 
--- What is left of t when `along(out, t, dimension, keep)` has reduced one dimension, or `whole(t)` all of them.
+-- The result of reducing one dimension of t with `along(out, t, dimension, keep)`, or all of them with `whole(t)`.
 function reduce(fn, needs, whole, along, t, dim, keepdim)
   base.arg(t, "t", fn)
   if dim == nil then
@@ -195,7 +195,7 @@ for name, code in pairs(reductions) do
   local function whole(t)
     if t.type_ <= 1 and code ~= reductions.prod then return api.reduce_all(code, t) end
     if code == reductions.mean then
-      if t.type_ == base.dtypes.int64 then return methods.mean(methods.to(t, "float64")) end -- whose sum may wrap
+      if t.type_ == base.dtypes.int64 then return methods.mean(methods.to(t, "float64")) end -- an int64 sum may wrap
       return tonumber(methods.sum(t)) / tonumber(t.count_)
     end
     return methods.item(reduce(fn, false, nil, along, methods.flatten(t), 1))
@@ -215,7 +215,7 @@ end
 
 methods.any, methods.all = test_all("any", reductions.max), test_all("all", reductions.min)
 
----Counts the elements along `dim` that are true, or not 0; without `dim` of all elements.
+---Counts the true or nonzero elements along `dim`; without `dim`, of all elements.
 ---@param dim? integer|integer[]
 ---@param keepdim? boolean
 ---@return actor.Tensor|number int64
@@ -232,9 +232,9 @@ end
 
 local norm2 = methods.norm
 
----The p-norm of the elements along `dim`: (sum of |x|^p)^(1/p), by default the root of the sum of squares; for
----math.huge the largest |x|, for 0 how many are not 0, in int64. Without `dim` of all elements, as a number. Norms of whole
----numbers are computed in float64, and tensors of norms are float32.
+---The p-norm of the elements along `dim`: (sum of |x|^p)^(1/p), by default the square root of the sum of squares. For
+---math.huge it is the largest |x|, for 0 the number of nonzero elements, in int64. Without `dim` it is a number, of all
+---elements. Norms of whole numbers are computed in float64, with results in float32 tensors.
 ---@param dim? integer|integer[]
 ---@param keepdim? boolean
 ---@param p? number
@@ -255,8 +255,8 @@ function methods.norm(t, dim, keepdim, p)
   return p == 1 and sum or sum ^ (1 / p)
 end
 
----Finds the position (from 1) of the largest element along a dimension, as a tensor of int64; without `dim` the
----position in the flattened tensor, as a number. Of equal elements it is the first; a NaN counts as largest.
+---Finds the position (from 1) of the largest element along a dimension, as a tensor of int64. Without `dim` it returns
+---the position in the flattened tensor, as a number. The first of equal elements counts; a NaN counts as largest.
 ---@param dim? integer
 ---@param keepdim? boolean
 ---@return actor.Tensor|number
@@ -264,13 +264,13 @@ function methods.argmax(t, dim, keepdim)
   return arg_max("tensor.argmax", 0, t, dim, keepdim)
 end
 
----Finds the position of the smallest element, as `argmax` does for the largest.
+---Finds the position of the smallest element; otherwise as `argmax`.
 ---@return actor.Tensor|number
 function methods.argmin(t, dim, keepdim)
   return arg_max("tensor.argmin", 1, t, dim, keepdim)
 end
 
--- The shapes of a product's operands, for its error.
+-- The shapes of a product's operands, for an error.
 local function product_text(a, b, options)
   local function text(t, turned)
     return base.shape_text(t) .. (turned and " transposed" or "")
@@ -281,13 +281,13 @@ end
 local no_options = {}
 local matmul_options = { ta = "boolean?", tb = "boolean?", out = "cdata?", alpha = "number?", accumulate = "boolean?" }
 
----Multiplies matrices. A vector counts as a row on the left and as a column on the right, and the result lacks its
----dimension. Dimensions before the last two are a batch of matrices, stretched to those of the other operand by NumPy's
+---Multiplies matrices. A vector counts as a row on the left and as a column on the right; the result lacks that
+---dimension. Dimensions before the last two are a batch of matrices, broadcast to the other operand's batch by NumPy's
 ---rules.
 ---@param a actor.Tensor [..., m, k] ([..., k, m] with ta)
 ---@param b actor.Tensor [..., k, n] ([..., n, k] with tb)
 ---@param options? {ta?: boolean, tb?: boolean, out?: actor.Tensor, alpha?: number, accumulate?: boolean}
----`ta`, `tb`: take a or b transposed; `out` takes the result, `accumulate` adds it to `out`, `alpha` scales it
+---`ta`, `tb`: use a or b transposed; `out` receives the result, `accumulate` adds it to `out`, `alpha` scales it
 ---@return actor.Tensor [..., m, n]
 function methods.matmul(a, b, options)
   local fn = "tensor.matmul"
@@ -317,7 +317,7 @@ end
 
 local same_shape = base.same_shape
 
----Computes the sum of the products of all elements of two tensors of one shape.
+---Computes the sum of the products of all elements of two tensors of equal shape.
 ---@param b actor.Tensor
 ---@return number
 function methods.dot(a, b)
@@ -334,7 +334,7 @@ function methods.dot(a, b)
   return methods.item(methods.matmul(methods.reshape(a, n), methods.reshape(b, n)))
 end
 
----Computes exp(x) / (sum of exp(x) along the last dimension), without overflow for any finite x.
+---Computes exp(x) / (sum of exp(x) along the last dimension), without overflow for finite x.
 ---@param out? actor.Tensor
 ---@return actor.Tensor
 function methods.softmax(t, out)
@@ -347,7 +347,7 @@ function methods.softmax(t, out)
   return result
 end
 
----Returns whether no element is NaN or infinite.
+---Returns whether all elements are finite.
 ---@return boolean
 function methods.is_finite(t)
   base.arg(t, "t", "tensor.is_finite")

@@ -1,4 +1,4 @@
---- Names that NumPy and PyTorch have and we have not, with ours: what an unknown name is told.
+--- NumPy and PyTorch names that `actor.tensor` lacks, with its own names, for the error about an unknown name.
 local check = require("actor.check")
 local spelling = require("actor.c.names")
 
@@ -15,7 +15,7 @@ local ours = {
 
 local M = { ours = ours }
 
----Raises that there is no such name, and says what to use.
+---Raises the error about an unknown name, with the name to use or the nearest known name.
 ---@param owner string "tensor." or "tensor:"
 ---@param name string
 ---@param known table the names that there are

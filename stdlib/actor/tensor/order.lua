@@ -1,10 +1,10 @@
---- Sorting and what follows from it. NaN is above all numbers, so it is sorted to the end.
+--- Sorting and searching. NaN is greater than all numbers; sort and argsort put it last in both orders.
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 
 local api, methods, Tensor = base.api, base.methods, base.new
 
--- Calls f(u) with the dimension moved to the end, contiguous, and moves it back in the result.
+-- Calls f(u) with the dimension moved to the end, contiguous, and moves the dimension back in the result.
 local function at_end(fn, t, dim, f)
   base.arg(t, "t", fn)
   if t.ndim_ == 0 then return methods.reshape(f(methods.reshape(t, 1)), {}) end
@@ -35,8 +35,7 @@ function methods.sort(t, dim, descending)
   end)
 end
 
----The positions (from 1) that sort a dimension: t:gather(dim, t:argsort(dim)) is t:sort(dim). Equal elements keep their
----order.
+---The positions (from 1) that sort a dimension: t:gather(dim, t:argsort(dim)) is t:sort(dim). The sort is stable.
 ---@param dim? integer default the last
 ---@param descending? boolean
 ---@return actor.Tensor int64, of t's shape
@@ -52,8 +51,8 @@ function methods.argsort(t, dim, descending)
   end)
 end
 
----Where values would go in a sorted tensor: the position of the first element that is not below the value (above it
----with `right`), and n + 1 where there is none. t has to be sorted.
+---Finds the insertion position of values in a sorted tensor: the position of the first element that is not below the
+---value (with `right`, above the value), or n + 1 if no such element exists. t must be sorted.
 ---@param values actor.Tensor|number
 ---@param right? boolean
 ---@return actor.Tensor|number int64 positions from 1, of the shape of `values`
@@ -78,7 +77,7 @@ end
 
 local unique_options = { counts = "boolean?", inverse = "boolean?" }
 
--- Bool: whether each element of a sorted vector differs from the one before it. NaN does not differ from NaN.
+-- Bool: whether each element of a sorted vector differs from the previous element. NaN does not differ from NaN.
 local function begins(sorted)
   local n = tonumber(sorted.count_)
   local first = base.allocate({ n }, base.dtypes.bool, "tensor.unique")
@@ -95,13 +94,13 @@ local function begins(sorted)
   return first
 end
 
----The different elements of a tensor, sorted; all NaN are one.
+---The distinct elements of a tensor, sorted; all NaN count as equal.
 ---
 ---     local values, counts, inverse = labels:unique { counts = true, inverse = true }
 ---@param options? {counts?: boolean, inverse?: boolean}
 ---@return actor.Tensor values [m]
----@return actor.Tensor? counts [m] int64: how often each is in t; with `counts`
----@return actor.Tensor? inverse int64, of t's shape: the position in `values` of each element; with `inverse`
+---@return actor.Tensor? counts [m] int64: number of occurrences of each value in t; with `counts`
+---@return actor.Tensor? inverse int64, of t's shape: the position of each element in `values`; with `inverse`
 function methods.unique(t, options)
   local fn = "tensor.unique"
   base.arg(t, "t", fn)

@@ -1,18 +1,18 @@
---- Tensors as text, as NumPy writes them: columns of one width, as many digits as tell an element from its neighbours but
---- at most 8 behind the point, lines of at most 75 characters, and long dimensions shortened.
+--- Tensors as text, as NumPy writes them: columns of one width, the fewest digits that identify an element (at most 8
+--- after the point), lines of at most 75 characters, and shortened long dimensions.
 local ffi = require("ffi")
 local base = require("actor.tensor.base")
 
 local methods = base.methods
 local abs, max = math.abs, math.max
 
-local max_elements = 1000  -- more are shortened
-local edge = 3             -- to so many at each end of a dimension
+local max_elements = 1000  -- larger tensors are shortened
+local edge = 3             -- shown elements at each end of a shortened dimension
 local precision = 8
 local line_width = 75
 local name = "tensor("
 
--- Calls f(i) for the positions of a dimension that are shown; f(nil) stands for those left out.
+-- Calls f(i) for each shown position of a dimension, and f(nil) in place of the omitted positions.
 local function shown(n, short, f)
   if not short or n <= 2 * edge then
     for i = 1, n do f(i) end
@@ -23,7 +23,7 @@ local function shown(n, short, f)
   for i = n - edge + 1, n do f(i) end
 end
 
--- Calls f(x) for each element that is shown.
+-- Calls f(x) for each shown element.
 local function visit(t, short, f)
   if t.ndim == 0 then return f(t:item()) end
   shown(#t, short, function(i)
@@ -35,7 +35,7 @@ end
 
 local single = ffi.new("float[1]")
 
--- The shortest text of x, with 0, 1, .. `most` digits behind the point, that is read as x again in its element type.
+-- The shortest text of x, with 0, 1, .. `most` digits after the point, that converts back to x in its element type.
 local function shortest(x, letter, is_single, most)
   local text
   for digits = 0, most do
@@ -54,13 +54,13 @@ local function special(x)
   return x ~= x and "nan" or x > 0 and "inf" or "-inf"
 end
 
--- The length of what is in front of the point in a number's text, and of the digits behind it.
+-- The lengths of a number's text before the point and after it.
 local function parts(text)
   local whole, behind = text:match("^(%-?%d+)%.?(%d*)")
   return #whole, #behind
 end
 
--- A function that writes the elements that are shown, all with one width.
+-- A function that writes the shown elements, all with one width.
 local function float_writer(t, short)
   local is_single = t.type_ == 0
   local largest, smallest, width_of_special = 0, math.huge, 0
@@ -141,7 +141,7 @@ local function text_of(t, short, write, indent, width)
   return "[" .. table.concat(rows, "," .. ("\n"):rep(t.ndim - 1) .. indent) .. "]"
 end
 
----Writes the tensor as text: what tostring and print show.
+---Writes the tensor as text, as tostring and print show it.
 ---@return string
 function methods.tostring(t)
   base.arg(t, "t", "tensor.tostring")

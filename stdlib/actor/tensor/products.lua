@@ -1,5 +1,5 @@
---- Products of tensors beside `matmul` and `dot`: einsum, tensordot, inner, outer, kron, cross. All of them come down
---- to views with other dimensions, elementwise products, sums and `matmul`.
+--- Products of tensors beside `matmul` and `dot`: einsum, tensordot, inner, outer, kron, cross. All are computed with
+--- views of other dimensions, elementwise products, sums and `matmul`.
 local ffi = require("ffi")
 local check = require("actor.check")
 local base = require("actor.tensor.base")
@@ -30,8 +30,8 @@ local function pair_of(a, b, fn)
 end
 M.pair_of = pair_of
 
----A view of t whose dimension i runs along the dimensions groups[i] of t (from 1) together: along the diagonal of
----several, and with size 1 along none. Dimensions of t that no group has are of size 1.
+---A view of t whose dimension i runs along the dimensions groups[i] of t (from 1): along the diagonal of several
+---dimensions, with size 1 along none. Dimensions of t outside all groups must have size 1.
 ---@param t actor.Tensor
 ---@param groups integer[][]
 ---@return actor.Tensor view
@@ -48,10 +48,10 @@ local function arranged(t, groups)
   return out
 end
 
--- What follows works on operands {t = tensor, labels = what each of its dimensions runs along}. A label may stand at
--- several dimensions; `false` stands at dimensions of size 1 that count for nothing.
+-- The functions below work on operands {t = tensor, labels = the label of each dimension}. Several dimensions may have
+-- the same label; `false` labels dimensions of size 1 that are ignored.
 
--- The dimensions of x that have each of these labels.
+-- For each label, the dimensions of x with this label.
 local function places(x, labels)
   local groups = {}
   for i, label in ipairs(labels) do
@@ -71,7 +71,7 @@ local function set_of(...)
   return set
 end
 
--- x with each label once, and summed over those that are not in `needed`.
+-- x with each label once, summed over the labels outside `needed`.
 local function reduced(x, needed)
   local labels, seen = {}, {}
   for _, label in ipairs(x.labels) do
@@ -99,7 +99,7 @@ local function count(x, labels)
   return n
 end
 
--- x as matrices whose rows run along some labels and whose columns along others, one for each index of `batch`.
+-- x as matrices, one for each index of `batch`: rows run along the labels `rows`, columns along the labels `columns`.
 local function as_matrices(x, batch, rows, columns)
   local lists = #batch > 0 and { batch, rows, columns } or { rows, columns }
   local all, sizes, single = {}, {}, true
@@ -114,10 +114,10 @@ local function as_matrices(x, batch, rows, columns)
 end
 
 local function too_many(fn, n)
-  check.fail("%s: a tensor of %d dimensions is needed on the way; tensors have at most %d", fn, n, base.max_dims)
+  check.fail("%s: an intermediate tensor would have %d dimensions; tensors have at most %d", fn, n, base.max_dims)
 end
 
--- The product of two operands, summed over the labels that are not in `needed`.
+-- The product of two operands, summed over the labels outside `needed`.
 local function multiplied(fn, x, y, needed)
   x = reduced(x, setmetatable(set_of(y.labels), { __index = needed }))
   y = reduced(y, setmetatable(set_of(x.labels), { __index = needed }))
@@ -165,7 +165,7 @@ local function fail_subscripts(message, ...)
   check.fail("bad argument 'subscripts' to tensor.einsum: " .. message, ...)
 end
 
--- The letters of one operand or of the output; the dimensions of "..." are numbers from the end, the last is 1.
+-- The letters of one operand or of the output. The dimensions of "..." are numbers from the end; the last is 1.
 local function labels_of(text, dims)
   local labels = {}
   local from, to = text:find("...", 1, true)
@@ -193,7 +193,7 @@ local function operand_of(t, text, place)
   return { t = t, labels = labels, open = open }
 end
 
--- Checks that each label has one size in all operands; a dimension of "..." may be 1 where others are not.
+-- Checks that each label has one size in all operands; a dimension of "..." may be 1 where other operands differ.
 local function check_sizes(operands)
   local sizes, where = {}, {}
   for place, x in ipairs(operands) do
@@ -216,7 +216,7 @@ local function check_sizes(operands)
   end
 end
 
--- The labels of the result: those written, or "..." and the letters that occur once, in the order of the alphabet.
+-- The labels of the result: the written labels, or "..." and the letters that occur once, in alphabetical order.
 local function output_of(text, operands)
   local found, widest, open = {}, 0, false
   for _, x in ipairs(operands) do
@@ -241,21 +241,21 @@ local function output_of(text, operands)
   local seen = {}
   for _, label in ipairs(output) do
     if not found[label] then fail_subscripts("'%s' of the result '%s' is in no operand", label, text) end
-    if seen[label] then fail_subscripts("'%s' is twice in the result '%s'", label, text) end
+    if seen[label] then fail_subscripts("'%s' occurs twice in the result '%s'", label, text) end
     seen[label] = true
   end
   if #output > base.max_dims then too_many("tensor.einsum", #output) end
   return output
 end
 
----Sums products of elements by Einstein's convention: a letter names a dimension, the same one wherever it stands, and
----what the result does not have is summed over. A letter twice in one operand takes the diagonal, "..." stands for the
----dimensions that have no letter (stretched as for other operations). Operands are multiplied from left to right.
+---Sums products of elements by Einstein's convention: a letter names a dimension, the same one in all operands. Letters
+---absent from the result are summed over. A letter twice in one operand selects the diagonal. "..." is the dimensions
+---without a letter; they broadcast as in other operations. Operands are multiplied from left to right.
 ---
 ---     tensor.einsum("ij,jk->ik", a, b)    -- the product of two matrices
 ---     tensor.einsum("bij,bj->bi", a, x)   -- a batch of matrices, each times its vector
 ---     tensor.einsum("ii", a)              -- the trace: without "->" the result has the letters that occur once
----@param subscripts string the letters of each operand, parted by ",", and "->" with those of the result
+---@param subscripts string the letters of each operand, separated by ",", then "->" and the letters of the result
 ---@param ... actor.Tensor operands of one element type
 ---@return actor.Tensor
 function M.einsum(subscripts, ...)
@@ -280,16 +280,16 @@ function M.einsum(subscripts, ...)
   return contracted(fn, operands, output_of(output, operands))
 end
 
--- ---- The others ----
+-- ---- Other products ----
 
--- Labels 1, 2, ... from `first` on, one a dimension of t.
+-- Labels `first`, `first` + 1, ..., one for each dimension of t.
 local function numbered(t, first)
   local labels = {}
   for d = 1, t.ndim_ do labels[d] = first + d - 1 end
   return labels
 end
 
--- The dimensions of `dims`, from 1.
+-- The checked dimensions of `dims`, from 1.
 local function dimensions(t, dims, name, fn)
   check.arg(dims, "table", name, fn)
   local out, seen = {}, {}
@@ -325,11 +325,11 @@ local function dotted(fn, a, b, of_a, of_b)
   return contracted(fn, { x, y }, output)
 end
 
----Sums the products of elements over dimensions of both tensors. The result has the other dimensions of a, then those
----of b.
+---Sums the products of elements over dimensions of both tensors. The result has the remaining dimensions of a, then the
+---remaining dimensions of b.
 ---@param b actor.Tensor of a's element type
----@param dims? integer|integer[][] default 2: so many of a's last dimensions with as many of b's first; or a list of
----  dimensions of a and one of b: {{1, 3}, {2, 1}}
+---@param dims? integer|integer[][] default 2: the number of a's last dimensions to pair with b's first; or a list of
+---  dimensions of a and a list of dimensions of b: {{1, 3}, {2, 1}}
 ---@return actor.Tensor
 function methods.tensordot(a, b, dims)
   local fn = "tensor.tensordot"
@@ -344,10 +344,10 @@ function methods.tensordot(a, b, dims)
   return dotted(fn, a, b, of_a, of_b)
 end
 
----Sums the products of elements over the last dimension of both tensors, of one size. Of vectors it is their dot
----product, a tensor without dimensions.
+---Sums the products of elements over the last dimension of both tensors, of equal size. For vectors the result is their
+---dot product, a tensor without dimensions.
 ---@param b actor.Tensor [..., n] for a [..., n]
----@return actor.Tensor the other dimensions of a, then those of b
+---@return actor.Tensor the remaining dimensions of a, then the remaining dimensions of b
 function methods.inner(a, b)
   local fn = "tensor.inner"
   pair_of(a, b, fn)
@@ -355,14 +355,14 @@ function methods.inner(a, b)
   return dotted(fn, a, b, { a.ndim_ }, { b.ndim_ })
 end
 
--- Checks two operands of elementwise products: of any types that meet.
+-- Checks two operands of elementwise products, of any compatible types.
 local function any_pair(a, b, fn)
   base.arg(a, "a", fn)
   base.arg(b, "b", fn)
   base.common_type(a, b, fn)
 end
 
----Multiplies each element of a by each of b, both flattened. Element types are any that `a * b` takes.
+---Multiplies each element of a by each element of b, both flattened. Takes the element types of `a * b`.
 ---@param b actor.Tensor
 ---@return actor.Tensor [a.size, b.size]
 function methods.outer(a, b)
@@ -370,10 +370,10 @@ function methods.outer(a, b)
   return methods.mul(methods.reshape(a, a.size, 1), methods.reshape(b, 1, b.size))
 end
 
----The Kronecker product: each element of a times all of b, as blocks. The tensor with fewer dimensions gets some of
----size 1 in front. Element types are any that `a * b` takes.
+---The Kronecker product: each element of a times all of b, as blocks. The tensor with fewer dimensions is padded with
+---leading dimensions of size 1. Takes the element types of `a * b`.
 ---@param b actor.Tensor
----@return actor.Tensor with the product of both sizes in each dimension
+---@return actor.Tensor whose size in each dimension is the product of both sizes
 function methods.kron(a, b)
   local fn = "tensor.kron"
   any_pair(a, b, fn)
@@ -389,7 +389,7 @@ function methods.kron(a, b)
   return methods.reshape(methods.mul(arranged(a, of_a), arranged(b, of_b)), sizes)
 end
 
----The vector product, of the vectors of size 3 in the last dimension; others are stretched.
+---The cross product of the vectors of size 3 in the last dimension; the other dimensions broadcast.
 ---@param b actor.Tensor [..., 3]
 ---@return actor.Tensor [..., 3]
 function methods.cross(a, b)

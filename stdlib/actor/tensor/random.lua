@@ -1,13 +1,14 @@
---- Random tensors. An element is a function of (seed, stream, its number) alone, by Philox4x32-10 (Salmon et al., SC
---- 2011): it is the same on every machine, for any number of threads, and drawn at once or in pieces. The streams of a
---- seed have no element in common, so each rank takes its own.
+--- Random tensors. An element is a function of (seed, stream, element number) alone, by Philox4x32-10 (Salmon et al.,
+--- SC 2011). It is the same on every machine, for any number of threads, and whether elements are drawn at once or in
+--- parts. The streams of a seed have no element in common, so each rank uses its own stream.
 ---
 ---     local random = tensor.random { seed = actor.seed, stream = actor.id }
----     local x = tensor.normal({ 128, 784 }, { rng = random })       -- each call goes on where the last one ended
+---     local x = tensor.normal({ 128, 784 }, { rng = random })       -- each call continues after the previous one
 ---     local k = tensor.poisson(100, 4, { seed = 1 })                -- elements 1 to 100 of seed 1
 ---
---- All functions take, in their options, where elements come from: `rng`, a generator of tensor.random (one of
---- actor.rng gives the seed of a new one), or `seed` and `stream`; else the generator of this VM, whose seed is the run's.
+--- The options of all functions name the source of elements: `rng`, a generator of tensor.random (a generator of
+--- actor.rng gives the seed of a new generator), or `seed` and `stream`. The default is the VM's generator, seeded by
+--- the run's seed.
 local ffi = require("ffi")
 local check = require("actor.check")
 local rng = require("actor.rng")
@@ -17,11 +18,11 @@ local api = require("actor.ffi")("linalg")
 local methods = base.methods
 local M = {}
 
--- host/kernel/draw.hpp's Distribution.
+-- Distribution of host/kernel/draw.hpp.
 local distributions = { uniform = 0, normal = 1, exponential = 2, gamma = 3, poisson = 4, bernoulli = 5, integers = 6 }
 local max_poisson_mean = 1e9
 local most = 2 ^ 52            -- whole numbers are drawn as float64
--- The whole numbers that an element type holds, all between the two; bool is none.
+-- The range of whole numbers that an element type holds; none for bool.
 local holds = {
   float32 = { -2 ^ 24, 2 ^ 24 }, float64 = { -most, most }, int32 = { -2 ^ 31, 2 ^ 31 - 1 }, int64 = { -most, most },
   uint8 = { 0, 255 }, bool = { 1, 0 },
@@ -38,13 +39,13 @@ local Random = ffi.metatype("ah_random", {
   end,
 })
 
----What the functions that draw take in their options.
+---The common options of the functions that draw.
 ---@class actor.random.Source
----@field rng? actor.Random|actor.Rng where the elements come from: the next ones of a generator
----@field seed? integer or the first ones of this seed
----@field stream? integer and of this stream, default 0
----@field dtype? actor.Dtype element type of the result: float32 (default) or float64; of whole numbers "int64" (default)
----  or another that holds them
+---@field rng? actor.Random|actor.Rng the source of elements: the next elements of a generator
+---@field seed? integer the source: the elements of this seed, from the first
+---@field stream? integer the stream of the seed, default 0
+---@field dtype? actor.Dtype element type of the result: float32 (default) or float64; for whole numbers "int64"
+---  (default) or another type that holds them
 
 local function new_random(seed, stream, drawn, fn)
   if not (ffi.istype("uint64_t", seed) or ffi.istype("int64_t", seed)) then check.integer(seed, "seed", fn, 0, 2 ^ 53) end
@@ -53,9 +54,9 @@ local function new_random(seed, stream, drawn, fn)
   return Random(seed, drawn, stream)
 end
 
----Makes a generator of random tensors: give it as `rng` to the functions that draw.
----@param options {seed: integer, stream?: integer, drawn?: integer} `seed` from 0, also a 64-bit cdata; `stream`
----  0 .. 2^32 - 1, default 0; `drawn`: goes on behind so many elements, default 0
+---Makes a generator of random tensors, for the option `rng` of the functions that draw.
+---@param options {seed: integer, stream?: integer, drawn?: integer} `seed` from 0, may be a 64-bit cdata; `stream`
+---  0 .. 2^32 - 1, default 0; `drawn`: number of elements to skip, default 0
 ---@return actor.Random
 function M.random(options)
   local fn = "tensor.random"
@@ -65,7 +66,7 @@ end
 
 local default
 
--- The generator that the options name.
+-- The generator selected by the options.
 local function generator(options, fn)
   local from = options.rng
   if from ~= nil then
@@ -85,7 +86,7 @@ local function generator(options, fn)
   return default
 end
 
--- Checks the options of a function that draws: those all have, and its own.
+-- Checks the options of a function that draws: the common options and its own.
 local function checked(options, own, fn)
   options = options or {}
   local known = { dtype = "string?", rng = "cdata?", seed = "number|cdata?", stream = "number?" }
@@ -139,7 +140,7 @@ function M.uniform(shape, options)
   return drawn("uniform", shape, options, real_type(options, fn), low, high)
 end
 
----A tensor of random elements of a normal distribution, by default of mean 0 and standard deviation 1.
+---A tensor of random elements of a normal distribution, by default with mean 0 and standard deviation 1.
 ---@param shape integer|integer[]
 ---@param options? actor.random.Source|{mean?: number, std?: number}
 ---@return actor.Tensor
@@ -164,7 +165,7 @@ function M.exponential(shape, options)
   return drawn("exponential", shape, options, real_type(options, fn), mean, 0)
 end
 
----A tensor of random elements of a gamma distribution, whose mean is alpha * scale and whose variance alpha * scale^2.
+---A tensor of random elements of a gamma distribution with mean alpha * scale and variance alpha * scale^2.
 ---@param shape integer|integer[]
 ---@param alpha number the shape parameter, above 0
 ---@param options? actor.random.Source|{scale?: number} `scale` default 1
@@ -217,7 +218,7 @@ function M.integers(shape, low, high, options)
   return drawn("integers", shape, options, whole(options, low, high, fn), low, high)
 end
 
--- `count` different positions of 1 .. n in random order.
+-- `count` distinct positions of 1 .. n in random order.
 local function order(n, count, options, fn)
   local out = base.allocate({ count }, whole(options, 0, n, fn), fn)
   raise_on(api.draw_order(out, generator(options, fn), n), fn)
@@ -225,7 +226,7 @@ local function order(n, count, options, fn)
   return out
 end
 
--- The number of rows of a population: itself, or those of a tensor.
+-- The number of rows of a population: the number itself, or a tensor's rows.
 local function rows_of(population, fn)
   if base.is_tensor(population) then
     if population.ndim_ == 0 then
@@ -294,7 +295,7 @@ end
 ---@param population integer|actor.Tensor n, or the tensor
 ---@param count integer how many
 ---@param options? actor.random.Source|{replace?: boolean, weights?: actor.Tensor|number[]}
----  `replace`, default true: the same one may be drawn again; `weights`: how likely each is, in proportion; `dtype` of
+---  `replace`, default true: draws with replacement; `weights`: relative probabilities; `dtype` of
 ---  positions, default "int64"
 ---@return actor.Tensor [count] or [count, ...] rows
 function M.choice(population, count, options)

@@ -1,4 +1,4 @@
---- Sparse matrices: compressed rows (CSR), which hold only the elements that are there. Positions count from 1.
+--- Sparse matrices in compressed sparse rows (CSR), which store only the given elements. Positions count from 1.
 ---
 ---     local m = tensor.csr { rows = { 1, 2, 2 }, columns = { 3, 1, 1 }, values = { 5, 1, 2 }, shape = { 2, 3 } }
 ---     m:matmul(tensor.ones(3))   -- 5, 3
@@ -33,7 +33,7 @@ function M.is_csr(value)
 end
 local is_csr = M.is_csr
 
----Makes a sparse matrix of parts that fit, without a check or a copy.
+---Makes a sparse matrix from its parts, without a check or a copy.
 ---@param parts {n: integer, width: integer, starts: actor.Tensor, columns: actor.Tensor, values: actor.Tensor}
 ---@return actor.Csr
 function M.adopt(parts)
@@ -53,7 +53,7 @@ local function whole_tensor(n, fn)
   return base.allocate({ n }, base.dtypes.int64, fn)
 end
 
--- The matrix with these values, which add up where they have one place. All are tensors of one size, contiguous.
+-- The matrix with these values; values at one place are summed. All arguments are contiguous tensors of one size.
 local function gathered(rows, columns, values, n, width, fn)
   local size = tonumber(values.count_)
   local m = M.adopt {
@@ -71,7 +71,7 @@ local function gathered(rows, columns, values, n, width, fn)
   return m
 end
 
--- Where the values of row r, from 0, begin and end, from 0.
+-- The positions (from 0) of the first and last value of row r (from 0).
 local function span(m, r)
   return tonumber(m.starts.i64_[r]) - 1, tonumber(m.starts.i64_[r + 1]) - 2
 end
@@ -141,15 +141,15 @@ local coordinates = {
   rows = "table|cdata", columns = "table|cdata", values = "table|cdata", shape = "table", dtype = "string?",
 }
 
----Where the values of a sparse matrix are.
+---The places and values of a sparse matrix.
 ---@class actor.csr.Coordinates
 ---@field rows actor.Tensor|integer[] of each value, from 1
 ---@field columns actor.Tensor|integer[] of each value, from 1
----@field values actor.Tensor|number[] those of one place add up
+---@field values actor.Tensor|number[] values at one place are summed
 ---@field shape integer[] rows and columns of the matrix
----@field dtype? "float32"|"float64" of values in a table, default "float32"
+---@field dtype? "float32"|"float64" of `values` in a table, default "float32"
 
----Makes a sparse matrix: of a dense one, whose zeros are left out, or of values with their rows and columns.
+---Makes a sparse matrix from a dense matrix, without its zeros, or from values with their rows and columns.
 ---@param m actor.Tensor|actor.csr.Coordinates
 ---@return actor.Csr
 function M.csr(m)
@@ -188,7 +188,7 @@ function Csr.__index(m, key)
   spelling.unknown("csr:", tostring(key), Csr)
 end
 
----Makes a dense tensor of it.
+---Makes a dense tensor of the matrix.
 ---@return actor.Tensor [n, width]
 function Csr:dense()
   arg(self, "m", "csr:dense")
@@ -201,7 +201,7 @@ function Csr:dense()
   return out
 end
 
----Turns rows into columns.
+---Transposes the matrix.
 ---@return actor.Csr [width, n]
 function Csr:transpose()
   local fn = "csr:transpose"
@@ -224,7 +224,7 @@ local function times(m, b, fn)
   return is_vector and methods.squeeze(out, 2) or out
 end
 
----Multiplies with a dense vector or matrix: m b. On the other side: `m:rmatmul(a)`.
+---Multiplies the matrix by a dense vector or matrix: m b. For a product from the left use `m:rmatmul(a)`.
 ---@param b actor.Tensor [width] or [width, k], of m's element type
 ---@return actor.Tensor [n] or [n, k]
 function Csr:matmul(b)
@@ -238,8 +238,8 @@ function Csr:matmul(b)
   return times(self, b, fn)
 end
 
----Multiplies a dense vector or matrix with it: a m. The matrix is transposed for it: for many products do that once,
----m:transpose():matmul(a:transpose()).
+---Multiplies a dense vector or matrix by the matrix: a m. Each call transposes the matrix; for many products transpose
+---it once, m:transpose():matmul(a:transpose()).
 ---@param a actor.Tensor [n] or [k, n], of m's element type
 ---@return actor.Tensor [width] or [k, width]
 function Csr:rmatmul(a)
@@ -254,7 +254,7 @@ function Csr:rmatmul(a)
   return methods.contiguous(methods.transpose(times(self:transpose(), methods.transpose(a), fn)))
 end
 
----The rows from `from` to `to`, both included. The values are shared.
+---The rows from `from` to `to`, both included. The result shares the values.
 ---@param from integer 1 .. n + 1
 ---@param to? integer from - 1 .. n, default n
 ---@return actor.Csr
@@ -272,7 +272,7 @@ function Csr:rows(from, to)
   }
 end
 
----Multiplies all elements with a number.
+---Multiplies all elements by a number.
 ---@param factor number
 ---@return actor.Csr of the same places
 function Csr:scale(factor)
@@ -290,7 +290,7 @@ local function joined(a, b)
   return out
 end
 
----Adds another sparse matrix of the same shape and element type.
+---Adds a sparse matrix of the same shape and element type.
 ---@param other actor.Csr
 ---@return actor.Csr with the places of both
 function Csr:add(other)
@@ -308,7 +308,7 @@ end
 
 local most_shown = 10
 
--- Its size, and the first values with their places.
+-- The size, and the first values with their places.
 function Csr.__tostring(m)
   local lines = { ("sparse(%d x %d, %d values, %s)"):format(m.n, m.width, m.count, m.dtype) }
   local starts, columns, values = m.starts.i64_, m.columns.i64_, methods.data(m.values)

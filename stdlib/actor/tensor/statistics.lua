@@ -1,5 +1,5 @@
---- Statistics and running sums. Along a dimension they give a tensor, without one a number of all elements, as
---- reductions do. Of whole numbers they are computed in float64, and tensors of results are float32.
+--- Statistics and running sums. Like reductions they give a tensor along a dimension; without a dimension they give a
+--- number, of all elements. Whole numbers are computed in float64, with results in float32 tensors.
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 local over = require("actor.tensor.math").over
@@ -7,7 +7,7 @@ local over = require("actor.tensor.math").over
 local api, methods, Tensor = base.api, base.methods, base.new
 local floor = math.floor
 
--- Calls f(u, dim) as `over` does; of whole numbers with float64.
+-- Calls f(u, dim) as `over` does, with integer tensors converted to float64.
 local function over_floats(fn, t, dim, keepdim, f)
   base.arg(t, "t", fn)
   if base.is_float(t.type_) then return over(fn, t, dim, keepdim, f) end
@@ -25,17 +25,17 @@ local function variance(fn, t, dim, keepdim, ddof)
   end)
 end
 
----The variance: the mean of the squares of what elements differ from their mean by.
+---The variance: the mean squared difference of the elements from their mean.
 ---@param dim? integer|integer[]
 ---@param keepdim? boolean
----@param ddof? number the sum of squares is divided by the number of elements minus this, or by 0 where that is less;
----  default 0, 1 for a sample
+---@param ddof? number the divisor of the sum of squares is the number of elements minus ddof, at least 0; default
+---  0; 1 for a sample
 ---@return actor.Tensor|number
 function methods.var(t, dim, keepdim, ddof)
   return variance("tensor.var", t, dim, keepdim, ddof)
 end
 
----The standard deviation, the root of the variance.
+---The standard deviation, the square root of the variance.
 ---@param dim? integer|integer[]
 ---@param keepdim? boolean
 ---@param ddof? number as for `var`
@@ -55,12 +55,12 @@ local function quantile(fn, t, q, dim, keepdim)
     local below = methods.select(sorted, last, low + 1)
     local result = at == low and methods.clone(below)
       or below + (methods.select(sorted, last, low + 2) - below) * (at - low)
-    local greatest = methods.select(sorted, last, n)  -- NaN where one is NaN
+    local greatest = methods.select(sorted, last, n)  -- NaN where an element is NaN
     return methods.where(methods.isnan(greatest), greatest, result)
   end)
 end
 
----The quantile q, between elements on the line between them. NaN where an element is NaN.
+---The quantile q, linearly interpolated between elements. NaN where an element is NaN.
 ---@param q number 0 .. 1
 ---@param dim? integer|integer[]
 ---@param keepdim? boolean
@@ -70,7 +70,7 @@ function methods.quantile(t, q, dim, keepdim)
   return quantile("tensor.quantile", t, q, dim, keepdim)
 end
 
----The median: the element in the middle, or the mean of the two there. NaN where an element is NaN.
+---The median: the middle element, or the mean of the two middle elements. NaN where an element is NaN.
 ---@param dim? integer|integer[]
 ---@param keepdim? boolean
 ---@return actor.Tensor|number
@@ -88,24 +88,24 @@ local function running(fn, product, t, dim)
   return out
 end
 
----Running sums along a dimension; int64 of whole numbers.
----@param dim? integer without it of the elements as one row
+---Running sums along a dimension; int64 for whole numbers.
+---@param dim? integer without it, the elements count as one row
 ---@return actor.Tensor
 function methods.cumsum(t, dim)
   return running("tensor.cumsum", 0, t, dim)
 end
 
----Running products along a dimension; int64 of whole numbers.
----@param dim? integer without it of the elements as one row
+---Running products along a dimension; int64 for whole numbers.
+---@param dim? integer without it, the elements count as one row
 ---@return actor.Tensor
 function methods.cumprod(t, dim)
   return running("tensor.cumprod", 1, t, dim)
 end
 
----What each element along a dimension is more than the one before it.
+---The difference of each element along a dimension and the previous element.
 ---@param dim? integer default the last
 ---@param order? integer how often; default 1
----@return actor.Tensor with `order` positions less in that dimension
+---@return actor.Tensor with `order` positions fewer in that dimension
 function methods.diff(t, dim, order)
   local fn = "tensor.diff"
   base.arg(t, "t", fn)
@@ -123,8 +123,8 @@ function methods.diff(t, dim, order)
   return t
 end
 
----Counts how often each of the whole numbers 1, 2, ... is in a tensor, or with `weights` adds these up.
----@param options? {least?: integer, weights?: actor.Tensor} `least`: the result has at least so many elements
+---Counts the occurrences of each whole number 1, 2, ... in a tensor, or with `weights` sums their weights.
+---@param options? {least?: integer, weights?: actor.Tensor} `least`: minimum number of elements of the result
 ---@return actor.Tensor [n] int64, or of the element type of the weights; n is the greatest number of t
 function methods.bincount(t, options)
   local fn = "tensor.bincount"
@@ -136,7 +136,7 @@ function methods.bincount(t, options)
   local n = options.least or 0
   if t.count_ > 0 then
     if base.is_float(t.type_) and not methods.equal(t, methods.floor(t)) then
-      check.fail("bad argument 't' to %s: expected whole numbers from 1, got some that are not whole", fn)
+      check.fail("bad argument 't' to %s: expected whole numbers from 1, got a fraction or NaN", fn)
     end
     local least, most = methods.min(t), methods.max(t)
     if type(least) ~= "number" or least < 1 then
@@ -159,9 +159,9 @@ end
 
 local histogram_options = { low = "number?", high = "number?", weights = "cdata?" }
 
----Counts how many elements lie in each of `bins` intervals of one length from `low` to `high`, the last of which
----includes its end. Others, and NaN, are not counted.
----@param bins integer|actor.Tensor how many, or their rising edges [bins + 1]
+---Counts the elements in each of `bins` intervals of equal length from `low` to `high`. The last interval includes its
+---upper end. Elements outside and NaN are not counted.
+---@param bins integer|actor.Tensor number of intervals, or their rising edges [bins + 1]
 ---@param options? {low?: number, high?: number, weights?: actor.Tensor} default the least and greatest element
 ---@return actor.Tensor counts [bins] int64, or the sums of the weights
 ---@return actor.Tensor edges [bins + 1]

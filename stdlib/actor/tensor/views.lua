@@ -1,4 +1,4 @@
---- Views: tensors that share the elements of another, with another geometry. Writing through one writes the other.
+--- Views: tensors that share the elements of another tensor, with another geometry. A write to a view writes both.
 local ffi = require("ffi")
 local check = require("actor.check")
 local base = require("actor.tensor.base")
@@ -28,7 +28,7 @@ local function view(t, offset, ndim)
   return out
 end
 
--- Takes a dimension out of the scratch arrays, which hold `ndim`.
+-- Removes a dimension from the scratch arrays, which hold `ndim`.
 local function drop(d, ndim)
   for i = d, ndim - 2 do
     extents[i] = extents[i + 1]
@@ -36,7 +36,7 @@ local function drop(d, ndim)
   end
 end
 
--- The position from 0 for one given from 1 or, negative, from the end.
+-- Converts a position, from 1 or negative from the end, to its number from 0.
 local function position(i, n, name, fn)
   if type(i) ~= "number" or i ~= floor(i) or i == 0 or i > n or i < -n then
     if n == 0 then check.fail("bad argument '%s' to %s: the dimension is empty", name, fn) end
@@ -45,7 +45,7 @@ local function position(i, n, name, fn)
   return i > 0 and i - 1 or n + i
 end
 
--- Offset of the first and number of elements of from .. to in steps of `by`, both ends included.
+-- Offset of the first element and number of elements of from .. to in steps of `by`, both ends included.
 local function range(n, from, to, by, fn)
   from, to, by = from or 1, to or n, by or 1
   check.integer(from, "from", fn, -n, n + 1)
@@ -55,11 +55,11 @@ local function range(n, from, to, by, fn)
   if to < 0 then to = n + to + 1 end
   if from == 0 then check.wrong("from", fn, "a position from 1, or negative from the end", from) end
   local count = max(0, floor((to - from) / by) + 1)
-  return from - 1, count, count > 1 and by or 1  -- a step that leads nowhere may be too large for the geometry
+  return from - 1, count, count > 1 and by or 1  -- an unused step may be too large for the geometry
 end
 
----A view of the positions `from` to `to` of a dimension, both included; of every `step`-th. Negative positions count
----from the end. An empty range (to = from - 1) gives a view with 0 elements there.
+---A view of every `step`-th position from `from` to `to` of a dimension, both included. Negative positions count from
+---the end. An empty range (to = from - 1) gives a view with 0 elements there.
 ---@param dim integer
 ---@param from? integer default 1
 ---@param to? integer default the last
@@ -76,7 +76,7 @@ function methods.slice(t, dim, from, to, step)
   return view(t, offset, t.ndim_)
 end
 
----A view of `length` positions of a dimension, from `start` on.
+---A view of `length` positions of a dimension, starting at `start`.
 ---@param dim integer
 ---@param start integer
 ---@param length integer
@@ -93,7 +93,7 @@ function methods.narrow(t, dim, start, length)
   return view(t, offset, t.ndim_)
 end
 
----A view of position `i` of a dimension; the view does not have that dimension.
+---A view of position `i` of a dimension, without that dimension.
 ---@param dim integer
 ---@param i integer
 ---@return actor.Tensor view
@@ -106,7 +106,8 @@ function methods.select(t, dim, i)
   return view(t, offset, t.ndim_ - 1)
 end
 
--- t[{...}]: one entry a dimension, from the first: a number selects, a table {from, to, step} slices ({} is all).
+-- t[{...}]: one entry for each dimension, from the first. A number selects, a table {from, to, step} slices ({} is
+-- all).
 local function part(t, entries)
   if #entries > t.ndim_ then
     check.fail("bad index of a tensor: %d entries for shape %s", #entries, base.shape_text(t))
@@ -152,7 +153,7 @@ local function offset_of(t, fn, i, j, ...)
   return offset
 end
 
----Returns one element: a number, of bool a boolean, of int64 beyond 2^53 an int64_t of LuaJIT.
+---Returns one element: a number, a boolean for bool, an int64_t of LuaJIT for an int64 beyond 2^53.
 ---@param i? integer position in the first dimension, from 1
 ---@param j? integer and so on, one for each dimension
 ---@return number|boolean|ffi.cdata*
@@ -163,7 +164,7 @@ function methods.get(t, i, j, ...)
 end
 
 ---Sets one element: t:set(i, j, value).
----@param ... number the positions, then the value: a boolean in a tensor of bool, a number else
+---@param ... number the positions, then the value: a boolean in a tensor of bool, else a number
 function methods.set(t, i, j, value, ...)
   base.arg(t, "t", "tensor.set")
   local offset
@@ -181,8 +182,8 @@ function methods.set(t, i, j, value, ...)
   base.store(t, offset, value, "value", "tensor.set")
 end
 
----Returns t[key]. A number selects in the first dimension (an element when there is only one). A table has an entry for
----each dimension: t[{ {1, 10}, 3 }] is column 3 of the first ten rows. A tensor of bool chooses elements, as `masked`.
+---Returns t[key]. A number selects in the first dimension (an element if t has one dimension). A table has an entry for
+---each dimension: t[{ {1, 10}, 3 }] is column 3 of the first ten rows. A tensor of bool selects elements, as `masked`.
 function methods.at(t, key)
   if type(key) == "number" then
     if t.ndim_ == 0 then check.fail("a tensor without dimensions cannot be indexed") end
@@ -199,7 +200,8 @@ function methods.at(t, key)
   names.unknown("tensor:", tostring(key), methods)
 end
 
----Does t[key] = value: writes a number (a boolean in a tensor of bool), or a tensor that is stretched to fit, to the part that t[key] is.
+---Does t[key] = value: writes a number (a boolean in a tensor of bool), or a tensor broadcast to fit, to the part
+---t[key].
 function methods.put(t, key, value)
   if type(key) == "number" and t.ndim_ == 1 then
     return base.store(t, offset_of(t, "tensor", key), value, "value", "tensor")
@@ -217,7 +219,8 @@ function methods.put(t, key, value)
   end
 end
 
----Iterates over the first dimension: for i, row in t:iter() do. A row is a view, of one dimension a number.
+---Iterates over the first dimension: for i, row in t:iter() do. A row is a view; for a tensor of one dimension, a
+---number.
 ---@return fun(t: actor.Tensor, i: integer): integer?, actor.Tensor|number
 function methods.iter(t)
   base.arg(t, "t", "tensor.iter")
@@ -228,14 +231,14 @@ function methods.iter(t)
   end, t, 0
 end
 
----Returns whether the elements lie in row-major order without gaps.
+---Returns whether the elements are in row-major order without gaps.
 ---@return boolean
 function methods.is_contiguous(t)
   base.arg(t, "t", "tensor.is_contiguous")
   return api.contiguous(t) ~= 0
 end
 
--- The sizes, which are given as one table or as arguments. One of them may be -1 and is computed.
+-- The sizes, from one table or from arguments. One size may be -1 and is computed.
 local function sizes(t, fn, first, ...)
   local given = type(first) == "table" and first or { first, ... }
   local shape, open, known = {}, nil, 1
@@ -275,13 +278,13 @@ end
 
 ---A view of the same elements in another shape: t:view(2, -1). One size may be -1 and is computed. Raises when the
 ---tensor is not contiguous.
----@param ... integer|integer[] sizes, or one table of them
+---@param ... integer|integer[] sizes, or one table of sizes
 ---@return actor.Tensor view
 function methods.view(t, ...)
   base.arg(t, "t", "tensor.view")
   local shape = sizes(t, "tensor.view", ...)
   if api.contiguous(t) == 0 then
-    check.fail("bad argument 't' to tensor.view: expected a contiguous tensor (t:reshape copies where it has to)")
+    check.fail("bad argument 't' to tensor.view: expected a contiguous tensor (t:reshape copies if necessary)")
   end
   return viewed(t, shape)
 end
@@ -301,7 +304,7 @@ function methods.flatten(t)
   return methods.reshape(t, -1)
 end
 
----A view with two dimensions exchanged, by default the last two.
+---A view with two dimensions swapped, by default the last two.
 ---@param dim1? integer
 ---@param dim2? integer
 ---@return actor.Tensor view
@@ -315,7 +318,7 @@ function methods.transpose(t, dim1, dim2)
 end
 
 ---A view with the dimensions in another order: t:permute(3, 1, 2) has t's third dimension first.
----@param ... integer|integer[] all dimensions, or one table of them
+---@param ... integer|integer[] all dimensions, or one table of all dimensions
 ---@return actor.Tensor view
 function methods.permute(t, first, ...)
   local fn = "tensor.permute"
@@ -333,8 +336,8 @@ function methods.permute(t, first, ...)
   return view(t, 0, #order)
 end
 
----A view stretched to a shape by NumPy's rules: where t has size 1, or no dimension, all positions are one element.
----Write into a copy of it (t:broadcast_to(shape):clone()), not into the view.
+---A view broadcast to a shape by NumPy's rules: where t has size 1, or no dimension, all positions are one element. To
+---write, write into a copy, t:broadcast_to(shape):clone().
 ---@param shape integer|integer[]
 ---@return actor.Tensor view
 function methods.broadcast_to(t, shape)
@@ -353,8 +356,9 @@ function methods.broadcast_to(t, shape)
   check.fail("bad argument 'shape' to %s: %s does not stretch to %s", fn, base.shape_text(t), base.list_text(shape))
 end
 
----The diagonal of a matrix, a view: the elements t[i][i + k]. Of a vector: a new matrix with it as its diagonal.
----@param k? integer default 0; above it right of the main diagonal, below it under that
+---For a matrix a view of its diagonal, the elements t[i][i + k]. For a vector a new matrix with the vector as its
+---diagonal.
+---@param k? integer default 0; above 0 right of the main diagonal, below 0 under the main diagonal
 ---@return actor.Tensor
 function methods.diag(t, k)
   local fn = "tensor.diag"
@@ -376,7 +380,7 @@ function methods.diag(t, k)
   return view(t, k >= 0 and k * t.step_[1] or -k * t.step_[0], 1)
 end
 
----A view with a new dimension of size 1 in front of `dim` (at the end: ndim + 1 or -1).
+---A view with a new dimension of size 1 before `dim` (at the end: ndim + 1 or -1).
 ---@param dim integer
 ---@return actor.Tensor view
 function methods.unsqueeze(t, dim)
@@ -395,7 +399,7 @@ function methods.unsqueeze(t, dim)
   return view(t, 0, n + 1)
 end
 
----A view without dimension `dim`, whose size is 1; without `dim` a view without all dimensions of size 1.
+---A view without dimension `dim`, whose size must be 1; without `dim`, a view without all dimensions of size 1.
 ---@param dim? integer
 ---@return actor.Tensor view
 function methods.squeeze(t, dim)

@@ -1,5 +1,5 @@
---- Activations: functions of each element, and softmax of each row. As layers of their own, or fused into a layer that
---- has weights, which takes their name as `act`.
+--- Activations: functions of each element, and softmax of each row. An activation is a layer of its own, or is fused
+--- into a layer with weights, whose option `act` names it.
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 local nn = require("actor.ffi")("nn")
@@ -10,8 +10,8 @@ local util = require("actor.util")
 local api = base.api
 local M = {}
 
--- Numbers of the operations, as host/kernel/kernels.hpp has them: the function, and the gradient from the result (or,
--- with `of_input`, from the argument).
+-- Codes of the operations in host/kernel/kernels.hpp: the function, and its gradient as a function of the result (or,
+-- with `of_input`, of the argument).
 local functions = {
   relu = { code = 6, slope = 13 },
   tanh = { code = 4, slope = 14 },
@@ -36,7 +36,7 @@ function Activation:forward(x)
   return y
 end
 
----Computes the gradient of the input that `forward` got last.
+---Computes the gradient of the input of the last `forward`.
 ---@param dy actor.Tensor the gradient of the output
 ---@return actor.Tensor dx
 function Activation:backward(dy)
@@ -91,10 +91,10 @@ function M.make(name, shape)
   return setmetatable(layer, Activation)
 end
 
----The names that `act` takes.
+---The names for `act`.
 M.names = { relu = true, tanh = true, sigmoid = true, gelu = true, softmax = true }
 
----Checks what a user gives as `act`; returns the name, or nil where there is none.
+---Checks a user's `act`; returns the name, or nil for no activation.
 ---@param act any
 ---@param fn string
 ---@return string?
@@ -107,8 +107,8 @@ function M.check(act, fn)
   check.wrong("act", fn, "one of " .. table.concat(names, ", "), act, spelling.suggestion(act, M.names, "'", "'"))
 end
 
----What a layer that applies an activation itself needs of it: the number of the function and of its gradient, which has
----to be one of the result. nil for the others, which become layers of their own.
+---The codes of an activation and its gradient, for a layer that applies the activation itself. The gradient must be a
+---function of the result; other activations return nil and become layers of their own.
 ---@param name? string
 ---@return integer? code
 ---@return integer? slope

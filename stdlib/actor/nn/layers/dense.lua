@@ -40,7 +40,7 @@ function M.make(inputs, outputs, options, fn)
   return setmetatable(layer, Linear)
 end
 
--- x as rows; the view of a tensor that came before is kept.
+-- x as rows; the view is reused while x is the same tensor.
 local function rows_of(self, x)
   if x.ndim_ == 2 then return x end
   if not rawequal(self.seen, x) then
@@ -50,7 +50,7 @@ local function rows_of(self, x)
 end
 
 ---Computes the layer's output for a batch.
----@param x actor.Tensor (rows, inputs), or (rows, ...) of as many elements
+---@param x actor.Tensor (rows, inputs), or (rows, ...) with as many elements
 ---@return actor.Tensor (rows, outputs)
 function Linear:forward(x)
   base.arg(x, "x", "linear:forward")
@@ -70,9 +70,9 @@ function Linear:forward(x)
   return y
 end
 
----Computes the gradients of the batch that `forward` got last; leaves those of the parameters in `grads`.
+---Computes the gradients for the batch of the last `forward`; writes the gradients of the parameters to `grads`.
 ---@param dy actor.Tensor (rows, outputs): the gradient of the output
----@param first? boolean true: the gradient of the input is not wanted
+---@param first? boolean true: the gradient of the input is not needed
 ---@return actor.Tensor? dx of the input's shape
 function Linear:backward(dy, first)
   base.arg(dy, "dy", "linear:backward")

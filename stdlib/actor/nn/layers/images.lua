@@ -1,4 +1,4 @@
---- Layers over images: convolution and pooling. A sample has the shape (height, width, channels).
+--- Layers for images: convolution and pooling. A sample has the shape (height, width, channels).
 local ffi = require("ffi")
 local check = require("actor.check")
 local base = require("actor.tensor.base")
@@ -11,7 +11,7 @@ local api = base.api
 local max, floor = math.max, math.floor
 local M = {}
 
--- Along one axis: how many windows there are, and how far the first one begins before the image.
+-- Along one axis: the number of windows, and how far the first window extends before the image.
 local function windows_along(size, kernel, stride, padding)
   if padding == "same" then
     local count = math.ceil(size / stride)
@@ -21,7 +21,7 @@ local function windows_along(size, kernel, stride, padding)
 end
 
 local most = 2 ^ 31 - 1   -- pixels along one side of a window, or of a stride
-local most_places = 65536 -- pixels of a window: of host/kernel/conv.hpp
+local most_places = 65536 -- pixels of a window, as in host/kernel/conv.hpp
 
 local function pair(value, name, fn)
   if type(value) == "table" then
@@ -33,7 +33,7 @@ local function pair(value, name, fn)
   return value, value
 end
 
--- The windows of a layer and the shape of its result, which has `filters` channels.
+-- The windows of a layer and the shape of its result with `filters` channels.
 local function place(shape, options, filters, fn)
   if #shape ~= 3 then
     check.fail("bad input of %s: expected samples of shape (height, width, channels), got %s", fn, base.list_text(shape))
@@ -52,7 +52,7 @@ local function place(shape, options, filters, fn)
     check.fail("bad argument to %s: a window of %d x %d does not fit images of shape %s; use padding = \"same\"", fn,
       options[1], options[2], base.list_text(shape))
   end
-  -- A stride beyond the image leads to no second window; the kernels' work grows with the stride.
+  -- A stride beyond the image reaches no second window, but the kernels' work grows with the stride.
   stride_h, stride_w = math.min(stride_h, max(shape[1], 1)), math.min(stride_w, max(shape[2], 1))
   local windows = ffi.new("ah_windows", options[1], options[2], stride_h, stride_w, top, left, options.groups or 1)
   return windows, { rows, columns, filters }

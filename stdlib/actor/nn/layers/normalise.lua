@@ -1,5 +1,5 @@
---- Normalisation of channels (the last dimension), and dropout: layers that work otherwise in training than later. What
---- they remember from batch to batch is in `state`, beside the weights.
+--- Normalisation of channels (the last dimension), and dropout: layers whose training pass differs from later passes.
+--- `state` retains their tensors from batch to batch, beside the weights.
 local ffi = require("ffi")
 local check = require("actor.check")
 local base = require("actor.tensor.base")
@@ -41,15 +41,15 @@ local function make(kind, own_batch, default_decay, default_epsilon)
   end
 end
 
----The normalisation of the Actor system's experiment: running statistics, mean = decay * mean + (1 - decay) * mean of
----the batch and the same for the variance, normalise in training, too, where they count as constants.
+---The normalisation of the Actor system's experiment. Running statistics normalise in training too, where they count as
+---constants: mean = decay * mean + (1 - decay) * mean of the batch, and the same for the variance.
 M.normalisation = make("normalisation", false, 0.99, 1e-8)
 
----Batch normalisation: in training a batch is normalised by its own mean and variance, later by the running ones.
----Source: Ioffe, Szegedy, Batch normalization, ICML 2015.
+---Batch normalisation: in training a batch is normalised by its own mean and variance, later by the running mean and
+---variance. Source: Ioffe, Szegedy, Batch normalization, ICML 2015.
 M.batch_norm = make("batch_norm", true, 0.9, 1e-5)
 
--- Points the C value to the tensors it is to use. They stay referenced by the layer.
+-- Points the C value to its tensors. The layer holds references to these tensors.
 local function aim(self, mean, variance)
   local by, params = self.by, self.params
   by.mean, by.variance, by.gamma, by.beta = mean, variance, params.gamma, params.beta
@@ -109,9 +109,9 @@ setmetatable(Dropout, check.strict("layer:", "weights"))
 
 local dropout_options = { seed = "number?", name = "string?" }
 
----Dropout: in training a share `rate` of the elements becomes 0 and the others are divided by 1 - rate. Which ones
----depends on the network's seed and on how many batches the layer has had, `state.batches`. Source: Srivastava et al.,
----Dropout, JMLR 2014.
+---Dropout: in training a share `rate` of the elements becomes 0 and the others are divided by 1 - rate. The dropped
+---elements depend on the network's seed and on the number of batches so far, `state.batches`. Source: Srivastava et
+---al., Dropout, JMLR 2014.
 ---@param shape integer[]
 ---@param rate number 0 <= rate < 1
 ---@param options? {seed?: integer}

@@ -1,4 +1,4 @@
---- Layers that move values and compute nothing: flatten, embedding, and those with several inputs, add and concat.
+--- Layers that move values without computing: flatten and embedding, and add and concat with several inputs.
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 local pass = require("actor.nn.pass")
@@ -24,7 +24,7 @@ end
 ---@class actor.nn.Flatten: actor.nn.Layer
 local Flatten = class("state", "weights")
 
----Makes each sample a row. The result shares the memory of the input.
+---Makes each sample a row. The result shares the memory of a contiguous input.
 ---@param shape integer[]
 ---@return actor.nn.Flatten
 function M.flatten(shape)
@@ -49,7 +49,7 @@ local Embedding = class("state")
 local embedding_options = { init = "string|number|function?", l1 = "number?", l2 = "number?", name = "string?" }
 
 ---Replaces each position 1 .. `count` by a row of `width` weights.
----@param shape integer[] of the positions, {} for one in each sample
+---@param shape integer[] of the positions, {} for one position in each sample
 ---@param count integer
 ---@param width integer
 ---@param options? table
@@ -94,7 +94,7 @@ end
 ---@class actor.nn.Add: actor.nn.Layer
 local Add = class("state", "weights")
 
----Adds results of one shape.
+---Adds results of equal shape.
 ---@param shapes integer[][]
 ---@return actor.nn.Add
 function M.add(shapes)
@@ -154,7 +154,7 @@ function M.concat(shapes, options)
     grads = {}, y = false, dxs = {}, merges = #shapes }, Concat)
 end
 
--- The part of y that input i gives.
+-- The part of y from input i.
 function Concat:part(y, i)
   local from = 1
   for j = 1, i - 1 do from = from + self.sizes[j] end
