@@ -6,14 +6,14 @@ namespace actorhost {
 
 namespace {
 
-constexpr int kMostAsks = 4;        // for a report, in a beat
-constexpr double kOwnBeat = 0.6;    // where none has come from above
+constexpr int kMostAsks = 4;        // result requests for one report, per heartbeat
+constexpr double kOwnBeat = 0.6;    // where none has arrived from above
 constexpr double kHeadWait = 2;     // longer than a lease
-constexpr double kSeekPeriod = 10;  // between looks for the parent's key while all is well
-constexpr double kSeekAgain = 0.5;  // while it is not
+constexpr double kSeekPeriod = 10;  // between lookups of the parent's key while the parent is live
+constexpr double kSeekAgain = 0.5;  // otherwise
 constexpr double kSeekDeadline = 2;
 constexpr double kLeastWait = 0.005;  // between ticks
-constexpr int kMostTurns = 4;         // in a tick, when each makes its listener set the clock
+constexpr int kMostTurns = 4;         // in a tick, if each turn makes the callback set the clock
 
 uint64_t low_bits(int bits) noexcept { return bits >= 64 ? kCircle : (uint64_t{1} << bits) - 1; }
 
@@ -31,23 +31,23 @@ Aggregate AggregateTree::aggregate(double now) const {
   return {known_.least, known_.count, known_.sum, known_.slowest, included_ && inside_until_ > now};
 }
 
-// ---- What comes ----
+// ---- Incoming messages ----
 
 void AggregateTree::on_report(const TreeReport& report) {
   const double now = requests_.now();
   const Peer& from = report.envelope.from;
   term_ = std::max({term_, report.term, report.resigned});
-  // What this node itself has had, or somebody later, is not taken again.
+  // Ignores a token that this node itself or a later root has had.
   if (report.resigned > own_term_ && report.resigned == term_ && !active_) {
-    if (report.resigned != token_term_) token_to_.reset();  // an earlier one was passed on
+    if (report.resigned != token_term_) token_to_.reset();  // the previous token was passed on
     token_until_ = now + kTreeLease;
     token_known_ = report.known;
     token_from_ = from.node;
     token_term_ = report.resigned;
   }
-  // A child lies behind its parent, so there are no circles. A root that leaves hands over to one that does.
+  // A child is behind its parent on the ring, so there are no cycles. Only a leaving root hands over to its successor.
   if (from.id <= requests_.self().id && !report.leaving) return;
-  // While there is no root, reports that hurry would only multiply: each goes to several parents of a ring that forms.
+  // Without a root, urgent reports would multiply, because each node of a forming ring reports to several parents.
   if (children_.take(report, now) && inside_) parents_.all_due();
 }
 
@@ -101,7 +101,7 @@ double AggregateTree::turn(bool joined) {
   return std::min(next_drop, next_time(joined));
 }
 
-// It was stopped: others may have another root, which it hears of as one that comes newly.
+// The node was suspended. Others may have another root, so this node resigns and rejoins as a new child.
 void AggregateTree::resume() {
   if (active_) yield();
   head_ = false;
@@ -119,7 +119,7 @@ void AggregateTree::take_role(bool joined) {
     in_tree_ = now;
     const auto* const next = target_ ? parents_.find(*target_) : nullptr;
     if (head || next == nullptr || !next->answered) return;
-    // The owner of key 0 has come lately, and takes over; or there is another tree, of which this becomes a part.
+    // The owner of key 0 has arrived recently and takes over, or this tree becomes a part of another tree.
     if (next->last.lease == 0) resigned_until_ = now + kTreeLease;
     return yield();
   }
@@ -127,7 +127,7 @@ void AggregateTree::take_role(bool joined) {
   if (token_until_ > now && token_term_ == term_ && !token_to_) return activate(token_known_);
   if (in_tree_ == -kForever && founder_) return activate(0);
   if (inside_ && inside_until_ > now) return;
-  // The last root has been heard up to its death, or it was gone before this node owned its key.
+  // Waits from the last message of the old root, or, if that root failed before this node owned key 0, from then on.
   const bool heard = in_tree_ > head_since_ - kTreeKeep;
   if (now < (heard ? in_tree_ + kTreeKeep : head_since_ + kHeadWait)) return;
   if (children_.leased_until() <= now) activate(children_.known());
@@ -147,14 +147,14 @@ void AggregateTree::activate(uint64_t least) {
 void AggregateTree::yield() {
   active_ = false;
   token_to_ = target_;
-  // Children count on all that has been settled here, which the next report tells.
+  // Children rely on everything settled here, and the next report repeats all of it.
   settled_ = number_ + 1;
   parents_.all_due();
 }
 
 // ---- Parents ----
 
-// The start of the arc above the largest one that the node represents.
+// The first key of the next larger arc around the largest arc that the node represents.
 RingId AggregateTree::parent_key() const noexcept {
   const Side& before = near_.window().before;
   const Peer& last = before.peers.empty() ? near_.window().after.peers.back() : before.peers.front();
@@ -170,7 +170,7 @@ void AggregateTree::seek() {
     while (active_ && !parents_.all().empty()) part(parents_.all().front().peer.node);
     return;
   }
-  if (near_.window().before.peers.empty() && near_.window().after.peers.empty()) return;  // it has lost all it knew
+  if (near_.window().before.peers.empty() && near_.window().after.peers.empty()) return;  // all known peers have failed
   const double now = requests_.now();
   const RingId key = parent_key();
   if (key != key_) next_seek_ = now;
@@ -193,7 +193,7 @@ void AggregateTree::seek() {
 }
 
 void AggregateTree::adopt(const Peer& owner) {
-  if (owner.id >= requests_.self().id) return;  // not everybody knows everybody yet
+  if (owner.id >= requests_.self().id) return;  // the view of the ring is still incomplete
   target_ = owner.node;
   attach(owner);
 }
@@ -225,7 +225,7 @@ void AggregateTree::mind_parents() {
   const auto* const right = parents_.find(target);
   const bool answers = right != nullptr && right->answered && !right->silent(now);
   const bool has_all = best != nullptr && best->peer.node == target && !best->silent(now);
-  // The right one has all that any other has; and nobody counts on one that never was inside.
+  // The correct parent has all that any other parent has. No child relies on a parent that was never inside.
   std::vector<NodeId> rest;
   for (const auto& parent : parents_.all()) {
     if (parent.peer.node == target) continue;
@@ -235,7 +235,7 @@ void AggregateTree::mind_parents() {
   for (const NodeId node : rest) part(node);
 }
 
-// Whom a lost parent has named: until the ring has closed, that is the only way to go on.
+// Falls back to an alternative that a failed parent has named. Until the ring has closed, there is no other way.
 void AggregateTree::fall_back() {
   const double now = requests_.now();
   if (now < next_fall_back_) return;
@@ -249,7 +249,7 @@ void AggregateTree::fall_back() {
   }
 }
 
-// ---- What is known ----
+// ---- Known state ----
 
 TreeTotal AggregateTree::total() const {
   TreeTotal total = children_.total();
@@ -278,7 +278,7 @@ void AggregateTree::refresh() {
   const bool is_inside = inside_until_ > now;
   included_ = is_inside && (active_ || settled_ >= part_since_);
   learn(best, was_inside);
-  // Who begins, or has been given up meanwhile, begins where the others are.
+  // A node that begins, or was dropped meanwhile, starts at the minimum of the others.
   if (included_ && own_) own_ = std::max(*own_, known_.least);
   if (active_) {
     const TreeTotal all = total();
@@ -295,7 +295,7 @@ void AggregateTree::refresh() {
 void AggregateTree::learn(const TreeParents::Parent* best, bool was_inside) {
   if (best == nullptr) return;
   const TreeTotal& told = best->last.total;
-  // Of a tree that this one has become a part of, the least may be below.
+  // After this tree has become a part of another tree, the minimum may be lower.
   const bool same = was_inside && best->last.term == known_term_;
   known_term_ = best->last.term;
   known_ = {same ? std::max(known_.least, told.least) : told.least, told.count, told.sum, told.slowest};
@@ -303,7 +303,8 @@ void AggregateTree::learn(const TreeParents::Parent* best, bool was_inside) {
 
 // ---- Reports and results ----
 
-// What a root has left goes to one node only: of two, both would be roots.
+// The term of a resigned root to hand over to this parent, or 0. The token is passed to one node only: two receivers
+// would both become the root.
 uint64_t AggregateTree::handed_over(NodeId parent) {
   const double now = requests_.now();
   const bool token = token_until_ > now && token_term_ == term_ && token_from_ != parent;
@@ -340,7 +341,7 @@ void AggregateTree::send_reports() {
     TreeReport mine = report;
     mine.resigned = handed_over(parent.peer.node);
     mine.urgent = waits || !parent.answered || parent.last.settled < std::max(parent.needed, settled_);
-    // Nodes are counted once.
+    // Counts each node once.
     if (&parent != (best ? best : parents_.all().data())) mine.total.count = mine.total.sum = 0;
     requests_.send(overlay_kind::report, parent.peer, 0, std::move(mine));
     ++traffic_.reports;
@@ -355,7 +356,7 @@ std::vector<Peer> AggregateTree::others() const {
     peers.push_back(best->peer);
     for (const Peer& other : best->last.others) peers.push_back(other);
   } else {
-    peers = near_.window().after.peers;  // who is next to be the root
+    peers = near_.window().after.peers;  // candidates for the next root
   }
   if (peers.size() > TreeResult::kMostOthers) peers.resize(TreeResult::kMostOthers);
   return peers;
@@ -414,7 +415,7 @@ double AggregateTree::next_time(bool joined) const {
   return std::max(next, now + kLeastWait);
 }
 
-// ---- Goodbye ----
+// ---- Leaving ----
 
 void AggregateTree::leave() {
   const double now = requests_.now();

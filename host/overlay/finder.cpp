@@ -36,7 +36,7 @@ void Finder::find(RingId key, double deadline, OnLocated done, const Peer* throu
   go_on(id);
 }
 
-// The best that the node itself knows.
+// Adds the best candidates that this node knows.
 bool Finder::fill(Lookup& lookup) const {
   const Found own = answer(lookup.key);
   for (const Peer& peer : own.closer) name(lookup, peer, false);
@@ -68,7 +68,7 @@ void Finder::go_on(uint32_t id) {
     lookup.candidates.clear();
     lookup.hops = 0;
     if (++lookup.restarts > kMostRestarts || !fill(lookup)) {
-      return end(id, Error{Code::unreachable, "no peer that answers leads to the owner of the key"});
+      return end(id, Error{Code::unreachable, "no responding peer leads to the owner of the key"});
     }
     return go_on(id);
   }
@@ -90,7 +90,7 @@ void Finder::take(uint32_t id, const Peer& asked, const Found* found) {
   if (found->owner) {
     const bool me = found->owner->node == requests_.self().node;
     if (me && lookup.through) return end(id, Located{requests_.self(), near_.window(), state_, lookup.hops});
-    // The other one does not know yet who lies between.
+    // The other node does not yet know the peers between this node and the key.
     name(lookup, me ? near_.owner_of(lookup.key) : *found->owner, true);
   }
   go_on(id);
@@ -112,7 +112,7 @@ double Finder::tick() {
       next = std::min(next, lookup.deadline);
     }
   }
-  for (const uint32_t id : late) end(id, Error{Code::timeout, "the owner of the key has not answered in time"});
+  for (const uint32_t id : late) end(id, Error{Code::timeout, "the owner of the key has not replied in time"});
   return next;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// Lookups: who owns a key? The asking node itself goes from peer to peer (iterative routing), each of which names peers
-// nearer to the key, until one says that it is the owner. So a peer that does not answer costs a while, not the lookup.
+// Lookups of the owner of a key. The requesting node contacts one peer after another (iterative routing). Each peer
+// replies with peers nearer to the key, until a peer replies that it is the owner. So an unresponsive peer costs time
+// but does not fail the lookup. Passive; the Overlay owns it.
 
 #include <functional>
 #include <map>
@@ -16,31 +17,31 @@ namespace actorhost {
 struct Located {
   Peer owner;
   Window window;      // the owner's
-  std::string state;  // what the owner says of itself
-  uint32_t hops = 0;  // peers that have answered, the owner among them
+  std::string state;  // the owner's published state (Overlay::set_state)
+  uint32_t hops = 0;  // peers that replied, including the owner
 };
 
 class Finder {
  public:
-  /// Code::timeout: no owner has answered by the deadline. Called once.
+  /// Called exactly once. Code::timeout: the owner has not replied by the deadline.
   using OnLocated = std::function<void(Result<Located>)>;
 
   Finder(Requests& requests, const Neighbourhood& near, const Fingers& fingers, const std::string& state)
       : requests_(requests), near_(near), fingers_(fingers), state_(state) {}
 
-  /// `through`: begins with this peer, and looks only where it leads; the peer may belong to another overlay.
+  /// `through`: starts at this peer and follows only its replies; the peer may belong to another overlay.
   void find(RingId key, double deadline, OnLocated done, const Peer* through = nullptr);
-  /// Lookups end at their deadline; returns the time of the next call.
+  /// Ends expired lookups; returns the time of the next call.
   double tick();
   void fail_all();
 
-  /// What the node answers to others.
+  /// This node's reply to another node's lookup.
   Found answer(RingId key) const;
 
  private:
   struct Candidate {
     Peer peer;
-    bool owner = false;  // as another peer believes
+    bool owner = false;  // according to another peer
     bool asked = false;
   };
   struct Lookup {
@@ -48,7 +49,7 @@ class Finder {
     double deadline = 0;
     OnLocated done;
     bool through = false;
-    std::vector<Candidate> candidates;  // owners that were named first, then from the key on backwards
+    std::vector<Candidate> candidates;  // reported owners first, then by distance before the key
     uint32_t hops = 0;
     uint32_t restarts = 0;
   };

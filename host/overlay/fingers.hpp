@@ -1,6 +1,6 @@
 #pragma once
-// Peers far away on the ring, for few hops (Stoica et al., "Chord", SIGCOMM 2001, section IV): finger i is the owner of
-// the key 2^i behind the node. Those that would lie in the window are not kept.
+// The finger table: distant peers for lookups in few hops (Stoica et al., "Chord", SIGCOMM 2001, section IV). Finger i
+// is the owner of the key at distance 2^i ahead of the node. Fingers within the successor list are not stored.
 
 #include <array>
 #include <optional>
@@ -14,16 +14,17 @@ class Fingers {
  public:
   explicit Fingers(RingId self) : self_(self) {}
 
-  /// The key whose owner the next finger is to be, in turns; nothing while the window holds all fingers. `missing`: of
-  /// a finger that is not known.
+  /// The key of the next finger, in rotation; nullopt if the successor list covers all fingers. `missing`: skips known
+  /// fingers.
   std::optional<RingId> next_key(uint64_t window_span, bool missing) noexcept;
-  /// The owner of a key that next_key has given.
+  /// Sets the owner of a key from next_key.
   void set(RingId key, const Peer& owner) noexcept;
-  /// A peer that lives, to hold a place for which none is known.
+  /// Fills an empty entry of the table with a live peer.
   void offer(const Peer& peer) noexcept;
   void erase(NodeId node) noexcept;
 
-  /// Of window and fingers, those before the key, nearest first, at most `count`; all are nearer than the node itself.
+  /// Peers before the key from the neighbour lists and the fingers, nearest first, at most `count`. All are nearer to
+  /// the key than the node itself.
   std::vector<Peer> closest_before(RingId key, const Neighbourhood& near, size_t count) const;
   std::vector<Peer> all() const;
 

@@ -2,7 +2,7 @@
 
 namespace actorhost {
 
-// Never 0.
+// A digest of the lists; never 0.
 uint64_t Gossip::sum_of(const Window& window) noexcept {
   uint64_t sum = 1;
   const auto add = [&sum](uint64_t value) { sum = StepRng::mix(sum + value); };
@@ -48,12 +48,12 @@ void Gossip::take(const Greeting& greeting, double now) {
   if (greeting.window) {
     last.theirs = greeting.sum;
   } else if (last.theirs != greeting.sum) {
-    last.mine = 0;  // the next question brings both windows
+    last.mine = 0;  // the next probe exchanges both lists
   }
 }
 
 void Gossip::take_answer(const Greeting& answer, bool whole) {
-  // It did not know this node's window, or wants it once more for its own that has changed.
+  // The peer lacked this node's lists, or requests them because its own lists have changed.
   if (answer.window && !whole) told(answer.envelope.from.node).mine = 0;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// What a node and its peers have told each other of their windows. A greeting carries the sender's window only where
-// one of the two may not know the other's as it is now; otherwise its sum is enough. Both windows travel whenever one
-// has changed, since a changed one may have room for what was no news before.
+// Tracks which neighbour lists a node and its peers have exchanged. A probe carries the sender's lists only if one of
+// the two peers may lack the current lists of the other; otherwise a digest is enough. When one node's lists have
+// changed, both lists are sent, because changed lists may have room for peers that had no place before. Passive.
 
 #include <unordered_map>
 
@@ -15,25 +15,25 @@ class Gossip {
  public:
   explicit Gossip(const Neighbourhood& near) : near_(near) {}
 
-  /// A question for this peer. `whole`: with the window in any case.
+  /// A probe for this peer. `whole`: always includes the neighbour lists.
   Greeting question(NodeId to, bool whole);
-  /// What answers a question that has been taken in.
+  /// The reply to a received probe.
   Greeting answer(const Greeting& question);
-  /// Says only that this node is there.
+  /// A probe without lists, which announces only that this node exists.
   Greeting announcement() const { return {{}, sum_of(near_.window()), {}}; }
 
-  /// A greeting has come.
+  /// Records a received probe or reply.
   void take(const Greeting& greeting, double now);
-  /// It answers a question; `whole`: that carried the window.
+  /// Records a reply to a probe. `whole`: the probe carried the neighbour lists.
   void take_answer(const Greeting& answer, bool whole);
-  /// When the last one came from this peer; -kForever: none has.
+  /// Time of the last message from this peer; -kForever: none.
   double heard(NodeId node) const;
   void forget(NodeId node) { told_.erase(node); }
   void forget_all() { told_.clear(); }
 
  private:
   struct Told {
-    uint64_t mine = 0;  // sum of the window that the peer was told last; 0: it is to be told anew
+    uint64_t mine = 0;  // digest of the lists last sent to the peer; 0: send them again
     uint64_t theirs = 0;
     double heard = -kForever;
   };

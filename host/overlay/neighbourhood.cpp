@@ -14,14 +14,14 @@ bool holds(const Window& window, NodeId node) noexcept {
   return holds(window.before.peers, node) || holds(window.after.peers, node);
 }
 
-/// `distance` of a peer tells its place. True if it is new.
+/// Inserts a peer in order of `distance`. Returns true if the peer is new.
 template <typename Distance>
 bool place_on(Side& side, const Peer& peer, Distance distance) {
   if (holds(side.peers, peer.node)) return false;
   const auto at = std::lower_bound(side.peers.begin(), side.peers.end(), peer,
                                    [&](const Peer& a, const Peer& b) { return distance(a) < distance(b); });
   if (at != side.peers.end() && at->id == peer.id) {
-    // Two nodes with one id: the other one will take another.
+    // Two nodes with one id: the other node takes a new id.
     if (peer.node > at->node) return false;
     *at = peer;
     return true;
@@ -76,7 +76,7 @@ std::vector<Peer> Neighbourhood::all() const {
 }
 
 bool Neighbourhood::owns(RingId key) const noexcept {
-  // The nearest before; where that side is empty, the last one of the other.
+  // Uses the nearest predecessor, or, without predecessors, the last successor.
   const Side& side = window_.before;
   if (!side.peers.empty()) return self_.id - key < self_.id - side.peers.front().id;
   if (!alone()) return self_.id - key < self_.id - window_.after.peers.back().id;
@@ -96,8 +96,8 @@ Peer Neighbourhood::owner_of(RingId key) const noexcept {
   return owner;
 }
 
-// True if it is new, and not only a stopgap: a side that has lost a peer takes one from the other end of the window
-// until it hears of the right one.
+// Returns true if the peer is new and on its own side. A list that has lost a peer is filled with a peer from the far
+// end of the other list until the correct peer is known.
 bool Neighbourhood::place(const Peer& peer) {
   if (peer.node == self_.node || peer.id == self_.id) return false;
   const bool ahead = peer.id - self_.id <= kCircle / 2;
@@ -118,12 +118,12 @@ Neighbourhood::Merged Neighbourhood::merge(const Peer& of, const Window& theirs,
                                            const std::function<bool(const Peer&)>& believed) {
   Merged merged;
   const RingId me = self_.id;
-  // It has taken another id.
+  // The peer may have taken another id.
   bool moved = false;
   each_of(window_, [&](const Peer& peer) { moved = moved || (peer.node == of.node && peer.id != of.id); });
   if (moved) erase(of.node);
   const bool see_me = claims(of.id, theirs, me);
-  // Where both claim to know all, does each know the other's peers?
+  // Within both claims, does each node know the other's peers?
   const auto both_claim = [&](const Peer& peer) {
     return claims(me, window_, peer.id) && (peer.node == of.node || claims(of.id, theirs, peer.id));
   };
@@ -164,7 +164,7 @@ Neighbourhood::Merged Neighbourhood::merge(const Peer& of, const Window& theirs,
 
 namespace {
 
-/// How far what `theirs` claims around `centre` goes on both sides of a point in it.
+/// How far the claim of `theirs` around `centre` extends on both sides of a point within it.
 struct Claim {
   uint64_t before, after;
   Claim(RingId centre, const Window& theirs, RingId point) noexcept
@@ -174,8 +174,7 @@ struct Claim {
 
 }  // namespace
 
-// Several peers that were not known: they may be of a ring that nobody here has heard of. What only one of the two can
-// see is no longer claimed.
+// Several unknown peers may belong to a ring unknown here. The claim shrinks to the part that both nodes see.
 void Neighbourhood::narrow(RingId centre, const Window& theirs) {
   const Claim claim(centre, theirs, self_.id);
   window_.before.span = std::min(window_.before.span, claim.before);

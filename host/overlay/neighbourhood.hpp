@@ -1,7 +1,8 @@
 #pragma once
-// The peers around a node on the ring: of all live ones that it has heard of, the kReach nearest on each side. Beside
-// that, it claims to know all peers up to the span of each side. The claim is made where neighbours' claims agree, and
-// given up where one of them knows peers that were not known here; densities are taken within it.
+// The neighbours of a node on the ring: the kReach nearest known live peers on each side (predecessor and successor
+// list). The node also claims that its lists are complete up to the `span` of each side. The claim grows where
+// neighbours' claims agree, and shrinks where a neighbour knows peers unknown here. Density estimates use only the
+// claimed part. Passive.
 
 #include <functional>
 #include <vector>
@@ -16,14 +17,14 @@ class Neighbourhood {
 
   const Window& window() const noexcept { return window_; }
   bool alone() const noexcept { return window_.before.peers.empty() && window_.after.peers.empty(); }
-  /// The claim goes all the way round.
+  /// The claim covers the whole ring.
   bool whole() const noexcept { return covers_all(window_); }
   bool knows(NodeId node) const noexcept;
-  /// Each peer once.
+  /// All known neighbours, without duplicates.
   std::vector<Peer> all() const;
-  /// The node itself owns the key, as far as it knows.
+  /// This node owns the key, as far as it knows.
   bool owns(RingId key) const noexcept;
-  /// Whether the owner of the key must be known, and that.
+  /// `covers`: the lists must contain the owner of the key; `owner_of` returns that owner.
   bool covers(RingId key) const noexcept;
   Peer owner_of(RingId key) const noexcept;
 
@@ -31,13 +32,13 @@ class Neighbourhood {
 
   struct Merged {
     std::vector<Peer> fresh;
-    std::vector<Peer> doubted;  // known here, and not to the other one, which claims to know all peers there
-    bool apart = false;         // the other one knows peers of this claim, but not what lies between them and this node
+    std::vector<Peer> doubted;  // known here but missing in the other node's list, which claims to be complete there
+    bool apart = false;  // the other node knows peers within this claim, but not the ring between them and this node
   };
-  /// Takes in `of` and the peers that it knows, as far as they are `believed` and among the nearest.
+  /// Merges `of` and its peers, if they are `believed` and among the nearest.
   Merged merge(const Peer& of, const Window& theirs, const std::function<bool(const Peer&)>& believed);
 
-  /// Whether what came as the window of `of` can be one: sides of at most kReach peers, nearest first.
+  /// Whether a received window of `of` is well formed: at most kReach peers a side, nearest first.
   static bool sound(const Peer& of, const Window& window) noexcept;
   static bool covers_all(const Window& window) noexcept {
     return window.after.span == kCircle || window.after.span >= uint64_t{0} - window.before.span;

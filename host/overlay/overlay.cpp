@@ -6,31 +6,31 @@ namespace actorhost {
 
 namespace {
 
-// Seconds, where nothing else is said.
-constexpr double kPeriod = 1;      // between looks at the neighbours
-constexpr double kPatience = 0.5;  // until a question is asked again
-constexpr int kTries = 3;          // unanswered ones make a peer lost
+// Seconds, unless noted.
+constexpr double kPeriod = 1;      // between probes of the neighbours
+constexpr double kPatience = 0.5;  // until a request is resent
+constexpr int kTries = 3;          // a peer has failed after this many requests without reply
 constexpr double kDeadline = 10;   // of a lookup
-// Lost peers: others' word does not make one live before kBuried, and later it is forgotten.
+// Failed peers: until kBuried other nodes' reports do not revive a peer; after kForgotten it is forgotten.
 constexpr double kBuried = 120;
 constexpr double kForgotten = 600;
 constexpr size_t kMostLost = 128;
 constexpr double kFirstRetry = 1;
 constexpr double kLongestRetry = 8;
-constexpr double kTryGap = 0.1;  // between questions to some of them
+constexpr double kTryGap = 0.1;  // between probes to some of them
 constexpr size_t kTriesAtOnce = 8;
-// Ways to rings that may be others.
+// Peers through which another ring may be reached.
 constexpr double kLongestCheck = 32;
 constexpr size_t kMostChecks = 16;
 constexpr size_t kRemembered = 32;
-constexpr size_t kFirst = 4;  // of these are kept for good
-// Between lookups for fingers while some are missing; otherwise it is kPeriod.
+constexpr size_t kFirst = 4;  // the first few are retained for good
+// Interval of finger lookups while fingers are missing; otherwise kPeriod.
 constexpr double kQuick = 0.05;
-// Peers on each side that are greeted as soon as they are known.
+// The nearest peers on each side, probed as soon as they are known.
 constexpr size_t kClose = 2;
-// Until one of the window that has not been heard is greeted.
+// A neighbour without a message for this long is probed.
 constexpr double kRound = 2 * kReach * kPeriod;
-// A later call than was asked for by this much: the node has been stopped.
+// A tick is late by more than this: the node was suspended.
 constexpr double kStopped = 0.25;
 
 Peer peer_of(const Overlay::Contact& self, uint64_t seed, uint32_t attempt) {
@@ -49,7 +49,7 @@ Overlay::Overlay(const Contact& self, uint64_t seed, double now)
       rng_(seed, self.node),
       sampler_(requests_, near_, finder_, state_, Rng(seed ^ 1, self.node)),
       tree_(requests_, near_, finder_, now),
-      next_look_(now + kPeriod * rng_.uniform()),  // not all nodes at the same moment
+      next_look_(now + kPeriod * rng_.uniform()),  // spreads the nodes' probes over time
       next_finger_(now),
       woken_(kForever) {
   requests_.on_silence([this](const Peer& peer, Kind asked) { on_silence(peer, asked); });
@@ -69,7 +69,7 @@ void Overlay::join(const std::vector<Contact>& contacts, double now) {
     Lost& lost = lost_[contact.node];
     lost.peer = {ring_id(seed_, contact.node, 0), contact.node, contact.process};
     lost.next = now;
-    lost.wait = kFirstRetry / 4;  // it may be about to start
+    lost.wait = kFirstRetry / 4;  // the contact may be about to start
     lost.since = now;
     lost.contact = true;
     joined_ = joined_ && !near_.alone();
@@ -96,13 +96,13 @@ void Overlay::lose_process(ProcessId process, double now) {
     if (peer.process == process) lose(peer, true);
   }
   tree_.lose_process(process);
-  // Nothing will be heard from there again: neither is it waited for, nor does it lead anywhere.
+  // The process will send nothing more: requests to its nodes fail, and it is no way to other rings.
   for (const Peer& peer : std::vector(remembered_)) {
     if (peer.process == process) requests_.fail(peer.node);
   }
   std::erase_if(remembered_, [&](const Peer& peer) { return peer.process == process; });
   std::erase_if(checks_, [&](const Check& check) { return check.peer.process == process; });
-  // Contacts there that have not answered will not: a node whose last one this was is the first of its overlay.
+  // Its pending contacts will never reply. A node without further contacts is the first of its overlay.
   std::erase_if(lost_, [&](const auto& entry) { return entry.second.contact && entry.second.peer.process == process; });
   const bool waits = std::any_of(lost_.begin(), lost_.end(), [](const auto& entry) { return entry.second.contact; });
   if (near_.alone() && !waits) joined_ = true;
@@ -118,19 +118,19 @@ void Overlay::sample(uint32_t count, double seconds, double now, UniformSampler:
   sampler_.sample(count, size_estimate(now).nodes, now + seconds, std::move(done));
 }
 
-// ---- Who lives ----
+// ---- Live and failed peers ----
 
 bool Overlay::believed(const Peer& peer) {
   const auto at = lost_.find(peer.node);
   if (at == lost_.end()) return true;
-  // Somebody has heard of it: worth a question, soon.
+  // Another node reports the peer as live: probe it soon.
   Lost& lost = at->second;
   if (lost.next < kForever) lost.next = std::min(lost.next, std::max(requests_.now(), lost.since + 2 * kPeriod));
   next_try_ = std::min(next_try_, lost.next);
   return requests_.now() - lost.since > kBuried;
 }
 
-// The sender of a message lives.
+// Records that the sender of a message is live.
 void Overlay::hear(const Peer& from) {
   if (from.node == self().node) return;
   if (from.id == self().id) {
@@ -146,11 +146,11 @@ void Overlay::hear(const Peer& from) {
   }
   fingers_.offer(from);
   remember(from);
-  if (!joined_) next_finger_ = std::min(next_finger_, requests_.now());  // a way in
+  if (!joined_) next_finger_ = std::min(next_finger_, requests_.now());  // a way into the ring
 }
 
-// Some of all that were ever heard, and each of the first: when a part of the ring has closed without this node's old
-// acquaintances, they lead to the other part.
+// Remembers a random subset of all peers ever seen, and the first few of them. If the ring closes without this node's
+// early peers, they lead to the other part of the ring.
 void Overlay::remember(const Peer& peer) {
   const auto same = [&](const Peer& p) { return p.node == peer.node; };
   if (std::any_of(remembered_.begin(), remembered_.end(), same)) return;
@@ -159,23 +159,24 @@ void Overlay::remember(const Peer& peer) {
   remembered_[kFirst + rng_.below(kRemembered - kFirst)] = peer;
 }
 
-// What a peer knows of its own neighbourhood.
+// Merges a peer's neighbour lists.
 void Overlay::meet(const Peer& of, const Window& window) {
   const auto merged = near_.merge(of, window, [this](const Peer& p) { return believed(p); });
   if (merged.apart) reach(of);
-  // It may be dead, and the other one have noticed. Where two rings become one, all know of some that others do not.
+  // The peer may have failed and the other node may know. When two rings merge, each node knows peers unknown to
+  // others.
   if (!merged.doubted.empty() && requests_.now() >= next_doubt_) {
     next_doubt_ = requests_.now() + kPeriod / 4;
     greet(merged.doubted[rng_.below(merged.doubted.size())], 2);
   }
-  if (!joined_) return;  // these may lie anywhere
+  if (!joined_) return;  // the new peers may be anywhere on the ring
   std::vector<Peer> fresh = merged.fresh;
   std::erase_if(fresh, [&](const Peer& peer) { return peer.node == of.node; });
   tell(fresh);
 }
 
-// Those that are now among the nearest are greeted. The others need only know that this node is there: whom they know
-// has been told by the one that named them, and gossip does the rest.
+// Probes the new peers that are among the nearest. The other new peers only need to learn of this node: the node that
+// named them has sent them the rest, and further probes complete it.
 void Overlay::tell(const std::vector<Peer>& fresh) {
   const auto among = [](const std::vector<Peer>& side, const Peer& peer) {
     return std::find(side.begin(), side.begin() + static_cast<std::ptrdiff_t>(std::min(kClose, side.size())), peer) !=
@@ -210,7 +211,7 @@ void Overlay::on_silence(const Peer& peer, Kind asked) {
 void Overlay::lose(const Peer& peer, bool tell) {
   if (lost_.count(peer.node) > 0) return;
   const auto next_is = [&](const Side& side) { return !side.peers.empty() && side.peers.front().node == peer.node; };
-  // Its neighbours tell all others, and whoever has found out first.
+  // Its neighbours notify all others, and so does the first node that detects the failure.
   tell = tell && (suspected_.erase(peer.node) == 0 || next_is(near_.window().before) || next_is(near_.window().after));
   const bool near = near_.erase(peer.node);
   gossip_.forget(peer.node);
@@ -225,14 +226,14 @@ void Overlay::lose(const Peer& peer, bool tell) {
   requests_.fail(peer.node);
   if (!near || !tell) return;
   for (const Peer& other : near_.all()) requests_.send(overlay_kind::suspect, other, 0, Suspect{{}, peer});
-  // One alone has died; where there are two, many may have.
+  // After a second failure within 3 s there may be more: probes all neighbours.
   if (now - last_loss_ < 3 * kPeriod) {
     for (const Peer& other : near_.all()) greet(other, kTries);
   }
   last_loss_ = now;
 }
 
-// Two nodes have the same id; this is the one that gives way.
+// Called on the node that gives way when two nodes have the same id.
 void Overlay::take_other_id() {
   tree_.leave();
   std::vector<Contact> contacts;
@@ -249,7 +250,7 @@ void Overlay::take_other_id() {
   join(contacts, requests_.now());
 }
 
-// Through a peer that may belong to another overlay: who lies there where this node lies?
+// Looks up this node's own id through a peer that may belong to another overlay, and merges with the owner's lists.
 void Overlay::reach(const Peer& peer) {
   if (reaching_) return;
   reaching_ = true;
@@ -296,10 +297,10 @@ void Overlay::try_lost() {
   }
 }
 
-// ---- Looking around ----
+// ---- Periodic probes ----
 
-// The next peer, the one before if it has not just greeted this node, and one in turns that has not been heard for
-// long.
+// Probes the first successor, the first predecessor unless it has just probed this node, and in rotation a neighbour
+// without a recent message.
 void Overlay::look_around() {
   const std::vector<Peer> all = near_.all();
   if (all.empty()) return;
@@ -317,8 +318,8 @@ void Overlay::look_around() {
   }
 }
 
-// Rings that form and meet at the same time may part again: does the ring of a contact still lead back to this node?
-// Asked ever less often.
+// Rings that form and merge at the same time may separate again. Checks at growing intervals whether the ring of a
+// contact still leads back to this node.
 void Overlay::check_contact() {
   const double now = requests_.now();
   const auto due = std::find_if(checks_.begin(), checks_.end(), [&](const Check& check) { return check.next <= now; });
@@ -339,11 +340,11 @@ void Overlay::look_for_finger() {
   auto key = fingers_.next_key(near_.window().after.span, true);
   next_finger_ = now + (key ? kQuick : kPeriod);
   if (!key) {
-    // In turns: a finger anew, a random key for the census, and a look whether some peer's ring has this node's place:
-    // two overlays that have become one in part only are found so.
+    // In rotation: refresh a finger, look up a random key for the size estimate, and check whether some remembered
+    // peer's ring contains this node. The check detects two overlays that have merged only in part.
     ++rounds_;
     if (rounds_ % 4 == 0 && !remembered_.empty()) return reach(remembered_[rng_.below(remembered_.size())]);
-    // In a ring of a hundred nodes few windows show most of the circle.
+    // In a ring of about a hundred nodes few lists cover most of the circle.
     if (near_.window().after.span > kCircle / 8 && rounds_ % 4 != 1) return;
     if (rounds_ % 8 != 5 && rounds_ % 2 == 1) key = fingers_.next_key(near_.window().after.span, false);
   }
@@ -369,8 +370,8 @@ Result<M> read_for(const Frame& frame, NodeId self) {
   } else {
     envelope = &*message;
   }
-  if (envelope->to != self) return malformed(frame, "it is for another node");
-  if (courier_address(envelope->from.process) != frame.src) return malformed(frame, "it names another process");
+  if (envelope->to != self) return malformed(frame, "it is addressed to another node");
+  if (courier_address(envelope->from.process) != frame.src) return malformed(frame, "its sender names another process");
   return message;
 }
 
@@ -393,9 +394,9 @@ Status Overlay::on_frame(const Frame& frame, double now) {
 Status Overlay::on_find(const Frame& frame) {
   const auto find = read_for<Find>(frame, self().node);
   if (!find.ok()) return find.error();
-  // The sender may be a stranger, who has no place here before it has greeted.
+  // The sender may be unknown: it has no place here before its first probe.
   Found found = finder_.answer(find->key);
-  // One that looks for its own place: what is far from here is as far from there.
+  // A joining node looks up its own place: its fingers are nearly the owner's.
   if (found.window && find->key == find->envelope.from.id) found.closer = fingers_.all();
   found.least = tree_.aggregate(requests_.now()).least;
   requests_.send(overlay_kind::found, find->envelope.from, frame.tag, std::move(found));
@@ -406,7 +407,8 @@ Status Overlay::on_found(const Frame& frame) {
   const auto found = read_for<Found>(frame, self().node);
   if (!found.ok()) return found.error();
   const Peer& from = found->envelope.from;
-  if (found->window && !Neighbourhood::sound(from, *found->window)) return malformed(frame, "its window cannot be");
+  if (found->window && !Neighbourhood::sound(from, *found->window))
+    return malformed(frame, "its window is inconsistent");
   requests_.heard(from.node);
   if (lost_.count(from.node) == 0) fingers_.offer(from);
   if (found->window) {
@@ -424,12 +426,12 @@ Status Overlay::on_greeting(const Frame& frame) {
   if (!greeting.ok()) return greeting.error();
   const Peer& from = greeting->envelope.from;
   if (greeting->window && !Neighbourhood::sound(from, *greeting->window)) {
-    return malformed(frame, "its window cannot be");
+    return malformed(frame, "its window is inconsistent");
   }
   gossip_.take(*greeting, requests_.now());
   if (frame.kind == overlay_kind::greeted) requests_.answer(frame.tag, *greeting);
   hear(from);
-  meet(from, greeting->window.value_or(Window{{{}, 0}, {{}, 0}}));  // without one it claims nothing
+  meet(from, greeting->window.value_or(Window{{{}, 0}, {{}, 0}}));  // without lists it claims nothing
   if (frame.kind == overlay_kind::greet) {
     requests_.send(overlay_kind::greeted, from, frame.tag, gossip_.answer(*greeting));
   }
@@ -441,7 +443,7 @@ Status Overlay::on_leaving(const Frame& frame) {
   if (!envelope.ok()) return envelope.error();
   lose(envelope->from, false);
   const auto at = lost_.find(envelope->from.node);
-  if (at != lost_.end()) at->second.next = kForever;  // it will not be back
+  if (at != lost_.end()) at->second.next = kForever;  // the node will not return
   return {};
 }
 
@@ -458,7 +460,7 @@ Status Overlay::on_suspect(const Frame& frame) {
 Status Overlay::on_report(const Frame& frame) {
   const auto report = read_for<TreeReport>(frame, self().node);
   if (!report.ok()) return report.error();
-  if (!report->leaving) hear(report->envelope.from);  // it may come behind the notice that its node has left
+  if (!report->leaving) hear(report->envelope.from);  // it may arrive after the notice that its node has left
   tree_.on_report(*report);
   return {};
 }
@@ -466,7 +468,7 @@ Status Overlay::on_report(const Frame& frame) {
 Status Overlay::on_result(const Frame& frame) {
   const auto result = read_for<TreeResult>(frame, self().node);
   if (!result.ok()) return result.error();
-  if (!tree_.on_result(*result)) return malformed(frame, "it answers what this node has not reported");
+  if (!tree_.on_result(*result)) return malformed(frame, "it acknowledges a report that this node has not sent");
   if (!result->leaving) hear(result->envelope.from);
   return {};
 }
@@ -481,7 +483,7 @@ Status Overlay::on_part(const Frame& frame) {
 double Overlay::tick(double now) {
   requests_.set_now(now);
   if (left_) return kForever;
-  // While this node was stopped nobody could be heard.
+  // While suspended, this node could receive nothing.
   if (now - woken_ > kStopped) requests_.postpone(now - woken_);
   if (now >= next_look_) {
     look_around();

@@ -1,13 +1,13 @@
 #pragma once
-// A node's part of the overlay: who is near it on the ring, who is far, who owns a key, how many there are, and uniform
-// samples of them. There is no centre. Passive: it is handed frames and the time, and has frames to send; the README
-// tells how it works.
+// A node's part of the overlay: its ring neighbours, its finger table, key lookup, an estimate of the number of nodes,
+// and uniform samples of nodes. No node is central. Passive: inputs are frames and the time, outputs are frames. The
+// README describes the algorithms.
 //
 //   Overlay overlay(self, seed, now);
-//   overlay.join(contacts, now);          // some nodes that may live; with none it is the first
+//   overlay.join(contacts, now);          // nodes that may be live; without any, this node is the first
 //   ...
-//   overlay.on_frame(frame, now);         // of kinds 0x07xx, for this node
-//   double next = overlay.tick(now);      // after each of the others, and at the time that it has returned
+//   overlay.on_frame(frame, now);         // kinds 0x07xx, addressed to this node
+//   double next = overlay.tick(now);      // after each call above, and at the time that the last tick returned
 //   for (Frame& frame : overlay.take_frames()) transport.send(std::move(frame));
 
 #include <functional>
@@ -27,68 +27,70 @@ namespace actorhost {
 
 class Overlay {
  public:
-  /// A node that may live, whose id is not known.
+  /// A node that may be live; its ring id is unknown.
   struct Contact {
     NodeId node = 0;
     ProcessId process = 0;
   };
 
-  /// `seed` is the run's, the same for all nodes.
+  /// `seed` is the run's seed, equal on all nodes.
   Overlay(const Contact& self, uint64_t seed, double now);
   Overlay(const Overlay&) = delete;
   Overlay& operator=(const Overlay&) = delete;
 
-  /// Finds the overlays that these nodes belong to, and makes them one with its own. Contacts that do not answer are
-  /// tried again, ever less often.
+  /// Finds the overlays of these nodes and merges them with this node's overlay. Retries unresponsive contacts at
+  /// growing intervals.
   void join(const std::vector<Contact>& contacts, double now);
-  /// Behind `join`, of nodes that begin together: this one has the smallest id of them, so that it is the first root of
-  /// the tree. Without this the root waits, in case there is another one.
+  /// Call after `join`, if nodes start together and this node has the smallest id among them: it becomes the first root
+  /// of the tree at once. Otherwise the root waits, because another root may exist.
   void found_tree() { tree_.found(); }
-  /// Says goodbye. All that is asked of the node or by it ends.
+  /// Notifies the neighbours and leaves. Requests in flight to and from this node end.
   void leave(double now);
-  /// The process is gone: its connection is closed. As if its nodes had not answered.
+  /// The connection to the process has closed. Treats its nodes as unresponsive.
   void lose_process(ProcessId process, double now);
 
-  /// Who owns the key. `done` comes once, from here or from a later call; Code::timeout, unreachable, interrupted.
+  /// Looks up the owner of the key. Calls `done` once, now or from a later call; errors: Code::timeout, unreachable,
+  /// interrupted.
   void find(RingId key, double now, Finder::OnLocated done);
-  /// Up to `count` different live nodes, each set equally likely, with what they say of themselves. Within `seconds`.
+  /// Samples up to `count` different live nodes with their published states within `seconds`. Each set is equally
+  /// likely.
   void sample(uint32_t count, double seconds, double now, UniformSampler::OnSampled done);
   SizeEstimate size_estimate(double now) const { return census_.estimate(self(), near_.window(), now); }
-  /// What samples tell of this node.
+  /// The state that samples return for this node.
   void set_state(std::string state) { state_ = std::move(state); }
 
-  /// This node's clock, which only rises, or that it takes no part (any longer); and what it gives to the sum. The
-  /// clock counts once the node is included, and is then the others' least if that is greater: where a node begins that
-  /// has come late.
+  /// Sets this node's clock, which only increases (nullopt: the node takes no part, or no longer), and its contribution
+  /// to the sum. The clock counts once the node is included. It is then raised to at least the global minimum: a late
+  /// joiner starts there.
   void set_clock(std::optional<uint64_t> clock, uint64_t sum) { tree_.set_clock(clock, sum); }
   Aggregate aggregate(double now) const { return tree_.aggregate(now); }
-  /// Told by `tick` when the least changes, or whether the node is included. It may set the clock, nothing else.
+  /// Called by `tick` when the minimum or `included` changes. The callback may set the clock, nothing else.
   void on_aggregate(std::function<void(const Aggregate&)> told) { tree_.on_aggregate(std::move(told)); }
   const TreeTraffic& traffic() const noexcept { return tree_.traffic(); }
 
   const Peer& self() const noexcept { return requests_.self(); }
   const Neighbourhood& near() const noexcept { return near_; }
-  /// The newest time that was handed in.
+  /// The latest time passed in.
   double now() const noexcept { return requests_.now(); }
-  /// No contact that was given has still to answer, or one of them has and the node has its place on the ring.
+  /// True if no contact is pending, or a contact has replied and the node has its place on the ring.
   bool joined() const noexcept { return joined_; }
 
-  /// Code::bad_data: not a message of the overlay, and nothing has changed.
+  /// Code::bad_data: not a message of the overlay; the state is unchanged.
   Status on_frame(const Frame& frame, double now);
   double tick(double now);
   std::vector<Frame> take_frames() { return requests_.take_frames(); }
 
  private:
-  // A peer that is not believed to live when others say so, and when it is tried again.
+  // A failed or unconfirmed peer. Other nodes' reports do not revive it; the node itself probes it from time to time.
   struct Lost {
     Peer peer;
     double since = 0;
     double next = 0;
-    double wait = 0;  // until the next try but one
+    double wait = 0;  // interval after the next probe
     bool contact = false;
   };
 
-  // A contact that has answered, and when its ring is asked for this node.
+  // A contact that has replied, and when its ring is next checked for this node.
   struct Check {
     Peer peer;
     double next;
@@ -120,7 +122,7 @@ class Overlay {
   Status on_part(const Frame& frame);
 
   uint64_t seed_;
-  uint32_t attempt_ = 0;  // ids that others had already
+  uint32_t attempt_ = 0;  // ids rejected because other nodes had them
   Requests requests_;
   Neighbourhood near_;
   Fingers fingers_;
@@ -132,11 +134,11 @@ class Overlay {
   SizeCensus census_;
   AggregateTree tree_;
   std::map<NodeId, Lost> lost_;
-  std::set<NodeId> suspected_;  // by others, who have told all around
+  std::set<NodeId> suspected_;  // suspected by other nodes, which have notified all their neighbours
   bool joined_ = true;
   bool reaching_ = false;
   bool left_ = false;
-  uint32_t turn_ = 0;  // of the window's peers
+  uint32_t turn_ = 0;  // index into the neighbours, for probes in rotation
   uint32_t rounds_ = 0;
   std::vector<Check> checks_;
   std::vector<Peer> remembered_;
@@ -145,7 +147,7 @@ class Overlay {
   double next_doubt_ = 0;
   double next_look_;
   double next_finger_;
-  double woken_;  // when the last tick wanted the next one
+  double woken_;  // the next tick time that the last tick returned
 };
 
 }  // namespace actorhost

@@ -1,16 +1,16 @@
 #pragma once
-// What peers say to each other, kinds 0x07xx. They go from courier to courier; the tag is the asker's number of the
-// request. A peer learns from each message that its sender lives, and where.
+// Messages between peers, kinds 0x07xx. They are sent from courier to courier; the tag is the requester's number of the
+// request. Each message shows that its sender is live, and where.
 //
-//   find     Find      who owns the key?            found    Found
-//   greet    Greeting  I live, and know these       greeted  Greeting, also unasked
-//   leaving  Envelope  I go; no answer
-//   suspect  Suspect   I hear nothing of this peer; no answer
+//   find     Find      who owns the key?                     found    Found
+//   greet    Greeting  probe: I am live, with my neighbours  greeted  Greeting, also unsolicited
+//   leaving  Envelope  I leave; no reply
+//   suspect  Suspect   this peer does not reply to me; no reply
 //
-// and in the aggregation tree, where a child's report may be left without an answer until the next beat:
+// The aggregation tree, where a report may have no reply until the next heartbeat:
 //
-//   report   TreeReport  to a parent: the clocks below me     result  TreeResult  to a child: the clocks of all
-//   part     Envelope    to a parent: I am no child of yours
+//   report   TreeReport  to a parent: the clocks of my subtree     result  TreeResult  to a child: the clocks of all
+//   part     Envelope    to a parent: I am no longer your child
 
 #include <limits>
 #include <optional>
@@ -34,7 +34,7 @@ inline constexpr auto result = Kind{0x0707};
 inline constexpr auto part = Kind{0x0708};
 }  // namespace overlay_kind
 
-/// In front of each message: a courier serves several nodes.
+/// The head of each message: a courier serves several nodes.
 struct Envelope {
   Peer from;
   NodeId to = 0;
@@ -49,18 +49,18 @@ struct Find {
 
 struct Found {
   Envelope envelope;
-  std::optional<Peer> owner;     // as far as the sender knows: itself, or a peer that lies in its window
-  std::vector<Peer> closer;      // otherwise peers before the key, nearest first; to a newcomer the fingers
-  std::optional<Window> window;  // the sender's, when it is the owner
-  std::string state;             // then also what it says of itself (Overlay::set_state)
-  uint64_t least = 0;            // of all clocks, as far as the sender knows
+  std::optional<Peer> owner;  // as far as the sender knows: itself, or a peer in its neighbour lists
+  std::vector<Peer> closer;   // otherwise peers before the key, nearest first; for a joining node, the owner's fingers
+  std::optional<Window> window;  // the sender's, if it is the owner
+  std::string state;             // the owner's published state (Overlay::set_state)
+  uint64_t least = 0;            // minimum of all clocks, as far as the sender knows
   static void fields(auto& m, auto&& field) { field(m.envelope, m.owner, m.closer, m.window, m.state, m.least); }
 };
 
 struct Greeting {
   Envelope envelope;
-  uint64_t sum = 0;              // of the sender's window
-  std::optional<Window> window;  // unless the receiver knows it
+  uint64_t sum = 0;              // digest of the sender's window
+  std::optional<Window> window;  // absent if the receiver has it
   static void fields(auto& m, auto&& field) { field(m.envelope, m.sum, m.window); }
 };
 
@@ -72,14 +72,14 @@ struct Suspect {
 
 // ---- The aggregation tree (aggregate_tree.hpp) ----
 
-/// The least of no clocks.
+/// The minimum of no clocks.
 inline constexpr uint64_t kNoClock = std::numeric_limits<uint64_t>::max();
 
 /// No node.
 inline constexpr NodeId kNoNode = std::numeric_limits<NodeId>::max();
 
-/// What is told of many nodes: of those that take part, the least clock, a node that has it and how many they are; the
-/// sum of what each gives.
+/// An aggregate of many nodes: the minimum clock of the participating nodes, a node with this clock, the number of
+/// participating nodes, and the sum of all contributions.
 struct TreeTotal {
   uint64_t least = kNoClock;
   uint64_t count = 0;
@@ -87,7 +87,7 @@ struct TreeTotal {
   NodeId slowest = kNoNode;
   static void fields(auto& m, auto&& field) { field(m.least, m.count, m.sum, m.slowest); }
 
-  /// Takes in a clock; of equal ones the first.
+  /// Takes in a clock; the first of equal clocks wins.
   void learn(uint64_t clock, NodeId node) {
     if (clock >= least) return;
     least = clock;
@@ -97,17 +97,17 @@ struct TreeTotal {
 
 struct TreeReport {
   Envelope envelope;
-  uint64_t number = 0;        // rises with each report of the sender, to whomever
-  TreeTotal total;            // of the sender and all below it
-  uint64_t term = 0;          // of the last root that the sender has heard of
-  uint64_t known = 0;         // the least of all that the sender has heard or, as a root, told
-  double lease = 0;           // seconds for which somebody here or below counts on a root
-  uint64_t resigned = 0;      // the term of a root that is no more: whoever owns key 0 may take over at once
-  RingId key = 0;             // whose owner the receiver should be
-  bool urgent = false;        // somebody below waits until this report is settled
-  bool leaving = false;       // the last report, of those below the sender only
+  uint64_t number = 0;        // increases with each report of the sender, to any parent
+  TreeTotal total;            // of the sender and its subtree
+  uint64_t term = 0;          // the latest known root's term
+  uint64_t known = 0;         // the greatest minimum that the sender has received or, as root, announced
+  double lease = 0;           // remaining seconds of the longest lease of the sender and its subtree
+  uint64_t resigned = 0;      // the term of a resigned root: the owner of key 0 may take over at once
+  RingId key = 0;             // the receiver should own this key
+  bool urgent = false;        // a node of the subtree waits until this report is settled
+  bool leaving = false;       // the last report, without the sender itself
   std::vector<NodeId> below;  // the sender's children
-  std::vector<NodeId> lost;   // parents on which it does not count any longer
+  std::vector<NodeId> lost;   // failed or departed parents: the sender no longer relies on them
   bool sound() const { return lease >= 0 && lease <= 60; }
   static void fields(auto& m, auto&& field) {
     field(m.envelope, m.number, m.total, m.term, m.known, m.lease, m.resigned, m.key, m.urgent, m.leaving, m.below,
@@ -119,15 +119,15 @@ struct TreeResult {
   static constexpr size_t kMostOthers = 3;
 
   Envelope envelope;
-  TreeTotal total;           // of all
-  uint64_t term = 0;         // of the root that has told it: each has one of its own, and later ones greater ones
-  uint64_t received = 0;     // the receiver's last report that has come
-  uint64_t settled = 0;      // the last one that a result of the root includes
-  double lease = 0;          // seconds for which all on the way to the root keep what they have; 0: there is no root
-  bool answer = false;       // the receiver is to report
+  TreeTotal total;           // of all nodes
+  uint64_t term = 0;         // of the root that announced it: each root has its own, and later roots have greater terms
+  uint64_t received = 0;     // the last report received from this child
+  uint64_t settled = 0;      // the last report of this child that a result of the root includes
+  double lease = 0;          // remaining seconds for which all ancestors retain the reports; 0: there is no root
+  bool answer = false;       // requests a report
   bool elsewhere = false;    // the sender does not own the receiver's key
-  bool leaving = false;      // the sender is no parent any more
-  std::vector<Peer> others;  // to turn to when the sender is lost, best first
+  bool leaving = false;      // the sender is no longer a parent
+  std::vector<Peer> others;  // alternative parents if the sender fails, best first
   bool sound() const { return lease >= 0 && lease <= 60 && others.size() <= kMostOthers; }
   static void fields(auto& m, auto&& field) {
     field(m.envelope, m.total, m.term, m.received, m.settled, m.lease, m.answer, m.elsewhere, m.leaving, m.others);

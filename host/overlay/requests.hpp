@@ -1,6 +1,6 @@
 #pragma once
-// The questions of a node that other peers have not answered yet, and what it has to send. A question is asked again
-// after a while; after a few tries it has failed. Passive.
+// The pending requests of a node and its outgoing frames. A request is resent after a timeout, and fails after a few
+// attempts. Passive.
 
 #include <functional>
 #include <map>
@@ -15,7 +15,7 @@ namespace actorhost {
 
 class Requests {
  public:
-  /// What came back; nullptr: nothing did.
+  /// The reply; nullptr: the request failed.
   using OnFound = std::function<void(const Found*)>;
   using OnGreeted = std::function<void(const Greeting*)>;
 
@@ -24,26 +24,26 @@ class Requests {
   const Peer& self() const noexcept { return self_; }
   void set_self(const Peer& self) noexcept { self_ = self; }
 
-  /// Time, for this and for all that is built on it; to be set before anything else happens.
+  /// The time, for this class and all its users; set it before each other call.
   double now() const noexcept { return now_; }
   void set_now(double now) noexcept { now_ = now; }
-  /// Told of each peer that has left a question unanswered and has not been heard since it was asked first.
+  /// Called for each peer that left a request without reply and sent no message since the first attempt.
   void on_silence(std::function<void(const Peer&, Kind asked)> told) { silent_ = std::move(told); }
 
   void find(const Peer& to, RingId key, int tries, OnFound done);
   void greet(const Peer& to, Greeting greeting, int tries, OnGreeted done);
   bool greets(NodeId node) const noexcept;
-  /// A message of this peer has come.
+  /// A message of this peer has arrived.
   void heard(NodeId node);
 
-  /// An answer. False: nobody has asked, or its question has failed before.
+  /// Takes a reply. False: no such request is pending.
   bool answer(uint32_t tag, const Found& found);
   bool answer(uint32_t tag, const Greeting& greeting);
-  /// Asks again, or gives up; returns the time of the next call.
+  /// Resends or fails overdue requests; returns the time of the next call.
   double tick();
-  /// The node was stopped for a while: nobody could be heard.
+  /// The node was suspended for this time and could receive nothing: delays all timeouts.
   void postpone(double seconds);
-  /// What is asked of this node fails at once.
+  /// Fails all requests to this node at once.
   void fail(NodeId node);
   void fail_all();
 
@@ -64,16 +64,16 @@ class Requests {
   struct Question {
     Peer to;
     std::variant<Find, Greeting> message;
-    int tries;  // left, behind this one
+    int tries;  // remaining, without the current one
     double begun;
     double due;
     OnFound found;
     OnGreeted greeted;
   };
-  // A peer that is asked something.
+  // A peer with pending requests.
   struct Asked {
     uint32_t questions = 0;
-    uint32_t greetings = 0;  // of these
+    uint32_t greetings = 0;  // probes among these
     double heard = -kForever;
   };
   using Waiting = std::map<uint32_t, Question>;
@@ -87,7 +87,7 @@ class Requests {
   double now_ = 0;
   std::function<void(const Peer&, Kind)> silent_;
   uint32_t asked_ = 0;
-  Waiting waiting_;  // all wait equally long, so they are due in order
+  Waiting waiting_;  // all have the same timeout, so they are due in order
   std::unordered_map<NodeId, Asked> peers_;
   std::vector<Frame> frames_;
 };

@@ -32,7 +32,7 @@ SizeEstimate SizeCensus::estimate(const Peer& self, const Window& own, double no
   for (auto seen = seen_.rbegin(); seen != seen_.rend(); ++seen) {
     if (now - seen->time <= kSeconds) stretches.push_back(&*seen);
   }
-  // Of what several have seen the newest has the last word.
+  // Where several lists overlap, only the newest counts.
   double peers = 0;
   for (size_t i = 0; i < stretches.size(); ++i) {
     for (const RingId id : stretches[i]->ids) {
@@ -40,10 +40,11 @@ SizeEstimate SizeCensus::estimate(const Peer& self, const Window& own, double no
       peers += std::any_of(stretches.begin(), newer, [&](const Stretch* s) { return s->holds(id); }) ? 0 : 1;
     }
   }
-  // Places are counted from where the node's own stretch begins: no stretch but one that ends in it goes past there.
+  // Positions are relative to the start of the node's own arc. Only an arc that ends within the own arc passes that
+  // start.
   std::sort(stretches.begin(), stretches.end(),
             [&](const Stretch* a, const Stretch* b) { return a->begin - mine.begin < b->begin - mine.begin; });
-  uint64_t end = 0;  // of what is filled so far
+  uint64_t end = 0;  // of the covered part so far
   double filled = 0;
   bool gapless = true;
   for (const Stretch* stretch : stretches) {

@@ -1,8 +1,8 @@
 #pragma once
-// How many nodes there are, from the density of their ids: in windows that a node has seen lately, its own and those of
-// owners of keys that it has looked up. Where K peers lie on stretches that fill the part f of the circle there are
-// about (K - 1) / f nodes, with a relative standard error of sqrt((1 - f) / K), since ids are uniform. When the circle
-// is full the count is exact.
+// Estimates the number of nodes from the density of their ids in recently seen neighbour lists: the node's own, and
+// those of owners found by lookups. If K peers are on arcs that cover the fraction f of the circle, there are about (K
+// - 1) / f nodes, with a relative standard error of sqrt((1 - f) / K), because ids are uniform. Where f = 1 the count
+// is exact. Passive.
 
 #include <deque>
 
@@ -17,7 +17,7 @@ struct SizeEstimate {
 
 class SizeCensus {
  public:
-  /// The window of the owner of a key.
+  /// Adds the neighbour lists of an owner found by a lookup.
   void add(const Peer& owner, const Window& window, double now);
   SizeEstimate estimate(const Peer& self, const Window& own, double now) const;
 
@@ -25,7 +25,7 @@ class SizeCensus {
   static constexpr size_t kWindows = 24;
   static constexpr double kSeconds = 20;
 
-  /// The peers on the `length` from `begin` on.
+  /// The peers on the arc of this `length` from `begin`.
   struct Stretch {
     double time = 0;
     RingId begin = 0;

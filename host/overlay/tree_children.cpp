@@ -16,7 +16,8 @@ constexpr size_t kMostLostParents = 16;
 bool TreeChildren::take(const TreeReport& report, double now) {
   const NodeId node = report.envelope.from.node;
   const auto at = children_.find(node);
-  if (at != children_.end() && report.number <= at->second.last.number) return false;  // overtaken
+  if (at != children_.end() && report.number <= at->second.last.number)
+    return false;  // a later report has arrived before
   Child& child = children_[node];
   child.peer = report.envelope.from;
   child.last = report;
@@ -35,7 +36,7 @@ void TreeChildren::lose_process(ProcessId process) {
   for (auto& [node, child] : children_) child.gone = child.gone || child.peer.process == process;
 }
 
-// All that lay below it are here, and know that they do not lie there any more: one that does not may be about to part.
+// Whether all children of `child` now report here and list `child` as lost. A node that does not may be about to part.
 bool TreeChildren::covered(const Child& child, NodeId self) const {
   return std::all_of(child.last.below.begin(), child.last.below.end(), [&](NodeId node) {
     const auto at = children_.find(node);
@@ -100,7 +101,7 @@ void TreeChildren::note(uint64_t number) {
   for (auto& [node, child] : children_) {
     if (child.last.number <= child.noted) continue;
     child.noted = child.last.number;
-    // A later report carries all that an earlier one did.
+    // A later report includes all earlier reports.
     if (child.waiting.size() == kMostWaiting) child.waiting.pop_back();
     child.waiting.emplace_back(child.noted, number);
   }

@@ -6,7 +6,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kSentGap = 0.02;  // between reports whose times are kept
+constexpr double kSentGap = 0.02;  // minimum time between recorded reports
 
 }  // namespace
 
@@ -49,7 +49,7 @@ bool TreeParents::take(const TreeResult& result, double now) {
   if (!result.leaving) {
     parent->last = result;
     const bool knows_me = result.lease > 0 && result.received >= parent->needed;
-    // What this node has said when: the parent keeps it for longer than that from when it came.
+    // Counts from the time of sending: the parent retains the report for longer than that, from its arrival.
     parent->until = knows_me ? std::min(sent_at(result.received) + kTreeLease, now + result.lease) : 0;
   } else if (!result.others.empty()) {
     parent->last.others = result.others;
@@ -72,7 +72,7 @@ void TreeParents::sent(uint64_t number, double now) {
   if (sent_.empty() || now - sent_.back().second >= kSentGap) sent_.emplace_back(number, now);
 }
 
-// Or earlier.
+// The time at which this report was sent, or an earlier time.
 double TreeParents::sent_at(uint64_t number) const {
   const auto behind =
       std::upper_bound(sent_.begin(), sent_.end(), number,

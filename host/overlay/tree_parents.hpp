@@ -1,6 +1,6 @@
 #pragma once
-// Those to whom a node reports in the aggregation tree: mostly one, more while it moves from one to another. It counts
-// on a parent up to a time that follows from the parent's results (the lease). Passive; the tree owns it.
+// The parents of a node in the aggregation tree: normally one, more while the node moves between parents. The node
+// relies on a parent until its lease expires, which follows from the parent's results. Passive; the tree owns it.
 
 #include <deque>
 #include <utility>
@@ -14,15 +14,15 @@ class TreeParents {
  public:
   struct Parent {
     Peer peer;
-    uint64_t needed = 0;  // the first report to it
-    double heard = 0;     // or since when it is one
+    uint64_t needed = 0;  // the first report sent to it
+    double heard = 0;     // time of its last result, or of adding it
     double sent = -kTreeKeep;
-    double until = 0;  // of the lease
+    double until = 0;  // expiry of the lease
     TreeResult last;
     bool answered = false;
-    bool due = true;      // a report is to be sent
-    bool gone = false;    // it is dead, or leaves
-    bool missed = false;  // its silence has been told
+    bool due = true;      // send a report
+    bool gone = false;    // failed, or leaves
+    bool missed = false;  // its silence has been reported
 
     bool silent(double now) const noexcept { return gone || now - heard > kTreeSilent; }
   };
@@ -33,20 +33,20 @@ class TreeParents {
   void erase(NodeId node);
   void clear() { parents_.clear(); }
   void lose_process(ProcessId process);
-  /// False: it is no parent.
+  /// False: the sender is not a parent.
   bool take(const TreeResult& result, double now);
-  /// Those that have been silent for too long, or are gone and whose lease has run out.
+  /// Removes and returns the parents that are silent for too long, and the failed parents with an expired lease.
   std::vector<Peer> expire(double now);
 
-  /// A report of this number is sent now.
+  /// Records that a report of this number is sent now.
   void sent(uint64_t number, double now);
   void all_due();
-  /// Those that are gone.
+  /// The failed or leaving parents.
   std::vector<NodeId> lost() const;
-  /// The last report that any of them has settled.
+  /// The last report that any parent has settled.
   uint64_t settled() const;
-  /// One through which the node is inside of the tree with all that it has reported up to `number`: `preferred` if that
-  /// is one, otherwise the one with the longest lease.
+  /// A parent that keeps the node inside the tree with all reports up to `number`: `preferred` if possible, otherwise
+  /// the parent with the longest lease.
   const Parent* inside(uint64_t number, NodeId preferred, double now) const;
 
   std::vector<Parent>& all() noexcept { return parents_; }
@@ -56,7 +56,7 @@ class TreeParents {
   double sent_at(uint64_t number) const;
 
   std::vector<Parent> parents_;
-  std::deque<std::pair<uint64_t, double>> sent_;  // reports of the last seconds, not each of them
+  std::deque<std::pair<uint64_t, double>> sent_;  // number and time of reports of the last seconds, sampled
 };
 
 }  // namespace actorhost

@@ -14,7 +14,7 @@ void UniformSampler::sample(uint32_t count, double nodes, double deadline, OnSam
   draw.deadline = deadline;
   draw.done = std::move(done);
   draw.listed = near_.whole();
-  // Where most are wanted, draws would meet the same ones again and again.
+  // If most nodes are requested, random draws would return the same nodes again and again.
   const auto& after = near_.window().after.peers;
   const bool walked = !draw.listed && count > nodes / 4 && !after.empty();
   const RingId end = after.empty() ? 0 : after.back().id;
@@ -28,9 +28,9 @@ void UniformSampler::sample(uint32_t count, double nodes, double deadline, OnSam
   begin_some(id);
 }
 
-// Lists all nodes, window by window, clockwise from `at` to the node itself.
+// Lists all nodes clockwise from `at` to the node itself, one successor list at a time.
 void UniformSampler::walk(uint32_t id, RingId at) {
-  // Where it does not get round in half of the time, what it has met has to do.
+  // If the walk takes longer than half of the time, the nodes found so far have to do.
   const double limit = (requests_.now() + draws_.at(id).deadline) / 2;
   finder_.find(at, limit, [this, id, at](const Result<Located>& located) {
     const auto found = draws_.find(id);
@@ -54,7 +54,7 @@ void UniformSampler::walk(uint32_t id, RingId at) {
   });
 }
 
-// As many draws as may still be wanted, at once.
+// Starts as many draws at once as may still be needed.
 void UniformSampler::begin_some(uint32_t id) {
   for (;;) {
     const auto at = draws_.find(id);
@@ -100,7 +100,7 @@ void UniformSampler::consider(uint32_t id, const Located& located) {
   if (located.window.before.claimed(owner, false) < reach || located.window.after.claimed(owner, true) + 1 < reach) {
     return close_one(id);
   }
-  // Peer k behind the owner; those before it have negative numbers.
+  // Peer k positions behind the owner; negative k: before it.
   const auto peer_at = [&](int64_t k) -> const Peer& {
     if (k == 0) return located.owner;
     return k > 0 ? after[static_cast<size_t>(k - 1)] : before[static_cast<size_t>(-k - 1)];

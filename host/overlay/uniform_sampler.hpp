@@ -1,10 +1,11 @@
 #pragma once
-// Uniform samples of the nodes (after King and Saia, "Choosing a random peer", PODC 2004: random points of the ring,
-// and a correction for unequal arcs). A draw looks up a random point, and takes one of the kSpread peers from its owner
-// on, each with the same chance. A peer is met so with the probability q = (the kSpread arcs that end at it) / kSpread,
-// which varies much less than one arc; it is accepted with the probability a / q, the same a for all. Of the accepted
-// ones each node is equally likely. A third of the draws is accepted, whatever the number of nodes; a peer whose arcs
-// are less than a third of the mean would be drawn too seldom, which about one in 1,000 is, by some percent.
+// Uniform samples of the nodes. Follows King and Saia, "Choosing a random peer", PODC 2004: random points of the ring,
+// corrected for unequal arcs. A draw looks up a random point and picks one of the kSpread peers from its owner onwards,
+// each with equal probability. So it picks a given peer with probability q = (the kSpread arcs that end at it) /
+// kSpread, which varies much less than one arc. The peer is accepted with probability a / q, with the same a for all.
+// Hence all nodes are equally likely among the accepted peers. About a third of the draws is accepted, for any number
+// of nodes. A peer whose arcs are shorter than a third of the mean (about one in 1,000) is drawn too rarely, by some
+// percent. Passive; the Overlay owns it.
 
 #include <functional>
 #include <map>
@@ -18,13 +19,13 @@ namespace actorhost {
 
 struct Sampled {
   Peer peer;
-  std::string state;  // what it says of itself
+  std::string state;  // its published state
 };
 
 class UniformSampler {
  public:
-  /// Different nodes, fewer than were asked for when there are no more or when not all have answered by the deadline.
-  /// The asking node may be among them. Called once.
+  /// Receives different nodes, possibly including the requesting node. There are fewer than requested if fewer exist or
+  /// some have not replied by the deadline. Called once.
   using OnSampled = std::function<void(std::vector<Sampled>)>;
 
   UniformSampler(Requests& requests, const Neighbourhood& near, Finder& finder, const std::string& state, Rng rng)
@@ -33,26 +34,26 @@ class UniformSampler {
   void sample(uint32_t count, double nodes, double deadline, OnSampled done);
   double tick();
   void fail_all();
-  /// What each lookup of a draw shows.
+  /// Called with the result of each lookup for a draw.
   void on_located(std::function<void(const Located&)> told) { told_ = std::move(told); }
 
  private:
   struct Draw {
     uint32_t count = 0;
-    uint32_t open = 0;   // lookups and visits under way
-    uint32_t tries = 0;  // left
+    uint32_t open = 0;   // lookups and visits in flight
+    uint32_t tries = 0;  // remaining
     double accept = 0;
     double deadline = 0;
     OnSampled done;
     std::vector<Sampled> taken;
-    std::vector<NodeId> visited;  // taken, or asked whether they live
-    bool listed = false;          // all nodes are known: drawn from the list
-    std::vector<Peer> list;       // those that are left
+    std::vector<NodeId> visited;  // accepted, or being asked whether they are live
+    bool listed = false;          // all nodes are known: draws from the list
+    std::vector<Peer> list;       // the remaining nodes
   };
 
   static constexpr int64_t kSpread = 12;
   static constexpr double kAccepted = 1.0 / 3;
-  static constexpr uint32_t kTries = 30;  // for each that is wanted; that none is accepted has the chance 5e-6
+  static constexpr uint32_t kTries = 30;  // per requested node; no acceptance in 30 has probability 5e-6
 
   void walk(uint32_t id, RingId at);
   void begin_some(uint32_t id);

@@ -108,8 +108,8 @@ TEST_CASE("what is wrong with a run of peers is told with the callback and its l
       {"schedule", "schedule (" + place_in("peer_run.lua", "schedule = function() return nil") + ") returned nil"},
       {"key", "key 1: expected a string or number, got table"},
       {"push", "push (" + place_in("peer_run.lua", "push = function() return 7") + "): expected {{key, value}, ...}"},
-      {"twice", "key \"k\" is there twice"},
-      {"pull", "returned a wrong entry: key \"other\" is none of those that it was given"},
+      {"twice", "key \"k\" occurs twice"},
+      {"pull", "returned a wrong entry: key \"other\" is not in the batch"},
       {"nothing", "expected {{key, value}, ...}, got nil (is a 'return' missing?)"},
       {"stop", "returned number, expected a boolean"},
       {"init", "returned number, expected a table {key = value}"},
@@ -303,7 +303,7 @@ TEST_CASE("a wait of over 10 s of peers says once which worker it is for, in eac
   };
   const std::string last = "rank 2 \\(worker 2 on [^)]+\\)";
   const std::vector<Stuck> all = {
-      {{"begin", "bsp"}, "until all workers are there: waiting for over 10 s for " + last + " \\(nowhere yet\\)"},
+      {{"begin", "bsp"}, "until all workers are present: waiting for over 10 s for " + last + " \\(nowhere yet\\)"},
       {{"push", "bsp"}, "the barrier: waiting for over 10 s for " + last + ", which has completed 2 steps"},
       {{"push", "ssp:1"}, "the barrier: waiting for over 10 s for " + last + ", which has completed 2 steps"},
       {{"push", "pbsp:9@sticky"}, "the barrier: waiting for over 10 s for " + last},
@@ -313,7 +313,7 @@ TEST_CASE("a wait of over 10 s of peers says once which worker it is for, in eac
        "until all workers have stopped: waiting for over 10 s for " + last + ", which has completed 8"},
       {{"init", "bsp"},
        "until all workers are ready: waiting for over 10 s for rank 0 \\(worker 0 on [^)]+\\), which is not ready"},
-      {{"pull", "asp"}, "owners of keys that take a push: waiting for over 10 s for rank . [^)]+\\) for key .k."}};
+      {{"pull", "asp"}, "acknowledgements of a push: waiting for over 10 s for rank . [^)]+\\) for key .k."}};
   const std::string place = GENERATE("threads", "isolate");
   std::vector<std::unique_ptr<JobFolder>> folders;
   std::vector<Process> runs;

@@ -4,14 +4,14 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kGiveUp = 60;       // seconds of a request
-constexpr double kStopped = 0.25;    // a tick that is so late: the node has been stopped, or its clock has jumped
-constexpr double kLongestSleep = 1;  // while it waits: by so much it may be wrong about how long it was stopped
-constexpr double kPoke = 0.5;        // until an owner is asked whether it works on a question
-constexpr double kLongestPoke = 4;   // between such questions
+constexpr double kGiveUp = 60;       // seconds until a request fails
+constexpr double kStopped = 0.25;    // a tick late by this: the node was suspended, or its clock has jumped
+constexpr double kLongestSleep = 1;  // between ticks with pending requests: limits the error of the measured suspension
+constexpr double kPoke = 0.5;        // until the owner is asked for the status of a request
+constexpr double kLongestPoke = 4;   // between these status requests
 constexpr double kRouteAgain = 0.02;
 constexpr size_t kMostArcs = 4096;
-constexpr size_t kLookups = 16;  // of a request at once
+constexpr size_t kLookups = 16;  // in flight for a request
 constexpr size_t kSmallBytes = 64 << 10;
 constexpr size_t kQuestionBytes = 4 << 20;
 constexpr size_t kMostUnderWay = 16 << 20;
@@ -109,8 +109,8 @@ void KeyClient::route(uint32_t id, const std::vector<uint32_t>& places, double n
     }
   }
   for (const auto& [node, group] : known) ask(id, group.second, group.first, now);
-  // Neighbours on the ring have the same owner, so each stretch of the ring is looked up by itself, one arc after the
-  // other.
+  // Neighbours on the ring have the same owner. So each stretch of the ring is looked up separately, one arc after
+  // another.
   std::sort(unknown.begin(), unknown.end());
   const size_t stretches = std::min(lookups, unknown.size());
   for (size_t i = 0; i < stretches; ++i) {
@@ -122,7 +122,7 @@ void KeyClient::route(uint32_t id, const std::vector<uint32_t>& places, double n
   }
 }
 
-// For one of the places: its owner's arc is remembered, and the others are routed again with what is known then.
+// Looks up the first of the places, stores the arc of its owner, and routes all the places again.
 void KeyClient::look_up(uint32_t id, std::vector<uint32_t> places, double now) {
   const RingId key = place_of(requests_.at(id).key(places.front()));
   overlay_.find(key, now, [this, id, places = std::move(places)](Result<Located> located) {
@@ -131,14 +131,14 @@ void KeyClient::look_up(uint32_t id, std::vector<uint32_t> places, double now) {
     const auto& before = located->window.before.peers;
     const RingId from = before.empty() ? located->owner.id : before.front().id;
     if (arcs_.size() >= kMostArcs) arcs_.clear();
-    // Arcs of nodes that lay in it and are gone would hide it.
+    // Old arcs of departed nodes inside the new arc would hide it.
     std::erase_if(arcs_, [&](const auto& arc) { return in_arc(from, arc.first, located->owner.id); });
     arcs_[located->owner.id] = {from, located->owner};
     route(id, places, when);
   });
 }
 
-// Of this node's pushes of the key that are not acknowledged, the one that the question comes after.
+// The latest of this node's unacknowledged pushes of the key that must precede the request.
 Mark KeyClient::own_before(const Request& request, size_t place) const {
   if (request.ask.what == Ask::What::count || request.ask.what == Ask::What::outcome) return 0;
   const auto pushed = pushed_.find(request.key(place));
@@ -148,7 +148,7 @@ Mark KeyClient::own_before(const Request& request, size_t place) const {
   return after == marks.begin() ? 0 : *std::prev(after);
 }
 
-// In questions of a few megabytes each, and one for each push that they come after.
+// Splits the request into messages of a few megabytes, with a separate message for each preceding push.
 void KeyClient::ask(uint32_t id, const std::vector<uint32_t>& places, const Peer& to, double now) {
   const Request& request = requests_.at(id);
   const bool get = request.ask.what == Ask::What::get;
@@ -168,7 +168,8 @@ void KeyClient::ask(uint32_t id, const std::vector<uint32_t>& places, const Peer
   ask_waiting(now);
 }
 
-// Small questions do not wait for large ones. Questions of later requests do not count: they may wait for this one.
+// Small messages do not wait for large ones. Messages of later requests do not count, because they may wait for this
+// one.
 bool KeyClient::may_go(const Waiting& waiting) const {
   if (waiting.bytes <= kSmallBytes || under_way_ + waiting.bytes <= kMostUnderWay) return true;
   const bool of_pull = requests_.at(waiting.request).may_wait_for_pull();
@@ -239,7 +240,7 @@ std::vector<KeyClient::Open> KeyClient::open() const {
     add(requests_.at(question.request), question.places.front(), {{}, question.to.node, question.awaited});
   }
   if (!out.empty() || requests_.empty()) return out;
-  const Request& request = requests_.begin()->second;  // its owner is being looked for
+  const Request& request = requests_.begin()->second;  // the lookup of its owner is in flight
   const auto missing = std::find(request.answered.begin(), request.answered.end(), 0);
   add(request, static_cast<size_t>(missing - request.answered.begin()), {});
   return out;
@@ -271,7 +272,7 @@ void KeyClient::on_told(Frame&& frame, const Told& told, Unpacker& in, double no
     take_values(request, std::move(entries));
     if ((frame.flags & param::kLast) == 0) return;
     for (const uint32_t place : question.places) {
-      if (!request.values[place].complete()) return again(frame.tag, now, kRouteAgain);  // a part has got lost
+      if (!request.values[place].complete()) return again(frame.tag, now, kRouteAgain);  // a part was lost
     }
   }
   const uint32_t id = question.request;
@@ -323,7 +324,7 @@ void KeyClient::lose_process(ProcessId process, double now) {
 }
 
 double KeyClient::tick(double now) {
-  // While this node was stopped nobody could answer it.
+  // While suspended, this node could receive no reply: extends the deadlines.
   if (const double stopped = now - woken_; stopped > kStopped) {
     for (auto& [id, request] : requests_) request.deadline += stopped;
   }
@@ -367,7 +368,7 @@ double KeyClient::tick(double now) {
     Request& request = requests_.at(id);
     const auto missing = std::find(request.answered.begin(), request.answered.end(), 0);
     const ParamKey& key = request.key(static_cast<size_t>(missing - request.answered.begin()));
-    request.error = Error{Code::timeout, "for a minute no peer has answered for key " + key.print()};
+    request.error = Error{Code::timeout, "for a minute no peer has replied for key " + key.print()};
     end(id);
   }
   for (const Later& later : later_) next = std::min(next, later.time);
@@ -376,7 +377,7 @@ double KeyClient::tick(double now) {
   return next;
 }
 
-// Pushes that come after one that has failed fail, too: they wait for it.
+// Later pushes also fail, because they wait for the failed push.
 void KeyClient::forget_push(const Request& request) {
   for (const ParamEntry& entry : request.entries) {
     const auto pushed = pushed_.find(entry.key);
@@ -414,7 +415,7 @@ void KeyClient::end(uint32_t id) {
   for (const uint32_t place : request.order) ++uses[place];
   for (const uint32_t place : request.order) {
     ParamEntry& entry = request.values[place].entry;
-    ParamAssembler::Partial own;  // each has bytes of its own
+    ParamAssembler::Partial own;  // each value has its own bytes
     own.entry.key = entry.key;
     ParamAssembler::add(own, --uses[place] == 0 ? std::move(entry) : ParamEntry(entry), request.shared);
     values.push_back(std::move(own.entry));

@@ -1,11 +1,14 @@
 #pragma once
-// A node's questions about keys: finds out who answers for each key, asks, and asks again where an owner has changed or
-// died. Each write is done once whatever happens: the answering side knows a writer's newest update of a key, and a
-// node's writes of a key are done in the order in which they are asked for: each question names the newest push before
-// it. A get sees the node's pushes that were asked for before it. A window limits the bytes of large values in flight,
-// so that a slow reply can be told from a silent peer. A request never waits for window space that a later request
-// holds, nor for space that a request which may wait for a Lua pull holds, unless it may wait for a pull itself: a pull
-// can therefore get and set values of any size. Passive.
+// The client side of the replicated keys: finds the leader of each key, sends requests to it, and resends them after
+// the owner has changed or failed. Passive; PeerKeys owns it.
+//
+// Each write is applied exactly once: the leader stores the latest update of each writer for a key. A node's writes to
+// a key are applied in the order of the calls: each message names the latest earlier push. A get returns all earlier
+// pushes of this node.
+//
+// A window limits the bytes of large values in flight, so that a slow reply is not mistaken for a failed peer. A
+// request never waits for window space of a later request. Requests that may wait for a Lua pull have a window of their
+// own, and other requests never wait for its space. So a pull can itself get and set values of any size.
 
 #include <algorithm>
 #include <deque>
@@ -24,43 +27,41 @@ namespace actorhost {
 
 class KeyClient {
  public:
-  /// In the order of the keys, nil where there is nothing.
+  /// Values in the order of the keys; nil for keys without a value.
   using OnValues = std::function<void(Result<std::vector<ParamEntry>>)>;
   using OnDone = std::function<void(Status)>;
 
   explicit KeyClient(Overlay& overlay) : overlay_(overlay) {}
 
-  /// `mark`: of the steps that this node has completed. `shared`: values may share their bytes with others, and are
-  /// only read.
+  /// `mark`: the last step that this node has completed. `shared`: the values are read-only and may share their bytes
+  /// with other values.
   void get(std::vector<ParamKey> keys, Mark mark, double now, OnValues done, bool shared = false);
-  /// `number`: greater than those of all sets of this node before. Code::timeout: for a minute nobody has answered for
-  /// some key.
+  /// `number`: greater than the numbers of all earlier sets of this node. Code::timeout: for a minute no peer has
+  /// replied for some key.
   void set(std::vector<ParamEntry> entries, Mark mark, uint64_t number, double now, OnDone done);
-  /// Code::mismatch: a value is spread over other parts than the update (spread_value.hpp).
-  /// A push that a Lua pull merges is neither waited for by later writes of its keys nor seen by gets: the pull itself
-  /// may make them.
-  /// `number`: of the attempt, for parts of values and their descriptions.
+  /// Code::mismatch: the value is split into other parts than the update (spread_value.hpp). A push for a Lua pull
+  /// delays no later writes to its keys, and gets need not return it: the pull itself may make them. `number`: of the
+  /// attempt, for parts of split tensors and their descriptions.
   void push(std::vector<ParamEntry> entries, Mark mark, const PushRule& rule, double now, OnDone done,
             uint64_t number = 0);
-  /// This node's prepared update of the parts, which are entries without values, counts.
+  /// Lets this node's prepared update of the parts (entries without values) count: they merge or stage it.
   void count(std::vector<ParamEntry> parts, Mark mark, double now, OnDone done);
-  /// Whether the writer's update of a spread value counts; if it is undecided, that attempt of it never will
-  /// (Code::mismatch).
+  /// Whether the writer's update of a split tensor counts. An undecided attempt is refused for good (Code::mismatch).
   void outcome(const ParamKey& key, NodeId writer, Mark mark, uint64_t number, double now, OnDone done);
 
-  /// All live workers have completed that step.
+  /// All live workers have completed this step.
   void pass(Mark mark) { passed_ = std::max(passed_, mark); }
 
-  /// Questions that have no answer so far, eight at most: what keeps this node waiting, for its messages.
+  /// At most eight requests without a reply, for messages about what this node waits for.
   struct Open {
     ParamKey key;
-    std::optional<NodeId> owner = {};  // nothing: none is known
-    std::vector<NodeId> awaited = {};  // for which the owner waits in turn
+    std::optional<NodeId> owner = {};  // nullopt: not known yet
+    std::vector<NodeId> awaited = {};  // the owner in turn waits for these nodes
   };
   std::vector<Open> open() const;
 
   void on_told(Frame&& frame, const Told& told, Unpacker& in, double now);
-  /// What is asked of this process's peers is asked of others.
+  /// The process has failed: requests to its peers are resent to others.
   void lose_process(ProcessId process, double now);
   double tick(double now);
   std::vector<Frame> take_frames() { return std::exchange(frames_, {}); }
@@ -68,10 +69,10 @@ class KeyClient {
  private:
   struct Request {
     Ask ask;
-    std::vector<ParamKey> keys;   // of a get, each once
-    std::vector<uint32_t> order;  // their places, as they were asked for
+    std::vector<ParamKey> keys;   // of a get, without duplicates
+    std::vector<uint32_t> order;  // their places in the order of the call
     std::unordered_map<ParamKey, uint32_t> places;
-    std::vector<ParamEntry> entries;              // of the others
+    std::vector<ParamEntry> entries;              // of other requests
     std::vector<ParamAssembler::Partial> values;  // of a get
     std::vector<uint8_t> answered;                // by place
     size_t open = 0;
@@ -82,9 +83,9 @@ class KeyClient {
     OnValues got;
     OnDone done;
 
-    /// A push that this node's later questions about its keys come after.
+    /// A push that precedes this node's later requests for its keys.
     bool ordered() const noexcept { return ask.what == Ask::What::push && !ask.rule.rule.is_lua(); }
-    /// Its reply may come only after a Lua pull: it has a window of its own. A get of mark 0 waits for no update.
+    /// Its reply may arrive only after a Lua pull, so it uses the second window. A get of mark 0 waits for no update.
     bool may_wait_for_pull() const noexcept {
       if (ask.what == Ask::What::get) return ask.mark > 0;
       return ask.what == Ask::What::push && ask.rule.rule.is_lua();
@@ -92,7 +93,7 @@ class KeyClient {
     size_t size() const noexcept { return keys.empty() ? entries.size() : keys.size(); }
     const ParamKey& key(size_t place) const { return keys.empty() ? entries[place].key : keys[place]; }
   };
-  /// One message under way.
+  /// One message in flight.
   struct Question {
     uint32_t request;
     std::vector<uint32_t> places;
@@ -102,9 +103,9 @@ class KeyClient {
     double due;
     double wait;
     bool poked = false;
-    std::vector<NodeId> awaited = {};  // by `to`, as it has told
+    std::vector<NodeId> awaited = {};  // by `to`, as last reported
   };
-  /// Places that are to be asked for.
+  /// Places that wait for window space.
   struct Waiting {
     uint32_t request;
     std::vector<uint32_t> places;
@@ -136,18 +137,18 @@ class KeyClient {
 
   Overlay& overlay_;
   std::map<uint32_t, Request> requests_;
-  std::unordered_map<ParamKey, std::set<Mark>> pushed_;  // of pushes that are not acknowledged
+  std::unordered_map<ParamKey, std::set<Mark>> pushed_;  // unacknowledged pushes
   std::map<uint32_t, Question> questions_;
   std::deque<Waiting> waiting_;
-  size_t under_way_ = 0;  // bytes of the questions and of their answers, as far as they are known, in both windows
+  size_t under_way_ = 0;  // bytes of all messages in flight and their replies, as far as known, in both windows
   struct Later {
     double time;
     uint32_t request;
     std::vector<uint32_t> places;
   };
   std::vector<Later> later_;      // to be routed again
-  std::map<RingId, Route> arcs_;  // by their ends
-  double woken_ = kForever;       // when the next tick was asked for
+  std::map<RingId, Route> arcs_;  // by the end of the arc
+  double woken_ = kForever;       // the next tick time that the last tick returned
   Mark passed_ = 0;
   uint32_t begun_ = 0;
   uint32_t asked_ = 0;

@@ -33,7 +33,7 @@ std::vector<KeyRange*> RangeMap::inside(const Arc& arc) {
   for (auto& [end, range] : ranges_) {
     if (arc.has(end)) found.push_back(&range);
   }
-  // In the order of the ring from the arc's begin.
+  // In ring order from the start of the arc.
   std::sort(found.begin(), found.end(),
             [&](const KeyRange* a, const KeyRange* b) { return a->arc.to - arc.from - 1 < b->arc.to - arc.from - 1; });
   return found;

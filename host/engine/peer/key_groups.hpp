@@ -1,7 +1,8 @@
 #pragma once
-// Who looks after which part of the ring. The keys of an arc are held by a group of nodes, the first of which leads:
-// it alone answers for them, and each write is with all of the group before it is acknowledged. Groups of one arc
-// follow each other in terms. A node keeps what it knows of the arcs that it has to do with. Passive, without time.
+// Replica groups: which nodes hold which part of the ring. A group of nodes holds the keys of an arc, and its first
+// member is the leader. Only the leader replies to requests for these keys, and it acknowledges a write once all
+// members have it. Successive groups of an arc have increasing terms. A RangeMap stores what a node knows of the arcs
+// around it. Passive, without time.
 
 #include <functional>
 #include <map>
@@ -12,24 +13,24 @@
 
 namespace actorhost {
 
-/// The greater one wins.
+/// Terms are ordered; the greater term wins.
 struct GroupTerm {
   uint64_t number = 0;
-  NodeId node = 0;  // who has claimed it
+  NodeId node = 0;  // the node that proposed it
   friend auto operator<=>(const GroupTerm&, const GroupTerm&) = default;
   static void fields(auto& m, auto&& field) { field(m.number, m.node); }
 };
 
 struct KeyGroup {
   GroupTerm term;
-  std::vector<Peer> members;  // the first one leads
+  std::vector<Peer> members;  // the first member is the leader
 
   bool has(NodeId node) const noexcept;
   bool sound() const noexcept { return !members.empty(); }
   static void fields(auto& m, auto&& field) { field(m.term, m.members); }
 };
 
-/// The points behind `from` up to `to`; the whole circle where these are the same.
+/// The points behind `from` up to and including `to`; the whole circle if both are equal.
 struct Arc {
   RingId from = 0;
   RingId to = 0;
@@ -39,54 +40,54 @@ struct Arc {
   static void fields(auto& m, auto&& field) { field(m.from, m.to); }
 };
 
-/// Nobody else has the keys of a group of one. So the next node on the ring is told of it: to know, when it has died,
-/// that they are gone.
+/// A group of one member has no other replica. So the next node on the ring is notified of the group: when the member
+/// has failed, the next node knows that the keys are lost.
 inline bool watched_by_next(const KeyGroup& group) noexcept { return group.members.size() == 1; }
 
-/// What a node knows of an arc.
+/// A node's knowledge of an arc.
 struct KeyRange {
   Arc arc;
   KeyGroup group;
-  bool holds = false;                 // the node has the arc's keys as that group's members have them
-  std::vector<KeyGroup> before = {};  // until the group serves: those that it takes over from
-  GroupTerm promised = {};            // the node takes part in no group of a lesser term
-  std::optional<KeyGroup> next = {};  // a group that is about to take over
+  bool holds = false;                 // the node has the keys of the arc with the contents of that group
+  std::vector<KeyGroup> before = {};  // the groups that it takes over from; empty once it serves
+  GroupTerm promised = {};            // the node joins no group of a lower term
+  std::optional<KeyGroup> next = {};  // a group about to take over
 
   bool serves() const noexcept { return before.empty(); }
   static void fields(auto& m, auto&& field) { field(m.arc, m.group, m.holds, m.before, m.promised, m.next); }
 };
 
-/// Whether some point lies in both.
+/// Whether the arcs have a common point.
 constexpr bool overlap(const Arc& a, const Arc& b) noexcept { return a.has(b.to) || b.has(a.to); }
 
 class RangeMap {
  public:
-  /// nullptr: nothing is known of that place.
+  /// nullptr: nothing is known of this place.
   const KeyRange* find(RingId place) const noexcept;
-  /// Cuts ranges where the arc begins and ends, so that they lie inside of it or outside. Those inside, in order.
+  /// Splits ranges at both ends of the arc and returns the ranges inside it, in order.
   std::vector<KeyRange*> inside(const Arc& arc);
-  /// As they are, also those that lie outside in part.
+  /// All ranges that overlap the arc, without splitting.
   std::vector<KeyRange> around(const Arc& arc) const;
-  /// In place of all that lies inside of its arc.
+  /// Replaces everything inside the range's arc.
   void put(KeyRange range);
-  /// Parts of the arc of which nothing is known.
+  /// Parts of the arc without a known range.
   std::vector<Arc> gaps(const Arc& arc);
   const std::map<RingId, KeyRange>& all() const noexcept { return ranges_; }
-  /// Rises whenever something may have been changed.
+  /// Increases whenever a range may have changed.
   uint64_t changes() const noexcept { return changes_; }
 
  private:
   void cut(RingId place);
-  std::map<RingId, KeyRange> ranges_;  // by their ends
+  std::map<RingId, KeyRange> ranges_;  // by the end of the arc
   uint64_t changes_ = 0;
 };
 
-/// Copies of each key where nobody says otherwise, and the most there can be: a node knows so many behind it.
+/// Default and maximum number of replicas of each key. The maximum is the length of a successor list.
 inline constexpr uint32_t kReplicas = 3;
 inline constexpr uint32_t kMostReplicas = kReach;
 
-/// The nodes that hold the keys of `owner`: itself and of the usable ones behind it on the ring, nearest first, as many
-/// as make `copies`. Of different processes, as long as there are some.
+/// Chooses the group for the keys of `owner`: the owner and the nearest usable nodes of `behind`, `copies` in total.
+/// Prefers nodes of different processes.
 std::vector<Peer> choose_group(const Peer& owner, const std::vector<Peer>& behind, size_t copies,
                                const std::function<bool(const Peer&)>& usable);
 

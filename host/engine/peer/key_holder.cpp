@@ -6,8 +6,8 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kLookAgain = 0.05;  // seconds, at what waits
-constexpr double kForgotten = 150;   // more than an asker waits
+constexpr double kLookAgain = 0.05;  // seconds between retries of waiting requests
+constexpr double kForgotten = 150;   // longer than any requester waits
 
 }  // namespace
 
@@ -34,7 +34,7 @@ void KeyHolder::tell(const Asked& asked, Told::How how, Status status) {
   calls_.send(std::move(frame));
 }
 
-// A majority of the run has to be on this side, or the other side may answer for the key without the write.
+// Requires a majority of the run on this side. Otherwise the other side may reply for the key without this write.
 void KeyHolder::acknowledge(const Asked& asked) {
   if (succession_.run_leased()) return tell(asked, Told::How::done);
   unacknowledged_.push_back(asked);
@@ -82,7 +82,7 @@ void KeyHolder::look() {
 }
 
 double KeyHolder::tick() {
-  // Their askers have given up.
+  // Their requesters have timed out.
   std::erase_if(waiting_, [&](const Question& question) {
     const bool forgotten = question.came + kForgotten < calls_.now();
     if (forgotten) working_.erase(question.asked);
@@ -160,13 +160,13 @@ std::optional<ParamEntry> KeyHolder::read(const ParamKey& key, Mark mark, double
   return entry;
 }
 
-// What has been taken may not be with all of the group yet.
+// An accepted write may still be missing at some members.
 bool KeyHolder::all_have(const Question& question) const {
   return std::none_of(question.keys.begin(), question.keys.end(),
                       [&](const ParamKey& key) { return log_.touches(key); });
 }
 
-// A staged update of a spread value is merged everywhere in the same step, or refused.
+// A staged update of a split tensor is merged at all parts in the same step, or refused.
 std::optional<Error> KeyHolder::too_late(const Question& question) const {
   const Ask& ask = question.ask;
   if (!ask.rule.staged || !ask.rule.rule.is_native() || ask.mark > passed_) return std::nullopt;
@@ -175,12 +175,12 @@ std::optional<Error> KeyHolder::too_late(const Question& question) const {
     return Error{Code::peer_lost, "step " + std::to_string(step_of(ask.mark)) +
                                       " has ended without this worker's update of key " +
                                       (entry.key.is_part() ? entry.key.whole() : entry.key).print() +
-                                      ": the other workers took it for failed"};
+                                      ": the other workers treated it as failed"};
   }
   return std::nullopt;
 }
 
-// What a set or push changes, but for what has been taken; nothing while an earlier update has to be decided.
+// The change of a set or push without the already accepted updates; nullopt while an earlier update is undecided.
 std::optional<KeyOperation> KeyHolder::operation_of(Question& question) {
   const Ask& ask = question.ask;
   const NodeId from = question.asked.from.node;
@@ -191,7 +191,7 @@ std::optional<KeyOperation> KeyHolder::operation_of(Question& question) {
     for (ParamEntry& entry : question.entries) entry.step = step_of(ask.mark);
   }
   const bool native = ask.what == Ask::What::push && ask.rule.rule.is_native();
-  // The question stays as it is: when it has to wait, another group's table may be asked next.
+  // Leaves the request unchanged: if it must wait, it may be applied to another group's table later.
   for (const ParamEntry& entry : question.entries) {
     if (table_.taken(entry.key, operation.write.writer, operation.write.mark)) continue;
     if (native && table_.removed(entry.key)) continue;
@@ -227,7 +227,8 @@ bool KeyHolder::count(Question& question) {
   return true;
 }
 
-// The first of a writer's push of the description and this question decides; all later answers are the same.
+// The first of two events decides: the writer's push of the description, or this request. All later replies are the
+// same.
 bool KeyHolder::outcome(Question& question) {
   const Asked asked = question.asked;
   const Ask& ask = question.ask;
@@ -274,7 +275,7 @@ bool KeyHolder::write(Question& question) {
   }
   if (ask.what == Ask::What::push && ask.rule.rule.is_lua() && !ask.rule.staged) {
     for (const ParamKey& key : question.keys) {
-      if (in_pull(key)) return false;  // one after the other: it may be the same update, sent again
+      if (in_pull(key)) return false;  // one after another: it may be the same update, sent again
     }
     std::vector<PullEntry> entries;
     std::vector<TakenUpdate> covered;
@@ -348,7 +349,7 @@ Status KeyHolder::answer_pull(std::vector<ParamEntry> values) {
   for (const ParamEntry& value : values) {
     if (batch.keys.count(value.key) == 0) {
       batches_.front() = std::move(batch);
-      return Error{Code::bad_argument, "key " + value.key.print() + " is none of those that it was given"};
+      return Error{Code::bad_argument, "key " + value.key.print() + " is not in the batch"};
     }
   }
   batches_.pop_front();
@@ -356,7 +357,7 @@ Status KeyHolder::answer_pull(std::vector<ParamEntry> values) {
   const bool leads = std::all_of(batch.keys.begin(), batch.keys.end(),
                                  [&](const ParamKey& key) { return succession_.leads(place_of(key)) != nullptr; });
   if (!leads) {
-    // Others merge these updates now, whose senders ask again.
+    // Other nodes merge these updates now; the writers send them again.
     for (const Asked& asked : batch.askers) tell(asked, Told::How::moved);
   } else {
     KeyOperation operation{{KeyWrite::What::pulled, overlay_.self().node, 0, {}, {}, std::move(batch.covered)}, {}};

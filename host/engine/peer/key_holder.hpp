@@ -1,7 +1,7 @@
 #pragma once
-// What a node answers about the keys that it leads. Questions that cannot be answered yet wait: while the node is about
-// to take over, while a write of the key is under way, while a Lua pull works, while its lease has to be renewed.
-// Passive.
+// The server side of the replicated keys: replies to requests for the keys that this node leads. A request waits while
+// the node is about to take over, a write of the key is in flight, a Lua pull is running, or the lease must be renewed.
+// Passive; PeerKeys owns it.
 
 #include <functional>
 #include <list>
@@ -16,27 +16,26 @@ namespace actorhost {
 
 class KeyHolder {
  public:
-  /// Updates that a Lua pull is to merge; answered by answer_pull before there are others.
+  /// Receives updates for a Lua pull. The next call follows only after answer_pull.
   using OnPull = std::function<void(std::vector<PullEntry>)>;
 
   KeyHolder(Overlay& overlay, PeerCalls& calls, KeyTable& table, KeyLog& log, KeySuccession& succession,
             KeyClient& client);
 
-  /// From now on the node merges what Lua pulls have to merge (nullptr: no longer; such pushes wait).
+  /// Sets the callback that merges updates by Lua pulls (nullptr: none; such pushes wait).
   void on_pull(OnPull pull);
-  /// New values of keys of the batch. Code::bad_argument for another key.
+  /// New values of keys of the current batch. Code::bad_argument for any other key.
   Status answer_pull(std::vector<ParamEntry> values);
-  /// All live nodes have completed the step: what is staged of it and earlier ones is merged.
+  /// All live nodes have completed the step: merges the staged updates up to it.
   void pass(Mark mark);
-  /// The same again, for keys that the node has come to lead since.
+  /// Repeats `pass` for keys that the node leads since then.
   void pass_again() { pass(passed_); }
 
-  /// The key's value, if the node leads it and can answer by itself at that time; parts of a value are not put
-  /// together.
+  /// The value of the key, if the node leads the key and can reply alone at this time. Does not assemble split tensors.
   std::optional<ParamEntry> read(const ParamKey& key, Mark mark, double now) const;
   void on_ask(Frame&& frame, const Ask& ask, Unpacker& in);
   void on_poke(const Frame& frame, const Envelope& poke);
-  /// Answers what can be answered by now.
+  /// Retries the waiting requests.
   void look();
   double tick();
 
@@ -87,15 +86,15 @@ class KeyHolder {
   KeyLog& log_;
   KeySuccession& succession_;
   KeyOutcomes outcomes_;
-  std::map<Asked, std::vector<ParamEntry>> collecting_;  // entries of messages that have not come whole
+  std::map<Asked, std::vector<ParamEntry>> collecting_;  // entries of messages with frames still to arrive
   std::list<Question> waiting_;
-  std::set<Asked> working_;            // questions that have come and are not answered
-  std::vector<Asked> unacknowledged_;  // writes that are made, while the run's lease is missing
+  std::set<Asked> working_;            // received requests without a reply
+  std::vector<Asked> unacknowledged_;  // completed writes that wait for the run's lease
   bool looking_ = false;
   bool look_again_ = false;
   Mark passed_ = 0;
   OnPull pull_;
-  std::list<Batch> batches_;  // the first is being pulled
+  std::list<Batch> batches_;  // the first batch is with the pull
   bool pulling_ = false;
 };
 

@@ -22,7 +22,7 @@ void KeyLog::abandon() {
   }
 }
 
-// Those before it are on the same way.
+// Earlier writes use the same connections.
 double KeyLog::patience(const Pending& pending) const {
   size_t bytes = pending.bytes;
   for (const Pending& other : writes_) {
@@ -92,7 +92,7 @@ void KeyLog::finish(Pending&& pending) {
   if (pending.over) pending.over(true);
 }
 
-// In order: who has the last one has all before it.
+// In order: a member with the last write has all earlier writes.
 void KeyLog::finish_over() {
   while (!writes_.empty() && writes_.front().missing.empty()) {
     Pending pending = std::move(writes_.front());
@@ -101,12 +101,13 @@ void KeyLog::finish_over() {
   }
 }
 
-// What follows one that is sent again is sent again behind it: a member without that one has not taken it.
+// Resends a pending write together with all later writes: a member applies writes in order, so without the first it has
+// applied none of them.
 double KeyLog::tick() {
   double next = kForever;
   bool again = false;
   for (Pending& pending : writes_) {
-    if (pending.missing.empty()) continue;  // over with those before it
+    if (pending.missing.empty()) continue;  // completes after the earlier writes
     again = again || pending.due <= calls_.now();
     if (again) {
       if (pending.sent >= kWriteTries - 1) stuck_ = *pending.missing.begin();
@@ -117,7 +118,7 @@ double KeyLog::tick() {
   return next;
 }
 
-/// False, and nothing is done: a later group has some of the keys, or is about to have them.
+/// Returns false and changes nothing if a later group has some of the keys, or is about to take them over.
 bool KeyLog::make(KeyWrite&& write, std::vector<ParamEntry>&& entries, const GroupTerm& term) {
   const auto ours = [&](RingId place) {
     const KeyRange* range = ranges_.find(place);
@@ -130,7 +131,7 @@ bool KeyLog::make(KeyWrite&& write, std::vector<ParamEntry>&& entries, const Gro
       part.arc = range.arc;
       (void)table_.apply({std::move(part), {}});
     }
-    (void)table_.take_dropped();  // its leader looks after them
+    (void)table_.take_dropped();  // the leader handles these
     return true;
   }
   for (const ParamEntry& entry : entries) {
@@ -165,12 +166,12 @@ Status KeyLog::on_write(Frame&& frame) {
 
   const auto next = next_.find(head->term);
   const bool follows = next != next_.end();
-  if (follows && head->index > next->second) return {};  // one before it has still to come, and will be sent again
+  if (follows && head->index > next->second) return {};  // an earlier write is missing and will be resent
   Written answer{{}, head->term, head->index, !follows};
   if (follows && head->index == next->second) {
     ++next->second;
     answer.refused = !make(std::move(head->write), std::move(entries), head->term);
-    if (answer.refused) next_.erase(next);  // what comes later in this term would lack this one
+    if (answer.refused) next_.erase(next);  // later writes of this term would lack this write
   }
   calls_.answer(frame, from, peer_kind::written, answer);
   return {};

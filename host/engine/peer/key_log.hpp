@@ -1,6 +1,6 @@
 #pragma once
-// Writes of a group: its leader numbers them and sends them to all members, each of which makes them in that order. A
-// write is over when all have it. Passive.
+// The replicated log of a group. The leader numbers the writes and sends them to all members, and each member applies
+// them in order. A write is complete when all members have it. Passive; PeerKeys owns it.
 
 #include <deque>
 #include <functional>
@@ -16,35 +16,35 @@ namespace actorhost {
 
 class KeyLog {
  public:
-  /// `made` is false when it is not known whether the write lasts: it has to be asked for again.
+  /// `made` is false if the write may be lost: the writer must send it again.
   using OnOver = std::function<void(bool made)>;
 
   KeyLog(PeerCalls& calls, KeyTable& table, RangeMap& ranges) : calls_(calls), table_(table), ranges_(ranges) {}
 
   // ---- the leader ----
 
-  /// The group in whose name writes are made from now on.
+  /// Starts writing as the leader of this group.
   void lead(const KeyGroup& group);
-  /// What is under way is over: another group follows, which may have it or not.
+  /// Ends all pending writes, because another group takes over, with or without them.
   void abandon();
-  /// Makes the write, which KeyTable::check has approved of, and sends it to the others. `over` is called when all have
-  /// it, at once where there is none.
+  /// Applies the write, which KeyTable::check has approved, and sends it to the other members. Calls `over` when all
+  /// have it, at once in a group of one.
   void append(KeyOperation&& operation, OnOver over);
   const GroupTerm& term() const noexcept { return group_.term; }
   bool drained() const noexcept { return writes_.empty(); }
-  /// Whether a write under way changes the key.
+  /// Whether a pending write changes the key.
   bool touches(const ParamKey& key) const;
-  /// A member that has not answered for a while, or follows another group for some keys.
+  /// A member without a recent reply, or in a later group for some keys.
   std::optional<NodeId> stuck() const noexcept { return stuck_; }
-  /// The members that have not acknowledged the oldest write under way.
+  /// The members that have not acknowledged the oldest pending write.
   std::vector<NodeId> missing() const;
   void on_written(const Written& written);
-  /// Spread values that keys have no longer, as all members know, since the last call.
+  /// Split tensors replaced in all replicas since the last call.
   std::vector<KeyTable::Dropped> take_dropped() { return std::exchange(dropped_, {}); }
 
-  // ---- a member ----
+  // ---- a follower ----
 
-  /// It has the keys as of the group's begin.
+  /// Called when this node has the keys as of the start of the group.
   void follow(const GroupTerm& term) { next_.try_emplace(term, 1); }
   Status on_write(Frame&& frame);
 
@@ -78,7 +78,7 @@ class KeyLog {
   std::optional<NodeId> stuck_;
   uint32_t tag_ = 0;
   std::vector<KeyTable::Dropped> dropped_;
-  std::map<GroupTerm, uint64_t> next_;  // of the groups that this node follows
+  std::map<GroupTerm, uint64_t> next_;  // the next index of each group that this node follows
   std::map<std::pair<NodeId, uint32_t>, std::vector<ParamEntry>> collecting_;
 };
 

@@ -6,8 +6,8 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kLook = 1;        // seconds between looks for updates that are due
-constexpr double kPatience = 150;  // with a writer: more than all its requests for an update get
+constexpr double kLook = 1;        // seconds between checks for due updates
+constexpr double kPatience = 150;  // with a writer, seconds: longer than all its attempts at an update take
 
 }  // namespace
 

@@ -6,14 +6,14 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kCalm = 0.1;            // seconds that a wish has to stay the same
-constexpr double kGraveyard = 45;        // after which who is silent counts as dead
-constexpr double kForgetSilence = 10;    // between two unanswered claims: it may have been there meanwhile
+constexpr double kCalm = 0.1;            // seconds: debounce interval of changes of the wanted group
+constexpr double kGraveyard = 45;        // dead-peer timeout in seconds: an unresponsive node then counts as failed
+constexpr double kForgetSilence = 10;    // between two unanswered claims: the node may have been live meanwhile
 constexpr double kFoundersPatience = 3;  // for founders that start late
-constexpr double kBad = 5;               // before a member that has failed is taken again
-constexpr double kLease = 1.5;           // of a leader, from the sending of the question on
+constexpr double kBad = 5;               // before a failed member is chosen again
+constexpr double kLease = 1.5;           // of a leader, from the sending of the renewal
 constexpr double kRenewal = 0.4;
-constexpr double kRenewalAgain = 0.05;  // without a lease, as when others have not started yet
+constexpr double kRenewalAgain = 0.05;  // without a lease, for example before the others have started
 constexpr int kClaimTries = 3;
 constexpr size_t kNearReach = 4;
 
@@ -21,13 +21,13 @@ constexpr size_t kNearReach = 4;
 
 void KeySuccession::found(std::vector<Peer> founders) {
   begun_ = now();
-  lost_.insert(kNoProcess);  // those that have died before this node has heard of them
+  lost_.insert(kNoProcess);  // processes that failed before this node learned of them
   std::sort(founders.begin(), founders.end(), [](const Peer& a, const Peer& b) { return a.id < b.id; });
   const size_t n = founders.size();
   for (size_t i = 0; i < n; ++i) {
     std::vector<Peer> behind;
     for (size_t k = 1; k < std::min(n, kReach + 1); ++k) behind.push_back(founders[(i + k) % n]);
-    const auto usable = [](const Peer&) { return true; };  // also the dead ones: all founders come to the same groups
+    const auto usable = [](const Peer&) { return true; };  // includes failed nodes: all founders derive the same groups
     KeyGroup group{{1, founders[i].node}, choose_group(founders[i], behind, copies_, usable)};
     const bool member = group.has(self().node);
     if (!member && !(watched_by_next(group) && founders[(i + 1) % n].node == self().node)) continue;
@@ -39,7 +39,7 @@ void KeySuccession::found(std::vector<Peer> founders) {
   }
 }
 
-// ---- what the node is ----
+// ---- state of the node ----
 
 void KeySuccession::leave() {
   leaving_ = true;
@@ -71,7 +71,7 @@ double KeySuccession::leased_until() const {
     const double theirs = renewed != renewed_.end() ? renewed->second + kLease : 0;
     until.push_back(member.node == self().node ? kForever : theirs);
   }
-  // A majority of them is needed.
+  // The time until which a majority of the members has confirmed the leader.
   std::sort(until.begin(), until.end(), std::greater<>());
   return std::min(until[until.size() / 2], run_lease_);
 }
@@ -96,7 +96,7 @@ bool KeySuccession::satisfied(const Arc& arc, const std::vector<Peer>& members) 
          range->promised == range->group.term && range->group.members == members && !deposed_ && !parts_.log.stuck();
 }
 
-// Founders that start late are waited for before others take over what is theirs.
+// Waits for founders that start late before other nodes take over their keys.
 bool KeySuccession::too_early(const Arc& arc) const {
   if (now() - begun_ > kFoundersPatience || begun_ < 0) return false;
   const std::vector<KeyRange> known = parts_.ranges.around(arc);
@@ -112,11 +112,11 @@ bool KeySuccession::gone(const Peer& peer) const {
   return silent != silent_.end() && silent->second.last - silent->second.since > kGraveyard;
 }
 
-// ---- the node's own way ----
+// ---- own attempts to lead ----
 
 void KeySuccession::begin(const Arc& arc, const std::vector<Peer>& members) {
   const auto attempt = std::make_shared<Attempt>();
-  attempt_ = attempt;  // which may be over when the last line returns
+  attempt_ = attempt;  // may already be replaced when the last line returns
   departed_.clear();
   attempt->arc = arc;
   attempt->members = members;
@@ -130,7 +130,7 @@ void KeySuccession::begin(const Arc& arc, const std::vector<Peer>& members) {
   look(attempt, kNearReach);
 }
 
-// Of each point the group of the greatest term is kept, with those that it takes over from.
+// Stores for each point the group with the greatest term and the groups that it takes over from.
 void KeySuccession::learn(Attempt& attempt, const std::vector<KeyRange>& ranges) {
   const auto take = [&](KeyRange range) {
     if (range.group.members.empty()) return;
@@ -203,7 +203,7 @@ void KeySuccession::looked(const AttemptPtr& attempt) {
   const bool alone = parts_.overlay.near().alone();
   const bool known_by_none = alone || attempt->everyone_answered || now() - arc_wished_ >= kGraveyard;
   if (!known_by_none || !run_leased()) return retry(attempt, 0.5);
-  // There are no such keys, or all their copies are lost.
+  // There are no such keys, or all their replicas are lost.
   for (const Arc& gap : gaps) attempt->known.put({gap, {{0, self().node}, {self()}}, false});
   claim(attempt);
 }
@@ -220,7 +220,7 @@ void KeySuccession::claim(const AttemptPtr& attempt) {
   ask_promises(attempt);
 }
 
-// Those who lead are asked first whether they consent, then everybody for the promise.
+// Asks the leaders for consent first, then all members for the promise.
 void KeySuccession::ask_promises(const AttemptPtr& attempt) {
   std::map<NodeId, Peer> leaders;
   std::map<NodeId, Peer> rest;
@@ -298,10 +298,10 @@ bool KeySuccession::enough(const Attempt& attempt, const KeyGroup& group, Contac
   return 2 * agree > counted || counted == 0;
 }
 
-/// A node that has the keys of a piece.
+/// A promised node with all keys of the piece.
 std::optional<Peer> KeySuccession::source(const Attempt& attempt, const KeyRange& piece) const {
   const auto holds = [&](const std::vector<KeyRange>& ranges, const GroupTerm& term) {
-    // All of the piece has to be held, in whatever parts.
+    // The node must hold the whole piece, in any number of ranges.
     RangeMap held;
     for (const KeyRange& range : ranges) {
       if (range.holds && range.group.term == term) held.put(range);
@@ -318,7 +318,7 @@ std::optional<Peer> KeySuccession::source(const Attempt& attempt, const KeyRange
     }
     return found;
   };
-  // The later the group, the more is in its copies: it may have served without this node's hearing of it.
+  // Prefers later groups, whose replicas contain more: such a group may have served without a message to this node.
   std::map<GroupTerm, KeyGroup, std::greater<>> groups;
   for (const KeyGroup& group : piece.before) groups.emplace(group.term, group);
   groups.emplace(piece.group.term, piece.group);
@@ -328,8 +328,8 @@ std::optional<Peer> KeySuccession::source(const Attempt& attempt, const KeyRange
   return std::nullopt;
 }
 
-/// Of a piece for which there is no source: nobody can have its keys. A member of a group that has served and is alive
-/// must have given them to a later one; of a group that has not, who has answered has not got them.
+/// For a piece without a source: whether no node can have its keys. A live member of a group that served must have
+/// passed the keys on to a later group. A member of a group that never served does not have them if it has replied.
 bool KeySuccession::died_out(const Attempt& attempt, const KeyRange& piece) const {
   const auto without = [&](const Peer& peer) {
     if (gone(peer)) return true;
@@ -343,7 +343,7 @@ bool KeySuccession::died_out(const Attempt& attempt, const KeyRange& piece) cons
   return all_without(piece.group) && std::all_of(piece.before.begin(), piece.before.end(), all_without);
 }
 
-/// This node has promised itself to a later group since.
+/// This node has promised to join a later group meanwhile.
 bool KeySuccession::overtaken(const Attempt& attempt) {
   const std::vector<KeyRange*> own = parts_.ranges.inside(attempt.arc);
   return std::any_of(own.begin(), own.end(), [&](const KeyRange* range) { return attempt.term < range->promised; });
@@ -464,7 +464,7 @@ void KeySuccession::retry(const AttemptPtr& attempt, double seconds) {
 
 void KeySuccession::lose_process(ProcessId process) { lost_.insert(process); }
 
-// Numbers of processes grow: one that is not there and has a lesser number than another one has been.
+// Process numbers increase: a missing process with a lower number than a live one has failed.
 bool KeySuccession::lost(ProcessId process) const {
   if (lost_.count(process) > 0) return true;
   return !live_.empty() && process < live_.back() && !std::binary_search(live_.begin(), live_.end(), process);
@@ -487,7 +487,7 @@ double KeySuccession::tick() {
     wished_ = now();
   }
   if (satisfied(wish.first, wish.second)) return next;
-  if (!run_leased()) return next;  // the other side of a cut may go on with these keys
+  if (!run_leased()) return next;  // the other side of a partition may continue with these keys
   const double due = std::max(next_try_, wished_ + kCalm);
   if (now() < due) return std::min(next, due);
   if (too_early(wish.first)) return std::min(next, now() + kCalm);

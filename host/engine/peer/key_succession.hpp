@@ -1,18 +1,20 @@
 #pragma once
-// How a node comes to lead the keys that it owns by its place on the ring, and how a group gets other members: there is
-// one way for joining, leaving, deaths and repairs. The node that the ring makes the owner of an arc
+// The reconfiguration (view change) of replica groups: makes a node the leader of the keys that it owns by its ring id,
+// and replaces members. Joins, leaves, failures and repairs all use it. The node that the ring makes the owner of an
+// arc
 //
-//   looks     asks its neighbours who leads there so far, and with whom (`who`)
-//   claims    a term above all that it has heard of, first from who leads so far, then from the rest of its group; a
-//             majority has to promise that it takes part in no lesser term (as in Paxos)
-//   syncs     takes over the keys of a node that has them all
-//   adopts    tells the new group, whose members take over the keys as well, and the old one
-//   settles   all of the new group and a majority of the old one have answered: it leads, others drop their copies
+//  looks     asks its neighbours for the present leader and group (`who`)
+//  claims    proposes a term above all known terms, first to the present leader, then to the rest of its group; a
+//            majority must promise to join no group of a lower term (as in Paxos)
+//  syncs     copies the keys from a complete replica
+//  adopts    sends the new group to its members, which copy the keys as well, and to the old group
+//  settles   all of the new group and a majority of the old group have replied: it leads, others drop their replicas
 //
-// Writes are acknowledged when all members have them, so any of them has all that was. A node that cannot tell death
-// from a cut line waits kGraveyard before it takes a silent majority for dead: a part of a network that is cut off for
-// less does not go on with keys whose group is mostly elsewhere. A leader answers only while a majority of its group
-// has lately said that it still is one (a lease), and no member follows another before that has run out. Passive.
+// A write is acknowledged when all members have it, so each member has every acknowledged write. A node cannot
+// distinguish a failure from a partition. So it waits for kGraveyard before it treats an unresponsive majority as
+// failed: in a shorter partition the minority does not take over keys whose group is mostly on the other side. A leader
+// replies only while a majority of its group has recently confirmed it (a lease), and no member joins another group
+// before this lease has expired. Passive; PeerKeys owns it.
 
 #include <functional>
 #include <map>
@@ -40,29 +42,30 @@ class KeySuccession {
   };
   KeySuccession(const Parts& parts, uint32_t copies) : parts_(parts), copies_(copies), rng_(parts.overlay.self().id) {}
 
-  /// The nodes that a job began with, in any order: so that all agree on who leads where before anyone has spoken.
+  /// The nodes that the job started with, in any order. All nodes derive the same first groups from them without
+  /// messages.
   void found(std::vector<Peer> founders);
-  /// The processes that live, in the order of their numbers; of later deaths it is told by lose_process.
+  /// The live processes in the order of their numbers; lose_process reports later failures.
   void set_live(std::vector<ProcessId> processes) { live_ = std::move(processes); }
-  /// Gives all workers of the run that may be peers, where the run has a membership table: once all of them have
-  /// answered, no copy of a key is anywhere else.
+  /// Sets a callback that returns all workers of the run that may be peers, if the run has a membership table. Once all
+  /// of them have replied, no other node can have a replica.
   void set_everyone(std::function<std::vector<Peer>()> everyone) { everyone_ = std::move(everyone); }
-  /// Told when the node may answer for keys for which it could not before.
+  /// Called when the node may reply for further keys.
   void on_progress(std::function<void()> told) { progress_ = std::move(told); }
-  /// Gives up all that it holds. To be called before the overlay leaves the ring.
+  /// Starts to hand over all keys. To be called before the overlay leaves the ring.
   void leave();
   bool holds_nothing() const;
 
-  /// The node leads the place's group and may write; nullptr otherwise.
+  /// The range if the node leads the group of this place and may write; nullptr otherwise.
   const KeyRange* leads(RingId place) const;
-  /// ... and may answer with what it has until then.
+  /// Until when the leader may reply from its own replica.
   double leased_until() const;
   bool leased() const { return leased_until() > now(); }
-  /// Until when this process is on the side of a majority of the run (Cluster::leased_until): outside of that the node
-  /// neither answers a get nor acknowledges a write.
+  /// Until when this process is on the side of a majority of the run (Cluster::leased_until). After that the node
+  /// replies to no get and acknowledges no write.
   void set_run_lease(double until) { run_lease_ = until; }
   bool run_leased() const { return run_lease_ > now(); }
-  /// By the ring the node owns the place, so that it will lead there.
+  /// The node owns the place by the ring, so it will lead there.
   bool awaits(RingId place) const { return !leaving_ && parts_.overlay.near().owns(place); }
 
   Status on_who(const Frame& frame);
@@ -71,7 +74,7 @@ class KeySuccession {
   Status on_settle(const Frame& frame);
   Status on_renew(const Frame& frame);
   void lose_process(ProcessId process);
-  /// The node has replied, in the attempt under way, that it is no peer: it has no copies.
+  /// The node has replied to the current attempt that it is no peer: it has no replicas.
   void lose_node(NodeId node) { departed_.insert(node); }
   double tick();
 
@@ -92,9 +95,10 @@ class KeySuccession {
     size_t open = 0;
     bool claiming = false;
     bool everyone_asked = false;
-    bool everyone_answered = false;  // all workers of the run that may be peers
+    bool everyone_answered = false;  // all workers of the run that may be peers have replied
   };
-  using AttemptPtr = std::shared_ptr<Attempt>;  // shared by the questions under way, which are void for another one
+  using AttemptPtr =
+      std::shared_ptr<Attempt>;  // shared by its pending requests, whose replies are ignored once it is replaced
 
   double now() const { return parts_.calls.now(); }
   const Peer& self() const { return parts_.overlay.self(); }
@@ -105,7 +109,7 @@ class KeySuccession {
   bool lost(ProcessId process) const;
   bool leader_lives(const KeyRange& range) const;
 
-  // The node's own way.
+  // Own attempts to lead.
   void begin(const Arc& arc, const std::vector<Peer>& members);
   void learn(Attempt& attempt, const std::vector<KeyRange>& ranges);
   void look(const AttemptPtr& attempt, size_t reach);
@@ -140,28 +144,28 @@ class KeySuccession {
   AttemptPtr attempt_;
   std::optional<std::pair<Arc, std::vector<Peer>>> wish_;
   double wished_ = 0;      // since when
-  double arc_wished_ = 0;  // since when that arc
+  double arc_wished_ = 0;  // since when, for the arc alone
   double next_try_ = 0;
-  bool failed_ = false;  // the last try: others may know more
-  double begun_ = -1;    // when it was told of founders
+  bool failed_ = false;  // the last attempt failed: other nodes may know more
+  double begun_ = -1;    // when the founders were set
   struct Silence {
     double since = 0;
     double last = 0;
   };
-  std::map<NodeId, Silence> silent_;  // of those that do not answer claims
-  std::map<NodeId, double> bad_;      // not to be members until then
+  std::map<NodeId, Silence> silent_;  // nodes that do not reply to claims
+  std::map<NodeId, double> bad_;      // excluded from groups until then
   std::unordered_set<ProcessId> lost_;
   std::unordered_set<NodeId> departed_;
   std::function<std::vector<Peer>()> everyone_;
   double run_lease_ = kForever;
-  std::vector<ProcessId> live_;          // when it began
-  std::map<GroupTerm, double> granted_;  // when its leader has last said that it is
-  std::map<NodeId, double> renewed_;     // members: up to when they were still ours
+  std::vector<ProcessId> live_;          // at the start
+  std::map<GroupTerm, double> granted_;  // the last lease renewal of each term's leader
+  std::map<NodeId, double> renewed_;     // members: when they last confirmed this leader
   double next_renewal_ = 0;
-  std::pair<GroupTerm, NodeId> watcher_;  // the next node on the ring that knows this group (watched_by_next)
+  std::pair<GroupTerm, NodeId> watcher_;  // the next node on the ring, which knows this group (watched_by_next)
   double next_tidy_ = 0;
-  bool strays_ = false;             // there may be keys in the table that no range holds
-  std::optional<double> draining_;  // since when; a claimer waits
+  bool strays_ = false;             // the table may contain keys outside of all ranges
+  std::optional<double> draining_;  // since when new writes wait for a takeover
   std::set<std::pair<GroupTerm, NodeId>> adopting_;
   bool deposed_ = false;
 };

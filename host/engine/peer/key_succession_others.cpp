@@ -1,4 +1,4 @@
-// What a node answers to others that want to lead, and what it keeps of other groups.
+// The replies of a node to other nodes that propose to lead, and its data of other groups.
 
 #include <algorithm>
 
@@ -8,9 +8,9 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kDrain = 1;            // seconds for writes under way before others take over
-constexpr double kLeaseOfOthers = 1.8;  // that a member grants, from its coming on
-constexpr double kTidy = 5;             // between looks for copies that nobody needs
+constexpr double kDrain = 1;            // seconds for pending writes before another node takes over
+constexpr double kLeaseOfOthers = 1.8;  // granted by a member, from the arrival of the renewal
+constexpr double kTidy = 5;             // between checks for unneeded replicas
 
 }  // namespace
 
@@ -39,7 +39,7 @@ Status KeySuccession::on_claim(const Frame& frame) {
     if (claim->consent && leader != self().node) continue;
     if (claim->term < range.promised) refused = true;
     if (leader == self().node && range.holds && range.serves() && range.promised == range.group.term) {
-      // This node leads there: only who owns it by the ring may take over, and not in the midst of a write.
+      // This node leads there. Only the ring's owner may take over, and only after the pending writes.
       if (!leaving_ && parts_.overlay.near().owns(from.id)) refused = true;
       if (!refused && !parts_.log.drained()) {
         if (!draining_) draining_ = now();
@@ -125,12 +125,12 @@ Status KeySuccession::on_settle(const Frame& frame) {
   return {};
 }
 
-// A group serves: what this node has of earlier ones is not needed any longer.
+// A later group serves, so this node drops its data of earlier groups.
 void KeySuccession::drop_if_later(const Arc& arc, const KeyGroup& group) {
   for (KeyRange* piece : parts_.ranges.inside(arc)) {
     if (piece->group.term == group.term) piece->before.clear();
     if (!(piece->group.term < group.term)) continue;
-    // What is being copied for a later group stays.
+    // Retains data in transfer for a later group.
     strays_ = strays_ || parts_.sync.copies(piece->arc) || (attempt_ && overlap(attempt_->arc, piece->arc));
     if (!strays_) {
       for (const ParamKey& key : parts_.table.keys(piece->arc)) parts_.table.erase(key);
@@ -139,7 +139,7 @@ void KeySuccession::drop_if_later(const Arc& arc, const KeyGroup& group) {
   }
 }
 
-// Copies that have come for a group which the node has not joined in the end.
+// Drops keys copied for a group that the node did not join in the end.
 void KeySuccession::drop_strays() {
   strays_ = false;
   for (const ParamKey& key : parts_.table.keys({0, 0})) {
@@ -148,7 +148,7 @@ void KeySuccession::drop_strays() {
   }
 }
 
-// A copy whose leader has not been heard of for long: a later group may have settled without this node's hearing of it.
+// Checks a replica without recent messages of its leader: a later group may serve without a notice to this node.
 void KeySuccession::tidy() {
   next_tidy_ = now() + kTidy;
   if (strays_ && !attempt_ && adopting_.empty()) drop_strays();
@@ -175,8 +175,8 @@ void KeySuccession::tidy() {
 
 // ---- leases ----
 
-/// Whatever joins or leaves, the next node on the ring knows a group of one: the group's keys are neither taken for lost
-/// while a later group has them, nor waited for when they are.
+/// The next node on the ring always knows a group of one member. So it neither declares the group's keys lost while a
+/// later group has them, nor waits for lost keys.
 void KeySuccession::notify_watcher(const KeyRange& range) {
   const bool leads = range.group.members.front().node == self().node && range.holds && range.serves();
   const std::vector<Peer>& behind = parts_.overlay.near().window().after.peers;
@@ -228,7 +228,7 @@ Status KeySuccession::on_renew(const Frame& frame) {
 
 void KeySuccession::stop_draining() {
   if (!draining_ || now() - *draining_ <= 2 * kDrain) return;
-  draining_.reset();  // whoever wanted to take over has not come back
+  draining_.reset();  // the proposer has not sent another claim
   if (progress_) progress_();
 }
 

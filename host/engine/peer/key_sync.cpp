@@ -12,7 +12,7 @@ constexpr int kSyncTries = 4;
 }  // namespace
 
 std::vector<Arc> KeySync::parts_of(const Arc& arc) {
-  const uint64_t length = arc.to - arc.from;  // 0: 2^64
+  const uint64_t length = arc.to - arc.from;  // 0 means 2^64
   const uint64_t step = length == 0 ? (uint64_t{1} << 60) : length / kParts;
   if (step == 0) return {arc};
   std::vector<Arc> parts;
@@ -132,7 +132,7 @@ Status KeySync::on_copy(const Frame& frame) {
   return {};
 }
 
-// The frames of an answer are put together here; the last one goes on with all entries to whoever has asked.
+// Collects the frames of a reply; passes all entries to the requester with the last frame.
 Status KeySync::on_copied(Frame&& frame) {
   Unpacker in(frame.meta.view());
   const auto head = unpack_head<Copied>(in);

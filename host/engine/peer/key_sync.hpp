@@ -1,7 +1,7 @@
 #pragma once
-// Makes the keys of an arc what they are at another node, moving only what differs (anti-entropy as in Dynamo, DeCandia
-// et al. 2007): sums of ever smaller parts are compared, then single keys. A point of the ring is copied from one node
-// at a time: who begins anew there ends what was under way. Passive.
+// Copies the keys of an arc from another node and transfers only the differences (anti-entropy as in Dynamo, DeCandia
+// et al. 2007). Compares digest sums of ever smaller arcs, then single keys. Each point of the ring is copied from one
+// node at a time: a new copy ends an overlapping older one. Passive; PeerKeys owns it.
 
 #include <deque>
 #include <functional>
@@ -20,16 +20,16 @@ class KeySync {
 
   KeySync(PeerCalls& calls, KeyTable& table) : calls_(calls), table_(table) {}
 
-  /// False: that node does not answer, or it was ended. What has come until then stays.
+  /// Calls `done(false)` if the node does not reply or the copy was ended. The keys copied so far stay.
   void begin(const Arc& arc, const Peer& from, OnDone done);
-  /// Ends what copies keys of the arc.
+  /// Ends all copying of keys of the arc.
   void end(const Arc& arc);
   bool copies(const Arc& arc) const;
 
-  /// What another node asks; Code::bad_data.
+  /// Requests of other nodes; Code::bad_data.
   Status on_sums(const Frame& frame);
   Status on_copy(const Frame& frame);
-  /// A part of an answer to `copy`.
+  /// A part of a reply to `copy`.
   Status on_copied(Frame&& frame);
 
  private:
@@ -39,13 +39,13 @@ class KeySync {
     OnDone done;
     std::deque<Arc> arcs;
     std::deque<ParamKey> keys;
-    size_t open = 0;  // questions under way
+    size_t open = 0;  // requests in flight
     bool failed = false;
   };
-  using JobPtr = std::shared_ptr<Job>;  // shared by the questions that are under way
+  using JobPtr = std::shared_ptr<Job>;  // shared by its requests in flight
 
   static constexpr size_t kAtOnce = 16;
-  static constexpr size_t kListed = 64;  // keys of an arc that are compared one by one
+  static constexpr size_t kListed = 64;  // arcs of at most this many keys are compared key by key
   static constexpr int kParts = 16;
 
   static std::vector<Arc> parts_of(const Arc& arc);

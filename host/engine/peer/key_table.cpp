@@ -13,7 +13,7 @@ std::optional<SpreadValue> spread_in(const Stored* stored) {
   return lua != nullptr ? SpreadValue::of(*lua) : std::nullopt;
 }
 
-// [first, end) of the entries are of one key.
+// Visits the adjacent entries of each key.
 template <typename Visit>
 void by_key(std::span<ParamEntry> entries, Visit&& visit) {
   for (size_t first = 0, end = 0; first < entries.size(); first = end) {
@@ -104,7 +104,7 @@ Status KeyTable::check(const KeyOperation& operation) const {
   for (const ParamEntry& entry : operation.entries) {
     AH_TRY(check_update(entry, write.rule.rule, who));
     if (SpreadValue::of(entry.value) && refused(entry.key, write.writer, write.number)) {
-      return Error{Code::mismatch, "key " + entry.key.print() + ": this attempt of " + who + " has been given up"};
+      return Error{Code::mismatch, "key " + entry.key.print() + ": this attempt of " + who + " has been refused"};
     }
   }
   return {};
@@ -116,7 +116,7 @@ Status KeyTable::check_update(const ParamEntry& entry, const UpdateRule& rule, c
   const auto* tensor = std::get_if<ParamTensor>(&entry.value);
   const bool could_be = meant || (is && tensor != nullptr && is->layout == *tensor);
   if (could_be && is != meant)
-    return Error{Code::mismatch, "key " + entry.key.print() + ": its value is spread over other parts"};
+    return Error{Code::mismatch, "key " + entry.key.print() + ": its value is split into other parts"};
   if (meant) return {};
   if (is && tensor != nullptr) {
     return Error{Code::bad_argument, "key " + entry.key.print() + ": an update by " + who + " is " + tensor->print() +
@@ -226,9 +226,9 @@ void KeyTable::merge(const PushRule& rule, Mark mark, NodeId writer, std::vector
   }
   const std::string who = address_name(worker_address(writer));
   for (ParamEntry& entry : entries) {
-    if (!check_update(entry, rule.rule, who).ok())
-      continue;                                           // a set may have changed a staged update's value meanwhile
-    if (std::holds_alternative<LuaValue>(entry.value)) {  // of a spread value; its parts have updates of their own
+    if (!check_update(entry, rule.rule, who).ok()) continue;  // a later set may have changed the value
+    if (std::holds_alternative<LuaValue>(
+            entry.value)) {  // description of a split tensor; its parts have their own updates
       entry.step = step;
       (void)store_.set({std::move(entry)});
     } else {
@@ -238,7 +238,7 @@ void KeyTable::merge(const PushRule& rule, Mark mark, NodeId writer, std::vector
 }
 
 void KeyTable::commit(const Arc& arc, Mark below, Mark passed) {
-  // All keys at once, in the order of (mark, writer): as if nothing were spread.
+  // Merges all keys together in the order of (mark, writer), as if no tensor were split.
   std::map<std::pair<Mark, NodeId>, std::vector<Staged>> due;
   std::vector<ParamKey> empty;
   visit(staged_, arc, [&](const ParamKey& key) {

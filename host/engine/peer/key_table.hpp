@@ -1,7 +1,7 @@
 #pragma once
-// The keys that a node holds: values with their optimiser's state, which updates are in them, staged updates, and
-// prepared ones (native updates of parts of which it is not decided yet whether they count; README.md).
-// Passive and without time. The same operations in the same order make the same table on each node, bit for bit.
+// The keys of a node: values with optimiser state, the updates they contain, staged updates, and prepared updates
+// (native updates of parts that may or may not count; README.md). Passive and without time. The same operations in the
+// same order produce the same table on each node, bit for bit.
 
 #include <map>
 #include <set>
@@ -17,7 +17,7 @@
 
 namespace actorhost {
 
-/// What changes a table. The pieces of a value stand together.
+/// A change of a table. The pieces of a value are adjacent.
 struct KeyOperation {
   KeyWrite write;
   std::vector<ParamEntry> entries;
@@ -28,11 +28,11 @@ class KeyTable {
   const ParamStore& store() const noexcept { return store_; }
   void pack(const ParamKey& key, EntryPacker& reply) const { store_.pack(key, reply); }
 
-  /// Whether this update of the writer, or a later one, has been taken.
+  /// Whether this update of the writer, or a later one, has been accepted.
   bool taken(const ParamKey& key, NodeId writer, Mark mark) const;
-  /// Whether the writer's attempt of that number to update the spread value is refused.
+  /// Whether the writer's attempt of this number to update the split tensor is refused.
   bool refused(const ParamKey& key, NodeId writer, uint64_t number) const;
-  /// A prepared update of a part. A part has at most one of each writer.
+  /// A prepared update of a part. A part has at most one prepared update of each writer.
   struct Prepared {
     ParamKey key;
     NodeId writer = 0;
@@ -42,40 +42,39 @@ class KeyTable {
   std::optional<Prepared> prepared(const ParamKey& key, NodeId writer) const;
   std::vector<Prepared> prepared(const ParamKey& key) const;
   std::vector<Prepared> prepared(const Arc& arc) const;
-  /// A part that is gone with its value.
+  /// The part was removed with its value.
   bool removed(const ParamKey& key) const { return key.is_part() && store_.find(key) == nullptr; }
-  /// Code::bad_argument when an update does not fit its value, Code::bad_data when pieces of a value are missing,
-  /// Code::mismatch when a native update is not for the parts over which its value is spread, or its attempt is
-  /// refused.
+  /// Code::bad_argument: an update does not fit its value. Code::bad_data: pieces of a value are missing.
+  /// Code::mismatch: a native update is for other parts than the present ones of its value, or its attempt is refused.
   Status check(const KeyOperation& operation) const;
   Status apply(KeyOperation&& operation);
-  /// Spread values that keys have no longer, since the last call.
+  /// Split tensors replaced since the last call.
   struct Dropped {
     ParamKey key;
     SpreadValue value;
   };
   std::vector<Dropped> take_dropped() { return std::exchange(dropped_, {}); }
 
-  /// Whether something is staged of marks below this one.
+  /// Whether an update of a mark below this one is staged.
   bool staged(const ParamKey& key, Mark below) const;
-  /// Prepared updates count, too.
+  /// Includes prepared updates.
   bool staged(const Arc& arc, Mark below) const;
-  /// Whether a commit would merge something in the arc. What is staged waits for prepared updates that come before it
-  /// and whose step all live workers have completed: of marks up to `passed`.
+  /// Whether a commit would merge anything in the arc. Staged updates wait for earlier prepared updates of steps that
+  /// all live workers have completed (marks up to `passed`).
   bool due(const Arc& arc, Mark below, Mark passed) const;
-  /// What a Lua pull has to merge of that, in the order of (mark, writer), and which updates these are.
+  /// The updates that a Lua pull must merge, in the order of (mark, writer); `covered` names them.
   std::vector<PullEntry> staged_for_pull(const Arc& arc, Mark below, std::vector<TakenUpdate>& covered) const;
 
-  /// A hash of all that is known of a key; 0 of one of which nothing is.
+  /// A hash of all data of a key; 0 if there is none.
   uint64_t digest(const ParamKey& key) const;
-  /// How many keys lie in the arc, and the sum of their digests.
+  /// The number of keys in the arc and the sum of their digests.
   KeySum sum(const Arc& arc) const;
   std::vector<ParamKey> keys(const Arc& arc) const;
-  /// All that is known of a key, and back.
+  /// Exports all data of a key; `restore` imports it.
   KeyCopy copy(const ParamKey& key, std::vector<ParamEntry>& entries) const;
   Status restore(const ParamKey& key, const KeyCopy& copy, std::vector<ParamEntry> entries);
   void erase(const ParamKey& key);
-  /// Rises with each of these changes.
+  /// Increases with each change of the table.
   uint64_t changes() const noexcept { return changes_; }
 
  private:
@@ -85,7 +84,7 @@ class KeyTable {
     std::vector<ParamEntry> entries;
   };
   struct Known {
-    std::map<NodeId, Mark> taken;  // each writer's newest
+    std::map<NodeId, Mark> taken;  // latest mark of each writer
     std::map<NodeId, uint64_t> refused;
     std::map<std::pair<Mark, NodeId>, Staged> staged;
     struct Held : Staged {
@@ -108,20 +107,20 @@ class KeyTable {
   void refuse(const KeyOperation& operation);
   Status pulled(KeyOperation&& operation);
   using Places = std::set<std::pair<RingId, ParamKey>>;
-  /// Keys of the arc, in the order of the ring from its begin.
+  /// Visits the keys of the arc in ring order from its start.
   template <typename Visit>
   static void visit(const Places& places, const Arc& arc, Visit&& visit);
 
   ParamStore store_;
   std::unordered_map<ParamKey, Known> known_;
   Places places_;  // of all known keys
-  Places staged_;  // of those that have staged updates
+  Places staged_;  // of keys with staged updates
   Places prepared_;
   std::vector<Dropped> dropped_;
   uint64_t changes_ = 0;
 };
 
-/// Values out of their pieces, which stand together.
+/// Assembles values from their adjacent pieces.
 std::vector<ParamEntry> joined(std::vector<ParamEntry> pieces, bool shared = false);
 
 }  // namespace actorhost

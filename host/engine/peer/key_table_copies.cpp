@@ -1,4 +1,4 @@
-// All that is known of a key as it is compared with another node's, and copied from there.
+// Digests and copies of all data of a key, for comparison with and transfer from another node.
 
 #include <algorithm>
 
@@ -34,7 +34,7 @@ class Digest {
   uint64_t value_ = 0;
 };
 
-// A piece that is all of its value, as it was packed: what a table stores of it.
+// The stored pieces of a value as one entry.
 ParamEntry whole_entry(const ParamKey& key, const TensorLayout& layout, const std::vector<Blob>& chunks) {
   ParamTensor tensor = ParamTensor::whole(layout, {});
   if (chunks.size() == 1) {
@@ -136,7 +136,7 @@ Status KeyTable::restore(const ParamKey& key, const KeyCopy& copy, std::vector<P
   for (const StagedCopy& update : copy.staged) wanted += update.count;
   const auto other = [&](const ParamEntry& entry) { return entry.key != key; };
   if (entries.size() != wanted || std::any_of(entries.begin(), entries.end(), other)) {
-    return Error{Code::bad_data, "a copy of key " + key.print() + " is not complete"};
+    return Error{Code::bad_data, "a copy of key " + key.print() + " is incomplete"};
   }
   Known& known = know(key);
   known.taken = copy.taken;

@@ -1,6 +1,6 @@
 #pragma once
-// Values that a node leads itself, read by its own thread without the courier's: as they are now, and whether what was
-// read before is still so.
+// Values that a node leads, for reads on the node's own thread without the courier thread. LedState detects whether an
+// earlier read is still current. Thread-safe.
 
 #include <atomic>
 #include <memory>
@@ -11,15 +11,15 @@
 
 namespace actorhost {
 
-/// Written by the courier's thread before it sends what follows from a change, and by the node's own.
+/// Written by the courier thread before it sends the effects of a change, and by the node's own thread.
 class LedState {
  public:
-  /// From now on what was read before may be otherwise.
+  /// Invalidates earlier reads.
   void change() noexcept { changes_.fetch_add(1, std::memory_order_release); }
   uint64_t changes() const noexcept { return changes_.load(std::memory_order_acquire); }
-  /// The node leads, and may answer until then.
+  /// The node leads and may reply until this time.
   void lead_until(double time) noexcept { until_.store(time, std::memory_order_release); }
-  /// Whether what was read after so many changes is still so. By the system's clock.
+  /// Whether a read after this many changes is still current, by the system clock.
   bool still(uint64_t changes) const noexcept {
     return this->changes() == changes &&
            SteadyClock::coarse() + SteadyClock::kCoarse < until_.load(std::memory_order_acquire);
@@ -31,9 +31,9 @@ class LedState {
 };
 
 struct LedValues {
-  std::vector<ParamEntry> entries;  // nil where there is nothing
+  std::vector<ParamEntry> entries;  // nil for keys without a value
   std::shared_ptr<LedState> state;
-  uint64_t changes = 0;  // of the state, before they were read
+  uint64_t changes = 0;  // of the state, before the read
 };
 
 }  // namespace actorhost

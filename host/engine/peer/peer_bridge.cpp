@@ -17,7 +17,7 @@ std::string PeerBridge::describe(const std::vector<KeyClient::Open>& questions) 
   std::string out;
   for (const KeyClient::Open& question : questions) {
     out += out.empty() ? "" : "; ";
-    out += question.owner ? describe(*question.owner) : "a peer that answers";
+    out += question.owner ? describe(*question.owner) : "an unknown owner";
     out += " for key " + question.key.print();
     for (const NodeId node : question.awaited) {
       out += (node == question.awaited.front() ? ", which waits for " : ", ") + describe(node);

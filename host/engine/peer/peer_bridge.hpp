@@ -1,5 +1,5 @@
 #pragma once
-// How a node's thread asks its peer, which lives on the courier's thread. Used by the node's thread.
+// The calls of a node's thread to its peer, which runs on the courier thread. Used by the node's thread; blocks.
 
 #include <atomic>
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace actorhost {
 
-/// What the courier's thread leaves for the node's.
+/// A result from the courier thread for the node's thread.
 template <typename T>
 struct PeerAnswer {
   std::atomic<bool> there{false};
@@ -20,22 +20,22 @@ struct PeerAnswer {
   std::optional<T> value;
 };
 
-/// What a call asks of the peer: gives its answer, at once or later, on the courier's thread.
+/// A request to the peer. It runs on the courier thread and calls `give` with the result, at once or later.
 template <typename T>
 using PeerAsk = std::function<void(PeerService::PeerNode&, double now, std::function<void(T)> give)>;
 
 class PeerBridge {
  public:
-  /// `seed` and `replicas` are the run's. All must outlive it.
+  /// `seed` and `replicas` are the run's. All references must outlive this object.
   PeerBridge(Node& node, PeerService& service, uint64_t seed, uint32_t replicas)
       : node_(node), service_(service), seed_(seed), replicas_(replicas) {}
 
   Node& node() noexcept { return node_; }
 
-  /// Has `ask` called once this node has joined the overlay, which it enters if it has not, and waits for what it
-  /// gives. Code::timeout when for 20 s no other worker has answered, unless there is `meanwhile`, which is called now
-  /// and then as long as none has, and whose error ends the wait; Code::bad_argument when a console asks and the job
-  /// has not entered.
+  /// Runs `ask` once this node has joined the overlay, and waits for its result. Enters the overlay if necessary.
+  /// Code::timeout: for 20 s no other worker has replied. With `meanwhile` there is no such limit: it is called
+  /// repeatedly until the node has joined, and its error ends the wait. Code::bad_argument: a console calls this before
+  /// the job has entered the overlay.
   template <typename T>
   Result<T> ask(const char* what, const PeerAsk<T>& ask, const std::function<Status()>& meanwhile = {}) {
     static constexpr EngineCall kCall{Cause::peer, "peer"};
@@ -62,30 +62,30 @@ class PeerBridge {
                               [this] { return describe(open()); }));
       if (answer->joined) return std::move(*answer->value);
       if (node_.answering() && !answer->entered) {
-        return Error{Code::bad_argument, std::string(what) + ": this worker's script uses no actor.peer so far"};
+        return Error{Code::bad_argument, std::string(what) + ": this worker's script has not used actor.peer"};
       }
       if (!meanwhile && node_.clock().now() > limit) {
         return Error{Code::timeout, std::string(what) +
-                                        ": no other worker has answered within 20 s; each has to use "
-                                        "actor.peer, too"};
+                                        ": no other worker has replied within 20 s; each must use "
+                                        "actor.peer as well"};
       }
       if (meanwhile) AH_TRY(meanwhile());
       AH_TRY(pause(what));
     }
   }
 
-  /// The questions about keys to which this node has no answer so far. It waits a moment for the courier.
+  /// This node's requests for keys without a reply. Blocks shortly for the courier.
   std::vector<KeyClient::Open> open();
-  /// "rank 1 (worker 1 on alpha:4711) for key w, a peer that answers for key b": for messages.
+  /// "rank 1 (worker 1 on alpha:4711) for key w, an unknown owner for key b": for messages.
   std::string describe(const std::vector<KeyClient::Open>& questions);
   std::string describe(NodeId node) { return node_.newest_membership()->describe(worker_address(node)); }
 
-  /// Values of keys that this node leads, at once; nothing where it has to ask.
+  /// Values of keys that this node leads, without waiting; nullopt if it must send a request.
   std::optional<LedValues> read(std::span<const ParamKey> keys, Mark mark) {
     return service_.read(node_.index(), keys, mark, node_.clock().now());
   }
 
-  /// Has `call` called on the courier's thread, soon or with the next such call; never if the node has left.
+  /// Posts `call` to the courier thread, at once or with the next such call; dropped if the node has left.
   void post(std::function<void(PeerService::PeerNode&, double now)> call, bool soon = true) {
     const auto there = [call = std::move(call)](PeerService::PeerNode* peer, double now) {
       if (peer != nullptr) call(*peer, now);
@@ -94,14 +94,14 @@ class PeerBridge {
   }
   void look() { service_.look(); }
 
-  /// Waits for a moment.
+  /// Waits for kLook seconds.
   Status pause(const char* what) {
     const Status waited = node_.wait_until([] { return false; }, {}, what, node_.clock().now() + kLook);
     return !waited.ok() && waited.error().code != Code::timeout ? waited : Status();
   }
 
  private:
-  // How long a node looks for the overlay, and how often it asks whether it has found it.
+  // Seconds to find the overlay, and between checks whether it has been found.
   static constexpr double kJoinSeconds = 20;
   static constexpr double kLook = 0.01;
 

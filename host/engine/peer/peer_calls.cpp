@@ -48,7 +48,7 @@ double PeerCalls::tick() {
     ++at;
   }
   for (const OnAnswer& done : failed) done(nullptr);
-  // What they have asked next.
+  // The callbacks may have sent further requests.
   for (const auto& [tag, call] : waiting_) next = std::min(next, call.due);
   return next;
 }

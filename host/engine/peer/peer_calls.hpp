@@ -1,5 +1,5 @@
 #pragma once
-// Questions of one message between peers that are answered by one message, asked again while no answer comes. Passive.
+// Requests between peers with one reply message each, resent until the reply arrives. Passive; PeerKeys owns it.
 
 #include <functional>
 #include <map>
@@ -12,7 +12,7 @@ namespace actorhost {
 
 class PeerCalls {
  public:
-  /// nullptr: no answer has come.
+  /// nullptr: no reply has arrived.
   using OnAnswer = std::function<void(const Frame*)>;
 
   explicit PeerCalls(std::function<Peer()> self) : self_(std::move(self)) {}
@@ -21,7 +21,7 @@ class PeerCalls {
   void set_now(double now) noexcept { now_ = now; }
   const Peer self() const { return self_(); }
 
-  /// Asks up to `tries` times, half a second apart.
+  /// Sends the request up to `tries` times, half a second apart.
   template <typename M>
   void call(const Peer& to, Kind kind, M message, int tries, OnAnswer done) {
     const uint32_t tag = ++asked_;
@@ -42,10 +42,10 @@ class PeerCalls {
     frames_.push_back(std::move(frame));
   }
 
-  /// False: nobody has asked, or has given up.
+  /// False: no such request is pending.
   bool take_answer(const Frame& frame, NodeId from);
   void lose_process(ProcessId process);
-  /// The node has left: none of the requests to it will be answered.
+  /// The node has left: all requests to it fail.
   void lose_node(NodeId node);
   double tick();
   std::vector<Frame> take_frames() { return std::exchange(frames_, {}); }
@@ -55,7 +55,7 @@ class PeerCalls {
   struct Call {
     Peer to;
     Frame frame;
-    int tries;  // left, behind this one
+    int tries;  // remaining, without the current one
     double due;
     OnAnswer done;
   };

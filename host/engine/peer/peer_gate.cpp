@@ -6,7 +6,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kEmptyAgain = 0.02;  // seconds until the next draw when nobody has answered
+constexpr double kEmptyAgain = 0.02;  // seconds until the next draw after an empty reply
 
 }  // namespace
 
@@ -47,7 +47,7 @@ void PeerGate::ask(double now) {
   restart();
 }
 
-// Asks the rule from the beginning, as after a completed step.
+// Starts the decision again, as after a completed step.
 void PeerGate::restart() {
   recheck_ = kForever;
   draws_again_ = kForever;
@@ -77,7 +77,7 @@ void PeerGate::pass() {
   if (sticky() && !sample_.empty()) unwatch_ = true;
 }
 
-// What others say of themselves is checked: their steps have to be such as a run can have.
+// Validates a peer's state: its step must be possible in this run.
 std::optional<PeerState> PeerGate::read(NodeId node, const std::string& state) const {
   const auto pace = unpack<PeerPace>(state);
   if (!pace.ok() || !pace->sound() || node > Progress::kMaxId) return std::nullopt;
@@ -103,7 +103,7 @@ void PeerGate::learn(Mark least, uint32_t population) {
 void PeerGate::drawn(uint32_t number, const std::vector<Sampled>& sample, double now) {
   if (!asking_ || drawing_ != number) return;
   drawing_.reset();
-  if (sample.empty()) {  // not even this node has been found
+  if (sample.empty()) {  // not even this node has replied
     draws_again_ = now + kEmptyAgain;
     return;
   }

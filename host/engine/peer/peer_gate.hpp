@@ -1,8 +1,8 @@
 #pragma once
-// One worker at its barrier, among peers: what it knows of the others, and the rule that is asked over that. An
-// unsampled rule goes by the smallest of all clocks, a sampling one by the states of peers that the overlay has drawn.
-// Whom to draw and whom to watch it says; the owner does it and tells it what came of that. As the peers of the
-// simulator (host/sim/peer_sampling.hpp, peer_tree.hpp). Passive; the node's thread.
+// The barrier of one worker among peers: its knowledge of the other workers, and the barrier rule over this knowledge.
+// A rule without sampling uses the minimum clock; a sampling rule uses the states of peers sampled by the overlay. The
+// gate requests samples and watches from its owner, which reports the results. The simulator's peers work the same way
+// (host/sim/peer_sampling.hpp, peer_tree.hpp). Passive; used by the node's thread.
 
 #include <optional>
 #include <string>
@@ -14,7 +14,7 @@ namespace actorhost {
 
 class PeerGate {
  public:
-  /// Of a rule's outermost sampling.
+  /// The outermost sampling of a rule.
   struct Sampling {
     bool sampled = false;
     uint32_t beta = 0;
@@ -23,59 +23,60 @@ class PeerGate {
 
   explicit PeerGate(NodeId self) { self_.id = self; }
 
-  /// A run begins, here with so many completed steps.
+  /// A run begins; this worker has completed `step` steps before.
   void begin(RunId run, uint64_t step);
-  /// The rule that is asked from now on, which must outlive its use.
+  /// Sets the rule for further decisions. It must outlive its use.
   void set_rule(BarrierRule& rule, const Sampling& sampling);
 
   // ---- this worker; times in seconds since its run began ----
 
   void start(double now);
   void complete(double now);
-  /// It wants to go on.
+  /// The worker requests to continue.
   void ask(double now);
   uint64_t step() const noexcept { return static_cast<uint64_t>(self_.step); }
   PeerPace pace(Mark mark) const { return {mark, self_.busy, self_.started, self_.duration, self_.average}; }
 
-  // ---- what it is told ----
+  // ---- reports of the owner ----
 
-  /// The smallest of all clocks, and how many there are.
+  /// The minimum clock and the number of workers.
   void learn(Mark least, uint32_t population);
   void drawn(uint32_t draw, const std::vector<Sampled>& sample, double now);
-  /// A watched peer's state; nothing: it is gone.
+  /// The state of a watched peer; nullopt: it has failed or left.
   void heard(NodeId peer, const std::optional<std::string>& state);
 
-  // ---- what it decides ----
+  // ---- decisions ----
 
-  /// Asks the rule if its answer may have changed. An error is final.
+  /// Evaluates the rule if its result may have changed. An error is final.
   Status poll(double now);
   bool asking() const noexcept { return asking_; }
-  /// When poll has to be called again even if nothing is told.
+  /// When poll must be called again even without a report.
   double next_time() const noexcept;
-  /// Of its sample the peers that have completed too few steps for the rule; where there are none, those at work.
+  /// The peers of the sample that have completed too few steps for the rule; if there are none, the peers still in a
+  /// step.
   std::vector<NodeId> sampled_behind() const;
   bool sampled() const noexcept { return sampling_.sampled; }
 
-  /// Peers that the overlay is to draw now, as draw number `draw`.
+  /// A request to the overlay to sample `count` peers; `draw` is the number of the request.
   struct Draw {
     uint32_t draw;
     uint32_t count;
   };
   std::optional<Draw> take_draw() { return std::exchange(to_draw_, std::nullopt); }
-  /// Peers that are to be watched from now on.
+  /// Peers to watch from now on.
   std::vector<Peer> take_watch() { return std::exchange(to_watch_, {}); }
-  /// Nobody has to be watched any longer.
+  /// True if all watches end.
   bool take_unwatch() { return std::exchange(unwatch_, false); }
 
   uint64_t decisions() const noexcept { return decisions_; }
-  /// Of these the ones that did not let it go on.
+  /// The decisions that delayed the worker.
   uint64_t refusals() const noexcept { return refusals_; }
   uint64_t draws() const noexcept { return draws_; }
 
  private:
   struct Member {
     NodeId node = 0;
-    std::optional<PeerState> state;  // none of a peer that does not take part (any longer)
+    std::optional<PeerState> state;  // nullopt: the peer takes no part, or no longer
   };
 
   bool sticky() const noexcept { return sampling_.resample.kind == Resample::Kind::sticky; }
@@ -94,13 +95,13 @@ class PeerGate {
   uint32_t population_ = 1;
 
   bool asking_ = false;
-  bool due_ = false;  // what the rule goes by has changed
+  bool due_ = false;  // the inputs of the rule have changed
   double asked_ = 0;
   double recheck_ = kForever;
   double draws_again_ = kForever;
-  std::optional<uint32_t> drawing_;  // the number of the draw that has not been answered
+  std::optional<uint32_t> drawing_;  // the number of the pending draw
   std::vector<Member> sample_;
-  uint32_t missing_ = 0;  // of a sticky sample: peers that are gone
+  uint32_t missing_ = 0;  // peers of a sticky sample that have failed or left
 
   std::optional<Draw> to_draw_;
   std::vector<Peer> to_watch_;

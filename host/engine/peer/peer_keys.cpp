@@ -6,7 +6,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kPartsTidy = 30;  // seconds between looks for parts without a value
+constexpr double kPartsTidy = 30;  // seconds between checks for parts without a value
 
 }  // namespace
 
@@ -46,7 +46,7 @@ Status PeerKeys::on_frame(Frame&& frame, double now) {
   Unpacker envelope_in(frame.meta.view());
   const auto envelope = unpack_head<Envelope>(envelope_in);
   if (!envelope.ok() || courier_address(envelope->from.process) != frame.src) {
-    return malformed(frame, envelope.ok() ? "it names another process" : envelope.error().message);
+    return malformed(frame, envelope.ok() ? "its sender names another process" : envelope.error().message);
   }
   Unpacker in(frame.meta.view());
   switch (static_cast<uint16_t>(frame.kind)) {

@@ -1,7 +1,8 @@
 #pragma once
-// Keys of a job that no node keeps for all: each lies with the nodes that own its place on the ring and follow there. A
-// node's part of this, what it asks and what it answers. Passive: it is handed frames and the time, and has frames to
-// send.
+// A node's part of the keys of a job. No central node stores all keys: each key is replicated on the node that owns its
+// place on the ring and on that node's successors. Combines the client (requests of this node) and the server (replies
+// to others). Passive: inputs are frames and the time, outputs are frames. PeerService owns it; runs on the courier
+// thread.
 
 #include "host/engine/peer/key_client.hpp"
 #include "host/engine/peer/key_holder.hpp"
@@ -12,7 +13,8 @@ namespace actorhost {
 
 class PeerKeys {
  public:
-  /// `copies` of each key, as far as there are nodes. Tensors of more than `part_bytes` are spread in parts of so many.
+  /// Stores `copies` replicas of each key, as far as there are nodes. Splits tensors of more than `part_bytes` into
+  /// parts of this size.
   PeerKeys(Overlay& overlay, uint32_t copies, size_t part_bytes = kChunkBytes);
 
   SpreadClient& client() noexcept { return values_; }
@@ -22,16 +24,16 @@ class PeerKeys {
   KeySuccession& succession() noexcept { return succession_; }
   const KeyTable& table() const noexcept { return table_; }
   const RangeMap& ranges() const noexcept { return ranges_; }
-  /// Whether a copy that this node holds has updates of marks below this one that are not merged.
+  /// Whether a replica on this node has unmerged updates of marks below this one.
   bool has_staged(Mark below) const;
 
-  /// Time, to be set before anything else happens.
+  /// The current time; set it before each other call.
   void set_now(double now) { calls_.set_now(now); }
-  /// Code::bad_data: not a message of peers, and nothing has changed.
+  /// Code::bad_data: not a message of peers; the state is unchanged.
   Status on_frame(Frame&& frame, double now);
   void lose_process(ProcessId process, double now);
   double tick(double now);
-  /// Tells in `state` what has changed, to be called before frames are taken.
+  /// Publishes changes in `state`. Call before take_frames.
   void tell(LedState& state);
   std::vector<Frame> take_frames();
 

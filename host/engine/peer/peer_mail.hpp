@@ -1,5 +1,6 @@
 #pragma once
-// What the courier's thread leaves for a worker in a run, and what the worker tells others through it.
+// The shared state of a worker in a run and of its courier thread: results for the worker, and the worker's clock for
+// other peers. `mutex` guards all fields below it.
 
 #include <atomic>
 #include <deque>
@@ -15,14 +16,14 @@
 namespace actorhost {
 
 struct PeerMail {
-  // Of pushes under way while a further step begins.
+  // Limits of unacknowledged pushes; beyond them the worker waits before its next step.
   static constexpr size_t kMostPushes = 64;
   static constexpr size_t kMostBytes = 16 << 20;
 
   struct Push {
     Mark mark;
     size_t bytes;
-    bool some;  // there is something in it
+    bool some;  // the push is not empty
     bool acknowledged = false;
   };
   struct Drawn {
@@ -32,7 +33,7 @@ struct PeerMail {
 
   explicit PeerMail(std::function<void()> w) : wake(std::move(w)) {}
 
-  /// Changes the mail and wakes the node, unless that can wait.
+  /// Changes the mail and, if `now`, wakes the node.
   template <typename Change>
   void put(const Change& change, bool now = true) {
     {
@@ -54,8 +55,8 @@ struct PeerMail {
     return pushes.size();
   }
 
-  /// Whether a further push may go on its way. Once there was no room, half of it has to be free, so that many leave
-  /// together.
+  /// Whether a further push may be sent. Once the limit was reached, half of it must be free again, so that later
+  /// pushes are sent together.
   bool has_room() {
     std::lock_guard lock(mutex);
     size_t bytes = 0;
@@ -64,13 +65,13 @@ struct PeerMail {
     return !full;
   }
 
-  /// A run that has failed tells nothing more.
+  /// After a failed run: publishes nothing more.
   void forget() {
     std::lock_guard lock(mutex);
     pushes.clear();
   }
 
-  // What follows is called on the courier's thread, which tells others of an acknowledged push while the node works.
+  // Called on the courier thread, which publishes acknowledged pushes while the node works.
 
   void tell(PeerService::PeerNode& peer) {
     std::unique_lock lock(mutex);
@@ -103,20 +104,20 @@ struct PeerMail {
 
   const std::function<void()> wake;
   std::atomic<bool> news{false};
-  std::atomic<uint32_t> counted{1};  // workers of the run that count for a majority
-  std::mutex mutex;                  // of what follows
+  std::atomic<uint32_t> counted{1};  // workers of the run that count towards a majority
+  std::mutex mutex;                  // guards all following fields
   std::deque<std::vector<PullEntry>> pulls;
-  std::optional<Result<std::vector<ParamEntry>>> answer;  // of the get that is under way
-  std::deque<Push> pushes;                                // from the first one on that is not acknowledged
+  std::optional<Result<std::vector<ParamEntry>>> answer;  // of the get in flight
+  std::deque<Push> pushes;                                // from the first unacknowledged push on
   bool full = false;                                      // there was no room for a push
-  std::optional<Error> refused;                           // a push
-  PeerPace pace;                                          // as it is told, its mark without those pushes
+  std::optional<Error> refused;                           // error of a refused push
+  PeerPace pace;                                          // as published: its mark excludes unacknowledged pushes
   uint64_t sum = 0;                                       // of acknowledged pushes
   std::vector<Drawn> drawn;
   std::vector<std::pair<NodeId, std::optional<std::string>>> heard;
   std::optional<Aggregate> all;
-  std::optional<std::vector<KeyClient::Open>> open;  // questions without an answer, when they are looked for
-  bool merged = false;                               // what had been given to pull by then has been answered
+  std::optional<std::vector<KeyClient::Open>> open;  // requests without a reply, when requested for a message
+  bool merged = false;                               // the pull has merged everything passed to it
 };
 
 }  // namespace actorhost

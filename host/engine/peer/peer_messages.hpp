@@ -1,25 +1,25 @@
 #pragma once
-// What peers say to each other about keys, kinds 0x08xx. They go from courier to courier; the tag is the sender's
-// number of the question, or of the message. Where entries are named they are packed as those of the parameter server
-// (host/engine/param/param_messages.hpp) behind the head, in one or more frames; the last has kLast in its flags.
+// Messages between peers about keys, kinds 0x08xx. They are sent from courier to courier; the tag is the sender's
+// number of the request or message. Entries are packed like those of the parameter server
+// (host/engine/param/param_messages.hpp) behind the head, in one or more frames; the last frame has kLast in its flags.
 //
-//   a node to the one that leads a key's group (key_client.hpp, key_holder.hpp):
-//     ask     Ask, entries, or keys for a get       told      Told, for a get with entries
-//             `count` and `outcome` carry the keys as entries without values
-//     poke    Envelope: do you work on question tag?          told: working, or unknown
-//   who leads (key_succession.hpp):
-//     who     ArcQuestion: what do you know of it?  known     KnownRanges
-//     claim   Claim: I am to lead there             promise   KnownRanges
-//     adopt   Adopt: this is the group now          adopted   Adopted
-//     settle  Adopt: the group serves               settled   Noticed
-//     renew   Renew: I still lead                   renewed   Renew
-//   a leader to its group (key_log.hpp):
-//     write   Write, entries                        written   Written
-//   copies (key_sync.hpp):
-//     sums    ArcQuestion                           summed    Summed
-//     copy    CopyQuestion                          copied    Copied, entries
-//   any request of these to a node that has left its process's peers:
-//                                                   departed  Envelope
+//  a node to the leader of a key's group (key_client.hpp, key_holder.hpp):
+//    ask     Ask, entries, or keys for a get       told      Told, for a get with entries
+//            `count` and `outcome` carry the keys as entries without values
+//    poke    Envelope: is request `tag` pending?             told: working, or unknown
+//  reconfiguration (key_succession.hpp):
+//    who     ArcQuestion: what do you know of it?  known     KnownRanges
+//    claim   Claim: I propose to lead there        promise   KnownRanges
+//    adopt   Adopt: this is the group now          adopted   Adopted
+//    settle  Adopt: the group serves               settled   Noticed
+//    renew   Renew: I still lead                   renewed   Renew
+//  a leader to its group (key_log.hpp):
+//    write   Write, entries                        written   Written
+//  replication (key_sync.hpp):
+//    sums    ArcQuestion                           summed    Summed
+//    copy    CopyQuestion                          copied    Copied, entries
+//  any request of these to a node that has left its process's peers:
+//                                                  departed  Envelope
 
 #include <string>
 #include <vector>
@@ -54,27 +54,27 @@ inline constexpr auto copied = Kind{0x0833};
 inline constexpr auto departed = Kind{0x0840};
 }  // namespace peer_kind
 
-/// Where a key lies on the ring.
+/// The place of a key on the ring.
 inline RingId place_of(const ParamKey& key) noexcept { return key.hash(); }
 
-/// Bytes a second that a peer takes at least; one that takes fewer counts as silent.
+/// The assumed minimum bandwidth of a live peer in bytes per second; the timeouts of large messages follow from it.
 inline constexpr double kSlowestPeer = 20e6;
 
 /// A step of a run, ordered over all runs of a job.
 using Mark = uint64_t;
 inline constexpr int kStepBits = 40;
-/// Of the update that completes `step` steps of its writer in that run.
+/// The mark of the update that completes `step` steps of its writer in this run.
 constexpr Mark mark_of(RunId run, uint64_t step) noexcept { return (uint64_t{run} << kStepBits) | step; }
 constexpr RunId run_of(Mark mark) noexcept { return static_cast<RunId>(mark >> kStepBits); }
 constexpr uint64_t step_of(Mark mark) noexcept { return mark & ((uint64_t{1} << kStepBits) - 1); }
 
-/// Sets are told apart as updates are: who sets counts them, and is another writer than for its updates.
+/// Sets have their own sequence numbers: a node's sets and its updates count as two writers.
 constexpr NodeId writer_of_sets(NodeId node) noexcept { return node | NodeId{1} << 31; }
 
-/// What a push does to values: UpdateRule as it travels.
+/// The operation of a push on values: UpdateRule in its message form.
 struct PushRule {
   UpdateRule rule;
-  bool staged = false;  // merged when all have completed its step
+  bool staged = false;  // merged when all workers have completed its step
   static void fields(auto& m, auto&& field) {
     auto& s = m.rule.spec;
     field(m.rule.kind, m.staged);
@@ -90,19 +90,19 @@ struct Ask {
     get,
     set,
     push,
-    count,   // of parts: the asker's prepared update of that mark counts
-    outcome  // of a spread value: does that prepared update of `writer` count? If undecided: no, from now on
+    count,   // parts: the requester's prepared update of this mark counts
+    outcome  // split tensor: does this prepared update of `writer` count? An undecided update is refused
   };
   friend constexpr What last_of(What) { return What::outcome; }
   Envelope envelope;
   What what = What::get;
-  Mark mark = 0;  // push: of its step. Others: of the steps that the asker has completed
+  Mark mark = 0;  // push: of its step. Others: the last step that the requester has completed
   PushRule rule = {};
-  uint64_t number = 0;  // set: greater than those of the asker's earlier sets. Native update of a spread value: greater
-                        // than those of the writer's earlier attempts to make an update
-  Mark own = 0;         // of a push of the asker that this comes after; 0: of none
-  NodeId writer = 0;    // outcome: of the update
-  Mark passed = 0;      // get: all live workers have completed its step, as the asker knows
+  uint64_t number = 0;  // set: greater than the numbers of the requester's earlier sets. Native update of a split
+                        // tensor: greater than the numbers of the writer's earlier attempts
+  Mark own = 0;         // the requester's push that must precede this request; 0: none
+  NodeId writer = 0;    // outcome: the writer of the update
+  Mark passed = 0;      // get: all live workers have completed its step, as far as the requester knows
   static void fields(auto& m, auto&& field) {
     field(m.envelope, m.what, m.mark, m.own);
     if (m.what == What::push) field(m.rule);
@@ -115,9 +115,9 @@ struct Ask {
 struct Told {
   enum class How : uint8_t {
     done,
-    moved,    // another peer answers for some of the keys; nothing has been done
-    working,  // to a poke
-    unknown   // to a poke: the question has not come, or has been answered
+    moved,    // another peer leads some of the keys; nothing has been done
+    working,  // reply to a poke
+    unknown   // reply to a poke: the request has not arrived, or has its reply
   };
   friend constexpr How last_of(How) { return How::unknown; }
   Envelope envelope;
@@ -127,7 +127,7 @@ struct Told {
   static void fields(auto& m, auto&& field) { field(m.envelope, m.how, m.status, m.awaited); }
 };
 
-// ---- who leads ----
+// ---- reconfiguration ----
 
 struct ArcQuestion {
   Envelope envelope;
@@ -135,8 +135,7 @@ struct ArcQuestion {
   static void fields(auto& m, auto&& field) { field(m.envelope, m.arc); }
 };
 
-/// What the sender knows of the arc. As a promise it takes part in no group of a lesser term from now on, unless
-/// `refused`.
+/// The sender's knowledge of the arc. As a promise: the sender joins no group of a lower term, unless `refused`.
 struct KnownRanges {
   Envelope envelope;
   bool refused = false;
@@ -148,8 +147,8 @@ struct Claim {
   Envelope envelope;
   Arc arc;
   GroupTerm term;
-  bool consent = false;                // asks the receiver about what it leads itself, and nothing else
-  std::vector<NodeId> consented = {};  // those who lead there and have consented
+  bool consent = false;                // requests consent only for ranges that the receiver leads
+  std::vector<NodeId> consented = {};  // leaders that have consented
   static void fields(auto& m, auto&& field) { field(m.envelope, m.arc, m.term, m.consent, m.consented); }
 };
 
@@ -163,9 +162,9 @@ struct Adopt {
 
 struct Adopted {
   enum class How : uint8_t {
-    done,     // the sender has the arc's keys, if it is of the group
-    refused,  // it takes part in a later group
-    working   // it is about to get the keys
+    done,     // the sender has the keys of the arc, if it is a member
+    refused,  // the sender has joined a later group
+    working   // the sender is copying the keys
   };
   friend constexpr How last_of(How) { return How::working; }
   Envelope envelope;
@@ -173,7 +172,7 @@ struct Adopted {
   static void fields(auto& m, auto&& field) { field(m.envelope, m.how); }
 };
 
-/// The sender leads a group of that term. The answer says whether the receiver still takes part in it everywhere in the
+/// The sender leads a group of this term. The reply reports whether the receiver still follows it everywhere in the
 /// arc.
 struct Renew {
   Envelope envelope;
@@ -190,7 +189,7 @@ struct Noticed {
 
 // ---- writes ----
 
-/// An update that is in a key's value.
+/// An update contained in the value of a key.
 struct TakenUpdate {
   std::string key;  // canonical
   NodeId writer = 0;
@@ -198,15 +197,15 @@ struct TakenUpdate {
   static void fields(auto& m, auto&& field) { field(m.key, m.writer, m.mark); }
 };
 
-/// An operation on the keys of a node, but for its entries.
+/// An operation on the keys of a node, without its entries.
 struct KeyWrite {
   enum class What : uint8_t {
     set,     // entries are the new values
-    push,    // entries are updates, merged or staged as the rule says
-    commit,  // what is staged in the arc of marks below `mark` is merged
-    pulled,  // entries are what a Lua pull has made of the updates that are covered
+    push,    // entries are updates, merged or staged according to the rule
+    commit,  // merges staged updates of the arc of marks below `mark`
+    pulled,  // entries are the results of a Lua pull for the covered updates
     count,   // the writer's prepared update of the entries' parts counts: it is merged or staged
-    refuse   // the writer's attempts up to `number` to update the entries' keys do not count. Parts drop them
+    refuse   // the writer's attempts up to `number` for the entries' keys are refused; parts drop them
   };
   friend constexpr What last_of(What) { return What::refuse; }
   What what = What::set;
@@ -215,7 +214,7 @@ struct KeyWrite {
   PushRule rule = {};
   Arc arc = {};
   std::vector<TakenUpdate> covered = {};
-  uint64_t number = 0;  // of an attempt, as in Ask. commit: all live workers have completed the step of that mark
+  uint64_t number = 0;  // of an attempt, as in Ask. commit: all live workers have completed the step of this mark
   bool sound() const noexcept { return what != What::push || step_of(mark) > 0; }
   static void fields(auto& m, auto&& field) { field(m.what, m.writer, m.mark, m.rule, m.arc, m.covered, m.number); }
 };
@@ -232,13 +231,13 @@ struct Written {
   Envelope envelope;
   GroupTerm term;
   uint64_t index = 0;
-  bool refused = false;  // the sender takes part in a later group of some of the keys
+  bool refused = false;  // the sender has joined a later group for some of the keys
   static void fields(auto& m, auto&& field) { field(m.envelope, m.term, m.index, m.refused); }
 };
 
-// ---- copies ----
+// ---- replication ----
 
-/// Of the keys of an arc. Equal sums mean equal keys.
+/// Summary of the keys of an arc. Equal sums mean equal keys.
 struct KeySum {
   uint64_t count = 0;
   uint64_t digests = 0;
@@ -252,7 +251,7 @@ struct KeyDigest {
   static void fields(auto& m, auto&& field) { field(m.key, m.digest); }
 };
 
-/// The sum of an arc, and of what it consists: of few keys each, of many the sums of parts_of(arc).
+/// The sum of an arc with details: the digests of few keys, or for many keys the sums of parts_of(arc).
 struct Summed {
   Envelope envelope;
   KeySum sum;
@@ -271,14 +270,14 @@ struct StagedCopy {
   Mark mark = 0;
   NodeId writer = 0;
   PushRule rule = {};
-  uint32_t count = 0;     // values
-  bool prepared = false;  // undecided, by the attempt of that number
+  uint32_t count = 0;     // number of values
+  bool prepared = false;  // undecided; `number` is its attempt
   uint64_t number = 0;
   static void fields(auto& m, auto&& field) { field(m.mark, m.writer, m.rule, m.count, m.prepared, m.number); }
 };
 
-/// All that a node knows of a key, but for values: of these there are the key's own, its optimiser's `parts`, and those
-/// of the staged updates.
+/// All data of a key except values. The values follow as entries: the key's own, its optimiser's `parts`, then those of
+/// the staged updates.
 struct KeyCopy {
   bool there = false;
   bool stored = false;

@@ -7,13 +7,13 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kSampleSeconds = 2;  // until a draw has to do with those that have answered
+constexpr double kSampleSeconds = 2;  // until a draw ends with the replies so far
 
 }  // namespace
 
 // ---- values ----
 
-// At once, where that sees all that this node has pushed.
+// Reads without waiting, if this includes all pushes of this node.
 std::optional<LedValues> PeerRun::read(const std::vector<ParamKey>& keys, Mark mark) {
   if (keys.empty()) return LedValues{};
   if (mail_ && mail_->under_way() > 0) return std::nullopt;
@@ -22,7 +22,7 @@ std::optional<LedValues> PeerRun::read(const std::vector<ParamKey>& keys, Mark m
 
 Result<std::vector<ParamEntry>> PeerRun::get(std::vector<ParamKey> keys, const char* what) {
   using Values = Result<std::vector<ParamEntry>>;
-  // A pull asks for what its updates are to be merged into: it would wait for itself otherwise.
+  // A pull reads the values into which it merges. With the node's mark the get would wait for the pull itself.
   const Mark mark = pulling_.empty() ? mark_ : 0;
   led_ = 0;
   if (auto own = read(keys, mark)) {
@@ -62,7 +62,8 @@ Status PeerRun::begin(const Config& config) {
   expected_ = static_cast<uint32_t>(members->size());
   mail_ = std::make_shared<PeerMail>(node.port().waker());
   mail_->counted = counted();
-  // The ring is whole before keys lie on it, as far as the node can tell: while it sees all of one, others are missing.
+  // Waits until the ring is complete, as far as the node can tell. While the node sees a whole ring with fewer nodes
+  // than workers, some are missing.
   struct Around {
     bool whole;
     double nodes;
@@ -150,7 +151,7 @@ Status PeerRun::push(std::vector<ParamEntry> entries) {
     sent.bytes += bytes;
     large = large || bytes > kChunkBytes;
     if (!keys.insert(entry.key).second) {
-      return Error{Code::bad_argument, "key " + entry.key.print() + " is there twice"};
+      return Error{Code::bad_argument, "key " + entry.key.print() + " occurs twice"};
     }
     if (!has_non_finite(entry.value)) continue;
     finite = false;
@@ -172,7 +173,8 @@ Status PeerRun::push(std::vector<ParamEntry> entries) {
                             [mail, mark, &peer](const Status& done) { mail->acknowledge(peer, mark, done); });
   };
   bridge_.post(call, false);
-  // The courier is not woken for each: it finds this push when an earlier one is acknowledged, or this node waits.
+  // Does not wake the courier for each push. The courier handles this push when an earlier push is acknowledged, or
+  // when this node waits.
   posted_ = true;
   if (mail_->under_way() <= 1) look_at_posted();
   return {};
@@ -191,32 +193,32 @@ void PeerRun::stop() {
                       [&](auto& self) { self.leaves(bridge_.node().clock().now()); });
 }
 
-// Updates that were staged become visible when all have stopped, and a Lua pull merges them now: what is answered
-// after that is merged.
+// Staged updates become visible when all workers have stopped, and a Lua pull merges them now. Replies after that
+// include them.
 void PeerRun::settle() {
   enter(Phase::settle);
   look_for_staged();
 }
 
-// A copy of a key whose leader has died has staged updates until its next leader has merged them, so each member of a
-// group looks, not the leader alone.
+// After a leader's failure its followers hold staged updates until the next leader has merged them. So each member of a
+// group checks, not only the leader.
 void PeerRun::look_for_staged() {
-  bridge_.post([mail = mail_, least = includes_all() ? all_.least : 0, run = config_.run](
-                   PeerService::PeerNode& peer, double) {
-    peer.keys.holder().pass(least);  // updates that came while another batch was being pulled have been left
-    const bool merged = !peer.keys.has_staged(stopped_in(run, 0));
-    bool changed = false;
-    mail->put([&](PeerMail& m) { changed = std::exchange(m.merged, merged) != merged; }, false);
-    if (changed) mail->put([](PeerMail&) {});
-  });
+  bridge_.post(
+      [mail = mail_, least = includes_all() ? all_.least : 0, run = config_.run](PeerService::PeerNode& peer, double) {
+        peer.keys.holder().pass(least);  // retries updates that arrived during another pull
+        const bool merged = !peer.keys.has_staged(stopped_in(run, 0));
+        bool changed = false;
+        mail->put([&](PeerMail& m) { changed = std::exchange(m.merged, merged) != merged; }, false);
+        if (changed) mail->put([](PeerMail&) {});
+      });
 }
 
-// A get may give something else from now on: the node's clock has changed, or whether it pulls.
+// Invalidates earlier gets: the node's clock has changed, or whether it pulls.
 void PeerRun::look_otherwise() noexcept {
   if (state_) state_->change();
 }
 
-// Says where this node is to those that look for it; what can wait is told with the next push that is acknowledged.
+// Publishes this node's clock. If it is not urgent, the next acknowledged push publishes it.
 void PeerRun::tell(bool soon) {
   look_otherwise();
   {
@@ -228,7 +230,7 @@ void PeerRun::tell(bool soon) {
   bridge_.post([mail = mail_](PeerService::PeerNode& peer, double) { mail->tell(peer); });
 }
 
-// ---- what has come, and what follows from it ----
+// ---- mail and its consequences ----
 
 Status PeerRun::take_mail() {
   mail_->news = false;
@@ -271,7 +273,7 @@ void PeerRun::show_gate() {
   });
 }
 
-// Has the overlay do what the gate wants.
+// Passes the gate's requests to the overlay and the watch.
 void PeerRun::look_around() {
   if (const auto draw = gate_.take_draw()) {
     bridge_.post([mail = mail_, draw = *draw](PeerService::PeerNode& peer, double now) {
@@ -286,14 +288,14 @@ void PeerRun::look_around() {
   }
 }
 
-// Of two sides of a cut network only the one with a majority goes on (host/cluster/coordinator_lease.hpp).
+// During a partition only the side with a majority continues (host/cluster/coordinator_lease.hpp).
 bool PeerRun::leased() const {
   Node& node = bridge_.node();
   return node.clock().now() < node.cluster().leased_until();
 }
 
-// A worker that is cut off counts until the coordinator has dropped it: it may have an update that no other worker has
-// seen. So a part of the overlay that has lost other workers, and has a tree of clocks of its own, does not go on.
+// A partitioned worker counts until the coordinator drops it: it may have an update that no other worker has received.
+// So a part of the overlay that lacks other workers, and has an aggregation tree of its own, does not continue.
 bool PeerRun::includes_all() const { return all_.included && all_.count >= counted(); }
 
 uint32_t PeerRun::counted() const {
@@ -309,7 +311,7 @@ Result<bool> PeerRun::finished() {
     case Phase::none: return true;
     case Phase::begin:
       if (!all_are(present_in(run))) return false;
-      if (all_.least >= mark_of(run, 0)) {  // the others are under way: it joins at the smallest clock
+      if (all_.least >= mark_of(run, 0)) {  // the others have begun: this node joins at the minimum clock
         mark_ = all_.least;
         gate_.begin(run, completed(mark_));
       }
@@ -365,14 +367,14 @@ bool PeerRun::settled() {
     mark_ = mine;
     tell();
   }
-  // The others may have gone on without this node, up to their end: then nothing new will be told.
+  // The others may have continued to the end without this node: then their clocks no longer change.
   return includes_all() && all_.least >= settled_in(config_.run, 0);
 }
 
 Status PeerRun::answer_pull(std::vector<ParamEntry> values) {
   for (const ParamEntry& value : values) {
     if (std::find(pulling_.begin(), pulling_.end(), value.key) != pulling_.end()) continue;
-    return Error{Code::bad_argument, "key " + value.key.print() + " is none of those that it was given"};
+    return Error{Code::bad_argument, "key " + value.key.print() + " is not in the batch"};
   }
   pulling_.clear();
   look_otherwise();
@@ -381,7 +383,7 @@ Status PeerRun::answer_pull(std::vector<ParamEntry> values) {
     mail_->merged = false;
   }
   bridge_.post([values = std::move(values)](PeerService::PeerNode& peer, double) {
-    (void)peer.keys.holder().answer_pull(values);  // fits, as was just seen
+    (void)peer.keys.holder().answer_pull(values);  // cannot fail: the keys were checked above
   });
   if (phase_ == Phase::settle) settle();
   return {};
@@ -394,7 +396,7 @@ void PeerRun::resample(const PeerGate::Sampling& sampling, const std::string& ru
   swapped_ = true;
 }
 
-// ---- what it tells of itself ----
+// ---- reports ----
 
 double PeerRun::seconds() const { return began_ > 0 ? bridge_.node().clock().now() - began_ : 0; }
 

@@ -1,14 +1,14 @@
 #pragma once
-// A worker's calls to the peer-to-peer engine, waiting included: values from anywhere, and its part in runs. What it
-// waits for comes by its own courier's thread; between, the node merges what its Lua pull has to merge of its keys. All
-// nodes together go from `enter` over steps to `settle`, each phase told by the smallest of all clocks
-// (peer_pace.hpp). Used by the node's thread.
+// The blocking calls of a worker to the peer-to-peer engine: values of any key, and its part in runs. Results arrive
+// through the courier thread of its process; while the node waits, it merges updates by its Lua pull. All nodes pass
+// through the same phases from `begin` to `settle`, and the minimum clock shows when a phase has ended (peer_pace.hpp).
+// Used by the node's thread.
 //
-//   begin                                  wait
-//     [init], ready                        wait         all are there, and know their first step
-//     loop: ask_pass, fetch, push          wait, each   pushes go on while the next steps begin
-//     stop                                 wait         until all have stopped
-//     settle                               wait         until no update is missing anywhere
+//  begin                                  wait
+//    [init], ready                        wait         until all are present and know their first step
+//    loop: ask_pass, fetch, push          wait, each   pushes stay in flight while the next steps begin
+//    stop                                 wait         until all have stopped
+//    settle                               wait         until no update is missing anywhere
 
 #include <deque>
 #include <memory>
@@ -22,11 +22,11 @@
 
 namespace actorhost {
 
-/// What a run came to. `steps` and `updates` are the same on each node, the rest is this node's own.
+/// The result of a run. `steps` and `updates` are equal on all nodes; the rest is this node's own.
 struct PeerSummary {
-  uint64_t steps = 0;    // completed by the slowest
-  uint64_t updates = 0;  // pushes that were merged
-  double seconds = 0;    // from the beginning of the first step to the end
+  uint64_t steps = 0;    // completed by the slowest worker
+  uint64_t updates = 0;  // merged pushes
+  double seconds = 0;    // from the start of the first step to the end
   uint64_t non_finite = 0;
   uint64_t decisions = 0;
   uint64_t draws = 0;
@@ -41,7 +41,7 @@ class PeerRun {
     bool check_finite = false;
     BarrierRule* rule = nullptr;
     std::string rule_name;
-    BarrierBoard* board = nullptr;  // shows how this node waits
+    BarrierBoard* board = nullptr;  // shows the waits of this node
     PeerGate::Sampling sampling;
   };
   using Batch = std::vector<PullEntry>;
@@ -50,52 +50,52 @@ class PeerRun {
   PeerRun(const PeerRun&) = delete;
   PeerRun& operator=(const PeerRun&) = delete;
 
-  // Values, from anywhere.
+  // Values, at any time.
 
-  /// In the order of the keys; nil where there is nothing.
+  /// In the order of the keys; nil for keys without a value.
   Result<std::vector<ParamEntry>> get(std::vector<ParamKey> keys, const char* what);
-  /// Numbers what the last `get` gave where this node leads all keys; otherwise 0.
+  /// A number for the result of the last `get`, if this node leads all its keys; otherwise 0.
   uint64_t led() const noexcept { return led_; }
-  /// Whether a `get` that has had that number would give the same again.
+  /// Whether the `get` of this number would still return the same values.
   bool still(uint64_t led) const noexcept { return state_ && state_->still(led - 1); }
   Status set(std::vector<ParamEntry> entries, const char* what);
 
-  // A run. Each of these begins something that `wait` then waits for.
+  // A run. Each of these calls begins an operation, and `wait` waits for it.
 
   Status begin(const Config& config);
-  /// This node has the smallest id of those that live: it gives the first values.
+  /// This node has the smallest id of the live nodes: it sets the initial values.
   bool first() const;
   void ready();
   void ask_pass();
   void fetch(std::vector<ParamKey> keys);
   std::vector<ParamEntry> take_entries() { return std::move(entries_); }
-  /// Its step is completed when it is under way: what is fetched from then on has it, and the clock that others see
-  /// rises when it is acknowledged. One that Lua merges, or of large tensors, is waited for.
-  /// Code::bad_argument for a key that is there twice, and for a value that is not finite where that is refused.
+  /// Completes the step once the push is in flight: later fetches include it, and the clock visible to others increases
+  /// when it is acknowledged. For a Lua merge or large tensors, `wait` blocks until the acknowledgement.
+  /// Code::bad_argument: a duplicate key, or a non-finite value under check_finite.
   Status push(std::vector<ParamEntry> entries);
   void stop();
   void settle();
 
-  /// Waits until what was begun is done, or there is something to pull, which is returned and to be answered.
+  /// Waits for the current operation, or for updates to pull. Returns the updates; answer_pull must follow.
   Result<std::optional<Batch>> wait();
-  /// Code::bad_argument for a key that was not in the batch.
+  /// Code::bad_argument for a key outside the batch.
   Status answer_pull(std::vector<ParamEntry> values);
 
-  /// The rule has become another one.
+  /// The rule has been replaced.
   void resample(const PeerGate::Sampling& sampling, const std::string& rule_name);
 
   uint64_t step() const noexcept { return gate_.step(); }
-  /// Since the first step began.
+  /// Since the start of the first step.
   double seconds() const;
   uint64_t updates() const;
   uint64_t workers() const;
-  /// After settling.
+  /// Call after `settle` has completed.
   Result<PeerSummary> end();
 
  private:
   enum class Phase : uint8_t { none, begin, ready, pass, fetch, push, stop, settle };
 
-  /// For its lifetime the node is in a wait of the run.
+  /// Marks the node as waiting in the run for the lifetime of this object.
   class InWait {
    public:
     explicit InWait(PeerRun& run);
@@ -139,16 +139,16 @@ class PeerRun {
   PeerGate gate_;
   std::shared_ptr<PeerMail> mail_;
   Phase phase_ = Phase::none;
-  double since_ = 0;             // the phase goes on, without what this node has pulled meanwhile
-  double left_ = 0;              // the last wait
-  double look_again_ = 0;        // for whom this node waits
-  bool told_ = false;            // the log names them
-  std::vector<NodeId> awaited_;  // as they are shown
-  Mark mark_ = 0;                // this node's clock, without pushes that are not acknowledged
+  double since_ = 0;             // start of the phase, shifted by this node's own pulls
+  double left_ = 0;              // end of the last wait
+  double look_again_ = 0;        // next check of the workers that this node waits for
+  bool told_ = false;            // the log has named them
+  std::vector<NodeId> awaited_;  // as shown
+  Mark mark_ = 0;                // this node's clock, without unacknowledged pushes
   Aggregate all_;
-  uint32_t expected_ = 1;  // workers that take part
-  uint64_t pushes_ = 0;    // of this node, acknowledged, with something in them
-  bool posted_ = false;    // something that the courier has not been woken for
+  uint32_t expected_ = 1;  // participating workers
+  uint64_t pushes_ = 0;    // of this node, acknowledged and not empty
+  bool posted_ = false;    // posted calls for which the courier has not been woken
   bool waits_for_push_ = false;
   uint64_t non_finite_ = 0;
   double began_ = 0;
@@ -157,8 +157,8 @@ class PeerRun {
   std::shared_ptr<LedState> state_;
   uint64_t led_ = 0;
   std::vector<ParamEntry> entries_;
-  bool swapped_ = false;  // the rule, within a wait
-  PeerTraffic before_;    // this run, as the next two
+  bool swapped_ = false;  // the rule was replaced during a wait
+  PeerTraffic before_;    // before this run, like the next two
   uint64_t decisions_before_ = 0;
   uint64_t refusals_before_ = 0;
   uint64_t draws_before_ = 0;

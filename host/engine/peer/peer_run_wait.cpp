@@ -1,4 +1,4 @@
-// Waits in a run, and for whom: a wait that has become long shows that in the state of the run, and logs it once.
+// The waits of a run and the workers waited for. A long wait shows them in the state of the run and logs them once.
 
 #include <algorithm>
 
@@ -8,8 +8,8 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kLookAround = 0.02;  // between looks how many there are
-constexpr double kFirstLook = 0.25;   // for whom a wait is
+constexpr double kLookAround = 0.02;  // between polls of the worker count
+constexpr double kFirstLook = 0.25;   // until the workers waited for are first looked up
 constexpr double kNextLook = 1;
 constexpr size_t kMostNamed = 8;
 
@@ -21,11 +21,11 @@ void add(std::vector<NodeId>& ids, NodeId id) {
 
 const char* PeerRun::what() const noexcept {
   switch (phase_) {
-    case Phase::begin: return "peer.run: until all workers are there";
+    case Phase::begin: return "peer.run: until all workers are present";
     case Phase::ready: return "peer.run: until all workers are ready";
     case Phase::pass: return "peer.run: the barrier";
     case Phase::fetch: return "peer.run: values of keys";
-    case Phase::push: return "peer.run: owners of keys that take a push";
+    case Phase::push: return "peer.run: acknowledgements of a push";
     case Phase::stop: return "peer.run: until all workers have stopped";
     case Phase::settle: return "peer.run: until all updates are merged";
     case Phase::none: break;
@@ -49,7 +49,7 @@ void PeerRun::enter(Phase phase) {
   told_ = false;
 }
 
-// Whether it is time to look for whom this node waits. In `begin` that asks the rendezvous host, ever more seldom.
+// Whether to look up the workers waited for. In `begin` this sends a request to the coordinator, at growing intervals.
 bool PeerRun::is_look_due() {
   const double now = bridge_.node().clock().now();
   if (now < look_again_) return false;
@@ -77,7 +77,7 @@ std::string PeerRun::describe_slowest() const {
   return who + ", which has completed " + std::to_string(completed(least)) + " steps";
 }
 
-// Shows for whom this node waits, and logs it when it has waited for long.
+// Shows the workers that this node waits for, and logs them after a long wait.
 Status PeerRun::show_awaited(const std::vector<KeyClient::Open>& open) {
   Node& node = bridge_.node();
   std::vector<NodeId> ids;
@@ -150,7 +150,7 @@ Result<std::optional<PeerRun::Batch>> PeerRun::wait() {
     if (phase_ == Phase::pass) due = std::min(due, began_ + gate_.next_time());
     const bool clocks = phase_ == Phase::pass || phase_ >= Phase::stop;
     if (phase_ <= Phase::ready || (clocks && !includes_all())) {
-      look_at_all();  // a change of the count alone is no news
+      look_at_all();  // a change of the count alone is not reported
       due = std::min(due, node.clock().now() + kLookAround);
     }
     if (phase_ == Phase::settle) {

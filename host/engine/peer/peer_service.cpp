@@ -8,15 +8,14 @@ namespace actorhost {
 
 namespace {
 
-// More are not needed: one that lives is enough.
+// One live contact is enough.
 constexpr size_t kMostContacts = 16;
-// Exchanges among the nodes of the process in one turn of the courier.
+// Rounds of exchange among the nodes of the process in one turn of the courier.
 constexpr int kMostTurns = 16;
-// Timers of all nodes run out together at its multiples: an idle courier wakes a hundred times a second at most.
+// Timers are rounded up to multiples of this, in seconds: an idle courier wakes at most a hundred times a second.
 constexpr double kBeat = 0.01;
-constexpr double kHandOver =
-    5;  // seconds for others to take over the keys of a node that leaves, while there are others
-// What comes for a worker that has not entered yet is kept for a moment: others have begun just before it.
+constexpr double kHandOver = 5;  // seconds for other nodes to take over the keys of a leaving node, if there are any
+// Seconds to retain early frames for a worker before it enters: other workers may have begun just before it.
 constexpr double kEarly = 0.5;
 constexpr size_t kMostEarly = 10'000;
 
@@ -68,7 +67,7 @@ void PeerService::enter(NodeId node, uint64_t seed, uint32_t replicas, std::shar
       else if (each.to != node)
         early_.push_back(std::move(each));
     }
-    if (!entered_.insert(node).second) return;  // what it had is with others
+    if (!entered_.insert(node).second) return;  // its earlier keys are on other nodes
     const std::vector<Peer> all = founders(seed);
     peer->keys.succession().found(all);
     const auto lowest = [](const Peer& a, const Peer& b) { return a.id < b.id; };
@@ -77,7 +76,7 @@ void PeerService::enter(NodeId node, uint64_t seed, uint32_t replicas, std::shar
   });
 }
 
-// Those with whom the run began, dead ones too: the same on each node.
+// The workers that the run began with, including failed ones: equal on all nodes.
 std::vector<Peer> PeerService::founders(uint64_t seed) const {
   const MembershipPtr table = courier_.first_membership();
   std::vector<Peer> all;
@@ -87,7 +86,7 @@ std::vector<Peer> PeerService::founders(uint64_t seed) const {
   return all;
 }
 
-// A worker that has left may have copies that no other worker has taken over yet.
+// A departed worker may have replicas that no other worker has taken over yet.
 std::vector<Peer> PeerService::everyone(uint64_t seed) const {
   std::vector<Peer> all;
   for (const Member& member : courier_.newest_membership()->workers()) {
@@ -103,8 +102,8 @@ std::vector<ProcessId> PeerService::live_processes() const {
   return live;
 }
 
-// The first ones, whom all try, and some at random: a peer that enters early finds nobody in there yet, one that enters
-// late finds it.
+// The first workers, which all nodes try, and some random workers. An early peer finds no other peer yet, but late
+// peers find it.
 std::vector<Overlay::Contact> PeerService::contacts_of(NodeId node, uint64_t seed) const {
   std::vector<Overlay::Contact> contacts;
   for (const Member& member : courier_.newest_membership()->workers()) {
@@ -120,7 +119,7 @@ std::vector<Overlay::Contact> PeerService::contacts_of(NodeId node, uint64_t see
 
 void PeerService::leave(NodeId node) {
   {
-    std::lock_guard lock(mutex_);  // what the worker reads from now on it does not read as this peer
+    std::lock_guard lock(mutex_);  // later reads of the worker no longer use this peer
     const auto at = peers_.find(node);
     if (at == peers_.end() || at->second->gone_at < kForever) return;
     const double now = courier_.clock().now();
@@ -177,7 +176,7 @@ void PeerService::take(Frame&& frame, double now) {
     return;
   }
   const auto at = peers_.find(envelope->to);
-  if (at == peers_.end()) {  // it has not entered, or has left: the sender goes on without an answer
+  if (at == peers_.end()) {  // it has not entered, or has left: the sender continues without a reply
     while (!early_.empty() && (early_.front().until <= now || early_.size() >= kMostEarly)) early_.pop_front();
     if (entered_.contains(envelope->to) || frame.kind == peer_kind::who) return tell_departed(frame, *envelope);
     early_.push_back({envelope->to, now + kEarly, std::move(frame)});
@@ -193,7 +192,7 @@ void PeerService::take(Frame&& frame, double now) {
   if (!taken.ok()) courier_.distrust(from, kind, taken.error());
 }
 
-/// Answers a request to a worker of this process that has left, so that its sender does not take it for silent.
+/// Replies to a request for a departed worker of this process, so that the sender does not treat it as unresponsive.
 void PeerService::tell_departed(const Frame& request, const Envelope& envelope) {
   static constexpr std::array kRequests = {peer_kind::who,   peer_kind::claim, peer_kind::adopt, peer_kind::settle,
                                            peer_kind::renew, peer_kind::sums,  peer_kind::copy,  peer_kind::write};
@@ -269,10 +268,10 @@ bool PeerService::has_heirs(NodeId node) const {
                      [node](const Member& member) { return member.votes && member.id != node; });
 }
 
-/// False: it has gone.
+/// Ticks the peer; returns false when it has departed.
 bool PeerService::look_after(PeerNode& peer, double now) {
   if (peer.due > now) return true;
-  // Without a majority the others take over nothing for a while; this node may have the last copy of a key.
+  // Without a majority the other workers take over nothing for a while; this node may have the last replica of a key.
   const NodeId node = peer.overlay.self().node;
   if (peer.gone_at <= now && has_heirs(node)) peer.gone_at = now + kHandOver;
   peer.due = std::min({peer.overlay.tick(now), peer.keys.tick(now), peer.watch.tick(now), peer.gone_at});

@@ -1,6 +1,6 @@
 #pragma once
-// The peers of a process: a task of its courier with an overlay and keys for each worker that has entered. What the
-// membership tells is used where there is one: whom a peer may contact first, and whose connection is closed.
+// The peers of a process: a courier task that owns an overlay node and the keys of each entered worker. If the run has
+// a membership table, it supplies the first contacts and reports closed connections.
 
 #include <deque>
 #include <functional>
@@ -16,10 +16,10 @@
 
 namespace actorhost {
 
-/// Messages that a peer has sent so far.
+/// Number of messages sent by a peer so far.
 struct PeerTraffic {
-  uint64_t lookups = 0;  // to find owners and to draw samples, and answers to those of others
-  uint64_t upkeep = 0;   // of the ring
+  uint64_t lookups = 0;  // lookups and samples, including replies to others
+  uint64_t upkeep = 0;   // maintenance of the ring
   uint64_t watches = 0;
   uint64_t clocks = 0;
   uint64_t keys = 0;
@@ -43,27 +43,27 @@ class PeerService final : public ServiceTask {
     PeerTraffic sent;
     std::shared_ptr<NodeStats> stats;  // the worker's
     std::shared_ptr<LedState> led = std::make_shared<LedState>();
-    double due = 0;             // its next tick; 0: as soon as possible
-    double gone_at = kForever;  // it is leaving: until then at least, unless it has handed over all keys
+    double due = 0;             // the next tick; 0: as soon as possible
+    double gone_at = kForever;  // it leaves: the earliest departure before all keys are handed over
   };
 
-  /// Adds itself to the courier, which has not been started.
+  /// Adds itself to the courier, which must not have been started.
   explicit PeerService(ServiceThread& courier);
 
-  /// A worker of this process becomes a peer, and stays one until it leaves. While it hands over its keys, as it
-  /// leaves, nothing happens: call again. `seed` and `replicas`, the copies of each key, are the run's; `stats` count
-  /// what the peer sends and takes. Any thread.
+  /// Makes a worker of this process a peer until it leaves. Does nothing while a leaving worker hands over its keys;
+  /// call again later. `seed` and `replicas` (of each key) are the run's; `stats` counts the sent and received
+  /// messages. Thread-safe.
   void enter(NodeId node, uint64_t seed, uint32_t replicas, std::shared_ptr<NodeStats> stats);
-  /// It hands over its keys and goes. Nothing happens if it is none. Any thread.
+  /// Hands over the worker's keys, then removes it. Does nothing if the worker is no peer. Thread-safe.
   void leave(NodeId node);
-  /// Calls back on the courier's thread, with nullptr when the worker is no peer. Any thread.
-  /// `soon` as in ServiceThread::post.
+  /// Calls back on the courier thread, with nullptr if the worker is no peer. `soon` as in ServiceThread::post.
+  /// Thread-safe.
   void with(NodeId node, std::function<void(PeerNode*, double now)> call, bool soon = true);
-  /// What has been put off is done now. Any thread.
+  /// Runs deferred calls now. Thread-safe.
   void look() { courier_.look(); }
 
-  /// Values of keys that the worker leads, without the courier's thread; nothing when it does not lead all of them or
-  /// cannot answer at once. `mark`: of the steps that it has completed. Any thread.
+  /// Values of keys that the worker leads, without the courier thread; nullopt if it does not lead all of them or
+  /// cannot reply at once. `mark`: the last step that it has completed. Thread-safe.
   std::optional<LedValues> read(NodeId node, std::span<const ParamKey> keys, Mark mark, double now);
 
   void on_frame(Frame&& frame, double now) override;
@@ -71,7 +71,7 @@ class PeerService final : public ServiceTask {
   double tick(double now) override;
 
  private:
-  /// Has it called on the courier's thread.
+  /// Runs the call on the courier thread.
   void post(std::function<void()> call, bool soon = true);
   std::vector<Peer> founders(uint64_t seed) const;
   std::vector<ProcessId> live_processes() const;
@@ -87,17 +87,17 @@ class PeerService final : public ServiceTask {
   double exchange(double now);
 
   ServiceThread& courier_;
-  std::mutex mutex_;  // of what follows; the courier's thread holds it in all that it does here
+  std::mutex mutex_;  // guards all following fields; the courier thread holds it in all calls here
   MembershipPtr membership_;
   std::map<NodeId, std::unique_ptr<PeerNode>> peers_;
-  std::set<NodeId> entered_;  // ever
-  std::deque<Frame> local_;   // from one node of this process to another
+  std::set<NodeId> entered_;  // at any time
+  std::deque<Frame> local_;   // between nodes of this process
   struct Early {
     NodeId to;
     double until;
     Frame frame;
   };
-  std::deque<Early> early_;  // for workers that have not entered yet
+  std::deque<Early> early_;  // for workers before they enter
   std::vector<Frame> out_;   // to other processes
 };
 

@@ -6,9 +6,9 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kAskAgain = 0.5;  // seconds, of one that is silent
-constexpr int kWatchTries = 3;     // then it is gone
-constexpr double kRenew = 2;       // of one that has answered
+constexpr double kAskAgain = 0.5;  // seconds, for an unresponsive peer
+constexpr int kWatchTries = 3;     // then it has failed
+constexpr double kRenew = 2;       // for a responsive peer
 constexpr double kExpires = 3 * kRenew;
 
 }  // namespace

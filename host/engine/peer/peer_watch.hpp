@@ -1,6 +1,6 @@
 #pragma once
-// Peers that a node waits for tell it of each change of their state, until it has passed (the policy `sticky`), and one
-// that is gone is noticed. The node's own state, for those that watch it. Passive.
+// Watches the states of peers that a node waits for (the policy `sticky`): a watched peer sends its state at each
+// change, and its failure is detected. Publishes the node's own state to its watchers. Passive; PeerService owns it.
 
 #include <functional>
 #include <map>
@@ -14,19 +14,19 @@ namespace actorhost {
 
 class PeerWatch {
  public:
-  /// A watched peer's state, as often as it changes; nothing when the peer is gone, and is watched no longer.
+  /// Called at each change of a watched peer's state; nullopt: the peer has failed or left and is no longer watched.
   using OnState = std::function<void(NodeId, std::optional<std::string>)>;
 
   explicit PeerWatch(const Overlay& overlay) : overlay_(overlay) {}
 
-  /// Watches these as well.
+  /// Watches further peers.
   void watch(const std::vector<Peer>& peers, double now);
   void on_state(OnState told) { told_ = std::move(told); }
-  /// Watches nobody.
+  /// Ends all watches.
   void stop();
   void set_state(std::string state);
 
-  /// Code::bad_data: not a message of watching.
+  /// Code::bad_data: not a watch message.
   Status on_frame(const Frame& frame, double now);
   void lose_process(ProcessId process);
   double tick(double now);
@@ -35,8 +35,8 @@ class PeerWatch {
  private:
   struct Watched {
     Peer peer;
-    double due = 0;  // is asked again then
-    int silent = 0;  // times that it has been asked without an answer
+    double due = 0;  // time of the next request
+    int silent = 0;  // requests without a reply
   };
   struct Watcher {
     Peer peer;

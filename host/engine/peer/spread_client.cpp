@@ -6,11 +6,11 @@ namespace actorhost {
 
 namespace {
 
-// Looks at a value that others replace meanwhile. Not a time, which may jump.
+// Attempts at a value that others replace meanwhile. A count, because the clock may jump.
 constexpr int kMostLooks = 1000;
-constexpr double kStraySeconds = 150;  // that a part may be without its value: more than a set takes
+constexpr double kStraySeconds = 150;  // for a part without its value: longer than a set takes
 
-/// The tensor, or nothing when a part is gone.
+/// Assembles the tensor; nullopt if a part is missing.
 std::optional<ParamEntry> put_together(const ParamEntry& head, const SpreadValue& spread, ParamEntry* parts) {
   ParamAssembler::Partial whole;
   whole.entry.key = head.key;
@@ -33,7 +33,7 @@ bool SpreadClient::is_large(const ParamValue& value) const {
   return tensor != nullptr && tensor->bytes() > part_bytes_;
 }
 
-// Greater than all before, also of a node that has left and come again.
+// Greater than all earlier numbers, even after the node has left and joined again.
 uint64_t SpreadClient::next_number(double now) {
   number_ = std::max(number_ + 1, static_cast<uint64_t>(now * 1e6));
   return number_;
@@ -78,7 +78,7 @@ void SpreadClient::get_parts(const std::shared_ptr<Get>& job, std::vector<ParamE
       if (!spread) continue;
       auto whole = put_together(entry, *spread, next);
       if (!whole) {
-        // A value that has been set meanwhile has another description; a part of the same one does not come back.
+        // A value set meanwhile has another description. A missing part of the same description is lost for good.
         const auto [torn, fresh] = job->torn.try_emplace(entry.key, *spread);
         if (!fresh && torn->second == *spread) {
           return job->done(
@@ -87,10 +87,10 @@ void SpreadClient::get_parts(const std::shared_ptr<Get>& job, std::vector<ParamE
         }
         torn->second = *spread;
       }
-      if (!whole && --job->looks > 0) return get_all(job, overlay_.now());  // it has been set meanwhile
+      if (!whole && --job->looks > 0) return get_all(job, overlay_.now());  // the value was set meanwhile
       if (!whole) {
         return job->done(Error{Code::timeout, "key " + entry.key.print() + " is set so often that in " +
-                                                  std::to_string(kMostLooks) + " looks no value has been whole"});
+                                                  std::to_string(kMostLooks) + " attempts no complete value was read"});
       }
       next += spread->parts();
       entry = *std::move(whole);
@@ -102,7 +102,7 @@ void SpreadClient::get_parts(const std::shared_ptr<Get>& job, std::vector<ParamE
 
 // ---- set ----
 
-// Large tensors become descriptions; their parts are given back.
+// Replaces large tensors by descriptions and returns their parts.
 std::vector<ParamEntry> SpreadClient::spread(std::vector<ParamEntry>& entries, double now) {
   std::vector<ParamEntry> parts;
   const uint64_t number = next_number(now);
@@ -137,7 +137,7 @@ void SpreadClient::remove(const ParamKey& key, const SpreadValue& spread, double
   set_parts(std::move(parts), now, [](const Status&) {});
 }
 
-// Parts are left when who sets a value dies before its description is there, or a leader before it has removed them.
+// Parts are left over if a writer fails before its description is stored, or a leader fails before it has removed them.
 void SpreadClient::look_for_strays(const std::vector<ParamKey>& parts, double now) {
   std::vector<ParamKey> wholes;
   for (const ParamKey& part : parts) wholes.push_back(part.whole());
@@ -176,7 +176,7 @@ void SpreadClient::push(std::vector<ParamEntry> entries, Mark mark, const PushRu
   set_parts(std::move(parts), now, std::move(rest));
 }
 
-// Each large tensor by itself; done when all are, with the first error.
+// Pushes each large tensor separately; `done` is called after all, with the first error.
 void SpreadClient::push_native(std::vector<ParamEntry> entries, Mark mark, const PushRule& rule, double now,
                                OnDone done) {
   struct All {
@@ -201,7 +201,7 @@ void SpreadClient::push_native(std::vector<ParamEntry> entries, Mark mark, const
   client_.push(std::move(small), mark, rule, now, one_done);
 }
 
-// Nothing of the update counts until the description's owner has taken it: a writer that fails before leaves none of
+// The update counts only once the description's owner has accepted it, so a writer that fails earlier leaves no part of
 // it.
 void SpreadClient::prepare(const PushPtr& job, double now) {
   const auto& tensor = std::get<ParamTensor>(job->entry.value);
@@ -213,7 +213,7 @@ void SpreadClient::prepare(const PushPtr& job, double now) {
     job->spread = known->second;
     add_parts(job->entry.key, *job->spread, &tensor, parts);
   } else {
-    parts.push_back(job->entry);  // its owner says whether it fits
+    parts.push_back(job->entry);  // its owner checks whether it fits
   }
   const auto prepared = [this, job](const Status& pushed) {
     if (ended(job, pushed)) return;
@@ -235,7 +235,7 @@ void SpreadClient::count(const PushPtr& job, double now) {
   client_.count(std::move(parts), job->mark, now, job->done);
 }
 
-/// Whether there is no further step: it has failed, or begins again, since the key has got other parts.
+/// Whether the push ends here: it has failed, or it restarts because the key has other parts now.
 bool SpreadClient::ended(const PushPtr& job, const Status& pushed) {
   if (pushed.ok()) return false;
   const bool again = pushed.error().code == Code::mismatch && --job->looks > 0;

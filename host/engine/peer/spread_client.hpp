@@ -1,9 +1,9 @@
 #pragma once
-// Values of keys as a node asks for them: large tensors are taken apart and put together here, so that no node has to
-// hold one alone (spread_value.hpp); everything else goes on to KeyClient. What is set is spread, and what replaces a
-// value. A native update is first prepared at all parts, counts once the description's owner has taken it, and is then
-// merged at the parts (README.md). A Lua pull gets its updates whole, and what it makes of them lies whole with the
-// key's owner. Passive.
+// Gets, sets and pushes of split tensors: splits large tensors into parts and assembles them, so that no single node
+// has to hold a large tensor (spread_value.hpp). All other values pass through to KeyClient. Sets and replacements of
+// values are split. A native update is prepared at all parts, counts once the owner of the description has accepted it,
+// and is then merged at the parts (README.md). A Lua pull receives whole updates, and its results are stored whole at
+// the key's owner. Passive; PeerKeys owns it.
 
 #include <map>
 #include <memory>
@@ -18,39 +18,39 @@ class SpreadClient {
   using OnValues = KeyClient::OnValues;
   using OnDone = KeyClient::OnDone;
 
-  /// Tensors of more bytes are spread, in parts of so many.
+  /// Splits tensors of more than `part_bytes` into parts of this size.
   SpreadClient(Overlay& overlay, KeyClient& client, size_t part_bytes)
       : overlay_(overlay), client_(client), part_bytes_(part_bytes) {}
 
-  /// As KeyClient's. Code::timeout: for a minute nobody has answered for some key; or whenever this node has looked,
-  /// another one was setting it.
+  /// As KeyClient's. Code::timeout: for a minute no peer has replied for some key, or another node was setting the key
+  /// at each attempt.
   void get(std::vector<ParamKey> keys, Mark mark, double now, OnValues done);
   void set(std::vector<ParamEntry> entries, Mark mark, double now, OnDone done);
   void push(std::vector<ParamEntry> entries, Mark mark, const PushRule& rule, double now, OnDone done);
-  /// The parts of a value that the key no longer has.
+  /// Removes the parts of a replaced value.
   void remove(const ParamKey& key, const SpreadValue& spread, double now);
-  /// To be called now and then with the parts that this node leads: removes those that have long had no value.
+  /// Call regularly with the parts that this node leads: removes parts that have long had no value.
   void look_for_strays(const std::vector<ParamKey>& parts, double now);
 
  private:
   struct Get {
     std::vector<ParamKey> keys;
     Mark mark;
-    int looks;  // that are left
+    int looks;  // remaining attempts
     OnValues done;
-    std::map<ParamKey, SpreadValue> torn = {};  // values of which a part was missing at the last look
+    std::map<ParamKey, SpreadValue> torn = {};  // values with a missing part at the last attempt
   };
   /// A native update of one large tensor.
   struct Push {
     ParamEntry entry;
     Mark mark;
     PushRule rule;
-    int looks;  // that are left
+    int looks;  // remaining attempts
     OnDone done;
     uint64_t number = 0;  // of the attempt
     std::optional<SpreadValue> spread = {};
   };
-  using PushPtr = std::shared_ptr<Push>;  // shared by the questions under way
+  using PushPtr = std::shared_ptr<Push>;  // shared by its requests in flight
 
   bool is_large(const ParamValue& value) const;
   uint64_t next_number(double now);
@@ -70,7 +70,7 @@ class SpreadClient {
   KeyClient& client_;
   size_t part_bytes_;
   uint64_t number_ = 0;
-  std::unordered_map<ParamKey, SpreadValue> known_;  // as they were last seen
+  std::unordered_map<ParamKey, SpreadValue> known_;  // as last seen
   std::map<ParamKey, double> strays_;                // since when
 };
 

@@ -6,7 +6,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr char kMark = kPackedRow;  // nothing that the codec writes begins with it
+constexpr char kMark = kPackedRow;  // no value of the codec begins with it
 constexpr uint64_t kMostParts = uint64_t{1} << 24;
 
 }  // namespace

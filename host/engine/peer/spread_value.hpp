@@ -1,8 +1,8 @@
 #pragma once
-// A large tensor among peers: its elements lie in parts, each under a key of its own and so with an owner of its own;
-// under the tensor's key there is this description instead. It is stored and sent as a Lua value of a form that Lua's
-// codec does not write. Who sets the tensor names the parts anew, and writes them before the description: the tensor
-// changes at once, and its old parts, which nobody names any longer, are removed.
+// A split tensor among peers. Its elements are stored in parts, each under a key and thus with an owner of its own;
+// this description is stored under the tensor's key. It is stored and sent as a Lua value in a form that Lua's codec
+// never writes. A set names new parts and writes them before the description, so the tensor changes atomically. The old
+// parts, which no description names any longer, are removed.
 
 #include <optional>
 
@@ -13,25 +13,25 @@ namespace actorhost {
 
 struct SpreadValue {
   TensorLayout layout;
-  uint32_t writer = 0;  // with its number: no other value of the key has these
+  uint32_t writer = 0;  // together with `number` unique among all values of the key
   uint64_t number = 0;
-  uint64_t each = 1;  // elements of a part; the last may have less
+  uint64_t each = 1;  // elements of a part; the last part may have fewer
   static void fields(auto& m, auto&& field) { field(m.layout, m.writer, m.number, m.each); }
   bool sound() const noexcept;
   friend bool operator==(const SpreadValue&, const SpreadValue&) = default;
 
   uint32_t parts() const noexcept;
   ParamKey part_key(const ParamKey& key, uint32_t part) const { return ParamKey::of_part(key, writer, number, part); }
-  /// The elements of a part within the tensor.
+  /// The range of a part's elements within the tensor.
   ElementRange range(uint32_t part) const noexcept;
 
   LuaValue as_lua() const;
-  /// Nothing when the value is another one.
+  /// nullopt if the value is no split tensor.
   static std::optional<SpreadValue> of(const LuaValue& value);
   static std::optional<SpreadValue> of(const ParamValue& value);
 };
 
-/// Entries of all parts of a tensor of that layout, sharing its bytes; without data they are nil.
+/// Appends entries for all parts of a tensor of this layout, sharing its bytes; nil entries if `tensor` is nullptr.
 void add_parts(const ParamKey& key, const SpreadValue& spread, const ParamTensor* tensor,
                std::vector<ParamEntry>& entries);
 

@@ -49,7 +49,7 @@ end
 ---@param beta integer how many; more than there are means all
 ---@param options? {timeout?: number} seconds until what has answered has to do; 2 by default. The first call waits until this worker has become a peer, too, for at most 20 s
 ---@return actor.peer.State[]|nil peers fewer than `beta` where there are no more, or no more have answered in time
----@return string? message "peer.sample: no other worker has answered within 20 s; ..."
+---@return string? message "peer.sample: no other worker has replied within 20 s; ..."
 ---@return string? code "timeout"
 function M.sample(beta, options)
   local fn = "peer.sample"

@@ -1,4 +1,4 @@
-// The least of all clocks, as each node of the overlay knows it.
+// The minimum of all clocks, as known to each node of the overlay.
 
 #include <cmath>
 
@@ -11,7 +11,7 @@ using namespace actorhost::test;
 
 namespace {
 
-/// Nodes 0 .. n-1, started with random contacts at once or one after the other, all at work.
+/// Nodes 0 .. n-1, started with random contacts at once or one after another, all running steps.
 void start(BarrierWorld& world, Rng& rng, NodeId n) {
   world.add(0, {});
   for (NodeId node = 1; node < n; ++node) {
@@ -27,7 +27,7 @@ void start(BarrierWorld& world, Rng& rng, NodeId n) {
 void go_on(BarrierWorld& world) {
   world.run(8);
   CHECK(world.wrong() == "");
-  // A joiner whose contacts have all died is a ring of its own, with those that come through it.
+  // A joining node without live contacts forms its own ring with the nodes that join through it.
   for (const NodeId node : world.world.nodes()) {
     if (!world.world.at(node).joined()) return;
   }
@@ -38,7 +38,7 @@ void go_on(BarrierWorld& world) {
   CHECK(world.wrong() == "");
 }
 
-/// Deaths, leaves and joins at random moments, some of them at the same time.
+/// Failures, leaves and joins at random moments, some of them at the same time.
 void churn(BarrierWorld& world, Rng& rng, NodeId next, int events) {
   for (int k = 0; k < events; ++k) {
     world.run(rng.below(3) == 0 ? 0.02 * rng.uniform() : rng.exponential(0.5));
@@ -70,7 +70,7 @@ void part_halves(OverlayWorld& world, bool heal) {
 
 }  // namespace
 
-TEST_CASE("every node learns the least clock, the count and the sum, whatever their number") {
+TEST_CASE("every node learns the minimum clock, the count and the sum, for each number of nodes") {
   for (const NodeId n : {1, 2, 3, 5, 8, 64}) {
     INFO(n << " nodes");
     OverlayWorld world(61);
@@ -90,7 +90,7 @@ TEST_CASE("every node learns the least clock, the count and the sum, whatever th
   }
 }
 
-TEST_CASE("every node learns which node is the slowest, also when the least stays and another one has it") {
+TEST_CASE("every node learns the slowest node, also if the minimum stays and another node has it") {
   for (const NodeId n : {2, 3, 5, 8, 64}) {
     INFO(n << " nodes");
     OverlayWorld world(62);
@@ -113,7 +113,7 @@ TEST_CASE("every node learns which node is the slowest, also when the least stay
   }
 }
 
-TEST_CASE("nobody believes in more than the least clock while nodes die, leave and join and messages are lost") {
+TEST_CASE("no node believes in more than the minimum clock under failures, leaves, joins and message loss") {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
     Rng rng(seed, 99);
@@ -126,7 +126,7 @@ TEST_CASE("nobody believes in more than the least clock while nodes die, leave a
   }
 }
 
-TEST_CASE("whoever dies, the others go on within three seconds") {
+TEST_CASE("after any failure the others continue within three seconds") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
     Rng rng(seed, 98);
@@ -143,7 +143,7 @@ TEST_CASE("whoever dies, the others go on within three seconds") {
   }
 }
 
-TEST_CASE("nodes that leave or join hold the others up for a moment only, the root too") {
+TEST_CASE("a leave or join, even of the root, delays the others only briefly") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
     Rng rng(seed, 97);
@@ -161,12 +161,12 @@ TEST_CASE("nodes that leave or join hold the others up for a moment only, the ro
   }
 }
 
-TEST_CASE("a lost connection is known to be a death: a leaf is waited for no longer") {
+TEST_CASE("a lost connection counts as a failure at once: the others stop waiting for a leaf") {
   BarrierWorld world(71, {uniform_latency(0.5e-3, 1.5e-3)}, 0.01);
   Rng rng(71);
   start(world, rng, 30);
   const std::vector<Peer> ring = world.world.ring();
-  // The last one of the ring has nobody below it.
+  // The last node of the ring has no children.
   const NodeId last = ring.back().node;
   world.run(2);
   (void)world.longest_wait();
@@ -177,7 +177,7 @@ TEST_CASE("a lost connection is known to be a death: a leaf is waited for no lon
   go_on(world);
 }
 
-TEST_CASE("halves that cannot hear each other go on by themselves, and together when they can") {
+TEST_CASE("partitioned halves continue separately, and together after the partition heals") {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     INFO("seed " << seed);
     Rng rng(seed, 96);
@@ -194,7 +194,7 @@ TEST_CASE("halves that cannot hear each other go on by themselves, and together 
   }
 }
 
-TEST_CASE("a step of a thousand nodes costs two messages a node, and takes no longer than twice the depth") {
+TEST_CASE("a step of a thousand nodes costs two messages a node and at most twice the depth in hops") {
   BarrierWorld world(72, {constant_latency(1e-3)}, 1);
   world.add(0, {});
   for (NodeId node = 1; node < 1000; ++node) {
@@ -211,12 +211,12 @@ TEST_CASE("a step of a thousand nodes costs two messages a node, and takes no lo
   const auto done = static_cast<double>(world.least_clock() - steps);
   const TreeTraffic after = world.traffic();
   const auto sent = static_cast<double>(after.reports + after.results - before.reports - before.results) / 1000;
-  CHECK(sent <= 2 * (done + 1) + 4 + 1);  // two beats, with a report and a result each
+  CHECK(sent <= 2 * (done + 1) + 4 + 1);  // two heartbeats, with a report and a result each
   CHECK(1000 / done <= 2 * world.depth() + 0.5);
   CHECK(world.depth() <= 20);
 }
 
-TEST_CASE("a node that was stopped does not count itself in, and begins where the others are") {
+TEST_CASE("a suspended node is not included by its own view, and a late joiner starts at the minimum") {
   OverlayWorld world(73);
   world.grow(10, 1);
   for (const NodeId node : world.nodes()) world.set_clock(node, 5, 0);
@@ -231,7 +231,7 @@ TEST_CASE("a node that was stopped does not count itself in, and begins where th
   world.run(1);
   CHECK(world.at(late).aggregate(world.now()).included);
   for (const NodeId node : world.nodes()) CHECK(world.at(node).aggregate(world.now()).least == 5);
-  // Who takes no part is not waited for.
+  // The others do not wait for a node that takes no part.
   for (const NodeId node : world.nodes())
     world.set_clock(node, node == late ? std::nullopt : std::optional<uint64_t>(7), 0);
   world.run(3);
@@ -241,7 +241,7 @@ TEST_CASE("a node that was stopped does not count itself in, and begins where th
   }
 }
 
-TEST_CASE("whoever is stopped for seconds is not counted in before the others count on it, and then the run goes on") {
+TEST_CASE("a node suspended for seconds is included only when the others rely on it, and then the run continues") {
   const uint64_t seed = GENERATE(range(uint64_t{1}, uint64_t{25}));
   INFO("seed " << seed);
   Rng rng(seed, 9);
@@ -257,7 +257,7 @@ TEST_CASE("whoever is stopped for seconds is not counted in before the others co
   go_on(world);
 }
 
-TEST_CASE("whoever joins while there is no root begins where the others are") {
+TEST_CASE("a node that joins without a root starts at the clock of the others") {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     Rng rng(seed, 95);
     OverlayWorld world(seed, link_of(rng, seed % 2 == 0 ? 0.01 : 0));

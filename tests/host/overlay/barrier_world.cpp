@@ -129,7 +129,7 @@ size_t BarrierWorld::included() const {
 
 uint32_t BarrierWorld::depth() const {
   const std::vector<Peer> ring = world.ring();
-  std::map<RingId, uint32_t> depths;  // of all before the next one
+  std::map<RingId, uint32_t> depths;  // of all previous nodes
   for (size_t i = 0; i < ring.size(); ++i) {
     const RingId id = ring[i].id;
     uint32_t& depth = depths[id];

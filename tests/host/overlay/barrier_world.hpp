@@ -1,6 +1,6 @@
 #pragma once
-// Nodes of an overlay that run steps of random lengths under BSP, each by its own Aggregate, on virtual time; and an
-// oracle that holds what they believe against all clocks after each event.
+// A cluster fixture for BSP: overlay nodes run steps of random lengths on virtual time, each by its own Aggregate. An
+// oracle compares their beliefs with all clocks after each event.
 
 #include <functional>
 #include <map>
@@ -19,28 +19,28 @@ class BarrierWorld {
   void set_work(double seconds) { work_ = seconds; }
   void leave(NodeId node);
   void kill(NodeId node);
-  /// Its process runs no longer, but what is sent to it is kept.
+  /// Suspends the node's process; messages to it are retained.
   void stop(NodeId node);
-  /// Notices the time first, then what was sent to it meanwhile.
+  /// Resumes the node: it ticks first, then receives the retained messages.
   void go_on(NodeId node);
   void run(double seconds);
-  /// Until all nodes that have joined are included and have begun a step; false if that takes longer than `seconds`.
+  /// Runs until all joined nodes are included and have begun a step; false if this takes longer than `seconds`.
   bool settle(double seconds);
 
-  /// Only nodes of one side are compared, and those of side -1 with nobody.
+  /// Only nodes of the same side are compared; nodes of side -1 are not compared.
   void set_sides(std::function<int(NodeId)> side) { side_ = std::move(side); }
-  /// The first wrong belief; empty.
+  /// The first wrong belief, or an empty string.
   const std::string& wrong() const noexcept { return wrong_; }
   uint64_t steps() const noexcept { return steps_; }
-  /// The longest that a node had to wait between two steps since the last call, without what was before the last death.
+  /// The longest wait of a node between two steps since the last call, not counting time before the last failure.
   double longest_wait() { return std::exchange(longest_wait_, 0); }
   TreeTraffic traffic() const;
   size_t included() const;
-  /// Of the tree over all nodes: that of the root is 0.
+  /// Depth of the tree over all nodes; the root has depth 0.
   uint32_t depth() const;
-  /// Of those that have joined.
+  /// Of the joined nodes.
   uint64_t least_clock() const;
-  /// One that has joined.
+  /// A random node, preferably a joined one.
   NodeId contact();
 
   OverlayWorld world;
@@ -48,12 +48,12 @@ class BarrierWorld {
  private:
   struct Engine {
     uint64_t clock = 0;
-    uint64_t life = 0;  // tells it from an earlier one of the same node
+    uint64_t life = 0;  // distinguishes restarts of the same node
     bool working = false;
     bool begun = false;
     bool stopped = false;
-    bool late = false;  // its step is over, which nobody has noticed
-    double ready = 0;   // since when it waits
+    bool late = false;  // its step ended while it was suspended
+    double ready = 0;   // start of its wait
   };
   void hear(NodeId node, const Aggregate& news);
   void finish(NodeId node, uint64_t life);

@@ -1,4 +1,4 @@
-// The peers around a node: the nearest of all that it has heard of, and what it claims to know.
+// The neighbour lists of a node: the nearest known peers and the claim of completeness.
 
 #include "host/overlay/neighbourhood.hpp"
 
@@ -14,7 +14,7 @@ constexpr auto kBelieve = [](const Peer&) { return true; };
 
 Peer peer_at(RingId id, NodeId node) { return {id, node, node}; }
 
-/// What a peer of `ring`, which is sorted by id, sees when it knows all.
+/// The lists of peer `i` of `ring` (sorted by id) with complete knowledge.
 Window full_window(const std::vector<Peer>& ring, size_t i) {
   Window window;
   const size_t n = ring.size();
@@ -38,7 +38,7 @@ std::vector<Peer> random_ring(Rng& rng, size_t n, NodeId first = 0) {
 
 }  // namespace
 
-TEST_CASE("an arc runs clockwise, begins behind its first point, and may be the whole circle") {
+TEST_CASE("an arc runs clockwise, excludes its first point, and may be the whole circle") {
   CHECK(in_arc(10, 11, 20));
   CHECK(in_arc(10, 20, 20));
   CHECK_FALSE(in_arc(10, 10, 20));
@@ -49,7 +49,7 @@ TEST_CASE("an arc runs clockwise, begins behind its first point, and may be the 
   CHECK(in_arc(7, 8, 7));
 }
 
-TEST_CASE("a peer alone owns every key, and claims the whole circle") {
+TEST_CASE("a lone peer owns every key and claims the whole circle") {
   const Neighbourhood near(peer_at(100, 1));
   CHECK(near.whole());
   CHECK(near.owns(0));
@@ -58,7 +58,7 @@ TEST_CASE("a peer alone owns every key, and claims the whole circle") {
   CHECK(near.owner_of(5).node == 1);
 }
 
-TEST_CASE("a joiner that sees its neighbour's window knows what that knows") {
+TEST_CASE("a joining node learns all peers in its neighbour's lists") {
   const uint64_t seed = 17;
   INFO("seed " << seed);
   Rng rng(seed);
@@ -71,7 +71,8 @@ TEST_CASE("a joiner that sees its neighbour's window knows what that knows") {
     Neighbourhood near(joiner);
     const auto merged = near.merge(ring[i], full_window(ring, i), kBelieve);
     CHECK(near.all().size() == std::min<size_t>(n, 2 * kReach));
-    CHECK(merged.fresh.size() + 2 >= near.all().size());  // of a window that is not whole, those across are not greeted
+    CHECK(merged.fresh.size() + 2 >=
+          near.all().size());  // if the lists do not cover the ring, the far peers are not probed
     CHECK_FALSE(merged.apart);
     CHECK(near.whole() == (n < 2 * kReach));
     CHECK(near.window().after.peers.front() == ring[i]);
@@ -83,7 +84,7 @@ TEST_CASE("a joiner that sees its neighbour's window knows what that knows") {
   }
 }
 
-TEST_CASE("a peer that a neighbour should know and does not is doubted; a newcomer knows nobody yet") {
+TEST_CASE("a peer that a neighbour's list should hold and lacks is doubted, except by a joining node's list") {
   Rng rng(19);
   const std::vector<Peer> ring = random_ring(rng, 100);
   const size_t me = 50;
@@ -98,7 +99,7 @@ TEST_CASE("a peer that a neighbour should know and does not is doubted; a newcom
   CHECK(near.merge(joiner, Window{}, kBelieve).doubted.empty());
 }
 
-TEST_CASE("whatever is heard in whatever order, the nearest peers on both sides stay") {
+TEST_CASE("the lists hold the nearest known peers on both sides, in any order of messages") {
   const uint64_t seed = 23;
   INFO("seed " << seed);
   Rng rng(seed);
@@ -111,7 +112,7 @@ TEST_CASE("whatever is heard in whatever order, the nearest peers on both sides 
     for (int k = 0; k < 40; ++k) {
       const size_t other = rng.below(n);
       if (other == me) continue;
-      Window some = full_window(ring, other);  // of which parts are missing
+      Window some = full_window(ring, other);  // with some peers missing
       std::erase_if(some.before.peers, [&](const Peer&) { return rng.below(3) == 0; });
       std::erase_if(some.after.peers, [&](const Peer&) { return rng.below(3) == 0; });
       near.merge(ring[other], some, kBelieve);
@@ -132,7 +133,7 @@ TEST_CASE("whatever is heard in whatever order, the nearest peers on both sides 
   }
 }
 
-TEST_CASE("where neighbours agree the claim grows, and a death does not make a large ring look small") {
+TEST_CASE("the claim grows where neighbours agree, and a failure does not make a large ring look small") {
   Rng rng(5);
   const std::vector<Peer> ring = random_ring(rng, 100);
   Neighbourhood near(ring[50]);
@@ -150,7 +151,7 @@ TEST_CASE("where neighbours agree the claim grows, and a death does not make a l
   CHECK(near.window().after.claimed(ring[50].id, true) == kReach);
 }
 
-TEST_CASE("peers of another ring are taken in, and what lies beyond both views is no longer claimed") {
+TEST_CASE("peers of another ring are added, and the claim shrinks to the part that both peers see") {
   Rng rng(9);
   const std::vector<Peer> mine = random_ring(rng, 100);
   const std::vector<Peer> other = random_ring(rng, 100, 500);
@@ -173,7 +174,7 @@ TEST_CASE("peers of another ring are taken in, and what lies beyond both views i
   }
 }
 
-TEST_CASE("of two peers with one id the lower node is kept, and a peer that is not believed is not taken in") {
+TEST_CASE("of two peers with one id the lower node is retained, and an unbelieved peer is not added") {
   Neighbourhood near(peer_at(100, 1));
   near.merge(peer_at(200, 9), {}, kBelieve);
   near.merge(peer_at(200, 4), {}, kBelieve);
@@ -187,7 +188,7 @@ TEST_CASE("of two peers with one id the lower node is kept, and a peer that is n
   CHECK_FALSE(near.knows(30));
 }
 
-TEST_CASE("a window that cannot be is told from one that can") {
+TEST_CASE("an inconsistent window is detected") {
   const Peer of = peer_at(100, 1);
   Window window;
   window.after.peers = {peer_at(110, 2), peer_at(120, 3)};

@@ -1,4 +1,4 @@
-// Bytes of a broken or hostile peer: each is refused with a reason, and the node goes on.
+// Bytes of a broken or hostile peer: each message is rejected with a reason, and the node continues.
 
 #include <cmath>
 
@@ -38,7 +38,7 @@ TreeResult result_of(const Envelope& envelope, const Peer& other) {
 
 }  // namespace
 
-TEST_CASE("a message of the overlay that is cut, changed or noise is refused or harmless") {
+TEST_CASE("a truncated, changed or random message of the overlay is rejected or harmless") {
   const uint64_t seed = 51;
   INFO("seed " << seed);
   OverlayWorld world(seed);
@@ -71,7 +71,7 @@ TEST_CASE("a message of the overlay that is cut, changed or noise is refused or 
   (void)node.take_frames();
 }
 
-TEST_CASE("what a message of the overlay says of itself is checked") {
+TEST_CASE("addresses and values in messages of the overlay are checked") {
   OverlayWorld world(52);
   world.grow(10, 1);
   Overlay& node = world.at(5);
@@ -94,10 +94,10 @@ TEST_CASE("what a message of the overlay says of itself is checked") {
   CHECK_THAT(why(from_peer(overlay_kind::result, result)), Catch::Contains("cannot be"));
   result.lease = 1;
   result.settled = uint64_t{1} << 60;
-  CHECK_THAT(why(from_peer(overlay_kind::result, result)), Catch::Contains("has not reported"));
+  CHECK_THAT(why(from_peer(overlay_kind::result, result)), Catch::Contains("has not sent"));
   TreeReport report = report_of(envelope);
   report.lease = kForever;
   CHECK_THAT(why(from_peer(overlay_kind::report, report)), Catch::Contains("cannot be"));
-  // An answer that nobody has asked for changes nothing.
+  // A reply without a request changes nothing.
   CHECK(why(from_peer(overlay_kind::found, Found{envelope, {}, {}, {}, {}, 0})) == "taken");
 }

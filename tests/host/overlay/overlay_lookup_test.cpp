@@ -1,4 +1,4 @@
-// Lookups, the estimate of the size, and samples.
+// Lookups, the size estimate, and samples.
 
 #include <cmath>
 #include <set>
@@ -12,7 +12,7 @@ using namespace actorhost::test;
 
 namespace {
 
-/// How far the counts of draws are from uniform: chi-square, in standard deviations from its mean.
+/// The distance of the draw counts from uniform: chi-square, in standard deviations from its mean.
 double unevenness(const std::map<NodeId, double>& counts, const std::vector<NodeId>& nodes) {
   double draws = 0;
   for (const auto& [node, count] : counts) draws += count;
@@ -29,7 +29,7 @@ double unevenness(const std::map<NodeId, double>& counts, const std::vector<Node
 
 }  // namespace
 
-TEST_CASE("every node finds the owner of a key, in few hops") {
+TEST_CASE("every node finds the owner of a key in few hops") {
   const uint64_t seed = 41;
   INFO("seed " << seed);
   for (const NodeId n : {1, 2, 5, 64, 300}) {
@@ -43,7 +43,7 @@ TEST_CASE("every node finds the owner of a key, in few hops") {
       CHECK(found->owner.node == world.owner_of(key));
       CHECK(found->hops <= 2 * std::log2(n) + 1);
     }
-    // The ids themselves, and the first key behind one.
+    // The ids themselves, and the first key after an id.
     const auto ring = world.ring();
     for (size_t i = 0; i < ring.size(); i += 7) {
       CHECK(world.find(world.some_node(), ring[i].id)->owner == ring[i]);
@@ -52,7 +52,7 @@ TEST_CASE("every node finds the owner of a key, in few hops") {
   }
 }
 
-TEST_CASE("lookups succeed where messages are lost and nodes have just died") {
+TEST_CASE("lookups succeed under message loss and right after failures") {
   const uint64_t seed = 42;
   INFO("seed " << seed);
   SimLink link{uniform_latency(1e-3, 20e-3)};
@@ -69,7 +69,7 @@ TEST_CASE("lookups succeed where messages are lost and nodes have just died") {
   CHECK(right >= 99);
 }
 
-TEST_CASE("a lookup ends when the node leaves, and when nobody answers") {
+TEST_CASE("a lookup ends when the node leaves or no peer replies") {
   OverlayWorld world(43);
   world.grow(40, 1);
   std::string said;
@@ -84,11 +84,11 @@ TEST_CASE("a lookup ends when the node leaves, and when nobody answers") {
   const double start = world.now();
   const auto found = world.find(5, world.at(5).self().id + (RingId{1} << 63));
   CHECK(world.now() - start <= 10.1);
-  // Alone, it owns every key; before it knows that it is alone it finds nobody.
+  // A lone node owns every key; before it detects that it is alone, the lookup fails.
   if (!found.ok()) CHECK((found.error().code == Code::timeout || found.error().code == Code::unreachable));
 }
 
-TEST_CASE("the estimate of the size is exact where the windows meet, and within its error elsewhere") {
+TEST_CASE("the size estimate is exact where the lists cover the ring, and within its error elsewhere") {
   const uint64_t seed = 44;
   INFO("seed " << seed);
   for (const NodeId n : {1, 2, 5, 20, 33}) {
@@ -113,7 +113,7 @@ TEST_CASE("the estimate of the size is exact where the windows meet, and within 
   CHECK(within >= 360);
 }
 
-TEST_CASE("samples are uniform, without repetition, also right after a fifth of the nodes has changed") {
+TEST_CASE("samples are uniform without repetition, also right after a fifth of the nodes has changed") {
   const uint64_t seed = 45;
   INFO("seed " << seed);
   OverlayWorld world(seed);
@@ -140,7 +140,7 @@ TEST_CASE("samples are uniform, without repetition, also right after a fifth of 
   }
 }
 
-TEST_CASE("a sample says what its nodes say of themselves, and is all of them where that many are wanted") {
+TEST_CASE("a sample returns the published states, and all nodes if that many are requested") {
   for (const NodeId n : {1, 2, 5, 20, 60}) {
     INFO(n << " nodes");
     OverlayWorld world(46);
@@ -159,7 +159,7 @@ TEST_CASE("a sample says what its nodes say of themselves, and is all of them wh
   }
 }
 
-TEST_CASE("a sample is given in time when some do not answer") {
+TEST_CASE("a sample arrives in time although some nodes do not reply") {
   OverlayWorld world(47);
   world.grow(100, 1);
   for (NodeId i = 0; i < 100; i += 3) world.kill(i);

@@ -1,4 +1,4 @@
-// Nodes that start, meet, die and part form one ring.
+// Nodes that start, merge, fail and leave form one ring.
 
 #include <catch2/catch.hpp>
 
@@ -9,7 +9,7 @@ using namespace actorhost::test;
 
 namespace {
 
-/// Runs until every window is as it should be; the seconds that this took, or 1e9.
+/// Runs until all neighbour lists are correct; returns the seconds taken, or 1e9.
 double settle(OverlayWorld& world, double limit) {
   const double start = world.now();
   while (world.now() - start < limit) {
@@ -30,7 +30,7 @@ void cut_in_two(OverlayWorld& world, bool heal) {
 
 }  // namespace
 
-TEST_CASE("nodes that start one after the other, or at once, form one ring of any size") {
+TEST_CASE("nodes that start one after another or at once form one ring of any size") {
   const uint64_t seed = 31;
   INFO("seed " << seed);
   for (const NodeId n : {1, 2, 3, 5, 8, 17, 33, 64, 150}) {
@@ -44,7 +44,7 @@ TEST_CASE("nodes that start one after the other, or at once, form one ring of an
   }
 }
 
-TEST_CASE("nodes that start at once with different contacts form one ring, also where some contacts are dead") {
+TEST_CASE("nodes that start at once with different contacts form one ring, also with some dead contacts") {
   for (const uint64_t seed : {1, 2, 3}) {
     INFO("seed " << seed);
     const NodeId n = 200;
@@ -63,7 +63,7 @@ TEST_CASE("nodes that start at once with different contacts form one ring, also 
   }
 }
 
-TEST_CASE("a node whose contacts are all dead has not joined, and joins when one comes") {
+TEST_CASE("a node with only dead contacts has not joined, and joins when one of them starts") {
   OverlayWorld world(4);
   Overlay& waiting = world.add(1, {7, 8});
   world.run(10);
@@ -74,7 +74,7 @@ TEST_CASE("a node whose contacts are all dead has not joined, and joins when one
   CHECK(world.wrong_windows() == 0);
 }
 
-TEST_CASE("two rings that hear of each other become one") {
+TEST_CASE("two rings that discover each other merge") {
   for (const uint64_t seed : {1, 2, 3}) {
     INFO("seed " << seed);
     OverlayWorld world(seed);
@@ -87,7 +87,7 @@ TEST_CASE("two rings that hear of each other become one") {
   }
 }
 
-TEST_CASE("a fifth of the nodes is killed at once, a fifth leaves: the ring closes") {
+TEST_CASE("the ring closes after a fifth of the nodes is killed at once and a fifth leaves") {
   const uint64_t seed = 11;
   INFO("seed " << seed);
   OverlayWorld world(seed);
@@ -95,7 +95,7 @@ TEST_CASE("a fifth of the nodes is killed at once, a fifth leaves: the ring clos
   for (NodeId i = 2; i < 200; i += 5) world.kill(i);
   double closed = 0;
   while (closed < 10 && world.wrong_neighbours() > 0) world.run(0.25), closed += 0.25;
-  CHECK(closed <= 5);  // a look a second; three questions take half a second each; then the next one may be dead, too
+  CHECK(closed <= 5);  // one probe a second; three tries of half a second; then the next peer may have failed, too
   CHECK(settle(world, 10) < 10);
   for (NodeId i = 3; i < 200; i += 5) world.leave(i);
   world.run(0.01);
@@ -103,7 +103,7 @@ TEST_CASE("a fifth of the nodes is killed at once, a fifth leaves: the ring clos
   CHECK(settle(world, 5) < 5);
 }
 
-TEST_CASE("a lost connection is a death at once") {
+TEST_CASE("a lost connection counts as a failure at once") {
   OverlayWorld world(12);
   world.grow(50, 1);
   world.kill(20);
@@ -111,7 +111,7 @@ TEST_CASE("a lost connection is a death at once") {
   CHECK(world.wrong_neighbours() == 0);
 }
 
-TEST_CASE("two halves that cannot hear each other are two rings, and one again when they can") {
+TEST_CASE("partitioned halves form two rings, and one ring after the partition heals") {
   for (const uint64_t seed : {1, 2}) {
     INFO("seed " << seed);
     OverlayWorld world(seed);
@@ -126,7 +126,7 @@ TEST_CASE("two halves that cannot hear each other are two rings, and one again w
   }
 }
 
-TEST_CASE("a peer that was asked before it came, and has spoken since, is not thought to be silent") {
+TEST_CASE("a peer that received a request before its start and has sent messages since is not suspected") {
   OverlayWorld world(15);
   Overlay& first = world.add(1, {2});
   world.run(0.3);
@@ -137,19 +137,19 @@ TEST_CASE("a peer that was asked before it came, and has spoken since, is not th
   }
 }
 
-TEST_CASE("a node that was stopped for a while does not think that all others are gone") {
+TEST_CASE("a node that was suspended for a while does not suspect all others") {
   OverlayWorld world(13);
   world.grow(40, 1);
   Overlay& stopped = world.at(7);
   stopped.tick(world.now());
   stopped.tick(world.now() + 100);
   CHECK(stopped.near().all().size() == 32);
-  stopped.tick(world.now() - 50);  // a clock that goes back
+  stopped.tick(world.now() - 50);  // a clock that jumps backwards
   world.run(10);
   CHECK(world.wrong_windows() == 0);
 }
 
-TEST_CASE("nodes that are stopped for ten seconds are lost, and have their places again when they go on") {
+TEST_CASE("nodes suspended for ten seconds are dropped, and regain their places when they resume") {
   for (const uint64_t seed : {1, 2, 3}) {
     INFO("seed " << seed);
     OverlayWorld world(seed);
@@ -163,7 +163,7 @@ TEST_CASE("nodes that are stopped for ten seconds are lost, and have their place
   }
 }
 
-TEST_CASE("a window travels only when one of two peers may not know it") {
+TEST_CASE("neighbour lists are sent only if one of two peers may lack them") {
   OverlayWorld world(16);
   world.grow(30, 1);
   world.run(40);
@@ -174,18 +174,18 @@ TEST_CASE("a window travels only when one of two peers may not know it") {
   const uint64_t bytes = greetings(world.bytes_by_kind());
   world.run(10);
   const uint64_t messages = greetings(world.sent_by_kind()) - before;
-  CHECK(greetings(world.bytes_by_kind()) - bytes < 100 * messages);  // a window of 29 peers has 464 on each side
+  CHECK(greetings(world.bytes_by_kind()) - bytes < 100 * messages);  // lists of 29 peers have 464 bytes on each side
   world.kill(7);
   CHECK(settle(world, 10) < 10);
 }
 
-TEST_CASE("of two nodes with one id the higher one takes another, and both are found") {
+TEST_CASE("of two nodes with one id the higher node takes another id, and both are found") {
   OverlayWorld world(14);
   world.grow(20, 1);
   world.kill(3);
   Overlay& high = world.at(19);
   const RingId old = high.self().id;
-  // A node 3 of the same id greets it.
+  // A node 3 with the same id probes node 19.
   Greeting greeting;
   greeting.envelope = {{old, 3, 3}, 19};
   Frame frame = message_frame(overlay_kind::greet, courier_address(19), 1, greeting);

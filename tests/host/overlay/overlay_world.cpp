@@ -92,7 +92,7 @@ Result<Located> OverlayWorld::find(NodeId asker, RingId key) {
   std::optional<Result<Located>> result;
   find(asker, key, [&](Result<Located> located) { result = std::move(located); });
   net.run_until([&] { return result.has_value(); }, now() + 60);
-  if (!result) return Error{Code::internal, "no answer has come"};
+  if (!result) return Error{Code::internal, "no reply has arrived"};
   return *result;
 }
 
@@ -133,7 +133,7 @@ NodeId OverlayWorld::owner_of(RingId key) const {
 
 namespace {
 
-/// How many of the nearest peers of place `i`, on one side, are as they should be.
+/// Whether the first `count` peers on one side of position `i` are correct.
 bool side_is_true(const std::vector<Peer>& ring, size_t i, bool clockwise, const std::vector<Peer>& believed,
                   size_t count) {
   count = std::min(count, ring.size() - 1);

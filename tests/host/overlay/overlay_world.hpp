@@ -1,6 +1,6 @@
 #pragma once
-// Overlay nodes on virtual time, each in a process of its own, and the truth about the ring to hold against what they
-// believe.
+// A cluster fixture: overlay nodes on virtual time, each in a process of its own, with the true ring to compare their
+// beliefs with.
 
 #include <map>
 #include <memory>
@@ -17,14 +17,15 @@ class OverlayWorld {
   explicit OverlayWorld(uint64_t seed, SimLink link = {uniform_latency(0.5e-3, 1.5e-3)});
   ~OverlayWorld();
 
-  /// Each contact is a node that may live.
+  /// Each contact is a node that may be live.
   Overlay& add(NodeId node, const std::vector<NodeId>& contacts);
-  /// Adds nodes 0 .. count-1, each through one at random that was there before, over `seconds`; then settles.
+  /// Adds nodes 0 .. count-1 over `seconds`, each with a random earlier node as its contact, then runs until they
+  /// settle.
   void grow(NodeId count, double seconds);
   void leave(NodeId node);
-  /// Without a word; connections are not closed either.
+  /// Kills without notice; connections stay open.
   void kill(NodeId node);
-  /// Its process does nothing until it goes on, as after SIGSTOP; what is sent to it waits.
+  /// Suspends the node's process, like SIGSTOP; messages to it wait.
   void stop(NodeId node) { members_.at(node)->stopped = true; }
   void go_on(NodeId node);
 
@@ -41,19 +42,19 @@ class OverlayWorld {
     for (const auto& [node, member] : members_) call(*member->overlay);
   }
 
-  /// Waits for the answer.
+  /// Waits for the result.
   Result<Located> find(NodeId asker, RingId key);
   std::vector<Sampled> sample(NodeId asker, uint32_t count);
-  /// These do not wait.
+  /// Without waiting.
   void find(NodeId asker, RingId key, Finder::OnLocated done);
   void sample(NodeId asker, uint32_t count, UniformSampler::OnSampled done);
 
   /// Live peers in the order of the ring.
   std::vector<Peer> ring() const;
   NodeId owner_of(RingId key) const;
-  /// Nodes whose nearest peers on both sides are not the true ones.
+  /// Number of nodes with a wrong first successor or predecessor.
   size_t wrong_neighbours() const;
-  /// Nodes whose windows hold anything but the kReach nearest peers on each side.
+  /// Number of nodes with lists other than the kReach nearest peers on each side.
   size_t wrong_windows() const;
   uint64_t sent() const noexcept { return net.counters().sent; }
   /// By kind of message.

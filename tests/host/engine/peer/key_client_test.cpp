@@ -1,4 +1,4 @@
-// Whom a node asks for keys, and in which order its pushes are made.
+// The client of the keys: owners of keys, and the order of pushes.
 
 #include <algorithm>
 
@@ -18,7 +18,7 @@ ParamKey key_in(const KeysWorld::Node& owner) {
   }
 }
 
-/// Seconds until node 0 knows that the key has no value; a minute when nobody answers.
+/// Seconds until node 0 learns that the key has no value; a minute if no peer replies.
 double asked(KeysWorld& world, const ParamKey& key) {
   const double began = world.now();
   bool done = false;
@@ -35,7 +35,7 @@ ParamEntry ones(const ParamKey& key) {
   return {key, ParamTensor::whole(layout, std::move(data)), 0};
 }
 
-/// Node 0 pushes 1 to a key of another node in each of the steps, without waiting.
+/// Node 0 pushes 1 to a key of another node in each step, without waiting.
 void push_steps(KeysWorld& world, const ParamKey& key, uint64_t first, uint64_t last, std::vector<Status>& done) {
   PushRule rule;
   rule.rule = UpdateRule::native({});
@@ -69,7 +69,7 @@ void set_to_one(KeysWorld& world, const ParamKey& key) {
 
 }  // namespace
 
-TEST_CASE("a node's pushes of a key are under way together and made in order, though frames are lost") {
+TEST_CASE("a node's pushes of a key are in flight together and applied in order, though frames are lost") {
   for (const double loss : {0.0, 0.2}) {
     SimLink link{constant_latency(1e-3)};
     link.loss = loss;
@@ -82,7 +82,7 @@ TEST_CASE("a node's pushes of a key are under way together and made in order, th
     const double began = world.now();
     push_steps(world, key, 1, 100, done);
     CHECK(world.net.run_until([&] { return done.size() == 100; }, began + 50));
-    if (loss == 0) CHECK(world.now() - began < 0.02);  // four messages, each of a millisecond
+    if (loss == 0) CHECK(world.now() - began < 0.02);  // four messages of a millisecond each
     for (const Status& status : done) CHECK(status.ok());
     const ParamEntry entry = value_of(world, key);
     CHECK(*reinterpret_cast<const float*>(std::get<ParamTensor>(entry.value).data.data()) == 101);
@@ -90,7 +90,7 @@ TEST_CASE("a node's pushes of a key are under way together and made in order, th
   }
 }
 
-TEST_CASE("a write that a member has not got holds up those behind it once, not for ever") {
+TEST_CASE("a write missing at a member delays later writes once, not for ever") {
   KeysWorld world(1, SimLink{constant_latency(1e-3)});
   world.found(5);
   world.run(2);
@@ -103,7 +103,7 @@ TEST_CASE("a write that a member has not got holds up those behind it once, not 
   push_steps(world, key, 1, 1, done);
   world.run(0.05);
   world.net.heal(3, member);
-  for (uint64_t step = 2; step <= 30; ++step) {  // each comes while those before it are under way
+  for (uint64_t step = 2; step <= 30; ++step) {  // each is sent while earlier writes are in flight
     push_steps(world, key, step, step, done);
     world.run(0.1);
     if (step >= 10) CHECK(done.size() == step);
@@ -111,8 +111,7 @@ TEST_CASE("a write that a member has not got holds up those behind it once, not 
   CHECK(value_of(world, key).step == 30);
 }
 
-TEST_CASE(
-    "a question without an answer names the key's owner, and the member of the group that keeps the owner waiting") {
+TEST_CASE("a pending request names the key's owner, and the follower whose acknowledgement the owner waits for") {
   KeysWorld world(1, SimLink{constant_latency(1e-3)});
   world.found(5);
   world.run(2);
@@ -137,7 +136,7 @@ TEST_CASE(
   CHECK(world.at(0).keys.open().empty());
 }
 
-TEST_CASE("pushes after one that is refused are refused, too, and do not hold up what comes then") {
+TEST_CASE("pushes after a refused push are refused, too, and do not delay later writes") {
   KeysWorld world(1);
   world.found(5);
   world.run(2);
@@ -154,7 +153,7 @@ TEST_CASE("pushes after one that is refused are refused, too, and do not hold up
   CHECK(value_of(world, key).step == 20);
 }
 
-TEST_CASE("with one copy the keys of a dead node are missing at once, and no others") {
+TEST_CASE("with one copy only the keys of a dead node are missing, at once") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
     KeysWorld world(seed, {uniform_latency(0.5e-3, 1.5e-3)}, kChunkBytes, 1);
@@ -185,8 +184,8 @@ TEST_CASE("with one copy the keys of a dead node are missing at once, and no oth
   }
 }
 
-// A remembered arc of a node that has died is no reason not to see the larger one that its successor has now.
-TEST_CASE("a key is found whose owner has died, after the next one whose arc the asker remembers") {
+// A cached arc of a failed node must not hide the larger arc of its successor.
+TEST_CASE("a key is found after its owner and the next node, whose arc the client has cached, have failed") {
   for (const NodeId away : {20, 30, 40}) {
     KeysWorld world(1);
     world.found(60);
@@ -201,7 +200,7 @@ TEST_CASE("a key is found whose owner has died, after the next one whose arc the
     const ParamKey key = key_in(world.at(owner));
     CHECK(asked(world, key_in(world.at(next))) < 1);
     world.kill(next, false);
-    world.run(20);  // its keys have three copies again
+    world.run(20);  // its keys have three replicas again
     world.kill(owner, false);
     CHECK(asked(world, key) < 15);
     CHECK(asked(world, key) < 1);

@@ -1,5 +1,6 @@
-// Nodes write and read keys while nodes come, go and die, frames are lost, and the network is cut. Each acknowledged
-// update is in the value exactly once; who reads sees all that was acknowledged before; in the end all copies agree.
+// Nodes write and read keys under joins, leaves, failures, frame loss and partitions. Each acknowledged update must be
+// in the value exactly once, a read must return all earlier acknowledged updates, and in the end all replicas must
+// agree.
 
 #include <cstring>
 
@@ -15,10 +16,10 @@ namespace {
 
 constexpr NodeId kMostWriters = 64;
 
-/// What nodes have asked for so far. A counter is a tensor with an element for each writer, which adds 1 to its own.
+/// The requests of the nodes so far. A counter is a tensor with one element for each writer, which adds 1 to its own.
 class History {
  public:
-  /// Of each node so many questions may be under way, of which each get sees the pushes before it.
+  /// Limit of the requests in flight of each node; each get must see the earlier pushes.
   History(KeysWorld& world, uint32_t keys, bool lua, size_t at_once = 1)
       : world_(world), keys_(keys), at_once_(at_once) {
     rule_.rule = UpdateRule::native({});
@@ -38,7 +39,7 @@ class History {
     return {key, ParamTensor::whole(layout, std::move(data)), 0};
   }
 
-  /// The keys get their first values, through some node.
+  /// Sets the first values of the keys through some node.
   void init(NodeId node) {
     std::vector<ParamEntry> entries;
     for (const ParamKey& key : names_) entries.push_back(entry(key, kMostWriters, 0));
@@ -51,7 +52,7 @@ class History {
     REQUIRE(world_.net.run_until([&] { return done; }, world_.now() + 20));
   }
 
-  /// The node's next update, of some keys at once.
+  /// The node's next update, of several keys at once.
   void push(NodeId node, Rng& rng) {
     std::vector<ParamEntry> entries;
     std::vector<uint32_t> keys;
@@ -114,7 +115,7 @@ class History {
     }
   }
 
-  /// Of nodes that are gone an update may be missing that was never acknowledged.
+  /// Unacknowledged updates of failed nodes may be missing.
   void finish(NodeId node) {
     for (uint32_t k = 0; k < keys_; ++k) {
       bool done = false;
@@ -126,7 +127,7 @@ class History {
       });
       world_.serve(node);
       world_.net.run_until([&] { return done; }, world_.now() + 100);
-      if (!done) wrong("no answer in the end");
+      if (!done) wrong("no reply in the end");
     }
   }
 
@@ -157,28 +158,28 @@ class History {
 };
 
 struct Weather {
-  bool lua = false;  // updates are merged outside of the table, after a while
+  bool lua = false;  // updates are merged outside of the table, after a delay
   NodeId nodes = 8;
   uint32_t copies = kReplicas;
   double seconds = 30;
-  double kills = 0;  // a second, for so many nodes
-  bool told = true;  // of deaths, by closed connections
+  double kills = 0;  // per second, for this number of nodes
+  bool told = true;  // failures close the connections
   double joins = 0;
   double leaves = 0;
   double loss = 0;
-  double cut = 0;    // seconds of a cut in two, in the midst
-  double leaps = 0;  // of a node's clock, a second: by up to ten minutes
+  double cut = 0;    // seconds of a partition in two halves, in the middle of the run
+  double leaps = 0;  // jumps of a node's clock per second, of up to ten minutes
 };
 
-/// As a VM would merge a batch: what is there now, and the updates added.
+/// Merges a batch like a VM: the present value plus the updates.
 void pull(KeysWorld& world, NodeId node, const std::vector<PullEntry>& batch) {
   std::vector<ParamKey> keys;
   for (const PullEntry& update : batch) {
     if (std::find(keys.begin(), keys.end(), update.key) == keys.end()) keys.push_back(update.key);
   }
   const auto add = [&world, node, batch](Result<std::vector<ParamEntry>> values) {
-    if (!values.ok()) return;      // a cut for longer than it waits: others have taken over meanwhile
-    if (world.lost() > 0) return;  // there may be nothing to add to
+    if (!values.ok()) return;      // a partition longer than its timeout: others have taken over meanwhile
+    if (world.lost() > 0) return;  // the value may be lost
     for (const PullEntry& update : batch) {
       const auto same = [&](const ParamEntry& entry) { return entry.key == update.key; };
       auto& sum = std::get<ParamTensor>(std::find_if(values->begin(), values->end(), same)->value);
@@ -193,7 +194,7 @@ void pull(KeysWorld& world, NodeId node, const std::vector<PullEntry>& batch) {
   world.serve(node);
 }
 
-// Half of the seeds have values in parts: four of each counter.
+// Every other seed has values in parts: four of each counter.
 size_t part_bytes(uint64_t seed) { return seed % 2 == 0 ? 64 : kChunkBytes; }
 
 void pulls(KeysWorld& world, NodeId node, Rng& rng) {
@@ -204,7 +205,7 @@ void pulls(KeysWorld& world, NodeId node, Rng& rng) {
   });
 }
 
-/// What is wrong, or nothing.
+/// Returns what is wrong, or an empty string.
 std::string live(uint64_t seed, const Weather& weather) {
   KeysWorld world(seed, {uniform_latency(0.5e-3, 1.5e-3), weather.loss}, part_bytes(seed), weather.copies);
   Rng rng(seed, 99);
@@ -213,7 +214,7 @@ std::string live(uint64_t seed, const Weather& weather) {
   world.found(count);
   world.run(1);
   const uint32_t keys = std::max(12U, count / 2);
-  // As a run does it: it waits for pushes that Lua merges, and for values in parts.
+  // Like a run: waits for pushes that Lua merges, and for values in parts.
   History history(world, keys, weather.lua, weather.lua || seed % 2 == 0 ? 1 : 4);
   if (weather.lua) {
     for (const NodeId node : world.nodes()) pulls(world, node, rng);
@@ -281,11 +282,11 @@ std::string live(uint64_t seed, const Weather& weather) {
     }
   }
   if (!history.problem.empty()) return history.problem;
-  if (weather.leaps > 0 && weather.kills == 0 && history.failed > 0) return "questions to nodes that live are given up";
+  if (weather.leaps > 0 && weather.kills == 0 && history.failed > 0) return "requests to live nodes have failed";
   return trouble;
 }
 
-/// Nodes in step with each other; some die. What is wrong, or nothing.
+/// Nodes under bsp; some fail. Returns what is wrong, or an empty string.
 std::string staged(uint64_t seed, bool lua) {
   KeysWorld world(seed, {uniform_latency(0.5e-3, 1.5e-3)}, part_bytes(seed));
   Rng rng(seed, 7);
@@ -304,7 +305,7 @@ std::string staged(uint64_t seed, bool lua) {
   if (lua) rule.rule.kind = UpdateRule::Kind::lua;
   const uint64_t steps = 40;
   std::map<NodeId, uint64_t> completed;
-  std::map<std::pair<uint64_t, uint32_t>, std::string> seen;  // of step and key
+  std::map<std::pair<uint64_t, uint32_t>, std::string> seen;  // by step and key
   std::map<NodeId, bool> busy;
   std::string wrong;
   const auto slowest = [&] {
@@ -355,7 +356,7 @@ std::string staged(uint64_t seed, bool lua) {
       world.kill(nodes[rng.below(nodes.size())], true);
     }
   }
-  if (wrong.empty() && slowest() < steps) wrong = "it does not go on";
+  if (wrong.empty() && slowest() < steps) wrong = "the run does not continue";
   return wrong;
 }
 
@@ -365,7 +366,7 @@ void many(const Weather& weather, uint64_t count) {
 
 }  // namespace
 
-TEST_CASE("keys of calm nodes are written and read, on any number of nodes") {
+TEST_CASE("keys of nodes without faults are written and read, on any number of nodes") {
   for (const NodeId n : {1, 2, 3, 5, 8, 20}) {
     INFO(n << " nodes");
     Weather calm;
@@ -375,14 +376,13 @@ TEST_CASE("keys of calm nodes are written and read, on any number of nodes") {
   }
 }
 
-TEST_CASE("a value of several parts comes whole, also where frames are lost and it is named twice") {
+TEST_CASE("a value of several parts arrives complete, also with lost frames and a duplicate key") {
   for (const double loss : {0.0, 0.05}) {
     INFO("loss " << loss);
     KeysWorld world(5, {uniform_latency(0.5e-3, 1.5e-3), loss});
     world.found(4);
     world.run(5);
-    const TensorLayout layout{Dtype::f64,
-                              Shape({24 * 131072 + 5})};  // 24 chunks and a bit: more than may be under way at once
+    const TensorLayout layout{Dtype::f64, Shape({24 * 131072 + 5})};  // 24 chunks and a bit: more than the window
     Blob data = Blob::allocate(layout.bytes());
     for (int64_t i = 0; i < layout.shape.elements(); ++i)
       reinterpret_cast<double*>(data.data())[i] = static_cast<double>(i);
@@ -413,21 +413,21 @@ TEST_CASE("a value of several parts comes whole, also where frames are lost and 
   }
 }
 
-TEST_CASE("keys survive that nodes join and leave") {
+TEST_CASE("keys survive joins and leaves") {
   Weather weather;
   weather.joins = 0.5;
   weather.leaves = 0.5;
   many(weather, 5);
 }
 
-TEST_CASE("keys survive deaths that are told") {
+TEST_CASE("keys survive failures with closed connections") {
   Weather weather;
   weather.joins = 0.3;
   weather.kills = 0.3;
   many(weather, 5);
 }
 
-TEST_CASE("keys with any number of copies survive joins and leaves, and deaths where there is another copy") {
+TEST_CASE("keys with any number of copies survive joins, leaves, and failures while another copy exists") {
   for (const uint32_t copies : {1, 2, 5, 16}) {
     INFO(copies << " copies");
     Weather weather;
@@ -439,7 +439,7 @@ TEST_CASE("keys with any number of copies survive joins and leaves, and deaths w
   }
 }
 
-TEST_CASE("keys survive silent deaths and loss") {
+TEST_CASE("keys survive silent failures and loss") {
   Weather weather;
   weather.nodes = 12;
   weather.seconds = 120;
@@ -450,7 +450,7 @@ TEST_CASE("keys survive silent deaths and loss") {
   many(weather, 3);
 }
 
-TEST_CASE("keys that Lua merges survive joins, leaves and deaths") {
+TEST_CASE("keys that Lua merges survive joins, leaves and failures") {
   Weather weather;
   weather.lua = true;
   weather.joins = 0.4;
@@ -459,7 +459,7 @@ TEST_CASE("keys that Lua merges survive joins, leaves and deaths") {
   many(weather, 5);
 }
 
-TEST_CASE("keys survive that clocks jump, also while nodes die, join and leave") {
+TEST_CASE("keys survive clock jumps, also with failures, joins and leaves") {
   Weather weather;
   weather.leaps = 0.3;
   many(weather, 8);
@@ -470,7 +470,7 @@ TEST_CASE("keys survive that clocks jump, also while nodes die, join and leave")
   many(weather, 8);
 }
 
-TEST_CASE("keys survive all of it together") {
+TEST_CASE("keys survive all faults together") {
   Weather weather;
   weather.nodes = 24;
   weather.seconds = 90;
@@ -483,12 +483,12 @@ TEST_CASE("keys survive all of it together") {
   many(weather, 2);
 }
 
-// What a node reads in its step c are all updates of the steps before and none of step c, the same for all.
-TEST_CASE("staged updates are seen when all have completed their step, whatever dies") {
+// A node's read in step c returns all updates of earlier steps and none of step c, equal on all nodes.
+TEST_CASE("staged updates become visible when all have completed their step, under any failure") {
   for_seeds(5, [](uint64_t seed) { return staged(seed, seed % 3 == 0); });
 }
 
-TEST_CASE("keys survive a cut that heals") {
+TEST_CASE("keys survive a partition that heals") {
   Weather weather;
   weather.nodes = 10;
   weather.seconds = 60;

@@ -1,4 +1,4 @@
-// Bytes of a broken or hostile peer: each is refused with a reason or harmless, and the node goes on.
+// Bytes of a broken or hostile peer: each message is rejected with a reason or harmless, and the node continues.
 
 #include <catch2/catch.hpp>
 
@@ -17,7 +17,7 @@ Frame from_peer(Kind kind, const M& message) {
 
 }  // namespace
 
-TEST_CASE("a message about keys that is cut, changed or noise is refused or harmless") {
+TEST_CASE("a truncated, changed or random message about keys is rejected or harmless") {
   const uint64_t seed = 61;
   INFO("seed " << seed);
   KeysWorld world(seed);
@@ -66,5 +66,6 @@ TEST_CASE("a message about keys that is cut, changed or noise is refused or harm
   }
   world.serve(5);
   world.run(10);
-  CHECK(keys.on_frame(Frame(good[3]), world.now()).ok());  // what a peer says of terms is believed, so that may be all
+  CHECK(keys.on_frame(Frame(good[3]), world.now())
+            .ok());  // a peer's statements about terms are believed, so this may be everything
 }

@@ -1,5 +1,5 @@
-// Nodes update a value that lies in parts, and die in the midst of it. Each update is in all parts or in none of them,
-// also when its writer has failed; an acknowledged one is in all parts exactly once.
+// Nodes update a value in parts, and fail during an update. Each update must be in all parts or in none, also after its
+// writer's failure; an acknowledged update must be in all parts exactly once.
 
 #include <algorithm>
 #include <cstring>
@@ -15,19 +15,19 @@ using namespace actorhost::test;
 namespace {
 
 constexpr size_t kPartBytes = 64;
-constexpr size_t kInPart = kPartBytes / sizeof(float);  // an element of each writer
+constexpr size_t kInPart = kPartBytes / sizeof(float);  // one element for each writer
 constexpr size_t kParts = 5;
 
 struct PartsWeather {
   bool staged = false;
   kernel::OptimiserKind kind = kernel::OptimiserKind::add;
-  bool sets = false;  // now and then the value is set anew
+  bool sets = false;  // sometimes the value is set anew
   double loss = 0;
-  bool told = true;  // of deaths, by closed connections
-  double joins = 0;  // a step of the test
+  bool told = true;  // failures close the connections
+  double joins = 0;  // per step of the test
 };
 
-/// A value in parts: an update of a writer is 1 in an element of each part.
+/// A value in parts: an update of a writer adds 1 to an element of each part.
 class PartedValue {
  public:
   PartedValue(uint64_t seed, const PartsWeather& weather)
@@ -57,7 +57,7 @@ class PartedValue {
     world.serve(node);
   }
 
-  /// The node's next step: it reads, and pushes an update.
+  /// The node's next step: reads, and pushes an update.
   void step(NodeId node) {
     busy.insert(node);
     auto before = acknowledged_;
@@ -65,7 +65,7 @@ class PartedValue {
       for (auto& [writer, count] : before) count = std::min(count, completed[node]);
     }
     const Mark mark = mark_of(1, completed[node]);
-    if (weather_.staged) world.at(node).keys.holder().pass(mark);  // a step begins with the least of all clocks
+    if (weather_.staged) world.at(node).keys.holder().pass(mark);  // a step begins with the minimum of all clocks
     world.at(node).keys.client().get({key_}, mark, world.now(), [this, node, before](const auto& values) {
       if (!values.ok()) return fail(node, values.error());
       check(values->front(), before, weather_.staged);
@@ -77,7 +77,7 @@ class PartedValue {
 
   void check(const ParamEntry& got, const std::map<NodeId, uint64_t>& before, bool whole) {
     const auto* tensor = std::get_if<ParamTensor>(&got.value);
-    if (tensor == nullptr || tensor->count != kParts * kInPart) return void(problem = "the value is gone");
+    if (tensor == nullptr || tensor->count != kParts * kInPart) return void(problem = "the value is missing");
     const auto* values = reinterpret_cast<const float*>(tensor->data.data());
     for (NodeId writer = 0; writer < kInPart; ++writer) {
       for (size_t part = 0; part < kParts; ++part) {
@@ -87,7 +87,7 @@ class PartedValue {
         if (weather_.sets || weather_.kind != kernel::OptimiserKind::add) continue;
         const auto least = before.find(writer);
         if (least != before.end() && value < static_cast<float>(least->second)) problem = "an update is lost";
-        if (value > static_cast<float>(issued_[writer])) problem = "an update is there twice";
+        if (value > static_cast<float>(issued_[writer])) problem = "an update was applied twice";
       }
     }
   }
@@ -108,7 +108,7 @@ class PartedValue {
     }
   }
 
-  /// The run has ended: what is wrong, or nothing.
+  /// Ends the run; returns what is wrong, or an empty string.
   std::string finish() {
     for (int i = 0; i < 200; ++i) {
       world.run(1);
@@ -125,7 +125,7 @@ class PartedValue {
     });
     world.serve(node);
     world.net.run_until([&] { return done; }, world.now() + 100);
-    if (!done) return "no answer in the end";
+    if (!done) return "no reply in the end";
     if (!problem.empty()) return problem;
     for (const NodeId one : world.nodes()) {
       if (world.at(one).keys.table().staged(Arc{}, settled_in(1, 0))) return "an update is still undecided or staged";
@@ -159,8 +159,8 @@ class PartedValue {
                                       });
   }
 
-  // A request may be given up where no connection tells of deaths, or a node has joined after a death and does not know
-  // of it. Its node takes no further part.
+  // A request may fail if no connection reports failures, or if a node has joined after a failure and does not know of
+  // it. Its node takes no further part.
   void fail(NodeId node, const Error& error) {
     failed_.insert(node);
     const bool may = error.code == Code::timeout && (!weather_.told || weather_.joins > 0);
@@ -191,7 +191,7 @@ class PartedValue {
   std::set<NodeId> failed_;
 };
 
-/// What is wrong, or nothing.
+/// Returns what is wrong, or an empty string.
 std::string parted(uint64_t seed, const PartsWeather& weather) {
   PartedValue value(seed, weather);
   KeysWorld& world = value.world;
@@ -208,7 +208,7 @@ std::string parted(uint64_t seed, const PartsWeather& weather) {
       if (node >= PartedValue::founders || value.busy.count(node) > 0 || !may || value.rng.below(2) == 0) continue;
       value.step(node);
       if (value.rng.below(60) > 0 || world.nodes().size() <= 4) continue;
-      // In the midst of this step, or of what has to be decided after it.
+      // During this step, or during the decisions after it.
       world.net.at(world.now() + 0.015 * value.rng.uniform(), [&world, &weather, node] {
         if (world.has(node) && world.nodes().size() > 4) world.kill(node, weather.told);
       });
@@ -223,7 +223,7 @@ std::string parted(uint64_t seed, const PartsWeather& weather) {
   }
   if (world.lost() > 0) return beyond_promise(seed);
   if (!value.problem.empty()) return value.problem;
-  if (value.slowest() < steps) return "it does not go on";
+  if (value.slowest() < steps) return "the run does not continue";
   return value.finish();
 }
 
@@ -234,28 +234,28 @@ void many_parted(const PartsWeather& weather, uint64_t count) {
 
 }  // namespace
 
-TEST_CASE("an update of a value in parts is whole or not there when its writer dies, with and without stages") {
+TEST_CASE("an update of a value in parts is complete or absent after its writer's failure, staged or not") {
   PartsWeather weather;
   weather.staged = GENERATE(true, false);
   weather.joins = GENERATE(0.0, 0.01);
   many_parted(weather, 8);
 }
 
-TEST_CASE("the optimiser's state of a value in parts stays in step when writers die") {
+TEST_CASE("the optimiser's state of a value in parts stays in step when writers fail") {
   PartsWeather weather;
   weather.staged = true;
   weather.kind = GENERATE(kernel::OptimiserKind::sgd, kernel::OptimiserKind::adam);
   many_parted(weather, 4);
 }
 
-TEST_CASE("an update of a value in parts is whole while the value is set anew") {
+TEST_CASE("an update of a value in parts is complete while the value is set anew") {
   PartsWeather weather;
   weather.staged = true;
   weather.sets = true;
   many_parted(weather, 4);
 }
 
-TEST_CASE("an update of a value in parts is whole though frames are lost and no connection tells of deaths") {
+TEST_CASE("an update of a value in parts is complete though frames are lost and failures are silent") {
   PartsWeather weather;
   weather.staged = GENERATE(true, false);
   weather.loss = 0.01;

@@ -1,5 +1,5 @@
-// Nodes set and read values that lie in parts, while nodes come, go and die. Who reads sees one set's value, whole, and
-// none that had been overwritten before; parts that no value has any longer are removed.
+// Nodes set and read values in parts under joins, leaves and failures. A reader must see the complete value of one set,
+// and no overwritten value; parts of replaced values must be removed.
 
 #include <algorithm>
 #include <cstring>
@@ -22,7 +22,7 @@ ParamEntry filled(const ParamKey& key, float value, int64_t elements) {
   return {key, ParamTensor::whole(layout, std::move(data)), 0};
 }
 
-/// A value that every set changes, with the times at which each set was asked for and done.
+/// A value that every set changes, with the times of the request and the completion of each set.
 class Register {
  public:
   Register(KeysWorld& world, Rng& rng) : world_(world), rng_(rng), key_(*ParamKey::of("register")) {}
@@ -66,7 +66,7 @@ class Register {
     const auto* tensor = std::get_if<ParamTensor>(&entry.value);
     if (tensor == nullptr) {
       const bool none = std::none_of(sets_.begin(), sets_.end(), [&](const Set& set) { return set.done < asked; });
-      if (!none) problem = "the value is gone";
+      if (!none) problem = "the value is missing";
       return;
     }
     const auto* values = reinterpret_cast<const float*>(tensor->data.data());
@@ -89,7 +89,7 @@ size_t parts(const KeysWorld& world) {
       std::count_if(keys.begin(), keys.end(), [](const ParamKey& key) { return key.is_part(); }));
 }
 
-/// What is wrong, or nothing.
+/// Returns what is wrong, or an empty string.
 std::string sets(uint64_t seed, double churn) {
   KeysWorld world(seed, {uniform_latency(0.5e-3, 1.5e-3)}, kPart);
   Rng rng(seed, 3);
@@ -123,10 +123,10 @@ std::string sets(uint64_t seed, double churn) {
 
 }  // namespace
 
-TEST_CASE("who reads a value in parts sees one set whole, and old parts go") {
+TEST_CASE("a reader of a value in parts sees one complete set, and old parts are removed") {
   for_seeds(2, [](uint64_t seed) { return sets(seed, 0); });
 }
 
-TEST_CASE("who reads a value in parts sees one set whole, and old parts go, whatever dies") {
+TEST_CASE("a reader of a value in parts sees one complete set, and old parts are removed, under any failure") {
   for_seeds(6, [](uint64_t seed) { return sets(seed, 0.0015); });
 }

@@ -1,6 +1,5 @@
 #pragma once
-// Peers with keys on virtual time, each in a process of its own, and what they have asked of each other: a history that
-// is checked.
+// A cluster fixture: peers with keys on virtual time, each in a process of its own.
 
 #include <cstdio>
 #include <cstdlib>
@@ -25,39 +24,40 @@ class KeysWorld {
     PeerKeys keys;
     Mailbox inbox;
     double planned = kForever;
-    double ahead = 0;  // its clock, of the world's
+    double ahead = 0;  // of its clock before the fixture's
   };
 
   explicit KeysWorld(uint64_t seed, SimLink link = {uniform_latency(0.5e-3, 1.5e-3)}, size_t part_bytes = kChunkBytes,
                      uint32_t copies = kReplicas);
   ~KeysWorld();
 
-  /// Nodes 0 .. count-1, with which the job begins.
+  /// Starts nodes 0 .. count-1 as the founders of the job.
   void found(NodeId count);
   void add(NodeId node, const std::vector<NodeId>& contacts);
-  /// Without a word; `told`: the others' connections to it are closed.
+  /// Kills without notice; `told`: the others' connections to the node close.
   void kill(NodeId node, bool told);
-  /// Hands over its keys and goes.
+  /// Leaves after handing over its keys.
   void leave(NodeId node);
   bool leaving(NodeId node) const { return leaving_.count(node) > 0; }
 
   void run(double seconds) { net.run_until(clock.now() + seconds); }
   double now() const noexcept { return clock.now(); }
-  /// By the node's own clock.
+  /// The time by the node's own clock.
   double now(NodeId node) const { return clock.now() + nodes_.at(node)->ahead; }
-  /// The node's clock jumps forward, as of a machine that was suspended.
+  /// The node's clock jumps forward, like that of a suspended machine.
   void leap(NodeId node, double seconds);
   Node& at(NodeId node) { return *nodes_.at(node); }
   bool has(NodeId node) const { return nodes_.count(node) > 0; }
   std::vector<NodeId> nodes() const;
-  /// Parts of values, too, in any table.
+  /// All keys in any table, including parts of values.
   std::set<ParamKey> keys() const;
-  /// To be called behind calls of a node's parts.
+  /// Call after calls to a node's members.
   void serve(NodeId node);
-  /// Each arc is led by the node that owns it, all of whose group have the same keys, and nobody else has any.
+  /// Checks that each arc is led by its owner, that all of its group have the same keys, and that no other node has
+  /// any.
   std::string trouble();
-  /// Keys whose last copy has gone with the nodes that died or left before there was another one: beyond what is
-  /// promised.
+  /// Number of keys lost with their last replica, because nodes failed or left before there was another one: outside of
+  /// the guarantees.
   size_t lost() const noexcept { return lost_; }
 
   ManualClock clock;
@@ -69,22 +69,22 @@ class KeysWorld {
   uint32_t copies_;
   std::map<NodeId, std::unique_ptr<Node>> nodes_;
   std::set<NodeId> leaving_;
-  /// Of the group that serves the place, or a later one: nodes that have its keys.
+  /// Number of nodes with the keys of the place, among the group that serves it or a later group.
   size_t holders(RingId place);
 
-  std::map<RingId, GroupTerm> served_;  // newest terms, of places that were asked about
+  std::map<RingId, GroupTerm> served_;  // newest known terms, by place
   size_t lost_ = 0;
   std::vector<Frame> frames_;  // scratch
 };
 
-/// A number that a variable of the environment gives, to try by hand what takes long.
+/// A number from an environment variable, for long runs by hand.
 inline uint64_t given(const char* name, uint64_t otherwise) {
   const char* const text = std::getenv(name);
   return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-/// ACTORHOST_TEST_SEED is the first seed, ACTORHOST_TEST_SEEDS how many there are. `wrong` gives what is wrong with a
-/// seed, or nothing.
+/// Runs `wrong` for each seed and fails with its description. ACTORHOST_TEST_SEED is the first seed,
+/// ACTORHOST_TEST_SEEDS the number of seeds.
 template <typename Live>
 void for_seeds(uint64_t count, const Live& wrong) {
   const uint64_t first = given("ACTORHOST_TEST_SEED", 1);
@@ -94,9 +94,9 @@ void for_seeds(uint64_t count, const Live& wrong) {
   }
 }
 
-/// A seed whose deaths took all copies of a key ends there; not silently, since it has shown little.
+/// Ends a seed after the loss of all replicas of a key; prints a line, because such a seed has shown little.
 inline std::string beyond_promise(uint64_t seed) {
-  std::printf("seed %llu: all copies of a key have died\n", static_cast<unsigned long long>(seed));
+  std::printf("seed %llu: all copies of a key are lost\n", static_cast<unsigned long long>(seed));
   return {};
 }
 

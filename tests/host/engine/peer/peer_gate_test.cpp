@@ -1,4 +1,4 @@
-// One worker at its barrier among peers: what is drawn, watched and asked when.
+// The barrier of one worker among peers: draws, watches and decisions.
 
 #include "host/engine/peer/peer_gate.hpp"
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr RunId kRun = 3;
 
-/// Passes when the least that is seen is not below the worker's own step; notes what it was shown.
+/// Passes when the visible minimum is not below the worker's own step; records its input.
 class NotingRule final : public BarrierRule {
  public:
   Status decide(const Progress&, std::span<const Slot>, double, std::span<Decision>) override {
@@ -51,7 +51,7 @@ struct Fixture {
     gate.ask(1);
     REQUIRE(gate.poll(1).ok());
   }
-  /// Gives what it wants to draw.
+  /// Answers its request for a draw.
   void draw(const std::vector<Sampled>& sample, double now) {
     const auto wanted = gate.take_draw();
     REQUIRE(wanted);
@@ -68,7 +68,7 @@ const PeerGate::Sampling kSticky{true, 2, {Resample::Kind::sticky, 0}};
 
 }  // namespace
 
-TEST_CASE("without a sample a peer passes when the least of all clocks lets it") {
+TEST_CASE("without a sample a peer passes when the minimum of all clocks allows it") {
   Fixture at_barrier({});
   CHECK(at_barrier.gate.asking());
   CHECK(at_barrier.rule.aggregates);
@@ -82,7 +82,7 @@ TEST_CASE("without a sample a peer passes when the least of all clocks lets it")
   CHECK(at_barrier.gate.pace(0).duration == 1);
 }
 
-TEST_CASE("a least of an earlier run holds a peer, and one of those that have stopped does not") {
+TEST_CASE("a minimum of an earlier run delays a peer, and a minimum of stopped peers does not") {
   Fixture at_barrier({});
   at_barrier.gate.learn(settled_in(kRun - 1, 70), 5);
   REQUIRE(at_barrier.gate.poll(2).ok());
@@ -92,7 +92,7 @@ TEST_CASE("a least of an earlier run holds a peer, and one of those that have st
   CHECK_FALSE(at_barrier.gate.asking());
 }
 
-TEST_CASE("a peer that is held asks its rule again when that wants it") {
+TEST_CASE("a delayed peer evaluates its rule again when the rule requests it") {
   Fixture at_barrier({});
   at_barrier.rule.recheck = 0.5;
   at_barrier.gate.learn(present_in(kRun), 5);
@@ -105,7 +105,7 @@ TEST_CASE("a peer that is held asks its rule again when that wants it") {
 
 TEST_CASE("a polling peer sees each sample once and draws again") {
   Fixture at_barrier(poll_each(0.5));
-  CHECK(at_barrier.rule.asked == 0);  // the first step needs no sample, the second one's has not come
+  CHECK(at_barrier.rule.asked == 0);  // the first step needs no sample, and the second step's sample is pending
   CHECK(at_barrier.gate.next_time() == kForever);
   at_barrier.draw({peer(1, at(0)), peer(2, at(4))}, 2);
   CHECK(at_barrier.rule.seen == 2);
@@ -115,13 +115,13 @@ TEST_CASE("a polling peer sees each sample once and draws again") {
   REQUIRE(at_barrier.gate.poll(2.4).ok());
   CHECK_FALSE(at_barrier.gate.take_draw());
   REQUIRE(at_barrier.gate.poll(2.5).ok());
-  at_barrier.draw({peer(3, at(1)), peer(0, at(0))}, 2.6);  // its own state is what it is
+  at_barrier.draw({peer(3, at(1)), peer(0, at(0))}, 2.6);  // its own state is always current
   CHECK_FALSE(at_barrier.gate.asking());
   CHECK(at_barrier.gate.draws() == 2);
   CHECK(at_barrier.gate.decisions() == 2);
 }
 
-TEST_CASE("peers that have stopped, are in no run, or say nonsense are not looked at") {
+TEST_CASE("peers that have stopped, are in no run, or send invalid states are ignored") {
   Fixture at_barrier(poll_each(0.5));
   const std::string wrong = GENERATE(pack(PeerPace{stopped_in(kRun, 0)}), pack(PeerPace{mark_of(kRun - 1, 0)}),
                                      pack(PeerPace{mark_of(kRun, kMaxStep)}), std::string("\x07"), std::string(),
@@ -131,7 +131,7 @@ TEST_CASE("peers that have stopped, are in no run, or say nonsense are not looke
   CHECK_FALSE(at_barrier.gate.asking());
 }
 
-TEST_CASE("a draw that nobody has answered is made again, and an answer to an earlier one is nothing") {
+TEST_CASE("a draw without replies is repeated, and a reply to an earlier draw is ignored") {
   Fixture at_barrier(poll_each(0.5));
   const auto first = at_barrier.gate.take_draw();
   REQUIRE(first);
@@ -146,7 +146,7 @@ TEST_CASE("a draw that nobody has answered is made again, and an answer to an ea
   CHECK_FALSE(at_barrier.gate.asking());
 }
 
-TEST_CASE("a sticky sample is watched until the peer passes, and one that is gone is drawn again") {
+TEST_CASE("a sticky sample is watched until the peer passes, and a failed member is replaced") {
   Fixture at_barrier(kSticky);
   at_barrier.draw({peer(1, at(0)), peer(2, at(0))}, 2);
   CHECK(at_barrier.gate.take_watch().size() == 2);
@@ -157,7 +157,7 @@ TEST_CASE("a sticky sample is watched until the peer passes, and one that is gon
   CHECK_FALSE(at_barrier.gate.take_unwatch());
   at_barrier.gate.heard(2, std::nullopt);
   REQUIRE(at_barrier.gate.poll(3).ok());
-  at_barrier.draw({peer(1, at(0)), peer(4, at(0))}, 4);  // 1 is watched already, and has gone on
+  at_barrier.draw({peer(1, at(0)), peer(4, at(0))}, 4);  // 1 is watched already, and has continued
   const auto watch = at_barrier.gate.take_watch();
   REQUIRE(watch.size() == 1);
   CHECK(watch[0].node == 4);
@@ -182,7 +182,7 @@ TEST_CASE("beta 0 lets a peer pass without a draw") {
   CHECK(at_barrier.rule.asked == 1);
 }
 
-TEST_CASE("a rule that takes another one's place is asked at once") {
+TEST_CASE("a replacing rule is evaluated at once") {
   Fixture at_barrier({});
   CHECK(at_barrier.gate.asking());
   NotingRule other;

@@ -1,4 +1,4 @@
-// Peers that a node waits for: what they tell, and how one that is gone is noticed.
+// Peers that a node waits for: their reports, and the detection of their failures.
 
 #include "host/engine/peer/peer_watch.hpp"
 
@@ -8,7 +8,7 @@ using namespace actorhost;
 
 namespace {
 
-/// Two nodes, in processes 0 and 1; frames go where they are to go.
+/// Two nodes, in processes 0 and 1; frames are delivered to their destinations.
 struct Watching {
   Watching() {
     for (int i = 0; i < 2; ++i) {
@@ -37,7 +37,7 @@ struct Watching {
 
 }  // namespace
 
-TEST_CASE("a watched peer tells its state at once and whenever it changes, until nobody wants to know") {
+TEST_CASE("a watched peer sends its state at once and at each change, until the watch ends") {
   Watching both;
   both.watches[1].set_state("a");
   both.watches[0].watch({both.overlays[1].self()}, 0);
@@ -57,7 +57,7 @@ TEST_CASE("a watched peer tells its state at once and whenever it changes, until
   CHECK(both.told[1].empty());
 }
 
-TEST_CASE("a peer that answers is watched on for a long time, one that does not is gone within two seconds") {
+TEST_CASE("a responsive peer is watched for a long time, an unresponsive peer fails within two seconds") {
   Watching both;
   both.watches[0].watch({both.overlays[1].self()}, 0);
   double now = 0;
@@ -68,7 +68,7 @@ TEST_CASE("a peer that answers is watched on for a long time, one that does not 
   }
   for (const auto& [node, state] : both.told[0]) CHECK(state);
   both.told[0].clear();
-  const double silent = now + 2;  // it was asked last within these
+  const double silent = now + 2;  // its last request was sent within these
   for (; both.told[0].empty() && now < 60; now += 0.25) {
     (void)both.watches[0].tick(now);
     (void)both.watches[0].take_frames();
@@ -78,7 +78,7 @@ TEST_CASE("a peer that answers is watched on for a long time, one that does not 
   CHECK(now <= silent + 2);
 }
 
-TEST_CASE("a peer whose process is gone is gone at once") {
+TEST_CASE("a peer of a failed process fails at once") {
   Watching both;
   both.watches[0].watch({both.overlays[1].self()}, 0);
   both.watches[0].lose_process(0);
@@ -88,7 +88,7 @@ TEST_CASE("a peer whose process is gone is gone at once") {
   CHECK_FALSE(both.told[0][0].second);
 }
 
-TEST_CASE("messages of watching that are none are refused") {
+TEST_CASE("malformed watch messages are rejected") {
   Watching both;
   for (const Kind kind : {peer_kind::watch, peer_kind::watched}) {
     Frame frame = make_frame(kind, courier_address(1), courier_address(0), 0, "\x01");
