@@ -64,7 +64,7 @@ end
 local function ranks_of(_, gifts)
   local sum = tensor.zeros(n, { dtype = "float64" })
   for _, part in ipairs(gifts) do sum:add_(part) end
-  local kept = 1 - sum:sum() -- the share of pages without links, which goes to all pages
+  local kept = 1 - sum:sum() -- the share of pages without links, spread over all pages
   return (sum + kept / n) * DAMPING + (1 - DAMPING) / n
 end
 

@@ -160,10 +160,9 @@ TEST_CASE("a model that is not finite is an error on its rank, and in abort on a
   const Ended run(folder.run(
       {"-n", "2", "--print", "all", "--log-level", "error", "jobs/average.lua", "model_that_is_not_finite_is_error_on"},
       60));
-  CHECK_THAT(
-      run.out,
-      Contains("[rank 1] average.lua:167: average: tensor 'w' is not finite at element 3, so it cannot be "
-               "averaged (rank 1); averaged since average.lua:163"));
+  CHECK_THAT(run.out,
+             Contains("[rank 1] average.lua:167: average: tensor 'w' is not finite at element 3, so it cannot be "
+                      "averaged (rank 1); averaged since average.lua:163"));
   const std::string all = "average.abort: rank 1: tensor 'w' is not finite at element 3";
   CHECK_THAT(run.out, Contains("[rank 0] ") && Contains(all));
   CHECK(count_of(run.out, all) == 2);

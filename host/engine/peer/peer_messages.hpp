@@ -4,11 +4,11 @@
 // (host/engine/param/param_messages.hpp) behind the head, in one or more frames; the last frame has kLast in its flags.
 //
 //  a node to the leader of a key's group (key_client.hpp, key_holder.hpp):
-//    ask     Ask, entries, or keys for a get       told      Told, for a get with entries
+//    ask     Ask, entries, or keys for a get       `told`    `Told`, for a get with entries
 //            `count` and `outcome` carry the keys as entries without values
-//    poke    Envelope: is request `tag` pending?             told: working, or unknown
+//    poke    Envelope: is request `tag` pending?             `told`: working, or unknown
 //  reconfiguration (key_succession.hpp):
-//    who     ArcQuestion: what do you know of it?  known     KnownRanges
+//    `who`   ArcQuestion: what do you know of it?  known     KnownRanges
 //    claim   Claim: I propose to lead there        promise   KnownRanges
 //    adopt   Adopt: this is the group now          adopted   Adopted
 //    settle  Adopt: the group serves               settled   Noticed

@@ -26,7 +26,7 @@ class BucketWriter final : public RowSink {
   /// By the range of the first value, into `ranges.ranges()` buckets.
   BucketWriter(const BucketOptions& options, KeyRanges ranges, BlockSink sink);
 
-  // After an error all calls fail. Code::bad_argument for an invalid key, Code::bad_data for bytes that are not rows;
+  // After an error all calls fail. Code::bad_argument for an invalid key, Code::bad_data for bytes without valid rows;
   // else the sink's error.
 
   Status put(const RowValue& first, const RowValue* second) override;

@@ -185,8 +185,7 @@ TEST_CASE("a run's meeting point follows from the launcher's job, whatever the r
   const Placement placement = detect({.rdzv_id = "night"}, one_machine);
   CHECK(placement.endpoint == "127.0.0.1:" + std::to_string(ports.front()));
   CHECK(placement.other_ports == std::vector<uint16_t>(ports.begin() + 1, ports.end()));
-  CHECK_THAT(describe(placement),
-             Catch::Contains(" (or, if it is in use, port " + std::to_string(ports[1]) + ", "));
+  CHECK_THAT(describe(placement), Catch::Contains(" (or, if it is in use, port " + std::to_string(ports[1]) + ", "));
   CHECK(detect(meeting("a:1"), one_machine).other_ports.empty());
   CHECK(detect({}, {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_NAMESPACE", "9"}})
             .other_ports.empty());
