@@ -1,7 +1,7 @@
---- Asynchronous model averaging: every worker trains its own copy of a model, and the copies are averaged in the background,
---- in C++, while Lua computes. No worker waits for a round: between two of its steps it adds the difference between the
---- mean and what its model was when the round began. So what it has learned meanwhile is kept, and rounds do not change the
---- sum of all models.
+--- Asynchronous model averaging: every worker trains its own copy of a model. The copies are averaged in the
+--- background, in C++, while Lua computes. No worker waits for a round: between two of its steps it adds the difference
+--- between the mean and its own model at the start of the round. So it retains the progress made meanwhile, and rounds
+--- do not change the sum of all models.
 ---
 ---     local handle = average.start(net.params, { sync_interval_ms = 500 })
 ---     for i = 1, steps do
@@ -26,23 +26,36 @@ local c = require("actor.c.average")
 local M = {}
 
 ---@class actor.AverageOptions
----@field sync_interval_ms? number milliseconds from the beginning of one round to that of the next, default 500; a round that takes longer is followed by the next at once
----@field warmup_steps? integer how many of the first steps end with an average that all workers wait for, as in synchronous training; default 0
----@field peers? "all"|"ring"|"random" which workers average with each other: all (default), each with its neighbours in rank order, or pairs drawn for each round by the run's seed
----@field filter? actor.Filter|string compression of what travels between processes (actor.filter): "fp16", "int8", "topk:0.01+fp16". With peers = "all" each process sends all others how its model differs from the last round's mean; with p processes this saves bytes when the filter divides the size by more than p / 2. A round with other workers than the last one is not filtered. With "ring" and "random" the models themselves are sent: topk is refused, and models agree only to within the filter's rounding. What a filter leaves out stays in the model and is sent in a later round. Warm-up and abort are not filtered
----@field lock? "step"|"gradient" how long a step of two functions holds the lock. "step" (default): from the gradient to the end of the update. "gradient", as the paper has it: the lock is given back between the two, so a round may change the model there, and the gradient may be that of an older model
----@field barrier? string|function which workers may begin their next step (actor.barrier; `--barrier` wins over it). Without a rule no worker waits for another. Rules that keep something for all workers together (elastic, dssp, ...) are refused, and with a rule so are workers that join late
----@field deadline_ms? number milliseconds that a round waits for a worker in the middle of a step before it goes on without that worker; default 5000
+---@field sync_interval_ms? number milliseconds between the starts of two rounds, default 500; after a longer round the
+---next starts at once
+---@field warmup_steps? integer number of first steps that end with an average over all workers, as in synchronous
+---training; default 0
+---@field peers? "all"|"ring"|"random" the partners in a round: all workers (default), the neighbours in rank order, or
+---pairs drawn for each round with the run's seed
+---@field filter? actor.Filter|string compression of messages between processes (actor.filter): "fp16", "int8",
+---"topk:0.01+fp16". With peers = "all" each process sends to all others the difference between its model and the last
+---round's mean; with p processes this saves bytes when the filter divides the size by more than p / 2. A round after a
+---change of the workers is not filtered. With "ring" and "random" the models themselves are sent: topk is refused, and
+---models agree only to within the filter's rounding. Omitted parts stay in the model and are sent in a later round.
+---Warm-up and abort are not filtered
+---@field lock? "step"|"gradient" the time that a step of two functions holds the lock. "step" (default): from the
+---gradient to the end of the update. "gradient", as in the paper: the lock is released between the two functions, so a
+---round may change the model there, and the gradient may belong to an older model
+---@field barrier? string|function the rule that admits workers to their next step (actor.barrier; `--barrier` overrides
+---it). Without a rule no worker waits for another. Rules with state shared by all workers (elastic, dssp, ...) are
+---refused; with a rule, late joiners are refused, too
+---@field deadline_ms? number milliseconds that a round waits for a worker in the middle of a step before it continues
+---without that worker; default 5000
 
 ---@class actor.AverageStats of this worker
----@field rounds integer rounds that have changed its model
----@field missed integer rounds that went on without it
----@field broken integer rounds that no worker applied, since one was lost during them
+---@field rounds integer rounds that changed its model
+---@field missed integer rounds that continued without it
+---@field broken integer rounds that no worker applied, after the loss of a worker
 ---@field bytes integer sent to other processes by this one, in rounds of this worker
----@field steps integer how often it held the lock
+---@field steps integer number of times that it held the lock
 ---@field waiting number seconds that it waited for the lock
----@field copying number seconds that it spent between steps on copying its model and changing it
----@field staleness integer steps that it made during the last round, from the copy to the change
+---@field copying number seconds between steps for copying and changing its model
+---@field staleness integer its steps during the last round, from the copy to the change
 ---@field mean_staleness number the same over all rounds
 ---@field age integer steps since the last change
 
@@ -52,7 +65,7 @@ local M = {}
 ---@field private tensors table
 ---@field private where string
 ---@field private gate actor.StepGate|nil
----@field private apart boolean the update of a step is apart from its gradient
+---@field private apart boolean the lock is released between gradient and update
 local Averaging = {}
 Averaging.__index = Averaging
 setmetatable(Averaging, check.strict("average:"))
@@ -78,7 +91,7 @@ local function parts_of(tensors)
   return parts
 end
 
--- What has to be the same on all workers: the name of the action.
+-- The name of the action, which must be the same on all workers.
 local function description(parts, options)
   local list = {}
   for i, part in ipairs(parts) do list[i] = ("%s %s"):format(tostring(part.key), layout(part.tensor)) end
@@ -110,17 +123,17 @@ local function checked(options)
   check.one_of(out.peers, peer_choices, "peers", fn)
   check.one_of(out.lock, { "step", "gradient" }, "lock", fn)
   if out.peers ~= "all" and (out.filter.fraction or out.filter.count) then
-    check.fail("%s: topk works with peers = 'all' only, where all know the mean that differences are told to; with '%s' models are sent as they are, as fp16 or int8", fn, out.peers)
+    check.fail("%s: topk works with peers = 'all' only, which sends differences from a common mean; with '%s' models are sent whole: use fp16 or int8", fn, out.peers)
   end
   return out
 end
 
----Begins to average `tensors` with those of all other workers, and returns once all workers have called it. Every
----worker makes the call, with tensors of the same names, types and shapes and the same options. Several may run at a
----time.
+---Starts to average `tensors` with the tensors of all other workers, and returns once all workers have called it. Every
+---worker makes the call, with tensors of the same names, types and shapes and the same options. Several averagings may
+---run at a time.
 ---
----A worker that joins a running job takes part from the next round on. In that round it takes over the others' mean and
----has no weight itself; it has no warm-up.
+---A worker that joins a running job takes part from the next round on. In that round it adopts the others' mean and has
+---no weight itself; it has no warm-up.
 ---@param tensors actor.Tensor|table<any, actor.Tensor> the model: contiguous, float32 or float64. Change it in place only, and while you hold the handle's lock; a reader without the lock may see it in the middle of a round's change
 ---@param options? actor.AverageOptions
 ---@return actor.Averaging
@@ -130,7 +143,7 @@ function M.start(tensors, options)
   local index, replayed = events.enter_action(description(parts, options))
   local where = node.position()
   if node.role == "server" then return setmetatable({ where = where }, Averaging) end
-  if replayed and options.barrier then check.fail("average.start: with a barrier there are no workers that join late") end
+  if replayed and options.barrier then check.fail("average.start: with a barrier, workers cannot join late") end
   local list, names = {}, {}
   for i, part in ipairs(parts) do list[i], names[i] = part.tensor, tostring(part.key) end
   local raw = c.start(index, replayed, list, names, {
@@ -139,7 +152,7 @@ function M.start(tensors, options)
     filter = require("actor.filter").of_average(options.filter),
   })
   if not replayed then node.finish_action(index, "") end
-  local kept = newproxy(true) -- goes with the handle
+  local kept = newproxy(true) -- releases the averaging with the handle
   getmetatable(kept).__gc = function() c.release(raw) end
   return setmetatable({
     raw = raw, parts = parts, tensors = tensors, where = where, apart = options.lock == "gradient",
@@ -148,13 +161,13 @@ function M.start(tensors, options)
   }, Averaging)
 end
 
--- The handle's number, if its model can be worked on.
+-- The handle's number. Raises if its model cannot be used.
 local function checked_handle(self, fn)
   if not self.raw then check.fail("%s is for workers and this is a parameter server; guard with actor.role", fn) end
   if tensor.is_tensor(self.tensors) then return self.raw end
   for _, part in ipairs(self.parts) do
     if not rawequal(self.tensors[part.key], part.tensor) then
-      check.fail("%s: tensor '%s' is another one than average.start was given at %s; change it in place, as t:copy_(other) does",
+      check.fail("%s: tensor '%s' is not the tensor that average.start received at %s; change it in place, as t:copy_(other) does",
         fn, tostring(part.key), self.where)
     end
   end
@@ -168,18 +181,18 @@ end
 
 local function step_of_two(self, fn, update, ...) return update_with(self, update, fn(...)) end
 
----Calls `fn` while it holds the lock, and returns what `fn` returns. `fn` computes a gradient and updates the model by it:
----without the lock a round could change the model between the two. Rounds wait for the step's end, steps do not wait for
----rounds. In the warm-up a step returns when all workers have averaged. When `fn` raises, the lock is given back and the
----error goes on. `fn` must not yield.
+---Calls `fn` while it holds the lock, and returns the results of `fn`. `fn` computes a gradient and updates the model
+---with it: without the lock a round could change the model in between. Rounds wait for the step's end, steps do not
+---wait for rounds. In the warm-up a step returns when all workers have averaged. When `fn` raises, the lock is released
+---and the error is raised again. `fn` must not yield.
 ---
----With two functions the first computes the gradient, and `update` gets what it returns. Both hold the lock. With the
----option lock = "gradient" the lock is given back between them, so that a round may change the model there; `update` holds
----it again, so no round sees half an update.
+---With two functions the first computes the gradient, and `update` gets its results. Both hold the lock. With the
+---option lock = "gradient" the lock is released between them, so that a round may change the model there; `update`
+---holds it again, so no round sees half an update.
 ---@generic T
 ---@param fn fun(...): T
 ---@param update? fun(...): T
----@param ... any arguments of `fn`; those of a single function must not begin with a function
+---@param ... any arguments of `fn`; for a single function the first must not be a function
 ---@return T
 function Averaging:step(fn, update, ...)
   check.arg(fn, "function", "fn", "average.step")
@@ -193,30 +206,30 @@ function Averaging:step(fn, update, ...)
   return c.step(raw, fn, update, ...)
 end
 
----Takes the lock, for steps that are not written as a function: between `lock` and `unlock` no round changes the model.
+---Takes the lock, for steps that are not a function: between `lock` and `unlock` no round changes the model.
 function Averaging:lock()
   local raw = checked_handle(self, "average.lock")
   if self.gate then self.gate:pass() end
   c.lock(raw)
 end
 
----Gives the lock back; the end of a step. Raises when the model holds numbers that are not finite.
+---Releases the lock; the end of a step. Raises when the model contains numbers that are not finite.
 function Averaging:unlock()
   if not self.raw then checked_handle(self, "average.unlock") end
   c.unlock(self.raw)
 end
 
----Stops averaging: waits until all live workers have called it, averages over all of them whatever `peers` says, and leaves
----the same bits on each; no round changes the model after that. Every worker makes the call. A second call before any
----worker has resumed changes nothing. A worker that is lost meanwhile is not waited for. Raises on all workers when the
----model of one holds an infinite value or NaN.
+---Stops averaging: waits until all live workers have called it, averages over all of them whatever `peers` is, and
+---leaves the same bits on each; no round changes the model after that. Every worker makes the call. A second call
+---before any worker has resumed changes nothing. It does not wait for workers lost meanwhile. Raises on all workers
+---when the model of one contains an infinite value or NaN.
 function Averaging:abort()
   if self.raw then
     local held = c.locked_at(self.raw)
     if held then check.fail("average.abort: within a step, or the lock, of %s", held) end
     checked_handle(self, "average.abort")
   end
-  local index, replayed = events.enter_action("average.abort of that of " .. self.where)
+  local index, replayed = events.enter_action("average.abort of the averaging of " .. self.where)
   if not self.raw then return end
   if replayed then return c.rest(self.raw) end
   if self.gate then self.gate:leave() end
@@ -224,13 +237,13 @@ function Averaging:abort()
   node.finish_action(index, "")
 end
 
----Goes on after an abort; without an abort it does nothing. Each worker calls it by itself, and from the next round on
----it takes part with the others that have resumed.
+---Resumes after an abort; without an abort it does nothing. Each worker calls it by itself, and from the next round on
+---it averages with the other resumed workers.
 function Averaging:resume()
   c.resume(checked_handle(self, "average.resume"))
 end
 
----Returns what averaging has done and cost this worker so far.
+---Returns the statistics of averaging on this worker so far.
 ---@return actor.AverageStats
 function Averaging:stats()
   return c.stats(checked_handle(self, "average.stats"))

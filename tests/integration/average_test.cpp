@@ -109,7 +109,8 @@ TEST_CASE("a worker whose script ends without the others' abort is named") {
   const Ended run(
       folder.run(with(nodes, {"--log-level", "error", "jobs/average.lua", "worker_whose_script_ends_without_others"})),
       1);
-  CHECK_THAT(run.err, Contains("rank 1") && Contains("average.abort of that of average.lua:150 at average.lua:152"));
+  CHECK_THAT(run.err,
+             Contains("rank 1") && Contains("average.abort of the averaging of average.lua:150 at average.lua:152"));
 }
 
 TEST_CASE("a worker may leave without an abort, and the others go on") {
@@ -145,7 +146,7 @@ TEST_CASE("wrong calls of average are errors at the user's line") {
             "within a step, or the lock, of job.lua:3"},
       Wrong{"local h = average.start { t }; h:step(function() error('no step') end)", "no step"},
       Wrong{"local m = { w = t }; local h = average.start(m); m.w = t * 2; h:step(print)",
-            "tensor 'w' is another one than average.start was given at job.lua:3"});
+            "tensor 'w' is not the tensor that average.start received at job.lua:3"});
   const JobFolder folder;
   folder.write("job.lua",
                "local average, tensor = require('actor').average, require('actor').tensor\n"

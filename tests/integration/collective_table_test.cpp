@@ -56,7 +56,7 @@ TEST_CASE("what goes wrong with a table on one rank is told on all, and no table
   CHECK_THAT(said("function"), Contains("partition 1: the combiner failed: not these"));
   CHECK_THAT(said("nothing"), Contains("the combiner gave nil"));
   CHECK_THAT(said("nothing shared"), Contains("the combiner gave nil"));
-  CHECK(said("unknown") == "table:pull: rank 0: it has no partition 12, which rank 2 asks for");
+  CHECK(said("unknown") == "table:pull: rank 0: it has no partition 12, which rank 2 requests");
   CHECK(said("rotate") == "bad argument 'permutation' to table:rotate: it sends both rank 0 and rank 1 to rank 1");
   CHECK_THAT(said("push"), Contains("table:push: rank 0: the partitioner gives id 1 to a, which is no rank"));
   CHECK_THAT(said("one is none"), Contains("by no permutation: it has no target for rank 0 at collective_table.lua:") &&

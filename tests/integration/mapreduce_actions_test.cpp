@@ -143,7 +143,7 @@ TEST_CASE("an error of a task names the operation, the line and the record") {
       {"mr.apply(print, { a = mr.range(1, 9, 1, 2), b = mr.range(1, 9, 1, 3) }):count()",
        "job.lua:2: mapreduce.apply: input 'a' has 2 partitions and 'b' 3; coalesce or shuffle them to as many"},
       {"mr.accumulator(0):add(1)", "job.lua:2: accumulators are added to by functions of operations"},
-      {"mr.accumulator({})", "job.lua:2: mapreduce.accumulator: what begins with a table needs a function"},
+      {"mr.accumulator({})", "job.lua:2: mapreduce.accumulator: a zero of type table needs a function"},
       {"mr.range(1, 1000000):collect()", "job.lua:2: mapreduce.collect: the result has"},
   }));
   INFO(job);

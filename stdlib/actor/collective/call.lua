@@ -1,15 +1,16 @@
---- The part that all collectives share before they call C++: it checks options, tells of membership changes, and makes the
---- table that bindings/modules/lua_collective.cpp reads.
+--- Common steps of all collectives before the call of C++: checks the options, delivers membership changes, and makes
+--- the table that bindings/modules/lua_collective.cpp reads.
 local check = require("actor.check")
 local node = require("actor.c.node")
 local events = require("actor.events")
 local c = require("actor.c.collective")
 
 ---@class actor.CollectiveOptions
----@field timeout? number seconds; without it the call waits for a live rank as long as it takes
+---@field timeout? number seconds; without it the call waits for a live rank without a limit
 ---@field algorithm? "star"|"ring"|"recursive_doubling"|"halving_doubling"|"tree"|"chain"|"ordered"|"hierarchical" default: chosen by the size of the data and the number of ranks
----@field reproducible? boolean combine in rank order, so that the result has the same bits whatever the timing and the algorithm
----@field async? boolean return at once, while the call goes on in the background: the result is an actor.PendingCollective. Do not change the given tensors before it is done
+---@field reproducible? boolean combine in rank order: the bits of the result do not depend on timing and algorithm
+---@field async? boolean return at once and run the call in the background: the result is an actor.PendingCollective. Do
+---not change the given tensors until it is done
 
 local common = { timeout = "number?", algorithm = "string?", reproducible = "boolean?", async = "boolean?" }
 
@@ -17,15 +18,15 @@ local M = {}
 
 local collective = { prefix = "collective.", kinds = common }
 
-local newest -- the call that has been prepared last, until it has failed
+local newest -- the last prepared call, until it has failed
 
 ---Checks the options, and makes the description of a call.
 ---@param group integer number of the group; 0 is all workers
 ---@param name string "allreduce"
 ---@param options? table
 ---@param more? table<string, string> further options and their kinds
----@param family? {prefix: string, kinds: table<string, string>} the prefix of the name in errors, and the options that all
----calls of the family have; default those of tensors
+---@param family? {prefix: string, kinds: table<string, string>} the prefix of the name in errors, and the common
+---options of the family's calls; default: the family of tensors
 ---@return table call
 function M.prepare(group, name, options, more, family)
   family = family or collective
@@ -51,7 +52,8 @@ function M.prepare(group, name, options, more, family)
   return call
 end
 
----Returns whether LuaJIT, C++ or a tensor has raised this error for lack of memory here; not about a rank.
+---Returns whether this error reports a lack of memory in this process, from LuaJIT, C++ or a tensor; not in another
+---rank.
 ---@param message any
 ---@return boolean
 function M.lacks_memory(message)
@@ -64,15 +66,15 @@ local function ended(worked, ...)
   local message, call = ..., newest
   newest = nil
   if call and M.lacks_memory(message) then
-    call.algorithm = nil -- names an algorithm of another kind of call
+    call.algorithm = nil -- an algorithm for another kind of call
     pcall(c.leave, call)
     check.fail("%s: not enough memory", call.fn)
   end
   error(message, 0)
 end
 
----Wraps an operation of collective calls so that it tells the other ranks when this one has no memory for it: they take
----part in it, now or later, and would wait. The engine tells them by itself of what it cannot hold.
+---Wraps an operation of collective calls. When this rank lacks the memory for it, the wrapper notifies the other ranks,
+---which would otherwise wait for this rank. The engine itself reports a lack of memory for its own buffers.
 ---@param operation function which calls `prepare`
 ---@return function
 function M.together(operation)
@@ -82,8 +84,8 @@ function M.together(operation)
   end
 end
 
----This worker's place in the call's group and the group's size, for the arguments of the call. Nothing when the others
----have yet to be told of a loss: then the call can only fail, see `tell`.
+---This worker's place in the call's group and the group's size, for the arguments of the call. Returns nil when a loss
+---has yet to be reported to the other ranks: then the call can only fail, see `tell`.
 ---@param call table
 ---@return integer|nil place from 0; nil when this worker is not in the group
 ---@return integer|nil n
@@ -97,7 +99,7 @@ function M.place(call)
   return me, n
 end
 
----Makes the call that tells of a loss, in place of one that could only fail.
+---Makes a call that reports the loss, in place of a call that could only fail.
 ---@param call table
 ---@return nil|userdata pending where the call is asynchronous
 ---@return string? message "gather: rank 2 lost", on every rank
@@ -108,7 +110,7 @@ function M.tell_raw(call)
   return told, message, code
 end
 
----As `tell_raw`, for operations that give actor.PendingCollective.
+---As `tell_raw`, for operations that return actor.PendingCollective.
 ---@param call table
 ---@return nil|actor.PendingCollective
 ---@return string? message
@@ -117,19 +119,21 @@ function M.tell(call)
   return M.finish(call, function(result) return result end, M.tell_raw(call))
 end
 
----@class actor.PendingCollective a collective that goes on in the background, while the script runs
+---@class actor.PendingCollective a collective in the background, while the script runs
 local Pending = {}
 Pending.__index = Pending
 setmetatable(Pending, check.strict("pending:"))
 
----Returns whether the collective is done, so that `wait` would return at once.
+---Returns whether the collective is done, so that `wait` returns at once.
 ---@return boolean
 function Pending:test()
   return self.ended ~= nil or c.test(self.raw)
 end
 
----Waits until the collective is done, and returns what the blocking call would return. Further calls return the same.
----@param options? {timeout?: number} seconds; when they have passed it returns nil, message, "timeout", and the collective goes on
+---Waits for the end of the collective, and returns the result of the blocking call. Further calls return the same
+---result.
+---@param options? {timeout?: number} seconds; after them it returns nil, message, "timeout", and the collective
+---continues
 ---@return any|nil result
 ---@return string? message
 ---@return string? code
@@ -146,7 +150,7 @@ function Pending:wait(options)
   return self.ended[1], self.ended[2], self.ended[3]
 end
 
----What a collective returns: `post` of the C function's result, or its failure, or a handle that waits for it.
+---The result of a collective: `post` of the C function's result, or its failure, or a handle that waits for it.
 ---@param call table
 ---@param post fun(result: any): any
 ---@param result any of the C function

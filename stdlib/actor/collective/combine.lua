@@ -1,6 +1,6 @@
 --- Combines a table's partitions of one id: with a built-in combiner for numbers and tensors, or with the user's
---- function. Values are folded in the order in which they are given, so the same values in the same order give the same
---- bits. A fold never changes the given values, so one that fails leaves them as they were.
+--- function. Values are folded in the given order, so the same values in the same order give the same bits. A fold
+--- never changes the given values, so after a failed fold they are intact.
 local check = require("actor.check")
 local tensor = require("actor.tensor")
 
@@ -10,10 +10,10 @@ local M = {}
 
 ---@class actor.Combiner
 ---@field name string "sum", or "function"
----@field fn? fun(a: any, b: any): any the user's
+---@field fn? fun(a: any, b: any): any the user's function
 ---@field weighted boolean a mean: each partition counts as many values
 
--- The combiners of numbers, and the names of the tensors' methods that combine.
+-- The combiners of numbers, and the names of the tensor methods that combine.
 local numbers = {
   sum = function(a, b) return a + b end,
   prod = function(a, b) return a * b end,
@@ -23,9 +23,9 @@ local numbers = {
 local methods = { sum = "add", prod = "mul", min = "minimum", max = "maximum" }
 local names = { "sum", "mean", "min", "max", "prod" }
 
----The combiner of that name, or of a function.
+---Returns the combiner with this name, or of a function.
 ---@param combiner any "sum" (also when nil), "mean", "min", "max", "prod" or a function
----@param fn string the function as the user knows it
+---@param fn string the name of the public function, for errors
 ---@return actor.Combiner
 function M.new(combiner, fn)
   if combiner == nil then combiner = "sum" end
@@ -35,7 +35,7 @@ function M.new(combiner, fn)
   return { name = combiner, weighted = combiner == "mean" }
 end
 
----A copy that shares nothing with the value.
+---A deep copy of the value.
 ---@generic T
 ---@param value T
 ---@return T
@@ -65,16 +65,16 @@ local function fits(name, a, b)
   return nil, ("the combiner '%s' is for tensors and numbers, not for a %s"):format(name, left)
 end
 
--- Combines `total` with `value`; in place when `total` is a tensor that the fold has made.
+-- Combines `total` with `value`; in place when the fold itself made the tensor `total`.
 local function step(name, total, value, own)
   if type(total) == "number" then return numbers[name](total, value) end
   return total[own and methods[name] .. "_" or methods[name]](total, value)
 end
 
----@class actor.Fold partitions that are being combined, by id
+---@class actor.Fold partitions of a running combination, by id
 ---@field values table<integer, any>
 ---@field weights table<integer, number> of a mean, 1 where absent
----@field wrong string|nil what went wrong first
+---@field wrong string|nil the first error
 local Fold = {}
 Fold.__index = Fold
 
@@ -85,12 +85,12 @@ function M.fold(combiner)
   return setmetatable({ combiner = combiner, values = {}, weights = {}, folded = {}, free = {} }, Fold)
 end
 
--- Combines the value of an id with another. Returns whether that worked, and the error's text when not.
+-- Combines the value of an id with another value. Returns true, or nil and the error's text.
 function Fold:combine(id, value, weight, received)
   local combiner, total = self.combiner, self.values[id]
   local own = self.free[id]
   if combiner.fn then
-    -- The user's function may change what it is given.
+    -- The user's function may change its arguments.
     local worked, result = pcall(combiner.fn, own and total or copy(total), received and value or copy(value))
     if not worked then return nil, "the combiner failed: " .. tostring(result) end
     if result == nil then return nil, "the combiner gave nil" end
@@ -100,7 +100,7 @@ function Fold:combine(id, value, weight, received)
   local fit, why = fits(combiner.name, total, value)
   if not fit then return nil, why end
   if combiner.weighted then
-    -- A mean is kept as a sum until the end.
+    -- A mean is stored as a sum until the end.
     local before = self.weights[id] or 1
     if not self.folded[id] and before ~= 1 then total, own = total * before, true end
     if weight ~= 1 then value = value * weight end
@@ -110,7 +110,7 @@ function Fold:combine(id, value, weight, received)
   return true
 end
 
----Adds a partition. Once one could not be combined, the others are ignored.
+---Adds a partition. After an error, further partitions are ignored.
 ---@param id integer
 ---@param value any
 ---@param weight? number
@@ -132,8 +132,8 @@ function Fold:add(id, value, weight, received)
 end
 
 ---The combined partitions.
----@return table<integer, any>|nil values nil when something went wrong
----@return table<integer, number>|string weights or what went wrong
+---@return table<integer, any>|nil values nil after an error
+---@return table<integer, number>|string weights or the error
 function Fold:finish()
   if self.wrong then return nil, self.wrong end
   if self.combiner.weighted then

@@ -1,5 +1,6 @@
---- Events: named values that one node sends to another, to all, or to itself, and that wait there until the script asks
---- for them. Events of one sender come in order. A sender waits while its receiver has many that it has not taken.
+--- Events: named values that one node sends to another, to all, or to itself. They wait at the receiver until its
+--- script takes them. Events of one sender arrive in order. A sender blocks while its receiver has many events that it
+--- has not taken.
 ---
 ---     collective.send_event("slice", tensor, { to = 2 })
 ---     local event = collective.wait_event("slice", { from = 1, timeout = 5 })
@@ -12,11 +13,11 @@ local M = {}
 
 ---@class actor.Event
 ---@field name string
----@field from integer|nil rank of the sender; nil when the sender is gone
+---@field from integer|nil rank of the sender; nil when the sender has failed or ended
 ---@field id integer the sender's permanent id
 ---@field value any
 
-local most = 0 -- workers that this node has seen at a time
+local most = 0 -- largest number of workers seen at a time
 
 local function check_role(fn)
   if node.role == "server" then
@@ -24,8 +25,8 @@ local function check_role(fn)
   end
 end
 
--- The id of the worker with that rank. Ranks change only in collectives and actions, and for a script that listens to
--- on_membership only once its function was called.
+-- The id of the worker with this rank. Ranks change only in collectives and actions. For a script with an on_membership
+-- function, they change only after the call of this function.
 local function id_of(rank, name, fn)
   most = math.max(most, node.size)
   if type(rank) ~= "number" or rank < 0 or rank >= most or rank ~= math.floor(rank) then
@@ -37,12 +38,13 @@ local function id_of(rank, name, fn)
     "peer_lost"
 end
 
----Sends an event, and returns once it is on its way; the receiver's script need not have asked for it yet.
+---Sends an event, and returns once it is on its way; the receiver's script need not wait for it yet.
 ---@param name string
 ---@param value any a value that can travel: a tensor, a plain Lua value, nil; it is copied
----@param options? {to?: integer|"all"|"local", timeout?: number} to: a rank, as of this node's last collective or action;
----"all" (the default): every worker, this one too; "local": this node's own queue. `timeout`: seconds to wait for room
----@return boolean|nil sent true; with "all", workers that are gone or have ended get none
+---@param options? {to?: integer|"all"|"local", timeout?: number} to: a rank, as of this node's last collective or
+---action; "all" (the default): every worker, this worker too; "local": this node's own queue. `timeout`: seconds to
+---wait for room
+---@return boolean|nil sent true; with "all", failed and ended workers are left out
 ---@return string? message "send_event: rank 2 lost"
 ---@return string? code "peer_lost" or "timeout"
 function M.send_event(name, value, options)
@@ -72,7 +74,7 @@ function M.send_event(name, value, options)
   return c.send_to(name, value, id, timeout)
 end
 
----Takes the first event of that name that has come; returns nil when there is none. Does not wait.
+---Takes the first queued event with this name; returns nil without such an event. Does not wait.
 ---@param name? string nil: an event of any name
 ---@return actor.Event|nil
 function M.get_event(name)
@@ -83,12 +85,13 @@ function M.get_event(name)
   return c.get(name)
 end
 
----Waits for the first event of that name, and takes it.
+---Waits for the first event with this name, and takes it.
 ---@param name? string nil: an event of any name
 ---@param options? {from?: integer, timeout?: number} rank of the sender; seconds
 ---@return actor.Event|nil event
 ---@return string? message "wait_event: rank 2 lost while waiting for 'slice'"
----@return string? code "timeout"; "peer_lost" when the sender, or without `from` every other worker, is gone or has ended
+---@return string? code "timeout"; "peer_lost" when the sender, or without `from` every other worker, has failed or
+---ended
 function M.wait_event(name, options)
   local fn = "collective.wait_event"
   check.optional(name, "string", "name", fn)

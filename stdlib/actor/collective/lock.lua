@@ -1,5 +1,5 @@
---- Exclusive access to named things. Requests are granted in the order in which they come; several keys of one call are
---- granted together, so nodes cannot wait for each other in a circle. The locks of a lost node are given back.
+--- Locks: exclusive access to named things. Requests are granted in order of arrival. All keys of one call are granted
+--- together, so nodes cannot deadlock. The locks of a lost node are released.
 ---
 ---     collective.lock({ "weights", 7 }, function() ... end, { timeout = 5 })
 local check = require("actor.check")
@@ -29,11 +29,11 @@ local function list_of(keys)
   return keys
 end
 
----Calls `fn` while this node is the only one of the run that holds any of `keys`, and returns what it returns. When `fn`
----raises, the lock is given back and the error goes on. A lock within a lock is an error, since two nodes could then wait
----for each other: name all keys in one call. `fn` must not yield out of the lock.
+---Calls `fn` while this node holds all of `keys`, which no other node of the run can hold at the same time. Returns the
+---result of `fn`. When `fn` raises, the lock is released and the error is raised again. A lock within a lock is an
+---error, since two nodes could then deadlock: name all keys in one call. `fn` must not yield out of the lock.
 ---@generic T
----@param keys actor.LockKey|actor.LockKey[] compared by value: 1 and "1" are two
+---@param keys actor.LockKey|actor.LockKey[] compared by value: 1 and "1" are different keys
 ---@param fn fun(): T
 ---@param options? {timeout?: number} seconds to wait; 0: take the lock only if it is free now
 ---@return T|nil result

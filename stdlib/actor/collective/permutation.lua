@@ -1,15 +1,15 @@
---- Where each rank's table goes in a rotation.
+--- Permutations: the target rank of each rank's table in a rotation.
 local M = {}
 
 local function target_of(permutation, place, n)
   if permutation == nil then return (place + 1) % n end
   if type(permutation) == "function" then return permutation(place, n) end
-  -- By rank when there is an entry for rank 0, else in rank order.
+  -- Indexed by rank if there is an entry for rank 0, else an array in rank order.
   if permutation[0] ~= nil then return permutation[place] end
   return permutation[place + 1]
 end
 
--- An entry that belongs to none of the n ranks, if there is one.
+-- Returns an entry that belongs to none of the n ranks; nil without such an entry.
 local function surplus(permutation, n)
   if type(permutation) ~= "table" then return nil end
   local first = permutation[0] ~= nil and 0 or 1
@@ -18,11 +18,11 @@ local function surplus(permutation, n)
   end
 end
 
----Works out to which rank each of n ranks sends, or what is wrong when this is no permutation.
----@param permutation nil|table|fun(rank: integer, n: integer): integer nil: the next one
+---Returns the target rank of each of n ranks, or the reason why this is no permutation.
+---@param permutation nil|table|fun(rank: integer, n: integer): integer nil: the next rank
 ---@param n integer
----@return integer[]|nil targets targets[i] is the target of rank i - 1; nil when something is wrong
----@return string text the permutation as text, for comparison between ranks; or what is wrong
+---@return integer[]|nil targets targets[i] is the target of rank i - 1; nil when this is no permutation
+---@return string text the permutation as text, for comparison between ranks; or the error
 function M.targets(permutation, n)
   local key = surplus(permutation, n)
   if key ~= nil then return nil, ("it has an entry [%s], and there are %d ranks"):format(tostring(key), n) end

@@ -1,5 +1,5 @@
---- Rotation of a model: its slices go round the ranks, so that one rank at a time works on each parameter and every
---- rank sees all of them. While a rank computes on one slice the others travel, in the background.
+--- Rotation of a model: its slices travel round the ranks, so that one rank at a time works on each parameter and every
+--- rank processes all of them. While a rank computes on one slice, the other slices travel in the background.
 ---
 ---     local rotator = collective.rotator{ table = model, slices = 2 }
 ---     for epoch = 1, 10 do
@@ -15,7 +15,7 @@ local tables = require("actor.collective.table")
 local tensor = require("actor.tensor")
 
 ---@class actor.Rotator
----@field tables actor.Table[] internal: the tables that it was made of
+---@field tables actor.Table[] internal: the rotated tables
 ---@field slices integer
 ---@field bound number|nil seconds
 local Rotator = {}
@@ -30,14 +30,14 @@ local function now() return clock.now(clock.clock) end
 ---@field table? actor.Table the model: cut into slices by its ids, the i-th in order into slice i mod `slices`
 ---@field tables? actor.Table[] the slices themselves, instead of `table`
 ---@field slices? integer how many, default 2; with 1 nothing travels while a rank computes
----@field bound? number seconds that the work of a round may take. Each visit has a share of them: a loop over
----`slice:pairs()` ends when it is up, and this rank's next visit of that slice goes on there. An item that has been
----begun is finished; loops over other things ask `visit.time_left()`
----@field restore? boolean whether a round that fails gives each rank what it had before the round; default true, which costs
----a copy before and after each round. With false the tables have other tensors after a round, and those from before it
----are empty
+---@field bound? number seconds that the work of a round may take. Each visit has a share of this time: a loop over
+---`slice:pairs()` ends when it is up, and this rank's next visit of that slice continues there. A started item is
+---finished; loops over other things ask `visit.time_left()`
+---@field restore? boolean whether a failed round restores the contents of each rank from before the round; default
+---true, which costs a copy before and after each round. With false the tables have other tensors after a round, and the
+---tensors from before it are empty
 
----Makes a rotator of a model: each rank makes one of the table that has its part. Costs no communication.
+---Makes a rotator of a model: each rank calls it with the table that has its own part. Costs no communication.
 ---@param options actor.RotatorOptions
 ---@return actor.Rotator
 function M.new(options)
@@ -66,7 +66,7 @@ function M.new(options)
   }, Rotator)
 end
 
--- This rank's slices as tables of their own. The tables that they are made of are empty while the slices are under way.
+-- This rank's slices as separate tables. Their source tables are empty while the slices travel.
 local function take_slices(self)
   local slices = {}
   for k = 1, self.slices do
@@ -93,8 +93,8 @@ local function put_back(self, slices)
   end
 end
 
--- Lays slices that travel as one tensor into one. Returns the partitions that they were made of, by slice, and those
--- that this rank gets back when a round fails.
+-- Lays each slice that can travel as one tensor into one tensor. Returns the source partitions by slice, and the
+-- partitions to restore on this rank when a round fails.
 local function prepare(self, slices, n)
   local sources, before = {}, {}
   for k, slice in ipairs(slices) do
@@ -108,7 +108,7 @@ local function prepare(self, slices, n)
   return sources, before
 end
 
--- Copies slices that have come home into the tensors that they were made of; without `restore` they stay as they are.
+-- Copies returned slices into their source tensors; without `restore` they stay as they are.
 local function arrive(self, slices, sources)
   for k, slice in ipairs(slices) do
     if self.restore then
@@ -119,9 +119,9 @@ local function arrive(self, slices, sources)
   end
 end
 
--- A round that fails goes on to its end without the user's function, since all ranks have to start the same calls. It
--- does not wait long for calls that are under way. A later wait may give an error that names the lost rank; that one
--- replaces an error which only says that there are fewer ranks.
+-- A failed round continues to its end without the user's function, since all ranks must start the same calls. It does
+-- not wait long for pending calls. A later wait may return an error that names the lost rank; this error replaces an
+-- error that only reports a changed membership.
 local fewer = "rotator: the membership has changed"
 
 local function fail(round, message, code)
@@ -129,7 +129,7 @@ local function fail(round, message, code)
   if not round.failure or better then round.failure, round.call.timeout = { message, code }, 0.1 end
 end
 
--- Calls `fn`, and takes note when this rank has no memory for it: the others are told of that as of any error in `fn`.
+-- Calls `fn`, and records a lack of memory on this rank: the other ranks get it like any error in `fn`.
 local function within_memory(round, fn, ...)
   local worked, result, message, code = pcall(fn, ...)
   if worked then return true, result, message, code end
@@ -138,7 +138,7 @@ local function within_memory(round, fn, ...)
   return false
 end
 
--- Sends a slice to the next rank and receives one from the rank before, both in the background.
+-- Sends a slice to the next rank and receives one from the previous rank, both in the background.
 local function begin_travel(round, slice, about)
   local parcel, changed
   local function start()
@@ -151,7 +151,7 @@ local function begin_travel(round, slice, about)
     end)
   end
   local worked, pending, message, code = within_memory(round, start)
-  if not worked then pending, message, code = start() end -- now sends the failure in place of the slice
+  if not worked then pending, message, code = start() end -- sends the failure in place of the slice
   slices_flat.leave(slice)
   if not pending then
     fail(round, message, code)
@@ -178,7 +178,8 @@ local function finish_travel(round, pending, slice)
   end
 end
 
--- Iterates over a slice in a visit with a bound: from where this rank's last visit was cut off until the time is up.
+-- Iterates over a slice in a visit with a bound: from the place where this rank's last visit stopped until the time is
+-- up.
 local function bounded(self, about)
   local key = about.home * self.slices + about.slice
   return function(ids)
@@ -197,7 +198,7 @@ local function bounded(self, about)
   end
 end
 
--- Calls the user's function once. An error of it is sent to the others in place of the slices.
+-- Calls the user's function once. Its error is sent to the other ranks in place of the slices.
 local function visit(self, round, fn, slice, about)
   if round.failed or round.failure then return end
   local since = now()
@@ -208,7 +209,7 @@ local function visit(self, round, fn, slice, about)
   if not worked then round.failed = ("rank %d: %s"):format(round.me, tostring(message)) end
 end
 
--- Describes the visit of the k-th slice here after `step` steps, counted over all rounds.
+-- Describes the visit of slice k on this rank after `step` steps, counted over all rounds.
 local function visit_of(self, round, step, k)
   local share = (step * self.slices + k) / (round.n * self.slices)
   local deadline = self.bound and round.began + self.bound * share
@@ -235,12 +236,12 @@ local function go_round(self, round, fn, slices, times)
   end
 end
 
--- Returns how a round has ended, the same on all ranks: as parcels.verdict.
+-- Returns the outcome of a round, the same on all ranks, like parcels.verdict.
 local function verdict(round, call)
   if not round.failure then return parcels.verdict(call, round.failed) end
   local message, code = round.failure[1], round.failure[2]
   if code == "peer_lost" then
-    -- The blocking calls have to hear of the loss too, and name the lost rank.
+    -- The barrier reports the loss to the blocking calls too, and its message names the lost rank.
     local _, lost, why = c.barrier(call)
     if why == "peer_lost" then message = lost end
   end
@@ -249,21 +250,23 @@ end
 
 ---@class actor.RotatorVisit
 ---@field slice integer number of the slice, from 1
----@field step integer 0 .. n-1: how many ranks it has visited before in this round
+---@field step integer 0 .. n-1: number of earlier visits of the slice in this round
 ---@field home integer rank whose slice it is
 ---@field rank integer this worker's rank
 ---@field round integer from 1
----@field time_left fun(): number seconds that this visit has left of the round's bound; infinite without one
+---@field time_left fun(): number seconds left for this visit; infinite without a bound
 
----Sends each slice to each rank once and home again, and calls `fn` at each visit. Every worker makes the call. `fn`
----may change partitions in place, set, add and remove them. A tensor is empty after its visit, since it has moved on:
----`clone` values that you keep. During the call the tables are empty; afterwards (unless restore = false) they have the
----same tensors again, with new contents. With `rounds` the slices go round several times, which saves the wait for the
----last slices between two rounds; a failure then fails all these rounds. When `fn` raises on a rank, or a rank is lost,
----the call raises or fails on all ranks, and each rank has again what it had before (with restore = false: what was
----with it at that time).
+---Sends each slice to each rank once and back to its home rank, and calls `fn` at each visit. Every worker makes the
+---call. `fn` may change partitions in place, set, add and remove them. A tensor is empty after its visit, since it has
+---moved on: `clone` values that you need later. During the call the tables are empty; afterwards (unless restore =
+---false) they have the same tensors again, with new contents.
+---
+---With `rounds` the slices make several rounds in one call, which saves the wait for the last slices between two
+---rounds; a failure then fails all these rounds. When `fn` raises on a rank, or a rank is lost, the call raises or
+---fails on all ranks, and each rank has its contents from before the call (with restore = false: the slices present on
+---it at that time).
 ---@param fn fun(slice: actor.Table, visit: actor.RotatorVisit)
----@param options? {timeout?: number, rounds?: integer} seconds that a slice may travel; how many rounds, default 1
+---@param options? {timeout?: number, rounds?: integer} seconds that a slice may travel; number of rounds, default 1
 ---@return true|nil
 ---@return string? message "rotator: rank 2 lost"
 ---@return string? code "peer_lost" or "timeout"
@@ -275,7 +278,7 @@ function Rotator:round(fn, options)
   for _, tbl in ipairs(self.tables) do
     if tbl.sharing then check.fail("rotator:round: the table is shared since its regroup(); unshare() it first") end
   end
-  -- Agrees with the others on the members, and checks that all are in the same call.
+  -- Agrees with the other ranks on the members, and checks that all are in the same call.
   local agreed, me, n = parcels.exchange(call, function()
     local until_round = times > 1 and (" to %d"):format(self.rounds + times) or ""
     return ("round %d%s of %d slices %s"):format(self.rounds + 1, until_round, self.slices, parcels.about(self.tables[1])),
@@ -299,12 +302,12 @@ function Rotator:round(fn, options)
 end
 
 ---@class actor.RotatorStats
----@field rounds integer rounds that were finished
+---@field rounds integer finished rounds
 ---@field visits integer calls of the function here
 ---@field computed number seconds in these calls
 ---@field waited number seconds of waiting for slices
 
----Returns what this rank has done in all rounds so far.
+---Returns the statistics of this rank over all rounds so far.
 ---@return actor.RotatorStats
 function Rotator:stats()
   return { rounds = self.rounds, visits = self.visits, computed = self.computed, waited = self.waited }

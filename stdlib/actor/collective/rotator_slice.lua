@@ -1,6 +1,6 @@
---- A slice of a rotator on its way as one tensor: a description of its partitions, and then all partitions, one behind the
---- other. The tensor is lent to the network instead of being packed, and where it arrives the partitions are views of it, so
---- a visit costs no copy. For slices of tensors of one type; others travel as parcels of tables do.
+--- A slice of a rotator as one tensor, for travel: a description of its partitions, followed by all partitions. The
+--- tensor is lent to the network without packing, and at the receiver the partitions are views of it, so a visit costs
+--- no copy. Only for slices with tensors of one type; other slices travel as parcels, like tables.
 ---
 ---   flat   = size:u64 length:u64 text[length] padding *elements
 ---   text   = encoding of { ids, shapes }; the elements begin `size` bytes after the beginning
@@ -16,7 +16,7 @@ local alignment, head = 64, 16
 local sizes = ffi.typeof("uint64_t*")
 local width_of = { float32 = 4, float64 = 8, int32 = 4, int64 = 8, uint8 = 1, bool = 1 }
 
--- The ids in order and the shapes when all are tensors of one type that can lie behind each other; else nil.
+-- The ids in order and the shapes, if all partitions are tensors of one type that fit into one tensor; else nil.
 local function layout_of(slice)
   if next(slice.parts) == nil or next(slice.weights) ~= nil then return nil end
   local ids, shapes, dtype = slice:ids(), {}, nil
@@ -57,12 +57,12 @@ end
 
 ---Makes the slice's partitions views of the tensor.
 ---@param slice actor.Table
----@param flat actor.Tensor as `flatten` made it
+---@param flat actor.Tensor made by `flatten`
 function M.open(slice, flat)
   local bytes = ffi.cast("char*", flat:data())
   local width = width_of[flat.dtype]
   local before, length = tonumber(ffi.cast(sizes, bytes)[0]), tonumber(ffi.cast(sizes, bytes)[1])
-  assert(head + length <= before and before <= flat.size * width, "rotator: a slice that is none")
+  assert(head + length <= before and before <= flat.size * width, "rotator: malformed slice")
   local ids, shapes = unpack(assert(codec.decode(ffi.string(bytes + head, length))))
   local at = before / width + 1
   local parts, given = {}, {}
@@ -81,7 +81,7 @@ function M.open(slice, flat)
   slice.flat, slice.given = flat, given
 end
 
--- Whether the partitions are still those that `open` gave.
+-- Whether the partitions are still the views that `open` set.
 local function untouched(slice)
   if not slice.flat or next(slice.weights) ~= nil then return false end
   for id, part in pairs(slice.given) do
@@ -93,8 +93,8 @@ local function untouched(slice)
   return true
 end
 
----Copies the slice's partitions into one tensor, if one can hold them; the old partitions stay as they are. A partition
----that still is a view which a round has left there stays that view.
+---Copies the slice's partitions into one tensor, if possible; the old partitions do not change. Partitions that are
+---still the views of an earlier round stay these views.
 ---@param slice actor.Table
 ---@param left? {flat: actor.Tensor, given: table<integer, actor.Tensor>}
 ---@return boolean
@@ -109,8 +109,7 @@ function M.lay_flat(slice, left)
   return flat ~= nil
 end
 
----Returns the tensor as which the slice is sent, if it can be sent as one. The tensor is lent: its partitions must not
----change.
+---Returns the slice as one tensor to send, if possible. The tensor is lent: its partitions must not change.
 ---@param slice actor.Table
 ---@return actor.Tensor|nil
 function M.close(slice)
@@ -118,7 +117,7 @@ function M.close(slice)
   return flatten(slice)
 end
 
----Empties the partitions that `open` gave: another rank has them now, and their memory is free for the next slice.
+---Empties the partitions that `open` set: another rank has them now, and their memory is free for the next slice.
 ---@param slice actor.Table
 function M.leave(slice)
   if slice.given then
@@ -128,9 +127,9 @@ function M.leave(slice)
   slice.parts, slice.weights, slice.flat, slice.given = {}, {}, nil, nil
 end
 
----Ends the travel of a slice that is home: copies its contents into the tensors that it was made of, if they fit.
+---Ends the travel of a returned slice: copies its contents into its source tensors, if they fit.
 ---@param slice actor.Table
----@param parts table<integer, any> the tensors that it was made of
+---@param parts table<integer, any> the source tensors
 function M.settle(slice, parts)
   if not slice.flat then return end
   local settled, weights = {}, slice.weights

@@ -1,9 +1,9 @@
---- Schedulers hand out items of work to the ranks. A dynamic one has a queue: a rank that is free takes the next item.
---- A static one deals the items out in turn, so each rank always gets the same.
+--- Schedulers distribute items of work over the ranks. A dynamic scheduler has a queue: a free rank takes the next
+--- item. A static scheduler deals the items out in turn, so each rank always gets the same items.
 ---
---- The queue is the number of the next item, kept in the store of the first rank's process and taken under a lock
---- (table_sharing.lua says how). The store is served while that rank computes, so the first rank works as the others
---- do. Taking an item costs one or two round trips, and no message for ranks of that process. Items are not sent: every
+--- The queue is the number of the next item, stored in the first rank's process and taken under a lock
+--- (table_sharing.lua). The process serves the queue while that rank computes, so the first rank works like the others.
+--- Taking an item costs one or two round trips, and no message for ranks of that process. Items are not sent: every
 --- rank has all of them.
 local check = require("actor.check")
 local node = require("actor.c.node")
@@ -23,11 +23,11 @@ local M = {}
 ---@class actor.SchedulerOptions
 ---@field dynamic? any[] items of a dynamic scheduler; the same on every rank
 ---@field static? any[] items of a static scheduler; give `dynamic` or `static`, not both
----@field chunk? integer dynamic: how many items a rank takes at a time, default 1
+---@field chunk? integer dynamic: number of items that a rank takes at a time, default 1
 ---@field group? actor.Collectives default: all workers
 ---@field timeout? number seconds that a rank waits for the others in collective calls
 
--- Makes a new queue of these indices, and tells all ranks the number that it has on the first. Or nil, message, code.
+-- Makes a new queue of these indices on the first rank, and sends its number to all ranks. Or nil, message, code.
 local function open_queue(self, indices)
   self.indices, self.at, self.last = indices, 0, 0
   local call = parcels.begin(self, "scheduler", { timeout = self.timeout })
@@ -52,7 +52,7 @@ local function open_queue(self, indices)
   return true
 end
 
----Makes a scheduler. For a dynamic one every worker makes the call together.
+---Makes a scheduler. For a dynamic scheduler every worker makes the call together.
 ---@param options actor.SchedulerOptions
 ---@return actor.Scheduler|nil
 ---@return string? message "scheduler: rank 2 lost"
@@ -66,7 +66,7 @@ function M.new(options)
   if options.chunk ~= nil then check.integer(options.chunk, "chunk", fn, 1) end
   if options.timeout ~= nil then check.number(options.timeout, "timeout", fn, 0) end
   if options.group and type(options.group.number) ~= "number" then
-    check.wrong("group", fn, "what collective.group gives", options.group)
+    check.wrong("group", fn, "a group of collective.group", options.group)
   end
   local self = setmetatable({
     list = options.dynamic or options.static, static = options.static ~= nil, chunk = options.chunk or 1,
@@ -77,7 +77,7 @@ function M.new(options)
   return self
 end
 
----Begins from the first item again. For a dynamic scheduler every worker makes the call together.
+---Starts again from the first item. For a dynamic scheduler every worker makes the call together.
 ---@return actor.Scheduler|nil self
 ---@return string? message
 ---@return string? code
@@ -89,7 +89,7 @@ function Scheduler:restart()
   return self
 end
 
----Internal: begins with these items.
+---Internal: starts with these items.
 function Scheduler:open(indices)
   if not self.static then return open_queue(self, indices) end
   self.indices, self.at = indices, 0
@@ -98,7 +98,7 @@ function Scheduler:open(indices)
   return true
 end
 
--- Takes the next chunk of the queue: true, or nil, message, code.
+-- Takes the next chunk of the queue. Returns true, or nil, message, code.
 local function take(self)
   local queue = self.queue
   events.deliver()
@@ -114,8 +114,8 @@ local function take(self)
 end
 
 ---Takes the next item for this rank.
----@return any|nil item nil when there are no more
----@return integer|string? index the item's place among all, from 1; or the message when the queue is lost
+---@return any|nil item nil at the end
+---@return integer|string? index the item's place in the list, from 1; or the message when the queue is lost
 ---@return string? code "peer_lost" or "timeout"
 function Scheduler:next()
   local at
@@ -137,7 +137,7 @@ function Scheduler:next()
 end
 
 ---Iterates over this rank's items: `for item, index in scheduler:items() do`. Raises when the queue is lost. A dynamic
----scheduler gives the items that are left, so call `restart` before another pass.
+---scheduler returns the remaining items, so call `restart` before another pass.
 ---@return fun(): any, integer
 function Scheduler:items()
   if self.static then self.at = 0 end
@@ -148,7 +148,7 @@ function Scheduler:items()
   end
 end
 
--- Works on the items that this rank gets. Returns the error, if there was one.
+-- Works on this rank's items. Returns true and the error of `fn`, if any; or nil, message, code on a timeout.
 local function work(self, fn, done)
   while true do
     local item, index, code = self:next()
@@ -162,7 +162,7 @@ local function work(self, fn, done)
   end
 end
 
--- Gives all ranks' results to every rank.
+-- Sends all ranks' results to every rank.
 local function gather(self, done, failed)
   local call = parcels.begin(self, "scheduler", { timeout = self.timeout })
   local parcel = { indices = {}, values = {}, failed = failed }
@@ -184,8 +184,7 @@ local function gather(self, done, failed)
   return all
 end
 
--- Works until no item is left, and finds out with the other ranks which results are there. A lost rank is not a failure
--- here.
+-- Works until no item is left, and exchanges the results with the other ranks. A lost rank is not a failure here.
 local function round(self, fn, done)
   local worked, failed, code = work(self, fn, done)
   if not worked then return nil, failed, code end
@@ -195,8 +194,9 @@ local function round(self, fn, done)
   end
 end
 
----Calls `fn` for every item, each on one of the ranks, and gives all results to every rank, in the order of the items.
----Every worker makes the call. Items of a rank that is lost are done again by the others. If `fn` raises, all ranks do.
+---Calls `fn` for every item, each on one of the ranks, and returns all results on every rank, in the order of the
+---items. Every worker makes the call. The other ranks repeat the items of a lost rank. If `fn` raises on a rank, all
+---ranks raise.
 ---@param fn fun(item: any, index: integer): any returns a result that can travel
 ---@return any[]|nil results with a field n
 ---@return string? message

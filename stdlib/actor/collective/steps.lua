@@ -1,8 +1,7 @@
---- Steps of collective jobs, and of averaging, under a barrier rule: the rules are those of actor.barrier, and each
---- worker asks the rule for itself. A board in rank 0's process (a shared table) has the number of steps that each
---- worker has completed. Writing and reading it costs a round trip, and a worker that waits reads it repeatedly. A
---- collective within a step still waits for all workers: a rule that is looser than bsp is for steps that use locks,
---- updates of shared tables, events or averaging.
+--- Steps of collective jobs, and of averaging, under a barrier rule of actor.barrier. Each worker evaluates the rule by
+--- itself. A board in rank 0's process (a shared table) has the number of completed steps of each worker. Writing and
+--- reading it costs a round trip, and a waiting worker reads it repeatedly. A collective within a step still waits for
+--- all workers: a looser rule than bsp is for steps with locks, updates of shared tables, events or averaging.
 local barrier = require("actor.barrier")
 local check = require("actor.check")
 local clock = require("actor.ffi")("core")
@@ -14,9 +13,9 @@ local util = require("actor.util")
 
 local M = {}
 
-local DONE, BUSY, SECONDS, AWAY = 1, 2, 3, 4 -- columns of the board, which has a row for each worker
-local FIRST_LOOK, LAST_LOOK = 2e-5, 5e-4 -- seconds until a waiting worker reads the board again: more each time
-local PATIENCE = 10 -- seconds of waiting after which the log says so
+local DONE, BUSY, SECONDS, AWAY = 1, 2, 3, 4 -- columns of the board; it has a row for each worker
+local FIRST_LOOK, LAST_LOOK = 2e-5, 5e-4 -- seconds until a waiting worker reads the board again, with backoff
+local PATIENCE = 10 -- seconds of waiting before a warning in the log
 
 local function now() return clock.now(clock.clock) end
 
@@ -27,9 +26,9 @@ local function now() return clock.now(clock.clock) end
 local Gate = {}
 Gate.__index = Gate
 
----Makes the board and the rule. Every worker makes the call. `--barrier` wins over `spec`.
+---Makes the board and the rule. Every worker makes the call. `--barrier` overrides `spec`.
 ---@param spec string|function|table|nil
----@param fn string as the user calls it
+---@param fn string the name of the public function, for errors
 ---@return actor.StepGate
 function M.gate(spec, fn)
   local flags = node.flags()
@@ -54,7 +53,7 @@ function M.gate(spec, fn)
   return self
 end
 
--- Writes what `change` makes of this worker's row, and reads all rows. Raises when the owner of the board is lost.
+-- Lets `change` edit this worker's row, and reads all rows. Raises when the owner of the board is lost.
 function Gate:exchange(change)
   local all, message = self.board:update(0, function(values)
     local rows = values[0]
@@ -89,7 +88,7 @@ function Gate:learn(rows)
   for id, row in util.pairs(self.rows) do
     if live[id] then
       self:learn_of(id, row, rows, at)
-    else -- no worker waits for it any longer
+    else -- the others no longer wait for it
       self.progress:remove(id)
       self.rows[id], self.seen[id] = nil, nil
     end
@@ -105,7 +104,7 @@ local function passes(self)
   return false
 end
 
--- The ranks that have completed the fewest steps, and how many, for the log.
+-- The ranks with the fewest completed steps, and their number of steps, for the log.
 local function slowest(self)
   local least, ranks = math.huge, {}
   for i, id in ipairs(node.workers()) do
@@ -116,7 +115,7 @@ local function slowest(self)
   return table.concat(ranks, ", "), least
 end
 
----Completes the step that this worker is in, if there is one, and waits until the rule lets it begin the next.
+---Completes this worker's current step, if any, and waits until the rule admits it to the next step.
 function Gate:pass()
   local began = self.began
   self:exchange(function(rows, row)
@@ -132,7 +131,7 @@ function Gate:pass()
   while not passes(self) do
     if not told and now() - asked > PATIENCE then
       told = true
-      require("actor.log").warn("%s: barrier %s holds this worker for more than 10 s; the fewest steps are those of rank %s: %d", self.fn, self.name, slowest(self))
+      require("actor.log").warn("%s: barrier %s holds this worker for more than 10 s; slowest: rank %s with %d steps", self.fn, self.name, slowest(self))
     end
     node.sleep(math.min(pause, math.max(0, self.progress:next_time() - now())))
     pause = math.min(2 * pause, LAST_LOOK)
@@ -143,7 +142,7 @@ function Gate:pass()
   self.began = now()
 end
 
----Says that this worker makes no more steps for now: no worker waits for it until it passes again.
+---Marks this worker as inactive: no worker waits for it until it passes again.
 function Gate:leave()
   local began = self.began
   self.began = nil
@@ -155,14 +154,15 @@ function Gate:leave()
 end
 
 ---@class actor.StepsOptions
----@field count integer how many steps this worker makes
----@field from? integer how many steps it has made before, in a run that is resumed; default 0
----@field barrier? string|function which workers may begin the next step (default bsp), as in param.run; `--barrier` wins over it. A rule that keeps something for all workers together (view.shared: elastic, dssp, ...) is refused
+---@field count integer number of steps of this worker
+---@field from? integer number of earlier steps, in a resumed run; default 0
+---@field barrier? string|function the rule that admits workers to the next step (default bsp), as in param.run;
+---`--barrier` overrides it. A rule with state shared by all workers (view.shared: elastic, dssp, ...) is refused
 
 ---Iterates over steps under a barrier rule: `for step in collective.steps { count = 100, barrier = "ssp:4" } do ...
----end`. Every worker makes the call; then a worker waits before each step until the rule lets it go on. It does not
----wait for workers that have reached the end of their steps or are lost. Do not leave the loop by `break`, which would
----hold the other workers back: give the steps a count.
+---end`. Every worker makes the call; then a worker waits before each step until the rule admits it. It does not wait
+---for workers that have completed their steps or are lost. Do not leave the loop by `break`, which would block the
+---other workers: give the steps a count.
 ---@param options actor.StepsOptions
 ---@return fun(): integer|nil step from 1, or from + 1
 function M.steps(options)

@@ -1,6 +1,6 @@
---- Tables: partitions (tensors or other values) by integer id, some of them on each rank, and a combiner that makes one
---- partition of two with the same id. Local operations are here; the collective ones are in table_operations.lua,
---- shared access is in table_sharing.lua.
+--- Tables: partitions (tensors or other values) by integer id, some of them on each rank. A combiner merges two
+--- partitions with the same id. Local operations are here, collective operations in table_operations.lua, and shared
+--- access in table_sharing.lua.
 ---
 ---     local counts = collective.table{ combiner = "sum" }
 ---     counts:add(7, 1)
@@ -13,14 +13,14 @@ local M = {}
 local largest_id = 2 ^ 53
 
 ---@class actor.Table
----@field group actor.Collectives|nil the group that has the table; nil: all workers
+---@field group actor.Collectives|nil the table's group; nil: all workers
 ---@field name string|nil
----@field parts table<integer, any> internal: this rank's partitions; out of date while the table is shared
----@field weights table<integer, number> internal: of a mean, how many values a partition stands for, if not 1
+---@field parts table<integer, any> internal: this rank's partitions; stale while the table is shared
+---@field weights table<integer, number> internal: of a mean, the number of values in a partition, if not 1
 ---@field combiner actor.Combiner internal
 ---@field partitioner fun(id: integer, n: integer): integer internal
----@field bounded? fun(ids: integer[]): fun(): integer? internal: how a rotator's visit goes through its ids
----@field sharing table|nil internal: what lock needs, between a regroup() and the end of sharing
+---@field bounded? fun(ids: integer[]): fun(): integer? internal: iterates over the ids of a rotator's visit
+---@field sharing table|nil internal: the state of sharing, between a regroup() and its end
 local Table = {}
 Table.__index = Table
 setmetatable(Table, check.strict("table:", "group", "name"))
@@ -32,9 +32,9 @@ local function check_id(id, fn)
 end
 
 ---@class actor.TableOptions
----@field combiner? "sum"|"mean"|"min"|"max"|"prod"|fun(a: any, b: any): any default "sum". A function gives the combined
----value and may change `a` and `b`. "mean" is the mean of all values that were ever set or added, each counting once
----@field partitioner? fun(id: integer, n: integer): integer the rank, 0 .. n-1, that an id belongs to; default id mod n
+---@field combiner? "sum"|"mean"|"min"|"max"|"prod"|fun(a: any, b: any): any default "sum". A function returns the
+---combined value and may change `a` and `b`. "mean" is the mean of all values ever set or added, with equal weights
+---@field partitioner? fun(id: integer, n: integer): integer returns the owner rank of an id, 0 .. n-1; default id mod n
 ---@field group? actor.Collectives default: all workers
 ---@field name? string for messages; the same on every rank
 ---@field shared? boolean true: after `regroup` every rank may use its partitions, under `lock`
@@ -49,7 +49,7 @@ function M.new(options)
     combiner = "string|function?", partitioner = "function?", group = "table?", name = "string?", shared = "boolean?",
   }, fn)
   local group = options.group
-  if group and type(group.number) ~= "number" then check.wrong("group", fn, "what collective.group gives", group) end
+  if group and type(group.number) ~= "number" then check.wrong("group", fn, "a group of collective.group", group) end
   return setmetatable({
     combiner = combine.new(options.combiner, fn),
     partitioner = options.partitioner or by_remainder,
@@ -67,14 +67,14 @@ function M.is_table(value)
   return type(value) == "table" and getmetatable(value) == Table
 end
 
--- Refuses to change a shared table, whose partitions are changed under locks only.
+-- Refuses changes of a shared table, whose partitions may change only under locks.
 local function check_own(self, fn)
   if self.sharing then
     check.fail("%s: the table is shared since its regroup(); use lock(), or unshare() it first", fn)
   end
 end
 
----Sets a partition, in place of one that was there before. The table keeps the value itself, not a copy.
+---Sets a partition, and replaces an earlier value. The table stores the value itself, not a copy.
 ---@param id integer
 ---@param value any a value that can travel: a tensor, a number, a plain Lua value; not nil
 function Table:set(id, value)
@@ -84,7 +84,7 @@ function Table:set(id, value)
   self.parts[id], self.weights[id] = value, nil
 end
 
----Adds a partition. If there is one of that id already, the combiner makes one of both; neither value is changed.
+---Adds a partition. If the id has a partition already, the combiner merges both; neither value is changed.
 ---@param id integer
 ---@param value any
 function Table:add(id, value)
@@ -104,7 +104,7 @@ function Table:add(id, value)
   self.parts[id], self.weights[id] = values[id], weights[id]
 end
 
----Returns this rank's partition of that id; nil when it has none. For a shared table it is a copy of the newest value.
+---Returns this rank's partition with this id; nil without one. For a shared table it is a copy of the newest value.
 ---@param id integer
 ---@return any|nil
 function Table:get(id)
@@ -116,7 +116,7 @@ end
 
 ---Removes a partition.
 ---@param id integer
----@return any|nil value the removed one
+---@return any|nil value the removed value
 function Table:remove(id)
   check_id(id, "table:remove")
   check_own(self, "table:remove")
@@ -134,7 +134,7 @@ function Table:ids()
   return ids
 end
 
----Returns how many partitions this rank has.
+---Returns the number of this rank's partitions.
 ---@return integer
 function Table:size()
   local count = 0
@@ -150,8 +150,8 @@ local function in_order(ids)
   end
 end
 
----Iterates over this rank's partitions, in the order of their ids. Partitions that are added meanwhile are not seen. In
----a visit of a rotator with a bound the loop ends when the time is up, and the next visit goes on there.
+---Iterates over this rank's partitions, in the order of their ids, without partitions added meanwhile. In a visit of a
+---rotator with a bound the loop ends when the time is up, and the next visit continues there.
 ---@return fun(): integer, any
 function Table:pairs()
   local next_id = (self.bounded or in_order)(self:ids())

@@ -1,12 +1,12 @@
---- The collective operations of tables. Every rank of the group calls the same one, with a table that was made with the
---- same options; a rank's table may be empty. Partitions of one id are combined in rank order, so results have the same
---- bits whatever the timing. Each operation returns the table itself, or nil, message, code when a rank is lost or the
---- time is up; then, and when it raises, the tables of all ranks are as they were. After an operation that succeeds a
---- partition may be another tensor than before: `get` it again.
+--- The collective operations of tables. Every rank of the group makes the same call, with a table of the same options;
+--- a rank's table may be empty. Partitions of one id are combined in rank order, so the bits of results do not depend
+--- on timing. Each operation returns the table itself, or nil, message, code when a rank is lost or the time is up.
+--- Then, and when it raises, the tables of all ranks are unchanged. After a successful operation a partition may be
+--- another tensor than before: `get` it again.
 ---
---- n ranks, tables of S bytes each. broadcast: S from the root to each. reduce: S from each to the root. allgather: S
---- from each to each. regroup, push: at most S from each. allreduce: at most 2S from each, or one all-reduce of tensors
---- where all ranks have the same ids with tensors of the same layout.
+--- Costs for n ranks with tables of S bytes each. broadcast: S from the root to each. reduce: S from each to the root.
+--- allgather: S from each to each. regroup, push: at most S from each. allreduce: at most 2S from each, or one
+--- all-reduce of tensors where all ranks have the same ids with tensors of the same layout.
 local check = require("actor.check")
 local node = require("actor.c.node")
 local c = require("actor.c.collective")
@@ -21,7 +21,7 @@ local tensors = require("actor.collective.table_tensors")
 local Table = {}
 
 ---@class actor.TableCallOptions
----@field timeout? number seconds; without it the call waits for a live rank as long as it takes
+---@field timeout? number seconds; without it the call waits for a live rank without a limit
 
 local begin, about, exchange, everywhere = parcels.begin, parcels.about, parcels.exchange, parcels.everywhere
 
@@ -31,7 +31,8 @@ local function checked_root(root, fn)
   return root
 end
 
--- Combines all parcels in rank order, behind `before`, the table's own. Nil and the reason when two do not fit.
+-- Combines all parcels in rank order, after `before`, the table's own partitions. Nil and the error when two do not
+-- fit.
 local function combined(tbl, got, me, n, before)
   local fold = combine.fold(tbl.combiner)
   for place = 0, n - 1 do
@@ -48,7 +49,7 @@ local function combined(tbl, got, me, n, before)
   return fold:finish()
 end
 
--- Adds what ranks must know to share a table together.
+-- Adds the data that ranks need to share a table.
 local function for_sharing(tbl, gives, me)
   if not tbl.shared then return gives end
   local number = me == 0 and sharing.draw_number() or nil
@@ -59,8 +60,8 @@ local function for_sharing(tbl, gives, me)
   return gives
 end
 
--- Ends an operation that combines: if all ranks could combine, the table gets the result. `got`, the parcels of all
--- ranks, is given when partitions now are at their owners and may be shared.
+-- Ends an operation that combines: if all ranks could combine, the table gets the result. With `got`, the parcels of
+-- all ranks, the partitions are at their owners and may be shared.
 local function conclude(call, tbl, values, weights, got)
   local shared
   if values and got and tbl.shared then shared = sharing.publish(values, got) end
@@ -72,7 +73,7 @@ local function conclude(call, tbl, values, weights, got)
   return true
 end
 
----Gives the root's whole table to all ranks, in place of theirs.
+---Sends the root's whole table to all ranks, which replace their own tables.
 ---@param root? integer rank, default 0
 ---@param options? actor.TableCallOptions
 ---@return actor.Table|nil self
@@ -94,7 +95,7 @@ function Table:broadcast(root, options)
   return self
 end
 
----Combines all ranks' tables into the root's; the tables of the others stay as they are.
+---Combines all ranks' tables into the root's table; the other tables do not change.
 ---@param root? integer rank, default 0
 ---@param options? actor.TableCallOptions
 ---@return actor.Table|nil self
@@ -120,14 +121,14 @@ function Table:reduce(root, options)
   return self
 end
 
--- Spreads ids evenly, whatever their pattern; the same on every machine.
+-- Distributes ids evenly, whatever their pattern; the same on every machine.
 local function spread(id, n)
   local x = id * 0.6180339887498949
   return math.min(n - 1, math.floor((x - math.floor(x)) * n))
 end
 
 ---Gives every rank the union of all tables, with partitions of one id combined. Each rank combines some of the ids,
----which suits tables that have many ids in common; otherwise see `allgather`.
+---which suits tables with many common ids; otherwise see `allgather`.
 ---@param options? actor.TableCallOptions
 ---@return actor.Table|nil self
 ---@return string? message
@@ -163,8 +164,8 @@ function Table:allreduce(options)
   return self
 end
 
----Gives every rank the union of all tables, as `allreduce` does, but every rank sends its whole table to each other,
----which combines by itself. This suits tables that have few ids in common.
+---Gives every rank the union of all tables, as `allreduce` does, but every rank sends its whole table to each other
+---rank, which combines by itself. This suits tables with few common ids.
 ---@param options? actor.TableCallOptions
 ---@return actor.Table|nil self
 ---@return string? message
@@ -185,8 +186,8 @@ function Table:allgather(options)
   return self
 end
 
----Moves each partition to the rank that the partitioner names, which combines partitions of one id. A table that was
----made with `shared` is shared from then on: see `lock`.
+---Moves each partition to the rank chosen by the partitioner, which combines partitions of one id. This starts the
+---sharing of a table with the option `shared`: see `lock`.
 ---@param options? actor.TableCallOptions
 ---@return actor.Table|nil self
 ---@return string? message
@@ -209,7 +210,7 @@ function Table:regroup(options)
   return self
 end
 
--- Checks the other table of an operation of two.
+-- Checks the second table of an operation on two tables.
 local function check_global(self, global, fn)
   if type(global) ~= "table" or getmetatable(global) ~= getmetatable(self) then
     check.wrong("global", fn, "a table of collective.table", global)
@@ -220,14 +221,14 @@ local function check_global(self, global, fn)
   end
 end
 
--- Waits until no changes of either table are on their way.
+-- Waits until no changes of either table are in flight.
 local function settle_both(self, global, call)
   local settled, message, code = sharing.settle(self, call)
   if settled then settled, message, code = sharing.settle(global, call) end
   return settled, message, code
 end
 
--- Copies the partitions that this rank gives to itself, which otherwise would be in two tables.
+-- Copies the partitions that this rank sends to itself, which otherwise would be in two tables.
 local function with_copies(parcel)
   local values = {}
   for i, value in ipairs(parcel.values) do values[i] = combine.copy(value) end
@@ -235,8 +236,8 @@ local function with_copies(parcel)
     number = parcel.number }
 end
 
----Adds this rank's partitions to a global table: sends them to the ranks that the global table's partitioner names,
----where its combiner combines them with what is there. This table stays as it is.
+---Adds this rank's partitions to a global table: sends them to the ranks chosen by the global table's partitioner,
+---where its combiner merges them with the present partitions. This table does not change.
 ---@param global actor.Table of the same group
 ---@param options? actor.TableCallOptions
 ---@return actor.Table|nil self
@@ -268,8 +269,8 @@ function Table:push(global, options)
   return self
 end
 
--- An owner's answer to each rank that asks: its partitions of those ids. With `strict` an id that the owner does not
--- have is a failure, which is sent to all ranks.
+-- An owner's reply to each requesting rank: its partitions of the requested ids. With `strict` a missing id is a
+-- failure, which is sent to all ranks.
 local function answers(global, asked, n, strict)
   local values, weights = sharing.newest(global)
   local replies = {}
@@ -279,18 +280,18 @@ local function answers(global, asked, n, strict)
       if values[id] ~= nil then
         parcels.put(replies[i], id, values[id], weights[id])
       elseif strict then
-        return everywhere(n, { failed = ("it has no partition %d, which rank %d asks for"):format(id, i - 1) })
+        return everywhere(n, { failed = ("it has no partition %d, which rank %d requests"):format(id, i - 1) })
       end
     end
   end
   return replies
 end
 
----Replaces this table's partitions by those that the global table has under the same ids.
+---Replaces this table's partitions by the global table's partitions with the same ids.
 ---@param global actor.Table of the same group
----@param options? actor.TableCallOptions|{missing?: "error"|"skip"} missing: what happens with an id that the global table
----does not have: every rank raises an error that names the rank and the id (the default), or the partition stays as it
----is
+---@param options? actor.TableCallOptions|{missing?: "error"|"skip"} missing: handling of an id without a partition in
+---the global table. "error" (the default): every rank raises an error that names the rank and the id. "skip": the
+---partition stays as it is
 ---@return actor.Table|nil self
 ---@return string? message
 ---@return string? code
@@ -312,7 +313,7 @@ function Table:pull(global, options)
   parcels.raise_failed(call, asked, n)
   local replies = answers(global, asked, n, missing == "error")
   local got
-  got, message, code = exchange(call, function(_, ranks) return "answers", replies, everywhere(ranks, true) end)
+  got, message, code = exchange(call, function(_, ranks) return "replies", replies, everywhere(ranks, true) end)
   if not got then return nil, message, code end
   parcels.raise_failed(call, got, n)
   got[me + 1] = with_copies(got[me + 1])
@@ -326,10 +327,10 @@ function Table:pull(global, options)
   return self
 end
 
----Moves each rank's whole table to the next rank, or as the permutation says. If it is not a permutation, every rank
----raises an error that says why; if ranks give different ones, the error names both.
----@param permutation? integer[]|table<integer, integer>|fun(rank: integer, n: integer): integer where each rank sends its
----table: a table by rank from 0, an array in rank order, or a function
+---Moves each rank's whole table to the next rank, or by the given permutation. If it is not a permutation, every rank
+---raises an error with the reason. If ranks pass different permutations, the error names both.
+---@param permutation? integer[]|table<integer, integer>|fun(rank: integer, n: integer): integer the target rank of each
+---rank's table: a table by rank from 0, an array in rank order, or a function
 ---@param options? actor.TableCallOptions
 ---@return actor.Table|nil self
 ---@return string? message
@@ -363,14 +364,14 @@ end
 
 for name, operation in pairs(Table) do Table[name] = calls.together(operation) end
 
--- An operation that tensors have and tables have under another name.
+-- An operation of tensors with another name for tables.
 local function instead(name, what)
   return function() check.fail("a table has no %s: %s", name, what) end
 end
 
 local SENDS = "regroup() sends each partition to the rank that the partitioner names"
 
----Raises an error: tables have `reduce`, which brings all partitions to one rank, and `allgather`, to every rank.
+---Raises an error: tables have `reduce`, which moves all partitions to one rank, and `allgather`, to every rank.
 Table.gather = instead("gather", "reduce(root) brings all partitions to one rank, allgather() to every rank")
 
 ---Raises an error: tables have `regroup`, which sends each partition to the rank that the partitioner names.

@@ -1,6 +1,6 @@
---- What the collective operations of tables are made of: partitions as parcels, exchanges whose arguments depend on the
---- live ranks, and ends that are the same on every rank. A rank that cannot go on (its partitioner fails, two
---- partitions do not fit) sends the reason in place of its partitions, so that all ranks raise and none waits.
+--- Building blocks of the collective operations of tables: partitions as parcels, exchanges with arguments for the
+--- live ranks, and outcomes shared by all ranks. A rank that cannot continue (its partitioner fails, two partitions do
+--- not fit) sends the reason in place of its partitions, so that all ranks raise and none waits.
 local check = require("actor.check")
 local c = require("actor.c.collective")
 local tensor = require("actor.tensor")
@@ -11,13 +11,13 @@ local M = {}
 
 local table_options = { prefix = "table:", kinds = { timeout = "number?" } }
 
----@class actor.TableParcel partitions under way
+---@class actor.TableParcel partitions in transit
 ---@field ids integer[]
 ---@field values any[]
 ---@field weights number[]|nil of a mean
----@field failed string|nil instead of the other fields: why there are no partitions
----@field number integer|nil from the first rank, when the table is to be shared: the table's number
----@field id integer|nil the giver's permanent id, when the table is to be shared
+---@field failed string|nil instead of the other fields: the reason for missing partitions
+---@field number integer|nil from the first rank, for a table to be shared: the table's number
+---@field id integer|nil for a table to be shared: the sender's permanent id
 
 ---Checks the options of an operation, and makes the description of its call.
 ---@param tbl actor.Table
@@ -29,7 +29,7 @@ function M.begin(tbl, name, options, more)
   return calls.prepare(tbl.group and tbl.group.number or 0, name, options, more, table_options)
 end
 
----What has to be the same on every rank, as the error about a mismatch shows it: "of table 'w' (sum)".
+---The part of an operation that must be the same on every rank, as shown in a mismatch error: "of table 'w' (sum)".
 ---@param tbl actor.Table
 ---@return string
 function M.about(tbl)
@@ -93,12 +93,12 @@ end
 ---Adds a parcel's partitions to a fold.
 ---@param fold actor.Fold
 ---@param parcel actor.TableParcel
----@param received boolean they came from another rank
+---@param received boolean the partitions are from another rank
 function M.absorb(fold, parcel, received)
   for i, id in ipairs(parcel.ids) do fold:add(id, parcel.values[i], M.weight(parcel, i), received) end
 end
 
----The rank to which a partitioner gives an id; nil and the reason when that is no rank.
+---Returns the rank of an id by the partitioner; nil and the reason when the result is no rank.
 ---@param partitioner fun(id: integer, n: integer): integer
 ---@param id integer
 ---@param n integer
@@ -113,12 +113,12 @@ function M.owner(partitioner, id, n)
   return place
 end
 
----Deals partitions out as a partitioner says: a parcel for each of n ranks, by place from 1.
+---Distributes partitions by a partitioner: a parcel for each of n ranks, by place from 1.
 ---@param partitioner fun(id: integer, n: integer): integer
 ---@param values table<integer, any>
 ---@param weights table<integer, number>
 ---@param n integer
----@return actor.TableParcel[] parcels each with `failed` when one could not be dealt
+---@return actor.TableParcel[] parcels each with `failed` when a partition has no valid rank
 function M.deal(partitioner, values, weights, n)
   local parcels = {}
   for i = 1, n do parcels[i] = M.empty() end
@@ -139,7 +139,8 @@ function M.everywhere(n, value)
   return list
 end
 
--- Calls c.exchange with arguments for the live ranks: its result, this rank's place, n, and the parcel for itself.
+-- Calls c.exchange with arguments for the live ranks. Returns its result, this rank's place, n, and the parcel for
+-- itself.
 local function enter(call, build)
   local me, n = calls.place(call)
   if not n then return calls.tell_raw(call) end
@@ -153,10 +154,10 @@ local function enter(call, build)
   return got, me, n, own
 end
 
----Moves parcels between the ranks. A rank's parcel for itself is not sent: it is in the result as it is.
+---Exchanges parcels between the ranks. A rank's parcel for itself is not sent: it is in the result unchanged.
 ---@param call table
----@param build fun(me: integer, n: integer): string, table, table the signature, what is for each place (from 1), and
----whether something comes from each
+---@param build fun(me: integer, n: integer): string, table, table returns the signature, the parcel for each place
+---(from 1), and whether to expect a parcel from each place
 ---@return table|nil parcels by place from 1
 ---@return integer|string me this rank's place from 0; or the message
 ---@return integer|string n; or the code
@@ -167,7 +168,7 @@ function M.exchange(call, build)
   return got, me, n
 end
 
----As exchange, but goes on in the background. The given values may be changed once it has returned.
+---As exchange, but in the background. The given values may be changed after the return.
 ---@param call table
 ---@param build fun(me: integer, n: integer): string, table, table
 ---@return userdata|nil pending for `finish`
@@ -182,7 +183,7 @@ function M.start(call, build)
   return pending
 end
 
----Waits for the exchange that `start` has begun.
+---Waits for an exchange of `start`.
 ---@param pending userdata
 ---@return table|nil parcels by place from 1; nothing for this rank itself
 ---@return string? message
@@ -191,7 +192,7 @@ function M.finish(pending)
   return c.wait(pending)
 end
 
----The first rank that has failed, and its reason. Every rank has a parcel of each rank, so all find the same.
+---The first failed rank, and its reason. Every rank has a parcel of each rank, so all get the same result.
 ---@param parcels actor.TableParcel[]
 ---@param n integer
 ---@return integer|nil place from 0
@@ -211,26 +212,26 @@ function M.raise_failed(call, parcels, n)
   if place then check.fail("table:%s: rank %d: %s", call.name, place, failed) end
 end
 
----Finds out, with all ranks, whether something went wrong on any of them.
+---Finds out, with all ranks, whether any of them has an error.
 ---@param call table
----@param wrong string|nil what went wrong here
+---@param wrong string|nil the error here
 ---@return boolean|nil fine
----@return integer|string? place where not fine, from 0; or the message
----@return string? failed what went wrong there; or the code
+---@return integer|string? place the failed rank, from 0; or the message
+---@return string? failed the error there; or the code
 function M.verdict(call, wrong)
   local flag, message, code = c.reduction(call, "allreduce", tensor({ wrong and 1 or 0 }), "max")
   if not flag then return nil, message, code end
   if flag:item() == 0 then return true end
   local parcels, me, n = M.exchange(call, function(_, ranks)
-    return "what went wrong", M.everywhere(ranks, { failed = wrong }), M.everywhere(ranks, true)
+    return "failures", M.everywhere(ranks, { failed = wrong }), M.everywhere(ranks, true)
   end)
   if not parcels then return nil, me, n end
   return false, M.first_failed(parcels, n --[[@as integer]])
 end
 
----Ends an operation: returns true on every rank when nothing went wrong on any, else raises on all.
+---Ends an operation: returns true on every rank when no rank has an error, else raises on all.
 ---@param call table
----@param wrong string|nil what went wrong here
+---@param wrong string|nil the error here
 ---@param undo? fun() called before it raises or fails
 ---@return true|nil
 ---@return string? message

@@ -1,6 +1,6 @@
---- Tables whose partitions are used under locks. After a regroup() of a table that was made with `shared`, each rank's
---- part of it lies in a store of its process, which serves the other ranks while the rank computes. Each regroup makes
---- a new generation there, under its own number, so a regroup that fails leaves the old one in place.
+--- Tables with access to partitions under locks. After a regroup() of a table with the option `shared`, each rank's
+--- part of it is in a store of its process, which serves the other ranks while the rank computes. Each regroup makes a
+--- new generation there, under its own number, so a failed regroup leaves the old generation in place.
 local check = require("actor.check")
 local node = require("actor.c.node")
 local events = require("actor.events")
@@ -15,7 +15,7 @@ local M = {}
 
 local counter, in_use = 0, {}
 
----Draws a number that no other shared table of the run has. The group's first rank does so for all.
+---Draws a number that is unique among the shared tables of the run. The group's first rank does this for all.
 ---@return integer
 function M.draw_number()
   repeat
@@ -52,7 +52,7 @@ function M.publish(values, got)
   }
 end
 
----Ranks by permanent id, as of now.
+---The present ranks, by permanent id.
 ---@return table<integer, integer>
 function M.ranks()
   local ranks = {}
@@ -60,8 +60,8 @@ function M.ranks()
   return ranks
 end
 
--- Waits until what this rank has written under locks is at its owners: an owner grants a lock only behind earlier
--- writes, so this rank takes one at each.
+-- Waits until the writes of this rank under locks have reached their owners. An owner grants a lock only after earlier
+-- writes, so this rank takes one lock at each owner.
 local function flush(sharing)
   local ranks = M.ranks()
   for place, id in pairs(sharing.changed) do
@@ -72,7 +72,7 @@ local function flush(sharing)
   sharing.changed = {}
 end
 
----Waits until no rank changes the table any more and all changes have arrived. Does nothing if the table is not shared.
+---Waits until no rank changes the table any more and all changes have arrived. No effect if the table is not shared.
 ---@param tbl actor.Table
 ---@param call table
 ---@return true|nil
@@ -95,7 +95,7 @@ function M.newest(tbl)
   return values, tbl.weights
 end
 
----Gives the table new contents, and ends its sharing or its old generation.
+---Replaces the contents of the table, and ends its sharing or its old generation.
 ---@param tbl actor.Table
 ---@param values table<integer, any>
 ---@param weights table<integer, number>
@@ -110,7 +110,7 @@ function M.replace(tbl, values, weights, sharing)
   tbl.parts, tbl.weights, tbl.sharing = values, weights, sharing
 end
 
--- The ids as an array without repetitions.
+-- The ids as an array without duplicates.
 local function list_of(ids, fn)
   if type(ids) == "number" then ids = { ids } end
   check.arg(ids, "table", "ids", fn)
@@ -126,7 +126,7 @@ local function list_of(ids, fn)
   return list
 end
 
--- The places of the ids' owners, and their ranks; nil, message, code when one is gone.
+-- The places of the ids' owners, and their ranks; nil, message, code when an owner is lost.
 local function owners_of(tbl, list, fn)
   local sharing = tbl.sharing
   local places, ranks, now = {}, {}, M.ranks()
@@ -140,8 +140,8 @@ local function owners_of(tbl, list, fn)
   return places, ranks
 end
 
--- Locks the partitions: a handle, their values by id and the places of their owners; or nil, message, code. With
--- `adding` other ranks may have them at the same time.
+-- Locks the partitions. Returns a handle, their values by id and the places of their owners; or nil, message, code.
+-- With `adding` other ranks may hold them at the same time.
 local function acquire(tbl, ids, fn, options, adding)
   local list = list_of(ids, fn)
   options = options or {}
@@ -167,7 +167,7 @@ local function acquire(tbl, ids, fn, options, adding)
   return handle, values, { list = list, places = places, fn = fn, sharing = sharing }
 end
 
--- Writes the values back and gives the lock back.
+-- Writes the values back and releases the lock.
 local function release(handle, held, values, ...)
   local writes, locked = {}, {}
   for i, id in ipairs(held.list) do
@@ -177,14 +177,14 @@ local function release(handle, held, values, ...)
   for id in pairs(values) do
     if not locked[id] then
       l.shared_release(handle)
-      check.fail("%s: id %s was given a value but is not one of those asked for", held.fn, tostring(id))
+      check.fail("%s: id %s was given a value but was not requested", held.fn, tostring(id))
     end
   end
   l.shared_release(handle, writes)
   return ...
 end
 
--- Turns values into the differences from `before`, and gives the lock back with these.
+-- Turns values into the differences from `before`, and releases the lock with them.
 local function release_changes(handle, held, values, before, ...)
   for id, old in pairs(before) do
     local new = values[id]
@@ -193,7 +193,7 @@ local function release_changes(handle, held, values, before, ...)
       if not fits or not tensor.is_tensor(new) or change.dtype ~= old.dtype
         or shape_text(change) ~= shape_text(old) then
         l.shared_release(handle)
-        check.fail("table:update: what partition %d has become is not laid out as what it was", id)
+        check.fail("table:update: the new value of partition %d differs from the old value in dtype or shape", id)
       end
       values[id] = change
     end
@@ -204,12 +204,12 @@ end
 local Table = {}
 M.methods = Table
 
----Calls `fn` with the newest values of these partitions, on whatever rank they are, while no other rank has any of
----them. What `fn` changes in place or assigns is written back before another rank gets them. Returns what `fn` returns.
----When `fn` raises, nothing is written back and the error goes on. Not within another lock; `fn` must call no
----collective.
+---Calls `fn` with the newest values of these partitions, on whatever rank they are, while no other rank holds any of
+---them. It is an error within another lock, and `fn` must not call a collective. Changes in place and assignments of
+---`fn` are written back before another rank gets the partitions. Returns the results of `fn`. When `fn` raises, nothing
+---is written back and the error is raised again.
 ---@param ids integer|integer[] of partitions that were in the table at the last regroup()
----@param fn fun(values: table<integer, any>): ... gets the values by id; a value that it sets to nil stays as it was
+---@param fn fun(values: table<integer, any>): ... gets the values by id; a value set to nil stays as it was
 ---@param options? {timeout?: number} seconds to wait
 ---@return any|nil result
 ---@return string? message "lock: rank 2 lost", "lock: id 3 of table 65537 not granted within 0.5 s (held by ...)"
@@ -221,14 +221,14 @@ function Table:lock(ids, fn, options)
   return release(handle, held, values, l.shared_under(handle, fn, values))
 end
 
----Calls `fn` with copies of the newest values of these partitions, which have to be tensors, on whatever rank they are.
----When `fn` returns, its changes are added to the partitions at their owners. Other ranks may do the same at that time:
----no rank waits and no change is lost, but changes that were computed from the same values add up. When `fn` raises,
+---Calls `fn` with copies of the newest values of these partitions, which must be tensors, on whatever rank they are.
+---After the return of `fn`, its changes are added to the partitions at their owners. Other ranks may do the same at
+---that time: no rank waits and no change is lost, but changes computed from the same values add up. When `fn` raises,
 ---nothing is added. An error within a lock or another update; `fn` must not call a collective.
 ---@param ids integer|integer[] of partitions that were in the table at the last regroup()
----@param fn fun(values: table<integer, actor.Tensor>): ... gets the values by id; a value that it sets to nil stays as it is
----@param options? {timeout?: number} seconds to wait for the owners' answers
----@return any|nil result what `fn` returns
+---@param fn fun(values: table<integer, actor.Tensor>): ... gets the values by id; a value set to nil stays as it is
+---@param options? {timeout?: number} seconds to wait for the owners' replies
+---@return any|nil result the results of `fn`
 ---@return string? message "update: rank 2 lost"
 ---@return string? code "peer_lost" or "timeout"
 function Table:update(ids, fn, options)
@@ -239,15 +239,15 @@ function Table:update(ids, fn, options)
   for id, value in pairs(values) do
     if not tensor.is_tensor(value) then
       l.shared_release(handle)
-      check.fail("table:update: partition %d is no tensor, to which changes could be added; use lock", id)
+      check.fail("table:update: partition %d is not a tensor, so changes cannot be added; use lock", id)
     end
     before[id] = value:clone()
   end
   return release_changes(handle, held, values, before, l.shared_under(handle, fn, values))
 end
 
----Waits until every rank has made this call and everything that was written under locks before is at its owner, where
----`get` and `pairs` then see it. The table stays shared.
+---Waits until every rank has made this call and all earlier writes under locks are at their owners, visible to `get`
+---and `pairs`. The table stays shared.
 ---@param options? {timeout?: number} seconds
 ---@return actor.Table|nil self
 ---@return string? message
@@ -260,7 +260,8 @@ function Table:sync(options)
   return self
 end
 
----Ends the sharing: each rank has its partitions to itself again, with the newest values. Every rank makes the call.
+---Ends the sharing: each rank has exclusive access to its partitions again, with the newest values. Every rank makes
+---the call.
 ---@param options? {timeout?: number} seconds
 ---@return actor.Table|nil self
 ---@return string? message

@@ -1,6 +1,6 @@
---- All-reduce of tables that have the same ids with tensors of the same layouts on all ranks, such as a model or
---- gradients: the tensors of one element type become one, for one all-reduce of tensors with its algorithms. Each rank
---- sends 2S bytes, as in the general way, but they are not encoded, and are combined in place.
+--- All-reduce of tables with the same ids and tensors of the same layouts on all ranks, such as a model or gradients.
+--- The tensors of one element type become one tensor, for one all-reduce with its algorithms. Each rank sends 2S bytes,
+--- as in the general case, but without encoding, and they are combined in place.
 local tensor = require("actor.tensor")
 local codec = require("actor.codec")
 local c = require("actor.c.collective")
@@ -9,9 +9,9 @@ local parcels = require("actor.collective.table_parcels")
 
 local M = {}
 
-local words = 4  -- that the hash of a table's layout is divided into
+local words = 4  -- of the hash of a table's layout
 
--- A text that is the same for tables that can be combined in this way; nil when this one cannot.
+-- A text that is equal for tables that can be combined in this way; nil when this table cannot.
 local function layout(tbl, ids, values, weights)
   if tbl.combiner.fn or #ids == 0 or next(weights) ~= nil then return nil end
   local parts = {}
@@ -38,7 +38,7 @@ local function agree(call, text)
   return same
 end
 
--- All tensors of that type as one, and where each begins.
+-- All tensors of this type as one tensor, and the first element of each.
 local function packed(dtype, ids, values)
   local total, starts = 0, {}
   for _, id in ipairs(ids) do
@@ -52,12 +52,12 @@ local function packed(dtype, ids, values)
   return flat, starts
 end
 
----Combines the ranks' tables when they are alike.
+---Combines the ranks' tables if they have the same layout.
 ---@param tbl actor.Table
 ---@param call table
 ---@param values table<integer, any>
 ---@param weights table<integer, number>
----@return table<integer, any>|boolean|nil values; false when they are not alike; nil, message, code
+---@return table<integer, any>|boolean|nil values; false when the layouts differ; nil, message, code
 ---@return table<integer, number>|string weights
 ---@return string? code
 function M.allreduce(tbl, call, values, weights)

@@ -1,7 +1,6 @@
---- The collectives on tensors and plain Lua values. Each takes the number of a group first; init.lua gives them their
---- public form. Ranks are places in the group, from 0. Tensors are cut and joined along their first dimension: part r
---- of d rows has d div n of them, and one more for the first d mod n ranks. A tensor without dimensions counts as one
---- row.
+--- The collectives on tensors and plain Lua values. Each function takes the number of a group first; init.lua has the
+--- public methods. Ranks are places in the group, from 0. Tensors are cut and joined along their first dimension: part
+--- r of d rows has d div n rows, plus one for the first d mod n ranks. A tensor without dimensions counts as one row.
 local check = require("actor.check")
 local c = require("actor.c.collective")
 local filters = require("actor.filter")
@@ -26,7 +25,7 @@ local function checked_root(root, fn)
   return root
 end
 
--- Copies a result that is a tensor into the one that the options name, if they do.
+-- Copies a result that is a tensor into the target tensor of the options, if given.
 local function deliver(result, input, options)
   if not options or not tensor.is_tensor(result) then return result end
   local target = options.inplace and input or options.out
@@ -35,7 +34,7 @@ local function deliver(result, input, options)
   return give(target, result)
 end
 
--- Whether the options say nothing else than where the result goes.
+-- Whether the options have no other keys than targets.
 local function only_targets(options)
   for key, value in next, options do
     if not (key == "inplace" and value == true or key == "out" and tensor.is_tensor(value)) then return false end
@@ -43,7 +42,7 @@ local function only_targets(options)
   return true
 end
 
--- Rows [first, first + count) of the part that place `r` of `n` has of `rows`.
+-- Rows [first, first + count): the part of place `r` of `n` in `rows` rows.
 local function part_of(rows, n, r)
   local each, longer = math.floor(rows / n), rows % n
   return r * each + math.min(r, longer), each + (r < longer and 1 or 0)
@@ -57,7 +56,7 @@ local function as_rows(t)
   return t.ndim == 0 and t:reshape(1) or t
 end
 
--- "float32[*,3]": what has to agree where first dimensions may differ.
+-- "float32[*,3]": the layout that ranks must agree on when first dimensions may differ.
 local function row_layout(t)
   local shape = t.shape
   local sizes = { "*" }
@@ -89,7 +88,7 @@ local function everywhere(n, value)
   return list
 end
 
--- An array with field n of which only place `i` (from 0) has a value.
+-- An array with field n and a value only at place `i` (from 0).
 local function only(n, i, value)
   return { n = n, [i + 1] = value }
 end
@@ -113,11 +112,11 @@ function M.broadcast(group, value, root, options)
   return finish(call, post, c.broadcast(call, value, root))
 end
 
--- Gathers at the lowest rank, which folds in rank order, so that only one rank calls `fn`, and sends the result to the
--- others. With `cut` each rank gets its part of it.
+-- Gathers at the lowest rank, which folds in rank order and sends the result to the other ranks, so that only one rank
+-- calls `fn`. With `cut_result` each rank gets its part of the result.
 local function fold_by_function(call, value, fn, cut_result)
   if call.async then
-    check.fail("collective.%s: a function as op runs in Lua, so the call cannot go on beside it; leave out async", call.name)
+    check.fail("collective.%s: a function as op runs in Lua, so the call cannot run in the background; leave out async", call.name)
   end
   local parts, message, code = M.gather(call.group, value, 0, { timeout = call.timeout, list = true })
   if code then return nil, message, code end
@@ -148,7 +147,7 @@ local function checked_op(op, fn)
   return op
 end
 
--- What is combined of a tensor: of bool with sum how many are true, as `t:sum()` counts.
+-- The tensor to combine: the sum of bool counts true elements in int64, as `t:sum()` does.
 local function counted(value, op)
   if (op == nil or op == "sum") and tensor.is_tensor(value) and value.type_ == base.dtypes.bool then
     return value:to("int64")
@@ -211,7 +210,7 @@ end
 
 local gather_options = { out = "cdata?", list = "boolean?" }
 
--- Whether the values are put together as rows, and what has to agree for that.
+-- Whether the values are joined as rows, and the layout that ranks must agree on.
 local function layout_of(value, options)
   if tensor.is_tensor(value) and not (options and options.list) then return true, row_layout(value) end
   return false, "values"

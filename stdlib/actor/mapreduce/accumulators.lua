@@ -1,5 +1,5 @@
---- Sums that tasks add to and every node can read after the action: `mr.accumulator(0)`. What a task has added travels with
---- its report and counts once, however often the task ran.
+--- Accumulators: sums that tasks add to and every node reads after the action, `mr.accumulator(0)`. The additions of a
+--- task travel with its report and count once, however often the task ran.
 local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
 local rounds = require("actor.console.rounds")
@@ -8,7 +8,7 @@ local util = require("actor.util")
 local M = {}
 
 local made, newest = {}, 0 -- by number: in order of definition, the same on every node
-local adding -- what the present task has added so far: by number
+local adding -- additions of the present task, by number
 
 ---@class actor.mapreduce.Accumulator
 ---@field private number integer
@@ -28,7 +28,7 @@ function M.new(zero, combine)
   check.optional(combine, "function", "combine", "mapreduce.accumulator")
   if zero == nil then check.wrong("zero", "mapreduce.accumulator", "a value", zero) end
   if not combine and type(zero) ~= "number" then
-    check.fail("mapreduce.accumulator: what begins with a %s needs a function that combines two of them", type(zero))
+    check.fail("mapreduce.accumulator: a zero of type %s needs a function that combines two values", type(zero))
   end
   newest = rounds.after(newest)
   local new = setmetatable({ number = newest, sum = zero, combine = combine or plus }, Accumulator)
@@ -45,8 +45,8 @@ function Accumulator:add(x)
   if before == nil then adding[self.number] = x else adding[self.number] = self.combine(before, x) end
 end
 
----Returns the sum of `zero` and all that actions have added so far. For the script, not for functions of operations,
----which know only their own task.
+---Returns the sum of `zero` and the additions of all finished actions. For the script only: a function of an operation
+---knows only its own task.
 ---@return any
 function Accumulator:value()
   if adding then check.fail("the value of an accumulator is known after the action") end
@@ -62,15 +62,15 @@ function M.begin_task() adding = {} end
 ---Ends a task's sums, whether the task has succeeded or not.
 function M.end_task() adding = nil end
 
----Returns what the present task has added, as text; nil when it has added nothing.
+---Returns the additions of the present task as text; nil without additions.
 ---@return string?
 function M.added()
   if not next(adding) then return nil end
   return compile.to_bytes(adding)
 end
 
----Counts what the tasks of an action have added.
----@param texts string[] of `added`, in an order that is the same on every node
+---Counts the additions of an action's tasks.
+---@param texts string[] results of `added`, in the same order on every node
 function M.count(texts)
   for _, bytes in ipairs(texts) do
     for number, x in util.pairs(compile.from_bytes(bytes)) do

@@ -1,5 +1,5 @@
---- Actions run a pipeline and return a value, the same on every node. Actions that collect rows in each node's memory
---- say so; the others send little more than their result.
+--- Actions run a pipeline and return a value, the same on every node. Some actions collect rows in the memory of each
+--- node; their docstrings note this. The others send little more than their result.
 local best = require("actor.mapreduce.best")
 local check = require("actor.check")
 local codec = require("actor.codec")
@@ -13,9 +13,9 @@ local c = require("actor.c.mapreduce")
 
 local Dataset, act, as_value, some, read_all = datasets.Dataset, run.act, compile.as_value, compile.some, run.read_all
 
-local ROW_BYTES = 16 -- that a row takes in an array, beside its own bytes
+local ROW_BYTES = 16 -- overhead of a row in an array
 
--- Refuses results that would not fit into a node's memory, before they come.
+-- Refuses a result that exceeds a node's memory, before fetching it.
 local function check_size(name)
   local figures = c.figures().stages
   local last, memory = figures[#figures], c.memory()
@@ -25,8 +25,8 @@ local function check_size(name)
     name, explain.short(bytes), explain.short(memory))
 end
 
----Returns all rows as an array, in order of partitions; a pair is {k, v}. Every node gets them in its memory; raises
----when they are more than --memory allows.
+---Returns all rows as an array, in order of partitions; a pair is {k, v}. Every node holds all rows in its memory.
+---Raises when the rows exceed --memory.
 ---@return any[]
 function Dataset:collect()
   return act(self, "collect", { kind = "rows" }, function(source)
@@ -35,7 +35,7 @@ function Dataset:collect()
   end)
 end
 
--- An action with a value of each partition, which `read` combines.
+-- An action that folds each partition into a value; `read` combines these values.
 local function folded(self, name, output, read)
   output.kind = "folded"
   return act(self, name, output, function(source) return read(read_all(source)) end)
@@ -51,7 +51,7 @@ function Dataset:count()
   end)
 end
 
--- Combines the values of partitions from the left.
+-- Combines the values of partitions from left to right.
 local function from_left(name, fn)
   return function(parts)
     local value, found = parts[1], nil
@@ -63,7 +63,7 @@ local function from_left(name, fn)
   end
 end
 
--- Combines all rows by `fn`, first those of each partition.
+-- Combines all rows with `fn`, first within each partition.
 local function reduced(self, name, fn, check_row)
   local nothing = {}
   local function step(sum, a, b)
@@ -78,8 +78,8 @@ local function reduced(self, name, fn, check_row)
   return folded(self, name, { start = function() return nothing end, step = step, close = close, fn = fn }, from_left(name, fn))
 end
 
----Combines all rows by `fn(a, b)`, which has to be associative, first the rows of each partition, in order. Returns nil
----when there are no rows.
+---Combines all rows with `fn(a, b)`, first within each partition, in order. `fn` must be associative. Returns nil
+---without rows.
 ---@param fn fun(a: any, b: any): any
 ---@return any
 function Dataset:reduce(fn)
@@ -87,9 +87,9 @@ function Dataset:reduce(fn)
   return reduced(self, "reduce", fn)
 end
 
----Folds all rows, in order of partitions: fn(...fn(fn(zero, row 1), row 2)..., row n); a pair comes as two arguments.
----All rows go through one task, so `fn` need not be associative. With mr.sum, mr.min or mr.max partitions are combined
----first.
+---Folds all rows, in order of partitions: fn(...fn(fn(zero, row 1), row 2)..., row n). `fn` gets a pair as two
+---arguments. All rows pass through one task, so `fn` need not be associative. With mr.sum, mr.min or mr.max, each
+---partition is combined first.
 ---@param zero any
 ---@param fn fun(value: any, row: any, second: any): any
 ---@return any
@@ -107,8 +107,9 @@ function Dataset:fold(zero, fn)
   return result
 end
 
----Folds the rows of each partition by `seq(value, row)` from `zero` (a pair comes as two arguments), then the results
----by `comb(a, b)`, in order of partitions. `zero` has to be neutral for `comb`; it is the result without rows.
+---Folds the rows of each partition with `seq(value, row)` from `zero`, then combines the results with `comb(a, b)`, in
+---order of partitions. `seq` gets a pair as two arguments. `zero` must be neutral for `comb`; without rows it is the
+---result.
 ---@param zero any
 ---@param seq fun(value: any, row: any, second: any): any
 ---@param comb fun(a: any, b: any): any
@@ -131,7 +132,7 @@ end
 local FIRST_PARTITIONS, GROWTH = 1, 8
 
 ---Returns the first `n` rows, in order of partitions, as an array; a pair is {k, v}. A pipeline without wide operations
----is run on as few partitions as it takes: on one, then on 8, 64...
+---runs on as few partitions as needed: on 1, then on 8, 64...
 ---@param n integer
 ---@return any[]
 function Dataset:take(n)
@@ -150,14 +151,14 @@ function Dataset:take(n)
   return rows
 end
 
----Returns the first row; nil when there is none.
+---Returns the first row; nil without rows.
 ---@return any
 function Dataset:first()
   return self:take(1)[1]
 end
 
----Returns the `n` greatest rows, greatest first; of equal rows the earlier ones. They are compared by `key(row)` (a
----pair comes as two arguments), by default the row itself: numbers or texts.
+---Returns the `n` greatest rows, greatest first; among equal rows the earlier first. Rows are compared by `key(row)`,
+---which gets a pair as two arguments, or by default by the row itself. Keys are numbers or texts.
 ---@param n integer
 ---@param key? fun(row: any, second: any): number|string
 ---@return any[]
@@ -183,25 +184,25 @@ local function check_number(name)
   end
 end
 
----Returns the sum of rows that are numbers; 0 when there are no rows.
+---Returns the sum of numeric rows; 0 without rows.
 ---@return number
 function Dataset:sum()
   return reduced(self, "sum", natives.sum, check_number("sum")) or 0
 end
 
----Returns the least of rows that are numbers; nil when there are no rows.
+---Returns the least of numeric rows; nil without rows.
 ---@return number?
 function Dataset:min()
   return reduced(self, "min", natives.min, check_number("min"))
 end
 
----Returns the greatest of rows that are numbers; nil when there are no rows.
+---Returns the greatest of numeric rows; nil without rows.
 ---@return number?
 function Dataset:max()
   return reduced(self, "max", natives.max, check_number("max"))
 end
 
----Returns the mean of rows that are numbers; nil when there are no rows.
+---Returns the mean of numeric rows; nil without rows.
 ---@return number?
 function Dataset:mean()
   local check_row = check_number("mean")
@@ -217,7 +218,7 @@ function Dataset:mean()
   end)
 end
 
--- What has been counted, as a table from key to count.
+-- The counts of `counted` as a table from key to count.
 local function counts_of(counted, name)
   local pairs_of = act(counted, name, { kind = "rows" }, function(source)
     check_size(name)
@@ -233,8 +234,8 @@ local function counts_of(counted, name)
   return out
 end
 
----Counts how often each row occurs: returns a table from row (a number, text or boolean) to count, in each node's
----memory.
+---Counts how often each row occurs. Returns a table from row (a number, text or boolean) to count, in the memory of
+---each node.
 ---@return table<any, integer>
 function Dataset:count_by_value()
   local function one(a, b)
@@ -244,14 +245,14 @@ function Dataset:count_by_value()
   return counts_of(self:map(one):reduce_by_key(natives.sum), "count_by_value")
 end
 
----Counts the pairs of each key: returns a table from key to count, in each node's memory.
+---Counts the pairs of each key. Returns a table from key to count, in the memory of each node.
 ---@return table<any, integer>
 function Dataset:count_by_key()
   return counts_of(self:keys():map(natives.one):reduce_by_key(natives.sum), "count_by_key")
 end
 
----Calls `fn` with each row (a pair as two arguments), on the node that has the row. A task that runs again after a node was
----lost calls it again.
+---Calls `fn` with each row (a pair as two arguments), on the node that holds the row. After the loss of a node, a task
+---that runs again repeats its calls.
 ---@param fn fun(row: any, second: any)
 function Dataset:foreach(fn)
   check.arg(fn, "function", "fn", "mapreduce.foreach")

@@ -1,5 +1,5 @@
---- `mr.apply`: a stage of the user's own, with named inputs and named outputs. Task i gets partition i of each input.
---- The stage makes one dataset, whose rows say to which output they belong; each output is a filter of that dataset.
+--- `mr.apply`: a stage defined by the user, with named inputs and named outputs. Task i gets partition i of each input.
+--- The stage makes one dataset; each row carries the number of its output. Each output is a filter of that dataset.
 local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
 local datasets = require("actor.mapreduce.dataset")
@@ -12,7 +12,7 @@ local M = {}
 
 local required = compile.required
 
--- Makes an iterator for `for` of a reader's puller.
+-- Turns a reader's puller into an iterator for `for`.
 local function rows_of(pull)
   return function()
     local there, a, b = pull()
@@ -22,7 +22,7 @@ local function rows_of(pull)
   end
 end
 
--- Calls `take` with each row of what a function gave: an array, an iterator or nothing.
+-- Calls `take` with each row of a function's result: an array, an iterator or nothing.
 local function each_of(rows, what, take)
   if rows == nil then return end
   if type(rows) == "function" then
@@ -41,14 +41,14 @@ local function each_of(rows, what, take)
   end
 end
 
--- The rows of output number i, as the common dataset has them: a pair with a negative number.
+-- The rows of output number i in the common dataset: pairs with a negative number.
 local function named(i, rest)
   return function(a, b)
     if b ~= nil then rest(-i, { a, b }) else rest(i, a) end
   end
 end
 
--- Returns what opens the inputs of a task, and reads the rows that the function makes of them.
+-- Returns a function that opens the inputs of a task, calls the user's function and passes its rows on.
 local function open(dataset)
   local sources, task = {}, nil
   local names, outputs, fn = dataset.names, dataset.outputs, dataset.fn
@@ -101,15 +101,15 @@ local function check_outputs(outputs)
   return numbers
 end
 
----Makes a stage of your own. `fn(inputs, i)` gets a table with an iterator over partition i of each input, by name, and
----returns a table with the rows of each output, an array or an iterator, by name. Pairs come as two values. All inputs
----need the same number of partitions.
+---Makes a stage of your own. `fn(inputs, i)` gets a table with an iterator over partition i of each input, by name. It
+---returns a table with the rows of each output, by name: an array or an iterator. A pair arrives as two values. All
+---inputs need the same number of partitions.
 ---
 ---     local out = mr.apply(split, { lines = mr.load("in") }, { "good", "bad" })
 ---     out.good:save("good")
 ---@param fn fun(inputs: table<string, fun(): any, any>, partition: integer): any
 ---@param inputs table<string, actor.mapreduce.Dataset>
----@param outputs? string[] names of the outputs; without them `fn` returns the rows of the only output, which apply returns
+---@param outputs? string[] names of the outputs; without names `fn` returns rows, and apply one dataset
 ---@return table<string, actor.mapreduce.Dataset>|actor.mapreduce.Dataset
 function M.apply(fn, inputs, outputs)
   fn = functions.given(fn, "fn", "apply")

@@ -1,10 +1,10 @@
---- The greatest rows: kept while they come, cut now and then.
+--- The greatest rows of a stream: collected as rows arrive, cut from time to time.
 local check = require("actor.check")
 local some = require("actor.mapreduce.values").some
 
 local M = {}
 
----@class actor.mapreduce.Best the n rows with the greatest keys, greatest first, of equal ones the earlier
+---@class actor.mapreduce.Best the n rows with the greatest keys, greatest first; among equal rows the earlier
 ---@field put fun(a: any, b: any)
 ---@field rows fun(): {a: any, b: any}[]
 
@@ -23,7 +23,7 @@ end
 ---@return actor.mapreduce.Best
 function M.of(most, key_of)
   local rows, kind, arrived = {}, nil, 0
-  local least -- once there are enough rows, keys have to be greater than this one
+  local least -- the bound for new keys, once there are enough rows
   local function before(x, y)
     if greater(x.key, y.key) then return true end
     return not greater(y.key, x.key) and x.arrived < y.arrived
@@ -43,7 +43,7 @@ function M.of(most, key_of)
     local found = kind_of(key)
     if found ~= (kind or found) then check.fail("mapreduce.top: a %s and a %s cannot be compared", kind, found) end
     kind = found
-    if least ~= nil and not greater(key, least) then return end -- of equal ones the first are kept
+    if least ~= nil and not greater(key, least) then return end -- among equal rows the first stay
     arrived = arrived + 1
     rows[#rows + 1] = { key = key, arrived = arrived, a = a, b = b }
     if #rows >= 2 * most + 64 then cut() end
@@ -54,7 +54,7 @@ function M.of(most, key_of)
   end }
 end
 
----Puts an item in its place among the greatest, greatest first and of equal ones the earlier first.
+---Inserts an item among the greatest: greatest first, among equal items the earlier first.
 ---@param items {key: number|string}[] at most `most`
 ---@param item {key: number|string}
 ---@param most integer

@@ -1,5 +1,5 @@
 --- Values that functions of operations read: `mr.broadcast(value)`. Every node runs the script and so has the value
---- already; the handle says that it has to be the same everywhere, which is checked by hash when the next action begins.
+--- already. The handle declares that the value is the same everywhere; the next action checks this by hash.
 local check = require("actor.check")
 local codec = require("actor.codec")
 
@@ -14,8 +14,8 @@ local M = {}
 
 local all = "" -- see M.all
 
----Makes a handle of `value`, which has to be the same on every node and must not be changed any more: a value that can
----travel, such as a number, a text, a table of these or a tensor.
+---Makes a handle of `value`. The value must be the same on every node and must not change afterwards. It must be able
+---to travel: a number, a text, a table of these or a tensor.
 ---@param value any
 ---@return actor.mapreduce.Broadcast
 function M.new(value)

@@ -1,5 +1,5 @@
---- `dataset:checkpoint(dir)` writes rows into a folder that all hosts see, and returns a dataset that reads them there.
---- The operations that made the rows never run again, even when nodes are lost.
+--- `dataset:checkpoint(dir)` writes rows into a folder that all hosts see, and returns a dataset that reads the folder.
+--- The operations that made the rows never run again, even after the loss of nodes.
 local check = require("actor.check")
 local datasets = require("actor.mapreduce.dataset")
 local fingerprint = require("actor.mapreduce.fingerprint")
@@ -10,7 +10,7 @@ local c = require("actor.c.mapreduce")
 
 local Dataset = datasets.Dataset
 
--- The dataset that reads what is there.
+-- The dataset that reads the folder.
 local function reading(self, made, save)
   local spread = plans.spread(self)
   return datasets.new {
@@ -21,13 +21,13 @@ local function reading(self, made, save)
 end
 
 ---@class actor.mapreduce.CheckpointOptions
----@field overwrite? boolean replaces a folder that a checkpoint or a save has made
----@field resume? boolean reads a checkpoint that is there already. Raises unless it was made by the same pipeline: the same
----operations, texts of functions, numbers, texts and booleans that they capture, broadcasts, and sizes of files
+---@field overwrite? boolean replaces the folder of an earlier checkpoint or save
+---@field resume? boolean reads an existing checkpoint. Raises unless the same pipeline made it: the same operations,
+---texts of functions, captured numbers, texts and booleans, broadcasts, and sizes of files
 
----Runs the pipeline, writes its rows into a folder, and returns a dataset that reads this folder: the operations before
----it never run again. Each partition is a file with a checksum, in a format of actorhost's. All hosts have to see the
----folder, which appears once all of it is on disk. An existing folder is refused unless `resume` or `overwrite` is
+---Runs the pipeline, writes its rows into a folder, and returns a dataset that reads this folder. The operations before
+---it never run again. Each partition is a file with a checksum, in actorhost's own format. All hosts must see the
+---folder, which appears once all rows are on disk. An existing folder is refused unless `resume` or `overwrite` is
 ---given.
 ---@param url string `file://PATH` or a path
 ---@param options? actor.mapreduce.CheckpointOptions

@@ -1,6 +1,6 @@
---- A task's Lua: the narrow operations of a stage as one loop over batches of rows, made as source text so that the JIT
---- compiles each stage's loop for the functions at hand. Rows are in C++ before and after; only what a function needs
---- becomes a Lua value.
+--- Compiles the narrow operations of a stage into one Lua loop over batches of rows. The loop is generated as source
+--- text, so that the JIT compiles each stage's loop for its own functions. Rows are in C++ before and after the loop;
+--- only the values that a function needs become Lua values.
 local ffi = require("ffi")
 local faults = require("actor.mapreduce.faults")
 local emitters = require("actor.mapreduce.emitters")
@@ -24,7 +24,7 @@ end
 
 -- ---- string.gmatch ----
 
--- The iterator of text:gmatch("%S+") is never called: C++ searches for patterns that repeat one class, so the loop
+-- The iterator of text:gmatch("%S+") is never called. C++ searches for patterns that repeat one class, so the loop
 -- stays compiled.
 
 local function class_of(pattern)
@@ -35,9 +35,9 @@ local function class_of(pattern)
   return wanted
 end
 
-local classes = {} -- by pattern; false for those that are none
+local classes = {} -- by pattern; false for other patterns
 
--- Prepares `matches` for an iterator of gmatch that was not called yet; nil for other iterators.
+-- Prepares `matches` for a new iterator of gmatch, which has not been called yet; nil for other iterators.
 local function matches_of(iterator, matches)
   local text, pattern = c.gmatch_of(iterator)
   if not text then return nil end
@@ -53,12 +53,12 @@ local function matches_of(iterator, matches)
   return matches
 end
 
--- ---- the text ----
+-- ---- the generated text ----
 
 local changes = { lower = 1, upper = 2 }
 
--- How the operation behind the i-th, which spreads texts, changes their case (as in ah_mr_matches), if it does nothing
--- else. The operations behind that one are in the loop's text twice, so they must not spread again.
+-- How operation i + 1 changes the case of the texts that operation i spreads (as in ah_mr_matches), if it does nothing
+-- else. The operations after it are in the loop's text twice, so they must not spread again.
 local function changes_case(ops, i)
   local op = ops[i + 1]
   local change = op and op.op == "map" and changes[op.native]
@@ -69,8 +69,8 @@ local function changes_case(ops, i)
   return change
 end
 
--- Gives the text of the operations behind the i-th, as a function of the names of its row's variables. The operations
--- behind one that spreads are a local function, whose text goes into `texts`.
+-- Returns the text of the operations after operation i, as a function of the names of its row's variables. Operations
+-- after a spreading operation are a local function, whose text is appended to `texts`.
 local function behind(ops, i, texts)
   return function(a, b)
     local op = ops[i + 1]
@@ -96,8 +96,8 @@ local function behind(ops, i, texts)
   end
 end
 
--- The beginning of every chunk. faults.lua, and operations that stop a loop early, read `state`; `task` is the task's
--- number.
+-- The beginning of every chunk. faults.lua reads `state`, and so do operations that stop a loop early. `task` is the
+-- number of the task.
 local head = [[
 local put, fs, state, combine, iterate, parts = ...
 local api, get, text_at, matches_of, each, fail = parts.api, parts.get, parts.text_at, parts.matches_of, parts.each, parts.fail
@@ -110,14 +110,14 @@ LOCALS
 TEXTS
 ]]
 
--- The operations on a row as a local function, for loops that get rows at more than one place.
+-- The operations on a row as a local function, for loops that receive rows at more than one place.
 local of_row = [[
 local function rest(a, b)
   ROW
 end
 ]]
 
--- The beginning of each chunk's function, and that of a function which reads the source's batches itself.
+-- The beginning of each chunk's function, and of a function that reads the source's batches itself.
 local opened = [[
 return function(source, number)
   task = number
@@ -128,7 +128,7 @@ local batched = opened .. [[
   state.batch = batch
 ]]
 
--- Rows in which equal keys follow each other; `combine` combines their values before the operations see them.
+-- Rows with equal keys next to each other; `combine` combines their values before the operations see them.
 local grouped = head .. of_row .. batched .. [[
   local any, key, value = false, nil, nil
   while true do
@@ -150,7 +150,7 @@ local grouped = head .. of_row .. batched .. [[
 end
 ]]
 
--- Rows as a reader gives them (readers.lua).
+-- Rows from a reader (readers.lua).
 local read_by = head .. of_row .. opened .. [[
   local result = combine.read(source, rest) --combine
   return result -- no tail call: faults.lua looks for this frame
@@ -172,7 +172,7 @@ local plain = head .. batched .. [[
 end
 ]]
 
--- Rows for a function that takes them as they lie in a batch.
+-- Rows for a function that takes them as stored in a batch.
 local raw = head .. batched .. [[
   while true do
     local n = api.next(source)
@@ -185,8 +185,8 @@ local raw = head .. batched .. [[
 end
 ]]
 
--- Rows that need not come from C++: those of a range, or of an array. `source` says which; `state.batch` has the present
--- number or place, for errors.
+-- Rows that need no C++: numbers of a range or elements of an array, as `source` describes. `state.batch` has the
+-- present number or place, for errors.
 local counted = head .. opened .. [[
   local first, step, element, batch = source.first, source.step, source.element, source.batch
   state.batch, state.array = batch, source.array
@@ -208,7 +208,7 @@ end
 local counted_range = counted:gsub("ELEMENT", "first + step * i"):gsub("PRESENT", "a")
 local counted_array = counted:gsub("ELEMENT", "element(i)"):gsub("PRESENT", "i")
 
--- Behind a function that takes all rows of a partition.
+-- After a function that takes all rows of a partition.
 local partition = head .. opened .. [[
   local rows = iterate(source, number)
   ROW
@@ -216,7 +216,7 @@ local partition = head .. opened .. [[
 end
 ]]
 
--- An iterator over rows: the rows that come of one of the source's wait until they are asked for.
+-- An iterator over rows. One row of the source may give several rows; they are queued until requested.
 local pulled = head:gsub("local put, ", "local _, ", 1):gsub("local task\n", [[
 local task
 local firsts, seconds, count = {}, {}, 0
@@ -252,7 +252,7 @@ end
 end
 ]]
 
--- The same iterator when there are no operations.
+-- The same iterator without operations.
 local drawn = head .. [[
 return function(source)
   local batch = api.batch(source)
@@ -278,7 +278,7 @@ return function(source)
 end
 ]]
 
--- A function's results: the first four, and the others, if there are any.
+-- A function's results: the first four, and a table of the others if there are any.
 local function four(r1, r2, r3, r4, ...)
   if select("#", ...) == 0 then return r1, r2, r3, r4 end
   return r1, r2, r3, r4, { n = select("#", ...), ... }
@@ -339,7 +339,7 @@ local function last_partition_function(ops)
   end
 end
 
----Returns what opens an iterator over the rows that `ops` make of a source.
+---Returns a function that opens an iterator over the rows that `ops` make of a source.
 ---@param ops {op: string, fn: function}[]
 ---@param combine any as `loop` takes it
 ---@param labels table
@@ -372,7 +372,7 @@ local function one_number()
   return batch
 end
 
----first + step * i for i in from .. to.
+---The numbers first + step * i for i in from .. to.
 ---@param first number
 ---@param step number
 ---@param from integer
@@ -382,7 +382,7 @@ function M.range(first, step, from, to)
   return { first = first, step = step, from = from, to = to, batch = one_number() }
 end
 
----array[i] for i in from .. to, copies of what could be changed.
+---The elements array[i] for i in from .. to; mutable values are copied.
 ---@param array any[]
 ---@param from integer
 ---@param to integer
@@ -397,15 +397,15 @@ function M.array(array, from, to)
   return { array = array, element = element, from = from, to = to, batch = one_number() }
 end
 
----The loop of a stage's tasks, which takes the rows of a source through the operations and gives the results to `put`.
----It is made once for all tasks of a stage on a node, so that the JIT compiles it once.
+---The loop of a stage's tasks: takes the rows of a source through the operations and passes the results to `put`. All
+---tasks of a stage on a node share one loop, so that the JIT compiles it once.
 ---@param ops {op: string, fn: function}[]
 ---@param put fun(a: any, b: any)
----@param combine? (fun(a: any, b: any): any)|{read: function} of values of equal keys that follow each other; or a reader
----@param labels? {put?: actor.mapreduce.Label, combine?: actor.mapreduce.Label} whose functions those are, for messages
+---@param combine? (fun(a: any, b: any): any)|{read: function} combines the values of adjacent equal keys; or a reader
+---@param labels? {put?: actor.mapreduce.Label, combine?: actor.mapreduce.Label} owners of these functions, for messages
 ---@param state? table whose `full` ends the loop at the next batch
----@param kind? "range"|"array" the source is one that `M.range` or `M.array` made
----@return fun(source: ffi.cdata*|table, task?: integer): integer 0 at the end, below it when the source has failed
+---@param kind? "range"|"array" the source is a result of `M.range` or `M.array`
+---@return fun(source: ffi.cdata*|table, task?: integer): integer 0 at the end, negative when the source has failed
 function M.loop(ops, put, combine, labels, state, kind)
   labels, state = labels or {}, state or {}
   local at = last_partition_function(ops)
@@ -419,10 +419,10 @@ function M.loop(ops, put, combine, labels, state, kind)
   return make(partition, rest, put, nil, labels, state, M.iterator(before, combine, labels, state))
 end
 
----The loop of tasks that take the rows of a source as they lie in its batches.
+---The loop of tasks that take the rows of a source as stored in its batches.
 ---@param put fun(first: ffi.cdata*, second: ffi.cdata*, pair: integer)
 ---@param labels {put: actor.mapreduce.Label}
----@return fun(source: ffi.cdata*): integer 0 at the end, below it when the source has failed
+---@return fun(source: ffi.cdata*): integer 0 at the end, negative when the source has failed
 function M.raw_loop(put, labels) return make(raw, {}, put, nil, labels, {}) end
 
 return M

@@ -1,6 +1,6 @@
---- Datasets: what a pipeline is made of. Each is a node of a lazy graph that knows its parents and how its rows come from
---- theirs; nothing runs before an action (run.lua). Operations that work row by row are *narrow*: partition i comes from
---- partition i of the parent; the others are *wide* and need rows from everywhere.
+--- Datasets: the elements of a pipeline. Each dataset is a node of a lazy graph: it knows its parents and how to
+--- compute its rows from theirs. Nothing runs before an action (run.lua). Row-by-row operations are *narrow*: partition
+--- i is computed from partition i of the parent. The others are *wide* and need rows from all partitions.
 local check = require("actor.check")
 local functions = require("actor.mapreduce.functions")
 local natives = require("actor.mapreduce.natives")
@@ -13,12 +13,13 @@ local node = require("actor.c.node")
 ---@field op string the operation's name
 ---@field where string the line that defined it
 ---@field parents actor.mapreduce.Dataset[]
----@field partitions? integer of sources and wide operations
----@field plan? fun(planner: actor.mapreduce.Planner, dataset: actor.mapreduce.Dataset): actor.mapreduce.Stage of wide ones
----@field keyed? boolean pairs that are spread by the hash of their key, by as many partitions as there are
----@field kept? "memory"|"disk" where the rows stay (kept.lua)
----@field stage? actor.mapreduce.Stage that has made the kept rows
----@field hold? userdata on them (releases.lua)
+---@field partitions? integer set for sources and wide operations
+---@field plan? fun(planner: actor.mapreduce.Planner, dataset: actor.mapreduce.Dataset): actor.mapreduce.Stage set for
+---wide operations
+---@field keyed? boolean the pairs are partitioned by the hash of their key
+---@field kept? "memory"|"disk" where the rows are stored (kept.lua)
+---@field stage? actor.mapreduce.Stage the stage that made the stored rows
+---@field hold? userdata keeps the stored rows (releases.lua)
 local Dataset = {}
 Dataset.__index = Dataset
 setmetatable(Dataset, check.strict("dataset:", "partitions", "kept"))
@@ -64,33 +65,34 @@ local function narrow(op)
   end
 end
 
----Replaces each row by what `fn(row)` returns; two results are a pair. A function gets a pair as two arguments.
+---Replaces each row by the results of `fn(row)`; two results are a pair. A function gets a pair as two arguments.
 Dataset.map = narrow("map") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 
----Keeps the rows for which `fn(row)` returns something true.
+---Keeps the rows for which `fn(row)` returns a true value.
 Dataset.filter = narrow("filter") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 
 ---Replaces each row by any number of rows: `fn(row)` returns an iterator, an array, or the rows as results.
 Dataset.flatmap = narrow("flatmap") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 Dataset.flat_map = Dataset.flatmap
 
----Replaces the rows of each partition: `fn` gets an iterator over them and the partition's number (from 1), and returns
----rows as flatmap's function does.
+---Replaces the rows of each partition. `fn` gets an iterator over them and the partition's number (from 1), and returns
+---rows like the function of flatmap.
 Dataset.map_partition = narrow("map_partition") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 Dataset.map_partitions = Dataset.map_partition
 
----Replaces the value of each pair by `fn(value)`. Keys, and so where rows lie, do not change.
+---Replaces the value of each pair by `fn(value)`. Keys, and so the partitioning, do not change.
 Dataset.map_values = narrow("map_values") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 
----Replaces each pair by any number of pairs with the same key: `fn(value)` returns values as flatmap's does rows.
+---Replaces each pair by any number of pairs with the same key: `fn(value)` returns values as flatmap's `fn` returns
+---rows.
 Dataset.flatmap_values = narrow("flatmap_values") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 Dataset.flat_map_values = Dataset.flatmap_values
 
 ---Makes a pair of each row, with `fn(row)` as key and the row as value.
 Dataset.key_by = narrow("key_by") ---@type fun(self: actor.mapreduce.Dataset, fn: function): actor.mapreduce.Dataset
 
----Returns the checked `partitions` of an operation's options. Their `barrier` is the rule at the stage's end, which
----every row has to pass: bsp is the only rule that loses no row.
+---Returns the checked `partitions` of an operation's options. The option `barrier` is the rule at the end of the stage.
+---Every row must pass it, and bsp is the only rule that loses no row.
 ---@param options? {partitions?: integer, barrier?: "bsp"}
 ---@param operation string
 ---@return integer?
@@ -98,7 +100,7 @@ function M.check_partitions(options, operation)
   check.options(options or {}, { partitions = "number?", barrier = "string|function|table?" }, "mapreduce." .. operation)
   local barrier = options and options.barrier or "bsp"
   if barrier ~= "bsp" then
-    check.fail("mapreduce.%s cannot honour barrier %s: what follows needs every row, so its stage ends with bsp; dataset:iterate takes any rule",
+    check.fail("mapreduce.%s cannot honour barrier %s: the next stage needs every row, so its stage ends with bsp; dataset:iterate takes any rule",
       operation, type(barrier) == "string" and ("'%s'"):format(barrier) or "given as a " .. type(barrier))
   end
   local partitions = options and options.partitions
@@ -106,7 +108,7 @@ function M.check_partitions(options, operation)
   return partitions
 end
 
----The plan of wide operations that exchange rows once: by the kinds of output and input that they name.
+---The plan of wide operations with one exchange of rows, given by the kinds of output and input that they name.
 ---@param planner actor.mapreduce.Planner
 ---@param dataset actor.mapreduce.Dataset
 ---@return actor.mapreduce.Stage

@@ -1,6 +1,6 @@
---- The text of narrow operations in a stage's loop (compile.lua). Each takes the number of its operation in the stage, the
---- names of the present row's variables, and `rest`, which gives the text of what follows for the names of a row. Lines
---- that call a user's function end in a mark for faults.lua.
+--- The text of narrow operations in a stage's loop (compile.lua). Each emitter takes the number of its operation in the
+--- stage, the names of the present row's variables, and `rest`. `rest` returns the text of the following operations for
+--- the names of a row. Lines that call a user's function end in a mark for faults.lua.
 local emitters = {}
 
 function emitters.map(i, a, b, rest)
@@ -18,7 +18,7 @@ function emitters.filter(i, a, b, rest)
     end]]):gsub("%u+", { I = i, A = a, B = b, REST = rest(a, b) })
 end
 
--- Gives what a function has returned, row by row, to one local function, which the JIT inlines. This is text and not a
+-- Passes the results of a function, row by row, to one local function, which the JIT inlines. This is text and not a
 -- function, since a trace ends where a loop's function returns.
 local spread = [[
     local r1, r2, r3, r4, more = four(fI(ARGUMENTS)) --fI
@@ -70,7 +70,7 @@ function emitters.flatten(i, a, b)
     end]]):gsub("%u+", { I = i, A = a, B = b })
 end
 
--- How often a row comes depends on the seed, its task and how many rows came before it in this task.
+-- The number of samples of a row depends on the seed, the task and the number of earlier rows in this task.
 function emitters.sample(i, a, b, rest)
   return ([[
     local nI = api.draw(fI, task, sI)
@@ -80,7 +80,7 @@ function emitters.sample(i, a, b, rest)
     end]]):gsub("%u+", { I = i, REST = rest(a, b) })
 end
 
--- The key and the value of a pair; a table of two elements stands for a pair.
+-- The key and the value of a pair; a table of two elements counts as a pair.
 local pair_of = [[
     local kI, wI = A, B
     if wI == nil then kI, wI = as_pair(kI, wI) end --fI
@@ -113,7 +113,7 @@ function emitters.key_by(i, a, b, rest)
     REST]]):gsub("%u+", { I = i, A = a, B = b, REST = rest("k" .. i, "w" .. i) })
 end
 
--- Keeps the rows of output number fI, in the form of apply.lua: a pair is a negative number and a table.
+-- Selects the rows of output number fI, in the form of apply.lua: a pair is a negative number and a table.
 function emitters.output(i, a, b, rest)
   return ([[
     if A == fI or A == -fI then
@@ -123,7 +123,7 @@ function emitters.output(i, a, b, rest)
     end]]):gsub("%u+", { I = i, A = a, B = b, REST = rest("a" .. i, "b" .. i) })
 end
 
--- Operations whose rows go to a local function behind them.
+-- Operations that pass their rows to a local function with the operations after them.
 local spreads = { flatmap = true, flatmap_values = true, flatten = true, map_partition = true }
 
 return { by_op = emitters, spreads = spreads }

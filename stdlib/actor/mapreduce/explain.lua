@@ -1,4 +1,4 @@
---- Describes an action in words: its stages before it runs, and their figures afterwards.
+--- Describes an action in words: its stages before the run, and their figures afterwards.
 local datasets = require("actor.mapreduce.dataset")
 local plans = require("actor.mapreduce.plan")
 
@@ -55,8 +55,8 @@ local function figures_text(figures)
   return text
 end
 
----Describes the stages of an action on this dataset, with the operations that each runs in one pass; after an action
----also the rows, bytes, seconds and spilled bytes of each.
+---Describes the stages of an action on this dataset, with the operations that each stage runs in one pass. After an
+---action it also lists the rows, bytes, seconds and spilled bytes of each stage.
 ---@return string
 function Dataset:explained()
   local last = self.last_run
@@ -80,7 +80,7 @@ local LONG_SECONDS = 1
 
 ---One line about an action: "mapreduce.collect: 2 stages, 48 tasks, 12.3 M rows, 256 MB in 3.21 s".
 ---@param run {name: string, figures: table}
----@return string? nil for an action that no node has waited for
+---@return string? nil for a short action
 function M.summary(run)
   local figures = run.figures
   if figures.seconds < LONG_SECONDS then return nil end

@@ -1,6 +1,6 @@
---- What a task's error says: which operation failed, where it was defined, what went wrong there, and at which record. The
---- loops that compile.lua makes register here; lines of theirs that call a user's function end in a mark, "--f3" for the
---- third operation and "--put" for what becomes of the rows.
+--- Builds the message of a task's error: the failed operation, its place in the script, the cause and the record. The
+--- loops of compile.lua register here. Their lines that call a user's function end in a mark: "--f3" for the third
+--- operation, "--put" for the output of the rows.
 local util = require("actor.util")
 local c = require("actor.c.mapreduce")
 
@@ -11,16 +11,16 @@ local c = require("actor.c.mapreduce")
 
 local M = {}
 
-local MOST = 80 -- bytes of a text that is shown
+local MOST = 80 -- bytes of a text in a message
 
 local chunks, made = {}, 0 -- of this action, by source
 
----Forgets the loops of the action before.
+---Forgets the loops of the previous action.
 function M.begin_action()
   chunks, made = {}, 0
 end
 
----Loads a loop's text so that its errors can be explained. `state.batch` is the batch of rows that it is working on.
+---Loads a loop's text so that its errors can be explained. `state.batch` is the current batch of rows.
 ---@param text string
 ---@param ops actor.mapreduce.Label[]
 ---@param labels {put?: actor.mapreduce.Label, combine?: actor.mapreduce.Label}
@@ -76,12 +76,12 @@ function M.show(value)
 end
 
 local show = M.show
-local get -- reads a value of a batch; compile.lua gives it
+local get -- reads a value of a batch; set by compile.lua
 
 ---@param fn fun(value: ffi.cdata*): any
 function M.read_with(fn) get = fn end
 
--- The row that a loop is working on.
+-- The current row of a loop.
 local function record_of(state)
   local batch = state.batch
   if not batch or batch.at >= batch.count then return nil end
@@ -91,9 +91,9 @@ local function record_of(state)
   return text
 end
 
--- "; record: ...", the row that a loop is working on; "" when the row is not the cause.
+-- "; record: ...", the current row of a loop; "" when the row is not the cause.
 local function blamed(chunk)
-  if debug.getinfo(3, "f").func == c.fail then return "" end -- an error of files or memory, or one that names the row
+  if debug.getinfo(3, "f").func == c.fail then return "" end -- an error of files or memory, or with the row in it
   local ok, record = pcall(record_of, chunk.state)
   return ok and record and "; record: " .. record or ""
 end
@@ -105,7 +105,7 @@ local Explained = {}
 ---@return table
 function M.explained(text) return setmetatable({ text = text }, Explained) end
 
----The operation that runs outside of loops: errors that come from no loop name it.
+---The current operation outside of loops: errors that no loop raises name it.
 ---@type actor.mapreduce.Label?
 M.doing = nil
 
@@ -113,7 +113,7 @@ local function failed(label, text, rest)
   return ("%s (%s) failed: %s%s"):format(label.shown or label.op, label.where, text, rest)
 end
 
----For xpcall: the error's text with all that is known of it.
+---For xpcall: returns the error's text with the operation, the place and the record, as far as known.
 ---@param message any
 ---@return string
 function M.explain(message)

@@ -12,7 +12,7 @@ local M = {}
 local LEAST_SPLIT, MOST_SPLIT = 1024 * 1024, 64 * 1024 * 1024 -- bytes
 local SILENT_SECONDS = 30
 
--- The size of a file, which must not change while the job runs; nil for inputs without a size.
+-- The size of a file, which must not change while the job runs; nil for inputs without a known size.
 local function size_of(file) return not file.stream and file.bytes or nil end
 
 local function cut(file, size, splits)
@@ -25,11 +25,11 @@ local function cut(file, size, splits)
   end
 end
 
--- Cuts files into splits of about the same size. Compressed files and URLs stay whole; with `uncut` all do.
+-- Cuts files into splits of about the same size. Compressed files and URLs stay whole; with `uncut` all files do.
 local function splits_of(files, uncut)
   local total = 0
   for _, file in ipairs(files) do total = total + (file.bytes or 0) end
-  -- Few and large, so that a table that combines by key meets its keys often.
+  -- Few large splits, so that a table that combines by key finds its keys often.
   local size = math.min(math.max(math.ceil(total / plans.default_partitions()), LEAST_SPLIT), MOST_SPLIT)
   local splits = {}
   for _, file in ipairs(files) do
@@ -53,7 +53,7 @@ local function contents_of(files, operation)
   return splits
 end
 
--- All files that a URL, or a list of URLs, names.
+-- All files of a URL or of a list of URLs.
 local function files_of(url, operation)
   if type(url) ~= "string" and type(url) ~= "table" then check.wrong("url", operation, "a string or an array of them", url) end
   local out = {}
@@ -75,7 +75,7 @@ end
 
 local kinds = { "any", "boolean", "number", "text" }
 
--- {{column, kind}, ...} in the order of columns, and the kind of the others.
+-- {{column, kind}, ...} in the order of columns, and the kind of the other columns.
 local function types_of(types)
   if type(types) ~= "table" then
     if types ~= nil then check.one_of(types, kinds, "types", "mapreduce.load") end
@@ -97,7 +97,7 @@ local function check_names(names)
   return names
 end
 
--- How the options say that CSV is read; nothing for another format.
+-- The CSV part of the options; nothing for another format.
 local function csv_of(options)
   if options.format ~= "csv" then
     for _, name in ipairs({ "header", "missing", "multiline", "names", "separator", "types" }) do
@@ -122,7 +122,7 @@ local load_options = {
   separator = "string?", types = "string|table?", missing = "number|string|boolean?", multiline = "boolean?",
 }
 
--- `make` gives the splits of files. `csv`: how rows are read from them, if they are CSV.
+-- `make` turns files into splits. `csv`: how to read rows from them, for CSV.
 local function source(op, url, options, make, csv)
   local operation = "mapreduce." .. op
   if options.on_error then check.one_of(options.on_error, { "fail", "skip" }, "on_error", operation) end
@@ -140,38 +140,41 @@ local function source(op, url, options, make, csv)
 end
 
 ---@class actor.mapreduce.ReadOptions
----@field on_error? "fail"|"skip" what happens with what cannot be read (a file that is damaged, gone or changed, a server's
----error, a row that is not of the format): it fails the job (default), or it is left out (of a damaged file the rest),
----counted as skipped and warned about
+---@field on_error? "fail"|"skip" handling of unreadable input (a damaged, missing or changed file, a server's error, a
+---row in the wrong format). "fail" (default) fails the job. "skip" leaves the row out, or the rest of a damaged file,
+---counts it as skipped and logs a warning
 ---@field timeout? number seconds without a byte from a server after which reading fails, default 30
----@field ca_file? string file of PEM certificates, for checking https servers; default: the file that CURL_CA_BUNDLE or
----SSL_CERT_FILE names in the environment, else the system's
+---@field ca_file? string file of PEM certificates for checking https servers. Default: the file named by CURL_CA_BUNDLE
+---or SSL_CERT_FILE in the environment, else the system's file
 
 ---@class actor.mapreduce.LoadOptions: actor.mapreduce.ReadOptions
 ---@field format? "text"|"csv"|"jsonl" default "text"
 ---@field header? boolean of CSV: the first line of each file names its columns, and rows are tables by name
----@field names? string[] of CSV: names for the columns, of files without a header or instead of it
+---@field names? string[] of CSV: names for the columns, for files without a header or instead of the header
 ---@field separator? string of CSV: one character, default comma
 ---@field types? string|table<string|integer, string> of CSV: "any" (default), "text", "number" or "boolean" for all
----columns, or by a column's name or number; what is no number (or true, false) in such a column is an error
+---columns, or by a column's name or number; a field in a "number" or "boolean" column that does not parse is an error
 ---@field missing? number|string|boolean of CSV: the value of empty fields, default nil
 ---@field multiline? boolean of CSV: fields in quotes may have several lines, so each file is read in one piece
 
----Makes a dataset of files. The lines of files and URLs, without their ends, are its rows. A byte order mark at the front
----of a file is no part of its text, in any format. `url` is a path, or
----`file://` or `unix://` and a path, of a file, of a folder (the files directly in it) or a pattern: `*`, `?` and
----`[...]` within a name, `**` for any number of folders ("logs/**/*.gz"; "logs/**" is all files below), `{a,b}` for a
----choice. A pattern gives its files in the order of paths, each once; it leaves out names that begin with `.` or `_`
----unless it spells these out, and `**` does not follow links to folders. Files are cut on line borders and shared by
----the nodes; gzip, Zstandard, xz and bzip2 are unpacked. Every node has to see the same files, and they must not change
----while the job runs. Each `http://` or `https://` URL is fetched by one node.
+---Makes a dataset of files. The lines of files and URLs, without their ends, are its rows. A byte order mark at the
+---front of a file is dropped, in any format.
 ---
----With `format = "jsonl"` each line is a value of JSON: arrays and objects are tables, null in them is nil. With "csv"
----each record is an array of its fields, or with `header` or `names` a table by name. A field without quotes that is a
----number becomes one (so 007 becomes 7: `types` keeps texts), unless digits would be lost; nan, inf, true and false
----become these values, an empty field is nil, and all other fields, those in quotes too, are texts. Lines end in LF or CRLF; another CR outside of quotes is an
----error. What `save` has
----written as CSV or JSON lines is read back as the same rows; pairs in CSV become arrays. Errors name file and line.
+---`url` is a path, or `file://` or `unix://` and a path. The path names a file, a folder (the files directly in it) or
+---a pattern: `*`, `?` and `[...]` within a name, `**` for any number of folders ("logs/**/*.gz"; "logs/**" is all files
+---below), `{a,b}` for a choice. A pattern gives its files in the order of paths, each once. It leaves out names that
+---begin with `.` or `_` unless it spells these out, and `**` does not follow links to folders. Each `http://` or
+---`https://` URL is fetched by one node.
+---
+---Files are cut at line ends and shared by the nodes; gzip, Zstandard, xz and bzip2 are unpacked. Every node must see
+---the same files, and they must not change while the job runs.
+---
+---With `format = "jsonl"` each line is a JSON value: arrays and objects are tables, and null in them is nil. With "csv"
+---each record is an array of its fields, or with `header` or `names` a table by name. An unquoted field that is a
+---number becomes a number, unless digits would be lost. So 007 becomes 7; `types` can preserve texts. nan, inf, true
+---and false become these values, and an empty field is nil. All other fields, quoted fields included, are texts. Lines
+---end in LF or CRLF; another CR outside of quotes is an error. Reading the CSV or JSON lines of `save` gives the same
+---rows, except that pairs in CSV become arrays. Errors name file and line.
 ---@param url string|string[]
 ---@param options? actor.mapreduce.LoadOptions
 ---@return actor.mapreduce.Dataset
@@ -183,7 +186,8 @@ function M.load(url, options)
   return source("load", url, options, function(files) return splits_of(files, csv and csv.multiline) end, csv)
 end
 
----Reads whole files: a pair for each, of its path and its content, unpacked and without a byte order mark. Each file has to fit into a node's memory.
+---Reads whole files: a pair of path and content for each file. The content is unpacked and has no byte order mark. Each
+---file must fit into a node's memory.
 ---@param url string|string[]
 ---@param options? actor.mapreduce.ReadOptions
 ---@return actor.mapreduce.Dataset

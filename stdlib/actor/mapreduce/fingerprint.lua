@@ -1,6 +1,6 @@
---- A hash of a pipeline, by which a later run of the job can tell that the pipeline makes the same rows. It covers the
---- operations, the text of their functions (without comments, wherever it stands) with the numbers, texts and booleans that
---- they capture, broadcasts, and the input; not the tables that functions capture.
+--- The fingerprint of a pipeline: a hash that shows a later run of the job whether the pipeline makes the same rows. It
+--- covers the operations, the text of their functions (without comments, independent of its place) with captured
+--- numbers, texts and booleans, broadcasts, and the input. It does not cover captured tables.
 local broadcasts = require("actor.mapreduce.broadcasts")
 local codec = require("actor.codec")
 local function_texts = require("actor.mapreduce.function_texts")
@@ -9,7 +9,7 @@ local node = require("actor.c.node")
 
 local M = {}
 
-local files = {} -- functions' texts of the job's files; false where there is no source
+local files = {} -- functions' texts of the job's files; false without a source
 
 local function texts_of(chunk)
   if files[chunk] == nil then
@@ -19,7 +19,7 @@ local function texts_of(chunk)
   return files[chunk] or {}
 end
 
--- The text of a function; of one without a source, its place.
+-- The text of a function; for a function without a source, its place.
 local function text_of(fn)
   local info = debug.getinfo(fn, "S")
   local place = info.linedefined .. "-" .. info.lastlinedefined

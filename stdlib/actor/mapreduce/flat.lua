@@ -1,6 +1,6 @@
---- Tables of plain values from the bytes of rows: host/mapreduce/rows/flat_table.hpp finds their shape and their numbers and
---- texts, a constructor that is made once for each shape builds the table. So reading a table is a few stores of compiled
---- code instead of a call of the codec, which the JIT cannot compile.
+--- Builds tables of plain values from the bytes of rows. host/mapreduce/rows/flat_table.hpp finds their shape, numbers
+--- and texts; a constructor, generated once for each shape, builds the table. So reading a table is a few stores of
+--- compiled code instead of a call of the codec, which the JIT cannot compile.
 local ffi = require("ffi")
 local api = require("actor.ffi")("mapreduce")
 
@@ -10,8 +10,8 @@ local new = require("table.new")
 local flat = ffi.new("ah_mr_flat")
 local items_type = ffi.typeof("const ah_mr_value*")
 
--- Returns the Lua text that makes the item at place `at` of a shape, where `count` values come before it; and the next
--- place and count.
+-- Returns the Lua text that builds the item at place `at` of a shape, where `count` values precede it. Also returns the
+-- next place and count.
 local function constructor(shape, at, count)
   local kind = shape:sub(at, at)
   at = at + 1
@@ -38,7 +38,8 @@ local function constructor(shape, at, count)
   return "{ " .. table.concat(parts, ", ") .. " }", at + 1, count
 end
 
----A function that gives the table of an encoded value, or nothing for a value that only the codec can decode.
+---Returns a function that builds the table of an encoded value. It returns nothing for a value that only the codec can
+---decode.
 ---@param text_at fun(bytes: ffi.cdata*, size: integer): string
 ---@return fun(v: ffi.cdata*): table?
 function M.reader(text_at)

@@ -1,10 +1,10 @@
---- The text of a function from the source that it stands in: its words and signs, without comments and however they are set.
+--- The text of a function in its source file: its tokens, without comments and independent of layout.
 local M = {}
 
--- Patterns of what begins at a place, tried in order; strings and comments with long brackets are looked for before.
+-- Patterns of a token at a place, tried in order. Strings and comments with long brackets are checked first.
 local words = { "^%s+()", "^[%a_][%w_]*()", "^0[xX][%x%.]+()", "^%d[%w%.]*()", "^[=~<>]=()", "^%.%.+()", "^.()" }
 
--- Where the string that begins with a quote at `at` ends.
+-- Returns the end of the string whose quote is at `at`.
 local function string_end(text, at)
   local quote = text:sub(at, at)
   local i = at + 1
@@ -20,7 +20,7 @@ local function string_end(text, at)
   return i
 end
 
--- Where the long brackets that begin at `at` end; nil when there are none.
+-- Returns the end of the long brackets that open at `at`; nil without long brackets.
 local function long_end(text, at)
   local level = text:match("^%[(=*)%[", at)
   if not level then return nil end
@@ -28,7 +28,7 @@ local function long_end(text, at)
   return (stop or #text) + 1
 end
 
--- Where the next word, sign, string or comment ends, and whether it is a comment or a space.
+-- Returns the end of the next token or comment, and whether it is a comment or white space.
 local function next_end(text, at)
   if text:find("^%-%-", at) then return long_end(text, at + 2) or text:find("\n", at, true) or #text + 1, true end
   if text:find("^[\"']", at) then return string_end(text, at), false end
@@ -47,7 +47,8 @@ local function count_lines(text)
   return count
 end
 
----The functions of a source, by the lines that they begin and end in: "12-14". Where several do, their texts together.
+---The functions of a source, by their first and last lines: "12-14". Functions on the same lines have their texts
+---joined.
 ---@param text string
 ---@return table<string, string>
 function M.of(text)

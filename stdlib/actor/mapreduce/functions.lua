@@ -1,4 +1,4 @@
---- Users' functions as operations keep them: frozen when the operation is defined, and named for messages.
+--- Users' functions as operations store them: frozen when the operation is defined, and named for messages.
 local check = require("actor.check")
 local codec = require("actor.codec")
 local natives = require("actor.mapreduce.natives")
@@ -10,7 +10,7 @@ local M = {}
 local band, rshift = bit.band, bit.rshift
 local getupvalue, setupvalue = debug.getupvalue, debug.setupvalue
 
----Whether a function is the script's: neither of C nor of the standard library.
+---Whether a function belongs to the script: neither to C nor to the standard library.
 ---@param fn function
 ---@return boolean
 function M.is_users(fn)
@@ -20,9 +20,9 @@ end
 
 local is_users = M.is_users
 
--- A copied function's code has lost what makes `{ x = a, y = b }` quick: the constructor begins with a table that has its
--- keys, and the copy's table lacks those without a constant value, so each table grows key by key. The two opcodes are found
--- by looking at a small function; where that looks different from what is expected, copies stay as they are.
+-- A copied function loses the template tables that make `{ x = a, y = b }` fast. The constructor starts from a table
+-- with all its keys; the copy's template lacks the keys without a constant value, so each table grows key by key. The
+-- two opcodes are read from a small sample function. If the sample does not look as expected, copies stay unrepaired.
 local DUPLICATE, SET_FIELD
 
 local function operands(fn, pc)
@@ -41,10 +41,10 @@ do
   end
 end
 
--- Puts the keys of table constructors back into their tables, in the copied code `fn` and the functions in it.
+-- Restores the keys of table constructors in the copied code of `fn` and of the functions in it.
 local function mend_constructors(fn)
   if not DUPLICATE then return end
-  local made, added = {}, {} -- made: by register, the table with which the present constructor begins
+  local made, added = {}, {} -- made: by register, the template of the present constructor
   for pc = 1, math.huge do
     local op, a, key_index, register, table_index = operands(fn, pc)
     if not op then break end
@@ -80,15 +80,15 @@ local function freeze(fn, done)
   end
 end
 
----Returns a copy of `fn` whose captured variables, and those of captured functions, keep their present values: later
----assignments do not change them, so a task that runs again does the same. Tables are shared.
+---Returns a copy of `fn` whose captured variables, and those of captured functions, retain their present values. Later
+---assignments do not change them, so a task that runs again gives the same result. Tables are shared.
 ---@param fn function
 ---@return function
 function M.freeze(fn)
   return freeze(fn, {})
 end
 
----"job.lua:12", where a function is defined; nothing for one of C.
+---"job.lua:12", the place where a function is defined; nothing for a C function.
 ---@param fn function
 ---@return string?
 function M.where(fn)
@@ -96,8 +96,8 @@ function M.where(fn)
   return info.what ~= "C" and info.short_src .. ":" .. info.linedefined or nil
 end
 
--- What the compiler made of a function: its instructions, constants and the names of what it captures. `fn` has never run,
--- since the JIT changes instructions.
+-- The compiled form of a function: its instructions, its constants and the names of its captured variables. `fn` must
+-- never have run, since the JIT changes instructions.
 local function compiled(fn)
   local info = util.funcinfo(fn)
   local out = { info.linedefined, info.lastlinedefined, info.params, info.isvararg or false }
@@ -118,8 +118,8 @@ end
 
 local marks = setmetatable({}, { __mode = "k" }) -- by prototype, which closures of one function share
 
----Returns a text that differs for any two functions, also on the same line, and is the same on every node: the
----function's place in the script and its bytecode, without what it captures.
+---Returns a text that differs for any two functions, also on the same line, and is the same on every node. It consists
+---of the function's place in the script and its bytecode, without captured values.
 ---@param fn function
 ---@return string
 function M.mark(fn)
@@ -130,7 +130,7 @@ function M.mark(fn)
   return marks[proto]
 end
 
----Returns the function that argument `name` of operation `operation` is: given itself, or as the name of a native one.
+---Resolves argument `name` of operation `operation`: a function, or the name of a native function.
 ---@param fn any
 ---@param name string
 ---@param operation string

@@ -1,6 +1,7 @@
---- Map-reduce: pipelines over datasets that are spread over the cluster's nodes. Transformations are lazy, actions run
---- them; every node runs the same script and an action returns the same value on each. Operations have the names and
---- meanings of Spark (Zaharia et al., Resilient distributed datasets, NSDI 2012) or else of Owl's map-reduce engine.
+--- Map-reduce: pipelines over datasets that are distributed over the cluster's nodes. Transformations are lazy, actions
+--- run them. Every node runs the same script, and an action returns the same value on each. Operations have the names
+--- and meanings of Spark (Zaharia et al., Resilient distributed datasets, NSDI 2012) or else of Owl's map-reduce
+--- engine.
 ---
 ---     local mr = require "actor.mapreduce"
 ---     local counts = mr.load("file://corpus/*.txt")

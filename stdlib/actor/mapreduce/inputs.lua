@@ -1,4 +1,4 @@
---- Where the rows of a stage's tasks come from: splits of a source, or what tasks before have put out.
+--- Inputs of a stage's tasks: splits of a source, or the outputs of earlier tasks.
 local ffi = require("ffi")
 local compile = require("actor.mapreduce.compile")
 local api = require("actor.ffi")("mapreduce")
@@ -16,7 +16,7 @@ local split_kinds = { part = 0, whole = 1, url = 2, content = 3 }
 local formats = { text = 0, csv = 1, jsonl = 2 }
 local csv_kinds = { any = 0, text = 1, number = 2, boolean = 3 }
 
--- How the lines of a file are read, as a C struct; the texts to which it points are kept beside it.
+-- The CSV options of a file as a C struct; the texts that it points to are held beside it.
 local function csv_of(csv)
   local names, typed, kinds = csv.names, {}, {}
   for i, column in ipairs(csv.types) do typed[i], kinds[i] = column[1], csv_kinds[column[2]] end
@@ -57,9 +57,9 @@ function sources.checkpoint(source, task)
   return required(api.row_file(source.folder, source.id, task - 1))
 end
 
--- By the kind of a stage's `input`: makes what opens the rows of a task, and what the loop does with them first: a
--- function that combines values of equal keys that follow each other, or a reader. The input's first need is the k-th
--- (from 0) of the stage.
+-- By the kind of a stage's `input`. Each returns a function that opens the rows of a task, and optionally the first
+-- step of the loop: a function that combines values of adjacent equal keys, or a reader. The input's first need is the
+-- k-th (from 0) of the stage.
 local kinds = {}
 
 function kinds.source(input)
@@ -76,7 +76,7 @@ local function pour(sink, k)
   if api.pour(sink, required(api.needed(k))) < 0 then c.fail() end
 end
 
--- Combines rows natively; again, if the tasks before have combined them already.
+-- Combines rows natively; merges states if earlier tasks have combined the rows already.
 local function combined_natively(native)
   return function()
     local sink = required(api.combine(native, 0))
@@ -90,7 +90,7 @@ function kinds.distinct(input) return combined_natively("row") end
 function kinds.combined(input, stage)
   local dataset = input.dataset
   if dataset.native then return combined_natively(dataset.native) end
-  -- Rows that have stayed where they were have not been combined yet.
+  -- Rows that did not move have not been combined yet.
   local fresh = not stage.needs[1].wide
   local _, bind, finish, put = compile.combiner(fresh and dataset.fn or dataset.merge or dataset.fn, {
     first = fresh and dataset.initial or nil, merge = dataset.merge, objects = fresh and dataset.objects, own = true,
@@ -105,7 +105,7 @@ function kinds.combined(input, stage)
   end, dataset.merge or dataset.fn
 end
 
--- Sorters as ffi_mapreduce.h numbers them.
+-- Sorters, numbered as in ffi_mapreduce.h.
 local BY_HASH, ANY, UNDER, WHOLE = 2, 0, 1, 2
 
 local function sorters(stage, rows)
@@ -142,15 +142,15 @@ function kinds.sorted(input)
   end
 end
 
--- A reader that its operation makes (ordered.lua): it opens what it needs itself.
+-- A reader from the operation itself (ordered.lua): it opens its inputs itself.
 function kinds.own(input) return input.open() end
 
----Returns what opens the rows of a task of a stage, or of one branch of it.
+---Returns a function that opens the rows of a task, for a stage or one branch of it.
 ---@param input table
 ---@param stage actor.mapreduce.Stage
----@param k integer the first of the stage's needs that is the input's, from 0
+---@param k integer index of the input's first need in the stage, from 0
 ---@return fun(task: integer): ffi.cdata* source
----@return (fun(a: any, b: any): any)|{read: function}|nil combine what compile.loop is told
+---@return (fun(a: any, b: any): any)|{read: function}|nil combine the `combine` argument of compile.loop
 function M.of(input, stage, k) return kinds[input.kind](input, stage, k) end
 
 return M

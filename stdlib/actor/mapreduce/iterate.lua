@@ -1,13 +1,14 @@
---- `dataset:iterate`: repeats a step over each partition, under any barrier rule. A worker keeps its partitions in Lua,
---- as `prepare` made them. In a round the worker gets the state, `step` makes a contribution of the state and each of
---- its partitions, and `merge` makes the next state of the newest contribution of every partition. Under bsp these all
---- belong to one round, and with the same partitions the states have the same bits for any number of nodes. Under ssp:s
---- a state may lack what the others have found in the last s rounds, under asp it lacks whatever is still under way
---- (chaotic relaxation: Chazan and Miranker 1969; SSP: Ho et al., NIPS 2013).
+--- `dataset:iterate`: repeats a step over each partition, under any barrier rule. A worker holds its partitions in Lua,
+--- as `prepare` made them. In a round the worker gets the state, and `step` makes a contribution of the state and each
+--- of its partitions. `merge` makes the next state of the newest contribution of every partition.
 ---
---- It runs on the parameter server (actor.param): shard 0 has the state and the contributions. The partitions of a lost worker
---- go to the others, which read the rows, or have them made, again. No state is made before their contributions are there, so
---- under bsp the result is that of a run without losses.
+--- Under bsp all contributions belong to one round, and with the same partitions the states have the same bits for any
+--- number of nodes. Under ssp:s a state may lack the other workers' results of the last s rounds. Under asp it lacks
+--- all pending results (chaotic relaxation: Chazan and Miranker 1969; SSP: Ho et al., NIPS 2013).
+---
+--- It runs on the parameter server (actor.param): shard 0 holds the state and the contributions. The partitions of a
+--- lost worker move to the others, which read the rows again or have them computed again. The next state waits for the
+--- contributions of these partitions, so under bsp the result is the same as without losses.
 local check = require("actor.check")
 local checkpoints = require("actor.checkpoint")
 local codec = require("actor.codec")
@@ -23,7 +24,7 @@ local tensor = require("actor.tensor")
 local c = require("actor.c.param")
 
 ---@class actor.mapreduce.IterateContext
----@field step integer rounds that every partition has done
+---@field step integer rounds completed by every partition
 ---@field updates integer contributions so far
 ---@field seconds number
 ---@field workers integer how many are alive
@@ -31,45 +32,55 @@ local c = require("actor.c.param")
 
 ---@class actor.mapreduce.Iterate
 ---@field state any the first round's state; any value that can travel
----@field prepare? fun(rows: (fun(): any, any), partition: integer): any runs once for each partition, on the worker that has it: makes what `step` gets of an iterator over the rows. Without it `step` gets an array of the rows, pairs as {k, v}
+---@field prepare? fun(rows: (fun(): any, any), partition: integer): any runs once for each partition, on the worker
+---that holds it. It gets an iterator over the rows and returns the `rows` argument of `step`. Without it `step` gets an
+---array of the rows, pairs as {k, v}
 ---@field step fun(rows: any, state: any, partition: integer, folded: any): any returns a partition's contribution
----@field fold? boolean true: a worker makes one contribution of all its partitions in a round. `step` gets the contribution of the partitions before as `folded` (nil for the first), and returns it with its own added. For contributions that are large
+---@field fold? boolean true: a worker makes one contribution of all its partitions in a round. `step` gets the
+---contribution of the previous partitions as `folded` (nil for the first), and returns it with its own added. For large
+---contributions
 ---@field merge fun(state: any, contributions: any[]): any returns the next state, made of the newest contributions, in order of partitions; it must not change them
----@field shared? boolean true: tensors are not copied within a process. Promise that `step` and `merge` do not write to a tensor that they got (except `folded`) nor, in a later round, to one that they have returned
----@field steps? integer how many rounds every partition does
+---@field shared? boolean true: tensors are not copied within a process. With it `step` and `merge` must not write to
+---tensors that they received (except `folded`), nor in a later round to tensors that they returned
+---@field steps? integer number of rounds of every partition
 ---@field stop? fun(ctx: actor.mapreduce.IterateContext): boolean returns true to end the iteration
----@field barrier? string|function which workers may go on (default bsp), as in param.run; `--barrier` wins over it
----@field checkpoint? {steps?: integer, seconds?: number, dir?: string}|false when to save the state: every so many states or seconds (default: every 30 s, if `--checkpoint` is given), and the last one; `--resume` goes on from the newest, with any number of nodes and partitions. false: never
+---@field barrier? string|function the rule that admits workers to the next round (default bsp), as in param.run;
+---`--barrier` overrides it
+---@field checkpoint? {steps?: integer, seconds?: number, dir?: string}|false when to save the state: after this number
+---of states or seconds (default: every 30 s, if `--checkpoint` is given), and at the end. `--resume` continues from the
+---newest checkpoint, with any number of nodes and partitions. false: never
 
 ---@class actor.mapreduce.IterateSummary
----@field steps integer rounds that every partition has done
+---@field steps integer rounds completed by every partition
 ---@field updates integer contributions
 ---@field seconds number
----@field first? number seconds until every partition had done a round, which includes preparing; nil without one
+---@field first? number seconds until every partition had completed a round, `prepare` included; nil without a completed
+---round
 ---@field reason string "steps", "stop", "seconds"
 
--- ---- shard 0: the state, and which worker has which partitions ----
+-- ---- shard 0: the state, and the assignment of partitions to workers ----
 
 ---@class actor.mapreduce.Contribution
 ---@field value any
----@field partitions integer[] those that it was made of: one, or with `fold` all that a worker had in one round
+---@field partitions integer[] its partitions: one, or with `fold` all partitions of a worker in one round
 
 ---@class actor.mapreduce.Master
 ---@field state any
----@field version integer of the state: how many merges made it
+---@field version integer of the state: the number of merges so far
 ---@field newest table<integer, actor.mapreduce.Contribution> by partition
----@field rounds integer[] by partition: to how many states it has made a contribution
+---@field rounds integer[] by partition: number of states with its contributions
 ---@field counted integer[] by partition: the newest version among these states
----@field seen integer[] by partition: the version of the state from which its newest contribution was made
----@field given table<integer, integer> by partition: the worker that works on it now
+---@field seen integer[] by partition: the state version of its newest contribution
+---@field given table<integer, integer> by partition: the worker that processes it now
 ---@field owner table<integer, integer> by partition
----@field awaited table<integer, boolean> partitions without whose contribution there is no next state
----@field workers integer[] those that share the partitions: the members at the beginning, and workers that ask later
----@field members table<integer, boolean> those of them that the membership has named
----@field pushes table<integer, table> by worker: the table of a push whose tensor has not arrived
----@field tensors table<integer, actor.Tensor> by worker: the tensor of a push whose table has not arrived
+---@field awaited table<integer, boolean> partitions with contributions that the next state waits for
+---@field workers integer[] workers that share the partitions: the initial members, and later each worker that requests
+---work
+---@field members table<integer, boolean> workers listed by the membership
+---@field pushes table<integer, table> by worker: the table of a push, until its tensor arrives
+---@field tensors table<integer, actor.Tensor> by worker: the tensor of a push, until its table arrives
 ---@field keeper actor.Checkpoint? saves the states
----@field uneven boolean? true: a worker has none or too few partitions, since the others were working on theirs
+---@field uneven boolean? true: a worker has too few partitions, because the others were busy with theirs
 local Master = {}
 Master.__index = Master
 
@@ -97,7 +108,7 @@ function Master:contributions()
   return out
 end
 
--- Makes the next state, if all contributions for it are there.
+-- Makes the next state, once all of its contributions are present.
 function Master:advance()
   if not self.fresh or next(self.awaited) then return end
   local merge = self.options.merge
@@ -109,7 +120,7 @@ function Master:advance()
   if self.keeper and self.keeper:due() then self:save() end
 end
 
--- How many rounds every partition has done.
+-- The number of rounds completed by every partition.
 function Master:least()
   local least = math.huge
   for p = 1, self.partitions do least = math.min(least, self.rounds[p]) end
@@ -120,7 +131,7 @@ function Master:save()
   self.keeper:write { { state = self.state, version = self.version, rounds = self:least(), updates = self.updates } }
 end
 
--- Goes on from a saved state, in a run that is resumed.
+-- Continues from a saved state, in a resumed run.
 function Master:resume()
   local saved = self.keeper:read()
   if not saved then return end
@@ -129,7 +140,7 @@ function Master:resume()
   for p = 1, self.partitions do self.rounds[p] = saved.rounds end
 end
 
--- Drops a contribution, since some of its partitions have newer ones; the rest cannot be separated from these.
+-- Drops a contribution after newer contributions for some of its partitions; the rest cannot be separated from these.
 function Master:drop(contribution)
   for _, p in ipairs(contribution.partitions) do
     if self.newest[p] == contribution then
@@ -138,7 +149,7 @@ function Master:drop(contribution)
   end
 end
 
----Takes in a worker's contribution, which it made of these partitions and that version of the state.
+---Stores a worker's contribution, made from these partitions and this version of the state.
 ---@param id integer
 ---@param version integer
 ---@param partitions integer[]
@@ -157,7 +168,8 @@ function Master:take(id, version, partitions, value)
   self.fresh = true
 end
 
--- Removes a lost worker. Its contributions to the newest state count; the missing ones come from other workers.
+-- Removes a lost worker. Its contributions to the newest state count; the other workers supply the missing
+-- contributions.
 function Master:lose(id)
   self.lost[id], self.uneven = true, true
   self.pushes[id], self.tensors[id] = nil, nil
@@ -170,7 +182,7 @@ function Master:lose(id)
   end
 end
 
----Takes in an update of one of the keys. A push with a tensor beside it comes as two updates.
+---Receives an update of one of the keys. A push with a separate tensor arrives as two updates.
 ---@param id integer the worker
 ---@param key string
 ---@param value any
@@ -191,8 +203,8 @@ local function fewest(counts, ids)
   return best
 end
 
--- Shares the partitions: those without an owner go to the workers with the fewest; then workers with the most give some
--- away, except those that they are working on, for which this is tried again later.
+-- Balances the partitions. Partitions without an owner move to the workers with the fewest. Then workers with the most
+-- partitions give some away, except partitions in progress; for these it retries later.
 function Master:share()
   local counts, ids = {}, self.workers
   for _, id in ipairs(ids) do counts[id] = 0 end
@@ -219,8 +231,8 @@ function Master:share()
   end
 end
 
--- Takes note of the live workers. A late worker counts from its first request on, which may come before the membership
--- names it.
+-- Updates the list of live workers. A late worker counts from its first request on, which may precede its entry in the
+-- membership.
 function Master:meet(asking)
   local members, here, ids = {}, {}, {}
   for _, id in ipairs(node.workers()) do members[id] = true end
@@ -240,7 +252,7 @@ function Master:meet(asking)
   if self.uneven and #ids > 0 then self:share() end
 end
 
--- Gives each of these workers those of its partitions that have not seen the newest state.
+-- Assigns to each of these workers its own partitions that have not seen the newest state.
 function Master:schedule(asking)
   self:advance()
   self:meet(asking)
@@ -262,7 +274,7 @@ function Master:schedule(asking)
   return tasks
 end
 
--- Returns why the iteration ends now, if it does.
+-- Returns the reason to end the iteration now; nil to continue.
 function Master:reason(ctx)
   self:advance()
   local options, least = self.options, self:least()
@@ -292,7 +304,7 @@ local function array_of(rows)
   return out
 end
 
--- Returns what makes the contributions of some partitions; `where` is the script's line.
+-- Returns a function that makes the contributions of some partitions; `where` is the script's line.
 local function worker(options, held, where)
   local open = compile.iterator({}, nil, nil, {})
   local prepared, partition = {}, nil
@@ -346,7 +358,7 @@ local function checked(options)
   local travels, why = pcall(codec.encode, options.state)
   if not travels then check.fail("mapreduce.iterate: state cannot travel: %s", tostring(why):gsub("^[^:]*:%d+: ", "")) end
   if options.steps then check.integer(options.steps, "steps", "mapreduce.iterate", 0, 2 ^ 53) end
-  if options.checkpoint == true then check.fail("mapreduce.iterate: checkpoint is a table that says when, or false") end
+  if options.checkpoint == true then check.fail("mapreduce.iterate: checkpoint is a table with steps=, seconds= or dir=, or false") end
   if options.checkpoint then
     check.options(options.checkpoint, { steps = "number?", seconds = "number?", dir = "string?" }, "mapreduce.iterate, checkpoint")
   end
@@ -363,7 +375,8 @@ local function checked(options)
   }
 end
 
--- Keys that shard 0 owns, so that contributions come to the VM that makes the states: what they are, and a tensor beside it.
+-- Keys that shard 0 owns, so that contributions reach the VM that makes the states: one for the contributions, one for
+-- a separate tensor.
 local function keys_of_shard_0()
   local keys, i = {}, 0
   while #keys < 2 do
@@ -374,22 +387,22 @@ local function keys_of_shard_0()
   return { made = keys[1], tensor = keys[2] }
 end
 
--- Makes a push. One tensor is sent beside the table, since it is not copied there.
+-- Makes a push. A single tensor is sent as a separate update, which avoids a copy of it.
 local function pushed(keys, version, made)
   local beside = #made == 1 and tensor.is_tensor(made[1].value) and made[1].value or nil
   if beside then made[1].value = nil end
   return { { keys.made, { version = version, made = made, beside = beside ~= nil } }, beside and { keys.tensor, beside } }
 end
 
--- The result is a separate action, which shard 0 records before it tells the workers that the run has ended: they find
--- it done.
+-- The result is a separate action. Shard 0 records it before it notifies the workers of the end of the run, so the
+-- workers find the action completed.
 local RESULT = "mapreduce.iterate.result"
 
-local count = 0 -- calls of iterate: each has its own checkpoint, by a number that is the same in every run of a script
+local count = 0 -- number of calls of iterate, the same in every run of a script; each call has its own checkpoint
 
 local function record(master, reason)
   if master.keeper and master.keeper.dir then
-    master:save() -- a run that is resumed behind it finds it done
+    master:save() -- a later resumed run finds the iteration completed
     master.keeper:finish()
   end
   local summary = { steps = master.steps, updates = master.updates, seconds = master.seconds, first = master.first, reason = reason }
@@ -432,7 +445,7 @@ function datasets.Dataset:iterate(options)
     barrier = options.barrier,
     seconds = false,
     shared = options.shared,
-    checkpoint = false, -- its state is not the store's: the master saves it
+    checkpoint = false, -- the master saves the state, which is not in the store
     schedule = function(ids) return master:schedule(ids) end,
     push = function(_, entries)
       local parts, state = entries[1][2], entries[2][2]

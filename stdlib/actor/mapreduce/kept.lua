@@ -1,5 +1,5 @@
---- Datasets whose rows stay in memory or on disk once they have been made, so that later actions find them. Rows stay
---- on the node that made them; those of a lost node are made again.
+--- Datasets whose rows are retained in memory or on disk, so that later actions find them. Rows stay on the node that
+--- made them; the rows of a lost node are computed again.
 local check = require("actor.check")
 local datasets = require("actor.mapreduce.dataset")
 local releases = require("actor.mapreduce.releases")
@@ -17,10 +17,10 @@ local function keep(self, op, place)
 end
 
 ---@class actor.mapreduce.PersistOptions
----@field disk? boolean true: on disk from the start, in a compressed temporary file in $TMPDIR; uses nothing of --memory
+---@field disk? boolean true: on disk from the start, in a compressed temporary file in $TMPDIR; uses no --memory
 
----Keeps the rows for later actions, once an action has made them: in memory, from where the oldest go to disk when
------memory is full, or on disk. Nothing runs before an action.
+---Retains the rows for later actions, once an action has made them. The rows are in memory, and the oldest move to disk
+---when `--memory` is full. With `disk` they are on disk from the start. Nothing runs before an action.
 ---@param options? actor.mapreduce.PersistOptions
 ---@return actor.mapreduce.Dataset self
 function Dataset:persist(options)
@@ -29,12 +29,12 @@ function Dataset:persist(options)
   return keep(self, "persist", options.disk and "disk" or "memory")
 end
 
----Keeps the rows in memory, as `persist()` does.
+---Retains the rows in memory, as `persist()` does.
 ---@return actor.mapreduce.Dataset self
 function Dataset:cache() return keep(self, "cache", "memory") end
 
----Frees the kept rows, on every node, when the next action begins. The dataset can still be used: its rows are made
----again. The kept rows of a dataset that is collected as garbage are freed, too.
+---Frees the retained rows on every node when the next action begins. The dataset stays usable: its rows are computed
+---again. The retained rows of a dataset that becomes garbage are freed, too.
 ---@return actor.mapreduce.Dataset self
 function Dataset:unpersist()
   datasets.check(self, "unpersist")

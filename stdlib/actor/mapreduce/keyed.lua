@@ -1,6 +1,6 @@
---- Operations on pairs by key. One task gets all rows of a key, which is a text, a number or a boolean; a row that is a
---- table of two elements counts as a pair. Rows that are spread by key already, over as many partitions, are not moved:
---- a join behind reduce_by_key moves only the rows of its other side.
+--- Operations on pairs by key. One task gets all rows of a key. A key is a text, a number or a boolean; a row that is a
+--- table of two elements counts as a pair. Rows already partitioned by key, over as many partitions, are not moved: a
+--- join after reduce_by_key moves only the rows of its other side.
 local check = require("actor.check")
 local codec = require("actor.codec")
 local compile = require("actor.mapreduce.compile")
@@ -22,7 +22,7 @@ local function keyed(op, parents, options, fields)
   return datasets.new(fields)
 end
 
----Combines the values of each key with `fn(a, b)`, first within each task, then across them. `fn` has to be associative
+---Combines the values of each key with `fn(a, b)`, first within each task, then across tasks. `fn` must be associative
 ---and commutative.
 ---@param fn fun(a: any, b: any): any for numbers also mr.sum, mr.min, mr.max or their names: "sum", ...
 ---@param options? {partitions?: integer}
@@ -35,7 +35,7 @@ function Dataset:reduce_by_key(fn, options)
 end
 
 ---Makes a state of each key's values: `seq` adds a value to a state that begins as `zero`, and `comb` combines the
----states of different tasks. The number of these states varies, so `zero` has to be neutral for `comb`: 0 for a sum, {}
+---states of different tasks. The number of these states varies, so `zero` must be neutral for `comb`: 0 for a sum, {}
 ---for a list.
 ---@param zero any
 ---@param seq fun(state: any, value: any): any
@@ -55,9 +55,10 @@ function Dataset:aggregate_by_key(zero, seq, comb, options)
   })
 end
 
----Makes a state of each key's values: `create` makes it of the first value, `merge_value` adds further values, and
----`merge_states` combines the states of different tasks. Which value is the first in how many tasks varies. A state may
----be any value that can travel, and the functions may change it. As Spark's combineByKey.
+---Makes a state of each key's values: `create` makes it from the first value, `merge_value` adds further values, and
+---`merge_states` combines the states of different tasks. The number of tasks with values of a key varies, and so do
+---their first values. A state may be any value that can travel, and the functions may change it. Same as Spark's
+---combineByKey.
 ---@param create fun(value: any): any
 ---@param merge_value fun(state: any, value: any): any
 ---@param merge_states fun(a: any, b: any): any
@@ -73,7 +74,7 @@ function Dataset:combine_by_key(create, merge_value, merge_states, options)
   })
 end
 
----Combines the values of each key as reduce_by_key does, with `zero` once in front of them.
+---Combines the values of each key as reduce_by_key does, with `zero` once before them.
 ---@param zero any
 ---@param fn fun(a: any, b: any): any associative and commutative
 ---@param options? {partitions?: integer}
@@ -87,7 +88,7 @@ function Dataset:fold_by_key(zero, fn, options)
   return folded
 end
 
----Collects the values of each key: `key, {value, ...}`, in the order of the rows. The values of one key have to fit in
+---Collects the values of each key: `key, {value, ...}`, in the order of the rows. The values of one key must fit in
 ---memory. To combine values, use reduce_by_key or aggregate_by_key, which move less data.
 ---@param options? {partitions?: integer}
 ---@return actor.mapreduce.Dataset
@@ -95,7 +96,7 @@ function Dataset:group_by_key(options)
   return keyed("group_by_key", { self }, options, { output = "keyed", input = "groups", reader = readers.grouped })
 end
 
----Spreads pairs by the hash of their key, so that keyed operations with as many partitions need not move them again.
+---Partitions pairs by the hash of their key, so that keyed operations with as many partitions need not move them again.
 ---Use it before cache() for a dataset that is joined repeatedly.
 ---@param partitions? integer
 ---@return actor.mapreduce.Dataset
@@ -111,16 +112,17 @@ local function join(op, keep_left, keep_right)
   end
 end
 
----Joins two datasets by key: gives `key, {a, b}` for each value a of this dataset and each b of the other one that have
----the same key. The values that one key has in this dataset have to fit in memory; those of the other one need not.
+---Joins two datasets by key: returns `key, {a, b}` for each value a of this dataset and each value b of the other
+---dataset with the same key. The values of one key in this dataset must fit in memory; those of the other dataset need
+---not.
 ---@type fun(self: actor.mapreduce.Dataset, other: actor.mapreduce.Dataset, options?: {partitions?: integer}): actor.mapreduce.Dataset
 Dataset.join = join("join", false, false)
 
----Joins as `join` does; a value of this dataset whose key the other one does not have gives `key, {a}`.
+---Joins as `join` does. A value a of this dataset without a match in the other dataset gives `key, {a}`.
 ---@type fun(self: actor.mapreduce.Dataset, other: actor.mapreduce.Dataset, options?: {partitions?: integer}): actor.mapreduce.Dataset
 Dataset.left_outer_join = join("left_outer_join", true, false)
 
----Joins as `join` does; a value of the other dataset whose key this one does not have gives `key, {nil, b}`.
+---Joins as `join` does. A value b of the other dataset without a match in this dataset gives `key, {nil, b}`.
 ---@type fun(self: actor.mapreduce.Dataset, other: actor.mapreduce.Dataset, options?: {partitions?: integer}): actor.mapreduce.Dataset
 Dataset.right_outer_join = join("right_outer_join", false, true)
 
@@ -128,19 +130,19 @@ Dataset.right_outer_join = join("right_outer_join", false, true)
 ---@type fun(self: actor.mapreduce.Dataset, other: actor.mapreduce.Dataset, options?: {partitions?: integer}): actor.mapreduce.Dataset
 Dataset.full_outer_join = join("full_outer_join", true, true)
 
----Keeps the pairs whose key the other dataset does not have, repeated ones too.
+---Returns the pairs whose key the other dataset lacks, duplicates included.
 ---@param other actor.mapreduce.Dataset of pairs
 ---@param options? {partitions?: integer}
 ---@return actor.mapreduce.Dataset
 function Dataset:subtract_by_key(other, options)
   datasets.check(self, "subtract_by_key")
   if not datasets.is(other) then check.wrong("other", "mapreduce.subtract_by_key", "a dataset", other) end
-  -- The other dataset's pairs of a key come first, so whether this one's stay is known when they come.
+  -- For each key the other dataset's pairs are read first, so the reader knows whether to drop this dataset's pairs.
   return keyed("subtract_by_key", { other, self }, options, { output = "keyed", input = "groups", reader = readers.without })
 end
 
----Collects values from several datasets: gives `key, {{values here, ...}, {values in the other, ...}, ...}` for each
----key that any of them has.
+---Collects values from several datasets: returns `key, {{values here, ...}, {values in the other, ...}, ...}` for each
+---key of any dataset.
 ---@param ... actor.mapreduce.Dataset|{partitions?: integer} other datasets, options last
 ---@return actor.mapreduce.Dataset
 function Dataset:cogroup(...)

@@ -1,4 +1,4 @@
---- `dataset:to_local_iterator()`: all rows on every node, one partition at a time.
+--- `dataset:to_local_iterator()`: iterates over all rows on every node, one partition at a time.
 local compile = require("actor.mapreduce.compile")
 local datasets = require("actor.mapreduce.dataset")
 local run = require("actor.mapreduce.run")
@@ -9,12 +9,12 @@ local Dataset, required = datasets.Dataset, compile.required
 
 local function plan_view(planner, dataset) return planner:open(dataset.parents[1]) end
 
--- A view of a dataset's rows, which are kept as long as the view is used.
+-- A view of a dataset's rows, which are retained while the view is in use.
 local function view_of(dataset)
   return datasets.new { kind = "wide", op = "to_local_iterator", parents = { dataset }, plan = plan_view, kept = "memory" }
 end
 
--- The rows of a partition, and how many partitions there are.
+-- The rows of a partition, and the number of partitions.
 local function read_part(view, partition)
   return run.act(view, "to_local_iterator", { kind = "kept" }, function()
     local figures = c.figures().stages
@@ -24,9 +24,9 @@ local function read_part(view, partition)
   end)
 end
 
----Iterates over all rows, in order of partitions; a pair is {k, v}. Each node has one partition in its memory at a
----time. The first step makes all rows, which stay where they were made (as with persist()) until the loop is over. Each
----partition is an action, so every node has to go through the rows; all nodes may stop at the same row.
+---Iterates over all rows, in order of partitions; a pair is {k, v}. Each node holds one partition in its memory at a
+---time. The first step computes all rows. They stay on the nodes that made them, as with persist(), until the loop
+---ends. Each partition is an action, so every node must iterate over the rows; all nodes may stop at the same row.
 ---
 ---     for row in dataset:to_local_iterator() do ... end
 ---@return fun(): any

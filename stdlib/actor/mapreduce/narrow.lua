@@ -1,4 +1,4 @@
---- Narrow operations, whose partitions each come from one of the parent's; those that take one function are in
+--- Narrow operations: each partition is computed from one partition of the parent. Operations with one function are in
 --- dataset.lua.
 local check = require("actor.check")
 local datasets = require("actor.mapreduce.dataset")
@@ -8,37 +8,37 @@ require("actor.ffi")("mapreduce")
 
 local Dataset = datasets.Dataset
 
----Makes a row of each element of rows that are arrays.
+---Makes a row of each element, for rows that are arrays.
 ---@return actor.mapreduce.Dataset
 function Dataset:flatten()
   if not datasets.is(self) then check.fail("call flatten with a colon: dataset:flatten()") end
   return datasets.new { kind = "narrow", op = "flatten", parents = { self } }
 end
 
----Keeps the keys of pairs.
+---Returns the keys of pairs.
 ---@return actor.mapreduce.Dataset
 function Dataset:keys()
   datasets.check(self, "keys")
   return datasets.new { kind = "narrow", op = "keys", parents = { self }, native = "keys" }
 end
 
----Keeps the values of pairs.
+---Returns the values of pairs.
 ---@return actor.mapreduce.Dataset
 function Dataset:values()
   datasets.check(self, "values")
   return datasets.new { kind = "narrow", op = "values", parents = { self }, native = "values" }
 end
 
--- How many samples are taken on the way to `dataset`: each draws numbers of its own.
+-- The number of samples among the ancestors of `dataset`; each sample draws its own random numbers.
 local function samples_before(dataset)
   local count = 0
   for _, parent in ipairs(dataset.parents) do count = math.max(count, samples_before(parent)) end
   return count + (dataset.op == "sample" and 1 or 0)
 end
 
----Keeps a random part of the rows: each with probability `fraction`, or with `replacement` as many times as a Poisson
----distribution of mean `fraction` says. The choice depends on the seed, a row's partition and its place there, so it is
----the same for every number of nodes.
+---Returns a random part of the rows: each row with probability `fraction`, or with `replacement` repeated by a Poisson
+---distribution of mean `fraction`. The choice depends on the seed, a row's partition and its place in the partition, so
+---it is the same for every number of nodes.
 ---@param fraction number at least 0, at most 1 without replacement
 ---@param options? {seed?: integer, replacement?: boolean} default the run's seed, false
 ---@return actor.mapreduce.Dataset

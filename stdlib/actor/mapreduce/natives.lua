@@ -1,5 +1,5 @@
---- Functions that also exist in C++: an operation that is given one, by name or value, runs it there on the rows'
---- bytes, without a Lua value for each row. Called from Lua they do the same.
+--- Functions with a native twin in C++. An operation that gets such a function, by name or value, runs the twin on the
+--- rows' bytes, without a Lua value for each row. Called from Lua, the functions give the same results.
 local M = {}
 
 ---Splits a text at white space (C's isspace), as `text:gmatch("%S+")` does: for `flatmap(mr.words)`.
@@ -18,7 +18,7 @@ function M.one(row) return row, 1 end
 ---Returns the sum of both numbers: for `reduce_by_key(mr.sum)`.
 function M.sum(a, b) return a + b end
 
----Returns the smaller of both numbers; NaN is greater than all others, as in a sort.
+---Returns the smaller of both numbers; NaN is greater than all other numbers, as in a sort.
 function M.min(a, b) return (b < a or a ~= a) and b or a end
 
 ---Returns the greater of both numbers, where NaN is the greatest.
@@ -34,14 +34,14 @@ function M.count(n) return n + 1 end
 ---@return any ...
 function M.identity(...) return ... end
 
--- By function: what an operation that is given this function does natively.
+-- By function: the name of its native twin.
 local by_value = {
   [M.words] = "words", [M.sum] = "sum", [M.min] = "min", [M.max] = "max",
   [M.one] = "one", [string.lower] = "lower", [string.upper] = "upper",
   [tonumber] = "tonumber",
 }
 
--- By native function on rows: the operation that takes it.
+-- By native function on rows: the operation that accepts it.
 M.operations = {
   words = "flatmap", one = "map", lower = "map", upper = "map", tonumber = "map", sample = "sample", keys = "keys",
   values = "values",
@@ -52,7 +52,7 @@ local by_name = {
   tonumber = tonumber, upper = string.upper, words = M.words,
 }
 
----Returns the function that operations take by this name; for an unknown name nil and the known names.
+---Returns the function with this name in operations; for an unknown name nil and the known names.
 ---@param name string
 ---@return function?
 ---@return string? names
@@ -64,7 +64,7 @@ function M.named(name)
   return nil, table.concat(names, ", ")
 end
 
----The name of the native twin of `fn`, if it has one.
+---Returns the name of the native twin of `fn`; nil without a twin.
 ---@param fn any
 ---@return string?
 function M.of(fn)

@@ -1,6 +1,6 @@
---- Operations that depend on the order of all rows, across partitions: numbering, prefix sums, windows, zipping.
---- Tasks put their rows aside with a summary (how many there are, their sum, the last ones); one task carries the summaries
---- from each partition to those behind it; then each task goes through its rows knowing what was before them.
+--- Operations that depend on the order of all rows, across partitions: numbering, prefix sums, windows, zipping. Tasks
+--- store their rows with a summary (their number, their sum or the last rows). One task carries the summaries from each
+--- partition to the later partitions. Then each task reads its rows, knowing the summary of all earlier rows.
 local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
 local datasets = require("actor.mapreduce.dataset")
@@ -15,11 +15,11 @@ local Dataset = datasets.Dataset
 local required, as_value = compile.required, compile.as_value
 
 ---@class actor.mapreduce.Scan
----@field begin fun(): fun(a: any, b: any), fun(): any a task's part: what gets each row, and what gives the summary then
----@field carry fun(summaries: any[], n: integer): any[] what each task is to know, from the summaries of all n tasks in order
----@field read fun(known: any, rest: fun(a: any, b: any)): fun(a: any, b: any) what gets each row behind that
----@field fn? function the user's in it
----@field signature? any what else decides
+---@field begin fun(): fun(a: any, b: any), fun(): any a task's first pass: receives each row, then returns the summary
+---@field carry fun(summaries: any[], n: integer): any[] each task's `known`, from the summaries of all n tasks in order
+---@field read fun(known: any, rest: fun(a: any, b: any)): fun(a: any, b: any) the second pass: receives each row
+---@field fn? function the user's function
+---@field signature? any other arguments that the result depends on
 
 -- ---- summaries ----
 
@@ -44,7 +44,7 @@ function outputs.summarised(stage)
   end
 end
 
--- The contents of a source's boxes, each of which may be nil; and how many boxes there are.
+-- The contents of a source's boxes, each of which may be nil; and the number of boxes.
 local function read_boxes(source)
   local out, n = {}, 0
   local result = readers.each(required(source), function(box)
@@ -55,7 +55,7 @@ local function read_boxes(source)
   return out, n
 end
 
--- The two stages before that of a scan: one puts the rows aside, the other tells each task what it has to know.
+-- The two stages before a scan: the first stores the rows, the second computes each task's `known`.
 local function plan_carried(planner, dataset, scan)
   local before = planner:close(planner:open(dataset.parents[1]), { kind = "summarised", begin = scan.begin, label = dataset }, 2)
   local function carry(stage)
@@ -63,7 +63,7 @@ local function plan_carried(planner, dataset, scan)
       local put, bind = compile.writer()
       local sink = required(api.placed(stage.buckets))
       bind(sink)
-      if task == 1 then return end -- the second one sees all bucket 1
+      if task == 1 then return end -- the second task reads all of bucket 1
       local summaries, n = read_boxes(api.needed_of(0, 1))
       local known = scan.carry(summaries, n)
       for i = 1, n do
@@ -111,7 +111,7 @@ local function count_rows()
   return function() n = n + 1 end, function() return n end
 end
 
--- How many rows there were before each partition; and how many there are.
+-- The number of rows before each partition, and the number of all rows.
 local function offsets(counts)
   local out, sum = {}, 0
   for i, n in ipairs(counts) do out[i], sum = sum, sum + n end
@@ -136,7 +136,7 @@ end
 
 local function add(a, b) return a + b end
 
----Replaces each row by the combination, by `fn`, of all rows up to and including it.
+---Replaces each row by the combination, with `fn`, of all rows up to and including it.
 ---@param fn? fun(a: any, b: any): any associative; default the sum
 ---@return actor.mapreduce.Dataset
 function Dataset:prefix_sum(fn)
@@ -170,7 +170,7 @@ end
 
 -- ---- windows ----
 
--- The last `most` of the rows that it is given.
+-- The last `most` of the given rows.
 local function last_rows(most, rows)
   local n = #rows
   local out = {}
@@ -178,8 +178,8 @@ local function last_rows(most, rows)
   return out
 end
 
----Makes an array of every `n` consecutive rows: of the rows 1 to n, of 2 to n + 1, and so on. With fewer than n rows
----there is none.
+---Makes an array of every `n` consecutive rows: of the rows 1 to n, of 2 to n + 1, and so on. Fewer than n rows give no
+---array.
 ---@param n integer
 ---@return actor.mapreduce.Dataset
 function Dataset:window(n)
@@ -217,7 +217,8 @@ end
 
 -- ---- zip ----
 
--- Puts each row of the second dataset into the bucket of the first one's partition that has the row of the same number.
+-- Puts each row of the second dataset into the bucket of the first dataset's partition that has the row of the same
+-- number.
 function outputs.by_number(stage)
   local put, open, _, sink = outputs.written(function() return api.placed(math.max(1, stage.buckets)) end)
   local i, bucket, ends
@@ -287,7 +288,7 @@ local function plan_zip(planner, dataset)
   }
 end
 
----Makes pairs of the first rows of both datasets, of the second ones, and so on. Both need the same number of rows.
+---Makes pairs of the first rows of both datasets, of the second rows, and so on. Both need the same number of rows.
 ---@param other actor.mapreduce.Dataset
 ---@return actor.mapreduce.Dataset
 function Dataset:zip(other)

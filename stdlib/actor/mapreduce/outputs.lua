@@ -1,6 +1,6 @@
---- What becomes of a stage's rows, by the kind of its output. Each function gets the stage and the state of its loop, and
---- returns `put`, which takes each row; `open(task)`, which begins a task; and, where they are needed, `finish`, which ends
---- it, `sink`, which gives the place for rows that need no Lua, and whether those rows have to be pairs.
+--- Outputs of a stage's rows, by kind. Each function gets the stage and the state of its loop. It returns `put`, which
+--- takes each row, and `open(task)`, which begins a task. Some kinds also return `finish`, which ends the task, `sink`,
+--- which returns the sink for rows that need no Lua, and whether those rows must be pairs.
 local best_rows = require("actor.mapreduce.best")
 local compile = require("actor.mapreduce.compile")
 local api = require("actor.ffi")("mapreduce")
@@ -36,12 +36,12 @@ function M.rows()
   return M.written(function() return api.rows() end)
 end
 
--- Spreads rows by their first value.
+-- Distributes rows by their first value.
 function M.buckets(stage)
   return M.written(function() return api.buckets(stage.buckets) end)
 end
 
--- Spreads pairs by key.
+-- Distributes pairs by key.
 function M.keyed(stage)
   return M.written_pairs(function() return api.keyed(stage.buckets) end)
 end
@@ -57,7 +57,7 @@ function M.combine(stage)
   return put, function() bind(required(make())) end, finish
 end
 
--- Keeps one of each row.
+-- Removes duplicate rows.
 function M.distinct(stage)
   return M.written(function() return api.combine("row", stage.buckets) end)
 end
@@ -76,7 +76,7 @@ function M.shared(stage)
   return M.written(function() return api.placed(stage.buckets) end)
 end
 
--- Makes at most one row: `step` folds all rows into a state that `start` gives; `close` makes the row of the state.
+-- Makes at most one row: `step` folds all rows into a state from `start`; `close` turns the state into the row.
 function M.folded(stage)
   local put, open = M.rows()
   local output = stage.output
@@ -92,7 +92,7 @@ function M.folded(stage)
   end
 end
 
--- Gives each row to a function, and makes no rows.
+-- Passes each row to a function, and makes no rows.
 function M.foreach(stage)
   return stage.output.fn, function() required(api.rows()) end
 end

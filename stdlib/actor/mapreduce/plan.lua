@@ -1,6 +1,6 @@
---- Plans the stages of an action on a dataset. A stage is what a task can do without rows of other tasks: a source, the
---- narrow operations behind it (fused into one loop), and an output. It ends at wide operations, at datasets that are
---- kept, and where several later stages read the same rows.
+--- Plans the stages of an action on a dataset. A stage is the work of a task without rows of other tasks: a source, the
+--- narrow operations after it (fused into one loop), and an output. A stage ends at wide operations, at retained
+--- datasets, and where several later stages read the same rows.
 local broadcasts = require("actor.mapreduce.broadcasts")
 local functions = require("actor.mapreduce.functions")
 local releases = require("actor.mapreduce.releases")
@@ -13,24 +13,24 @@ local node = require("actor.c.node")
 ---@field tasks integer
 ---@field buckets integer
 ---@field keep? boolean
----@field disk? boolean of kept ones: on disk
+---@field disk? boolean with `keep`: on disk
 ---@field needs actor.mapreduce.Need[]
----@field input table where the rows come from: `kind` as in inputs.lua, `dataset` whose rows they are
+---@field input table source of the rows: `kind` as in inputs.lua, `dataset` that owns them
 ---@field ops actor.mapreduce.Dataset[] narrow operations, in order
----@field output table what becomes of the rows: `kind` as in outputs.lua
----@field program? fun(stage: actor.mapreduce.Stage): fun(task: integer) what tasks do instead of input, ops and output
+---@field output table output of the rows: `kind` as in outputs.lua
+---@field program? fun(stage: actor.mapreduce.Stage): fun(task: integer) replaces input, ops and output
 
 ---@class actor.mapreduce.Need
 ---@field stage actor.mapreduce.Stage
 ---@field wide boolean task r needs bucket r of every task; else task first + i needs bucket 0 of task i
----@field first? integer of a narrow one
+---@field first? integer of a narrow need
 
 local M = {}
 
 local stages_made = 0
 
----How many partitions there are by default. The number is the same for 1 to 8 nodes, so results do not depend on the
----number of nodes; the others take over a part of a slow node's share.
+---The default number of partitions. It is the same for 1 to 8 nodes, so results do not depend on the number of nodes.
+---With several partitions a node, the other nodes take over a part of a slow node's share.
 ---@return integer
 function M.default_partitions()
   local partitions = 16
@@ -46,10 +46,10 @@ end
 
 ---@class actor.mapreduce.Planner
 ---@field parallelism integer
----@field shown boolean the plan is only shown, and nothing of it is kept
+---@field shown boolean the plan is only shown, and nothing of it is stored
 
--- In a stage, since its loop is one Lua function, which may have 60 upvalues and 200 local variables; an operation has
--- up to 4.
+-- Operations of a stage. Its loop is one Lua function, which may have 60 upvalues and 200 local variables; an operation
+-- has up to 4.
 local MOST_OPERATIONS = 20
 
 local Planner = {}
@@ -67,7 +67,7 @@ function Planner:stage(fields)
   return fields
 end
 
----Closes `stage`: no more operations go into it.
+---Closes `stage`: no more operations are added to it.
 ---@param stage actor.mapreduce.Stage
 ---@param output table
 ---@param buckets integer
@@ -80,19 +80,19 @@ function Planner:close(stage, output, buckets)
   return stage
 end
 
--- A stage that begins with the rows of `made` as they are.
+-- A stage that begins with the unchanged rows of `made`.
 function Planner:reading(made)
   return self:stage { tasks = made.tasks, input = { kind = "rows" }, needs = { { stage = made, wide = false } } }
 end
 
--- How many operations a row meets in a stage, those of a union's branch included.
+-- The largest number of operations on a row in a stage, including a union's branch.
 local function operations_in(stage)
   local most = 0
   for _, branch in ipairs(stage.input.branches or {}) do most = math.max(most, #branch.ops) end
   return most + #stage.ops
 end
 
----The stage that makes the rows of `dataset`, still open for more narrow operations.
+---The stage that computes the rows of `dataset`, still open for more narrow operations.
 ---@param dataset actor.mapreduce.Dataset
 ---@return actor.mapreduce.Stage
 function Planner:open(dataset)
@@ -120,12 +120,12 @@ function Planner:open(dataset)
   return self:reading(stage)
 end
 
--- Whether a stage only reads the rows of another one.
+-- Whether a stage only reads the rows of another stage.
 local function is_reading(stage)
   return stage.input.kind == "rows" and #stage.ops == 0 and not stage.needs[1].wide
 end
 
----A stage that has put out the rows of `dataset`.
+---A closed stage that outputs the rows of `dataset`.
 ---@param dataset actor.mapreduce.Dataset
 ---@return actor.mapreduce.Stage
 function Planner:rows(dataset)
@@ -134,10 +134,10 @@ function Planner:rows(dataset)
   return self:close(stage, { kind = "rows" }, 1)
 end
 
--- Narrow operations that leave keys as they are.
+-- Narrow operations that do not change keys.
 local keeps_keys = { filter = true, sample = true, map_values = true, flatmap_values = true }
 
----How many partitions the pairs of `dataset` are spread over by the hash of their key; nil when they are not.
+---The number of partitions of `dataset` by the hash of the pairs' keys; nil when it is not partitioned by key.
 ---@param dataset actor.mapreduce.Dataset
 ---@return integer?
 function Planner:partitioning(dataset)
@@ -145,7 +145,7 @@ function Planner:partitioning(dataset)
   return dataset.keyed and self:partitions(dataset) or nil
 end
 
----How many partitions a wide operation has: as it says, or as many as a parent that is spread by key already.
+---The number of partitions of a wide operation: its own setting, or the number of a parent already partitioned by key.
 ---@param dataset actor.mapreduce.Dataset
 ---@return integer
 function Planner:partitions(dataset)
@@ -160,9 +160,10 @@ function Planner:partitions(dataset)
   return known
 end
 
----The stage that reads the rows of a wide operation's parents by buckets. Parents that are spread by key as needed
----already are not moved.
----@param dataset actor.mapreduce.Dataset with `output` and `input`: the kinds of the stages before and after the exchange
+---The stage that reads the rows of a wide operation's parents by buckets. Parents with the needed partitioning are not
+---moved.
+---@param dataset actor.mapreduce.Dataset with `output` and `input`: the kinds of the stages before and after the
+---exchange
 ---@return actor.mapreduce.Stage
 function Planner:exchange(dataset)
   local partitions, needs = self:partitions(dataset), {}
@@ -198,8 +199,9 @@ local function signature_of_rows(input, ops)
   return out
 end
 
--- What has to be the same on every node: the operations with their functions and arguments, their lines in the script,
--- their numbers of tasks, and all broadcasts. What functions capture may differ, such as a clock or the rank.
+-- The part of a plan that must be the same on every node: the operations with their functions and arguments, their
+-- lines in the script, their numbers of tasks, and all broadcasts. Captured values may differ, such as a clock or the
+-- rank.
 local function signature(stages, output)
   local out = { signature_of(output.label or {}), signature_of(output), broadcasts.all() }
   for _, stage in ipairs(stages) do
@@ -211,7 +213,7 @@ local function signature(stages, output)
   return out
 end
 
--- `stage` and all that it needs, each behind what it needs itself.
+-- `stage` and all stages that it needs, in order of dependency.
 local function with_needed(stage, out, seen)
   if seen[stage] then return out end
   seen[stage] = true
@@ -220,7 +222,7 @@ local function with_needed(stage, out, seen)
   return out
 end
 
--- As many partitions as `output` wants, if they come directly from a source; else all.
+-- Limits the tasks to the `partitions` of `output` if the rows come directly from a source; else all run.
 local function limit(final, output)
   output.all = not output.partitions or #final.needs > 0 or output.partitions >= final.tasks
   if not output.all then final.tasks = output.partitions end
@@ -232,17 +234,17 @@ local function new_planner(dataset, parallelism)
   return planner
 end
 
----The stages that make the rows of `dataset`, the final one last; those whose outputs are kept come with all that made
----them, in case they are lost.
+---The stages that compute the rows of `dataset`, the final stage last. Retained stages come with all their ancestors,
+---for the case that their rows are lost.
 ---@param dataset actor.mapreduce.Dataset
----@param output table what becomes of the rows
----@param parallelism integer partitions of wide operations that do not name a number
+---@param output table the output of the final stage
+---@param parallelism integer partitions of wide operations without a number
 ---@return actor.mapreduce.Stage[] stages
 ---@return any signature
 function M.make(dataset, output, parallelism)
   local planner = new_planner(dataset, parallelism)
   local final
-  if output.kind == "kept" then -- the rows as they lie
+  if output.kind == "kept" then -- the retained rows, unchanged
     final = planner:rows(dataset)
   else
     final = planner:open(dataset)
@@ -253,14 +255,14 @@ function M.make(dataset, output, parallelism)
   return stages, signature(stages, output)
 end
 
----How many partitions the pairs of `dataset` are spread over by the hash of their key, if they are.
+---The number of partitions of `dataset` by the hash of the pairs' keys; nil when it is not partitioned by key.
 ---@param dataset actor.mapreduce.Dataset
 ---@return integer?
 function M.spread(dataset)
   return new_planner(dataset, M.default_partitions()):partitioning(dataset)
 end
 
----The stages of `dataset`, to be shown. Any node may call this by itself: nothing of the plan is kept.
+---The stages of `dataset`, for display. Any node may call this by itself: nothing of the plan is stored.
 ---@param dataset actor.mapreduce.Dataset
 ---@param parallelism integer
 ---@return actor.mapreduce.Stage[] stages

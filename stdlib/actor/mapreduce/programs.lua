@@ -1,4 +1,4 @@
---- What the tasks of a stage do on a node.
+--- Programs: run the tasks of a stage on a node.
 local compile = require("actor.mapreduce.compile")
 local faults = require("actor.mapreduce.faults")
 local inputs = require("actor.mapreduce.inputs")
@@ -11,12 +11,12 @@ local M = {}
 
 local required = compile.required
 
--- Whether the rows come from Lua anyway. (Only Lua finds the two elements of a table that has tensors in it.)
+-- Whether the rows are in Lua anyway. (Only Lua finds the two elements of a table with tensors.)
 local function is_array(input) return input.kind == "source" and input.dataset.source.kind == "array" end
 
 local splits_tables = { keys = true, values = true }
 
--- How many operations at the beginning of `ops` need no Lua.
+-- The number of leading operations in `ops` that need no Lua.
 local function native_ones(input, ops)
   for i, op in ipairs(ops) do
     if natives.operations[op.native] ~= op.op or (splits_tables[op.op] and is_array(input)) then return i - 1 end
@@ -25,7 +25,7 @@ local function native_ones(input, ops)
 end
 
 -- For rows of a range or an array, which a loop of `ops` can read by itself: the kind of the loop, and a function that
--- opens a task.
+-- opens a task. Returns nil for other rows.
 local function counted(input, ops)
   local source = input.kind == "source" and input.dataset.source
   if not source or not compile.counts(ops) then return nil end
@@ -39,14 +39,14 @@ local function counted(input, ops)
   end
 end
 
--- Puts an operation that needs no Lua behind `source`.
+-- Appends an operation that needs no Lua to `source`.
 local function natively(source, op, task)
   if op.op == "sample" then return required(api.sample(source, op.fn, task)) end
   return required(api.through(source, op.native))
 end
 
--- Returns what runs a task from its rows to its output: first the operations that need no Lua, then the others in a
--- loop.
+-- Returns a function that runs a task from its rows to its output: first the operations that need no Lua, then the
+-- others in a loop.
 local function runner(stage, input, k, ops, output)
   local open_rows, combine = inputs.of(input, stage, k)
   local native = combine and 0 or native_ones(input, ops)
@@ -93,7 +93,7 @@ local function branched(stage, output)
   end
 end
 
--- The program of a stage that is one function.
+-- The program of a stage with a function of its own.
 local function of_its_own(stage)
   local run = stage.program(stage)
   return function(task)

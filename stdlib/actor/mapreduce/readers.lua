@@ -1,6 +1,6 @@
---- Readers turn the rows of a source into the rows that a wide operation gives to the operations behind it.
---- `read(source, rest)` calls `rest` with each of these and returns 0, or a number below 0 when the source has failed. A
---- reader is made once for a stage on a node; what it remembers of a task is set before it reads.
+--- Readers turn the rows of a source into the rows of a wide operation, for the operations after it. `read(source,
+--- rest)` calls `rest` with each row and returns 0, or a negative number when the source has failed. A stage creates a
+--- reader once on a node; the reader resets the state of a task before it reads.
 local compile = require("actor.mapreduce.compile")
 local api = require("actor.ffi")("mapreduce")
 local c = require("actor.c.mapreduce")
@@ -13,7 +13,7 @@ local band, rshift = bit.band, bit.rshift
 ---Calls `take` with each row.
 ---@param source ffi.cdata*
 ---@param take fun(a: any, b: any)
----@return integer result 0, or below it when the source has failed
+---@return integer result 0, or negative when the source has failed
 function M.each(source, take)
   local batch = api.batch(source)
   while true do
@@ -28,9 +28,9 @@ function M.each(source, take)
   end
 end
 
----What gives the rows of a source one by one.
+---Returns a function that pulls the rows of a source one by one.
 ---@param source ffi.cdata*
----@return fun(): boolean, any, any there whether there was one, and the row
+---@return fun(): boolean, any, any there whether there is a row, and the row
 function M.puller(source)
   local batch = api.batch(source)
   local i, n = 0, 0
@@ -47,7 +47,7 @@ function M.puller(source)
   end
 end
 
--- Reads a source of api.groups: `begin` gets each key, `add` each of its values and the number of the value's input.
+-- Reads a source of api.groups: `begin` gets each key, `add` each of its values with the number of the value's input.
 local function groups(source, begin, add)
   local batch = api.batch(source)
   while true do
@@ -65,7 +65,7 @@ local function groups(source, begin, add)
   end
 end
 
----key, {value, ...}
+---Rows `key, {value, ...}`.
 function M.grouped()
   local function read(source, rest)
     local key, values, n = nil, nil, 0
@@ -82,7 +82,7 @@ function M.grouped()
   return { read = read }
 end
 
----key, {{values of the first input, ...}, {values of the second, ...}, ...}
+---Rows `key, {{values of the first input, ...}, {values of the second, ...}, ...}`.
 ---@param inputs integer
 function M.cogrouped(inputs)
   local function read(source, rest)
@@ -101,7 +101,7 @@ function M.cogrouped(inputs)
   return { read = read }
 end
 
----key, value of the second input, for keys that the first does not have.
+---Rows `key, value` of the second input, for keys that the first input lacks.
 function M.without()
   local function read(source, rest)
     local key, met = nil, false
@@ -114,9 +114,10 @@ function M.without()
   return { read = read }
 end
 
----key, {left, right} for each left with each right of a key: the left ones are kept in memory, the right ones pass by.
----@param keep_left boolean give key, {left} for keys that the right does not have
----@param keep_right boolean give key, {nil, right} for keys that the left does not have
+---Rows `key, {left, right}` for each left value with each right value of a key. The left values are held in memory, the
+---right values are streamed.
+---@param keep_left boolean also return key, {left} for keys that the right input lacks
+---@param keep_right boolean also return key, {nil, right} for keys that the left input lacks
 function M.joined(keep_left, keep_right)
   local function read(source, rest)
     local key, lefts, n, met = nil, {}, 0, true

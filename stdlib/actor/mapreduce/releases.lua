@@ -1,16 +1,16 @@
---- Which kept rows the script cannot ask for any more: those that it has freed (unpersist), and those of datasets that are
---- garbage. The next action tells the tracker. One node's word is enough, since all nodes enter an action that asks for a
---- dataset. An error here costs only time, since rows that are missing are made again.
+--- Tracks which retained rows the script has released: rows freed by unpersist, and rows of garbage datasets. The next
+--- action reports them to the tracker. The report of one node is enough, since all nodes enter an action that reads a
+--- dataset. An error here costs only time, since missing rows are computed again.
 local M = {}
 
--- Lua's collector finds garbage only when it runs, and rows that lie outside of Lua give it no reason to run.
+-- Lua's collector finds garbage only when it runs, and rows outside of the Lua heap do not trigger it.
 local MOST_KEPT = 8 -- new kept stages after which the collector has to run
-local PART = 8 -- it also runs when new kept rows take an eighth of the memory
+local PART = 8 -- it also runs when new rows take an eighth of the memory
 
 local unused = {} -- stages' ids
 local kept, kept_bytes = 0, 0 -- since the collector last ran
 
----Holds the kept rows of a stage for as long as the hold is not garbage.
+---Holds the retained rows of a stage until the hold is garbage.
 ---@param stage integer
 ---@return userdata hold
 function M.hold(stage)
@@ -20,7 +20,7 @@ function M.hold(stage)
   return hold
 end
 
----Lets the rows of a hold go: the script does not ask for them any more.
+---Releases the rows of a hold: the script does not use them any more.
 ---@param hold userdata
 function M.let_go(hold)
   local meta = getmetatable(hold)
@@ -28,11 +28,11 @@ function M.let_go(hold)
   meta.__gc = nil
 end
 
----Counts bytes of rows that are kept from now on.
+---Counts the bytes of newly retained rows.
 ---@param bytes number
 function M.count(bytes) kept_bytes = kept_bytes + bytes end
 
----Runs the collector, to find datasets that are garbage, when there may be enough of them.
+---Runs the collector to find garbage datasets, once enough rows have been retained since its last run.
 ---@param memory number bytes that all nodes may use
 function M.look(memory)
   if kept < MOST_KEPT and kept_bytes * PART < memory then return end
@@ -40,7 +40,7 @@ function M.look(memory)
   collectgarbage()
 end
 
----Returns the stages whose rows were let go since the last call.
+---Returns the stages that were released since the last call.
 ---@return integer[] stages
 function M.take()
   local ids = unused

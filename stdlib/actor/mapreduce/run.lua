@@ -1,5 +1,5 @@
---- Runs actions: every worker enters an action with the same plan, works on the tasks that the tracker gives it until
---- the action is over, and then has the same result. The actions are in actions.lua.
+--- Runs actions: every worker enters an action with the same plan, works on the tasks that the tracker assigns to it
+--- until the action ends, and returns the same result. The actions are in actions.lua.
 local accumulators = require("actor.mapreduce.accumulators")
 local check = require("actor.check")
 local codec = require("actor.codec")
@@ -38,7 +38,7 @@ end
 
 local within = false -- rounds.restarts() while a function of an operation may be running
 
--- As xpcall, but refuses actions meanwhile, since a process works on one at a time.
+-- Like xpcall, but refuses actions meanwhile, since a process runs one action at a time.
 local function guarded(fn, handler)
   within = rounds.restarts()
   local ok, result = xpcall(fn, handler)
@@ -59,10 +59,10 @@ local function try(program, task)
   if not ok then c.failed(tostring(result)) end
 end
 
----@class actor.mapreduce.Action that this node has entered
+---@class actor.mapreduce.Action an action that this node has entered
 ---@field index integer its number
 ---@field stages actor.mapreduce.Stage[]
----@field programs table<integer, fun(task: integer)> by stage, of those that have run here
+---@field programs table<integer, fun(task: integer)> by stage, for stages that have run here
 ---@field by_id table<integer, actor.mapreduce.Stage>
 
 ---@param index integer
@@ -77,7 +77,7 @@ local function begin(index, stages, signature)
   return action
 end
 
--- Works on tasks until the action is over.
+-- Works on tasks until the action ends.
 local function work_on(action)
   local made = action.programs
   while true do
@@ -90,7 +90,8 @@ end
 
 local function as_it_is(message) return message end
 
--- Returns what `read` makes of the results. If a process with some of them is lost meanwhile, works on tasks again.
+-- Returns the value of `read`, which reads the results. If a process with some of them fails meanwhile, works on tasks
+-- again.
 local function with_results(action, read)
   while true do
     local ok, result = guarded(read, as_it_is)
@@ -100,7 +101,7 @@ local function with_results(action, read)
   end
 end
 
--- Checks what has to hold before an action is planned.
+-- Checks the preconditions of an action before it is planned.
 local function check_place(dataset, name)
   if not datasets.is(dataset) then check.fail("call %s with a colon: dataset:%s(...)", name, name) end
   if node.answering then
@@ -120,7 +121,8 @@ local function plan(dataset, name, output)
   return stages, codec.hash(signature)
 end
 
--- Enters action `name`. Returns its recorded bytes if it is over already, as always for a server, which comes late.
+-- Enters action `name`. Returns its recorded bytes if the action has ended already. For a server it always has, since
+-- servers join late.
 local function enter(name)
   local index, replayed, bytes = events.enter_action("mapreduce." .. name)
   if not replayed and node.role == "server" then
@@ -133,7 +135,7 @@ local figure_names = {
   "id", "tasks", "reused", "runs", "failures", "rows_in", "rows_out", "bytes_in", "bytes_out", "spilled", "skipped", "seconds",
 }
 
--- Removes the names from figures, since they would be most of an action's record, and puts them back.
+-- Removes the names from figures, since they would be most of an action's record; `named` restores them.
 local function bare(figures)
   local out = { figures.seconds }
   for _, stage in ipairs(figures.stages) do
@@ -152,7 +154,7 @@ local function named(list)
   return { seconds = list[1], stages = stages }
 end
 
--- Returns what is recorded of an action, or raises its error. A worker that comes when the action is over must have the
+-- Returns the record of an action, or raises its error. A worker that enters after the end of the action must have the
 -- same plan, unless it has joined late and catches up: its plan may depend on the present number of workers.
 local function past_of(bytes, signature)
   local past = compile.from_bytes(bytes)
@@ -166,11 +168,11 @@ local function past_of(bytes, signature)
   return past
 end
 
--- Which plan an action had, for `past_of`.
+-- Identifies the plan of an action, for `past_of`.
 local function plan_mark(signature) return { hash = signature, rank = node.rank, where = node.position() } end
 
--- Runs an action. Its error is recorded, too: a script may catch the error and go on, and servers, which come late, must then
--- get the same.
+-- Runs an action. Its error is recorded, too: a script may catch the error and continue, and servers, which join late,
+-- must then get the same error.
 local function recorded_if_failed(index, fn)
   local ok, result = pcall(fn)
   if ok then return result end
@@ -179,7 +181,7 @@ local function recorded_if_failed(index, fn)
   error(result, 0)
 end
 
--- Counts the rows that a run keeps.
+-- Counts the retained rows of a run.
 local function count_kept(run)
   for i, stage in ipairs(run.stages) do
     local figures = run.figures.stages[i]
@@ -187,12 +189,12 @@ local function count_kept(run)
   end
 end
 
--- Notes that this node has the action's value without having taken part in the action.
+-- Records that this node has the action's value without taking part in the action.
 local function skip(index)
   if node.role ~= "server" then c.skipped(index) end
 end
 
--- Works on an action until it is over; its value.
+-- Works on an action until it ends; returns its value.
 local function run_through(dataset, name, index, stages, signature, read)
   local action = begin(index, stages, signature)
   work_on(action)
@@ -210,10 +212,10 @@ local function run_through(dataset, name, index, stages, signature, read)
   return result
 end
 
----Runs an action whose value `read` makes of the final stage's rows (a source).
+---Runs an action; `read` computes its value from the final stage's rows (a source).
 ---@param dataset actor.mapreduce.Dataset
 ---@param name string
----@param output table what becomes of the rows
+---@param output table the output of the final stage
 ---@param read fun(source: ffi.cdata*): any
 ---@return any
 function M.act(dataset, name, output, read)
@@ -230,15 +232,15 @@ function M.act(dataset, name, output, read)
   return recorded_if_failed(index, function() return run_through(dataset, name, index, stages, signature, read) end)
 end
 
----@class actor.mapreduce.Held the rows of a dataset, to be read a partition at a time until `release`
+---@class actor.mapreduce.Held the rows of a dataset, readable a partition at a time until `release`
 ---@field partitions integer
 ---@field read fun(partition: integer, fn: fun(source: ffi.cdata*): any): any partition 1, 2, ...; lost rows are made again
 ---@field release fun()
 
----Runs an action that makes the rows of a dataset and leaves them where they are.
+---Runs an action that computes the rows of a dataset and leaves them where they are.
 ---@param dataset actor.mapreduce.Dataset
 ---@param name string
----@param output table of kind "rows", with what else has to be the same on every node
+---@param output table of kind "rows", with the other fields that must be the same on every node
 ---@return actor.mapreduce.Held
 function M.hold(dataset, name, output)
   check_place(dataset, name)
@@ -264,7 +266,7 @@ function M.hold(dataset, name, output)
     accumulators.count(past.added)
   end
   function held.read(partition, fn)
-    if not action then open() end -- this node has come late
+    if not action then open() end -- this node has joined late
     return with_results(action, function() return fn(required(api.results_of(partition - 1))) end)
   end
   function held.release()

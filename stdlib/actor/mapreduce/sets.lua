@@ -1,4 +1,4 @@
---- Operations on whole rows: unions, sets, and how rows are spread.
+--- Operations on whole rows: unions, sets, and partitioning.
 local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
 local datasets = require("actor.mapreduce.dataset")
@@ -20,7 +20,7 @@ local function branches_of(stage)
   return { { input = stage.input, ops = {}, first = 0, tasks = stage.tasks, need = 0 } }
 end
 
--- Whether a task of the stage needs at most what one other task has put out.
+-- Whether a task of the stage needs the output of at most one other task.
 local function is_narrow(stage)
   local kind = stage.input.kind
   return kind == "source" or kind == "union" or (kind == "rows" and not stage.needs[1].wide)
@@ -47,7 +47,7 @@ local function plan_union(planner, dataset)
   return planner:stage { tasks = first, input = { kind = "union", branches = branches, dataset = dataset }, needs = needs }
 end
 
----Gives the rows of this dataset and then those of the others.
+---Returns the rows of this dataset and then the rows of the others.
 ---@param ... actor.mapreduce.Dataset
 ---@return actor.mapreduce.Dataset
 function Dataset:union(...)
@@ -65,7 +65,7 @@ local function set_operation(op, parents, input, options)
   }
 end
 
----Keeps one of each row. Raises for rows with tables, which cannot be compared.
+---Removes duplicate rows. Raises for rows with tables, which cannot be compared.
 ---@param options? {partitions?: integer}
 ---@return actor.mapreduce.Dataset
 function Dataset:distinct(options)
@@ -73,7 +73,7 @@ function Dataset:distinct(options)
   return set_operation("distinct", { self }, "distinct", options)
 end
 
----Keeps one of each row that both datasets have.
+---Returns the distinct rows that both datasets have.
 ---@param other actor.mapreduce.Dataset
 ---@param options? {partitions?: integer}
 ---@return actor.mapreduce.Dataset
@@ -82,7 +82,7 @@ function Dataset:intersection(other, options)
   return set_operation("intersection", { self, other }, "set", options)
 end
 
----Keeps one of each row that the other dataset does not have.
+---Returns the distinct rows that the other dataset lacks.
 ---@param other actor.mapreduce.Dataset
 ---@param options? {partitions?: integer}
 ---@return actor.mapreduce.Dataset
@@ -93,7 +93,7 @@ end
 
 -- ---- each with each ----
 
-local HELD = 4096 -- rows of this dataset that are in memory while a task goes through the other one's
+local HELD = 4096 -- rows of this dataset in memory while a task reads all rows of the other
 
 local function open_cartesian()
   local as_value = compile.as_value
@@ -132,17 +132,17 @@ local function plan_cartesian(planner, dataset)
   }
 end
 
----Makes a pair of each row of this dataset with each row of the other one.
----@param other actor.mapreduce.Dataset the smaller one: every task goes through all of it
+---Makes a pair of each row of this dataset with each row of the other.
+---@param other actor.mapreduce.Dataset the smaller dataset: every task reads all of it
 ---@return actor.mapreduce.Dataset
 function Dataset:cartesian(other)
   check_other(self, other, "cartesian")
   return datasets.new { kind = "wide", op = "cartesian", parents = { self, other }, plan = plan_cartesian }
 end
 
--- ---- how rows are spread ----
+-- ---- partitioning ----
 
----Spreads the rows again, over `partitions` partitions, by the hash of a pair's key or else of the row.
+---Distributes the rows again, over `partitions` partitions, by the hash of a pair's key or else of the row.
 ---@param partitions? integer
 ---@return actor.mapreduce.Dataset
 function Dataset:shuffle(partitions)
@@ -163,7 +163,7 @@ local function plan_coalesce(planner, dataset)
   }
 end
 
----Joins neighbouring partitions, so that there are only `partitions` of them. Rows stay in order.
+---Joins neighbouring partitions to `partitions` partitions. Rows stay in order.
 ---@param partitions integer
 ---@return actor.mapreduce.Dataset
 function Dataset:coalesce(partitions)

@@ -1,5 +1,5 @@
---- Files that a pipeline writes: `dataset:save(url, options)`; checkpoint.lua uses the same steps. Each partition becomes a
---- part, written on the node that has it; one task at the end gives the folder its name
+--- Files written by a pipeline: `dataset:save(url, options)`; checkpoint.lua uses the same steps. Each partition
+--- becomes a part, written on the node that holds it. One task at the end renames the folder to its final name
 --- (host/mapreduce/files/save_folder.hpp).
 local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
@@ -19,8 +19,8 @@ local M = {}
 local formats = { text = 0, csv = 1, jsonl = 2, rows = 3 }
 local extensions = { none = "", gz = ".gz", zst = ".zst", xz = ".xz", bz2 = ".bz2" }
 
--- Writes the rows of a stage into a part. The stage gives one row, a pair: the part's name, and how many rows and bytes
--- it has.
+-- Writes the rows of a stage into a part. The stage outputs one pair: the part's name, and its number of rows and
+-- bytes.
 function outputs.part(stage)
   local save, texts = stage.output.dataset.save, stage.output.dataset.save_texts
   local put_row, bind = compile.writer()
@@ -30,7 +30,7 @@ function outputs.part(stage)
     target = save.target, staging = save.staging, id = save.id, extension = texts.extension, names = names, names_count = #texts.names,
     overwrite = save.overwrite and 1 or 0, format = formats[texts.format], separator = texts.separator:byte(),
   })
-  stage.output.kept = names -- keeps it alive, since `spec` has its address
+  stage.output.kept = names -- keeps it alive, since `spec` points to it
   local part
   return put_row, function(task)
     part = required(api.part(spec, task - 1))
@@ -42,7 +42,7 @@ function outputs.part(stage)
   end, function() return part end
 end
 
--- Picks the attempts at parts that count, and gives the folder its name.
+-- Picks the valid attempts at parts, and renames the folder to its final name.
 local function commit(save)
   return function(parts)
     local made = {}
@@ -51,11 +51,11 @@ local function commit(save)
   end
 end
 
----Begins a save on one node, before anything runs, and returns what `start` returns there: a table, or nil and a
----message. If that node is lost, another one begins the save, perhaps when all is written; `start` has to return the
----same then.
+---Begins a save on one node, before anything runs, and returns the result of `start` there: a table, or nil and a
+---message. If that node fails, another node begins the save again, perhaps after the end of writing; `start` must then
+---return the same result.
 ---@param op string "save"
----@param signature any[] what has to be the same on every node
+---@param signature any[] values that must be the same on every node
 ---@param start fun(): table?, string?
 ---@return table
 function M.begin(op, signature, start)
@@ -72,7 +72,7 @@ function M.begin(op, signature, start)
   return save
 end
 
----Writes the rows of a dataset as `texts` says into the folder that `begin` gave.
+---Writes the rows of a dataset into the folder from `begin`, in the format of `texts`.
 ---@param dataset actor.mapreduce.Dataset
 ---@param op string
 ---@param save table
@@ -86,11 +86,11 @@ function M.write(dataset, op, save, texts)
   local ok, result = pcall(run.act, committed, op, { kind = "rows" }, run.read_all)
   dataset.last_run = committed.last_run
   if ok then return result[1] end
-  -- A node that was given up, or has lost the others, may not end the save: the others go on with the same folder.
+  -- A node that was given up, or has lost the others, must not end the save: the others continue with the same folder.
   if c.has_failed() then
     c.abandon_save(save)
   else
-    log.warn(("%s: what was written so far stays in %s, where other hosts may go on"):format(op, save.staging))
+    log.warn(("%s: the files written so far stay in %s, where other hosts may continue"):format(op, save.staging))
   end
   error(result, 0)
 end
@@ -119,20 +119,20 @@ end
 
 ---@class actor.mapreduce.SaveOptions
 ---@field format? "text"|"csv"|"jsonl" default "text"
----@field overwrite? boolean replaces a folder that a save has made
+---@field overwrite? boolean replaces the folder of an earlier save
 ---@field compress? "none"|"gz"|"zst"|"xz"|"bz2" default: by the url's extension
 ---@field separator? string between key and value of a pair in text (default tab), between fields of CSV (default comma)
----@field header? string[] of CSV: names of columns, the first line of each part; rows that are tables by name are written in
----this order
+---@field header? string[] of CSV: names of columns, the first line of each part; rows that are tables by name are
+---written in this order
 
----Writes the rows into a folder: a file `part-00000` for each partition, with `.csv` or `.jsonl` and `.gz`, ... behind it,
----and `_SUCCESS`, which load leaves out. The folder appears once all of it is written; a folder that exists is refused unless
----`overwrite` is given. Text has a line for each row, with a tab in a pair. CSV (RFC 4180) has two columns for a pair,
----one for each element of an array, or with `header` one for each name. JSON lines have `[k, v]` for a pair. All hosts
----have to see the same folder.
+---Writes the rows into a folder: a file `part-00000` for each partition, with `.csv` or `.jsonl` and `.gz`, ...
+---appended, and `_SUCCESS`, which load leaves out. The folder appears once all files are complete. An existing folder
+---is refused unless `overwrite` is given. Text has a line for each row, with a tab in a pair. CSV (RFC 4180) has two
+---columns for a pair, one for each element of an array, or with `header` one for each name. JSON lines have `[k, v]`
+---for a pair. All hosts must see the same folder.
 ---@param url string `file://PATH` or a path
 ---@param options? actor.mapreduce.SaveOptions
----@return {files: integer, rows: integer, bytes: integer} what was written
+---@return {files: integer, rows: integer, bytes: integer} the sums over all parts
 function Dataset:save(url, options)
   if not datasets.is(self) then check.fail("call save with a colon: dataset:save(...)") end
   check.arg(url, "string", "url", "mapreduce.save")

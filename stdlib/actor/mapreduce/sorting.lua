@@ -1,8 +1,8 @@
---- Sorting: a sample sort. Tasks put their rows aside with a sample of the keys; one task chooses splitters from the
---- samples, which divide the keys into ranges of about the same size; then rows go to the task of their range, which
+--- Sorting: a sample sort. Tasks store their rows with a sample of the keys. One task chooses splitters from the
+--- samples, which divide the keys into ranges of about the same size. Then rows move to the task of their range, which
 --- sorts them, on disk if they do not fit into memory. Equal keys stay in the order of the rows. Keys are numbers,
---- texts or booleans, all of one kind: NaN is greater than all other numbers, texts are compared by their bytes, false
---- comes before true.
+--- texts or booleans, all of one kind. NaN is greater than all other numbers, texts are compared by their bytes, and
+--- false is less than true.
 local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
 local datasets = require("actor.mapreduce.dataset")
@@ -14,14 +14,14 @@ local c = require("actor.c.mapreduce")
 
 local Dataset = datasets.Dataset
 
--- How many samples a range has on average, and a task at least: ranges then differ in length by some 12 %.
+-- Samples of a range on average, and of a task at least: ranges then differ in length by some 12 %.
 local SAMPLES_OF_RANGE, SAMPLES_OF_TASK = 64, 256
 
 local some = compile.some
 
--- ---- what tasks put out ----
+-- ---- outputs of tasks ----
 
--- Writes each row, under the key that `fn` gives, into a sink that `make` opens for each task.
+-- Writes each row, under its key from `fn`, into a sink that `make` opens for each task.
 local function written_under(make, fn)
   local put_under, bind = compile.keyed_writer()
   local function put(a, b)
@@ -30,7 +30,7 @@ local function written_under(make, fn)
   return put, function() bind(compile.required(make())) end
 end
 
--- Writes rows as they are, to be sorted by their first value; or under the key that the operation's function gives.
+-- Writes rows unchanged, to be sorted by their first value, or under their key from the operation's function.
 local function keyed_rows(dataset, make)
   if not dataset.fn then return (dataset.pairs and outputs.written_pairs or outputs.written)(make) end
   return written_under(make, dataset.fn)
@@ -52,7 +52,8 @@ function outputs.ranges(stage)
   end)
 end
 
--- The second of two tasks sees all samples (bucket 1 of each task); all tasks read what it puts into bucket 0.
+-- The second of two tasks reads all samples (bucket 1 of each task) and writes splitters to bucket 0, which all tasks
+-- read.
 local function choose_splitters(stage)
   local dataset, ranges = stage.input.dataset, stage.input.ranges
   return function(task)
@@ -97,7 +98,7 @@ local function sorted(op, parent, options, fields)
   return datasets.new(fields)
 end
 
----Sorts all rows by `fn(row)`, across partitions, so that collect() gives them in order.
+---Sorts all rows by `fn(row)`, across partitions, so that collect() returns them in order.
 ---@param fn fun(a: any, b: any): any a number, a text or a boolean; mr.identity for the row itself
 ---@param options? {descending?: boolean, partitions?: integer}
 ---@return actor.mapreduce.Dataset

@@ -1,4 +1,4 @@
---- Rows that a script makes itself: arrays, ranges. Rows of files: files.lua.
+--- Rows made by the script itself: arrays, ranges. For rows of files see files.lua.
 local check = require("actor.check")
 local codec = require("actor.codec")
 local dataset = require("actor.mapreduce.dataset")
@@ -7,10 +7,11 @@ local plans = require("actor.mapreduce.plan")
 
 local M = {}
 
--- Where the i-th of `parts` equal parts of `n` things ends.
+-- The end of part i when `n` things are cut into `parts` equal parts.
 local function border(n, parts, i) return math.floor(n * i / parts) end
 
--- How many elements an array has. Raises for tables with other keys or nils in between, which would lose rows.
+-- Returns the number of elements of an array. Raises for tables with other keys or nils in between, which would lose
+-- rows.
 local function length_of(array)
   local n, found = #array, 0
   for _ in pairs(array) do found = found + 1 end

@@ -1,5 +1,5 @@
---- Actions on rows that are numbers: variance and histogram. Partitions are summed up in parallel and combined in their
---- order, so a result is the same for every number of nodes.
+--- Actions on numeric rows: variance and histogram. Partitions are summed up in parallel and combined in their order,
+--- so a result is the same for every number of nodes.
 local actions = require("actor.mapreduce.actions")
 local check = require("actor.check")
 local datasets = require("actor.mapreduce.dataset")
@@ -8,9 +8,9 @@ local Dataset = datasets.Dataset
 
 -- ---- variance ----
 
--- Moments are {count, first, mean, sum of squared distances from the mean}, the last two of distances from the first
--- row. A row is added as Welford does, two moments are combined as Chan, Golub and LeVeque do, so no digits are lost
--- where numbers are large and close together.
+-- Moments are {count, first, mean, sum of squared distances from the mean}; the last two are of the distances from the
+-- first row. A row is added by Welford's method, and two moments are combined by the method of Chan, Golub and LeVeque.
+-- So no digits are lost where numbers are large and close together.
 local function add(moments, x)
   local n, first = moments[1] + 1, moments[2] or x
   local apart = x - first - moments[3]
@@ -45,17 +45,17 @@ local function variance(self, name, options)
   end)
 end
 
----Returns the variance of rows that are numbers: the mean squared distance from their mean, or with `sample` the
----estimate from a sample, which divides by one less. nil without rows, or with one row of a sample; NaN if a row is NaN
----or infinite.
+---Returns the variance of numeric rows: the mean squared distance from their mean. With `sample` it is the estimate
+---from a sample, which divides by one less. nil without rows, or with one row of a sample; NaN if a row is NaN or
+---infinite.
 ---@param options? {sample?: boolean} default false, as Spark's and NumPy's
 ---@return number?
 function Dataset:variance(options)
   return variance(self, "variance", options)
 end
 
----Returns the standard deviation of rows that are numbers: the square root of `variance`.
----@param options? {sample?: boolean} default false, as Spark's and NumPy's; pandas' is that of a sample
+---Returns the standard deviation of numeric rows: the square root of `variance`.
+---@param options? {sample?: boolean} default false, as Spark's and NumPy's; the default of pandas is the sample's
 ---@return number?
 function Dataset:stdev(options)
   local squared = variance(self, "stdev", options)
@@ -92,7 +92,7 @@ local function check_edges(edges)
   end
 end
 
--- Evenly spaced edges; those of one bucket when all numbers are the same.
+-- Evenly spaced edges; the edges of one bucket when all numbers are the same.
 local function edges_between(low, high, buckets)
   if low == high then return { low, high } end
   local edges, span = {}, high - low
@@ -104,7 +104,7 @@ local function edges_between(low, high, buckets)
   return edges
 end
 
--- The bucket of a number within the edges: the last one has its upper edge, too.
+-- The bucket of a number within the edges: the last bucket includes its upper edge.
 local function bucket_of(edges, x)
   local low, high = 1, #edges
   while high - low > 1 do
@@ -114,12 +114,12 @@ local function bucket_of(edges, x)
   return low
 end
 
----Counts rows, which are numbers, in buckets. `buckets` is the number of buckets of one width from the least row to the
----greatest (one bucket if all rows are the same; rows have to be finite), or their edges in ascending order: {0, 10,
----100} for 0 to 10 without 10, and 10 to 100. A bucket includes its lower edge, only the last one its upper edge.
----Numbers beyond the edges, and NaN, are not counted. Returns nil without rows, unless edges are given.
+---Counts numeric rows in buckets. `buckets` is the number of buckets of equal width from the least row to the greatest
+---(one bucket if all rows are the same; rows must be finite), or a list of edges in ascending order: {0, 10, 100} for 0
+---to 10 without 10, and 10 to 100. A bucket includes its lower edge, and only the last bucket its upper edge. Numbers
+---beyond the edges, and NaN, are not counted. Returns nil without rows, unless edges are given.
 ---@param buckets integer|number[]
----@return number[]? edges one more than there are buckets
+---@return number[]? edges one more than the number of buckets
 ---@return integer[]? counts
 function Dataset:histogram(buckets)
   datasets.check(self, "histogram")

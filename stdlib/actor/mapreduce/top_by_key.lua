@@ -1,5 +1,5 @@
---- The greatest values of each key. Each partition keeps those of its own keys, in order, so little more than the
---- result is sent; group_by_key then gives them in the order of the partitions.
+--- The greatest values of each key. Each partition selects the greatest values of its own keys, in order, so little
+--- more than the result is sent; group_by_key then returns them in the order of the partitions.
 local best = require("actor.mapreduce.best")
 local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
@@ -9,10 +9,10 @@ local functions = require("actor.mapreduce.functions")
 local Dataset = datasets.Dataset
 local as_pair, one = compile.as_pair, compile.one
 
-local HELD = 65536 -- values that a task keeps before it puts them out
-local NAN = {} -- in place of the key that no table takes
+local HELD = 65536 -- values that a task holds before it writes them out
+local NAN = {} -- in place of NaN, which cannot be a key of a table
 
--- Returns what gives the pairs `key, {greatest values}` of a partition's rows, keys in the order of their first rows.
+-- Returns a function that makes the pairs `key, {greatest values}` of a partition's rows, keys in order of first rows.
 local function greatest_of(most, key_of)
   return function(rows)
     local held, order, count, ended = {}, {}, 0, false
@@ -55,8 +55,8 @@ local function greatest_of(most, key_of)
   end
 end
 
----Keeps the `n` greatest values of each key, as `key, {values}`, greatest first; of equal values the earlier ones. They
----are compared by `by(value)`, by default the value itself: numbers or texts.
+---Selects the `n` greatest values of each key, as `key, {values}`, greatest first; among equal values the earlier
+---first. Values are compared by `by(value)`, or by default by the value itself: numbers or texts.
 ---@param n integer
 ---@param by? fun(value: any): number|string
 ---@param options? {partitions?: integer}

@@ -1,4 +1,4 @@
---- What a URL of load and save names.
+--- Parses the URLs of load and save.
 local check = require("actor.check")
 
 local M = {}

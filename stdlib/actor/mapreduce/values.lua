@@ -1,4 +1,4 @@
---- Rows as Lua values and back.
+--- Converts rows to Lua values and back.
 local buffer = require("string.buffer")
 local ffi = require("ffi")
 local is_plain = require("actor.codec.plain")
@@ -11,12 +11,12 @@ local M = {}
 
 local TEXT, VALUE = 4, 5
 
--- Short texts, which often are repeated: C++ knows which ones are in `kept`, and where.
+-- Short texts, which often repeat, are cached: C++ knows which texts are in `kept`, and their places.
 local SHORT, PLACES = 15, 16384
 local kept = require("table.new")(PLACES, 0)
 for i = 0, PLACES - 1 do kept[i] = "" end
 
--- The text of so many bytes.
+-- The text of `size` bytes.
 local function text_at(bytes, size)
   if size > SHORT then return ffi.string(bytes, size) end
   local place = api.find_text(bytes, size)
@@ -38,7 +38,7 @@ local function to_bytes(value)
   return tensors and c.pack(value) or bytes
 end
 
----@param bytes string as to_bytes gave them
+---@param bytes string as returned by to_bytes
 ---@return any
 local function from_bytes(bytes)
   local value, message
@@ -53,7 +53,7 @@ end
 
 M.to_bytes, M.from_bytes = to_bytes, from_bytes
 
----Returns what makes copies of a value, so that a function may change each without effect on the others.
+---Returns a function that copies a value. Each copy may be changed without effect on the others.
 ---@param value any
 ---@return fun(): any
 function M.copies_of(value)
@@ -75,12 +75,12 @@ local function get(v)
   return tag == 2
 end
 
--- The bytes of a row's values and its key, which have to stay until they are copied: texts, and buffers for plain
--- tables. A buffer saves making a text of the bytes, which would cost most of the time and is not used again.
+-- The bytes of a row's values and its key, which must stay alive until they are copied: texts, and buffers for plain
+-- tables. A buffer avoids a Lua text of the bytes, which would cost most of the time and is not used again.
 local encoded, encoded_before, encoded_first
 local buffers, turn = { buffer.new(), buffer.new(), buffer.new() }, 0
 local MOST_KEPT = 2 ^ 20 -- bytes of a buffer
-local DEPTH, SLOTS = 64, 16 * 2 ^ 20 -- as the codec has them
+local DEPTH, SLOTS = 64, 16 * 2 ^ 20 -- the limits of the codec
 
 local function set_table(v, x)
   turn = turn % 3 + 1
@@ -111,7 +111,7 @@ end
 
 M.get, M.set, M.text_at = get, set, text_at
 
----Returns what a call of the FFI table gave; raises the failure's message if that is nil.
+---Returns the result of a call of the FFI table; raises the failure's message if it is nil.
 ---@generic T
 ---@param pointer T
 ---@return T
@@ -120,11 +120,11 @@ function M.required(pointer)
   return pointer
 end
 
--- ---- what functions return ----
+-- ---- results of functions ----
 
 local TWO = "it returned two values where one is taken (parentheses around a call keep its first; a table holds several)"
 
----Returns a function's only result. Raises for a second one, which would be lost.
+---Returns the only result of a function. Raises for a second result, which would be lost.
 ---@generic T
 ---@param value T
 ---@param more any
@@ -134,7 +134,7 @@ function M.one(value, more)
   return value
 end
 
----Returns a function's only result, and raises when it is nil: a value, a state or a key that is nil would lose rows.
+---Returns the only result of a function, and raises when it is nil: a nil value, state or key would lose rows.
 ---@generic T
 ---@param value T
 ---@param more any
@@ -145,8 +145,8 @@ function M.some(value, more)
   return value
 end
 
----How many elements an array has. Raises for an array with gaps or other keys, which would be lost; the caller finds a
----nil in between when it goes through the elements.
+---The number of elements of an array. Raises for an array with gaps or other keys, which would be lost. The caller
+---detects a nil in between while it iterates over the elements.
 ---@param t table
 ---@return integer
 function M.length(t)
@@ -176,7 +176,7 @@ function M.as_value(a, b)
   return a
 end
 
----A row that a keyed operation gets: a pair, or a table of two that stands for one.
+---A row for a keyed operation: a pair, or a table of two elements, which counts as a pair.
 ---@param a any
 ---@param b any
 ---@return any key

@@ -1,4 +1,4 @@
---- Functions that move rows from Lua to C++, into a sink: as they are, under keys, or combined by key.
+--- Functions that move rows from Lua to a sink in C++: unchanged, under keys, or combined by key.
 local ffi = require("ffi")
 local values = require("actor.mapreduce.values")
 local api = require("actor.ffi")("mapreduce")
@@ -11,7 +11,7 @@ local one, some = values.one, values.some
 
 local BATCH = 64 -- keys that are looked up together
 
--- States that are tables or tensors stay in Lua for a while: bytes of them are made once for many rows.
+-- States that are tables or tensors stay in Lua for a while, so that they are encoded once for many rows.
 local HELD_KEYS, HELD_ROWS = 4096, 65536
 
 local object_types = { table = true, cdata = true, userdata = true }
@@ -22,19 +22,20 @@ local object_types = { table = true, cdata = true, userdata = true }
 function M.is_object(value) return object_types[type(value)] or false end
 
 ---@class actor.mapreduce.Combining
----@field first? fun(value: any): any what a key's first value becomes; itself without
----@field merge? fun(a: any, b: any): any combines what `first` and the function have made; the function itself without
----@field objects? boolean what `first` gives is, or may be, a table or a tensor
+---@field first? fun(value: any): any makes a state of a key's first value; default: the value itself
+---@field merge? fun(a: any, b: any): any combines two states; default: the function itself
+---@field objects? boolean the result of `first` is, or may be, a table or a tensor
 ---@field own? boolean true: no other code has the values, so the function may change them
 
----A function that combines pairs by key with `fn` in a sink of api.combine(""). Pairs are collected, so that the table's
----memory is being fetched when they are combined.
+---A function that combines pairs by key with `fn` in a sink of api.combine(""). Pairs are collected in batches, so that
+---the table's memory is fetched before they are combined.
 ---@param fn fun(a: any, b: any): any
 ---@param how? actor.mapreduce.Combining
 ---@return fun(key: any, value: any) put
----@return fun(sink: ffi.cdata*) bind says into which sink
----@return fun() finish after the last pair
----@return fun(key: ffi.cdata*, value: ffi.cdata*, pair: integer) put_raw a row as it lies in a batch, for compile.raw_loop
+---@return fun(sink: ffi.cdata*) bind sets the sink
+---@return fun() finish to be called after the last pair
+---@return fun(key: ffi.cdata*, value: ffi.cdata*, pair: integer) put_raw takes a row as stored in a batch, for
+---compile.raw_loop
 function M.combiner(fn, how)
   how = how or {}
   local first, merge, objects, own = how.first, how.merge or fn, how.objects, how.own
@@ -43,7 +44,7 @@ function M.combiner(fn, how)
   local OTHER, NUMBER, STATE = 0, 1, 2
   local sink
   local waiting = 0
-  local held, order, held_keys, held_rows = {}, {}, 0, 0 -- `order`: the keys as they came
+  local held, order, held_keys, held_rows = {}, {}, 0, 0 -- `order`: the keys in order of arrival
 
   local function store(slot, v, more)
     set(value, some(v, more))
@@ -52,7 +53,7 @@ function M.combiner(fn, how)
 
   local function combine(slot, v, with, begin)
     local tag = slot.tag
-    if tag == 3 then -- numbers stay in place
+    if tag == 3 then -- numbers are combined in place
       local combined = one(with(slot.number, v))
       if type(combined) == "number" then
         slot.number = combined
@@ -109,7 +110,7 @@ function M.combiner(fn, how)
     for i = 1, count do wait(keys[i], states[keys[i]], STATE) end
   end
 
-  -- No other code may have a value that is kept, since the function may change it.
+  -- No other code may have a stored value, since the function may change it.
   local function kept(state, v)
     if state == v and not own and object_types[type(v)] then return from_bytes(to_bytes(v)) end
     return state
@@ -141,7 +142,7 @@ function M.combiner(fn, how)
     end
   end
 
-  -- A row as it lies in a batch: its key need not become a Lua value.
+  -- A row as stored in a batch: its key need not become a Lua value.
   local function put_raw(k, v, pair)
     if pair == 1 and not objects and v.tag == 3 and k.tag ~= 0 then
       wait_under(k, v.number, NUMBER)
@@ -161,9 +162,9 @@ function M.combiner(fn, how)
   end, put_raw
 end
 
----What puts rows into a sink.
+---Returns functions that put rows into a sink.
 ---@return fun(a: any, b: any) put
----@return fun(sink: ffi.cdata*) bind says into which sink
+---@return fun(sink: ffi.cdata*) bind sets the sink
 function M.writer()
   local row = ffi.new("ah_mr_row")
   local sink
@@ -180,9 +181,9 @@ function M.writer()
   return put, function(to) sink = to end
 end
 
----What puts rows into a sink for a sort, under their keys.
+---Returns functions that put rows into a sink for a sort, under their keys.
 ---@return fun(key: any, a: any, b: any) put
----@return fun(sink: ffi.cdata*) bind says into which sink
+---@return fun(sink: ffi.cdata*) bind sets the sink
 function M.keyed_writer()
   local row, under = ffi.new("ah_mr_row"), ffi.new("ah_mr_value")
   local sink

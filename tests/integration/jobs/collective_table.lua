@@ -117,14 +117,14 @@ function jobs.updates()
   -- An update that fails adds nothing.
   for why, fn in pairs {
     ["not this"] = function(v) v[0]:fill_(-1) error("not this", 0) end,
-    ["id 5 was given a value but is not one of those asked for"] = function(v) v[5] = 1 end,
-    ["what partition 0 has become is not laid out as what it was"] = function(v) v[0] = tensor.zeros { 3, 2 } end,
+    ["id 5 was given a value but was not requested"] = function(v) v[5] = 1 end,
+    ["the new value of partition 0 differs from the old value in dtype"] = function(v) v[0] = tensor.zeros { 3, 2 } end,
   } do
     local fine, message = pcall(t.update, t, 0, fn)
     assert(not fine and message:find(why, 1, true), message)
   end
   local fine, message = pcall(t.update, t, 9, function() end)
-  assert(not fine and message:find("table:update: partition 9 is no tensor"), message)
+  assert(not fine and message:find("table:update: partition 9 is not a tensor"), message)
   fine, message = pcall(c.table().update, c.table(), 0, function() end)
   assert(not fine and message:find("table:update: the table is not shared", 1, true), message)
   assert(t:sync())
@@ -171,7 +171,7 @@ function jobs.locks()
   -- An error under the lock, and a value for what is not locked, leave all as it was.
   for _, fn in ipairs { function(v) v[0]:fill_(-1) error("not this", 0) end, function(v) v[0]:fill_(-1) v[5] = 1 end } do
     local fine, message = pcall(t.lock, t, 0, fn)
-    assert(not fine and (message == "not this" or message:find("id 5 was given a value but is not one of those asked for")), message)
+    assert(not fine and (message == "not this" or message:find("id 5 was given a value but was not requested")), message)
   end
   assert(t:sync() == t)
   -- The owners see the newest; what get() gives is a copy.
