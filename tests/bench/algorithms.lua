@@ -1,7 +1,8 @@
--- The algorithms of collectives beside each other: `actorhost -n 4 --isolate tests/bench/algorithms.lua [operation] [bytes...]`,
--- operation allreduce (default), broadcast or reduce. All algorithms take turns in each round, so that what else the
--- machine does hits them alike. A line for each size: microseconds of a call by each algorithm (median of the rounds), the
--- quickest, and what was chosen by itself ("automatic") beside it.
+-- The algorithms of collectives beside each other: `actorhost -n 4 --isolate tests/bench/algorithms.lua [operation]
+-- [bytes...]`.
+-- operation: allreduce (default), broadcast or reduce. All algorithms take turns in each round, so that other load on
+-- the machine affects all alike. Each line shows, for one size, microseconds of a call by each algorithm (median of the
+-- rounds), the fastest algorithm, and the automatic choice ("automatic").
 local actor = require "actor"
 local co, tensor = actor.collective, actor.tensor
 local n, me = actor.size, actor.rank
@@ -9,11 +10,11 @@ local n, me = actor.size, actor.rank
 local args = { ... }
 local what = args[1] or "allreduce"
 local sizes = {}
-for i = 2, #args do sizes[#sizes + 1] = assert(tonumber(args[i]), "bytes have to be numbers") end
+for i = 2, #args do sizes[#sizes + 1] = assert(tonumber(args[i]), "bytes must be numbers") end
 if #sizes == 0 then sizes = { 4, 1024, 16384, 65536, 262144, 1048576, 4194304, 16777216, 104857600 } end
 
 local rounds, batch_seconds = 7, 0.02
-local most_of_star = 4194304 -- all goes through one rank
+local most_of_star = 4194304 -- all bytes pass through one rank
 
 local algorithms = {
   allreduce = { "star", "ring", "recursive_doubling", "halving_doubling", "hierarchical" },
@@ -28,7 +29,7 @@ local calls = {
   reduce = function(t, options) return co.reduce(t, "sum", 0, options) end,
 }
 
--- Seconds of a call, those of the slowest rank.
+-- Seconds of a call on the slowest rank.
 local function measure(t, options, times)
   co.barrier()
   local from = actor.now()
@@ -74,6 +75,6 @@ end
 
 local heads = { "automatic" }
 for i, name in ipairs(names) do heads[i + 1] = name end
-heads[#heads + 1] = "quickest"
+heads[#heads + 1] = "fastest"
 say(("%s %d"):format(what, n), heads)
 for _, bytes in ipairs(sizes) do compare(bytes) end

@@ -1,15 +1,15 @@
 -- Tensor operations beside NumPy's, in turns in one run, each on one thread; microseconds, the least of all turns.
--- Where nothing else is said results go into arrays that are there (`out`). Without
--- NumPy (python3-numpy) only ours. Usage, in the root of the tree:
+-- Results are written into existing arrays (`out`) unless the name states otherwise. Without NumPy (python3-numpy) the
+-- job measures only our side. Usage, in the root of the tree:
 --   actorhost -n 1 --threads-per-node 1 --log-level warn tests/bench/arrays.lua [PYTHON [TURNS]]
--- At the end operations on 26 MB of float32, whose bytes a second (read and written) are beside memcpy's.
+-- The last table shows operations on 26 MB of float32: bytes read and written a second, beside memcpy's.
 local actor = require("actor")
 local ffi = require("ffi")
 local tensor, now = actor.tensor, actor.now
 
 local kCount, kSide = 1000000, 1000
 
--- The same operands and operations are in arrays_numpy.py.
+-- arrays_numpy.py has the same operands and operations.
 local function operations(dtype)
   local as = { dtype = dtype }
   local x = tensor.arange(1, kCount + 1, 1, as) * 0.37
@@ -60,7 +60,7 @@ local function operations(dtype)
   return list
 end
 
--- The least of some calls.
+-- The least time of several calls.
 local function best(f)
   f()
   local least, calls, start = math.huge, 0, now()
@@ -81,7 +81,7 @@ local function has_numpy(program) return os.execute(program .. " -c 'import nump
 
 if not python then
   for _, program in ipairs({ "python3", "/usr/bin/python3" }) do python = python or has_numpy(program) and program end
-  if not python then print("NumPy is not installed: only ours") end
+  if not python then print("NumPy is not installed: no yardstick") end
 end
 
 local function numpy_turn(dtype, least)

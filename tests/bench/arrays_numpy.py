@@ -1,5 +1,5 @@
-# The yardstick of arrays.lua: the same operations with NumPy. Prints a line "name<tab>seconds" for each, the least of
-# some calls. Usage: arrays_numpy.py float32|float64
+# The yardstick of arrays.lua: the same operations with NumPy. Prints a line "name<tab>seconds" for each operation, the
+# least of several calls. Usage: arrays_numpy.py float32|float64
 import sys
 import time
 

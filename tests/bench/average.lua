@@ -1,8 +1,10 @@
--- What averaging costs workers that compute: `actorhost -n 2 [--isolate] --log-level warn tests/bench/average.lua [flags]`. Every
--- worker trains a model of 26 MB for some seconds alone and for some with averaging every 500 ms, by turns; a line for each pair of
--- turns, and at the end the medians: of the ratios of steps a second, of the worker that averaging costs most, and of steps a
--- second of processor time, of all, which other load on the machine disturbs less. --straggler 8 makes the last worker that many
--- times slower, by sleeping; the first ratio is that of the others.
+-- The cost of averaging for computing workers: `actorhost -n 2 [--isolate] --log-level warn tests/bench/average.lua
+-- [flags]`.
+-- Every worker trains a model of 26 MB, in turns some seconds without averaging and some with averaging every 500 ms.
+-- Each line shows one pair of turns. The last line shows the medians of two ratios: of steps a second (the worker with
+-- the highest cost), and of steps a second of processor time (all workers), which other load on the machine disturbs
+-- less. --straggler 8 makes the last worker 8 times slower by sleeping; the first ratio is then the other workers'
+-- ratio.
 local actor = require "actor"
 local co, tensor, nn, optim = actor.collective, actor.tensor, actor.nn, actor.optim
 local opt = actor.options {
@@ -27,7 +29,7 @@ end
 
 local function all(value, op) return co.allreduce(tensor.full({ 1 }, value, { dtype = "float64" }), op):get(1) end
 
--- Steps a second, and of processor time, for about the time given.
+-- Steps a second, and steps a second of processor time, over about the given time.
 local function pace(seconds, step)
   co.barrier()
   local from, processor, steps = actor.now(), os.clock(), 0

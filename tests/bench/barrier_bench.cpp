@@ -1,8 +1,8 @@
-// Barrier decisions a second with 1,000 workers: rules written in Lua beside the same rules in C++, which keep the same
-// incremental minimum and make the same draws. A random worker completes and asks, workers that pass go on, and so on,
-// as in a parameter server. Both sides get the same events, in turns, in two ways:
-//   all    each completion asks about all waiting workers, as for a rule that watches events
-//   gate   asks only about workers whose answer can have changed: mostly one at a time under bsp and ssp
+// Barrier decisions a second with 1,000 workers: rules written in Lua beside the same rules in C++, which maintain the
+// same incremental minimum and make the same draws. As in a parameter server, a random worker completes a step and
+// requests the next, and admitted workers continue. Both sides process the same events, in turns, in two modes:
+//     all    each completion evaluates all waiting workers, as for a rule that watches events
+//     gate   evaluates only workers whose decision can have changed: mostly one at a time under bsp and ssp
 // Usage: barrier_bench [rounds]
 
 #include <algorithm>
@@ -35,7 +35,7 @@ void must(const Status& status) {
   std::exit(1);
 }
 
-/// Counts the questions to the inner rule, and its answers, so that both sides can be compared.
+/// Counts the calls of the inner rule and its decisions, so that both sides can be compared.
 class Counted final : public BarrierRule {
  public:
   Counted(BarrierRule& rule, bool all) : rule_(rule), all_(all) {}
@@ -105,7 +105,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Plays `rounds` rounds on both sides in turns and prints the medians. False when their answers differ.
+/// Runs `rounds` rounds on both sides in turns and prints the medians. False when their decisions differ.
 bool compare(bool all, const char* spec, BarrierRule& native, BarrierRule& lua, int events, int rounds) {
   Run native_load(native, all);
   Run lua_load(lua, all);
@@ -141,7 +141,7 @@ struct Job {
   bool same = true;
 };
 
-/// Runs as a C function that Lua calls, since that is where a parameter server asks its rule.
+/// Runs as a C function called from Lua, because a parameter server calls its rule there.
 int run_cases(lua_State* L) {
   Vm& vm = Vm::from(L);
   Job& job = *static_cast<Job*>(vm.context());
@@ -177,7 +177,7 @@ int main(int argc, char** argv) {
   auto vm = Vm::create(std::move(config));
   if (!vm.ok()) must(vm.error());
   std::printf("barrier decisions, %u workers, million a second (median of %d rounds)\n", kWorkers, job.rounds);
-  std::printf("%-6s %-9s %10s %10s %9s\n", "asks", "rule", "C++", "Lua", "Lua/C++");
+  std::printf("%-6s %-9s %10s %10s %9s\n", "mode", "rule", "C++", "Lua", "Lua/C++");
   lua_pushcfunction((*vm)->state(), run_cases);
   must((*vm)->call(0, 0));
   return job.same ? 0 : 1;

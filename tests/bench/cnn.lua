@@ -1,9 +1,9 @@
--- The CNN of the MNIST experiment in `actor.nn`: milliseconds of a training step (with SGD) and of inference, batch 128,
--- random images; CPU time of one thread, wall time of several. Beside the same kernels called from C++: cnn_bench.
--- actorhost --threads-per-node 1 tests/bench/cnn.lua [--rounds 11]
+-- The CNN of the MNIST experiment in `actor.nn`: milliseconds of a training step (with SGD) and of inference, batch
+-- 128, random images; CPU time of one thread, wall time of several. cnn_bench calls the same kernels from C++.
+--   actorhost --threads-per-node 1 tests/bench/cnn.lua [--rounds 11]
 local actor = require "actor"
 local nn, optim, tensor = actor.nn, actor.optim, actor.tensor
-local opt = actor.options { rounds = 11, steps = 10, threads = 1 } -- as many as --threads-per-node says
+local opt = actor.options { rounds = 11, steps = 10, threads = 1 } -- must equal --threads-per-node
 local now = opt.threads == 1 and os.clock or actor.now
 
 local net = nn.input { 28, 28, 1 }:normalisation { decay = 0.9 }:conv2d { 5, 5, 1, 32, stride = 1, act = "relu" }

@@ -1,6 +1,6 @@
-// The kernels of a training step and of inference of the CNN in cnn.lua, called from C++ one after the other: what its
-// layers cost without Lua. Milliseconds, batch 128, medians; CPU time of one thread, wall time of several. Usage:
-// cnn_bench [threads [rounds]]
+// The kernels of a training step and of inference of the CNN in cnn.lua, called from C++ one after the other: the cost
+// of the layers without Lua. Milliseconds, batch 128, medians; CPU time of one thread, wall time of several.
+// Usage: cnn_bench [threads [rounds]]
 
 #include <cstdio>
 #include <cstdlib>
@@ -55,7 +55,7 @@ struct Net {
   Array before_relu{kBatch * kSide * kSide * kFilters};
   Array pooled{kBatch * kPooled}, dropped{kBatch * kPooled}, d_pooled{kBatch * kPooled}, d_dropped{kBatch * kPooled};
   Array hidden{kBatch * kHidden}, d_hidden{kBatch * kHidden}, scores{kBatch * kClasses};
-  // All parameters and gradients in one array each, as a network has them.
+  // All parameters are in one array and all gradients in another, as in a network.
   static constexpr int64_t kParams =
       2 + kWeights + kFilters + kPooled * kHidden + kHidden + kHidden * kClasses + kClasses;
   Array params{kParams}, grads{kParams};

@@ -1,7 +1,7 @@
--- Whether training keeps memory: the CNN of cnn.lua makes 10,000 steps, each with a batch of its own and momentum. A line
--- for each tenth has the resident memory of the process then, in MB, when Lua has collected its garbage. Takes some
--- minutes.
--- actorhost -n 1 --log-level warn tests/bench/cnn_memory.lua [--steps 10000] [--batch 8]
+-- Checks that training does not leak memory: the CNN of cnn.lua makes 10,000 steps, each with a new batch and momentum.
+-- Each line shows, after a tenth of the steps, the resident memory of the process in MB after a Lua garbage collection.
+-- Takes some minutes.
+--   actorhost -n 1 --log-level warn tests/bench/cnn_memory.lua [--steps 10000] [--batch 8]
 local actor = require "actor"
 local resident = require "resident"
 local data, nn, optim = actor.data, actor.nn, actor.optim

@@ -1,9 +1,10 @@
--- Collectives, call by call: `actorhost -n 2 tests/bench/collectives.lua [operation] [bytes...]`, operation allreduce (default),
--- broadcast, alltoall, reduce_scatter, allgather or barrier. A line for each size: microseconds of a call (the slowest rank's;
--- min, median and 99th percentile), bandwidth as it is usual (algbw = bytes / time; busbw = algbw times the share of the
--- bytes that any algorithm has to move over each link), whether the result is right. `mean` is that of calls without a
--- measurement between them, median of 7 batches; `into` the same with a tensor for the results (out, for broadcast inplace), as MPI's benchmarks have
--- a buffer. The bandwidths are those of `into`.
+-- Collectives, call by call: `actorhost -n 2 tests/bench/collectives.lua [operation] [bytes...]`. operation: allreduce
+-- (default), broadcast, alltoall, reduce_scatter, allgather or barrier.
+-- Each line shows one size: microseconds of a call (the slowest rank's; min, median and 99th percentile), bandwidth as
+-- usually defined (algbw = bytes / time; busbw = algbw times the share of the bytes that any algorithm must move over
+-- each link), and whether the result is right. `mean` is the mean of calls without a measurement between them, median
+-- of 7 batches. `into` is the same with a given tensor for the results (out; inplace for broadcast), as MPI's
+-- benchmarks reuse a buffer. The bandwidths are those of `into`.
 local actor = require "actor"
 local co, tensor = actor.collective, actor.tensor
 local n, me = actor.size, actor.rank
@@ -11,12 +12,12 @@ local n, me = actor.size, actor.rank
 local args = { ... }
 local what = args[1] or "allreduce"
 local sizes = {}
-for i = 2, #args do sizes[#sizes + 1] = assert(tonumber(args[i]), "bytes have to be numbers") end
+for i = 2, #args do sizes[#sizes + 1] = assert(tonumber(args[i]), "bytes must be numbers") end
 if #sizes == 0 then sizes = { 4, 1024, 65536, 1048576, 26000000, 104857600 } end
 
 local function filled(count, value) return tensor.full({ count }, value) end
 
--- Each: the call, by the options it is given, what its last element has to be, and the bus factor.
+-- Each entry: the call, which takes the options; the required value of the last element; the bus factor.
 local function on_tensor(operation, last, bus, share, ...)
   local more = { ... }
   return function(count)
@@ -38,7 +39,7 @@ local operations = {
 }
 local make = assert(operations[what], "no such operation")
 
--- The slowest rank's figure, on all.
+-- The slowest rank's figure, on all ranks.
 local function slowest(seconds)
   return co.allreduce(tensor.full({ 1 }, seconds, { dtype = "float64" }), "max"):get(1)
 end

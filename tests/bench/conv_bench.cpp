@@ -1,8 +1,9 @@
 // Convolutions of real networks, forward (with bias and relu) and backward, in GFLOP/s on one and two threads, beside
-// oneDNN's of the same shapes where it is installed; and pooling beside memcpy of the bytes that it reads and writes.
-// Both take turns; the figures are medians, the ratio is the median of the turns' ratios. One thread is measured in CPU
-// time, so that other work on the machine disturbs little, two in wall time. Results are compared first. Usage:
-// conv_bench [rounds [part of a shape's name]]
+// oneDNN's convolutions of the same shapes (where oneDNN is installed); and pooling beside memcpy of as many bytes.
+// Both sides run in turns. The figures are medians, and the ratio is the median of the turns' ratios. The times of one
+// thread are CPU time, which other work disturbs little; the times of two threads are wall time. Results are compared
+// first.
+// Usage: conv_bench [rounds [part of a shape's name]]
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +21,7 @@ using namespace actorhost::kernel;
 
 namespace {
 
-// Aligned as tensors are.
+// Aligned like tensors.
 struct Array {
   Blob bytes;
 
@@ -37,7 +38,7 @@ struct Shape {
   Conv c;
 };
 
-// Batch 128: the CNN of MNIST; its second layer in a deeper one; then layers of larger networks.
+// Batch 128: the CNN of MNIST, the second layer of a deeper CNN, then layers of larger networks.
 const Shape kShapes[] = {
     {"28x28x1 5x5x32", {{128, 28, 28, 1, 5, 5, 1, 1, 2, 2, 28, 28}, 32}},
     {"14x14x32 5x5x64", {{128, 14, 14, 32, 5, 5, 1, 1, 2, 2, 14, 14}, 64}},
@@ -49,7 +50,7 @@ const Shape kShapes[] = {
 };
 
 #if AH_ONEDNN
-// The largest difference, beside the largest element.
+// The largest difference divided by the largest element.
 double apart(Array& a, const std::vector<float>& b) {
   double most = 0;
   double size = 0;
@@ -101,7 +102,7 @@ void measure(Layer& layer, const char* name, Direction direction, int threads, i
   theirs = yardstick.run;
   theirs();
   const double off = apart(layer.run(direction, pool), yardstick.result());
-  if (!(off < 1e-4)) std::printf("other results: %g\n", off);
+  if (!(off < 1e-4)) std::printf("results differ: %g\n", off);
 #endif
   const Turns turns(
       threads, rounds, [&] { layer.run(direction, pool); }, theirs);

@@ -1,7 +1,8 @@
-// Products of matrices, plain and with transposed operands, in GFLOP/s on one and two threads, beside OpenBLAS where it
-// is installed. Both take turns; figures are medians, the ratio is the median of the turns' ratios. One thread is
-// measured in CPU time, so that other work on the machine disturbs little, two in wall time. Results are compared. Set
-// OPENBLAS_THREAD_TIMEOUT=4, or its threads wait for work for long on the core that ours are to use.
+// Products of matrices, plain and with transposed operands, in GFLOP/s on one and two threads, beside OpenBLAS (where
+// it is installed). Both sides run in turns. The figures are medians, and the ratio is the median of the turns' ratios.
+// The times of one thread are CPU time, which other work disturbs little; the times of two threads are wall time.
+// Results are compared. Set OPENBLAS_THREAD_TIMEOUT=4; otherwise OpenBLAS's threads poll for a long time on the core
+// that our threads need.
 // Usage: gemm_bench [rounds [part of a shape's name]]
 
 #include <algorithm>

@@ -1,16 +1,17 @@
--- Checks what the workers of a round of peer_histories.lua have written: require "history_check".
+-- Checks the records of the workers of a peer_histories.lua round: require "history_check".
 --
--- registers: a read gives at least the newest value whose write was acknowledged before the read began, and at most the
--- newest value whose write began before the read ended; no read gives an older value than a read that ended before it.
--- counting: each value has each update of a surviving worker exactly once, of another worker those that were
--- acknowledged and at most one more; all hosts that end with 0 have the same values and summary.
+-- registers: a read returns at least the newest value whose write was acknowledged before the read began, and at most
+-- the newest value whose write began before the read ended. No read returns an older value than an earlier completed
+-- read.
+-- counting: each value has each update of a surviving worker exactly once. Of a failed worker it has the acknowledged
+-- updates and at most one more. All hosts that end with 0 have the same values and summary.
 local processes = require "host_processes"
 
 local most_complaints_of_a_kind = 5
 
 local function lines_of(path) return processes.text_of(path):gmatch("([^\n]*)\n") end
 
--- What a worker has written.
+-- Parses the record of one worker.
 local function read_story(path, id)
   local story = { id = id, reads = {}, writes = {}, begun = {}, errors = {}, steps = {}, finals = {}, times = {}, wrong = {},
     missing = 0 }
@@ -62,7 +63,7 @@ local function read_stories(folder)
   return stories
 end
 
--- The last element of a list, sorted by `field`, with at most this value there.
+-- The last element of a list, sorted by `field`, whose `field` is at most `most`.
 local function last_until(list, field, most)
   local low, high = 0, #list
   while low < high do
@@ -80,10 +81,10 @@ function Check:complain(kind, text)
   if self.kinds[kind] <= most_complaints_of_a_kind then table.insert(self.round.wrong, kind .. ": " .. text) end
 end
 
--- With fewer hosts lost than there are copies, some copy of each key lives.
+-- With fewer failed hosts than replicas, a replica of each key survives.
 function Check:may_be_lost() return self.round.lost_hosts >= self.round.replicas end
 
--- A host that a majority on its side goes on with.
+-- Whether the worker's host had no fault and a majority on its side continues.
 function Check:is_sound(story) return self.round.sound_goes_on and not self.round.faulty[story.host] end
 
 -- ---- registers ----
@@ -101,9 +102,9 @@ function Check:read(read, writer, seen)
   elseif read.value < least then
     self:complain("stale", ("%s; %d was acknowledged at %.6f"):format(text, least, acknowledged.finish))
   elseif read.value > most then
-    self:complain("from nowhere", ("%s; the newest one begun is %d"):format(text, most))
+    self:complain("never written", ("%s; the newest write begun is %d"):format(text, most))
   elseif before and read.value < before.newest then
-    self:complain("goes back", ("%s; %d was read before %.6f"):format(text, before.newest, before.finish))
+    self:complain("not monotonic", ("%s; %d was read before %.6f"):format(text, before.newest, before.finish))
   end
 end
 
@@ -131,7 +132,7 @@ end
 
 -- ---- counting ----
 
--- Updates that a worker has made: how many at least, how many at most.
+-- The least and the greatest possible number of a worker's updates.
 local function bounds(story, code)
   local last = story.steps[#story.steps]
   if not last then return 0, 0 end
@@ -147,7 +148,7 @@ function Check:counting(stories)
     end
     if story.missing > 0 then
       if self:may_be_lost() then self.round.lost = self.round.lost + 1
-      else self:complain("missing", ("worker %d: %d times a key is not there"):format(story.id, story.missing)) end
+      else self:complain("missing", ("worker %d: a key was missing %d times"):format(story.id, story.missing)) end
     end
     if self.hosts[story.host].status == 0 and story.ended then
       self:counts(story, stories)
@@ -157,7 +158,7 @@ function Check:counting(stories)
   end
 end
 
--- Two workers of hosts that end with 0 are in one run.
+-- Two workers of hosts that end with 0 must be in one run.
 function Check:same(first, story)
   if story.summary ~= first.summary then
     self:complain("two runs", ("worker %d has %s, worker %d has %s"):format(first.id, first.summary, story.id, story.summary))
@@ -184,7 +185,7 @@ function Check:counts(story, stories)
       elseif (count or 0) < least then
         self:complain("lost", ("%s, which has made %d"):format(place, least))
       elseif (count or 0) > most then
-        self:complain("doubled", ("%s, which has made %d"):format(place, most))
+        self:complain("duplicated", ("%s, which has made %d"):format(place, most))
       end
     end
   end
@@ -194,7 +195,7 @@ end
 
 local naming = { "missing:", "waits for ", " s for rank ", "still waiting", "lost ", "has dropped ", "for a majority" }
 
--- The longest wait of a worker after the first fault; a wait of more than 12 s has to be in its host's log.
+-- The longest wait of a worker after the first fault. The host's log must report a wait of more than 12 s.
 function Check:waits(story)
   local last, longest = nil, 0
   local killed = self.round.faulty[story.host] == "killed"
@@ -208,11 +209,11 @@ function Check:waits(story)
   if longest <= 12 then return end
   local log = processes.text_of(host.log)
   for _, words in ipairs(naming) do if log:find(words, 1, true) then return end end
-  self.late(self.round, ("worker %d of host %d waits for %.1f s, and its log does not say for which worker"):format(
+  self.late(self.round, ("worker %d of host %d waits for %.1f s, and its log does not name the awaited worker"):format(
     story.id, story.host, longest))
 end
 
--- Adds wrong values to round.wrong; calls late(round, TEXT) for waits and errors. Counts readings of lost keys in
+-- Adds wrong values to round.wrong and calls late(round, TEXT) for waits and errors. Counts reads of lost keys in
 -- round.lost and operations in round.operations.
 return function(folder, round, hosts, late)
   local check = setmetatable({ round = round, hosts = hosts, late = late, kinds = {} }, Check)

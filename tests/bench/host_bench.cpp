@@ -1,6 +1,6 @@
-// The executable as its users meet it: time from its start to the first callback of a job (a whole `luajit -e ''`
-// beside it), resident memory of each further idle node (a bare LuaJIT state beside it), and the processor time that an
-// idle cluster takes. Usage: host_bench [rounds]
+// The executable as a user runs it: the time from its start to the first callback of a job, the resident memory of each
+// further idle node, and the processor time of an idle cluster. The yardsticks are a whole `luajit -e ''` for the time
+// and a bare LuaJIT state for the memory. Usage: host_bench [rounds]
 
 #include <algorithm>
 #include <chrono>
@@ -36,7 +36,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// A program whose standard input we hold and whose standard output we read; ended by closing its input.
+/// A child process with pipes to its standard input and output. Closing the input ends the program.
 class Program {
  public:
   explicit Program(std::vector<std::string> words) {
@@ -66,10 +66,10 @@ class Program {
   }
 
   pid_t pid() const { return pid_; }
-  /// Waits for the first byte that it writes.
+  /// Waits for the program's first byte of output.
   void wait_for_output() const {
     char byte = 0;
-    if (::read(out_, &byte, 1) != 1) die("a job ended before it said anything");
+    if (::read(out_, &byte, 1) != 1) die("a job ended without output");
   }
 
  private:
@@ -84,7 +84,7 @@ double milliseconds(const std::function<void()>& body) {
   return std::chrono::duration<double>(Clock::now() - start).count() * 1e3;
 }
 
-/// The command that runs a job of host_jobs.lua.
+/// The command for a job of host_jobs.lua.
 std::vector<std::string> command(std::vector<std::string> flags, const std::string& job) {
   std::vector<std::string> words{actorhost::actorhost_binary(), "--no-progress", "--log-level", "warn"};
   words.insert(words.end(), flags.begin(), flags.end());
@@ -107,7 +107,7 @@ double luajit_ms() {
   return milliseconds([] { Program program({"luajit", "-e", ""}); });
 }
 
-/// The ids of a process and of those that it has started, from /proc.
+/// The ids of a process and of its descendants, from /proc.
 std::vector<pid_t> family(pid_t pid) {
   std::vector<pid_t> all{pid};
   for (size_t i = 0; i < all.size(); ++i) {
@@ -138,7 +138,7 @@ double cpu_seconds(pid_t pid) {
     std::getline(stat, text);
     const size_t name_end = text.rfind(')');
     std::vector<double> fields;
-    char* at = text.data() + name_end + 4;  // behind the state's letter
+    char* at = text.data() + name_end + 4;  // after the state's letter
     for (int i = 0; i < 12; ++i) fields.push_back(std::strtod(at, &at));
     ticks += fields[10] + fields[11];
   }

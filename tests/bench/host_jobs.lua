@@ -1,10 +1,10 @@
--- Jobs of host_bench.cpp and look_bench.cpp; the first word says which. Those of the first write "x" when they have
--- come so far, those of the second go on until they are stopped.
+-- Jobs of host_bench.cpp and look_bench.cpp; the first word selects one. A job of host_bench writes "x" when it reaches
+-- the measured point; a job of look_bench runs until it is stopped.
 local actor = require "actor"
 
 local jobs = {}
 
---- To the first call of `schedule`.
+--- Writes "x" at the first call of `schedule`.
 function jobs.first_callback()
   local said = false
   actor.param.run {
@@ -20,14 +20,14 @@ function jobs.first_callback()
   }
 end
 
---- All nodes wait for the first one, which waits for its standard input.
+--- All nodes wait for rank 0, which waits for its standard input.
 function jobs.idle()
   actor.collective.barrier()
   if actor.rank == 0 then io.write("x") io.flush() io.read() end
   actor.collective.barrier()
 end
 
---- Products of about two seconds each.
+--- Computes products of about two seconds each.
 function jobs.kernels()
   local a = actor.tensor.ones { 5000, 5000 }
   while true do a:matmul(a) end

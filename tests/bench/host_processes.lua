@@ -1,4 +1,4 @@
--- Hosts as child processes of a bench, with signals and waits: require "host_processes".
+-- Hosts as child processes of a benchmark, with signals and waits: require "host_processes".
 local ffi = require "ffi"
 local now = require "monotonic"
 local C = ffi.C
@@ -19,7 +19,7 @@ int getsockname(int fd, void *address, unsigned *size);
 int close(int fd);
 ]]
 
--- `latest`: the most seconds that a sleep of this process has taken too long; large when the machine is overloaded.
+-- `latest`: the largest delay of a sleep of this process, in seconds. It is large when the machine is overloaded.
 local M = { now = now, signals = { kill = 9, go = 18, stop = 19 }, latest = 0 }
 
 function M.sleep(seconds)
@@ -36,7 +36,7 @@ function M.free_port()
   return address[2] * 256 + address[3]
 end
 
--- The text of a file, "" if there is no such file.
+-- The text of a file, "" if the file does not exist.
 function M.text_of(path)
   local file = io.open(path)
   if not file then return "" end
@@ -45,7 +45,7 @@ function M.text_of(path)
   return text
 end
 
--- Whether the condition held before the deadline.
+-- Polls the condition. Returns whether it held before the deadline.
 function M.wait_until(condition, deadline)
   while not condition() do
     if now() > deadline then return false end
@@ -57,7 +57,7 @@ end
 -- The element at quantile q of a sorted list.
 function M.quantile(sorted, q) return sorted[math.max(1, math.ceil(q * #sorted))] end
 
--- The options of a command line "--NAME VALUE ..." from word `first` on, over these defaults.
+-- Parses the options "--NAME VALUE ..." of a command line from word `first` on, over the given defaults.
 function M.options(words, first, options)
   for i = first, #words, 2 do
     options[words[i]:match("^%-%-(.+)")] = tonumber(words[i + 1]) or words[i + 1]
@@ -74,7 +74,7 @@ local Host = {}
 Host.__index = Host
 M.Host = Host
 
--- Starts a command whose settings and output are in `folder`, with these variables besides.
+-- Starts a command. Its settings and output are in `folder`, and `variables` extend its environment.
 function Host.start(folder, i, words, variables)
   local argv = ffi.new("const char *[?]", #words + 1)
   for k, word in ipairs(words) do argv[k - 1] = word end
@@ -95,7 +95,7 @@ end
 
 function Host:signal(number) if not self:ended() then C.kill(self.pid, number) end end
 
--- Its exit code, or 128 and the signal; nil while it runs.
+-- The exit code, or 128 plus the signal; nil while the process runs.
 function Host:ended()
   if self.status then return self.status end
   local status = ffi.new("int[1]")

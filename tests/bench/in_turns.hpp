@@ -1,6 +1,6 @@
 #pragma once
-// Two ways to do a thing, timed in turns, so that both see the same machine. One thread is measured in CPU time, which
-// other work disturbs little, several in wall time.
+// Times two implementations in turns, so that both run under the same load. The times of one thread are CPU time, which
+// other work disturbs little; the times of several threads are wall time.
 
 #include <algorithm>
 #include <ctime>
@@ -20,7 +20,7 @@ inline double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Seconds of one call, over 20 ms after a pause: the other's threads have stopped to wait for work by then.
+/// Seconds of one call, over 20 ms, after a pause in which the other side's threads stop polling for work.
 inline double seconds_of_call(int threads, const std::function<void()>& f) {
   const timespec pause{0, 5'000'000};
   nanosleep(&pause, nullptr);
@@ -34,7 +34,7 @@ inline double seconds_of_call(int threads, const std::function<void()>& f) {
   return (seconds_now(threads) - start) / calls;
 }
 
-/// Seconds of each turn, and how many times as long as ours the other took.
+/// Seconds of each turn, and the ratios of the other side's time to ours.
 struct Turns {
   std::vector<double> ours, theirs, ratios;
 

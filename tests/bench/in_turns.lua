@@ -1,9 +1,9 @@
--- What a change costs: runs the same benchmarks of two builds in turns, each first as often as the other, and prints for each
--- figure both medians and the ratio, pair by pair: its median and quartiles. On a machine that others use too, only such ratios
--- say something. The same folder twice shows how far chance goes.
+-- The cost of a change. Runs the same benchmarks of two builds in turns, each build first equally often. Prints for
+-- each figure both medians, and the median and the quartiles of the ratios of all pairs. On a shared machine only such
+-- ratios are meaningful. The same folder twice shows the noise.
 --
 --   luajit tests/bench/in_turns.lua BEFORE AFTER [PAIRS]     two build folders with ACTORHOST_BENCH=ON; 15 pairs
---   VIEWED=1 luajit tests/bench/in_turns.lua SAME SAME       the second of a pair serves a page that is watched (curl)
+--   VIEWED=1 luajit tests/bench/in_turns.lua SAME SAME       the second of a pair serves an open page (curl)
 local before, after, pairs_wanted = arg[1], arg[2], tonumber(arg[3] or 15)
 assert(before and after and pairs_wanted > 1, "in_turns.lua BEFORE AFTER [PAIRS]")
 local viewed = os.getenv("VIEWED")
@@ -15,7 +15,8 @@ local commands = {
 }
 if not viewed then table.insert(commands, "%s/tests/bench/param_bench 3 %s 2>/dev/null") end
 
--- The numbers of each line of the output, by the line's words; lines of numbers alone by the first two, ranks and bytes.
+-- The numbers of each line of the output, by the line's words. A line without words is keyed by its first two numbers,
+-- ranks and bytes.
 local function run(command, build, flags)
   local figures, order = {}, {}
   for line in io.popen(command:format(build, flags)):lines() do
@@ -61,7 +62,7 @@ for _, command in ipairs(commands) do
   print(command:format("BUILD", ""))
   for _, name in ipairs(order) do
     local own, its, r = a[name], b[name], ratios[name]
-    if r and quantile(own, 0) ~= quantile(own, 1) then -- else a goal, or the like
+    if r and quantile(own, 0) ~= quantile(own, 1) then -- otherwise a constant, such as a goal
       print(("%10.4g %10.4g   %.3fx (%.3f to %.3f)  %s"):format(quantile(own, 0.5), quantile(its, 0.5), quantile(r, 0.5),
         quantile(r, 0.25), quantile(r, 0.75), name))
     end

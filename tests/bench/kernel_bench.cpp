@@ -1,8 +1,9 @@
 // Kernel speed per instruction set: matrix products in GFLOP/s (1 and 2 threads), the add of a 26 MB update beside
-// memcpy of the same bytes, the functions, the training step of an MLP 784-128-10 beside its bare products; and what
-// compression filters encode and decode a second, in 1 MiB pieces of the same update, beside memcpy of such pieces.
-// Figures of one thread are CPU time, so that other work on the machine disturbs little, those of two are wall time;
-// each is the best of several samples. Usage: kernel_bench
+// memcpy of the same bytes, the functions, and the training step of an MLP 784-128-10 beside its bare products. Also
+// the encode and decode rates of compression filters, in 1 MiB pieces of the same update, beside memcpy of such pieces.
+// Figures of one thread are CPU time, which other work disturbs little; figures of two threads are wall time. Each
+// figure is the best of several samples.
+// Usage: kernel_bench
 
 #include <algorithm>
 #include <cstdio>
@@ -98,8 +99,8 @@ void arrays(const Kernels& k) {
   std::printf("\n");
 }
 
-// GB of tensor a second, through a Filter as the parameter server uses it: the update begun as a whole, encoded and
-// decoded piece by piece.
+// GB of tensor a second through a Filter, as the parameter server uses it: one begin for the whole update, then encode
+// and decode for each piece.
 void filters(const Kernels& k) {
   static constexpr uint64_t kCount = 6'500'000;
   static constexpr uint64_t kPiece = (1 << 20) / sizeof(float);
@@ -141,7 +142,7 @@ void filters(const Kernels& k) {
   }
 }
 
-// Batch 128 of 784-128-10: forward, loss, backward and SGD, as stdlib/actor/nn.lua does it.
+// Batch 128 of 784-128-10: forward, loss, backward and SGD, as in stdlib/actor/nn.lua.
 struct Mlp {
   static constexpr int64_t kBatch = 128, kIn = 784, kHidden = 128, kOut = 10;
   std::vector<float> x = uniform(kBatch * kIn), w1 = uniform(kIn * kHidden), w2 = uniform(kHidden * kOut);

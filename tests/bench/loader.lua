@@ -1,6 +1,6 @@
--- Batches of a loader's thread beside batches gathered by the script itself, in turns: rows of --width numbers, from
--- --rows of them in random order, and --work products of a batch with a matrix between two batches. Times of
--- the clock, which a loader makes shorter only where a core is idle, and processor times of the script's thread.
+-- Batches that a loader's thread gathers beside batches that the script gathers, in turns: rows of --width numbers,
+-- taken from --rows rows in random order, with --work products of a batch and a matrix between two batches. Shows wall
+-- times, which a loader shortens only with an idle core, and processor times of the script's thread.
 local actor = require "actor"
 local ffi = require "ffi"
 local data, tensor = actor.data, actor.tensor

@@ -1,6 +1,6 @@
 // Locks from C++, each figure beside a bare round trip in the same run, in turns: lock + read + update + unlock of a
-// shared partition of 100 floats that no other node wants, by a node of the owner's process and by one over loopback
-// TCP. Usage: lock_bench [rounds]
+// shared, uncontended partition of 100 floats, by a node of the owner's process and by a node over loopback TCP.
+// Usage: lock_bench [rounds]
 
 #include <algorithm>
 #include <chrono>
@@ -38,7 +38,7 @@ T must(Result<T> result) {
   return *std::move(result);
 }
 
-/// Microseconds that one of kCalls calls takes.
+/// Microseconds of one call, the mean of kCalls calls.
 double time_of(const std::function<void()>& call) {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < kCalls; ++i) call();
@@ -48,7 +48,7 @@ double time_of(const std::function<void()>& call) {
 
 // --- a run
 
-/// A process's part of a run, with one node.
+/// One process of a run, with one node.
 class Place final : public ClusterEvents {
  public:
   explicit Place(ClusterConfig config) : log_(LogLevel::error, [](const LogLine&) {}) {
@@ -82,7 +82,7 @@ class Place final : public ClusterEvents {
     for (const Member& member : cluster_->membership()->workers()) {
       if (member.id != id()) return member.id;
     }
-    die("nobody else is there");
+    die("no worker of another process");
   }
   void wait_until_alone() const {
     while (cluster_->membership()->size() > 1) usleep(1000);
@@ -125,7 +125,7 @@ ClusterConfig member_config(const std::string& url) {
   return config;
 }
 
-/// Updates the partition; false while its owner has not published it.
+/// Updates the partition. False until its owner has published it.
 bool try_update(LockClient& client, NodeId owner) {
   LockClient::Wanted wanted;
   wanted.parts = {{{1, 0}, owner}};
@@ -157,7 +157,7 @@ void publish(Place& place) {
   place.locks->publish({1, 0}, place.id(), {"", Blob::copy_of(zeros.data(), kValueBytes)});
 }
 
-/// Measures one process, whose node asks its own courier's service.
+/// Measures one process, whose node calls the service of its own courier.
 double near(bool named) {
   ClusterConfig alone;
   alone.self.host = "alone";
@@ -166,7 +166,7 @@ double near(bool named) {
   publish(place);
   const double took = time_of([&] { named ? name_only(*place.client) : update(*place.client, place.id()); });
   if (named) return took;
-  // Every update has been written.
+  // No update may be lost.
   const float got = *reinterpret_cast<const float*>(place.locks->read({1, 0})->body.data());
   if (got != static_cast<float>(kCalls)) die("updates were lost: " + std::to_string(got));
   return took;

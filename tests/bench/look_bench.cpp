@@ -1,6 +1,7 @@
-// How long somebody who looks into a run waits for its state, on three hosts, while every node is inside kernels of
-// about two seconds, and while every node waits. A state in which a host is missing (its report came later than the
-// rendezvous host waits) is counted. Usage: look_bench [looks]
+// Latency of a state request by a status client, on three hosts, while every node is inside kernels of about two
+// seconds and while every node waits. Also counts the nodes without a report, whose report missed the coordinator's
+// deadline.
+// Usage: look_bench [looks]
 
 #include <algorithm>
 #include <chrono>
@@ -49,11 +50,11 @@ bool all_are(const nlohmann::json& state, const char* doing) {
          std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) { return node["state"] == doing; });
 }
 
-/// Tries until it holds, for a minute at most.
+/// Polls until the condition holds, for a minute at most.
 template <typename Holds>
 void await(const char* what, const Holds& holds) {
   for (int tries = 0; !holds(); ++tries) {
-    if (tries == 600) die(std::string("in vain waited for ") + what);
+    if (tries == 600) die(std::string("timed out waiting for ") + what);
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
 }
@@ -76,7 +77,7 @@ void measure(const std::string& job, const char* doing, int looks) {
     std::this_thread::sleep_for(std::chrono::milliseconds(37));
   }
   std::sort(took.begin(), took.end());
-  std::printf("%-10s median %6.2f ms, longest %6.2f ms of %d looks; %d nodes without a report\n", doing,
+  std::printf("%-10s median %6.2f ms, longest %6.2f ms of %d requests; %d nodes without a report\n", doing,
               took[took.size() / 2], took.back(), looks, missing);
 }
 

@@ -1,4 +1,4 @@
-// What the data structures of map-reduce cost, each beside plain C++ that does the same without them.
+// The cost of map-reduce's data structures, each beside plain C++ that computes the same result without them.
 // Usage: mapreduce_bench [words [FILE] | sort [RECORDS] | buckets | all]
 
 #include <algorithm>
@@ -32,7 +32,7 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Processor seconds, so that other programs on the machine count little (there is one thread); the best of some runs.
+/// Processor seconds, which other programs on the machine disturb little (there is one thread); the best of some runs.
 double seconds_of(const std::function<void()>& run, int times = 3) {
   double best = 1e9;
   for (int i = 0; i < times; ++i) {
@@ -49,7 +49,7 @@ void must(bool ok, const Status& status) {
   std::exit(1);
 }
 
-/// Words as a text has them: few very often, many once or twice.
+/// Words distributed as in a text: few words very often, many words once or twice.
 std::string made_text(size_t bytes) {
   Rng rng(1);
   std::vector<std::string> words(400000);
@@ -79,10 +79,10 @@ std::vector<std::string_view> words_of(const std::string& text) {
   return words;
 }
 
-/// Counts words as a programmer would write it by hand: an entry points into the text.
+/// Counts words as in handwritten code: an entry points into the text.
 class PlainCounts {
  public:
-  /// All words of a text, whose hash is made on the way over them.
+  /// Counts all words of a text and computes their hashes in the same scan.
   void scan(std::string_view text) {
     const char* at = text.data();
     const char* const end = at + text.size();
@@ -197,7 +197,7 @@ void bench_words(const char* file) {
   must(entries == distinct, {});
   const double millions = static_cast<double>(words.size()) / 1e6;
   const double bytes = static_cast<double>(text.size()) / 1e9;
-  std::printf("%.0f M words, %zu different, MB of text: %.0f\n", millions, distinct,
+  std::printf("%.0f M words, %zu distinct, MB of text: %.0f\n", millions, distinct,
               static_cast<double>(text.size()) / 1e6);
   std::printf("  plain open addressing    %6.1f M words/s\n", millions / plain);
   std::printf("  plain, from the text     %6.1f M words/s, %.2f GB/s\n", millions / scanned, bytes / scanned);
@@ -243,7 +243,7 @@ void bench_buckets() {
   }
 }
 
-/// Records of 100 random bytes that can be printed: next to nothing for LZ4 to find.
+/// Records of 100 random printable bytes, which LZ4 can hardly compress.
 void bench_sort(size_t records) {
   Rng rng(3);
   std::string text(100 * records, 0);

@@ -1,5 +1,5 @@
 -- The training step of kernel_bench in Lua: `actorhost tests/bench/mlp.lua`. Best of 10 runs of 100 steps by the
--- process's CPU time, and what one operation on few elements costs.
+-- process's CPU time, and the cost of one operation on few elements.
 local nn, optim, tensor = require "actor.nn", require "actor.optim", require "actor.tensor"
 
 local model = nn.sequential { nn.linear(784, 128, { seed = 1 }), nn.relu(), nn.linear(128, 10, { seed = 2 }) }

@@ -1,4 +1,4 @@
--- Seconds on CLOCK_MONOTONIC, which processes of one machine can compare: require "monotonic".
+-- Seconds on CLOCK_MONOTONIC, comparable between processes of one machine: require "monotonic".
 local ffi = require "ffi"
 
 ffi.cdef [[

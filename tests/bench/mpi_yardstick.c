@@ -1,5 +1,5 @@
-// All-reduce of float sums under MPI, the yardstick of beside_mpi: "BYTES MICROSECONDS" a line, the slowest rank's mean
-// of a loop, median of 7, into a buffer that is given.
+// All-reduce of float sums under MPI, the yardstick of beside_mpi. Prints "BYTES MICROSECONDS" on each line: the
+// slowest rank's mean of a loop, median of 7, into an existing buffer.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Frames in one process and over loopback TCP beside what one would use instead. Usage: net_bench [rounds] [figure...],
+// Frames in one process and over loopback TCP beside the usual alternatives. Usage: net_bench [rounds] [figure...],
 // where a figure is one of: local-rate local-trip tcp-rate tcp-trip tcp-body.
 
 #include <algorithm>
@@ -46,7 +46,7 @@ Frame small_frame(Address to) {
   return frame;
 }
 
-/// Takes `frames` frames, then answers with one.
+/// Receives `frames` frames, then replies with one frame.
 void drain(Port& port, size_t frames, Address answer_to) {
   std::vector<Frame> got;
   for (size_t count = 0; count < frames; count += got.size()) {
@@ -64,7 +64,7 @@ void echo(Port& port, size_t rounds) {
   }
 }
 
-/// Sends `frames` frames made by `make` and waits for the answer; seconds.
+/// Sends `frames` frames made by `make` and waits for the reply; returns seconds.
 template <typename Make>
 double send_all(Port& port, size_t frames, Make make) {
   const double start = seconds();
@@ -104,7 +104,7 @@ double local_round_trip(size_t rounds) {
   return took;
 }
 
-/// Gives the first link that comes up to the other process, at both ends.
+/// Assigns the first established link to the other process, at both ends.
 class Assign final : public LinkEvents {
  public:
   explicit Assign(ProcessId other) : other_(other) {}
@@ -132,7 +132,7 @@ struct Host {
   StreamTransport transport;
 };
 
-/// `partner` runs in a process that listens, `measure` in one that has dialled it.
+/// `partner` runs in a listening process, `measure` in a process that dials it.
 double over_tcp(const std::function<void(Port&)>& partner, const std::function<double(Port&)>& measure) {
   return in_two_processes(
       [&](const auto& tell) {

@@ -83,7 +83,7 @@ void print_row(const Row& row, int rounds) {
   std::vector<double> yardsticks;
   std::vector<double> ratios;
   for (int round = 0; round < rounds; ++round) {
-    // The second side finds the machine a little warmer, so the two take turns at being first.
+    // The second side runs on a warmer machine, so the two sides take turns at being first.
     const bool first = round % 2 == 0;
     double us = first ? row.ours() : 0;
     const double them = row.yardstick();

@@ -1,6 +1,6 @@
 #pragma once
-// What net_bench's programs share: measuring in two forked processes, so that no thread of one side's library disturbs
-// the other, and printing `figure  ours  yardstick  ratio  goal`. Each side is measured in turns.
+// Shared by net_bench and lock_bench. Measures in forked processes, so that no thread of one side's library disturbs
+// the other side, and prints `figure  ours  yardstick  ratio  goal`. Each side is measured in turns.
 
 #include <functional>
 #include <string>
@@ -9,11 +9,11 @@ namespace actorhost::bench {
 
 double seconds();
 
-/// Runs `measure` in one child and `partner` in another. The partner says what the measurer has to know (a port) by
-/// writing it into `tell`; `measure` gets it and returns the figure. Ends the program when either fails.
+/// Runs `measure` in one child process and `partner` in another. The partner passes a string (its port) to `tell`;
+/// `measure` receives the string and returns the figure. Ends the program when either process fails.
 double in_two_processes(const std::function<void(const std::function<void(const std::string&)>& tell)>& partner,
                         const std::function<double(const std::string& told)>& measure);
-/// Runs `measure` in a child of its own.
+/// Runs `measure` in a separate child process.
 double in_a_process(const std::function<double()>& measure);
 
 struct Row {
@@ -23,7 +23,7 @@ struct Row {
   std::function<double()> yardstick;
   const char* goal;  // ">= 0.5"
 };
-/// Measures both sides alternately `rounds` times; prints medians and the median of the ratios.
+/// Measures both sides alternately, `rounds` times; prints the medians and the median of the ratios.
 void print_row(const Row& row, int rounds);
 
 }  // namespace actorhost::bench

@@ -69,7 +69,7 @@ nng_stream* nng_connect(const std::string& url) {
   return static_cast<nng_stream*>(nng_aio_get_output(aio, 0));
 }
 
-/// 64 bytes one way, waiting until they are through.
+/// Transfers 64 bytes one way and waits for completion.
 void nng_transfer(nng_stream* stream, nng_aio* aio, bool send) {
   Item item{};
   nng_iov iov{item.data(), item.size()};

@@ -1,5 +1,5 @@
 #pragma once
-// What net_bench compares with: a plain mutex queue, a bare nng_stream, ZeroMQ, a raw TCP socket.
+// The yardsticks of net_bench: a plain mutex queue, a bare nng_stream, ZeroMQ, a raw TCP socket.
 
 #include <cstddef>
 
@@ -7,9 +7,9 @@ namespace actorhost::bench {
 
 /// Millions of 64-byte items a second from one thread to another through a queue of `capacity`.
 double queue_rate(size_t items, size_t capacity);
-/// Microseconds for an item there and one back through two such queues.
+/// Microseconds of a round trip of one item through two such queues.
 double queue_round_trip(size_t rounds);
-/// Microseconds for 64 bytes there and back over loopback TCP with nothing but nng_stream, waiting for each transfer.
+/// Microseconds of a round trip of 64 bytes over loopback TCP with a bare nng_stream, waiting for each transfer.
 double nng_round_trip(size_t rounds);
 /// Millions of 64-byte messages a second, PUSH to PULL over loopback TCP.
 double zmq_rate(size_t messages);

@@ -1,8 +1,8 @@
-// The overlay on virtual time: hops of lookups, the estimate of the size, how uniform samples are, what joining,
-// leaving, dying and idling cost in messages; with `starts`, how long random small overlays take to become one right
-// ring; with `churn`, lookups while nodes come and go and the ring is cut in two; with `barrier`, what a BSP step
-// costs. The seeds fix every figure but seconds of the machine. Usage: overlay_bench [draws [nodes...]] | starts [seeds
-// [first]] | churn [seeds [nodes]] | barrier [nodes]
+// The overlay on virtual time: hops of lookups, the size estimate, the uniformity of samples, and the messages of a
+// join, a leave, a failure and an idle node. With `starts`: how long random small overlays take to become one correct
+// ring. With `churn`: lookups under churn and with the ring cut in two. With `barrier`: the cost of a BSP step. The
+// seeds determine every figure except the seconds of the machine.
+// Usage: overlay_bench [draws [nodes...]] | starts [seeds [first]] | churn [seeds [nodes]] | barrier [nodes]
 
 #include <algorithm>
 #include <chrono>
@@ -27,7 +27,7 @@ double quantile(std::vector<double> values, double q) {
   return values[std::min(values.size() - 1, static_cast<size_t>(q * static_cast<double>(values.size())))];
 }
 
-/// Messages by what they are for.
+/// Messages by purpose.
 struct Messages {
   double greetings = 0, lookups = 0, others = 0;
   Messages() = default;
@@ -39,7 +39,7 @@ struct Messages {
     }
   }
   double all() const { return greetings + lookups + others; }
-  /// Adds `factor` times the others.
+  /// Adds `factor` times the other's counts.
   void add(const Messages& m, double factor) {
     greetings += factor * m.greetings, lookups += factor * m.lookups, others += factor * m.others;
   }
@@ -56,22 +56,23 @@ Messages messages_of(OverlayWorld& world, double seconds, Act act) {
   return after;
 }
 
-/// What an idle node sends a second, and what a node that joins, leaves or dies costs beyond that.
 double all_bytes(const OverlayWorld& world) {
   double sum = 0;
   for (const auto& [kind, bytes] : world.bytes_by_kind()) sum += static_cast<double>(bytes);
   return sum;
 }
 
+/// The messages of an idle node a second, and the additional messages of a join, a leave or a failure.
 void costs(OverlayWorld& world, NodeId& next) {
   const auto n = static_cast<double>(world.size());
   const double bytes = all_bytes(world);
   const Messages idle = messages_of(world, 20, [] {});
-  std::printf("  idle, a second and node: %.1f messages (%.1f greetings, %.1f of lookups), %.0f bytes\n",
+  std::printf("  idle, a second and node: %.1f messages (%.1f heartbeats, %.1f of lookups), %.0f bytes\n",
               idle.all() / n / 20, idle.greetings / n / 20, idle.lookups / n / 20, (all_bytes(world) - bytes) / n / 20);
   const auto print = [&](const char* what, double change, const std::function<void()>& act) {
-    // Few at once, so that they seldom meet. Idle messages are taken from as long just before and from 38 s later,
-    // whole turns of Overlay::look_for_finger: they become fewer with time, and are a hundred times as many.
+    // Few changes run at once, so that they seldom overlap. The idle messages to subtract are counted over equally long
+    // periods directly before and 38 s later, whole turns of Overlay::look_for_finger: idle messages become fewer with
+    // time, and there are a hundred times as many of them.
     const int many = std::max(1, static_cast<int>(n / 100));
     const int rounds = std::clamp(static_cast<int>(6000 / n), 3, 20);
     constexpr double kStretch = 8, kSettle = 30, kLater = kStretch / (2 * kStretch + kSettle);
@@ -89,13 +90,13 @@ void costs(OverlayWorld& world, NodeId& next) {
       all.add(messages_of(world, kStretch, [] {}), -kLater);
     }
     const double acts = many * rounds;
-    std::printf("  a %s: %.0f messages (%.0f greetings, %.0f of lookups, %.0f others; log2(n)^2 is %.0f)\n", what,
+    std::printf("  a %s: %.0f messages (%.0f heartbeats, %.0f of lookups, %.0f others; log2(n)^2 is %.0f)\n", what,
                 all.all() / acts, all.greetings / acts, all.lookups / acts, all.others / acts,
                 std::log2(n) * std::log2(n));
   };
   print("join", 1, [&] { world.add(next++, {world.some_node()}); });
   print("leave", -1, [&] { world.leave(world.some_node()); });
-  print("death", -1, [&] { world.kill(world.some_node()); });
+  print("failure", -1, [&] { world.kill(world.some_node()); });
 }
 
 void lookups(OverlayWorld& world) {
@@ -121,7 +122,7 @@ void sizes(OverlayWorld& world) {
     off.push_back(std::abs(estimate.nodes / n - 1));
     error += estimate.error / n / n;
   }
-  std::printf("  size estimates: 95 %% within %.1f %% (goal 15), all within %.1f %%; told standard error %.1f %%\n",
+  std::printf("  size estimates: 95 %% within %.1f %% (goal 15), all within %.1f %%; reported standard error %.1f %%\n",
               100 * quantile(off, 0.95), 100 * quantile(off, 1), 100 * error);
 }
 
@@ -130,7 +131,7 @@ void samples(OverlayWorld& world, int64_t wanted, const char* when) {
   double draws = 0;
   double seconds = 0;
   while (draws < static_cast<double>(wanted)) {
-    // Several askers at once, so that little of virtual time passes.
+    // Several nodes sample at once, so that little virtual time passes.
     const double start = world.now();
     size_t open = 0;
     for (int i = 0; i < 100; ++i) {
@@ -158,7 +159,7 @@ void run(NodeId n, int64_t draws) {
   OverlayWorld world(kSeed);
   world.grow(n, std::min(n / 50.0, 40.0));
   world.run(60);
-  std::printf("%u nodes; %zu with a wrong neighbour, %zu with a wrong window\n", n, world.wrong_neighbours(),
+  std::printf("%u nodes; %zu with a wrong neighbour, %zu with wrong neighbour lists\n", n, world.wrong_neighbours(),
               world.wrong_windows());
   lookups(world);
   sizes(world);
@@ -176,7 +177,7 @@ void run(NodeId n, int64_t draws) {
   std::printf("  %.0f s\n", took.count());
 }
 
-/// BSP steps without work, of n nodes and messages of one millisecond.
+/// BSP steps without work, of n nodes, with messages of one millisecond.
 void barrier(NodeId n) {
   BarrierWorld world(kSeed, {constant_latency(1e-3)}, 1);
   world.add(0, {});
@@ -202,8 +203,9 @@ void barrier(NodeId n) {
   std::printf("  until then, in all: %.0f reports and %.0f results a node\n", each(still.reports), each(still.results));
 }
 
-/// Seconds from the last of 20 deaths, leaves and joins at random moments, soon after up to 120 nodes have started with
-/// random contacts, some of them dead, until all windows are right; kForever if that takes more than a minute.
+/// Seconds from the last change until all neighbour lists are right. Up to 120 nodes start with random contacts, some
+/// of them unreachable; soon after, 20 failures, leaves and joins happen at random moments. kForever if it takes more
+/// than a minute.
 double settle(uint64_t seed) {
   OverlayWorld world(seed);
   Rng rng(seed, 7);

@@ -8,7 +8,7 @@ namespace actorhost::test {
 
 namespace {
 
-constexpr double kReplaced = 0.1;  // of the nodes, in a minute
+constexpr double kReplaced = 0.1;  // share of the nodes, a minute
 constexpr double kLookups = 50;    // a second
 constexpr double kPartition = 30;  // seconds
 constexpr double kLongestHealing = 300;
@@ -26,7 +26,7 @@ class Churn {
     world_.run(30);
   }
 
-  /// Nodes are replaced where `replaced`, lookups go on, for `seconds`.
+  /// Runs lookups for `seconds`; with `replaced`, also replaces nodes.
   void phase(const char* what, double seconds, bool replaced) {
     asked_ = right_ = failed_ = 0;
     const double end = world_.now() + seconds;
@@ -64,12 +64,13 @@ class Churn {
       if (ring < 0 && world_.wrong_neighbours() == 0) ring = world_.now() - start;
     }
     const double took = world_.now() - start;
-    std::printf("  one ring again after %.1f s, all windows right after %.1f s; %.1f messages a second and node\n",
+    std::printf("  one ring after %.1f s, all neighbour lists right after %.1f s; %.1f messages a second and node\n",
                 ring, took, (static_cast<double>(world_.sent()) - sent) / static_cast<double>(world_.size()) / took);
   }
 
  private:
-  // Half of those that go say so. The newcomer knows three that were there, one of which may have gone.
+  // Half of the departing nodes send a notice. The joining node has three contacts, one of which may have just
+  // departed.
   void replace_one() {
     const NodeId gone = world_.some_node();
     std::vector<NodeId> contacts = {world_.some_node(), world_.some_node(), world_.some_node()};
@@ -81,7 +82,7 @@ class Churn {
     world_.add(next_++, contacts);
   }
 
-  /// The owner among the nodes that the asker can reach.
+  /// The owner among the nodes that `asker` can reach.
   NodeId owner(NodeId asker, RingId key) const {
     const Peer* owner = nullptr;
     world_.each([&](const Overlay& overlay) {

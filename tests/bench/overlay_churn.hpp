@@ -1,5 +1,5 @@
 #pragma once
-// The churn of overlay_bench: nodes come and go, messages are lost, the ring is cut in two and heals.
+// The churn of overlay_bench: nodes join and depart, messages are lost, and the ring is cut in two and heals.
 
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 
 namespace actorhost::test {
 
-/// Prints one line for each phase of each seed. `nodes` at the beginning.
+/// Prints one line for each phase of each seed. Each run starts with `nodes` nodes.
 void bench_churn(NodeId nodes, uint64_t seeds);
 
 }  // namespace actorhost::test

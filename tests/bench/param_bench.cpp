@@ -1,5 +1,5 @@
-// The parameter server from C++, each figure beside its yardstick, in turns: a 26 MB model pushed (the server adds) and
-// pulled again, between processes over loopback TCP and between threads; a model of 100 floats; two workers at once;
+// The parameter server from C++, each figure beside its yardstick, in turns: push (the server adds) and pull of a 26 MB
+// model, between processes over loopback TCP and between threads; a model of 100 floats; two workers at once;
 // operations on small keys. Usage: param_bench [rounds]
 
 #include <algorithm>
@@ -40,7 +40,7 @@ double seconds() { return std::chrono::duration<double>(std::chrono::steady_cloc
 [[noreturn]] void die(const std::string& what) {
   std::fprintf(stderr, "param_bench: %s\n", what.c_str());
   std::fflush(nullptr);
-  ::kill(0, SIGTERM);  // the servers too, and without destructors: threads may be anywhere
+  ::kill(0, SIGTERM);  // ends the servers too; runs no destructors, since threads may be at any point
   std::_Exit(1);
 }
 void must(const Status& status) {
@@ -84,7 +84,7 @@ void read_all(int fd, char* data, size_t n) {
   }
 }
 
-/// A process at the other end of a TCP connection that reads `in` bytes and answers with `out`, again and again.
+/// A process at the other end of a TCP connection. Reads `in` bytes and replies with `out` bytes, repeatedly.
 class RawPeer {
  public:
   RawPeer(size_t in, size_t out) : in_(out), out_(in) {
@@ -132,7 +132,7 @@ class RawPeer {
 
 // --- the server's side
 
-/// Serves one run after the other until told to end: native add, asp, every worker gets the model.
+/// Serves runs one after the other until a message ends it: native add, asp, each worker gets the model.
 void serve(Port& port, const Clock& clock, Log& log, uint32_t workers, const std::atomic<bool>& end) {
   PortChannel channel(port);
   ParamStore store;
@@ -168,7 +168,7 @@ class Events final : public LinkEvents {
   void on_link_wanted(ProcessId) override {}
 };
 
-/// A server in a process of its own, reached over loopback TCP.
+/// A server in a separate process, reached over loopback TCP.
 class TcpServer {
  public:
   explicit TcpServer(uint32_t workers) {
@@ -253,7 +253,7 @@ class Client {
     must(node_.begin({run, id_, 1, false, false}));
     must(node_.next_event());
   }
-  /// Seconds of a step: push the model, take the next task with the model.
+  /// Seconds of a step: push the model, then fetch the next task with the model.
   double step(const std::vector<ParamEntry>& update) {
     const double start = seconds();
     must(node_.push(update));
@@ -298,14 +298,14 @@ void big_model(int rounds, RawPeer& raw, Client& tcp, Client& local) {
     local_yard.push_back(memcpy_and_add(a, b));
     local_ours.push_back(local.step(update));
   }
-  line("26 MB push + pull, TCP / raw there and back", median(ours) * 1e3, median(yard) * 1e3, "ms", "<= 1.2x");
+  line("26 MB push + pull, TCP / raw round trip", median(ours) * 1e3, median(yard) * 1e3, "ms", "<= 1.2x");
   line("26 MB push + pull, threads / memcpy + add", median(local_ours) * 1e3, median(local_yard) * 1e3, "ms", "<= 3x");
 }
 
 void small_model(int rounds, RawPeer& raw, Client& tcp) {
   const std::vector<ParamEntry> update = {{key_of(0), floats(100, 0.5F), 0}};
   must(tcp.node().set(update));
-  tcp.step(update);  // the task that is here still has the big model
+  tcp.step(update);  // the current task still has the big model
   constexpr int kSteps = 500;
   std::vector<double> yard, ours;
   for (int i = 0; i < rounds; ++i) {
@@ -366,7 +366,7 @@ int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 15;
   ::signal(SIGPIPE, SIG_IGN);
   ::setpgid(0, 0);
-  // Processes first: nothing may have threads when it is forked.
+  // Processes first: fork only while there is a single thread.
   RawPeer raw_big(kModelBytes, kModelBytes);
   RawPeer raw_small(400, 400);
   TcpServer server(1);

@@ -5,7 +5,7 @@
 #   tests/bench/param_figures.sh inject [SECONDS]  updates in equal time with a straggler and delays
 #   tests/bench/param_figures.sh resume [EPOCHS]   kill -9 of the server's host half way, then --resume, beside a whole run
 #
-# ACTORHOST is the program, MNIST the folder of the four IDX files (default: where actor.data.mnist finds them).
+# ACTORHOST is the program; MNIST is the folder of the four IDX files (default: the folder that actor.data.mnist finds).
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd -P)
 program=${ACTORHOST:-$root/build/release/bindings/actorhost}
@@ -13,9 +13,9 @@ rules="bsp ssp:4 asp pbsp:2 pssp:2:4"
 work=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work"
-export XDG_CONFIG_HOME="$work"  # hosts make their token there
+export XDG_CONFIG_HOME="$work"  # hosts create their token there
 
-# Runs the job; what follows are flags, then "--" and the job's own.
+# Runs the job: flags, then "--" and the job's own arguments.
 train() {
   flags=""
   while [ "$1" != -- ]; do flags="$flags $1"; shift; done
@@ -71,10 +71,10 @@ newest_checkpoint() {
 figures_resume() {
   whole=$(train -n 2 --barrier bsp -- --epochs "$1" | read_figures)
   train -n 2 --barrier bsp --checkpoint saved -- --epochs "$1" --save 50 >out & run=$!
-  # Half way by the number of the newest checkpoint; each stands for 50 steps of both workers.
+  # Half way by the number of the newest checkpoint; each checkpoint covers 50 steps of both workers.
   half=$((${whole%% *} / 200))
   until [ "$(newest_checkpoint)" -ge "$half" ]; do
-    kill -0 $run 2>/dev/null || { echo "the run ended before it was half way" >&2; exit 1; }
+    kill -0 $run 2>/dev/null || { echo "the run ended before half way" >&2; exit 1; }
     sleep 0.05
   done
   kill -9 "$(pgrep -P $run || echo $run)" 2>/dev/null || kill -9 $run

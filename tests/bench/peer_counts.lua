@@ -1,6 +1,6 @@
--- The job of peer_kills.lua: each worker adds 1 to its own element of each key in each step, and writes what it does to
--- FOLDER/ID as lines "WORD NUMBER TIME". `step`: so many of its pushes are acknowledged, since it has fetched all keys
--- with them; `last`: it takes no further step. `has KEY ...`: the values at the end.
+-- The job of peer_kills.lua: each worker adds 1 to its own element of each key in each step, and records its progress
+-- in FOLDER/ID as lines "WORD NUMBER TIME". `step`: this many pushes of the worker are acknowledged, since it has
+-- fetched all keys with them. `last`: it takes no further step. `has KEY ...`: the values at the end.
 -- Usage: peer_counts.lua FOLDER RULE STEPS KEYS
 local actor = require "actor"
 local now = require "monotonic"
@@ -35,7 +35,7 @@ local summary = peer.run {
     local updates = {}
     for i, entry in ipairs(entries) do
       local own, most = entry[2][actor.id + 1], entry[2]:max()
-      -- Under bsp all that is seen is of completed steps, and of all of them.
+      -- Under bsp the values contain all updates of the completed steps and no others.
       if own ~= ctx.step or (rule == "bsp" and most > ctx.step) then
         tell(("sees %s in %d:"):format(tostring(entry[2]), ctx.step), 0)
       end

@@ -1,4 +1,4 @@
---- How long `peer.get` of keys takes that the worker leads itself, beside a lookup of the same tensors in a Lua table.
+--- The time of `peer.get` of keys whose leader is this worker, beside a lookup of the same tensors in a Lua table.
 ---     actorhost -n 1 tests/bench/peer_get.lua
 local actor = require "actor"
 local peer, tensor = actor.peer, actor.tensor
@@ -10,7 +10,8 @@ for i = 1, 64 do
   peer.set(keys[i], handles[keys[i]])
 end
 
--- The median of nine turns, in nanoseconds a call; of all keys in turns, so that no lookup is made once for all.
+-- The median of nine turns, in nanoseconds a call. The loop alternates between all keys, so that the compiler cannot
+-- hoist a lookup out of it.
 local function tell(what, count, get)
   local turns, seen = {}, 0
   for turn = 1, 9 do

@@ -1,11 +1,11 @@
 -- Checks histories of peers on real hosts. Each round runs a job (peer_history.lua) on hosts in network namespaces,
--- injects faults at random moments, and checks what each worker has read (history_check.lua) and how each host ends.
--- Needs root, unshare and ip. To be run in the root of the tree.
+-- injects faults at random moments, and checks the reads of each worker (history_check.lua) and the exit codes of the
+-- hosts. Needs root, unshare and ip. Run it in the root of the tree.
 -- Usage: luajit tests/bench/peer_histories.lua PROGRAM [--rounds 20] [--seed N]
 --        [--fault cut|halves|pair|oneway|kill|mixed|calm] [--job registers|counting] [--value small|spread]
 --        [--replicas 1..3] [--hosts 3..5] [--nodes 1|2] [--rule NAME] [--pull native|lua] [--phase start|steps|end]
 --        [--seconds of a cut] [--log-level L]
--- A round is decided by its seed and the options: round i has seed N + i - 1.
+-- The seed and the options determine a round: round i has seed N + i - 1.
 package.path = "tests/bench/?.lua;" .. package.path
 local processes = require "host_processes"
 local history_check = require "history_check"
@@ -13,8 +13,8 @@ local Host, now, text_of, wait_until = processes.Host, processes.now, processes.
 
 local program = assert(arg[1], "peer_histories.lua PROGRAM [--OPTION VALUE ...]")
 local options = processes.options(arg, 2, { rounds = 20, seed = os.time(), ["log-level"] = "info" })
-local patience = 60 -- seconds after the last fault in which each host has to end
-local most_late = 0.5 -- seconds that the machine may stand still in a round whose times are judged
+local patience = 60 -- seconds in which each host must end after the last fault
+local most_late = 0.5 -- the largest delay of a sleep, in seconds, in a round whose times are judged
 local folder = options.folder
 
 -- ---- plans ----
@@ -22,7 +22,7 @@ local folder = options.folder
 local function any_of(list) return list[math.random(#list)] end
 local function between(least, most) return least + (most - least) * math.random() end
 
--- Cuts each direction of each link between `some` hosts and the `others`; false leaves that direction as it is.
+-- Cuts each direction of each link between `some` hosts and the `others`, except a direction given as false.
 local function cut_links(round, some, others, there, back)
   local links = {}
   for _, i in ipairs(some) do
@@ -129,9 +129,10 @@ end
 
 local function address(host) return ("10.9.0.%d"):format(host + 1) end
 
-local function shell(lines) assert(os.execute(table.concat(lines, "\n")) == 0, "the network cannot be made") end
+local function shell(lines) assert(os.execute(table.concat(lines, "\n")) == 0, "cannot create the network") end
 
--- Where host i sends what is for host j. An address that no interface has loses it without a word.
+-- Sets the link address that host i uses for host j. Frames to an address without an interface are lost without an
+-- error.
 local function neighbour(i, j, lost)
   return ("ip -n host%d neigh replace %s lladdr 02:00:00:00:%s:%02x dev eth0 nud permanent"):format(i, address(j),
     lost and "ff" or "00", j)
@@ -163,7 +164,7 @@ end
 
 -- ---- a round ----
 
--- What is wrong with a round unless the machine was too busy: it says nothing of values.
+-- Records a failure that does not concern values. It counts only if the machine was not too busy.
 local function complain_of_time(round, text) table.insert(round.late, text) end
 
 local function touch(name)
@@ -178,7 +179,7 @@ local function start_host(round, i)
   local words = {
     "ip", "netns", "exec", "host" .. i, program, "-n", tostring(round.nodes), "--nnodes", nnodes, "--rdzv-endpoint",
     table.concat(endpoints, ","), "--replicas", tostring(round.replicas), "--log-level", options["log-level"], "--no-progress",
-    "--start-timeout", tostring(patience - 10), -- a late host may find that the run is over
+    "--start-timeout", tostring(patience - 10), -- the run may be over when a late joiner starts
     "tests/bench/peer_history.lua", folder, round.job, round.value,
   }
   if round.job == "registers" then
@@ -199,7 +200,7 @@ local function wait_for_peers(round)
   return wait_until(all, now() + 60)
 end
 
--- What happens when, in seconds from the first fault on.
+-- The events of a round and their times, in seconds from the first fault.
 local function timeline(round, hosts)
   local events = {}
   local last = 0
@@ -243,7 +244,7 @@ local function play(round)
   round.at = begin + round.before
   local function all_ended()
     local all = true
-    for _, host in pairs(hosts) do all = host:ended() and all end -- asks each, to know when it has ended
+    for _, host in pairs(hosts) do all = host:ended() and all end -- polls each host, to record when it has ended
     return all
   end
   for _, event in ipairs(timeline(round, hosts)) do
@@ -264,7 +265,7 @@ end
 
 -- ---- how hosts end ----
 
--- Hosts that a fault touches: they may end with 3. Others may not, where these are a majority.
+-- Hosts that a fault affects; these may end with 3. Other hosts may not, if they form a majority.
 local function faulty_hosts(round)
   local faulty, ends = {}, {}
   for _, victim in ipairs(round.kills) do faulty[victim.host] = "killed" end
@@ -274,7 +275,7 @@ local function faulty_hosts(round)
   if round.cut_off then
     for _, host in ipairs(round.cut_off) do faulty[host] = faulty[host] or "cut off" end
   else
-    -- The host of most cut links alone; both hosts where there is one link.
+    -- The host with the most cut links; both hosts if there is a single cut link.
     local most = 0
     for _, count in pairs(ends) do most = math.max(most, count) end
     for host, count in pairs(ends) do if count == most then faulty[host] = faulty[host] or "touched" end end
@@ -282,14 +283,14 @@ local function faulty_hosts(round)
   return faulty
 end
 
--- Whether hosts without a fault have a majority of those that count, whether or not the one that leaves counts.
+-- Whether hosts without a fault have a majority of the counted hosts, both with and without the departing host.
 local function majority_goes_on(round, faulty)
   local sound, counted = 0, 0
   for i = 0, round.n - 1 do
     if not faulty[i] then sound = sound + 1 end
     if faulty[i] ~= "killed" then counted = counted + 1 end
   end
-  -- Of two hosts with one cut link between them one goes on.
+  -- Of two hosts with one cut link between them, one continues.
   if round.links and #round.links <= 2 and not round.cut_off and not round.one_host then sound = sound + 1 end
   local leaver = round.leave and round.leave.host
   local without = leaver and not faulty[leaver] and 1 or 0
@@ -320,7 +321,7 @@ local function check_ends(round, hosts)
     else
       wanted = { [0] = true, [3] = true }
     end
-    if round.lost_hosts >= round.replicas then wanted[1], wanted[3] = true, wanted[3] or round.value == "spread" end -- lacks keys or parts
+    if round.lost_hosts >= round.replicas then wanted[1], wanted[3] = true, wanted[3] or round.value == "spread" end -- lost keys or parts
     if host.status and not wanted[host.status] then
       complain_of_time(round, ("host %d ends with %d"):format(i, host.status))
     end
@@ -353,11 +354,11 @@ local function verdict(round)
 end
 
 local function report(round, hosts)
-  print(("seed %d: %s%s, %d x %d nodes, %d copies, %s %s, %s, %s: ends %s, pause %.1f s, took %.1f s, late %.2f s%s: %s"):format(
+  print(("seed %d: %s%s, %d x %d nodes, %d replicas, %s %s, %s, %s: ends %s, pause %.1f s, took %.1f s, late %.2f s%s: %s"):format(
     options.seed, round.kind, round.story ~= "" and " (" .. round.story:gsub("^ ", "") .. ")" or "", round.n, round.nodes,
     round.replicas, round.job, round.value,
     round.job == "counting" and round.pull .. " " .. round.rule or "no rule", round.phase, codes(hosts), round.pause,
-    round.took or 0, processes.latest, round.lost > 0 and (", %d readings after all copies were lost"):format(round.lost) or "",
+    round.took or 0, processes.latest, round.lost > 0 and (", %d reads after all replicas were lost"):format(round.lost) or "",
     verdict(round)))
   for k = 1, math.min(#round.wrong, 8) do print("    " .. round.wrong[k]) end
   if #round.wrong > 8 then print(("    and %d more"):format(#round.wrong - 8)) end
@@ -383,7 +384,7 @@ end
 
 -- ---- all rounds ----
 
--- One round, in namespaces of its own, of which nothing outlives it.
+-- Runs one round in separate namespaces, which end all its processes with it.
 local function run_round(seed)
   local made = assert(io.popen("mktemp -d -t histories.XXXXXX"))
   local round_folder = made:read("*l")

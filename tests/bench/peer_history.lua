@@ -1,4 +1,4 @@
--- The jobs of peer_histories.lua. Each worker writes what it does to FOLDER/NUMBER, one line an operation, with times
+-- The jobs of peer_histories.lua. Each worker records its operations in FOLDER/NUMBER, one operation a line, with times
 -- on CLOCK_MONOTONIC, and ends once the file FOLDER/stop exists.
 -- Usage: peer_history.lua FOLDER registers small|spread WRITERS
 --        peer_history.lua FOLDER counting small|spread native|lua RULE
@@ -8,10 +8,10 @@ local peer, optim, tensor = actor.peer, actor.optim, actor.tensor
 local folder, job, size = actor.args[1], actor.args[2], actor.args[3]
 
 local spread = size == "spread"
-local parts, part = 8, 262144 -- of a spread tensor, which has 8 MB
+local parts, part = 8, 262144 -- of a split tensor of 8 MB
 local pause = spread and 0.1 or 0.005
 
--- A number below 14 for each worker. After the loss of the first rendezvous host, late workers get large ids.
+-- A number below 14 for each worker. After the first coordinator has failed, late joiners get large ids.
 local me = actor.id < 12 and actor.id or 12 + actor.id % 2
 
 local out = assert(io.open(folder .. "/" .. me, "w"))
@@ -27,7 +27,7 @@ local function exists(name)
   return file ~= nil
 end
 
--- Calls fn; writes "WORD KEY VALUE BEGIN END OUTCOME", of which VALUE and OUTCOME come from `outcome`.
+-- Calls fn and writes "WORD KEY VALUE BEGIN END OUTCOME"; `outcome` returns VALUE and OUTCOME.
 local function record(word, key, outcome, fn, ...)
   local begin = now()
   local called, value, step, code = pcall(fn, ...)
@@ -47,7 +47,7 @@ end
 
 -- ---- registers ----
 
--- Each of the first WRITERS workers writes rising numbers to a key of its own; all workers read all keys.
+-- Each of the first WRITERS workers writes rising numbers to its own key; all workers read all keys.
 local function registers()
   local writers = tonumber(actor.args[4])
   local function read(id)
@@ -86,7 +86,7 @@ end
 
 -- ---- counting ----
 
--- The element that belongs to a worker, in each part.
+-- The element of a worker, in each part.
 local function elements(value, id)
   local list = {}
   for i = 1, spread and parts or 1 do list[i] = value[(i - 1) * part + id + 1] end
@@ -100,7 +100,7 @@ local function counting()
   for i = 1, n do keys[i] = "counter " .. i end
   for i = 1, spread and parts or 1 do mine[(i - 1) * part + me + 1] = pull == "lua" and 1 or -1 end
 
-  -- A worker sees all of its own updates, and under bsp no update of a step that is not complete.
+  -- A worker sees all of its own updates and, under bsp, no update of an incomplete step.
   local function check(step, key, value)
     local own = elements(value, me)
     local least, most = math.min(unpack(own)), math.max(unpack(own))

@@ -1,6 +1,6 @@
--- Hosts of a counting job (peer_counts.lua) of which one is killed, or stopped for a while, at a random moment: whether
--- all updates of the others count once, how long these stand still, and how each host ends. Says what was wrong, and
--- keeps the files of such rounds. To be run in the root of the tree.
+-- Runs a counting job (peer_counts.lua) on several hosts and kills or stops some of them at a random moment. Checks that
+-- all updates of the other hosts count once, and how each host ends; measures the pause of the other hosts. Prints the
+-- errors and retains the files of failed rounds. Run it in the root of the tree.
 -- Usage: luajit tests/bench/peer_kills.lua PROGRAM [--rounds 50] [--seed N] [--rule all] [--mode kill|stop]
 --        [--steps 120] [--phase start|init|steps|end] [--hosts 3..5] [--seconds of a stop]
 package.path = "tests/bench/?.lua;" .. package.path
@@ -15,7 +15,7 @@ local phases = { "start", "init", "steps", "steps", "steps", "end" }
 local keys, patience = 6, 45
 local kill_signal, stop_signal, go_signal = processes.signals.kill, processes.signals.stop, processes.signals.go
 
--- What a worker has told of itself.
+-- Parses the record of one worker.
 local function story_of(folder, id)
   local story = { step = 0, times = {}, has = {}, wrong = {} }
   for line in text_of(("%s/%d"):format(folder, id)):gmatch("([^\n]+)\n") do
@@ -99,22 +99,22 @@ local function play(round)
   return hosts
 end
 
--- ---- what came of it ----
+-- ---- results ----
 
 local function is_victim(round, id)
   for _, victim in ipairs(round.victims) do if victim == id then return true end end
   return false
 end
 
--- The pushes of a worker that were acknowledged by then.
+-- The number of a worker's pushes acknowledged by `time`.
 local function acknowledged(story, time)
   local count = 0
   for i, at in ipairs(story.times) do if at <= time then count = i - 1 end end
   return count
 end
 
--- What may stand in a worker's elements: its acknowledged updates, and one more of a host that has not come to its end.
--- A host that was stopped may go on when the others have come to theirs.
+-- Checks each worker's elements: they have the worker's acknowledged updates, and at most one more if its host did not
+-- finish. A stopped host may continue after the other hosts have finished.
 local function check_counts(round, stories, hosts, wrong)
   for id in ids(round.n) do
     for key, value in ipairs(stories[id].has) do
@@ -142,7 +142,7 @@ local function judge(round, hosts)
     local fits = status == 0 or (victim and (options.mode == "kill" and status == 128 + kill_signal or status == 3))
     if not fits then wrong[#wrong + 1] = ("host %d ends with %s"):format(id, status or "nothing in time") end
     if options.mode == "stop" and victim then round.ends[#round.ends + 1] = tostring(status) end
-    if status == 0 and #story.has ~= keys then wrong[#wrong + 1] = ("host %d has not told its keys"):format(id) end
+    if status == 0 and #story.has ~= keys then wrong[#wrong + 1] = ("host %d has not recorded its keys"):format(id) end
     for i = 1, math.min(#story.wrong, 2) do wrong[#wrong + 1] = ("host %d %s"):format(id, story.wrong[i]) end
     if not victim then
       local last = round.at
@@ -170,7 +170,7 @@ for i = 1, options.rounds do
     seconds = options.seconds or ({ 1, 3, 6 })[math.random(3)],
   }
   round.victims = { math.random(0, round.n - 1) }
-  -- Of five hosts a second one, so that a copy of each key is left.
+  -- With five hosts, kill a second host too: a replica of each key remains.
   if options.mode == "kill" and round.n == 5 and math.random() < 0.5 then
     round.victims[2] = (round.victims[1] + math.random(1, 4)) % 5
   end

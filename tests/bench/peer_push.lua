@@ -1,5 +1,5 @@
--- What a step costs its worker that only pushes one key, among peers (three copies of each key, or --replicas R) and on the parameter server: the
--- worker of the last host pushes, the others serve. On four hosts:
+-- The time of a step that only pushes one key, among peers (three replicas of each key, or --replicas R) and on the
+-- parameter server. The worker of the last host pushes; the others serve. On four hosts:
 --     for k in 0 1 2 3; do
 --       actorhost -n 1 --nnodes 4 --rdzv-endpoint 127.0.0.1:7000 --node-rank $k --print all --log-level warn tests/bench/peer_push.lua &
 --     done; wait

@@ -1,5 +1,6 @@
--- How long a first run takes to start, and steps of runs whose workers all push one key, under several rules: among
--- peers, with the messages that rank 0 sends for each of its steps, or on the parameter server. Usage: peer_steps.lua [--engine peer|param] [--steps N] [--size N]
+-- The start time of a first run, and the steps a second of runs whose workers all push one key, under several rules:
+-- among peers (with the messages of rank 0 for each of its steps) or on the parameter server.
+-- Usage: peer_steps.lua [--engine peer|param] [--steps N] [--size N]
 local actor = require("actor")
 local optim, tensor = actor.optim, actor.tensor
 

@@ -1,5 +1,5 @@
--- Latency of uniform samples in an overlay of all workers: peers.lua [--samples N]. Each worker waits until it counts
--- all; then one after the other draws.
+-- Latency of uniform samples in an overlay of all workers: peers.lua [--samples N]. Each worker waits until its count
+-- includes all workers; then the workers sample one after the other.
 local actor = require "actor"
 local peer, co = actor.peer, actor.collective
 

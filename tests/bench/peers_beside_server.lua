@@ -1,7 +1,8 @@
 -- The problems of peer_sgd.lua and peer_mnist.lua, trained on the parameter server and among peers: the loss over the
--- whole training set after as many steps of each worker, under each barrier rule. Delays (--inject) make steps so long
--- that it does not matter how the machine shares out its cores.
--- Usage: actorhost -n 64 --inject "delay=0.1+exp(0.03)" peers_beside_server.lua [--problem sgd|mnist] [--steps N] [--rule NAME]
+-- whole training set after equally many steps of each worker, under each barrier rule. Delays (--inject) make steps so
+-- long that the scheduling of the machine's cores does not matter.
+-- Usage: actorhost -n 64 --inject "delay=0.1+exp(0.03)" peers_beside_server.lua [--problem sgd|mnist] [--steps N]
+-- [--rule NAME]
 local actor = require("actor")
 local data, nn, optim, tensor, co = actor.data, actor.nn, actor.optim, actor.tensor, actor.collective
 
@@ -10,13 +11,13 @@ local rules = {
 }
 local options = actor.options {
   problem = { "sgd", "mnist" },
-  steps = { 0, least = 0, whole = true }, -- of each worker; 0: as many as the problem has by itself
+  steps = { 0, least = 0, whole = true }, -- of each worker; 0: the default of the problem
   rule = { "all", unpack(rules) },
 }
 
 local problems = {}
 
--- Blocks of weights, of which each worker improves its own.
+-- Blocks of weights. Each worker updates its own blocks.
 function problems.sgd()
   local width, blocks = 3, math.max(8, actor.size)
   local dims = blocks * width
@@ -56,7 +57,7 @@ function problems.sgd()
   return problem
 end
 
--- All parameters in each step of each worker, with batches of its own.
+-- Each worker updates all parameters in each step, with its own batches.
 function problems.mnist()
   local set = data.mnist()
   local net = nn.sequential {
@@ -100,7 +101,7 @@ local function pull_with(get)
   return get
 end
 
--- All keys from the beginning, also where a run before this one has left values.
+-- Resets all keys, since a previous run may have left values.
 local function initial(engine)
   return function()
     for key, value in actor.pairs(problem.values) do engine.set(key, value) end
@@ -119,7 +120,7 @@ local function by_peers(rule)
   }
 end
 
--- Each worker gets work as often as it takes steps among peers.
+-- The server schedules each worker for as many steps as it takes among peers.
 local function by_server(rule)
   local given, step, all = {}, 0, {}
   for i, key in ipairs(problem.keys) do all[i] = { key } end
@@ -143,7 +144,7 @@ local function by_server(rule)
   }
 end
 
--- The loss after a run, and its seconds; on rank 0.
+-- The loss after a run and the run's seconds, on rank 0.
 local function trained(engine, run, rule)
   problem.start(actor.seed + (actor.id or 0))
   local summary = run(rule)

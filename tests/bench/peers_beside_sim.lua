@@ -1,5 +1,6 @@
--- Steps of peers whose speeds are random, beside what the simulator says of the same rule, number of nodes and delays:
--- how many each worker has begun on the average, and how far they lie apart (standard deviation). Usage:
+-- Steps of peers with random speeds, beside the simulator's result for the same rule, number of nodes and delays: the
+-- mean number of steps that each worker has begun, and the spread (standard deviation).
+-- Usage:
 --   actorhost -n 64 --inject "delay=0.1+exp(0.1)" peers_beside_sim.lua --work "0.1+exp(0.1)" [--seconds S]
 --   actorhost -n 64 --inject "delay=0.1+exp(0.1),straggler=0.1:2x" ... --work "0.1+exp(0.1)" --straggler 0.1:2x
 local actor = require("actor")

@@ -1,4 +1,4 @@
--- The share of a core that N workers of one process take which only are peers, beside as many that are none.
+-- The share of a core that N idle workers of one process use as peers, beside N workers without the peer engine.
 -- Usage: luajit tests/bench/peers_idle.lua PROGRAM [N], where PROGRAM is a built actorhost.
 local program, n = assert(arg[1], "peers_idle.lua PROGRAM [N]"), tonumber(arg[2] or 64)
 
@@ -17,7 +17,7 @@ local function write_job(text)
   return path
 end
 
--- Ticks of a hundredth of a second, user's and system's.
+-- Ticks of a hundredth of a second, user and system time.
 local function ticks(pid)
   local file = assert(io.open("/proc/" .. pid .. "/stat"))
   local fields, i = file:read("*a"):match(".*%) (.*)"), 0

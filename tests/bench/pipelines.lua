@@ -1,5 +1,6 @@
--- Pipelines beside plain loops of the same functions: `actorhost -n 2 --log-level warn tests/bench/pipelines.lua [--rows 2000000]
--- [--rounds 5]`. Seconds are the least of so many rounds; rank 0 runs the loops alone, before and behind the pipelines.
+-- Pipelines beside plain loops of the same functions: `actorhost -n 2 --log-level warn tests/bench/pipelines.lua
+-- [--rows 2000000] [--rounds 5]`.
+-- Seconds are the least of the rounds; rank 0 runs the loops alone, before and after the pipelines.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 local tensor = actor.tensor
@@ -7,7 +8,7 @@ local tensor = actor.tensor
 local opt = actor.options { rows = 2000000, rounds = 5 }
 local n, float64 = opt.rows, { dtype = "float64" }
 
--- Servers, which the rounds below start, go through the same actions in catch-up, but not through collectives.
+-- The rounds below start servers. A server replays the same actions in catch-up, but no collectives.
 local function together()
   if actor.role == "worker" then actor.collective.barrier() end
 end
@@ -15,7 +16,7 @@ end
 local function least(fn)
   local best = math.huge
   for _ = 1, opt.rounds do
-    together() -- a node that comes late gets a recorded value
+    together() -- a late joiner gets a recorded value
     local began = actor.now()
     fn()
     best = math.min(best, actor.now() - began)
@@ -23,7 +24,7 @@ local function least(fn)
   return best
 end
 
--- Others wait while rank 0 works alone.
+-- The other ranks wait while rank 0 works alone.
 local function alone(fn)
   return least(function()
     if actor.rank == 0 then fn() end
@@ -64,7 +65,7 @@ end
 
 -- ---- rounds ----
 
--- Seconds of a round behind the first one, which prepares.
+-- Seconds of a round, without the first round, which prepares.
 local function round_of(dataset, options)
   local best = math.huge
   options.steps = 21
@@ -118,7 +119,7 @@ local function columns(rows)
   return { x = xs, y = ys }
 end
 
--- Points, and the same with a 1 behind each, so that sums count them.
+-- Points, and the same points followed by a 1, so that sums count them.
 local function points_of(rows)
   local plain, counted = {}, {}
   for x, y in rows do
@@ -188,7 +189,7 @@ local function gifts_of(rows, ranks, _, gifts)
   return gifts
 end
 
--- Links, each with its page's part for it.
+-- Links, each with its share of its page's rank.
 local function edges_of(rows)
   local from, to, share = {}, {}, {}
   for page, others in rows do

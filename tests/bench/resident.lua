@@ -1,4 +1,4 @@
--- MB of this process that are resident, once Lua has collected its garbage: require "resident".
+-- The resident memory of this process in MB, after a Lua garbage collection: require "resident".
 return function()
   for _ = 1, 2 do collectgarbage() end
   for line in io.lines("/proc/self/status") do

@@ -1,9 +1,10 @@
--- Rotation beside compute: `actorhost -n 2 [--isolate] tests/bench/rotate.lua [MB [partitions [slices]]]`. A model of 26 MB
--- in 100 partitions goes round the ranks in two slices: by itself (alone), and while each visit computes as long as that
--- takes or 5 ms (both), beside the same compute without a rotation (compute). `busy` computes on its core, `idle` sleeps, as
--- one whose accelerator computes. Milliseconds of a round, the least of 9 of the slowest rank's; `rounds` so many without a
--- break, `copies` whether a round that fails gives back what was there (restore). `cpu` compares processor time instead of
--- time: it does not see what else runs on the machine. Afterwards all values are checked.
+-- Rotation beside compute: `actorhost -n 2 [--isolate] tests/bench/rotate.lua [MB [partitions [slices]]]`.
+-- A model of 26 MB in 100 partitions rotates through the ranks in two slices: by itself (alone); while each visit
+-- computes as long as the rotation takes, or 5 ms (both); beside the same compute without a rotation (compute). `busy`
+-- computes on its core; `idle` sleeps, like a worker whose accelerator computes. The table shows milliseconds of a
+-- round, the least of 9 of the slowest rank's. `rounds`: the number of rounds without a break. `copies`: whether a
+-- failed round restores the previous values (restore). `cpu` compares processor time instead of wall time, so other
+-- load on the machine does not affect it. At the end all values are checked.
 local actor = require "actor"
 local ffi = require "ffi"
 ffi.cdef [[
@@ -20,7 +21,7 @@ local elements, times = math.floor(bytes / parts / 4), 9
 
 local function of_all(value, op) return co.allreduce(tensor.full({ 1 }, value, { dtype = "float64" }), op):get(1) end
 
--- Seconds and processor seconds of the best time.
+-- Wall and processor seconds of the best time.
 local function least(fn)
   local best, work = math.huge, math.huge
   for _ = 1, times do
@@ -33,7 +34,7 @@ local function least(fn)
   return best, work
 end
 
--- Seconds of a processor that this thread has used.
+-- Processor seconds of this thread.
 local time, thread_clock = ffi.new("struct rotate_time"), 3
 local function worked()
   ffi.C.clock_gettime(thread_clock, time)
@@ -51,7 +52,7 @@ local computes = {
   idle = function(seconds) ffi.C.usleep(seconds * 1e6) end,
 }
 
--- One line for each way to compute.
+-- Prints one line for each kind of compute.
 local function measure(restore, rounds)
   local model, visits = co.table(), 0
   for id = me, parts - 1, n do model:set(id, tensor.full({ elements }, id)) end

@@ -1,9 +1,9 @@
-// The barrier simulator beside plain loops that do nothing but the one thing asked for: no measures, no churn, no
-// network, no choice of rule. Both sides take turns in one process.
-//   bsp, pbsp   steps of 1 + Exp(1) seconds; the loop keeps a binary heap and asks each waiter anew at each completion,
-//               as the rule is written down, with samples drawn with replacement (which saves it the bookkeeping)
-//   events      no barrier at all, so the queue, the random numbers and the counting: std::priority_queue beside it,
-//               with the very same random numbers, and the same number of steps at the end
+// The barrier simulator beside plain loops that compute only the measured result: no measures, no churn, no network, no
+// choice of rule. Both sides take turns in one process.
+//     bsp, pbsp   steps of 1 + Exp(1) seconds; the loop has a binary heap and checks each waiting worker again at each
+//                 completion, as the rule is defined; it draws samples with replacement (which saves bookkeeping)
+//     events      no barrier: only the queue, the random numbers and the counting, beside std::priority_queue with
+//                 identical random numbers; the number of steps at the end must be equal
 // Usage: sim_bench [rounds] [figure...]
 
 #include <algorithm>
@@ -63,7 +63,7 @@ Outcome ours(const Scenario& scenario, const NativeRule& rule) {
 
 // --- the loops ---
 
-/// What a programmer in a hurry writes for one experiment.
+/// A loop that a programmer writes quickly for one experiment.
 class PlainLoop {
  public:
   explicit PlainLoop(int nodes) : nodes_(nodes), done_(static_cast<size_t>(nodes), 0) {
@@ -194,7 +194,7 @@ struct Figure {
   const char* name;
   std::function<Outcome()> ours;
   std::function<Outcome()> yardstick;
-  double tolerance;  // of the mean steps, as a share; both have to have done the same
+  double tolerance;  // relative, on the mean steps; both sides must do the same
 };
 
 double timed(const std::function<Outcome()>& side, Outcome& outcome) {
@@ -222,7 +222,7 @@ bool compare(const Figure& figure, int rounds) {
   return false;
 }
 
-/// In a process of its own, so that its peak is its own.
+/// In a separate process, so that the peak memory is only this run's.
 void print_large() {
   std::fflush(stdout);
   const pid_t child = ::fork();

@@ -1,7 +1,7 @@
--- The simulator as whole commands: beside SimPy and a loop in C (where they can be had), with -j 2 beside -j 1, and replays
--- of recorded runs beside what was measured. Usage, in the root of the tree:
+-- The simulator as whole commands: beside SimPy and a loop in C (where available), with -j 2 beside -j 1, and replays
+-- of recorded runs beside the measurements. Usage, in the root of the tree:
 --   actorhost -n 1 --log-level warn tests/bench/simulator.lua [loops|jobs|replay|all [TURNS]]
--- TURNS: of each side (3), and recorded runs (20). For SimPy: python3-simpy3; for the loop: cc.
+-- TURNS: turns of each side (3), and recorded runs (20). SimPy needs python3-simpy3; the loop needs cc.
 local actor = require("actor")
 local which, turns = ...
 which, turns = which or "all", tonumber(turns)
@@ -16,7 +16,7 @@ end
 local program = capture("readlink /proc/$PPID/exe"):match("[^\n]+")
 local scratch = capture("mktemp -d"):match("[^\n]+")
 
--- The numbers that a yardstick prints, steps and seconds, or nothing.
+-- The output of a yardstick, steps and seconds; nothing if it fails.
 local function yardstick(command)
   local steps, seconds = capture(command .. " 2>/dev/null"):match("^(%d+) (%S+)")
   return steps and tonumber(steps) / tonumber(seconds)
@@ -47,8 +47,8 @@ local function loops()
   for _, name in ipairs { "python3", "/usr/bin/python3" } do
     if not python and os.execute(name .. " -c 'import simpy' 2>/dev/null") == 0 then python = name end
   end
-  if not has_loop then print("no C compiler: without the loop in C") end
-  if not python then print("SimPy is not installed: without it") end
+  if not has_loop then print("no C compiler: no loop in C") end
+  if not python then print("SimPy is not installed: no yardstick") end
   print("million steps a second       ours, whole command   C loop   SimPy   ours / C   ours / SimPy")
   for _, figure in ipairs { { "bsp", 1000, 20000 }, { "pbsp:10", 1000, 2000 } } do
     local rule, nodes, time = unpack(figure)

@@ -1,5 +1,5 @@
-// A yardstick of simulator.lua: pBSP or BSP by hand, with a binary heap; steps of 1 + Exp(1) s, a waiting node drawing
-// again at each completion. Prints completed steps and seconds. Usage: simulator_loop NODES TIME bsp|pbsp
+// A yardstick of simulator.lua: pBSP or BSP by hand, with a binary heap. Steps take 1 + Exp(1) s, and a waiting node
+// draws again at each completion. Prints completed steps and seconds. Usage: simulator_loop NODES TIME bsp|pbsp
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

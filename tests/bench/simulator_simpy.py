@@ -1,4 +1,4 @@
-# A yardstick of simulator.lua: pBSP or BSP with SimPy, steps of 1 + Exp(1) s, a waiting node drawing again at each
+# A yardstick of simulator.lua: pBSP or BSP with SimPy. Steps take 1 + Exp(1) s, and a waiting node draws again at each
 # completion. Prints completed steps and seconds. Usage: simulator_simpy.py NODES TIME bsp|pbsp
 import random
 import sys

@@ -1,13 +1,14 @@
--- What the host costs around next to no work: `actorhost -n 2 [--isolate] --log-level warn tests/bench/small_steps.lua [figure...]`.
--- A line for each figure: microseconds of an operation, of time and of the processor (all threads of rank 0's process); each the
--- median of 7 batches.
+-- The overhead of the host with almost no work: `actorhost -n 2 [--isolate] --log-level warn
+-- tests/bench/small_steps.lua [figure...]`.
+-- Each line shows one figure: microseconds of an operation, in wall time and in processor time (all threads of rank 0's
+-- process), each the median of 7 batches.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 local co, param, tensor = actor.collective, actor.param, actor.tensor
 local small, mebi, rows = tensor.zeros(2), tensor.zeros(262144), {}
 for i = 1, 1000 do rows[i] = i end
 
--- Each: its name, how many operations make a batch, and one of them, and how many make a batch.
+-- Each entry: a name, the number of operations of a batch, and the operation.
 local engines = {
   { "allreduce of 8 B", 5000, function() co.allreduce(small) end },
   { "allreduce of 1 MiB", 200, function() co.allreduce(mebi, "sum", { out = mebi }) end },
@@ -42,7 +43,7 @@ for _, name in ipairs { ... } do wanted[name] = true end
 local function measure(name, times, batch)
   if next(wanted) and not wanted[name] then return end
   local took, processor = {}, {}
-  for i = 0, 7 do -- the first is not counted
+  for i = 0, 7 do -- the first batch is not counted
     if actor.role == "worker" then co.barrier() end
     local from, used = actor.now(), os.clock()
     batch(times)
@@ -55,7 +56,7 @@ local function measure(name, times, batch)
   end
 end
 
-for _, run in ipairs(runs) do measure(run[1], run[2], run[3]) end -- servers go through these, too, and stay in the last
+for _, run in ipairs(runs) do measure(run[1], run[2], run[3]) end -- servers run these, too, and stay in the last run
 for _, engine in ipairs(engines) do
   measure(engine[1], engine[2], function(times) for i = 1, times do engine[3](i) end end)
 end

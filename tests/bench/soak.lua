@@ -1,8 +1,10 @@
--- Whether memory comes back: `actorhost -n 2 [--isolate] --log-level warn tests/bench/soak.lua [--engine NAME,...] [--times 10000]`.
--- Each engine does its work that many times (param and peer a twentieth of that, each with 500 pushes); a line for each has the
--- resident memory of rank 0's process after each quarter, in MB, and what an action has cost between the first quarter and the
--- last. `--engine param,peer` does the work of both in turns, `--times` of each; `--fresh` gives each turn of param and peer a
--- key of its own, whose value stays, and `--pairs` does that with each pair of engines. All takes some minutes.
+-- Checks for memory leaks: `actorhost -n 2 [--isolate] --log-level warn tests/bench/soak.lua [--engine NAME,...]
+-- [--times 10000]`.
+-- Each engine does its work that many times (param and peer a twentieth as often, each time with 500 pushes). Each line
+-- shows one engine: the resident memory of rank 0's process after each quarter, in MB, and the cost of an action
+-- between the first quarter and the last. `--engine param,peer` does the work of both in turns, `--times` of each.
+-- `--fresh` gives each turn of param and peer its own key, whose value is never deleted. `--pairs` does the same with
+-- each pair of engines. All engines take some minutes.
 local actor = require "actor"
 local resident = require "resident"
 local mr = require "actor.mapreduce"
@@ -105,13 +107,13 @@ local names = { "param", "peer", "average", "mapreduce", "collective", "lock", "
 
 local actions = { param = true, peer = true, average = true, mapreduce = true }
 
--- The work of these engines in turns.
+-- Does the work of these engines in turns.
 local function soak(...)
   local each, fewer = {}, 1
   for i, name in ipairs { ... } do
     if not engines[name] then error("--engine: all, " .. table.concat(names, ", ") .. ", not " .. name) end
     local once, less = engines[name]()
-    -- Servers go through the actions of earlier turns; what is no action is for workers.
+    -- Servers replay the actions of earlier turns; engines without actions run on workers only.
     local skips = actor.role == "server" and not actions[name]
     each[i], fewer = skips and function() end or once, math.max(fewer, less or 1)
   end
@@ -122,7 +124,7 @@ local function soak(...)
       for _, once in ipairs(each) do once((quarter - 1) * times + i) end
     end
     collectgarbage()
-    if actor.role == "worker" then co.barrier() end -- servers of later runs come by here
+    if actor.role == "worker" then co.barrier() end -- servers of later runs pass here, too
     marks[quarter] = resident()
   end
   print(("%-20s %6d times %7.1f s  %7.1f %7.1f %7.1f %7.1f MB %8.2f KB each"):format(table.concat({ ... }, ","), 4 * times,

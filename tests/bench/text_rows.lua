@@ -1,6 +1,7 @@
 -- Rows to text and back beside Python's csv, json and float, in the root of the tree: `actorhost -n 1 --log-level warn
--- tests/bench/text_rows.lua [--rows 1000000] [--rounds 3]`. Seconds are the least of so many rounds, ours and Python's in turns; both without their
--- start. Files are made in the folder that the environment's TMPDIR names.
+-- tests/bench/text_rows.lua [--rows 1000000] [--rounds 3]`.
+-- Seconds are the least of the rounds, ours and Python's in turns, both without start-up. Files are in the folder of
+-- the environment's TMPDIR.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 
@@ -12,7 +13,7 @@ local rank_0 = actor.rank == 0
 local function row_of(i) return { i, "name " .. i, i / 7, i % 2 == 0 } end
 local function record_of(i) return { id = i, name = "name " .. i, share = i / 7, even = i % 2 == 0 } end
 
--- Rank 0's alone; the others wait.
+-- Runs on rank 0 alone; the other ranks wait.
 local function python(figure, path)
   local seconds = math.huge
   if rank_0 then

@@ -1,4 +1,4 @@
-"""What tests/bench/text_rows.lua compares itself with: text_rows.py FIGURE FILE ROWS prints seconds, without Python's start."""
+"""The yardstick of text_rows.lua: text_rows.py FIGURE FILE ROWS prints seconds without Python's start-up."""
 import csv, json, sys, time
 
 figure, path, n = sys.argv[1], sys.argv[2], int(sys.argv[3])

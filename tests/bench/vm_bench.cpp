@@ -1,5 +1,5 @@
-// What the Lua boundary costs: the value codec beside LuaJIT's own encoder, the bounds check, calls both ways, a state.
-// Each figure is the best of seven rounds. Usage: vm_bench
+// The cost of the Lua boundary: the value codec beside LuaJIT's own encoder, the bounds check, calls both ways, and a
+// new state. Each figure is the best of seven rounds. Usage: vm_bench
 
 #include <algorithm>
 #include <chrono>
@@ -13,11 +13,11 @@
 #include "bindings/vm/lua_support.hpp"
 #include "bindings/vm/vm.hpp"
 
-using namespace actorhost;  // NOLINT: a program of its own
+using namespace actorhost;  // NOLINT: a standalone program
 
 namespace {
 
-// Seconds of one call of `body`, which is run `times` in each round.
+// Seconds of one call of `body`. Each round runs `body` `times` times.
 template <typename Body>
 double seconds(int times, Body&& body) {
   double best = 1e9;

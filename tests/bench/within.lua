@@ -1,14 +1,14 @@
 -- Jobs on more data than memory: `tests/bench/within words|sort [GB [--memory 512M] [-n 2]]` runs them.
 --   make-words FILE GB, make-sort FILE GB     writes lines of words, or records of 100 bytes with a random key of 10
 --   words FILE OUT, sort FILE OUT             the job: counts saved, or records in order
---   check-words OUT FILE, check-sort OUT FILE whether all is there: as many words, or records, and these in order
+--   check-words OUT FILE, check-sort OUT FILE checks that no word or record is missing, and that records are in order
 local mr = require "actor.mapreduce"
 local actor = require "actor"
 local what, first, second = ...
 
 local M = {}
 
--- A block of `size` bytes again and again, each with other letters in the place of `#`.
+-- Writes a block of `size` bytes repeatedly, each time with other letters in place of `#`.
 local function write(path, gigabytes, line)
   local rng, file, bytes = actor.rng(1), assert(io.open(path, "w")), 0
   while bytes < gigabytes * 1e9 do

@@ -1,4 +1,5 @@
--- What tests/bench/wordcount runs: the words of a file with how often each comes, a line each; with Lua functions, or natively.
+-- The job of tests/bench/wordcount: counts the words of a file and prints a line for each word, with Lua functions or
+-- with native functions.
 local mr = require "actor.mapreduce"
 
 local path, how = ...

@@ -1,9 +1,9 @@
---- What the specs of actor.barrier share: workers at given steps, and which of them a rule lets pass.
+--- Shared by the specs of actor.barrier: workers at given steps, and the ids that a rule admits.
 local barrier = require("actor.barrier")
 
 local M = {}
 
----Makes workers at the given steps; `asks` lists those that wait (ids count from 0).
+---Makes workers at the given steps; `asks` lists the waiting workers (ids count from 0).
 ---@param steps integer[]
 ---@param asks integer[]
 function M.cluster(steps, asks)
@@ -13,7 +13,7 @@ function M.cluster(steps, asks)
   return progress
 end
 
----Which of `asks` pass at once, as text.
+---The ids of `asks` that are admitted at once, as text.
 ---@param rule table|fun(view: table): boolean
 ---@param steps integer[]
 ---@param asks integer[]

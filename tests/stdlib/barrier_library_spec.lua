@@ -1,4 +1,4 @@
---- What holds for every rule of actor.barrier's library: its text, its description, and that workers never all wait.
+--- Properties of every rule of actor.barrier's library: its text, its description, and that workers never all wait.
 local barrier = require("actor.barrier")
 local worlds = require("barrier_world")
 
@@ -52,7 +52,7 @@ test("each rule is made by its constructor and by its example, under one name", 
   equal(barrier.from("partial:0.25").name, "partial(0.25, 4)")
 end)
 
-test("rules of rules are texts too, and an @policy belongs to the innermost one that samples", function()
+test("nested rules have texts, and an @policy applies to the innermost sampling rule", function()
   equal(barrier.from("delay_bounded:2:pssp:10:4@sticky").name, "delay_bounded(2, pssp(10, 4))")
   equal(barrier.from("sample:3:delay_bounded:1:ssp:2").name, "sample(3, delay_bounded(1, ssp(2)))")
   local rule = barrier.from("sample:10:quorum:0.8:1@poll:0.5")
@@ -64,7 +64,7 @@ test("rules of rules are texts too, and an @policy belongs to the innermost one 
     "sample(4, rule.lua:mine)")
 end)
 
-test("rules that an evaluator in C++ knows say how it may run them", function()
+test("rules that the C++ evaluator knows describe how it runs them", function()
   equal(barrier.bsp().native, { kind = "clock", staleness = 0 })
   equal(barrier.from("ssp:4").native, { kind = "clock", staleness = 4 })
   equal(barrier.asp().native, { kind = "free" })
@@ -82,7 +82,7 @@ end)
 
 -- --- wrong parameters ---
 
-test("wrong parameters of a constructor are refused at the caller's line", function()
+test("wrong parameters of a constructor are errors at the caller's line", function()
   raises(function() barrier.ksync(0) end, "barrier_library_spec.lua:%d+: bad argument 'k' to barrier.ksync: .* from 1 to")
   raises(function() barrier.dssp { lower = 4, upper = 2 } end,
     "barrier_library_spec.lua:%d+: barrier.dssp: upper has to be at least lower, which is 4, not 2")
@@ -100,7 +100,7 @@ test("wrong parameters of a constructor are refused at the caller's line", funct
   raises(function() barrier.sync_switch(1.5) end, "bad argument 'steps' to barrier.sync_switch")
 end)
 
-test("wrong parameters in a text are named with what they have to be", function()
+test("an error for a wrong parameter in a text names the parameter and its valid values", function()
   local function refused(text, pattern)
     raises(function() barrier.from(text) end, pattern)
   end
@@ -122,13 +122,14 @@ end)
 
 -- --- every rule ---
 
--- One of a few speeds, with some noise; now and then a step takes long.
+-- One of a few speeds, with some noise; some steps take five times as long.
 local function uneven(id, _, random)
   local slowness = random:below(20) == 0 and 5 or 1
   return (1 + id % 4) * slowness * (0.5 + random:uniform())
 end
 
--- Workers come, go, are suspected and taken back at random, while others work; afterwards all have to go on.
+-- Workers join, leave and are suspected or restored at random while the others work. Afterwards every worker must make
+-- progress.
 local function unrest(example, seed)
   local rule = barrier.from(example)
   local world = worlds.new(rule, uneven, seed)
@@ -161,15 +162,15 @@ local function unrest(example, seed)
 end
 
 for _, row in ipairs(listed) do
-  test(row.name .. " keeps its bound and lets everybody go on, whoever comes, goes or is suspected", function()
+  test(row.name .. " keeps its bound and blocks no worker for ever under joins, departures and suspicions", function()
     for seed = 1, spec_mode == "normal" and 6 or 1 do unrest(row.example, scratch_seed * 100 + seed) end
   end)
 
-  test(row.name .. " decides alike for a seed", function()
+  test(row.name .. " makes the same decisions for the same seed", function()
     equal(unrest(row.example, 9) == unrest(row.example, 9), true)
   end)
 
-  test(row.name .. " lets a lone worker, and one that sees nobody, go on without waiting", function()
+  test(row.name .. " never blocks a lone worker or a worker with an empty sample", function()
     local world = worlds.run(row.example, { 1 }, 50)
     equal(world:step(0), 50)
     equal(world:total_wait(), 0)
@@ -186,7 +187,7 @@ for _, row in ipairs(listed) do
     end
   end)
 
-  test(row.name .. " does not wait for a worker that is lost", function()
+  test(row.name .. " does not wait for a departed worker", function()
     local world = worlds.run(row.example, function(id) return id == 2 and 1e9 or 1 end, 20, 4)
     local before = world:step(0)
     world:leave(2)

@@ -1,10 +1,11 @@
---- The defining property of each of the newer rules of actor.barrier, on clusters whose speeds are known.
+--- The defining property of each of the newer rules of actor.barrier, on clusters with known speeds.
 local barrier = require("actor.barrier")
 local rules = require("actor.barrier.rule")
 local passing = require("barrier_cluster").passing
 local worlds = require("barrier_world")
 
--- Steps of all workers, seconds they waited, mean and greatest lead over the slowest with which one passed.
+-- Steps of all workers, their wait in seconds, and the mean and the greatest lead over the slowest worker at an
+-- admission.
 local function measured(rule, seconds, horizon, n)
   local leads, passes, most = 0, 0, 0
   local world = worlds.run(rule, seconds, horizon, n, function(_, lead)
@@ -21,14 +22,14 @@ local function three_speeds(id, _, random) return (1 + id % 3) * (0.7 + 0.6 * ra
 
 -- --- ksync and backup ---
 
-test("ksync passes when k have completed the step, of fewer than k when all have", function()
+test("ksync admits when k workers, or all of fewer than k, have completed the step", function()
   equal(passing(barrier.ksync(2), { 5, 5, 4, 1 }, { 0 }), "0")
   equal(passing(barrier.ksync(3), { 5, 5, 4, 1 }, { 0 }), "")
   equal(passing(barrier.ksync(9), { 5, 5, 5, 5 }, { 0 }), "0")
   equal(passing(barrier.ksync(9), { 5, 5, 5, 4 }, { 0, 3 }), "3")
 end)
 
-test("under ksync at most n - k are behind one who passes, and of n it is backup(n - k)", function()
+test("under ksync at most n - k workers are behind an admitted worker, as under backup(n - k) of n", function()
   local n, k = 7, 4
   local world = worlds.new(barrier.ksync(k), three_speeds)
   world.on_pass = function(_, _, step)
@@ -53,7 +54,7 @@ local function arrivals(id, step)
   return ({ 1, 2, 3, 3.5, 50 })[id + 1]
 end
 
--- When each worker went on after its first step.
+-- The time of each worker's admission after its first step.
 local function departures(rule, seconds, n)
   local times, world = {}, worlds.new(rule, seconds)
   world.on_pass = function(id, _, step)
@@ -64,7 +65,7 @@ local function departures(rule, seconds, n)
   return times
 end
 
-test("partial opens at the knee of the arrivals, and then for all who come later", function()
+test("partial opens at the knee of the arrivals and stays open for later arrivals", function()
   -- Gaps 1, 1, 0.5: mean 1, 1, 0.875; deviation 0.5, 0.375, 0.40625.
   local knee = 3.5 + 0.875 + 4 * 0.40625
   local times = departures(barrier.partial(0.6), arrivals, 5)
@@ -73,7 +74,7 @@ test("partial opens at the knee of the arrivals, and then for all who come later
   near(departures(barrier.partial(0.6, 1), arrivals, 5)[1], 3.5 + 0.875 + 0.40625, 1e-3)
 end)
 
-test("partial waits for its fraction, however long nobody comes", function()
+test("partial waits for its fraction, however long no worker arrives", function()
   local times = departures(barrier.partial(1), arrivals, 5)
   for i = 1, 5 do near(times[i], 50) end
   times = departures(barrier.partial(0.9), arrivals, 5)
@@ -82,7 +83,8 @@ end)
 
 -- --- dssp ---
 
--- A fast worker, which takes a second a step, and a slow one that began its second step at 0 and takes `slow` seconds.
+-- Whether the rule admits a fast worker, `lead` steps ahead, at time `now`. A step of the fast worker takes a second;
+-- the slow worker began its second step at 0, and its steps take `slow` seconds.
 local function lead_at(now, lead, slow, rule)
   local progress = barrier.progress()
   progress:add(0, 10)
@@ -96,24 +98,24 @@ local function lead_at(now, lead, slow, rule)
   return #barrier.evaluator(rule):poll(progress, now) == 1
 end
 
-test("dssp goes on when further steps would end nearer to a finish of the slowest", function()
+test("dssp admits when further steps would end nearer to a finish of the slowest worker", function()
   local rule = barrier.dssp { lower = 2, upper = 6 }
-  -- After `complete` the fast one is a step further ahead, and the slow one too: the leads are those named.
-  equal(lead_at(5, 2, 100, rule), true) -- within lower: whatever the times
-  equal(lead_at(5, 3, 8, rule), true) -- three steps end at 8, with the slow one
+  -- After `complete` both workers are a step further, so the leads are the given leads.
+  equal(lead_at(5, 2, 100, rule), true) -- within lower: independent of the times
+  equal(lead_at(5, 3, 8, rule), true) -- three steps end at 8, together with the slow worker
   equal(lead_at(7.9, 3, 8, rule), false) -- stopping now costs 0.1; the next finish is at 16, too far ahead
   equal(lead_at(7.9, 3, 2, rule), false)
-  equal(lead_at(6.6, 3, 8, rule), true) -- one step more costs 0.4 instead of 1.4
-  equal(lead_at(5, 7, 8, rule), false) -- never with more than upper
+  equal(lead_at(6.6, 3, 8, rule), true) -- one more step costs 0.4 instead of 1.4
+  equal(lead_at(5, 7, 8, rule), false) -- never above upper
 end)
 
-test("dssp is ssp(lower) until steps have been measured", function()
+test("dssp equals ssp(lower) until it has measured steps", function()
   local rule = barrier.dssp { lower = 1, upper = 6 }
   equal(passing(rule, { 3, 2, 2 }, { 0 }), "0")
   equal(passing(rule, { 4, 2, 2 }, { 0 }), "")
 end)
 
-test("dssp's threshold lies in its range: it waits less than ssp(lower) and leads less than ssp(upper)", function()
+test("dssp's threshold is in its range: less waiting than under ssp(lower), less lead than under ssp(upper)", function()
   for _, seconds in ipairs { exponential, three_speeds } do
     local dssp = measured("dssp:1:6", seconds, 300, 9)
     local strict, loose = measured("ssp:1", seconds, 300, 9), measured("ssp:6", seconds, 300, 9)
@@ -121,21 +123,21 @@ test("dssp's threshold lies in its range: it waits less than ssp(lower) and lead
     equal(dssp.wait < 0.99 * strict.wait, true)
     equal(dssp.steps > strict.steps, true)
     equal(dssp.lead < 0.7 * loose.lead, true)
-    equal(dssp.wait > loose.wait, true) -- no threshold within the range can wait less than upper itself
+    equal(dssp.wait > loose.wait, true) -- no threshold in the range waits less than upper itself
   end
   equal(measured("dssp:3:3", three_speeds, 100, 9).world.log, measured("ssp:3", three_speeds, 100, 9).world.log)
 end)
 
 -- --- assp ---
 
-test("assp's bound is how many more steps the fastest makes than the slowest, within its range", function()
+test("assp's bound is the step difference between the fastest and the slowest worker, within its range", function()
   equal(measured("assp:0:9", { 1, 1, 1 }, 100).most, 0)
   equal(measured("assp:0:9", { 1, 1, 4 }, 100).most, 3)
   equal(measured("assp:0:2", { 1, 1, 4 }, 100).most, 2)
   equal(measured("assp:1:9", { 1, 1, 1 }, 100).most <= 1, true)
 end)
 
-test("assp's bound narrows again when the slow worker has become fast", function()
+test("assp's bound narrows again when the slow worker becomes fast", function()
   local most, world = 0, nil
   local function recovering(id, step) return id == 2 and step < 10 and 4 or 1 end
   world = worlds.new("assp:0:9", recovering)
@@ -149,8 +151,8 @@ end)
 
 -- --- elastic ---
 
-test("elastic puts barriers where all finish together", function()
-  -- After the first steps, 3 of a second end with one of three seconds.
+test("elastic places barriers where all workers finish together", function()
+  -- After the first steps, three steps of the fast workers end together with one step of three seconds.
   local world = measured("elastic:6", { 1, 1, 3 }, 300).world
   equal(world:step(2), 100)
   equal(world:step(0) >= 295, true)
@@ -158,7 +160,7 @@ test("elastic puts barriers where all finish together", function()
   equal(measured("elastic:6", { 2, 2, 2 }, 100).wait, 0)
 end)
 
-test("elastic waits less than bsp, and no worker makes more steps between two barriers than its lookahead", function()
+test("elastic waits less than bsp, and its lookahead limits a worker's steps between two barriers", function()
   for _, seconds in ipairs { exponential, three_speeds, { 1, 2.7, 1.4 } } do
     local n = type(seconds) == "table" and #seconds or 9
     local bsp, elastic = measured("bsp", seconds, 300, n), measured("elastic:4", seconds, 300, n)
@@ -169,7 +171,7 @@ test("elastic waits less than bsp, and no worker makes more steps between two ba
   equal(world:step(0) <= 4 * (world:step(1) + 1), true)
 end)
 
-test("under elastic a worker that joins late waits for the next barrier at most", function()
+test("under elastic a late joiner waits until the next barrier at most", function()
   local world = worlds.run("elastic:4", { 1, 2, 1, 2, 1 }, 20, 4)
   world:join(4)
   local joined, longest = world:step(4), 0
@@ -177,16 +179,16 @@ test("under elastic a worker that joins late waits for the next barrier at most"
     if id == 4 then longest = math.max(longest, world.now - world.asked[4]) end
   end
   world:run(60)
-  equal(longest <= 8, true) -- four steps of the slowest
+  equal(longest <= 8, true) -- four steps of the slowest worker
   equal(world:step(4) >= joined + 10, true)
 end)
 
-test("under elastic workers that keep joining do not put off the barrier for ever", function()
+test("under elastic a steady stream of joining workers does not postpone the barrier for ever", function()
   local world = worlds.new("elastic:4", function(id) return id < 2 and 1 or 3 end)
   for id = 0, 1 do world:join(id) end
   world:run(5)
   local before = world:step(0)
-  for id = 2, 120 do -- each leaves before it has completed a step, and there is always one that has just come
+  for id = 2, 120 do -- each leaves before its first step ends, and a new worker is always there
     world:join(id)
     world:run(5 + (id - 1) * 0.5)
     if id > 6 then world:leave(id - 5) end
@@ -194,7 +196,7 @@ test("under elastic workers that keep joining do not put off the barrier for eve
   equal(world:step(0) >= before + 12, true)
 end)
 
--- A rule that counts what it is asked; as a function, it is asked at each event whatever it says.
+-- A rule that counts its evaluations. As a plain function it is evaluated at each event.
 local function counted(spec, as_function)
   local inner, count = barrier.from(spec), { asked = 0 }
   local function run(view)
@@ -204,7 +206,7 @@ local function counted(spec, as_function)
   return as_function and run or rules.new { name = "counted", watches = inner.watches, run = run }, count
 end
 
-test("elastic decides as if it were asked about everybody at each event", function()
+test("elastic makes the same decisions as an evaluation of all workers at each event", function()
   for _, spec in ipairs { "elastic:4", "delay_bounded:2.5:elastic:3" } do
     for _, seconds in ipairs { exponential, three_speeds } do
       local rule, asked = counted(spec, false)
@@ -225,11 +227,11 @@ test("elastic decides as if it were asked about everybody at each event", functi
   end
 end)
 
-test("elastic asks about a waiter some log(n) times between two barriers, also when they come by id", function()
+test("elastic evaluates a waiting worker about log(n) times between barriers, also if workers arrive by id", function()
   local n = 300
   for name, seconds in pairs {
     ascending = function(id) return 1 + id / n end, descending = function(id) return 2 - id / n end,
-    rotating = function(id, step) return 1 + (id + step) % n / n end, -- the last one is the next time's first
+    rotating = function(id, step) return 1 + (id + step) % n / n end, -- the last worker of a round is the next first
     random = exponential,
   } do
     local rule, count = counted("elastic:1")
@@ -239,7 +241,7 @@ test("elastic asks about a waiter some log(n) times between two barriers, also w
   end
 end)
 
-test("what names no worker and no step is a wrong answer", function()
+test("a result that names no valid worker or step is an error", function()
   local function answering(...)
     local values = { ... }
     return rules.new { name = "odd", watches = "worker", run = function() return false, nil, values[1], values[2] end }
@@ -251,7 +253,7 @@ end)
 
 -- --- gssp ---
 
-test("under gssp neither waits for the other when one is much faster, whichever is behind", function()
+test("under gssp two workers of very different speed do not wait for each other", function()
   for _, ahead in ipairs { 0, 1 } do
     local progress = barrier.progress()
     for id = 0, 1 do
@@ -266,7 +268,7 @@ test("under gssp neither waits for the other when one is much faster, whichever 
   end
 end)
 
-test("gssp keeps each group of like speed within s, and the groups within between", function()
+test("gssp keeps each group of similar speed within s, and the groups within between", function()
   local seconds = { 1, 1.2, 0.9, 4, 5, 4.4 }
   local function spreads(rule)
     local fast, all = 0, 0
@@ -294,7 +296,8 @@ end)
 
 -- --- awpsp ---
 
--- How often worker 0, which is ahead, passes with a sample of one, when worker 1 is down in `down(round)`.
+-- The share of rounds in which worker 0, which is ahead, is admitted with a sample of one. Worker 1 is suspected if
+-- `down(round)`.
 local function passes_of(down)
   local progress = barrier.progress()
   progress:add(0, 1)
@@ -305,14 +308,14 @@ local function passes_of(down)
   local passed, rounds = 0, 3000
   for now = 1, rounds do
     progress:suspect(1, down(now))
-    progress:complete(3, now) -- an event, so that the rule is asked about waiting workers again
+    progress:complete(3, now) -- an event, which evaluates the waiting workers again
     progress:ask(0, now)
     passed = passed + #evaluator:poll(progress, now)
   end
   return passed / rounds
 end
 
-test("awpsp draws alike from all who stay up, and seldom one who is gone for long", function()
+test("awpsp draws equally from all available workers, and seldom a worker that was down for long", function()
   near(passes_of(function() return false end), 3 / 4, 0.05)
   equal(passes_of(function() return true end) > 0.97, true)
 end)
@@ -326,16 +329,16 @@ test("awpsp's sample is drawn without replacement", function()
     return passed / rounds
   end
   near(chance(2, { 1, 1, 1, 1, 1, 1, 1, 0, 0, 0 }), 7 * 6 / (10 * 9), 0.03)
-  near(chance(6, { 1, 1, 1, 1, 1, 1, 1, 1, 0, 0 }), 4 * 3 / (10 * 9), 0.03) -- the two are among the 4 not drawn
+  near(chance(6, { 1, 1, 1, 1, 1, 1, 1, 1, 0, 0 }), 4 * 3 / (10 * 9), 0.03) -- both are among the 4 not drawn
 end)
 
-test("awpsp draws one that is down for a moment more often than one that is gone for long", function()
+test("awpsp draws a briefly suspected worker more often than a worker that was down for long", function()
   local blinking = passes_of(function(now) return now % 2 == 0 end)
   local gone = passes_of(function(now) return now > 100 end)
   equal(blinking < gone - 0.02, true, ("%g against %g"):format(blinking, gone))
 end)
 
-test("awpsp with a sample of all is ssp", function()
+test("awpsp with a sample of all workers equals ssp", function()
   equal(measured("awpsp:9:2", three_speeds, 100, 9).world.log, measured("ssp:2", three_speeds, 100, 9).world.log)
 end)
 
@@ -349,11 +352,11 @@ test("sync_switch is bsp for the first steps and asp afterwards", function()
   for id = 0, 2 do world:join(id) end
   world:run(100)
   for step = 0, 9 do equal(most[step], 0) end
-  equal(world:step(0), 82) -- the 10th step begins at 27; from then on one a second
+  equal(world:step(0), 82) -- the 10th step begins at 27, then one step a second
   near(world:step(1), 33, 1)
 end)
 
-test("nobody waits longer than delay_bounded says", function()
+test("no worker waits longer than the limit of delay_bounded", function()
   local world = worlds.new("delay_bounded:2:bsp", function(id) return id == 0 and 10 or 1 end)
   local longest = 0
   world.on_pass = function(id) longest = math.max(longest, world.now - world.asked[id]) end

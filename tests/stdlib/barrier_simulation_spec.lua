@@ -1,12 +1,12 @@
---- The rules give the figures of the PSP literature: steps started by 200 workers within 200 simulated seconds, tasks of
---- 1 + Exp(1) seconds, no network delay. A small event loop made for this check alone. The rules that sample make a
---- million draws, so they are left out when the JIT is off; barrier_spec.lua has them then.
+--- The rules reproduce the figures of the PSP literature: steps started by 200 workers within 200 simulated seconds,
+--- tasks of 1 + Exp(1) seconds, no network delay. The spec has its own small event loop. The sampling rules make a
+--- million draws, so the spec omits them with the JIT off; barrier_spec.lua covers them there.
 local barrier = require("actor.barrier")
 local rng = require("actor.rng")
 
 local workers, horizon = 200, 200
 
--- A queue of (time, id) pairs that gives the earliest first: a binary heap in two arrays.
+-- A queue of (time, id) pairs that returns the earliest pair first: a binary heap in two arrays.
 local function new_queue()
   local times, ids, n = {}, {}, 0
   local queue = {}
@@ -46,7 +46,7 @@ local function new_queue()
   return queue
 end
 
--- Mean and standard deviation over the workers of the steps that they have started.
+-- Mean and standard deviation, over the workers, of the started steps.
 local function simulate(spec, seed)
   local random = rng(seed)
   local progress, evaluator = barrier.progress(), barrier.evaluator(spec, seed)
@@ -81,7 +81,8 @@ local function simulate(spec, seed)
   return mean, math.sqrt(math.max(squares / workers - mean ^ 2, 0))
 end
 
--- The mean over a few seeds within 3 % or one step of the published one, and the spread over the workers near its own.
+-- Checks that the mean over a few seeds is within 3 % or one step of the published mean, and that the spread over the
+-- workers is near the given deviation.
 local function reproduces(spec, seeds, mean, deviation, slack)
   local means, deviations = 0, 0
   for seed = 1, seeds do
@@ -96,26 +97,27 @@ local function test_sampled(name, body)
   if jit.status() then test(name, body) end
 end
 
-test("bsp starts 29 steps, the same for all", function() reproduces("bsp", 8, 29, 0, 0) end)
+test("bsp starts 29 steps on each worker", function() reproduces("bsp", 8, 29, 0, 0) end)
 test("ssp(4) starts 82.4", function() reproduces("ssp:4", 2, 82.4, 0.9, 0.4) end)
 test("asp starts 101", function() reproduces("asp", 2, 101, 4.8, 1) end)
-test_sampled("pbsp(10) that draws at each event starts 69.9", function() reproduces("pbsp:10", 1, 69.9, 0.4, 0.4) end)
+test_sampled("pbsp(10) with a draw at each event starts 69.9", function() reproduces("pbsp:10", 1, 69.9, 0.4, 0.4) end)
 test_sampled("pssp(10, 4) starts 97.7", function() reproduces("pssp:10:4", 2, 97.7, 2.7, 0.6) end)
 test_sampled("pbsp of a single worker starts 99, with a sticky sample 61", function()
   reproduces("pbsp:1", 1, 99)
   reproduces("pbsp:1@sticky", 4, 61)
 end)
 
--- The published 39.1 is one run's mean. Runs scatter by 1.4 around 40.7 (40 seeds here; 41.0 with another program and 12
--- seeds), so the mean of a few is compared with that, and the published figure has to be a likely run.
-test_sampled("pbsp(10) with a sticky sample starts 40.7 on average, and 39.1 is a likely run", function()
+-- The published 39.1 is the mean of one run. Runs scatter by 1.4 around 40.7 (40 seeds here; 41.0 with another program
+-- and 12 seeds). So the mean of a few runs is compared with 40.7, and the published figure must be a likely result of
+-- one run.
+test_sampled("pbsp(10) with a sticky sample starts 40.7 on average, and 39.1 is a likely result", function()
   local means, seeds, scatter = 0, 4, 1.4
   for seed = 1, seeds do means = means + simulate("pbsp:10@sticky", seed) / seeds end
   near(means, 40.7, 3 * scatter / math.sqrt(seeds))
   near(39.1, means, 2 * scatter)
 end)
 
-test_sampled("pbsp that polls starts fewer steps the rarer it polls", function()
+test_sampled("polling pbsp starts fewer steps with a longer interval", function()
   local often, rarely = simulate("pbsp:10@poll:0.2", 1), simulate("pbsp:10@poll:1", 1)
   equal(often > rarely + 5, true)
   equal(often < 69.9, true)

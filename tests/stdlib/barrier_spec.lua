@@ -12,23 +12,23 @@ end
 
 -- --- the rules' definitions ---
 
-test("bsp passes those who are not ahead of anybody", function()
+test("bsp admits workers that are not ahead of any worker", function()
   equal(passing(barrier.bsp(), { 3, 4, 3, 5 }, { 0, 1, 2, 3 }), "0 2")
   equal(barrier.bsp().staleness, 0)
 end)
 
-test("ssp passes those who are at most s steps ahead of the slowest", function()
+test("ssp admits workers at most s steps ahead of the slowest", function()
   equal(passing(barrier.ssp(2), { 3, 4, 5, 6 }, { 3, 2, 1, 0 }), "2 1 0")
   equal(passing(barrier.ssp(0), { 3, 4, 3, 5 }, { 0, 1, 2, 3 }), "0 2")
   equal(barrier.ssp(2).staleness, 2)
 end)
 
-test("asp passes everybody", function()
+test("asp admits all workers", function()
   equal(passing(barrier.asp(), { 0, 1000 }, { 1, 0 }), "1 0")
   equal(barrier.asp().staleness, nil)
 end)
 
-test("quorum passes when the fraction has completed step - s", function()
+test("quorum admits when the fraction has completed step - s", function()
   equal(passing(barrier.quorum(0.5), { 4, 4, 3, 3 }, { 0 }), "0")
   equal(passing(barrier.quorum(0.75), { 4, 4, 3, 3 }, { 0 }), "")
   equal(passing(barrier.quorum(0.75, 1), { 4, 4, 3, 0 }, { 0 }), "0")
@@ -38,13 +38,13 @@ test("quorum passes when the fraction has completed step - s", function()
   equal(passing(barrier.quorum(0.07), steps, { 0 }), "0")
 end)
 
-test("backup does not wait for the k slowest", function()
+test("backup does not wait for the k slowest workers", function()
   equal(passing(barrier.backup(2), { 5, 5, 4, 1 }, { 0 }), "0")
   equal(passing(barrier.backup(1), { 5, 5, 4, 1 }, { 0 }), "")
   equal(passing(barrier.backup(0), { 5, 5, 5, 5 }, { 0 }), "0")
 end)
 
-test("a sample of nobody is asp, a sample of more than there are is the rule itself", function()
+test("an empty sample equals asp, and a sample of more than all workers equals the rule itself", function()
   local steps = { 3, 4, 3, 5, 9 }
   equal(passing(barrier.pbsp(0), steps, everybody(5)), "0 1 2 3 4")
   equal(passing(barrier.pbsp(5), steps, everybody(5)), "0 2")
@@ -52,7 +52,7 @@ test("a sample of nobody is asp, a sample of more than there are is the rule its
   equal(passing(barrier.pssp(9, 1), steps, everybody(5)), "0 1 2")
 end)
 
-test("pbsp passes with the probability that no laggard is drawn", function()
+test("pbsp admits with the probability that the sample has no slower worker", function()
   -- 3 of 10 workers are behind; 2 are drawn: (7 * 6) / (10 * 9).
   local steps = { 1, 1, 1, 1, 1, 1, 1, 0, 0, 0 }
   local passed, rounds = 0, 4000
@@ -62,7 +62,7 @@ test("pbsp passes with the probability that no laggard is drawn", function()
   near(passed / rounds, 42 / 90, 0.03)
 end)
 
-test("delay_bounded lets the worker go when its time is over, and says when to ask again", function()
+test("delay_bounded admits the worker after its time limit and sets the next evaluation time", function()
   local progress = cluster({ 1, 0 }, { 0 })
   local evaluator = barrier.evaluator(barrier.delay_bounded(2.5, barrier.bsp()))
   equal(#evaluator:poll(progress, 0), 0)
@@ -82,7 +82,7 @@ end)
 
 -- --- sampling ---
 
-test("sample composes with any rule, and a sample of a sample is drawn from it", function()
+test("sample composes with any rule, and a nested sample draws from the outer sample", function()
   local progress = cluster({ 1, 0, 0, 0, 0, 0, 0, 0 }, { 0 })
   local outer
   local inner = barrier.sample(2, function(view)
@@ -103,7 +103,7 @@ test("sample composes with any rule, and a sample of a sample is drawn from it",
   end
 end)
 
--- The workers that worker 0 of `n` sees at each completion of worker 1, as texts.
+-- The samples that worker 0 of `n` gets at each completion of worker 1, as texts.
 local function samples(rule_of, n, rounds, change)
   local progress = barrier.progress()
   for id = 0, n - 1 do
@@ -132,7 +132,7 @@ test("event draws again at each completion", function()
   for i = 2, 20 do equal(texts[i] ~= texts[i - 1], true) end
 end)
 
-test("sticky keeps its sample, but for members that leave", function()
+test("sticky retains its sample except for departed members", function()
   local lost
   local texts = samples(function(rule) return barrier.sample(4, rule, { resample = "sticky" }) end, 30, 6,
     function(progress, now, found)
@@ -153,7 +153,7 @@ test("sticky keeps its sample, but for members that leave", function()
   equal(kept, 3)
 end)
 
-test("poll looks at a fresh sample every so many seconds, whatever happens in between", function()
+test("poll draws a new sample at each interval, regardless of events in between", function()
   local progress = cluster({ 1, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, { 0 })
   local looks = {}
   local evaluator = barrier.evaluator(barrier.sample(3, function(view)
@@ -170,7 +170,7 @@ end)
 
 -- --- evaluators ---
 
-test("a rule can be swapped while workers wait", function()
+test("a rule can be replaced while workers wait", function()
   local progress = cluster({ 3, 1 }, { 0 })
   local evaluator = barrier.evaluator("bsp")
   equal(#evaluator:poll(progress, 0), 0)
@@ -179,7 +179,7 @@ test("a rule can be swapped while workers wait", function()
   equal(evaluator:poll(progress, 0)[1], 0)
 end)
 
-test("a rule that fails is named with its place", function()
+test("an error in a rule names the rule and its place", function()
   local function failing(rule)
     return function() barrier.evaluator(rule):poll(cluster({ 0 }, { 0 }), 0) end
   end
@@ -193,13 +193,13 @@ test("a rule that fails is named with its place", function()
   raises(failing(barrier.sample(1, function() return false, {} end)), "returned false, table")
 end)
 
-test("an evaluator serves one progress", function()
+test("an evaluator accepts one progress only", function()
   local evaluator = barrier.evaluator("asp")
   evaluator:poll(cluster({ 0 }, { 0 }), 0)
   raises(function() evaluator:poll(cluster({ 0 }, { 0 }), 0) end, "serves one progress")
 end)
 
-test("wrong parameters are refused at the caller's line", function()
+test("wrong parameters are errors at the caller's line", function()
   raises(function() barrier.ssp(-1) end, "barrier_spec.lua:%d+: bad argument 's' to barrier.ssp")
   raises(function() barrier.ssp(0.5) end, "bad argument 's' to barrier.ssp: expected an integer")
   raises(function() barrier.ssp(0 / 0) end, "bad argument 's' to barrier.ssp")

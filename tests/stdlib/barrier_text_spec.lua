@@ -1,4 +1,4 @@
---- Rules of actor.barrier that are named by a text or read from a file.
+--- Rules of actor.barrier, named by a text or read from a file.
 local barrier = require("actor.barrier")
 local passing = require("barrier_cluster").passing
 
@@ -27,7 +27,7 @@ test("texts name rules with their parameters and policy", function()
   equal(rawequal(barrier.from(rule), rule), true)
 end)
 
-test("a sampling rule tells whether its maker has named a policy", function()
+test("a sampling rule records whether its policy was given", function()
   equal(barrier.pbsp(3).policy_given, false)
   equal(barrier.pssp(3, 1, { resample = "event" }).policy_given, true)
   equal(barrier.from("pbsp:3").policy_given, false)
@@ -36,7 +36,7 @@ test("a sampling rule tells whether its maker has named a policy", function()
   equal(barrier.delay_bounded(2, barrier.pbsp(3)).policy_given, false)
 end)
 
-test("a text that names no rule is refused with what there is", function()
+test("a text that names no rule is an error that lists the rules", function()
   local function refused(text, pattern)
     raises(function() barrier.from(text) end, pattern)
   end
@@ -102,7 +102,7 @@ test("a file returns a rule or a table of named rules", function()
   equal(passing(barrier.sample(2, one), { 0, 0, 0 }, { 0 }), "0")
 end)
 
-test("a file that gives no rule is refused with the reason", function()
+test("a file that returns no rule is an error with the reason", function()
   local function refused(text, pattern)
     raises(function() from_file(text) end, pattern)
   end
@@ -118,7 +118,7 @@ test("a file that gives no rule is refused with the reason", function()
   refused("one.lua:other", "returns one rule without a name")
 end)
 
-test("the module's loader is what reads files when none is given", function()
+test("without a given loader the module's own loader reads files", function()
   local before = barrier.loader
   barrier.loader = loader(files)
   local rule = barrier.from("one.lua")

@@ -1,9 +1,10 @@
---- What must stay compiled: the loop that asks a rule about all waiting workers.
+--- The loop that evaluates a rule for all waiting workers must stay compiled.
 local barrier = require("actor.barrier")
 local rng = require("actor.rng")
 
--- Aborts that are no defects: the recorder left a loop or met another one, was stopped by a finalizer, or reached the end of
--- a batch, where it returns to C. The numbers are those of this version; under another one only the loops are counted.
+-- Harmless aborts: the recorder left a loop or reached another loop, a finalizer stopped it, or it reached the end of a
+-- batch, where the loop returns to C. The numbers belong to this version of LuaJIT; with another version the spec only
+-- counts loops.
 local numbered = jit.version == "LuaJIT 2.1.0-beta3"
 local harmless = {
   [0] = true, -- error thrown or hook called during recording
@@ -13,7 +14,7 @@ local harmless = {
   [16] = true, -- return to lower frame
 }
 
--- How many loops of an evaluator were compiled while `work` ran, and what the JIT could not compile.
+-- The number of an evaluator's loops compiled during `work`, and the places that the JIT could not compile.
 local function traced(work)
   local util = require("jit.util")
   local loops, refused, root = 0, {}, nil
@@ -82,19 +83,19 @@ for name, rule in pairs {
   ["delay_bounded pssp"] = barrier.delay_bounded(1e9, barrier.pssp(5, 1)),
   ["a user's rule over a sample"] = barrier.sample(5, by_hand),
 } do
-  test("the loop that asks " .. name .. " is compiled, and no part of it is given up", function()
-    if not jit.status() then return play(rule, 200) end -- the spec runs with the JIT off too
+  test("the loop that evaluates " .. name .. " is compiled without aborted traces", function()
+    if not jit.status() then return play(rule, 200) end -- the spec also runs with the JIT off
     local loops, refused = traced(function() play(rule, 4000) end)
     equal(loops > 0, true, "loops compiled")
     equal(refused, {})
   end)
 end
 
-test("this check notices a rule that is not compiled", function()
+test("this check detects a rule that is not compiled", function()
   if not jit.status() or not numbered then return end
   local _, refused = traced(function()
     play(function(view)
-      local lowest = function() return view:min() end -- the JIT does not make closures
+      local lowest = function() return view:min() end -- the JIT does not compile closure creation
       return lowest() >= view.step
     end, 1000)
   end)

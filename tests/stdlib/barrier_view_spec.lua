@@ -1,10 +1,10 @@
---- What a rule of actor.barrier sees: the view, its helpers and its memory.
+--- The interface of a rule of actor.barrier: the view, its helpers and its memory.
 local barrier = require("actor.barrier")
 local workers = require("barrier_cluster")
 
 local cluster, passing = workers.cluster, workers.passing
 
--- What `look(view)` finds when worker 0 of workers at `steps` asks.
+-- The result of `look(view)` when worker 0 of workers at `steps` waits.
 local function seen(steps, look, wrap)
   local found
   local rule = function(view)
@@ -15,7 +15,7 @@ local function seen(steps, look, wrap)
   return found
 end
 
-test("a view shows the asking worker and everybody's state", function()
+test("a view shows the waiting worker and the state of all workers", function()
   local progress = barrier.progress()
   progress:add(4, 2)
   progress:add(9, 7)
@@ -56,7 +56,7 @@ test("a view shows the asking worker and everybody's state", function()
   equal(checked, true)
 end)
 
-test("helpers agree whether everybody or a sample is seen", function()
+test("helpers agree between a view of all workers and a sample", function()
   local steps = { 5, 2, 9, 5, 7, 2 }
   local function helpers(view)
     local all = {}
@@ -66,7 +66,7 @@ test("helpers agree whether everybody or a sample is seen", function()
       table.concat(all, ",") }, " ")
   end
   equal(seen(steps, helpers), "2 9 2 0 4 2,2,5,5,9,6,6,4,4,4,2,2,1,1,0")
-  -- A sample of all but one that polls reads its members one by one: compare with a count by hand.
+  -- A polling sample of all workers but one reads its members one by one: compare with a plain count.
   seen(steps, function(view)
     for step = 0, 10 do
       local count = 0
@@ -86,7 +86,7 @@ test("helpers agree whether everybody or a sample is seen", function()
   end, function(rule) return barrier.sample(5, rule) end)
 end)
 
-test("with nobody seen the smallest clock is infinite", function()
+test("the minimum clock of an empty view is infinite", function()
   seen({ 1, 2 }, function(view)
     equal(view:min(), math.huge)
     equal(view:max(), -math.huge)
@@ -99,7 +99,7 @@ test("with nobody seen the smallest clock is infinite", function()
   end, function(rule) return barrier.sample(0, rule) end)
 end)
 
-test("a wrong index or field of a view is an error that says what there is", function()
+test("a wrong index or field of a view is an error that lists the valid ones", function()
   seen({ 1, 2, 3 }, function(view)
     raises(function() return view.steps[4] end, "view%.steps%[4%] is out of range: 3 workers are seen")
     raises(function() return view.busy[0] end, "view%.busy%[0%] is out of range")
@@ -116,7 +116,7 @@ test("a wrong index or field of a view is an error that says what there is", fun
   end)
 end)
 
-test("a view that a rule has kept cannot be used later", function()
+test("a stored view cannot be used after the rule returns", function()
   local kept, sampled
   local sampling = barrier.sample(1, function(view)
     sampled = view
@@ -135,7 +135,7 @@ test("a view that a rule has kept cannot be used later", function()
   end
 end)
 
-test("memory is the asker's own and lasts until it passes", function()
+test("memory belongs to the waiting worker and lasts until its admission", function()
   local progress = cluster({ 1, 1 }, { 0, 1 })
   local counts = {}
   local evaluator = barrier.evaluator(function(view)
@@ -144,7 +144,7 @@ test("memory is the asker's own and lasts until it passes", function()
     return view.id == 0 and view.memory.count == 3
   end)
   for now = 1, 3 do
-    progress:suspect(1, now % 2 == 1) -- anything that makes the gate ask again
+    progress:suspect(1, now % 2 == 1) -- any event that makes the gate evaluate again
     evaluator:poll(progress, now)
   end
   equal(counts[0], 3)
@@ -155,7 +155,7 @@ test("memory is the asker's own and lasts until it passes", function()
   equal(counts[1], 3)
 end)
 
-test("the shared table is everybody's, in samples too, until another rule is in charge", function()
+test("all workers share the shared table, in samples too, until another rule is set", function()
   local progress = cluster({ 0, 0, 0 }, { 0, 1, 2 })
   local function count(view)
     view.shared.asked = (view.shared.asked or 0) + 1
@@ -176,7 +176,7 @@ test("the shared table is everybody's, in samples too, until another rule is in 
   equal(seen_counts, { 1, 2, 3, 1 })
 end)
 
-test("a worker's random numbers are its own and hang on the seed only", function()
+test("each worker has its own random numbers, which depend only on the seed", function()
   local function draws(asks, seed)
     local drawn = {}
     barrier.evaluator(function(view)

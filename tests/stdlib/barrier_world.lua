@@ -1,12 +1,12 @@
---- A small event loop for the specs of barrier rules: workers that take some time for each step, ask, and wait. A seed
---- gives the same events each time. It is not the simulator (host/sim), but simple enough to trust. Its loops go through
---- ids in order, since the order matters.
+--- A small event loop for the specs of barrier rules: workers take some time for each step, request the next step, and
+--- wait. A seed determines the events. The loop is independent of the simulator (host/sim) and simple enough to trust.
+--- Its loops visit ids in order, since the order matters.
 local barrier = require("actor.barrier")
 local rng = require("actor.rng")
 
 ---@class barrier.World
 ---@field now number
----@field waited table<integer, number> seconds that each worker has waited in all
+---@field waited table<integer, number> total wait of each worker in seconds
 ---@field passes integer
 ---@field log string[] "time id step" of each pass
 local World = {}
@@ -47,7 +47,7 @@ function World:start(id)
   self.finish[id] = self.now + self.duration(id, self.progress:step(id), self.random)
 end
 
----Worker `id` joins and asks, as in a job.
+---Worker `id` joins and requests its first step, as in a job.
 function World:join(id)
   self.progress:join(id)
   self.members[id], self.waited[id] = true, 0
@@ -65,7 +65,7 @@ function World:leave(id)
   self.members[id], self.finish[id], self.asked[id] = nil, nil, nil
 end
 
--- The next worker to finish; the smallest id of several.
+-- The next worker to finish; of several, the smallest id.
 function World:next_finish()
   local first, time = nil, math.huge
   for id = 0, self.last do
@@ -87,7 +87,7 @@ function World:release()
   end
 end
 
----Goes on until `horizon`. Fails when all workers wait and no time is set at which the rule wants to be asked again.
+---Runs until `horizon`. Fails if all workers wait and the rule has not requested a later evaluation.
 function World:run(horizon)
   self:release()
   while true do
@@ -111,7 +111,7 @@ end
 ---Completed steps of worker `id`.
 function World:step(id) return self.progress:step(id) end
 
----Seconds that all workers have waited, those that wait now included.
+---The total wait of all workers in seconds, with the waits in progress.
 function World:total_wait()
   local sum = 0
   for _, id in ipairs(self:ids()) do sum = sum + self.waited[id] + (self.asked[id] and self.now - self.asked[id] or 0) end
@@ -122,7 +122,7 @@ end
 ---@param rule any
 ---@param seconds number[]|fun(id: integer, step: integer, random: table): number seconds of a step, by worker
 ---@param horizon number
----@param n? integer how many workers, by default one for each of `seconds`
+---@param n? integer number of workers, by default one for each of `seconds`
 ---@param on_pass? fun(id: integer, lead: integer, step: integer)
 ---@return barrier.World
 function M.run(rule, seconds, horizon, n, on_pass)

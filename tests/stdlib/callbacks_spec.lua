@@ -1,15 +1,15 @@
---- What engines share about callbacks.
+--- Callback helpers shared by the engines.
 local slept = {}
 package.loaded["actor.c.node"] = { sleep = function(seconds) slept[#slept + 1] = seconds end }
 local callbacks = require("actor.callbacks")
 
 local function returns_nothing() end
 
-test("a callback is named with its line", function()
+test("an error names a callback with its line", function()
   equal(callbacks.named("push", returns_nothing):match("^push %(.*callbacks_spec.lua:6%)$") ~= nil, true)
 end)
 
-test("what a callback has returned is checked, and a missing return is guessed", function()
+test("the result of a callback is checked, and the error suggests a missing return", function()
   callbacks.check_returned({}, "table", "schedule", returns_nothing, "an array of keys")
   raises(function() callbacks.check_returned(nil, "table", "schedule", returns_nothing, "an array of keys") end,
     "schedule %(.*callbacks_spec.lua:6%) returned nil, expected an array of keys %(is a 'return' missing%?%)$")

@@ -1,4 +1,4 @@
---- Argument checks: what they accept, what they say, and that they say it at the user's line.
+--- Argument checks: accepted values, error texts, and errors at the user's line.
 local check = require("actor.check")
 
 test("arg names the argument, the function and both types", function()
@@ -8,13 +8,13 @@ test("arg names the argument, the function and both types", function()
   raises(function() check.arg(nil, "table", "t", "f") end, "expected table, got nil$")
 end)
 
-test("optional takes nil too", function()
+test("optional accepts nil too", function()
   check.optional(nil, "number", "n", "f")
   check.optional(1, "number", "n", "f")
   raises(function() check.optional({}, "number", "n", "f") end, "expected number or nil, got table")
 end)
 
-test("integer takes whole numbers of its range only", function()
+test("integer accepts only whole numbers of its range", function()
   check.integer(3, "n", "f")
   check.integer(0, "n", "f", 0, 0)
   raises(function() check.integer(1.5, "n", "f") end, "expected an integer, got 1.5")
@@ -25,7 +25,7 @@ test("integer takes whole numbers of its range only", function()
   raises(function() check.integer("3", "n", "f") end, "expected an integer, got string")
 end)
 
-test("number takes numbers of its range, and no NaN", function()
+test("number accepts numbers of its range, and no NaN", function()
   check.number(0.5, "x", "f", 0, 1)
   check.number(1 / 0, "x", "f")
   raises(function() check.number(0 / 0, "x", "f") end, "expected a number, got %-?nan")
@@ -37,7 +37,7 @@ test("one_of lists the choices", function()
   raises(function() check.one_of("c", { "a", "b" }, "mode", "f") end, "expected one of 'a', 'b', got 'c'")
 end)
 
-test("options refuses unknown names and wrong types", function()
+test("options rejects unknown names and wrong types", function()
   local kinds = { steps = "number", rule = "string|function?", any = "any?" }
   check.options({ steps = 1 }, kinds, "f")
   check.options({ steps = 1, rule = print, any = {} }, kinds, "f")

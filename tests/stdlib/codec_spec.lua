@@ -13,7 +13,7 @@ local function through(value)
   return codec.decode(bytes, tensors), bytes
 end
 
-test("plain values come back as they were", function()
+test("plain values survive a round trip", function()
   for _, value in ipairs({ 0, -1, 1.5, 2 ^ 31, -2 ^ 31, 2 ^ 53, 1 / 0, -1 / 0, 1e-310, "", "text", ("x"):rep(10000), "\0\255", true, false }) do
     equal(through(value), value)
   end
@@ -22,7 +22,7 @@ test("plain values come back as they were", function()
   equal(through(0 / 0), 0 / 0)
 end)
 
-test("tables of every make come back as they were", function()
+test("tables of every kind survive a round trip", function()
   local long, sparse, keyed, mixed = {}, {}, {}, {}
   for i = 1, 500 do
     long[i] = i
@@ -40,7 +40,7 @@ test("tables of every make come back as they were", function()
   end
 end)
 
-test("a random table comes back as it was", function()
+test("random tables survive a round trip", function()
   local rng = actor.rng(scratch_seed)
   local function random_value(depth)
     local kind = rng:below(depth > 4 and 4 or 6)
@@ -63,7 +63,7 @@ test("a random table comes back as it was", function()
   end
 end)
 
-test("64-bit integers come back as they were", function()
+test("64-bit integers survive a round trip", function()
   local copy = through({ 1LL, -1LL, 0xffffffffffffffffULL, x = ffi.new("int64_t", 2 ^ 40) })
   equal(copy[1], 1LL)
   equal(copy[2], -1LL)
@@ -72,14 +72,14 @@ test("64-bit integers come back as they were", function()
   equal(copy.x, 2LL ^ 40)
 end)
 
-test("a table that is reached twice is written twice", function()
+test("a table with two references is written twice", function()
   local shared = { 1 }
   local copy = through({ shared, shared })
   equal(copy, { { 1 }, { 1 } })
   equal(copy[1] == copy[2], false)
 end)
 
-test("what cannot travel is refused with its path, at the user's line", function()
+test("a value without an encoding is an error with its path, at the user's line", function()
   local function refused(value, pattern) raises(function() codec.encode(value) end, pattern) end
   refused({ layers = { 1, 2, { activation = print } } }, "codec_spec.lua:%d+: value.layers%[3%].activation is a function$")
   refused(print, "value is a function")
@@ -92,7 +92,7 @@ test("what cannot travel is refused with its path, at the user's line", function
   refused({ [1LL] = 1 }, "value has a cdata as a key")
 end)
 
-test("a cycle is refused and says where it closes", function()
+test("a cycle is an error that names its place", function()
   local a = { b = { { c = {} } } }
   a.b[1].c.back = a.b
   raises(function() codec.encode(a) end, "value.b%[1%].c.back is value.b again: a cycle")
@@ -102,7 +102,7 @@ test("a cycle is refused and says where it closes", function()
   raises(function() codec.hash(self) end, "a cycle")
 end)
 
-test("a large array of plain values is as good as a small one, and what hides in it is found", function()
+test("a large array of plain values survives a round trip, and the check finds each other value in it", function()
   local function large(last)
     local t = {}
     for i = 1, 1000 do t[i] = { "word" .. i, i } end
@@ -142,7 +142,7 @@ test("nesting has a limit", function()
   raises(function() codec.encode(deep) end, "is nested too deeply %(more than 64 tables%)")
 end)
 
-test("tensors stay beside the bytes", function()
+test("tensors are encoded beside the bytes", function()
   local one, two = Tensor(1), Tensor(2)
   local value = { weights = one, list = { two, 5, one } }
   local bytes, tensors = codec.encode(value)
@@ -157,7 +157,7 @@ test("tensors stay beside the bytes", function()
   equal(select(2, codec.encode({ 1 })), nil)
 end)
 
-test("a tensor that is missing beside the bytes is refused", function()
+test("a missing tensor beside the bytes is an error", function()
   local bytes, tensors = codec.encode({ Tensor(1), Tensor(2) })
   local value, message, code = codec.decode(bytes, { tensors[1] })
   equal(value, nil)
@@ -166,7 +166,7 @@ test("a tensor that is missing beside the bytes is refused", function()
   equal(select(3, codec.decode(bytes)), "bad_data")
 end)
 
-test("what travels for a tensor may be something else", function()
+test("a registered encoding replaces the tensor beside the bytes", function()
   codec.register_tensor({
     is = is_tensor,
     encode = function(t) return { t.id } end,
@@ -180,7 +180,7 @@ test("what travels for a tensor may be something else", function()
   codec.register_tensor({ is = is_tensor, hash = function(t) return tostring(t.id) end })
 end)
 
-test("bytes that are no value give nil, a message and a code", function()
+test("decoding invalid bytes returns nil, a message and a code", function()
   for _, bytes in ipairs({ "", "\19", "\5\1\2\3\4\5\6\7\8", "\10\255\0\0\0\16", "\1\1", (codec.encode({ 1, 2 })):sub(1, -2) }) do
     local value, message, code = codec.decode(bytes)
     equal(value, nil)
@@ -190,7 +190,7 @@ test("bytes that are no value give nil, a message and a code", function()
   raises(function() codec.decode(5) end, "codec_spec.lua:%d+: bad argument 'bytes' to codec.decode: expected string, got number")
 end)
 
-test("hostile bytes in a compiled loop are refused as well", function()
+test("hostile bytes are rejected in a compiled loop too", function()
   local good, bad = codec.encode({ a = 1, b = { 1, 2 } }), "\9\2\33a\1\33a\1"
   local refused = 0
   for i = 1, 20000 do
@@ -199,7 +199,7 @@ test("hostile bytes in a compiled loop are refused as well", function()
   equal(refused, 6666)
 end)
 
-test("a hash is the same for equal values, whatever the order they were made in", function()
+test("equal values have equal hashes, regardless of the order of construction", function()
   local a, b = {}, {}
   for i = 1, 100 do
     a["k" .. i], a[i] = i, { x = i }

@@ -1,5 +1,5 @@
---- Tables as far as one node has them: local methods, folds, permutations. The collective operations are tested in
---- tests/integration/collective_table_test.cpp.
+--- Tables on one node: local methods, folds, permutations. tests/integration/collective_table_test.cpp tests the
+--- collective operations.
 package.loaded["actor.c.node"] = { role = "worker", id = 0, workers = function() return { 0 } end }
 package.loaded["actor.c.collective"] = {}
 package.loaded["actor.c.lock"] = {}
@@ -26,7 +26,7 @@ test("numbers fold by each combiner", function()
   equal(folded(function(a, b) return a .. b end, "a", "b", "c"), "abc")
 end)
 
-test("tensors fold by each combiner, and none that was given is changed", function()
+test("tensors fold by each combiner, and the inputs stay unchanged", function()
   for combiner, expected in pairs { sum = { 9, 6 }, prod = { 24, 4 }, min = { 2, 1 }, max = { 4, 4 }, mean = { 3, 2 } } do
     local given = { tensor { 3, 1 }, tensor { 2, 1 }, tensor { 4, 4 } }
     equal(folded(combiner, unpack(given)):totable(), expected, combiner)
@@ -36,7 +36,7 @@ test("tensors fold by each combiner, and none that was given is changed", functi
   end
 end)
 
-test("a function that changes what it is given changes nothing outside", function()
+test("a combiner function that modifies its arguments does not modify the inputs", function()
   local a, b = tensor { 1 }, { 2, { 3 } }
   equal(folded(function(x, y) return x:add_(y) end, a, tensor { 5 }):totable(), { 6 })
   equal(a:totable(), { 1 })
@@ -44,7 +44,7 @@ test("a function that changes what it is given changes nothing outside", functio
   equal(b, { 2, { 3 } })
 end)
 
-test("a mean counts every value once, however it was put together", function()
+test("a mean counts every value once, regardless of how partial means were combined", function()
   local fold = combine.fold(combine.new("mean", "spec"))
   fold:add(1, 2, 3)
   fold:add(1, 10)
@@ -57,7 +57,7 @@ test("a mean counts every value once, however it was put together", function()
   equal(single:finish()[1], 0.1)
 end)
 
-test("what does not fit together is told with the id", function()
+test("an error for mismatched values names the partition's id", function()
   local function message(combiner, ...) return select(2, folded(combiner, ...)) end
   equal(message("sum", 1, tensor { 1 }), "partition 1: number and float32[1] do not fit together")
   equal(message("sum", tensor { 1 }, tensor { 1, 2 }), "partition 1: float32[1] and float32[2] do not fit together")
@@ -87,7 +87,7 @@ test("a table keeps its partitions by id, in order", function()
   equal(t:clear():size(), 0)
 end)
 
-test("set replaces, also what a mean has counted", function()
+test("set replaces the value and the count of a mean", function()
   local t = new { combiner = "mean" }
   t:add(1, 2)
   t:add(1, 4)
@@ -118,7 +118,7 @@ test("a copy shares nothing with its table", function()
   equal(other.name, "w")
 end)
 
-test("wrong arguments are told by name", function()
+test("errors name wrong arguments", function()
   local t = new()
   raises(function() t:set(1.5, 1) end, "collective_table_spec.lua:%d+: bad argument 'id' to table:set: expected an integer")
   raises(function() t:add("a", 1) end, "bad argument 'id' to table:add: expected an integer.*, got string")
@@ -147,7 +147,7 @@ test("permutations are arrays, tables by rank and functions", function()
   equal({ next_text, text }, { "to the next", "1,2,0" })
 end)
 
-test("what is no permutation is told why", function()
+test("an invalid permutation is an error with the reason", function()
   local function why(permutation, n)
     local targets, text = permutations.targets(permutation, n)
     equal(targets, nil)

@@ -24,7 +24,7 @@ local curve = {
 }
 local ranks = { text = "ranks", of = function(run) return { run.steps - 5, run.steps, run.steps + 20 } end }
 
-test("runs are made name by name with each seed, and calls that give none leave no gap", function()
+test("each name runs with each seed, and calls without a run leave no gap", function()
   local calls = {}
   local runs = comparison.runs({ "b", "a" }, 7, 2, function(name, seed, number)
     calls[number] = name .. seed
@@ -44,7 +44,7 @@ test("a table has a line for each alternative, with means and intervals below th
   equal(lines[4], "ssp:4      201.00 [-47.41, 449.41]   4.50 [-0.47, 9.47]")
 end)
 
-test("a difference is taken seed by seed, so what a seed does to both goes out of it", function()
+test("a difference is paired by seed, which cancels the effect of a seed on both", function()
   local found = comparison.new(runs_of { 3, 1, 2 })
   local m = found:difference(steps, "ssp:4", "bsp")
   equal({ m.mean, m.low, m.high, m.n, m.verdict }, { 1, 1, 1, 3, "holds" })
@@ -57,14 +57,14 @@ test("a difference is taken seed by seed, so what a seed does to both goes out o
   raises(function() found:difference(steps, "bps", "bsp") end, "comparison_spec.lua:%d+: .*'bps'; did you mean 'bsp'%?")
 end)
 
-test("a single seed has no interval, and decides for itself only", function()
+test("a single seed has no interval, and its verdict is for this run only", function()
   local found = comparison.new(runs_of { 2 })
   equal(found:difference(steps, "ssp:4", "bsp").verdict, "holds in this run")
   equal(found:difference(steps, "bsp", "ssp:4").verdict, "does not hold in this run")
   equal(found:difference(steps, "bsp", "pssp:2:4").verdict, "does not hold in this run")
 end)
 
-test("a claim is looked at for each pair, by rules of any parameters, and left out where there is none", function()
+test("a claim is checked for each pair, for rules of any parameters, and omitted without a pair", function()
   local found = comparison.new(runs_of { 1, 2 })
   equal(found:claims {
     { "bsp is slow", steps, more = { "asp", "pssp", "ssp" }, less = { "bsp" } },
@@ -75,7 +75,7 @@ test("a claim is looked at for each pair, by rules of any parameters, and left o
   })
 end)
 
-test("every alternative needs one run with each seed", function()
+test("each alternative needs exactly one run for each seed", function()
   local runs = runs_of { 1, 2 }
   table.remove(runs, 1)
   raises(function() comparison.new(runs) end, "comparison_spec.lua:%d+: comparison.new: bsp has no run with seed %d, which others have")
@@ -87,7 +87,7 @@ test("every alternative needs one run with each seed", function()
   raises(function() comparison.new { { seed = 1 } } end, "'runs%[1%].name' to comparison.new: expected string, got nil")
 end)
 
-test("a measure that gives nothing says of which run", function()
+test("an error for a measure without a value names the run", function()
   local found = comparison.new(runs_of { 1, 2 })
   raises(function() found:table { { text = "speed", of = function(run) return run.speed end } } end,
     "comparison_spec.lua:%d+: speed: expected a number or several of the run of bsp with seed 1, got nil")
@@ -97,17 +97,17 @@ test("a measure that gives nothing says of which run", function()
   raises(function() comparison.runs({ "bsp" }, 1, 0, error) end, "'count' to comparison.runs: expected an integer of at least 1, got 0")
 end)
 
-test("rows of all runs come in the order of the runs, with the run's fields where they have none", function()
+test("rows of all runs are in the order of the runs, and missing fields have the run's values", function()
   local found = comparison.new {
     { name = "b", seed = 1, list = { { step = 1, seed = 9 }, { step = 2 } } },
-    { name = "a", seed = 1, list = { { { step = 3 } }, {}, { { step = 4 }, { step = 5 } } } }, -- of three ranks
+    { name = "a", seed = 1, list = { { { step = 3 } }, {}, { { step = 4 }, { step = 5 } } } }, -- three ranks
   }
   local seen = {}
   for i, row in ipairs(found:rows("list")) do seen[i] = ("%s %d %d"):format(row.name, row.seed, row.step) end
   equal(seen, { "b 9 1", "b 1 2", "a 1 3", "a 1 4", "a 1 5" })
 end)
 
--- The corners of each band that is drawn over two points, in pixels downwards: {left top, right top, right bottom, left bottom}.
+-- The corners of each band over two points, in pixels downwards: {left top, right top, right bottom, left bottom}.
 local function bands(svg)
   xml.read(svg)
   local out = {}
@@ -119,7 +119,7 @@ local function bands(svg)
   return out
 end
 
-test("lines have bands: of intervals, or from the least to the most of each run", function()
+test("lines have bands: intervals, or the minimum and maximum over the runs", function()
   local found, y = comparison.new(runs_of { 1, 2, 3 }), { min = 0, max = 400 }
   local svg = found:lines { measure = curve, points = { 1, 2 } }
   for _, name in ipairs { ">bsp<", ">ssp:4<", ">pssp:2:4<" } do equal(svg:find(name, 1, true) ~= nil, true, name) end

@@ -1,4 +1,4 @@
---- Chunks that are typed, and the words that complete them.
+--- Typed chunks, and the completion of their words.
 local chunk = require("actor.console.chunk")
 local complete = require("actor.console.complete")
 local names = require("actor.console.names")
@@ -15,7 +15,7 @@ local function state_of(source)
   return loaded and "whole" or open and "open" or "wrong"
 end
 
-test("an expression has a value, statements have those that they return", function()
+test("an expression has a value, and statements have their returned values", function()
   equal(value_of("1 + 1"), 2)
   equal({ value_of("1, 2") }, { 1, 2 })
   equal(value_of("= 5"), 5)
@@ -32,7 +32,7 @@ test("an expression has a value, statements have those that they return", functi
   equal(state_of("local s = 'a;' y"), "open")
 end)
 
-test("a chunk that more lines can complete is open, a mistake is not", function()
+test("a chunk that more lines can complete is open, a syntax error is not", function()
   for _, source in ipairs { "for i = 1, 3 do", "f(", "x = {", "1 +", "if x then", "function f()", "x = [[a", "--[[ a",
     "local function f()\n  return 1", "return function()", "f(1,", "x =" } do
     equal(state_of(source), "open")
@@ -43,7 +43,7 @@ test("a chunk that more lines can complete is open, a mistake is not", function(
   for _, source in ipairs { "x = 1", "f()", "", "   ", "return", "a.b = function() end" } do equal(state_of(source), "whole") end
 end)
 
-test("bytecode is no chunk", function()
+test("bytecode is rejected as a chunk", function()
   equal(state_of("\27LJ\2"), "wrong")
 end)
 
@@ -55,7 +55,7 @@ test("an error names the input and its line", function()
   equal(why:match("^input 3:1: "), "input 3:1: ")
 end)
 
-test("a chunk that is one local statement is noticed, other uses of local are not", function()
+test("a chunk with a single local statement is detected, other uses of local are not", function()
   equal(chunk.lone_local("local x = 1"), "x")
   equal(chunk.lone_local(" local abc, d = f()"), "abc")
   equal(chunk.lone_local("local function f() end"), "f")
@@ -65,7 +65,7 @@ test("a chunk that is one local statement is noticed, other uses of local are no
   equal(chunk.lone_local("locale = 1"), nil)
 end)
 
-test("lines become one where their ends do not matter", function()
+test("lines are joined if their line ends do not matter", function()
   equal(chunk.one_line("for i = 1, 3 do\n  f(i)\nend"), "for i = 1, 3 do f(i) end")
   equal(chunk.one_line("f() -- first\ng()"), nil)
   equal(chunk.one_line("x = [[a\nb]]"), nil)
@@ -90,7 +90,7 @@ test("globals, modules and keywords are completed", function()
   rawset(_G, "console_word_two", nil)
 end)
 
-test("fields are completed behind dots and methods behind a colon, of objects too", function()
+test("fields are completed after dots and methods after a colon, of objects too", function()
   rawset(_G, "console_net", { params = {}, layer = { width = 3, wire = function() end }, one = tensor.zeros { 2, 3 } })
   equal(words("console_net.la"), "console_net.layer")
   equal(words("f(console_net.layer.wi"), "console_net.layer.width console_net.layer.wire(")
@@ -110,7 +110,7 @@ test("fields are completed behind dots and methods behind a colon, of objects to
   rawset(_G, "console_net", nil)
 end)
 
-test("completing adds what the words have in common, and lists them where that is nothing", function()
+test("completion adds the common prefix of the words, and lists the words if there is none", function()
   local function choice(word, list)
     return { complete.choice(word, list, 40) }
   end
@@ -126,7 +126,7 @@ test("completing adds what the words have in common, and lists them where that i
   equal(list:match("^[^\n]*"), "field01  field09  field17  field25")
 end)
 
-test("a chunk sees the library's modules, its assignments are the script's globals", function()
+test("a chunk sees the library's modules, and its assignments set globals of the script", function()
   local environment = names.environment()
   equal(environment.tensor, tensor)
   equal(environment.actor, require("actor"))

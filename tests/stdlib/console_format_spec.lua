@@ -16,7 +16,7 @@ test("numbers, strings, nil and booleans are shown as they are, strings in table
   equal(format.value("käse"), "käse")
 end)
 
-test("different numbers have different texts, which are read as the same numbers", function()
+test("different numbers have different texts, and reading a text returns the number", function()
   equal({ format.value(0.3), format.value(0.1 + 0.2) }, { "0.3", "0.30000000000000004" })
   equal({ format.value(2 ^ 53), format.value(2 ^ 53 + 2) }, { "9007199254740992", "9007199254740994" })
   equal({ format.value(1e15), format.value(-1e300), format.value(5e-324) }, { "1e+15", "-1e+300", "5e-324" })
@@ -30,7 +30,7 @@ test("different numbers have different texts, which are read as the same numbers
   end
 end)
 
-test("tables have their array first, then names in order; what is no name is in brackets", function()
+test("tables show their array first, then names in order; other keys are in brackets", function()
   equal(format.value {}, "{}")
   equal(format.value { 1, 2, b = 2, a = { x = 1 }, [10] = "ten", ["not a name"] = 1, ["end"] = 2, [false] = 3 },
     '{ 1, 2, [10] = "ten", a = { x = 1 }, b = 2, ["end"] = 2, ["not a name"] = 1, [false] = 3 }')
@@ -49,7 +49,7 @@ test("long tables are broken into lines, arrays of numbers fill them", function(
   equal(lines, 7)
 end)
 
-test("entries, depth and bytes are bounded, and what is left out is told", function()
+test("entries, depth and bytes are limited, and the text states the omissions", function()
   local many = {}
   for i = 1, 250 do many[i] = i end
   assert(format.value(many):find("100,%s+... 150 more\n}$"), format.value(many))
@@ -69,7 +69,7 @@ test("entries, depth and bytes are bounded, and what is left out is told", funct
   assert(#format.value(wide) < 40000)
 end)
 
-test("cycles end, and a table that occurs twice is shown twice", function()
+test("cycles are cut, and a table with two references is shown twice", function()
   local a = { name = "a" }
   a.self = a
   equal(format.value(a), '{ name = "a", self = <the table around it> }')
@@ -77,7 +77,7 @@ test("cycles end, and a table that occurs twice is shown twice", function()
   equal(format.value { b, b }, "{ { 1 }, { 1 } }")
 end)
 
-test("metatables are not asked for fields, and one that fails does no harm", function()
+test("metatables are not called for fields, and a failing metatable does no harm", function()
   local strict = setmetatable({ x = 1 }, { __index = function() error("no") end, __len = function() return 9 end })
   equal(format.value(strict), "{ x = 1 }")
   local spoken = setmetatable({}, { __tostring = function() return "dataset 3" end })
@@ -92,14 +92,14 @@ test("metatables are not asked for fields, and one that fails does no harm", fun
   assert(format.value(setmetatable({}, { __metatable = "no" })) == "{}")
 end)
 
-test("functions, coroutines and C values are told by where they come from", function()
+test("functions are shown with their source place, coroutines and C values with their type", function()
   assert(format.value(chunk.load):find("^function stdlib/actor/console/chunk.lua:%d+$"), format.value(chunk.load))
   equal(format.value(print):find("function", 1, true), 1)
   assert(format.value(coroutine.create(print)):find("^thread"))
   assert(format.value(require("ffi").new("int[3]")):find("^cdata"))
 end)
 
-test("tensors show shape and type; large ones an excerpt", function()
+test("tensors show shape and type; large tensors show an excerpt", function()
   equal(format.value(tensor.new { 1, 2 }), tostring(tensor.new { 1, 2 }))
   local large = format.value(tensor.zeros { 784, 100 })
   assert(large:find("shape=(784, 100), float32", 1, true) and #large < 1000, large)
@@ -117,7 +117,7 @@ test("tensors show shape and type; large ones an excerpt", function()
     '{"dtype":"int64","shape":[1],"values":["9007199254740993"]}')
 end)
 
-test("what is shown as Lua can be loaded", function()
+test("the Lua format can be loaded", function()
   local value = { 1, 0.1, "a\nb\0c", true, { x = { y = -1 / 0 } }, ["end"] = 2 ^ 70, [2.5] = "k" }
   equal(load("return " .. format.value(value, "lua"))(), value)
   local t = load("return " .. format.value(tensor.new { { 1, 2 }, { 3, 0.5 } }, "lua"))()
@@ -126,7 +126,7 @@ test("what is shown as Lua can be loaded", function()
   equal(load("return " .. format.value(0 / 0, "lua"))() ~= 0 / 0, true)
 end)
 
-test("what is shown as JSON is JSON, and an array of the values", function()
+test("the JSON format is valid JSON, an array of the values", function()
   equal(format.values("json", 1, "a\n\"b\" \255", nil, 0 / 0), [=[[1,"a\n\"b\" ?",null,null]]=])
   equal(format.values("json"), "[]")
   equal(format.value({ 1, { a = 1 }, {} }, "json"), '[1,{"a":1},{}]')

@@ -1,4 +1,4 @@
---- The scheduler's side of batches.
+--- Batch plans, the scheduler's side of batches.
 local data = require("actor.data")
 local rng = require("actor.rng")
 
@@ -8,7 +8,7 @@ local function samples(plan, number)
   return out
 end
 
--- Works through a plan with some workers that are lost now and then; returns how often each sample was done per epoch.
+-- Completes a plan with workers that fail at random. Returns how often each sample of each epoch was done.
 local function work(plan, random, losses)
   local done, holding = {}, {}
   while not plan:finished() do
@@ -32,7 +32,7 @@ local function work(plan, random, losses)
   return done
 end
 
-test("each epoch holds every sample once, in another order", function()
+test("each epoch has every sample once, in another order", function()
   local plan = data.batches({ n = 103, size = 10, epochs = 3, seed = 7 })
   equal(plan:count(), 33)
   local orders = {}
@@ -55,7 +55,7 @@ test("each epoch holds every sample once, in another order", function()
   assert(moved > 90)
 end)
 
-test("a batch's samples follow from its number on every node", function()
+test("a batch's number determines its samples on every node", function()
   local here = data.batches({ n = 1000, size = 32, epochs = 5, seed = 3 })
   for _ = 1, 40 do here:next("somebody") end
   local there = data.batches({ n = 1000, size = 32, epochs = 5, seed = 3 })
@@ -64,7 +64,7 @@ test("a batch's samples follow from its number on every node", function()
   equal(table.concat(samples(here, 1), " ") == table.concat(samples(other, 1), " "), false)
 end)
 
-test("without shuffle samples come in order, with drop_last in full batches only", function()
+test("without shuffle samples are in order; with drop_last only full batches are made", function()
   local plan = data.batches({ n = 7, size = 3, epochs = 2, shuffle = false })
   equal(samples(plan, 1), { 1, 2, 3 })
   equal(samples(plan, 3), { 7 })
@@ -75,7 +75,7 @@ test("without shuffle samples come in order, with drop_last in full batches only
   equal(full:where(4), { epoch = 2, place = 2, first = 4, size = 3 })
 end)
 
-test("what a lost worker held is handed out again first, and its late answer does not count", function()
+test("the batches of a failed worker are assigned again first, and its late reply does not count", function()
   local plan = data.batches({ n = 40, size = 10 })
   equal({ plan:next("a"), plan:next("b"), plan:next("a") }, { 1, 2, 3 })
   equal(plan:held("a"), { 1, 3 })
@@ -93,7 +93,7 @@ test("what a lost worker held is handed out again first, and its late answer doe
   equal(plan:finished(), true)
 end)
 
-test("of a lost worker one batch may come back while its others are still held", function()
+test("a single batch of a worker can be returned while the worker holds its other batches", function()
   local plan = data.batches({ n = 40, size = 10 })
   equal({ plan:next("a"), plan:next("a"), plan:next("b") }, { 1, 2, 3 })
   equal(plan:lost("a", 2), 1)
@@ -106,7 +106,7 @@ test("of a lost worker one batch may come back while its others are still held",
   equal(plan:held("b"), { 3, 2 })
 end)
 
-test("every sample of every epoch is done once, however workers are lost", function()
+test("every sample of every epoch is done once, whichever workers fail", function()
   local random = rng(scratch_seed, 1)
   for round = 1, 30 do
     local n, size, epochs = random:int(1, 60), random:int(1, 20), random:int(1, 4)
@@ -121,7 +121,7 @@ test("every sample of every epoch is done once, however workers are lost", funct
   end
 end)
 
-test("progress counts what is done, not what is handed out", function()
+test("progress counts completed batches, not assigned batches", function()
   local plan = data.batches({ n = 25, size = 10, epochs = 2 })
   equal({ plan:fraction(), plan:epoch() }, { 0, 1 })
   for worker = 1, 3 do plan:next(worker) end
@@ -148,7 +148,7 @@ test("endless batches never finish", function()
   equal({ plan:finished(), plan:fraction(), plan:epoch() }, { false, 0, 334 })
 end)
 
-test("a state goes on where it was taken, with what was being worked on still to do", function()
+test("a saved state continues at its point, and batches in progress are assigned again", function()
   local options = { n = 55, size = 10, epochs = 2, seed = 1 }
   local plan = data.batches(options)
   for worker = 1, 5 do plan:next(worker) end
@@ -166,7 +166,7 @@ test("a state goes on where it was taken, with what was being worked on still to
   equal(state.unfinished, { 1, 3, 5 })
 end)
 
-test("a state of other batches or a damaged one is refused", function()
+test("a state of other batches or a damaged state is an error", function()
   local plan = data.batches({ n = 55, size = 10 })
   local state = plan:state()
   raises(function() data.batches({ n = 56, size = 10 }):restore(state) end,
@@ -200,7 +200,7 @@ test("wrong arguments are errors at the user's line", function()
   raises(function() plan:where("x") end, "bad argument 'number' to batches:where")
 end)
 
-test("many batches that come back at once are handed out again", function()
+test("many batches returned at once are assigned again", function()
   local plan = data.batches({ n = 20000, size = 1 })
   for _ = 1, 20000 do plan:next(1) end
   equal(plan:lost(1), 20000)

@@ -8,7 +8,7 @@ end
 
 local rounds = spec_mode == "collector" and 1 or 3
 
-test("a loader gives the batches that data.batch gives, in their order", function()
+test("a loader returns the same batches as data.batch, in order", function()
   local set = data.digits({ n = 50, seed = 3 })
   for _, dtype in ipairs { "float32", "float64" } do
     local wide = tensor.arange(50 * 6, { dtype = dtype }):view(50, 3, 2)
@@ -37,7 +37,7 @@ test("a loader gives the batches that data.batch gives, in their order", functio
   equal(count, 1)
 end)
 
-test("positions come from a function, of any number, and a plan begins where it is told", function()
+test("a function can supply positions of any number, and a plan begins at the given batch", function()
   local t, lists = tensor.arange(5), { { 1 }, {}, { 5, 5, 2 }, data.range(1, 5), { 3 } }
   local i = 0
   local loader = data.loader { set = t, ahead = 4, positions = function()
@@ -55,7 +55,7 @@ test("positions come from a function, of any number, and a plan begins where it 
   equal(none:next().shape, { 0, 3 })
 end)
 
-test("a loader has one batch more than it keeps ready, however long it goes on", function()
+test("a loader allocates one batch more than `ahead`, however long it runs", function()
   local t = tensor.zeros({ 100, 1000 })
   local loader = data.loader { set = t, ahead = 2, plan = data.batches { n = 100, size = 10, epochs = math.huge } }
   local seen, count = {}, 0
@@ -70,7 +70,7 @@ test("a loader has one batch more than it keeps ready, however long it goes on",
   equal(loader:next(), nil)
 end)
 
-test("a loader that is dropped ends, wherever it is", function()
+test("a dropped loader ends its thread in any state", function()
   local t = tensor.normal({ 2000, 500 }, { seed = 1 })
   for _ = 1, 20 * rounds do
     local loader = data.loader { set = t, ahead = 5, plan = data.batches { n = 2000, size = 500, epochs = 100 } }
@@ -87,7 +87,7 @@ test("a loader that is dropped ends, wherever it is", function()
   equal(fine, false)
 end)
 
-test("what the thread or the positions get wrong is an error at the call", function()
+test("an error in the thread or the positions is raised at the call", function()
   local t = tensor.zeros { 4, 2 }
   local function wrong(pattern, body) raises(body, "^data_loader_spec.lua:%d+: .*" .. pattern) end
   local lists, i = { { 1 }, { 2, 5 } }, 0

@@ -8,7 +8,7 @@ local function listed(positions)
   return out
 end
 
--- Notes each position; raises where one is there twice.
+-- Marks each position as seen; raises an error for a repeated position.
 local function note(seen, positions)
   for i = 1, #positions do
     assert(not seen[positions[i]], "twice")
@@ -34,7 +34,7 @@ test("the parts of all ranks have each sample once and differ by one at most", f
   end
 end)
 
-test("without a seed neighbours stay together, and a seed gives the same parts again", function()
+test("without a seed neighbours stay together, and equal seeds give equal parts", function()
   equal(listed(data.split(7, { rank = 1, size = 2 })), { 4, 5, 6, 7 })
   local a, b = data.split(100, { rank = 1, size = 3, seed = 4 }), data.split(100, { rank = 1, size = 3, seed = 5 })
   equal(listed(a), listed(data.split(100, { rank = 1, size = 3, seed = 4 })))
@@ -63,7 +63,7 @@ test("sets, rows, tensors and tables with n are split", function()
   end
 end)
 
-test("batches are made of a part", function()
+test("batches can be made of a part", function()
   local part = data.split(10, { rank = 1, size = 2, seed = 1 })
   local plan = data.batches { of = part, size = 2, epochs = 2, seed = 3 }
   equal({ plan.n, plan:count() }, { 5, 6 })

@@ -15,7 +15,7 @@ local function escaped(text)
   return (text:gsub("%W", "%%%0"))
 end
 
-test("a batch of images is 0..1 and a batch of labels classes from 1, in the order of the positions", function()
+test("a batch has images in 0..1 and labels as classes from 1, in the order of the positions", function()
   local set = data.digits({ n = 50, seed = 3 })
   equal({ set.n, #set.images, set.images.width, set.labels.width }, { 50, 50, 784, 1 })
   local x, y = set:batch({ 7, 1, 7 })
@@ -31,7 +31,7 @@ test("a batch of images is 0..1 and a batch of labels classes from 1, in the ord
   end
 end)
 
-test("digits depend on the seed and their number only", function()
+test("digits depend only on the seed and their number", function()
   local many, later = data.digits({ n = 20, seed = 5 }), data.digits({ n = 3, seed = 5, first = 11 })
   equal(values(data.batch(many.images, { 11, 12, 13 })), values(data.batch(later.images, { 1, 2, 3 })))
   equal(values(data.batch(many.labels, { 11, 12, 13 })), values(data.batch(later.labels, { 1, 2, 3 })))
@@ -39,7 +39,7 @@ test("digits depend on the seed and their number only", function()
   equal(tensor.allclose(data.batch(later.images, { 1 }), data.batch(other.images, { 1 })), false)
 end)
 
-test("a batch goes into a tensor that is given", function()
+test("a batch can be written into a given tensor", function()
   local set = data.digits({ n = 10 })
   local out = tensor.zeros({ 2, 784 })
   local same = data.batch(set.images, { 3, 4 }, out)
@@ -63,7 +63,7 @@ test("rows of tensors are gathered with their other dimensions and their type", 
   equal(values(data.batch(tensor({ { 1, 2 }, { 3, 4 } }):transpose(), { 2 })), { 2, 4 })
 end)
 
-test("positions that are no rows are refused with the position and where it stands", function()
+test("an invalid position is an error that names the position and its index", function()
   local set = data.digits({ n = 10 })
   raises(function() data.batch(set.images, { 1, 11 }) end,
     "data_spec.lua:%d+: bad argument 'positions' to data.batch: position 11 at index 2 is outside 1 .. 10")
@@ -78,7 +78,7 @@ test("positions that are no rows are refused with the position and where it stan
   equal(#data.range(5, 4), 0)
 end)
 
-test("digits take the place of MNIST in known numbers, and say so", function()
+test("digits replace a missing MNIST with known sizes, and a message reports it", function()
   local mnist = data.mnist(nil, { train = 300, test = 100, seed = 4 })
   if mnist.source:find("digits drawn", 1, true) then
     equal(mnist.source:find("^digits drawn with seed 4 %(no MNIST in shared/data/mnist beside or above /.* and /.*%)$") ~= nil, true)
@@ -119,7 +119,7 @@ test("IDX files become tensors and sets of images", function()
   end)
 end)
 
-test("CSV files become tensors, with names where there is a header", function()
+test("CSV files become tensors, with names if there is a header", function()
   with_file("a;b\n1;2.5\n-3;\n", function(path)
     local t, names = data.csv(path, { delimiter = ";", header = true, missing = 9 })
     equal(names, { "a", "b" })
@@ -136,7 +136,7 @@ test("CSV files become tensors, with names where there is a header", function()
   raises(function() data.csv() end, "bad argument 'path' to data.csv: expected string, got nil")
 end)
 
-test("time stamps in a table are float64 or refused, and columns are chosen by name", function()
+test("time stamps in a table are float64 or an error, and columns are selected by name", function()
   with_file('# made\n"when, exactly",who,x,\n1700000037,ann,0.5,\n', function(path)
     local t, names = data.csv(path, { header = true, comment = "#", columns = { "x", "when, exactly" }, dtype = "float64" })
     equal(names, { "x", "when, exactly" })
@@ -177,7 +177,7 @@ test("sparse LIBSVM rows become dense batch by batch", function()
   end)
 end)
 
-test("an npy file with a whole number that no tensor holds is refused", function()
+test("an npy file with an integer outside every tensor type is an error", function()
   local head = "{'descr': '<u8', 'fortran_order': False, 'shape': (2,), }"
   local bytes = "\147NUMPY\1\0" .. string.char(#head, 0) .. head
   with_file(bytes .. ("\0"):rep(8) .. "\0\0\0\0\0\0\32\0", function(path) equal(values(data.npy.load(path)), { 0, 2 ^ 53 }) end)
@@ -197,7 +197,7 @@ test("LIBSVM files become dense features and labels", function()
   end)
 end)
 
-test("tensors come back from npy and npz files, views of them too", function()
+test("tensors and views survive a round trip through npy and npz files", function()
   local path = os.tmpname()
   local t = tensor.normal({ 3, 4 }, { seed = 1, dtype = "float64" })
   for _, saved in ipairs({ t, t:transpose(), t[2], tensor.zeros({ 0, 3 }), tensor.arange(5) }) do
@@ -221,7 +221,7 @@ test("tensors come back from npy and npz files, views of them too", function()
   os.remove(path)
 end)
 
-test("blobs lie around as many centres as there are classes", function()
+test("blobs are clustered around one centre for each class", function()
   local set = data.blobs({ n = 500, classes = 4, dims = 3, spread = 0.01, seed = scratch_seed })
   equal(set.x.shape, { 500, 3 })
   local centres = {}
@@ -235,7 +235,7 @@ test("blobs lie around as many centres as there are classes", function()
   equal(values(data.blobs({ n = 5, seed = 2 }).x), values(data.blobs({ n = 5, seed = 2 }).x))
 end)
 
-test("regression data follows its weights", function()
+test("regression data agrees with its weights", function()
   local set = data.regression({ n = 200, dims = 5, noise = 0, seed = scratch_seed })
   local residual = set.x:matmul(set.weights) + set.bias - set.y
   assert(residual:abs():max() < 1e-5)
@@ -258,7 +258,7 @@ test("the classes of a classification set are those with the largest scores", fu
   raises(function() data.classification({ n = 1, noise = -1 }) end, "bad argument 'noise' to data.classification")
 end)
 
-test("the entries of a matrix of low rank are products of its factors, and some are known", function()
+test("the entries of a low-rank matrix are products of its factors, and some are known", function()
   local whole = data.low_rank({ rows = 7, columns = 5, rank = 3, seed = 4 })
   equal(whole.n, 35)
   local product = tensor.matmul(whole.left, whole.right:transpose())
@@ -285,7 +285,7 @@ test("synthetic sets are the same numbers on every machine", function()
   close(data.low_rank({ rows = 2, columns = 2, seed = 9 }).value, { 1.702757, -0.2694999, 2.004135, -0.2118462 })
 end)
 
-test("the lines of a text come one by one from plain and compressed files", function()
+test("the lines of a text are read one by one from plain and compressed files", function()
   local function lines_of(path)
     local out = {}
     for line in data.lines(path) do out[#out + 1] = line end
@@ -294,7 +294,7 @@ test("the lines of a text come one by one from plain and compressed files", func
   for text, wanted in pairs {
     [""] = {}, ["\n"] = { "" }, ["a"] = { "a" }, ["a\n"] = { "a" }, ["a\n\nb\r\nc"] = { "a", "", "b\r", "c" },
     [("x"):rep(3e6) .. "\ny"] = { ("x"):rep(3e6), "y" },
-    ["\239\187\191a\n\239\187\191b"] = { "a", "\239\187\191b" }, -- a byte order mark at the front is dropped
+    ["\239\187\191a\n\239\187\191b"] = { "a", "\239\187\191b" }, -- a leading byte order mark is dropped
   } do
     with_file(text, function(path)
       equal(lines_of(path), wanted)
@@ -324,7 +324,7 @@ test("the lines of a text come one by one from plain and compressed files", func
   raises(function() data.lines() end, "bad argument 'path' to data.lines: expected string, got nil")
 end)
 
-test("labels beyond the classes are refused with file and image", function()
+test("a label beyond the classes is an error that names the file and the image", function()
   with_file("\0\0\8\3\0\0\0\2\0\0\0\1\0\0\0\1" .. "\0\255", function(images)
     with_file("\0\0\8\1\0\0\0\2\2\3", function(labels)
       raises(function() data.images(images, labels, { classes = 3 }) end,

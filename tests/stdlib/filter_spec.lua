@@ -1,4 +1,4 @@
---- Compression filters: what they make of tensors, error feedback, texts, wrong calls.
+--- Compression filters: their results, error feedback, texts, wrong calls.
 local filter = require("actor.filter")
 local tensor = require("actor.tensor")
 
@@ -12,7 +12,7 @@ local function largest_error(a, b)
   return (a - b):abs():max()
 end
 
-test("tensors come back with their shape and type, as exactly as their filter is", function()
+test("tensors keep their shape and type in a round trip, with the accuracy of the filter", function()
   for _, dtype in ipairs({ "float32", "float64" }) do
     local t = tensor.normal({ 30, 50 }, { seed = 1, dtype = dtype })
     local reach = t:abs():max()
@@ -26,7 +26,7 @@ test("tensors come back with their shape and type, as exactly as their filter is
   end
 end)
 
-test("top-k keeps the largest, views and odd sizes go through as well", function()
+test("top-k retains the largest elements, also of views and odd sizes", function()
   local t = tensor.new({ 1, -5, 2, 0, 5, -3 })
   equal(round_trip(filter.topk { count = 2 }, t):totable(), { 0, -5, 0, 0, 5, 0 })
   equal(round_trip(filter.topk { fraction = 0.4 }, t):totable(), { 0, -5, 0, 0, 5, -3 })
@@ -40,7 +40,7 @@ test("top-k keeps the largest, views and odd sizes go through as well", function
   end
 end)
 
-test("what is counted are the bytes of tensors and of strings", function()
+test("the byte counters include tensors and strings", function()
   local f = filter.int8()
   equal(f:stats(), { before = 0, after = 0, ratio = 1 })
   local t = tensor.normal(10000, { seed = 2 })
@@ -54,7 +54,7 @@ test("what is counted are the bytes of tensors and of strings", function()
   equal(sparse:stats().ratio > 90, true)
 end)
 
-test("error feedback sends later what it leaves out now, for each key by itself", function()
+test("error feedback sends the omitted rest later, separately for each key", function()
   local t = tensor.new({ 4, 3, 2, 1 })
   local f = filter.topk { count = 1 }
   local sum = tensor.zeros(4)
@@ -62,7 +62,7 @@ test("error feedback sends later what it leaves out now, for each key by itself"
     sum:add_(round_trip(f, t, "w"))
     equal(round_trip(f, t, "fresh" .. _):totable(), { 4, 0, 0, 0 })
   end
-  -- No element is behind by more than a few rounds of all.
+  -- No element lags by more than the time for a few rounds over all elements.
   equal(largest_error(sum / 100, t) < 0.25, true)
   local plain = filter.topk { count = 1, feedback = false }
   equal(round_trip(plain, t, "w"):totable(), { 4, 0, 0, 0 })
@@ -72,7 +72,7 @@ test("error feedback sends later what it leaves out now, for each key by itself"
   equal(round_trip(f, t, "w"):totable(), { 0, 6, 0, 0 })
 end)
 
-test("halves keep their rests when they are told to", function()
+test("fp16 retains rounding errors with feedback", function()
   local third = tensor.full(8, 1 / 3)
   local function mean_of(f)
     local sum = tensor.zeros(8)
@@ -83,14 +83,14 @@ test("halves keep their rests when they are told to", function()
   near(mean_of(filter.fp16 { feedback = true }), 1 / 3, 2e-6)
 end)
 
-test("a tensor of another size or type begins anew under its key", function()
+test("a tensor of another size or type resets the feedback of its key", function()
   local f = filter.topk { count = 1 }
   f:encode(tensor.new({ 2, 1 }))
   equal(round_trip(f, tensor.new({ 3, 2, 1 })):totable(), { 3, 0, 0 })
   equal(round_trip(f, tensor.new({ 2, 1 })):totable(), { 2, 0 })
 end)
 
-test("filters have texts, and texts give filters", function()
+test("filters have texts, and texts make filters", function()
   for text, same in pairs({
     none = filter.none(), fp16 = filter.fp16(), ["int8:256"] = filter.int8 { block = 256 },
     ["topk:0.01+fp16"] = filter.chain(filter.topk { fraction = 0.01 }, filter.fp16()),
@@ -107,7 +107,7 @@ test("filters have texts, and texts give filters", function()
   equal(filter.is_filter({ values = "raw" }), false)
 end)
 
-test("wrong calls say what to do", function()
+test("errors of wrong calls name the fix", function()
   local function wrong(pattern, body) raises(body, "^filter_spec.lua:%d+: .*" .. pattern) end
   wrong("unknown option 'blok' to filter.int8", function() filter.int8 { blok = 3 } end)
   wrong("bad argument 'block' to filter.int8: expected an integer from 16 to 65536, got 8", function() filter.int8 { block = 8 } end)
@@ -147,7 +147,7 @@ test("the filters of a parameter server are checked", function()
   end)
 end)
 
-test("bytes that no filter has made are refused, cut ones too", function()
+test("invalid and truncated bytes are rejected", function()
   local bytes = filter.from("topk:0.3+int8"):encode(tensor.normal(200, { seed = 3 }))
   for n = 0, #bytes - 1 do
     local back, message, code = filter.decode(bytes:sub(1, n))
@@ -155,12 +155,12 @@ test("bytes that no filter has made are refused, cut ones too", function()
     equal(type(message), "string")
   end
   equal(select(3, filter.decode(bytes .. "x")), "bad_data")
-  -- A few bytes that claim to be more than a gigabyte.
+  -- A few bytes that claim a size of more than a gigabyte.
   local huge = "\0\2" .. ("\0\0\1\0\0\0\0\0"):rep(2) .. "\1\0\1\0\0\0\0\0"
   equal(select(3, filter.decode(huge)), "bad_data")
 end)
 
-test("a filter lets go of what it keeps", function()
+test("a collected filter releases its feedback", function()
   for _ = 1, 50 do
     local f = filter.int8()
     f:encode(tensor.normal(1000, { seed = 4 }), "w")

@@ -10,7 +10,7 @@ local function text_of(path)
   return text
 end
 
--- Calls body(path) with a path at which there is nothing, and removes what it leaves there.
+-- Calls body(path) with an unused path, and removes the files that body creates there.
 local function with_path(names, body)
   local path = os.tmpname()
   os.remove(path)
@@ -20,7 +20,7 @@ local function with_path(names, body)
   if not fine then error(message, 0) end
 end
 
-test("a folder is made with those that it is in, whatever its name, and may be there", function()
+test("a folder is created with its parents, for any name, and may exist", function()
   with_path({ "/a 'b'/c $(d)", "/a 'b'" }, function(path)
     equal(folder.new(path .. "/a 'b'/c $(d)").path, path .. "/a 'b'/c $(d)")
     folder.new(path .. "/a 'b'/c $(d)"):csv("t.csv", { "n" }, {})
@@ -29,13 +29,13 @@ test("a folder is made with those that it is in, whatever its name, and may be t
   end)
 end)
 
-test("a folder that cannot be made is an error that names it", function()
+test("a failure to create a folder is an error that names the folder", function()
   with_file("", function(path)
     raises(function() folder.new(path .. "/below") end, "folder_spec.lua:%d+: folder.new: .*/below cannot be made: Not a directory")
   end)
 end)
 
-test("rows are written with the formats of their columns, and texts are quoted where they need it", function()
+test("rows are written with the formats of their columns, and texts are quoted where necessary", function()
   with_path({ "/t.csv" }, function(path)
     folder.new(path):csv("t.csv", { "name", "n", "seconds %.3f", "left" }, {
       { name = "ssp:4", n = 3, seconds = 0.12345, more = 1 }, { name = 'a, "b"', n = 0.1, left = false },
@@ -44,7 +44,7 @@ test("rows are written with the formats of their columns, and texts are quoted w
   end)
 end)
 
-test("a figure is written as SVG and, where librsvg is, as PNG; what cannot be written is an error", function()
+test("a figure is written as SVG and, with librsvg, as PNG; a failed write is an error", function()
   with_path({ "/f.svg", "/f.png" }, function(path)
     local here, svg = folder.new(path), plot.line { series = { { y = { 1, 2 } } } }
     here:figure("f", svg)

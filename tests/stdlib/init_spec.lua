@@ -1,13 +1,13 @@
 --- The actor module itself: members, lazy submodules, key order, strict globals.
 local actor = require("actor")
 
-test("a submodule is required when it is first used", function()
+test("a submodule is loaded on first use", function()
   equal(rawget(actor, "check"), nil)
   equal(actor.check, require("actor.check"))
   equal(rawget(actor, "check"), require("actor.check"))
 end)
 
-test("a member that does not exist is an error at the user's line", function()
+test("an unknown member is an error at the user's line", function()
   raises(function() return actor.nonsense end, "init_spec.lua:%d+: there is no actor.nonsense")
   raises(function() return actor[1] end, "init_spec.lua:%d+: there is no actor%[1%]")
 end)
@@ -18,14 +18,14 @@ test("identity is an error outside a cluster", function()
   end
 end)
 
-test("args, version and clock are always there", function()
+test("args, version and clock are always available", function()
   equal(type(actor.args), "table")
   raises(function() return #actor.version > 0 and error("version " .. actor.version) end, "version %d+%.%d+%.%d+")
   local before = actor.now()
   equal(actor.now() >= before, true)
 end)
 
-test("actor.pairs goes in the order of keys: numbers, strings, booleans", function()
+test("actor.pairs visits keys in order: numbers, strings, booleans", function()
   local keys = {}
   local t = { b = 1, a = 2, [10] = 3, [2.5] = 4, [-1] = 5, [true] = 6, [false] = 7, x = 8, 9 }
   for key, value in actor.pairs(t) do
@@ -36,7 +36,7 @@ test("actor.pairs goes in the order of keys: numbers, strings, booleans", functi
   for _ in actor.pairs({}) do error("an empty table has no keys") end
 end)
 
-test("actor.pairs skips what is removed on the way and does not see what is added", function()
+test("actor.pairs skips entries removed during the loop and does not visit added entries", function()
   local t, seen = { a = 1, b = 2, c = 3 }, {}
   for key in actor.pairs(t) do
     seen[#seen + 1] = key
@@ -45,12 +45,12 @@ test("actor.pairs skips what is removed on the way and does not see what is adde
   equal(seen, { "a", "c" })
 end)
 
-test("actor.pairs refuses what it cannot order, at the user's line", function()
+test("actor.pairs raises an error for keys without an order, at the user's line", function()
   raises(function() actor.pairs({ [{}] = 1 }) end, "init_spec.lua:%d+: a table key has no order")
   raises(function() actor.pairs(5) end, "init_spec.lua:%d+: bad argument 't' to actor.pairs: expected table, got number")
 end)
 
-test("log takes formats and values", function()
+test("log accepts formats and values", function()
   actor.log.debug("below the level: %d", 1)
   actor.log.debug({}, nil, 3)
   raises(function() actor.log.error("%d", "x") end,
@@ -62,7 +62,7 @@ test("reading an undefined global is an error with its name", function()
   equal(rawget(_G, "undefined_name"), nil)
 end)
 
-test("a function cannot make a global, a chunk can, and a declared one may be nil", function()
+test("a function cannot create a global, a chunk can, and a declared global may be nil", function()
   raises(function() accidental = 1 end, "init_spec.lua:%d+: assignment to undeclared global 'accidental' inside a function")
   load("declared = nil")()
   equal(declared, nil)
@@ -72,7 +72,7 @@ test("a function cannot make a global, a chunk can, and a declared one may be ni
   equal(declared, nil)
 end)
 
-test("bytecode is not loaded and cannot be made", function()
+test("bytecode can be neither loaded nor made", function()
   equal(string.dump, nil)
   local chunk, message = load("\27LJ\2\0\0")
   equal(chunk, nil)

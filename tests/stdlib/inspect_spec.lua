@@ -19,7 +19,7 @@ local function state_of(counts, more)
   return state
 end
 
-test("the steps of few workers are told one by one, of many in ranges", function()
+test("the steps of few workers are listed one by one, of many workers in ranges", function()
   equal(steps.table(state_of { 10, 12, 12, 10 }), table.concat({
     "steps of 4 workers: 10 to 12, median 10",
     "10  ######## 2: rank 0, rank 3",
@@ -33,7 +33,7 @@ test("the steps of few workers are told one by one, of many in ranges", function
   equal(steps.table(state_of {}), "no worker has taken a step")
 end)
 
-test("a barrier says who waits, for whom and since when", function()
+test("a barrier table shows the waiting workers, their wait times and the awaited workers", function()
   local text = barrier.table(state_of({ 4, 9 }, { barrier = { { run = 1, rule = "ssp:4", passed = 12, refused = 3,
     waiting = { { id = 1, step = 9, since = 0.25, ["for"] = { 0 } } }, waited = { ["0"] = 0, ["1"] = 2.5 } } } }))
   equal(text, table.concat({
@@ -49,7 +49,7 @@ end)
 local stored = { { key = "w1", shape = { 784, 10 }, dtype = "float32", bytes = 31360, version = 120, shard = 0, updates = 120 },
   { key = "b1", shape = {}, dtype = "float32", bytes = 4, version = 9, shard = 1, updates = 20 }, { key = "a.b", version = 1 } }
 
-test("keys are found by a part of the name or a pattern, and have updates a second", function()
+test("keys are found by a part of the name or a pattern, and show updates a second", function()
   local state = state_of({ 1 }, { keys = stored })
   equal(#keys.select(state), 3)
   equal(keys.select(state, "w")[1].key, "w1")
@@ -64,7 +64,7 @@ test("keys are found by a part of the name or a pattern, and have updates a seco
   equal(keys.table(state_of { 1 }), "the parameter server has no keys; :get KEY shows those of peers")
 end)
 
-test("links, stages and the log are told in words where there are none", function()
+test("empty tables of links, stages and the log are a sentence", function()
   equal(links.table(state_of { 1 }), "one process: there are no links")
   local two = state_of({ 1 }, { links = { { from = 0, to = 1, sent = 5000, received = 10, frames_sent = 3, frames_received = 2 } },
     hosts = { { process = 0, host = "alpha" }, { process = 1, host = "beta", age = 0.02 } } })
@@ -81,7 +81,7 @@ test("links, stages and the log are told in words where there are none", functio
   equal(log.table(logged, "rank 7"), "the log has no line of rank 7")
 end)
 
-test("rates are differences of what both states have", function()
+test("rates are differences between two states", function()
   local before, now = state_of { 10, 10 }, state_of { 14, 16, 100 }
   now.run.t = 12
   now.nodes[1].wait = { server = 2 }
@@ -90,7 +90,8 @@ test("rates are differences of what both states have", function()
   assert(line:find("12.0 s%s+5.0%s+5.0%s+0.0%s+0 B%s+0%s+17 %%"), line)
 end)
 
--- A look at a worker and a server of another process, whose clock is 100 s ahead and whose answer takes `late` seconds.
+-- A snapshot of a worker and a server of another process. The other process's clock is 100 s ahead, and its reply takes
+-- `late` seconds.
 local function look(t, late, first, list)
   local waits = { state = "waiting", cause = "server", since = 0.5 }
   local worker = { id = 0, role = "worker", name = "rank 0", process = 1, host = "beta", state = waits.state,
@@ -100,7 +101,7 @@ local function look(t, late, first, list)
   return { run = { t = t }, nodes = { server, worker } }
 end
 
-test("a timeline gathers what is new at each look, on the run's clock", function()
+test("a timeline adds the new spans of each snapshot, on the run's clock", function()
   local line = timeline.new()
   local old, a, b = { "step", "step", 1, 108, 109 }, { "step", "step", 2, 110, 111 }, { "wait: server", "wait", 0, 111, 111.5 }
   timeline.add(line, look(10, 0.5, 3, { old }))

@@ -1,6 +1,6 @@
---- Whether the loop of a function becomes a trace when the function runs, once or a few times: functions that it calls and
---- their loops come first, and how soon a loop is compiled depends on addresses, by which LuaJIT counts what is hot. A loop
---- that cannot be compiled never is, however often it runs.
+--- Whether the loop of a function becomes a trace. The function runs up to 20 times: called functions and their loops
+--- are compiled first, and LuaJIT counts hot loops by address, so the number of runs varies. A loop that cannot be
+--- compiled fails in every run.
 ---@param loop fun()
 ---@return boolean
 return function(loop)

@@ -1,4 +1,4 @@
---- pairs and next: right in compiled code too, where LuaJIT's own loop is not.
+--- pairs and next: correct in compiled code too, unlike LuaJIT's own loop.
 
 local five = { 1, 2, 3, 4, 5 }
 local table_of_five = { a = five, b = five, c = five, d = five, e = five }
@@ -7,7 +7,7 @@ local function some_loop()
   for _ = 1, 100 do end
 end
 
-test("a loop over pairs with another one within sees every element", function()
+test("nested loops over pairs visit every element", function()
   local short = 0
   for _ = 1, 20000 do
     some_loop()
@@ -21,7 +21,7 @@ test("a loop over pairs with another one within sees every element", function()
   equal(short, 0)
 end)
 
-test("a loop over next with another one within sees every element", function()
+test("nested loops over next visit every element", function()
   local short = 0
   for _ = 1, 20000 do
     some_loop()
@@ -35,7 +35,7 @@ test("a loop over next with another one within sees every element", function()
   equal(short, 0)
 end)
 
-test("pairs sees all, next goes on from a key, entries may be removed on the way", function()
+test("pairs visits all, next continues from a key, and entries may be removed during the loop", function()
   local seen = {}
   for key, value in pairs { 10, 20, x = 30, [false] = 40 } do seen[key] = value end
   equal(seen, { 10, 20, x = 30, [false] = 40 })
@@ -47,7 +47,7 @@ test("pairs sees all, next goes on from a key, entries may be removed on the way
   equal(left, {})
 end)
 
-test("what is no table is an error at the caller's line", function()
+test("an argument of another type is an error at the caller's line", function()
   raises(function()
     for _ in pairs(nil) do end
   end, "iteration_spec.lua:%d+: bad argument #1 to 'pairs' %(table expected, got nil%)$")

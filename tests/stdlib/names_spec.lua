@@ -1,12 +1,12 @@
---- Names that are not there: an error at the script's line that names the nearest one. What needs a node is in
---- tests/integration/names_test.cpp.
+--- Unknown names: an error at the script's line that names the nearest name. tests/integration/names_test.cpp covers
+--- names that need a node.
 local actor = require("actor")
 
 local function wrong(body, message)
   raises(body, "^names_spec.lua:%d+: " .. message .. "$")
 end
 
-test("an unknown field of a module names the nearest", function()
+test("the error for an unknown field of a module names the nearest field", function()
   wrong(function() return actor.barier end, "there is no actor.barier; did you mean actor.barrier%?")
   wrong(function() return actor.colective end, "there is no actor.colective; did you mean actor.collective%?")
   wrong(function() return actor.rnak end, "there is no actor.rnak; did you mean actor.rank%?")
@@ -19,7 +19,7 @@ test("an unknown field of a module names the nearest", function()
   wrong(function() return actor.nn.quite_another end, "there is no nn.quite_another")
 end)
 
-test("an unknown method names the nearest", function()
+test("the error for an unknown method names the nearest method", function()
   local t = actor.tensor.zeros { 2 }
   wrong(function() t:fil_(1) end, "there is no tensor:fil_; did you mean tensor:fill_%?")
   wrong(function() actor.rng(1):unifrom() end, "there is no rng:unifrom; did you mean rng:uniform%?")
@@ -28,13 +28,13 @@ test("an unknown method names the nearest", function()
   wrong(function() actor.optim.sgd({ lr = 1 }):stpe() end, "there is no optimiser:stpe; did you mean optimiser:step%?")
 end)
 
-test("fields that may be absent are nil, and a script may look for others with rawget", function()
+test("optional fields are nil, and a script can test for other fields with rawget", function()
   equal(actor.optim.sgd({ lr = 1 }).decay, nil)
   equal(rawget(actor.tensor, "zero"), nil)
   equal(actor.tensor[1], nil)
 end)
 
-test("options, choices and globals name the nearest", function()
+test("errors for unknown options, choices and globals name the nearest", function()
   wrong(function() actor.optim.sgd { rl = 1 } end, "unknown option 'rl' to optim.sgd %(known: .*%); did you mean 'lr'%?")
   wrong(function() actor.tensor.zeros({ 2 }, { dtype = "float46" }) end, ".*; did you mean 'float64'%?")
   wrong(function() return prnt end, "undefined global 'prnt'; did you mean 'print'%?")

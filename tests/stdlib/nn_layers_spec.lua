@@ -1,4 +1,4 @@
--- Layers in chains and graphs: gradients, shapes, what they keep, and what a wrong call says.
+-- Layers in chains and graphs: gradients, shapes, retained state, and errors of wrong calls.
 local nn = require("actor.nn")
 local tensor = require("actor.tensor")
 local losses = require("actor.nn.losses")
@@ -7,7 +7,7 @@ local function normal(shape, seed, dtype) return tensor.normal(shape, { seed = s
 
 local function chain(shape) return nn.input(shape) end
 
--- Each layer in a chain of its own: {name, samples, build, options of the check}.
+-- Each layer in a separate chain: {name, samples, build, options of the check}.
 local layers = {
   { "linear", { 5 }, function(x) return x:linear(3) end },
   { "linear relu", { 5 }, function(x) return x:linear(3, "relu") end },
@@ -42,7 +42,7 @@ local layers = {
   end, { training = true } },
 }
 
-test("the gradients of every layer are those of finite differences, to 1e-7 in float64", function()
+test("the gradients of every layer agree with finite differences, to 1e-7 in float64", function()
   for _, case in ipairs(layers) do
     for _, rows in ipairs(spec_mode == "normal" and { 1, 3 } or { 2 }) do
       local net = case[3](chain(case[2])):network { seed = 2, dtype = "float64" }
@@ -53,7 +53,7 @@ test("the gradients of every layer are those of finite differences, to 1e-7 in f
   end
 end)
 
-test("float32 gives the gradients of float64, to 1e-4", function()
+test("float32 gradients agree with float64 gradients, to 1e-4", function()
   for _, case in ipairs(layers) do
     local training = case[4] and case[4].training or false
     local single, double = case[3](chain(case[2])):network { seed = 2 }, case[3](chain(case[2])):network { dtype = "float64" }
@@ -70,7 +70,7 @@ test("float32 gives the gradients of float64, to 1e-4", function()
   end
 end)
 
-test("losses have the gradients of finite differences", function()
+test("the gradients of losses agree with finite differences", function()
   local scores = normal({ 4, 3 })
   local signs = tensor.new({ { 1, -1, 1 }, { -1, -1, 1 }, { 1, 1, 1 }, { -1, 1, -1 } }, { dtype = "float64" })
   local targets = { cross_entropy = tensor.new({ 1, 3, 2, 2 }, { dtype = "float64" }), mse = normal({ 4, 3 }, 8), hinge = signs }
@@ -98,7 +98,7 @@ test("losses have the gradients of finite differences", function()
   raises(function() nn.mse(tensor.zeros { 2, 3 }, tensor.zeros { 3, 2 }) end, "of one shape, got %(2, 3%) and %(3, 2%)")
 end)
 
-test("a network that ends in softmax has the loss of its scores, and forward gives probabilities", function()
+test("a network that ends in softmax computes the loss from its scores, and forward returns probabilities", function()
   local function build(act) return nn.input { 6 }:linear(5, "tanh"):linear(3, act):network { seed = 4 } end
   local with, without = build("softmax"), build()
   local x, labels = normal({ 7, 6 }, 1, "float32"), tensor.new { 1, 2, 3, 3, 2, 1, 1 }
@@ -123,7 +123,7 @@ test("parameters are views of one tensor, named by layer", function()
   near(net.flat_grads:norm() ^ 2, (function() local s = 0 for _, g in pairs(net.grads) do s = s + g:norm() ^ 2 end return s end)(), 1e-6)
 end)
 
-test("the same seed gives the same network, another one another, and a chain makes any number of them", function()
+test("equal seeds give equal networks, and a chain makes any number of networks", function()
   local nodes = nn.input { 6 }:linear(4, "relu"):dropout(0.5):linear(2)
   local a, b, c = nodes:network { seed = 1 }, nodes:network { seed = 1 }, nodes:network { seed = 2 }
   equal(a.flat_params:hash(), b.flat_params:hash())
@@ -132,7 +132,7 @@ test("the same seed gives the same network, another one another, and a chain mak
   for _ = 1, 3 do equal(a:loss(x, labels), b:loss(x, labels)) end
   local other = nodes:network { seed = 1, stream = 5 }
   equal(other.flat_params:hash(), a.flat_params:hash())
-  equal(a:loss(x, labels) ~= other:loss(x, labels), true) -- it drops other elements
+  equal(a:loss(x, labels) ~= other:loss(x, labels), true) -- another seed drops other elements
 end)
 
 test("normalisation follows its formula, in training and after", function()
@@ -148,7 +148,7 @@ test("normalisation follows its formula, in training and after", function()
   near(batch.state["batch_norm.mean"]:get(1), 0.2, 1e-12)
 end)
 
-test("dropout does nothing outside of training and keeps the mean in it", function()
+test("dropout changes nothing outside training and keeps the mean in training", function()
   local net = nn.input { 10000 }:dropout(0.3):network { seed = 1 }
   local x = tensor.ones { 1, 10000 }
   equal(net:forward(x):hash(), x:hash())
@@ -157,7 +157,7 @@ test("dropout does nothing outside of training and keeps the mean in it", functi
   equal(y:hash() ~= net:forward(x, true):hash(), true)
 end)
 
-test("an embedding looks rows up and adds gradients up", function()
+test("an embedding gathers rows forward and sums gradients backward", function()
   local net = nn.input { 3 }:embedding(5, 2):network { seed = 1, dtype = "float64" }
   local x = tensor.new({ { 1, 5, 1 }, { 2, 2, 2 } }, { dtype = "float64" })
   local y = net:forward(x)
@@ -167,7 +167,7 @@ test("an embedding looks rows up and adds gradients up", function()
   raises(function() net:forward(tensor.new({ { 1, 6, 1 } }, { dtype = "float64" })) end, "from 1 to 5, got 6")
 end)
 
-test("several inputs come as a table", function()
+test("several inputs are passed as a table", function()
   local a, b = nn.input { 3 }, nn.input { 2 }
   local net = nn.concat { a:linear(4, "relu"), b }:linear(2):network { seed = 1 }
   local y = net:forward { normal({ 5, 3 }, 1, "float32"), normal({ 5, 2 }, 2, "float32") }
@@ -177,7 +177,7 @@ test("several inputs come as a table", function()
   raises(function() net:forward(normal { 5, 3 }) end, "expected a table of 2 tensors")
 end)
 
-test("a layer of one's own is a function that returns a table", function()
+test("a user's layer is a function that returns a table", function()
   nn.define("scaled_by", function(shape, first)
     return {
       shape = shape,
@@ -198,7 +198,7 @@ test("a layer of one's own is a function that returns a table", function()
   raises(function() nn.define("linear", function() end) end, "there is a layer 'linear' already")
 end)
 
-test("regularisation adds to the loss and to the gradient, of weights only", function()
+test("regularisation adds to the loss and the gradient, for weights only", function()
   local x, t = normal({ 4, 3 }), normal({ 4, 2 }, 7)
   local function build(options)
     options.seed, options.dtype, options.loss = 1, "float64", "mse"
@@ -212,7 +212,7 @@ test("regularisation adds to the loss and to the gradient, of weights only", fun
   equal(both.grads["linear.bias"]:hash(), plain.grads["linear.bias"]:hash())
 end)
 
-test("fit trains, validates, and gives the same numbers for the same seed", function()
+test("fit trains and validates, and is deterministic for a seed", function()
   local x = normal({ 120, 4 }, 1, "float32")
   local labels = x[{ {}, 1 }]:gt(0):to("float32") + 1
   local function train()
@@ -234,7 +234,7 @@ test("fit trains, validates, and gives the same numbers for the same seed", func
   equal(net:fit({ x = x, y = labels, rows = { 1, 2, 3 }, batch = 2 })[1].steps, 2)
 end)
 
-test("a loss that is not finite names step and layer, or is left out", function()
+test("a non-finite loss is an error that names step and layer, or its update is skipped", function()
   local x, labels = normal({ 6, 4 }, 1, "float32"), tensor.ones(6)
   x:set(5, 2, 0 / 0)
   local function build() return nn.input { 4 }:linear(3, "tanh"):linear(2):network { seed = 3 } end
@@ -246,7 +246,7 @@ test("a loss that is not finite names step and layer, or is left out", function(
   raises(function() build():fit { x = x, y = labels, on_nan = "skp" } end, "did you mean 'skip'")
 end)
 
-test("save and load_file bring back parameters and state", function()
+test("save and load_file restore parameters and state", function()
   local path = os.tmpname()
   local nodes = nn.input { 4 }:batch_norm():linear(3)
   local net, other = nodes:network { seed = 1 }, nodes:network { seed = 2 }
@@ -270,7 +270,7 @@ test("summary lists layers, shapes and parameters", function()
   equal(tostring(net), text)
 end)
 
-test("batches without rows give results without rows", function()
+test("empty batches give empty results", function()
   local net = nn.input { 6, 6, 2 }:batch_norm():conv2d { 3, 3, 2, 3, act = "relu" }:max_pool2d { 2, 2 }:dropout(0.5)
     :fully_connected(4):network { seed = 1 }
   equal(net:forward(tensor.zeros { 0, 6, 6, 2 }, true).shape, { 0, 4 })
@@ -278,7 +278,7 @@ test("batches without rows give results without rows", function()
   equal(net.flat_grads:abs():max(), 0)
 end)
 
-test("wrong calls are told where the chain is written", function()
+test("wrong calls are errors at the line of the chain", function()
   local x = nn.input { 8, 8, 3 }
   local function wrong(pattern, body)
     raises(function()

@@ -22,7 +22,7 @@ test("the gradients of every layer agree with differences", function()
   end
 end)
 
-test("the gradient checker notices a wrong gradient", function()
+test("the gradient checker detects a wrong gradient", function()
   local layer = nn.linear(3, 2, { seed = 1, dtype = "float64" })
   local backward = layer.backward
   layer.backward = function(self, dy)
@@ -47,7 +47,7 @@ test("the loss and its slope agree with the definition", function()
   equal({ same == loss, into == scores, scores:equal(slope) }, { true, true, true })
 end)
 
-test("a layer drops what a passing batch of another size left", function()
+test("a batch of another size leaves no state in a layer", function()
   local model = mlp(1)
   local first = model:forward(tensor.ones({ 2, 6 })):clone()
   model:forward(tensor.ones({ 7, 6 }))
@@ -107,14 +107,14 @@ test("parameters have names by position and can be loaded", function()
   equal(a:forward(x):equal(b:forward(x)), true)
 end)
 
-test("initial weights have the spread that their rule says", function()
+test("initial weights have the spread of their rule", function()
   near(nn.linear(400, 300, { seed = 1 }).params.weight:norm() ^ 2 / 120000, 2 / 400, 2e-4)
   near(nn.linear(400, 300, { seed = 1, init = "glorot" }).params.weight:norm() ^ 2 / 120000, 2 / 700, 1e-4)
   equal(nn.linear(4, 3, { init = "zeros" }).params.weight:sum(), 0)
   equal(nn.linear(9, 9, { seed = 4 }).params.weight:hash(), nn.linear(9, 9, { seed = 4 }).params.weight:hash())
 end)
 
-test("steady training takes no new memory", function()
+test("steady training allocates no memory", function()
   local model = mlp(1)
   local x, labels = clouds(64, 1)
   local opt = optim.adam({})
@@ -130,7 +130,7 @@ test("steady training takes no new memory", function()
   equal(tensor.memory(), before)
 end)
 
-test("wrong calls say what was wanted and given", function()
+test("errors of wrong calls name the expected and the given value", function()
   local function wrong(pattern, body) raises(body, "^nn_spec.lua:%d+: .*" .. pattern) end
   wrong("bad argument 'inputs' to nn.linear: expected an integer of at least 1, got 0", function() nn.linear(0, 3) end)
   wrong("bad argument 'init' to nn.linear: expected one of 'glorot', .*, got 'lecn'; did you mean 'lecun'", function() nn.linear(2, 3, { init = "lecn" }) end)

@@ -1,4 +1,4 @@
-"""Writes numpy_cases.npz: what NumPy makes of the expressions in numpy_cases.txt, for numpy_spec.lua to compare.
+"""Writes numpy_cases.npz: NumPy's results for the expressions in numpy_cases.txt, which numpy_spec.lua compares.
 
     python3 tests/stdlib/numpy_cases.py
 

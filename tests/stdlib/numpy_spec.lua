@@ -1,5 +1,5 @@
---- Tensors beside NumPy: what numpy_cases.txt says gives the results of NumPy that numpy_cases.npz has. The page of names
---- (stdlib/actor/tensor/NUMPY.md) has no name without a case.
+--- Tensors beside NumPy: the expressions of numpy_cases.txt must give NumPy's results, stored in numpy_cases.npz. Each
+--- name on the page of names (stdlib/actor/tensor/NUMPY.md) has a case.
 local tensor = require("actor.tensor")
 
 local folder = source_dir .. "/tests/stdlib/"
@@ -12,13 +12,13 @@ local function text_of(path)
   return text
 end
 
--- As numpy_cases.py's.
+-- Like `up` of numpy_cases.py.
 local function up(left, right)
   local sign = left:sum(-2):lt(0):to("float64") * -2 + 1
   return left * sign:unsqueeze(-2), right * sign:unsqueeze(-1)
 end
 
--- What the cases' Lua sees.
+-- The environment of the cases' Lua expressions.
 local scope = setmetatable({ tensor = tensor, unpack = unpack, select = select, math = math, up = up }, {
   __index = function(_, name) return stored["in." .. name] or error("no variable " .. name) end,
 })
@@ -28,13 +28,13 @@ local function number_of(value)
   return value
 end
 
--- How far a result may be off, by its element type and, where it is not 1e-12, by the name: decompositions differ more.
+-- The tolerance of a result, by element type and name: decompositions differ more.
 local function tolerance_of(name, dtype)
   local factor = name:find("^linalg%.") and 50 or 1
   return (dtype == "float32" and 2e-6 or 1e-12) * factor
 end
 
--- Numbers that are NumPy's but for the last digits.
+-- Compares a result with NumPy's, up to the tolerance.
 local function compare(name, ours, got, wanted)
   local tolerance = tolerance_of(name, wanted.dtype)
   if not tensor.is_tensor(got) then
@@ -71,7 +71,7 @@ for line in text_of(folder .. "numpy_cases.txt"):gmatch("[^\n]+") do
   end
 end
 
-test("text is NumPy's", function()
+test("text equals NumPy's", function()
   local number = 1
   while stored["print." .. number] do
     local t = stored["print." .. number]
@@ -83,7 +83,7 @@ end)
 
 test("each name of the page NUMPY.md has a case, and each case is on the page", function()
   local page, named = text_of(source_dir .. "/stdlib/actor/tensor/NUMPY.md"), {}
-  page = page:match("^(.-)\n## Random")  -- random numbers are other ones
+  page = page:match("^(.-)\n## Random")  -- random numbers differ from NumPy's
   for row in page:gmatch("\n(|[^\n]+)") do
     local first = row:match("^|%s*(.-)%s*|")
     for name in first:gmatch("`([^`]+)`") do

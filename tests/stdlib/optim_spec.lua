@@ -43,8 +43,9 @@ test("steps follow the formulas and keep state by parameter", function()
   near(w.w:item(), 0.9, 1e-8)
 end)
 
--- What PyTorch 1.13 makes of {1, -2, 0.5, 4} in eight updates with `torch_gradient`, a warm-up (LinearLR from 0.25 over 3)
--- and CosineAnnealingLR over 5 behind it, in float64: without clipping, with clip_grad_norm_ (1.5) and clip_grad_value_ (0.75).
+-- PyTorch 1.13's results for {1, -2, 0.5, 4} after eight updates with `torch_gradient`, a warm-up (LinearLR from 0.25
+-- over 3) and then CosineAnnealingLR over 5, in float64: without clipping, with clip_grad_norm_ (1.5) and
+-- clip_grad_value_ (0.75).
 local by_torch = {
   sgd = {
     none = { 0.8607302625834, -1.823415201311, 0.3902271971693, 3.982085633131 },
@@ -103,7 +104,7 @@ local function torch_gradient(t)
   return { 1 / (t + 1), -2 + 0.5 * t, 0.25 * (t % 3), 3 * (-1) ^ t }
 end
 
--- An optimiser by its name in first place, with its options and more.
+-- Makes an optimiser from its name (first place) and options, with further options.
 local function made(described, more)
   local options = {}
   for name, value in pairs(described) do options[name] = value end
@@ -112,7 +113,7 @@ local function made(described, more)
   return optim[described[1]](options)
 end
 
-test("every optimiser gives what PyTorch's gives, with a warm-up, a schedule and clipping", function()
+test("every optimiser agrees with PyTorch, with a warm-up, a schedule and clipping", function()
   for name, by_clip in pairs(by_torch) do
     for clip, wanted in pairs(by_clip) do
       local opt = made(torch_optimisers[name], {
@@ -121,13 +122,13 @@ test("every optimiser gives what PyTorch's gives, with a warm-up, a schedule and
       })
       local w = tensor.new({ 1, -2, 0.5, 4 }, { dtype = "float64" })
       for t = 0, 7 do opt:step({ w = w }, { w = tensor.new(torch_gradient(t), { dtype = "float64" }) }) end
-      -- PyTorch divides by the norm and 1e-6 more.
+      -- PyTorch divides by the norm plus 1e-6.
       for i = 1, 4 do near(w:get(i), wanted[i], clip == "norm" and 1e-5 or 1e-11) end
     end
   end
 end)
 
--- ---- the formulas once more, a number at a time ----
+-- ---- the formulas again, one number at a time ----
 
 local updates = {}
 
@@ -241,7 +242,7 @@ test("every optimiser follows its formula under every schedule and with every ki
   end
 end)
 
-test("views as gradients and their order change no bit, and gradients stay as they are", function()
+test("views as gradients and their order change no bit, and gradients stay unchanged", function()
   for _, dtype in ipairs { "float32", "float64" } do
     local opt = { clip_norm = 0.5, clip_value = 1, lr = 0.1 }
     local base = tensor.normal({ 6, 8 }, { seed = 3, dtype = dtype })
@@ -261,7 +262,7 @@ test("views as gradients and their order change no bit, and gradients stay as th
   end
 end)
 
-test("clipping knows norms whose squares overflow, and leaves what is not finite", function()
+test("clipping handles norms whose squares overflow, and leaves non-finite gradients unchanged", function()
   local w = { w = tensor.zeros({ 2 }) }
   optim.sgd({ lr = 1, clip_norm = 5 }):step(w, { w = tensor.new { 3e30, -4e30 } })
   near(w.w:get(1), -3, 1e-5)
@@ -278,7 +279,7 @@ test("clipping knows norms whose squares overflow, and leaves what is not finite
   equal(w.w:sum(), 0)
 end)
 
-test("an optimiser goes on from its state, which travels", function()
+test("an optimiser continues from its state, which can be encoded", function()
   for _, o in ipairs(described) do
     local decay = o[1] ~= "add" and optim.decay.warm_up { steps = 3, next = optim.decay.step { rate = 0.5, every = 2 } } or nil
     local one, w = made(o, { decay = decay }), { w = tensor.ones(5), empty = tensor.ones(0) }
@@ -299,7 +300,7 @@ test("an optimiser goes on from its state, which travels", function()
     "^optim_spec.lua:%d+: opt:restore: the state of 'w' has 1 tensors, an optimiser with these options has 0$")
 end)
 
-test("two optimisers of one description keep their own state", function()
+test("two optimisers of one description have separate states", function()
   local g = { w = tensor.ones(3) }
   local one, two = optim.adam({}), optim.adam({})
   local a, b = { w = tensor.zeros(3) }, { w = tensor.zeros(3) }
@@ -310,7 +311,7 @@ test("two optimisers of one description keep their own state", function()
   equal(a.w:equal(b.w), true)
 end)
 
-test("wrong numbers are refused when the description is made", function()
+test("wrong numbers are errors in the description", function()
   local function wrong(pattern, body) raises(body, "^optim_spec.lua:%d+: .*" .. pattern) end
   wrong("bad argument 'lr' to optim.sgd: expected a number of at least 0, got nan", function() optim.sgd({ lr = 0 / 0 }) end)
   wrong("bad argument 'lr' to optim.sgd: expected a finite number, got inf", function() optim.sgd({ lr = 1 / 0 }) end)
@@ -341,7 +342,7 @@ test("wrong numbers are refused when the description is made", function()
   end)
 end)
 
-test("gradients that do not fit their parameter are refused", function()
+test("gradients of another shape or type than their parameter are errors", function()
   local opt = optim.sgd({ lr = 1 })
   local function wrong(pattern, body) raises(body, "^optim_spec.lua:%d+: .*" .. pattern) end
   local w = { w = tensor.zeros({ 2, 3 }) }

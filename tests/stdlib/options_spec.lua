@@ -1,4 +1,4 @@
---- A job's own flags and which values they take. The nearest names are in names_spec.lua.
+--- A job's own flags and their valid values. names_spec.lua covers the nearest names.
 local options = require("actor.options")
 
 local function even(word)
@@ -16,18 +16,18 @@ local function refuses(args, message)
   raises(function() options(declared(), args) end, "options_spec.lua:%d+: " .. message)
 end
 
-test("flags that say what they take have their defaults in front", function()
+test("flags with limits have defaults", function()
   equal(options(declared(), {}),
     { push = "delta", seconds = 40, delay = 1, seeds = 3, numbers = { "2", "4" }, plain = "", fast = false })
 end)
 
-test("values that a flag takes are given to the job", function()
+test("the job receives the valid values of a flag", function()
   local words = { "a", "--push", "gradient", "--seconds=0.1", "--delay", "0", "--seeds", "1", "--numbers", "8", "--fast" }
   equal(options(declared(), words),
     { "a", push = "gradient", seconds = 0.1, delay = 0, seeds = 1, numbers = { "8" }, plain = "", fast = true })
 end)
 
-test("a value that a flag does not take is an error that names the flag, the value and what is taken", function()
+test("an invalid value is an error that names the flag, the value and the valid values", function()
   refuses({ "--push", "gradent" }, "%-%-push is one of delta, gradient; got 'gradent'; did you mean gradient%?$")
   refuses({ "--push", "weights" }, "%-%-push is one of delta, gradient; got 'weights'$")
   refuses({ "--seconds", "0" }, "%-%-seconds has to be above 0; got 0$")
@@ -37,14 +37,14 @@ test("a value that a flag does not take is an error that names the flag, the val
   refuses({ "--seeds", "nan" }, "%-%-seeds wants a whole number, got 'nan'; ")
 end)
 
-test("a list names each of its words once, and the first that is wrong is what the error is about", function()
+test("a list has each word once, and the error names the first wrong word", function()
   refuses({ "--numbers", "2,5,7" }, "%-%-numbers: 5 is odd$")
   refuses({ "--numbers", "2,6,2" }, "%-%-numbers names 2 twice$")
   refuses({ "--numbers", "," }, "%-%-numbers wants words with commas between them; got ','$")
   refuses({ "--numbers", "" }, "%-%-numbers wants words with commas between them; got ''$")
 end)
 
-test("what flags take is listed with them", function()
+test("the usage text lists the valid values of each flag", function()
   refuses({ "--unknown" }, "unknown flag '%-%-unknown'; arguments of this job: %[PATH%].*%[%-%-push delta|gradient%]")
 end)
 

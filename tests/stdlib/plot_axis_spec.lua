@@ -10,7 +10,7 @@ local function labels(axis)
   return out
 end
 
--- Ticks rise within 0 .. 1, have different labels, and the axis covers low .. high.
+-- Checks that ticks rise within 0 .. 1 and have different labels, and that the axis covers low .. high.
 local function sound(axis, low, high, note)
   local last, seen = -1, {}
   assert(#axis.ticks >= 2, note)
@@ -38,7 +38,7 @@ test("linear ticks cover the data with few round steps", function()
   end
 end)
 
-test("linear labels have the digits of the step, a real minus sign, and a factor where numbers are long", function()
+test("linear labels have the digits of the step, a real minus sign, and a factor for long numbers", function()
   equal(labels(axes.linear(0, 1, 5, free)), { "0.0", "0.2", "0.4", "0.6", "0.8", "1.0" })
   equal(labels(axes.linear(-3, 6, 5, free)), { "−4", "−2", "0", "2", "4", "6" })
   equal(labels(axes.linear(0.1, 0.3, 4, free)), { "0.10", "0.15", "0.20", "0.25", "0.30" })
@@ -49,7 +49,7 @@ test("linear labels have the digits of the step, a real minus sign, and a factor
   equal(axes.linear(0, 99999, 4, free).factor, "")
 end)
 
-test("a value of its own, the largest numbers and the smallest have an axis", function()
+test("a single value, the largest and the smallest numbers have an axis", function()
   for _, pair in ipairs({ { 5, 5 }, { 0, 0 }, { -1e9, -1e9 }, { -1.7e308, 1.7e308 }, { 1e308, 1.7e308 }, { 5e-324, 5e-324 },
     { 0, 5e-324 }, { 1e15, 1e15 + 1 }, { -1e-300, 1e-300 } }) do
     local axis = axes.of({}, pair[1], pair[2], 5)
@@ -58,7 +58,7 @@ test("a value of its own, the largest numbers and the smallest have an axis", fu
   near(axes.of({}, 5, 5, 5).place(5), 0.5)
 end)
 
-test("ends that are given stay, ticks lie within", function()
+test("given ends stay, and ticks are between them", function()
   local axis = axes.of({ min = 0.3, max = 1.7 }, -5, 9, 5)
   equal({ axis.place(0.3), axis.place(1.7) }, { 0, 1 })
   equal(labels(axis), { "0.5", "1.0", "1.5" })
@@ -67,12 +67,12 @@ test("ends that are given stay, ticks lie within", function()
   near(axis.place(700), 1)
   equal(labels(axis), { "5", "10", "20", "50", "100", "200", "500" })
   for _, o in ipairs({ { min = 10 }, { max = -10 }, { min = 10, log = true }, { max = 0.01, log = true } }) do
-    axis = axes.of(o, 1, 2, 5) -- all data lies outside
+    axis = axes.of(o, 1, 2, 5) -- all data is outside
     near(axis.place(o.min or o.max), o.min and 0 or 1)
   end
 end)
 
-test("zero is on the axis when asked for", function()
+test("zero is on the axis when requested", function()
   equal(labels(axes.of({ zero = true }, 40, 100, 5)), { "0", "20", "40", "60", "80", "100" })
   equal(labels(axes.of({ zero = true }, -100, -40, 5)), { "−100", "−80", "−60", "−40", "−20", "0" })
 end)
@@ -95,7 +95,7 @@ test("logarithmic ticks cover the data at powers, or at 1, 2, 5", function()
   sound(axes.logarithmic(7, 7, 5, 10, free), 7, 7, "one value")
 end)
 
-test("a place is proportional to the logarithm, what is not above zero has none", function()
+test("a place is proportional to the logarithm, and values up to zero have no place", function()
   local axis = axes.logarithmic(1, 1e4, 5, 10, free)
   near(axis.place(1e2), 0.5)
   near(axis.place(1e3), 0.75)

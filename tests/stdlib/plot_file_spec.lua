@@ -1,4 +1,4 @@
---- Figures as files: SVG in place or at once, PNG where librsvg is.
+--- Figures as files: SVG in place or replaced atomically, PNG with librsvg.
 local ffi = require("ffi")
 local plot = require("actor.plot")
 local png = require("actor.plot.png")
@@ -19,7 +19,7 @@ local function contents(path)
   return bytes
 end
 
--- Calls body(folder) with an empty folder, which has to be empty again of all but the files named in `leaves`.
+-- Calls body(folder) with an empty folder. Afterwards the folder must have no files except those named in `leaves`.
 local function in_folder(leaves, body)
   local folder = os.tmpname()
   os.remove(folder)
@@ -31,7 +31,7 @@ local function in_folder(leaves, body)
   assert(empty, "something else was left in " .. folder)
 end
 
-test("a figure is saved, and saved again over itself", function()
+test("a figure is saved, and a second save replaces it", function()
   in_folder({ "a.svg" }, function(folder)
     local path = folder .. "/a.svg"
     equal({ plot.save(path, "<svg/>") }, { true })
@@ -41,7 +41,7 @@ test("a figure is saved, and saved again over itself", function()
   end)
 end)
 
-test("a link stays a link, its file is replaced", function()
+test("a save through a link replaces the file and keeps the link", function()
   in_folder({ "a.svg", "link.svg" }, function(folder)
     plot.save(folder .. "/a.svg", "one")
     assert(ffi.C.symlink("a.svg", folder .. "/link.svg") == 0)
@@ -50,7 +50,7 @@ test("a link stays a link, its file is replaced", function()
   end)
 end)
 
-test("a link to a file that is not there yet stays a link, and the file is made", function()
+test("a save through a link to a missing file creates the file and keeps the link", function()
   in_folder({ "a.svg", "link.svg", "far.svg", "loop.svg" }, function(folder)
     assert(ffi.C.symlink("a.svg", folder .. "/link.svg") == 0)
     assert(ffi.C.symlink(folder .. "/link.svg", folder .. "/far.svg") == 0)
@@ -65,7 +65,7 @@ test("a link to a file that is not there yet stays a link, and the file is made"
   end)
 end)
 
-test("where nothing can be written the answer says so", function()
+test("a failed write returns the reason", function()
   in_folder({}, function(folder)
     local saved, message, code = plot.save(folder .. "/none/a.svg", "x")
     equal({ saved, code }, { nil, "unwritable" })
@@ -79,11 +79,11 @@ test("where nothing can be written the answer says so", function()
   assert(message:find("/dev/full", 1, true) and message:find("space"), message)
 end)
 
-test("what is no regular file is written in place", function()
+test("pipes and devices are written in place", function()
   in_folder({ "pipe" }, function(folder)
     local path = folder .. "/pipe"
     assert(ffi.C.mkfifo(path, 384) == 0)
-    local reader = assert(io.open(path, "r+b")) -- both ways, so that neither end waits for the other
+    local reader = assert(io.open(path, "r+b")) -- open for reading and writing, so that neither end blocks
     equal({ plot.save(path, "through\n") }, { true })
     equal(reader:read("*l"), "through")
     reader:close()
@@ -91,7 +91,7 @@ test("what is no regular file is written in place", function()
   end)
 end)
 
-test("a saved figure's bytes are the figure's", function()
+test("a saved file has the bytes of the figure", function()
   in_folder({ "a.svg" }, function(folder)
     local svg = plot.line({ series = { { name = "é", y = { 1, 2, 3 } } } })
     assert(plot.save(folder .. "/a.svg", svg))
@@ -101,7 +101,7 @@ end)
 
 -- --- PNG ---
 
-test("without librsvg the answer names the package", function()
+test("without librsvg the message names the package", function()
   in_folder({}, function(folder)
     for _, loader in ipairs({ function() return ffi.load("there-is-no-such-library") end, function() error("gone") end }) do
       local written, message, code = plot.png(folder .. "/a.png", "<svg/>", { loader = loader })
@@ -111,7 +111,8 @@ test("without librsvg the answer names the package", function()
   end)
 end)
 
--- How many pixels of the drawn figure have a colour, as a function of "#RRGGBB"; and the first pixel's colour.
+-- Returns a function from "#RRGGBB" to the number of pixels of this colour in the drawn figure, and the first pixel's
+-- colour.
 local function pixels(svg, options)
   return png.drawn(svg, options, function(lib, surface, width, height)
     local data, stride = lib.cairo_image_surface_get_data(surface), lib.cairo_image_surface_get_stride(surface)
@@ -143,7 +144,7 @@ test("a PNG shows the colours of its scheme", function()
   end
 end)
 
-test("a PNG has the size that was asked for, or twice the figure's", function()
+test("a PNG has the requested size, or twice the figure's", function()
   in_folder({ "a.png" }, function(folder)
     local path = folder .. "/a.png"
     local svg = plot.bars({ width = 300, height = 200, categories = { "a" }, series = { { y = { 1 } } } })
@@ -159,7 +160,7 @@ test("a PNG has the size that was asked for, or twice the figure's", function()
   end)
 end)
 
-test("what is no SVG, too large or has nowhere to go is refused", function()
+test("an invalid SVG, an oversized image and a missing folder are errors", function()
   in_folder({}, function(folder)
     local written, message, code = plot.png(folder .. "/a.png", "no svg at all")
     if code == "unavailable" then return assert(message:find("librsvg2-2", 1, true)) end

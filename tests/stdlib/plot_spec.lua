@@ -1,4 +1,4 @@
---- Charts: documents that every XML reader takes, words that are not cut, colours that can be told apart.
+--- Charts: well-formed XML, uncut words, distinguishable colours.
 local plot = require("actor.plot")
 local theme = require("actor.plot.theme")
 local text = require("actor.plot.text")
@@ -7,7 +7,7 @@ local xml = require("plot_xml")
 
 local nan, inf = 0 / 0, 1 / 0
 
--- The document's nodes, after checking what every figure has to be.
+-- The document's nodes, after the checks that apply to every figure.
 local function read(svg)
   local root, all = xml.read(svg)
   equal({ root.name, root.attributes.xmlns, root.attributes.role }, { "svg", "http://www.w3.org/2000/svg", "img" })
@@ -35,7 +35,7 @@ end
 
 local font_sizes = { title = 16.5, sub = 12.5, note = 11 }
 
--- Every word lies within the figure, by the widths that the layout assumes.
+-- Checks that every word is inside the figure, by the layout's assumed widths.
 local function nothing_cut(root, all)
   local width, height = tonumber(root.attributes.width), tonumber(root.attributes.height)
   for _, node in ipairs(xml.named(all, "text")) do
@@ -62,7 +62,7 @@ local function some_series(count, points)
   return out
 end
 
-test("any number of series makes a figure with each name, and no word is cut", function()
+test("a figure of any number of series has each name, and no word is cut", function()
   for _, count in ipairs({ 0, 1, 2, 7, 8, 12, 15, 25, 60 }) do
     local root, all = read(plot.line({ title = "t", subtitle = "s", x = { label = "x", unit = "s" }, y = { label = "y" },
       series = some_series(count, 9) }))
@@ -71,7 +71,7 @@ test("any number of series makes a figure with each name, and no word is cut", f
   end
 end)
 
-test("words are escaped, wrapped and whole", function()
+test("words are escaped, and wrapped without breaking a word", function()
   local odd = "<a href=\"x\"> & 'b' ]]> \1\255 ümläut 漢字 \240\159\152\128"
   local long = ("word "):rep(60) .. ("unbroken"):rep(40)
   local root, all = read(plot.line({
@@ -85,7 +85,7 @@ test("words are escaped, wrapped and whole", function()
   root, all = read(plot.bars({ title = odd, categories = { odd, long, "" }, series = { { name = odd, y = { 1, 2, 3 } } } }))
   nothing_cut(root, all)
   equal(text.escape("a<b>&\"'"), "a&lt;b&gt;&amp;&quot;&apos;")
-  equal(text.escape("\192\128 \237\160\128 \244\144\128\128 \226\130"), -- overlong, a surrogate, above the last, cut off
+  equal(text.escape("\192\128 \237\160\128 \244\144\128\128 \226\130"), -- overlong, a surrogate, above the last, cut
     ("x"):rep(2):gsub("x", "\239\191\189") .. " " .. ("\239\191\189"):rep(3) .. " " .. ("\239\191\189"):rep(4) .. " "
     .. ("\239\191\189"):rep(2))
 end)
@@ -101,7 +101,7 @@ test("the same data gives the same bytes", function()
   equal(draw(), draw())
 end)
 
-test("what is not finite is a gap, and a note counts it", function()
+test("a non-finite value is a gap, and a note counts the gaps", function()
   local _, all = read(plot.line({ series = { { name = "a", y = { 1, 2, nan, 3, 4, inf, 5 } } } }))
   assert(has(all, "Not shown: 2 points with a value that is not finite (a: 2)."))
   local lines = 0
@@ -116,7 +116,7 @@ test("what is not finite is a gap, and a note counts it", function()
   assert(has(all, "1 point with a value that is not finite (b: 1)."))
 end)
 
-test("nothing, one point and a constant have figures", function()
+test("empty data, one point and a constant have figures", function()
   for _, svg in ipairs({ plot.line({}), plot.line({ series = {} }), plot.line({ series = { { name = "a", y = {} } } }),
     plot.line({ series = { { y = { nan } } }, x = { log = true }, y = { log = 2 } }), plot.cdf({}),
     plot.cdf({ series = { { name = "a", samples = {} } } }), plot.bars({ categories = {} }),
@@ -155,7 +155,7 @@ local function path_of(all, class)
   end
 end
 
-test("points lie where the axes say", function()
+test("points are at the places given by the axes", function()
   local _, all = read(plot.line({ x = { min = 0, max = 10 }, y = { min = 0, max = 100 },
     series = { { x = { 0, 5, 10 }, y = { 0, 25, 100 } } } }))
   local axis, line = path_of(all, "axis"), path_of(all, "line")
@@ -166,7 +166,7 @@ test("points lie where the axes say", function()
   equal(line[3], { width, 0 })
 end)
 
-test("a band lies between low and high", function()
+test("a band is between low and high", function()
   local _, all = read(plot.line({ x = { min = 1, max = 3 }, y = { min = 0, max = 10 },
     series = { { y = { 4, 5, 6 }, low = { 2, nan, 4 }, high = { 6, 7, 8 } } } }))
   equal(path_of(all, "band"), nil, "one point with limits is no band")
@@ -181,7 +181,7 @@ test("a band lies between low and high", function()
   end
 end)
 
-test("a distribution from samples is that from counts, rises to 1 and keeps its steps", function()
+test("a distribution from samples equals the distribution from counts, rises to 1 and keeps its steps", function()
   local samples = { 3, 1, 3, 2, nan, 3 }
   local a = plot.cdf({ x = { min = 0, max = 4 }, series = { { name = "a", samples = samples } } })
   local b = plot.cdf({ x = { min = 0, max = 4 },
@@ -196,7 +196,7 @@ test("a distribution from samples is that from counts, rises to 1 and keeps its 
   equal(shares, { 0, 0, 0.2, 0.2, 0.4, 0.4, 1 })
 end)
 
-test("bars stand on zero, error bars span their limits, references lie on their series' bars", function()
+test("bars start at zero, error bars span their limits, references are on their series' bars", function()
   local _, all = read(plot.bars({ categories = { "a", "b" }, y = { min = -10, max = 10 }, values = true,
     series = { { name = "p", y = { 5, -5 }, low = { 4, -6 }, high = { 6, -4 } }, { name = "q", y = { 10, nan } } },
     references = { { name = "published", series = "q", y = { 9, 1 } } } }))
@@ -257,7 +257,7 @@ test("series differ in dash or marker, not in their colour alone", function()
   equal(count, 24)
 end)
 
-test("long data is thinned to what can be seen and keeps its extremes", function()
+test("long data is thinned to the visible resolution and keeps its extremes", function()
   local x, y = {}, {}
   for i = 1, 50000 do x[i], y[i] = i, math.sin(i / 100) end
   y[25000] = 50
@@ -305,7 +305,7 @@ test("colours have contrast on their background", function()
   equal(#theme.schemes.light.series, #theme.schemes.dark.series)
 end)
 
--- How the colour-blind see, in linear RGB (Machado, Oliveira, Fernandes 2009, severity 1).
+-- Colours as colour-blind readers see them, in linear RGB (Machado, Oliveira, Fernandes 2009, severity 1).
 local sights = {
   normal = { { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } },
   protanopia = { { 0.152286, 1.052583, -0.204868 }, { 0.114503, 0.786281, 0.099216 }, { -0.003882, -0.048116, 1.051998 } },
@@ -325,7 +325,7 @@ local function lab(hex, sight)
   return { 116 * y - 16, 500 * (x - y), 200 * (y - z) }
 end
 
-test("colours can be told apart by the colour-blind", function()
+test("colour-blind readers can distinguish the colours", function()
   for scheme_name, scheme in pairs(theme.schemes) do
     for sight_name, sight in pairs(sights) do
       for i = 1, #scheme.series do

@@ -1,4 +1,4 @@
---- A strict little XML reader for the specs of actor.plot: raises where a document is not well-formed.
+--- A small strict XML reader for the specs of actor.plot. Raises an error if a document is not well-formed.
 local M = {}
 
 local entities = { amp = "&", lt = "<", gt = ">", quot = '"', apos = "'" }
@@ -59,7 +59,7 @@ function M.read(document)
   return top.children[1], all
 end
 
----The nodes with that name.
+---The nodes with this name.
 function M.named(all, name)
   local out = {}
   for _, node in ipairs(all) do

@@ -1,18 +1,18 @@
---- Convergence bounds: against the published minima, against plain evaluations of the formulas, and at the ends of their
---- domain.
+--- Convergence bounds, compared with the published minima and with plain evaluations of the formulas, and at the ends
+--- of their domain.
 local psp = require("actor.psp")
 local rng = require("actor.rng")
 
 local T = 10000
 
--- The formulas as they are printed, with nothing done about rounding.
+-- The formulas as printed, without treatment of rounding.
 local function plain(moment, F, a, r, steps)
   local S = (1 - a) / (F * (1 - a) + a - a ^ (steps - r + 1))
   if moment == 1 then return S * (r * (r + 1) / 2 + a * (r + 2) / (1 - a) ^ 2) end
   return S * (r * (r + 1) * (2 * r + 1) / 6 + a * (r ^ 2 + 4) / (1 - a) ^ 3)
 end
 
--- The probabilities of the lags 0 .. steps, made to add up to 1 by dividing; then the sum of s^moment.
+-- Normalises the probabilities of the lags 0 .. steps to a sum of 1, then sums s^moment.
 local function plain_exact(moment, F, a, r, steps, f)
   local total, sum = F, 0
   for s = 0, r do sum = sum + s ^ moment * (f and f[s + 1] or 1) end
@@ -29,7 +29,7 @@ local function close(actual, expected, relative, note)
   near(actual, expected, math.abs(expected) * (relative or 1e-11), note)
 end
 
-test("the minima are those of the published figure to its digits", function()
+test("the minima agree with the published figure to its digits", function()
   local rows = {
     { 1, 14.66, .505, 62.25, .368 }, { 2, 12.71, .445, 48.57, .313 }, { 4, 11.39, .387, 40.20, .259 },
     { 8, 10.57, .336, 35.38, .213 }, { 16, 10.08, .297, 32.67, .176 }, { 128, 9.58, .238, 29.93, .116 },
@@ -45,7 +45,7 @@ test("the minima are those of the published figure to its digits", function()
   end
 end)
 
-test("the place of a minimum has no better neighbour", function()
+test("no neighbour of a minimum is lower", function()
   for _, beta in ipairs({ 1, 3, 1000, 1e6 }) do
     for _, r in ipairs({ 1, 2, 7, 500 }) do
       for moment = 1, 2 do
@@ -62,7 +62,7 @@ test("the place of a minimum has no better neighbour", function()
   end
 end)
 
-test("without staleness the bound has no minimum but a limit", function()
+test("without staleness the bound has a limit instead of a minimum", function()
   for moment = 1, 2 do
     for _, beta in ipairs({ 1, 5 }) do
       local best = psp.best_a({ beta = beta, r = 0, T = 50, moment = moment })
@@ -73,7 +73,7 @@ test("without staleness the bound has no minimum but a limit", function()
   end
 end)
 
-test("bounds and exact sums are those of a plain evaluation, for a given and for F given", function()
+test("bounds and exact sums agree with a plain evaluation, for a given a and for a given F", function()
   local random = rng(scratch_seed)
   for _ = 1, 200 do
     local beta, r = random:int(1, 200), random:int(0, 30)
@@ -102,19 +102,19 @@ test("with the lags' own distribution the exact sums are moments", function()
       close(exact[moment]({ beta = beta, r = r, T = 300, F = F, f = f }), plain_exact(moment, F, F ^ beta, r, 300, f), 1e-9)
     end
   end
-  -- All lags 1 with probability F, S = 1 / (F + a) and one lag of 2 behind it.
+  -- All lags are 1 with probability F; S = 1 / (F + a); then one lag of 2.
   close(psp.exact_mean({ beta = 1, r = 1, T = 2, F = 0.5, f = { 0, 0.5 } }), (0.5 + 2 * 0.5) / 1)
 end)
 
-test("nothing is lost where a is near 0 or near 1", function()
-  -- a -> 1: S -> 1 / (F + T - r) with F -> 1 and 1 - a = u; the exact sums go to means of 0 .. T.
+test("no precision is lost for a near 0 or near 1", function()
+  -- a -> 1: S -> 1 / (F + T - r) with F -> 1 and 1 - a = u; the exact sums approach means of 0 .. T.
   local u = 2 ^ -50
   local o = { beta = 3, r = 4, T = T, a = 1 - u }
   close(psp.mean_bound(o), 6 / u / u / (1 + T - 4), 1e-9)
   close(psp.second_moment_bound(o), 20 / u / u / u / (1 + T - 4), 1e-9)
   close(psp.exact_mean(o), T * (T + 1) / 2 / (1 + T - 4), 1e-9)
   close(psp.exact_second_moment(o), T * (T + 1) * (2 * T + 1) / 6 / (1 + T - 4), 1e-9)
-  -- F near 1: 1 - a is 1000 u, of which 1 - F^beta would have four digits.
+  -- F near 1: 1 - a is 1000 u; the expression 1 - F^beta would keep four digits of it.
   close(psp.mean_bound({ beta = 1000, r = 4, T = T, F = 1 - u }), 6 / (1000 * u) ^ 2 / (1 + T - 4), 1e-7)
   -- a -> 0: the head of the sum over F; a itself may underflow.
   o = { beta = 1e6, r = 4, T = T, F = 0.5 }
@@ -147,7 +147,7 @@ test("a larger sample lowers the bound at the same a", function()
   end
 end)
 
-test("the mean's bound is never below its sum, that of the second moment is below the crossing and not above it", function()
+test("the mean's bound is never below its sum; the second moment's is, but only for a below the crossing", function()
   for r = 0, 9 do
     local crossing = psp.second_moment_crossing(r)
     equal(crossing ~= nil, r >= 2)
@@ -177,7 +177,7 @@ test("the second moment's bound holds for the worst distribution of the lags up 
   end
 end)
 
-test("the figures of stdlib/NOTES.md", function()
+test("the figures agree with stdlib/NOTES.md", function()
   local function miss(r, a, beta)
     local o = { beta = beta, r = r, T = T, a = a }
     return 1 - psp.second_moment_bound(o) / psp.exact_second_moment(o)
@@ -230,7 +230,7 @@ test("the smallest sample size is the smallest, and the bound holds there", func
   assert(found > 50 and refused > 5, found .. " found, " .. refused .. " refused")
 end)
 
-test("where no sample size reaches the bound the message has the least one", function()
+test("if no sample size reaches the bound the message has the lowest possible bound", function()
   local beta, message, code = psp.smallest_beta({ bound = 9, r = 4, T = T, F = 0.9 })
   equal({ beta, code }, { nil, "unreachable" })
   local least, at = 1 / 0, nil
@@ -239,12 +239,12 @@ test("where no sample size reaches the bound the message has the least one", fun
     if value < least then least, at = value, candidate end
   end
   equal(message, ("no sample size brings the bound to 9 at r = 4, F = 0.9: the least is %.6g, at beta = %d"):format(least, at))
-  -- More is not always better there.
+  -- A larger sample is not always better there.
   assert(psp.mean_bound({ beta = 10 * at, r = 4, T = T, F = 0.9 }) > least)
   equal((psp.smallest_beta({ bound = -1, r = 0, T = T, F = 0.9 })), nil)
 end)
 
-test("what is outside the domain is an error at the user's line", function()
+test("an argument outside the domain is an error at the user's line", function()
   local function with(key, value)
     local o = { beta = 4, r = 4, T = 100, a = 0.5 }
     o[key] = value

@@ -2,15 +2,15 @@
 local actor = require("actor")
 local is_compiled = require("is_compiled")
 
-test("a seed gives the numbers that it gives in C++", function()
+test("a seed gives the same numbers as in C++", function()
   local rng = actor.rng(7, 3)
-  -- tests/bindings/vm/core_test.cpp compares whole sequences; these pin the generator itself.
+  -- tests/bindings/vm/core_test.cpp compares whole sequences; these values pin the generator itself.
   local first = { rng:uniform(), rng:uniform(), rng:below(1000), rng:normal() }
   local again = actor.rng(7, 3)
   equal({ again:uniform(), again:uniform(), again:below(1000), again:normal() }, first)
 end)
 
-test("streams and seeds are independent, 64-bit seeds are taken whole", function()
+test("streams and seeds are independent, and all 64 bits of a seed count", function()
   local function first(...) return actor.rng(...):uniform() end
   equal(first(1) == first(2), false)
   equal(first(1, 0) == first(1, 1), false)
@@ -55,7 +55,7 @@ test("shuffle keeps the elements and moves them", function()
   equal(moved > 80, true)
 end)
 
-test("sample draws without replacement, each element as likely", function()
+test("sample draws without replacement, each element with equal probability", function()
   local rng, hits = actor.rng(scratch_seed), {}
   for _ = 1, 4000 do
     local drawn = {}

@@ -1,4 +1,4 @@
---- Every function that saves a file replaces the file as a whole or leaves it as it was.
+--- Every function that saves a file either replaces the whole file or leaves it unchanged.
 local ffi = require("ffi")
 local files = require("actor.c.files")
 local data = require("actor.data")
@@ -22,7 +22,7 @@ int umask(int mode);
 
 local file_size, too_large, ignored = 1, 25, ffi.cast("saved_files_handler", 1)
 
--- Calls body while a file of this process may have so many bytes at most.
+-- Calls body with a limit, in bytes, on the size of this process's files.
 local function with_limit(bytes, body)
   local before, limit = ffi.new("saved_files_limit"), ffi.new("saved_files_limit")
   assert(ffi.C.getrlimit(file_size, before) == 0)
@@ -49,7 +49,7 @@ local function put(path, bytes)
   file:close()
 end
 
--- Calls body(folder) with an empty folder, which afterwards has the files named in `leaves` and no others.
+-- Calls body(folder) with an empty folder. Afterwards the folder must have exactly the files named in `leaves`.
 local function in_folder(leaves, body)
   local folder = os.tmpname()
   os.remove(folder)
@@ -65,7 +65,7 @@ end
 
 local t = tensor.ones { 100, 100 }
 
--- Functions that write to a path and raise an error where that fails.
+-- Functions that write to a path and raise an error if the write fails.
 local savers = {
   npy = function(path) tensor.save(path, t) end,
   npz = function(path) tensor.save(path, { a = t, ["größe"] = t }) end,
@@ -79,7 +79,7 @@ local savers = {
 }
 
 for name, save in pairs(savers) do
-  test(name .. ": a save that fails leaves the file that was there, and nothing beside it", function()
+  test(name .. ": a failed save leaves the previous file and no other file", function()
     in_folder({ "saved" }, function(folder)
       local path = folder .. "/saved"
       save(path)
@@ -95,7 +95,7 @@ for name, save in pairs(savers) do
     end)
   end)
 
-  test(name .. ": a save that fails makes no file", function()
+  test(name .. ": a failed save creates no file", function()
     in_folder({}, function(folder)
       with_limit(100, function() raises(function() save(folder .. "/new") end, "File too large") end)
       raises(function() save(folder .. "/none/new") end, "/none/new: .*No such file or directory")
@@ -103,7 +103,7 @@ for name, save in pairs(savers) do
     end)
   end)
 
-  test(name .. ": a link stays a link, and the file behind it keeps its permissions", function()
+  test(name .. ": a save keeps a link, and the permissions of its target", function()
     in_folder({ "far", "link", "saved", "script" }, function(folder)
       assert(ffi.C.symlink("saved", folder .. "/link") == 0)
       assert(ffi.C.symlink(folder .. "/link", folder .. "/far") == 0)
@@ -127,7 +127,7 @@ for name, save in pairs(savers) do
       os.remove(folder .. "/plain")
       local path = folder .. "/pipe"
       assert(ffi.C.mkfifo(path, 384) == 0)
-      local reader = assert(io.open(path, "r+b")) -- both ways, so that neither end waits for the other
+      local reader = assert(io.open(path, "r+b")) -- open for reading and writing, so that neither end blocks
       if #good < 65536 then
         save(path)
         equal(#reader:read(#good), #good)
@@ -137,7 +137,7 @@ for name, save in pairs(savers) do
   end)
 end
 
-test("names that an archive cannot hold leave the file that was there", function()
+test("names that an archive cannot store leave the previous file", function()
   in_folder({ "a.npz" }, function(folder)
     local path = folder .. "/a.npz"
     tensor.save(path, { a = t })
@@ -149,7 +149,7 @@ test("names that an archive cannot hold leave the file that was there", function
   end)
 end)
 
-test("a new file has the permissions that the umask leaves", function()
+test("a new file has the permissions allowed by the umask", function()
   in_folder({ "a.npy" }, function(folder)
     local before = ffi.C.umask(18)
     tensor.save(folder .. "/a.npy", t)

@@ -1,4 +1,4 @@
---- What is drawn of a sweep, what a recorded run becomes, and the page of the experiments.
+--- Figures of a sweep, replays of recorded runs, and the page of the experiments.
 local sim = require("actor.sim")
 local page = require("actor.sim.page")
 local xml = require("plot_xml")
@@ -26,7 +26,7 @@ test("every kind of plot is drawn, with a line or bar for each rule", function()
   equal(wrong:find("%-%-train") ~= nil, true)
 end)
 
-test("a rule looks as it is told to in each kind of figure, a single run has no interval, and axes may be logarithmic", function()
+test("a rule has its given style in each figure, a single run has no interval, and axes may be logarithmic", function()
   local looks = { bsp = 3, asp = 5 }
   local single, swept = rows_of(), rows_of { { "nodes", { 4, 8 } } }
   for _, options in ipairs {
@@ -70,7 +70,7 @@ test("a share and a factor of stragglers are numbers on an axis", function()
   equal(sim.figures.number_of("server:4"), nil)
 end)
 
-test("a sweep over what is no number is drawn as a cdf, and what else is asked for says so", function()
+test("a sweep over values without a number is drawn as a cdf, and other kinds are errors", function()
   local vary = { { "work", { "1+exp(1)", "1+exp(2)" } } }
   local rows = rows_of(vary)
   assert(sim.figures.draw(rows, { kind = "cdf", varied = { "work" } }))
@@ -89,7 +89,7 @@ end)
 
 local header = "# actorhost trace 1\n# barrier=%s\n# resample=%s\n# seed=1\n# workers=2\nevent,id,step,time,released,compute\nrun,1,,0.0,,\n"
 
--- Worker 0 needs 1 s a step, worker 1 needs 2 s, of which 0.5 s are network; worker 1 comes at 1 s.
+-- Worker 0 needs 1 s a step. Worker 1 needs 2 s, 0.5 s of them for the network, and joins at 1 s.
 local recorded = header:format("asp", "") .. [[
 join,0,0,0.0,,
 join,1,0,1.0,,
@@ -103,7 +103,7 @@ step,0,5,5.0,4.0,1.0
 stop,,,5.5,,
 ]]
 
-test("a replay under the recorded rule does what was recorded", function()
+test("a replay under the recorded rule reproduces the recorded run", function()
   with_file(recorded, function(path)
     local result = sim.run { barrier = "asp", replay = path }
     equal(result.steps, { 6, 3 })
@@ -115,16 +115,16 @@ test("a replay under the recorded rule does what was recorded", function()
   end)
 end)
 
-test("a replay under another rule takes the same work", function()
+test("a replay under another rule uses the same work", function()
   with_file(recorded, function(path)
-    -- Together from 1 s on, when worker 1 comes at the smallest clock.
+    -- From 1 s on, when worker 1 joins at the minimum clock, both run together.
     local result = sim.run { barrier = "bsp", replay = path }
     equal(result.min_step + 1 >= result.max_step, true)
     equal(result.waiting > 1, true)
   end)
 end)
 
-test("a recorded rule is written as the command line takes it", function()
+test("a recorded rule is written in the format of the command line", function()
   local function text(barrier, resample)
     local spec
     with_file(header:format(barrier, resample) .. "stop,,,1.0,,\n", function(path)
@@ -137,7 +137,7 @@ test("a recorded rule is written as the command line takes it", function()
   equal(text("pbsp:3", "sticky"), "pbsp:3@sticky")
 end)
 
-test("what cannot be replayed is refused", function()
+test("a trace without a run to replay is an error", function()
   with_file(header:format("asp", "") .. "join,0,0,0.0,,\nstop,,,1.0,,\n", function(path)
     raises(function() sim.run { barrier = "asp", replay = path } end, "no completed step")
     raises(function() sim.run { barrier = "asp", replay = path .. "#2" } end, "no run 2")
@@ -147,7 +147,7 @@ end)
 
 -- --- the page ---
 
-test("the page is well-formed, escapes, and says what is met", function()
+test("the page is well-formed, escapes texts, and states which published figures are met", function()
   local html = page.html {
     { id = "a", title = "A & B", about = "x < y", parameters = "n = 1", files = { "a.svg", "b.svg" }, csv = "a.csv",
       comparisons = {

@@ -1,9 +1,10 @@
---- Rules that answer by step alone are asked once for all waiters of a step, others about each waiter: the same results.
+--- A by_step rule is evaluated once for all waiting workers of a step, another rule once for each waiting worker. Both
+--- give the same results.
 local sim = require("actor.sim")
 local barrier = require("actor.barrier")
 local rng = require("actor.rng")
 
--- How often the rule is called, which the rule itself must not count.
+-- Counts the calls of the rule from outside, since a by_step rule must not store state.
 local function calls_of(fn, work)
   local calls, watched = 0, fn
   debug.sethook(function()
@@ -30,21 +31,21 @@ local function grouped(fn, rule)
   return calls < checks
 end
 
-test("a rule that answers by step is asked once a step, another about each waiter", function()
+test("a by_step rule is evaluated once a step, another rule once for each waiting worker", function()
   local function rule(view) return view.step <= view:quantile(0.5) + 1 end
   equal(grouped(rule), false)
   equal(calls_of(rule, function() run(barrier.rule { run = rule }) end) > 0, true)
   equal(grouped(rule, barrier.rule { by_step = true, run = rule }), true)
 end)
 
-test("a rule that answers by step and reads what is a worker's own, keeps something or draws is told so", function()
+test("a by_step rule that reads state of one worker, stores state or draws is an error", function()
   for _, field in ipairs { "id", "waited", "shared", "memory", "rng", "duration", "average" } do
     raises(function() run(barrier.rule { by_step = true, run = function(view) return view[field] ~= nil end }) end,
       "by_step = true is evaluated once for all workers that wait at a step: it cannot use view%." .. field)
   end
 end)
 
--- A rule by lot that is asked by step, and the same rule that is asked about each waiter.
+-- A random rule, by_step and evaluated for each waiting worker.
 local function random_rules(random)
   local a, b, q, k = random:below(4), random:below(3), random:uniform(), random:below(6)
   local rules = {
@@ -65,7 +66,7 @@ local function random_rules(random)
   return barrier.rule { by_step = true, run = rule }, rule
 end
 
-test("asked about a step or about each waiter, a rule gives the same run", function()
+test("evaluation by step and by waiting worker give the same run", function()
   local seed = scratch_seed
   local random = rng(seed)
   local function one_of(list) return list[random:below(#list) + 1] end

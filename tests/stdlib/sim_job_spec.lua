@@ -1,11 +1,11 @@
---- A user's own job as the model of a simulation: its callbacks are driven as the parameter server drives them.
+--- A user's own job as the model of a simulation, which calls the job's callbacks as the parameter server does.
 local optim = require("actor.optim")
 local tensor = require("actor.tensor")
 local train = require("actor.sim.train")
 local job = require("actor.sim.models.job")
 local with_file = require("with_file")
 
--- What the job in `text` and its training came to; notes that the script leaves go to the global `notes`.
+-- The result of training the job in `text`. Notes of the script are stored in the global `notes`.
 local function trained(text, options, arguments, plan)
   local result
   notes = {}
@@ -13,7 +13,7 @@ local function trained(text, options, arguments, plan)
   return result, notes
 end
 
-notes = {} -- of the scripts
+notes = {} -- set by the scripts
 
 local function serial(time)
   return { barrier = "asp", nodes = 1, time = time or 20, seed = 3 }
@@ -35,14 +35,14 @@ actor.param.run {
   schedule_local = function(ctx) return { "w" } end,
   push = function(id, entries)
     local w = entries[1][2]
-    w:mul_(0.5) -- its own copy
+    w:mul_(0.5) -- changes a copy only
     return { { "w", w } }
   end,
   pull = kinds[opt.kind],
 }
 ]]
 
-test("a native optimiser is applied with the bits of opt:step", function()
+test("a native optimiser gives the same bits as opt:step", function()
   local kinds = {
     sgd = optim.sgd { lr = 0.1 }, momentum = optim.sgd { lr = 0.1, momentum = 0.9, weight_decay = 0.01 },
     adagrad = optim.adagrad { lr = 0.1 }, adam = optim.adam { lr = 0.01 }, add = optim.add { scale = 0.5 },
@@ -74,7 +74,7 @@ test("the rate of a native optimiser falls with the pushing worker's steps", fun
   equal(step, 3)
 end)
 
-test("a pull in Lua gets key, value, step and worker, and sets what it returns", function()
+test("a pull in Lua receives key, value, step and worker, and stores its result", function()
   local text = [[
   local actor = require "actor"
   local param = actor.param
@@ -101,12 +101,12 @@ test("a pull in Lua gets key, value, step and worker, and sets what it returns",
   equal(seen[4][1][3], 2)
   local sum, step = result.params.store:get("sum")
   equal({ sum, step }, { 6, 2 })
-  -- At 1 s both report a loss of 10, at 2 s 13; the points before the first are left out.
+  -- At 1 s both report a loss of 10, at 2 s 13; points before the first report are omitted.
   equal(result.training.time, { 1.5, 2, 2.5 })
   equal(result.training.loss, { 10, 10, 13 })
 end)
 
-test("without a pull an update is the new value; without a loss the updates' length is shown", function()
+test("without a pull an update is the new value; without a loss the length of the updates is shown", function()
   local text = [[
   local actor = require "actor"
   actor.param.run {
@@ -120,7 +120,7 @@ test("without a pull an update is the new value; without a loss the updates' len
   near(result.training.loss[3], math.sqrt(36 + 16), 1e-6)
 end)
 
-test("those who start together are scheduled together", function()
+test("workers that start together are scheduled together", function()
   local text = [[
   local actor = require "actor"
   actor.param.run {
@@ -139,7 +139,7 @@ test("those who start together are scheduled together", function()
   equal(result.training.updates[#result.training.updates], 4, "worker 1 rests")
 end)
 
-test("stop ends it: what is under way is merged, nothing more is handed out", function()
+test("stop ends the run: updates in progress are merged, and no further task is assigned", function()
   local text = [[
   local actor = require "actor"
   actor.param.run {
@@ -159,7 +159,7 @@ test("stop ends it: what is under way is merged, nothing more is handed out", fu
   })
 end)
 
-test("the job's merge policy holds", function()
+test("the simulation uses the job's merge policy", function()
   local text = [[
   local actor = require "actor"
   local opt = actor.options { k = 2 }
@@ -177,7 +177,7 @@ test("the job's merge policy holds", function()
   equal(result.training.updates[#result.training.updates], 6)
 end)
 
-test("leavers are told of, with their entries, and those who come and go by on_membership", function()
+test("lost receives the entries of a departed worker, and on_membership receives joins and departures", function()
   local text = [[
   local actor = require "actor"
   actor.on_membership(function(change)
@@ -204,7 +204,7 @@ test("leavers are told of, with their entries, and those who come and go by on_m
   equal(notes, { "lost 1 of 1", "entries 1 11", "joined 2 of 2" })
 end)
 
-test("modules beside the job see what it sees", function()
+test("modules beside the job have the same environment", function()
   local module = os.tmpname()
   local file = assert(io.open(module .. ".lua", "w"))
   file:write('local actor = require "actor"\nreturn { size = actor.size, param = require "actor.param" }')
@@ -223,13 +223,13 @@ test("modules beside the job see what it sees", function()
   equal((result.params.store:get("size")), 1)
 end)
 
-test("two runs of one job begin anew", function()
+test("two runs of one job share no state", function()
   local first = trained(descent, serial(), { "--kind", "adam" })
   local second = trained(descent, serial(), { "--kind", "adam" })
   equal(first.training, second.training)
 end)
 
-test("what a simulated job cannot do is an error that says so", function()
+test("an unsupported call in a simulated job is an error with the reason", function()
   local function wrong(text, pattern)
     raises(function() trained(text, serial(3)) end, pattern)
   end
@@ -260,7 +260,7 @@ test("a text names a job and its flags", function()
   equal(result.training, direct.training)
 end)
 
-test("the account of a job's tasks is told of what is merged, dropped and lost", function()
+test("the task plan of a job records merged, dropped and lost tasks", function()
   local text = [[
 local actor = require "actor"
 local batches = actor.data.batches { n = 60, size = 1 }

@@ -1,4 +1,4 @@
---- The simulator as a library: runs, sweeps, summaries and tables. What the core does is tested in tests/host/sim.
+--- The simulator as a library: runs, sweeps, summaries and tables. tests/host/sim tests the core.
 local sim = require("actor.sim")
 local barrier = require("actor.barrier")
 local grid = require("actor.sim.grid")
@@ -11,19 +11,19 @@ end
 
 local function steps_of(options) return run(options).steps end
 
-test("one seed gives one result, another seed another", function()
+test("equal seeds give equal results, different seeds different results", function()
   equal(steps_of { barrier = "pbsp:3", seed = 5 }, steps_of { barrier = "pbsp:3", seed = 5 })
   equal(steps_of { barrier = "asp", seed = 5 } == steps_of { barrier = "asp", seed = 6 }, false)
 end)
 
-test("a strict barrier with constant work is a clock", function()
+test("a strict barrier with constant work runs in lockstep", function()
   local result = run { barrier = "bsp", work = "const(2)", time = 21, nodes = 7 }
   equal({ result.mean_step, result.sd_step, result.min_step, result.max_step, result.updates }, { 11, 0, 11, 11, 70 })
   near(result.busy, 7 * 21)
   near(result.waiting, 0)
 end)
 
-test("the classic rules decide in Lua as they do in C++", function()
+test("the classic rules make the same decisions in Lua and in C++", function()
   for _, spec in ipairs { "bsp", "ssp:2", "asp", "pbsp:4@sticky", "pssp:4:1@sticky", "pbsp:4@poll:0.3", "pssp:3:2@poll:0.7" } do
     local native, lua = run { barrier = spec, straggler = "0.1:4x" }, run { barrier = spec, straggler = "0.1:4x", native = false }
     equal(lua.steps, native.steps, spec)
@@ -32,14 +32,14 @@ test("the classic rules decide in Lua as they do in C++", function()
   end
 end)
 
-test("a user's function decides as the rule that it spells out", function()
+test("a user's function makes the same decisions as the equivalent rule", function()
   local mine = run { barrier = function(view) return view:min() >= view.step - 2 end }
   equal(mine.steps, steps_of { barrier = "ssp:2" })
 end)
 
--- Also where other events than completed steps happen: messages that travel draw nothing again.
+-- Other events than completed steps must not cause draws: messages in flight draw nothing again.
 for _, topology in ipairs { "oracle", "server:3" } do
-  test("drawing again at each event comes to the same in C++ as in Lua, on average: " .. topology, function()
+  test("a new draw at each event has the same mean result in C++ and in Lua: " .. topology, function()
     local native, lua, n = {}, {}, jit.status() and 12 or 4
     for seed = 1, n do
       local options = { barrier = "pbsp:4", seed = seed, topology = topology, delay = topology ~= "oracle" and "exp(0.1)" or nil }
@@ -53,14 +53,14 @@ for _, topology in ipairs { "oracle", "server:3" } do
   end)
 end
 
-test("work does not hang on the barrier: asp has started at least as much as any other", function()
+test("work does not depend on the barrier: asp starts at least as many steps as any other rule", function()
   local free = steps_of { barrier = "asp" }
   for _, spec in ipairs { "bsp", "ssp:1", "pbsp:3", "pssp:3:1", "quorum:0.5:1" } do
     for i, steps in ipairs(steps_of { barrier = spec }) do equal(steps <= free[i], true, spec) end
   end
 end)
 
-test("wrong options are named", function()
+test("errors name wrong options", function()
   raises(function() sim.run { barrier = "bsp", nods = 3 } end, "sim_spec.lua:%d+: unknown option 'nods' to sim.run")
   raises(function() sim.run {} end, "'barrier' to sim.run")
   raises(function() sim.run { barrier = "bsp", nodes = 0 } end, "nodes has to be from 1")
@@ -76,7 +76,7 @@ test("wrong options are named", function()
   raises(function() sim.run { barrier = "bps" } end, "did you mean bsp")
 end)
 
-test("a rule's error, a wrong answer and a deadlock say which rule and who waits", function()
+test("an error, a wrong result and a deadlock of a rule name the rule and the waiting nodes", function()
   raises(function() run { barrier = function() error("boom") end } end, "sim_spec.lua:%d+.*boom")
   raises(function() run { barrier = function() end } end, "returned nil.*is a 'return' missing")
   raises(function() run { barrier = function() return 1 end } end, "returned number 1")
@@ -84,12 +84,12 @@ test("a rule's error, a wrong answer and a deadlock say which rule and who waits
     "deadlock at .* all 30 nodes wait.*Node %d+ has waited longest.*slowest, with 3 completed")
 end)
 
-test("a rule that lets nobody begin is a deadlock from the start, as on the cluster", function()
+test("a rule that admits no node is a deadlock from the start, as on the cluster", function()
   raises(function() run { barrier = function(view) return view.step > 0 end } end,
     "deadlock at 0 s: all 30 nodes wait.*slowest, with 0 completed")
 end)
 
-test("a rule is asked before the first step, at the start and when somebody joins; a classic one passes anyway", function()
+test("a rule is evaluated before a node's first step, also for joining nodes; a classic rule admits at once", function()
   local first = {}
   local function note(view)
     first[view.id] = first[view.id] or { view.step - view:min(), view.waited }
@@ -104,8 +104,8 @@ test("a rule is asked before the first step, at the start and when somebody join
   equal(run(options).steps, asked.steps)
 end)
 
-test("a rule that asks to be asked again is no deadlock", function()
-  -- Steps begin at 0.5 + 1.5 k seconds: it holds the first one too.
+test("a rule that requests a later evaluation is no deadlock", function()
+  -- Steps begin at 0.5 + 1.5 k seconds: the rule delays the first step too.
   local result = run { barrier = function(view) return view.waited >= 0.5, 0.5 end, work = "const(1)", time = 15.5, nodes = 3 }
   equal(result.mean_step, 11)
 end)
@@ -128,7 +128,7 @@ test("intervals are Student's", function()
   local values = { 4.1, 5.2, 6.3, 4.9 }
   local mean = sim.summary.mean(values)
   near(mean.mean, 5.125)
-  near(mean.high - mean.mean, 3.182446305284263 * mean.sd / 2, 1e-9) -- t of 0.975 with 3 degrees, from tables
+  near(mean.high - mean.mean, 3.182446305284263 * mean.sd / 2, 1e-9) -- Student's t of 0.975, 3 degrees of freedom
   near(sim.summary.mean({ 1, 3 }, 0.9).high - 2, 6.313751514675043, 1e-8)
   local many = {}
   for i = 1, 1001 do many[i] = i % 2 end
@@ -144,7 +144,7 @@ test("shares of a node's time add up to one", function()
   equal(row.lost > 0, true)
 end)
 
-test("a joiner has pulled the model as it comes", function()
+test("a joining node pulls the model when it joins", function()
   local result = run { barrier = "asp", nodes = 5, time = 100, work = "const(1)", churn = "0.2:0.2" }
   equal(result.joined > 5, true)
   equal(result.staleness.max <= 2 * 30, true, "largest staleness " .. result.staleness.max)
@@ -183,7 +183,7 @@ test("a sweep's values are ranges or lists", function()
   equal(sweep.tasks[2].options.straggler, "0.2:3x")
 end)
 
-test("sweeps that cannot be are refused", function()
+test("invalid sweeps are errors", function()
   local function refused(more, pattern, barriers)
     local sweep, wrong = grid.sweep(values(more), barriers or { "bsp" })
     equal(sweep, nil)
@@ -215,7 +215,7 @@ test("sweeps that cannot be are refused", function()
   refused({}, "No such file", { "nowhere.lua" })
 end)
 
-test("a table is complete or not there, and a sweep goes on from what is there", function()
+test("a table file is complete or absent, and a sweep resumes from its rows", function()
   local path = os.tmpname()
   os.remove(path)
   local rows = sim.sweep.run { base = { nodes = 3, time = 5, seed = 1 }, barriers = { "bsp", "asp" }, repeats = 2 }
@@ -252,7 +252,7 @@ test("a table is complete or not there, and a sweep goes on from what is there",
   equal(select(2, sim.table.open("/nowhere/at/all.csv", "csv", {}, {})):find("No such file") ~= nil, true)
 end)
 
-test("what was quoted is read again", function()
+test("quoted cells survive a round trip", function()
   local path = os.tmpname()
   local row = sim.sweep.run({ base = { nodes = 2, time = 3 }, barriers = { "bsp" } })[1]
   row.barrier = 'a,"b",c""'
@@ -268,14 +268,14 @@ test("what was quoted is read again", function()
   os.remove(path)
 end)
 
-test("cells of a table are quoted where they have to be", function()
+test("cells of a table are quoted where necessary", function()
   local format = sim.table.formats.csv
   equal(format.line({ barrier = 'a,"b"', nodes = 3, mean_step = 1 / 3, sd_step = 2 ^ 60 }, { "barrier", "nodes", "mean_step", "sd_step" }),
     '"a,""b""",3,0.3333333333,1.152921505e+18\n')
   equal(sim.table.formats.json.line({ barrier = 'x"\n', nodes = 0 / 0 }, { "barrier", "nodes" }), '{"barrier":"x\\u0022\\u000a","nodes":null}\n')
 end)
 
-test("a trace has a release, a start, a finish and an apply of each step", function()
+test("a trace has a release, a start, a finish and an apply for each step", function()
   local result = run { barrier = "ssp:1", nodes = 4, time = 12, trace = true }
   local last, counts = {}, {}
   for i, event in ipairs(result.trace.event) do
@@ -293,7 +293,7 @@ test("a trace has a release, a start, a finish and an apply of each step", funct
   equal(barrier.from("ssp:1").name, "ssp(1)")
 end)
 
-test("a run in which nobody is left says when the last one was gone", function()
+test("a run that ends without nodes reports the departure time of the last node", function()
   for _, topology in ipairs { "oracle", "peers" } do
     local result = run { barrier = "asp", nodes = 5, churn = "0:1", time = 200, topology = topology, trace = true }
     equal({ result.alive, result.departed }, { 0, 5 })
@@ -306,7 +306,7 @@ test("a run in which nobody is left says when the last one was gone", function()
   end
 end)
 
-test("the summary remarks on runs in which nobody is left", function()
+test("the summary remarks on runs that end without nodes", function()
   local function rows(...)
     local out = {}
     for i, emptied in ipairs { ... } do
@@ -325,7 +325,7 @@ test("the summary remarks on runs in which nobody is left", function()
     { "asp: no node was left at the end of the run, where the steps are 0" })
 end)
 
-test("standard output is written in place, also where it leads to a regular file", function()
+test("standard output is written in place, also if redirected to a regular file", function()
   equal(sim.table.regular("/dev/stdout"), nil)
   equal(sim.table.regular("/proc/self/fd/1"), nil)
 end)

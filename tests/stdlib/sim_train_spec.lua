@@ -1,11 +1,11 @@
---- Models trained inside simulations: order, staleness and merge policies against loops written out by hand.
+--- Models trained inside simulations: order, staleness and merge policies, compared with plain loops.
 local sim = require("actor.sim")
 local rng = require("actor.rng")
 local train = require("actor.sim.train")
 
 local without_jit = not jit.status()
 
--- A number that random gradients move; `seen` notes what happened to it.
+-- A number that random gradients change; `seen` records the calls.
 local function toy(seen)
   return {
     init = function() return { value = 1 } end,
@@ -27,7 +27,7 @@ local function new_notes()
   return { pulls = {}, merges = {} }
 end
 
--- A trace from lines like "1.5 apply 3 2": time, what, node, step.
+-- A trace from lines like "1.5 apply 3 2": time, event, node, step.
 local function trace_of(lines)
   local trace = { time = {}, event = {}, id = {}, step = {} }
   for i, line in ipairs(lines) do
@@ -37,7 +37,7 @@ local function trace_of(lines)
   return trace
 end
 
--- A sum of what nodes contribute: node id adds 10^id times what it saw, so that every order gives another number.
+-- A sum of contributions: node id adds 10^id times the pulled sum, so that each order gives a different result.
 local function adder()
   return {
     init = function() return { sum = 1 } end,
@@ -62,7 +62,7 @@ test("one node without a barrier is serial gradient descent, bit for bit", funct
   equal(result.training.updates[#result.training.updates], result.updates)
 end)
 
-test("linear regression by one node is the loop written out", function()
+test("linear regression on one node equals a plain loop", function()
   local options = { barrier = "bsp", nodes = 1, time = 40, seed = 3 }
   local result = train.run(options, train.models.linear { dims = 3, batch = 2, noise = 0.5, condition = 4 }, { rate = 0.05 })
   local random, truth = rng(3), {}
@@ -83,7 +83,7 @@ test("linear regression by one node is the loop written out", function()
   for d = 1, 3 do near(result.params.weights[d], weights[d], 1e-12) end
 end)
 
-test("under bsp everybody pulls what the last round has left", function()
+test("under bsp all nodes pull the model of the previous round", function()
   local notes, nodes = new_notes(), 7
   local result = train.run({ barrier = "bsp", nodes = nodes, time = 60, seed = 2, work = "1+exp(1)" }, toy(notes))
   local value, at = 1, 0
@@ -105,7 +105,7 @@ test("under bsp everybody pulls what the last round has left", function()
     end
   end
   equal(at > 20, true)
-  -- Those of the round that the end interrupts.
+  -- The updates of the round that the end interrupts.
   for i = at + 1, #notes.merges do
     local id, step = notes.merges[i][1], notes.merges[i][2]
     value = value - 0.1 * (notes.pulls[step * nodes + 1][3] * train.rng_of(2, id, step):uniform())
@@ -113,9 +113,9 @@ test("under bsp everybody pulls what the last round has left", function()
   equal(result.params.value, value)
 end)
 
-test("a slow node's update is computed from what it pulled, merged into what there is", function()
-  -- Node 1 works 3 s where node 0 works 1 s; both pull 1. Node 0: 1+1 = 2, 2+2 = 4; at 3 s its third comes first or
-  -- last, so the trace says.
+test("a slow node's update is computed from its pulled model and merged into the current model", function()
+  -- Node 1 works 3 s and node 0 works 1 s; both pull 1. Node 0: 1+1 = 2, 2+2 = 4. At 3 s its third update is merged
+  -- first or last, as the trace records.
   local training, params = train.replay(trace_of {
     "0 join 0 0", "0 join 1 0", "0 release 0 0", "0 release 1 0",
     "1 finish 0 0", "1 apply 0 1", "1 release 0 1",
@@ -135,14 +135,14 @@ test("two nodes of known speed in the simulator give the parameters computed by 
     adder(), { rate = 1 })
   local slow = result.busy_by_node and result.steps[1] < result.steps[2] and 0 or 1
   local fast = 1 - slow
-  -- The fast one pulls 1, then s1 = 1 + f, then s2 = s1 + f s1; at 3 s both are due, in an order that the trace tells.
+  -- The fast node pulls 1, then s1 = 1 + f, then s2 = s1 + f s1. At 3 s both are due, in the order of the trace.
   local f, s = 10 ^ fast, 10 ^ slow
   local s2 = (1 + f) + f * (1 + f)
   equal(result.updates, 4)
   equal(result.params.sum, s2 + f * s2 + s * 1)
 end)
 
-test("the staleness is the simulator's", function()
+test("the staleness agrees with the simulator's", function()
   local count, sum = 0, 0
   local counter = {
     init = function() return { merged = 0 } end,
@@ -165,9 +165,9 @@ test("the staleness is the simulator's", function()
   end
 end)
 
--- --- nodes that come and go ---
+-- --- joining and departing nodes ---
 
-test("a leaver's update is gone, a joiner pulls what there is", function()
+test("a departed node's update is dropped, and a joining node pulls the current model", function()
   local training, params = train.replay(trace_of {
     "0 join 0 0", "0 join 1 0", "0 release 0 0", "0 release 1 0",
     "1 apply 0 1", "1 leave 1 0", "1.5 join 2 0", "1.5 release 2 0",
@@ -177,7 +177,7 @@ test("a leaver's update is gone, a joiner pulls what there is", function()
   equal(training.updates[3], 2)
 end)
 
-test("nodes may come and go in the simulator as well", function()
+test("nodes may join and leave in the simulator too", function()
   local options = { barrier = "ssp:2", nodes = 20, time = 60, churn = "0.3:0.3", failures = "100:5", seed = 6 }
   local notes = new_notes()
   local result = train.run(options, toy(notes))
@@ -186,7 +186,7 @@ test("nodes may come and go in the simulator as well", function()
   equal(#notes.pulls > #notes.merges, true)
 end)
 
-test("when everybody leaves the curve ends there", function()
+test("the curve ends when the last node leaves", function()
   local result = train.run({ barrier = "asp", nodes = 3, time = 200, churn = "0:1", seed = 1 }, toy())
   equal(result.alive, 0)
   local training = result.training
@@ -196,14 +196,14 @@ end)
 
 -- --- merge policies ---
 
--- Node 1 is three steps behind when its first update comes.
+-- Node 1 is three steps behind at its first update.
 local late = {
   "0 join 0 0", "0 join 1 0", "0 release 0 0", "0 release 1 0",
   "1 apply 0 1", "1 release 0 1", "2 apply 0 2", "2 release 0 2", "3 apply 0 3", "3 release 0 3",
   "4 apply 0 4", "4 release 0 4", "5 apply 1 1", "5 release 1 1", "6 apply 0 5",
 }
 
--- What is added is 10^id, whatever was pulled.
+-- Adds 10^id, independent of the pulled value.
 local function constants(notes)
   local model = adder()
   model.gradient = function(_, id) return 10 ^ id end
@@ -215,7 +215,7 @@ local function constants(notes)
   return model
 end
 
-test("merge.drop drops what is further behind the newest than allowed", function()
+test("merge.drop drops updates further behind the newest than allowed", function()
   for later_than, expected in pairs { [2] = 1 + 5, [3] = 1 + 5 + 10 } do
     local training, params = train.replay(trace_of(late), constants {}, setup(7),
       { merge = { kind = "drop", later_than = later_than } })
@@ -225,12 +225,12 @@ test("merge.drop drops what is further behind the newest than allowed", function
   end
 end)
 
-test("merge.scale_by_staleness weighs by steps behind the newest", function()
+test("merge.scale_by_staleness weights by steps behind the newest", function()
   local _, params = train.replay(trace_of(late), constants {}, setup(7), { merge = { kind = "scale", exponent = 0.5 } })
   near(params.sum, 1 + 5 + 10 / 2, 1e-12)
 end)
 
-test("merge.buffer merges as many at once, and the rest at the end", function()
+test("merge.buffer merges k updates at once, and the rest at the end", function()
   local notes = {}
   local training, params = train.replay(trace_of(late), constants(notes), setup(7),
     { merge = { kind = "buffer", k = 4 }, points = 7, rate = 2 })
@@ -239,7 +239,7 @@ test("merge.buffer merges as many at once, and the rest at the end", function()
   equal(training.updates, { 0, 0, 0, 0, 0, 4, 4, 6 })
 end)
 
-test("merge.mean merges a step's updates as their mean, before anybody begins the next one", function()
+test("merge.mean merges a step's updates as their mean, before any node begins the next step", function()
   local by_step = {}
   local model = toy()
   model.apply = function(params, update, scale)
@@ -264,7 +264,7 @@ test("merge.mean merges a step's updates as their mean, before anybody begins th
   end, "needs a rule that is BSP .*; an update of step %d+ came among those of step %d+")
 end)
 
-test("a policy that is none, options that are none, models without a part are errors", function()
+test("unknown policies, unknown options and incomplete models are errors", function()
   local options = { barrier = "asp", nodes = 2, time = 5 }
   raises(function() train.run(options, toy(), { merge = { kind = "later" } }) end, "none of param.merge's")
   raises(function() train.run(options, toy(), { point = 5 }) end, "unknown option 'point'")
@@ -274,7 +274,7 @@ end)
 
 -- --- the models ---
 
-test("the same seed gives the same curve, another seed another one", function()
+test("equal seeds give equal curves, different seeds different curves", function()
   for _, name in ipairs { "linear", "factorisation" } do
     local function curve(seed)
       return train.execute({ barrier = "pbsp:2", nodes = 10, time = 20, seed = seed }, name).training
@@ -284,7 +284,7 @@ test("the same seed gives the same curve, another seed another one", function()
   end
 end)
 
-test("every barrier converges on linear regression, the sooner the less it waits", function()
+test("every barrier converges on linear regression, sooner with less waiting", function()
   local losses = {}
   for _, rule in ipairs { "bsp", "ssp:4", "pbsp:5", "pssp:5:4", "asp" } do
     local training = train.execute({ barrier = rule, nodes = 50, time = 100, seed = 1 }, "linear").training
@@ -295,15 +295,15 @@ test("every barrier converges on linear regression, the sooner the less it waits
   equal(losses.asp[11] < losses["pbsp:5"][11] and losses["pbsp:5"][11] < losses.bsp[11], true)
 end)
 
-test("every barrier finds the matrix again", function()
+test("every barrier recovers the matrix", function()
   for _, rule in ipairs { "ssp:4", "pbsp:5", "asp" } do
     local loss = train.execute({ barrier = rule, nodes = 50, time = 200, seed = 1 }, "factorisation").training.loss
     equal(loss[1] > 0.4 and loss[51] < 0.01, true, rule)
   end
 end)
 
-test("digits are learned", function()
-  if without_jit then return end -- drawing them takes its time
+test("the model learns the digits", function()
+  if without_jit then return end -- drawing digits is slow
   local training = train.execute({ barrier = "asp", nodes = 10, time = 30, seed = 1 }, "mnist test=200 points=5").training
   equal(#training.accuracy, 6)
   near(training.loss[1], math.log(10), 1e-4)
@@ -312,7 +312,7 @@ end)
 
 -- --- from text ---
 
-test("a text gives model, rate, merge policy and points", function()
+test("a text sets model, rate, merge policy and points", function()
   local result = train.execute({ barrier = "asp", nodes = 4, time = 20, seed = 1 },
     "linear rate=0.01 merge=buffer:3 dims=4 points=10")
   local direct = train.run({ barrier = "asp", nodes = 4, time = 20, seed = 1 }, train.models.linear { dims = 4 },
@@ -321,7 +321,7 @@ test("a text gives model, rate, merge policy and points", function()
   equal(#result.training.loss, 11)
 end)
 
-test("what is wrong with a text is said", function()
+test("errors name the wrong part of a text", function()
   local function wrong(text, pattern)
     local make, message = train.from(text)
     equal(make, nil, text)
@@ -339,7 +339,7 @@ test("what is wrong with a text is said", function()
   wrong("nowhere.lua", "nowhere.lua")
 end)
 
-test("rows of a sweep have the last loss and the curve, and travel", function()
+test("rows of a sweep have the last loss and the curve, and can be encoded", function()
   local rows = sim.sweep.run { barriers = { "asp" }, base = { nodes = 4, time = 10 }, train = "linear" }
   local row = rows[1]
   equal(row.training_loss, row.training.loss[51])

@@ -1,4 +1,4 @@
---- What a spec file is written with: test, equal, near, raises and scratch_seed as globals. The driver runs this first,
+--- The functions of spec files: test, equal, near, raises and scratch_seed as globals. The driver runs this file first,
 --- then the spec file, then run_specs.
 local tests = {}
 
@@ -29,7 +29,7 @@ local function same(a, b)
   return true
 end
 
----Declares a test; `name` is a sentence that says what holds.
+---Declares a test; `name` is a sentence that states the tested behaviour.
 ---@param name string
 ---@param body fun()
 function test(name, body)
@@ -38,14 +38,14 @@ function test(name, body)
   tests[#tests + 1] = { name = name, body = body }
 end
 
----`actual` has to equal `expected`; tables are compared by content, NaN equals NaN.
+---`actual` must equal `expected`; tables are compared by content, NaN equals NaN.
 function equal(actual, expected, note)
   if not same(actual, expected) then
     error(("%sexpected %s, got %s"):format(note and note .. ": " or "", show(expected, 0), show(actual, 0)), 2)
   end
 end
 
----`actual` has to be within `tolerance` (default 1e-9) of `expected`.
+---`actual` must be within `tolerance` (default 1e-9) of `expected`.
 function near(actual, expected, tolerance, note)
   if type(actual) ~= "number" or not (math.abs(actual - expected) <= (tolerance or 1e-9)) then
     error(("%sexpected %s within %s, got %s"):format(note and note .. ": " or "", expected, tolerance or 1e-9,
@@ -53,7 +53,7 @@ function near(actual, expected, tolerance, note)
   end
 end
 
----`body` has to raise an error whose text matches the Lua pattern. Returns the text.
+---`body` must raise an error with a text that matches the Lua pattern. Returns the text.
 ---@param body fun()
 ---@param pattern string
 ---@return string
@@ -66,10 +66,10 @@ function raises(body, pattern)
   return tostring(message)
 end
 
----The seed of random input: that of ACTORHOST_TEST_SEED, or 1. Failures print it.
+---The seed of random input: ACTORHOST_TEST_SEED, or 1. Failures print it.
 scratch_seed = tonumber(os.getenv("ACTORHOST_TEST_SEED")) or 1
 
----Runs the declared tests whose name contains `only`; returns how many failed.
+---Runs the declared tests whose name contains `only`; returns the number of failed tests.
 function run_specs(only)
   local ran, failed = 0, 0
   for _, case in ipairs(tests) do

@@ -1,6 +1,6 @@
 // Runs one spec file of tests/stdlib in a Vm: stdlib_spec FILE [normal|jit-off|collector] [part of a test's name].
-// The modes: as users run it; with the JIT off; with a collector that never pauses, which finds what is not anchored.
-// Exit code 0 when there were tests and all passed.
+// Modes: normal, the default settings; jit-off, with the JIT off; collector, with a garbage collector that never
+// pauses, which finds unanchored objects. The exit code is 0 if the file has tests and all pass.
 
 #include <cstdio>
 #include <fstream>
@@ -35,7 +35,7 @@ class SpecModules final : public actorhost::ModuleSource {
   }
 };
 
-/// limit_block(bytes), for specs: larger blocks are refused as if there was no memory for them.
+/// limit_block(bytes), for specs: allocation of larger blocks fails as if memory were exhausted.
 int limit_block(lua_State* L) {
   actorhost::limit_block(static_cast<size_t>(luaL_checknumber(L, 1)));
   return 0;

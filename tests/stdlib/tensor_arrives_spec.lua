@@ -1,7 +1,7 @@
---- A tensor that comes to a script which never named actor.tensor.
+--- A tensor in a script that never required actor.tensor.
 local base = require("actor.tensor.base")
 
-test("has its methods and operators all the same", function()
+test("a tensor has its methods and operators before actor.tensor is loaded", function()
   equal(package.loaded["actor.tensor"], nil)
   local t = base.new()
   equal(type(t.mul), "function")

@@ -1,16 +1,16 @@
---- Constructors and methods of tensors with extreme arguments: each call returns a tensor that has its memory, or raises
---- an error at the caller's line, within seconds. The functions are those that the module has, so a new function is
---- called too. ACTORHOST_FUZZ_CALLS=1000000 makes more calls; ACTORHOST_FUZZ_TRACE=FILE keeps the newest call in a file,
---- for a call that never returns.
+--- Constructors and methods of tensors with extreme arguments: each call returns a tensor with its memory, or raises an
+--- error at the caller's line, within seconds. The spec calls every function of the module, so new functions are
+--- included. ACTORHOST_FUZZ_CALLS=1000000 makes more calls. ACTORHOST_FUZZ_TRACE=FILE writes the newest call to a file,
+--- to find a call that never returns.
 local ffi = require("ffi")
 local tensor = require("actor.tensor")
 
 local calls = tonumber(os.getenv("ACTORHOST_FUZZ_CALLS")) or 4000
 local trace_path = os.getenv("ACTORHOST_FUZZ_TRACE")
-local most_seconds = 10 -- of a call, in a build with sanitizers and without the JIT too
+local most_seconds = 10 -- of a call, also in a build with sanitizers and without the JIT
 local most_lua_bytes = 2 ^ 30
 
--- The generator of this file: its numbers do not depend on how often a function under test draws.
+-- The generator of this file. Its numbers do not depend on the draws of a function under test.
 local random = require("actor.rng")(scratch_seed)
 
 local function any(list) return list[random:int(1, #list)] end
@@ -113,7 +113,7 @@ local function look_at(result)
   local _ = result:hash(), result:sum(), tostring(result)
 end
 
--- Errors of Lua itself, which no check has foreseen.
+-- Errors of Lua itself, which a check of the library should have prevented.
 local unforeseen = { "attempt to", "unknown status", "out of range", "cannot convert", "stack overflow", "bad argument #" }
 
 local function complaint(message)
@@ -164,7 +164,7 @@ local function one_call(name, f)
   if fault then return ("%s: %s: %s"):format(text, fault, tostring(message)) end
 end
 
--- Not called: these write files or start threads.
+-- Not called: functions that write files or start threads.
 local left_out = { save = true, load = true, set_threads = true }
 
 local function functions()
@@ -182,7 +182,7 @@ local function functions()
   return found
 end
 
-test("constructors and methods return or raise an error at the caller's line, whatever they are given", function()
+test("constructors and methods return or raise an error at the caller's line for any arguments", function()
   limit_block(2 ^ 24)
   local all = functions()
   equal(#all > 300, true)

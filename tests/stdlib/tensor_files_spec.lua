@@ -1,4 +1,4 @@
---- Tensors in NumPy's files: tensor.save and tensor.load. Files that NumPy has written are read in numpy_spec.lua.
+--- Tensors in NumPy's files: tensor.save and tensor.load. numpy_spec.lua reads files written by NumPy.
 local tensor = require("actor.tensor")
 local with_file = require("with_file")
 
@@ -12,7 +12,7 @@ local function text_of(path)
   return text
 end
 
-test("a tensor of every type and shape comes back from its file", function()
+test("a tensor of every type and shape survives a round trip through a file", function()
   with_file("", function(path)
     for _, dtype in ipairs(types) do
       local t = tensor.arange(24):view(2, 3, 4):to(dtype)
@@ -27,7 +27,7 @@ test("a tensor of every type and shape comes back from its file", function()
   end)
 end)
 
-test("named tensors come back by their names, and the same ones give the same bytes", function()
+test("named tensors are loaded by name, and equal tensors give equal bytes", function()
   with_file("", function(path)
     local set = { w = tensor.ones { 2, 2 }, ["layer.1"] = tensor.new { true, false }, n = tensor.new { 2LL } }
     tensor.save(path, set)
@@ -66,7 +66,7 @@ test("a damaged file is an error with its name and place", function()
   end)
 end)
 
-test("wrong calls say what was wanted", function()
+test("errors of wrong calls name the expected value", function()
   wrong("bad argument 'path' to tensor.load: expected string, got nil", function() tensor.load() end)
   wrong("nowhere/x.npy", function() tensor.load("/nowhere/x.npy") end)
   wrong("nowhere/x.npy", function() tensor.save("/nowhere/x.npy", tensor.ones(1)) end)

@@ -4,7 +4,7 @@ local rng = require("actor.rng")
 
 local function numbers(...) return tensor.new({ ... }) end
 
-test("take gives the rows at positions, of vectors, matrices and views", function()
+test("take returns the rows at positions, of vectors, matrices and views", function()
   equal(numbers(10, 20, 30):take(numbers(3, 1, 3)):totable(), { 30, 10, 30 })
   local t = tensor.new({ { 1, 2, 3 }, { 4, 5, 6 } }, { dtype = "float64" })
   equal(t:take(numbers(2, 2)):totable(), { { 4, 5, 6 }, { 4, 5, 6 } })
@@ -13,7 +13,7 @@ test("take gives the rows at positions, of vectors, matrices and views", functio
   equal(tensor.zeros({ 4, 0 }):take(numbers(4)).shape, { 1, 0 })
 end)
 
-test("index_add_ adds rows where they belong, also into a view", function()
+test("index_add_ adds rows at their positions, also into a view", function()
   equal(tensor.zeros(2):index_add_(numbers(1, 2, 1), numbers(5, 6, 7)):totable(), { 12, 6 })
   local t = tensor.ones({ 2, 3 })
   t:transpose():index_add_(numbers(3, 3, 1), tensor.new({ { 1, 2 }, { 3, 4 }, { 5, 6 } }))
@@ -22,12 +22,12 @@ test("index_add_ adds rows where they belong, also into a view", function()
 end)
 
 for _, dtype in ipairs { "float32", "float64" } do
-  test("the nearest rows and their sums are those of a loop, " .. dtype, function()
+  test("the nearest rows and their sums agree with a loop, " .. dtype, function()
     local random, options = rng(scratch_seed or 5), { dtype = dtype }
     for dims = 1, 6 do
       local points = tensor.normal({ 50, dims }, { seed = random:int(1e6), dtype = dtype })
       local rows = tensor.normal({ 7, dims }, { seed = random:int(1e6), dtype = dtype })
-      rows:select(1, 7):copy_(rows:select(1, 2)) -- the first of equals counts
+      rows:select(1, 7):copy_(rows:select(1, 2)) -- the first of equal rows counts
       local nearest = points:nearest(rows)
       local sums, wanted = tensor.zeros({ 7, dims }, options):index_add_(nearest, points), tensor.zeros({ 7, dims }, options)
       for i = 1, 50 do
@@ -45,7 +45,7 @@ for _, dtype in ipairs { "float32", "float64" } do
   end)
 end
 
-test("what is no position, and points that are near to nothing, are told", function()
+test("invalid positions, and points without a nearest row, are errors", function()
   local t = tensor.zeros({ 3, 2 })
   local function wrong(pattern, body) raises(body, "^tensor_indexed_spec.lua:%d+: .*" .. pattern) end
   for text, value in pairs { ["0"] = 0, ["4"] = 4, ["1.5"] = 1.5, ["nan"] = 0 / 0, ["inf"] = 1 / 0 } do

@@ -1,4 +1,5 @@
---- Linear algebra: every decomposition gives back its matrix, over many shapes, ranks and degenerate cases.
+--- Linear algebra: the factors of every decomposition multiply to its matrix, over many shapes, ranks and degenerate
+--- cases.
 local tensor = require("actor.tensor")
 
 local random = require("actor.rng")(scratch_seed)
@@ -6,7 +7,7 @@ local types = { "float32", "float64" }
 local tolerance = { float32 = 1e-5, float64 = 1e-12 }
 local nan = 0 / 0
 
--- |got - expected| is small beside the larger of |expected| and `size`.
+-- Checks that |got - expected| is small relative to the larger of |expected| and `size`.
 local function close(got, expected, size)
   equal(got.shape, expected.shape)
   equal(got.dtype, expected.dtype)
@@ -25,7 +26,7 @@ local function unit(like)
   return tensor.zeros(like.shape, { dtype = like.dtype }):copy_(tensor.eye(n, { dtype = like.dtype }))
 end
 
--- Columns that are orthonormal.
+-- Checks that the columns are orthonormal.
 local function orthonormal(q)
   local product = q:transpose():matmul(q)
   close(product, unit(product), 1)
@@ -74,7 +75,7 @@ end
 local shapes = { { 1, 1 }, { 2, 2 }, { 3, 3 }, { 5, 5 }, { 17, 17 }, { 40, 40 }, { 1, 4 }, { 4, 1 }, { 3, 7 }, { 7, 3 }, { 50, 20 },
   { 20, 50 }, { 0, 0 }, { 0, 3 }, { 3, 0 }, { 4, 3, 3 }, { 2, 3, 4, 2 }, { 2, 1, 2, 4 }, { 0, 3, 3 }, { 2, 0, 0 } }
 
--- Calls f(matrix) for all kinds of matrices; only square ones with `square`.
+-- Calls f(matrix) for all kinds of matrices; with `square`, only for square matrices.
 local function for_all(f, square)
   for _, dtype in ipairs(types) do
     for _, shape in ipairs(shapes) do
@@ -85,7 +86,7 @@ local function for_all(f, square)
   end
 end
 
-test("lu gives back the matrix", function()
+test("the factors of lu multiply to the matrix", function()
   for_all(function(a)
     local p, l, u = a:lu()
     close(p:matmul(l):matmul(u), a)
@@ -98,7 +99,7 @@ test("lu gives back the matrix", function()
   end)
 end)
 
-test("qr gives back the matrix, thin and full", function()
+test("the factors of qr multiply to the matrix, thin and full", function()
   for_all(function(a)
     local m, n = a.shape[a.ndim - 1], a.shape[a.ndim]
     local q, r = a:qr()
@@ -114,7 +115,7 @@ test("qr gives back the matrix, thin and full", function()
   end)
 end)
 
-test("svd gives back the matrix, thin and full", function()
+test("the factors of svd multiply to the matrix, thin and full", function()
   for_all(function(a)
     local m, n = a.shape[a.ndim - 1], a.shape[a.ndim]
     local k = math.min(m, n)
@@ -136,7 +137,7 @@ test("svd gives back the matrix, thin and full", function()
   end)
 end)
 
-test("eigh gives back the matrix and does not look above the diagonal", function()
+test("the factors of eigh multiply to the matrix, and eigh ignores elements above the diagonal", function()
   for_all(function(a)
     local n = a.shape[a.ndim]
     local symmetric = a + a:transpose()
@@ -151,7 +152,7 @@ test("eigh gives back the matrix and does not look above the diagonal", function
   end, true)
 end)
 
-test("cholesky gives back the matrix", function()
+test("the factors of cholesky multiply to the matrix", function()
   for _, dtype in ipairs(types) do
     for _, shape in ipairs(shapes) do
       local a = normal(shape, dtype)
@@ -170,7 +171,7 @@ test("solve and inverse undo a product, for vectors, matrices and batches", func
     for _, shape in ipairs(shapes) do
       local n = shape[#shape]
       if shape[#shape - 1] == n then
-        -- Well conditioned, so that what is left is small.
+        -- Well conditioned, so that the residual is small.
         local a = normal(shape, dtype)
         a = a:div(math.sqrt(math.max(n, 1))) + 3 * unit(a)
         close(a:matmul(a:inverse()), unit(a))
@@ -195,7 +196,7 @@ test("solve and inverse undo a product, for vectors, matrices and batches", func
   end
 end)
 
-test("determinants are those of the eigenvalues, and are numbers for one matrix", function()
+test("determinants agree with the eigenvalues, and are numbers for one matrix", function()
   for_all(function(a)
     local symmetric = a + a:transpose()
     if symmetric:norm() > 1e6 then symmetric = symmetric:div(1e15) end
@@ -230,7 +231,7 @@ test("pinv meets the conditions of Moore and Penrose, at any rank", function()
     if a:norm() > 0 and (a:norm() < 1e-6 or a:norm() > 1e6) then a = a:div(a:norm()) end
     local p = a:pinv({ tolerance = 1e-4 })
     equal(p.shape[p.ndim], a.shape[a.ndim - 1])
-    -- What lies under the tolerance is lost.
+    -- Components below the tolerance are lost.
     local u, s, vt = a:svd()
     local cut = (u * (s * s:gt(s.size > 0 and s:max(-1, true) * 1e-4 or 0)):unsqueeze(-2)):matmul(vt)
     local loose = 1e4
@@ -242,7 +243,7 @@ test("pinv meets the conditions of Moore and Penrose, at any rank", function()
   equal(tensor.zeros({ 2, 3 }):pinv():totable(), tensor.zeros({ 3, 2 }):totable())
 end)
 
-test("rank, condition and norms of matrices", function()
+test("rank, condition and norms of matrices have their values", function()
   for _, dtype in ipairs(types) do
     for _, rank in ipairs({ 0, 1, 3, 6 }) do
       local a = normal({ 8, rank }, dtype):matmul(normal({ rank, 6 }, dtype))
@@ -277,7 +278,7 @@ test("rank, condition and norms of matrices", function()
   equal(tensor.zeros({ 0, 3 }):matrix_rank(), 0)
 end)
 
-test("lstsq finds the shortest of the best solutions", function()
+test("lstsq returns the shortest least-squares solution", function()
   for _, dtype in ipairs(types) do
     for _, shape in ipairs({ { 6, 3 }, { 3, 6 }, { 4, 4 }, { 1, 1 }, { 2, 5, 3 } }) do
       local a = normal(shape, dtype)
@@ -309,7 +310,7 @@ test("powers of matrices are products", function()
   equal(tensor.zeros({ 0, 0 }):matrix_power(3).shape, { 0, 0 })
 end)
 
-test("a matrix without a result is an error that says which one and where", function()
+test("a matrix without a result is an error that names the matrix and the place", function()
   local function wrong(message, body) raises(body, "tensor_linalg_spec.lua:%d+: " .. message) end
   for _, dtype in ipairs(types) do
     local batch = tensor.zeros({ 4, 2, 2 }, { dtype = dtype }):copy_(tensor.eye(2, { dtype = dtype }))

@@ -1,7 +1,7 @@
---- Tensors: memory is given back in time, and hot loops over tensors are compiled.
+--- Tensors: unused memory is released in time, and hot loops over tensors are compiled.
 local tensor = require("actor.tensor")
 
-test("a loop that makes tensors keeps some tens of megabytes at most", function()
+test("a loop that creates tensors holds some tens of megabytes at most", function()
   local before, most = tensor.memory(), 0
   for i = 1, 500 do
     local t = tensor.zeros({ 512, 512 })
@@ -11,7 +11,7 @@ test("a loop that makes tensors keeps some tens of megabytes at most", function(
   equal(most <= 40 * 2 ^ 20, true, ("at most %d MB were in use"):format(most / 2 ^ 20))
 end)
 
-test("garbage is in proportion to what is in use", function()
+test("garbage is proportional to the memory in use", function()
   local kept = {}
   for i = 1, 64 do kept[i] = tensor.zeros({ 512, 512 }) end
   local most = 0
@@ -26,7 +26,7 @@ test("garbage is in proportion to what is in use", function()
   equal(tensor.memory() < 8 * 2 ^ 20, true)
 end)
 
-test("a tensor that there is no memory for is an error with its size", function()
+test("an allocation failure of a tensor is an error with its size", function()
   local function wrong(pattern, body) raises(body, "^tensor_memory_spec.lua:%d+: " .. pattern) end
   local n = 2 ^ 45
   wrong("tensor.zeros: no memory for 140737488355328 bytes %(shape %(35184372088832%), float32%)", function() tensor.zeros(n) end)
@@ -50,7 +50,7 @@ test("a tensor of more than 2^31 elements works", function()
   equal(t:take(tensor.new({ n, n - 1 }, { dtype = "int64" })):totable(), { 7, 2 })
 end)
 
-test("what is given to a tensor comes with its block, and is copied where others look on", function()
+test("give moves the block of a tensor, and copies the elements if views share the target", function()
   local base = require("actor.tensor.base")
   local function made(value) return tensor.full({ 300, 100 }, value) end
   collectgarbage()
@@ -69,7 +69,7 @@ test("what is given to a tensor comes with its block, and is copied where others
   base.give(row, tensor.full({ 1, 100 }, 4))
   equal({ target:get(6, 1), target:get(7, 1), target:get(7, 100), target:get(8, 1) }, { 3, 4, 4, 3 })
 
-  -- As copy_ does: stretched, converted, into places that do not lie side by side; what does not fit changes nothing.
+  -- Like copy_: broadcast, converted, and into non-contiguous places; a mismatch changes nothing.
   base.give(target, tensor.full({}, 5, { dtype = "float64" }))
   equal({ target:get(1, 1), row:get(1, 1), target.dtype }, { 5, 5, "float32" })
   base.give(target:transpose(1, 2), tensor.full({ 100, 300 }, 6))
@@ -79,7 +79,7 @@ test("what is given to a tensor comes with its block, and is copied where others
   equal({ odd:get(7), target:get(1, 1) }, { 1, 6 })
 end)
 
--- Whether the loop in `body` itself became a trace, and how often compiled code was left when it ran once more.
+-- Whether the loop in `body` itself became a trace, and the number of exits from compiled code in another run.
 local function compiled_loop(body)
   local started, found, exits = {}, false, 0
   local function watch_traces(what, trace, func, _, parent)
@@ -89,7 +89,7 @@ local function compiled_loop(body)
   local function watch_exits()
     exits = exits + 1
   end
-  -- A collector that runs all the time calls finalizers while traces are recorded, which gives those up.
+  -- A permanently running collector calls finalizers during recording, which aborts traces.
   local pause, speed = collectgarbage("setpause", 200), collectgarbage("setstepmul", 200)
   jit.flush()
   jit.attach(watch_traces, "trace")
@@ -104,8 +104,8 @@ local function compiled_loop(body)
   return found, exits
 end
 
--- `body` loops 2000 times. Where something in it cannot be compiled its loop gives no trace, or leaves it each time.
--- Steps of the collector leave it now and then.
+-- `body` loops 2000 times. If a part of it cannot be compiled, its loop gives no trace or exits in each iteration.
+-- Collector steps cause some exits.
 local max_exits = 500
 
 local function compiled(name, body)
@@ -144,13 +144,13 @@ compiled("a loop of products is compiled", function()
   return sum
 end)
 
-test("the watch for compiled loops sees one that is not", function()
+test("the check for compiled loops detects a loop that is not compiled", function()
   if not jit.status() then return equal(jit.status(), false) end
   local t = tensor.arange(2000)
   local found, exits = compiled_loop(function()
     local sum = 0
     for i = 1, 2000 do
-      local read = function() return t:get(i) end  -- making a function is something that the JIT does not compile
+      local read = function() return t:get(i) end  -- the JIT does not compile closure creation
       sum = sum + read()
     end
     return sum

@@ -1,5 +1,5 @@
---- Tensors: operations on empty tensors, on tensors of one element and on views, for every element type, and wrong calls.
---- Values are compared with NumPy's in numpy_spec.lua.
+--- Tensors: operations on empty tensors, on tensors of one element and on views, for every element type, and wrong
+--- calls. numpy_spec.lua compares values with NumPy's.
 local tensor = require("actor.tensor")
 local is_compiled = require("is_compiled")
 
@@ -12,7 +12,7 @@ local function counted(dtype)
   return dtype == "bool" and (t % 3):eq(0) or t:to(dtype)
 end
 
--- What operations do with a tensor, whatever its type, as functions of it.
+-- Operations on a tensor of any type, as functions of the tensor.
 local operations = {
   sort = function(t) return t:sort(1) end,
   argsort = function(t) return t:argsort() end,
@@ -60,7 +60,7 @@ local operations = {
 }
 
 for _, dtype in ipairs(types) do
-  test("operations on views give what they give on copies, " .. dtype, function()
+  test("operations on views and on copies agree, " .. dtype, function()
     local whole = counted(dtype)
     local views = {
       whole:slice(1, 2, 4, 2), whole:slice(3, 2, 6, 3), whole:transpose(1, 3), whole:permute(2, 3, 1),
@@ -76,7 +76,7 @@ for _, dtype in ipairs(types) do
     end
   end)
 
-  test("operations take empty tensors, " .. dtype, function()
+  test("operations accept empty tensors, " .. dtype, function()
     for name, operation in pairs(operations) do
       if name ~= "median" and name ~= "quantile" and name ~= "max" and name ~= "var" then
         local out = operation(tensor.zeros({ 3, 5, 0 }, { dtype = dtype }))
@@ -91,7 +91,7 @@ for _, dtype in ipairs(types) do
     wrong("tensor.median: there are no elements in %(0%)", function() none:median() end)
   end)
 
-  test("operations take a tensor without dimensions, " .. dtype, function()
+  test("operations accept a tensor without dimensions, " .. dtype, function()
     local one = tensor.ones({}, { dtype = dtype })
     local value = one:item()
     equal({ one:sort():item(), one:argsort():item(), one:flip():item(), one:roll(2):item() }, { value, 1, value, value })
@@ -147,7 +147,7 @@ test("equal elements keep their order when sorted", function()
   equal(t:argsort(1, true):totable(), { 1, 3, 5, 2, 4 })
 end)
 
-test("several of one position add up in order, or the last stays", function()
+test("values at a repeated position add up in order, or the last value stays", function()
   local t = tensor.zeros(3, { dtype = "int64" })
   local at = tensor.new { 2, 2, 1 }
   equal(t:scatter_(1, at, tensor.new({ 5, 6, 7 }, { dtype = "int64" })):totable(), { 7, 6, 0 })
@@ -157,7 +157,7 @@ test("several of one position add up in order, or the last stays", function()
   equal(m:totable(), { { 0, 0, 1 }, { 2, 0, 0 } })
 end)
 
-test("positions that are themselves written to are read before", function()
+test("positions that overlap the result are read before they are written", function()
   local function two() return tensor.new({ 2, 1 }, { dtype = "int64" }) end
   local t = two()
   equal(t:scatter_(1, t, tensor.new({ 100, 200 }, { dtype = "int64" })):totable(), { 200, 100 })
@@ -169,7 +169,7 @@ test("positions that are themselves written to are read before", function()
   equal(t:index_add_(t, t):totable(), { 3, 3 })
 end)
 
-test("histograms count what lies in them", function()
+test("histograms count the elements in their range", function()
   local counts, edges = tensor.new({ 1, 2, 1, 0 / 0, 9 }):histogram(2, { low = 0, high = 2 })
   equal({ counts:totable(), counts.dtype, edges:totable() }, { { 0, 3 }, "int64", { 0, 1, 2 } })
   counts = tensor.new({ 5, 5 }, { dtype = "int32" }):histogram(3)
@@ -181,7 +181,7 @@ test("histograms count what lies in them", function()
   wrong("'bins' to tensor.histogram: expected at least 2 edges", function() tensor.ones(2):histogram(tensor.ones(1)) end)
 end)
 
-test("wrong calls say what was wanted and given", function()
+test("errors of wrong calls name the expected and the given value", function()
   local t = tensor.ones { 2, 3 }
   wrong("tensor.sum: dimension 2 is named twice", function() t:sum { 2, -1 } end)
   wrong("bad argument 'dim' to tensor.sum: expected an integer from 1 to 2", function() t:sum { 1, 3 } end)

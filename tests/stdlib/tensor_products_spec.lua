@@ -1,4 +1,4 @@
---- Products of tensors: batches of matrices, einsum and its like, against sums written out.
+--- Products of tensors: batches of matrices, einsum and similar functions, compared with plain sums.
 local tensor = require("actor.tensor")
 
 local random = require("actor.rng")(scratch_seed)
@@ -17,7 +17,7 @@ local function normal(shape, dtype)
   return tensor.normal(shape, { dtype = dtype, seed = random:int(1e9) })
 end
 
--- A tensor of the shape whose elements lie apart: every second one of a larger, transposed one.
+-- A non-contiguous tensor of the shape: every second element of a larger, transposed tensor.
 local function spread(shape, dtype)
   local sizes = {}
   for d = #shape, 1, -1 do table.insert(sizes, 2 * shape[d] + 1) end
@@ -68,7 +68,7 @@ local function by_definition(subscripts, dtype, ...)
   return out:to(dtype)
 end
 
-test("matrices of a batch are multiplied one by one, stretched as other operands are", function()
+test("matrices of a batch are multiplied one by one, with broadcasting", function()
   local cases = {
     { { 4, 2, 3 }, { 4, 3, 5 } }, { { 4, 2, 3 }, { 3, 5 } }, { { 2, 3 }, { 4, 3, 5 } }, { { 2, 1, 2, 3 }, { 3, 3, 2 } },
     { { 1, 2, 3 }, { 4, 3, 1 } }, { { 3 }, { 4, 3, 5 } }, { { 4, 2, 3 }, { 3 } }, { { 0, 2, 3 }, { 3, 2 } },
@@ -86,7 +86,7 @@ test("matrices of a batch are multiplied one by one, stretched as other operands
         if a.ndim > 1 then table.insert(shape, a.shape[a.ndim - 1]) end
         if b.ndim > 1 then table.insert(shape, b.shape[b.ndim]) end
         equal(got.shape, shape)
-        -- Each matrix by itself.
+        -- Compares each matrix separately.
         local function matrix(t, index)
           local n = t.ndim - 2
           for d = 1, n do
@@ -114,7 +114,7 @@ test("matrices of a batch are multiplied one by one, stretched as other operands
   end
 end)
 
-test("a batch takes the options of a product", function()
+test("a batch accepts the options of a product", function()
   local a, b = normal({ 3, 4, 2 }, "float64"), normal({ 3, 5, 4 }, "float64")
   local expected = a:transpose():matmul(b:transpose())
   close(a:matmul(b, { ta = true, tb = true }), expected, "float64")
@@ -143,7 +143,7 @@ test("products of a batch are the same bits on any number of threads", function(
   end
 end)
 
-test("matrices that do not fit are an error that names both shapes", function()
+test("matrices of mismatched shapes are an error that names both shapes", function()
   raises(function() tensor.ones({ 2, 3, 4 }):matmul(tensor.ones({ 3, 4, 2 })) end,
     "tensor_products_spec.lua:%d+: bad argument to tensor.matmul: shapes %(2, 3, 4%) and %(3, 4, 2%) do not fit")
   raises(function() tensor.ones({ 2, 3, 4 }):matmul(tensor.ones({ 2, 3, 4 })) end, "do not fit")
@@ -176,7 +176,7 @@ test("einsum is the sum of products by definition", function()
   end
 end)
 
-test("einsum without a result has the letters that occur once, and ... stands for the rest", function()
+test("einsum without a result has the letters that occur once, and ... denotes the other dimensions", function()
   local a, b = normal({ 2, 3 }, "float64"), normal({ 3, 4 }, "float64")
   close(tensor.einsum("ij,jk", a, b), a:matmul(b), "float64")
   close(tensor.einsum("kj, ji", a, b), a:matmul(b):transpose(), "float64")
@@ -190,7 +190,7 @@ test("einsum without a result has the letters that occur once, and ... stands fo
   close(tensor.einsum("...,...", a, a), a * a, "float64")
 end)
 
-test("einsum never gives a view", function()
+test("einsum never returns a view", function()
   local a = tensor.ones({ 2, 2 })
   tensor.einsum("ij->ji", a):zero_()
   tensor.einsum("ii->i", a):zero_()

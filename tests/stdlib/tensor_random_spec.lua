@@ -1,11 +1,11 @@
---- Random tensors: the same for a seed however they are drawn, of the distributions they name, streams independent.
+--- Random tensors: equal for a seed however they are drawn, distributed as named, with independent streams.
 local tensor = require("actor.tensor")
 local rng = require("actor.rng")
 
 local n = spec_mode == "normal" and 40000 or 8000
 local f64 = { dtype = "float64" }
 
--- How each distribution is drawn, for tests of what all have in common.
+-- The call of each distribution, for tests of their common properties.
 local draws = {
   uniform = function(shape, options) return tensor.uniform(shape, options) end,
   normal = function(shape, options) return tensor.normal(shape, options) end,
@@ -38,7 +38,7 @@ test("a seed gives the same elements at once, in pieces, from the middle, and on
   end
 end)
 
-test("elements are these on every machine", function()
+test("elements are the same on every machine", function()
   local function first(draw) return draw(3, { seed = 1, dtype = "float64" }):hash() end
   equal({ first(draws.uniform), first(draws.normal), first(draws.exponential), first(draws.gamma), first(draws.poisson) }, {
     "2f05186fbcb5e64c", "87eb1a086fc9fa69", "a5cf1514c12478a7", "8d396a04ef10e481", "1b982cff8f858228",
@@ -51,13 +51,13 @@ test("streams and seeds differ, and streams are not correlated", function()
   for _, other in ipairs({ sample(7, 1), sample(7, 2 ^ 32 - 1), sample(8, 0), sample(2 ^ 53, 0), sample(0xffffffffffffffffULL, 0) }) do
     equal(x:hash() == other:hash(), false)
     near(x:dot(other) / n, 0, 5 / math.sqrt(n))
-    -- Nor with a shift.
+    -- No correlation with a shift either.
     near(x:narrow(1, 2, n - 1):dot(other:narrow(1, 1, n - 1)) / n, 0, 5 / math.sqrt(n))
   end
   near(x:narrow(1, 2, n - 1):dot(x:narrow(1, 1, n - 1)) / n, 0, 5 / math.sqrt(n))
 end)
 
-test("without a seed each call gives others; a generator of actor.rng gives the seed of a call", function()
+test("without a seed each call draws new elements; a generator of actor.rng supplies the seed of a call", function()
   equal(tensor.uniform(3):hash() == tensor.uniform(3):hash(), false)
   local first, second = rng(5), rng(5)
   local a = tensor.normal(4, { rng = first })
@@ -66,7 +66,7 @@ test("without a seed each call gives others; a generator of actor.rng gives the 
   equal(tostring(tensor.random { seed = 9, stream = 2 }), "random(seed 9, stream 2, 0 drawn)")
 end)
 
--- The greatest distance of the sample's distribution from `cdf`, times the root of its size: above 1.95 with
+-- The greatest distance of the sample's distribution from `cdf`, times the root of the sample's size: above 1.95 with
 -- probability 0.001.
 local function distance(t, cdf)
   local values = t:totable()
@@ -113,7 +113,7 @@ local function gamma_cdf(alpha)
   end
 end
 
-test("continuous distributions are what they claim, by Kolmogorov and Smirnov", function()
+test("continuous distributions pass the Kolmogorov-Smirnov test", function()
   local seed = 11
   local function check(t, cdf) equal(distance(t, cdf) < 1.95, true) end
   check(tensor.uniform(n, { seed = seed, dtype = "float64" }), function(x) return x end)
@@ -127,8 +127,8 @@ test("continuous distributions are what they claim, by Kolmogorov and Smirnov", 
   check(tensor.gamma(n, 2, { seed = seed, scale = 3, dtype = "float64" }), function(x) return gamma_cdf(2)(x / 3) end)
 end)
 
--- Chi square of how often each value occurs against its probability; values of less than 5 expected hits are one class.
--- Gives how far it is above its mean, in deviations.
+-- Chi square of the frequency of each value against its probability; values with less than 5 expected hits form one
+-- class. Returns the distance above its mean, in standard deviations.
 local function chi_square(t, low, high, probability)
   local counts = {}
   for _, x in ipairs(t:totable()) do counts[x] = (counts[x] or 0) + 1 end
@@ -145,7 +145,7 @@ local function chi_square(t, low, high, probability)
   return (sum - (classes - 1)) / math.sqrt(2 * (classes - 1))
 end
 
-test("discrete distributions are what they claim, by chi square", function()
+test("discrete distributions pass the chi-square test", function()
   local seed = 13
   local function check(deviation) equal(deviation < 4.5, true) end
   for _, mean in ipairs({ 0.2, 3, 9.99, 10, 30, 200 }) do
@@ -158,7 +158,7 @@ test("discrete distributions are what they claim, by chi square", function()
   check(chi_square(tensor.choice(7, n, { seed = seed }), 1, 7, function() return 1 / 7 end))
   local weights = { 1, 0, 2, 5, 0 }
   check(chi_square(tensor.choice(5, n, { seed = seed, weights = weights }), 1, 5, function(i) return weights[i] / 8 end))
-  -- The first and the second of two that are drawn without replacement.
+  -- The first and the second of two values drawn without replacement.
   local random, firsts, pairs_of = tensor.random { seed = seed }, {}, {}
   local rounds = n / 10
   for i = 1, rounds do
@@ -171,7 +171,7 @@ test("discrete distributions are what they claim, by chi square", function()
     local i, j = math.floor(x / 10), x % 10
     return i ~= j and j >= 1 and j <= 4 and i / 10 * j / (10 - i) or 0
   end))
-  -- All orders of three are as likely.
+  -- All orders of three are equally likely.
   for i = 1, rounds do
     local order = tensor.permutation(3, { rng = random }):totable()
     pairs_of[i] = order[1] * 10 + order[2]
@@ -179,7 +179,7 @@ test("discrete distributions are what they claim, by chi square", function()
   check(chi_square(tensor.new(pairs_of), 11, 33, function(x) return math.floor(x / 10) ~= x % 10 and x % 10 >= 1 and x % 10 <= 3 and 1 / 6 or 0 end))
 end)
 
-test("moments of large means", function()
+test("distributions with large means have the right moments", function()
   local t = tensor.poisson(n, 1e6, { seed = 2 })
   near(t:mean(), 1e6, 5 * 1000 / math.sqrt(n))
   near((t - 1e6):norm() / math.sqrt(n), 1000, 5 * 1000 / math.sqrt(2 * n))
@@ -187,7 +187,7 @@ test("moments of large means", function()
   equal(u:min() >= 1 and u:max() < 1 + 2 ^ -20, true)
 end)
 
-test("parameters at their ends give what they must", function()
+test("parameters at the ends of their range have the right results", function()
   local options = { seed = 4 }
   equal(tensor.poisson(50, 0, options):sum(), 0)
   equal(tensor.bernoulli(50, 0, options):sum(), 0)
@@ -232,7 +232,7 @@ test("permutation, shuffle and choice keep rows together", function()
   equal(tensor.choice(tensor.new({ 5, 6 }), 2, { seed = 3, replace = false }):sum(), 11)
 end)
 
-test("whole numbers are int64, or of a type that holds them", function()
+test("whole numbers are int64, or of a given type with their range", function()
   local options = { seed = 5 }
   local draws_of = {
     function(o) return tensor.integers({ 3, 7 }, 1, 200, o) end,
@@ -258,7 +258,7 @@ test("whole numbers are int64, or of a type that holds them", function()
   end
 end)
 
-test("choice, permutation and shuffle take rows of every element type", function()
+test("choice, permutation and shuffle work on rows of every element type", function()
   for _, dtype in ipairs({ "float32", "float64", "int32", "int64", "uint8", "bool" }) do
     local rows = tensor.new({ { 1, 0 }, { 0, 0 }, { 1, 1 }, { 0, 1 } }):to(dtype)
     for _, t in ipairs({ rows, rows:transpose(), rows:slice(1, 1, 4, 2), rows:slice(1, 1, 1), rows:slice(1, 1, 0) }) do

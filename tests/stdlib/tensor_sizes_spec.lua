@@ -1,4 +1,4 @@
---- Sizes that no tensor may have: errors that name the argument, before memory is taken or a loop begins.
+--- Impossible sizes of tensors: errors that name the argument, before memory is allocated or a loop begins.
 local nn = require("actor.nn")
 local tensor = require("actor.tensor")
 
@@ -42,7 +42,7 @@ test("sizes that wrap in 64 bits are errors that name the argument", function()
   end
 end)
 
-test("results for views of many elements are refused before their sizes wrap", function()
+test("oversized results for views of many elements are errors before their sizes wrap", function()
   local one = v:narrow(1, 1, 1)
   local a, b = one:broadcast_to { 2 ^ 40, 1 }, one:broadcast_to { 1, 2 ^ 40 }
   for _, name in ipairs { "add", "sub", "mul", "div", "pow", "lt", "maximum", "kron", "matmul" } do
@@ -58,7 +58,7 @@ test("results for views of many elements are refused before their sizes wrap", f
   end)
 end)
 
-test("endless work is refused, and tensors without elements take no time", function()
+test("endless work is an error, and tensors without elements take no time", function()
   local empty = tensor.exponential({ 2 ^ 32, 0 }, { seed = 1 })
   equal({ empty.shape, tostring(empty), empty:sum() }, { { 2 ^ 32, 0 }, "tensor([], shape=(4294967296, 0), float32)", 0 })
   for _, name in ipairs { "softmax", "sort", "cumsum", "flip", "clone", "unique", "nonzero", "exp", "hash" } do empty[name](empty) end
@@ -74,15 +74,15 @@ test("endless work is refused, and tensors without elements take no time", funct
   wrong("bad argument 'values' to tensor.new: expected at most 8 dimensions", function() tensor.new(own) end)
 end)
 
-test("a few of many positions are drawn without memory for all", function()
+test("a few of many positions are drawn without memory for all positions", function()
   local few = tensor.choice(2 ^ 31, 1000, { replace = false, seed = scratch_seed })
   equal({ few.size, few:unique().size, few:min() >= 1, few:max() <= 2 ^ 31 }, { 1000, 1000, true, true })
-  -- The same positions as of those that are all kept.
+  -- The same positions as the first of a full permutation.
   local all = tensor.permutation(6400, { seed = scratch_seed })
   equal(tensor.choice(6400, 90, { replace = false, seed = scratch_seed }):equal(all:narrow(1, 1, 90)), true)
 end)
 
-test("bytes are taken of a string or a pointer only", function()
+test("bytes are read only from a string or a pointer", function()
   local ffi = require("ffi")
   for _, bytes in ipairs { 5LL, v, ffi.cast("uint8_t*", nil), true } do
     wrong("bad argument 'bytes' to tensor.from_u8: expected a string or a pointer", function() tensor.from_u8(bytes, 2) end)

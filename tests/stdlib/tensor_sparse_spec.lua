@@ -28,7 +28,7 @@ local function same(m, t)
   equal(m:dense():equal(t:contiguous()), true)
 end
 
--- Calls f(matrix, its dense form) for all shapes and types.
+-- Calls f(matrix, dense form) for all shapes and types.
 local function for_all(f)
   for _, dtype in ipairs(types) do
     for _, shape in ipairs(shapes) do
@@ -38,7 +38,7 @@ local function for_all(f)
   end
 end
 
-test("a dense matrix gives its elements that are not 0, strided ones too", function()
+test("a sparse matrix of a dense matrix has its nonzero elements, also of strided matrices", function()
   for_all(function(m, t)
     same(m, t)
     equal(m.count, t:ne(0):sum())
@@ -47,7 +47,7 @@ test("a dense matrix gives its elements that are not 0, strided ones too", funct
   end)
 end)
 
-test("values with their places add up where they meet, in any order", function()
+test("values with equal places add up, in any order", function()
   local m = tensor.csr { rows = { 2, 1, 2, 2 }, columns = { 1, 3, 1, 2 }, values = { 1, 5, 2, 4 }, shape = { 3, 3 } }
   same(m, tensor.new({ { 0, 0, 5 }, { 3, 4, 0 }, { 0, 0, 0 } }))
   equal(m.count, 3)
@@ -73,7 +73,7 @@ test("values with their places add up where they meet, in any order", function()
   same(tensor.csr { rows = strided, columns = strided, values = strided, shape = { 2, 2 } }, tensor.new({ { 1, 0 }, { 0, 2 } }))
 end)
 
-test("products with vectors and matrices are those of the dense matrix", function()
+test("products with vectors and matrices agree with the dense matrix", function()
   for_all(function(m, t)
     local function other(...) return dense({ ... }, t.dtype) end
     for _, k in ipairs({ 0, 1, 5, 33, 70 }) do
@@ -105,7 +105,7 @@ test("products are the same bits on any number of threads", function()
   tensor.set_threads(1)
 end)
 
-test("transposing, adding, scaling and rows are those of the dense matrix", function()
+test("transposing, adding, scaling and rows agree with the dense matrix", function()
   for_all(function(m, t)
     same(m:transpose(), t:transpose())
     same(m:transpose():transpose(), t)

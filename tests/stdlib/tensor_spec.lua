@@ -1,4 +1,4 @@
---- Tensors: making them, views, indexing, text.
+--- Tensors: construction, views, indexing, text.
 local actor = require("actor")
 local codec = require("actor.codec")
 local ffi = require("ffi")
@@ -31,7 +31,7 @@ test("tensors are made of nested tables, numbers, ranges and constants", functio
   equal(tensor.new(sample("float64")).dtype, "float32")
 end)
 
-test("elements come from bytes and go to bytes", function()
+test("elements convert from and to bytes", function()
   local t = sample("float64")
   equal(#t:bytes(), 48)
   equal(tensor.from_bytes(t:bytes(), { 2, 3 }, { dtype = "float64" }):equal(t), true)
@@ -42,7 +42,7 @@ test("elements come from bytes and go to bytes", function()
   equal(tensor.from_bytes("", { 0, 3 }).shape, { 0, 3 })
 end)
 
-test("random elements depend on the seed alone and have the right spread", function()
+test("random elements depend only on the seed and have the right spread", function()
   local a, b = tensor.normal({ 100, 100 }, { seed = 5 }), tensor.normal({ 100, 100 }, { seed = 5 })
   equal(a:hash(), b:hash())
   equal(a:hash() == tensor.normal({ 100, 100 }, { seed = 6 }):hash(), false)
@@ -134,7 +134,7 @@ test("a view keeps the elements of a collected tensor alive", function()
   for i = 1, 50 do equal(views[i]:mean(), i) end
 end)
 
-test("types convert and values copy with stretching", function()
+test("types convert and values copy with broadcasting", function()
   local t = sample():to("float64")
   equal({ t.dtype, t:sum() }, { "float64", 21 })
   equal(t:to("float64") == t, true)
@@ -144,7 +144,7 @@ test("types convert and values copy with stretching", function()
   equal(tensor.zeros({ 2, 3 }):copy_(tensor.new({ 7, 8, 9 }, { dtype = "float64" })):totable(), { { 7, 8, 9 }, { 7, 8, 9 } })
 end)
 
-test("the data pointer leads to the elements", function()
+test("the data pointer points to the elements", function()
   local t = sample()
   local p = t:data()
   equal(ffi.istype("float*", p), true)
@@ -154,7 +154,7 @@ test("the data pointer leads to the elements", function()
   raises(function() t:transpose():data() end, "tensor_spec.lua:%d+: bad argument 't' to tensor.data: expected a contiguous")
 end)
 
-test("hashes tell contents, shapes and types apart", function()
+test("hashes distinguish contents, shapes and types", function()
   local t = sample()
   equal(t:hash(), sample():hash())
   equal(#t:hash(), 16)
@@ -178,7 +178,7 @@ test("the codec carries tensors beside the bytes and hashes them", function()
   raises(function() codec.encode({ p = ffi.cast("ah_tensor*", sample()) }) end, "value.p is cdata of a foreign type")
 end)
 
-test("text is aligned and shortened as NumPy's", function()
+test("text is aligned and shortened as in NumPy", function()
   equal(tostring(sample()), "tensor([[1., 2., 3.],\n        [4., 5., 6.]], float32)")
   equal(tostring(tensor.new({ 0.5, -10 }, { dtype = "float64" })), "tensor([  0.5, -10. ], float64)")
   equal(tostring(tensor.new({ 1e-7, 1 })), "tensor([1.e-07, 1.e+00], float32)")
@@ -195,7 +195,7 @@ test("text is aligned and shortened as NumPy's", function()
   equal(#tostring(tensor.zeros({ 500, 500 })) < 500, true)
 end)
 
-test("wrong calls say what was wanted and given, at the caller's line", function()
+test("errors of wrong calls name the expected and the given value, at the caller's line", function()
   local t = sample()
   local function wrong(pattern, body) raises(body, "^tensor_spec.lua:%d+: .*" .. pattern) end
   wrong("bad argument 'shape' to tensor.zeros: expected a table of sizes or one size, got string", function() tensor.zeros("3") end)
@@ -228,7 +228,7 @@ test("wrong calls say what was wanted and given, at the caller's line", function
   wrong("bad argument 'threads' to tensor.set_threads: expected an integer from 1 to 256, got 0", function() tensor.set_threads(0) end)
 end)
 
-test("a random chain of views reads what plain arithmetic on positions says", function()
+test("a random chain of views agrees with plain arithmetic on positions", function()
   local rng = actor.rng(scratch_seed)
   for _ = 1, 200 do
     local t = tensor.arange(120):view(4, 5, 6)

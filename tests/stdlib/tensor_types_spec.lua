@@ -1,4 +1,4 @@
---- Tensors: element types, what they hold, and how they meet in operations.
+--- Tensors: element types, their values, and mixed types in operations.
 local tensor = require("actor.tensor")
 
 local types = { "float32", "float64", "int32", "int64", "uint8", "bool" }
@@ -8,7 +8,7 @@ local whole = { "int32", "int64", "uint8" }
 local function typed(dtype, ...) return tensor.new({ ... }, { dtype = dtype }) end
 local function wrong(pattern, body) raises(body, "^tensor_types_spec.lua:%d+: .*" .. pattern) end
 
-test("each type holds its values, which are read as they were written", function()
+test("each type stores its values exactly", function()
   local values = {
     float32 = { 0.5, -1 / 0 }, float64 = { 0.1, 1e300 }, int32 = { -2 ^ 31, 2 ^ 31 - 1 }, int64 = { -2 ^ 53, 2 ^ 53 },
     uint8 = { 0, 255 }, bool = { true, false },
@@ -31,7 +31,7 @@ test("each type holds its values, which are read as they were written", function
   end
 end)
 
-test("a type follows from the values where none is given", function()
+test("without a given type the values determine the type", function()
   equal(tensor.new({ 1, 2 }).dtype, "float32")
   equal(tensor.new({ { true, false } }).dtype, "bool")
   equal(tensor.new(true).dtype, "bool")
@@ -58,7 +58,7 @@ test("int64 beyond 2^53 is LuaJIT's int64_t", function()
   wrong("expected a whole number that int64 holds", function() t:set(1, 2 ^ 63) end)
 end)
 
-test("values that a type does not hold are refused", function()
+test("values outside a type's range are errors", function()
   for dtype, bad in pairs { int32 = { 1.5, 2 ^ 31, -2 ^ 31 - 1, 0 / 0, true, "1" }, uint8 = { -1, 256, 0.5, 256LL },
     int64 = { 2 ^ 63, 1 / 0 }, bool = { 1, 0, 1LL }, float32 = { true, "1" } } do
     local t = tensor.zeros(2, { dtype = dtype })
@@ -102,7 +102,7 @@ test("every type is converted to every other", function()
   end
 end)
 
-test("conversion to whole numbers cuts, and names what does not fit", function()
+test("conversion to whole numbers truncates, and an error names a value out of range", function()
   equal(typed("float64", 1.9, -1.9, 255.5):to("int32"):totable(), { 1, -1, 255 })
   equal(typed("float32", 255.9, -0.9):to("uint8"):totable(), { 255, 0 })
   equal(typed("float64", 2147483647.9, -2147483648.9):to("int32"):totable(), { 2147483647, -2147483648 })
@@ -119,7 +119,7 @@ test("conversion to whole numbers cuts, and names what does not fit", function()
   equal(typed("float64", -2 ^ 63):to("int64"):to("float64"):get(1), -2 ^ 63)
 end)
 
-test("types meet in the one that holds both", function()
+test("mixed types promote to the type that represents both", function()
   local order = { "bool", "uint8", "int32", "int64", "float32" }
   local function one(dtype) return tensor.ones({ 2, 1 }, { dtype = dtype }) end
   for i, a in ipairs(order) do
@@ -185,7 +185,7 @@ test("an in-place operation keeps its tensor's type or fails", function()
   equal(typed("float32", 1, 3):lt(2, tensor.full(2, false)):totable(), { true, false })
 end)
 
-test("truth values are joined, counted and compared, and have no difference", function()
+test("truth values are combined, counted and compared, and cannot be subtracted", function()
   local a, b = tensor.new { true, true, false, false }, tensor.new { true, false, true, false }
   equal((a + b):totable(), { true, true, true, false })
   equal((a * b):totable(), { true, false, false, false })
@@ -204,7 +204,7 @@ test("truth values are joined, counted and compared, and have no difference", fu
   wrong("tensor.neg: it does not take a tensor of bool", function() return -a end)
 end)
 
-test("a byte other than 0 is true wherever it comes from", function()
+test("every byte other than 0 is true, whatever its source", function()
   local t = tensor.from_bytes("\2\0\255", 3, { dtype = "bool" })
   equal(t:totable(), { true, false, true })
   equal({ t:sum(), t:eq(true):sum(), t:to("int32"):sum() }, { 2, 2, 2 })
@@ -236,7 +236,7 @@ test("reductions of whole numbers are exact", function()
   equal(tensor.full(3, 2 ^ 31 - 1, { dtype = "int32" }):mean(), 2 ^ 31 - 1)
 end)
 
-test("what needs floats names the type that it got", function()
+test("the error of an operation for floats names the given type", function()
   local i = tensor.ones({ 2, 2 }, { dtype = "int32" })
   wrong("tensor.softmax: it does not take a tensor of int32; convert it with t:to%('float32'%)", function() i:softmax() end)
   wrong("tensor.matmul: it does not take a tensor of int32", function() i:matmul(i) end)
@@ -260,7 +260,7 @@ test("positions may be of every type but bool", function()
   wrong("tensor.take: expected positions, got a tensor of bool", function() tensor.zeros(3):take(tensor.new { true }) end)
 end)
 
-test("every type travels as a value of the codec", function()
+test("the codec encodes every type", function()
   local codec = require("actor.codec")
   for _, dtype in ipairs(types) do
     local t = tensor.ones({ 2, 3 }, { dtype = dtype })

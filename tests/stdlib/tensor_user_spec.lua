@@ -1,11 +1,11 @@
---- What users of NumPy and PyTorch try first: it works, or the error says what to write instead.
+--- Typical first attempts of NumPy and PyTorch users: each call works, or its error names the replacement.
 local tensor = require("actor.tensor")
 local names = require("actor.tensor.names")
 
 local types = { "float32", "float64", "int32", "int64", "uint8", "bool" }
 local function wrong(pattern, body) raises(body, "^tensor_user_spec.lua:%d+: " .. pattern) end
 
-test("each name of NumPy or PyTorch that is told ours is no name here, and ours is one", function()
+test("each listed name of NumPy or PyTorch is unknown, and its error suggests an existing name", function()
   for name, ours in pairs(names.ours) do
     local owner, known = ours:match("^(%w+)[.:]([%w_]+)")
     equal(rawget(tensor, name), nil, name)
@@ -17,7 +17,7 @@ test("each name of NumPy or PyTorch that is told ours is no name here, and ours 
   wrong("there is no tensor:summ; did you mean tensor:sum%?", function() tensor.ones(2):summ() end)
 end)
 
-test("axis= is no dimension, and ipairs takes no tensor", function()
+test("axis= is not accepted as a dimension, and ipairs does not accept a tensor", function()
   local x = tensor.ones({ 2, 3 })
   for _, name in ipairs({ "sum", "max", "mean", "any", "flip", "median" }) do
     wrong("bad argument 'dim' to tensor%." .. name .. ": expected a list of dimensions, .*'axis'", function()
@@ -28,7 +28,7 @@ test("axis= is no dimension, and ipairs takes no tensor", function()
   wrong("ipairs takes a table: use for i, row in t:iter%(%)", function() for _ in ipairs(x) do break end end)
 end)
 
-test("shapes of several numbers and names of element types stand in tables", function()
+test("shapes of several numbers and names of element types are passed in tables", function()
   for _, name in ipairs({ "zeros", "ones", "empty" }) do
     wrong("bad argument 'options' to tensor%." .. name .. ": .*; put sizes in a table", function()
       tensor[name](2, 3)
@@ -41,7 +41,7 @@ test("shapes of several numbers and names of element types stand in tables", fun
   equal(tensor.linspace(3, 9, 1):totable(), { 3 })
 end)
 
-test("what counts elements names what it cannot count", function()
+test("errors of counting functions name the invalid elements", function()
   wrong("bad argument 't' to tensor%.bincount: expected whole numbers from 1, got a fraction", function()
     tensor.new({ 1.5, 1 }):bincount()
   end)
@@ -58,7 +58,7 @@ test("what counts elements names what it cannot count", function()
   end)
 end)
 
-test("masks that do not fit say which shapes do not", function()
+test("errors for mismatched masks name both shapes", function()
   local x = tensor.arange(12):view(3, 4)
   wrong("bad argument to t%[mask%] = value: the mask selects shape %(6%); a value of shape %(2%) does not fit",
     function() x[x:gt(5)] = tensor.ones(2) end)
@@ -72,7 +72,7 @@ test("masks that do not fit say which shapes do not", function()
   equal(x:totable(), { { 0, 1, 2, 3 }, { 4, 5, -3, -5 }, { -1, -2, -4, -6 } })
 end)
 
-test("an operation in place that does not fit does not speak of an out that nobody gave", function()
+test("the error of a mismatched in-place operation does not mention an `out` argument", function()
   wrong("bad argument to tensor%.add_: a tensor %(3%) float32 cannot take the result", function()
     tensor.ones(3):add_(tensor.ones({ 2, 3 }))
   end)
@@ -81,7 +81,7 @@ test("an operation in place that does not fit does not speak of an out that nobo
   end)
 end)
 
-test("products of whole numbers: outer, kron and cross are exact, sums of products say what to convert", function()
+test("outer, kron and cross of whole numbers are exact, and errors of sums of products name the conversion", function()
   for _, dtype in ipairs({ "int32", "int64", "uint8" }) do
     local a, b = tensor.new({ 1, 2, 3 }, { dtype = dtype }), tensor.new({ 4, 5, 6 }, { dtype = dtype })
     local spread = tensor.new({ { 4, 0 }, { 5, 0 }, { 6, 0 } }, { dtype = dtype }):select(2, 1)
@@ -116,7 +116,7 @@ test("products of whole numbers: outer, kron and cross are exact, sums of produc
   end)
 end)
 
-test("positions that were found are positions that are taken, of views too", function()
+test("take and gather accept the positions that argsort, unique and nonzero return, of views too", function()
   for _, dtype in ipairs(types) do
     local base = tensor.integers({ 5, 6 }, 0, 4, { seed = 3 }):to(dtype)
     for _, t in ipairs({ base, base:transpose(), base:slice(2, 1, -1, 2), base:slice(1, 1, 1), base:slice(1, 1, 0) }) do
@@ -135,7 +135,7 @@ test("positions that were found are positions that are taken, of views too", fun
   end
 end)
 
-test("a product of two vectors is the sum of its products, of views and as matrices too", function()
+test("a product of two vectors is the sum of products, also of views and as matrices", function()
   for _, dtype in ipairs({ "float32", "float64" }) do
     for _, n in ipairs({ 0, 1, 2, 31, 33, 4095, 4097, 9000 }) do
       local x = tensor.integers({ n, 2 }, -3, 3, { seed = 1, dtype = dtype }):select(2, 2)

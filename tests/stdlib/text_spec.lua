@@ -29,10 +29,10 @@ test("an apostrophe or a joiner is part of a word only between letters", functio
   equal(words("\239\187\191first"), "first") -- a byte order mark
 end)
 
-test("bytes that are no UTF-8 are no letters and stay as they are", function()
+test("invalid UTF-8 bytes are no letters and stay unchanged", function()
   equal(words("caf\233 mir"), "caf|mir") -- Latin-1
   equal(words("a\255b\192\175c\237\160\128d"), "a|b|c|d") -- overlong, a surrogate
-  equal(words("\208"), "") -- cut
+  equal(words("\208"), "") -- truncated
   equal(text.lower("ПРИ\255ВЕТ\208"), "при\255вет\208")
   equal(text.fold("ß\255"), "ss\255")
   equal(text.nfc("e\204\129\255e\204"), "é\255e\204")
@@ -40,7 +40,7 @@ test("bytes that are no UTF-8 are no letters and stay as they are", function()
   equal(text.length("\0a\0"), 3)
 end)
 
-test("the iterator gives more words than it looks for at once, and may be left", function()
+test("the iterator returns words beyond its first batch, and nil after the last word", function()
   local many = {}
   for i = 1, 1000 do many[i] = "w" .. i end
   equal(words(table.concat(many, " ")), table.concat(many, "|"))
@@ -54,7 +54,7 @@ test("lower knows the letters of all scripts, and the final sigma", function()
   equal(text.lower("ΟΔΟΣ ΣΑΣ, Σ"), "οδος σας, σ")
   equal(text.lower("Σ'Α ΑΣ'Α ΑΣ'"), "σ'α ασ'α ας'") -- an apostrophe does not end a word
   equal(text.lower("STRAßE ẞ"), "straße ß")
-  equal(text.lower("Iı İ"), "iı i\204\135") -- no rules of Turkish
+  equal(text.lower("Iı İ"), "iı i\204\135") -- no Turkish rules
   equal(text.lower("日本"), "日本")
   equal(text.lower("ÉCOLE E\204\129"), "école e\204\129")
 end)
@@ -67,15 +67,15 @@ test("fold makes texts that differ in case alone the same", function()
   equal(text.fold("Hello"), "hello")
 end)
 
-test("nfc makes one character of a letter and its marks where there is one", function()
+test("nfc composes a letter and its marks if a composed character exists", function()
   equal(text.nfc("cafe\204\129"), "café")
   equal(text.nfc("café"), "café")
   equal(text.nfc("plain"), "plain")
   equal(text.nfc("\225\132\146\225\133\161\225\134\171"), "한")
-  equal(text.nfc("x\204\129"), "x\204\129") -- there is none
+  equal(text.nfc("x\204\129"), "x\204\129") -- no composed character exists
 end)
 
-test("length counts characters, or what a reader sees as one", function()
+test("length counts code points, or visible characters", function()
   equal(text.length("мир"), 3)
   equal(text.length("日本"), 2)
   equal(text.length("cafe\204\129"), 5)
@@ -86,7 +86,7 @@ test("length counts characters, or what a reader sees as one", function()
   equal(text.length("a\255", "graphemes"), 2)
 end)
 
-test("ASCII text is what Lua's functions make of it", function()
+test("ASCII text has the same results as Lua's functions", function()
   local random = require("actor.rng")(scratch_seed, 1)
   for _ = 1, 200 do
     local bytes = {}
@@ -101,7 +101,7 @@ test("ASCII text is what Lua's functions make of it", function()
   end
 end)
 
-test("any bytes are taken, and words lie in the text in order", function()
+test("any bytes are accepted, and words occur in the text in order", function()
   local random = require("actor.rng")(scratch_seed, 2)
   for _ = 1, 500 do
     local bytes = {}

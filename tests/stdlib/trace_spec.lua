@@ -1,8 +1,8 @@
---- Reading traces of --record, whole, cut and malformed; what they come to.
+--- Traces of --record: whole, truncated and malformed files, and their summaries.
 local trace = require("actor.trace")
 local rng = require("actor").rng
 
--- Calls body(path) with the name of a file that holds `text` and removes it.
+-- Calls body(path) with the name of a file that contains `text`, and then removes the file.
 local function with_file(text, body)
   local path = os.tmpname()
   local file = assert(io.open(path, "wb"))
@@ -26,7 +26,7 @@ local header = [[
 event,id,step,time,released,compute
 ]]
 
--- Two workers under BSP for two steps; worker 1 is the slow one, and worker 2 joins, begins and is lost.
+-- Two workers under BSP for two steps; worker 1 is slow, and worker 2 joins, begins a step and fails.
 local whole = header .. [[
 run,1,,0.000000000,,
 join,0,0,0.000000000,,
@@ -48,7 +48,7 @@ join,0,7,10.000000000,,
 step,0,8,11.000000000,10.250000000,0.500000000
 ]]
 
-test("a trace is read into workers with their steps, in times of their run", function()
+test("a trace is read into workers with their steps, in times relative to their run", function()
   local t = read(whole)
   equal(t.header, { version = "0.1.0", job = "job.lua", barrier = "bsp" })
   equal(t.note, nil)
@@ -67,7 +67,7 @@ test("a trace is read into workers with their steps, in times of their run", fun
       { { from = 4.5, to = 5 } } })
 end)
 
-test("runs of one file have times and headers of their own", function()
+test("runs of one file have separate times and headers", function()
   local t = read(whole .. second .. "stop,,,11.500000000,,\n")
   equal(#t.runs, 2)
   local run = t.runs[2]
@@ -92,7 +92,7 @@ stop,,,9.0,,
   near(trace.summary(t.runs[1]).workers[1].waiting, (1 + 1 + 1) / 5)
 end)
 
-test("the file of a killed run is read as far as it goes, with a note", function()
+test("the file of a killed run is read up to its last complete row, with a note", function()
   local cut = read(whole .. second:sub(1, -5))
   equal(cut.note, "line 20 is cut off and left out; run 2 has no stop")
   equal({ #cut.runs, cut.runs[2].stop, #cut.runs[2].workers[1].steps }, { 2, nil, 0 })
@@ -104,7 +104,7 @@ test("the file of a killed run is read as far as it goes, with a note", function
   equal(#read(header).runs, 0)
 end)
 
-test("every prefix of a trace is read or ends in its header", function()
+test("every prefix of a trace is read, or is an error inside the header", function()
   local text = whole .. second
   for size = 0, #text do
     local fine, message = pcall(read, text:sub(1, size))
@@ -128,7 +128,7 @@ local malformed = {
   { header .. "run,2,,0.0,,\n", "6: run 2, expected 1" },
   { header .. "run,,,0.0,,\n", "6: run nil, expected 1" },
 }
--- Rows that stand behind a run of worker 0, from line 8 on.
+-- Rows after a run of worker 0, from line 8 on.
 local rows = {
   { "", "expected a row 'event,id,step,time,released,compute', got ''" },
   { "step,0,1,1.0,0.0", "expected a row" },
@@ -166,7 +166,7 @@ for _, row in ipairs(rows) do
   malformed[#malformed + 1] = { before .. row[1] .. "\n", (row[3] or 1) + 7 .. ": " .. row[2] }
 end
 
-test("what is no trace, or no possible one, is an error with the caller's line, the file and its line", function()
+test("an invalid or impossible trace is an error with the caller's line, the file and its line", function()
   for i, case in ipairs(malformed) do
     local path = os.tmpname()
     local file = assert(io.open(path, "wb"))
@@ -181,13 +181,13 @@ test("what is no trace, or no possible one, is an error with the caller's line, 
   end
 end)
 
-test("a file that is not there is named, and so is a wrong argument", function()
+test("errors name a missing file and a wrong argument", function()
   raises(function() trace.read("/nowhere/run.csv") end, "trace_spec.lua:%d+: trace.read: /nowhere/run.csv: No such file")
   raises(function() trace.read(7) end, "trace_spec.lua:%d+: bad argument 'path' to trace.read: expected string, got number")
   raises(function() trace.summary() end, "bad argument 'run' to trace.summary")
 end)
 
-test("damaged traces are read or refused with a line, never anything else", function()
+test("damaged traces are read or are an error with a line, and cause no other failure", function()
   local random = rng(scratch_seed)
   local text = whole .. second
   local refused = 0
@@ -210,7 +210,7 @@ test("damaged traces are read or refused with a line, never anything else", func
   assert(refused > 100)
 end)
 
-test("a summary counts steps that were begun by the stop, and shares of time", function()
+test("a summary counts steps begun before the stop, and shares of time", function()
   local s = trace.summary(read(whole).runs[1])
   equal({ s.seconds, s.completed, s.mean_step, s.min_step, s.max_step }, { 8, 3, 2, 2, 2 })
   near(s.compute, (0.75 + 3 + 0.5) / 3)

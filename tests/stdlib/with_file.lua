@@ -1,4 +1,5 @@
---- `with_file(text, body)`: calls body(path) with a file that holds the text, for as long as it runs.
+--- `with_file(text, body)`: calls body(path) with a temporary file that contains the text, and removes the file
+--- afterwards.
 return function(text, body)
   local path = os.tmpname()
   local file = assert(io.open(path, "wb"))
