@@ -17,7 +17,7 @@ void write_job(const JobFolder& folder, const std::string& at) {
   folder.write(at + "/rules/mine.lua", "return { mine = function(view) return view.step <= view:min() + 1 end }");
 }
 
-/// A program that runs in a folder below the job's.
+/// A program that runs in a subfolder of the job's folder.
 Process start_in(const JobFolder& folder, const std::string& at, const Words& words) {
   ProcessOptions options = folder.options();
   options.cwd = folder.path() / at;
@@ -27,7 +27,7 @@ Process start_in(const JobFolder& folder, const std::string& at, const Words& wo
 
 }  // namespace
 
-TEST_CASE("an agent in an empty folder gets the job, its modules and its rule over the network") {
+TEST_CASE("an agent in an empty folder receives the job, its modules and its rule over the network") {
   const JobFolder folder;
   write_job(folder, "job");
   const FreePort port;
@@ -45,7 +45,7 @@ TEST_CASE("an agent in an empty folder gets the job, its modules and its rule ov
   CHECK(std::filesystem::is_empty(folder.path() / "empty"));
 }
 
-TEST_CASE("an agent serves one job after the other") {
+TEST_CASE("an agent serves one job after another") {
   const JobFolder folder;
   write_job(folder, "job");
   folder.write("other/job.lua", "local actor = require 'actor' actor.log.info('another job, %d', actor.size)");
@@ -63,7 +63,7 @@ TEST_CASE("an agent serves one job after the other") {
   CHECK(agent.wait(20) == 130);
 }
 
-TEST_CASE("an agent's log names each job's start, its end and its failure") {
+TEST_CASE("an agent logs the start, end and failure of each job") {
   const JobFolder folder;
   write_job(folder, "job");
   folder.write("bad/job.lua", "local actor = require 'actor' if actor.rank == 0 then error 'no good' end");
@@ -103,7 +103,7 @@ TEST_CASE("a host whose copy of a module differs is refused") {
   CHECK(count_of(head.err() + other.err(), "stack traceback:") == 1);
 }
 
-TEST_CASE("a host without a module gets it from the rendezvous host") {
+TEST_CASE("a host without a module receives it from the coordinator") {
   const JobFolder folder;
   write_job(folder, "job");
   folder.write("bare/job.lua", job_text("agent.lua"));
@@ -120,7 +120,7 @@ TEST_CASE("a host without a module gets it from the rendezvous host") {
   CHECK_THAT(other.err(), Contains("hello 5"));
 }
 
-TEST_CASE("what the rendezvous host does not send is a module that an agent does not get, with the reason") {
+TEST_CASE("an agent reports a missing module, with the reason why the coordinator did not send it") {
   const JobFolder folder;
   folder.write("job/job.lua", "local actor = require 'actor' local m = require 'linked' print(m)");
   folder.write("linked.lua", "return 'secret'");
@@ -135,7 +135,7 @@ TEST_CASE("what the rendezvous host does not send is a module that an agent does
   CHECK_THAT(agent.err(), Contains("'linked' is a link to outside of the script's folder"));
 }
 
-TEST_CASE("a module that is nowhere is an error that says where it was looked for") {
+TEST_CASE("a module that exists nowhere is an error that lists the searched places") {
   const JobFolder folder;
   folder.write("job.lua", "local m = require 'nowhere.at.all'");
   const std::string place = GENERATE(as<std::string>(), "threads", "hosts");

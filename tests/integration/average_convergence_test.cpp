@@ -1,4 +1,4 @@
-// Averaging as training: how good the model is that comes of it.
+// Averaging as training: the quality of the trained model.
 
 #include <catch2/catch.hpp>
 
@@ -7,9 +7,10 @@
 using namespace actorhost;
 using namespace actorhost::test;
 
-TEST_CASE("averaging converges as synchronous training does, to within half a per cent, whoever averages with whom") {
-  // The same nets, shards and epochs both ways. How far a worker gets between two rounds is no matter of time: it waits
-  // for one after so many steps. Without rounds before the abort the loss is 1.3 % to 2.5 %.
+TEST_CASE("averaging converges like synchronous training to within half a per cent, for any choice of partners") {
+  // Both runs train the same nets on the same shards for the same epochs. Progress between rounds does not depend on
+  // time: a worker waits for a round after a fixed number of steps. Without rounds before the abort the loss is 1.3 %
+  // to 2.5 %.
   const JobFolder folder;
   const Ended run(folder.run({"-n", "3", "--log-level", "error", "jobs/average_convergence.lua"}, 200));
   const double synchronous = std::stod(line_after(run.out, "synchronous: "));

@@ -7,7 +7,7 @@
 using namespace actorhost;
 using namespace actorhost::test;
 
-TEST_CASE("with lock = 'gradient' a round may change the model between gradient and update, by default none does") {
+TEST_CASE("a round may change the model between gradient and update only with lock = 'gradient'") {
   const JobFolder folder;
   const auto [lock, found] =
       GENERATE(table<std::string, std::string>({{"gradient", "between\n"}, {"step", "not between\n"}}));

@@ -1,4 +1,4 @@
-// actor.average as scripts use it: on threads, processes and hosts, and when something goes wrong.
+// actor.average as scripts use it: on threads, processes and hosts, and under failures.
 
 #include <catch2/catch.hpp>
 
@@ -8,7 +8,7 @@ using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
-TEST_CASE("averaging keeps every step, and abort leaves the same model on all ranks") {
+TEST_CASE("averaging retains every step, and abort leaves the same model on all ranks") {
   const std::string peers = GENERATE("all", "ring", "random");
   const Words nodes = GENERATE(Words{"-n", "1"}, Words{"-n", "2"}, Words{"-n", "3"}, Words{"-n", "5"}, Words{"-n", "8"},
                                Words{"-n", "2", "--isolate"}, Words{"-n", "5", "--isolate"});
@@ -30,7 +30,7 @@ TEST_CASE("averaging works between hosts of several nodes") {
   CHECK(hosts.out() == "averaged\ttrue\n");
 }
 
-TEST_CASE("a hundred aborts and resumes in a row") {
+TEST_CASE("averaging survives a hundred aborts and resumes") {
   const JobFolder folder;
   const Words nodes = GENERATE(Words{"-n", "3"}, Words{"-n", "3", "--isolate"});
   const Ended run(folder.run(with(nodes, {"--seed", any_seed(), "--log-level", "error", "jobs/average.lua", "training",
@@ -46,7 +46,7 @@ TEST_CASE("sixty-four nodes average") {
   CHECK(run.out == "averaged\n");
 }
 
-TEST_CASE("a rank that is killed while it averages leaves the others averaging, and abort is theirs") {
+TEST_CASE("when a rank is killed during averaging, the other ranks continue and can abort") {
   const JobFolder folder;
   const std::string seed = any_seed();
   const std::string peers = GENERATE("all", "ring", "random");
@@ -58,7 +58,7 @@ TEST_CASE("a rank that is killed while it averages leaves the others averaging, 
   CHECK_THAT(run.out, Contains("3 ranks hold the same model\n"));
 }
 
-TEST_CASE("a rank that is killed while others wait for it in abort is not waited for") {
+TEST_CASE("abort does not wait for a killed rank") {
   const JobFolder folder;
   const Ended run(folder.run(
       {"-n", "3", "--isolate", "--log-level", "error", "jobs/average.lua", "rank_that_is_killed_while_others_wait"},
@@ -66,7 +66,7 @@ TEST_CASE("a rank that is killed while others wait for it in abort is not waited
   CHECK(run.out == "0.5\n");
 }
 
-TEST_CASE("who has aborted keeps its model as it is until it resumes") {
+TEST_CASE("an aborted worker leaves its model unchanged until it resumes") {
   const JobFolder folder;
   const Words nodes = GENERATE(Words{"-n", "3"}, Words{"-n", "3", "--isolate"});
   const Ended run(folder.run(
@@ -74,7 +74,7 @@ TEST_CASE("who has aborted keeps its model as it is until it resumes") {
   CHECK(run.out == "kept\n");
 }
 
-TEST_CASE("the warm-up averages after each step, as synchronous training does") {
+TEST_CASE("the warm-up averages after each step, like synchronous training") {
   const JobFolder folder;
   const Words nodes = GENERATE(Words{"-n", "3"}, Words{"-n", "3", "--isolate"});
   const Ended run(
@@ -82,7 +82,7 @@ TEST_CASE("the warm-up averages after each step, as synchronous training does") 
   CHECK(run.out == "warm\n");
 }
 
-TEST_CASE("workers that do not start the same averaging hear of both ranks and both lines") {
+TEST_CASE("workers that start different averagings get an error with both ranks and both lines") {
   struct Misfit {
     std::string odd, says;
   };
@@ -103,7 +103,7 @@ TEST_CASE("workers that do not start the same averaging hear of both ranks and b
                           Contains("at job.lua:6") && Contains(misfit.says));
 }
 
-TEST_CASE("a worker whose script ends without the others' abort is named") {
+TEST_CASE("the error names a worker whose script ends before the common abort") {
   const JobFolder folder;
   const Words nodes = GENERATE(Words{"-n", "3"}, Words{"-n", "3", "--isolate"});
   const Ended run(
@@ -113,7 +113,7 @@ TEST_CASE("a worker whose script ends without the others' abort is named") {
              Contains("rank 1") && Contains("average.abort of the averaging of average.lua:150 at average.lua:152"));
 }
 
-TEST_CASE("a worker may leave without an abort, and the others go on") {
+TEST_CASE("a worker may leave without an abort, and the other workers continue") {
   const JobFolder folder;
   const Words nodes = GENERATE(Words{"-n", "3"}, Words{"-n", "3", "--isolate"});
   const Ended run(
@@ -156,7 +156,7 @@ TEST_CASE("wrong calls of average are errors at the user's line") {
   CHECK_THAT(run.err, Contains("job.lua:3: ") && Contains(wrong.says));
 }
 
-TEST_CASE("a model that is not finite is an error on its rank, and in abort on all") {
+TEST_CASE("a non-finite model is an error on its rank, and in abort on all ranks") {
   const JobFolder folder;
   const Ended run(folder.run(
       {"-n", "2", "--print", "all", "--log-level", "error", "jobs/average.lua", "model_that_is_not_finite_is_error_on"},
@@ -170,14 +170,14 @@ TEST_CASE("a model that is not finite is an error on its rank, and in abort on a
   CHECK(count_of(run.out, "] 0\n") == 2);
 }
 
-TEST_CASE("lock and unlock are a step, and a step gives what its function gives") {
+TEST_CASE("lock and unlock make a step, and a step returns the results of its function") {
   const JobFolder folder;
   const Ended run(folder.run(
       {"-n", "3", "--log-level", "error", "jobs/average.lua", "lock_and_unlock_are_step_and_step_gives"}, 60));
   CHECK(run.out == "locked\n");
 }
 
-TEST_CASE("through a filter averaging keeps the sum of what all have learned, and reports fewer bytes") {
+TEST_CASE("averaging through a filter preserves the sum of all updates, and reports fewer bytes") {
   const JobFolder folder;
   const auto [filter, peers] = GENERATE(table<std::string, std::string>(
       {{"fp16", "all"}, {"int8", "all"}, {"topk:0.1+fp16", "all"}, {"fp16", "ring"}, {"int8", "random"}}));
@@ -187,7 +187,7 @@ TEST_CASE("through a filter averaging keeps the sum of what all have learned, an
   CHECK_THAT(run.out, Contains(" bytes a round instead of "));
 }
 
-TEST_CASE("a rank that stays in a step holds up neither the others' steps nor their rounds") {
+TEST_CASE("a rank inside a long step blocks neither the steps nor the rounds of other ranks") {
   const JobFolder folder;
   const std::string peers = GENERATE("all", "ring", "random");
   const Words nodes = GENERATE(Words{"-n", "3"}, Words{"-n", "3", "--isolate"});
@@ -196,7 +196,7 @@ TEST_CASE("a rank that stays in a step holds up neither the others' steps nor th
   CHECK(run.out == "far\n");
 }
 
-TEST_CASE("a worker that joins a running job takes the others' model over, and abort waits for it") {
+TEST_CASE("a worker that joins a running job adopts the current model, and abort waits for it") {
   const JobFolder folder;
   const FreePort port;
   const Words words{"-n",

@@ -31,7 +31,7 @@ Finished run_short(const JobFolder& folder, const std::string& rule) {
 
 }  // namespace
 
-TEST_CASE("under each rule the work is done and every update counted") {
+TEST_CASE("each rule completes the work and counts every update") {
   const std::string rule = GENERATE(as<std::string>(), "bsp", "ssp:4", "asp", "pbsp:2", "pbsp:1@sticky", "pssp:2:4",
                                     "quorum:0.8:1", "backup:1");
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate");
@@ -42,7 +42,7 @@ TEST_CASE("under each rule the work is done and every update counted") {
   CHECK(line_after(run.out, "updates: ") == "0");
 }
 
-TEST_CASE("steps never spread by more than 1 under BSP and s + 1 under SSP(s)") {
+TEST_CASE("steps differ by at most 1 under BSP and by at most s + 1 under SSP(s)") {
   const auto [rule, most] = GENERATE(table<std::string, int>({{"bsp", 1}, {"ssp:0", 1}, {"ssp:1", 2}, {"ssp:4", 5}}));
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
   const auto [run, spread] = count(place, rule);
@@ -67,7 +67,7 @@ TEST_CASE("every rule of the library runs a job with a straggler") {
   CHECK(count_of_rules >= 17);
 }
 
-TEST_CASE("a rule that does not wait for one worker goes on without it") {
+TEST_CASE("a rule that does not wait for one worker continues without it") {
   const JobFolder folder;
   const std::string rule = GENERATE(as<std::string>(), "asp", "ssp:30", "pbsp:0", "quorum:0.6", "backup:1", "ksync:2",
                                     "partial:0.6", "delay_bounded:0.01:bsp");
@@ -82,7 +82,7 @@ TEST_CASE("a rule can be swapped while the job runs") {
   CHECK(line_after(run.out, "others: ") == "true");
 }
 
-TEST_CASE("a rule comes from a file, or by its name from a file of several") {
+TEST_CASE("a rule is loaded from a file, or by name from a file with several rules") {
   const JobFolder folder;
   folder.write("one.lua", "return function(view) return view:passed(view.step) == view.n end");
   const std::string rule =
@@ -91,7 +91,7 @@ TEST_CASE("a rule comes from a file, or by its name from a file of several") {
   CHECK(std::stoi(run.out) >= 10);
 }
 
-TEST_CASE("a rule file may stand within other rules") {
+TEST_CASE("a rule file may be nested in other rules") {
   const JobFolder folder;
   folder.write("one.lua", "return function(view) return view:passed(view.step) == view.n end");
   folder.write("rules/two.lua", "return { never = function() return false end, always = function() return true end }");
@@ -102,9 +102,9 @@ TEST_CASE("a rule file may stand within other rules") {
   }
 }
 
-// With as many workers as the buffer takes, none goes on before all have pushed. A worker that has done nothing yet
-// must not wait: it may come when the others have pushed.
-TEST_CASE("under rules that are BSP by definition a round's updates come together and in order, when all have pushed") {
+// With as many workers as buffer slots, no worker continues before all have pushed. A worker without any work yet must
+// not wait: it may join after the other workers have pushed.
+TEST_CASE("rules equal to BSP deliver the updates of a round together and in order, after all pushes") {
   const JobFolder folder;
   const std::string rule =
       GENERATE(as<std::string>(), "bsp", "backup:0", "quorum:1", "partial:1", "jobs/barrier_rules.lua:strict");
@@ -116,7 +116,7 @@ TEST_CASE("under rules that are BSP by definition a round's updates come togethe
   CHECK(count_of(run.out, "round of") == 5);
 }
 
-TEST_CASE("the cut of --seconds is at its time: what is under way then is not merged, but counted") {
+TEST_CASE("the run ends at the time of --seconds: updates in flight are counted but not merged") {
   const JobFolder folder;
   const Words flags = {"--barrier", GENERATE(as<std::string>(), "bsp", "asp"), "--seconds", "0.2", "--inject",
                        "delay=0.5"};
@@ -132,14 +132,14 @@ TEST_CASE("a rule can wait until the buffered updates are merged") {
   CHECK(std::stod(line_after(run.out, "spread: ")) == 0);
 }
 
-TEST_CASE("a rule's file is found by its full path") {
+TEST_CASE("a rule file is found by its full path") {
   const JobFolder folder;
   const TempDir elsewhere;
   const Ended run(run_short(folder, elsewhere.write("mine.lua", "return function() return true end").string()));
   CHECK(std::stoi(run.out) >= 10);
 }
 
-TEST_CASE("a --barrier that is no rule ends with 2 before anything runs") {
+TEST_CASE("a run with an unknown --barrier exits with 2 before the job starts") {
   const JobFolder folder;
   const auto [rule, message] = GENERATE(table<std::string, std::string>({
       {"bps", "there is no rule 'bps'; did you mean bsp?"},
@@ -159,14 +159,14 @@ TEST_CASE("a --barrier that is no rule ends with 2 before anything runs") {
   CHECK(run.out.empty());
 }
 
-TEST_CASE("a --barrier file that is not there ends with 2 and is named") {
+TEST_CASE("a run with a missing --barrier file exits with 2 and names it") {
   const JobFolder folder;
   const Ended run(run_short(folder, GENERATE(as<std::string>(), "missing.lua", "delay_bounded:1:missing.lua:x")), 2);
   CHECK_THAT(run.err, Contains("actorhost: --barrier: cannot read 'missing.lua': No such file or directory"));
   CHECK(run.out.empty());
 }
 
-TEST_CASE("a --barrier file that gives no rule ends the run with 1 and says what is wrong") {
+TEST_CASE("a --barrier file that returns no rule ends the run with 1 and an error") {
   const JobFolder folder;
   folder.write("syntax.lua", "return function(view) retrun true end");
   folder.write("nothing.lua", "local x = 1");
@@ -182,7 +182,7 @@ TEST_CASE("a --barrier file that gives no rule ends the run with 1 and says what
   CHECK(run.out.empty());
 }
 
-TEST_CASE("a rule that does not come back ends the run with what it was shown") {
+TEST_CASE("a rule that does not return ends the run, and the error shows the rule's input") {
   const JobFolder folder;
   folder.write("compiled.lua",
                "return function(view) local n = 0 while view.step > 2 do n = n + 1 end return true end");
@@ -196,7 +196,7 @@ TEST_CASE("a rule that does not come back ends the run with what it was shown") 
   CHECK_THAT(run.err, !Contains("interrupted") && !Contains("stdlib/"));
 }
 
-TEST_CASE("of a rule that was put in while the job runs it is said that it does not come back") {
+TEST_CASE("a swapped-in rule that does not return is reported") {
   const JobFolder folder;
   const Ended run(run_at("threads", folder,
                          {"--rule-timeout", "0.5", "--barrier", "bsp", "jobs/barriers.lua",
@@ -207,7 +207,7 @@ TEST_CASE("of a rule that was put in while the job runs it is said that it does 
                           !Contains("'bsp'"));
 }
 
-TEST_CASE("a rule that raises or answers wrongly ends the run with 1, its file and line") {
+TEST_CASE("a rule that raises or returns a wrong value ends the run with 1, its file and line") {
   const JobFolder folder;
   folder.write("raises.lua", "return function(view)\n  return view.step < view.nonsense\nend");
   folder.write("answers.lua", "return function(view) return 'perhaps' end");

@@ -1,4 +1,4 @@
-// Checkpoints of the parameter server that cannot be written, and damaged ones.
+// Checkpoints of the parameter server: unwritable folders and damaged files.
 
 #include <filesystem>
 
@@ -10,7 +10,7 @@ using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
-TEST_CASE("a folder that checkpoints cannot be written to ends the run with 4 before anything runs") {
+TEST_CASE("a run with an unwritable checkpoint folder exits with 4 before the job starts") {
   const JobFolder folder;
   folder.write("file", "no folder");
   const bool flag = GENERATE(true, false);
@@ -23,16 +23,16 @@ TEST_CASE("a folder that checkpoints cannot be written to ends the run with 4 be
   CHECK_THAT(run.out, !Contains("ends"));
 }
 
-TEST_CASE("a checkpoint that cannot be written later ends the run with 4, on all hosts") {
+TEST_CASE("a checkpoint that later becomes unwritable ends the run with 4 on all hosts") {
   const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "threads", "hosts");
   const Ended run(run_at(place, folder, {"jobs/checkpoint_faults.lua", "--steps", "1000000", "--spoil"}), 4);
   CHECK_THAT(run.err, Contains("actorhost: a checkpoint cannot be written: ") && Contains("own"));
 }
 
-TEST_CASE("a newest checkpoint that is emptied or truncated is named, and the one before it is used") {
+TEST_CASE("an emptied or truncated newest checkpoint is named, and the previous checkpoint is used") {
   const JobFolder folder;
-  // Some checkpoints are left out if they come faster than the disk takes them, but each run leaves one.
+  // A run skips some checkpoints if they are due faster than the disk writes them, but each run leaves one.
   REQUIRE(folder.run({"-n", "2", "jobs/checkpoint_faults.lua", "--steps", "5"}).status == 0);
   REQUIRE(folder.run({"-n", "2", "--resume", "own", "jobs/checkpoint_faults.lua", "--steps", "50"}).status == 0);
   std::filesystem::path newest;

@@ -1,5 +1,5 @@
-// Jobs that save their own state (actor.checkpoint, iterate's checkpoint=) and go on from it: whatever the number of
-// ranks, wherever they are, and after kill -9 at any moment.
+// Jobs that save their own state (actor.checkpoint, iterate's checkpoint=) and resume from it: with any number of
+// ranks, in threads, processes and hosts, and after kill -9 at any moment.
 
 #include <csignal>
 #include <filesystem>
@@ -26,7 +26,7 @@ std::vector<std::string> entries_of(const std::filesystem::path& folder) {
 
 }  // namespace
 
-TEST_CASE("rank 0's state is saved and goes to every rank of a resumed run, whatever their number") {
+TEST_CASE("a resumed run restores rank 0's state on every rank, for any number of ranks") {
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
   const JobFolder folder;
   const Finished first = run_at(place, folder, {"--checkpoint", "saved", "jobs/checkpoint.lua", "job", "first", "8"});
@@ -36,13 +36,14 @@ TEST_CASE("rank 0's state is saved and goes to every rank of a resumed run, what
   CHECK(entries_of(folder.path() / "saved") == Words{"state-000000000001", "state-000000000002"});
   const Finished same = run_at(place, folder, {"--resume", "saved", "jobs/checkpoint.lua", "job", "first", "10"});
   INFO(same.description);
-  CHECK_THAT(same.out, Contains("from 6 to 10: 220, own 0 34 68"));  // each has gone on from rank 0's
+  CHECK_THAT(same.out, Contains("from 6 to 10: 220, own 0 34 68"));  // each rank has resumed from rank 0's state
   const Finished fewer = folder.run({"-n", "2", "--resume", "saved", "jobs/checkpoint.lua", "job", "first", "12"});
   INFO(fewer.description);
   CHECK(fewer.out == "from 9 to 12: 312, own 0 33\n");
 }
 
-TEST_CASE("with ranks = 'all' each rank gets back its own; another number of ranks is refused, or gets all parts") {
+TEST_CASE(
+    "with ranks = 'all' each rank restores its own state; another number of ranks is refused, or gets all parts") {
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
   const JobFolder folder;
   const Finished first = run_at(place, folder, {"--checkpoint", "saved", "jobs/checkpoint.lua", "job", "all", "8"});
@@ -72,7 +73,7 @@ TEST_CASE("without --checkpoint nothing is saved, and --resume of a folder witho
   CHECK_THAT(none.err, Contains("--resume: there is no complete checkpoint in 'saved'"));
 }
 
-TEST_CASE("a damaged newest checkpoint of a job's own is named and the one before it is used") {
+TEST_CASE("a damaged newest checkpoint of a job is named and the previous checkpoint is used") {
   const JobFolder folder;
   CHECK(folder.run({"-n", "1", "--checkpoint", "saved", "jobs/checkpoint.lua", "job", "first", "8"}).status == 0);
   {
@@ -97,7 +98,7 @@ TEST_CASE("a state that cannot be saved is an error at the call") {
   CHECK_THAT(name.err, Contains("checkpoint.lua:30: bad argument 'name' to checkpoint.new"));
 }
 
-TEST_CASE("killed at any moment, a job that saves all the time goes on from what is complete") {
+TEST_CASE("a job killed at any moment resumes from its last complete checkpoint") {
   const JobFolder folder;
   const std::string ranks = GENERATE(as<std::string>(), "first", "all");
   const unsigned seed = std::random_device()();
@@ -109,20 +110,20 @@ TEST_CASE("killed at any moment, a job that saves all the time goes on from what
     Process run = folder.start(
         with(with({"-n", "2"}, resume), {"jobs/checkpoint.lua", "killed_at_any_moment_job_that_saves_all", ranks}));
     REQUIRE(run.wait_for_output("saved ", 20));
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % 60000));  // the moment is what is random here
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 60000));  // a random moment
     run.signal(SIGKILL);
     run.wait(10);
     INFO(run.describe());
     const std::string out = run.out();
     const long from = std::stol(line_after(out, "from "));
-    CHECK((from == last || from == last + 1));  // the last one may have been complete and not said
+    CHECK((from == last || from == last + 1));  // the last checkpoint may be complete but not yet logged
     const size_t complete = out.rfind('\n');
     const size_t at = out.rfind("saved ", complete);
     last = std::stol(out.substr(at + 6));
   }
 }
 
-TEST_CASE("iterate goes on from its newest state, with other nodes, after kill -9") {
+TEST_CASE("iterate resumes from its newest state with different nodes after kill -9") {
   const JobFolder folder;
   const Ended whole(folder.run({"-n", "2", "jobs/checkpoint.lua", "iterate_goes_on_from_its_newest_state", "10"}));
   Process killed = folder.start(
@@ -132,10 +133,10 @@ TEST_CASE("iterate goes on from its newest state, with other nodes, after kill -
   killed.signal(SIGKILL);
   killed.wait(10);
   const Ended resumed(folder.run({"-n", "2", "--resume", "saved", "jobs/checkpoint.lua",
-                                  "iterate_goes_on_from_its_newest_state", "10", "7"}));  // 6 merges were left to make
+                                  "iterate_goes_on_from_its_newest_state", "10", "7"}));  // 6 merges remained
   CHECK(resumed.out == whole.out);
   const Finished done = folder.run(
       {"-n", "3", "--resume", "saved", "jobs/checkpoint.lua", "iterate_goes_on_from_its_newest_state", "10", "1"});
   INFO(done.description);
-  CHECK(done.out == whole.out);  // nothing left to merge
+  CHECK(done.out == whole.out);  // no merges remain
 }

@@ -31,7 +31,7 @@ const Words kFlags = {"--headless",
                       "--hide-scrollbars",
                       "--remote-debugging-pipe"};
 
-/// A named pipe, held open in both directions so that opening it waits for nobody.
+/// A named pipe, held open in both directions so that opening it does not block.
 int opened_pipe(const std::filesystem::path& path) {
   if (mkfifo(path.c_str(), 0600) != 0) throw std::runtime_error("mkfifo " + path.string());
   return open(path.c_str(), O_RDWR | O_CLOEXEC);
@@ -42,7 +42,7 @@ int opened_pipe(const std::filesystem::path& path) {
 bool Chromium::installed() { return run_program("sh", {"-c", "command -v chromium"}, 10).status == 0; }
 
 Chromium::Chromium() : to_(opened_pipe(folder_ / "to")), from_(opened_pipe(folder_ / "from")) {
-  // It reads commands from descriptor 3 and answers on 4.
+  // Chromium reads commands from descriptor 3 and answers on descriptor 4.
   Words words = {
       "-c", "exec chromium \"$@\" 3<'" + (folder_ / "to").string() + "' 4>'" + (folder_ / "from").string() + "'", "sh"};
   words.insert(words.end(), kFlags.begin(), kFlags.end());

@@ -1,6 +1,6 @@
 #pragma once
 // A browser without a window for tests of pages: Debian's chromium, driven over its debugging pipe. Owned and used by
-// the thread of the test; it ends with its object.
+// the thread of the test; the destructor ends the browser.
 
 #include <filesystem>
 #include <string>
@@ -14,21 +14,21 @@ namespace actorhost::test {
 
 class Chromium {
  public:
-  /// Whether there is one on this machine.
+  /// Whether chromium is installed on this machine.
   static bool installed();
   Chromium();
   ~Chromium();
   Chromium(const Chromium&) = delete;
   Chromium& operator=(const Chromium&) = delete;
 
-  /// The size of the page in pixels, and the form that it prefers.
+  /// The size of the page in pixels, and its preferred colour scheme.
   void look_as(int width, int height, bool dark);
   void go(const std::string& url);
-  /// The value of an expression in JavaScript.
+  /// The value of a JavaScript expression.
   nlohmann::json value(const std::string& expression);
-  /// Waits until an expression is true; false when `seconds` (times `patience`) have passed.
+  /// Waits until an expression is true; returns false after `seconds` (times `patience`).
   bool wait_for(const std::string& expression, double seconds);
-  /// Presses and lets go of a key: "Tab".
+  /// Presses and releases a key: "Tab".
   void press(const std::string& key, int code);
   /// The whole page as a PNG.
   void screenshot(const std::filesystem::path& file);

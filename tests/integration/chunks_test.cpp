@@ -18,7 +18,7 @@ using nlohmann::json;
 
 namespace {
 
-/// A place with three workers, started there.
+/// Starts a run in `place` with three workers.
 struct Run {
   Run(const JobFolder& folder, const std::string& place, const Words& words) {
     if (place == "hosts") {
@@ -38,7 +38,7 @@ struct Run {
 
 }  // namespace
 
-TEST_CASE("a chunk reads and changes a script that waits in an all-reduce, and its errors stay with it") {
+TEST_CASE("a chunk reads and changes a script that waits in an all-reduce, and its errors do not reach the script") {
   for (const std::string& place : places()) {
     const JobFolder folder;
     Run run(folder, place, {"jobs/chunks.lua", "allreduce"});
@@ -76,7 +76,7 @@ TEST_CASE("a chunk reads and changes a script that waits in an all-reduce, and i
   }
 }
 
-TEST_CASE("while a parameter server runs: its values, its barrier, a pause, output without end, observers that leave") {
+TEST_CASE("observers of a parameter server read values, swap the barrier, pause, print without end and leave") {
   const JobFolder folder;
   Process run = folder.start({"-n", "3", "jobs/chunks.lua", "param"});
   Observer observer(folder);
@@ -107,7 +107,7 @@ TEST_CASE("while a parameter server runs: its values, its barrier, a pause, outp
   REQUIRE(observer.wait_for(stands_still));
   std::string before = steps();
   CHECK(wait_until([&] { return before == std::exchange(before, steps()); }, 10));
-  CHECK(observer.run("actor.rank", {1}).text("rank 1") == "1");  // answered in a pause, too
+  CHECK(observer.run("actor.rank", {1}).text("rank 1") == "1");  // answered during a pause, too
   CHECK(observer.control({{"op", "go"}})["paused"] == false);
   CHECK(wait_until([&] { return steps() != before; }, 10));
 
@@ -126,14 +126,14 @@ TEST_CASE("while a parameter server runs: its values, its barrier, a pause, outp
     CHECK(observer.run("_", {0}).text("rank 0") == "5");
   }
   CHECK_THAT(observer.control({{"op", "kill"}, {"id", 0}})["message"].get<std::string>(), Contains("rendezvous host"));
-  CHECK(observer.run("actor.rank", {1}).text("rank 1") == "1");            // the chunk of the one that has left is over
-  CHECK(observer.run("going = false", {"server 0"}).results.size() == 1);  // the run may end before it says that it is
+  CHECK(observer.run("actor.rank", {1}).text("rank 1") == "1");            // the chunk of the departed observer is over
+  CHECK(observer.run("going = false", {"server 0"}).results.size() == 1);  // the run may end before it reports the end
   CHECK(run.wait(20) == 0);
   CHECK_THAT(run.out(), Contains("ended by stop"));
   CHECK_THAT(run.err(), Contains("has paused the run") && Contains("sets the barrier to three.lua"));
 }
 
-TEST_CASE("chunks between the tasks of map-reduce, and a node that is killed") {
+TEST_CASE("chunks run between map-reduce tasks, and survive a killed node") {
   const JobFolder folder;
   Process run = folder.start({"-n", "5", "--isolate", "jobs/chunks.lua", "mapreduce"});
   Observer observer(folder);
@@ -151,7 +151,7 @@ TEST_CASE("chunks between the tasks of map-reduce, and a node that is killed") {
   CHECK(run.wait(20).has_value());
 }
 
-TEST_CASE("chunks that all nodes run together: engines work, and whatever ends one the next one is right") {
+TEST_CASE("chunks that all nodes run together can call engines, and the next chunk is correct after any kind of end") {
   for (const std::string& place : {std::string("threads"), std::string("hosts")}) {
     const JobFolder folder;
     Run run(folder, place, {"jobs/chunks.lua", "wait"});
@@ -199,14 +199,13 @@ TEST_CASE("chunks that all nodes run together: engines work, and whatever ends o
     good();
     CHECK(all("actor.param.get('w'):get(1) >= 30").text("rank 1") == "true");
     CHECK(observer.run("actor.rank", {1}).text("rank 1") == "1");
-    CHECK(all("require('actor.c.console').finish()").ok);  // the last words of the run arrive
+    CHECK(all("require('actor.c.console').finish()").ok);  // the last output of the run arrives
     CHECK(run.ends_well());
     CHECK_THAT(run.out(), Contains("waited"));
   }
 }
 
-TEST_CASE(
-    "a chunk is interrupted in any endless loop: of the script, of a module, of text that is loaded, in callbacks") {
+TEST_CASE("a chunk is interrupted in any endless loop: in the script, a module, loaded text or a callback") {
   if (!kLoopsGetSignals) return;
   const std::vector<std::string> loops = {
       "require('chunks_spins').spin()",
@@ -243,8 +242,8 @@ TEST_CASE(
   }
 }
 
-// ACTORHOST_TEST_KILLS makes it so many interruptions, from ACTORHOST_TEST_SEED.
-TEST_CASE("chunks for all nodes that are interrupted at any moment end, and the scripts wait for the next ones") {
+// ACTORHOST_TEST_KILLS sets the number of interruptions, ACTORHOST_TEST_SEED the seed.
+TEST_CASE("chunks for all nodes end when interrupted at any moment, and the scripts wait for the next chunks") {
   if (!kLoopsGetSignals) return;
   const char* count = std::getenv("ACTORHOST_TEST_KILLS");
   const char* seed = std::getenv("ACTORHOST_TEST_SEED");
@@ -281,8 +280,8 @@ TEST_CASE("chunks for all nodes that are interrupted at any moment end, and the 
   }
 }
 
-// ACTORHOST_TEST_KILLS makes it so many runs, from ACTORHOST_TEST_SEED.
-TEST_CASE("a node that is killed in the middle of a chunk for all ends it, and the others go on") {
+// ACTORHOST_TEST_KILLS sets the number of runs, ACTORHOST_TEST_SEED the seed.
+TEST_CASE("a node killed during a chunk for all nodes ends the chunk, and the other nodes continue") {
   const char* count = std::getenv("ACTORHOST_TEST_KILLS");
   const char* seed = std::getenv("ACTORHOST_TEST_SEED");
   std::mt19937 random(seed != nullptr ? static_cast<unsigned>(std::atoi(seed)) : 1);
@@ -326,7 +325,7 @@ TEST_CASE("a node that is killed in the middle of a chunk for all ends it, and t
   }
 }
 
-TEST_CASE("what a chunk leaves behind, hooks, the compiler and the collector, is as before, and the job goes on") {
+TEST_CASE("hooks, the compiler and the collector are restored after a chunk, and the job continues") {
   const JobFolder folder;
   Process run = folder.start({"-n", "2", "jobs/chunks.lua", "compiled"});
   Observer observer(folder);
@@ -343,7 +342,7 @@ TEST_CASE("what a chunk leaves behind, hooks, the compiler and the collector, is
     CHECK(observer.run("return tostring(debug.gethook())", "all").text("rank 1") == "nil");
     CHECK(observer.run("return spin(1e5)", {0}).text("rank 0") == "100000");
   }
-  // A hook of the script's own comes back, also after a chunk that was interrupted.
+  // The script's own hook is restored, also after an interrupted chunk.
   CHECK(observer.run("own_hook = function() seen = true end seen = false", "all").ok);
   const uint32_t chunk = observer.send("print('in it') debug.sethook(own_hook, '', 1) while true do end", {0});
   CHECK(observer.wait_for_output(chunk, "in it"));
@@ -357,7 +356,7 @@ TEST_CASE("what a chunk leaves behind, hooks, the compiler and the collector, is
 
 namespace {
 
-/// The link of one that never reads: its transport's thread stands in the first answer.
+/// The link of an observer that never reads: its transport's thread blocks in the first answer.
 struct Deaf final : LinkEvents {
   void on_link_up(LinkId, bool, const std::string&) override {}
   void on_link_down(LinkId, ProcessId, const std::string&) override {}

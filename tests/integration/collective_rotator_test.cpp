@@ -10,7 +10,7 @@ using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
-TEST_CASE("a rotator's bound ends the work on a slice between two items, and the next visit goes on there") {
+TEST_CASE("a rotator's bound stops the work on a slice between two items, and the next visit continues there") {
   const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "1", "threads", "isolate");
   const Ended run(place == "1" ? folder.run({"-n", "1", "jobs/collective_rotator.lua", "bounded"})
@@ -18,7 +18,7 @@ TEST_CASE("a rotator's bound ends the work on a slice between two items, and the
   CHECK_THAT(run.out, Contains("the time is kept"));
 }
 
-TEST_CASE("a round brings every slice to every rank once, one at a time, and home again") {
+TEST_CASE("a round brings every slice to every rank once, one slice at a time, and back to its owner") {
   const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "1", "2", "5", "8", "threads", "isolate", "hosts");
   const Ended run(place.size() == 1 ? folder.run({"-n", place, "jobs/collective_rotator.lua", "rounds"}, 60)
@@ -26,7 +26,7 @@ TEST_CASE("a round brings every slice to every rank once, one at a time, and hom
   CHECK_THAT(run.out, Contains("rounds are right"));
 }
 
-TEST_CASE("a round carries partitions of every kind, and tensors come home into what they were") {
+TEST_CASE("a round carries partitions of every kind, and tensors return into their original tensors") {
   const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "1", "2", "5", "8", "threads", "isolate", "hosts");
   const Ended run(place.size() == 1 ? folder.run({"-n", place, "jobs/collective_rotator.lua", "kinds"}, 60)
@@ -35,7 +35,7 @@ TEST_CASE("a round carries partitions of every kind, and tensors come home into 
   CHECK_THAT(run.out, Contains("all kinds are right"));
 }
 
-TEST_CASE("a round that fails on one rank fails on all, which have again what they had") {
+TEST_CASE("a round that fails on one rank fails on all ranks and restores their partitions") {
   const JobFolder folder;
   Process run = folder.start({"-n", "3", "--isolate", "--print", "all", "jobs/collective_rotator.lua", "fails"});
   ::kill(process_of(run, "stays"), SIGKILL);
@@ -53,7 +53,7 @@ TEST_CASE("a round that fails on one rank fails on all, which have again what th
   CHECK(count_of(run.out(), "then: 0") == 2);
 }
 
-TEST_CASE("schedulers hand out every item once, and give the results in order") {
+TEST_CASE("schedulers hand out every item once, and return the results in order") {
   const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "1", "2", "5", "8", "threads", "isolate", "hosts");
   const Ended run(place.size() == 1 ? folder.run({"-n", place, "jobs/collective_rotator.lua", "schedulers"}, 60)
@@ -62,7 +62,7 @@ TEST_CASE("schedulers hand out every item once, and give the results in order") 
   CHECK_THAT(line_after(run.out, "either: "), Contains("collective.scheduler takes either dynamic or static"));
 }
 
-TEST_CASE("the items of a rank that is killed are worked on by the others") {
+TEST_CASE("other ranks process the items of a killed rank") {
   const JobFolder folder;
   const std::string kind = GENERATE(as<std::string>(), "dynamic", "static");
   Process run =

@@ -1,5 +1,5 @@
-// collective.table in whole runs: random operations against a model, what goes wrong, a rank that is killed, and
-// partitions that are used under locks.
+// collective.table in whole runs: random operations against a model, errors, a killed rank, and partitions shared under
+// locks.
 
 #include <csignal>
 
@@ -13,7 +13,7 @@ using Catch::Contains;
 
 namespace {}  // namespace
 
-TEST_CASE("random operations on tables give what a plain Lua model gives, for any number of ranks") {
+TEST_CASE("random operations on tables match a plain Lua model, for any number of ranks") {
   const JobFolder folder;
   const int ranks = GENERATE(range(1, 10));
   const Words place = GENERATE(Words{}, Words{"--isolate"});
@@ -23,7 +23,7 @@ TEST_CASE("random operations on tables give what a plain Lua model gives, for an
   CHECK_THAT(run.out, Contains("cases are as the model says"));
 }
 
-TEST_CASE("random operations on tables give what a plain Lua model gives on three hosts") {
+TEST_CASE("random operations on tables match a plain Lua model on three hosts") {
   const JobFolder folder;
   const std::string nodes = GENERATE("1", "2", "3");
   Hosts hosts(folder, 3, {"-n", nodes, "jobs/collective_table_model.lua", "6" + nodes, "20"});
@@ -33,14 +33,14 @@ TEST_CASE("random operations on tables give what a plain Lua model gives on thre
   CHECK_THAT(hosts.out(), Contains("cases are as the model says"));
 }
 
-TEST_CASE("several ranks update a shared partition at the same time, and what each changes is added") {
+TEST_CASE("several ranks update a shared partition at the same time, and all changes are added") {
   const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
   const Ended run(run_at(place, folder, {"jobs/collective_table.lua", "updates"}));
   CHECK_THAT(run.out, Contains("updates add up"));
 }
 
-TEST_CASE("what goes wrong with a table on one rank is told on all, and no table has changed") {
+TEST_CASE("an error on one rank in a table operation is reported on all ranks and changes no table") {
   const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate");
   const Ended run(run_at(place, folder, {"jobs/collective_table.lua", "wrong"}, 60));
@@ -73,7 +73,7 @@ TEST_CASE("what goes wrong with a table on one rank is told on all, and no table
   CHECK(line_after(run.out, "late:") == "\ttrue");
 }
 
-TEST_CASE("a rank that is killed in an operation on tables leaves those of the others as they were") {
+TEST_CASE("a rank killed in a table operation leaves the tables of other ranks unchanged") {
   const JobFolder folder;
   const auto [operation, kind] = GENERATE(table<std::string, std::string>({{"regroup", ""},
                                                                            {"allreduce", ""},
@@ -90,12 +90,12 @@ TEST_CASE("a rank that is killed in an operation on tables leaves those of the o
   const auto status = run.wait(20);
   INFO(run.describe());
   CHECK(status == 0);
-  // A table that is shared is found to be whole before it is regrouped.
+  // Before a regroup, the ranks check that a shared table is complete.
   CHECK(count_of(run.out(), "lost:\tnil\t" + operation + ": rank 2 lost\tpeer_lost") == 2);
   CHECK(count_of(run.out(), kind.empty() ? "then: 1" : "then: 3") == 2);
 }
 
-TEST_CASE("an operation on tables that some give up fails on all and leaves the tables as they were") {
+TEST_CASE("a table operation that some ranks abandon fails on all ranks and leaves the tables unchanged") {
   const JobFolder folder;
   const std::string operation = GENERATE(as<std::string>(), "regroup", "allreduce", "rotate", "pull", "rotator");
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate");
@@ -107,7 +107,7 @@ TEST_CASE("an operation on tables that some give up fails on all and leaves the 
   CHECK(count_of(run.out, "then all") == 3);
 }
 
-TEST_CASE("no update of a table's partitions under locks is lost, wherever the nodes are") {
+TEST_CASE("no update of a table's partitions under locks is lost in threads, processes and hosts") {
   const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "1", "2", "8", "threads", "isolate", "hosts");
   const Ended run(place.size() == 1 ? folder.run({"-n", place, "jobs/collective_table.lua", "locks"}, 60)
@@ -117,7 +117,7 @@ TEST_CASE("no update of a table's partitions under locks is lost, wherever the n
   CHECK_THAT(line_after(run.out, "again:"), Contains("true\tfalse") && Contains("the table is not shared"));
 }
 
-TEST_CASE("a lock on a table's partitions says who holds them and which owner is lost") {
+TEST_CASE("a lock on a table's partitions names their holders and the failed owner") {
   const JobFolder folder;
   Process run = folder.start({"-n", "3", "--isolate", "--print", "all", "jobs/collective_table.lua", "lock_fails"});
   ::kill(process_of(run, "stays"), SIGKILL);
@@ -130,7 +130,7 @@ TEST_CASE("a lock on a table's partitions says who holds them and which owner is
   CHECK(count_of(run.out(), "left: 1") == 2);
 }
 
-TEST_CASE("tables of two groups do not meet") {
+TEST_CASE("tables of two groups are independent") {
   const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "5", "threads", "isolate", "hosts");
   const Ended run(place.size() == 1 ? folder.run({"-n", place, "jobs/collective_table.lua", "groups"}, 60)

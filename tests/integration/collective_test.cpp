@@ -1,5 +1,4 @@
-// Collectives as scripts call them: against a plain model, on threads, processes and hosts, and when something goes
-// wrong.
+// Collectives as scripts call them: against a plain model, on threads, processes and hosts, and under failures.
 
 #include <array>
 
@@ -11,7 +10,7 @@ using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
-TEST_CASE("collectives give what a plain model gives, for any number of ranks") {
+TEST_CASE("collectives match a plain model, for any number of ranks") {
   const JobFolder folder;
   const std::string seed = any_seed();
   const std::string ranks = std::to_string(GENERATE(range(1, 10)));
@@ -23,7 +22,7 @@ TEST_CASE("collectives give what a plain model gives, for any number of ranks") 
   CHECK(run.out == "all as they should be\n");
 }
 
-TEST_CASE("collectives give what a plain model gives between hosts of several nodes") {
+TEST_CASE("collectives match a plain model between hosts with several nodes") {
   const JobFolder folder;
   const std::string seed = any_seed();
   const std::string nodes = GENERATE("1", "2", "3");
@@ -41,7 +40,7 @@ TEST_CASE("sixty-four ranks combine") {
   CHECK(run.out == "combined\n");
 }
 
-TEST_CASE("a rank that is killed between or in collectives is named once on all others, which go on") {
+TEST_CASE("all other ranks name a rank killed between or in collectives once, and continue") {
   const JobFolder folder;
   const std::string count = GENERATE("10", "60000");
   const std::string seed = any_seed();
@@ -53,7 +52,7 @@ TEST_CASE("a rank that is killed between or in collectives is named once on all 
   CHECK_THAT(run.out, Contains("3 ranks: allreduce: rank 2 lost (peer_lost)\n"));
 }
 
-TEST_CASE("collectives that do not fit together are errors with both ranks and both lines, whatever does not fit") {
+TEST_CASE("mismatched collectives are errors with both ranks and both lines, for each kind of mismatch") {
   const JobFolder folder;
   const Words place = GENERATE(Words{}, Words{"--isolate"});
   const Ended run(
@@ -61,7 +60,7 @@ TEST_CASE("collectives that do not fit together are errors with both ranks and b
   CHECK(run.out == "all told\n");
 }
 
-TEST_CASE("a collective that does not fit with another ends the run where nobody catches its error") {
+TEST_CASE("a mismatched collective ends the run if no script catches its error") {
   const Words nodes = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
   const JobFolder folder;
   const Ended run(
@@ -70,9 +69,9 @@ TEST_CASE("a collective that does not fit with another ends the run where nobody
                           Contains("rank 1 is in allgather float32[*] at collective.lua:47"));
 }
 
-TEST_CASE("a collective that has failed holds up nobody, though another rank has not looked at what was sent to it") {
+TEST_CASE("a failed collective blocks no rank, even if another rank has not read its messages") {
   const JobFolder folder;
-  // Runs all at once, since they wait more than they compute.
+  // Starts all runs at once, since they wait more than they compute.
   std::vector<Words> cases;
   for (const char* odd : {"0", "3"}) {
     for (const char* algorithm : {"star", "ring"}) {
@@ -118,7 +117,7 @@ TEST_CASE("wrong arguments of collectives are errors at the user's line") {
   CHECK_THAT(run.err, Contains("job.lua:3: ") && Contains(wrong.says));
 }
 
-TEST_CASE("a collective that times out says who is missing, and the next one works") {
+TEST_CASE("a collective that times out names the missing rank, and the next collective works") {
   const JobFolder folder;
   const Words nodes = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
   const Ended run(folder.run(
@@ -126,7 +125,7 @@ TEST_CASE("a collective that times out says who is missing, and the next one wor
   CHECK(run.out == "nil\tbarrier: rank 1 has not answered in time\ttimeout\nand on\n");
 }
 
-TEST_CASE("a loss that an asynchronous collective has told is not told again by the next one") {
+TEST_CASE("a loss reported by an asynchronous collective is not reported again by the next collective") {
   const JobFolder folder;
   const Ended run(folder.run({"-n", "3", "--isolate", "--log-level", "error", "--print", "all", "jobs/collective.lua",
                               "loss_that_asynchronous_collective_has"}));
@@ -137,7 +136,7 @@ TEST_CASE("a loss that an asynchronous collective has told is not told again by 
   }
 }
 
-TEST_CASE("a wait for an asynchronous collective that others will not start is an error that says where they are") {
+TEST_CASE("waiting for an asynchronous collective that other ranks will not start is an error with their positions") {
   struct Elsewhere {
     std::string odd, says;
   };
@@ -175,7 +174,8 @@ TEST_CASE("the choice of an algorithm is logged once for each kind of call") {
 }
 
 TEST_CASE(
-    "an all-reduce through a filter gives every rank the same bits, wherever the nodes are, and says what it saved") {
+    "an all-reduce through a filter gives every rank the same bits in threads, processes and hosts, and reports its "
+    "savings") {
   const JobFolder folder;
   std::string first;
   for (const std::string place : {"threads", "isolate", "hosts"}) {
@@ -189,7 +189,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a stream's error feedback is of one call at a time") {
+TEST_CASE("a stream's error feedback serves one call at a time") {
   const JobFolder folder;
   const Ended run(
       folder.run({"-n", "2", "--log-level", "error", "jobs/collective.lua", "streams_error_feedback_is_of_one_call"}));

@@ -1,9 +1,8 @@
 #!/bin/sh
-# Three hosts in network namespaces of their own, joined by a bridge, of which a link is cut without a word: bytes go
-# nowhere then, and no connection breaks. Who to cut off is read from the named pipe `cut` in the working directory: a
-# host's number, or `pair` for the link between hosts 1 and 2. To be run in fresh namespaces (mount, net, pid), so that
-# nothing of it is seen elsewhere or outlives it.
-# Usage: cut_off.sh PROGRAM WORDS...
+# Three hosts in network namespaces of their own, joined by a bridge. The script cuts a link silently: bytes are
+# dropped, and no connection breaks. It reads the link to cut from the named pipe `cut` in the working directory: a
+# host's number, or `pair` for the link between hosts 1 and 2. Run it in fresh namespaces (mount, net, pid), so that
+# nothing of it is visible outside or outlives it. Usage: cut_off.sh PROGRAM WORDS...
 set -eu
 export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" # a search for leaks cannot stop threads in fresh namespaces
 mount -t tmpfs none /run

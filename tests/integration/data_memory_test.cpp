@@ -1,4 +1,4 @@
-// What reading data sets takes of --memory.
+// How much of --memory the reading of data sets takes.
 
 #include <catch2/catch.hpp>
 
@@ -7,7 +7,7 @@
 using namespace actorhost;
 using namespace actorhost::test;
 
-TEST_CASE("a LIBSVM file whose dense matrix goes beyond a node's part of --memory is refused, and read sparse") {
+TEST_CASE("a LIBSVM file whose dense matrix exceeds a node's share of --memory is refused, and read as sparse") {
   const JobFolder folder;
   folder.write("t.svm", "1 1:1\n-1 90000000:2\n");
   const Ended run(folder.run({"-n", "1", "--memory", "1G", "jobs/data_memory.lua"}), 1);

@@ -1,4 +1,4 @@
-// actorhost doctor: what it says about a machine, and about what is wrong with one.
+// actorhost doctor: its findings about a machine and its problems.
 
 #include <filesystem>
 #include <regex>
@@ -33,7 +33,7 @@ nlohmann::json finding(const Finished& run, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("the doctor tells what there is in lines of 80 columns") {
+TEST_CASE("the doctor prints its findings in lines of 80 columns") {
   const JobFolder folder;
   const Ended run(doctor(folder, {}));
   for (const char* part :
@@ -44,7 +44,7 @@ TEST_CASE("the doctor tells what there is in lines of 80 columns") {
   CHECK(run.err.empty());
   for (const std::string& line : lines_of(run.out)) {
     INFO(line);
-    // A word may be too long for its line.
+    // A word may be longer than its line.
     CHECK((line.size() <= 80 || line.find(' ', line.find_first_not_of(' ')) == std::string::npos));
   }
 }
@@ -59,7 +59,7 @@ TEST_CASE("the doctor's findings are JSON with --json") {
   CHECK(finding(run, "version").at("state") == "ok");
 }
 
-TEST_CASE("the doctor names what is wrong and what to do, and ends with 1") {
+TEST_CASE("the doctor names each problem and its remedy, and exits with 1") {
   const JobFolder folder;
   const auto file = folder.write("config/actorhost/token", "0123456789abcdef");
   std::filesystem::permissions(file, std::filesystem::perms(0644));
@@ -85,7 +85,7 @@ TEST_CASE("the doctor names what is wrong and what to do, and ends with 1") {
   CHECK_THAT(few.out, Contains("PROBLEM  open files    32") && Contains("run: ulimit -n 1024"));
 }
 
-TEST_CASE("the doctor names the rank rule that matched, and who has a port") {
+TEST_CASE("the doctor names the rank rule that matched, and the owner of a port") {
   const JobFolder folder;
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -99,14 +99,14 @@ TEST_CASE("the doctor names the rank rule that matched, and who has a port") {
   ::close(fd);
   CHECK_THAT(finding(run, "place").at("text"),
              Contains("Slurm variables SLURM_PROCID=1 SLURM_NTASKS=3") && Contains("host 1 of 3"));
-  if (!ours) return;  // another program of this machine had the port, and may have let it go since
+  if (!ours) return;  // another program of this machine had the port, and may have released it since
   const auto port = finding(run, "port 8787");
   CHECK(port.at("state") == "note");
   CHECK_THAT(port.at("text"), Contains("Address already in use") &&
                                   Contains("process " + std::to_string(getpid()) + " (test_integratio)"));
 }
 
-TEST_CASE("the doctor says when runs have no place for their sockets, and no way to where they meet") {
+TEST_CASE("the doctor reports runs without a place for their sockets, and an unknown rendezvous name") {
   const JobFolder folder;
   const auto deep = folder.path() / std::string(100, 'x');
   std::filesystem::create_directory(deep);

@@ -35,7 +35,7 @@ TEST_CASE("hosts that join late get work") {
   CHECK_THAT(third.err(), Contains("worker 2 works."));
 }
 
-TEST_CASE("a host may leave an elastic run and another come, under a new id") {
+TEST_CASE("a host may leave an elastic run and another host join, under a new id") {
   const JobFolder folder;
   const FreePort port;
   const Words words = one_to_three(port, {"jobs/elastic.lua", "--workers", "100"});
@@ -55,7 +55,7 @@ TEST_CASE("a host may leave an elastic run and another come, under a new id") {
 TEST_CASE("late_join runs elastically and counts the late worker's updates") {
   const JobFolder folder;
   std::string out;
-  // On a busy machine the second host may not join in so little time: then the test gives it more.
+  // On a busy machine the second host may not join in time: then the test retries with more time.
   for (const char* seconds : {"1.5", "8", "40"}) {
     const FreePort port;
     const Words words = one_to_three(port, {(source_dir() / "examples/late_join.lua").string(), "--seconds", seconds});

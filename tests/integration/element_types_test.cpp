@@ -1,5 +1,5 @@
-// Tensors of whole numbers and truth values between nodes: carried where nothing is computed with them but sums, and
-// refused by name where engines need floats.
+// Tensors of integers and booleans between nodes: engines that only carry or sum them accept them, and engines that
+// need floats refuse them by name.
 
 #include <catch2/catch.hpp>
 
@@ -8,7 +8,7 @@
 using namespace actorhost;
 using namespace actorhost::test;
 
-TEST_CASE("engines carry every element type, and say which they do not compute with") {
+TEST_CASE("engines carry every element type, and name the types that they do not compute with") {
   const JobFolder folder;
   const std::string ranks = GENERATE("1", "3");
   const Words place = GENERATE(Words{}, Words{"--isolate"});
@@ -21,7 +21,7 @@ TEST_CASE("engines carry every element type, and say which they do not compute w
   CHECK(again.out == "all read back\n");
 }
 
-TEST_CASE("the parameter server refuses tensors of whole numbers as values, not those in a table") {
+TEST_CASE("the parameter server refuses integer tensors as values, but not within a table") {
   const JobFolder folder;
   const Finished run = folder.run({"-n", "1", "--log-level", "error", "jobs/element_types_param.lua"}, 60);
   INFO(run.description);

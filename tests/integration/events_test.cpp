@@ -10,7 +10,7 @@ using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
-TEST_CASE("events of all kinds of values reach whom they are for, in order, wherever the nodes are") {
+TEST_CASE("events with all kinds of values reach their receivers in order, in threads, processes and hosts") {
   const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "1", "2", "8", "threads", "isolate", "hosts");
   const Words words = {"--print", "all", "jobs/events.lua", "events"};
@@ -18,7 +18,7 @@ TEST_CASE("events of all kinds of values reach whom they are for, in order, wher
   CHECK(count_of(run.out, "all is well") == (place.size() == 1 ? std::stoul(place) : 3));
 }
 
-TEST_CASE("a wait for an event of a node that is killed ends, once what it sent has been taken") {
+TEST_CASE("waiting for an event of a killed node ends after its sent events are taken") {
   const JobFolder folder;
   Process run = folder.start({"-n", "3", "--isolate", "jobs/events.lua", "lost"});
   ::kill(process_of(run, "stays"), SIGKILL);
@@ -29,7 +29,7 @@ TEST_CASE("a wait for an event of a node that is killed ends, once what it sent 
   CHECK(line_after(run.out(), "lost:") == "\tnil\twait_event: rank 1 lost while waiting for 'more'\tpeer_lost");
 }
 
-TEST_CASE("who waits for an event when all others have come to their end is told") {
+TEST_CASE("waiting for an event is an error when all other ranks have ended") {
   const JobFolder folder;
   const auto runs = run_together(places().size(), [&](size_t i) {
     return run_at(places()[i], folder, {"jobs/events.lua", "ends"});
@@ -44,7 +44,7 @@ TEST_CASE("who waits for an event when all others have come to their end is told
   }
 }
 
-TEST_CASE("wrong calls of events say what is wrong at the user's line") {
+TEST_CASE("wrong calls of events are errors at the user's line") {
   const JobFolder folder;
   const auto [what, message] = GENERATE(table<std::string, std::string>({
       {"value", "events.lua:88: collective.send_event: value.f is a function"},

@@ -53,7 +53,7 @@ TEST_CASE("the example on the first page of README.md trains") {
   CHECK(std::stod(line_after(run.out, "test accuracy: ")) > 80);
 }
 
-TEST_CASE("hello speaks once and adds up its ranks") {
+TEST_CASE("hello prints once and adds up its ranks") {
   const JobFolder folder;
   const int n = GENERATE(1, 2, 3);
   const Ended run(folder.run(with(nodes(n), {example("hello.lua")})));
@@ -61,7 +61,7 @@ TEST_CASE("hello speaks once and adds up its ranks") {
                        std::to_string(n * (n + 1) / 2) + "\n");
 }
 
-TEST_CASE("the power iteration finds the eigenvalue, and goes on from its checkpoint with other ranks") {
+TEST_CASE("the power iteration finds the eigenvalue, and resumes from its checkpoint with other ranks") {
   const JobFolder folder;
   const std::string file = example("power_iteration.lua");
   CHECK(count_of(read_text(file), "\n") <= 40);
@@ -80,7 +80,7 @@ TEST_CASE("the power iteration finds the eigenvalue, and goes on from its checkp
   CHECK_THAT(resumed.out, Contains(whole.out.substr(0, whole.out.size() - 1)));
 }
 
-TEST_CASE("with --print all every rank of hello speaks") {
+TEST_CASE("with --print all every rank of hello prints") {
   const JobFolder folder;
   const Ended run(folder.run({"-n", "3", "--print", "all", example("hello.lua")}));
   for (const std::string rank : {"0", "1", "2"}) {
@@ -89,7 +89,7 @@ TEST_CASE("with --print all every rank of hello speaks") {
   }
 }
 
-TEST_CASE("wordcount counts the words of README.md, or of what it is given") {
+TEST_CASE("wordcount counts the words of README.md, or of given files") {
   const JobFolder folder;
   const int n = GENERATE(1, 3);
   const Ended own(folder.run(with(nodes(n), {example("wordcount.lua")})));
@@ -106,7 +106,7 @@ TEST_CASE("wordcount counts the words of README.md, or of what it is given") {
         "2 different words\n       1  one\n       1  other\n");
 }
 
-TEST_CASE("wordcount counts words of letters, of any language, without regard to case, ends of lines and marks") {
+TEST_CASE("wordcount counts words of letters in any language, regardless of case, line ends and punctuation") {
   const JobFolder folder;
   const int n = GENERATE(1, 3);
   folder.write(
@@ -124,7 +124,7 @@ TEST_CASE("wordcount counts words of letters, of any language, without regard to
   CHECK(folder.run(with(nodes(n), {example("wordcount.lua"), "line"})).out == "1 different words\n       1  one\n");
 }
 
-TEST_CASE("inverted_index finds words of any language, however they are spelt") {
+TEST_CASE("inverted_index finds words of any language, in any spelling") {
   const JobFolder folder;
   folder.write("tree/a.txt", "Привет, мир\r\ncafé\r\n");
   folder.write("tree/b.txt", "\xef\xbb\xbfМИР cafe\xcc\x81");
@@ -136,7 +136,7 @@ TEST_CASE("inverted_index finds words of any language, however they are spelt") 
         "привет\ttree/a.txt\n");
 }
 
-TEST_CASE("inverted_index says which files of a tree have a word, from the index that it saved") {
+TEST_CASE("inverted_index lists the files of a tree that contain a word, from its saved index") {
   const JobFolder folder;
   folder.write("tree/a.txt", "One two, two\n");
   folder.write("tree/deep/er/b.txt", "two three\nthree ONE\n");
@@ -150,7 +150,7 @@ TEST_CASE("inverted_index says which files of a tree have a word, from the index
         "three\ttree/deep/er/b.txt\ttree/deep/it's here.txt\n");
 }
 
-TEST_CASE("kmeans finds the centres that its points are around") {
+TEST_CASE("kmeans finds the centres of its points") {
   const JobFolder folder;
   const int n = GENERATE(1, 3);
   const Ended run(folder.run(with(nodes(n), {"--seed", "1", example("kmeans.lua")})));
@@ -161,7 +161,7 @@ TEST_CASE("kmeans finds the centres that its points are around") {
         "  -7.05    7.05  5000 points\n");
 }
 
-TEST_CASE("pagerank gives the ranks of a small web, which add up also with pages that link to nothing") {
+TEST_CASE("pagerank ranks a small web, and the ranks add up despite pages without links") {
   const JobFolder folder;
   folder.write("links", "a b\nb c\nc a\nd c\nd c\ne d\nc z\n");
   const int n = GENERATE(1, 3);
@@ -170,7 +170,7 @@ TEST_CASE("pagerank gives the ranks of a small web, which add up also with pages
   CHECK_THAT(run.out, StartsWith("6 pages, their ranks add up to 1.000000\n0.300182  c\n0.201278  b\n0.177760  "));
 }
 
-TEST_CASE("pagerank takes graphs with comments, blank lines, tabs and carriage returns") {
+TEST_CASE("pagerank reads graphs with comments, blank lines, tabs and carriage returns") {
   const JobFolder folder;
   folder.write(
       "links",
@@ -188,7 +188,7 @@ TEST_CASE("pagerank takes graphs with comments, blank lines, tabs and carriage r
   CHECK_THAT(none.err, Contains("there are no links in none"));
 }
 
-TEST_CASE("pagerank ranks the same for any number of nodes") {
+TEST_CASE("pagerank gives the same ranks for any number of nodes") {
   const JobFolder folder;
   const int n = GENERATE(1, 3);
   const Ended run(folder.run(with(nodes(n), {"--seed", "1", example("pagerank.lua")})));
@@ -197,7 +197,7 @@ TEST_CASE("pagerank ranks the same for any number of nodes") {
         "0.005229  3\n");
 }
 
-TEST_CASE("terasort puts the records of a file in order") {
+TEST_CASE("terasort sorts the records of a file") {
   const JobFolder folder;
   std::mt19937 random(1);
   std::vector<std::string> records;
@@ -226,7 +226,7 @@ TEST_CASE("terasort puts the records of a file in order") {
   CHECK((sorted == records));
 }
 
-TEST_CASE("terasort makes records of its own, and sorts over its last output") {
+TEST_CASE("terasort generates records, and sorts over its last output") {
   const JobFolder folder;
   const int n = GENERATE(1, 3);
   for (int i = 0; i < 2; ++i) {
@@ -235,7 +235,7 @@ TEST_CASE("terasort makes records of its own, and sorts over its last output") {
   }
 }
 
-TEST_CASE("join shows the three ways") {
+TEST_CASE("join shows the three kinds of join") {
   const JobFolder folder;
   const int n = GENERATE(1, 3);
   const Ended run(folder.run(with(nodes(n), {example("join.lua")})));
@@ -247,7 +247,7 @@ TEST_CASE("join shows the three ways") {
         "  1  Ada     tea, paper\n  2  Grace   nothing\n  3  Edsger  chess\n  4  ?       ink\n");
 }
 
-TEST_CASE("log_report says what is in a log") {
+TEST_CASE("log_report summarises a log") {
   const JobFolder folder;
   const std::string start = "10.0.0.1 - - [21/Nov/2026:";
   folder.write("log", start + "07:00:00 +0000] \"GET /a HTTP/1.1\" 200 10 \"-\" \"b 1.0\" 0.100\n" +  //
@@ -279,12 +279,12 @@ TEST_CASE("param_server loses none of its updates") {
   const JobFolder folder;
   const int n = GENERATE(1, 2, 3);
   const Ended run(folder.run(with(nodes(n), {example("param_server.lua")})));
-  // Under BSP it ends after a whole round.
+  // Under BSP the run ends after a whole round.
   const std::string updates = std::to_string((1000 + n - 1) / n * n);
   CHECK(run.out == updates + " updates by " + std::to_string(n) + " workers, sum of all values " + updates + "\n");
 }
 
-TEST_CASE("custom_barrier keeps to its rule") {
+TEST_CASE("custom_barrier obeys its rule") {
   const JobFolder folder;
   const int n = GENERATE(1, 2, 3);
   const Ended run(folder.run(with(nodes(n), {example("custom_barrier.lua")})));
@@ -322,7 +322,7 @@ TEST_CASE("peer_mnist learns a small set of images among peers") {
   CHECK(std::stod(line_after(run.out, "test accuracy: ")) > 80);
 }
 
-TEST_CASE("peer_churn learns while a quarter of its workers is away, and counts those that are there") {
+TEST_CASE("peer_churn learns while a quarter of its workers is away, and counts the present workers") {
   const JobFolder folder;
   const Ended run(folder.run({"-n", "8", example("peer_churn.lua"), "--seconds", "9"}));
   const std::regex line("step [0-9]+: ([0-9]+) peers, counted ([0-9]+)\\.[0-9] \\+- [0-9.]+, loss ([0-9.]+)");
@@ -336,7 +336,7 @@ TEST_CASE("peer_churn learns while a quarter of its workers is away, and counts 
     losses.push_back(std::stod(told[3]));
   }
   REQUIRE(losses.size() >= 2);
-  CHECK(right >= 1);  // a busy machine may be late with others
+  CHECK(right >= 1);  // on a busy machine other workers may be late
   CHECK(losses.back() < losses.front());
 }
 
@@ -353,7 +353,7 @@ TEST_CASE("logistic_regression separates the classes, and its rule is swapped wh
   CHECK(std::stod(line_after(run.out.substr(run.out.find(" updates, ")), " updates, accuracy ")) >= 97);
 }
 
-TEST_CASE("logistic_regression takes any two labels, and names labels of which there are not two") {
+TEST_CASE("logistic_regression takes any two labels, and names the labels if there are not exactly two") {
   const JobFolder folder;
   const auto run_rows = [&](const std::string& rows, int status) {
     folder.write("rows.txt", rows);
@@ -363,7 +363,7 @@ TEST_CASE("logistic_regression takes any two labels, and names labels of which t
   };
   for (const auto& [one, other] :
        {std::pair("1", "2"), std::pair("0", "1"), std::pair("-3", "-1"), std::pair("2", "5")}) {
-    // Half of the rows of the second label look like the first's, so not all can be right.
+    // Half of the rows of the second label look like the first label's rows, so full accuracy is impossible.
     std::string rows;
     for (int i = 0; i < 100; ++i) {
       rows += std::string(i % 4 == 0 ? other : i % 4 == 1 ? other : one) + (i % 4 == 0 ? " 2:1.5\r\n" : " 1:2 3:1\r\n");
@@ -378,7 +378,7 @@ TEST_CASE("logistic_regression takes any two labels, and names labels of which t
   CHECK_THAT(run_rows("", 1).err, Contains("rows.txt has no rows; there have to be rows of two classes"));
 }
 
-TEST_CASE("mnist_ps goes on from its checkpoint with the batches that were not merged, with the run's seed") {
+TEST_CASE("mnist_ps resumes from its checkpoint with the unmerged batches and the run's seed") {
   const JobFolder folder;
   write_images(folder.path() / "images", 600, 100);
   const Words job = {example("mnist_ps.lua"), "--data", "images", "--epochs", "4", "--batch", "20", "--save", "1"};
@@ -398,11 +398,11 @@ TEST_CASE("elastic_training finds the line on any number of nodes") {
   CHECK(run.out == std::to_string(n) + " workers from step 0 on\ny = 3.00 x + 1.00\n");
 }
 
-TEST_CASE("late_join counts the work of everybody") {
+TEST_CASE("late_join counts the work of all workers") {
   const JobFolder folder;
   const int n = GENERATE(1, 2, 3);
   Finished run;
-  // On a busy machine not all workers have begun to work in so little time: then the test gives them more.
+  // On a busy machine not all workers have begun to work in time: then the test retries with more time.
   for (const char* seconds : {"0.3", "3", "30"}) {
     run = folder.run(with(nodes(n), {example("late_join.lua"), "--seconds", seconds}), 60);
     if (run.status != 0 || count_of(run.out, "worker ") == static_cast<size_t>(n)) break;
@@ -414,7 +414,7 @@ TEST_CASE("late_join counts the work of everybody") {
   CHECK(count_of(run.out, ": 0") == 0);
 }
 
-TEST_CASE("mnist_ps learns a small set of images and says how well as its last line") {
+TEST_CASE("mnist_ps learns a small set of images and prints its accuracy as its last line") {
   const JobFolder folder;
   write_images(folder.path() / "images", 600, 300);
   const int n = GENERATE(1, 2, 3);
@@ -427,7 +427,7 @@ TEST_CASE("mnist_ps learns a small set of images and says how well as its last l
   CHECK(std::stod(line_after(run.out, "test accuracy: ")) > 90);
 }
 
-TEST_CASE("async_average trains both ways to its target and says how long each took") {
+TEST_CASE("async_average trains both ways to its target and prints the time of each") {
   const JobFolder folder;
   write_images(folder.path() / "images", 2000, 200);
   const std::string peers = GENERATE("all", "ring", "random");
@@ -443,7 +443,7 @@ TEST_CASE("async_average trains both ways to its target and says how long each t
   CHECK_THAT(run.out, Contains(" rounds, "));
 }
 
-TEST_CASE("async_average says when its time was over before its target") {
+TEST_CASE("async_average reports that its time ended before its target") {
   const JobFolder folder;
   write_images(folder.path() / "images", 600, 100);
   const Ended run(folder.run({"-n", "2", example("async_average.lua"), "--data", "images", "--hidden", "16", "--batch",
@@ -452,7 +452,7 @@ TEST_CASE("async_average says when its time was over before its target") {
   CHECK_THAT(line_after(run.out, "averaging: "), Contains(" s without 101 %, then "));
 }
 
-TEST_CASE("async_average runs the algorithm that is asked for, and names those that there are") {
+TEST_CASE("async_average runs the requested algorithm, and names the known algorithms") {
   const JobFolder folder;
   write_images(folder.path() / "images", 600, 100);
   const Words words = {"-n",          "2",          example("async_average.lua"),
@@ -476,7 +476,7 @@ TEST_CASE("mnist_ps trains a softmax under each barrier") {
   CHECK(std::stod(line_after(run.out, "test accuracy: ")) > 90);
 }
 
-TEST_CASE("matrix factorisation finds the matrix again under each model of computation") {
+TEST_CASE("matrix factorisation recovers the matrix under each model of computation") {
   const JobFolder folder;
   const Words model = GENERATE(Words{"locking.lua"}, Words{"rotation.lua"}, Words{"allreduce.lua"}, Words{"async.lua"},
                                Words{"allreduce.lua", "--way", "regroup"}, Words{"allreduce.lua", "--way", "push"});

@@ -11,7 +11,7 @@ using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
-TEST_CASE("a killed worker process is not waited for and its batch is done by others") {
+TEST_CASE("the run does not wait for a killed worker process, and other workers do its batch") {
   const JobFolder folder;
   const std::string rule =
       GENERATE(as<std::string>(), "bsp", "ssp:1", "asp", "pbsp:2", "pssp:2:4", "quorum:0.8:1", "backup:1");
@@ -25,10 +25,10 @@ TEST_CASE("a killed worker process is not waited for and its batch is done by ot
   CHECK(line_after(run.out(), "merged: ") == "1 to 1 times, 30 updates, 1 lost");
 }
 
-TEST_CASE("a killed host is not waited for and its batch is done by others") {
+TEST_CASE("the run does not wait for a killed host, and other hosts do its batch") {
   const JobFolder folder;
   Hosts hosts(folder, 3, {"-n", "1", "jobs/failure.lua", "one_stops"});
-  size_t stays = 0;  // which host has worker 2 is the arrivals' order
+  size_t stays = 0;  // the order of arrival decides which host has worker 2
   REQUIRE(hosts[0].wait_for_output("3 of 3 hosts", 20));
   const double started = now();
   while (hosts[stays].err().find("stays in process") == std::string::npos) {
@@ -45,7 +45,7 @@ TEST_CASE("a killed host is not waited for and its batch is done by others") {
   CHECK(line_after(hosts.out(), "merged: ") == "1 to 1 times, 30 updates, 1 lost");
 }
 
-TEST_CASE("when the rendezvous host is killed the others end with 3 and name server 0") {
+TEST_CASE("when the coordinator is killed the other hosts exit with 3 and name server 0") {
   const JobFolder folder;
   Hosts hosts(folder, 3, {"-n", "1", "jobs/failure.lua", "endless"});
   for (size_t host = 0; host < 3; ++host) REQUIRE(hosts[host].wait_for_output("works in process", 20));
@@ -60,7 +60,7 @@ TEST_CASE("when the rendezvous host is killed the others end with 3 and name ser
   CHECK(now() - killed < 5 * patience());
 }
 
-TEST_CASE("when the rendezvous host is killed the others end also while their Lua spins") {
+TEST_CASE("when the coordinator is killed the other hosts end even while their Lua spins") {
   const JobFolder folder;
   const bool isolate = GENERATE(false, true);
   Hosts hosts(folder, 2,
@@ -75,11 +75,11 @@ TEST_CASE("when the rendezvous host is killed the others end also while their Lu
 }
 
 TEST_CASE("an isolated worker that dies before the run has started ends its host at once, and is named") {
-  const bool joins = GENERATE(false, true);  // another host's run, or has its own
+  const bool joins = GENERATE(false, true);  // joins another host's run, or has its own
   const JobFolder folder;
   const FreePort port;
   const std::string job = (folder.path() / "job.lua").string();
-  REQUIRE(mkfifo(job.c_str(), 0600) == 0);  // its writer comes once: the parent reads the job, its workers wait for it
+  REQUIRE(mkfifo(job.c_str(), 0600) == 0);  // one writer: the parent reads the job for its workers
   const Words other = {"--nnodes", "2", "--node-rank", "1", "--rdzv-endpoint", port.endpoint()};
   const Words own = {"-n", "2", "--isolate", "--start-timeout", "1000", "job.lua"};
   Process run = folder.start(joins ? with(other, own) : own);
@@ -97,7 +97,7 @@ TEST_CASE("an isolated worker that dies before the run has started ends its host
                        ") was killed by signal 9 before the run had started") != std::string::npos);
 }
 
-TEST_CASE("when the parent of isolated workers is killed they all end") {
+TEST_CASE("when the parent of isolated workers is killed, they all end") {
   const JobFolder folder;
   Process run = folder.start({"-n", "2", "--isolate", "jobs/failure.lua", "endless"});
   const pid_t workers[] = {process_of(run, "worker 0 works"), process_of(run, "worker 1 works")};
@@ -128,7 +128,7 @@ TEST_CASE("an error on one host ends all hosts with 1 and its traceback is shown
   for (size_t host = 0; host < 3; ++host) CHECK(count_of(hosts[host].err(), "spilt milk") == 1);
 }
 
-TEST_CASE("ranks that do different things are an error that names both and their lines") {
+TEST_CASE("ranks in different actions are an error that names both ranks and their lines") {
   const JobFolder folder;
   struct Case {
     std::string what, other_line, line;
@@ -161,7 +161,7 @@ TEST_CASE("a run in a callback of a run is refused") {
   CHECK_THAT(run.err, Contains("param.run cannot be called in a callback of param.run (failure.lua:"));
 }
 
-TEST_CASE("an error of a callback of param.run ends the run on all nodes also where the script catches it") {
+TEST_CASE("an error of a callback of param.run ends the run on all nodes even if the script catches it") {
   const JobFolder folder;
   const std::string at = GENERATE("init", "schedule", "push", "pull", "rule", "stop");
   const Words flags = at == "pull" ? Words{"--isolate"} : Words{};
@@ -170,7 +170,7 @@ TEST_CASE("an error of a callback of param.run ends the run on all nodes also wh
   CHECK_THAT(run.err, Contains("boom in " + at) && Contains("in main chunk"));
 }
 
-TEST_CASE("a host whose rendezvous host is gone ends within seconds also while its Lua spins") {
+TEST_CASE("a host whose coordinator has failed ends within seconds even while its Lua spins") {
   const std::string loop = GENERATE(as<std::string>(), "local n = 0 while true do n = n + 1 end",
                                     "while true do pcall(function() error(io.open('/')) end) end");
   const JobFolder folder;

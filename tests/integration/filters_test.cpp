@@ -1,5 +1,5 @@
-// Compression filters of param.run: a least-squares job whose workers have different data. `w` is what is fitted,
-// `wide` is more than what is split over servers, `small` and `plain` are not filtered.
+// Compression filters of param.run: a least-squares job whose workers have different data. `w` is the fitted value,
+// `wide` is large enough to be split over servers, `small` and `plain` are not filtered.
 
 #include <catch2/catch.hpp>
 
@@ -25,7 +25,7 @@ Outcome outcome(const std::string& place, const Words& words) {
 
 }  // namespace
 
-TEST_CASE("a job with filters reaches the loss that it has without, with fewer bytes") {
+TEST_CASE("a job with filters reaches the same loss as without, with fewer bytes") {
   struct Case {
     const char* push;
     const char* pull;
@@ -50,7 +50,7 @@ TEST_CASE("a job with filters reaches the loss that it has without, with fewer b
     if (std::string(c.push) == "none") continue;
     CHECK(found.number("push ratio") > c.push_ratio);
     CHECK(found.number("pull ratio") >= c.pull_ratio);
-    // 3 workers, 200 steps, 710 floats and, one way, a table.
+    // 3 workers, 200 steps, 710 floats and, in one direction, a table.
     CHECK(found.number("push before") == 3 * 200 * 710 * 4);
     CHECK(found.number("pull before") > 3 * 200 * 710 * 4);
     CHECK(found.number("push before") / found.number("push after") == Approx(found.number("push ratio")).epsilon(1e-3));
@@ -69,16 +69,16 @@ TEST_CASE("with filters one seed gives the same bits in threads, processes and h
   CHECK(outcome("hosts", words).out == threads.out);
 }
 
-TEST_CASE("a pull in Lua gets updates as they came through the filter") {
+TEST_CASE("a pull in Lua receives updates after the filter") {
   const Words words = {"--servers", "2", "jobs/filters.lua", "--steps", "10", "--wide", "300000", "--push", "fp16"};
-  // Both ways do the same arithmetic, but for the order of additions.
+  // Both ways do the same arithmetic, except for the order of additions.
   const Outcome native = outcome("threads", words);
   const Outcome lua = outcome("threads", with(words, {"--pull_in_lua"}));
   CHECK(lua.loss == Approx(native.loss).epsilon(1e-4));
   CHECK(lua.number("push after") == Approx(native.number("push after")).epsilon(0.01));
 }
 
-TEST_CASE("filters that param.run cannot use end the job with what to do instead") {
+TEST_CASE("filters that param.run cannot use end the job with a remedy") {
   const JobFolder folder;
   const auto refused = [&](const std::string& options, const std::string& message) {
     folder.write("job.lua",

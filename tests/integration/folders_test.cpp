@@ -1,4 +1,4 @@
-// Folders that belong to one run at a time: those of checkpoints, and those where the processes of --isolate meet.
+// Folders owned by one run at a time: checkpoint folders, and folders where the processes of --isolate meet.
 
 #include <csignal>
 #include <filesystem>
@@ -29,7 +29,7 @@ std::set<std::string> run_folders(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("a second run with the same --checkpoint is refused, and goes on at once when the first one is killed") {
+TEST_CASE("a second run with the same --checkpoint is refused, and resumes at once when the first run is killed") {
   const JobFolder folder;
   const std::string job = GENERATE(as<std::string>(), "served", "kept");
   const Words flags = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
@@ -43,7 +43,7 @@ TEST_CASE("a second run with the same --checkpoint is refused, and goes on at on
                             Contains("give this run another folder"));
   };
   refused({"--checkpoint", "./saved/"}, first);
-  first.signal(SIGTERM);  // saves, so that there is something to go on from
+  first.signal(SIGTERM);  // saves a checkpoint to resume from
   CHECK(first.wait(20) == 143);
   Process next = folder.start(with(flags, {"--resume", "saved", kFolderJobs, job, how}));
   REQUIRE(next.wait_for_output("works\n", 20));
@@ -65,7 +65,7 @@ TEST_CASE("hosts of one run on one machine share a checkpoint folder") {
   CHECK(names_in(folder.path() / "saved") == std::set<std::string>{"state-000000000001", "state-000000000002"});
 }
 
-TEST_CASE("a folder that a script gives to actor.checkpoint belongs to one run") {
+TEST_CASE("a folder that a script passes to actor.checkpoint is owned by one run") {
   const JobFolder folder;
   folder.write("job.lua",
                "local actor = require 'actor'\n"
@@ -79,7 +79,7 @@ TEST_CASE("a folder that a script gives to actor.checkpoint belongs to one run")
   CHECK(other.wait_for_output("works\n", 20));
 }
 
-TEST_CASE("an --isolate run removes folders that killed runs have left, and nothing else") {
+TEST_CASE("an --isolate run removes the folders of killed runs, and nothing else") {
   JobFolder folder;
   const fs::path base = folder.path() / "tmp";
   folder.write("tmp/actorhost-run-notour/data", "mine");
@@ -106,7 +106,7 @@ TEST_CASE("an --isolate run removes folders that killed runs have left, and noth
   CHECK_FALSE(fs::exists(base / *left.begin()));
   CHECK(Ended(folder.run({"-n", "2", "--isolate", "--log-level", "warn", "jobs/output.lua", "writes"})).err ==
         "errors\nerrors\n");
-  CHECK(run_folders(base).size() == before.size() + 1);  // the living run's is still there
+  CHECK(run_folders(base).size() == before.size() + 1);  // the live run's folder is still there
   living.signal(SIGTERM);
   CHECK(living.wait(20) == 143);
   CHECK(run_folders(base) == before);

@@ -1,5 +1,5 @@
-// Runs of peers whose rendezvous host is killed, at random moments and one after the other, and hosts that join by way
-// of those that are left. ACTORHOST_TEST_KILLS=50 kills that often; ACTORHOST_TEST_SEED repeats the moments.
+// Peer runs whose coordinators are killed at random moments, one after another, and hosts that join through a surviving
+// host. ACTORHOST_TEST_KILLS=50 kills that often; ACTORHOST_TEST_SEED repeats the moments.
 
 #include <algorithm>
 #include <csignal>
@@ -25,21 +25,21 @@ size_t rounds_of_loss() {
   return times == nullptr ? 1 : std::strtoull(times, nullptr, 10);
 }
 
-/// The newest line of each worker of a host that says whom it sees is about these.
+/// Whether the newest line of each worker of a host lists exactly these workers.
 bool sees_only(const Process& host, size_t workers, const std::string& seen) {
   const std::string log = host.err();
-  std::map<std::string, std::string> newest;  // by the speaker
+  std::map<std::string, std::string> newest;  // by worker
   for (const std::string& line : lines_of(log)) {
     const size_t at = line.find(": sees ");
     if (at == std::string::npos) continue;
     newest[line.substr(at - 2, 2)] = line.substr(at + 7);
   }
-  // A rank changes with the table, so that a worker may have spoken under another one before.
+  // A worker's rank changes with the membership table, so it may have printed under another rank before.
   const auto right = [&](const auto& entry) { return entry.second == seen + "."; };
   return static_cast<size_t>(std::count_if(newest.begin(), newest.end(), right)) >= workers;
 }
 
-/// Waits until all of these see these workers.
+/// Waits until all of these hosts see these workers.
 void await_sight(Hosts& hosts, const std::vector<size_t>& live, size_t workers, const std::string& seen,
                  double seconds) {
   const bool reached = wait_until(
@@ -73,7 +73,7 @@ void check_well_ended(Hosts& hosts, const std::vector<size_t>& live) {
   }
 }
 
-/// "tcp://127.0.0.1:4711" without the scheme: where a host of a run of peers takes connections.
+/// "tcp://127.0.0.1:4711" without the scheme: where a host of a peer run accepts connections.
 std::string place_of(Process& host) {
   const auto url = host.wait_for_match("it can be joined at tcp://(\\S+)", 20);
   INFO(host.describe());
@@ -83,7 +83,7 @@ std::string place_of(Process& host) {
 
 }  // namespace
 
-TEST_CASE("peers go on when one rendezvous host after the other is killed, and the last one ends well") {
+TEST_CASE("peers continue when one coordinator after another is killed, and the last host exits with 0") {
   const JobFolder folder;
   Hosts hosts(folder, 4, {"-n", "2", kPeerJob});
   std::vector<size_t> live = {0, 1, 2, 3};
@@ -92,7 +92,7 @@ TEST_CASE("peers go on when one rendezvous host after the other is killed, and t
   }
   await_sight(hosts, live, 2, "8 live: 0 1 2 3 4 5 6 7", 20);
   while (live.size() > 1) {
-    // Host 0 is the first one; the next one is the lowest, whose worker ids are the lowest.
+    // Host 0 is the first coordinator; the next is the host with the lowest worker ids.
     const auto lowest = std::min_element(live.begin(), live.end(), [&](size_t a, size_t b) {
       return sight_of(hosts, {a}).substr(8) < sight_of(hosts, {b}).substr(8);
     });
@@ -107,7 +107,7 @@ TEST_CASE("peers go on when one rendezvous host after the other is killed, and t
   CHECK_THAT(hosts[live[0]].out(), Contains("is done."));
 }
 
-TEST_CASE("peers go on when their rendezvous host is killed at a random moment") {
+TEST_CASE("peers continue when their coordinator is killed at a random moment") {
   const uint64_t seed = std::stoull(any_seed());
   Rng rng(seed);
   for (size_t round = 0; round < rounds_of_loss(); ++round) {
@@ -116,14 +116,14 @@ TEST_CASE("peers go on when their rendezvous host is killed at a random moment")
     Hosts hosts(folder, 3, {"-n", "2", kPeerJob});
     REQUIRE(hosts[1].wait_for_output("works.", 20));
     const double pause = rng.uniform() * rng.uniform() * 1.5;
-    std::this_thread::sleep_for(std::chrono::duration<double>(pause));  // the moment is what is random
+    std::this_thread::sleep_for(std::chrono::duration<double>(pause));  // a random moment
     const bool known = hosts[1].err().find("workers are peers") != std::string::npos &&
                        hosts[2].err().find("workers are peers") != std::string::npos;
     const auto formed = [&](size_t i) { return sees_only(hosts[i], 2, "6 live: 0 1 2 3 4 5"); };
     const bool whole = formed(0) && formed(1) && formed(2);
     hosts[0].signal(SIGKILL);
     const double killed = now();
-    if (!known) {  // before a host knows, it may end as in any other run
+    if (!known) {  // until a host knows that it is in a peer run, the loss may end it as in any other run
       const auto settled = [&](size_t i) { return !hosts[i].running() || count_of(hosts[i].err(), ": sees ") >= 2; };
       CHECK(wait_until([&] { return settled(1) && settled(2); }, 20));
       folder.write("enough", "");
@@ -139,8 +139,8 @@ TEST_CASE("peers go on when their rendezvous host is killed at a random moment")
       CHECK(wait_until([&] { return count_of(hosts[i].err(), " works.") == 2; }, 10));
     }
     await_sight(hosts, {1, 2}, 2, sight_of(hosts, {1, 2}), 40);
-    if (whole) CHECK(now() - killed < 3 * patience());  // a ring that was still forming may need longer
-    const size_t next = rng.below(3);                   // nobody, or one of the two
+    if (whole) CHECK(now() - killed < 3 * patience());  // a ring in formation may need longer
+    const size_t next = rng.below(3);                   // no host, or one of the two
     std::vector<size_t> live = {1, 2};
     if (next != 0) {
       hosts[next].signal(SIGKILL);
@@ -152,7 +152,7 @@ TEST_CASE("peers go on when their rendezvous host is killed at a random moment")
   }
 }
 
-TEST_CASE("hosts that are killed together with the rendezvous host are not waited for") {
+TEST_CASE("the run does not wait for hosts that are killed together with the coordinator") {
   const JobFolder folder;
   Hosts hosts(folder, 4, {"-n", "2", kPeerJob});
   await_sight(hosts, {0, 1, 2, 3}, 2, "8 live: 0 1 2 3 4 5 6 7", 20);
@@ -163,7 +163,7 @@ TEST_CASE("hosts that are killed together with the rendezvous host are not waite
   check_well_ended(hosts, {2, 3});
 }
 
-TEST_CASE("a rendezvous host that stands still is given up, and ends when it wakes") {
+TEST_CASE("a stopped coordinator is declared failed, and ends when it resumes") {
   const JobFolder folder;
   Hosts hosts(folder, 3, {"-n", "2", kPeerJob});
   await_sight(hosts, {0, 1, 2}, 2, "6 live: 0 1 2 3 4 5", 20);
@@ -176,7 +176,7 @@ TEST_CASE("a rendezvous host that stands still is given up, and ends when it wak
   check_well_ended(hosts, {1, 2});
 }
 
-TEST_CASE("a host joins by way of any other one, also when the first one is lost") {
+TEST_CASE("a host can join through any other host, also after the first host is lost") {
   const JobFolder folder;
   const FreePort port;
   const Words job = {"-n", "2", "--nnodes", "2:3"};
@@ -192,7 +192,7 @@ TEST_CASE("a host joins by way of any other one, also when the first one is lost
   REQUIRE(third.wait_for_output("sees 6 live: 0 1 2 3 4 5.", 20));
   first.signal(SIGKILL);
   REQUIRE(third.wait_for_output("sees 4 live: 2 3 4 5.", 20));
-  // The third place is free again, for a host that asks the one that only knows where the rendezvous host is.
+  // The third place is free again for a host that joins through a host that only knows the coordinator's address.
   Process fourth = start(place_of(third));
   const auto joined = fourth.wait_for_match("sees 6 live: 2 3 4 5 (\\d+ \\d+)\\.", 20);
   INFO(first.describe() << second.describe() << third.describe() << fourth.describe());
@@ -209,7 +209,7 @@ TEST_CASE("a host joins by way of any other one, also when the first one is lost
   CHECK(fourth.wait(10) == 0);
 }
 
-TEST_CASE("several addresses of a rendezvous are tried in turn") {
+TEST_CASE("several rendezvous addresses are tried in turn") {
   const JobFolder folder;
   const FreePort ports[3];
   const std::string all = ports[0].endpoint() + "," + ports[1].endpoint() + "," + ports[2].endpoint();
@@ -221,7 +221,7 @@ TEST_CASE("several addresses of a rendezvous are tried in turn") {
   REQUIRE(first.wait_for_output("sees 2 live: 0 1.", 20));
   first.signal(SIGKILL);
   REQUIRE(second.wait_for_output("sees 1 live: 1.", 20));
-  // The first address is free, but the run is at the second one.
+  // The first address is free, but the run is at the second address.
   Process third = folder.start(words);
   const auto joined = third.wait_for_match("sees 2 live: 1 (\\d+)\\.", 20);
   INFO(first.describe() << second.describe() << third.describe());
@@ -235,7 +235,7 @@ TEST_CASE("several addresses of a rendezvous are tried in turn") {
   for (const FreePort& port : ports) CHECK_THAT(nobody.err, Contains(port.endpoint()));
 }
 
-TEST_CASE("what needs the rendezvous host says that it is lost, and what does not goes on") {
+TEST_CASE("operations that need the coordinator report its loss, and other operations continue") {
   const std::string what = GENERATE("param", "get", "mapreduce", "average", "collective", "raise");
   const JobFolder folder;
   Hosts hosts(folder, 3, {"-n", "1", kPeerJob, what});
@@ -258,7 +258,7 @@ TEST_CASE("what needs the rendezvous host says that it is lost, and what does no
   }
 }
 
-TEST_CASE("Ctrl-C ends one host of a run whose first rendezvous host is lost, the others go on") {
+TEST_CASE("Ctrl-C ends one host of a run whose first coordinator is lost, and the other hosts continue") {
   const JobFolder folder;
   Hosts hosts(folder, 3, {"-n", "2", kPeerJob});
   await_sight(hosts, {0, 1, 2}, 2, "6 live: 0 1 2 3 4 5", 20);
@@ -271,7 +271,7 @@ TEST_CASE("Ctrl-C ends one host of a run whose first rendezvous host is lost, th
   check_well_ended(hosts, {2});
 }
 
-TEST_CASE("status finds the run by any of its hosts when its first rendezvous host is lost") {
+TEST_CASE("status finds the run through any of its hosts after its first coordinator is lost") {
   const JobFolder folder;
   Hosts hosts(folder, 3, {"-n", "1", kPeerJob});
   await_sight(hosts, {0, 1, 2}, 1, "3 live: 0 1 2", 20);

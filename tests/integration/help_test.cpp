@@ -1,4 +1,4 @@
-// actorhost help: every public function has a docstring, and it is found.
+// actorhost help: every public function has a docstring, and help finds it.
 
 #include <catch2/catch.hpp>
 
@@ -53,12 +53,12 @@ TEST_CASE("help shows functions, methods, rules, flags, variables and modules") 
   CHECK(run.err.empty());
 }
 
-TEST_CASE("help for a module is not help for flags that mention it") {
+TEST_CASE("help for a module does not show flags that mention it") {
   const JobFolder folder;
   CHECK_THAT(help(folder, "barrier").out, !Contains("--resample") && Contains("barrier.pssp"));
 }
 
-TEST_CASE("help for a name that there is not ends with 2 and names the nearest") {
+TEST_CASE("help for an unknown name exits with 2 and names the nearest known name") {
   const JobFolder folder;
   const Ended run(help(folder, "dataset:mapp"), 2);
   CHECK_THAT(run.err, Contains("there is nothing about 'dataset:mapp'; did you mean map?"));

@@ -1,6 +1,6 @@
 #pragma once
-// A web server for tests: its paths say what it has and what goes wrong. It answers on its own thread until it is
-// destroyed, one connection after the other.
+// A web server for tests: a table maps paths to answers and faults. It answers on its own thread until it is destroyed,
+// one connection after another.
 
 #include <atomic>
 #include <map>
@@ -11,8 +11,8 @@ namespace actorhost::test {
 
 class HttpServer {
  public:
-  /// An answer: its first line's status, further header lines with their ends, and the body. `claimed` bytes are
-  /// announced, if that is not the body's size; `silent`: the server never answers.
+  /// An answer: the status of its first line, further header lines with their line ends, and the body. `claimed` is the
+  /// announced size if it differs from the body's size; `silent`: the server never answers.
   struct Answer {
     int status = 200;
     std::string headers = {};
@@ -28,7 +28,7 @@ class HttpServer {
 
   /// "http://127.0.0.1:PORT"
   std::string url() const;
-  /// Requests so far.
+  /// The number of requests so far.
   int requests() const { return requests_; }
 
  private:

@@ -12,7 +12,7 @@ namespace {
 /// The hash of the trained model.
 std::string weights(const JobFolder& folder, const std::string& place, const std::string& seed,
                     const std::string& servers) {
-  // 784 x 128 floats are more than what is split over servers.
+  // 784 x 128 floats are enough to be split over servers.
   const Ended run(run_at(
       place, folder,
       {"--seed", seed, "--servers", servers, "--barrier", "bsp", (source_dir() / "examples/mnist_ps.lua").string(),
@@ -20,7 +20,7 @@ std::string weights(const JobFolder& folder, const std::string& place, const std
   return line_after(run.out, "weights: ");
 }
 
-/// Names of the instruction sets that this CPU has.
+/// The instruction sets of this CPU.
 Words instruction_sets() {
   Words names;
   for (const auto isa : {kernel::Isa::sse2, kernel::Isa::v3, kernel::Isa::v4}) {
@@ -53,7 +53,7 @@ TEST_CASE("under BSP one seed gives the same bits in threads, processes and host
   CHECK(weights(folder, "hosts", "7", servers) == threads);
 }
 
-TEST_CASE("one and three servers give the same bits, another seed gives others") {
+TEST_CASE("one and three servers give the same bits, another seed gives different bits") {
   const JobFolder folder;
   write_images(folder.path() / "images", 600, 100);
   const std::string one = weights(folder, "threads", "7", "1");
@@ -62,7 +62,7 @@ TEST_CASE("one and three servers give the same bits, another seed gives others")
 }
 
 TEST_CASE(
-    "a convolutional net has the same bits in threads, processes and hosts, by one server and two, by v3 and v4") {
+    "a convolutional net has the same bits in threads, processes and hosts, with one or two servers, on v3 and v4") {
   JobFolder folder;
   folder.write("job.lua", job_text("identical.lua"));
   folder.write("models/cnn.lua", read_text(model_file("cnn.lua")));

@@ -1,4 +1,4 @@
-// What cmake --install puts into place, used from outside the tree: the program, and the package in a program that
+// The installation of cmake --install, used from outside the tree: the program, and the package in a program that
 // embeds it.
 
 #include <catch2/catch.hpp>
@@ -14,7 +14,7 @@ namespace {
 
 Finished cmake(const JobFolder& folder, const Words& words) {
   ProcessOptions options = folder.options();
-  options.env["CCACHE_BASEDIR"] = folder.path().string();  // the folder has another name each time
+  options.env["CCACHE_BASEDIR"] = folder.path().string();  // the folder has a new name each time
   options.env["CCACHE_NOHASHDIR"] = "1";
   Finished done = run_program(ACTORHOST_CMAKE, words, 60, options);
   INFO(done.description);
@@ -24,7 +24,7 @@ Finished cmake(const JobFolder& folder, const Words& words) {
 
 }  // namespace
 
-TEST_CASE("what is installed runs jobs and is embedded in a program outside the tree") {
+TEST_CASE("the installation runs jobs and is embedded in a program outside the tree") {
   const JobFolder folder;
   cmake(folder, {"--install", ACTORHOST_BUILD_DIR, "--prefix", (folder.path() / "prefix").string()});
 

@@ -1,5 +1,4 @@
-// Ctrl-C: whatever a run does, it ends within about a second, with 130, and the checkpoints that it had taken are on
-// disk.
+// Ctrl-C: any run ends within about a second, with exit code 130, and its completed checkpoints are on disk.
 
 #include <csignal>
 #include <regex>
@@ -17,7 +16,7 @@ namespace {
 
 constexpr const char* kJobs = "jobs/interrupt.lua";
 
-/// Runs that job until it works, and interrupts it then.
+/// Runs the job until it works, then interrupts it.
 void check_interrupt(const JobFolder& folder, const Words& flags, const std::string& job) {
   Process run = folder.start(with(flags, {kJobs, job}));
   REQUIRE(run.wait_for_output("works\n", 20));
@@ -33,7 +32,7 @@ void check_interrupt(const JobFolder& folder, const Words& flags, const std::str
 
 }  // namespace
 
-TEST_CASE("Ctrl-C ends a run within about a second whatever it does") {
+TEST_CASE("Ctrl-C ends a run within about a second in any state") {
   const JobFolder folder;
   write_images(folder.path() / "images", 600, 100);
   const std::string job = GENERATE(as<std::string>(), "endless", "compiled", "coroutine", "swallows", "swallows_loops",
@@ -41,14 +40,14 @@ TEST_CASE("Ctrl-C ends a run within about a second whatever it does") {
   check_interrupt(folder, {"-n", "2"}, job);
 }
 
-TEST_CASE("Ctrl-C ends one node, many nodes and isolated ones") {
+TEST_CASE("Ctrl-C ends a single node, several nodes and isolated nodes") {
   const JobFolder folder;
   const Words flags = GENERATE(Words{"-n", "1"}, Words{"-n", "8"}, Words{"--isolate", "-n", "2"});
   const std::string job = GENERATE(as<std::string>(), "endless", "compiled", "reads");
   check_interrupt(folder, flags, job);
 }
 
-TEST_CASE("Ctrl-C at the rendezvous host ends all hosts") {
+TEST_CASE("Ctrl-C at the coordinator ends all hosts") {
   const JobFolder folder;
   const std::string job = GENERATE(as<std::string>(), "endless", "compiled");
   Hosts hosts(folder, 3, {"-n", "1", kJobs, job});
@@ -61,7 +60,7 @@ TEST_CASE("Ctrl-C at the rendezvous host ends all hosts") {
   CHECK(now() - interrupted < 2.5 * patience());
 }
 
-TEST_CASE("Ctrl-C at another host takes that one out of the run") {
+TEST_CASE("Ctrl-C at another host removes that host from the run") {
   const JobFolder folder;
   const Words flags = GENERATE(Words{"-n", "1"}, Words{"-n", "1", "--isolate"});
   Hosts hosts(folder, 2, with(flags, {kJobs, "endless"}));
@@ -77,7 +76,7 @@ TEST_CASE("Ctrl-C at another host takes that one out of the run") {
   CHECK(hosts[0].wait(20) == 130);
 }
 
-TEST_CASE("the checkpoints of an interrupted run are complete and the next run goes on from the newest") {
+TEST_CASE("the checkpoints of an interrupted run are complete and the next run resumes from the newest") {
   const JobFolder folder;
   const Words flags = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
   Process run = folder.start(with(flags, {"--checkpoint", "saved", kJobs, "endless"}));
@@ -94,6 +93,6 @@ TEST_CASE("the checkpoints of an interrupted run are complete and the next run g
   std::smatch from;
   const std::regex resumes("resuming from the newest checkpoint in 'saved' \\((\\d+) updates\\)");
   REQUIRE(std::regex_search(next.err, from, resumes));
-  CHECK(std::stol(from[1]) >= last);  // one may be complete before the log says so
+  CHECK(std::stol(from[1]) >= last);  // a checkpoint may be complete before the log reports it
   CHECK_THAT(next.err, Contains("begins at " + from[1].str() + " updates"));
 }

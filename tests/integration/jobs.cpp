@@ -130,7 +130,7 @@ std::vector<Finished> run_together(size_t count, const std::function<Finished(si
 bool wait_until(const std::function<bool()>& reached, double seconds) {
   for (const double deadline = now() + seconds * patience(); !reached();) {
     if (now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // a file does not tell of its changes
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // files send no notifications
   }
   return true;
 }

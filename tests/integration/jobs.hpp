@@ -1,6 +1,6 @@
 #pragma once
 // Runs of actorhost for tests: a folder with jobs in it, and several hosts that find each other over loopback. Owned
-// and used by the thread of the test; what was started ends with its object.
+// and used by the thread of the test; the destructor ends the started programs.
 //
 //   const JobFolder folder;
 //   const Ended run(folder.run({"-n", "2", "jobs/steps.lua", "steps"}));
@@ -23,25 +23,25 @@ namespace actorhost::test {
 
 using Words = std::vector<std::string>;
 
-/// The words of both lists, one behind the other.
+/// The concatenation of two lists.
 Words with(Words first, const Words& second);
 
-/// The text of a file of tests/integration/jobs, for tests that need it under another name or changed.
+/// The text of a file of tests/integration/jobs, for tests that rename or change it.
 std::string job_text(const std::string& name);
 
-/// "NAME:LINE" of the line of that file that has `text`, as messages name it.
+/// "NAME:LINE" of the line of that file that contains `text`, in the form of error messages.
 std::string place_in(const std::string& name, std::string_view text);
 
-/// A temporary folder that programs run in, with a token of its own: nothing of the user's is read or written. "jobs"
-/// in it is tests/integration/jobs.
+/// A temporary folder for runs, with its own token: programs read and write none of the user's files. Its folder "jobs"
+/// is tests/integration/jobs.
 class JobFolder {
  public:
   JobFolder();
   std::filesystem::path write(const std::string& name, std::string_view text) const { return dir_.write(name, text); }
   std::filesystem::path path() const { return dir_.path(); }
-  /// Sets a variable of the environment for programs that are started from now on.
+  /// Sets a variable of the environment for programs started from now on.
   void set(const std::string& name, const std::string& value) { env_[name] = value; }
-  /// The options with which programs of this folder are started.
+  /// The options of programs started in this folder.
   ProcessOptions options() const;
 
   /// Starts actorhost.
@@ -54,15 +54,15 @@ class JobFolder {
   std::map<std::string, std::optional<std::string>> env_;
 };
 
-/// A job's folder with "ca.pem", and "host.pem" with "host.key", which it has signed for these names (as openssl writes
-/// them: "IP:127.0.0.1"); "other.pem" with "other.key" is a stranger's.
+/// A job's folder with "ca.pem", and "host.pem" with "host.key", signed by that authority for these names (in openssl's
+/// syntax: "IP:127.0.0.1"); "other.pem" and "other.key" are not signed by it.
 class CertificateFolder : public JobFolder {
  public:
   explicit CertificateFolder(const std::string& names);
 };
 
-/// A run that has come to its end, which has to be with `status`. As long as this lives, each check that fails says
-/// what the run was and wrote.
+/// A completed run whose exit status must be `status`. During its lifetime, each failing check prints the command and
+/// output of the run.
 class Ended : public Finished {
  public:
   explicit Ended(Finished run, std::optional<int> wanted = 0);
@@ -73,11 +73,11 @@ class Ended : public Finished {
 
 /// The first line of a script.
 inline const std::string kUseMapreduce = "local mr = require 'actor.mapreduce'\n";
-/// Runs a script of one line or two behind `kUseMapreduce` on two workers; `words` are its arguments.
+/// Runs a script of one or two lines after `kUseMapreduce` on two workers; `words` are its arguments.
 Finished run_mapreduce(const JobFolder& folder, const std::string& job, const Words& words = {});
 
-/// Hosts of one run: the same command line for each, besides `--nnodes` and the endpoint. Host 0 is the rendezvous
-/// host: it is started first, the others when it listens.
+/// Hosts of one run: the same command line for each, besides `--nnodes` and the endpoint. Host 0 is the coordinator: it
+/// is started first, the other hosts when it listens.
 class Hosts {
  public:
   Hosts(const JobFolder& folder, size_t count, const Words& words);
@@ -85,9 +85,9 @@ class Hosts {
   Process& operator[](size_t host) { return processes_.at(host); }
   size_t size() const { return processes_.size(); }
   std::string endpoint() const { return port_.endpoint(); }
-  /// Waits until all have ended, in order; their exit codes, -1 for one that has not ended in time.
+  /// Waits until all have ended; returns their exit codes in order, -1 for a host that has not ended in time.
   std::vector<int> wait(double seconds);
-  /// What all of them wrote.
+  /// The output of all hosts.
   std::string out() const;
   std::string err() const;
   /// For INFO.
@@ -100,41 +100,40 @@ class Hosts {
 
 /// Ways to run the same job on three workers: "threads", "isolate", "hosts".
 const Words& places();
-/// Runs the job there to its end; `words` are flags and the job. The status is that of the first host that did not end
+/// Runs the job there to its end; `words` are flags and the job. The status is that of the first host that did not exit
 /// with 0, and the output is that of all hosts.
 Finished run_at(const std::string& place, const JobFolder& folder, const Words& words, double seconds = 30);
 
-/// Does `count` runs at once, for those that wait more than they compute: `run(i)` makes the i-th, on a thread of its
-/// own, so it must not check anything itself.
+/// Makes `count` runs at once, for runs that wait more than they compute: `run(i)` makes the i-th on a thread of its
+/// own, so it must not use checks.
 std::vector<Finished> run_together(size_t count, const std::function<Finished(size_t)>& run);
 
-/// Asks `reached` repeatedly, for things such as files that do not tell of changes: whether it held within `seconds`,
-/// which are `patience` times longer.
+/// Polls `reached`, for state without notifications such as files. Returns whether it held within `seconds` times
+/// `patience`.
 bool wait_until(const std::function<bool()>& reached, double seconds);
 
-/// Arguments of `unshare` for a program in fresh namespaces of the network, mounts and processes.
+/// Arguments of `unshare` for a program in fresh network, mount and process namespaces.
 extern const Words kOwnNetwork;
-/// Whether hosts can be given networks of their own there, which needs root and programs.
+/// Whether hosts can have their own networks on this machine, which needs root and certain programs.
 bool networks_can_be_made();
 
 /// Seconds on the steady clock.
 double now();
-/// The number of the process in "WHO in process NUMBER.", which `run` has to print within 20 seconds; else the test
-/// fails.
+/// The process id in "WHO in process NUMBER.", which `run` must print within 20 seconds; otherwise the test fails.
 pid_t process_of(Process& run, const std::string& who);
 
-/// A seed for a run: ACTORHOST_TEST_SEED, or another one each time.
+/// A seed for a run: ACTORHOST_TEST_SEED, or a new seed each time.
 std::string any_seed();
 /// The path of a file of examples/models.
 std::string model_file(const std::string& name);
-/// The names in a folder, hidden ones too.
+/// The names in a folder, including hidden names.
 std::set<std::string> names_in(const std::filesystem::path& folder);
 
 /// The lines of a text.
 Words lines_of(const std::string& text);
-/// How often `part` is in `text`.
+/// How often `part` occurs in `text`.
 size_t count_of(std::string_view text, std::string_view part);
-/// The line that begins with `start`, without it; throws when there is none.
+/// The rest of the line that begins with `start`; throws if there is none.
 std::string line_after(const std::string& text, const std::string& start);
 
 }  // namespace actorhost::test

@@ -1,4 +1,4 @@
-// Hosts that join a job of collectives late, and get in at its join_point.
+// Hosts that join a job of collectives late, and are admitted at its join_point.
 
 #include <csignal>
 
@@ -16,8 +16,8 @@ Words elastic(const FreePort& port, const char* nodes, const char* hosts, const 
   return with({"-n", nodes, "--nnodes", hosts, "--rdzv-endpoint", port.endpoint()}, job);
 }
 
-/// Runs a job of jobs/join_point.lua on a first host, and once that says "begun" on `late` more, one behind the other.
-/// All have to end with 0. Has what they wrote.
+/// Runs a job of jobs/join_point.lua on a first host, and after its "begun" on `late` more hosts, one after another.
+/// All must exit with 0. Returns their output.
 struct Late {
   std::string out, err;
 };
@@ -42,9 +42,9 @@ Late run_late(const JobFolder& folder, const char* nodes, int late, const Words&
 
 }  // namespace
 
-TEST_CASE("who joins late is let in at a join_point and goes on with the others") {
+TEST_CASE("a late joiner is admitted at a join_point and continues with the others") {
   const JobFolder folder;
-  // All steps are counted by the sums over all workers; a late worker gets the count from rank 0.
+  // Sums over all workers count the steps; a late joiner receives the count from rank 0.
   const char* nodes = GENERATE("1", "2");
   const Words flags = GENERATE(Words{}, Words{"--isolate"});
   if (std::string(nodes) == "1") {
@@ -56,7 +56,7 @@ TEST_CASE("who joins late is let in at a join_point and goes on with the others"
   }
 }
 
-TEST_CASE("any first collective of a late worker waits for the join_point, and is the next that all make") {
+TEST_CASE("any first collective of a late joiner waits for the join_point, and is the next collective of all workers") {
   const JobFolder folder;
   const char* how = GENERATE("blocking", "async", "table");
   const FreePort port;
@@ -73,7 +73,7 @@ TEST_CASE("any first collective of a late worker waits for the join_point, and i
   CHECK_THAT(second.err(), Contains("rank 1: has joined late: its first collective waits"));
 }
 
-TEST_CASE("a late worker that no join_point comes for ends with the others") {
+TEST_CASE("a late joiner without a join_point ends with the others") {
   const JobFolder folder;
   const Late got = run_late(folder, "1", 1, {"late_worker_that_no_join_point_comes"});
   CHECK(got.out == "alone\t1\t1\n");
@@ -81,15 +81,15 @@ TEST_CASE("a late worker that no join_point comes for ends with the others") {
                                "another collective.join_point()"));
 }
 
-TEST_CASE("actions do not wait for a late worker that waits for a join_point") {
+TEST_CASE("actions do not wait for a late joiner that waits for a join_point") {
   const JobFolder folder;
-  // The late worker stays at its barrier while the others take an action; then it is let in, and skips that action.
+  // The late joiner waits at its barrier while the others run an action; then it is admitted, and skips that action.
   const char* action = GENERATE("param", "mapreduce", "iterate");
   INFO(action);
   CHECK(run_late(folder, "1", 1, {"actions_do_not_wait_for_late_worker", action}).out == "2\n");
 }
 
-TEST_CASE("a late worker that is let in and lost is told of once") {
+TEST_CASE("the loss of an admitted late joiner is reported once") {
   const JobFolder folder;
   const FreePort port;
   const Words words = elastic(port, "1", "1:2", {"jobs/join_point.lua", "late_worker_that_is_let_in_and_lost_is"});
@@ -102,7 +102,7 @@ TEST_CASE("a late worker that is let in and lost is told of once") {
   CHECK(first.out() == "nil\tallreduce: rank 1 lost\tpeer_lost\n0\t1\t1\n");
 }
 
-TEST_CASE("a late worker that is lost while it waits is not let in") {
+TEST_CASE("a late joiner that is lost while it waits is not admitted") {
   const JobFolder folder;
   const FreePort port;
   const Words words = elastic(port, "1", "1:2", {"jobs/join_point.lua", "late_worker_that_is_lost_while_it_waits"});
@@ -117,10 +117,10 @@ TEST_CASE("a late worker that is lost while it waits is not let in") {
   CHECK(first.out() == "0\t1\n");
 }
 
-TEST_CASE("elastic_training lets late hosts in and goes on when one leaves") {
+TEST_CASE("elastic_training admits late hosts and continues when a host leaves") {
   const JobFolder folder;
   const FreePort port;
-  // There are so many steps that the job does not end before all events of the test have happened.
+  // Enough steps that the job outlasts all events of the test.
   const Words words =
       elastic(port, "1", "1:3", {(source_dir() / "examples/elastic_training.lua").string(), "--steps", "1000000000"});
   Process first = folder.start(words);

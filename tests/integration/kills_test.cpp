@@ -1,5 +1,5 @@
-// A process that is killed, or a link that is cut, at a random moment: all survivors see the same end of every call,
-// and none mixes rounds, waits for ever or is accused of other calls. ACTORHOST_TEST_KILLS=1000 does so that often.
+// A process killed or a link cut at a random moment: all survivors see the same end of every call. No survivor mixes
+// rounds, waits forever or reports a mismatch. ACTORHOST_TEST_KILLS=1000 sets the number of kills.
 
 #include <algorithm>
 #include <array>
@@ -25,7 +25,7 @@ size_t kills() {
   return times == nullptr ? 1 : std::strtoull(times, nullptr, 10);
 }
 
-/// The processes of the workers of these runs, by id.
+/// The process ids of the workers of a run, by worker id.
 std::map<std::string, pid_t> workers_of(const std::string& log) {
   std::map<std::string, pid_t> found;
   static const std::regex line("worker (\\d+) in process (\\d+)\\.");
@@ -35,18 +35,18 @@ std::map<std::string, pid_t> workers_of(const std::string& log) {
   return found;
 }
 
-/// Kills a worker of a job of `count` at a random moment, when all are in the midst of their calls, which go on until
-/// they have seen the loss; never one of the `spared`.
+/// Kills a worker of a job of `count` at a random moment, while all make calls, which continue until they have seen the
+/// loss. Never kills one of the first `spared` workers.
 std::string kill_one(const std::string& log, size_t count, size_t spared, Rng& rng) {
   const auto workers = workers_of(log);
   REQUIRE(workers.size() == count);
   std::string victim = std::to_string(spared + rng.below(count - spared));
-  std::this_thread::sleep_for(std::chrono::duration<double>(rng.uniform() * 0.2));  // the moment is what is random
+  std::this_thread::sleep_for(std::chrono::duration<double>(rng.uniform() * 0.2));  // a random moment
   ::kill(workers.at(victim), SIGKILL);
   return victim;
 }
 
-/// Checks what the survivors print of their calls, each line once: the same number of calls, of which the same failed.
+/// Checks the survivors' reports, one line each: the same number of calls, and the same failed calls.
 void check_ends(const std::string& log, size_t survivors) {
   static const std::regex line("worker (\\d+) made (\\d+ calls, failed: \\[[^\\]]*\\])");
   std::set<std::string> ends;
@@ -70,7 +70,7 @@ void kill_one_of_isolated(const JobFolder& folder, const Words& job, Rng& rng) {
   check_ends(run.err(), 2);
 }
 
-/// Hosts over TCP, each with one worker in its own process. The first host is the rendezvous host, so it is spared.
+/// Hosts over TCP, each with one worker in its own process. The first host is the coordinator, so it is spared.
 void kill_one_host(const JobFolder& folder, const Words& job, Rng& rng) {
   Hosts hosts(folder, 3, with({"-n", "1"}, job));
   for (size_t host = 0; host < 3; ++host) {
@@ -84,7 +84,7 @@ void kill_one_host(const JobFolder& folder, const Words& job, Rng& rng) {
   check_ends(hosts.err(), 2);
 }
 
-/// Hosts over TCP whose workers have processes of their own, so that rank 0 can be lost as well.
+/// Hosts over TCP whose workers have their own processes, so that rank 0 can be lost as well.
 void kill_one_of_isolated_hosts(const JobFolder& folder, const Words& job, Rng& rng) {
   Hosts hosts(folder, 2, with({"-n", "2", "--isolate"}, job));
   for (size_t host = 0; host < 2; ++host) {
@@ -103,7 +103,7 @@ uint64_t seed_of(const std::string& otherwise) {
   return given == nullptr ? std::hash<std::string>{}(otherwise) : std::strtoull(given, nullptr, 10);
 }
 
-/// Cuts a link between two workers; the others then see the loss of the later one.
+/// Cuts a link between two workers; the others then see the loss of the worker that joined later.
 void cut_off(const std::string& what, const Words& job, Rng& rng) {
   const JobFolder folder;
   const std::string script = (source_dir() / "tests/integration/cut_off.sh").string();
@@ -112,7 +112,7 @@ void cut_off(const std::string& what, const Words& job, Rng& rng) {
     INFO(run.describe());
     REQUIRE(run.wait_for_match("worker " + std::string(id) + " in process (\\d+)\\.", 30));
   }
-  std::this_thread::sleep_for(std::chrono::duration<double>(rng.uniform() * 0.2));  // the moment is what is random
+  std::this_thread::sleep_for(std::chrono::duration<double>(rng.uniform() * 0.2));  // a random moment
   std::ofstream(folder.path() / "cut") << what << std::endl;
   const auto status = run.wait(60);
   INFO(what << " was cut off\n" << run.describe());
@@ -123,7 +123,7 @@ void cut_off(const std::string& what, const Words& job, Rng& rng) {
 
 }  // namespace
 
-TEST_CASE("a process is killed at a random moment: the others see the same end of every call") {
+TEST_CASE("when a process is killed at a random moment, the others see the same end of every call") {
   const auto [kind, elements] = GENERATE(table<std::string, std::string>({{"allreduce", "1"},
                                                                           {"allreduce", "300"},
                                                                           {"allreduce", "300000"},
@@ -145,7 +145,7 @@ TEST_CASE("a process is killed at a random moment: the others see the same end o
   }
 }
 
-TEST_CASE("a link that is cut at a random moment: the others see the same end of every call") {
+TEST_CASE("when a link is cut at a random moment, the others see the same end of every call") {
   if (!networks_can_be_made()) {
     WARN("skipped: network namespaces cannot be made here (that needs root, ip, bridge and unshare)");
     return;
@@ -153,7 +153,8 @@ TEST_CASE("a link that is cut at a random moment: the others see the same end of
   struct Cut {
     std::string what, kind, elements;
   };
-  // Small data goes through the leader alone, so the link between the two others carries nothing that is missed.
+  // Small data passes through the leader alone, so the loss of the link between the two other hosts has no effect on
+  // it.
   static const std::array<Cut, 9> kCuts = {{{"1", "allreduce", "1"},
                                             {"2", "allreduce", "1"},
                                             {"2", "allreduce", "300000"},

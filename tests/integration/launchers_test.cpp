@@ -1,4 +1,4 @@
-// Runs under the launchers of others, where these are installed: two jobs of one script that start at once do not meet.
+// Runs under other launchers, if installed: two jobs of one script that start at once do not mix.
 
 #include <cstdlib>
 #include <optional>
@@ -18,7 +18,7 @@ bool installed(const std::string& program) {
   return found;
 }
 
-/// Six times two jobs of three workers at once, each started by `launch(program)`.
+/// Starts six pairs of jobs of three workers at once, each by `launch(program)`.
 void start_pairs(const std::function<Finished(const Words&)>& launch) {
   const std::vector<Finished> runs = run_together(12, [&](size_t i) {
     return launch({actorhost_binary(), "--log-level", "warn", "jobs/launchers.lua", std::to_string(i + 1)});
@@ -30,7 +30,7 @@ void start_pairs(const std::function<Finished(const Words&)>& launch) {
   }
 }
 
-/// A Slurm of one machine, without its daemons' usual folders, users and secrets.
+/// A Slurm on one machine, without the usual folders, users and secrets of its daemons.
 class Slurm {
  public:
   explicit Slurm(const JobFolder& folder) : folder_(folder) {
@@ -51,7 +51,7 @@ class Slurm {
     node_.emplace("slurmd", Words{"-D", "-N", "localhost"}, options());
   }
 
-  /// False when its node is not there in time: some containers have no place for its daemons.
+  /// False if its node is not ready in time: some containers have no place for its daemons.
   bool ready() const {
     const std::string ask = "for i in $(seq 100); do sinfo -h -o %T | grep -q idle && exit 0; sleep 0.1; done; exit 1";
     return run_program("sh", {"-c", ask}, 30, options()).status == 0;
@@ -74,7 +74,7 @@ class Slurm {
 
 }  // namespace
 
-TEST_CASE("jobs of one script that mpirun starts at once keep their ranks apart") {
+TEST_CASE("jobs of one script that mpirun starts at once have separate ranks") {
   const auto [program, flags] =
       GENERATE(table<std::string, Words>({{"mpirun.openmpi", {"--oversubscribe"}}, {"mpirun.mpich", {}}}));
   if (!installed(program)) return;
@@ -83,16 +83,16 @@ TEST_CASE("jobs of one script that mpirun starts at once keep their ranks apart"
   start_pairs([&, launcher = std::string(program)](const Words& words) {
     ProcessOptions options = folder.options();
     options.env["OMPI_ALLOW_RUN_AS_ROOT"] = options.env["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
-    // For Open MPI: of many that start at once one may fail to make its folder in the common one.
+    // For Open MPI: of many simultaneous starts, one may fail to create its folder in the shared folder.
     options.env["TMPDIR"] = folder.write("job" + words.back() + "/.keep", "").parent_path().string();
-    // For MPICH: its mpirun dies of SIGPIPE in one of 60 runs of /bin/true that find their standard input at its end.
+    // For MPICH: its mpirun dies of SIGPIPE in one of 60 runs of /bin/true with standard input at its end.
     std::string command = "mkfifo in." + words.back() + " && exec " + launcher;
     for (const std::string& word : with(start, words)) command += " " + shell_word(word);
     return run_program("sh", {"-c", command + " <>in." + words.back()}, 60, options);
   });
 }
 
-TEST_CASE("jobs of one script that srun starts at once keep their ranks apart") {
+TEST_CASE("jobs of one script that srun starts at once have separate ranks") {
   if (!installed("srun") || !installed("slurmctld") || !installed("slurmd")) return;
   const JobFolder folder;
   const Slurm slurm(folder);

@@ -1,4 +1,4 @@
-// collective.lock, and partitions that are shared under locks, in whole runs.
+// collective.lock, and partitions shared under locks, in whole runs.
 
 #include <csignal>
 
@@ -10,7 +10,7 @@ using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
-TEST_CASE("a counter without care is counted right under a lock, wherever the nodes are") {
+TEST_CASE("an unprotected counter is correct under a lock, in threads, processes and hosts") {
   const JobFolder folder;
   for (const std::string nodes : {"1", "2", "3", "8"}) {
     std::filesystem::remove(folder.path() / "count");
@@ -26,7 +26,7 @@ TEST_CASE("a counter without care is counted right under a lock, wherever the no
   }
 }
 
-TEST_CASE("no update of what is shared is lost, and a value is never half an old one") {
+TEST_CASE("no update of a shared value is lost, and a value is never torn") {
   const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "1", "2", "8", "threads", "isolate", "hosts");
   const Ended run(place.size() == 1 ? folder.run({"-n", place, "jobs/locks.lua", "shared"})
@@ -36,7 +36,7 @@ TEST_CASE("no update of what is shared is lost, and a value is never half an old
   CHECK(line_after(run.out, "withdrawn: ") == "false lock: rank 0 has not published id 0 of table 3");
 }
 
-TEST_CASE("a lock that is not to be had in time says who holds it and where") {
+TEST_CASE("a lock that is not granted in time reports its holder and the holder's line") {
   const JobFolder folder;
   const std::string place = GENERATE(from_range(places()));
   const Ended run(run_at(place, folder, {"jobs/locks.lua", "timeout"}));
@@ -47,7 +47,7 @@ TEST_CASE("a lock that is not to be had in time says who holds it and where") {
   CHECK(line_after(run.out, "then:") == "\tmine");
 }
 
-TEST_CASE("a lock whose holder is killed goes to the next, with the old values") {
+TEST_CASE("a lock whose holder is killed passes to the next rank, with the old values") {
   const JobFolder folder;
   const std::string what = GENERATE(as<std::string>(), "named", "shared");
   Process run = folder.start({"-n", "3", "--isolate", "--print", "all", "jobs/locks.lua", "killed", what});
@@ -58,12 +58,12 @@ TEST_CASE("a lock whose holder is killed goes to the next, with the old values")
   CHECK(count_of(run.out(), what == "named" ? "named:\tfree" : "shared: old") == 2);
 }
 
-TEST_CASE("an error under a lock gives it back and goes on as it was") {
+TEST_CASE("an error under a lock releases it and propagates unchanged") {
   const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate");
   const Ended inside(run_at(place, folder, {"jobs/locks.lua", "errors", "inside"}), 1);
   CHECK_THAT(inside.err, Contains("rank 1: locks.lua:144: attempt to index local 'nothing' (a nil value)"));
-  CHECK_THAT(inside.err, Contains("locks.lua:144: in function"));  // the traceback is that of the error
+  CHECK_THAT(inside.err, Contains("locks.lua:144: in function"));  // the traceback of the error itself
   const Ended caught(run_at(place, folder, {"jobs/locks.lua", "errors", "caught"}));
   CHECK_THAT(line_after(caught.out, "caught: "), Contains("false locks.lua:144: attempt to index") && Contains("true"));
   CHECK(line_after(caught.out, "again:") == "\tfree");
@@ -71,7 +71,7 @@ TEST_CASE("an error under a lock gives it back and goes on as it was") {
   CHECK(count_of(left.out, "after:\tfree") == 2);
 }
 
-TEST_CASE("wrong calls of lock say what is wrong at the user's line") {
+TEST_CASE("wrong calls of lock are errors at the user's line") {
   const JobFolder folder;
   const auto [what, message] = GENERATE(table<std::string, std::string>({
       {"nested",

@@ -1,4 +1,4 @@
-// --log-format json: each line of standard error is an object, wherever the nodes are and however the run ends.
+// --log-format json: each line of standard error is an object, in threads, processes and hosts, for any end of the run.
 
 #include <regex>
 
@@ -18,7 +18,7 @@ constexpr const char* kJob =
     "if actor.role == 'worker' then actor.log.warn('two\\nlines \"of\" rank %d', actor.rank) end\n"
     "if (...) == 'break' and actor.rank == 1 then error('broken') end\n";
 
-/// The objects of standard error, one a line.
+/// The objects of standard error, one per line.
 std::vector<nlohmann::json> objects(const Finished& run) {
   std::vector<nlohmann::json> out;
   for (const std::string& line : lines_of(run.err)) {
@@ -34,7 +34,7 @@ std::vector<nlohmann::json> objects(const Finished& run) {
 
 }  // namespace
 
-TEST_CASE("with --log-format json each line is an object with job, host and rank, wherever the nodes are") {
+TEST_CASE("with --log-format json each line is an object with job, host and rank, in threads, processes and hosts") {
   const JobFolder folder;
   folder.write("job.lua", kJob);
   const std::string place = GENERATE(from_range(places()));
@@ -61,7 +61,7 @@ TEST_CASE("with --log-format json an error and its traceback are an object too")
   CHECK_THAT(told[0].at("text").get<std::string>(), Contains("rank 1: job.lua:3: broken\nstack traceback:"));
 }
 
-TEST_CASE("an agent's log has the format too, and the job's name once it knows it") {
+TEST_CASE("an agent's log uses the format too, and the job's name once known") {
   const JobFolder folder;
   folder.write("job.lua", kJob);
   const FreePort port;
@@ -76,7 +76,7 @@ TEST_CASE("an agent's log has the format too, and the job's name once it knows i
   CHECK(count_of(agent.err(), R"("rank":)") == 1);
 }
 
-TEST_CASE("lines of text have the rank; a format that there is not is refused") {
+TEST_CASE("lines of text have the rank; an unknown format is refused") {
   const JobFolder folder;
   folder.write("job.lua", kJob);
   CHECK_THAT(Ended(folder.run({"-n", "2", "--log-format", "text", "job.lua"})).err, Contains(" warn] rank 1: two\\n"));

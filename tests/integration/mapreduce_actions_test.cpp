@@ -1,4 +1,5 @@
-// Actions of map-reduce, and the narrow operations, compared with plain Lua on the same rows; what errors of tasks say.
+// Actions of map-reduce and the narrow operations, compared with plain Lua on the same rows, and the error messages of
+// tasks.
 
 #include <catch2/catch.hpp>
 
@@ -9,7 +10,7 @@ using namespace actorhost::test;
 
 namespace {
 
-// The error message of a job that fails.
+// The error message of a failing job.
 std::string message_of(const JobFolder& folder, const std::string& job) {
   folder.write("job.lua", "local mr = require 'actor.mapreduce'\n" + job);
   const Ended run(folder.run({"-n", "2", "--memory", "20M", "job.lua"}), 1);
@@ -18,7 +19,7 @@ std::string message_of(const JobFolder& folder, const std::string& job) {
 
 }  // namespace
 
-TEST_CASE("actions and narrow operations give what plain Lua gives") {
+TEST_CASE("actions and narrow operations match plain Lua") {
   const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
   const Ended run(run_at(place, folder, {"jobs/mapreduce_actions.lua", "model", "11"}));
@@ -44,21 +45,21 @@ TEST_CASE("a seeded sample is the same for any number of nodes") {
   for (const char* what : {"native", "Lua", "twice", "again"}) CHECK(figure(three.out, what) == figure(one.out, what));
 }
 
-TEST_CASE("a hundred narrow operations behind each other run") {
+TEST_CASE("a hundred chained narrow operations run") {
   const JobFolder folder;
   const Finished run = folder.run({"-n", "2", "jobs/mapreduce_actions.lua", "hundred_narrow_operations_behind_each"});
   INFO(run.description);
   CHECK(run.out == "1055\t1055\t1055\n");
 }
 
-TEST_CASE("operations behind and before many unions, and texts that are cut and changed again and again, run") {
+TEST_CASE("operations before and after many unions, and repeatedly cut and changed texts, run") {
   const JobFolder folder;
   const Finished run = folder.run({"-n", "2", "jobs/mapreduce_actions.lua", "operations_behind_and_before_many"});
   INFO(run.description);
   CHECK(run.out == "20\t1470\ta b c\n");
 }
 
-TEST_CASE("functions with a native twin are given by name too") {
+TEST_CASE("functions with a native twin are accepted by name too") {
   const JobFolder folder;
   const Finished run = folder.run({"-n", "2", "jobs/mapreduce_actions.lua", "functions_with_native_twin_are_given_by"});
   INFO(run.description);
@@ -69,7 +70,7 @@ TEST_CASE("functions with a native twin are given by name too") {
         "min, one, sum, tonumber, upper, words)\n");
 }
 
-TEST_CASE("take looks at few partitions") {
+TEST_CASE("take reads few partitions") {
   const JobFolder folder;
   const Finished run = folder.run({"-n", "2", "jobs/mapreduce_actions.lua", "take_looks_at_few_partitions"});
   INFO(run.description);
@@ -77,7 +78,7 @@ TEST_CASE("take looks at few partitions") {
   CHECK(std::stoi(line_after(run.out, "looked at ")) <= 256);  // a batch of one partition
 }
 
-TEST_CASE("what a task has added counts once though its worker was lost") {
+TEST_CASE("the accumulator additions of a task count once although its worker was lost") {
   const JobFolder folder;
   const Finished run =
       folder.run({"-n", "3", "--isolate", "jobs/mapreduce_actions.lua", "what_task_has_added_counts_once_though"});
@@ -89,7 +90,7 @@ TEST_CASE("what a task has added counts once though its worker was lost") {
 
 TEST_CASE("an error of a task names the operation, the line and the record") {
   const JobFolder folder;
-  // For messages that name the failing record all rows are in one partition: of several partitions any may be first.
+  // If the message names the record, all rows are in one partition: with several partitions, any may fail first.
   const auto [job, message] = GENERATE(table<std::string, std::string>({
       {"mr.range(1, 9, 1, 1):map(function(x) return x end)\n:map(function(x) return #x end):count()",
        "map (job.lua:3) failed: job.lua:3: attempt to get length of local 'x' (a number value); record: 1"},
@@ -152,7 +153,7 @@ TEST_CASE("an error of a task names the operation, the line and the record") {
   if (err.find(" failed: ") != std::string::npos) CHECK_THAT(err, Catch::Contains("first on rank "));
 }
 
-TEST_CASE("a script that catches an action's error goes on, and its servers do") {
+TEST_CASE("a script that catches an action's error continues, and so do its servers") {
   const JobFolder folder;
   const Ended run(folder.run(
       {"-n", "2", "--servers", "2", "jobs/mapreduce_actions.lua", "script_that_catches_actions_error_goes"}));
@@ -165,7 +166,7 @@ TEST_CASE("nodes whose broadcasts differ do not run an action together") {
   CHECK_THAT(run.err, Catch::Contains("nodes disagree on what to compute"));
 }
 
-TEST_CASE("tables of every shape come through Lua functions as they went") {
+TEST_CASE("tables of every shape pass through Lua functions unchanged") {
   const JobFolder folder;
   const std::string seed = std::to_string(Catch::rngSeed());
   for (const char* n : {"1", "3"}) {
@@ -175,7 +176,7 @@ TEST_CASE("tables of every shape come through Lua functions as they went") {
   }
 }
 
-TEST_CASE("a frozen function makes tables as its original does") {
+TEST_CASE("a frozen function makes the same tables as its original") {
   const JobFolder folder;
   const Finished run = folder.run({"-n", "1", "jobs/mapreduce_actions.lua", "frozen_function_makes_tables_as_its"});
   INFO(run.description);

@@ -1,4 +1,4 @@
-// mr.load over https: servers whose certificate is trusted, and those whose is not.
+// mr.load over https: servers with trusted and untrusted certificates.
 
 #include <map>
 #include <memory>
@@ -15,7 +15,7 @@ using Catch::Contains;
 
 namespace {
 
-/// A web server of OpenSSL's over the files of a folder.
+/// A web server of OpenSSL that serves the files of a folder.
 class HttpsFolder : public CertificateFolder {
  public:
   HttpsFolder() : CertificateFolder("IP:127.0.0.1") {
@@ -48,7 +48,7 @@ class HttpsFolder : public CertificateFolder {
 
 }  // namespace
 
-TEST_CASE("https servers whose certificate is trusted are read from") {
+TEST_CASE("an https server with a trusted certificate is read") {
   const HttpsFolder folder;
   const std::string ca = folder.file("ca.pem");
   const std::string other = folder.file("other.pem");
@@ -61,7 +61,7 @@ TEST_CASE("https servers whose certificate is trusted are read from") {
   }
 }
 
-TEST_CASE("https servers whose certificate is not trusted are an error that says how it could be") {
+TEST_CASE("an https server with an untrusted certificate is an error with a remedy") {
   const HttpsFolder folder;
   const std::string other = folder.file("other.pem");
   const std::vector<std::pair<Finished, std::string>> runs = {

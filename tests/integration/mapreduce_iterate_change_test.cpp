@@ -1,4 +1,4 @@
-// dataset:iterate while workers come and go: which worker has which partitions, and which contributions count.
+// dataset:iterate while workers join and leave: the assignment of partitions, and the counted contributions.
 
 #include <catch2/catch.hpp>
 
@@ -9,7 +9,7 @@ using namespace actorhost::test;
 
 using Catch::Contains;
 
-TEST_CASE("a host that comes late takes partitions of an iterate over") {
+TEST_CASE("a host that joins late takes over partitions of an iterate") {
   const JobFolder folder;
   const FreePort port;
   const Words words = {"-n",
@@ -29,7 +29,7 @@ TEST_CASE("a host that comes late takes partitions of an iterate over") {
   CHECK_THAT(first.out(), Contains("rows of 0: 50, of 1: 50\n"));
 }
 
-TEST_CASE("a host that comes in the middle of a round works from the next one on, and bsp mixes no rounds") {
+TEST_CASE("a host that joins within a round works from the next round on, and bsp mixes no rounds") {
   const JobFolder folder;
   const FreePort port;
   const Words flags = GENERATE(Words{}, Words{"--late"});
@@ -45,7 +45,7 @@ TEST_CASE("a host that comes in the middle of a round works from the next one on
   CHECK_THAT(first.out(), Contains("of 0: 2, of 1: 2\n"));
 }
 
-TEST_CASE("a worker that dies at the barrier of an iterate has its contributions counted") {
+TEST_CASE("the contributions of a worker that dies at the barrier of an iterate are counted") {
   const JobFolder folder;
   const Ended run(folder.run(
       {"-n", "2", "--isolate", "jobs/mapreduce_iterate_change.lua", "worker_that_dies_at_barrier_of_iterate"}));

@@ -1,4 +1,4 @@
-// dataset:iterate under barrier rules: against a plain loop, with workers that are slow, die or come late.
+// dataset:iterate under barrier rules: against a plain loop, with workers that are slow, die or join late.
 
 #include <catch2/catch.hpp>
 
@@ -23,7 +23,7 @@ void check_like_model(const Finished& run, double off) {
 
 }  // namespace
 
-TEST_CASE("iterate under bsp is the plain loop, to the bit the same wherever it runs") {
+TEST_CASE("iterate under bsp matches the plain loop, with the same bits for any number of nodes") {
   const JobFolder folder;
   const Words flags = GENERATE(Words{}, Words{"--cached"}, Words{"--tensors"}, Words{"--partitions", "1"},
                                Words{"--rows", "3", "--partitions", "16"});
@@ -55,7 +55,7 @@ TEST_CASE("iterate folds the contributions of a worker") {
   check_like_model(run, 1e-12);
 }
 
-TEST_CASE("iterate comes to the same end under any rule, with any number of servers") {
+TEST_CASE("iterate converges to the same state under any rule, with any number of servers") {
   const JobFolder folder;
   folder.write("rule.lua", "return function(view) return view.step <= view:quantile(0.5) + 2 end");
   const std::string rule = GENERATE("ssp:2", "asp", "pbsp:2", "pssp:2:3", "rule.lua");
@@ -66,7 +66,7 @@ TEST_CASE("iterate comes to the same end under any rule, with any number of serv
   CHECK(number_after(run, "off ") < 1e-9);
 }
 
-TEST_CASE("a worker that dies in iterate changes nothing") {
+TEST_CASE("a worker that dies in iterate does not change the result") {
   const JobFolder folder;
   const Finished whole = folder.run(with({"-n", "3"}, job({})));
   REQUIRE(whole.status == 0);
@@ -77,7 +77,7 @@ TEST_CASE("a worker that dies in iterate changes nothing") {
   CHECK(line_after(run.out, "state ") == line_after(whole.out, "state "));
 }
 
-TEST_CASE("a worker that dies in iterate with folded contributions or under another rule is made up for") {
+TEST_CASE("other workers redo the work of a worker that dies in iterate with fold or under another rule") {
   const JobFolder folder;
   const std::string rule = GENERATE("bsp", "ssp:1", "asp");
   const Ended run(folder.run(
@@ -85,7 +85,7 @@ TEST_CASE("a worker that dies in iterate with folded contributions or under anot
   CHECK(number_after(run, "off ") < 1e-9);
 }
 
-TEST_CASE("an iterate over no rows at all has its rounds") {
+TEST_CASE("an iterate over an empty dataset still runs its rounds") {
   const JobFolder folder;
   folder.write("empty.txt", "");
   const std::string n = GENERATE("1", "3");
@@ -93,7 +93,7 @@ TEST_CASE("an iterate over no rows at all has its rounds") {
   CHECK(run.out == "3\t3\tsteps\n");
 }
 
-TEST_CASE("what is wrong with an iterate is said") {
+TEST_CASE("errors of iterate name the function and the cause") {
   const JobFolder folder;
   const auto [name, wanted] = GENERATE(table<const char*, const char*>({
       {"step", "iterate (mapreduce_iterate.lua:101), partition 2: mapreduce_iterate.lua:79: no luck"},
@@ -118,14 +118,14 @@ TEST_CASE("what is wrong with an iterate is said") {
   CHECK_THAT(run.err, Contains(wanted));
 }
 
-TEST_CASE("an iterate ends after --seconds, and an action and another iterate behind it go on") {
+TEST_CASE("an iterate ends after --seconds, and a following action and iterate run") {
   const JobFolder folder;
   const Ended run(
       folder.run({"-n", "2", "--seconds", "2", "jobs/mapreduce_iterate.lua", "iterate_ends_after_seconds_and_action"}));
   CHECK(run.out == "count 100\nseconds steps true\n");
 }
 
-TEST_CASE("map-reduce and the parameter server go together in one job") {
+TEST_CASE("map-reduce and the parameter server run in one job") {
   const JobFolder folder;
   for (const std::string& place : places()) {
     const Ended run(run_at(place, folder, {"jobs/mapreduce_iterate.lua", "map_reduce_and_parameter_server_go"}));
@@ -133,7 +133,7 @@ TEST_CASE("map-reduce and the parameter server go together in one job") {
   }
 }
 
-TEST_CASE("k-means and PageRank on tensors do what plain Lua does") {
+TEST_CASE("k-means and PageRank on tensors match plain Lua") {
   const JobFolder folder;
   const std::string dims = GENERATE("1", "2", "3", "7");
   const std::string n = GENERATE("1", "3");
@@ -141,16 +141,16 @@ TEST_CASE("k-means and PageRank on tensors do what plain Lua does") {
   CHECK(run.out == "centroids true\nranks true\n");
 }
 
-TEST_CASE("rounds with tensors that are not copied have the bits of those with copies") {
+TEST_CASE("rounds with tensors without copies have the same bits as with copies") {
   const JobFolder folder;
-  // Two chunks of ranks and some.
+  // A little more than two chunks of ranks.
   for (const std::string& place : places()) {
     const Ended run(run_at(place, folder, {"jobs/mapreduce_iterate.lua", "rounds_with_tensors_that_are_not_copied"}));
     CHECK_THAT(run.out, Contains("true 1.000000\n"));
   }
 }
 
-TEST_CASE("an iterate before a checkpointed run is done again when the job is resumed") {
+TEST_CASE("an iterate before a checkpointed run is repeated when the job is resumed") {
   const JobFolder folder;
   const Ended whole(folder.run(
       {"-n", "1", "--checkpoint", "saved", "jobs/mapreduce_iterate.lua", "iterate_before_checkpointed_run_is_done"}));

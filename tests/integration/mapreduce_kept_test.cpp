@@ -1,4 +1,4 @@
-// Rows that stay: persist, cache, unpersist and checkpoint; what is made again when a worker is lost, and what is not.
+// Retained rows: persist, cache, unpersist and checkpoint; which rows are recomputed after the loss of a worker.
 
 #include <map>
 #include <set>
@@ -21,7 +21,7 @@ struct Made {
   std::set<int> by_2;
 };
 
-/// What `noted` has left, before the line "--" or behind it.
+/// The records of `noted`, before the line "--" or after it.
 Made made_in(const JobFolder& folder, bool behind = false) {
   Made made;
   std::istringstream lines(read_text(folder.path() / "made"));
@@ -43,7 +43,7 @@ Finished run_kept_job(const JobFolder& folder, const std::string& job, const Wor
   return folder.run(with(words, {"jobs/mapreduce_kept.lua", job}));
 }
 
-/// A script of a few lines.
+/// Runs a script of a few lines.
 Finished run_noted(const JobFolder& folder, const std::string& job, const Words& words = {"-n", "2"}) {
   folder.write("noted_rows.lua", job_text("noted_rows.lua"));
   folder.write("job.lua", "local mr, noted = require('actor').mapreduce, require('noted_rows').noted\n" + job);
@@ -52,7 +52,7 @@ Finished run_noted(const JobFolder& folder, const std::string& job, const Words&
 
 }  // namespace
 
-TEST_CASE("kept rows are made once, wherever they are kept, until they are let go") {
+TEST_CASE("retained rows are computed once, in any storage, until they are released") {
   const JobFolder folder;
   const std::string keep = GENERATE(as<std::string>(), "cache()", "persist()", "persist { disk = true }");
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
@@ -64,7 +64,7 @@ TEST_CASE("kept rows are made once, wherever they are kept, until they are let g
   CHECK(made_in(folder).all.size() == 60);
 }
 
-TEST_CASE("rows kept on disk go there at once, whatever room there is in memory, and leave no file") {
+TEST_CASE("rows retained on disk are written at once, even with free memory, and leave no file") {
   const JobFolder folder;
   fs::create_directory(folder.path() / "tmp");
   ProcessOptions options = folder.options();
@@ -79,32 +79,32 @@ TEST_CASE("rows kept on disk go there at once, whatever room there is in memory,
   CHECK(names_in(folder.path() / "tmp").empty());
 }
 
-TEST_CASE("cached datasets that are garbage or not wanted any more let their rows go on every node") {
+TEST_CASE("cached datasets that are garbage or unpersisted release their rows on every node") {
   const JobFolder folder;
   const Words nodes = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
   const std::string how = GENERATE(as<std::string>(), "garbage", "unpersist", "held");
-  // 200 MB in all, 4 MB at a time: what stays is spilled.
+  // 200 MB in all, 4 MB at a time: unreleased rows would be spilled.
   const Ended run(folder.run(
       with(nodes, {"--memory", "128M", "jobs/mapreduce_kept.lua", "cached_datasets_that_are_garbage_or_not", how})));
   CHECK(line_after(run.out, "spilled ") == (how == "held" ? "true" : "false"));
 }
 
-TEST_CASE("a dataset that one node no longer holds is there for the actions that are under way") {
+TEST_CASE("a dataset that one node has released is available to pending actions") {
   const JobFolder folder;
-  // Rank 1 comes to each action when rank 0 has long let the rows go.
+  // Rank 1 enters each action long after rank 0 has released the rows.
   const Ended run(run_kept_job(folder, "dataset_that_one_node_no_longer_holds"));
   CHECK(run.out == "all there\n");
   CHECK(made_in(folder).all.size() == 4 * 30);
 }
 
-TEST_CASE("one node may look at a plan by itself") {
+TEST_CASE("a single node may inspect a plan") {
   const JobFolder folder;
   const Ended run(run_kept_job(folder, "one_node_may_look_at_plan_by_itself"));
   CHECK(line_after(run.out, "sum ") == "4501500 4501500");
   CHECK(made_in(folder).all.size() == 30);
 }
 
-TEST_CASE("kept rows of a worker that is lost are made again, and only those") {
+TEST_CASE("only the retained rows of a lost worker are recomputed") {
   const JobFolder folder;
   const std::string keep = GENERATE(as<std::string>(), "cache()", "persist { disk = true }");
   const Finished run = folder.run({"-n", "3", "--isolate", "jobs/mapreduce_kept.lua", "kept_and_lost", keep});
@@ -118,7 +118,7 @@ TEST_CASE("kept rows of a worker that is lost are made again, and only those") {
   CHECK(std::set<int>(again.all.begin(), again.all.end()) == first.by_2);
 }
 
-TEST_CASE("what is before a checkpoint is not made again when a worker is lost") {
+TEST_CASE("operations before a checkpoint are not repeated when a worker is lost") {
   const JobFolder folder;
   const Finished run =
       folder.run({"-n", "3", "--isolate", "jobs/mapreduce_kept.lua", "what_is_before_checkpoint_is_not_made"});
@@ -142,9 +142,9 @@ TEST_CASE("a checkpoint during which a worker is lost holds each row once") {
   for (const std::string& name : names_in(folder.path())) CHECK(name.find("saving") == std::string::npos);
 }
 
-TEST_CASE("what one worker alone has written before it was lost is there for those that come later") {
+TEST_CASE("later workers find the output that a single worker has written before its loss") {
   const JobFolder folder;
-  // Worker 2 does all the work and is then lost, with what it knew: the others come to the same actions after that.
+  // Worker 2 does all the work and is then lost, with its state; the others enter the same actions after that.
   const std::string what = GENERATE(as<std::string>(), "save", "overwrite", "checkpoint");
   const Finished run =
       folder.run({"-n", "3", "--isolate", "jobs/mapreduce_kept.lua", "what_one_worker_alone_has_written", what});
@@ -154,15 +154,17 @@ TEST_CASE("what one worker alone has written before it was lost is there for tho
   for (const std::string& name : names_in(folder.path())) CHECK(name.find("saving") == std::string::npos);
 }
 
-TEST_CASE("values of every kind and pairs come back from a checkpoint, on hosts too") {
+TEST_CASE("values of every kind and pairs are restored from a checkpoint, also on hosts") {
   const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
   const Ended run(run_at(place, folder, {"jobs/mapreduce_kept.lua", "values_of_every_kind_and_pairs_come"}));
   CHECK(line_after(run.out, "values ") == "500500");
-  CHECK_THAT(run.out, Contains("stage 2: reduce_by_key; 16 tasks  <- stage 1\n"));  // its keys are where they belong
+  CHECK_THAT(run.out,
+             Contains("stage 2: reduce_by_key; 16 tasks  <- stage 1\n"));  // its keys are in the right partitions
 }
 
-TEST_CASE("a job that runs again goes on from its checkpoint when it makes the same rows, and else says why not") {
+TEST_CASE(
+    "a repeated job resumes from its checkpoint if it computes the same rows, and otherwise reports the difference") {
   const JobFolder folder;
   const auto job = [](const std::string& before, const std::string& fn, const std::string& options) {
     return before + "local factor = tonumber((...)) or 1\nlocal rows = noted():map(" + fn + "):checkpoint('ck'" +
@@ -181,7 +183,7 @@ TEST_CASE("a job that runs again goes on from its checkpoint when it makes the s
                               Contains("ck: holds a checkpoint; resume = true reads it"));
   CHECK(runs() == 1);
 
-  // Lines may move, and what comes behind may change; more nodes may be there.
+  // Lines may move, later operations may change, and the number of nodes may grow.
   const Finished resumed = run_noted(folder, job("\n\n", twice, ", { resume = true }"), {"-n", "3"});
   INFO(resumed.description);
   CHECK(line_after(resumed.out, "sum ") == "9003000");
@@ -202,7 +204,7 @@ TEST_CASE("a job that runs again goes on from its checkpoint when it makes the s
   CHECK(runs() == 2);
 }
 
-TEST_CASE("a checkpoint that is damaged, cut short, gone or another one is an error with the file") {
+TEST_CASE("a damaged, truncated, missing or foreign checkpoint is an error with the file") {
   const JobFolder folder;
   const std::string job = "local rows = noted():checkpoint('ck', { resume = true })\nprint('sum ' .. rows:sum())\n";
   REQUIRE(run_noted(folder, job).status == 0);
@@ -231,7 +233,7 @@ TEST_CASE("a checkpoint that is damaged, cut short, gone or another one is an er
                                Contains("byte 0: the checkpoint belongs to another checkpoint"));
 }
 
-TEST_CASE("rows are iterated over in order, one partition at a time, by every node") {
+TEST_CASE("every node iterates over rows in order, one partition at a time") {
   const JobFolder folder;
   const std::string keep = GENERATE(as<std::string>(), "", "cache()");
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
@@ -240,7 +242,7 @@ TEST_CASE("rows are iterated over in order, one partition at a time, by every no
   CHECK(made_in(folder).all.size() == (keep.empty() ? 90 : 30));
 }
 
-TEST_CASE("an iteration goes on when a worker is lost with rows") {
+TEST_CASE("an iteration continues when a worker is lost with rows") {
   const JobFolder folder;
   const Finished run =
       folder.run({"-n", "3", "--isolate", "jobs/mapreduce_kept.lua", "iteration_goes_on_when_worker_is_lost"});
@@ -248,9 +250,10 @@ TEST_CASE("an iteration goes on when a worker is lost with rows") {
   CHECK(line_after(run.out, "sum ") == "4501500");
 }
 
-TEST_CASE("a task that ends each process that runs it ends the job after three") {
+TEST_CASE("a task that kills its process fails the job after three processes") {
   const JobFolder folder;
-  // Rank 0, whose process is the rendezvous host, comes when three workers are gone, or when the others know the end.
+  // Rank 0, in the coordinator's process, enters the action after three deaths, or when the others have seen the
+  // failure.
   const std::string when = GENERATE(as<std::string>(), "soon", "late");
   const Ended run(
       folder.run({"-n", "5", "--isolate", "jobs/mapreduce_kept.lua", "task_that_ends_each_process_that_runs", when}),
@@ -259,7 +262,7 @@ TEST_CASE("a task that ends each process that runs it ends the job after three")
   CHECK(read_text(folder.path() / "deaths") == "xxx");
 }
 
-TEST_CASE("wrong arguments of what keeps rows are errors at the user's line") {
+TEST_CASE("wrong arguments of persist, cache and checkpoint are errors at the user's line") {
   const JobFolder folder;
   const auto [job, message] = GENERATE(table<std::string, std::string>({
       {"mr.range(1, 4):persist { disc = true }", "unknown option 'disc' to mapreduce.persist"},

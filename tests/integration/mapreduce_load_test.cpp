@@ -1,4 +1,4 @@
-// mr.load: files and URLs of every kind, and what is said of those that cannot be read.
+// mr.load: files and URLs of every kind, and the errors of unreadable sources.
 
 #include <catch2/catch.hpp>
 
@@ -34,7 +34,7 @@ constexpr const char* kSum = "print('sum ' .. mr.load(...):map(tonumber):sum())"
 
 }  // namespace
 
-TEST_CASE("files, folders, globs and lists of them are read once, packed or not") {
+TEST_CASE("files, folders, globs and lists of them are read once, compressed or not") {
   const JobFolder folder;
   folder.write("in/a", number_lines(1, 100));
   folder.write("in/b.gz", packed(folder, number_lines(101, 200), FilePacking::gzip));
@@ -65,7 +65,7 @@ TEST_CASE("files, folders, globs and lists of them are read once, packed or not"
   CHECK(line_after(list.out, "whole ") == "a292b.gz400");
 }
 
-TEST_CASE("bytes of lines go through as they are, however many") {
+TEST_CASE("the bytes of lines are preserved, for any length") {
   const JobFolder folder;
   const std::string strange("\0\xff\xc3(\r\0", 6);
   folder.write("text", strange + "\n\n" + std::string(100'000'000, 'x') + "\n" + strange);
@@ -77,8 +77,7 @@ TEST_CASE("bytes of lines go through as they are, however many") {
   CHECK(count_of(run.out, "0 \"\"") == 1);
 }
 
-TEST_CASE(
-    "CSV and JSON lines are read in parts and packed, by hosts, and what is wrong with them names file and line") {
+TEST_CASE("hosts read CSV and JSON lines in parts and compressed, and errors name file and line") {
   const JobFolder folder;
   std::string csv = "word,count,share\n";
   std::string json;
@@ -106,7 +105,7 @@ TEST_CASE(
   CHECK(line_after(run.out, "left ") == "200000 2 records skipped");
 }
 
-TEST_CASE("a damaged file fails the job, or its rest is left out and counted") {
+TEST_CASE("a damaged file fails the job, or its rest is skipped and counted") {
   const JobFolder folder;
   std::string text;
   for (int i = 1; i <= 200000; ++i) text += std::to_string(i * 7919L % 1000003) + "\n";
@@ -130,14 +129,14 @@ TEST_CASE("a damaged file fails the job, or its rest is left out and counted") {
                               Catch::Contains("in/damaged.gz, byte "));
 }
 
-TEST_CASE("a file that changes while the job runs is an error that says so") {
+TEST_CASE("a file that changes during the job is an error") {
   const JobFolder folder;
   folder.write("text", number_lines(1, 1000));
   const Ended run(run_load_job(folder, "file_that_changes_while_job_runs_is"), 1);
   CHECK_THAT(run.err, Catch::Contains("text: had 3893 bytes when the job was planned and has 3898 now"));
 }
 
-TEST_CASE("URLs are fetched, each once, packed or not, and with what comes of redirections") {
+TEST_CASE("URLs are fetched once each, compressed or not, and redirections are followed") {
   const JobFolder folder;
   std::string large;
   for (int i = 0; i < 400000; ++i) large += "a line of some length\n";
@@ -156,7 +155,7 @@ TEST_CASE("URLs are fetched, each once, packed or not, and with what comes of re
   CHECK(server.requests() == 7);
 }
 
-TEST_CASE("what cannot be fetched is an error with the URL, and no half of it counts") {
+TEST_CASE("a failed fetch is an error with the URL, and skipped downloads count whole lines only") {
   const JobFolder folder;
   HttpServer::Answer cut{200, {}, number_lines(1, 100)};
   cut.claimed = 100000;
@@ -185,14 +184,14 @@ TEST_CASE("what cannot be fetched is an error with the URL, and no half of it co
   CHECK(rows == (path == "/cut" ? 105 : 5));
 }
 
-TEST_CASE("a server that cannot be reached is an error") {
+TEST_CASE("an unreachable server is an error") {
   const JobFolder folder;
   const FreePort nobody;
   const Ended run(run_mapreduce(folder, "mr.load(...):count()", {"http://" + nobody.endpoint() + "/x"}), 1);
   CHECK_THAT(run.err, Catch::Contains("http://" + nobody.endpoint() + "/x: cannot be fetched: "));
 }
 
-TEST_CASE("a URL on a machine whose libcurl cannot be loaded says so, and files are read") {
+TEST_CASE("a URL without a loadable libcurl is an error, and files are still read") {
   const JobFolder folder;
   folder.write("libs/libcurl.so.4", "");
   folder.write("rows.txt", "a\nb\n");
@@ -206,7 +205,7 @@ TEST_CASE("a URL on a machine whose libcurl cannot be loaded says so, and files 
   CHECK_THAT(run.err, Catch::Contains("http://127.0.0.1/x: cannot be fetched: libcurl is missing (libcurl4): "));
 }
 
-TEST_CASE("what load cannot begin with is an error at the user's line") {
+TEST_CASE("wrong arguments of load are errors at the user's line") {
   const JobFolder folder;
   folder.write("a.txt", "x");
   const auto [job, message] = GENERATE(table<std::string, std::string>({

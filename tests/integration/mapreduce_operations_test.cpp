@@ -15,20 +15,20 @@ using namespace actorhost::test;
 
 namespace {}  // namespace
 
-TEST_CASE("map-reduce's wide operations give what they should") {
+TEST_CASE("map-reduce's wide operations give the right results") {
   const JobFolder folder;
   const Words nodes = GENERATE(Words{"-n", "1"}, Words{"-n", "3"}, Words{"-n", "2", "--isolate"});
   const Ended run(folder.run(with(nodes, {"--log-level", "error", "jobs/mapreduce_wide.lua"})));
   CHECK(run.out == "all as they should be\n");
 }
 
-TEST_CASE("map-reduce has one rule for NaN, -0 and what functions return too much, in each operation") {
+TEST_CASE("map-reduce treats NaN, -0 and surplus results of functions alike in each operation") {
   const JobFolder folder;
   const Words nodes = GENERATE(Words{"-n", "1"}, Words{"-n", "2", "--isolate"});
   const Ended run(folder.run(with(nodes, {"--log-level", "error", "jobs/mapreduce_rules.lua"})));
 }
 
-TEST_CASE("rows that were in Lua tables come out in one order, whatever that of pairs is and whoever runs them") {
+TEST_CASE("rows from Lua tables have the same order for any order of pairs and any number of nodes") {
   std::string first;
   for (const Words& nodes : {Words{"-n", "1"}, Words{"-n", "2"}, Words{"-n", "3", "--isolate"}}) {
     const JobFolder folder;
@@ -38,14 +38,14 @@ TEST_CASE("rows that were in Lua tables come out in one order, whatever that of 
   }
 }
 
-TEST_CASE("plans that differ are refused, whoever comes first and also when the action is over") {
+TEST_CASE("plans that differ are refused, in any order of arrival and after the action is over") {
   const JobFolder folder;
   const Words nodes = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
   const Ended run(folder.run(with(nodes, {"--log-level", "error", "jobs/mapreduce_misfits.lua"})));
   CHECK(run.out == "all told\n");
 }
 
-TEST_CASE("iterations that begin with different states are refused; what functions capture may differ") {
+TEST_CASE("iterations with different initial states are refused; captured values of functions may differ") {
   const JobFolder folder;
   const Finished run = folder.run(
       {"-n", "2", "--log-level", "error", "jobs/mapreduce_operations.lua", "iterations_that_begin_with_different"});
@@ -55,7 +55,7 @@ TEST_CASE("iterations that begin with different states are refused; what functio
              Catch::Contains("nodes disagree on what to compute") && Catch::Contains("mapreduce_operations.lua:44"));
 }
 
-TEST_CASE("map-reduce's README lists all that the module and its datasets have") {
+TEST_CASE("map-reduce's README lists all functions of the module and its datasets") {
   const JobFolder folder;
   const Ended run(folder.run({"-n", "1", "jobs/mapreduce_operations.lua", "map_reduces_readme_lists_all_that"}));
   std::ifstream file(source_dir() / "stdlib/actor/mapreduce/README.md");
@@ -65,21 +65,20 @@ TEST_CASE("map-reduce's README lists all that the module and its datasets have")
   int count = 0;
   for (std::string name; std::getline(names, name); ++count) {
     INFO(name);
-    const std::string other =
-        "`" + name.substr(name.find(':') + 1) + "`";  // another name of the same, or without "mr."
+    const std::string other = "`" + name.substr(name.find(':') + 1) + "`";  // an alias, or without "mr."
     CHECK((has("`" + name + "`") || has("`" + name + "(") || has("`" + name + "{") || has(other)));
   }
   CHECK(count > 60);
 }
 
-TEST_CASE("map-reduce's wide operations give what they should on more rows than fit in memory") {
+TEST_CASE("map-reduce's wide operations give the right results on more rows than fit in memory") {
   const JobFolder folder;
   const Words words = {"-n", "2", "--memory", "16M", "--log-level", "error", "jobs/mapreduce_spill.lua"};
   const Ended run(folder.run(words, 60));
   CHECK(run.out == "all as they should be\n");
 }
 
-TEST_CASE("wide operations give the same when a worker is lost behind them") {
+TEST_CASE("wide operations give the same results when a worker is lost after them") {
   const std::string operation = GENERATE(as<std::string>(), "sort", "zip_with_index", "zip", "join");
   const JobFolder folder;
   Process run = folder.start({"-n", "3", "--isolate", "jobs/mapreduce_operations.lua", "one_stays", operation});

@@ -1,5 +1,5 @@
-// Random pipelines (mapreduce_model.lua) on one VM and elsewhere: each gives what a model says, in the same order, and
-// plans that differ are refused.
+// Random pipelines (mapreduce_model.lua) on one VM and elsewhere: each matches a model, in the same order, and plans
+// that differ are refused.
 
 #include <cstdlib>
 #include <set>
@@ -18,7 +18,7 @@ std::string number_of(const char* variable, int otherwise) {
   return value != nullptr ? value : std::to_string(otherwise);
 }
 
-/// In how many cases a rank was refused.
+/// The number of cases with a refused rank.
 size_t refused_in(const JobFolder& folder) {
   std::set<std::string> cases;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
@@ -28,8 +28,8 @@ size_t refused_in(const JobFolder& folder) {
   return cases.size();
 }
 
-/// The cases from `begin` to `end` of a hundred parts. `run` starts actorhost in a folder with what comes behind the
-/// nodes.
+/// Compares the cases from `begin` to `end`, in hundredths of all. `run` starts actorhost in a folder with the given
+/// words after the node flags.
 template <typename Run>
 void compare(int begin, int end, const Run& run) {
   const int all = std::stoi(number_of("ACTORHOST_RANDOM_PIPELINES", 1000));
@@ -47,32 +47,32 @@ void compare(int begin, int end, const Run& run) {
   const Words got = lines_of(other.out);
   REQUIRE(got.size() == expected.size());
   for (size_t i = 0; i + 1 < expected.size(); ++i)
-    CHECK(got[i] == expected[i]);  // the last one is how many are refused
+    CHECK(got[i] == expected[i]);  // the last line is the number of refused plans
   CHECK(got.back() == std::to_string(refused_in(there)) + " plans were to be refused");
   CHECK(refused_in(there) > 0);
 }
 
 }  // namespace
 
-TEST_CASE("random pipelines give on two nodes what they give on one, and what a model says") {
+TEST_CASE("random pipelines on two nodes match one node and the model") {
   compare(0, 40, [](const JobFolder& folder, const Words& words, double seconds) {
     return folder.run(with({"-n", "2", "--log-level", "error"}, words), seconds);
   });
 }
 
-TEST_CASE("random pipelines give on three nodes what they give on one") {
+TEST_CASE("random pipelines on three nodes match one node") {
   compare(40, 70, [](const JobFolder& folder, const Words& words, double seconds) {
     return run_at("threads", folder, words, seconds);
   });
 }
 
-TEST_CASE("random pipelines give in three processes what they give on one node") {
+TEST_CASE("random pipelines in three processes match one node") {
   compare(70, 85, [](const JobFolder& folder, const Words& words, double seconds) {
     return run_at("isolate", folder, words, seconds);
   });
 }
 
-TEST_CASE("random pipelines give on three hosts what they give on one node") {
+TEST_CASE("random pipelines on three hosts match one node") {
   compare(85, 100, [](const JobFolder& folder, const Words& words, double seconds) {
     return run_at("hosts", folder, words, seconds);
   });

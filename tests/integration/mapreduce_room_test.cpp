@@ -1,4 +1,4 @@
-// Hosts that have no room, on disk or in memory, for what a task of map-reduce needs.
+// Hosts without the disk space or memory that a task of map-reduce needs.
 
 #include <catch2/catch.hpp>
 
@@ -10,7 +10,7 @@ using Catch::Contains;
 
 namespace {
 
-/// Starts actorhost behind `limits`, in a shell.
+/// Starts actorhost after `limits`, in a shell.
 Process start_limited(const JobFolder& folder, const std::string& limits, const Words& words) {
   std::string command = limits + "; exec " + shell_word(actorhost_binary());
   for (const std::string& word : words) command += " " + shell_word(word);
@@ -22,9 +22,9 @@ Process start_limited(const JobFolder& folder, const std::string& limits, const 
 TEST_CASE("a host whose temporary folder is full leaves its tasks to the others") {
   const JobFolder folder;
   const auto [job, sum] = GENERATE(table<std::string, std::string>({
-      // while rows are put out
+      // fails while rows are written
       {"sorted", "sum 12800080000\n"},
-      // when the last of them have been
+      // fails after the last rows are written
       {"grouped", "sum 80000200000\n"},
   }));
   const FreePort port;
@@ -38,13 +38,13 @@ TEST_CASE("a host whose temporary folder is full leaves its tasks to the others"
   CHECK(second.wait(30) == 0);
   CHECK(full.wait(30) == 0);
   INFO(first.describe() << second.describe() << full.describe());
-  CHECK((first.out() + second.out() + full.out()).find(sum) != std::string::npos);  // any may be rank 0
+  CHECK((first.out() + second.out() + full.out()).find(sum) != std::string::npos);  // any host may be rank 0
   CHECK_THAT(first.err() + second.err() + full.err(), Contains("cannot write to the temporary folder") &&
                                                           Contains("this process gets no more tasks of the action"));
 }
 
-#ifndef ACTORHOST_SANITIZED  // whose shadow memory needs the address space
-TEST_CASE("lack of memory in a sort says how much was asked for") {
+#ifndef ACTORHOST_SANITIZED  // the shadow memory of sanitizers needs the address space
+TEST_CASE("a sort without memory reports the requested size") {
   const JobFolder folder;
   Process run =
       start_limited(folder, "ulimit -v 1100000", {"-n", "1", "--memory", "8G", "jobs/mapreduce_room.lua", "wide"});

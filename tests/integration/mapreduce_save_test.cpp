@@ -1,4 +1,4 @@
-// Dataset:save: what is in the folder, that it is there completely or not at all, and once.
+// Dataset:save: the content of the folder, which is written once, and completely or not at all.
 
 #include <csignal>
 #include <optional>
@@ -21,7 +21,7 @@ Finished run_save_job(const JobFolder& folder, const std::string& job, const Wor
 
 }  // namespace
 
-TEST_CASE("what is saved can be loaded, however it is compressed and wherever it runs") {
+TEST_CASE("saved rows can be loaded, with any compression, in threads, processes and hosts") {
   const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
   const Ended run(run_at(place, folder, {"jobs/mapreduce_save.lua", "what_is_saved_can_be_loaded_however_it"}));
@@ -33,7 +33,7 @@ TEST_CASE("what is saved can be loaded, however it is compressed and wherever it
   CHECK(names_in(folder.path() / "out/b.zst").size() == 17);
 }
 
-TEST_CASE("what is saved as CSV and JSON lines is read back as the same rows, however many nodes there are") {
+TEST_CASE("rows saved as CSV and JSON lines are read back unchanged, for any number of nodes") {
   const JobFolder folder;
   const Words words = GENERATE(Words{"-n", "1"}, Words{"-n", "2"}, Words{"-n", "3", "--isolate"});
   const Finished run = folder.run(
@@ -42,7 +42,7 @@ TEST_CASE("what is saved as CSV and JSON lines is read back as the same rows, ho
   CHECK(run.out == "all the same\n");
 }
 
-TEST_CASE("text, CSV and JSON lines are written as their readers expect") {
+TEST_CASE("text, CSV and JSON lines are written in the form that their readers expect") {
   const JobFolder folder;
   const Ended run(run_save_job(folder, "text_csv_and_json_lines_are_written_as"));
   const auto part = [&](const char* name) { return read_text(folder.path() / name); };
@@ -61,7 +61,7 @@ TEST_CASE("text, CSV and JSON lines are written as their readers expect") {
   CHECK(part("pairs_json/part-00000.jsonl") == "[\"k\",[1,2]]\n");
 }
 
-TEST_CASE("texts that begin with a byte order mark come back from what was saved, in every format") {
+TEST_CASE("texts with a leading byte order mark survive a save in every format") {
   const JobFolder folder;
   const std::string format = GENERATE(as<std::string>(), "text", "csv", "jsonl");
   const Words packing = GENERATE(Words{}, Words{"gz"});
@@ -75,7 +75,7 @@ TEST_CASE("texts that begin with a byte order mark come back from what was saved
   CHECK(run.out == "true\ntrue\ntrue\ntrue\n");
 }
 
-TEST_CASE("a byte order mark is no part of what any reader gives") {
+TEST_CASE("no reader returns a byte order mark") {
   const JobFolder folder;
   folder.write("bom", "\xef\xbb\xbf[1]\n");
   const Ended run(
@@ -85,7 +85,7 @@ TEST_CASE("a byte order mark is no part of what any reader gives") {
   CHECK(run.out == "[1]\t[1]\n1\t[1]\n\n");
 }
 
-TEST_CASE("a folder that exists is replaced only when that is asked for, and only one that a save has made") {
+TEST_CASE("an existing folder is replaced only on request, and only if a save has made it") {
   const JobFolder folder;
   const std::string save = "print(mr.range(1, 4, 1, 2):save('out', { overwrite = ... == 'again' }).rows)";
   REQUIRE(run_mapreduce(folder, save).status == 0);
@@ -108,14 +108,14 @@ TEST_CASE("a folder that exists is replaced only when that is asked for, and onl
   CHECK(names_in(folder.path() / "out").count("thesis.tex") == 1);
 }
 
-TEST_CASE("a save that cannot be written says so and leaves nothing") {
+TEST_CASE("a failed save reports the error and leaves nothing") {
   const JobFolder folder;
   folder.write("file", "no folder");
   const Ended below(run_mapreduce(folder, "mr.range(1, 4):save('file/out')"), 1);
   CHECK_THAT(below.err,
              Catch::Contains("job.lua:2: mapreduce.save: ") && Catch::Contains("file/out: cannot be written: "));
 
-  // No file of more than a KiB may be written: the disk is full, as it were.
+  // Limits files to a KiB, which simulates a full disk.
   folder.write("full.lua", kUseMapreduce + "mr.range(1, 100000):map(function(x) return ('x'):rep(50) end):save('out')");
   const std::string command = "trap '' XFSZ; ulimit -f 1; exec " + shell_word(actorhost_binary()) + " -n 2 full.lua";
   const Ended full(run_program("sh", {"-c", command}, 30, folder.options()), 1);
@@ -139,8 +139,8 @@ TEST_CASE("a part whose worker was lost is written once") {
   for (const std::string& name : names_in(folder.path())) CHECK(name.find("saving") == std::string::npos);
 }
 
-// Worker 1 begins the save and is lost, with its report, when worker 0 uses it already and worker 2 is about to.
-TEST_CASE("a save whose beginning is lost before everybody has read it is still one") {
+// Worker 1 begins the save and is lost with its report, when worker 0 has already used it and worker 2 is about to.
+TEST_CASE("a save whose beginning is lost before all workers have read it is still a single save") {
   const JobFolder folder;
   const Ended run(run_save_job(folder, "save_whose_beginning_is_lost_before", {"-n", "3", "--isolate"}));
   CHECK_THAT(run.err, Catch::Contains("some of the result was lost before all workers had it"));
@@ -149,8 +149,8 @@ TEST_CASE("a save whose beginning is lost before everybody has read it is still 
   for (const std::string& name : names_in(folder.path())) CHECK(name.find("saving") == std::string::npos);
 }
 
-// Worker 2 has written a part when its host is stopped until it is given up; it goes on, and its save fails.
-TEST_CASE("a host that was given up leaves what the others write") {
+// Worker 2 has written a part when its host is stopped until it is declared failed; it resumes, and its save fails.
+TEST_CASE("a host declared failed does not touch the output of the others") {
   const JobFolder folder;
   Hosts hosts(folder, 3, {"-n", "1", "jobs/mapreduce_save.lua", "host_that_was_given_up_leaves_what"});
   std::optional<size_t> waits;

@@ -1,5 +1,5 @@
-// Map-reduce as a user runs it: words counted like a plain map does, wherever the nodes are; a worker lost in the
-// middle.
+// Map-reduce as a user runs it: word counts that match a plain map, in threads, processes and hosts, and a worker lost
+// in the middle.
 
 #include <csignal>
 #include <map>
@@ -15,7 +15,7 @@ using namespace actorhost::test;
 
 namespace {
 
-/// Words of few letters, some of them often, in lines of every length; the last line has no end.
+/// Words of few letters, some of them frequent, in lines of every length; the last line has no line end.
 std::string random_text(uint32_t seed, size_t words) {
   std::mt19937 random(seed);
   std::string text;
@@ -38,7 +38,7 @@ std::string counted(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("words are counted as a plain map counts them, for any number of nodes") {
+TEST_CASE("word counts match a plain map, for any number of nodes") {
   const JobFolder folder;
   const uint32_t seed = std::random_device()();
   INFO("seed " << seed);
@@ -55,7 +55,7 @@ TEST_CASE("words are counted as a plain map counts them, for any number of nodes
   }
 }
 
-TEST_CASE("words are counted the same by processes and by hosts") {
+TEST_CASE("word counts are the same in processes and on hosts") {
   const JobFolder folder;
   const std::string text = random_text(7, 100000);
   folder.write("text", text);
@@ -78,7 +78,7 @@ TEST_CASE("a worker killed in a stage leaves its tasks to the others") {
   CHECK(run.out() == "keys:\t100\n");
 }
 
-TEST_CASE("k-means with a worker killed in iteration 5 of 10 ends with the same centroids") {
+TEST_CASE("k-means with a worker killed in iteration 5 of 10 gives the same centroids") {
   const JobFolder folder;
   const Ended undisturbed(folder.run({"-n", "3", "--isolate", "jobs/mapreduce.lua", "means"}));
   CHECK(count_of(undisturbed.out, "\n") == 4);
@@ -91,14 +91,14 @@ TEST_CASE("k-means with a worker killed in iteration 5 of 10 ends with the same 
   CHECK(run.out() == undisturbed.out);
 }
 
-TEST_CASE("a worker that comes when an action is over has its figures too") {
+TEST_CASE("a worker that enters a completed action has its figures too") {
   const JobFolder folder;
   const Ended run(folder.run({"-n", "2", "jobs/mapreduce.lua", "worker_that_comes_when_action_is_over"}));
   CHECK(run.out.find("rows:\t10\n") == 0);
   CHECK(run.out.find("\nmapreduce.count: ") != std::string::npos);
 }
 
-TEST_CASE("cached rows are there when their file is gone") {
+TEST_CASE("cached rows survive the removal of their file") {
   const JobFolder folder;
   folder.write("text", random_text(3, 5000));
   for (const char* nodes : {"1", "3"}) {

@@ -1,6 +1,6 @@
-// Engines give back the memory that they take repeatedly. tests/bench/soak.lua shows the same over a long time.
+// Engines release memory that they allocate repeatedly. tests/bench/soak.lua shows the same over a long time.
 
-#ifndef ACTORHOST_SANITIZED  // which keep for a while what is given back
+#ifndef ACTORHOST_SANITIZED  // sanitizers retain freed memory for a while
 
 #include <catch2/catch.hpp>
 
@@ -11,7 +11,7 @@ using namespace actorhost::test;
 
 namespace {
 
-/// The MB by which that job of jobs/memory.lua has grown.
+/// The growth in MB of that job of jobs/memory.lua.
 double grown(const Words& job) {
   const JobFolder folder;
   const Ended run(folder.run(with({"-n", "2", "--log-level", "warn", "jobs/memory.lua"}, job), 60));
@@ -20,15 +20,15 @@ double grown(const Words& job) {
 
 }  // namespace
 
-TEST_CASE("averaging that has ended gives its memory back, while its handle is there and with it") {
+TEST_CASE("ended averaging releases its memory, with and without its handle") {
   const std::string kept = GENERATE("kept", "weak");
   const double megabytes = grown({"averaging", kept});
-  CHECK(megabytes < 30);  // 8 MB for each of 20 sessions, it was
+  CHECK(megabytes < 30);  // with a leak 160: 8 MB for each of 20 sessions
 }
 
-TEST_CASE("what a node has been told, answer by answer, leaves nothing behind") {
+TEST_CASE("the replies that a node receives leave no memory behind") {
   const double megabytes = grown({"answers"});
-  CHECK(megabytes < 12);  // it was 22
+  CHECK(megabytes < 12);  // with the leak 22
 }
 
 #endif

@@ -48,7 +48,7 @@ std::vector<std::vector<std::string>> rows_of(const std::string& csv) {
 
 }  // namespace
 
-TEST_CASE("mnist_cnn learns a small set of images in each mode, however many nodes there are") {
+TEST_CASE("mnist_cnn learns a small set of images in each mode, for any number of nodes") {
   const JobFolder folder;
   write_images(folder.path() / "images", 601, 200);  // parts of different sizes
   const auto [mode, n] = GENERATE(table<std::string, int>({{"one", 1},
@@ -74,7 +74,7 @@ TEST_CASE("mnist_cnn learns a small set of images in each mode, however many nod
   CHECK(std::stod(line_after(run.out, "epoch 6: test accuracy ")) > 50);  // ten classes
 }
 
-TEST_CASE("mnist_cnn says which modes there are, and that one is for one node") {
+TEST_CASE("mnist_cnn lists its modes, and refuses several nodes in the mode for one node") {
   const JobFolder folder;
   write_images(folder.path() / "images", 60, 20);
   CHECK_THAT(folder.run(with({"-n", "1"}, with(kCnn, {"--mode", "two"}))).err,
@@ -137,7 +137,7 @@ TEST_CASE("mnist_barriers takes one rule, one seed, one worker and no delay") {
   CHECK(rows_of(read_text(folder.path() / "some 'figures'" / "accuracy.csv")).size() == 9);
 }
 
-TEST_CASE("mnist_barriers says before it trains what is wrong with a flag") {
+TEST_CASE("mnist_barriers reports a wrong flag before it trains") {
   const JobFolder folder;
   const auto [flag, value, message] = GENERATE(table<std::string, std::string, std::string>({
       {"--barriers", "bsp,bps", "--barriers: barrier 'bps': there is no rule 'bps'; did you mean bsp?"},
@@ -152,5 +152,5 @@ TEST_CASE("mnist_barriers says before it trains what is wrong with a flag") {
   folder.write("taken", "");
   const Ended run(folder.run({"-n", "2", example_file("mnist_barriers.lua"), "--small", flag, value}), 1);
   CHECK_THAT(run.err, Contains(message));
-  CHECK(run.out == "");  // it prints what its data are before it trains
+  CHECK(run.out == "");  // it prints its data set before it trains
 }

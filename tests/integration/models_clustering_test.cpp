@@ -22,9 +22,9 @@ double last_likelihood(const std::string& out) {
 
 }  // namespace
 
-TEST_CASE("k-means finds the same centroids in Harp's four ways as a plain loop does") {
+TEST_CASE("k-means finds the same centroids in Harp's four ways as a plain loop") {
   const JobFolder folder;
-  // The second has more nodes than clusters or points in most runs, the third clusters without points.
+  // The second problem has more nodes than clusters or points in most runs, the third has clusters without points.
   const Words problem = GENERATE(Words{"--points", "2000", "--clusters", "7", "--dims", "3", "--iterations", "8"},
                                  Words{"--points", "4", "--clusters", "2", "--dims", "1", "--iterations", "3"},
                                  Words{"--points", "3", "--clusters", "9", "--dims", "2", "--iterations", "2"});
@@ -44,7 +44,7 @@ TEST_CASE("k-means finds the same centroids in Harp's four ways as a plain loop 
   }
 }
 
-TEST_CASE("topics by rotation are as likely as those of a plain sampler, and likelier than they were") {
+TEST_CASE("topics by rotation are as likely as the topics of a plain sampler, and likelier than at the start") {
   const JobFolder folder;
   folder.write("lda.lua", read_text(model_file("lda.lua")));
   folder.write("job.lua", job_text("models_clustering.lua"));  // beside the module that it requires
@@ -55,7 +55,7 @@ TEST_CASE("topics by rotation are as likely as those of a plain sampler, and lik
     const Ended run(run_on(place, folder, {"--seed", "1", model_file("lda.lua")}));
     CHECK(last_likelihood(run.out) == Approx(likelihood).margin(0.02));
     CHECK(std::stod(line_after(run.out, "round   1: log likelihood of a token ")) < likelihood - 1);
-    // Each topic that was put into the texts is found: its most frequent words are the first of its 25.
+    // Each topic of the generated texts is found: its most frequent words are the first of its 25 words.
     for (const char* words : {"words 0 1 2 ", "words 25 26 27 ", "words 50 51 52 ", "words 75 76 77 "}) {
       CHECK_THAT(run.out, Contains(words));
     }

@@ -1,4 +1,4 @@
-// The four models of computation of examples/models: they reach the same error, and keep what each promises.
+// The four models of computation of examples/models: they reach the same error, and each provides its guarantees.
 
 #include <string>
 
@@ -29,19 +29,19 @@ int nodes_at(const std::string& place) { return place.size() == 1 ? std::stoi(pl
 
 }  // namespace
 
-TEST_CASE("all four models of computation reach the same error, however many nodes there are and wherever") {
+TEST_CASE("all four models of computation reach the same error, for any number of nodes, in processes and on hosts") {
   const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "1", "2", "3", "5", "8", "isolate", "hosts");
-  // An asynchronous rank makes as many epochs as it can while another waits for a processor: no limit is large enough.
+  // An asynchronous rank completes more epochs while another rank waits for a processor: no limit is large enough.
   const Words problem = {"--rows", "80", "--columns", "60", "--rank", "3", "--rate", "0.1", "--epochs", "1000000000"};
   const Words words = with({"--seed", "3", model_file("compare.lua"), "--to", "figures"}, problem);
   const Ended run(place.size() == 1 ? folder.run(with({"-n", place}, words), 100) : run_at(place, folder, words, 100));
   for (const std::string model : {"A locking", "B rotation", "C all-reduce"}) {
     CHECK(std::stod(line_after(run.out, model)) < 0.005);
   }
-  // The error includes updates that are still under way when one rank finds it small enough.
+  // The error includes updates in flight when one rank finds it small enough.
   CHECK(std::stod(line_after(run.out, "D no barrier")) < 0.02);
-  // Columns that are synchronised by locks or by turns are never stale; those that are combined after an epoch are.
+  // Columns synchronised by locks or rotation are never stale; columns combined after an epoch are.
   CHECK_THAT(line_after(run.out, "A locking"), Contains("%   0.00, at most 0"));
   CHECK_THAT(line_after(run.out, "B rotation"), Contains("%   0.00, at most 0"));
   const auto stale = line_after(run.out, "C all-reduce").find("%   0.00, at most 0");
@@ -58,7 +58,7 @@ TEST_CASE("all four models of computation reach the same error, however many nod
   CHECK(count_of(read_text(folder.path() / "figures/models.csv"), "\n") == 5);
 }
 
-TEST_CASE("under locks and by rotation a column is worked on by one node at a time, and no update is lost") {
+TEST_CASE("under locks and by rotation one node at a time works on a column, and no update is lost") {
   const Words model = GENERATE(Words{"locking"}, Words{"locking", "events"}, Words{"rotation"});
   const std::string place = GENERATE(as<std::string>(), "1", "2", "5", "8", "threads", "isolate", "hosts");
   const Ended run(run_monitored(place, model));
@@ -69,7 +69,7 @@ TEST_CASE("under locks and by rotation a column is worked on by one node at a ti
   CHECK(line_after(run.out, "made from the same: ") == "0");
 }
 
-TEST_CASE("by all-reduce and without a barrier no update is lost either, though some know nothing of others") {
+TEST_CASE("by all-reduce and without a barrier no update is lost, although some updates do not see others") {
   const Words model = GENERATE(Words{"allreduce", "allreduce"}, Words{"allreduce", "regroup"},
                                Words{"allreduce", "push"}, Words{"async"}, Words{"async", "events"});
   const std::string place = GENERATE(as<std::string>(), "1", "5", "threads", "isolate", "hosts");
@@ -78,6 +78,6 @@ TEST_CASE("by all-reduce and without a barrier no update is lost either, though 
   const std::string updates = line_after(run.out, "updates made: ");
   CHECK(updates == std::to_string(n * kUpdates));
   CHECK(line_after(run.out, "updates kept: ") == updates);
-  // The ranks' updates of an epoch all begin from what the last one has left; for the others of async it depends.
+  // The ranks' updates of an epoch all start from the last result; the staleness of asynchronous updates varies.
   if (model[0] == "allreduce") CHECK(line_after(run.out, "made from the same: ") == std::to_string((n - 1) * kUpdates));
 }

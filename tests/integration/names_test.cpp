@@ -1,4 +1,4 @@
-// Names that do not exist, if meeting them needs a node: fields, methods, contexts, flags, commands.
+// Unknown names that only a node can detect: fields, methods, contexts, flags, commands.
 
 #include <catch2/catch.hpp>
 
@@ -8,7 +8,7 @@ using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
-TEST_CASE("an unknown field, method or field of a context names the nearest at the script's line") {
+TEST_CASE("an unknown field, method or context field is an error that names the nearest at the script's line") {
   const JobFolder folder;
   const auto [code, message] = GENERATE(table<std::string, std::string>({
       {"actor.collective.barier()", "there is no collective.barier; did you mean collective.barrier?"},
@@ -26,7 +26,7 @@ TEST_CASE("an unknown field, method or field of a context names the nearest at t
   CHECK_THAT(run.err, Contains("rank 0: job.lua:2: " + message));
 }
 
-TEST_CASE("a field that a callback's context does not have names the nearest") {
+TEST_CASE("a field missing in a callback's context is an error that names the nearest") {
   const JobFolder folder;
   const auto [local, stop, message] = GENERATE(table<std::string, std::string, std::string>({
       {"id", "update", "server 0: names.lua:7: there is no ctx.update; did you mean ctx.updates?"},
@@ -36,7 +36,7 @@ TEST_CASE("a field that a callback's context does not have names the nearest") {
   CHECK_THAT(run.err, Contains(message));
 }
 
-TEST_CASE("an unknown flag or command names the nearest") {
+TEST_CASE("an unknown flag or command is an error that names the nearest") {
   const JobFolder folder;
   folder.write("job.lua", "print 'ran'");
   const auto [words, message] = GENERATE(table<Words, std::string>({
@@ -55,7 +55,7 @@ TEST_CASE("an unknown flag or command names the nearest") {
   CHECK_THAT(run.err, Contains(": " + message));
 }
 
-TEST_CASE("a job's --help prints its flags and ends with 0") {
+TEST_CASE("a job's --help prints its flags and exits with 0") {
   const JobFolder folder;
   folder.write(
       "job.lua",
@@ -67,7 +67,7 @@ TEST_CASE("a job's --help prints its flags and ends with 0") {
   CHECK(count_of(run.err, "error") == 0);
 }
 
-TEST_CASE("an error that comes of a server's missing rank says so") {
+TEST_CASE("an error caused by a server's missing rank explains this") {
   const JobFolder folder;
   const auto [code, message] = GENERATE(table<std::string, std::string>({
       {"if actor.rank < 1 then print 'first' end", "attempt to compare nil with number"},
@@ -84,7 +84,7 @@ TEST_CASE("an error that comes of a server's missing rank says so") {
                                "actor.rank and actor.id are nil here"));
 }
 
-TEST_CASE("an error on a server that has nothing to do with its rank is left alone") {
+TEST_CASE("an error on a server without relation to its rank is not annotated") {
   const JobFolder folder;
   folder.write(
       "job.lua",

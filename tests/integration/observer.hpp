@@ -1,6 +1,6 @@
 #pragma once
-// One who looks into a run of a JobFolder from the test, as `repl` does: sends chunks and commands, collects what
-// comes. Owned and used by the thread of the test.
+// An observer of a run of a JobFolder, in the test itself: like `repl`, it sends chunks and commands and collects the
+// replies. Owned and used by the thread of the test.
 
 #include <map>
 #include <memory>
@@ -17,7 +17,7 @@ namespace actorhost::test {
 struct Outcome {
   std::map<std::string, nlohmann::json> results;
   std::map<std::string, std::string> output;
-  bool over = false;  // else the time has passed
+  bool over = false;  // false: the time is over
   bool ok = false;
 
   std::string text(const std::string& node) const;
@@ -27,20 +27,20 @@ struct Outcome {
 
 class Observer {
  public:
-  /// Waits until the only run of the folder lets it in; fails the test when none does.
+  /// Waits until the only run of the folder accepts it; fails the test if none does.
   explicit Observer(const JobFolder& folder);
 
-  /// Where the run is attached to.
+  /// The place of the run it is attached to.
   const std::string& url() const { return url_; }
   nlohmann::json control(const nlohmann::json& command);
-  /// Sends a chunk; its number. `nodes` as in the command: ids, "all" or "spmd".
+  /// Sends a chunk; returns its number. `nodes` as in the command: ids, "all" or "spmd".
   uint32_t send(const std::string& source, const nlohmann::json& nodes, uint64_t limit = 65536);
-  /// Collects until the chunk is over.
+  /// Collects replies until the chunk is over.
   Outcome outcome(uint32_t chunk, double seconds = 20);
   Outcome run(const std::string& source, const nlohmann::json& nodes) { return outcome(send(source, nodes)); }
-  /// Waits until the state holds `there`; the state, or nothing.
+  /// Waits until `there` holds for the state; returns the state, or nothing.
   bool wait_for(const std::function<bool(const nlohmann::json& state)>& there);
-  /// Waits until a chunk's output on some node has `text`.
+  /// Waits until the output of a chunk on any node contains `text`.
   bool wait_for_output(uint32_t chunk, const std::string& text);
 
  private:

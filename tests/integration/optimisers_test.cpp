@@ -7,7 +7,7 @@
 using namespace actorhost;
 using namespace actorhost::test;
 
-TEST_CASE("every optimiser gives the bits of opt:step on servers, under every schedule and kind of clipping") {
+TEST_CASE("every optimiser gives the same bits on servers as opt:step, under every schedule and kind of clipping") {
   const JobFolder folder;
   const std::string servers = GENERATE(as<std::string>(), "1", "3");
   const Ended run(folder.run({"-n", "1", "--servers", servers, "jobs/optimisers.lua"}, 60));

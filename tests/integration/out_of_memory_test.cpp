@@ -1,4 +1,4 @@
-// A rank that has no memory for a collective gets an error that its script may catch: the others hear of it in the same
+// A rank without memory for a collective gets an error that its script can catch: the other ranks get it in the same
 // call, and the next call works.
 
 #include <catch2/catch.hpp>
@@ -9,9 +9,9 @@ using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
-#ifndef ACTORHOST_SANITIZED  // which take address space as they like
+#ifndef ACTORHOST_SANITIZED  // sanitizers take much address space
 
-TEST_CASE("a rank without memory for what it gives to a collective does not leave the others waiting") {
+TEST_CASE("a rank without memory to pack its input of a collective does not block the others") {
   const std::string way = GENERATE(as<std::string>(), "allgather", "gather", "broadcast", "fold", "table");
   const JobFolder folder;
   const Ended run(folder.run({"-n", "3", "--isolate", "--print", "all", "jobs/out_of_memory.lua", way}));
@@ -24,7 +24,7 @@ TEST_CASE("a rank without memory for what it gives to a collective does not leav
   CHECK(count_of(run.out, "then: 3") == 3);
 }
 
-TEST_CASE("a rank without memory for a slice fails the rotator's round on all, and each has again what it had") {
+TEST_CASE("a rank without memory for a slice fails the rotator's round on all ranks, which restore their partitions") {
   const JobFolder folder;
   const Ended run(folder.run({"-n", "3", "--isolate", "--print", "all", "jobs/out_of_memory.lua", "rotator"}));
   CHECK(count_of(run.out, "first: false out_of_memory.lua:27: rotator:round: rank 1: not enough memory\n") == 3);

@@ -1,4 +1,4 @@
-// What a script writes, and what is said of its errors.
+// The output of scripts, and the reports of their errors.
 
 #include <csignal>
 #include <filesystem>
@@ -12,7 +12,7 @@ using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
-TEST_CASE("io.write speaks as print does: whole lines, on the first rank only") {
+TEST_CASE("io.write prints like print: whole lines, on the first rank only") {
   const JobFolder folder;
   const Ended run(folder.run({"-n", "3", "jobs/output.lua", "writes"}));
   CHECK(run.out == "one 1\ntwo and a half\nthree and more\nthe end\n");
@@ -31,7 +31,7 @@ TEST_CASE("with --print all every line of io.write is tagged") {
   CHECK(count_of(run.out, "\n") == 8);
 }
 
-TEST_CASE("lines printed at once arrive while the script sleeps, and Ctrl-C ends its sleep") {
+TEST_CASE("printed lines arrive while the script sleeps, and Ctrl-C ends its sleep") {
   const JobFolder folder;
   folder.write("job.lua", "for i = 1, 100 do print('line ' .. i) end require('actor').sleep(1000) print('slept')");
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate");
@@ -46,14 +46,14 @@ TEST_CASE("lines printed at once arrive while the script sleeps, and Ctrl-C ends
   CHECK(count_of(run.out(), "slept") == 0);
 }
 
-TEST_CASE("a sleep lasts as long as it should, and ends when another node fails") {
+TEST_CASE("a sleep lasts the given time, and ends when another node fails") {
   const JobFolder folder;
   const Ended run(folder.run({"-n", "2", "jobs/output.lua", "sleep_lasts_as_long_as_it_should_and"}), 1);
   CHECK_THAT(run.out, Contains("true\tfalse\t") && Contains("bad argument 'seconds' to actor.sleep"));
   CHECK_THAT(run.err, Contains("rank 1: output.lua:23: broken"));
 }
 
-TEST_CASE("what was printed before an error stands before it where both go to one place") {
+TEST_CASE("earlier output precedes an error if both are written to one file") {
   const JobFolder folder;
   folder.write("job.lua", "for i = 1, 5 do print('line ' .. i) end error('broken')");
   const Finished run = run_program("sh", {"-c", shell_word(actorhost_binary()) + " -n 1 --log-level warn job.lua 2>&1"},
@@ -73,14 +73,14 @@ TEST_CASE("a traceback has the user's frames, and the library's with --log-level
       Contains("\tstdlib/") && Contains("\t[C]"));
 }
 
-TEST_CASE("an error that is a table is told by its contents") {
+TEST_CASE("an error with a table value prints the table's content") {
   const JobFolder folder;
   folder.write("job.lua", "error { code = 3, why = 'full', tried = { 'a', 'b' } }");
   const Ended run(folder.run({"-n", "1", "job.lua"}), 1);
   CHECK_THAT(run.err, Contains("actorhost: rank 0: {code = 3, tried = {\"a\", \"b\"}, why = \"full\"}"));
 }
 
-TEST_CASE("lines of isolated nodes into one pipe or file are whole, none is lost, and each node's are in order") {
+TEST_CASE("isolated nodes write whole lines into one pipe or file, lose none, and preserve each node's order") {
   const JobFolder folder;
   const auto [job, end] = GENERATE(table<std::string, std::string>({{"lines", " | cat > out"},
                                                                     {"lines", " > out"},
@@ -107,7 +107,7 @@ TEST_CASE("lines of isolated nodes into one pipe or file are whole, none is lost
   for (const auto& [rank, last] : next) CHECK(last == lines);
 }
 
-TEST_CASE("output that cannot be written is an error when the job is done") {
+TEST_CASE("unwritable output is an error at the end of the job") {
   if (!std::filesystem::exists("/dev/full")) return;
   const JobFolder folder;
   folder.write("job.lua", "print('hello') require('actor').log.info('the job is done')");
@@ -118,7 +118,7 @@ TEST_CASE("output that cannot be written is an error when the job is done") {
   CHECK(count_of(run.err, "actorhost: standard output cannot be written: No space left on device\n") == 1);
 }
 
-TEST_CASE("a closed standard output is an error for what prints, and for nothing else") {
+TEST_CASE("a closed standard output is an error only for a job that prints") {
   const JobFolder folder;
   folder.write("silent.lua",
                "assert(require('actor').collective.allreduce(require('actor').tensor.ones { 1 }, 'sum'))");
@@ -131,7 +131,7 @@ TEST_CASE("a closed standard output is an error for what prints, and for nothing
   CHECK(run_program("sh", {"-c", shell_word(actorhost_binary()) + " --help > /dev/full"}, 20).status == 1);
 }
 
-TEST_CASE("a run ends without a word when nobody reads its output any more") {
+TEST_CASE("a run ends silently when the reader of its output has closed") {
   const JobFolder folder;
   const std::string flags =
       GENERATE(as<std::string>(), "-n 1", "-n 3", "--isolate -n 3", "--isolate -n 3 --print all", "-n 3 --print all");

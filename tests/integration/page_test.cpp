@@ -19,7 +19,7 @@ namespace {
 
 bool no_browser() {
   static const bool kInstalled = Chromium::installed();
-  if (!kInstalled) WARN("skipped: chromium is not here");
+  if (!kInstalled) WARN("skipped: chromium is not installed");
   return !kInstalled;
 }
 
@@ -30,7 +30,7 @@ void write_recording(const JobFolder& folder, const std::string& name, size_t no
   folder.write(name, text);
 }
 
-/// Starts the page of a recorded run; its address.
+/// Starts the page of a recorded run; returns its address.
 std::string url_of(Process& process) {
   const auto url = process.wait_for_match("(http://[0-9.:]+/)", 20);
   INFO(process.describe());
@@ -42,7 +42,7 @@ const char* const kShown =
     "document.querySelectorAll('#node-rows tr').length > 0 && document.getElementById('connection').dataset.kind === "
     "'end'";
 
-/// Whether something has been drawn on a canvas, besides its ground.
+/// Whether a canvas has any drawing on its background.
 std::string inked(const std::string& chart) {
   return "(() => { const c = document.getElementById('" + chart +
          "-chart'); const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
@@ -55,7 +55,7 @@ std::string text_in(const std::string& id) { return "document.getElementById('" 
 
 }  // namespace
 
-TEST_CASE("the page of four nodes fills its panels, shows who is lost, and can be used by keys") {
+TEST_CASE("the page of four nodes fills its panels, shows lost nodes, and supports the keyboard") {
   if (no_browser()) return;
   const JobFolder folder;
   write_recording(folder, "run.jsonl", 4, 5);
@@ -91,7 +91,7 @@ TEST_CASE("the page of four nodes fills its panels, shows who is lost, and can b
     CHECK(text.find(words) != std::string::npos);
   }
   CHECK(browser.value("document.querySelector('#log b')").is_null());
-  // Every element that can be used is reached by the tabulator key, and shows that it is.
+  // The tabulator key reaches every control, and the focus is visible.
   const json wanted = browser.value(
       "[...document.querySelectorAll('a, button, select, input, [tabindex=\"0\"]')].filter((e) => !e.disabled && "
       "e.offsetParent).length");
@@ -103,7 +103,7 @@ TEST_CASE("the page of four nodes fills its panels, shows who is lost, and can b
   CHECK(browser.value("window.reached.size") == wanted);
   CHECK(browser.value("window.unseen") == 0);
   CHECK(wanted.get<int>() >= 9);
-  // The whole run from its beginning, on a phone, in the dark.
+  // The whole run from its beginning, on a phone, in dark mode.
   browser.look_as(390, 800, true);
   browser.go(url);
   REQUIRE(browser.wait_for(kShown, 20));
@@ -118,7 +118,7 @@ TEST_CASE("the page of four nodes fills its panels, shows who is lost, and can b
   CHECK(browser.complaints() == Words{});
 }
 
-TEST_CASE("the page of a thousand nodes has a window of them, and those that need attention") {
+TEST_CASE("the page of a thousand nodes shows a window of them, and the nodes that need attention") {
   if (no_browser()) return;
   const JobFolder folder;
   write_recording(folder, "run.jsonl", 1000, 2);
@@ -140,7 +140,7 @@ TEST_CASE("the page of a thousand nodes has a window of them, and those that nee
   CHECK(browser.complaints() == Words{});
 }
 
-TEST_CASE("a killed host turns red on the page, and the page tells the end and finds the next run") {
+TEST_CASE("a killed host turns red on the page, and the page shows the end and finds the next run") {
   if (no_browser()) return;
   const JobFolder folder;
   const FreePort page;
@@ -165,7 +165,7 @@ TEST_CASE("a killed host turns red on the page, and the page tells the end and f
       text_in("connection") + " === 'live' && document.querySelectorAll('#node-rows tr').length === 1", 30));
 }
 
-TEST_CASE("a recorded run can be shown, and flags that cannot be served say why") {
+TEST_CASE("a recorded run can be shown, and unusable flags report the reason") {
   const JobFolder folder;
   folder.write("job.lua", "print('done')");
   const Ended recorded(folder.run({"-n", "2", "--record", "run.jsonl", "job.lua"}));
@@ -211,7 +211,7 @@ TEST_CASE("a recorded run can be shown, and flags that cannot be served say why"
   CHECK(plain.err.find("the page is at http://127.0.0.1:") != std::string::npos);
 }
 
-TEST_CASE("screenshots of pages, for people to look at") {
+TEST_CASE("screenshots of pages, for review") {
   const char* folder_name = std::getenv("ACTORHOST_TEST_SCREENSHOTS");
   if (folder_name == nullptr || no_browser()) return;
   const JobFolder folder;

@@ -1,5 +1,5 @@
-// What jobs see of param.run beside its rules: values by several keys, what callbacks on servers print, the original
-// names.
+// The interface of param.run besides its rules: values by several keys, the output of callbacks on servers, the
+// original names.
 
 #include <catch2/catch.hpp>
 
@@ -18,7 +18,7 @@ Finished run_param(const std::string& place, const Words& job, const Words& flag
 
 }  // namespace
 
-TEST_CASE("what callbacks on a server print reaches the user and says where it comes from") {
+TEST_CASE("the output of callbacks on a server reaches the user with its origin") {
   const Ended run(run_param(GENERATE(as<std::string>(), "threads", "isolate", "hosts"),
                             {"what_callbacks_on_server_print_reaches"}));
   for (const std::string line : {"init", "stop 0", "stop 2", "pull", "rule\t1"}) {
@@ -28,12 +28,12 @@ TEST_CASE("what callbacks on a server print reaches the user and says where it c
   CHECK(count_of("\n" + run.out, "\nover\n") == 1);
 }
 
-TEST_CASE("param.get of several keys gives their values and steps at once") {
+TEST_CASE("param.get of several keys returns their values and steps at once") {
   const Ended run(run_param("threads", {"param_get_of_several_keys_gives_their"}, {"--servers", "2"}));
   CHECK_THAT(run.out, Contains("6\t2\tnil\tnil\tcounter\t0\n0\n") && Contains("param.get: key 2"));
 }
 
-TEST_CASE("snapshots hold what was merged when they were taken, and each is measured once") {
+TEST_CASE("snapshots hold the merged state of their moment, and each is measured once") {
   const std::string rule = GENERATE("bsp", "asp", "pssp:2:1");
   const std::string n = GENERATE("1", "3", "8");
   const JobFolder folder;
@@ -47,21 +47,20 @@ TEST_CASE("a run ends when all snapshots are taken") {
                           Contains("bad argument 'updates[2]' to snapshots.new: expected a number of at least 0"));
 }
 
-TEST_CASE("param.start takes a barrier, as the seed's does, and nothing else") {
+TEST_CASE("param.start takes a barrier, like the seed's, and nothing else") {
   const Ended run(run_param("threads", {"param_start_takes_barrier_as_seeds_does"}));
   CHECK_THAT(run.out, Contains("param.start takes a barrier or nothing, got 3 arguments") &&
                           Contains("there is no rule 'bps'") && Contains("\n2\n"));
 }
 
-TEST_CASE("the log writes what its format does not take behind it") {
+TEST_CASE("the log appends arguments that its format does not use") {
   const Ended run(run_param("threads", {"log_writes_what_its_format_does_not"}));
   for (const std::string line : {"text 7 nil true", "3 of ten% more 1", "100%", "7 text"}) {
     CHECK_THAT(run.err, Contains("rank 0: " + line + "\n"));
   }
 }
 
-TEST_CASE(
-    "a callback on a server that does not come back ends the run with its place, where --callback-timeout is set") {
+TEST_CASE("with --callback-timeout a callback on a server that does not return ends the run with its place") {
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate");
   const Words callbacks = {"none", "init", "stop", "pull"};
   const auto runs = run_together(callbacks.size(), [&](size_t i) {
@@ -77,7 +76,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("flags that no engine of a job honours are told at its end, and the others are not") {
+TEST_CASE("flags that no engine of a job uses are reported at its end, and other flags are not") {
   const JobFolder folder;
   const bool runs = GENERATE(false, true);
   const Ended run(run_at(GENERATE(as<std::string>(), "threads", "isolate"), folder,
@@ -88,7 +87,7 @@ TEST_CASE("flags that no engine of a job honours are told at its end, and the ot
   CHECK(count_of(run.err, "had no effect") == (runs ? 0 : 1));
 }
 
-TEST_CASE("the mean of a step's pushes needs a rule that is BSP") {
+TEST_CASE("the mean of a step's pushes needs a BSP rule") {
   const Finished run = run_param("threads", {"mean"}, {"--barrier", GENERATE("bsp", "backup:0", "ssp:1")});
   INFO(run.description);
   if (run.status == 0) CHECK(run.out == "6\t2\n");
@@ -96,13 +95,15 @@ TEST_CASE("the mean of a step's pushes needs a rule that is BSP") {
   CHECK(run.status == (run.description.find("ssp:1") == std::string::npos ? 0 : 1));
 }
 
-TEST_CASE("param.train refuses what it makes itself, and leaves the final parameters in the model of every worker") {
+TEST_CASE(
+    "param.train refuses callbacks that it makes itself, and stores the final parameters in the model of every "
+    "worker") {
   const Ended run(run_param("threads", {"param_train_refuses_what_it_makes"}, {"--print", "all"}));
   for (const std::string rank : {"0", "1", "2"}) CHECK_THAT(run.out, Contains("[rank " + rank + "] 9\t3\t3\n"));
   CHECK_THAT(run.out, Contains("param.train makes 'push' itself") && Contains("bad argument 'net' to param.train"));
 }
 
-TEST_CASE("a loss that is NaN ends param.train with step, rank and layer, or its batch counts for nothing") {
+TEST_CASE("a NaN loss ends param.train with step, rank and layer, or skips its batch") {
   const Ended run(run_param("threads", {"param_train_meets_nan", "default"}), 1);
   CHECK_THAT(run.err, Contains("the loss is") && Contains("nan in step 4 on rank 1; the first non-finite value is in "
                                                           "layer 1 'linear' (its result)"));
@@ -116,7 +117,7 @@ TEST_CASE(
   const Words hows = {"before", "second shard", "between", "after values", "of all but rank 0"};
   const double began = now();
   const auto runs = run_together(hows.size(), [&](size_t i) {
-    const bool alone = hows[i] == "of all but rank 0";  // else the other ranks end before
+    const bool alone = hows[i] == "of all but rank 0";  // other ranks would end first
     if (!alone) return run_param(place, {"server_ends", hows[i]}, {"--servers", "2"});
     return JobFolder().run({"-n", "1", "jobs/param.lua", "server_ends", hows[i]});
   });
@@ -125,7 +126,7 @@ TEST_CASE(
     INFO(run.description);
     CHECK(run.status == 1);
     CHECK_THAT(run.err, Contains(" has come to the end of its script, but rank ") &&
-                            Contains(" is in param.run at " + place_in("param.lua", "param.run(run) -- to which")) &&
+                            Contains(" is in param.run at " + place_in("param.lua", "param.run(run) -- no server")) &&
                             Contains("actor.rank and actor.id are nil") && Contains("guard with actor.role"));
   }
   CHECK_THAT(runs[1].err, Contains("server 1 has come to the end"));
@@ -139,7 +140,7 @@ TEST_CASE("a server's script that raises or exits before param.run ends the run 
   CHECK_THAT(run.err, Contains("server 0") && Contains(how == "raises" ? "broken" : "os.exit would end every node"));
 }
 
-TEST_CASE("a server whose script has ended answers for values until the workers end") {
+TEST_CASE("a server whose script has ended serves values until the workers end") {
   const Ended run(run_param(GENERATE(as<std::string>(), "threads", "isolate", "hosts"), {"server_has_values"},
                             {"--servers", GENERATE("1", "2")}));
   CHECK_THAT(run.out, Contains("keys\t3\n"));

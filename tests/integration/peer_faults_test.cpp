@@ -1,4 +1,4 @@
-// Hosts of a run of peers that die with copies of keys and with updates that are not merged.
+// Hosts of a peer run that die with copies of keys and with unmerged updates.
 
 #include <catch2/catch.hpp>
 
@@ -10,7 +10,7 @@ using namespace actorhost::test;
 
 namespace {
 
-/// Runs the job on hosts, of which some kill themselves; checks the exit codes and what each survivor says in the end.
+/// Runs the job on hosts, some of which kill themselves; checks the exit codes and the last line of each survivor.
 void check_survivors(const Words& job, uint32_t hosts_count, size_t survivors, const std::string& said,
                      const Words& flags = {}) {
   const JobFolder folder;
@@ -26,7 +26,7 @@ void check_survivors(const Words& job, uint32_t hosts_count, size_t survivors, c
 
 }  // namespace
 
-TEST_CASE("updates of the last step are merged though the leader of their key dies before it has done so") {
+TEST_CASE("updates of the last step are merged although the leader of their key dies first") {
   const uint64_t seed = std::stoull(any_seed());
   INFO("seed " << seed);
   Rng rng(seed);
@@ -38,11 +38,11 @@ TEST_CASE("updates of the last step are merged though the leader of their key di
   }
 }
 
-TEST_CASE("keys of which all copies are known to be lost are missing at once") {
+TEST_CASE("keys whose copies are all known to be lost are missing at once") {
   check_survivors({"copies", "1", "2", "24"}, 4, 2, " wrong: 0 quick: true.", {"--replicas", "2"});
   check_survivors({"copies", "0", "2", "24"}, 4, 1, " wrong: 0 quick: true.", {"--replicas", "1"});  // the last node
 }
 
-TEST_CASE("keys of a worker that leaves are not lost while the others have no majority") {
+TEST_CASE("keys of a departing worker are not lost while the others have no majority") {
   check_survivors({"leave_alone", "24"}, 4, 4, "wrong: 0.", {"--replicas", "1"});
 }

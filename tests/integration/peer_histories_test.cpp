@@ -1,5 +1,5 @@
-// Rounds of the checker of histories (tests/bench/peer_histories.lua): hosts of peers in network namespaces, of which a
-// link is cut.
+// Rounds of the history checker (tests/bench/peer_histories.lua): hosts of peers in network namespaces, with a cut
+// link.
 
 #include <catch2/catch.hpp>
 
@@ -8,7 +8,7 @@
 using namespace actorhost;
 using namespace actorhost::test;
 
-TEST_CASE("one of three hosts is cut off for 7 s: the others go on with one history, and it ends with 3") {
+TEST_CASE("when one of three hosts is cut off for 7 s, it exits with 3, and the others continue with one history") {
   if (!networks_can_be_made()) {
     WARN("skipped: network namespaces cannot be made here (that needs root, ip, bridge and unshare)");
     return;
@@ -17,7 +17,7 @@ TEST_CASE("one of three hosts is cut off for 7 s: the others go on with one hist
   ProcessOptions options = folder.options();
   options.cwd = source_dir();
   options.env["TMPDIR"] = folder.path().string();
-  // The seed decides which host is cut off: in the first round another one than in the second, the rendezvous host.
+  // The seed selects the host to cut off: the second round cuts off the coordinator, the first round another host.
   const std::vector<Words> rounds = {{"--job", "counting", "--rule", "bsp", "--pull", "native", "--seed", "2"},
                                      {"--job", "counting", "--rule", "asp", "--pull", "lua", "--seed", "1"},
                                      {"--job", "registers", "--seed", "1"}};

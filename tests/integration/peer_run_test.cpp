@@ -27,7 +27,7 @@ TEST_CASE("each update of peers counts once, under each rule, kind of pull and p
   const Words pulls = {"native", "lua", "table"};
   const Words rules = {"bsp", "asp", "ssp:4", "pbsp:2@poll:0.005", "pssp:2:4@sticky", "pbsp:0", "pbsp:9@sticky"};
   const size_t place = GENERATE(size_t{0}, size_t{1}, size_t{2});
-  // Each two of the three meet.
+  // The choice covers each pair of values of the three parameters.
   for (size_t rule = 0; rule < rules.size(); ++rule) {
     const std::string& pull = pulls[(place + rule) % pulls.size()];
     INFO(places[place] << ", " << pull << ", " << rules[rule]);
@@ -36,7 +36,7 @@ TEST_CASE("each update of peers counts once, under each rule, kind of pull and p
   }
 }
 
-TEST_CASE("a Lua pull of peers reads what it merges, however large the tensors of a push are together") {
+TEST_CASE("a Lua pull of peers reads the values that it merges, for large total sizes of a push") {
   const std::string rule = GENERATE("asp", "ssp:2");
   const Words job = {"counts", "lua", rule, "2", "2000000", "3"};  // three tensors of 8 MB
   CHECK_THAT(run_peers(any_place(), job).out, Contains("steps: 2 ") && Contains("wrong:\t0\n"));
@@ -46,7 +46,7 @@ TEST_CASE("a Lua pull of peers reads what it merges, however large the tensors o
 }
 
 TEST_CASE("bsp of peers with one seed gives the same bits in threads, in processes and on hosts") {
-  const std::string size = GENERATE("4", "300001");  // of which the latter takes two parts
+  const std::string size = GENERATE("4", "300001");  // the second size takes two parts
   for (const std::string pull : {"native", "lua", "replace"}) {
     std::set<std::string> bits;
     for (const std::string place : {"threads", "isolate", "hosts"}) {
@@ -58,7 +58,7 @@ TEST_CASE("bsp of peers with one seed gives the same bits in threads, in process
   }
 }
 
-TEST_CASE("no peer works that is more than s steps ahead under ssp:s, and bsp shows whole steps") {
+TEST_CASE("no peer works more than s steps ahead under ssp:s, and bsp shows whole steps") {
   for (const auto& [rule, most] : std::map<std::string, int>{{"bsp", 0}, {"ssp:0", 0}, {"ssp:2", 2}}) {
     const Ended run = run_peers("threads", {"bound", rule});
     CHECK(std::stoi(line_after(run.out, "lag:")) <= most);
@@ -73,17 +73,17 @@ TEST_CASE("peers stop at different steps, with different keys and without update
   CHECK_THAT(run.out, Contains("steps: 3 ") && Contains("wrong:\t0\n"));
 }
 
-TEST_CASE("a worker reads its own pushes while they are under way, and its sets and pushes keep their order") {
+TEST_CASE("a worker reads its own pushes in flight, and its sets and pushes apply in order") {
   const std::string how = GENERATE("native", "replace");
   const std::string rule = GENERATE("asp", "ssp:8");
   CHECK_THAT(run_peers(any_place(), {"own", how, rule}).out, Contains("steps: 200 "));
 }
 
-TEST_CASE("what a peer reads without a copy is what was set last") {
+TEST_CASE("a peer that reads without a copy gets the most recently set value") {
   CHECK_THAT(run_peers(any_place(), {"handles"}).out, Contains("without copies:\ttrue\n"));
 }
 
-TEST_CASE("runs of peers follow each other, and values are there before, between and after") {
+TEST_CASE("runs of peers follow each other, and values exist before, between and after") {
   const Ended run = run_peers(any_place(), {"again"});
   CHECK_THAT(run.out, Contains("before:\ttensor([1., 1.], float32)\ttensor([1., 1.], float32)\tnil\t0\n"));
   for (const std::string n : {"12", "24", "36"}) {
@@ -91,7 +91,7 @@ TEST_CASE("runs of peers follow each other, and values are there before, between
   }
 }
 
-TEST_CASE("runs of peers and of the parameter server take turns in one job") {
+TEST_CASE("runs of peers and of the parameter server alternate in one job") {
   CHECK(run_peers(any_place(), {"beside"}).out == "steps: 2, 3\nsteps: 4, 6\n");
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("the engine of peers has the original names, and --seconds ends it") {
   CHECK_THAT(timed.err, Contains("rank 0: peer.run: ") && Contains("messages of this worker in each: "));
 }
 
-TEST_CASE("what is wrong with a run of peers is told with the callback and its line") {
+TEST_CASE("errors of a peer run name the callback and its line") {
   const JobFolder folder;
   const std::map<std::string, std::string> wrongs = {
       {"schedule", "schedule (" + place_in("peer_run.lua", "schedule = function() return nil") + ") returned nil"},
@@ -133,7 +133,7 @@ TEST_CASE("what is wrong with a run of peers is told with the callback and its l
   }
 }
 
-TEST_CASE("flags that a run of peers cannot honour end it by their names") {
+TEST_CASE("flags that a peer run cannot honour end it by their names") {
   const JobFolder folder;
   const std::map<std::string, Words> flags = {{"--record steps.csv", {"--record", "steps.csv"}},
                                               {"--checkpoint", {"--checkpoint", "kept"}},
@@ -146,7 +146,7 @@ TEST_CASE("flags that a run of peers cannot honour end it by their names") {
   CHECK_THAT(Ended(folder.run(with(other, {"jobs/peer_run.lua", "original", "pbsp:2"}))).out, Contains("steps: 5 "));
 }
 
-TEST_CASE("a run of peers whose pull or init does not come back is ended by --callback-timeout, with its place") {
+TEST_CASE("a peer run whose pull or init does not return is ended by --callback-timeout, with its place") {
   const std::string what = GENERATE(as<std::string>(), "pull", "init");
   const JobFolder folder;
   const Ended run(folder.run({"-n", "3", "--isolate", "--callback-timeout", "0.3", "jobs/peer_run.lua", "hangs", what}),
@@ -155,12 +155,12 @@ TEST_CASE("a run of peers whose pull or init does not come back is ended by --ca
                                ") did not return within 0.3 s (--callback-timeout)"));
 }
 
-TEST_CASE("peers and a parameter server run in turns in one job, whose server skips the runs of peers") {
+TEST_CASE("peers and a parameter server alternate in one job, whose server skips the peer runs") {
   const Ended run = run_peers(any_place(), {"in_turns"});
   CHECK_THAT(run.out, Contains("first:\t7\t0\tnil\tpeer.get: there is no key \"nothing\"\nserver:\t3\nlast:\t7\n"));
 }
 
-TEST_CASE("the console and a callback swap the rule of peers while they run") {
+TEST_CASE("the console and a callback swap the rule of peers during a run") {
   const JobFolder folder;
   Process run = folder.start({"-n", "3", "--isolate", "jobs/peer_run.lua", "held"});
   Finished seen;
@@ -179,7 +179,7 @@ TEST_CASE("the console and a callback swap the rule of peers while they run") {
   const std::string looks = "return peer.size_estimate(), #peer.sample(5), #peer.neighbours().after";
   CHECK_THAT(folder.run({"repl", "--attach", "-e", looks}).out, Contains("3\n") && !Contains("error"));
   const auto state = nlohmann::json::parse(folder.run({"status", "--json"}).out);
-  for (const auto& node : state["nodes"]) {  // what the courier has sent and taken for its worker
+  for (const auto& node : state["nodes"]) {  // the messages that the courier has sent and received for its worker
     CHECK(node["sent"].get<int>() > 1000);
     CHECK(node["received"].get<int>() > 1000);
   }
@@ -198,8 +198,7 @@ TEST_CASE("the console and a callback swap the rule of peers while they run") {
   CHECK_THAT(run_peers("threads", {"swaps"}).out, Contains("steps: 20 updates: 60 "));
 }
 
-TEST_CASE(
-    "a run of peers goes on when a host is killed, the rendezvous host too, and no update of the others is lost") {
+TEST_CASE("a peer run continues when any host is killed, even the coordinator, and no update of the others is lost") {
   const std::string rule = GENERATE(as<std::string>(), "bsp", "asp", "pbsp:2@sticky");
   const size_t dead = GENERATE(size_t{0}, size_t{2});
   const JobFolder folder;
@@ -215,7 +214,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("an update of a large tensor is whole or not there when its host is killed within the push") {
+TEST_CASE("an update of a large tensor is whole or absent when its host is killed within the push") {
   const std::string rule = GENERATE(as<std::string>(), "bsp", "asp", "ssp:2");
   const size_t dead = GENERATE(size_t{0}, size_t{2});
   const JobFolder folder;
@@ -231,7 +230,7 @@ TEST_CASE("an update of a large tensor is whole or not there when its host is ki
   }
 }
 
-TEST_CASE("keys outlive as many deaths at once as they have further copies") {
+TEST_CASE("keys survive as many simultaneous deaths as they have further copies") {
   const auto& [replicas, dead] =
       GENERATE(table<std::string, std::vector<size_t>>({{"1", {0}}, {"2", {3}}, {"4", {0, 1, 3}}}));
   const JobFolder folder;
@@ -242,12 +241,12 @@ TEST_CASE("keys outlive as many deaths at once as they have further copies") {
   const auto missing = hosts[2].wait_for_match("of 200 keys (\\d+) are missing", 30);
   INFO(replicas << " copies\n" << hosts.describe());
   REQUIRE(missing.has_value());
-  // With one copy those of the dead are gone.
+  // With one copy the keys of the dead hosts are lost.
   CHECK((replicas == "1") == (std::stoi(*missing) > 0));
   CHECK(std::stoi(*missing) < 200);
 }
 
-TEST_CASE("the next worker gives the first values when the one that was about to is killed") {
+TEST_CASE("the next worker provides the initial values when the first one is killed") {
   const JobFolder folder;
   Hosts hosts(folder, 3, {"-n", "1", "jobs/peer_run.lua", "beginning"});
   REQUIRE(hosts[0].wait_for_match("(gives the first values)", 20));
@@ -260,8 +259,7 @@ TEST_CASE("the next worker gives the first values when the one that was about to
   }
 }
 
-TEST_CASE(
-    "a host that comes late joins a run of peers at the smallest clock, and all updates of those that live count") {
+TEST_CASE("a late host joins a peer run at the minimum clock, and all updates of live workers count") {
   const std::vector<std::pair<std::string, bool>> kinds = {
       {"bsp", true}, {"bsp", false},           {"ssp:4", false},
       {"asp", true}, {"pbsp:2@sticky", false}, {"pssp:2:4@poll:0.02", true}};
@@ -296,7 +294,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a wait of over 10 s of peers says once which worker it is for, in each phase of a run") {
+TEST_CASE("a wait of over 10 s in a peer run reports the awaited worker once, in each phase of a run") {
   struct Stuck {
     Words job;
     std::string waits;

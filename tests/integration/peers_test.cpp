@@ -29,7 +29,7 @@ TEST_CASE("workers find each other as peers and sample each other, for each numb
   }
 }
 
-TEST_CASE("peers find each other in processes and over TCP, and notice who leaves") {
+TEST_CASE("peers find each other in processes and over TCP, and notice a departure") {
   const JobFolder folder;
   const std::string place = GENERATE(from_range(places()));
   const Ended run(run_at(place, folder, {"jobs/peers.lua", "leave"}));
@@ -37,7 +37,7 @@ TEST_CASE("peers find each other in processes and over TCP, and notice who leave
   CHECK(line_after(run.out, "left:") == "\t0");
 }
 
-TEST_CASE("keys are there when all workers but one leave and come back at once") {
+TEST_CASE("keys survive when all workers but one leave and return at once") {
   const JobFolder folder;
   const std::string place = GENERATE(from_range(places()));
   const Ended run(run_at(place, folder, {"jobs/peers.lua", "back"}));

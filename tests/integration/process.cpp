@@ -55,7 +55,7 @@ struct Pipe {
   }
 };
 
-// Whether a variable decides what a host does: such a variable is set by the test itself, or not at all.
+// Whether the variable changes the behaviour of a host: tests set such variables themselves or not at all.
 bool belongs_to_a_launcher(std::string_view name) {
   for (const std::string_view prefix : {"ACTORHOST_", "SLURM_", "OMPI_", "PMI_", "MPI_", "TORCHELASTIC_"}) {
     if (name.starts_with(prefix)) return true;
@@ -88,7 +88,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   return result;
 }
 
-// All that the child needs after fork, where nothing may be allocated.
+// The data that the child needs after fork, where it must not allocate.
 struct Launch {
   const char* program;
   char* const* argv;
@@ -105,7 +105,7 @@ struct Launch {
     ::_exit(ignored < 0 ? 126 : 127);
   };
   ::setpgid(0, 0);
-  // The program ends with the test, also when ctest kills the test at its deadline.
+  // The program ends with the test, even if ctest kills the test at its deadline.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != launch.parent) ::_exit(127);
   sigset_t none;
@@ -124,7 +124,7 @@ std::chrono::steady_clock::time_point deadline_in(double seconds) {
                                                 std::chrono::duration<double>(seconds * patience()));
 }
 
-/// False also for a process that has ended and whose parent has still to take note of it.
+/// Also false for an ended process that its parent has not reaped.
 bool runs(pid_t process) {
   std::string stat;
   try {
@@ -138,8 +138,8 @@ bool runs(pid_t process) {
 
 }  // namespace
 
-// `collector` reads the pipes and `waiter` waits for the end; both end before State goes. The program is not reaped
-// before the destructor, so its number, and its group's, stay ours: no signal can reach a stranger.
+// `collector` reads the pipes and `waiter` waits for the end; both end before State is destroyed. The program is not
+// reaped before the destructor, so the system cannot reuse its process id and group: no signal reaches another process.
 struct Process::State {
   std::string command;
   pid_t pid = -1;
@@ -149,7 +149,7 @@ struct Process::State {
   std::condition_variable changed;
   std::string out, err;
   std::optional<int> status;
-  bool finished = false;  // status is known and the output is complete
+  bool finished = false;  // the status is known and the output is complete
 
   std::thread feeder, collector, waiter;
 
@@ -183,7 +183,7 @@ void Process::State::start(const std::string& program, std::vector<std::string> 
   pid = ::fork();
   if (pid < 0) fail("fork");
   if (pid == 0) become(launch);
-  ::setpgid(pid, pid);  // whichever of us two is first
+  ::setpgid(pid, pid);  // whichever thread is first
   out_pipe.close_write();
   err_pipe.close_write();
   in_pipe.close_read();
@@ -205,7 +205,7 @@ void Process::State::start(const std::string& program, std::vector<std::string> 
   }
 }
 
-// Ends early when the program closes its standard input; this thread alone does without SIGPIPE.
+// Ends early if the program closes its standard input; only this thread blocks SIGPIPE.
 void Process::State::feed(int fd, const std::string& input) const {
   sigset_t pipe_signal;
   sigemptyset(&pipe_signal);
@@ -221,7 +221,7 @@ void Process::State::feed(int fd, const std::string& input) const {
   ::close(fd);
 }
 
-// Reads what is there; false when the other end is closed.
+// Reads the available bytes; returns false if the other end is closed.
 bool Process::State::take(int fd, std::string& into) {
   std::array<char, 16384> buffer;
   for (;;) {
@@ -235,8 +235,8 @@ bool Process::State::take(int fd, std::string& into) {
   }
 }
 
-// Collects output until the program has ended, which await_end tells through the wake pipe. A pipe may stay open longer
-// if the program has left children; the program's own output is in it by then.
+// Collects output until the program has ended, which await_end signals through the wake pipe. A pipe may stay open
+// longer if the program has left children; the program's own output is complete by then.
 void Process::State::collect() {
   std::array<pollfd, 3> watched{
       {{out_pipe.read_end, POLLIN, 0}, {err_pipe.read_end, POLLIN, 0}, {wake_pipe.read_end, POLLIN, 0}}};

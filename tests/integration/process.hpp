@@ -1,6 +1,6 @@
 #pragma once
 // Programs started by a test: their output is collected while they run, every wait has a deadline, and nothing outlives
-// the test. A Process is owned and used by the thread that made it; it ends its whole process group when it goes.
+// the test. A Process is owned and used by the thread that made it; its destructor kills its whole process group.
 //
 //   Process host(actorhost_binary(), {"-n", "2", "job.lua"});
 //   REQUIRE(host.wait_for_output("step 10", 20));
@@ -22,8 +22,8 @@
 namespace actorhost {
 
 struct ProcessOptions {
-  /// Added to the test's own environment, without the variables that launchers and actorhost itself read. No value: the
-  /// variable is unset.
+  /// Added to the test's own environment, without the variables that launchers and actorhost itself read. nullopt
+  /// unsets the variable.
   std::map<std::string, std::optional<std::string>> env = {};
   std::filesystem::path cwd = {};  // empty: the test's
   std::string input = {};          // the whole of standard input
@@ -31,10 +31,10 @@ struct ProcessOptions {
 
 class Process {
  public:
-  /// Starts `program` (a path, or a name that PATH leads to) in a process group of its own. Throws std::runtime_error
-  /// when it cannot be started.
+  /// Starts `program` (a path, or a name on PATH) in a process group of its own. Throws std::runtime_error if it cannot
+  /// be started.
   explicit Process(const std::string& program, std::vector<std::string> args = {}, const ProcessOptions& options = {});
-  /// Kills what is left of the group.
+  /// Kills the remaining processes of the group.
   ~Process();
   Process(Process&&) noexcept;
   Process& operator=(Process&&) = delete;
@@ -42,22 +42,22 @@ class Process {
   pid_t pid() const;
   bool running() const;
 
-  /// The exit status, 128 + the number of the signal that ended it, or nothing when `seconds` have passed. All that the
-  /// program wrote has been collected then. Deadlines here are `patience` times longer.
+  /// The exit status, 128 + the number of the fatal signal, or nothing after `seconds`. The output is complete when it
+  /// returns a status. Deadlines here are `patience` times longer.
   std::optional<int> wait(double seconds);
-  /// Waits until standard output or standard error has `text`, from the start of the program; false when `seconds` have
-  /// passed or the program has ended without it.
+  /// Waits until standard output or standard error contains `text`, from the start of the program; returns false after
+  /// `seconds`, or if the program has ended without it.
   bool wait_for_output(std::string_view text, double seconds);
-  /// The same for a regular expression (ECMAScript); gives its first group, or the whole match when it has none.
+  /// The same for a regular expression (ECMAScript); returns its first group, or the whole match if it has no group.
   std::optional<std::string> wait_for_match(const std::string& pattern, double seconds);
 
-  /// Sends a signal to the program alone; does nothing when it has ended.
+  /// Sends a signal to the program alone; does nothing after its end.
   void signal(int number);
   void signal_group(int number);
 
   std::string out() const;
   std::string err() const;
-  /// The command, how it ended and its output, for INFO.
+  /// The command, its end and its output, for INFO.
   std::string describe() const;
 
  private:
@@ -76,28 +76,28 @@ struct Finished {
 Finished run_program(const std::string& program, std::vector<std::string> args, double seconds,
                      const ProcessOptions& options = {});
 
-/// A word of a shell's command that means `text`, whatever is in it.
+/// Quotes `text` as one word of a shell command.
 std::string shell_word(const std::string& text);
 
 /// The actorhost program of this build.
 std::string actorhost_binary();
 /// The top of the source tree, for examples and scripts.
 std::filesystem::path source_dir();
-/// Whether a process has ended within `seconds`; one whose parent has still to take note of it has.
+/// Whether a process has ended within `seconds`; a process that its parent has not reaped counts as ended.
 bool ends_within(pid_t process, double seconds);
-/// What deadlines are multiplied by. The seconds in a test are those of a machine that is fast and idle; tests run on
-/// slow and busy ones too, and under sanitizers.
+/// The factor of deadlines. The seconds in a test are for a fast, idle machine; tests also run on slow and busy
+/// machines, and under sanitizers.
 double patience();
 
-/// Whether a signal comes to a loop that calls nothing of the C library. ThreadSanitizer keeps it until the next call,
-/// so Lua's endless loops cannot be interrupted under it.
+/// Whether a signal interrupts a loop that calls nothing of the C library. ThreadSanitizer defers it until the next
+/// call, so Lua's endless loops cannot be interrupted under it.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr bool kLoopsGetSignals = false;
 #else
 inline constexpr bool kLoopsGetSignals = true;
 #endif
 
-/// A directory of its own, removed with everything in it.
+/// A temporary directory, removed with its content.
 class TempDir {
  public:
   TempDir();
@@ -107,7 +107,7 @@ class TempDir {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  /// Writes a file, with the directories that lead to it.
+  /// Writes a file, and creates its directories.
   std::filesystem::path write(const std::string& name, std::string_view text) const;
 
  private:
@@ -116,8 +116,8 @@ class TempDir {
 
 std::string read_text(const std::filesystem::path& path);
 
-/// A TCP port that is free as long as this object lives. It stays bound but is not listened on, so the system gives it
-/// to no other program; one that sets SO_REUSEADDR, as NNG does, can still listen on it.
+/// A TCP port, reserved for the lifetime of the object. It is bound but does not listen, so the system gives it to no
+/// other program; a program that sets SO_REUSEADDR, as NNG does, can still listen on it.
 class FreePort {
  public:
   FreePort();

@@ -26,7 +26,7 @@ Process shell(const std::string& script) { return Process("sh", {"-c", script});
 
 bool exists(pid_t pid) { return ::kill(pid, 0) == 0 || errno != ESRCH; }
 
-// True when a server that sets SO_REUSEADDR can listen on the port.
+// Whether a server that sets SO_REUSEADDR can listen on the port.
 bool can_listen(uint16_t port) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int yes = 1;
@@ -50,22 +50,22 @@ TEST_CASE("a program's output and exit status are collected") {
   CHECK(finished.description.find("$ sh -c echo one") == 0);
 }
 
-TEST_CASE("output larger than a pipe holds is collected whole") {
+TEST_CASE("output larger than a pipe's capacity is collected whole") {
   const auto finished = run_program("sh", {"-c", "yes 0123456789 | head -n 100000; yes x | head -n 100000 >&2"}, 20);
   CHECK(finished.status == 0);
   CHECK(finished.out.size() == 1'100'000);
   CHECK(finished.err.size() == 200'000);
 }
 
-TEST_CASE("a wait ends at its deadline and the program goes on") {
-  Process process = shell("read line; echo got $line");  // waits for input that never comes, or for its end
+TEST_CASE("a wait ends at its deadline and the program continues") {
+  Process process = shell("read line; echo got $line");  // waits for input that is never sent, or for the end of input
   Process sleeper = shell("sleep 1000");
   CHECK(!sleeper.wait(0.05).has_value());
   CHECK(sleeper.running());
   CHECK(process.wait(10).has_value());
 }
 
-TEST_CASE("output can be waited for while the program runs") {
+TEST_CASE("a test can wait for output while the program runs") {
   Process process = shell("echo port 4711; exec sleep 1000");
   CHECK(process.wait_for_output("port", 10));
   CHECK(process.wait_for_match("port (\\d+)", 10) == "4711");
@@ -81,11 +81,11 @@ TEST_CASE("waiting for output ends when the program ends without it") {
   CHECK(process.wait_for_output("something else", 0));
 }
 
-TEST_CASE("a signal reaches the program and is seen in its status") {
+TEST_CASE("a signal reaches the program and shows in its status") {
   Process killed = shell("exec sleep 1000");
   killed.signal(SIGKILL);
   CHECK(killed.wait(10) == 128 + SIGKILL);
-  killed.signal(SIGKILL);  // has ended: nothing happens
+  killed.signal(SIGKILL);  // after the end: no effect
 
   Process trapping = shell("trap 'echo caught; exit 3' INT; echo ready; while :; do sleep 0.01; done");
   REQUIRE(trapping.wait_for_output("ready", 10));
@@ -110,7 +110,7 @@ TEST_CASE("the program and its children end with the Process") {
   CHECK(ends_within(child, 10));
 }
 
-TEST_CASE("children that outlive the program hold nothing up and end with the Process") {
+TEST_CASE("children that outlive the program block nothing and end with the Process") {
   pid_t child = 0;
   {
     Process process = shell("sleep 1000 & echo child $!");
@@ -134,7 +134,7 @@ TEST_CASE("environment, directory and input are the program's own") {
   ::unsetenv("RANK");
 }
 
-TEST_CASE("a program that does not read its input does not stop the test") {
+TEST_CASE("a program that does not read its input does not block the test") {
   const auto finished = run_program("true", {}, 10, {.input = std::string(1 << 20, 'x')});
   CHECK(finished.status == 0);
 }
@@ -145,7 +145,7 @@ TEST_CASE("a program that cannot be started is an exception that names it") {
   CHECK_THROWS_WITH(Process("sh", {}, {.cwd = "/nowhere"}), Catch::Contains("No such file"));
 }
 
-TEST_CASE("a temporary directory goes with everything in it") {
+TEST_CASE("a temporary directory is removed with its content") {
   std::filesystem::path path;
   {
     const TempDir directory;
@@ -155,7 +155,7 @@ TEST_CASE("a temporary directory goes with everything in it") {
   CHECK(!std::filesystem::exists(path));
 }
 
-TEST_CASE("a reserved port is given to nobody else, and a server can listen on it") {
+TEST_CASE("no other program gets a reserved port, and a server can listen on it") {
   std::set<uint16_t> seen;
   std::vector<std::unique_ptr<FreePort>> held;
   for (int i = 0; i < 200; ++i) {

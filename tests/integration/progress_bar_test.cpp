@@ -10,7 +10,7 @@ using Catch::Contains;
 
 namespace {
 
-/// Runs a job of jobs/progress_bar.lua in a terminal; returns what the terminal got.
+/// Runs a job of jobs/progress_bar.lua in a terminal; returns the terminal's output.
 Finished run_in_terminal(const JobFolder& folder, int columns, const std::string& flags, const std::string& job) {
   const std::string command = "stty cols " + std::to_string(columns) + " rows 24; exec " +
                               shell_word(actorhost_binary()) + " -n 2 --log-level warn " + flags +
@@ -18,7 +18,7 @@ Finished run_in_terminal(const JobFolder& folder, int columns, const std::string
   return run_program("script", {"-qec", command, "/dev/null"}, 20, folder.options());
 }
 
-/// What has been on the line that is cleared and written again, one text for each time.
+/// The successive texts of the line that is cleared and written again.
 Words drawn(const std::string& text) {
   const std::string clear = "\r\x1b[K";
   Words all;
@@ -43,11 +43,11 @@ TEST_CASE("the progress bar fits the terminal and leaves nothing behind") {
   const Words lines = drawn(run.out);
   REQUIRE(lines.size() > 4);
   CHECK(lines[0].substr(0, first.size()) == first);
-  for (const std::string& line : lines) CHECK(line.size() + 2 < static_cast<size_t>(columns));  // ^C has room
+  for (const std::string& line : lines) CHECK(line.size() + 2 < static_cast<size_t>(columns));  // ^C fits
   CHECK_THAT(run.out, Contains("\r\x1b[Ka line\r\n") && Catch::EndsWith("\r\x1b[Kthe end\r\n"));
 }
 
-TEST_CASE("isolated nodes speak on lines of their own while server 0 draws the bar") {
+TEST_CASE("isolated nodes print on separate lines while server 0 draws the bar") {
   const JobFolder folder;
   const Ended run(run_in_terminal(folder, 80, "--isolate", "isolated"));
   CHECK_THAT(run.out, Contains("\r\x1b[Kstep 1\r\n") && Contains("\r\x1b[Kstep 3\r\n"));
@@ -57,7 +57,7 @@ TEST_CASE("isolated nodes speak on lines of their own while server 0 draws the b
   CHECK(count_of(run.out, "epoch") >= 2);
 }
 
-TEST_CASE("there is no progress bar with --no-progress, for a dumb pipe or where only errors go to a file") {
+TEST_CASE("there is no progress bar with --no-progress, for a dumb pipe or if only errors are written to a file") {
   const JobFolder folder;
   const std::string how = GENERATE(as<std::string>(), "--no-progress", "pipe", "2>errors");
   const Ended run(how == "pipe" ? folder.run({"-n", "2", "--log-level", "warn", "jobs/progress_bar.lua", "job"})
@@ -66,7 +66,7 @@ TEST_CASE("there is no progress bar with --no-progress, for a dumb pipe or where
   CHECK_THAT(run.out, Contains("a line") && Contains("the end"));
 }
 
-TEST_CASE("nothing is left of the progress bar when the run ends, by Ctrl-C, by an error or without the bar's end") {
+TEST_CASE("the end of a run removes the progress bar, after Ctrl-C, an error or without the bar's finish") {
   const JobFolder folder;
   const auto [how, status, words] = GENERATE(table<std::string, int, std::string>({
       {"interrupt", 130, "actorhost: interrupted\r\n"},
@@ -82,7 +82,7 @@ TEST_CASE("nothing is left of the progress bar when the run ends, by Ctrl-C, by 
   CHECK(run.out.substr(bar, cleared - bar).find('\n') == std::string::npos);
 }
 
-TEST_CASE("a progress bar that a narrower window has put on several lines is cleared from all of them") {
+TEST_CASE("a progress bar that a narrower window has wrapped is cleared from all of its lines") {
   const JobFolder folder;
   const Ended run(run_in_terminal(folder, 80, "", "ends narrower"));
   CHECK_THAT(run.out, Catch::EndsWith("epoch 1\r\x1b[2A\x1b[J"));

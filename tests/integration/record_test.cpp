@@ -1,5 +1,5 @@
-// --record: what the trace of a run says, wherever its workers are and however it ends. actor.trace reads the traces,
-// and refuses impossible ones (steps that are not consecutive, times that go back).
+// --record: the content of a run's trace, in threads, processes and hosts, and for any end of the run. actor.trace
+// reads the traces, and refuses impossible traces (non-consecutive steps, decreasing times).
 
 #include <algorithm>
 #include <csignal>
@@ -24,17 +24,17 @@ struct Folder : JobFolder {
     REQUIRE(shown.status == 0);
     return shown.out;
   }
-  /// Waits until the trace has `text`.
+  /// Waits until the trace contains `text`.
   void await(const std::string& text) const {
     const auto has = [&] {
       return std::filesystem::exists(path() / "trace.csv") && trace().find(text) != std::string::npos;
     };
     if (wait_until(has, 20)) return;
-    FAIL("the trace does not come to '" + text + "':\n" + trace());
+    FAIL("the trace does not contain '" + text + "':\n" + trace());
   }
 };
 
-/// The numbers that `pattern`'s first group matches, one behind the other.
+/// All numbers that `pattern`'s first group matches.
 std::vector<double> numbers(const std::string& text, const std::string& pattern) {
   std::vector<double> found;
   const std::regex regex(pattern);
@@ -46,7 +46,7 @@ std::vector<double> numbers(const std::string& text, const std::string& pattern)
 
 }  // namespace
 
-TEST_CASE("a run is recorded with its barrier, its stragglers and all its steps, wherever the workers are") {
+TEST_CASE("a run is recorded with its barrier, its stragglers and all its steps, in threads, processes and hosts") {
   const Folder folder;
   const std::string place = GENERATE(from_range(places()));
   const Ended run(run_at(place, folder,
@@ -68,7 +68,7 @@ TEST_CASE("a run is recorded with its barrier, its stragglers and all its steps,
   CHECK(work[2] >= 0.2);
 }
 
-TEST_CASE("a file of JSON says what each node does when: steps, waits, calls, tasks, wherever the nodes are") {
+TEST_CASE("a JSON trace contains the steps, waits, calls and tasks of each node, in threads, processes and hosts") {
   const JobFolder folder;
   const std::string place = GENERATE(from_range(places()));
   const Ended run(run_at(place, folder, {"--record", "trace.json", "jobs/record.lua", "everything"}));
@@ -76,7 +76,7 @@ TEST_CASE("a file of JSON says what each node does when: steps, waits, calls, ta
   const auto events = nlohmann::json::parse(text, nullptr, false);
   INFO(text);
   REQUIRE(events.is_array());
-  std::map<std::string, std::set<std::string>> tracks;  // names of nodes by what they have done
+  std::map<std::string, std::set<std::string>> tracks;  // names of nodes by the category of their events
   std::map<int64_t, std::string> names;
   std::set<int64_t> processes;
   for (const auto& event : events) {
@@ -125,7 +125,7 @@ TEST_CASE("each run of a job is a section of its trace") {
   CHECK(count_of(shown, "joined 0.000 at 0, 2 completed") == 6);
 }
 
-TEST_CASE("a run that is stopped in the middle of steps says who was in one") {
+TEST_CASE("a run stopped in the middle of steps records the open steps") {
   const Folder folder;
   const Ended run(folder.run({"-n", "3", "--barrier", "asp", "--seconds", "1", "--record", "trace.csv",
                               "jobs/record.lua", "job", "--steps", "0", "--stay", "3", "--seconds", "3"}));
@@ -140,7 +140,7 @@ TEST_CASE("a run that is stopped in the middle of steps says who was in one") {
   CHECK(count_of(shown, "open nil") == 0);
 }
 
-TEST_CASE("a worker that is killed leaves the trace with its step open") {
+TEST_CASE("a killed worker leaves the trace with its step open") {
   const Folder folder;
   Process run = folder.start({"-n", "3", "--isolate", "--record", "trace.csv", "jobs/record.lua", "stays"});
   ::kill(process_of(run, "stays"), SIGKILL);
@@ -153,7 +153,7 @@ TEST_CASE("a worker that is killed leaves the trace with its step open") {
   CHECK_THAT(shown, Contains("worker 1: joined 0.000 at 0, 2 completed, 3 started, ") && Contains("open 2, left 2\n"));
 }
 
-TEST_CASE("a worker that joins late is in the trace from then on, at the slowest one's step") {
+TEST_CASE("a late joiner is in the trace from then on, at the step of the slowest worker") {
   const Folder folder;
   const FreePort port;
   const Words meeting = {"-n", "1", "--nnodes", "1:2", "--rdzv-endpoint", port.endpoint()};
@@ -175,7 +175,7 @@ TEST_CASE("a worker that joins late is in the trace from then on, at the slowest
   CHECK(numbers(shown, "worker 1: .* ([0-9]+) completed").at(0) >= 1);
 }
 
-TEST_CASE("a killed run leaves what it had recorded until a second before") {
+TEST_CASE("a killed run leaves its record up to a second before") {
   const Folder folder;
   Process run = folder.start(
       {"-n", "2", "--inject", "delay=const(0.05)", "--record", "trace.csv", "jobs/record.lua", "job", "--steps", "0"});
@@ -185,7 +185,7 @@ TEST_CASE("a killed run leaves what it had recorded until a second before") {
   CHECK_THAT(folder.show(), Contains("run 1 has no stop\n") && Contains("in lockstep true"));
 }
 
-TEST_CASE("a run of slow steps has each of them in its trace before the next one ends") {
+TEST_CASE("a run of slow steps has each step in its trace before the next step ends") {
   const Folder folder;
   Process run = folder.start({"-n", "1", "--record", "trace.csv", "jobs/record.lua", "job", "--steps", "0", "--stay",
                               "2", "--seconds", "1000"});
@@ -203,7 +203,7 @@ TEST_CASE("an interrupted run has all of its steps but no stop") {
   CHECK_THAT(folder.show(), Contains("note run 1 has no stop\n"));
 }
 
-TEST_CASE("a trace that cannot be written is refused at the start, with its name") {
+TEST_CASE("an unwritable trace is refused at the start, with its name") {
   const Folder folder;
   std::filesystem::create_directory(folder.path() / "folder.csv");
   const std::string file =
@@ -214,7 +214,7 @@ TEST_CASE("a trace that cannot be written is refused at the start, with its name
   CHECK(run.out.empty());
 }
 
-TEST_CASE("only the rendezvous host takes notice of --record") {
+TEST_CASE("only the coordinator uses --record") {
   const Folder folder;
   const FreePort port;
   const Words meeting = {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--record"};
@@ -227,7 +227,7 @@ TEST_CASE("only the rendezvous host takes notice of --record") {
   CHECK_THAT(folder.show(), Contains("2 workers, 10 completed"));
 }
 
-TEST_CASE("a file's ending says what is recorded, and another ending is refused") {
+TEST_CASE("a file's extension selects the kind of trace, and an unknown extension is refused") {
   const Folder folder;
   const std::string file = GENERATE(as<std::string>(), "trace.txt", "trace", "trace.CSV");
   const Ended run(folder.run({"-n", "1", "--record", file, "jobs/record.lua", "job"}), 2);
@@ -235,7 +235,7 @@ TEST_CASE("a file's ending says what is recorded, and another ending is refused"
   CHECK(!std::filesystem::exists(folder.path() / file));
 }
 
-TEST_CASE("a disk that is full ends the recording and not the run") {
+TEST_CASE("a full disk ends the recording but not the run") {
   const Folder folder;
   const std::string file = GENERATE(as<std::string>(), "full.csv", "full.json", "full.jsonl");
   std::filesystem::create_symlink("/dev/full", folder.path() / file);
@@ -244,7 +244,7 @@ TEST_CASE("a disk that is full ends the recording and not the run") {
   CHECK(count_of(run.err, "cannot write to '" + file + "': No space left on device") == 1);
 }
 
-TEST_CASE("a recording that has reached the limit of a file's size ends, and not the run") {
+TEST_CASE("a recording at the file size limit ends, but not the run") {
   const Folder folder;
   const std::string file = GENERATE(as<std::string>(), "long.csv", "long.json", "long.jsonl");
   const std::string command = "ulimit -f 1; exec " + shell_word(actorhost_binary()) + " -n 2 --record " + file +

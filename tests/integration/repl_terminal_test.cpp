@@ -6,7 +6,7 @@ using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
-TEST_CASE("a console in a terminal: several lines, completion, what others write, errors, interruption") {
+TEST_CASE("a console in a terminal: several lines, completion, output of other nodes, errors, interruption") {
   if (!Terminal::can_be()) return;
   const JobFolder folder;
   Terminal terminal(folder, {"repl", "-n", "2"});
@@ -17,7 +17,7 @@ TEST_CASE("a console in a terminal: several lines, completion, what others write
 
   terminal.paste("for i = 1, 2 do\n\tprint('pasted' ..\t-i)\nend\npasted = { tensor.zer\t}\n");
   CHECK(terminal.shows("\npasted-1\npasted-2\n"));
-  CHECK(terminal.shows("there is no tensor.zer\n"));  // a Tab that is pressed makes it zero
+  CHECK(terminal.shows("there is no tensor.zer\n"));  // a typed Tab would complete it to zero
   terminal.type("local y = 1\n");
   CHECK(terminal.shows("leave out `local`"));
 
@@ -65,7 +65,7 @@ TEST_CASE("a console in a terminal: several lines, completion, what others write
   CHECK(terminal.ended() == 0);
 }
 
-TEST_CASE("the history of a console is there in the next one, and two at once keep both lines") {
+TEST_CASE("the history of a console is available in the next console, and two at once retain both lines") {
   if (!Terminal::can_be()) return;
   const JobFolder folder;
   Process run = folder.start({"-n", "1", "jobs/repl.lua", "waiting", "done"});
@@ -103,7 +103,7 @@ TEST_CASE("the history of a console is there in the next one, and two at once ke
   CHECK(run.wait(20) == 0);
 }
 
-TEST_CASE("of several runs a console in a terminal asks which one") {
+TEST_CASE("a console in a terminal asks which of several runs to attach to") {
   if (!Terminal::can_be()) return;
   const JobFolder folder;
   Process one = folder.start({"-n", "1", "jobs/repl.lua", "waiting", "done"});
@@ -128,7 +128,7 @@ TEST_CASE("of several runs a console in a terminal asks which one") {
 
 namespace {
 
-/// How far apart the workers are, by the console's newest `:steps`.
+/// The spread of the workers' steps, by the console's newest `:steps`.
 int spread_of_steps(Terminal& terminal) {
   terminal.type(":steps\n");
   REQUIRE(terminal.shows("steps of 4 workers: "));
@@ -142,7 +142,7 @@ int spread_of_steps(Terminal& terminal) {
 
 }  // namespace
 
-TEST_CASE("a console swaps the barrier of a run that trains, reads a weight and leaves; the run's result is right") {
+TEST_CASE("a console swaps the barrier of a training run, reads a weight and leaves; the run's result is right") {
   if (!Terminal::can_be()) return;
   const JobFolder folder;
   Process run = folder.start({"-n", "4", "--barrier", "bsp", "--inject", "straggler=0.25:4x", "--no-progress",
@@ -154,7 +154,7 @@ TEST_CASE("a console swaps the barrier of a run that trains, reads a weight and 
       30));
   Terminal terminal(folder, {"repl", "--attach"});
   REQUIRE(terminal.shows("mnist_ps.lua[4] rank 0>"));
-  CHECK(spread_of_steps(terminal) <= 3);  // one, but that steps are read one after the other
+  CHECK(spread_of_steps(terminal) <= 3);  // the spread is 1, but the steps are read one after another
   terminal.type(":barrier set pssp:2:16\n");
   CHECK(terminal.shows("the barrier is pssp:2:16; it was bsp"));
   CHECK(wait_until([&] { return spread_of_steps(terminal) > 10; }, 20));

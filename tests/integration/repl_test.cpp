@@ -1,4 +1,4 @@
-// `actorhost repl` without a terminal: -e, -f, standard input, --json; attached to runs, and with a cluster of its own.
+// `actorhost repl` without a terminal: -e, -f, standard input, --json; attached to runs, and with its own cluster.
 
 #include <csignal>
 
@@ -20,14 +20,14 @@ Finished repl_with_input(const JobFolder& folder, const Words& words, const std:
   return run_program(actorhost_binary(), with({"repl"}, words), 30, options);
 }
 
-/// Whether a console can be attached: the run is there and its rank 0 answers.
+/// Whether a console can be attached: the run exists and its rank 0 answers.
 bool answers(const JobFolder& folder, const Words& words = {"--attach"}) {
   return wait_until([&] { return folder.run(with({"repl"}, with(words, {"-e", ":nodes"}))).status == 0; }, 20);
 }
 
 }  // namespace
 
-TEST_CASE("a console's own cluster runs each chunk on all nodes together, and results live on") {
+TEST_CASE("a console's own cluster runs each chunk on all nodes together, and results persist") {
   const JobFolder folder;
   folder.write("chunk.lua",
                "#!/usr/bin/env actorhost\nlocal t = tensor.full({ 2 }, actor.rank + 1)\n"
@@ -50,7 +50,7 @@ TEST_CASE("a console's own cluster runs each chunk on all nodes together, and re
   CHECK(file.out == "{ 3, 3 }\n43\n");
 }
 
-TEST_CASE("errors are shown with where they were, the next chunk runs, and the exit code is 1") {
+TEST_CASE("errors are shown with their place, the next chunk runs, and the exit code is 1") {
   const JobFolder folder;
   const Ended run(
       repl_with_input(
@@ -67,7 +67,7 @@ TEST_CASE("errors are shown with where they were, the next chunk runs, and the e
                           Contains("<its __tostring returned a number>"));
 }
 
-TEST_CASE("a chunk in a paused run says that it waits, and can be given up") {
+TEST_CASE("a chunk in a paused run reports that it waits, and can be cancelled") {
   const JobFolder folder;
   Process console(actorhost_binary(), {"repl", "-n", "2", "-e", ":pause", "-e", "8"}, folder.options());
   INFO(console.describe());
@@ -76,7 +76,7 @@ TEST_CASE("a chunk in a paused run says that it waits, and can be given up") {
   CHECK(console.wait(20) == 1);
 }
 
-TEST_CASE("with --json there is an object for each chunk and command, on a line each") {
+TEST_CASE("with --json each chunk and command prints an object on a line") {
   const JobFolder folder;
   const Ended run(repl_with_input(folder, {"-n", "2", "--json"},
                                   "1 + 1, 'a'\nx = = 1\nreturn print('said'), { actor.rank }\n:steps\n"
@@ -101,7 +101,7 @@ TEST_CASE("with --json there is an object for each chunk and command, on a line 
   CHECK_THAT(run.err, Contains("from below\n"));
 }
 
-TEST_CASE("consoles attached to a run read and change its globals, and the run goes on") {
+TEST_CASE("consoles attached to a run read and change its globals, and the run continues") {
   const JobFolder folder;
   Process run = folder.start({"-n", "2", "jobs/repl.lua", "waiting", "done"});
   REQUIRE(answers(folder));
@@ -127,7 +127,7 @@ TEST_CASE("consoles attached to a run read and change its globals, and the run g
   CHECK_THAT(run.out(), Contains("left: this"));
 }
 
-TEST_CASE("a trace of a run shows what each node does, and its file is a Chrome trace") {
+TEST_CASE("a trace of a run shows the activity of each node, and its file is a Chrome trace") {
   const JobFolder folder;
   Process run = folder.start({"-n", "2", "--isolate", "jobs/chunks.lua", "param"});
   REQUIRE(answers(folder));
@@ -152,7 +152,7 @@ TEST_CASE("a trace of a run shows what each node does, and its file is a Chrome 
   CHECK(run.wait(20) == 0);
 }
 
-TEST_CASE("a chunk on a node that computes says that it waits, and runs when the node comes to an engine call") {
+TEST_CASE("a chunk on a computing node reports that it waits, and runs at the node's next engine call") {
   const JobFolder folder;
   Process run = folder.start({"-n", "1", "jobs/repl.lua", "computing", "go", "done"});
   REQUIRE(answers(folder));
@@ -167,7 +167,7 @@ TEST_CASE("a chunk on a node that computes says that it waits, and runs when the
   CHECK(run.wait(20) == 0);
 }
 
-TEST_CASE("a console says how the run has ended while it was attached, and leaves with its code") {
+TEST_CASE("an attached console reports the end of its run, and exits with its code") {
   const JobFolder folder;
   for (const std::string job : {"waiting", "failing"}) {
     Process run = folder.start({"-n", "1", "jobs/repl.lua", job, job + ".done"});
@@ -175,7 +175,7 @@ TEST_CASE("a console says how the run has ended while it was attached, and leave
     Process console(actorhost_binary(), {"repl", "--attach", "-e", "while true do os.time() end"}, folder.options());
     REQUIRE(wait_until([&] { return folder.run({"status"}).out.find("in chunk") != std::string::npos; }, 20));
     folder.write(job + ".done", "");
-    console.signal(SIGINT);  // ends the chunk; the run goes on to its end
+    console.signal(SIGINT);  // ends the chunk; the run continues to its end
     INFO(console.describe());
     CHECK(console.wait(20) == 1);
     CHECK_THAT(console.err(), Contains("interrupted"));
@@ -191,7 +191,7 @@ TEST_CASE("a console says how the run has ended while it was attached, and leave
   CHECK_THAT(console.err(), Contains("the run has ended: ") && Contains("it ends badly"));
 }
 
-TEST_CASE("a console that cannot attach or start says why") {
+TEST_CASE("a console that cannot attach or start reports the reason") {
   const JobFolder folder;
   const auto [words, code, text] = GENERATE(table<Words, int, std::string>({
       {{"--attach"}, 3, "start one with `actorhost job.lua`"},
@@ -207,7 +207,7 @@ TEST_CASE("a console that cannot attach or start says why") {
   CHECK_THAT(run.err, Contains(text));
 }
 
-TEST_CASE("another token is refused, and of several runs the list is shown") {
+TEST_CASE("a wrong token is refused, and several runs are listed") {
   const JobFolder folder;
   Process run = folder.start({"-n", "1", "jobs/repl.lua", "waiting", "done"});
   REQUIRE(answers(folder));
@@ -226,12 +226,12 @@ TEST_CASE("another token is refused, and of several runs the list is shown") {
 
 namespace {
 
-// A pattern that backtracks for ever, in a C function, behind a line that says that it has begun.
+// A pattern that backtracks forever, in a C function, after a line that reports the start.
 const std::string kBacktracks = "print('begun') return ('a'):rep(1000):find(('.-'):rep(50) .. 'b')";
 
 }  // namespace
 
-TEST_CASE("Ctrl-C ends a console whose chunk is in a call that does not come back, and says where it still runs") {
+TEST_CASE("Ctrl-C ends a console whose chunk is in a call that does not return, and reports where it still runs") {
   const JobFolder folder;
   const Words flags =
       GENERATE(Words{"repl", "-n", "2"}, Words{"repl", "-n", "2", "--isolate"}, Words{"repl", "-n", "1"});
@@ -247,7 +247,7 @@ TEST_CASE("Ctrl-C ends a console whose chunk is in a call that does not come bac
   CHECK(console.out().find("next") == std::string::npos);
 }
 
-TEST_CASE("Ctrl-C leaves a chunk of an attached console in a call that does not come back, and the run ends in time") {
+TEST_CASE("Ctrl-C detaches a console from a chunk in a call that does not return, and the run ends in time") {
   const JobFolder folder;
   Process run = folder.start({"-n", "2", "jobs/repl.lua", "waiting", "done"});
   REQUIRE(answers(folder));
@@ -266,7 +266,7 @@ TEST_CASE("Ctrl-C leaves a chunk of an attached console in a call that does not 
   CHECK(now() - begun < 2.5 * patience());
 }
 
-TEST_CASE("who has the reading token alone looks into a run and changes nothing, by the run's own word") {
+TEST_CASE("a client with only the reading token observes a run, and the run refuses its changes") {
   const JobFolder folder;
   Process run = folder.start({"-n", "2", "--rdzv-endpoint", FreePort().endpoint(), "jobs/repl.lua", "waiting", "done"});
   REQUIRE(answers(folder));
@@ -276,13 +276,13 @@ TEST_CASE("who has the reading token alone looks into a run and changes nothing,
         (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
   CHECK(read_text(reading).starts_with("read-"));
   std::filesystem::rename(token, folder.path() / "kept");
-  // `status`, `top` and a console that only reads take the reading token where the token itself is not.
+  // `status`, `top` and a read-only console take the reading token if the token itself is missing.
   for (const Words& look :
        {Words{"status"}, Words{"top", "--count", "1"}, Words{"repl", "--attach", "--read-only", "-e", ":nodes"}}) {
     const Ended looked(folder.run(look));
     CHECK_THAT(looked.out, Contains("rank 1") || Contains("2 workers"));
   }
-  // A console that does not say so is refused by the run.
+  // The run itself refuses changes from a console without --read-only.
   for (const char* change : {"1 + 1", ":pause", ":go", ":kill 1", ":barrier set asp", ":checkpoint"}) {
     CAPTURE(change);
     const Ended reader(folder.run({"repl", "--attach", "--token-file", reading.string(), "-e", ":nodes", "-e", change}),

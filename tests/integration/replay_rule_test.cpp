@@ -1,6 +1,5 @@
-// The same answers on a cluster and in an evaluator: a rule file notes each view that a real run shows it, and its
-// answer. The notes are then shown to a fresh evaluator of the same rule in a VM of its own, which has to answer the
-// same.
+// The same decisions on a cluster and in an evaluator: a rule file records each view of a real run, and its decision.
+// The views are then passed to a fresh evaluator of the same rule in a VM of its own, which must decide the same.
 
 #include <sstream>
 
@@ -36,7 +35,7 @@ Replayed replay(const std::string& rule, const std::filesystem::path& notes, int
 
 }  // namespace
 
-TEST_CASE("the views of a real run get the same answers from a fresh evaluator of the run's rule and seed") {
+TEST_CASE("a fresh evaluator with a run's rule and seed decides as the real run for all of its views") {
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
   const JobFolder folder;
   const std::filesystem::path notes = folder.path() / "views";
@@ -49,7 +48,7 @@ TEST_CASE("the views of a real run get the same answers from a fresh evaluator o
   CHECK(same.passes >= 3 * 40);
   CHECK(same.passes < same.askings - 20);
   CHECK(same.different == 0);
-  // This is not by accident: another seed, or a rule that remembers in another way, answers differently.
+  // The match is no accident: another seed, or a rule with other memory, decides differently.
   CHECK(replay(rule, notes, 8).different > 5);
   CHECK(replay(with_text(rule, "shared.total % 3", "shared.total % 4"), notes, 7).different > 5);
 }

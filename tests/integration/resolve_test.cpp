@@ -1,4 +1,4 @@
-// Names of rendezvous hosts that become known only later, as those of pods do, and IPv6 addresses.
+// Names of coordinators that become known late, like names of pods, and IPv6 addresses.
 
 #include <csignal>
 
@@ -50,7 +50,7 @@ class Names {
 
 }  // namespace
 
-TEST_CASE("hosts wait for the name of the rendezvous host to be known, however it is given") {
+TEST_CASE("hosts wait until the coordinator's name is known, in every way to give it") {
   const JobFolder folder;
   const Names names(folder);
   if (!names.possible()) return;
@@ -92,7 +92,7 @@ TEST_CASE("hosts wait for the name of the rendezvous host to be known, however i
   CHECK(hosts[0].out() + hosts[1].out() == "2 hosts\t600000\n");
 }
 
-TEST_CASE("a run whose first host's name is unknown is joined at a further address") {
+TEST_CASE("a run whose first address has an unknown name is joined at a further address") {
   const JobFolder folder;
   const Names names(folder);
   if (!names.possible()) return;
@@ -107,7 +107,7 @@ TEST_CASE("a run whose first host's name is unknown is joined at a further addre
   CHECK(other == 0);
 }
 
-TEST_CASE("a name that stays unknown is told with what to do when --start-timeout has passed") {
+TEST_CASE("a name still unknown after --start-timeout is reported with a remedy") {
   const JobFolder folder;
   const Names names(folder);
   if (!names.possible()) return;
@@ -133,7 +133,7 @@ TEST_CASE("Ctrl-C ends the wait for a name") {
   CHECK(run.wait(10) == 130);
 }
 
-TEST_CASE("an address that is malformed is a wrong flag at once") {
+TEST_CASE("a malformed address is reported at once as a wrong flag") {
   const JobFolder folder;
   folder.write("job.lua", kCount);
   const auto [place, what] = GENERATE(table<std::string, std::string>({
@@ -152,7 +152,7 @@ TEST_CASE("an address that is malformed is a wrong flag at once") {
   CHECK_THAT(folder.run({"status", "--attach", place}).err, Contains(what));
 }
 
-TEST_CASE("hosts meet at IPv6 addresses, also at link-local ones with their interface") {
+TEST_CASE("hosts meet at IPv6 addresses, also at link-local addresses with their interface") {
   const JobFolder folder;
   folder.write("job.lua", kCount);
   const std::string place = GENERATE(as<std::string>(), "fd00:9::1", "fe80::9:1%left", "fe80::9:1%25left");

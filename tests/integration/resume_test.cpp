@@ -1,5 +1,6 @@
-// Runs of the parameter server that are killed at random moments and resumed: each batch is merged exactly once, under
-// any barrier rule and merge policy, on any number of servers and workers. ACTORHOST_TEST_KILLS=20 resumes that often.
+// Runs of the parameter server, killed at random moments and resumed: each batch is merged exactly once, under any
+// barrier rule and merge policy, with any number of servers and workers. ACTORHOST_TEST_KILLS=20 sets the number of
+// kills.
 
 #include <csignal>
 #include <cstdlib>
@@ -35,14 +36,13 @@ Words words_of(const CountingRun& run, bool resumes, Rng& rng) {
   return with(with(words, {"--barrier", run.rules[rng.below(run.rules.size())], "jobs/resume.lua"}), run.job);
 }
 
-/// Kills the run at a random moment after it has written a checkpoint, or a worker of it before; false when it has
-/// ended before that.
+/// Kills the run at a random moment after it has written a checkpoint; returns false if the run has ended before.
 bool kill_at_random(const JobFolder& folder, const CountingRun& run, bool resumes, Rng& rng) {
   Process process = folder.start(words_of(run, resumes, rng));
   const bool began = process.wait_for_output("checkpoint saved/", 60);
   INFO(process.describe());
   REQUIRE(began);
-  std::this_thread::sleep_for(std::chrono::microseconds(rng.below(100000)));  // the moment is what is random here
+  std::this_thread::sleep_for(std::chrono::microseconds(rng.below(100000)));  // a random moment
   process.signal(SIGKILL);
   process.wait(10);
   return process.out().find("each batch once") == std::string::npos;
@@ -62,7 +62,7 @@ void count_over_kills(const CountingRun& run) {
 
 }  // namespace
 
-TEST_CASE("a run that is killed and resumed merges each batch once under any rule") {
+TEST_CASE("a killed and resumed run merges each batch once under any rule") {
   const std::string rule = GENERATE(as<std::string>(), "bsp", "ssp:2", "asp", "pbsp:1");
   INFO(rule);
   count_over_kills({{}, {rule}});
@@ -76,13 +76,13 @@ TEST_CASE("with a pull in Lua a checkpoint holds each batch on all servers or on
   count_over_kills({{"--pull", "lua"}, {"asp", "ssp:1"}});
 }
 
-TEST_CASE("merge policies count as they merge: what is held back is dealt out again, what is dropped is over") {
+TEST_CASE("batches follow the merge policy: a buffered batch is assigned again, a dropped batch is done") {
   const std::string merge = GENERATE(as<std::string>(), "buffer", "drop");
   INFO(merge);
   count_over_kills({{"--merge", merge}, {"asp", "ssp:3"}});
 }
 
-TEST_CASE("a task without a number, other batches and a checkpoint without tasks are errors that say so") {
+TEST_CASE("a task without a number, changed batches and a checkpoint without tasks are errors") {
   const JobFolder folder;
   const std::string job = job_text("resume.lua");
   const auto run_changed = [&](const std::string& from, const std::string& to, const Words& flags) {

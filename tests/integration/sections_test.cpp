@@ -1,4 +1,4 @@
-// What `status --json` says beside the nodes: barrier, keys, links, stages, members, log, series, histograms.
+// The sections of `status --json` besides the nodes: barrier, keys, links, stages, members, log, series, histograms.
 
 #include <csignal>
 
@@ -39,7 +39,7 @@ json row_of(const json& state, const char* section, const char* name, const json
   return nullptr;
 }
 
-/// Two workers wait, and not before all that can be done has been done: 4 and 4 and 3 steps were begun.
+/// Two workers wait, and all possible steps have begun: 4, 4 and 3.
 bool two_wait(const json& state) {
   const json barrier = state.value("barrier", json::array());
   return !barrier.empty() && barrier[0].at("waiting").size() == 2 && barrier[0].at("passed") >= 11;
@@ -47,7 +47,8 @@ bool two_wait(const json& state) {
 
 }  // namespace
 
-TEST_CASE("who waits at the barrier and for whom, keys, reports, log and members are told, wherever the nodes are") {
+TEST_CASE(
+    "status shows waiting workers and their causes, keys, reports, log and members, in threads, processes and hosts") {
   const JobFolder folder;
   const std::string place = GENERATE(from_range(places()));
   const Words words = {"--servers", "2", "--seed", "1", "jobs/sections.lua", "param", "done"};
@@ -96,7 +97,7 @@ TEST_CASE("who waits at the barrier and for whom, keys, reports, log and members
     CHECK(state.at("histograms").at("latency_seconds").at("count").get<int>() > 0);
   }
   if (hosts) {
-    // Worker 2 waits; the run goes on without it.
+    // Worker 2 waits; the run continues without it.
     const std::string host = row_of(state, "nodes", "name", "rank 2").at("host");
     (*hosts)[host.ends_with(":" + std::to_string((*hosts)[1].pid())) ? 1 : 2].signal(SIGKILL);
     const json after = state_when(folder, where, [](const json& s) { return s.at("members").size() >= 3; });
@@ -107,7 +108,7 @@ TEST_CASE("who waits at the barrier and for whom, keys, reports, log and members
   if (hosts) CHECK((*hosts)[0].wait(20) == 0);
 }
 
-TEST_CASE("actor.report names what is wrong with its arguments, and leaves out what is too much") {
+TEST_CASE("actor.report names wrong arguments, and drops series over its limit") {
   const JobFolder folder;
   const Ended run(folder.run({"-n", "1", "jobs/sections.lua", "reports"}));
   CHECK_THAT(run.out, Contains("bad argument 'name' to actor.report: expected string, got number") &&
@@ -117,7 +118,7 @@ TEST_CASE("actor.report names what is wrong with its arguments, and leaves out w
   CHECK(count_of(run.err, "there are 64 series already, 'series 65' is left out, and further ones") == 1);
 }
 
-TEST_CASE("the stages of map-reduce are told while they run and afterwards") {
+TEST_CASE("the stages of map-reduce are shown during and after their run") {
   const JobFolder folder;
   Process run = folder.start({"-n", "2", "jobs/sections.lua", "stages", "done"});
   const json state = state_when(folder, {}, [](const json& s) {

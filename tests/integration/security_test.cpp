@@ -1,4 +1,4 @@
-// Others must not read the token of a run, nor control the terminal of a user who reads its errors.
+// Protection from other users: they must not read the token of a run, nor control the terminal that shows its errors.
 
 #include <catch2/catch.hpp>
 
@@ -16,7 +16,7 @@ TEST_CASE("the token of isolated processes is neither in their environment nor i
   CHECK(count_of(run.err, "a child: true, its token is there: false") == 2);
 }
 
-TEST_CASE("an error of another host cannot send the terminal a command or begin a line of its own") {
+TEST_CASE("an error of another host cannot send control sequences to the terminal or begin a new line") {
   const JobFolder folder;
   Hosts hosts(folder, 2, {"-n", "1", "jobs/security.lua", "error_of_another_host_cannot_send"});
   const auto codes = hosts.wait(20);

@@ -1,4 +1,4 @@
-// A second param.run gets servers of its own, whatever those of the first still do.
+// A second param.run gets its own servers, in any state of the first run's servers.
 
 #include <catch2/catch.hpp>
 
@@ -8,9 +8,9 @@ using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
-TEST_CASE("servers that are slow to end hold up the next run, but nobody takes their host for dead") {
+TEST_CASE("slow servers delay the next run, but no process declares their host failed") {
   const JobFolder folder;
-  // Both at once: they wait more than they compute.
+  // Both runs at once: they wait more than they compute.
   Hosts of_one(folder, 2, {"-n", "1", "--servers", "1", "jobs/server_change.lua"});
   Hosts of_two(folder, 2, {"-n", "1", "--servers", "2", "jobs/server_change.lua"});
   for (Hosts* hosts : {&of_one, &of_two}) {

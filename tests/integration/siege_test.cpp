@@ -19,7 +19,7 @@ using namespace actorhost::test;
 
 namespace {
 
-/// Resident memory of a process in MB; 0 where a sanitizer makes it meaningless.
+/// Resident memory of a process in MB; 0 if a sanitizer makes it meaningless.
 double resident_mb([[maybe_unused]] pid_t process) {
 #ifdef ACTORHOST_SANITIZED
   return 0;
@@ -38,7 +38,7 @@ std::string random_bytes(Rng& rng, size_t size) {
   return bytes;
 }
 
-/// The first message of a right handshake (host/net/handshake.cpp).
+/// The first message of a valid handshake (host/net/handshake.cpp).
 std::string hello(Rng& rng) {
   std::string bytes = "ACTORHST";
   bytes += static_cast<char>(kWireVersion & 0xff);
@@ -46,7 +46,7 @@ std::string hello(Rng& rng) {
   return bytes + std::string(6, '\0') + random_bytes(rng, 32);
 }
 
-/// Rubbish, with or without a beginning as it should be.
+/// Random bytes, with or without a valid beginning.
 std::string stranger_string(Rng& rng) {
   switch (rng.below(6)) {
     case 0: return "ACTORHST" + random_bytes(rng, rng.below(100));
@@ -58,8 +58,9 @@ std::string stranger_string(Rng& rng) {
   }
 }
 
-/// One connection for each string. Some are left open, some are closed, most are reset, as ports for closed ones run
-/// out. After every few it waits until the host has dealt with one: connections over the backlog would wait a second.
+/// Makes a connection for each string. Some are left open, some are closed, and most are reset, because closed
+/// connections use up ports. Every eighth connection waits until the host has handled it: the kernel delays connections
+/// over the backlog by a second.
 void besiege(const std::string& endpoint, uint64_t seed, uint64_t stream, int strings) {
   constexpr size_t kOpen = 40;
   Rng rng(seed, stream);
@@ -79,7 +80,7 @@ void besiege(const std::string& endpoint, uint64_t seed, uint64_t stream, int st
   }
 }
 
-/// A stranger that sends a byte a second, and comes again when it is thrown out.
+/// A stranger that sends a byte a second, and reconnects when it is disconnected.
 class SlowStranger {
  public:
   explicit SlowStranger(const std::string& endpoint) : thread_([this, endpoint] { run(endpoint); }) {}
@@ -112,10 +113,10 @@ class SlowStranger {
 
 }  // namespace
 
-TEST_CASE("thousands of random strings at the port while a job runs change neither its result nor its memory") {
+TEST_CASE("thousands of random strings at a job's port change neither its result nor its memory") {
   constexpr uint64_t kSeed = 21;
   constexpr int kThreads = 4;
-  // A hundred thousand: ACTORHOST_RANDOM_STRINGS=100000.
+  // For a hundred thousand: ACTORHOST_RANDOM_STRINGS=100000.
   const char* wanted = std::getenv("ACTORHOST_RANDOM_STRINGS");
   const int each = (wanted != nullptr ? std::atoi(wanted) : 2000) / kThreads;
   const JobFolder folder;

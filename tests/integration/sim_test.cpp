@@ -1,4 +1,4 @@
-// `actorhost sim` as a user meets it: tables, processes, sweeps that go on, rules that misbehave, usage errors.
+// `actorhost sim` for a user: tables, processes, resumed sweeps, misbehaving rules, usage errors.
 
 #include <cmath>
 #include <csignal>
@@ -65,7 +65,7 @@ TEST_CASE("a rule file beside the classic rules gives a table with a row for eac
   CHECK(read_text(dir / "three.csv") == read_text(dir / "one.csv"));
 }
 
-TEST_CASE("rules around a rule file are simulated too") {
+TEST_CASE("composed rules around a rule file are simulated too") {
   const TempDir dir;
   dir.write("med.lua", kMedian);
   const Finished run = sim(dir, {"--barrier", "sample:{b}:med.lua,delay_bounded:0.5:med.lua", "--sweep", "b=1,4",
@@ -76,7 +76,7 @@ TEST_CASE("rules around a rule file are simulated too") {
                                              Contains("\ndelay_bounded:0.5:med.lua,"));
 }
 
-TEST_CASE("a table that goes to no regular file is written in place") {
+TEST_CASE("a table written to something other than a regular file is written in place") {
   const TempDir dir;
   const Finished out = sim(dir, {"--barrier", "bsp", "--nodes", "3", "--time", "5", "--csv", "-"});
   INFO(out.description);
@@ -92,7 +92,7 @@ TEST_CASE("a table that goes to no regular file is written in place") {
   CHECK(reader.out() == out.out);
 }
 
-TEST_CASE("an interrupted sweep leaves its rows beside the table, and goes on from there") {
+TEST_CASE("an interrupted sweep leaves its rows beside the table, and resumes from there") {
   const TempDir dir;
   const std::vector<std::string> args = {"sim",  "--barrier", "ssp:{s}", "--sweep", "s=0:40:1", "--nodes",
                                          "3000", "--time",    "60",      "--csv",   "out.csv"};
@@ -122,7 +122,7 @@ TEST_CASE("an interrupted sweep leaves its rows beside the table, and goes on fr
   CHECK(read_text(dir / "whole.csv") == read_text(dir / "out.csv"));
 }
 
-TEST_CASE("a sweep does not go on with another rule, nor with rows that are damaged") {
+TEST_CASE("a sweep does not resume with another rule, nor with damaged rows") {
   const TempDir dir;
   dir.write("rule.lua", kMedian);
   const std::vector<std::string> args = {"rule.lua", "--nodes", "9",     "--time", "9",
@@ -144,7 +144,9 @@ TEST_CASE("a sweep does not go on with another rule, nor with rows that are dama
   CHECK(read_text(dir / "out.csv") == whole);
 }
 
-TEST_CASE("a rule file's modules lie beside it or in the current folder, and a sweep does not go on with another one") {
+TEST_CASE(
+    "a rule file's modules are in its folder or the current folder, and a sweep does not resume with a changed "
+    "module") {
   const TempDir dir;
   dir.write("rules/mine.lua",
             "local inner = require 'inner'\nlocal bound = require('lib.bound')\n"
@@ -182,13 +184,13 @@ TEST_CASE("a rule file's modules lie beside it or in the current folder, and a s
   CHECK_THAT(broken.err, Contains("module 'inner' does not load: rules/inner.lua:1"));
 }
 
-TEST_CASE("a rule that misbehaves ends the simulation with its name and what it did") {
+TEST_CASE("a misbehaving rule ends the simulation with its name and its fault") {
   const TempDir dir;
   struct Case {
     const char* text;
     const char* expected;
   };
-  // Those that do not come back are given a fifth of a second, the others the time that they need.
+  // Rules that do not return get a fifth of a second, other rules enough time.
   const Case cases[] = {
       {"return function(view) error('boom') end", "rule.lua:1: boom"},
       {"return function(view) end", "returned nil, expected true, false"},
@@ -215,7 +217,7 @@ TEST_CASE("a rule that misbehaves ends the simulation with its name and what it 
   }
 }
 
-TEST_CASE("what the command line cannot mean is refused with code 2") {
+TEST_CASE("an invalid command line exits with 2") {
   const TempDir dir;
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"--nods", "3"}, "did you mean --nodes?"},
@@ -261,7 +263,7 @@ TEST_CASE("what the command line cannot mean is refused with code 2") {
   }
 }
 
-TEST_CASE("the experiments of the literature come with their plots, tables and a page that shows them all") {
+TEST_CASE("the experiments of the literature produce their plots, tables and a page with all of them") {
   const TempDir dir;
   const Finished run = sim(dir, {"--paper", "lab", "--repeat", "1", "--seed", "3", "-j", "2"}, 100);
   INFO(run.description);
@@ -285,7 +287,7 @@ TEST_CASE("the experiments of the literature come with their plots, tables and a
     CHECK_THAT(sizes, Contains(">pbsp:" + std::string(beta) + "<"));
   }
   CHECK_THAT(read_text(dir / "lab/sample-size.csv"), Contains("\nssp:4,"));
-  // One run of each: no interval is shown or spoken of.
+  // A single run of each: the page neither shows nor mentions an interval.
   CHECK_THAT(page, Contains("each figure here is of one run, with no interval") && !Contains("95 % interval") &&
                        !Contains("1 seeds"));
   CHECK_THAT(read_text(dir / "lab/stragglers-mean.svg"), !Contains("class=\"band\""));
@@ -296,12 +298,12 @@ TEST_CASE("the experiments of the literature come with their plots, tables and a
   CHECK_THAT(mean, Contains("<g class=\"c4\">") && !Contains("<g class=\"c1\">"));
 }
 
-TEST_CASE("an output that is a link stays one, also where its target is not there yet") {
+TEST_CASE("an output file that is a link remains a link, even without its target") {
   const TempDir dir;
   std::filesystem::create_directory(dir / "data");
   const std::vector<std::string> kinds = {"csv", "json", "svg"};
   for (const std::string& kind : kinds) std::filesystem::create_symlink("data/" + kind, dir / kind);
-  for (int i = 0; i < 2; ++i) {  // the second time the targets are there
+  for (int i = 0; i < 2; ++i) {  // the second time the targets exist
     const Finished run =
         sim(dir, {"--barrier", "bsp", "--nodes", "3", "--time", "3", "--csv", "csv", "--json", "json", "--svg", "svg"});
     INFO(run.description);
@@ -321,7 +323,7 @@ TEST_CASE("an output that is a link stays one, also where its target is not ther
   CHECK(std::filesystem::is_symlink(dir / "lost"));
 }
 
-TEST_CASE("a summary that cannot be written is an error") {
+TEST_CASE("an unwritable summary is an error") {
   const TempDir dir;
   for (const char* more : {"", " --csv /dev/full", " --json - ", " --svg /dev/full", " --list", " --help"}) {
     const Finished run =
@@ -335,7 +337,7 @@ TEST_CASE("a summary that cannot be written is an error") {
   }
 }
 
-TEST_CASE("a run in which nobody is left says so beside the table") {
+TEST_CASE("a run without remaining nodes is noted beside the table") {
   const TempDir dir;
   for (const char* jobs : {"1", "2"}) {
     const Finished run = sim(dir, {"--barrier", "bsp", "--nodes", "4", "--churn", "0:1", "--repeat", "2", "-j", jobs});
@@ -351,7 +353,7 @@ TEST_CASE("a recorded run is simulated under its own rule and under others") {
   ProcessOptions options;
   options.cwd = dir.path();
   double percent = 100;
-  // The goal is 10 on a quiet machine; one that stands still for a moment measures something else.
+  // The goal is 10 on a quiet machine; a machine that stalls for a moment measures something else.
   for (int attempt = 0; attempt < 4 && std::abs(percent) >= 20; ++attempt) {
     const Finished job = run_program(actorhost_binary(),
                                      {"-n", "4", "--seed", "1", "--seconds", "2", "--barrier", "ssp:2", "--record",

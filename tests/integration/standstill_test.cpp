@@ -1,5 +1,5 @@
-// Processes that are stopped until they are given up, and then go on: the others go on without them, and they end by
-// themselves and say why.
+// Processes stopped until they are declared failed, and then continued: the others continue without them, and they end
+// by themselves with a reason.
 
 #include <csignal>
 #include <vector>
@@ -14,7 +14,7 @@ using Catch::Contains;
 
 namespace {
 
-/// The number of the process that worker `id` works in.
+/// The process id of worker `id`.
 pid_t process_of_worker(Process& run, int id) { return process_of(run, "worker " + std::to_string(id) + " works"); }
 
 std::vector<pid_t> processes_of(Process& run, int workers) {
@@ -25,7 +25,7 @@ std::vector<pid_t> processes_of(Process& run, int workers) {
 
 }  // namespace
 
-TEST_CASE("an isolated worker that was stopped until it was given up ends with an error, and the others go on") {
+TEST_CASE("an isolated worker stopped until it is declared failed ends with an error, and the others continue") {
   const bool late = GENERATE(false, true);  // is its connection closed for good when it wakes?
   const JobFolder folder;
   Process run = folder.start({"-n", "3", "--isolate", "--log-level", "debug", "jobs/standstill.lua"});
@@ -47,7 +47,7 @@ TEST_CASE("an isolated worker that was stopped until it was given up ends with a
   for (const pid_t worker : workers) CHECK(ends_within(worker, 5));
 }
 
-TEST_CASE("a run does not wait for an isolated worker that is still stopped, and leaves nothing behind") {
+TEST_CASE("a run does not wait for a stopped isolated worker, and leaves nothing behind") {
   const JobFolder folder;
   Process run = folder.start({"-n", "3", "--isolate", "jobs/standstill.lua"});
   const auto workers = processes_of(run, 3);
@@ -60,7 +60,7 @@ TEST_CASE("a run does not wait for an isolated worker that is still stopped, and
   for (const pid_t worker : workers) CHECK(ends_within(worker, 5));
 }
 
-TEST_CASE("a host that was stopped until it was given up ends with 3 and says why, and the others go on") {
+TEST_CASE("a host stopped until it is declared failed exits with 3 and a reason, and the others continue") {
   const JobFolder folder;
   Hosts hosts(folder, 3, {"-n", "1", "jobs/standstill.lua"});
   for (size_t host = 0; host < 3; ++host) REQUIRE(hosts[host].wait_for_output("works in process", 20));
@@ -79,7 +79,7 @@ TEST_CASE("a host that was stopped until it was given up ends with 3 and says wh
   CHECK(hosts.out() == "ended with 2 workers\n");
 }
 
-TEST_CASE("a rule sees that a worker is suspected, and that it is heard again") {
+TEST_CASE("a rule sees a worker as suspected, and then as alive again") {
   const JobFolder folder;
   Hosts hosts(folder, 2, {"-n", "1", "--barrier", "jobs/standstill_watch.lua", "jobs/standstill.lua"});
   for (size_t host = 0; host < 2; ++host) REQUIRE(hosts[host].wait_for_output("works in process", 20));
@@ -92,7 +92,7 @@ TEST_CASE("a rule sees that a worker is suspected, and that it is heard again") 
   CHECK(hosts[0].wait(20) == 0);
 }
 
-TEST_CASE("when the rendezvous host is stopped the others end with 3 and name it, and it ends too when it goes on") {
+TEST_CASE("when the coordinator is stopped the others exit with 3 and name it, and it ends too when it resumes") {
   const JobFolder folder;
   Hosts hosts(folder, 3, {"-n", "1", "jobs/standstill.lua"});
   for (size_t host = 0; host < 3; ++host) REQUIRE(hosts[host].wait_for_output("works in process", 20));
@@ -114,7 +114,7 @@ TEST_CASE("when the rendezvous host is stopped the others end with 3 and name it
   CHECK_THAT(hosts[0].err(), Contains("did not run") && Contains("--resume"));
 }
 
-TEST_CASE("a run that is stopped as a whole goes on as if nothing had been") {
+TEST_CASE("a run stopped as a whole continues without effect") {
   const JobFolder folder;
   Process run = folder.start({"-n", "3", "--isolate", "jobs/standstill.lua"});
   processes_of(run, 3);

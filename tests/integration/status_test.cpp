@@ -1,4 +1,4 @@
-// `actorhost status` and `top`: looking into runs of this machine and of others.
+// `actorhost status` and `top` on runs of this machine and of other machines.
 
 #include <csignal>
 #include <fstream>
@@ -14,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-/// What `status --json` says once `there` holds for it.
+/// The output of `status --json` once `there` holds for it.
 json status_when(const JobFolder& folder, const Words& words, const std::function<bool(const json&)>& there) {
   json state;
   std::string said;
@@ -45,7 +45,7 @@ size_t count_in(const json& state, const std::string& name, const json& value) {
 
 }  // namespace
 
-TEST_CASE("status shows who computes and who waits for whom, in threads, processes and hosts") {
+TEST_CASE("status shows the computing nodes and the awaited nodes, in threads, processes and hosts") {
   const auto folder = std::make_unique<JobFolder>();
   for (const Words& place : {Words{"-n", "3"}, Words{"-n", "3", "--isolate"}}) {
     const std::string file = "done" + std::to_string(place.size());
@@ -76,7 +76,7 @@ TEST_CASE("status shows who computes and who waits for whom, in threads, process
     CHECK(wait_until([&] { return (several = folder->run({"status"})).status == 3; }, 20));
     CHECK_THAT(several.err, Contains("several runs") && Contains("--attach"));
   }
-  // The host whose worker computes stays: without it the others' call, and with it the run, would be over.
+  // The host with the computing worker is spared: without it the others' call, and with it the run, would end.
   const std::string computes = state["nodes"].back()["host"];
   hosts[computes.ends_with(":" + std::to_string(hosts[1].pid())) ? 2 : 1].signal(SIGKILL);
   const json after = status_when(*folder, {"--attach", hosts.endpoint()},
@@ -86,7 +86,7 @@ TEST_CASE("status shows who computes and who waits for whom, in threads, process
   CHECK_THAT(shown.out, Contains("2 lost") && Contains("lost: "));
 }
 
-TEST_CASE("status says what is wrong when it cannot look") {
+TEST_CASE("status reports the reason when it cannot attach") {
   const JobFolder folder;
   const Finished nothing = folder.run({"status"});
   CHECK(nothing.status == 3);
@@ -114,7 +114,7 @@ TEST_CASE("status says what is wrong when it cannot look") {
   CHECK(names_in(folder.path() / "actorhost").empty());  // no file and no socket is left
 }
 
-TEST_CASE("the sums of a run's state agree: steps, updates, keys, links, waits, wherever the nodes are") {
+TEST_CASE("the sums of a run's state agree in threads, processes and hosts: steps, updates, keys, links, waits") {
   const JobFolder folder;
   const std::string place = GENERATE(from_range(places()));
   const Words words = {"--servers", "2", "jobs/status.lua", "steps", "done", "0", "7"};
@@ -134,10 +134,10 @@ TEST_CASE("the sums of a run's state agree: steps, updates, keys, links, waits, 
   CHECK(steps >= 21);
   CHECK(sum_in(state, "nodes", "updates") == 2 * steps);
   CHECK(sum_in(state, "keys", "updates") == 2 * steps);
-  CHECK(sum_in(state, "keys", "version") == 2 * steps + 2);  // each was also set once
+  CHECK(sum_in(state, "keys", "version") == 2 * steps + 2);  // each key was also set once
   CHECK(state["barrier"].at(0)["waiting"].empty());          // the parameter server's run is over
   CHECK(state["barrier"][0]["passed"].get<double>() >= steps);
-  CHECK(count_in(state, "straggler", true) <= 1);  // a worker that starts late on a busy machine is one
+  CHECK(count_in(state, "straggler", true) <= 1);  // a worker that starts late on a busy machine is a straggler
   CHECK_FALSE(state.contains("t"));
   for (const json& node : state["nodes"]) {
     double waited = node.value("slept", 0.0);
@@ -152,7 +152,7 @@ TEST_CASE("the sums of a run's state agree: steps, updates, keys, links, waits, 
   CHECK(links.empty() == (place == "threads"));
   CHECK((links.empty() || sum_in(state, "links", "sent") > 300'000));
   for (const auto& [ends, link] : links) {
-    // Processes report at different moments, between which the look itself and heartbeats are under way.
+    // Processes report at different moments; the snapshot itself and heartbeats are in flight between these.
     const json other = links.at({ends.second, ends.first});
     CHECK(link["sent"].get<double>() == Approx(other["received"].get<double>()).margin(20'000));
   }
@@ -161,7 +161,7 @@ TEST_CASE("the sums of a run's state agree: steps, updates, keys, links, waits, 
   if (hosts) CHECK(hosts->wait(20) == std::vector<int>{0, 0, 0});
 }
 
-TEST_CASE("the straggler that --inject makes by sleeping is marked, and nobody else") {
+TEST_CASE("only the straggler that --inject slows by sleeping is marked") {
   const JobFolder folder;
   Process run =
       folder.start({"-n", "3", "--inject", "straggler=0.34:6x", "jobs/status.lua", "steps", "done", "0.01", "1e9"});
@@ -178,7 +178,7 @@ TEST_CASE("the straggler that --inject makes by sleeping is marked, and nobody e
   CHECK(run.wait(20) == 130);
 }
 
-TEST_CASE("a worker that has joined late has made as many collectives as the others, so nobody waits for it") {
+TEST_CASE("a late joiner has the same number of collectives as the others, so no worker waits for it") {
   const JobFolder folder;
   const FreePort port;
   const Words words = {"-n",   "1",   "--nnodes", "1:2", "--rdzv-endpoint", port.endpoint(), "jobs/status.lua",
@@ -197,14 +197,14 @@ TEST_CASE("a worker that has joined late has made as many collectives as the oth
   CHECK(second.wait(20) == 0);
 }
 
-TEST_CASE("the nodes of three hosts are told while all of them are inside kernels") {
+TEST_CASE("status shows the nodes of three hosts while all are inside kernels") {
   const JobFolder folder;
   Hosts hosts(folder, 3, {"-n", "1", "jobs/status.lua", "kernel", "done"});
   for (const char* name : {"in0.1", "in1.1", "in2.1"}) {
     REQUIRE(wait_until([&] { return std::filesystem::exists(folder.path() / name); }, 20));
   }
-  // Until nobody has begun another product between question and answer. On a busy machine a host may answer too late;
-  // then it is shown as silent.
+  // Repeats until no node begins another product between request and reply. On a busy machine a host may reply too
+  // late; then it is shown as suspected.
   const bool inside = wait_until(
       [&] {
         const auto before = names_in(folder.path());
@@ -217,7 +217,7 @@ TEST_CASE("the nodes of three hosts are told while all of them are inside kernel
   CHECK(hosts.wait(30) == std::vector<int>{0, 0, 0});
 }
 
-TEST_CASE("what a killed run has left is not found, also where another process has its number") {
+TEST_CASE("the files of a killed run are ignored, even if another process has its process id") {
   const JobFolder folder;
   std::filesystem::create_directory(folder.path() / "actorhost");
   std::filesystem::permissions(folder.path() / "actorhost", std::filesystem::perms::owner_all);
@@ -228,13 +228,13 @@ TEST_CASE("what a killed run has left is not found, also where another process h
   CHECK(names_in(folder.path() / "actorhost").empty());
 }
 
-TEST_CASE("status shows which worker peers wait for, by rules with and without a sample") {
+TEST_CASE("status shows the worker that peers wait for, under rules with and without a sample") {
   const JobFolder folder;
   const std::string rule = GENERATE("bsp", "ssp:1", "pbsp:9@sticky", "asp");
   for (const Words& place : {Words{"-n", "3"}, Words{"-n", "3", "--isolate"}}) {
     const std::string file = "done" + std::to_string(place.size());
     Process run = folder.start(with(place, {"jobs/status.lua", "peers", file, rule}));
-    // At the start worker 2 may be waited for, too, and wait itself.
+    // At the start peers may also wait for worker 2 while it waits itself.
     const auto stands = [](const json& s) {
       size_t long_ones = 0;
       for (const json& node : s["nodes"]) long_ones += node.contains("for") && node.value("since", 0.0) > 2 ? 1U : 0U;

@@ -1,5 +1,5 @@
-// Barrier rules between the steps of collective jobs and of averaging: no worker passes that the rule holds, and a slow
-// worker holds back only those that the rule says.
+// Barrier rules between the steps of collective jobs and of averaging: no worker passes against the rule, and a slow
+// worker delays only the workers that the rule names.
 
 #include <csignal>
 
@@ -11,7 +11,7 @@ using namespace actorhost;
 using namespace actorhost::test;
 using Catch::Contains;
 
-TEST_CASE("steps of collective jobs and of averaging keep to a barrier rule") {
+TEST_CASE("steps of collective jobs and of averaging obey a barrier rule") {
   const JobFolder folder;
   const std::string way = GENERATE(as<std::string>(), "steps", "average");
   const auto [rule, lead] = GENERATE(table<std::string, std::string>({{"bsp", "0"}, {"ssp:2", "2"}}));
@@ -20,7 +20,7 @@ TEST_CASE("steps of collective jobs and of averaging keep to a barrier rule") {
   CHECK_THAT(run.out, Contains("made 12"));
 }
 
-TEST_CASE("the flag --barrier wins, rules in Lua work, and one that needs all workers together is refused by name") {
+TEST_CASE("the flag --barrier wins, rules in Lua work, and a rule that needs all workers together is refused by name") {
   const auto [flag, way, lead, refused] = GENERATE(table<std::string, std::string, std::string, bool>(
       {{"rule.lua", "steps", "3", false}, {"ssp:1", "average", "1", false}, {"elastic", "steps", "0", true}}));
   const JobFolder folder;
@@ -34,7 +34,7 @@ TEST_CASE("the flag --barrier wins, rules in Lua work, and one that needs all wo
   }
 }
 
-TEST_CASE("nobody waits for a worker that is lost between steps") {
+TEST_CASE("no worker waits for a worker that is lost between steps") {
   const JobFolder folder;
   Process run = folder.start(
       {"-n", "3", "--isolate", "--print", "all", "jobs/steps.lua", "nobody_waits_for_worker_that_is_lost"});
@@ -45,7 +45,7 @@ TEST_CASE("nobody waits for a worker that is lost between steps") {
   CHECK_THAT(run.out(), Contains("the end of 2"));
 }
 
-TEST_CASE("a job of collectives honours --barrier by its steps and --checkpoint by what it saves, and tells the rest") {
+TEST_CASE("a collective job honours --barrier by its steps and --checkpoint by its saves, and reports other flags") {
   const JobFolder folder;
   const Words flags = {"-n", "2", "--isolate", "--barrier", "ssp:1", "--checkpoint", "saved"};
   const Finished first = folder.run(with(flags, {"jobs/steps.lua", "job_of_collectives_honours_barrier_by"}));

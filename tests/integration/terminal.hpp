@@ -15,7 +15,7 @@ namespace actorhost::test {
 
 class Terminal {
  public:
-  /// Whether tmux is there; says so where it is not.
+  /// Whether tmux is installed; warns if not.
   static bool can_be();
 
   /// Runs actorhost with `words` in the folder, in a terminal of 100 columns and 30 lines.
@@ -24,18 +24,18 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  /// Types the text; a line end is the Enter key.
+  /// Types the text; a newline is the Enter key.
   void type(const std::string& text);
-  /// Pastes the text, as a terminal does.
+  /// Pastes the text, like a terminal does.
   void paste(const std::string& text);
   /// Presses a key by tmux's name: "Tab", "C-c", "Up".
   void press(const std::string& key);
   void resize(int columns, int rows);
-  /// What is on the screen and what has scrolled off it.
+  /// The screen and its scrollback.
   std::string screen() const;
-  /// Waits until the screen has the text.
+  /// Waits until the screen contains the text.
   bool shows(const std::string& text, double seconds = 20) const;
-  /// The exit code once the program has ended.
+  /// The exit code of the program after its end.
   std::optional<int> ended(double seconds = 20) const;
 
  private:

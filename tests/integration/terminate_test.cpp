@@ -1,5 +1,5 @@
-// SIGTERM, by which Slurm, Kubernetes and pre-emption end a run: a last checkpoint is written, then the run ends with
-// 143.
+// SIGTERM, the signal by which Slurm, Kubernetes and pre-emption end a run: the run writes a last checkpoint, then
+// exits with 143.
 
 #include <csignal>
 #include <filesystem>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kTerminateJobs = "jobs/terminate.lua";
 
-/// The updates in the last line of the log that tells of a checkpoint; -1 without one.
+/// The updates in the last log line about a checkpoint; -1 without such a line.
 long last_saved(const std::string& log) {
   long last = -1;
   const std::regex written("checkpoint saved/\\S+ at (\\d+) updates\n");
@@ -27,7 +27,7 @@ long last_saved(const std::string& log) {
 
 }  // namespace
 
-TEST_CASE("SIGTERM writes a last checkpoint of the parameter server and ends with 143") {
+TEST_CASE("SIGTERM writes a last checkpoint of the parameter server and exits with 143") {
   const JobFolder folder;
   const Words flags = GENERATE(Words{"-n", "3"}, Words{"-n", "3", "--isolate"}, Words{"-n", "2", "--servers", "3"});
   const std::string barrier = GENERATE(as<std::string>(), "asp", "ssp:2", "bsp");
@@ -45,10 +45,10 @@ TEST_CASE("SIGTERM writes a last checkpoint of the parameter server and ends wit
   CHECK_THAT(next.err, Contains("(" + std::to_string(saved) + " updates)"));
   std::smatch sum;
   REQUIRE(std::regex_search(next.out, sum, std::regex("sum (\\d+) of (\\d+)")));
-  CHECK(sum[1] == sum[2]);  // no update is lost or twice there
+  CHECK(sum[1] == sum[2]);  // no update is lost or counted twice
 }
 
-TEST_CASE("a last checkpoint does not wait for a step that takes longer than there is time") {
+TEST_CASE("a last checkpoint does not wait for a step that exceeds the available time") {
   const JobFolder folder;
   const std::string barrier = GENERATE(as<std::string>(), "asp", "bsp");
   Process run = folder.start({"-n", "2", "--checkpoint", "saved", kTerminateJobs, "served", barrier, "long"});
@@ -61,7 +61,7 @@ TEST_CASE("a last checkpoint does not wait for a step that takes longer than the
   CHECK(last_saved(run.err()) >= (barrier == "bsp" ? 10 : 5));
 }
 
-TEST_CASE("SIGTERM to all processes of a run, or to each of its hosts, is one SIGTERM") {
+TEST_CASE("SIGTERM to all processes of a run, or to each of its hosts, acts once") {
   const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "isolate", "hosts");
   const std::string job = GENERATE(as<std::string>(), "served", "kept");
@@ -85,7 +85,7 @@ TEST_CASE("SIGTERM to all processes of a run, or to each of its hosts, is one SI
   CHECK_THAT(hosts[0].err(), Contains("checkpoint saved/"));
 }
 
-TEST_CASE("a job's own checkpoints are saved once more at SIGTERM, all of them") {
+TEST_CASE("all of a job's own checkpoints are saved once more at SIGTERM") {
   const JobFolder folder;
   const Words flags = GENERATE(Words{"-n", "1"}, Words{"-n", "3"}, Words{"-n", "2", "--isolate"});
   const std::string ranks = GENERATE(as<std::string>(), "first", "all");
@@ -119,7 +119,7 @@ TEST_CASE("the state of an iteration is saved once more at SIGTERM") {
   CHECK(std::filesystem::exists(folder.path() / "saved/iterate-2-000000000001/manifest.json"));
 }
 
-TEST_CASE("SIGTERM ends a run at once where there is nothing to save") {
+TEST_CASE("SIGTERM ends a run at once if it has nothing to save") {
   const JobFolder folder;
   const auto [flags, job] = GENERATE(table<Words, std::string>({
       {{"-n", "2"}, "none"},
@@ -139,7 +139,7 @@ TEST_CASE("SIGTERM ends a run at once where there is nothing to save") {
   CHECK_THAT(run.err(), Contains("actorhost: terminated\n"));
 }
 
-TEST_CASE("a job that does not come to save ends when the grace time is over, or at a second signal") {
+TEST_CASE("a job that reaches no save ends after the grace time, or at a second signal") {
   const JobFolder folder;
   const Words flags = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
   const bool twice = GENERATE(false, true);
@@ -155,7 +155,7 @@ TEST_CASE("a job that does not come to save ends when the grace time is over, or
   CHECK(now() - begun < 8 * patience());
 }
 
-TEST_CASE("SIGTERM at one of several hosts takes that host out of the run") {
+TEST_CASE("SIGTERM at one of several hosts removes that host from the run") {
   const JobFolder folder;
   const Words flags = GENERATE(Words{"-n", "1"}, Words{"-n", "1", "--isolate"});
   Hosts hosts(folder, 2, with(flags, {kTerminateJobs, "none"}));

@@ -1,4 +1,4 @@
-// --threads-per-node: what large products of each node run on.
+// --threads-per-node: the threads of large products on each node.
 
 #include <algorithm>
 #include <map>
@@ -30,7 +30,7 @@ Finished run_on_one_core(const JobFolder& folder, const Words& words) {
 
 }  // namespace
 
-TEST_CASE("a node has as many threads as --threads-per-node says and a product does not depend on it") {
+TEST_CASE("a node has the number of threads of --threads-per-node, and no product depends on it") {
   const JobFolder folder;
   const std::string alone =
       line_after(folder.run({"-n", "1", "--threads-per-node", "1", "jobs/threads.lua"}).out, "product: ");
@@ -50,7 +50,7 @@ TEST_CASE("without --threads-per-node the nodes of a machine share its cores") {
   CHECK(line_after(run.out, "threads: ") == std::to_string(std::max(1U, cores() / nodes)));
 }
 
-TEST_CASE("nodes and kernel threads are as many as the cores of the affinity mask") {
+TEST_CASE("the cores of the affinity mask limit the nodes and kernel threads") {
   const JobFolder folder;
   folder.write("job.lua", "local actor = require 'actor' print(actor.size, actor.tensor.threads())");
   const Words flags = GENERATE(Words{}, Words{"--isolate"}, Words{"-n", "auto"});
@@ -62,7 +62,7 @@ TEST_CASE("nodes and kernel threads are as many as the cores of the affinity mas
   }
 }
 
-TEST_CASE("a task of Slurm has the cores that Slurm gives to it") {
+TEST_CASE("a task of Slurm uses the cores that Slurm assigns") {
   JobFolder folder;
   folder.write("job.lua", "local actor = require 'actor' print(actor.size, actor.tensor.threads())");
   for (const auto& [name, value] :
@@ -81,7 +81,7 @@ TEST_CASE("under BSP the number of threads changes no bit of a model") {
   const JobFolder folder;
   write_images(folder.path() / "images", 600, 100);
   const auto weights = [&](const std::string& threads) {
-    // A batch this large is worth a product on several threads.
+    // A batch of this size uses several threads for a product.
     const Ended run(folder.run({"-n", "2", "--seed", "7", "--barrier", "bsp", "--threads-per-node", threads,
                                 (source_dir() / "examples/mnist_ps.lua").string(), "--data", "images", "--epochs", "2",
                                 "--batch", "100"}));

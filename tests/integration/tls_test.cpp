@@ -26,10 +26,10 @@ Words meeting(const FreePort& port) {
 
 }  // namespace
 
-TEST_CASE("hosts meet over TLS by the same command") {
+TEST_CASE("hosts meet over TLS with the same command") {
   const TlsFolder folder;
   const FreePort port;
-  // The scheme may be left out: files for TLS ask for it.
+  // The scheme is optional: TLS files imply it.
   Words words = meeting(port);
   if (GENERATE(false, true)) words[5] = port.endpoint();
   if (GENERATE(false, true)) words.insert(words.begin(), "--isolate");
@@ -44,7 +44,7 @@ TEST_CASE("hosts meet over TLS by the same command") {
   CHECK(first.out() + second.out() == "sum: 6\n");
 }
 
-TEST_CASE("an agent joins over TLS with no certificate of its own") {
+TEST_CASE("an agent joins over TLS without a certificate of its own") {
   const TlsFolder folder;
   const FreePort port;
   Process agent =
@@ -58,7 +58,7 @@ TEST_CASE("an agent joins over TLS with no certificate of its own") {
   CHECK(head.out() + agent.out() == "sum: 6\n");
 }
 
-TEST_CASE("a host that does not trust the rendezvous host's certificate says so and ends with 3") {
+TEST_CASE("a host that does not trust the coordinator's certificate reports this and exits with 3") {
   const TlsFolder folder;
   const FreePort port;
   // The certificate is signed by another authority, or for another name than 127.0.0.1.
@@ -69,7 +69,7 @@ TEST_CASE("a host that does not trust the rendezvous host's certificate says so 
       with(words, {"--tls-cert", mine + ".pem", "--tls-key", mine + ".key", "--node-rank", "0", "jobs/tls.lua"}));
   REQUIRE(head.wait_for_output("info] seed", 20));
   const Finished other = folder.run(with(words, {"--tls-ca", trusted, "--node-rank", "1", "jobs/tls.lua"}));
-  // The rendezvous host goes on waiting for one that trusts it.
+  // The coordinator continues to wait for a host that trusts it.
   CHECK(head.wait_for_output("connection refused", 20));
   head.signal(SIGINT);
   CHECK(head.wait(10) == 130);
@@ -80,7 +80,7 @@ TEST_CASE("a host that does not trust the rendezvous host's certificate says so 
   CHECK_THAT(head.err(), Contains("TLS failed: a certificate is not trusted"));
 }
 
-TEST_CASE("files for TLS that are missing or wrong end with 2 and are named") {
+TEST_CASE("a host with missing or wrong TLS files exits with 2 and names them") {
   const TlsFolder folder;
   const FreePort port;
   const auto [words, message] = GENERATE(table<Words, std::string>({
@@ -99,7 +99,7 @@ TEST_CASE("files for TLS that are missing or wrong end with 2 and are named") {
   CHECK(run.out.empty());
 }
 
-TEST_CASE("clients without TLS at a TLS port neither hold up nor harm the run") {
+TEST_CASE("clients without TLS at a TLS port neither block nor harm the run") {
   const TlsFolder folder;
   const FreePort port;
   const Words words = with(with(meeting(port), kHost), {"jobs/tls.lua"});
@@ -112,7 +112,7 @@ TEST_CASE("clients without TLS at a TLS port neither hold up nor harm the run") 
   REQUIRE(greets.write("ACTORHST" + std::string(40, '\0')));
   Words plain = meeting(port);
   plain[5] = port.endpoint();
-  plain.back() = "3";  // the host does not hear what is wrong, so it tries again
+  plain.back() = "3";  // the host does not receive the reason, so it tries again
   const Finished without = folder.run(with(plain, {"--node-rank", "1", "jobs/tls.lua"}));
   Process second = folder.start(words);
   CHECK(head.wait(20) == 0);

@@ -11,7 +11,7 @@ using Catch::Contains;
 
 namespace {
 
-/// Waits until the screen has `first`, and `second` behind it.
+/// Waits until the screen contains `first`, and later `second`.
 bool shows_in_order(const Terminal& terminal, const std::string& first, const std::string& second) {
   const bool there = wait_until(
       [&] {
@@ -30,7 +30,7 @@ bool can_be_seen(const JobFolder& folder) {
 
 }  // namespace
 
-TEST_CASE("top sorts, reverses and explains at a key, follows the terminal's size, and says that the run is over") {
+TEST_CASE("top sorts, reverses and explains at a key, follows the terminal's size, and reports the end of the run") {
   if (!Terminal::can_be()) return;
   const JobFolder folder;
   Process run = folder.start({"-n", "3", "jobs/status.lua", "computing", "done"});
@@ -59,11 +59,11 @@ TEST_CASE("top sorts, reverses and explains at a key, follows the terminal's siz
   folder.write("done", "");
   CHECK(terminal.ended() == 0);
   CHECK(terminal.shows("the run is over"));
-  CHECK_THAT(terminal.screen(), !Contains("q quit"));  // the first page of the terminal is back
+  CHECK_THAT(terminal.screen(), !Contains("q quit"));  // the terminal's main screen is restored
   CHECK(run.wait(20) == 0);
 }
 
-TEST_CASE("top leaves at q, at Ctrl-D and at Ctrl-C, and gives the terminal back") {
+TEST_CASE("top exits at q, at Ctrl-D and at Ctrl-C, and restores the terminal") {
   if (!Terminal::can_be()) return;
   const JobFolder folder;
   Process run = folder.start({"-n", "2", "jobs/status.lua", "computing", "done"});

@@ -1,4 +1,4 @@
-// Bad input: each with a message that says what is wrong, and the right exit code.
+// Bad input: each case has a message with the cause, and the right exit code.
 
 #include <algorithm>
 #include <fstream>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kToken[] = {"0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"};
 
-/// A server that is not actorhost: it accepts connections and says nothing.
+/// A server other than actorhost: it accepts connections and sends nothing.
 class Listener {
  public:
   Listener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -47,7 +47,7 @@ class Listener {
 
 void cut(const std::filesystem::path& file, size_t bytes) { std::filesystem::resize_file(file, bytes); }
 
-/// The number of the first line of `text` that holds `words`.
+/// The number of the first line of `text` that contains `words`.
 long line_of(const std::string& text, const std::string& words) {
   const size_t at = text.find(words);
   REQUIRE(at != std::string::npos);
@@ -62,7 +62,7 @@ void overwrite(const std::filesystem::path& file, size_t at, char byte) {
 
 }  // namespace
 
-TEST_CASE("a wrong command line ends with 2 and says which word is wrong") {
+TEST_CASE("a wrong command line exits with 2 and names the wrong word") {
   const JobFolder folder;
   folder.write("job.lua", "print 'ran'");
   const auto [words, message] = GENERATE(table<Words, std::string>({
@@ -108,8 +108,8 @@ TEST_CASE("a wrong command line ends with 2 and says which word is wrong") {
   CHECK(run.out.empty());
 }
 
-#ifndef ACTORHOST_SANITIZED  // whose shadow memory needs the address space
-TEST_CASE("more nodes than the machine has threads for end with 3 and say so") {
+#ifndef ACTORHOST_SANITIZED  // the shadow memory of sanitizers needs the address space
+TEST_CASE("a run with more nodes than the machine has threads for exits with 3 and an error") {
   const JobFolder folder;
   folder.write("job.lua", "require('actor').collective.barrier()");
   const std::string few = "ulimit -s 1000000 && ulimit -v 12000000 && exec \"$0\" \"$@\"";  // 1 GB a thread, 12 GB
@@ -137,7 +137,7 @@ TEST_CASE("help names every variable that the program and its start script read"
   CHECK(found > 10);
 }
 
-TEST_CASE("flags are taken in both spellings and help and version go to standard output") {
+TEST_CASE("flags have two spellings, and help and version are printed to standard output") {
   const JobFolder folder;
   folder.write("job.lua", "local actor = require 'actor' print(actor.size, ...)");
   CHECK(folder.run({"run", "--nproc_per_node=2", "--start_timeout", "5", "job.lua", "-n", "7"}).out == "2\t-n\t7\n");
@@ -146,7 +146,7 @@ TEST_CASE("flags are taken in both spellings and help and version go to standard
   CHECK(folder.run({"--version"}).status == 0);
 }
 
-TEST_CASE("a job that does not parse ends with 1, its file and line") {
+TEST_CASE("a job with a syntax error exits with 1, its file and line") {
   const JobFolder folder;
   folder.write("job.lua", "local x = 1\nlocal = 2\n");
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
@@ -154,14 +154,14 @@ TEST_CASE("a job that does not parse ends with 1, its file and line") {
   CHECK_THAT(run.err, Contains("job.lua:2: "));
 }
 
-TEST_CASE("compiled Lua is not taken for a job") {
+TEST_CASE("compiled Lua is refused as a job") {
   const JobFolder folder;
   folder.write("job.lua", std::string("\x1bLJ\x02\x00", 5));
   const Ended run(folder.run({"job.lua"}), 1);
   CHECK_THAT(run.err, Contains("job.lua"));
 }
 
-TEST_CASE("a port that something else listens on ends with 3 and names it") {
+TEST_CASE("a host whose port has another listener exits with 3 and names the port") {
   const JobFolder folder;
   folder.write("job.lua", "print 'ran'");
   const Listener listener;
@@ -173,7 +173,7 @@ TEST_CASE("a port that something else listens on ends with 3 and names it") {
   if (!forced) CHECK_THAT(run.err, Contains(listener.endpoint() + " does not answer as an actorhost"));
 }
 
-TEST_CASE("a rendezvous that nobody answers at ends with 3 at the deadline") {
+TEST_CASE("a host without a reply at the rendezvous exits with 3 at the deadline") {
   const JobFolder folder;
   folder.write("job.lua", "print 'ran'");
   const FreePort port;
@@ -190,7 +190,7 @@ TEST_CASE("a rendezvous that nobody answers at ends with 3 at the deadline") {
   CHECK(run.out.empty());
 }
 
-TEST_CASE("of several addresses that nobody answers at each is told with its reason") {
+TEST_CASE("several addresses without a reply are each reported with a reason") {
   const JobFolder folder;
   folder.write("job.lua", "print 'ran'");
   const FreePort port;
@@ -223,7 +223,7 @@ TEST_CASE("a host with another token is refused") {
   CHECK(hosts[0].out() + hosts[1].out() == "");
 }
 
-TEST_CASE("a host with another job is refused and says so on both sides") {
+TEST_CASE("a host with another job is refused, and both sides report it") {
   const JobFolder folder;
   folder.write("a/job.lua", "print 'ran'");
   folder.write("b/job.lua", "print 'another one'");
@@ -241,7 +241,7 @@ TEST_CASE("a host with another job is refused and says so on both sides") {
   }
 }
 
-TEST_CASE("a callback that returns something else is named with its line") {
+TEST_CASE("a callback with a wrong return value is named with its line") {
   const JobFolder folder;
   const auto [name, value, message] = GENERATE(table<std::string, std::string, std::string>({
       {"schedule", "number", "returned number, expected a table {[id] = {{key, value}, ...}}"},
@@ -269,7 +269,7 @@ TEST_CASE("a callback that returns something else is named with its line") {
   CHECK(count_of(run.err, "stack traceback:") == 1);
 }
 
-TEST_CASE("data files that are cut off or of another kind are named") {
+TEST_CASE("truncated data files and files of another kind are named") {
   const JobFolder folder;
   const auto images = folder.path() / "images";
   write_images(images, 100, 50);

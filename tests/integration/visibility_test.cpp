@@ -1,5 +1,6 @@
 // DESIGN section 11, Visibility, over recorded runs: each worker adds 1 to its place in a vector at each step, and
-// prints what it saw of all workers. Clocks begin with 0, so an update of clock c is the worker's (c + 1)th.
+// prints the values that it reads for all workers. Clocks begin with 0, so an update of clock c is the worker's (c +
+// 1)th.
 
 #include <regex>
 #include <set>
@@ -29,14 +30,14 @@ std::vector<Seen> history(const std::string& out) {
   return all;
 }
 
-/// Every violation of what staleness `s` promises, as text.
+/// Every violation of the guarantee of staleness `s`, as text.
 std::string violations(const std::vector<Seen>& all, int s) {
   std::ostringstream wrong;
   for (const Seen& seen : all) {
     const int clock = seen.clock;
     const bool own = seen.worker == seen.of;
     const int least = own ? clock : std::max(0, clock - s);  // updates of clock <= clock - s - 1
-    const int most = own || s == 0 ? clock : clock + s + 1;  // no worker was let further ahead
+    const int most = own || s == 0 ? clock : clock + s + 1;  // no worker may be further ahead
     if (seen.updates >= least && seen.updates <= most) continue;
     wrong << "worker " << seen.worker << " at clock " << clock << " saw " << seen.updates << " updates of worker "
           << seen.of << ", not " << least << " to " << most << "\n";
@@ -70,7 +71,7 @@ void check_visibility(const std::string& rule, int s, const std::string& servers
 
 }  // namespace
 
-TEST_CASE("the history checker finds what a rule does not allow") {
+TEST_CASE("the history checker finds violations of a rule") {
   CHECK(violations({{0, 3, 3, 0}, {0, 3, 3, 1}}, 0).empty());
   CHECK(!violations({{0, 3, 2, 0}}, 0).empty());
   CHECK(!violations({{0, 3, 2, 1}}, 0).empty());
@@ -87,18 +88,18 @@ TEST_CASE("under BSP a push sees all updates of earlier clocks and none of its o
   check_visibility("bsp", 0, servers, {});
 }
 
-TEST_CASE("under SSP a push sees its own updates and those of clocks that are old enough") {
+TEST_CASE("under SSP a push sees its own updates and all updates that are s + 1 clocks old") {
   const std::string servers = GENERATE(as<std::string>(), "1", "3");
   check_visibility("ssp:2", 2, servers, {});
 }
 
-TEST_CASE("workers that choose their keys themselves see what BSP and SSP promise") {
+TEST_CASE("workers that select their own keys get the guarantees of BSP and SSP") {
   const std::string servers = GENERATE(as<std::string>(), "1", "3");
   check_visibility("bsp", 0, servers, {"--local"});
   check_visibility("ssp:2", 2, servers, {"--local"});
 }
 
-TEST_CASE("a pull in Lua keeps what BSP and SSP promise") {
+TEST_CASE("a pull in Lua preserves the guarantees of BSP and SSP") {
   const std::string servers = GENERATE(as<std::string>(), "1", "3");
   check_visibility("bsp", 0, servers, {"--lua_pull", "--width", "100"});
   check_visibility("ssp:2", 2, servers, {"--lua_pull", "--width", "100"});

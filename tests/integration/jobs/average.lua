@@ -1,4 +1,4 @@
--- Jobs of average_test.cpp; the first word says which.
+-- Jobs of average_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local ffi = require "ffi"
 local meeting = require "meeting"
@@ -6,8 +6,8 @@ local tell, await = meeting.tell, meeting.await
 
 local jobs = {}
 
--- Workers train until each has been in up to `most` more rounds, abort, compare, and go on, `times` times. What they add to `b`
--- is known, so its mean is too.
+-- Workers train until each has taken part in up to `most` more rounds, abort, compare, and resume; `times` times. The
+-- additions to `b` are known, and so is its mean.
 function jobs.training(...)
   local average, tensor, co = actor.average, actor.tensor, actor.collective
   local peers, times, count, most = (...), tonumber((select(2, ...))), tonumber((select(3, ...))), tonumber((select(4, ...)) or 5)
@@ -67,7 +67,7 @@ function jobs.rank_that_is_killed_while_it_averages(...)
   local handle = average.start(model, { sync_interval_ms = 1, peers = peers })
   local last = actor.rng(seed):int(1, 400)
   local step = 0
-  -- The others stop only when one of them has seen the loss for sure.
+  -- Survivors stop only after one of them has seen the loss.
   while actor.size == 4 or step < 500 do
     step = step + 1
     handle:step(function() model.w:add_(0.001) end)
@@ -200,12 +200,12 @@ function jobs.through_filter_averaging_keeps_sum_of(...)
     local peers = select(2, ...)
     local model = tensor.uniform({ 20000 }, { seed = actor.rank + 1 })
     local sum = co.allreduce(model):sum()
-    -- Steps are short beside the interval, so that no round goes without anybody: it would have fewer bytes, and the next one
-    -- no filter.
+    -- Steps are short compared to the interval, so that every rank takes part in every round. A round without a rank
+    -- has fewer bytes, and the next round is unfiltered.
     local handle = average.start(model, { sync_interval_ms = 30, filter = filter, peers = peers })
     local steps = 0
     local stats
-    repeat -- through a filter until the rounds that went without it, as the first does, do not tell any more
+    repeat -- until unfiltered rounds, such as the first, no longer matter
       handle:step(function() model:add_(0.01) end)
       steps = steps + 1
       stats = handle:stats()

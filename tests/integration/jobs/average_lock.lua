@@ -15,7 +15,7 @@ end
 local function update(seen, second)
   assert(second == "second")
   if x:get(1) ~= seen:get(1) then between = between + 1 end
-  assert(x:max() - x:min() < 1e-9, "half a change is seen") -- sums are made in an order that differs by element
+  assert(x:max() - x:min() < 1e-9, "half a change is seen") -- the order of a sum differs between elements
   x:add_(0.25)
   return steps
 end

@@ -1,4 +1,4 @@
--- Rules of barriers_test.cpp that a file names.
+-- Rules of barriers_test.cpp, loaded from this file.
 local barrier = require "actor.barrier"
 return {
   close = function(view) return view.step <= view:min() + 2 end,

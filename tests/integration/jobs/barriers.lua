@@ -1,10 +1,10 @@
--- Jobs of barriers_test.cpp; the first word says which.
+-- Jobs of barriers_test.cpp; the first argument selects the job.
 local actor = require "actor"
 
 local jobs = {}
 
--- Every worker counts its steps; the schedule watches how far apart they come. One of the three is slow. `buffered`: how
--- many updates are merged at once.
+-- Every worker counts its steps; the schedule measures the spread of the counts. One of the three workers is slow.
+-- `buffered`: the number of updates in a merge.
 function jobs.counting(buffered)
   local param, tensor = actor.param, actor.tensor
   local widest = 0
@@ -36,7 +36,7 @@ function jobs.counting(buffered)
   print("updates: " .. summary.updates - steps:sum())
 end
 
--- Worker 0 stays in its first push until the others have made 20 steps: it ends only under a rule that lets them.
+-- Worker 0 stays in its first push until the others have made 20 steps: the job ends only if the rule permits this.
 function jobs.one_stays()
   local param, tensor = actor.param, actor.tensor
   local opt = actor.options { "JOB", swap = "" }
@@ -63,7 +63,7 @@ function jobs.one_stays()
   print("others: " .. tostring(param.get("steps"):slice(1, 2, 3):min() >= 20))
 end
 
--- Ten steps under whatever rule the command line names.
+-- Ten steps under the rule of the command line.
 function jobs.short()
   local function register()
     actor.param.register_schedule(function(workers)

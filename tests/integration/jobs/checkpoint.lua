@@ -1,11 +1,11 @@
--- Jobs of checkpoint_test.cpp; the first word says which.
+-- Jobs of checkpoint_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local meeting = require "meeting"
 local tell, await = meeting.tell, meeting.await
 
 local jobs = {}
 
--- Every rank adds to a tensor that all have and to a number of its own; saves at every third of ten steps.
+-- Every rank adds to a common tensor and to a number of its own; it saves at every third of ten steps.
 function jobs.job(...)
   local ranks, last, parts = ...
   local keeper = actor.checkpoint.new { steps = 3, ranks = ranks }

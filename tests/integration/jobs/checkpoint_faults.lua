@@ -1,7 +1,7 @@
 -- The job of checkpoint_faults_test.cpp.
 local actor = require "actor"
 
--- Two updates a step, with a checkpoint after each step; `--spoil` puts a file where the checkpoints go.
+-- Two updates a step, with a checkpoint after each step; `--spoil` puts a file in the place of the checkpoint folder.
 local opt = actor.options { steps = 3, spoil = false }
 print "begins"
 local summary = actor.param.run {

@@ -1,25 +1,25 @@
--- For chunks_test.cpp: runs into which chunks are sent. chunks.lua JOB [...]
+-- For chunks_test.cpp: runs that receive chunks. chunks.lua JOB [...]
 local actor = require("actor")
 local jobs = {}
 
 answer = 42
 going = true
 
--- So many turns of a loop.
+-- Runs a loop `turns` times.
 function spin(turns)
   local n = 0
   for _ = 1, turns do n = n + 1 end
   return n
 end
 
--- Waits until a chunk says that it is enough, with `spin` compiled.
+-- Waits, with `spin` compiled, until a chunk clears `going`.
 function jobs.compiled()
   for _ = 1, 200 do spin(1000) end
   while going do actor.sleep(0.01) end
   if actor.rank == 0 then print("compiles", (jit.status())) end
 end
 
--- Waits in an all-reduce for the last rank, which sleeps until a chunk says that it has done so long enough.
+-- Waits in an all-reduce for the last rank, which sleeps until a chunk clears `going`.
 function jobs.allreduce()
   if actor.rank == actor.size - 1 then
     while going do actor.sleep(0.01) end
@@ -28,7 +28,7 @@ function jobs.allreduce()
   if actor.rank == 0 then print("sum", sum:get(1), answer) end
 end
 
--- Counts on the parameter server until a chunk says stop.
+-- Counts on the parameter server until a chunk clears `going`.
 function jobs.param()
   local summary = actor.param.run {
     init = function() return { w = actor.tensor.zeros { 3 } } end,
@@ -48,7 +48,7 @@ function jobs.param()
   if actor.rank == 0 then print("ended by " .. summary.reason) end
 end
 
--- Counts rows until a chunk says that it is enough; goes on when a node is lost.
+-- Counts rows until a chunk clears `going`; continues after the loss of a node.
 function jobs.mapreduce()
   local rows = actor.mapreduce.range(1, 1000):map(function(x) return 2 * x end)
   local on
@@ -59,7 +59,7 @@ function jobs.mapreduce()
   if actor.rank == 0 then print("done") end
 end
 
--- Runs the chunks that come.
+-- Runs the received chunks.
 function jobs.wait()
   require("actor.c.console").wait()
   print("waited")

@@ -1,2 +1,2 @@
--- A module for chunks_test.cpp: it never comes back.
+-- A module for chunks_test.cpp: it never returns.
 return { spin = function() while true do end end }

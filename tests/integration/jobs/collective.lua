@@ -1,4 +1,4 @@
--- Jobs of collective_test.cpp; the first word says which.
+-- Jobs of collective_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local ffi = require "ffi"
 local meeting = require "meeting"
@@ -64,7 +64,7 @@ function jobs.collective_that_has_failed_holds_up(...)
     disagree()
     assert(co.barrier())
   end
-  disagree() -- and some are at their end before others have come to it
+  disagree() -- some ranks end before others arrive
   print "at the end"
 end
 
@@ -86,7 +86,7 @@ function jobs.loss_that_asynchronous_collective_has()
   ffi.cdef "int getpid(); int kill(int, int);"
   assert(co.barrier())
   if actor.id == 2 then ffi.C.kill(ffi.C.getpid(), 9) end
-  -- Started before or after the loss is known: in any case it is this call that tells of it.
+  -- Whether it starts before or after the loss is known, this call reports the loss.
   local pending = co.allreduce(tensor.full({ 10 }, 1), "sum", { async = true })
   print("waited", pending:wait())
   print("gathered", assert(co.gather("x", 0, { list = true })) ~= nil)
@@ -122,7 +122,7 @@ function jobs.all_reduce_through_filter_gives_every()
     if text == "fp16" then near(sum, exact, 0.01) end
     if text == "int8" then near(sum, exact, 0.2) end
   end
-  -- Error feedback: the mean of many calls comes to what it is a mean of.
+  -- Error feedback: the mean of many filtered calls approaches the exact result.
   local constant, total = tensor.normal({ 200 }, { rng = actor.rng(9, actor.rank) }), tensor.zeros { 200 }
   for _ = 1, 300 do
     total = total + co.allreduce(constant, "sum", { filter = filter.topk { fraction = 0.1 }, stream = "constant" })

@@ -1,5 +1,5 @@
--- Collectives that do not fit together, each operation with what may differ in it: every rank is told what both are in and
--- at which lines, and the next call works. Run by two ranks; prints "all told".
+-- Mismatched collectives, for each operation with each possible difference. Both ranks get an error with both calls and
+-- both lines, and the next call works. Run by two ranks; prints "all told".
 local actor = require "actor"
 local co, tensor = actor.collective, actor.tensor
 local me = actor.rank
@@ -14,7 +14,7 @@ local one, other, named = filled(), filled { combiner = "max" }, filled { name =
 local global, maxima = filled(), filled { combiner = "max" }
 local shared = filled { shared = true }
 shared:regroup()
--- What rank 0 does and is said to be in, and the same of rank 1.
+-- The call of rank 0 and its name in the error, and the same of rank 1.
 local misfits = {
   { function() co.allreduce(three) end, "allreduce sum float32[3]",
     function() co.allreduce(four) end, "allreduce sum float32[4]" },

@@ -27,7 +27,7 @@ local function equal(a, b)
   return a:hash() == b:hash()
 end
 
--- Whole numbers, so that no algorithm rounds; few enough that products stay exact too.
+-- Whole numbers, so that no algorithm rounds; small enough that products stay exact too.
 local function draw(shape, dtype)
   local count = 1
   for _, size in ipairs(shape) do count = count * size end
@@ -47,7 +47,7 @@ local function fold(inputs, op)
   return op == "mean" and n > 1 and total / n or total
 end
 
--- The part of place r (from 0) among the rows.
+-- The share of rank r (from 0) among the rows.
 local function part(t, r)
   local d = t.shape[1]
   local first = r * math.floor(d / n) + math.min(r, d % n)
@@ -73,7 +73,7 @@ local function options_of(algorithms)
   return options
 end
 
--- All ranks' inputs, of one shape or (with `uneven`) of different numbers of rows.
+-- All ranks' inputs, of one shape or (with `uneven`) with different numbers of rows.
 local function inputs_of(uneven)
   local dtype, shape = pick { "float32", "float64" }, rows_shape(pick(sizes))
   local inputs = {}
@@ -95,7 +95,7 @@ function calls.allreduce()
   local options = options_of { "star", "ring", "recursive_doubling", "halving_doubling", "ordered", "hierarchical" }
   local how = rng:int(1, 4)
   if how == 2 then options.out = mine * 0 end
-  -- Without options and with such as do not matter it is the same call.
+  -- Some ranks pass no options, others irrelevant options: it is the same call.
   if next(options) == nil then options = me % 2 == how % 2 and { timeout = 1000 } or nil end
   if how == 4 and mine.ndim == 2 then mine = mine:transpose(1, 2):clone():transpose(1, 2) end
   local got = co.allreduce(mine, op, options)
@@ -199,7 +199,7 @@ function calls.values()
   return actor.hash(given[1]) == actor.hash(from) and given[2]:get(3, 2) == 1
 end
 
--- A function as operation, of values that are no tensors: in rank order, so that texts show it.
+-- A function as operation on values other than tensors; texts show that it combines in rank order.
 function calls.function_of_values()
   local words, root = {}, rng:int(0, n - 1)
   for r = 1, n do words[r] = ("%d,"):format(rng:int(0, 99)) end
@@ -209,7 +209,7 @@ function calls.function_of_values()
   return co.allreduce(words[me + 1], join) == all and one == (me ~= root or all)
 end
 
--- The same, and each gets its part of what comes of it: rows of a tensor, or its one of n values.
+-- The same, but each rank gets its share of the result: rows of a tensor, or the element of its rank.
 function calls.function_scattered()
   local inputs = inputs_of()
   local sum = co.reduce_scatter(inputs[me + 1], function(a, b) return a + b end)
@@ -223,7 +223,7 @@ function calls.function_scattered()
   return equal(sum, part(fold(inputs, "sum"), me)) and lists == me
 end
 
--- Where results may be put: into a tensor of the caller's.
+-- Results written into a tensor of the caller.
 function calls.into()
   local inputs, root = inputs_of(), rng:int(0, n - 1)
   local mine, sum = inputs[me + 1], fold(inputs, "sum")
@@ -237,7 +237,7 @@ function calls.into()
   local rows = stack(inputs) * 0
   co.allgather(mine, { out = rows })
   right = right and equal(rows, stack(inputs))
-  -- A place that is a part of something larger.
+  -- The target is a view of a larger tensor.
   local place = rows:narrow(1, 1, mine.shape[1])
   co.allreduce(mine, "sum", { out = place })
   right = right and equal(rows:narrow(1, 1, mine.shape[1]), sum)
@@ -246,7 +246,7 @@ function calls.into()
 end
 
 function calls.group()
-  -- Every other rank; the others do something else meanwhile.
+  -- A group of every other rank; the remaining ranks do something else meanwhile.
   local ranks, name = {}, "odd " .. rng:int(1, 1000000000)
   for r = 1, n - 1, 2 do ranks[#ranks + 1] = r end
   if #ranks == 0 or me % 2 == 0 then return true end
@@ -261,7 +261,7 @@ function calls.group()
   return group:rank() == (me - 1) / 2 and group:size() == #ranks and sum:get(1) == want and sum:get(70000) == want
 end
 
--- Each starts a call that goes on beside the script, and gives what is to come of it.
+-- Each function starts an asynchronous call, and returns it with the expected result.
 local asynchronous = {
   function(inputs) return co.allreduce(inputs[me + 1], "max", { async = true }), fold(inputs, "max") end,
   function(inputs, root)
@@ -286,7 +286,7 @@ local asynchronous = {
   end,
 }
 
--- Several at a time, waited for in an order of each rank's own.
+-- Several calls at a time; each rank waits for them in its own order.
 function calls.async()
   local pending, wanted = {}, {}
   local others = actor.rng(seed, me + 1)

@@ -1,11 +1,11 @@
--- Jobs of collective_rotator_test.cpp; the first word says which.
+-- Jobs of collective_rotator_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local meeting = require "meeting"
 local tell, await = meeting.tell, meeting.await
 
 local jobs = {}
 
--- Every rank notes in each partition that it has been there, with a file that only one rank may have at a time.
+-- Every rank records its visit in each partition, and holds a file there that only one rank may hold at a time.
 function jobs.rounds()
   local c, tensor = actor.collective, actor.tensor
   local rank, n = actor.rank, actor.size
@@ -54,7 +54,7 @@ function jobs.rounds()
   check_round({ restore = false }, 3, 0, 2)
   c.barrier()
   check_round({ own = true }, 2, 3, 2)
-  -- A slice may grow and shrink while it is away.
+  -- A visit may add to a slice and remove from it.
   local t = c.table()
   t:set(rank, 1)
   assert(c.rotator { table = t }:round(function(slice, visit)
@@ -62,7 +62,7 @@ function jobs.rounds()
     if visit.slice == 2 then slice:add(100 + visit.home, 1) end
   end))
   assert(t:get(rank) == 2 ^ n and t:get(100 + rank) == 2 ^ n - 1 and t:size() == 2)
-  -- What a visit has left of the bound falls, and never below nothing.
+  -- The remaining time of a visit falls, and never below zero.
   local least, most = math.huge, 0
   assert(c.rotator { table = t, bound = 0.05 }:round(function(_, visit)
     local left = visit.time_left()
@@ -74,8 +74,8 @@ function jobs.rounds()
   print("rounds are right")
 end
 
--- Partitions of all kinds: tensors of one type, whose slices travel as one tensor, and others. Each visit adds rank
--- + 1.
+-- Partitions of all kinds: tensors of one type, whose slices travel as one tensor, and others. Every visit by a rank
+-- adds rank + 1.
 function jobs.kinds()
   local c, tensor = actor.collective, actor.tensor
   local rank, n = actor.rank, actor.size
@@ -120,10 +120,10 @@ function jobs.kinds()
         for id, value in t:pairs() do
           assert(right(value, id + 4 * each), ("kind %d: a wrong value"):format(number))
           assert(not shapes[id] or table.concat(value.shape, " ") == shapes[id])
-          -- It is the tensor that was there before; what was seen on the way has gone on.
+          -- With `restore` values return into the original tensors.
           assert(not kind.flat or rawequal(value, first[id]) == (restore or n == 1))
         end
-        -- What is put there between rounds goes along, and also what is changed in place.
+        -- Partitions added between rounds travel along, and so do changes in place.
         local more = kind.make(n * 100 + rank)
         t:set(n * 100 + rank, more)
         for _, value in t:pairs() do
@@ -137,7 +137,7 @@ function jobs.kinds()
       end
     end
   end
-  -- Tensors that come, go and change their shape on the way.
+  -- Visitors add and remove tensors and change their shapes.
   local t, twice = c.table { name = "changing" }, tensor.ones(2)
   t:set(rank, tensor.full({ 2 }, rank))
   t:set(rank + n, tensor.full({ 2 }, rank))
@@ -154,7 +154,7 @@ function jobs.kinds()
   assert(table.concat(t:ids(), " ") == table.concat({ rank + n, rank + 2 * n, rank + 3 * n, n > 1 and rank + 4 * n or nil }, " "))
   assert(t:get(rank + n):equal(tensor.full({ n + 2 }, last)) and t:get(rank + 2 * n):equal(twice))
   assert(n == 1 or t:get(rank + 4 * n):equal(twice) and not rawequal(t:get(rank + 4 * n), t:get(rank + 2 * n)))
-  -- A mean goes on to count what its partitions stand for.
+  -- A mean carries on the counts of its partitions.
   local mean = c.table { combiner = "mean" }
   mean:set(rank, tensor.full({ 1 }, 1))
   mean:add(rank, tensor.full({ 1 }, 3))
@@ -251,7 +251,7 @@ function jobs.schedulers()
     end
   end
   assert(handed_out(c.scheduler { dynamic = {} }) == 0 and c.scheduler { static = {} }:run(print).n == 0)
-  -- A rank that does not come does not stop the others: all work is done while rank 0 takes nothing.
+  -- An absent rank does not stop the others: all work is done while rank 0 takes nothing.
   if n > 1 then
     local scheduler, taken = c.scheduler { dynamic = items }, 0
     if rank > 0 then
@@ -269,7 +269,7 @@ function jobs.schedulers()
   print("either: " .. select(2, pcall(c.scheduler, {})))
 end
 
--- Rank 2 is killed with an item that it has begun; its results go with it, and the others do its items again.
+-- Rank 2 is killed while it processes an item; its results are lost, and the other ranks process its items again.
 function jobs.scheduler_killed(...)
   local c = actor.collective
   local process = io.open("/proc/self/stat"):read("*n")
@@ -284,7 +284,7 @@ function jobs.scheduler_killed(...)
       actor.log.info("stays in process %d.", process)
       while true do end
     end
-    await("begun") -- so that it gets one
+    await("begun") -- so that rank 2 gets an item
     return item + 100
   end)
   local sum = 0
@@ -292,8 +292,8 @@ function jobs.scheduler_killed(...)
   print("sum: " .. sum, actor.size)
 end
 
--- The first item of each visit takes all the time that there is, so the loop ends behind it, and the next visit of that
--- slice here begins with the one after it. Those of a visit that begins too late have no time at all.
+-- The first item of each visit uses up the time, so the loop ends after it, and the next visit of that slice here
+-- begins with the following item. A visit that begins too late has no time for any item.
 function jobs.bounded()
   local c = actor.collective
   local t = c.table()

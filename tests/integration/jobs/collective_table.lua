@@ -1,11 +1,11 @@
--- Jobs of collective_table_test.cpp; the first word says which.
+-- Jobs of collective_table_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local meeting = require "meeting"
 local tell, await = meeting.tell, meeting.await
 
 local jobs = {}
 
--- Each wrong call fails on every rank with the same message, and no table has changed by it.
+-- Each wrong call fails on every rank with the same message, and changes no table.
 function jobs.wrong()
   local c, tensor = actor.collective, actor.tensor
   local rank = actor.rank
@@ -49,7 +49,7 @@ function jobs.wrong()
   fails("rotate", filled(), function(t) t:rotate(function() return 1 end) end)
   local global = filled { partitioner = function() return "a" end }
   fails("push", filled(), function(t) t:push(global) end)
-  -- Some ranks give a permutation, others none: a mismatch, not a hang.
+  -- Some ranks pass a permutation, others none: a mismatch, not a hang.
   fails("one is none", filled(), function(t) t:rotate(rank == 1 and {} or { 1, 2, 0 }) end)
   fails("two", filled(), function(t) t:rotate(rank == 1 and { 2, 0, 1 } or { 1, 2, 0 }) end)
   fails("other", filled(), function(t) if rank == 1 then t:regroup() else t:allgather() end end)
@@ -59,7 +59,7 @@ function jobs.wrong()
   print("late:", filled():regroup({ timeout = 5 }) ~= nil)
 end
 
--- The killed rank has not made the call in which the others wait; they go on without it.
+-- The killed rank has not made the call that the other ranks wait in; they continue without it.
 function jobs.killed(...)
   local c, tensor = actor.collective, actor.tensor
   local process = io.open("/proc/self/stat"):read("*n")
@@ -92,7 +92,7 @@ function jobs.killed(...)
   print("then: " .. tostring(sum))
 end
 
--- Partitions that all ranks change at the same time: each is in its update while the others are in theirs.
+-- Partitions that all ranks change at the same time: the updates of different ranks overlap.
 function jobs.updates()
   local c, tensor = actor.collective, actor.tensor
   local rank, n = actor.rank, actor.size
@@ -114,7 +114,7 @@ function jobs.updates()
       return true
     end))
   end
-  -- An update that fails adds nothing.
+  -- A failed update adds nothing.
   for why, fn in pairs {
     ["not this"] = function(v) v[0]:fill_(-1) error("not this", 0) end,
     ["id 5 was given a value but was not requested"] = function(v) v[5] = 1 end,
@@ -135,7 +135,7 @@ function jobs.updates()
     local due = id + (id % 2 == 1 and all or 0) + counts[id]
     assert(t:get(id):min() == due and t:get(id):max() == due, ("%d: %g, not %g"):format(id, t:get(id):min(), due))
   end
-  -- Operations that tensors have and tables do not have.
+  -- Operations of tensors that tables do not have.
   for name, instead in pairs { gather = "reduce(root)", scatter = "regroup()", alltoall = "regroup()", reduce_scatter = "regroup()" } do
     local worked, why = pcall(t[name], t)
     assert(not worked and why:find("a table has no " .. name .. ": " .. instead, 1, true), why)
@@ -149,7 +149,7 @@ function jobs.locks()
   local rank, n, rounds = actor.rank, actor.size, 40
   local t = c.table { shared = true, partitioner = function(id, n) return (id * 3 + 1) % n end }
   for id = 0, 5 do t:add(id, tensor.full({ 8 }, 1)) end
-  t:add(100, { text = "", updates = 0 }) -- not combined: only one rank may give it
+  t:add(100, { text = "", updates = 0 }) -- not combined: only one rank may set it
   if rank > 0 then t:remove(100) end
   assert(t:regroup() == t)
   for i = 1, rounds do
@@ -168,13 +168,13 @@ function jobs.locks()
   for r = 0, n - 1 do
     for i = 1, rounds do expected = expected + (i % 6 == (i * 5 + r) % 6 and 8 or 16) end
   end
-  -- An error under the lock, and a value for what is not locked, leave all as it was.
+  -- An error under the lock, or a value for an unlocked partition, changes nothing.
   for _, fn in ipairs { function(v) v[0]:fill_(-1) error("not this", 0) end, function(v) v[0]:fill_(-1) v[5] = 1 end } do
     local fine, message = pcall(t.lock, t, 0, fn)
     assert(not fine and (message == "not this" or message:find("id 5 was given a value but was not requested")), message)
   end
   assert(t:sync() == t)
-  -- The owners see the newest; what get() gives is a copy.
+  -- Owners read the newest values; get() returns a copy.
   for id, value in t:pairs() do
     if id < 6 then value:fill_(0) end
   end
@@ -185,7 +185,7 @@ function jobs.locks()
     total = total + all:get(id):sum()
   end
   print("total: " .. total - expected, "updates: " .. all:get(100).updates - n * rounds)
-  -- A push into a shared table, and a regroup of it, keep what was written before them.
+  -- A push into a shared table, and its regroup, preserve earlier writes.
   local more = c.table()
   more:set(3, tensor.full({ 8 }, 2))
   t:lock(3, function(values) values[3]:add_(1) end)
@@ -202,7 +202,7 @@ function jobs.locks()
   print("again:", t:unshare() == t, pcall(t.lock, t, 3, print))
 end
 
--- Rank 1 comes when the others have given up.
+-- Rank 1 arrives after the other ranks have given up.
 function jobs.late(...)
   local c = actor.collective
   local operation = ...
@@ -225,7 +225,7 @@ function jobs.late(...)
   print("then all")
 end
 
--- Two groups, each with a shared table, a rotation, and schedulers of its own, at the same time.
+-- Two groups work at the same time, each with its own shared table, rotation and schedulers.
 function jobs.groups()
   local c = actor.collective
   local odd, even = {}, {}

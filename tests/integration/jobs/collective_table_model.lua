@@ -2,8 +2,8 @@
 --
 --     actorhost -n 3 tests/integration/jobs/collective_table_model.lua SEED CASES
 --
--- All nodes have the same random numbers, so each knows what every rank does and has. After each operation every rank
--- compares its own tables with the model's.
+-- All nodes draw the same random numbers, so each knows every rank's operations and data. After each operation every
+-- rank compares its own tables with the model's.
 local actor = require "actor"
 local c, tensor = actor.collective, actor.tensor
 local seed, cases = tonumber((select(1, ...))) or 1, tonumber((select(2, ...))) or 50
@@ -12,14 +12,14 @@ local rng
 
 local function pick(array) return array[rng:int(#array)] end
 
--- ---- values: an array of numbers in the model; what they are in a table depends on the kind ----
+-- ---- values: an array of numbers in the model; in a table the representation depends on the kind ----
 
 local kinds = {
   number = { size = 1, real = function(v) return v[1] end, plain = function(x) return { x } end },
   float64 = { size = 6, real = function(v) return tensor(v):reshape(2, 3):to("float64") end, plain = function(t) return t:flatten():totable() end },
   float32 = { size = 4, real = function(v) return tensor(v):to("float32") end, plain = function(t) return t:totable() end },
   empty = { size = 0, real = function() return tensor.zeros({ 0, 2 }) end, plain = function(t) assert(t.size == 0 and t.ndim == 2) return {} end },
-  -- Only for a function: text that shows in which order it was put together.
+  -- For function combiners only: the text shows the order of combination.
   text = { size = 1, real = function(v) return { text = v[1] } end, plain = function(x) return { x.text } end },
 }
 
@@ -31,7 +31,7 @@ local elementwise = {
   text = function(a, b) return a .. b end,
 }
 
--- What the table is given as a function; it changes its argument, which must not be seen anywhere.
+-- The table's combiner function; it changes its argument, and no table may show this.
 local function joined(a, b)
   a.text = a.text .. b.text
   return a
@@ -43,7 +43,7 @@ local function new_value(kind, combiner)
     if kind == "text" then
       out[i] = string.char(rng:int(97, 122))
     else
-      local factors = kind == "float32" and { 1, -1 } or { 1, -1, 2 } -- powers are soon more than a float can hold
+      local factors = kind == "float32" and { 1, -1 } or { 1, -1, 2 } -- powers soon exceed a float
       out[i] = combiner == "prod" and pick(factors) or rng:int(-50, 50)
     end
   end
@@ -173,7 +173,7 @@ function operations.allreduce(case)
   assert(case.t:allreduce() == case.t)
 end
 
--- All ranks have the same ids with tensors alike, as a model's parameters are.
+-- All ranks have the same ids with tensors of equal shape, like a model's parameters.
 function operations.allreduce_alike(case)
   local ids = {}
   for _ = 1, rng:int(1, 6) do ids[#ids + 1] = rng:int(-3, case.ids + 3) end
@@ -195,7 +195,7 @@ function operations.allgather(case)
   assert(case.t:allgather() == case.t)
 end
 
--- Each rank's partitions to their owners, combined there with what `into` has.
+-- Sends each rank's partitions to their owners, which combine them with the partitions of `into`.
 local function deal(case, tables, into)
   for rank = 0, n - 1 do
     for id, cell in pairs(tables[rank]) do
@@ -271,7 +271,7 @@ function operations.clear(case)
   if rank == me then case.t:clear() end
 end
 
--- Goes on with a copy; the original is changed in place, which must not be seen anywhere.
+-- Continues with a copy; the original is changed in place, and the copy must not show this.
 function operations.copy(case)
   local old = case.t
   case.t = old:copy()

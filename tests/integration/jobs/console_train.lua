@@ -1,4 +1,4 @@
--- For chunks_test.cpp: a chunk that defines what later ones use.
+-- For chunks_test.cpp: a chunk with definitions for later chunks.
 tensor = actor.tensor
 
 -- Counts on the parameter server up to `limit`; each push takes `seconds`.

@@ -1,7 +1,7 @@
 -- The job of elastic_test.cpp.
 local actor = require "actor"
 
--- Ends when `workers` workers have done ten pieces of work each; those that join print when they have begun.
+-- Ends when `workers` workers have done ten tasks each; a late joiner prints when it has begun.
 local param = actor.param
 local opt = actor.options { workers = 2 }
 local mine = 0

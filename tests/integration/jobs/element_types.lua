@@ -1,4 +1,4 @@
--- What the engines do with tensors of whole numbers and truth values, for element_types_test.cpp. Prints "all carried".
+-- Engines with tensors of integers and booleans, for element_types_test.cpp. Prints "all carried".
 local actor = require "actor"
 local co, tensor = actor.collective, actor.tensor
 local n, me = actor.size, actor.rank
@@ -19,7 +19,7 @@ for _, dtype in ipairs { "float32", "float64", "int32", "int64", "uint8", "bool"
   assert(co.alltoall(tensor.ones({ n, 2 }, { dtype = dtype })):sum() == 2 * n)
   for _, count in ipairs { 1, 3, 100000 } do
     local sum = assert(co.allreduce(tensor.ones({ count }, { dtype = dtype })))
-    assert(sum.dtype == (bool and "int64" or dtype) and sum[count] == n) -- of bool a count
+    assert(sum.dtype == (bool and "int64" or dtype) and sum[count] == n) -- the sum of a bool is a count
     local most = assert(co.allreduce(tensor.full({ count }, me + 1):to(dtype), "max"))
     assert(most[1] == last)
   end
@@ -35,8 +35,8 @@ for _, dtype in ipairs { "float32", "float64", "int32", "int64", "uint8", "bool"
   end
 end
 
--- The sum of bool counts how many ranks have true, by every way; where it is to be bool, whether there is one.
-local function mask(count) return tensor.arange(count):lt(me + 1) end -- true on the ranks from i - 1 on
+-- The sum of bool tensors counts the true ranks, on every path; written into a bool tensor, it is their disjunction.
+local function mask(count) return tensor.arange(count):lt(me + 1) end -- element i is true on ranks from i - 1 on
 for _, count in ipairs { 1, 2, 5, 100000 } do
   local counts = tensor.clamp(n - tensor.arange(count), 0, nil):to("int64")
   local async = assert(co.allreduce(mask(count), "sum", { async = true })):wait()
@@ -53,7 +53,7 @@ end
 
 local big = 9007199254740993LL
 assert(co.allreduce(tensor.full({ 2 }, big), "max"):get(2) == big)
-assert(co.allreduce(tensor.full({ 1 }, 255, { dtype = "uint8" })):get(1) == 255 * n % 256) -- wraps
+assert(co.allreduce(tensor.full({ 1 }, 255, { dtype = "uint8" })):get(1) == 255 * n % 256) -- wraps around
 
 local rows = actor.mapreduce.parallelize({ 1, 2, 3 })
   :map(function(x) return tensor.new({ x, x * x }, { dtype = "int64" }) end)

@@ -1,4 +1,4 @@
--- Whole numbers at the parameter server, for element_types_test.cpp.
+-- Integers at the parameter server, for element_types_test.cpp.
 local actor = require "actor"
 local param, tensor = actor.param, actor.tensor
 

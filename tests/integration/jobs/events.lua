@@ -1,4 +1,4 @@
--- Jobs of events_test.cpp; the first word says which.
+-- Jobs of events_test.cpp; the first argument selects the job.
 local actor = require "actor"
 
 local jobs = {}
@@ -7,7 +7,7 @@ function jobs.events()
   local c, tensor = actor.collective, actor.tensor
   local rank, n = actor.rank, actor.size
 
-  -- To all: every value that travels, this node's own too.
+  -- To all ranks, including this rank: every kind of value.
   local values = { 1.5, "text", true, { 1, { a = "b" } }, tensor.arange(6):reshape(2, 3),
     { w = tensor.full({ 3 }, rank), b = tensor.zeros(0), name = "model" }, string.rep("long", 1000) }
   for i = 1, #values do c.send_event("all", values[i]) end
@@ -24,7 +24,7 @@ function jobs.events()
     assert(next_value() == values[7] and next_value() == nil)
   end
 
-  -- Point to point, around the ring; what is sent is a copy.
+  -- Point to point, around the ring; the receiver gets a copy.
   local slice = tensor.full({ 4 }, rank)
   c.send_event("slice", slice, { to = (rank + 1) % n })
   slice:fill_(-1)
@@ -33,7 +33,7 @@ function jobs.events()
   assert(event.value:sum() == 4 * event.from)
 
   c.barrier()
-  -- Its own queue, by name and in order; without waiting.
+  -- The rank's own queue, by name and in order; without waiting.
   assert(c.get_event() == nil)
   for i = 1, 3 do c.send_event(i == 2 and "two" or "odd", i, { to = "local" }) end
   assert(c.get_event("none") == nil)
@@ -41,7 +41,7 @@ function jobs.events()
   assert(c.get_event() == nil)
 
   c.barrier()
-  -- All nodes flood all others before any of them reads events.
+  -- All nodes flood all others before any node reads events.
   for i = 1, 3000 do c.send_event("flood", i) end
   c.barrier()
   local last = {}

@@ -1,12 +1,12 @@
--- Jobs of failure_test.cpp; the first word says which.
+-- Jobs of failure_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local meeting = require "meeting"
 local tell, await = meeting.tell, meeting.await
 
 local jobs = {}
 
--- Counts how often each batch is merged. Worker 2 stays in its first push and prints its process; no worker is done with a
--- batch before, so that there is one for worker 2.
+-- Counts the merges of each batch. Worker 2 stays in its first push and prints its process id; no other worker finishes
+-- a batch before, so that worker 2 gets one.
 function jobs.one_stops()
   local param, data, tensor = actor.param, actor.data, actor.tensor
   local batches = data.batches { n = 60, size = 2 }
@@ -44,7 +44,7 @@ function jobs.one_stops()
   print(("merged: %d to %d times, %d updates, %d lost"):format(counts:min(), counts:max(), summary.updates, summary.lost))
 end
 
--- Runs until it is ended; every worker prints its process once the engine runs.
+-- Runs until it is terminated; every worker prints its process id once the engine runs.
 function jobs.endless()
   local process = io.open("/proc/self/stat"):read("*n")
   local started = false
@@ -63,7 +63,7 @@ function jobs.endless()
   }
 end
 
--- One kind of trouble each, by the job's first argument.
+-- The job's first argument selects a failure.
 function jobs.trouble()
   local what = actor.args[2]
 

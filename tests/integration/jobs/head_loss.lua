@@ -1,5 +1,5 @@
--- Peers whose rendezvous host is lost. head_loss.lua [THEN]: each worker samples all others until there is a file "enough",
--- and says whom it sees whenever that changes. Then it does what THEN names.
+-- Peers that lose their coordinator. head_loss.lua [THEN]: each worker samples all workers until a file "enough"
+-- exists, and prints each change of the sample. Then it runs the function THEN.
 local actor = require "actor"
 local peer = actor.peer
 local tensor = actor.tensor
@@ -35,7 +35,7 @@ function after.average() actor.average.start({ tensor.ones(3) }) end
 
 function after.get() actor.param.get "w" end
 
--- Collectives need no centre.
+-- Collectives do not need the coordinator.
 function after.collective()
   local ids = actor.collective.allgather(actor.id)
   print("met: " .. ids[1] .. " " .. ids[2])

@@ -1,8 +1,8 @@
 -- The job of help_test.cpp.
 local actor = require "actor"
 
--- Names what help does not find: the functions of modules as scripts see them, and the methods of all objects whose
--- unknown names are errors.
+-- Prints each name without a docstring: the functions of modules as scripts see them, and the methods of all objects
+-- that reject unknown names.
 local core, help = require "actor.c.core", require "actor.help"
 
 local function documented(name)
@@ -37,7 +37,7 @@ for module in actor.pairs(core.library()) do
   end
 end
 for class, object in actor.pairs { dataset = actor.mapreduce.range(1, 2), table = actor.collective.table { combiner = "sum" } } do
-  for key, member in actor.pairs(getmetatable(object).__index) do -- also those that are made elsewhere
+  for key, member in actor.pairs(getmetatable(object).__index) do -- including methods defined elsewhere
     if type(member) == "function" and not key:find("^__") and #help.find(class .. ":" .. key) == 0 then print("no docstring: " .. class .. ":" .. key) end
   end
 end

@@ -1,6 +1,6 @@
--- Trains the net of examples/models/cnn.lua by synchronous SGD on the parameter server, then prints the seed, which
--- kernels were used and the hash of the weights. identical_test.cpp compares these between places and instruction sets.
--- By hand, with the full net and MNIST, from a folder that has this file and models/cnn.lua:
+-- Trains the net of examples/models/cnn.lua by synchronous SGD on the parameter server, then prints the seed, the used
+-- kernels and the hash of the weights. identical_test.cpp compares these between places and instruction sets. By hand,
+-- with the full net and MNIST, from a folder that has this file and models/cnn.lua:
 --     actorhost -n 3 --seed 1 identical.lua --full --data DIR --batch 128
 local actor = require "actor"
 local data, optim, param = actor.data, actor.optim, actor.param

@@ -1,11 +1,11 @@
--- Jobs of interrupt_test.cpp; the first word says which.
+-- Jobs of interrupt_test.cpp; the first argument selects the job.
 local actor = require "actor"
 
 local jobs = {}
 
--- Each says "works" before it does what a run may be doing.
+-- Each job prints "works" before it starts to block, compute or communicate.
 
--- Counts for ever, with a checkpoint every few steps.
+-- Counts forever, with a checkpoint every few steps.
 function jobs.endless()
   io.stderr:write("works\n")
   local param, tensor = actor.param, actor.tensor
@@ -31,7 +31,7 @@ function jobs.compiled()
   while true do end
 end
 
--- A C function that does not come back.
+-- A C function that does not return.
 function jobs.backtracks()
   io.stderr:write("works\n")
   return ("a"):rep(1000):find((".-"):rep(50) .. "b")

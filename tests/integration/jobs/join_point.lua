@@ -1,4 +1,4 @@
--- Jobs of join_point_test.cpp; the first word says which.
+-- Jobs of join_point_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local ffi = require "ffi"
 local meeting = require "meeting"

@@ -1,6 +1,6 @@
 -- Makes calls until a rank is lost. The results show whether ranks mix rounds, the list of failed calls whether all
--- survivors have seen the same end of each. Ends three good calls after the loss, which all ranks have to see at the
--- same call, or they never meet again. Arguments: what to call, elements.
+-- survivors saw the same end of each call. Ends three successful calls after the loss: if ranks saw the loss at
+-- different calls, they would wait for each other forever. Arguments: the kind of call, elements.
 local actor = require "actor"
 local ffi = require "ffi"
 local co, tensor = actor.collective, actor.tensor
@@ -9,10 +9,10 @@ elements = tonumber(elements)
 
 ffi.cdef "int getpid(void);"
 
--- Each call's function gets the round and returns what a collective does; `right` tells from its result, and how many
--- ranks there are, whether all have given the same round.
+-- Each call's function takes the round and returns the result of a collective; `right` checks from the result that all
+-- ranks were in the same round.
 local input = tensor.zeros { elements }
-local base = 2 ^ 20 -- a sum of n ranks is n * (base + round): from it alone the ranks and the round can be told
+local base = 2 ^ 20 -- a sum over n ranks is n * (base + round), which gives n and the round
 local function same_round(got, r)
   local ranks = math.floor(got[1] / base)
   return got[1] == ranks * (base + r) and got[elements] == got[1]

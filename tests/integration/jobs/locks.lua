@@ -1,12 +1,12 @@
--- Jobs of locks_test.cpp; the first word says which.
+-- Jobs of locks_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local meeting = require "meeting"
 local tell, await = meeting.tell, meeting.await
 
 local jobs = {}
 
--- Every node adds one to a number in a file, without protection: two at a time would lose one. `mutual` is 0 when that
--- never happened.
+-- Every node increments a number in a file, which is not atomic: two nodes at a time would lose an increment. `mutual`
+-- is 0 if that never happened.
 function jobs.counter()
   local c = actor.collective
   local rounds = tonumber(actor.args[2])
@@ -26,7 +26,7 @@ function jobs.counter()
     if not io.open("count") then write(0) end
   end)
   for i = 1, rounds do
-    -- The second key is another on each round, so that requests for several keys cross.
+    -- The second key changes with each round, so that requests for several keys cross.
     local keys = i % 2 == 0 and { "count", i % 5 } or { i % 5, "count" }
     local one, none, two = c.lock(keys, function()
       local n = read()
@@ -43,7 +43,7 @@ function jobs.counter()
   print("count: " .. read())
 end
 
--- Shared numbers, one of each rank: all ranks add to some of them, at their owners.
+-- One shared number for each rank: all ranks add to some of them, at their owners.
 function jobs.shared()
   local c, l = actor.collective, require "actor.c.lock"
   local n = actor.size
@@ -89,7 +89,7 @@ function jobs.shared()
   print("withdrawn: " .. tostring(ok) .. " " .. tostring(message):gsub("^.-: ", ""))
 end
 
--- Rank 1 holds "w" until rank 0 has tried; what rank 0 sees of it.
+-- Rank 1 holds "w" until rank 0 has tried to lock it; rank 0 prints its results.
 function jobs.timeout()
   local c = actor.collective
   if actor.rank == 1 then
@@ -108,7 +108,7 @@ function jobs.timeout()
   c.barrier()
 end
 
--- Rank 1 is killed while it holds a lock and a partition of rank 0, for which the others wait.
+-- Rank 1 is killed while it holds a lock and a partition of rank 0. The other ranks wait for both.
 function jobs.killed()
   local c, l = actor.collective, require "actor.c.lock"
   local process = io.open("/proc/self/stat"):read("*n")
@@ -163,7 +163,7 @@ function jobs.errors()
   elseif what == "option" then
     c.lock("w", print, { timout = 1 })
   elseif what == "left" then
-    -- The script ends and has given nothing back.
+    -- The script ends without releasing its lock.
     if actor.rank == 0 then
       local l = require "actor.c.lock"
       l.acquire({ "w" })

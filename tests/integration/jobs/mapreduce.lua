@@ -1,4 +1,4 @@
--- Jobs of mapreduce_test.cpp; the first word says which.
+-- Jobs of mapreduce_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 local meeting = require "meeting"
@@ -17,14 +17,14 @@ function jobs.count(...)
   for _, pair in ipairs(counts) do print(pair[1] .. " " .. pair[2]) end
 end
 
--- The same without Lua in between.
+-- The same with native functions only.
 function jobs.count_natively(...)
   local counts = mr.load(...):flatmap(mr.words):map(mr.one):reduce_by_key(mr.sum):collect()
   table.sort(counts, function(a, b) return a[1] < b[1] end)
   for _, pair in ipairs(counts) do print(pair[1] .. " " .. pair[2]) end
 end
 
--- Worker 2 stays in the first record that it sees until it is killed. No worker is done with a task before.
+-- Worker 2 stays in its first record until it is killed. No other worker finishes a task before.
 function jobs.one_stays()
   local process = io.open("/proc/self/stat"):read("*n")
   local sums = mr.range(1, 20000, 1, 40)
@@ -46,8 +46,8 @@ function jobs.one_stays()
   print("keys:", total)
 end
 
--- K-means of 4 clusters. With "stay" worker 2 stays in the first partition that it takes in iteration 5 until it is
--- killed; no worker is done with one before.
+-- K-means of 4 clusters. With "stay" worker 2 stays in its first partition of iteration 5 until it is killed; no other
+-- worker finishes a partition before.
 function jobs.means(...)
   local stay = (...) == "stay"
   local process = io.open("/proc/self/stat"):read("*n")
@@ -102,7 +102,7 @@ function jobs.cached(...)
   local path, process = ..., nil
   local words = mr.load(path):flatmap(mr.words):cache()
   print("first:", words:count())
-  actor.collective.barrier() -- all have looked for it: an action ends when its work is done, whether all have come or not
+  actor.collective.barrier() -- all have read the file: an action may end before a node has entered it
   if actor.rank == 0 then assert(os.remove(path)) end
   actor.collective.barrier()
   print("again:", words:map(string.upper):count(), words:map(mr.one):reduce_by_key(mr.sum):count())

@@ -1,4 +1,4 @@
--- Jobs of mapreduce_actions_test.cpp; the first word says which.
+-- Jobs of mapreduce_actions_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 local codec = require "actor.codec"
@@ -8,7 +8,7 @@ local tell, await = meeting.tell, meeting.await
 
 local jobs = {}
 
--- Compares with a model on rows drawn at random, over many shapes of partitions; says what differs.
+-- Compares actions with a model on random rows, over many partitionings; prints the differences.
 function jobs.model(...)
   local rng = actor.rng(tonumber((...)))
 
@@ -27,7 +27,7 @@ function jobs.model(...)
     local rows = {}
     for i = 1, ({ 0, 1, 7, 300 })[round] do rows[i] = rng:int(-50, 50) end
     local data = mr.parallelize(rows, ({ 1, 3, 16, 5 })[round])
-    -- Not associative, so the order counts, and a start that is not neutral.
+    -- Not associative, so the order matters, and the start value is not neutral.
     local function halved(a, x) return a / 2 + x end
     same("fold", data:fold(1000, halved), model_fold(rows, 1000, halved))
     same("fold into a table", data:fold({}, function(t, x) t[#t + 1] = x return t end), rows)
@@ -69,7 +69,7 @@ function jobs.model(...)
     local partitions, total = 0, 0
     for i = 1, #seen, 2 do partitions, total = partitions + seen[i], total + seen[i + 1] end
     same("map_partition", { partitions, total }, { ({ 1, 6, 136, 15 })[round], #rows })
-    -- Behind another function, lazily, twice.
+    -- Lazy results of map_partition, chained.
     local chained = data:filter(function(x) return x > 0 end)
       :map_partition(function(each) return function() return each() end end)
       :map_partition(function(each) return function() local x = each() return x and x + 1 end end):collect()

@@ -1,10 +1,10 @@
--- Jobs of mapreduce_iterate_test.cpp; the first word says which.
+-- Jobs of mapreduce_iterate_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 
 local jobs = {}
 
--- A contraction of a vector of sums, so that any rule comes to the same end; the model is a loop over all rows.
+-- A contraction of a vector of sums, so that all rules converge to the same state; the model is a loop over all rows.
 function jobs.job()
   local opt = actor.options { "JOB",
     rows = 500, partitions = 7, steps = 60, kill = -1, at = 0, fold = false, cached = false, joins = 0, tensors = false,
@@ -17,7 +17,7 @@ function jobs.job()
     return opt.tensors and tensor.zeros(5, { dtype = "float64" }) or { 0, 0, 0, 0, 0 }
   end
 
-  -- What rows add to each of five sums that depend on the state.
+  -- The contribution of rows to each of five sums that depend on the state.
   local function add(sums, key, value, state)
     sums[key] = sums[key] + value * (1 + math.sin(state[key] + 0.1 * state[key % 5 + 1]) / 40)
   end

@@ -1,4 +1,4 @@
--- Jobs of mapreduce_iterate_change_test.cpp; the first word says which.
+-- Jobs of mapreduce_iterate_change_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 
@@ -41,7 +41,7 @@ function jobs.host_that_comes_in_middle_of_round()
   local rows = mr.range(1, 100, 1, 4):cache()
   print("rows " .. rows:count())
   if actor.id == 1 then
-    make("come") -- in the middle of the first round, in which all partitions are being worked on
+    make("come") -- in the middle of the first round, while all partitions are being processed
     if late then await("went_on") end
   end
   local state = rows:iterate {
@@ -74,7 +74,7 @@ function jobs.worker_that_dies_at_barrier_of_iterate()
     state = 0, steps = 6, barrier = "ssp:1",
     step = function(rows)
       calls = calls + 1
-      -- While worker 0 is in its second round, the third one is as far as worker 1 gets.
+      -- While worker 0 is in its second round, worker 1 gets no further than its third.
       if actor.id == 0 and calls == 3 then os.execute("until [ -e dead ]; do sleep 0.02; done") end
       if actor.id == 1 and calls == 5 then os.execute("(sleep 0.2; kill -9 $PPID; touch dead) > log 2>&1 &") end
       return #rows

@@ -1,4 +1,4 @@
--- Jobs of mapreduce_kept_test.cpp; the first word says which.
+-- Jobs of mapreduce_kept_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 local ffi = require "ffi"
@@ -9,7 +9,7 @@ local jobs = {}
 
 ffi.cdef "int getpid(void); int kill(int, int);"
 
--- Worker 2 has made some rows when all have, and is then lost before another one goes on.
+-- Worker 2 has computed some rows once all workers have; it is then lost before any other worker continues.
 local function wait_for_worker_2()
   if actor.id == 2 then
     write("two", "")
@@ -19,7 +19,7 @@ local function wait_for_worker_2()
 end
 local function lose_worker_2()
   if actor.id == 2 then
-    repeat until io.open("has-0") and io.open("has-1") -- what came before
+    repeat until io.open("has-0") and io.open("has-1") -- the previous actions are complete
     write("process", ffi.C.getpid() .. "\n")
     ffi.C.kill(ffi.C.getpid(), 9)
   end
@@ -32,13 +32,13 @@ local function lose_worker_2()
   until process
   repeat
     local file = io.open("/proc/" .. process .. "/stat")
-    local text = file and file:read("*a") -- nothing when it goes at this moment
+    local text = file and file:read("*a") -- nil if the process ends at this moment
     local state = text and text:match('%) (%a)')
     if file then file:close() end
   until not state or state == "Z"
 end
 
--- The ways to keep rows.
+-- The ways to retain rows.
 local keeps = {
   [""] = function(rows) return rows end,
   ["cache()"] = function(rows) return rows:cache() end,
@@ -104,7 +104,7 @@ function jobs.cached_datasets_that_are_garbage_or_not(...)
     if rows:explained():find("spilled") then spilled = spilled + 1 end
     if how ~= "garbage" then held[i] = rows end
     if how == "unpersist" then rows:unpersist() end
-    actor.collective.barrier() -- so that no node is many actions behind: outputs that it has yet to read stay
+    actor.collective.barrier() -- limits how far nodes lag: the outputs that a lagging node has yet to read stay
   end
   print("spilled " .. tostring(spilled > 0))
 end
@@ -188,7 +188,7 @@ function jobs.iteration_goes_on_when_worker_is_lost()
   print("sum " .. sum)
 end
 
--- "soon": rank 0 comes to the action when three processes are gone; "late": when the action has failed.
+-- "soon": rank 0 enters the action when three processes have failed; "late": when the action has failed.
 function jobs.task_that_ends_each_process_that_runs(when)
   local function size_of(path)
     local file = io.open(path)

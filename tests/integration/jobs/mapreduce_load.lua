@@ -1,4 +1,4 @@
--- Jobs of mapreduce_load_test.cpp; the first word says which.
+-- Jobs of mapreduce_load_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 
@@ -17,7 +17,7 @@ end
 function jobs.file_that_changes_while_job_runs_is()
   local rows = mr.load("text")
   rows:count()
-  actor.collective.barrier() -- only now have all nodes planned: an action may end before a node has entered it
+  actor.collective.barrier() -- now all nodes have planned: an action may end before a node has entered it
   if actor.rank == 0 then
     local file = assert(io.open("text", "a"))
     file:write("more\n")

@@ -1,5 +1,5 @@
--- Plans that differ between two ranks, in each possible way: the second rank is told which rank means what and where, also
--- when the action is over by then, and the next action works. Differences that are allowed pass. Prints "all told".
+-- Plans that differ between two ranks, in each possible way: the second rank gets an error with both ranks and both
+-- places, even if the action is over, and the next action works. Permitted differences pass. Prints "all told".
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 local meeting = require "meeting"
@@ -12,7 +12,7 @@ local pick = function(x, y) if either then return x end return y end
 local numbers = mr.range(1, 10)
 local pairs_of = numbers:map(function(x) return x % 3, x end)
 
--- Functions on one line, which differ in a constant, an operation, what they capture, a function or a table within.
+-- Functions on one line that differ in a constant, an operation, a captured value, an inner function or an inner table.
 local constants = pick(function(x) return x + 1 end, function(x) return x + 2 end)
 local operators = pick(function(x) return x + 1 end, function(x) return x - 1 end)
 local captures = pick(function(x) return x + a end, function(x) return x + b end)
@@ -49,7 +49,7 @@ local misfits = {
   union = function() numbers:union(mr.range(1, pick(2, 3))):count() end,
 }
 
--- Files say how far the others are: a collective would be refused between different numbers of actions.
+-- Files report the progress of each rank: a collective between different numbers of actions would be refused.
 local function tell(what) meeting.tell(what .. "." .. me) end
 
 local case = 0
@@ -65,7 +65,7 @@ end
 
 local ways = { { "at once", at_once }, { "rank 0 later", later(0) }, { "rank 1 later", later(1) } }
 
--- One of the two at least.
+-- At least one of the two ranks must be refused.
 local function check_told(name, fn)
   for _, way in ipairs(ways) do
     local where = name .. ", " .. way[1]

@@ -1,11 +1,11 @@
 -- Random pipelines over random rows against a model: the same operations on plain Lua arrays
--- (mapreduce_model_operations.lua). For each case a line with a hash of its rows in order, which is the same for whatever
--- number of nodes, threads, processes or hosts. Now and then a plan differs on one rank, which has to be refused.
+-- (mapreduce_model_operations.lua). Prints a line for each case with a hash of its rows in order, which is equal for
+-- any number of nodes, threads, processes or hosts. Sometimes a plan differs on one rank and must be refused.
 --
 --     actorhost -n 3 tests/integration/jobs/mapreduce_model.lua SEED CASES [FIRST] [shuffled]
 --
--- "shuffled": `pairs` has another order each time. A case is a tree: operations with their arguments over sources with their rows. One that goes wrong is made smaller as
--- long as it still does, and printed with its seed. All nodes make the same cases, since they have the same random numbers.
+-- "shuffled": `pairs` uses a new order each time. A case is a tree of operations with arguments over sources with rows.
+-- A failing case is reduced while it still fails, and printed with its seed. All nodes draw the same random cases.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 local operations = require "mapreduce_model_operations"
@@ -14,16 +14,16 @@ local rows_of = require "mapreduce_model_rows"
 local seed, cases = tonumber((select(1, ...))) or 1, tonumber((select(2, ...))) or 100
 local first = tonumber((select(3, ...))) or 1
 if select(select("#", ...), ...) == "shuffled" then require "shuffled_pairs" end
-local MISFIT_EACH = 20 -- so many cases
+local MISFIT_EACH = 20 -- one mismatch in this many cases
 
 local as_value, pick, texts = rows_of.as_value, rows_of.pick, rows_of.texts
 
 -- ---- cases ----
 
--- Whether boxes are taken for pairs.
+-- Whether the operation treats boxes as pairs.
 local function is_of_pairs(operation) return operation.from.pairs and not operation.from.number end
 
--- What rows a case has, of which kind, and whether their order is known; nothing where it cannot be.
+-- The expected rows of a case, their kind, and whether their order is known; nil for an impossible case.
 local function expect(case, seen)
   if seen[case] then return unpack(seen[case]) end
   local rows, kind, ordered
@@ -77,7 +77,7 @@ local function make_case(depth)
     local name = pick(op_names)
     local operation = operations[name]
     local case = { op = name, inputs = { input } }
-    -- Another dataset, the same one, or one that both come from.
+    -- Another dataset, the same dataset, or a common ancestor.
     if operation.inputs == 2 then
       case.inputs[2] = pick { make_case(pick { 0, 0, 1, depth - 1 }), input, input.inputs[1] or input }
     end
@@ -87,7 +87,7 @@ local function make_case(depth)
   return input
 end
 
--- ---- what goes wrong ----
+-- ---- failures ----
 
 local function text_of(case)
   if case.op == "source" then
@@ -99,7 +99,7 @@ local function text_of(case)
   return ("%s[%s](%s)"):format(case.op, table.concat(args, ","), table.concat(out, ", "))
 end
 
--- What depends on where rows are and in which order, beside themselves.
+-- Results that depend on the partitions and order of the rows.
 local looks = {
   parts = function(dataset)
     return dataset:map_partition(function(rows, i)
@@ -118,7 +118,7 @@ local looks = {
   again = function(dataset) return dataset:collect() end,
 }
 
--- Returns nil and a hash of the rows in order when a case gives what it should; else what was wrong.
+-- Returns nil and a hash of the rows in order if the result is right; else a description of the fault.
 local function fault(case, look)
   local rows, _, ordered = expect(case, {})
   if not rows then return nil end
@@ -138,7 +138,7 @@ local function fault(case, look)
   return nil, actor.codec.hash({ rows_of.exactly(result), look and rows_of.exactly(seen) })
 end
 
--- Copies a case; a part that has two places in it is one part in the copy, too.
+-- Copies a case; a part used twice stays a single part in the copy.
 local function copy_of(case, old, new, done)
   if case == old then return new end
   done = done or {}
@@ -158,7 +158,7 @@ local function nodes_of(case, out)
   return out
 end
 
--- A part of a source's rows.
+-- A range of a source's rows.
 local function part(source, from, to)
   local rows = {}
   for i = from, to do rows[#rows + 1] = source.rows[i] end
@@ -204,7 +204,7 @@ end
 
 local acting = { cache = true, persist = true, unpersist = true, checkpoint = true, csv = true, jsonl = true }
 
--- Changes one row of a source; nothing where there is none.
+-- Changes one row of a source; returns nil if no source has rows.
 local function changed(case)
   for _, node in ipairs(nodes_of(case, {})) do
     local row = node.rows and node.rows[1]
@@ -226,10 +226,10 @@ local misfits = {
   end,
 }
 
--- Runs a case that differs on one of the ranks. A rank that is refused leaves a file; at least one has to be.
+-- Runs a case that differs on one rank. A refused rank writes a file; at least one rank must be refused.
 local function disagree(i, case)
   for _, node in ipairs(nodes_of(case, {})) do
-    if acting[node.op] then return 0 end -- whose actions would not be as many on each rank
+    if acting[node.op] then return 0 end -- these would have different numbers of actions on the ranks
   end
   local odd = rows_of.int(0, actor.size - 1)
   local kind = pick { "row", "top", "filter" }

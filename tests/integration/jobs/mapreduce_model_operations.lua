@@ -1,11 +1,11 @@
---- The operations of mapreduce_model.lua, each beside what it is on plain Lua arrays.
+--- The operations of mapreduce_model.lua, each with its model on plain Lua arrays.
 ---
---- By name: `from`, the kinds of rows that it takes, {kind of its result by that}; `inputs` if more than one; `args(kind)`;
---- `apply(args, dataset, ...)`; `model(args, rows, ...)`; `order`: "kept" where the result is in order if the rows were,
---- "needed" where they have to be, "used" where they have to be and the result is not, "made" where it always is.
+--- By name: `from`: {accepted kind = kind of the result}; `inputs`: their number if over 1; `args(kind)`;
+--- `apply(args, dataset, ...)`; `model(args, rows, ...)`; `order`: "kept": ordered rows give ordered rows; "needed":
+--- needs ordered rows; "used": needs ordered rows, the result has no order; "made": the result is always ordered.
 ---
---- Kinds: "number", "text"; "pairs" of a key and a number; "boxes": tables of two that keyed operations take for such pairs;
---- "tables": pairs of a key and a table; "any": rows of which nothing is known.
+--- Kinds: "number", "text"; "pairs" of a key and a number; "boxes": tables of two that keyed operations treat as such
+--- pairs; "tables": pairs of a key and a table; "any": rows of unknown kind.
 local mr = require "actor.mapreduce"
 local tensor = require("actor").tensor
 local rows_of = require "mapreduce_model_rows"
@@ -97,7 +97,7 @@ operations.values = {
   model = function(_, rows) return each(rows, function(row) return { row[2] } end) end,
 }
 
--- Keys in the order in which they come first, and the values of each.
+-- Keys in the order of their first row, and the values of each key.
 local function grouped(rows, groups, order)
   groups, order = groups or {}, order or {}
   for _, row in ipairs(rows) do
@@ -250,7 +250,7 @@ operations.union = {
   end,
 }
 
--- One of each row that `wanted` wants.
+-- The first of equal rows, if `wanted` accepts it.
 local function distinct(rows, wanted)
   local seen, out = {}, {}
   for _, row in ipairs(rows) do
@@ -337,7 +337,7 @@ operations.coalesce = {
 
 local function greater(x, y) return x > y or (x ~= x and y == y) end
 
--- Stable, in the order of what `key` gives, NaN last.
+-- Stable, in the order of `key`, NaN last.
 local function stably(rows, key, descending)
   local places = {}
   for i, row in ipairs(rows) do places[i] = { row = row, key = key(row), i = i } end
@@ -354,7 +354,7 @@ local function sort_args()
   return { descending = rows_of.int(0, 1) == 1, partitions = pick { 1, 2, 5, 16 } }
 end
 
--- Of equal values those that come first: the order has to be known.
+-- Among equal values the first are taken, so the order must be known.
 operations.top_by_key = {
   from = { pairs = "tables" }, order = "used",
   args = function() return { pick { 1, 2, 5 }, pick { 3, 7 }, pick { partitions(), {} } } end,
@@ -379,7 +379,7 @@ operations.sort = {
   model = function(args, rows) return stably(rows, function(row) return row[1] end, args.descending) end,
 }
 
--- Where equal keys come in the order of the rows it has to be known.
+-- Equal keys retain the order of the rows, so the order must be known.
 operations.sort_by = {
   from = { number = "number", text = "text", pairs = "pairs" }, order = "needed", args = sort_args,
   apply = function(args, dataset) return dataset:sort_by(function(a) return #text(a) end, args) end,
@@ -436,7 +436,7 @@ operations.window = {
   end,
 }
 
--- With the numbers of its rows: there have to be as many on both sides.
+-- Zips rows with their numbers: both sides must have the same number of rows.
 operations.zip = {
   from = { number = "any", text = "any", pairs = "any" }, order = "needed",
   apply = function(_, dataset)

@@ -1,4 +1,4 @@
---- The rows of mapreduce_model.lua: drawn at random, and as texts that can be compared. In the model a row is {a} or, as a
+--- The rows of mapreduce_model.lua: random rows, and their text for comparisons. In the model a row is {a} or, as a
 --- pair, {a, b}.
 local actor = require "actor"
 
@@ -15,7 +15,7 @@ local function text(value)
   return "{" .. table.concat(out, ",") .. "}"
 end
 
----The row as it goes into a dataset or comes out of one.
+--- The row as an element of a dataset.
 function M.as_value(row) return row[2] ~= nil and row or row[1] end
 
 local function by_text(a, b) return text(a) < text(b) end
@@ -29,7 +29,7 @@ function M.sorted(values)
   return copy
 end
 
----One text of what came out; in order where the order is known.
+--- The result as one text; in order if the order is known.
 function M.texts(values, ordered)
   local out = {}
   for i, value in ipairs(values) do out[i] = text(value) end
@@ -37,7 +37,7 @@ function M.texts(values, ordered)
   return table.concat(out, " ")
 end
 
----One text of what came out, in order, in which 0 and -0 differ.
+--- The result as one text, in order; distinguishes 0 and -0.
 function M.exactly(value)
   if type(value) ~= "table" then return value == 0 and tostring(value) or text(value) end
   local out, last = {}, 0
@@ -46,13 +46,13 @@ function M.exactly(value)
   return "{" .. table.concat(out, ",") .. "}"
 end
 
----What rows of a key have in common: all NaN are one key.
+--- The identity of a key: all NaN are one key.
 function M.id(key)
   if key ~= key then return "NaN" end
   return key
 end
 
----The rows that `fn` gives for each, one behind the other.
+--- The concatenated results of `fn` for each row.
 function M.each(rows, fn)
   local out = {}
   for _, row in ipairs(rows) do
@@ -67,13 +67,13 @@ M.text = text
 
 local rng -- of the present case
 
----Every node that says the same draws the same from here on.
+--- Nodes that pass equal arguments draw equal numbers from here on.
 function M.begin(seed, case) rng = actor.rng(seed, case) end
 
----A whole number from `low` to `high`.
+--- An integer from `low` to `high`.
 function M.int(low, high) return rng:int(low, high) end
 
----One of an array.
+--- A random element of an array.
 function M.pick(array) return array[rng:int(1, #array)] end
 
 local pick = M.pick
@@ -96,7 +96,7 @@ function make_row(kind)
   return { make_value[kind]() }
 end
 
----A case without operations.
+--- A case without operations.
 function M.make_source()
   local kind = pick { "number", "text", "pairs", "pairs", "boxes" }
   local rows = {}

@@ -1,15 +1,15 @@
---- Operations of mapreduce_model_operations.lua by which rows stay, or go out to files and come back.
+--- Operations of mapreduce_model_operations.lua that retain rows, or write rows to files and read them back.
 local mr = require "actor.mapreduce"
 local rows_of = require "mapreduce_model_rows"
 
 local each, pick = rows_of.each, rows_of.pick
 
 return function(operations, same)
-  -- ---- rows that stay ----
+  -- ---- retained rows ----
 
   local function unchanged(_, rows) return rows end
 
-  -- What `keep` keeps, once it has been made; unless it is kept already.
+  -- Retains the dataset with `keep`, unless it is retained already, and computes it.
   local function kept_by(keep)
     return function(_, dataset)
       if not dataset.kept then keep(dataset) end
@@ -46,7 +46,7 @@ return function(operations, same)
     end,
   }
 
-  -- ---- rows that go out and come back ----
+  -- ---- rows through files ----
 
   local saves = 0
 
@@ -56,7 +56,7 @@ return function(operations, same)
     return mr.load("saved-" .. saves, load)
   end
 
-  -- A pair comes back as a table.
+  -- A pair is read back as a table.
   local function boxed(a, b)
     if b ~= nil then return { { a, b } } end
     return { a }
@@ -76,7 +76,7 @@ return function(operations, same)
     model = function(_, rows) return each(rows, function(row) return boxed(row[1], row[2]) end) end,
   }
 
-  -- What JSON has not is something else before.
+  -- Replaces values that JSON cannot represent.
   local function for_json(a, b)
     if type(a) == "number" and a - a ~= 0 then a = "none" end
     if type(a) == "string" then a = a:gsub("\255", "?") end

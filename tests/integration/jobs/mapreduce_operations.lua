@@ -1,4 +1,4 @@
--- Jobs of mapreduce_operations_test.cpp; the first word says which.
+-- Jobs of mapreduce_operations_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 local meeting = require "meeting"
@@ -6,8 +6,8 @@ local tell, await = meeting.tell, meeting.await
 
 local jobs = {}
 
--- Worker 2 stays in the first row that it sees behind a wide operation until it is killed: rows that it has put aside are
--- lost with it, and results of these, some of which others have used by then. No worker is done with such a task
+-- Worker 2 stays in its first row after a wide operation until it is killed. Its stored rows are lost with it, and so
+-- are results computed from them, some of which other workers have used by then. No other worker finishes such a task
 -- before.
 function jobs.one_stays(...)
   local process = io.open("/proc/self/stat"):read("*n")

@@ -1,5 +1,5 @@
--- Prints rows that have been in tables of Lua, in the order in which they come out: the same line on every node. Here
--- `pairs` gives another order each time, as it does in another VM.
+-- Prints rows that have been in Lua tables, in the order of the result: the same line on every node. `pairs` uses a new
+-- order each time here, as it does in another VM.
 local actor = require "actor"
 require "shuffled_pairs"
 local mr = require "actor.mapreduce"
@@ -36,7 +36,7 @@ local alphas = function(dataset) return dataset:map(function(r) return r.alpha e
 print("shuffle", seen(alphas(records:shuffle(5))), seen(packed:shuffle(7):map(function(r) return r.i end)))
 print("sort", seen(alphas(records:sort_by(function(r) return r.beta end, { partitions = 5 }))))
 
--- Every other way out of a table.
+-- Every other operation that reads a table.
 local lists = mr.accumulator("", function(a, b) return a .. "," .. b end)
 local some = mr.range(1, 200):map(function(i) return "k" .. i % 37, { at = i, [i % 3] = "x" } end)
 local function at(values)

@@ -1,4 +1,4 @@
--- Jobs of mapreduce_room_test.cpp; the first word says which.
+-- Jobs of mapreduce_room_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 

@@ -1,4 +1,4 @@
--- What map-reduce's README says of NaN, -0, of what functions return and of what formats cannot hold, in each operation.
+-- The rules of map-reduce's README for NaN, -0, results of functions and limits of formats, in each operation.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 
@@ -64,7 +64,7 @@ for _, rows in ipairs({ { nan, 1, 2 }, { 1, nan, 2 }, { 2, 1, nan }, { nan, 2, n
 end
 gives("min of nothing else", "nan", mr.parallelize({ nan, nan }):min())
 
--- ---- -0 stays what it is; as a key it is 0 ----
+-- ---- -0 is preserved; as a key it is 0 ----
 
 local zeros = mr.parallelize({ -0, 0 })
 local function inverse(x) return 1 / x end
@@ -86,7 +86,7 @@ for name, keys in actor.pairs({
   gives("a key of " .. name, "{inf}", keys:keys():map(inverse):collect())
 end
 
--- ---- nothing that a function returns is lost ----
+-- ---- no result of a function is lost ----
 
 local one = mr.range(1, 3)
 local pairs_of = one:map(function(x) return x, x end)
@@ -127,7 +127,7 @@ fails("combine_by_key", two, function() pairs_of:combine_by_key(returning(1, 2),
 fails("top_by_key", two, function() pairs_of:top_by_key(1, returning(1, 2)):count() end)
 fails("prefix_sum", two, function() one:prefix_sum(returning(1, 2)):count() end)
 
--- ---- what JSON cannot hold ----
+-- ---- values that JSON cannot hold ----
 
 local function json(rows) mr.parallelize(rows):save("json", { format = "jsonl", overwrite = true }) end
 fails("NaN", "JSON has no number 'nan'", function() json({ 1, nan }) end)
@@ -137,7 +137,7 @@ fails("no UTF-8 in a key", "JSON's texts are UTF-8", function() json({ { ["\255"
 mr.parallelize({ nan, -0, 1 / 0, "a\255" }, 1):save("text")
 gives("as text", "{nan,-0,inf,a\255}", mr.load("text"):collect())
 
--- ---- natively a function gives what it gives in Lua ----
+-- ---- native functions give the same results as in Lua ----
 
 local texts = { "1", " -2.5e3\n", "0x1p4", "0XfF", "-0x.8", "0b101", "inf", "-Infinity", "nan", "1e400", "-1e-400", "5e-324", ".5", "5.", "+7", "-0",
   "123456789012345678901234567890", "0x123456789abcdef12345", "\v\f1\r ", "1e+5", "007" }
@@ -161,7 +161,7 @@ end
 gives("tonumber of others", "{5,7}", mr.parallelize({ 5, 7LL }):map("tonumber"):collect())
 fails("tonumber of a pair", "tonumber takes single values here, got a pair", function() one:map("one"):map(tonumber):count() end)
 
--- ---- functions of actions are frozen as all are ----
+-- ---- functions of actions are frozen like all others ----
 
 local count = 0
 local function counting() count = count + 1 end

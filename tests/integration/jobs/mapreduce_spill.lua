@@ -1,4 +1,4 @@
--- Wide operations on more rows than fit into --memory 16M: what they give is right, and something went to disk.
+-- Wide operations on more rows than fit into --memory 16M: the results are right, and some rows were spilled.
 local mr = require "actor.mapreduce"
 
 local N, FEW = 60000, { partitions = 2 }
@@ -15,7 +15,7 @@ local function check(name, dataset, action, wanted)
   print(("%s: got %s, not %s%s"):format(name, got, wanted, spilled and "" or "; nothing was spilled"))
 end
 
--- How many rows there are, if each is in order behind the one before.
+-- The number of rows; raises an error if a row is out of order.
 local function ordered(dataset)
   return dataset:map_partition(function(each)
     local last, n = "", 0

@@ -1,4 +1,4 @@
--- Each wide operation once, with what it gives; and what those errors say.
+-- Each wide operation once, with its result; and the text of its errors.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 
@@ -18,10 +18,10 @@ local function compare(name, got, wanted)
   print(("%s: got %s, not %s"):format(name, got, wanted))
 end
 
--- Rows in order.
+-- Compares rows in order.
 local function in_order(name, dataset, wanted) compare(name, text(dataset:collect()), wanted) end
 
--- Rows of which the order does not matter.
+-- Compares rows in any order.
 local function rows(name, dataset, wanted)
   local out = {}
   for i, row in ipairs(dataset:collect()) do out[i] = text(row) end
@@ -137,7 +137,7 @@ in_order("zip", mr.range(1, 5):zip(mr.parallelize({ "a", "b", "c", "d", "e" }, 2
 in_order("zip the other way", mr.range(1, 5, 1, 2):zip(mr.range(6, 10, 1, 5)), "{{1,6},{2,7},{3,8},{4,9},{5,10}}")
 in_order("zip of nothing", mr.parallelize({}):zip(mr.parallelize({})), "{}")
 
--- ---- what is done once ----
+-- ---- operations that run once ----
 
 local function stages(dataset) return select(2, dataset:explained():gsub("stage %d+:", "")) end
 

@@ -1,5 +1,5 @@
---- Lets the nodes of a job wait for each other: `tell(name)` makes a file in the folder in which they run, and
---- `await(name)` returns once it is there. The order in which they come then does not depend on time.
+--- Synchronises the nodes of a job: `tell(name)` creates a file in their working directory, and `await(name)` returns
+--- once the file exists. The order of events then does not depend on time.
 local ffi = require "ffi"
 ffi.cdef "int usleep(unsigned);"
 

@@ -1,9 +1,9 @@
--- Jobs of memory_test.cpp; the first word says which.
+-- Jobs of memory_test.cpp; the first argument selects the job.
 local actor = require "actor"
 
 local jobs = {}
 
--- MB that are resident now.
+-- Resident memory in MB.
 local function resident()
   for _ = 1, 2 do collectgarbage() end
   for line in io.lines("/proc/self/status") do
@@ -12,7 +12,7 @@ local function resident()
   end
 end
 
--- `how` the handles of what has ended are held: "kept" or "weak".
+-- `how` the handles of ended sessions are held: "kept" or "weak".
 function jobs.averaging(how)
   local handles = setmetatable({ n = 0 }, { __mode = how == "weak" and "v" or nil })
   local model, before = actor.tensor.zeros(1000000), 0
@@ -23,7 +23,7 @@ function jobs.averaging(how)
     handles[i] = handle
     if i == 10 then before = resident() end
   end
-  handles[30]:resume() -- goes on as before
+  handles[30]:resume() -- the handle still works
   handles[30]:step(function() model:add_(1) end)
   handles[30]:abort()
   assert(model:mean() == 1)

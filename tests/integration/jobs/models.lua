@@ -1,9 +1,9 @@
 -- The job of models_test.cpp.
 local actor = require "actor"
 
--- Trains by a model, with a checker around each update: the rank that works on a column has a file of the column's name,
--- which only one rank can make at a time, on all nodes. Each column also counts its updates, which shows which ones an
--- update knew.
+-- Trains by a model, with a checker around each update: the rank that updates a column holds a file of the column's
+-- name, which only one rank on all nodes can create at a time. Each column also counts its updates: the count that an
+-- update reads is the version that it was made from.
 local factorisation = require "factorisation"
 local name, way = ...
 local options = {}
@@ -35,7 +35,7 @@ local model = factorisation.solve(require(name), options).model
 local total = actor.collective.allreduce(actor.tensor({ met, made }))
 print("met at a column: " .. total:get(1))
 print("updates made: " .. total:get(2))
--- How many updates the columns have in the end, and how often two updates of a column knew the same ones before them.
+-- The number of updates in the final columns, and the number of updates of a column that were made from equal versions.
 local kept, same = 0, 0
 local all, lists = assert(model:copy():allgather()), actor.collective.allgather(known)
 for column, factors in all:pairs() do

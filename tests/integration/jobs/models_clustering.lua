@@ -1,9 +1,9 @@
--- Jobs of models_clustering_test.cpp; the first word says which.
+-- Jobs of models_clustering_test.cpp; the first argument selects the job.
 local actor = require "actor"
 
 local jobs = {}
 
--- The points of examples/models/kmeans.lua, clustered by one loop.
+-- The points of examples/models/kmeans.lua, clustered in a single loop.
 function jobs.plain_means()
   local opt = actor.options { "JOB", points = 0, clusters = 0, dims = 0, iterations = 0 }
   local function draw(i)
@@ -42,8 +42,8 @@ function jobs.plain_means()
   end
 end
 
--- One sampler that has all texts and all counts, by the formula of the paper; says how likely its tokens are in the
--- end.
+-- A single sampler with all texts and all counts, by the formula of the paper; prints the final likelihood of the
+-- tokens.
 function jobs.plain_topics()
   local lda = require "lda"
   local opt = lda.defaults

@@ -1,4 +1,4 @@
--- A job of names_test.cpp: callbacks that read the fields of their context that the script's words name.
+-- A job of names_test.cpp: callbacks read the context fields that the script's arguments name.
 local actor = require "actor"
 local in_schedule, in_stop = ...
 actor.param.run {

@@ -1,11 +1,11 @@
---- A source whose partitions leave a line each time that they are made: "ID PARTITION" in the file `made`. For jobs of
+--- A source whose partitions write a line each time they are computed: "ID PARTITION" in the file `made`. For jobs of
 --- mapreduce_kept_test.cpp.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 
 local M = {}
 
---- Puts `text` behind what is in the file.
+--- Appends `text` to the file.
 function M.write(name, text)
   local file = assert(io.open(name, "a"))
   file:write(text)

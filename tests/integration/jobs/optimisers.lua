@@ -1,5 +1,5 @@
 -- The job of optimisers_test.cpp: every optimiser under every schedule, with every kind of clipping, on the parameter
--- server and by `opt:step` here. One worker, so that both make the same updates.
+-- server and locally by `opt:step`. One worker, so that both make the same updates.
 local actor = require "actor"
 local optim, param, tensor = actor.optim, actor.param, actor.tensor
 local decay = optim.decay
@@ -41,7 +41,7 @@ local function gradients(values, step)
 end
 
 local steps, count = 6, 0
-local works = actor.role ~= "server" -- servers begin the script again for each run
+local works = actor.role ~= "server" -- servers restart the script for each run
 
 local function same_bits(opt)
   count = count + 1

@@ -1,7 +1,7 @@
 -- The job of out_of_memory_test.cpp.
 local actor = require "actor"
 
--- Rank 1's process may have little more than it has, and gives what takes more than that to pack.
+-- Rank 1's process may allocate little more memory, and passes a value that needs more memory to pack.
 local ffi = require "ffi"
 local co = actor.collective
 ffi.cdef "typedef struct { uint64_t soft, hard; } limits; int setrlimit(int, const limits*);"

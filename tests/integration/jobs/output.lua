@@ -1,4 +1,4 @@
--- Jobs of output_test.cpp; the first word says which.
+-- Jobs of output_test.cpp; the first argument selects the job.
 local actor = require "actor"
 
 local jobs = {}
@@ -33,7 +33,7 @@ function jobs.traceback_has_users_frames_and_librarys()
   local n = count()
 end
 
--- Lines of many lengths, some longer than what a pipe takes at once.
+-- Lines of many lengths, some longer than the capacity of a pipe.
 function jobs.lines(count)
   for i = 1, tonumber(count) do
     local length = i % 100 == 0 and 20000 or i * 37 % 200 + 1

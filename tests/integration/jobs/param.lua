@@ -1,9 +1,9 @@
--- Jobs of param_test.cpp; the first word says which.
+-- Jobs of param_test.cpp; the first argument selects the job.
 local actor = require "actor"
 
 local jobs = {}
 
--- What the jobs run, some of it changed: two steps, of which every worker adds 1 to x.
+-- The run of the jobs, which change parts of it: two steps in which every worker adds 1 to x.
 local param, tensor = actor.param, actor.tensor
 local run = {
   init = function() return { x = tensor.zeros(1), name = "counter" } end,
@@ -36,7 +36,7 @@ function jobs.param_get_of_several_keys_gives_their()
   print(select(2, pcall(param.get, { "x", {} })))
 end
 
--- x is the number of updates that are merged, so a copy shows when it was made. The run ends before the last mark.
+-- x is the number of merged updates, so a snapshot shows its moment. The run ends before the last snapshot mark.
 function jobs.snapshots_hold_what_was_merged()
   local snapshots = actor.snapshots.new { key = "x", seconds = { 0, 1e9 }, updates = { 7, 1, 8, 8, 1e9 } }
   run.stop = function(ctx)
@@ -112,7 +112,7 @@ function jobs.param_train_refuses_what_it_makes()
   print(select(2, pcall(param.train, { net = {}, batch = print })))
 end
 
--- Trains a net whose fourth step on worker 1 has an image with NaN.
+-- Trains a net; the fourth image on worker 1 has a NaN.
 function jobs.param_train_meets_nan(on_nan)
   local nn, tensor = actor.nn, actor.tensor
   local net = nn.input { 3 }:linear(4, "tanh"):linear(2):network { seed = 1 }
@@ -129,7 +129,7 @@ function jobs.param_train_meets_nan(on_nan)
   print("finite", net.flat_params:is_finite())
 end
 
--- Makes the callback of this name never return; with "none" all of them do.
+-- The named callback never returns; with "none" all callbacks return.
 function jobs.stuck(callback)
   if callback ~= "none" then
     run[callback] = function() while true do end end
@@ -163,10 +163,10 @@ function jobs.server_ends(how)
     actor.collective.barrier()
     assert(param.get("a") == 7)
   end
-  param.run(run) -- to which no server comes
+  param.run(run) -- no server calls this
 end
 
--- A server whose script has ended still answers for values.
+-- A server whose script has ended still serves values.
 function jobs.server_has_values()
   if actor.role == "server" then return end
   param.set("a" .. actor.rank, actor.rank)

@@ -1,4 +1,4 @@
--- Jobs of peers in which hosts kill themselves. peer_faults.lua JOB ...
+-- Jobs of peers whose hosts kill themselves. peer_faults.lua JOB ...
 local actor = require "actor"
 local meeting = require "meeting"
 local ffi = require "ffi"
@@ -16,8 +16,8 @@ local function keys_of(n)
   return keys
 end
 
---- bsp with a Lua pull; the workers of ids below `victims` die some milliseconds after their last push. Each survivor's
---- updates have to be in all values.
+--- bsp with a Lua pull; the workers with ids below `victims` die some milliseconds after their last push. All values
+--- must contain each survivor's updates.
 function jobs.last_push(victims, milliseconds)
   victims = tonumber(victims)
   local me, n, steps, keys = actor.id, actor.size, 10, keys_of(8)
@@ -66,8 +66,8 @@ function jobs.last_push(victims, milliseconds)
   actor.log.warn(("steps: %d wrong: %d, quick: %s."):format(summary.steps, wrong, actor.now() - began < 10))
 end
 
---- Values that some of the hosts set; those of ids from `first` to `last` die at once, with all copies of some keys. The
---- others get each key, or learn that it is missing, without a wait.
+--- The last worker sets values; the workers with ids from `first` to `last` die at once, with all copies of some keys.
+--- The survivors get each key, or learn without a wait that it is missing.
 function jobs.copies(first, last, keys)
   local me = actor.id
   keys = keys_of(tonumber(keys))
@@ -93,7 +93,7 @@ function jobs.copies(first, last, keys)
 end
 
 --- With one copy of each key. Worker 1 leaves while hosts 2 and 3 are stopped for 7 s: without a majority no worker can
---- take over its keys, which are not lost.
+--- take over its keys, but the keys are not lost.
 function jobs.leave_alone(keys)
   local me = actor.id
   keys = keys_of(tonumber(keys))

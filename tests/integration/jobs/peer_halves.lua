@@ -1,5 +1,5 @@
 -- peer_halves.lua RULE: one of three workers is killed within a push of 8 MiB. Each update is in all rows of the value,
--- which are its parts, or in none.
+-- which are its parts, or in no row.
 local actor = require "actor"
 local peer, tensor, optim = actor.peer, actor.tensor, actor.optim
 local rule = ...
@@ -18,7 +18,7 @@ local summary = peer.run {
     if rule == "bsp" then check_whole(entries[1][2]) end
     if ctx.step == 4 then actor.log.info("has come to step 4.") end
     local mine = tensor.zeros { rows, columns }
-    mine:select(2, ctx.id + 1):fill_(-1) -- each worker counts its own
+    mine:select(2, ctx.id + 1):fill_(-1) -- each worker has its own column
     return { { "k", mine } }
   end,
   pull = optim.sgd { lr = 1, momentum = rule == "bsp" and 0.5 or 0 },
@@ -27,7 +27,7 @@ local summary = peer.run {
 }
 local value = peer.get("k")
 check_whole(value)
-if rule ~= "bsp" then -- which has momentum
+if rule ~= "bsp" then -- bsp has momentum
   local complete = 0
   for id = 0, 2 do
     local count = value[1][id + 1]

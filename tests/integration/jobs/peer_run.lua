@@ -9,7 +9,7 @@ local function keys_of(n)
   return keys
 end
 
--- The same on all ranks, or an error that names what differs.
+-- Asserts that `value` is equal on all ranks.
 local function agreed(value)
   local all = co.allgather(value)
   for i = 2, all.n do assert(actor.hash(all[i]) == actor.hash(all[1]), "ranks differ") end
@@ -21,7 +21,7 @@ local function told(summary)
   agreed { summary.steps, summary.updates }
 end
 
--- Each update counts exactly once: `count` keys with tensors of `size` numbers, to each of which every worker adds 1 in
+-- Each update counts exactly once: `count` keys with tensors of `size` numbers; every worker adds 1 to each tensor in
 -- each of its steps.
 function jobs.counts(how, rule, steps, size, count)
   local n, size = tonumber(count) or 12, tonumber(size) or 3
@@ -75,7 +75,7 @@ function jobs.counts(how, rule, steps, size, count)
   print("wrong:", wrong)
 end
 
--- Updates whose order matters. Under bsp each node sees the same bits, wherever the nodes are.
+-- Updates whose order matters. Under bsp each node reads the same bits, in threads, processes and hosts.
 function jobs.bits(how, rule, size)
   local keys, zero = keys_of(9), {}
   for i, key in ipairs(keys) do zero[key] = tensor.full({ tonumber(size) or 4 }, i / 7) end
@@ -104,7 +104,7 @@ function jobs.bits(how, rule, size)
   print("bits: " .. agreed(actor.hash(all)))
 end
 
--- How far behind the slowest is that a worker can see while it works.
+-- The largest lag of the slowest worker that a worker sees while it works.
 function jobs.bound(rule)
   local clocks, lag = {}, 0
   for rank = 0, actor.size - 1 do clocks[rank + 1] = "clock" .. rank end
@@ -158,7 +158,7 @@ function jobs.uneven(rule)
   print("wrong:", agreed(wrong))
 end
 
--- Each step pushes to one of a few keys of the worker while earlier pushes are under way; whatever it reads has them.
+-- Each step pushes to a few keys of the worker while earlier pushes are in flight; all reads include these pushes.
 function jobs.own(how, rule)
   local keys, zero, one = {}, {}, how == "native" and -tensor.ones(3) or tensor.ones(3)
   for i = 1, 5 do
@@ -191,7 +191,7 @@ function jobs.own(how, rule)
   told(summary)
 end
 
--- Tensors that a get gives without a copy are what was set last, wherever it was set.
+-- Tensors from a get without a copy hold the most recently set value, whichever worker set it.
 function jobs.handles()
   local keys = keys_of(20)
   peer.run {
@@ -241,7 +241,7 @@ function jobs.again()
   end
 end
 
--- Runs among peers and on the parameter server in turns, whose servers run the script as well.
+-- Alternates runs of peers and of the parameter server, whose servers run the script as well.
 function jobs.beside()
   for run = 1, 2 do
     local peers = peer.run {
@@ -267,7 +267,7 @@ function jobs.original(rule)
   told(peer.start())
 end
 
--- What is wrong in one callback.
+-- An error in one callback.
 function jobs.wrong(what)
   local run = {
     schedule = function() return { "k" } end,
@@ -320,7 +320,7 @@ function jobs.wrong(what)
   peer.run(run)
 end
 
--- A callback for which all wait, and that does not return.
+-- A callback that all workers wait for, and that does not return.
 function jobs.hangs(what)
   local run = {
     schedule = function() return { "k" } end,
@@ -332,7 +332,7 @@ function jobs.hangs(what)
   peer.run(run)
 end
 
--- Runs of peers around one of the parameter server, whose server makes the calls, too.
+-- Runs of peers before and after a run of the parameter server, whose server makes the calls, too.
 function jobs.in_turns()
   local function of_peers()
     peer.run {
@@ -366,7 +366,7 @@ function jobs.seconds()
   print("reason:", summary.reason, summary.seconds >= 0.3 and summary.seconds < 5, summary.steps > 3)
 end
 
--- Held until somebody puts another rule in place, of all workers.
+-- Blocked until the console swaps the rule of all workers.
 function jobs.held()
   local summary = peer.run {
     schedule = function() return { "k" } end,
@@ -377,7 +377,7 @@ function jobs.held()
   told(summary)
 end
 
--- One worker swaps its own rule in a callback; the others keep theirs.
+-- One worker swaps its own rule in a callback; the others retain theirs.
 function jobs.swaps()
   told(peer.run {
     schedule = function(ctx)
@@ -390,7 +390,7 @@ function jobs.swaps()
   })
 end
 
--- A worker is killed in the middle: those that live go on, and each of their updates counts once, at any key.
+-- A worker is killed in the middle: the survivors continue, and each of their updates counts once, at any key.
 function jobs.killed(rule)
   local keys, zero = keys_of(9), {}
   for _, key in ipairs(keys) do zero[key] = tensor.zeros(3) end
@@ -401,7 +401,7 @@ function jobs.killed(rule)
       if ctx.step == 20 then actor.log.info("has come to step 20.") end
       actor.sleep(0.01)
       local mine, out = tensor.zeros(3), {}
-      mine[ctx.id + 1] = -1 -- each worker counts its own
+      mine[ctx.id + 1] = -1 -- each worker has its own element
       for i, key in ipairs(keys) do out[i] = { key, mine } end
       return out
     end,
@@ -420,10 +420,10 @@ function jobs.killed(rule)
   actor.log.info("steps %d updates %d, and all counts are right.", summary.steps, summary.updates)
 end
 
--- Some are killed when values are there. What the others still find.
+-- Some workers are killed after the values are set. The survivors count the missing values.
 function jobs.outlived()
   local keys = keys_of(200)
-  peer.sample(1) -- each is a peer from now on
+  peer.sample(1) -- each worker is a peer from now on
   if actor.rank == 0 then
     for i, key in ipairs(keys) do peer.set(key, i) end
   end
@@ -439,7 +439,7 @@ function jobs.outlived()
   actor.log.info("of 200 keys %d are missing", missing)
 end
 
--- The worker that gives the first values is killed before it has.
+-- The worker that provides the initial values is killed before it does.
 function jobs.beginning()
   local summary = peer.run {
     init = function()
@@ -464,7 +464,7 @@ function jobs.beginning()
   actor.log.info("steps %d, k is %d.", summary.steps, peer.get("k"))
 end
 
--- Until there is a file "enough", after a run that is over: all updates count, also of workers that join meanwhile.
+-- Runs until a file "enough" exists, after a completed run: all updates count, also those of late joiners.
 function jobs.joined(rule)
   local taken = 0
   local earlier = peer.run {
@@ -491,7 +491,7 @@ function jobs.joined(rule)
     end,
   }
   local sum = peer.get("sum")[1]
-  -- Those of a worker that is lost are in the value, and not in the summary.
+  -- The value includes the updates of a lost worker; the summary does not.
   local right = actor.args[2] == "lost" and sum > summary.updates or sum == summary.updates
   assert(right, ("%g is not %d"):format(sum, summary.updates))
   actor.log.info("all updates count.")

@@ -1,6 +1,6 @@
--- One worker stays in one place of the run until the file "go" is there: the last rank, but for `init` the first one and
--- for `pull` the one that answers for the key.
--- peer_run_stuck.lua PLACE RULE
+-- One worker stays in one place of the run until the file "go" exists: the last rank, but for `init` the first rank and
+-- for `pull` the leader of the key.
+--     peer_run_stuck.lua PLACE RULE
 local actor = require "actor"
 local meeting = require "meeting"
 local peer, tensor, optim = actor.peer, actor.tensor, actor.optim

@@ -1,9 +1,9 @@
--- Workers as peers. peers.lua [leave|back]: with "leave" rank 0 leaves, and the others notice; with "back" all others
--- leave and are peers again at once.
+-- Workers as peers. peers.lua [leave|back]: with "leave" rank 0 leaves, and the others notice; with "back" all other
+-- workers leave and become peers again at once.
 local actor = require "actor"
 local peer, co = actor.peer, actor.collective
 
--- The largest of all ranks.
+-- The maximum over all ranks.
 local function worst(value)
   local most, values = -math.huge, co.allgather(value)
   for i = 1, values.n do most = math.max(most, values[i]) end
@@ -19,7 +19,7 @@ local function ids(peers)
   return n, seen
 end
 
--- The overlay forms while nodes enter; it has when each counts all.
+-- The overlay forms while nodes join; it is complete when each node counts all nodes.
 local function settle(size)
   local deadline = actor.now() + 20
   while actor.now() < deadline do

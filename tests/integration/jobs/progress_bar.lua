@@ -1,9 +1,9 @@
--- Jobs of progress_bar_test.cpp; the first word says which.
+-- Jobs of progress_bar_test.cpp; the first argument selects the job.
 local actor = require "actor"
 
 local jobs = {}
 
--- Draws a bar six times, which takes as long as that is worth, and speaks in between.
+-- Draws a bar six times, slowly enough for a redraw each time, and prints in between.
 function jobs.job()
   local bar = actor.progress.new { total = 6, label = "training" }
   for i = 1, 6 do
@@ -16,7 +16,7 @@ function jobs.job()
   print("the end")
 end
 
--- Draws a bar and does what is asked for with the bar on the terminal.
+-- Draws a bar; then does the requested action while the bar is on the terminal.
 function jobs.ends()
   local bar = actor.progress.new { total = 6, label = "training" }
   bar:update(1, "epoch 1")
@@ -29,7 +29,7 @@ function jobs.ends()
   if actor.args[2] == "narrower" then bar:finish() end
 end
 
--- Server 0 draws, in another process than the one that speaks.
+-- Server 0 draws, in a different process than the printing worker.
 function jobs.isolated()
   local bar = actor.progress.new { total = 4, label = "training" }
   local steps = 0

@@ -1,10 +1,10 @@
--- Jobs of record_test.cpp; the first word says which.
+-- Jobs of record_test.cpp; the first argument selects the job.
 local actor = require "actor"
 
 local jobs = {}
 
--- Work that takes no time of its own, for some steps in some runs, or until worker `until_worker` has done a piece.
--- Push number `stay` of each worker takes `seconds`.
+-- Empty work, for some steps in some runs, or until worker `until_worker` has pushed. Push number `stay` of each worker
+-- takes `seconds`.
 function jobs.job()
   local opt = actor.options { "JOB", steps = 5, runs = 1, stay = 0, seconds = 0, until_worker = -1 }
   local pushes = 0
@@ -52,7 +52,7 @@ function jobs.everything()
   actor.mapreduce.parallelize({ 1, 2, 3, 4, 5, 6 }, 6):map(function(i) return i + 1 end):count()
 end
 
--- Says what a trace holds, a line for the file, for each run and for each worker.
+-- Prints the content of a trace: a line for the file, for each run and for each worker.
 function jobs.show()
   local recorded = actor.trace.read(actor.args[2])
   local h = recorded.header
@@ -61,7 +61,7 @@ function jobs.show()
     local summary = actor.trace.summary(run)
     print(("run %d: barrier %s, %s workers, %d completed, mean step %.2f, stop %s"):format(run.index, run.header.barrier,
       run.header.workers, summary.completed, summary.mean_step, run.stop and ("%.3f"):format(run.stop)))
-    local barrier = true -- no worker was in a step before all had completed the one before
+    local barrier = true -- no worker was in a step before all had completed the previous step
     for _, worker in ipairs(run.workers) do
       for i, step in ipairs(worker.steps) do
         for _, other in ipairs(run.workers) do
@@ -80,7 +80,7 @@ function jobs.show()
   end
 end
 
--- Worker 1 stays in its third push and says in which process.
+-- Worker 1 stays in its third push and prints its process id.
 function jobs.stays()
   local process = io.open("/proc/self/stat"):read("*n")
   local pushes = 0

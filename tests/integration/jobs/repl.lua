@@ -1,8 +1,8 @@
--- For repl_test.cpp and repl_terminal_test.cpp: runs that a console is attached to. repl.lua JOB [...]
+-- For repl_test.cpp and repl_terminal_test.cpp: runs with an attached console. repl.lua JOB [...]
 local actor = require("actor")
 local jobs = {}
 
--- What chunks read and change.
+-- Globals that chunks read and change.
 left_by_chunks = "nothing"
 words = { "first", "second" }
 
@@ -11,13 +11,13 @@ local function is_there(file)
   return handle and handle:close()
 end
 
--- Waits in engine calls until the file is there; then says what chunks have left.
+-- Waits in engine calls until the file exists; then prints the value that chunks have left.
 function jobs.waiting(file)
   repeat actor.sleep(0.01) until is_there(file)
   if actor.rank == 0 then print("left: " .. left_by_chunks) end
 end
 
--- Computes until the file is there, then waits as above for another one.
+-- Computes until the file exists, then waits as above for another file.
 function jobs.computing(file, other)
   repeat
     local sum = 0
@@ -26,7 +26,7 @@ function jobs.computing(file, other)
   jobs.waiting(other)
 end
 
--- Ends with an error when the file is there.
+-- Ends with an error when the file exists.
 function jobs.failing(file)
   jobs.waiting(file)
   error("it ends badly")

@@ -1,4 +1,4 @@
--- A rule that remembers, draws, looks at arrays and asks to be asked again.
+-- A rule that uses memory, random numbers and arrays, and requests a recheck.
 return function(view)
   local memory, shared = view.memory, view.shared
   memory.asked = (memory.asked or 0) + 1

@@ -1,4 +1,4 @@
--- That rule, which writes a line of numbers to "views" for each answer.
+-- The drawn rule, which also appends its input and decision to "views" as a line of numbers.
 local run = require "replay_rule_drawn"
 local file
 return function(view)

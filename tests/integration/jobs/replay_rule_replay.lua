@@ -1,10 +1,10 @@
--- Fills an evaluator's batch with each noted view, by hand, and prints how often the answer is another one.
+-- Fills an evaluator's batch with each recorded view, by hand, and prints the number of different decisions.
 local text, path, seed = ...
 local ffi = require "ffi"
 local barrier = require "actor.barrier"
 local evaluator = barrier.evaluator(load(text, "@rule.lua", "t")(), tonumber(seed))
 local asking = evaluator.asking
--- Clocks without workers, so that what is seen comes from the arrays alone.
+-- Progress without workers, so that the view comes from the arrays alone.
 local nobody = barrier.progress()
 require("actor.ffi")("barrier").progress_begin(nobody.handle, 0, 0, asking)
 

@@ -1,4 +1,4 @@
--- The job of resume_test.cpp: counts how often each batch is merged. It may be killed and resumed at any moment.
+-- The job of resume_test.cpp: counts the merges of each batch. It may be killed and resumed at any moment.
 local actor = require "actor"
 local param, tensor = actor.param, actor.tensor
 local ffi = require "ffi"
@@ -7,11 +7,11 @@ ffi.cdef "int usleep(unsigned);"
 local opt = actor.options { batches = 40, epochs = 2, merge = "all", pull = "native", barrier = "", work = 3000 }
 local batches = actor.data.batches { n = opt.batches, size = 1, epochs = opt.epochs, seed = actor.seed }
 local count = batches:count()
-local unit = opt.merge == "buffer" and 0.5 or 1 -- what the merge policy makes of a push of 1
+local unit = opt.merge == "buffer" and 0.5 or 1 -- the merged weight of a push of 1
 local names = { "a", "b", "c", "d" } -- on several servers
 local rng = actor.rng(actor.seed, actor.id or 99)
 
--- Adds up as optim.add does, in Lua.
+-- Adds up in Lua, like optim.add.
 local function added(updates)
   local sums, out = {}, {}
   for _, update in ipairs(updates) do

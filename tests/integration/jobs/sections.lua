@@ -1,4 +1,4 @@
--- For sections_test.cpp: runs that are looked into. sections.lua JOB FILE; they go on until FILE is there.
+-- For sections_test.cpp: runs for status clients. sections.lua JOB FILE; the runs last until FILE exists.
 local actor = require "actor"
 local jobs = {}
 
@@ -13,7 +13,7 @@ local function await(file)
   end
 end
 
--- Worker 1 stays in its third step, and the others wait for it.
+-- Worker 1 stays in its third step, and the other workers wait for it.
 function jobs.param(file)
   local pushes = 0
   if actor.rank == 0 then actor.log.warn("ready to %s", "push") end
@@ -47,7 +47,7 @@ function jobs.stages(file)
   await(file .. "2")
 end
 
--- What actor.report refuses, and what it leaves out.
+-- Arguments that actor.report refuses, and series over its limit.
 function jobs.reports()
   for _, args in ipairs { { 7, 1 }, { "loss", "much" }, { "loss", 1, "first" }, { "loss" } } do
     print(select(2, pcall(actor.report, unpack(args, 1, 3))))

@@ -1,4 +1,4 @@
--- Jobs of security_test.cpp; the first word says which.
+-- Jobs of security_test.cpp; the first argument selects the job.
 local actor = require "actor"
 
 local jobs = {}
@@ -18,7 +18,7 @@ end
 
 function jobs.error_of_another_host_cannot_send()
   actor.log.info("log\27[2J\nline")
-  actor.collective.barrier() -- no rank fails before each has said its line
+  actor.collective.barrier() -- no rank fails before each has printed its line
   if actor.rank == 1 then error("boom\27[2J\r[12:00:00.000 info] all is well", 0) end
   actor.collective.barrier()
 end

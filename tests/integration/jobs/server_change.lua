@@ -1,7 +1,7 @@
 -- The job of server_change_test.cpp.
 local actor = require "actor"
 
--- The first run's servers take four seconds to end: longer than it takes to be given up.
+-- The first run's servers take four seconds to end: longer than the dead-peer timeout.
 actor.on_error(function()
   if actor.role ~= "server" then return end
   local over = actor.now() + 4

@@ -1,5 +1,5 @@
---- To be required before what is tested: `pairs` gives a table's keys in another order each time, so that nothing can rely on
---- the one of this VM.
+--- Require this before the tested modules: `pairs` returns a table's keys in a new order each time, so that no code can
+--- rely on the order of this VM.
 local rng = math.random
 math.randomseed(os.time() + tonumber(tostring({}):match("0x(%x+)"), 16) % 2 ^ 31)
 

@@ -1,7 +1,7 @@
 -- The job of siege_test.cpp.
 local actor = require "actor"
 
--- Counts its own updates until there is a file "enough".
+-- Counts its own updates until a file "enough" exists.
 local param, tensor = actor.param, actor.tensor
 local said = false
 local summary = param.run {

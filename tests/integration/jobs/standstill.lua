@@ -1,7 +1,7 @@
 -- The job of standstill_test.cpp.
 local actor = require "actor"
 
--- Runs until there is a file "finish". Every worker prints in which process it works, and which workers were lost.
+-- Runs until a file "finish" exists. Every worker prints its process id and the lost workers.
 local process = io.open("/proc/self/stat"):read("*n")
 local started = false
 actor.on_membership(function(change)

@@ -1,4 +1,4 @@
--- A rule that says which workers are silent.
+-- A rule that reports suspected workers.
 return function(view)
   for i = 1, view.n do
     local id = view.ids[i]

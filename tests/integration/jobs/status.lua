@@ -1,4 +1,4 @@
--- For status_test.cpp: a run that is looked into. status.lua JOB [...]
+-- For status_test.cpp: runs for status clients. status.lua JOB [...]
 local actor = require("actor")
 local meeting = require("meeting")
 local jobs = {}
@@ -11,7 +11,7 @@ local function sleep_until(file)
   until there and there:close()
 end
 
--- Rank 0 waits in an all-reduce for the last rank, which computes until the file is there.
+-- Rank 0 waits in an all-reduce for the last rank, which computes until the file exists.
 function jobs.computing(file)
   local last = actor.rank == actor.size - 1
   if last then
@@ -24,7 +24,7 @@ function jobs.computing(file)
   actor.collective.allreduce(actor.tensor.full({ 1 }, 1), "sum")
 end
 
--- Each of some steps pushes two keys; then all sleep until the file is there.
+-- Each of some steps pushes two keys; then all workers sleep until the file exists.
 function jobs.steps(file, work, limit)
   actor.param.run {
     init = function() return { a = actor.tensor.zeros { 3000 }, b = actor.tensor.zeros { 2 } } end,
@@ -41,7 +41,7 @@ function jobs.steps(file, work, limit)
   sleep_until(file)
 end
 
--- Peers, of which the last rank stays in its third push until the file is there.
+-- Peers whose last rank stays in its third push until the file exists.
 function jobs.peers(file, rule)
   actor.peer.run {
     init = function() return { w = actor.tensor.zeros(1) } end,
@@ -55,7 +55,7 @@ function jobs.peers(file, rule)
   }
 end
 
--- A worker that joins late is let in, and makes the others' next call with them.
+-- A late joiner is admitted, and makes the others' next call with them.
 function jobs.late(file)
   local co = actor.collective
   if actor.rank == 0 then
@@ -67,8 +67,8 @@ function jobs.late(file)
   sleep_until(file)
 end
 
--- Each node makes products of matrices until the file is there, and tells before each. One takes longer than the one
--- before, so that somebody who looks into the run comes to look during a single one, however slow the machine is.
+-- Each node multiplies matrices until the file exists, and notifies before each product. Each product takes longer than
+-- the previous one, so that on any machine an observer's snapshot falls within a single product.
 function jobs.kernel(file)
   local b, number = actor.tensor.ones { 3000, 3000 }, 0
   actor.collective.allreduce(actor.tensor.ones(1))

@@ -1,4 +1,4 @@
--- Jobs of steps_test.cpp; the first word says which.
+-- Jobs of steps_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local ffi = require "ffi"
 local meeting = require "meeting"
@@ -6,7 +6,7 @@ local tell, await = meeting.tell, meeting.await
 
 local jobs = {}
 
--- Rank 0 stands in its fourth step until the others have come as far as the rule lets them, and they try to go on.
+-- Rank 0 stays in its fourth step until the other ranks have advanced as far as the rule permits, and try to continue.
 function jobs.steps(...)
   local co, tensor = actor.collective, actor.tensor
   local way, rule, lead = ..., select(2, ...)
@@ -28,7 +28,7 @@ function jobs.steps(...)
     tell(("rank %d in step %d"):format(actor.rank, step))
     if actor.rank == 0 and step == 4 then
       for other = 1, actor.size - 1 do await(("rank %d in step %d"):format(other, 4 + lead)) end
-      local till = actor.now() + 0.02 -- nothing shows that a worker has begun to wait
+      local till = actor.now() + 0.02 -- a worker does not report when it begins to wait
       while actor.now() < till do end
       for other = 1, actor.size - 1 do
         assert(not io.open(("rank %d in step %d"):format(other, 4 + lead + 1)), "passed too early")

@@ -1,11 +1,11 @@
--- Jobs for terminate_test.cpp: SIGTERM comes while they work.
+-- Jobs for terminate_test.cpp: they receive SIGTERM while they work.
 local actor = require("actor")
 local tensor = actor.tensor
 
 local jobs = {}
 
--- Counts pushes: the value of "sum" is the number of merged updates. Checkpoints of its own plan are far apart.
--- With "long" the step behind the fifth does not end.
+-- Counts pushes: the value of "sum" is the number of merged updates. Scheduled checkpoints are far apart. With "long"
+-- the step after the fifth does not end.
 function jobs.served(barrier, long)
   local steps = 0
   local summary = actor.param.run {
@@ -29,7 +29,7 @@ function jobs.served(barrier, long)
   print(("sum %d of %d"):format(actor.param.get("sum"):get(1), summary.updates))
 end
 
--- Keeps its own state; saves only when SIGTERM asks for it.
+-- Holds its own state; saves it only on SIGTERM.
 function jobs.kept(ranks, names)
   local keepers, states = {}, {}
   for name in (names or "state"):gmatch("%a+") do
@@ -48,7 +48,7 @@ function jobs.kept(ranks, names)
   end
 end
 
--- A map-reduce iteration, whose state the server keeps. The iteration before it is over.
+-- A map-reduce iteration, whose state is on the server. The previous iteration is complete.
 function jobs.iterated()
   local mr = require "actor.mapreduce"
   local function iterate(steps)
@@ -74,7 +74,7 @@ function jobs.none()
   while true do actor.sleep(0.01) end
 end
 
--- Never comes to save again.
+-- Never reaches another save.
 function jobs.stuck()
   actor.checkpoint.new({ steps = 1e6 }):save {}
   jobs.none()

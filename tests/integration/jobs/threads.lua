@@ -1,7 +1,7 @@
 -- The job of threads_test.cpp.
 local actor = require "actor"
 
--- How many threads large operations have added to the process, and what a product gives.
+-- Prints the number of threads that large operations add to the process, and the result of a product.
 local tensor = actor.tensor
 local function running()
   local names = io.popen("cat /proc/$PPID/task/*/comm"):read("*a")

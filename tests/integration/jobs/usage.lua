@@ -1,7 +1,7 @@
 -- The job of usage_test.cpp.
 local actor = require "actor"
 
--- Returns something else from the callback that the first argument names.
+-- Returns a wrong value from the callback that the first argument names.
 local name, value = actor.args[1], actor.args[2]
 local values = { number = 7, text = "seven", flat = { "a", 1 }, map = { a = 1 }, fn = { { "a", print } }, key = { { {}, 1 } },
   stranger = { [9] = { { "work", 1 } } }, nothing = {} }

@@ -1,7 +1,7 @@
 -- The job of visibility_test.cpp.
 local actor = require "actor"
 
--- `wide` is more than what is split over servers: a row per worker, whose elements must all say the same.
+-- `wide` is large enough to be split over servers: a row per worker, whose elements must all be equal.
 local param, tensor = actor.param, actor.tensor
 local opt = actor.options { ["local"] = false, lua_pull = false, width = 40000 }
 local keys = { "a", "b", "wide" }
