@@ -1,4 +1,4 @@
---- What engines share about the callbacks of their runs: names in errors, checks of what they return, `--inject`.
+--- Shared handling of run callbacks: their names in errors, checks of their results, `--inject` delays.
 local check = require("actor.check")
 local node = require("actor.c.node")
 
@@ -13,7 +13,7 @@ function M.named(what, fn)
   return ("%s (%s:%d)"):format(what, info.short_src, info.linedefined)
 end
 
----What callback `what` returned has to be a `kind`.
+---Raises unless the result of callback `what` has type `kind`.
 ---@param value any
 ---@param kind string
 ---@param what string
@@ -25,8 +25,8 @@ function M.check_returned(value, kind, what, fn, expected)
     value == nil and " (is a 'return' missing?)" or "")
 end
 
----Calls `push(who, entries)` as `--inject` wants it: with a delay before, and slower, by sleeping.
----@param injection fun(): number, number the next delay in seconds, and the factor
+---Calls `push(who, entries)` under `--inject`: sleeps before the call, and after it to lengthen the call.
+---@param injection fun(): number, number the next delay in seconds, and the factor of slowness
 ---@param push function
 ---@param who any
 ---@param entries table
@@ -41,11 +41,11 @@ function M.slowed(injection, push, who, entries)
   return updates
 end
 
----The original names: what `register_NAME` of an engine has been given, until `start`.
+---The original names: collects the functions passed to `register_NAME` of an engine, until `start`.
 ---@param engine string "param"
 ---@return fun(name: string): fun(fn: function) register makes `register_NAME`
 ---@return fun(rule: any) register_barrier
----@return fun(rule: any, ...): table gathered the run that `start` begins, with another barrier rule if one is given
+---@return fun(rule: any, ...): table gathered the run that `start` begins; a given rule replaces the registered one
 function M.registry(engine)
   local barrier = require("actor.barrier")
   local registered = {}
@@ -56,7 +56,7 @@ function M.registry(engine)
     end
   end
   local function register_barrier(rule)
-    barrier.from(rule) -- complains here about what is none
+    barrier.from(rule) -- raises at this call for an invalid rule
     registered.barrier = rule
   end
   local function gathered(rule, ...)

@@ -1,5 +1,6 @@
---- Argument checks of the standard library. Each raises "bad argument 'steps' to param.run: expected number, got string"
---- at the line of the innermost frame outside the standard library, so at the user's call however deep the check is.
+--- Argument checks of the standard library. Each raises an error such as "bad argument 'steps' to param.run: expected
+--- number, got string". The error is at the innermost frame outside the standard library, so at the user's line
+--- regardless of the depth of the check.
 local spelling = require("actor.c.names")
 local numbers = require("actor.numbers")
 
@@ -7,7 +8,7 @@ local M = {}
 
 local type, floor = type, math.floor
 
--- The level, seen from the function that calls this, of the innermost Lua frame that is not part of stdlib/.
+-- The level, relative to the caller of this function, of the innermost Lua frame outside stdlib/.
 local function user_level()
   local level = 3
   while true do
@@ -32,8 +33,8 @@ local fail = M.fail
 ---@param name string the argument as the user knows it
 ---@param fn string the function as the user calls it, "param.run"
 ---@param expected string
----@param value any what was given instead
----@param hint? string behind the message
+---@param value any the given value
+---@param hint? string appended to the message
 function M.wrong(name, fn, expected, value, hint)
   local given = type(value)
   if given == "number" and (expected:find("integer", 1, true) or expected:find("number", 1, true)) then
@@ -46,13 +47,13 @@ end
 
 local wrong = M.wrong
 
----A metatable that makes reading a string that is no key an error: "there is no dataset:mapp; did you mean dataset:map?".
----@param owner string how its names begin: "dataset:" of methods, "ctx." of fields
+---A metatable that raises for reads of unknown string keys: "there is no dataset:mapp; did you mean dataset:map?".
+---@param owner string prefix of its names: "dataset:" for methods, "ctx." for fields
 ---@param ... string fields that may be nil
 ---@return table
 M.strict = spelling.strict
 
----`value` has to be of type `kind` (as `type` spells it).
+---Raises unless `value` has type `kind` (as `type` spells it).
 ---@param value any
 ---@param kind string
 ---@param name string
@@ -61,7 +62,7 @@ function M.arg(value, kind, name, fn)
   if type(value) ~= kind then wrong(name, fn, kind, value) end
 end
 
----As `arg`, but nil is fine too.
+---As `arg`, but accepts nil too.
 ---@param value any
 ---@param kind string
 ---@param name string
@@ -76,7 +77,7 @@ local function range(low, high)
   return high and (" of at most %s"):format(numbers.text(high)) or ""
 end
 
----`value` has to be a whole number from `low` to `high` (no limit where nil).
+---Raises unless `value` is a whole number from `low` to `high` (nil: no limit).
 ---@param value any
 ---@param name string
 ---@param fn string
@@ -90,7 +91,7 @@ function M.integer(value, name, fn, low, high)
   wrong(name, fn, "an integer" .. range(low, high), value)
 end
 
----`value` has to be a number from `low` to `high` (no limit where nil), not NaN.
+---Raises unless `value` is a number from `low` to `high` (nil: no limit). Rejects NaN.
 ---@param value any
 ---@param name string
 ---@param fn string
@@ -103,7 +104,7 @@ function M.number(value, name, fn, low, high)
   wrong(name, fn, "a number" .. range(low, high), value)
 end
 
----`value` has to be one of the strings of `choices`.
+---Raises unless `value` is one of the strings in `choices`.
 ---@param value any
 ---@param choices string[]
 ---@param name string
@@ -116,8 +117,8 @@ function M.one_of(value, choices, name, fn)
     type(value) == "string" and spelling.suggestion(value, choices, "'", "'"))
 end
 
----Checks a table of named options: each key of `options` has to be in `kinds`, with a value of the type named there.
----A kind ends in "?" when the option may be absent; several are separated by "|"; "any" takes everything.
+---Checks a table of named options: `kinds` must contain each key of `options` and the type of its value. A kind ends in
+---"?" for an optional value; "|" separates several types; "any" accepts every type.
 ---@param options any
 ---@param kinds table<string, string> e.g. {steps = "number", out = "cdata?", sync = "boolean|string?"}
 ---@param fn string

@@ -1,8 +1,8 @@
---- Checkpoints of jobs that keep their state themselves: in collective jobs, in averaging, in plain loops. `--checkpoint DIR`
---- says where they go, `--resume` lets the job go on from the newest one; without these flags `save` costs next to nothing
---- and `load` gives nil. The files have the format of the parameter server's checkpoints (npz and JSON). A checkpoint
---- that was not written completely is not there at all. When SIGTERM ends a run (`--grace`) the next `save` of each keeper
---- writes, whatever its turn is, and the run ends then. A folder is one run's: another one that is to use it meanwhile is
+--- Checkpoints for jobs that hold their own state: collective jobs, averaging, plain loops. `--checkpoint DIR` names
+--- the folder; `--resume` continues from the newest checkpoint. Without these flags `save` costs next to nothing and
+--- `load` returns nil. The files have the format of the parameter server's checkpoints (npz and JSON). A checkpoint
+--- appears in the folder only when it is complete. When SIGTERM ends a run (`--grace`), the next `save` of each keeper
+--- writes regardless of its interval, and then the run ends. A folder belongs to one run at a time: a second run is
 --- refused.
 ---
 ---     local keeper = actor.checkpoint.new { steps = 100 }
@@ -12,9 +12,9 @@
 ---       keeper:save(state)
 ---     end
 ---
---- The state of rank 0 goes to every rank at `load`, whatever the number of ranks is then. With `ranks = "all"` each rank
---- has saved its own and gets that back; in a run of another number of ranks `load` refuses to guess, and with
---- `{ parts = true }` gives all of them to each rank.
+--- `load` gives every rank the state of rank 0, for any number of ranks. With `ranks = "all"` each rank saves and loads
+--- its own state. `load` then raises an error if the number of ranks has changed; `load { parts = true }` instead gives
+--- every rank the states of all ranks.
 local check = require("actor.check")
 local node = require("actor.c.node")
 local util = require("actor.util")
@@ -22,11 +22,11 @@ local c = require("actor.c.checkpoint")
 
 ---@class actor.CheckpointOptions
 ---@field name? string default "state"; a job with several checkpoints gives each its own name
----@field ranks? "first"|"all" which ranks' states are saved: rank 0's (default), for a state that is the same on all, or each rank's
+---@field ranks? "first"|"all" the saved states: of rank 0 (default), for a state equal on all ranks, or of each rank
 ---@field steps? integer save at every `steps`-th call
----@field seconds? number save when so many seconds have passed since the last time; default 30 where `steps` is not given either
----@field dir? string the folder, when --checkpoint is not given; without both nothing is saved
----@field keep? integer how many checkpoints to keep, default 3
+---@field seconds? number seconds between two saves; default 30 unless `steps` is given
+---@field dir? string the folder if --checkpoint is absent; without both, `save` writes nothing
+---@field keep? integer number of retained checkpoints, default 3
 
 ---@class actor.Checkpoint
 ---@field private name string
@@ -35,9 +35,9 @@ local c = require("actor.c.checkpoint")
 ---@field private seconds? number
 ---@field private keep integer
 ---@field private dir? string
----@field private calls integer of save, those before a resumption too
+---@field private calls integer calls of `save`, including those before a resume
 ---@field private kept? boolean SIGTERM waits for its next save
----@field private last number when it saved
+---@field private last number time of the last save
 local Checkpoint = {}
 Checkpoint.__index = Checkpoint
 setmetatable(Checkpoint, check.strict("checkpoint:", "steps", "seconds", "dir", "kept"))
@@ -46,7 +46,7 @@ local M = {}
 
 local kinds = { name = "string?", ranks = "string?", steps = "number?", seconds = "number?", dir = "string?", keep = "number?" }
 
----Makes a keeper of checkpoints: it decides when to save, and finds the newest checkpoint again.
+---Makes a keeper of checkpoints. It decides when to save and finds the newest checkpoint.
 ---@param options? actor.CheckpointOptions
 ---@return actor.Checkpoint
 function M.new(options)
@@ -72,9 +72,9 @@ function M.new(options)
   }, Checkpoint)
 end
 
--- ---- in this VM, for engines that keep the state in one place ----
+-- ---- in this VM, for engines with all state in one place ----
 
----Counts a call, and returns whether it is time to write, which it also is when SIGTERM has come. For engines that call
+---Counts a call and returns whether a save is due: by the interval, or because of SIGTERM. For engines that call
 ---`write`; `save` calls this itself.
 ---@return boolean
 function Checkpoint:due()
@@ -88,13 +88,13 @@ function Checkpoint:due()
   return self.seconds ~= nil and require("actor").now() - self.last >= self.seconds
 end
 
----Says that no further save will come, so that SIGTERM does not wait for one.
+---Declares that no further save follows, so that SIGTERM does not wait for one.
 function Checkpoint:finish()
   if self.kept then c.drop(self.name) end
   self.kept = false
 end
 
----Writes a checkpoint now; raises when it cannot.
+---Writes a checkpoint now; raises on failure.
 ---@param states table<string, any>[] one state, or with `ranks = "all"` one for each rank
 ---@return string path
 function Checkpoint:write(states)
@@ -108,9 +108,9 @@ function Checkpoint:write(states)
   return c.write(self.dir, self.name, self.keep, entries, self.calls, all and #states or 0)
 end
 
----Reads the newest checkpoint if the run is a resumed one (`--resume`).
+---Reads the newest checkpoint in a resumed run (`--resume`).
 ---@return table<string, any>[]|nil states
----@return integer? ranks how many ranks have saved their own, 0 when rank 0 alone has saved
+---@return integer? ranks number of ranks with saved states; 0 if only rank 0 saved
 function Checkpoint:read()
   local flags = node.flags()
   node.honour("resume")
@@ -130,8 +130,8 @@ end
 
 -- ---- for scripts ----
 
----Saves the state if it is time to: rank 0's, or with `ranks = "all"` every rank's, in which case all ranks make the
----call together. Returns when the state is on disk. Raises when the checkpoint cannot be written.
+---Saves the state if a save is due: the state of rank 0 or, with `ranks = "all"`, of every rank. With "all" every rank
+---makes the call. Returns once the state is on disk. Raises if the checkpoint cannot be written.
 ---@param state table<string, any> values by name: tensors and other values that can travel (actor.codec)
 ---@return string|nil path of the checkpoint, on rank 0, if one was saved
 ---@return string? message "gather: rank 2 lost", with `ranks = "all"`: nothing was saved
@@ -145,7 +145,7 @@ function Checkpoint:save(state)
   if self.ranks == "first" then return node.rank == 0 and due and self:write { state } or nil end
   if not self.dir then return nil end
   local collective, message, code = require("actor.collective"), nil, nil
-  due, message, code = collective.broadcast(due, 0) -- ranks have clocks of their own, and rank 0 hears of SIGTERM
+  due, message, code = collective.broadcast(due, 0) -- clocks differ between ranks, and rank 0 receives SIGTERM
   if code then return nil, message, code end
   if not due then return nil end
   local states
@@ -154,7 +154,7 @@ function Checkpoint:save(state)
   return states ~= true and self:write(states) or nil
 end
 
--- What rank 0 has read, and what there is to say about it to all.
+-- Reads on rank 0: the states, and the notice that all ranks receive about them.
 local function found_by(self, parts)
   local states, ranks = self:read()
   if not states then return nil, {} end
@@ -170,9 +170,8 @@ local function found_by(self, parts)
   return states, { calls = self.calls }
 end
 
----Returns the state that the run goes on from, as it was given to `save`; nil when the run begins anew. Every worker
----makes the call, like any collective. With `ranks = "all"` each rank gets its own state, so there have to be as many
----ranks as have saved.
+---Returns the saved state in a resumed run; nil in a new run. Every worker makes the call, like any collective. With
+---`ranks = "all"` each rank gets its own state, so the number of ranks must equal that at the save.
 ---@param options? {parts?: boolean} with `ranks = "all"`: true gives every rank an array of all ranks' states, rank 0's first, for any number of ranks
 ---@return table<string, any>|nil state
 ---@return string? message

@@ -1,12 +1,13 @@
---- Lua values as bytes and back, as the engines encode what they send. Values that can travel are numbers, strings,
---- booleans, nil, 64-bit integers, tensors and tables of these; not cycles, functions, userdata or metatables.
+--- Lua values as bytes and back: the encoding of the engines' messages. Values that can travel are numbers, strings,
+--- booleans, nil, 64-bit integers, tensors and tables of these. Cycles, functions, userdata and metatables cannot
+--- travel.
 local check = require("actor.check")
 local core = require("actor.c.codec")
 
 ---@class actor.codec
 local M = {}
 
----Encodes a value. Raises for what cannot travel, with its path: "value.layers[3].activation is a function".
+---Encodes a value. Raises for a value that cannot travel, with its path: "value.layers[3].activation is a function".
 ---@param value any
 ---@return string bytes
 ---@return any[]|nil tensors the tensors of the value in order, nil when it has none: `decode` needs them beside the bytes
@@ -14,7 +15,7 @@ function M.encode(value)
   return core.encode(value)
 end
 
----Decodes bytes that `encode` has made. Safe for bytes of any origin.
+---Decodes bytes from `encode`. Safe for bytes of any origin.
 ---@param bytes string
 ---@param tensors? any[] as encode returned them
 ---@return any value nil, message, "bad_data" when the bytes are no encoding
@@ -24,18 +25,18 @@ function M.decode(bytes, tensors)
   return core.decode(bytes, tensors)
 end
 
----Hashes a value: 16 hexadecimal digits (XXH64), the same for equal values in every VM and on every machine, whatever
----the order of `pairs`.
+---Hashes a value to 16 hexadecimal digits (XXH64). Equal values have equal hashes in every VM and on every machine,
+---regardless of the order of `pairs`.
 ---@param value any
 ---@return string
 function M.hash(value)
   return core.hash(value)
 end
 
----Tells the codec what a tensor is. Called once, by the module that implements tensors.
+---Registers the tensor type with the codec. The module that implements tensors calls it once.
 ---@param hooks { is: (fun(value: any): boolean), encode?: (fun(tensor: any): any), decode?: (fun(item: any): any), hash?: (fun(tensor: any): string) }
----`is` is asked about cdata, userdata and tables with a metatable. `encode` gives what stands in the list of tensors
----(by default the tensor itself), `decode` makes a tensor of that again. `hash` gives a text that equal tensors share.
+---`is` receives cdata, userdata and tables with a metatable. `encode` returns the item for the list of tensors
+---(default: the tensor itself); `decode` makes a tensor from that item. `hash` returns a text, equal for equal tensors.
 function M.register_tensor(hooks)
   check.options(hooks, {
     is = "function", encode = "function?", decode = "function?", hash = "function?",

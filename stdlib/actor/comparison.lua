@@ -1,5 +1,5 @@
---- Compares alternatives, such as barrier rules, by runs of each with the same seeds: means with 95 % intervals,
---- differences seed by seed and what they say about claims, figures with bands.
+--- Compares alternatives, such as barrier rules, by runs of each with the same seeds. Computes means with 95 %
+--- intervals, differences seed by seed, verdicts on claims, and figures with bands.
 ---
 ---     local runs = comparison.runs({ "bsp", "ssp:4", "asp" }, 1, 3, train)   -- { steps = 310, losses = { 2, 1 } }, ...
 ---     local found = comparison.new(runs)
@@ -22,22 +22,22 @@ local M = {}
 ---Computes the mean of some numbers, and the interval that contains the true mean with probability `confidence`.
 M.mean = summary.mean
 
----@class actor.comparison.Run one run of an alternative, with whatever else the measures look at
+---@class actor.comparison.Run one run of an alternative, with the further fields that the measures read
 ---@field name string of the alternative: "ssp:4"
 ---@field seed integer
 
 ---@class actor.comparison.Measure
 ---@field text string for people: "steps of a worker in 40 s"
----@field of fun(run: actor.comparison.Run, at?: number): number|number[] of the whole run, or at a point of a figure;
----  several numbers, such as one of each rank, count by their mean
+---@field of fun(run: actor.comparison.Run, at?: number): number|number[] value of the whole run, or at a point of a figure;
+---  several numbers, such as one per rank, count by their mean
 
----Calls `run` for each name with the first seed, then for each with the next one, and so on, so that what changes on the
----machine meanwhile meets all names alike. On a cluster every node makes the call.
+---Calls `run` for each name with the first seed, then for each name with the next seed, and so on, so that changes of
+---the machine's load affect all names alike. On a cluster every node makes the call.
 ---@param names string[]
 ---@param first integer the first seed
----@param count integer how many seeds
----@param run fun(name: string, seed: integer, number: integer): table? number: of the call, from 1
----@return actor.comparison.Run[] what `run` gave, with `name` and `seed`; where it gives nil, as on servers, there is none
+---@param count integer number of seeds
+---@param run fun(name: string, seed: integer, number: integer): table? number: index of the call, from 1
+---@return actor.comparison.Run[] the tables from `run`, with `name` and `seed` added; a nil, as on servers, is left out
 function M.runs(names, first, count, run)
   local fn = "comparison.runs"
   check.arg(names, "table", "names", fn)
@@ -64,7 +64,7 @@ local Comparison = {}
 Comparison.__index = Comparison
 setmetatable(Comparison, check.strict("comparison:"))
 
----Takes all runs: one of each alternative with each seed, else it raises.
+---Takes all runs. Raises unless each alternative has exactly one run with each seed.
 ---@param runs actor.comparison.Run[]
 ---@return actor.Comparison
 function M.new(runs)
@@ -92,7 +92,8 @@ function M.new(runs)
   return self
 end
 
--- A number of each run, in the order of seeds; of several numbers `choose` says which: their "mean", "least" or "most".
+-- One number per run, in the order of seeds. For a run with several numbers `choose` is their "mean", "least" or
+-- "most".
 local function values_of(self, name, measure, choose, at)
   check.options(measure, { text = "string", of = "function" }, "a measure")
   local values = {}
@@ -112,7 +113,7 @@ local function mean_of(...) return M.mean(values_of(...)) end
 
 local function described(m) return ("%.2f [%.2f, %.2f]"):format(m.mean, m.low, m.high) end
 
----Writes a table with a line for each alternative and a column for each measure, "16.61 [12.53, 20.70]" in its cells.
+---Writes a table: a line for each alternative, a column for each measure, cells such as "16.61 [12.53, 20.70]".
 ---@param measures actor.comparison.Measure[]
 ---@return string
 function Comparison:table(measures)
@@ -133,10 +134,10 @@ function Comparison:table(measures)
 end
 
 ---@class actor.comparison.Difference : actor.sim.Mean
----@field verdict "holds"|"does not hold"|"undecided"|"holds in this run"|"does not hold in this run" whether it is above
----  0: by the interval, or of a single seed by itself
+---@field verdict "holds"|"does not hold"|"undecided"|"holds in this run"|"does not hold in this run" whether the difference is above
+---  0: by the interval, or for a single seed by its value
 
----Computes by how much `more` is above `less`, seed by seed: what a seed does to both goes out of it.
+---Computes by how much `more` exceeds `less`, seed by seed: an effect of the seed on both cancels out.
 ---@param measure actor.comparison.Measure
 ---@param more string name of an alternative
 ---@param less string
@@ -151,7 +152,7 @@ function Comparison:difference(measure, more, less)
   return m
 end
 
--- The alternatives that `kinds` names: "ssp" is every ssp:N.
+-- The alternatives that match `kinds`: "ssp" matches every ssp:N.
 local function of_kinds(self, kinds)
   local found = {}
   for _, kind in ipairs(kinds) do
@@ -162,10 +163,10 @@ local function of_kinds(self, kinds)
   return found
 end
 
----Says of each claim that some alternatives have more of something than others whether that holds, for each pair. A name
----without parameters stands for all that begin with it and a colon; names of which there are no runs are left out.
----@param claims {[1]: string, [2]: actor.comparison.Measure, more: string[], less: string[]}[] text, what of, who
----@return string[] lines: one for each claim of which there are pairs and, indented, one for each pair
+---Judges claims that some alternatives have more of a measure than others, pair by pair. A name without parameters
+---matches every name that begins with it and a colon. Names without runs are left out.
+---@param claims {[1]: string, [2]: actor.comparison.Measure, more: string[], less: string[]}[] text, measure, alternatives
+---@return string[] lines: one for each claim that has pairs and, indented, one for each pair
 function Comparison:claims(claims)
   local lines = {}
   for _, claim in ipairs(claims) do
@@ -181,9 +182,9 @@ function Comparison:claims(claims)
   return lines
 end
 
----Collects what all runs have under `field`, run by run as they were given, for a folder's `csv`.
+---Collects the rows under `field` of all runs, in the given order, for a folder's `csv`.
 ---@param field string an array of rows in each run, or an array of such arrays
----@return table[] copies of the rows, with the run's fields where the row has none of that name
+---@return table[] copies of the rows, with those fields of the run that the row lacks
 function Comparison:rows(field)
   local rows = {}
   local function add(run, list)
@@ -206,10 +207,10 @@ end
 ---@class actor.comparison.LineOptions : actor.plot.Options
 ---@field measure actor.comparison.Measure called at each point
 ---@field points number[] places on the x axis
----@field band? "interval"|"range" default "interval", of 95 % over the seeds; "range": from the mean of the
----  least numbers of a run to that of the most
+---@field band? "interval"|"range" default "interval", of 95 % over the seeds; "range": from the mean of each run's
+---  least number to the mean of its greatest
 
----Draws the mean over the seeds as a line for each alternative. A note says what intervals are; a single seed has none.
+---Draws the mean over the seeds as a line for each alternative. A note explains the intervals; a single seed has none.
 ---@param options actor.comparison.LineOptions
 ---@return string svg
 function Comparison:lines(options)

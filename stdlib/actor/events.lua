@@ -1,5 +1,5 @@
---- Changes of the run that a script may want to hear of: `actor.on_membership` and `actor.on_error`. Callbacks run on the
---- node's own thread, between and inside engine calls, never in the middle of other Lua code.
+--- Callbacks for changes of the run: `actor.on_membership` and `actor.on_error`. They run on the node's own thread,
+--- between and inside engine calls, never in the middle of other Lua code.
 local check = require("actor.check")
 local node = require("actor.c.node")
 local rounds = require("actor.console.rounds")
@@ -11,9 +11,9 @@ local membership_callbacks, error_callbacks = {}, {}
 ---@class actor.MembershipChange
 ---@field epoch integer number of the new membership
 ---@field joined integer[] ids of new workers
----@field lost integer[] ids of workers that are gone
+---@field lost integer[] ids of failed or departed workers
 
----Calls `fn` at each change of the membership that this node takes notice of; its rank and size change only then.
+---Calls `fn` at each membership change that this node applies; the node's rank and size change only then.
 ---@param fn fun(change: actor.MembershipChange)
 function M.on_membership(fn)
   check.arg(fn, "function", "fn", "actor.on_membership")
@@ -21,14 +21,14 @@ function M.on_membership(fn)
 end
 
 ---Calls `fn` with the message when the run fails, here or on another node, before this node's script ends. A stopping
----node has one second to end, and `fn` gets what is left of it.
+---node has one second to end; `fn` runs within the remaining time.
 ---@param fn fun(message: string)
 function M.on_error(fn)
   check.arg(fn, "function", "fn", "actor.on_error")
   error_callbacks[#error_callbacks + 1] = fn
 end
 
----Looks for a new membership and tells the callbacks. Engine calls do this.
+---Applies a new membership and calls the callbacks. Engine calls do this.
 ---@return actor.MembershipChange|nil
 function M.deliver()
   local change = node.refresh()
@@ -38,14 +38,14 @@ function M.deliver()
   return change
 end
 
----As `deliver`, for calls that leave a script's ranks as they are, unless the script listens to on_membership.
+---As `deliver`, but only if the script has an on_membership callback; otherwise its ranks stay unchanged.
 function M.tell()
   if #membership_callbacks > 0 then M.deliver() end
 end
 
-local run -- this worker is in: {name =, place =, restarts =}
+local run -- the current run of this worker: {name =, place =, restarts =}
 
----Whether this worker is in a run of that name.
+---Whether this worker is in a run named `name`.
 ---@param name string "peer.run"
 ---@return boolean
 function M.in_run(name)
@@ -57,29 +57,29 @@ local function ended(...)
   return ...
 end
 
----Enters the action `name`, a run whose callbacks can begin no other one.
+---Enters the action `name`, a run whose callbacks cannot begin another run.
 ---@param name string "param.run"
 ---@return integer index, replayed and value as `enter_action`
 ---@return boolean replayed
 ---@return string value
 function M.enter_run(name)
   if run and M.in_run(run.name) then
-    check.fail("%s cannot be called in a callback of %s (%s): call it before that or behind it", name, run.name, run.place)
+    check.fail("%s cannot be called in a callback of %s (%s): call it before or after that run", name, run.name, run.place)
   end
   return M.enter_action(name)
 end
 
 ---Calls `fn(...)` as the run `name` that this worker has entered. An error in it ends the run on all nodes, even if the
----script catches it.
+---script catches the error.
 ---@param name string
 ---@param fn function
----@return any ... what it returns
+---@return any ... its results
 function M.call_as_run(name, fn, ...)
   run = { name = name, place = node.position(), restarts = rounds.restarts() }
   return ended(node.call_for_all(fn, ...))
 end
 
----Enters the next numbered action. Returns its number, whether it is over already, and its recorded value then.
+---Enters the next numbered action. Returns its number, whether it is already complete and, if so, its recorded value.
 ---@param kind string "param.run"
 ---@return integer index
 ---@return boolean replayed
@@ -89,7 +89,7 @@ function M.enter_action(kind)
   return node.enter_action(kind)
 end
 
----For the host: tells the on_error callbacks.
+---For the host: calls the on_error callbacks.
 ---@param message string
 function M.failed(message)
   for _, fn in ipairs(error_callbacks) do fn(message) end

@@ -1,17 +1,17 @@
---- The command line of actorhost's subcommands: a list of flags gives the parser, its error messages and the help.
---- Errors are returned as nil, message: the command prints the message and leaves with code 2.
+--- The command line of actorhost's subcommands: a list of flags defines the parser, its error messages and the help.
+--- Errors are returned as nil, message: the command prints the message and exits with code 2.
 local spelling = require("actor.c.names")
 
 local M = {}
 
 ---@class actor.flags.Flag
----@field name string without dashes, "retry-after"; `_` is taken for `-` on the command line
+---@field name string without dashes, "retry-after"; on the command line `_` equals `-`
 ---@field short? string one letter
----@field value? string what follows, for the help: "N", "FILE"; a flag without it is a switch
----@field alone? string the value where none follows: the flag is the last word, or the next one begins with a dash
+---@field value? string name of the value in the help: "N", "FILE"; a flag without it is a switch
+---@field alone? string the value if no value follows: the flag is the last word, or the next word begins with a dash
 ---@field kind? "text"|"number"|"integer" default "text"
 ---@field default? any
----@field many? boolean may be given again: the value is an array
+---@field many? boolean the flag may repeat: the value is an array
 ---@field help string
 
 -- --- parsing ---
@@ -42,8 +42,8 @@ end
 ---@param flags actor.flags.Flag[]
 ---@param args string[]
 ---@return table<string, any>? values by name, with the defaults
----@return string[]|string rest what is no flag, or what is wrong
----@return string[]? given the names of the flags, in the order in which they first come
+---@return string[]|string rest the other words; or the error message
+---@return string[]? given the names of the given flags, in order of first appearance
 function M.parse(flags, args)
   local values, rest, given, known = {}, {}, {}, {}
   for _, flag in ipairs(flags) do values[flag.name] = flag.default end
@@ -87,7 +87,7 @@ end
 
 local help_column, help_width = 32, 78
 
--- `text` in lines of at most help_width letters, those behind the first indented.
+-- `text` in lines of at most help_width characters; all lines after the first are indented.
 local function wrapped(text)
   local lines, line = {}, ""
   for word in text:gmatch("%S+") do

@@ -1,4 +1,4 @@
---- A folder for what a job has found: figures and tables.
+--- A folder for the results of a job: figures and tables.
 ---
 ---     local folder = actor.folder.new("results")
 ---     folder:figure("loss", plot.line { ... })                                        -- results/loss.svg and loss.png
@@ -18,7 +18,7 @@ local Folder = {}
 Folder.__index = Folder
 setmetatable(Folder, check.strict("folder:"))
 
----Makes a folder, with those that it is in, unless it is there. Raises where it cannot.
+---Makes a folder and its parents, unless it exists. Raises on failure.
 ---@param path string
 ---@return actor.Folder
 function M.new(path)
@@ -28,9 +28,9 @@ function M.new(path)
   return setmetatable({ path = path }, Folder)
 end
 
----Writes a figure as NAME.svg and NAME.png. Without librsvg a warning stands for the PNG; other failures are raised.
+---Writes a figure as NAME.svg and NAME.png. Without librsvg it logs a warning and writes no PNG; other failures raise.
 ---@param name string
----@param svg string as actor.plot makes it
+---@param svg string from actor.plot
 function Folder:figure(name, svg)
   check.arg(name, "string", "name", "folder:figure")
   local path = self.path .. "/" .. name
@@ -41,11 +41,11 @@ function Folder:figure(name, svg)
   log.warn("%s.png is not made: %s", path, message)
 end
 
----Writes rows as CSV, in one step: who reads the file never sees half of it. Raises where it cannot.
+---Writes rows as CSV in one step: a reader never sees a partial file. Raises on failure.
 ---@param name string of the file
----@param columns string[] fields of the rows, whose numbers are written with up to 10 digits, or by a format that stands
----  behind the field and a space: "seconds %.3f"
----@param rows table[] a field that is nil is an empty cell
+---@param columns string[] fields of the rows. Numbers are written with up to 10 digits, or by a format
+---  after the field and a space: "seconds %.3f"
+---@param rows table[] a nil field is an empty cell
 function Folder:csv(name, columns, rows)
   check.arg(name, "string", "name", "folder:csv")
   check.arg(columns, "table", "columns", "folder:csv")

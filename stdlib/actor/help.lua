@@ -1,5 +1,5 @@
---- Docstrings by name: what `actorhost help NAME` shows. They are the LuaCATS comments of the embedded standard library, so
---- what an editor shows and what is printed here is one text.
+--- Docstrings by name, for `actorhost help NAME`. They are the LuaCATS comments of the embedded standard library, so an
+--- editor and this command show the same text.
 local check = require("actor.check")
 local core = require("actor.c.core")
 local util = require("actor.util")
@@ -9,17 +9,17 @@ local M = {}
 
 ---@class actor.help.Entry
 ---@field module string "actor.mapreduce.files"
----@field name string "load"; that of the module itself for what stands at a file's head
----@field owner? string of a method or field: "dataset"
+---@field name string "load"; for the comment at a file's head, the name of the module
+---@field owner? string the object of a method or field: "dataset"
 ---@field title string "mapreduce.files.load(url, options)"
----@field text string[] the docstring's lines; none for another name of something
----@field head? boolean what stands at a file's head
----@field class? string whose field it is: "actor.param.Run"
+---@field text string[] the docstring's lines; empty for an alias
+---@field head? boolean a comment at a file's head
+---@field class? string the class of a field: "actor.param.Run"
 ---@field shown? string a field's name, with a question mark where it may be nil
----@field inner? boolean a field, or a function that scripts have by another name
----@field target? {module: string, name: string} what this is another name of
+---@field inner? boolean a field, or a function that scripts call by another name
+---@field target? {module: string, name: string} the target of an alias
 
--- The name that a line of code defines: the variable in front of it, the separator, the name, the arguments.
+-- Parses the name that a line of code defines: owner, separator, name, arguments.
 local function definition(line)
   local owner, sign, name, arguments = line:match("^%s*function ([%w_]+)([.:])([%w_]+)(%b())")
   if owner then return owner, sign, name, arguments end
@@ -30,11 +30,11 @@ local function definition(line)
   if line:find("^return function") then return "M", "", "", line:match("%b()") end
 end
 
-local objects = {} -- classes that scripts see: those whose unknown names are errors
+local objects = {} -- classes visible to scripts: those with errors for unknown names
 
 local function short(module) return (module:gsub("^actor%.", "")) end
 
--- Reads a file's text, line by line, and appends what is documented there to `entries`.
+-- Reads a file's text line by line and appends the documented names to `entries`.
 local Reader = {}
 Reader.__index = Reader
 
@@ -43,7 +43,7 @@ function Reader:add(fields)
   self.entries[#self.entries + 1] = fields
 end
 
--- Adds the lines `---@field name type what` of a class: each field has a name of its own.
+-- Adds the lines `---@field name type text` of a class, each field as an entry.
 function Reader:fields(block)
   local owner, text = block.class:match("([%w_]+)$"):lower(), nil
   for _, line in ipairs(block) do
@@ -73,7 +73,7 @@ function Reader:defined(block, line)
   }
 end
 
--- Adds the names of a line `M.load, M.words = files.load, natives.words`: what they stand for is documented elsewhere.
+-- Adds the names of a line `M.load, M.words = files.load, natives.words`: their docstrings are at the targets.
 function Reader:aliases(line)
   local left, right = line:match("^([%w_., ]+) = (.+)$")
   if not left or not left:find("%.") then return end
@@ -139,7 +139,7 @@ local function within(module, path)
   return module == path or module:sub(1, #path + 1) == path .. "."
 end
 
--- The entries named `name` in a module and below it. If the module itself says which of them it offers, that one alone.
+-- The entries named `name` in a module and below it. A name that the module itself offers is the only result.
 local function collect(found, module, owner, name)
   local fitting = {}
   for _, entry in ipairs(entries()) do
@@ -155,7 +155,7 @@ local function collect(found, module, owner, name)
   return found
 end
 
----Finds what is documented by a name: `param.run`, `dataset:map`, `barrier.pssp`, `mapreduce`, or a last part (`lock`).
+---Finds documented entries by name: `param.run`, `dataset:map`, `barrier.pssp`, `mapreduce`, or a last part (`lock`).
 ---@param name string
 ---@return actor.help.Entry[]
 function M.find(name)
@@ -165,7 +165,7 @@ function M.find(name)
   if not path then return collect({}, "actor", nil, name) end
   local found = collect({}, "actor." .. path, path:match("[%w_]+$"):lower(), last)
   for i, entry in ipairs(found) do
-    -- A function of an inner file is shown as scripts call it.
+    -- The title of a function in an inner file is the form that scripts call.
     local arguments = (not entry.owner or entry.owner == "methods") and entry.title:match("%b()$")
     if arguments then found[i] = setmetatable({ title = path .. "." .. last .. arguments }, { __index = entry }) end
   end
@@ -174,7 +174,7 @@ end
 
 local of_options = { options = true, run = true, train = true } -- parameters that are tables of options
 
--- Adds the fields of the class that a parameter's line names, behind that line.
+-- Adds the fields of a parameter's class after the line of the parameter.
 local function add_fields(lines, line)
   local name, class = line:match("^@param ([%w_]+)%?? ([%w_.]+)")
   for _, entry in ipairs(of_options[name] and entries() or {}) do
@@ -196,7 +196,7 @@ function M.text(entry)
   return table.concat(lines, "\n")
 end
 
----Lists what a module offers: its functions, "param.get", then the methods of its objects, "dataset:map".
+---Lists the names that a module offers: its functions, "param.get", then the methods of its objects, "dataset:map".
 ---@param module string "actor.param"
 ---@return string[]
 function M.contents(module)
@@ -226,7 +226,7 @@ function M.names()
   return names
 end
 
----Lists the modules that scripts use, each with the first sentence about it.
+---Lists the modules that scripts use, each with the first sentence of its docstring.
 ---@return {name: string, summary: string}[]
 function M.topics()
   local topics = {}

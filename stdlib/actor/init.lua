@@ -1,6 +1,6 @@
---- The standard library. `actor.NAME` requires the module "actor.NAME" when it is first used; the members below are
---- always there. A node's identity (rank, size, id, role, epoch, seed) and its events (on_membership, on_error) come
---- from the host: each use asks it, since membership changes. Elsewhere than on a node, using them is an error.
+--- The standard library. `actor.NAME` requires the module "actor.NAME" at its first use; the members below always
+--- exist. A node's identity (rank, size, id, role, epoch, seed) and its events (on_membership, on_error) come from the
+--- host: each use reads the current value, since membership changes. Outside a node, using them is an error.
 local check = require("actor.check")
 local core = require("actor.c.core")
 local clock = require("actor.ffi")("core")
@@ -8,7 +8,7 @@ local spelling = require("actor.c.names")
 local util = require("actor.util")
 
 ---@class actor
----@field args string[] what followed the script on the command line; args[0] is the script's path, nil on machines that do not have it
+---@field args string[] the words after the script on the command line; args[0] is the script's path, nil on machines without it
 ---@field version string of actorhost
 ---@field average actor.average
 ---@field barrier actor.barrier
@@ -35,11 +35,11 @@ local util = require("actor.util")
 ---@field trace actor.trace
 ---@field options fun(defaults: table<string|integer, string|number|boolean|actor.options.Flag>, args?: string[]): table<string|integer, any> a job's own flags
 ---@field rank integer|nil this worker's place among the live workers, from 0; nil on a server
----@field size integer how many live workers there are
----@field id integer|nil this worker's permanent number, which no other worker ever has; nil on a server
----@field role "worker"|"server" what this node is
+---@field size integer number of live workers
+---@field id integer|nil this worker's permanent number, never used by another worker; nil on a server
+---@field role "worker"|"server" role of this node
 ---@field shard integer|nil a server's number, from 0; nil on a worker
----@field epoch integer number of the membership, higher after each change
+---@field epoch integer number of the membership, which grows with each change
 ---@field seed integer of the run, the same on every node
 ---@field on_membership fun(fn: fun(change: actor.MembershipChange)) calls `fn` when workers join or are lost; see actor.events
 ---@field on_error fun(fn: fun(message: string)) calls `fn` when the run fails; see actor.events
@@ -62,14 +62,14 @@ local function the_node(name)
   return node
 end
 
----Hashes a value: 16 hexadecimal digits, the same in every VM and on every machine; see actor.codec.
+---Hashes a value to 16 hexadecimal digits, the same in every VM and on every machine; see actor.codec.
 ---@param value any
 ---@return string
 function M.hash(value)
   return require("actor.c.codec").hash(value)
 end
 
----Waits for so many seconds. Ends early when the run ends.
+---Waits for the given seconds. Ends early when the run ends.
 ---@param seconds number
 function M.sleep(seconds)
   the_node("sleep").sleep(seconds)
@@ -83,7 +83,7 @@ end
 
 local series -- the FFI table
 local tracks = {} -- by name
-local series_left_out = false -- there are too many names
+local series_left_out = false -- whether the limit of names is exceeded
 
 local function track_of(name)
   check.arg(name, "string", "name", "actor.report")
@@ -103,13 +103,13 @@ local function track_of(name)
   return track
 end
 
----Reports a number of the job, such as its loss: a series for those who look into the run, under `name`, with this
----node's points beside those of the others. Costs about a tenth of a microsecond. A process keeps about 500 points of
----a series: of a longer one every second, fourth, ... point, and always the newest; and 64 series, further ones are left
----out with one warning. A value that is infinite or not a number is shown as a gap.
+---Reports a number of the job, such as its loss, to the run's observers. Each `name` is a series with the points of
+---every node. A call costs about a tenth of a microsecond. A process retains about 500 points of a series: in a longer
+---series every second, fourth, ... point, and always the newest. It retains 64 series; further series are dropped with
+---one warning. An infinite value or NaN is shown as a gap.
 ---@param name string
 ---@param value number
----@param step? number what the value belongs to, at least 0; without it the reports are counted, from 1
+---@param step? number step of the value, at least 0; default: a count of the reports, from 1
 function M.report(name, value, step)
   if type(value) ~= "number" then check.arg(value, "number", "value", "actor.report") end
   if step ~= nil and type(step) ~= "number" then check.arg(step, "number", "step", "actor.report") end

@@ -1,11 +1,11 @@
---- The log: every rank's lines go to the host's log with level, time and rank, whatever `print` does.
+--- The log: lines of every rank in the host's log, with level, time and rank, independent of `print`.
 local check = require("actor.check")
 local core = require("actor.c.core")
 
 ---@class actor.log
 local M = {}
 
--- How many arguments string.format takes for `format`.
+-- Counts the arguments that string.format takes for `format`.
 local function taken(format)
   local _, count = format:gsub("%%%%", ""):gsub("%%", "")
   return count
@@ -30,8 +30,9 @@ local function writer(level)
   end
 end
 
----Logs a line at level "debug". Takes a format and its arguments as string.format does, or any values: arguments that
----the format does not use follow as tostring writes them. Costs next to nothing below the log level (`--log-level`).
+---Logs a line at level "debug". Takes a format and its arguments as string.format does, or any values: the line ends
+---with the arguments beyond the format, as tostring writes them. Costs next to nothing below the log level
+---(`--log-level`).
 ---@type fun(format: any, ...: any)
 M.debug = writer(1)
 ---Logs a line at level "info"; arguments as for `log.debug`.

@@ -1,11 +1,11 @@
---- Numbers as text. Reading the text gives the same number again, so different numbers have different texts.
+--- Numbers as text. Parsing the text gives the same number, so different numbers have different texts.
 local ffi = require("ffi")
 
 local M = {}
 
 local single = ffi.new("float[1]")
 
--- Whether a text is read as x, of float32 with `is_single`.
+-- Whether `text` parses to x; as float32 with `is_single`.
 local function is_text_of(text, x, is_single)
   local back = tonumber(text)
   if is_single then
@@ -17,7 +17,7 @@ end
 
 ---The shortest text of a number. Whole numbers below 1e15 have no exponent.
 ---@param x number
----@param is_single? boolean x is an element of float32: fewer digits tell it from its neighbours
+---@param is_single? boolean x is a float32: it needs fewer digits to be unique
 ---@return string such as "0.30000000000000004", "inf", "nan"
 function M.text(x, is_single)
   if x ~= x then return "nan" end

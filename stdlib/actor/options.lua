@@ -1,21 +1,21 @@
---- A script's own flags, from actor.args: `local opt = actor.options { epochs = 5, data = "", verbose = false }`. A table
---- says which values a flag takes: `seeds = { 3, least = 1, whole = true }, push = { "delta", "gradient" }`.
+--- A script's own flags, from actor.args: `local opt = actor.options { epochs = 5, data = "", verbose = false }`. A
+--- table limits the values of a flag: `seeds = { 3, least = 1, whole = true }, push = { "delta", "gradient" }`.
 local check = require("actor.check")
 local parser = require("actor.flags")
 local spelling = require("actor.c.names")
 local util = require("actor.util")
 
----@class actor.options.Flag a flag with its default and the values that it takes; others are an error that names the flag
----@field [integer] string|number the default; with further texts behind it, the only ones that may be given
----@field least? number what a number has to be at least
----@field above? number what a number has to be above
----@field whole? boolean a number has to be whole
----@field each? fun(word: string) the value is an array of the words between commas, at least one and none twice; called
----  with each word, and raises where it is wrong
+---@class actor.options.Flag default and limits of a flag; other values raise an error that names the flag
+---@field [integer] string|number the default; further texts after it make these the only valid values
+---@field least? number inclusive lower limit of a number
+---@field above? number exclusive lower limit of a number
+---@field whole? boolean only whole numbers are valid
+---@field each? fun(word: string) the value is an array of the words between commas, at least one, without duplicates; called
+---  with each word; raises for an invalid word
 
 local kinds = { least = "number?", above = "number?", whole = "boolean?", each = "function?" }
 
--- A flag as a table with the default in front, whichever way it was given.
+-- A flag as a table whose first element is the default.
 local function declared(given)
   if type(given) ~= "table" then return { given } end
   local named = {}
@@ -26,7 +26,7 @@ local function declared(given)
   return given
 end
 
--- The flags that `defaults` gives, and the words and flags as they are written on the command line: "[PATH]", "--epochs 5".
+-- The flags in `defaults`, and the words and flags as on the command line: "[PATH]", "--epochs 5".
 local function described(defaults)
   local flags, written = {}, {}
   for name, given in util.pairs(defaults) do
@@ -46,7 +46,8 @@ local function described(defaults)
   return flags, written
 end
 
--- What the job gets for a value of the right type; nil and what is wrong with it, to be read behind the flag.
+-- Checks a value of the right type and returns the job's value; or nil and the error text, which follows the flag's
+-- name.
 local function taken(about, value)
   if #about > 1 then
     for _, choice in ipairs(about) do
@@ -68,7 +69,7 @@ local function taken(about, value)
   return words
 end
 
--- Does `--help`: every node runs the script, so every node leaves it here, and the run succeeds.
+-- Handles `--help`: every node runs the script, so every node leaves the run here, and the run succeeds.
 local function help(written)
   local text = "arguments of this job, with their defaults:\n  " .. table.concat(written, "\n  ")
   if not package.preload["actor.c.node"] then check.fail("%s", text) end
@@ -76,11 +77,10 @@ local function help(written)
   require("actor.c.node").leave()
 end
 
----Reads the script's own flags: `--name value`, `--name=value` and, where the default is a boolean, `--name`; `-` is
----taken for `_`. The default of a flag gives its type, and may stand in a table with what values the flag takes; an
----unknown flag or a value of another type is an error that lists the flags. `--help` prints them and ends the run. Words
----that are not flags have to be named: { "PATH", "TOP", epochs = 5 } takes two of them as opt[1] and opt[2], which are
----nil where they are left out.
+---Reads the script's own flags: `--name value`, `--name=value` and, for a boolean default, `--name`; `-` equals `_`.
+---The default of a flag defines its type; a table adds limits to the default. An unknown flag or a value of another
+---type raises an error that lists the flags. `--help` prints them and ends the run. Words without dashes need names:
+---`{ "PATH", "TOP", epochs = 5 }` takes two words as opt[1] and opt[2], nil if absent.
 ---@param defaults table<string|integer, string|number|boolean|actor.options.Flag>
 ---@param args? string[] default actor.args
 ---@return table<string|integer, any>

@@ -1,7 +1,7 @@
 --- The parameter server. In `run` the server schedules keys to workers, the workers turn them into updates, and the
---- server merges these. A barrier rule decides which workers may go on, `stop` when the run is over. Values are tensors
---- or other Lua values that can travel (actor.codec). Sources: Li et al., Scaling distributed machine learning with the
---- parameter server, OSDI 2014; the callbacks are those of Owl's Actor system.
+--- server merges the updates. A barrier rule decides which workers may begin a step; `stop` decides when the run ends.
+--- Values are tensors or other Lua values that can travel (actor.codec). Sources: Li et al., Scaling distributed
+--- machine learning with the parameter server, OSDI 2014; the callbacks are those of Owl's Actor system.
 ---
 ---     param.run {
 ---       init = function() return { w = tensor.zeros { 10 } } end,
@@ -29,7 +29,7 @@ local M = {}
 ---@alias actor.param.Entry [actor.param.Key, any]
 
 ---@class actor.param.StopContext
----@field step integer steps that the slowest live worker has completed
+---@field step integer completed steps of the slowest live worker
 ---@field updates integer pushes merged so far
 ---@field seconds number since the first worker arrived
 ---@field workers integer live workers
@@ -39,40 +39,40 @@ local M = {}
 ---@field step integer its completed steps
 
 ---@class actor.param.Summary
----@field steps integer completed by the slowest live worker
+---@field steps integer completed steps of the slowest live worker
 ---@field updates integer pushes merged
 ---@field seconds number from the first worker's arrival to the stop
----@field reason string why it ended: "stop", "seconds", ...
----@field dropped integer pushes that the merge policy refused
----@field lost integer workers lost on the way
----@field non_finite integer pushes that held an infinite value or NaN
----@field in_flight integer pushes that were under way when the time of `--seconds` was over: they are not merged
----@field filter? {push: actor.filter.Stats, pull: actor.filter.Stats} of a run with `filter`: bytes of the values that workers sent (push) and got (pull), before filtering and as they travelled, since the run was begun or resumed
+---@field reason string cause of the end: "stop", "seconds", ...
+---@field dropped integer pushes dropped by the merge policy
+---@field lost integer workers that failed during the run
+---@field non_finite integer pushes with an infinite value or NaN
+---@field in_flight integer pushes in flight at the end of `--seconds`: they are not merged
+---@field filter? {push: actor.filter.Stats, pull: actor.filter.Stats} of a run with `filter`: bytes of the values that workers sent (push) and received (pull), before and after filtering, since the run began or resumed
 
 ---@class actor.param.Run
----@field schedule? fun(workers: integer[]): table<integer, actor.param.Entry[]> runs on shard 0: says what each of these workers, which have passed the barrier, works on. An entry {k} stands for the stored value of k. A worker without entries rests: no other waits for it, and it is offered again
----@field schedule_local? fun(ctx: actor.param.LocalContext): actor.param.Key[] instead of `schedule`, runs on the worker: says which keys it wants
----@field push fun(id: integer, entries: actor.param.Entry[]): actor.param.Entry[] runs on the worker: computes updates from the entries that it got
----@field pull? actor.Optimiser|fun(updates: table[]): actor.param.Entry[] how updates change values: a native optimiser, or a function that runs on the key's server and returns new values for {{k, v, step, id}, ...}; without it an update is the new value
----@field barrier? string|function which workers may go on (actor.barrier, default bsp); `--barrier` wins over it
----@field stop? fun(ctx: actor.param.StopContext): boolean runs on shard 0: says when the run is over; needed unless `--seconds` is given
----@field tasks? actor.param.Tasks keeps account of the tasks that `schedule` deals out: of `data.batches{...}`, or of your own. Each task then has a number, `{ task = 7, { "batch", 7 }, { "w" } }`. The run reports the outcome of each task, a checkpoint contains the account, and a resumed run deals out the tasks that the checkpoint does not contain, each once, under any barrier rule and with any number of workers
----@field init? fun(from: {updates: integer}): table<actor.param.Key, any> runs on shard 0 before any worker begins: gives values for keys that have none yet; in a resumed run `from.updates` updates have been merged already
----@field merge? actor.param.Merge what becomes of late pushes, default param.merge.all()
----@field checkpoint? {steps?: integer, seconds?: number, dir?: string}|false when to write a checkpoint, besides a last one at SIGTERM; `--checkpoint` says where. false: never, and `--resume` runs it again from its beginning
----@field lost? fun(id: integer, entries: actor.param.Entry[]) runs on shard 0 when a worker is lost, with the entries that it was working on (empty: it had none, or its push was complete and counts)
+---@field schedule? fun(workers: integer[]): table<integer, actor.param.Entry[]> runs on shard 0: gives entries to these workers, which have passed the barrier. An entry {k} means the stored value of k. A worker without entries rests: no other worker waits for it, and later calls offer it again
+---@field schedule_local? fun(ctx: actor.param.LocalContext): actor.param.Key[] instead of `schedule`; runs on the worker: returns the keys that it needs
+---@field push fun(id: integer, entries: actor.param.Entry[]): actor.param.Entry[] runs on the worker: computes updates from the received entries
+---@field pull? actor.Optimiser|fun(updates: table[]): actor.param.Entry[] applies updates to values: a native optimiser, or a function on the key's server that returns new values for {{k, v, step, id}, ...}; default: an update is the new value
+---@field barrier? string|function decides which workers may begin a step (actor.barrier, default bsp); `--barrier` overrides it
+---@field stop? fun(ctx: actor.param.StopContext): boolean runs on shard 0: decides when the run ends; required without `--seconds`
+---@field tasks? actor.param.Tasks records the tasks that `schedule` deals out: `data.batches{...}` or your own object. Each task then has a number, `{ task = 7, { "batch", 7 }, { "w" } }`. The run reports the outcome of each task, and a checkpoint contains the record. A resumed run deals out the tasks missing from the checkpoint, each once, under any barrier rule and with any number of workers
+---@field init? fun(from: {updates: integer}): table<actor.param.Key, any> runs on shard 0 before any worker begins: returns values for keys without a value; in a resumed run `from.updates` is the number of merged updates
+---@field merge? actor.param.Merge the policy for late pushes, default param.merge.all()
+---@field checkpoint? {steps?: integer, seconds?: number, dir?: string}|false interval of checkpoints, besides a final checkpoint at SIGTERM; `--checkpoint` names the folder. false: no checkpoints, and `--resume` repeats the run from its beginning
+---@field lost? fun(id: integer, entries: actor.param.Entry[]) runs on shard 0 when a worker fails, with its current entries (empty: it had none, or its push was complete and counts)
 ---@field check_finite? boolean refuse pushes with infinite values or NaN instead of counting them
----@field shared? boolean true: tensors are not copied within a process. Promise that no function writes to a tensor that it has given or got
----@field seconds? boolean false: `stop` alone ends it, `--seconds` does not
----@field filter? {push?: actor.Filter|string, pull?: actor.Filter|string} compression of what workers send and of the values that they get to work on (actor.filter): "topk:0.01+fp16", "int8", "fp16". Only tensors of 1 KiB and more are filtered, and neither param.get nor checkpoints are. Results do not depend on where nodes are. What error feedback has kept is lost with a worker, and on --resume
+---@field shared? boolean true: tensors are not copied within a process. In return, no function may write to a tensor that it has returned or received
+---@field seconds? boolean false: only `stop` ends the run; `--seconds` has no effect
+---@field filter? {push?: actor.Filter|string, pull?: actor.Filter|string} compression of the workers' pushes and of the values that they fetch (actor.filter): "topk:0.01+fp16", "int8", "fp16". Applies to tensors of 1 KiB and more, not to param.get or checkpoints. Results do not depend on the placement of nodes. The retained error feedback is lost with a failed worker, and on --resume
 
----An account of numbered tasks (`tasks` of param.run). `data.batches` has these methods; a schedule of your own may use an
----object of yours. All methods run on shard 0, before `stop` and `schedule`.
+---A record of numbered tasks (`tasks` of param.run). `data.batches` has these methods; a schedule of your own may use
+---its own object. All methods run on shard 0, before `stop` and `schedule`.
 ---@class actor.param.Tasks
----@field done fun(self, worker: integer, number: integer, merged: boolean) the push of this task was merged, or (`merged` is false) dropped by the merge policy; a dropped task is not repeated. A push that a merge policy holds back, as `buffer` does, is reported when it is merged
----@field lost fun(self, worker: integer, number: integer) the worker was lost and the push of this task is not merged: to be dealt out again
----@field state fun(self): any what a checkpoint has to keep: a value that can travel (actor.codec). The checkpoint contains the tasks that were reported as done, and no others
----@field restore fun(self, state: any) of a resumed run, before `init`: goes on from what `state` returned
+---@field done fun(self, worker: integer, number: integer, merged: boolean) the push of this task was merged, or (`merged` is false) dropped by the merge policy. A dropped task is not repeated. A push that the policy delays, as `buffer` does, is reported at its merge
+---@field lost fun(self, worker: integer, number: integer) the worker failed and the push of this task is not merged: deal the task out again
+---@field state fun(self): any returns the record for a checkpoint: a value that can travel (actor.codec). The checkpoint contains exactly the tasks reported as done
+---@field restore fun(self, state: any) in a resumed run, before `init`: continues from a result of `state`
 
 local kinds = {
   tasks = "table?", schedule = "function?", schedule_local = "function?", push = "function", pull = "function|table?",
@@ -80,19 +80,19 @@ local kinds = {
   lost = "function?", check_finite = "boolean?", shared = "boolean?", seconds = "boolean?", filter = "table?",
 }
 
----Merge policies: how pushes that are late, or more than wanted, are treated (barrier/merge.lua).
+---Merge policies: how the server treats late or surplus pushes (barrier/merge.lua).
 M.merge = merge.constructors
 
 local function check_checkpoint(plan)
   if not plan then return end
-  if plan == true then check.fail("param.run: checkpoint is a table that says when, or false") end
+  if plan == true then check.fail("param.run: checkpoint is a table with an interval, or false") end
   check.options(plan, { steps = "number?", seconds = "number?", dir = "string?" }, "param.run, checkpoint")
   if plan.steps then check.integer(plan.steps, "checkpoint.steps", "param.run", 1, 2 ^ 53) end
   if plan.seconds then check.number(plan.seconds, "checkpoint.seconds", "param.run", 0) end
   if not plan.steps and not plan.seconds then check.fail("param.run, checkpoint: give steps= or seconds=") end
 end
 
--- The run's filters for the C side, nil without any.
+-- The run's filters for the C side; nil without filters.
 local function filters_of(run)
   if not run.filter then return nil end
   check.options(run.filter, { push = "string|table?", pull = "string|table?" }, "param.run, filter")
@@ -113,7 +113,7 @@ local function check_run(run, flags)
   end
   if run.tasks and not run.schedule then check.fail("param.run: tasks= is for tasks that schedule= deals out") end
   if type(run.pull) == "table" and not require("actor.optim").is_optimiser(run.pull) then
-    check.fail("param.run: pull is a table that is no optimiser; see actor.optim, or give a function")
+    check.fail("param.run: pull is a table but no optimiser; see actor.optim, or give a function")
   end
   if not run.stop and not flags.seconds then
     check.fail("param.run: without stop= (or --seconds on the command line) it would never end")
@@ -128,7 +128,7 @@ local function check_mean(run, rule)
     rule.name)
 end
 
--- The rule in charge is the command line's, or else the job's.
+-- The rule in force: the rule of the command line, otherwise the rule of the job.
 local function rule_of(run, flags)
   local spec = flags.barrier or run.barrier or "bsp"
   local rule = barrier.from(spec, { resample = flags.resample })
@@ -179,7 +179,7 @@ end
 
 -- ---- the server's side ----
 
--- By the name of a request: the function that asks the callbacks. It gets the run, the request and how to answer.
+-- Maps the name of a request to the function that runs the callback, given the run and the request's arguments.
 local answers = {}
 
 function answers.stop(run, context)
@@ -212,11 +212,11 @@ function answers.state(run)
 end
 
 function answers.finished(_, summary, index)
-  node.status("") -- removes the bar that `schedule` may have drawn, which it has no occasion to remove
+  node.status("") -- removes a progress bar drawn by `schedule`, which cannot remove the bar itself
   node.finish_action(index, codec.encode(summary))
 end
 
--- Where the callbacks are defined, for messages about one that does not return.
+-- Where the callbacks are defined, for messages about a callback that does not return.
 local function places_of(run)
   local places = {}
   for _, name in ipairs { "init", "schedule", "push", "pull", "stop", "lost" } do
@@ -225,7 +225,7 @@ local function places_of(run)
   return places
 end
 
-local current, running, in_charge -- the evaluator of the rule in charge, the run and the name of the rule, on shard 0 while it runs
+local current, running, in_charge -- on shard 0, during a run: the rule's evaluator, the run, the rule's name
 
 local function put_in_charge(rule, name)
   check_mean(running, rule)
@@ -266,7 +266,7 @@ local function serve(run, index, flags, filters)
     pull = type(run.pull) == "table" and require("actor.optim").to_c(run.pull) or run.pull, merge = run.merge or M.merge.all(), local_schedule = run.schedule_local ~= nil,
     seconds = run.seconds ~= false and flags.seconds or nil, checkpoint = run.checkpoint or nil,
     keeps_tasks = run.tasks ~= nil, apart = run.checkpoint == false, shared = run.shared, filter = filters,
-    barrier = type(spec) == "string" and spec or rule and rule.name, -- as a trace names it
+    barrier = type(spec) == "string" and spec or rule and rule.name, -- the name in a trace
     places = places_of(run),
   }, current)
   if first and run.tasks then restore_tasks(run, from) end
@@ -279,9 +279,9 @@ local function serve(run, index, flags, filters)
   end
 end
 
----Runs the engine until `stop` says so. Every node makes the call: on workers it returns the summary,
----the same on each; on a server it serves and does not return. A server whose script ends before it comes to the call
----ends the run with an error. So does an error in a callback, even if the script catches it.
+---Runs the engine until `stop` returns true. Every node makes the call. On workers it returns the summary, the same on
+---each; on a server it serves and does not return. The run fails if a server's script ends before the call, or if a
+---callback raises an error, even if the script catches the error.
 ---@param run actor.param.Run
 ---@return actor.param.Summary
 function M.run(run)
@@ -327,7 +327,7 @@ function M.register_barrier(rule)
   register_barrier(rule)
 end
 
----Runs the parameter server with the functions that the register_ functions were given; see `param.run`.
+---Runs the parameter server with the functions from the register_ calls; see `param.run`.
 ---@param rule? string|function|table a barrier rule, instead of register_barrier's
 ---@return actor.param.Summary
 function M.start(rule, ...)
@@ -336,9 +336,9 @@ end
 
 -- ---- values, from anywhere ----
 
----Fetches the value of `key` and the step of its last writer; nil when there is no such key. For an array of keys it
----gives an array of values and one of steps, in one request, with nil for keys that are not there. Works before, during
----and after `run`.
+---Fetches the value of `key` and the step of its last writer; nil for an unknown key. For an array of keys, returns an
+---array of values and an array of steps in one request, with nil for unknown keys. Works before, during and after
+---`run`.
 ---@param key actor.param.Key|actor.param.Key[]
 ---@return any value
 ---@return integer|table<integer, integer>|nil step
@@ -346,14 +346,14 @@ function M.get(key)
   return c.get(key)
 end
 
----Sets the value of `key` on its server, and waits until it is there.
+---Sets the value of `key` on its server. Returns once the server has stored it.
 ---@param key actor.param.Key
 ---@param value any nil removes the key
 function M.set(key, value)
   c.set(key, value)
 end
 
----Fetches all keys, in order.
+---Fetches the names of all keys, in order.
 ---@return actor.param.Key[]
 function M.keys()
   return c.keys()
@@ -375,23 +375,23 @@ function M.set_barrier(rule)
 end
 
 ---For the host: the run writes a checkpoint at its next decision, on shard 0.
----@return string into where
+---@return string the target folder
 function M.checkpoint_now()
   local into = current and node.flags().checkpoint
   if not into or not c.checkpoint_now() then
-    error("there is nothing to write: it takes a param.run that goes on, in a run that was started with --checkpoint DIR", 0)
+    error("there is nothing to write: a checkpoint needs a param.run in progress, in a run started with --checkpoint DIR", 0)
   end
   return into
 end
 
----For the host: swaps the rule while the run goes on, on shard 0. What cannot be a rule raises, and changes nothing.
----@param spec string a rule by its text; with `text` that may be "rule.lua:name", or ""
+---For the host: replaces the rule during the run, on shard 0. Raises for an invalid rule, without changing anything.
+---@param spec string a rule by its text; with `text`, "rule.lua:name" or ""
 ---@param text string the source of the rule file, or ""
----@param name string what that is called
+---@param name string name of the rule file
 ---@return string before
 function M.swap_barrier(spec, text, name)
   if not current then
-    error("no param.run is going on, and only its barrier can be swapped (the steps of collectives and the stages of "
+    error("no param.run is in progress, and only its barrier can be swapped (the steps of collectives and the stages of "
       .. "map-reduce keep the rule that they began with)", 0)
   end
   local before = in_charge

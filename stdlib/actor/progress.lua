@@ -1,5 +1,5 @@
---- One progress bar for the whole run. It is shown on standard error when that is a terminal and --no-progress is not
---- given, so output to files stays clean.
+--- One progress bar for the whole run. It appears on standard error if that is a terminal and --no-progress is absent,
+--- so output to files stays clean.
 local check = require("actor.check")
 
 -- The terminal of a subcommand; nil on a node.
@@ -45,7 +45,7 @@ local function seconds_text(seconds)
   return ("%d:%02d"):format(math.floor(seconds / 60), math.floor(seconds % 60))
 end
 
--- The line for a terminal of so many columns. In a narrow one the text is left out first, then the time, then the bar.
+-- The line for a terminal of `columns` columns. A narrow terminal omits first the text, then the time, then the bar.
 local function line(columns, label, share, left, text)
   local percent = ("%3.0f %%"):format(share * 100)
   local time = ("  %4s left"):format(seconds_text(left))
@@ -59,7 +59,7 @@ local function line(columns, label, share, left, text)
   return label .. " " .. percent
 end
 
----Draws the bar at `done` of the total, with a short text behind it. Cheap when it was drawn a moment ago.
+---Draws the bar at `done` of the total, followed by a short text. Cheap soon after the previous drawing.
 ---@param done number
 ---@param text? string
 function Progress:update(done, text)

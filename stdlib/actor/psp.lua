@@ -1,19 +1,19 @@
 --- Convergence bounds of probabilistic synchronous parallel (Wang, Catterall, Mortier, "Probabilistic Synchronous
---- Parallel", 2017): the mean and the second moment of the lag of the updates that a step works on. gamma_t is the lag
---- at step t, r the staleness that the rule allows (pBSP: 0), T the number of steps, F(r) the probability that a lag is
---- at most r, beta the sample size, and a = F(r)^beta.
+--- Parallel", 2017): the mean and the second moment of the lag of a step's updates. gamma_t is the lag at step t; r the
+--- staleness that the rule allows (pBSP: 0); T the number of steps; F(r) the probability that a lag is at most r; beta
+--- the sample size; a = F(r)^beta.
 ---
---- The lag s has the probability S f(s) for s <= r, where the f(s) add up to F(r), and S a^(s-r) for s = r+1 .. T, so
+--- The lag s has the probability S f(s) for s <= r, where the f(s) sum to F(r), and S a^(s-r) for s = r+1 .. T, so
 ---
 ---     S = (1 - a) / (F(r) (1 - a) + a - a^(T-r+1))
 ---     mean          <= S (r (r+1) / 2          + a (r + 2)   / (1-a)^2)
 ---     second moment <  S (r (r+1) (2r+1) / 6   + a (r^2 + 4) / (1-a)^3)
 ---
---- as printed; the bounds take f(s) <= 1 for s <= r and T infinite beyond it. `exact_mean` and `exact_second_moment` are
---- the sums before those roundings. The printed mean is never below its sum. The printed second moment is, for r >= 2 and
---- a below `second_moment_crossing(r)` (0.136 for r = 4): by 0.6 % at most for r = 4, 0.8 % for r = 3, where the miss is
---- greatest. For a near 1 it is (r^2 + 4) / 2 times the sum. It bounds the second moment all the same, since the f(s) add
---- up to F(r) < 1 and not to r + 1. The figures are in stdlib/NOTES.md.
+--- as printed. The bounds assume f(s) <= 1 for s <= r, and an infinite T beyond it. `exact_mean` and
+--- `exact_second_moment` are the sums before these simplifications. The printed mean is never below its sum. The
+--- printed second moment is below its sum for r >= 2 and a below `second_moment_crossing(r)` (0.136 for r = 4): by at
+--- most 0.6 % for r = 4, and 0.8 % for r = 3, the largest gap. For a near 1 it is (r^2 + 4) / 2 times the sum. It still
+--- bounds the second moment, since the f(s) sum to F(r) < 1 and not to r + 1. The figures are in stdlib/NOTES.md.
 ---
 ---     psp.best_a{beta = 4, r = 4, T = 10000}.value        -- 11.39
 ---     psp.smallest_beta{bound = 14, r = 4, T = 10000, F = 0.75}
@@ -26,7 +26,7 @@ local M = {}
 
 local largest = 2 ^ 53 -- whole numbers are exact up to here
 
--- exp(x) - 1 without cancellation near 0 (W. Kahan's form: the error of exp cancels against that of log).
+-- exp(x) - 1 without cancellation near 0 (W. Kahan's form: the errors of exp and log cancel out).
 local function expm1(x)
   local e = exp(x)
   if e == 1 then return x end
@@ -51,7 +51,7 @@ end
 
 local function check_beta(beta, fn)
   if type(beta) ~= "number" or beta ~= floor(beta) or not (beta >= 1 and beta <= largest) then
-    check.wrong("beta", fn, "an integer of at least 1 (with 0 nobody is asked, a = 1 and the bound diverges)", beta)
+    check.wrong("beta", fn, "an integer of at least 1 (with 0 the sample is empty, a = 1 and the bound diverges)", beta)
   end
 end
 
@@ -68,7 +68,7 @@ end
 
 -- --- the bounds ---
 
--- The formulas need a, u = 1 - a, l = log(a) and F = F(r), each without loss where a is near 0 or 1.
+-- The formulas need a, u = 1 - a, l = log(a) and F = F(r), each without loss of precision for a near 0 or 1.
 ---@class actor.psp.Point
 ---@field a number
 ---@field u number
@@ -87,14 +87,14 @@ local function at_a(a, beta)
   return { a = a, u = 1 - a, l = l, F = exp(l / beta) }
 end
 
--- The point of x = log(a / (1-a)); F is that of `beta`.
+-- The point of x = log(a / (1-a)), with the F for `beta`.
 ---@return actor.psp.Point
 local function at_logit(x, beta)
   local l = -log1p(exp(-x))
   return { a = exp(l), u = 1 / (1 + exp(x)), l = l, F = exp(l / beta) }
 end
 
--- S, the factor that makes the probabilities of the lags 0 .. T add up to 1.
+-- S, the factor that normalises the probabilities of the lags 0 .. T.
 local function scale(p, r, T)
   return p.u / (p.F * p.u - p.a * expm1((T - r) * p.l))
 end
@@ -111,7 +111,7 @@ local bounds = {
 local point_options = { beta = "number", r = "number", T = "number", a = "number?", F = "number?" }
 local exact_options = { beta = "number", r = "number", T = "number", a = "number?", F = "number?", f = "table?" }
 
--- The point that a and beta, or F and beta, name.
+-- The point given by a and beta, or by F and beta.
 local function point_of(o, fn, kinds)
   check.options(o, kinds or point_options, fn)
   check_beta(o.beta, fn)
@@ -156,9 +156,9 @@ function M.a(F, beta)
   return exp(beta * log(F))
 end
 
--- --- the sums that they bound ---
+-- --- the bounded sums ---
 
--- The sums of a^j, j a^j and j^2 a^j over j = 1 .. n, by doubling n: log n steps, and nothing cancels.
+-- The sums of a^j, j a^j and j^2 a^j over j = 1 .. n, by doubling n: log n steps, without cancellation.
 local function power_sums(l, n)
   if n == 0 then return 0, 0, 0 end
   local half = floor(n / 2)
@@ -172,7 +172,7 @@ local function power_sums(l, n)
   return s0, s1, s2
 end
 
--- The sum of s^k f(s) over s = 0 .. r; f(s) = 1 where no f is given.
+-- The sum of s^k f(s) over s = 0 .. r; f(s) = 1 without a given f.
 local function head(r, k, f, F, fn)
   if not f then return k == 1 and r * (r + 1) / 2 or r * (r + 1) * (2 * r + 1) / 6 end
   local total, sum = 0, 0
@@ -197,10 +197,10 @@ local function exact(o, k, fn)
 end
 
 ---@class actor.psp.ExactSetting : actor.psp.Setting
----@field f? number[] f[s + 1] is the probability of the lag s (0 .. r) without sampling; they add up to F(r)
+---@field f? number[] f[s + 1] is the probability of the lag s (0 .. r) without sampling; they sum to F(r)
 
----Computes the sum that the bound of the mean was made from: S (sum of s f(s) over s <= r + sum of s a^(s-r) over r < s
----<= T). With `f` it is the mean of gamma_t; without, f(s) = 1 as in the bound. Takes a time that grows with log T.
+---Computes the sum behind the bound of the mean: S (sum of s f(s) over s <= r + sum of s a^(s-r) over r < s <= T). With
+---`f` it is the mean of gamma_t; without, f(s) = 1 as in the bound. The time grows with log T.
 ---@param o actor.psp.ExactSetting
 ---@return number
 function M.exact_mean(o)
@@ -214,8 +214,9 @@ function M.exact_second_moment(o)
   return exact(o, 2, "psp.exact_second_moment")
 end
 
----Returns the a below which the printed bound of the second moment is smaller than `exact_second_moment` without f, for
----T that is large against r: there r^2 (1-a)^2 + 2r (1-a) + 1 + a = r^2 + 4. nil for r = 0 and 1, where it never is.
+---Returns the value of a below which the printed bound of the second moment is smaller than `exact_second_moment`
+---without f, for T large against r: there r^2 (1-a)^2 + 2r (1-a) + 1 + a = r^2 + 4. nil for r = 0 and 1, which have no
+---such value.
 ---@param r integer
 ---@return number?
 function M.second_moment_crossing(r)
@@ -255,7 +256,7 @@ end
 
 local golden = (math.sqrt(5) - 1) / 2
 
--- The place in low .. high where f, which first falls and then rises, is least.
+-- Finds the minimum of f in low .. high, where f first falls and then rises.
 local function golden_section(f, low, high)
   local x1, x2 = high - golden * (high - low), low + golden * (high - low)
   local y1, y2 = f(x1), f(x2)
@@ -274,10 +275,10 @@ local function golden_section(f, low, high)
   return x, f(x)
 end
 
----Finds the a at which the bound is least, where F(r) is a^(1/beta). Either bound first falls and then rises over a: in
----powers of a, the coefficients of the numerator's derivative over those of the denominator's grow with the power, so
----the quotient's derivative changes sign at most once. For r = 0 the bound only rises: then `attained` is false, `a` is
----0 and `value` the limit there.
+---Finds the a with the smallest bound, where F(r) is a^(1/beta). Either bound first falls and then rises over a: in
+---powers of a, the ratio of the coefficients of the numerator's derivative to those of the denominator's grows with the
+---power, so the quotient's derivative changes sign at most once. For r = 0 the bound only rises: then `attained` is
+---false, `a` is 0 and `value` is the limit there.
 ---@param o {beta: integer, r: integer, T: integer, moment?: 1|2} moment default 1
 ---@return {a: number, F: number, value: number, attained: boolean}
 function M.best_a(o)
@@ -302,7 +303,7 @@ end
 
 -- --- over all sample sizes ---
 
--- The whole number from 1 to `most` where `value_at`, which falls and then rises, is least.
+-- The whole number from 1 to `most` with the smallest value_at, which falls and then rises.
 local function least_at(value_at, most)
   local x = exp((golden_section(function(x) return value_at(exp(x)) end, 0, log(most))))
   local best = 1
@@ -312,7 +313,7 @@ local function least_at(value_at, most)
   return best
 end
 
--- The first whole number from 1 to `last` for which `holds`, which never turns false again; it holds for `last`.
+-- The first whole number from 1 to `last` that satisfies the monotonic `holds`; `last` does.
 local function first_that(holds, last)
   local low, high = 1, last
   while low < high do
@@ -322,10 +323,10 @@ local function first_that(holds, last)
   return high
 end
 
----Finds the smallest sample size for which the bound, at the given F(r), is at most `bound`. A larger one need not be
----better: at a fixed F(r) the bound falls to a least value and from there may rise towards its limit.
+---Finds the smallest sample size with a bound of at most `bound`, at the given F(r). A larger size may be worse: at a
+---fixed F(r) the bound falls to a minimum and may then rise towards its limit.
 ---@param o {bound: number, r: integer, T: integer, F: number, moment?: 1|2} moment default 1
----@return integer? beta nil when no sample size is enough
+---@return integer? beta nil if no sample size is enough
 ---@return number|string value the bound at beta; else a message with the least possible bound
 ---@return string? code "unreachable"
 function M.smallest_beta(o)

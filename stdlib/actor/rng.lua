@@ -1,4 +1,4 @@
---- Seeded random numbers: one seed and stream give the same numbers in every VM, on every machine and in C++.
+--- Seeded random numbers: a seed and stream give the same numbers in every VM, on every machine and in C++.
 --- `require "actor.rng"` is a function: rng(seed, stream) -> generator.
 local check = require("actor.check")
 local ffi = require("ffi")
@@ -26,7 +26,7 @@ function Rng:below(bound)
   return core.rng_below(self, bound)
 end
 
----Draws a whole number from `low` to `high`, all equally likely; with one argument from 1 to it, as math.random.
+---Draws a whole number from `low` to `high`, all equally likely; with one argument, from 1 to it, like math.random.
 ---@param low number
 ---@param high? number
 ---@return number
@@ -82,8 +82,8 @@ function Rng:shuffle(array)
   return array
 end
 
----Draws `count` different elements of an array, or, for a number n, `count` different whole numbers of 1 .. n, in
----random order; all of them when there are fewer. The cost depends on `count`, not on n.
+---Draws `count` different elements of an array, or for a number n `count` different whole numbers of 1 .. n, in random
+---order; all of them if there are fewer. The cost depends on `count`, not on n.
 ---@param population any[]|number
 ---@param count number
 ---@return any[]

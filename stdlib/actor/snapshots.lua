@@ -1,5 +1,5 @@
---- Copies a value of the parameter server while param.run goes on, at given times and numbers of updates, and measures the
---- copies when it is over: workers are not held up by that, and share it out.
+--- Copies a value of the parameter server during param.run, at given times and numbers of updates. The workers measure
+--- the copies after the run and share this work, so the measuring does not delay steps.
 ---
 ---     local snapshots = actor.snapshots.new { key = "w", seconds = { 10, 20 }, updates = { 500, 1000 } }
 ---     param.run { ..., stop = function(ctx) return snapshots:take(ctx) end }
@@ -19,21 +19,21 @@ local M = {}
 ---@field private key actor.param.Key
 ---@field private name string the key of the points
 ---@field private points actor.snapshots.Point[]
----@field private left integer marks that are ahead
+---@field private left integer number of remaining marks
 local Snapshots = {}
 Snapshots.__index = Snapshots
 setmetatable(Snapshots, check.strict("snapshots:"))
 
 ---@class actor.snapshots.Point
 ---@field by "seconds"|"updates"
----@field mark number the time or number of updates that was asked for
----@field seconds number when the copy was made, since the run began: at the first push behind the mark
----@field updates integer how many were merged then
----@field [string] any what was measured
+---@field mark number the requested time or number of updates
+---@field seconds number time of the copy, since the run began: that of the first push at or after the mark
+---@field updates integer updates merged at the time of the copy
+---@field [string] any the measured fields
 ---@field private copy string its key
 
----Makes the list of what is copied when. Every node makes the call.
----@param options {key: actor.param.Key, seconds?: number[], updates?: number[]} times since the run began; rising or not
+---Makes the list of marks. Every node makes the call.
+---@param options {key: actor.param.Key, seconds?: number[], updates?: number[]} seconds since the run began, in any order
 ---@return actor.Snapshots
 function M.new(options)
   local fn = "snapshots.new"
@@ -49,9 +49,9 @@ function M.new(options)
     Snapshots)
 end
 
----Makes the copies whose time has come: for `stop` of param.run.
+---Makes the copies that are due: for `stop` of param.run.
 ---@param ctx actor.param.StopContext
----@return boolean all true when all are made
+---@return boolean all whether all copies are made
 function Snapshots:take(ctx)
   local before = self.left
   for _, point in ipairs(self.points) do
@@ -65,9 +65,9 @@ function Snapshots:take(ctx)
   return self.left == 0
 end
 
----Measures the copies that were made, each on one worker, and removes them. Every worker makes the call, after the run.
----@param measure fun(value: any): table<string, any> gets a copy; the point gets the fields of the table
----@return actor.snapshots.Point[] the same on every worker: by seconds, then by updates, as they were given
+---Measures each copy on one worker, then removes it. Every worker makes the call, after the run.
+---@param measure fun(value: any): table<string, any> receives a copy; the fields of its result are added to the point
+---@return actor.snapshots.Point[] the same on every worker: marks by seconds, then by updates, in the given order
 function Snapshots:measure(measure)
   check.arg(measure, "function", "measure", "snapshots:measure")
   local points, mine = {}, {}

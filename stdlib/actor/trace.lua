@@ -1,5 +1,5 @@
---- Traces of `--record FILE.csv`: reads them and sums them up. The format of the file is in host/engine/param/TRACE.md. A
---- trace is read into plain tables; times are seconds since their run began.
+--- Reads and summarises traces of `--record FILE.csv`. host/engine/param/TRACE.md describes the file format. A trace is
+--- read into plain tables; times are seconds since the beginning of their run.
 ---
 ---     local trace = require("actor").trace
 ---     local recorded = trace.read("run.csv")
@@ -11,27 +11,27 @@ local M = {}
 
 local max = math.max
 
----@class actor.trace.Count when the barrier began or ceased to count a worker
+---@class actor.trace.Count a time at which the barrier began or ceased to count a worker
 ---@field time number
 ---@field step integer its completed steps then
 
----@class actor.trace.Open a step that was begun and is not completed within the trace
+---@class actor.trace.Open a step without an end in the trace
 ---@field step integer completed steps before it
 ---@field released number
 
 ---@class actor.trace.Worker
 ---@field id integer
----@field joins actor.trace.Count[] more than one when it was without work for a while
----@field leaves actor.trace.Count[] when it was lost or without work; the last one is final if no join follows
+---@field joins actor.trace.Count[] more than one if it was temporarily without work
+---@field leaves actor.trace.Count[] when it failed or had no work; the last element is final if no join follows
 ---@field step integer its completed steps at the end
----@field counted boolean whether it was there at the end
----@field steps integer[] number of each completed step, from 1; each is one more than the last, except after a later join
----@field ready number[] when it had finished the step before, or joined
----@field released number[] when the barrier let it begin the step
----@field time number[] when its push had arrived
----@field compute number[] seconds that it worked, by its own clock; the rest of time - released is network and server
----@field waits {from: number, to: number}[] waits without a completed step after them: until it left or the trace ended, and
----before an open step
+---@field counted boolean whether the barrier counted it at the end
+---@field steps integer[] number of each completed step, from 1; consecutive except after a later join
+---@field ready number[] when it finished the previous step, or joined
+---@field released number[] when the barrier admitted the step
+---@field time number[] when its push arrived
+---@field compute number[] seconds of work by its own clock; the rest of time - released is network and server
+---@field waits {from: number, to: number}[] waits that no completed step follows: until it left, the trace ended, or an open
+---step began
 ---@field open? actor.trace.Open
 
 ---@class actor.trace.Run
@@ -44,15 +44,15 @@ local max = math.max
 
 ---@class actor.trace.Trace
 ---@field path string
----@field header table<string, string> as the file begins with: version, job, seed, servers, resample, barrier, workers
+---@field header table<string, string> the head of the file: version, job, seed, servers, resample, barrier, workers
 ---@field runs actor.trace.Run[]
----@field note? string what is missing at the end of the file, as a killed run leaves it
+---@field note? string describes a truncated end of the file, as after a killed run
 
 -- ---- reading ----
 
 local first_line = "# actorhost trace 1"
 local columns = "event,id,step,time,released,compute"
-local rounding = 1e-6 -- times in the file are rounded one by one
+local rounding = 1e-6 -- the file rounds each time separately
 
 ---@class actor.trace.Reader
 ---@field path string
@@ -60,7 +60,7 @@ local rounding = 1e-6 -- times in the file are rounded one by one
 ---@field trace actor.trace.Trace
 ---@field run? actor.trace.Run
 ---@field by_id table<integer, actor.trace.Worker> of the run
----@field since table<actor.trace.Worker, number> since when those wait that are not in a step
+---@field since table<actor.trace.Worker, number> start of the wait of each worker outside a step
 ---@field time number of the last row, since the file's first run began
 local Reader = {}
 Reader.__index = Reader
@@ -82,10 +82,10 @@ function Reader:worker(id)
   return worker
 end
 
--- The worker of a row. It has to be counted and, unless the row completes a step, to have completed `step` steps.
+-- The worker of a row. It must be counted, with `step` completed steps (one less for a row that completes a step).
 function Reader:counted(id, step, event)
   local worker = self:worker(id)
-  if not worker.counted then self:fail("%s of worker %d, who has not joined", event, id) end
+  if not worker.counted then self:fail("%s of worker %d, which has not joined", event, id) end
   if not step then self:fail("the step is missing") end
   local expected = event == "step" and worker.step + 1 or worker.step
   if step ~= expected then
@@ -98,7 +98,7 @@ function Reader:released(worker, released, time)
   if not released then self:fail("the time of release is missing") end
   if released > time then self:fail("worker %d is released at %.9f, after the row's own time", worker.id, released) end
   if released < self.since[worker] then
-    self:fail("worker %d is released at %.9f, before it was done with what came before", worker.id, released)
+    self:fail("worker %d is released at %.9f, before it was ready for the step", worker.id, released)
   end
 end
 
@@ -106,7 +106,7 @@ local function wait_until(reader, worker, time)
   worker.waits[#worker.waits + 1] = { from = reader.since[worker], to = time }
 end
 
--- What a row's event does: gets reader, id, step, time since the run began, released, compute; nil for an empty field.
+-- Handlers of a row's event: reader, id, step, time since the run began, released, compute; nil for an empty field.
 local events = {}
 
 function events.join(reader, id, step, time)
@@ -152,7 +152,7 @@ local function in_id_order(a, b)
   return a.id < b.id
 end
 
--- Ends the run that is being read: `stop` is when it stopped, nil when the file does not say.
+-- Ends the current run at its stop time `stop`, nil if the file lacks it.
 function Reader:end_run(stop)
   local run = self.run
   if not run then return end
@@ -203,7 +203,7 @@ function Reader:key(line)
   header[key] = value
 end
 
--- Iterates over the lines of a file. A last line without a newline is left out, and `cut` is called.
+-- Iterates over the lines of a file. Skips a last line without a newline and calls `cut`.
 local function whole_lines(file, cut)
   return function()
     local line = file:read("*L")
@@ -240,8 +240,8 @@ function Reader:read(file)
   if #notes > 0 then self.trace.note = table.concat(notes, "; ") end
 end
 
----Reads a file of `--record`. A file that is not a trace, or contradicts itself, is an error that names file and line.
----A file that ends in the middle, as that of a killed run, is fine: `note` says so.
+---Reads a file of `--record`. Raises an error with file and line if the file is not a trace or contradicts itself. A
+---truncated file, as after a killed run, is valid: `note` describes the missing part.
 ---@param path string
 ---@return actor.trace.Trace
 function M.read(path)
@@ -257,21 +257,21 @@ function M.read(path)
   return reader.trace
 end
 
--- ---- summing up ----
+-- ---- summaries ----
 
 ---@class actor.trace.WorkerSummary
 ---@field id integer
 ---@field completed integer steps completed within the trace
----@field started integer steps that it has begun: those completed at the end, and the one that it is in
----@field counted boolean whether it was there at the end
+---@field started integer begun steps: the completed steps and the open step
+---@field counted boolean whether the barrier counted it at the end
 ---@field compute number mean seconds of work in a step; NaN without one
 ---@field rest number mean seconds of network and server in a step; NaN without one
----@field waiting number share of its time that it waited at the barrier
+---@field waiting number share of its time spent waiting at the barrier
 
 ---@class actor.trace.Summary
 ---@field seconds number from the run's beginning to its stop, or to the trace's end
 ---@field workers actor.trace.WorkerSummary[] in id order
----@field mean_step number mean of `started` over the workers that were there at the end, as the simulator counts
+---@field mean_step number mean of `started` over the workers counted at the end, like the simulator's figure
 ---@field min_step number
 ---@field max_step number
 ---@field completed integer
@@ -279,7 +279,7 @@ end
 ---@field rest number
 ---@field waiting number
 
--- Sums over a worker's time: seconds of work, of network and server, of waiting, and in a step that is open.
+-- Sums over a worker's time: seconds of work, of network and server, of waiting, and in an open step.
 local function shares(worker, last)
   local compute, rest, waiting = 0, 0, 0
   for i = 1, #worker.steps do
@@ -296,7 +296,7 @@ local function shares(worker, last)
   return compute, rest, waiting, open
 end
 
----Sums up a run, as it was at its stop.
+---Summarises a run, as at its stop.
 ---@param run actor.trace.Run
 ---@return actor.trace.Summary
 function M.summary(run)

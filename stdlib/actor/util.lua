@@ -1,4 +1,4 @@
---- Small things that every module needs: iteration in key order.
+--- Small helpers for every module: iteration in key order.
 local check = require("actor.check")
 
 local M = {}
@@ -31,8 +31,8 @@ function M.sorted_keys(t)
   return numbers
 end
 
----Iterates as `pairs` does, but in key order, which is the same in every VM (that of `pairs` is not). Keys that are
----added meanwhile are not seen, removed ones are skipped.
+---Iterates like `pairs`, but in key order, which is the same in every VM (the order of `pairs` is not). Skips keys
+---added or removed during the iteration.
 ---@generic K, V
 ---@param t table<K, V>
 ---@return fun(): K, V

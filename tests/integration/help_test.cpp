@@ -23,7 +23,7 @@ TEST_CASE("every public function of every module has a docstring, and help finds
 TEST_CASE("help shows functions, methods, rules, flags, variables and modules") {
   const JobFolder folder;
   const auto [name, title, text] = GENERATE(table<std::string, std::string, std::string>({
-      {"param.run", "param.run(run)\n", "Runs the engine until `stop` says so"},
+      {"param.run", "param.run(run)\n", "Runs the engine until `stop` returns true"},
       {"actor.collective.allreduce()", "group:allreduce(value, op, options)\n", "every rank gets the same bits"},
       {"param.run", "    run actor.param.Run\n", "\n      schedule? fun(workers: integer[])"},
       {"collective.rotator", "      slices? integer how many", "ends when it is up, and this rank's next visit"},

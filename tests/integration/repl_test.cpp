@@ -243,7 +243,7 @@ TEST_CASE("Ctrl-C ends a console whose chunk is in a call that does not return, 
   INFO(console.describe());
   CHECK(status == 130);
   CHECK(now() - interrupted < 6 * patience());
-  CHECK_THAT(console.err(), Contains("rank 0") && Contains("still run") && Contains("not come back"));
+  CHECK_THAT(console.err(), Contains("rank 0") && Contains("still run") && Contains("not return"));
   CHECK(console.out().find("next") == std::string::npos);
 }
 
@@ -257,7 +257,7 @@ TEST_CASE("Ctrl-C detaches a console from a chunk in a call that does not return
   const auto status = console.wait(20);
   INFO(console.describe());
   CHECK(status == 130);
-  CHECK_THAT(console.err(), Contains("rank 0 still runs the chunk, in a call that does not come back"));
+  CHECK_THAT(console.err(), Contains("rank 0 still runs the chunk, in a call that does not return"));
   const Ended other(folder.run({"repl", "--attach", "--on", "1", "-e", "40 + 2"}));
   CHECK(other.out == "42\n");
   run.signal(SIGINT);

@@ -344,7 +344,7 @@ TEST_CASE("a run without remaining nodes is noted beside the table") {
     INFO(run.description);
     CHECK(run.status == 0);
     CHECK_THAT(run.err,
-               Contains("bsp: no node was left at the end of 2 of 2 runs") && Contains("the last one was gone at "));
+               Contains("bsp: no node was left at the end of 2 of 2 runs") && Contains("the last node disappeared at "));
   }
 }
 

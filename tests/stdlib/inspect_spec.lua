@@ -42,7 +42,7 @@ test("a barrier table shows the waiting workers, their wait times and the awaite
     "node    step   since  waits for",
     "rank 1     9  250 ms  rank 0",
     "waited so far: rank 1 2.5 s" }, "\n"))
-  assert(barrier.table(state_of({ 1 }, { barrier = { { run = 2, rule = "asp", waiting = {} } } })):find("nobody waits"))
+  assert(barrier.table(state_of({ 1 }, { barrier = { { run = 2, rule = "asp", waiting = {} } } })):find("no worker waits"))
   assert(barrier.table(state_of { 1 }):find("no engine"))
 end)
 

@@ -157,7 +157,7 @@ test("the page is well-formed, escapes texts, and states which published figures
       } },
   }
   equal(html:find("A &amp; B", 1, true) ~= nil and html:find("x &lt; y", 1, true) ~= nil, true)
-  equal(html:find("1 of 3 published figures are met within 3 % or one step, and 1 more lies among our single runs;", 1, true) ~= nil, true)
+  equal(html:find("1 of 3 published figures are met within 3 % or one step, and 1 more is among our single runs;", 1, true) ~= nil, true)
   equal(html:find('<td class="number">28.90 to 33.75</td><td>no, but single runs are</td>', 1, true) ~= nil, true)
   equal(select(2, html:gsub("<td>no</td>", "")), 1)
   equal(page.count { { files = { 1, 2 } }, { files = {} } }, 2)

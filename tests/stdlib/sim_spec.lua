@@ -316,10 +316,10 @@ test("the summary remarks on runs that end without nodes", function()
   end
   equal(sim.summary.remarks(rows(false, false)), {})
   equal(sim.summary.remarks(rows(4.5)), {
-    "asp, nodes = 5: no node was left at the end of the run, where the steps are 0; the last one was gone at 4.5 s",
+    "asp, nodes = 5: no node was left at the end of the run, where the steps are 0; the last node disappeared at 4.5 s",
   })
   equal(sim.summary.remarks(rows(4.5, false, 2.25)), {
-    "asp, nodes = 5: no node was left at the end of 2 of 3 runs, where the steps are 0; the last one was gone at 2.25 to 4.5 s",
+    "asp, nodes = 5: no node was left at the end of 2 of 3 runs, where the steps are 0; the last node disappeared at 2.25 to 4.5 s",
   })
   equal(sim.summary.remarks { { barrier = "asp", varied = {}, rows = { { alive = 0 } } } },
     { "asp: no node was left at the end of the run, where the steps are 0" })

@@ -1,12 +1,12 @@
---- Tells whether a table may be handed to LuaJIT's own encoder: it has to hold only numbers, strings, booleans and
---- tables of these, without metatables and without the key 0, which that encoder writes as an array's. The JIT compiles
+--- Checks whether LuaJIT's own encoder can take a table. The table may hold only numbers, strings, booleans and tables
+--- of these, without metatables and without the key 0, which that encoder writes as part of an array. The JIT compiles
 --- the loop. bindings/vm/lua_codec.cpp calls it for large arrays, map-reduce for its rows.
 local type, next, getmetatable = type, next, getmetatable
 
 ---@param t table
----@param depth number how many tables may be nested, this one included
----@param slots number how many tables, items and pairs there may be
----@return number|nil slots what is left of them, nil when the table is not plain or too large
+---@param depth number limit of nested tables, this one included
+---@param slots number limit of tables, items and pairs in all
+---@return number|nil slots the remaining slots; nil if the table is not plain or too large
 local function plain(t, depth, slots)
   if depth < 1 or getmetatable(t) ~= nil then return nil end
   slots = slots - 1

@@ -1,8 +1,8 @@
---- What a chunk that came from outside gives back: its values as text. Called where the values are, within the time of the
---- chunk, so that a __tostring that does not return is interrupted with it.
+--- Returns the values of a console's chunk as text. Runs on the chunk's node within the chunk's time limit, so a
+--- __tostring that does not return is interrupted together with the chunk.
 local format = require("actor.console.format")
 
----@param mode string "table", "lua", "json"; "plain": as tostring
+---@param mode string "table", "lua", "json"; "plain": like tostring
 ---@param ... any at least one
 ---@return string
 return function(mode, ...)

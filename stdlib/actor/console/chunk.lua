@@ -1,9 +1,11 @@
---- What is typed at a prompt, as a function: is it complete, and is it an expression whose values are wanted?
+--- Parses prompt input into a function. Checks whether the input is complete and whether it is an expression with
+--- values.
 local M = {}
 
 local most_ends = 20
 
--- Statements and then an expression, such as "x = 1; x": what can be returned behind one of the last ends of statements.
+-- Statements followed by an expression, such as "x = 1; x": returns the expression after one of the last statement
+-- ends.
 local function with_value(source, name)
   local ends = {}
   for at in source:gmatch("[;\n]()") do ends[#ends + 1] = at end
@@ -18,14 +20,14 @@ local function is_open(message)
   return message:find("near '<eof>'", 1, true) ~= nil and not message:find("unfinished string", 1, true)
 end
 
----Loads the source of a chunk. `return` in front of it is tried first, so that `1 + 1` has a value; a `=` in front, as
----older prompts want it, is left out. An expression behind statements has a value, too.
+---Loads the source of a chunk. It first tries `return` before the source, so that `1 + 1` has a value. It drops a
+---leading `=`, which older prompts require. An expression after statements has a value, too.
 ---@param source string
----@param name? string as errors show it, default "=input"
+---@param name? string name in errors, default "=input"
 ---@return function? chunk
----@return string? message what is wrong
----@return boolean? open whether more lines could make it right
----@return string source what is to be run
+---@return string? message the error
+---@return boolean? open whether further lines could complete it
+---@return string source the source to run
 function M.load(source, name)
   name = name or "=input"
   source = source:gsub("^%s*=", "")
@@ -38,16 +40,16 @@ function M.load(source, name)
   return nil, message, is_open(message) or is_open(why), source
 end
 
----Whether a chunk is one `local` statement: its variables end with it.
+---Checks whether a chunk is a single `local` statement, whose variables end with the chunk.
 ---@param source string
----@return string? name the first of them
+---@return string? name the first variable
 function M.lone_local(source)
   local names = source:match("^%s*local%s+([%a_][%w_%s,]*)=") or source:match("^%s*local%s+function%s+([%a_][%w_]*)")
     or source:match("^%s*local%s+([%a_][%w_%s,]*)$")
   return names and names:match("^[%w_]+")
 end
 
----A chunk on one line, for a history that keeps lines; nil where its line ends matter.
+---Joins a chunk to one line, for a history of lines; nil if its line ends matter.
 ---@param source string
 ---@return string?
 function M.one_line(source)

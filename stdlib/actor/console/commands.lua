@@ -1,4 +1,4 @@
---- The commands of the console, `:nodes` and the like. Each shows what the state of the run says, or changes the run.
+--- The commands of the console, such as `:nodes`. Each shows a part of the run's state or changes the run.
 local barrier = require("actor.inspect.barrier")
 local control = require("actor.c.control")
 local files = require("actor.c.files")
@@ -19,10 +19,10 @@ local M = {}
 
 ---@class actor.console.Command
 ---@field name string
----@field arguments string as the help shows them
+---@field arguments string as in the help
 ---@field summary string
----@field run fun(session: actor.console.Session, rest: string): string?, any what to show, and the same as data; nil after an error
----@field words? fun(session: actor.console.Session, before: string): string[] what its arguments may be
+---@field run fun(session: actor.console.Session, rest: string): string?, any the shown text, and the same as data; nil after an error
+---@field words? fun(session: actor.console.Session, before: string): string[] completions of its arguments
 
 ---@type actor.console.Command[]
 M.list = {}
@@ -45,7 +45,7 @@ local function key_words(session)
   return words
 end
 
--- A command that shows sections of the state.
+-- Adds a command that shows sections of the state.
 local function look(name, arguments, summary, sections, show, words)
   add(name, arguments, summary, function(session, rest)
     local state = session:state(sections)
@@ -54,7 +54,7 @@ local function look(name, arguments, summary, sections, show, words)
   end, words)
 end
 
-look("nodes", "[SORT]", "what each node does, since when, and how much it waits; SORT: " .. table.concat(nodes.orders(), ", "), {},
+look("nodes", "[SORT]", "the activity of each node, its duration and the share of waiting; SORT: " .. table.concat(nodes.orders(), ", "), {},
   function(state, order, session)
     local known = {}
     for _, each in ipairs(nodes.orders()) do known[each] = true end
@@ -65,7 +65,7 @@ look("nodes", "[SORT]", "what each node does, since when, and how much it waits;
     return nodes.headline(state) .. "\n" .. nodes.table(state, order)
   end, nodes.orders)
 
-look("steps", "", "how far the workers are, as bars", {}, steps.table)
+look("steps", "", "steps of the workers, as bars", {}, steps.table)
 
 -- --- the barrier ---
 
@@ -75,7 +75,7 @@ local function set_rule(session, rule)
   return answer.before or "?"
 end
 
--- The rule that a text names: a file, file.lua:name, or a spec.
+-- Makes a rule from a text: a file, file.lua:name, or a spec.
 local function rule_of(word)
   local path, name = word:match("^(.-%.lua):?([%w_]*)$")
   if not path then return { spec = word, text = word } end
@@ -95,7 +95,7 @@ local function swap(session, rule)
   return before
 end
 
-add("barrier", "[set SPEC|FILE.lua[:NAME] | undo]", "the rule, who waits for whom and since when; another rule, live; back again",
+add("barrier", "[set SPEC|FILE.lua[:NAME] | undo]", "the rule and the waiting workers, with cause and time; sets another rule, live; restores the previous rule",
   function(session, rest)
     local verb, word = rest:match("^(%a*)%s*(.-)$")
     if verb == "" then
@@ -111,7 +111,7 @@ add("barrier", "[set SPEC|FILE.lua[:NAME] | undo]", "the rule, who waits for who
       return ("the barrier is %s; it was %s"):format(rule.text, before), { barrier = rule.text, before = before }
     elseif verb == "undo" and word == "" then
       local rule = table.remove(session.rules)
-      if not rule then return session:wrong("this session has set no barrier that could be undone") end
+      if not rule then return session:wrong("this session has set no barrier to undo") end
       local before = swap(session, rule)
       if not before then
         table.insert(session.rules, rule)
@@ -133,7 +133,7 @@ add("barrier", "[set SPEC|FILE.lua[:NAME] | undo]", "the rule, who waits for who
 
 -- --- the parameter server ---
 
-look("keys", "[PATTERN]", "keys of the parameter server: shape, version, owner, updates a second; * and ? stand for anything", { "keys" },
+look("keys", "[PATTERN]", "keys of the parameter server: shape, version, owner, updates a second; * and ? are wildcards", { "keys" },
   function(state, pattern, session)
     local shown = keys.table(state, pattern, session.keys_before)
     session.keys_before = state
@@ -145,7 +145,7 @@ local values = { (package.loaded["actor.peer"] or require("actor.param")).get(ke
 if values[1] == nil then error("there is no key '" .. key .. "'; :keys lists the parameter server's", 0) end
 return unpack(values)]]
 
-add("get", "KEY", "a key's value, as peer.get of a job of peers or else param.get gives it where chunks run", function(session, rest)
+add("get", "KEY", "a key's value where chunks run, from peer.get in a job of peers, otherwise from param.get", function(session, rest)
   if rest == "" then return session:wrong(":get wants a key; :keys lists them") end
   local key = tonumber(rest) and rest or ("%q"):format(rest)
   session:chunk(get_or_say:format(key), { name = "=get" })
@@ -153,7 +153,7 @@ end, key_words)
 
 -- --- the cluster ---
 
-look("peers", "", "the links between processes: bytes, frames, what is queued", { "links" }, links.table)
+look("peers", "", "the links between processes: bytes, frames, queues", { "links" }, links.table)
 
 add("jobs", "", "the runs of this machine", function(session)
   local runs, why = control.find()
@@ -163,17 +163,17 @@ add("jobs", "", "the runs of this machine", function(session)
     rows[i] = { run.url == session.url and "*" or "", run.job, run.id or "", tostring(run.pid),
       text.seconds(math.max(0, os.time() - run.started)), run.url }
   end
-  if #rows == 0 then return "no run of yours is going on on this machine", {} end
+  if #rows == 0 then return "no run of yours is in progress on this machine", {} end
   return text.columns({ "", "job", "id", ">process", ">for", "attach to" }, rows), runs
 end)
 
-look("stages", "", "map-reduce stages and how many of their tasks are done", { "stages" }, stages.table)
+look("stages", "", "map-reduce stages and their completed tasks", { "stages" }, stages.table)
 
 look("log", "[RANK]", "the newest lines of the log, of one node or of all", { "log", "members" }, function(state, who)
   return log.table(state, who and (who:find("^%d+$") and "rank " .. who or who))
 end, node_words)
 
--- Waits, and looks for Ctrl-C meanwhile.
+-- Waits, and polls for Ctrl-C meanwhile.
 local function slept(session, seconds)
   local actor = require("actor")
   local until_then = actor.now() + seconds
@@ -208,7 +208,7 @@ add("stats", "[-i SECONDS] [-c LINES]", "steps, updates, bytes and waiting of ea
   if session.json then return rates.head .. "\n" .. table.concat(shown, "\n"), shown end
 end)
 
--- Looks for so long, or until Ctrl-C.
+-- Polls for `seconds`, or until Ctrl-C.
 local function traced(session, seconds)
   local line = timeline.new()
   session.interrupts()
@@ -222,12 +222,12 @@ local function traced(session, seconds)
   return line
 end
 
-add("trace", "[SECONDS [FILE.json]]", "what each node does when, for a second or so many; as a Chrome trace into a file",
+add("trace", "[SECONDS [FILE.json]]", "a timeline of the nodes over SECONDS, default 1; with a file, as a Chrome trace",
   function(session, rest)
     local seconds, path = rest:match("^(%S*)%s*(.-)$")
     seconds = seconds == "" and 1 or tonumber(seconds)
     if not seconds or not (seconds > 0 and seconds <= 3600) then
-      return session:wrong(":trace wants seconds, at most 3600, and then perhaps a file: :trace 5 run.json")
+      return session:wrong(":trace wants seconds, at most 3600, and optionally a file: :trace 5 run.json")
     end
     if path ~= "" then
       local fine, why = files.writable(path)
@@ -235,7 +235,7 @@ add("trace", "[SECONDS [FILE.json]]", "what each node does when, for a second or
     end
     local line = traced(session, seconds)
     if not line then return nil end
-    local more = line.left_out > 0 and ("\n%d more came too fast and are left out"):format(line.left_out) or ""
+    local more = line.left_out > 0 and ("\n%d more spans were too frequent and are left out"):format(line.left_out) or ""
     if path == "" then
       local shown, data = timeline.picture(line)
       return shown .. more, data
@@ -253,9 +253,9 @@ add("trace", "[SECONDS [FILE.json]]", "what each node does when, for a second or
     return words
   end)
 
--- --- where chunks run, and how values are shown ---
+-- --- target of chunks, format of values ---
 
--- The target that a word means, and whether there is such a node.
+-- The target for a word; nil if there is no such node.
 local function target_of(session, word)
   if word == "all" then return session.own and "spmd" or "all" end
   local node = session:node(word)
@@ -287,9 +287,9 @@ add("set", "output table|lua|json", "how values are shown", function(session, re
   return ("values are shown as %s"):format(mode), {}
 end, function() return { "output table", "output lua", "output json" } end)
 
--- --- what changes the run ---
+-- --- commands that change the run ---
 
--- Sends a command and tells what it did.
+-- Sends a command and returns a text about its effect.
 local function change(session, command, told)
   local answer, why = session:control(command)
   if not answer then
@@ -299,7 +299,7 @@ local function change(session, command, told)
   return told(answer), answer
 end
 
-add("kill", "RANK", "ends the process that has this node, as if its machine were lost", function(session, rest)
+add("kill", "RANK", "ends the process of this node, as if its machine had failed", function(session, rest)
   if rest == "" then return session:wrong(":kill wants a rank") end
   local node = session:node(rest)
   if not node then return nil end
@@ -312,7 +312,7 @@ add("pause", "", "workers stop at their next engine call", function(session)
   return change(session, { op = "pause" }, function() return "the run is paused; :go lets it go on" end)
 end)
 
-add("go", "", "a paused run goes on", function(session)
+add("go", "", "resumes a paused run", function(session)
   return change(session, { op = "go" }, function() return "the run goes on" end)
 end)
 
@@ -320,7 +320,7 @@ add("checkpoint", "", "writes a checkpoint now", function(session)
   return change(session, { op = "checkpoint" }, function(answer) return answer.message or "a checkpoint is written" end)
 end)
 
-add("help", "[NAME]", "this list; what is known about a command or a function", function(session, rest)
+add("help", "[NAME]", "this list; help for a command or a function", function(session, rest)
   local help = require("actor.console.help")
   if rest == "" then return help.overview(), {} end
   local about, why = help.about(rest)
@@ -340,7 +340,7 @@ end, function(_, before)
   return words
 end)
 
-add("quit", "", "leaves; a run that was attached to goes on", function(session)
+add("quit", "", "leaves the console; an attached run continues", function(session)
   session.left = true
 end)
 
@@ -352,7 +352,7 @@ function M.find(name)
   end
 end
 
----Runs a line that begins with a colon. Errors are shown, never raised.
+---Runs a line that begins with a colon. Shows errors instead of raising them.
 ---@param session actor.console.Session
 ---@param line string
 function M.run(session, line)
@@ -371,7 +371,7 @@ function M.run(session, line)
     local fine, a, b = xpcall(command.run, debug.traceback, session, rest)
     session.fail = fail
     if fine then shown, data = a, b else why = a end
-    if session.json and session.count > chunks and not why then return end -- it has shown itself
+    if session.json and session.count > chunks and not why then return end -- the chunk has shown its result
   end
   if session.json then
     session.failed = session.failed or why ~= nil
@@ -384,7 +384,7 @@ function M.run(session, line)
   session.failed = session.failed or failed_before
 end
 
----The files and folders whose paths begin with a text.
+---Lists the files and folders whose paths begin with `start`.
 ---@param start string
 ---@return string[]
 function M.paths(start)
@@ -397,7 +397,7 @@ function M.paths(start)
   return found
 end
 
----The words that could stand where a command is typed.
+---Lists the completions of a command.
 ---@param session actor.console.Session
 ---@param before string the line up to the cursor, ":bar"
 ---@return string word

@@ -1,5 +1,5 @@
---- The words that could stand where somebody is typing: globals, fields behind dots, methods behind a colon. It runs on
---- the node whose values are looked at, reads them only, and calls nothing of the script's.
+--- Completion at a prompt: globals, fields after dots, methods after a colon. It runs on the node that holds the
+--- values, only reads them, and calls no function of the script.
 local core = require("actor.c.core")
 local ffi = require("ffi")
 local names = require("actor.console.names")
@@ -7,7 +7,7 @@ local tensor = require("actor.tensor.base")
 
 local M = {}
 
-local most = 200 -- words told of
+local most = 200 -- limit of returned words
 
 local keywords = { "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "if", "in", "local", "nil",
   "not", "or", "repeat", "return", "then", "true", "until", "while" }
@@ -15,7 +15,7 @@ local properties = { "shape", "dtype", "ndim", "size" }
 
 local function is_tensor(value) return type(value) == "cdata" and ffi.istype(tensor.new, value) end
 
--- The tables in which the fields of a value are looked for: itself, then those of its metatables.
+-- The tables to search for the fields of a value: the value itself, then those of its metatables.
 local function places(value)
   local list = {}
   if is_tensor(value) then
@@ -51,7 +51,7 @@ function Words:add(name, value)
   if not wanted or self.seen[name] or (name:sub(1, 1) == "_" and self.start == "") then return end
   local call = type(value) == "function"
   if self.sign == ":" and not call then return end
-  if not call and name:sub(-1) == "_" and self.sign ~= "" then return end -- the library's own
+  if not call and name:sub(-1) == "_" and self.sign ~= "" then return end -- private to the library
   self.seen[name] = true
   self[#self + 1] = self.path .. self.sign .. name .. (call and "(" or "")
 end
@@ -101,21 +101,21 @@ local function words_at(before)
   return word, words
 end
 
----Finds what could stand for the last word of a text: "tensor.ze" has "tensor.zeros(" and "tensor.zeros_like(".
+---Finds the completions of the last word of a text: for "tensor.ze", "tensor.zeros(" and "tensor.zeros_like(".
 ---@param before string the chunk up to the cursor
----@return string word what is there of it
----@return string[] words in order, whole
+---@return string word the typed part of the word
+---@return string[] words the completions, complete and sorted
 function M.at(before)
   local fine, word, words = pcall(words_at, before)
   if fine then return word, setmetatable(words, nil) end
   return "", {}
 end
 
----What a list of words adds to the word that is there, and what to show: nothing where there is only one.
+---Chooses the text to insert after the typed word, and the list to show, which is empty for a single completion.
 ---@param word string
 ---@param words string[]
 ---@param columns integer of the terminal
----@param behind? string signs behind the last of which a word is shown, default dots and colons
+---@param behind? string separators: a word is shown from its last separator on; default dots and colons
 ---@return string insert
 ---@return string list words in columns
 function M.choice(word, words, columns, behind)

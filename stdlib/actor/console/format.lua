@@ -1,5 +1,5 @@
---- Values as text for somebody who looks at them: bounded in depth, width and entries, and never an error. It runs on the
---- node where the values are. Modes: "table" to read, "lua" to paste into a script, "json" for programs.
+--- Formats values for a reader: bounded in depth, width and entries, and never an error. It runs on the node that holds
+--- the values. Modes: "table" to read, "lua" to paste into a script, "json" for programs.
 local ffi = require("ffi")
 local json = require("actor.console.json")
 local numbers = require("actor.numbers")
@@ -25,14 +25,14 @@ for word in ("and break do else elseif end false for function goto if in local n
   reserved[word] = true
 end
 
--- The first `most` bytes of a text, whole characters only, and whether that is less than all.
+-- The first `most` bytes of a text, whole characters only, and whether the text is longer.
 local function cut(text, most)
   if #text <= most then return text, false end
   while most > 0 and text:byte(most + 1) >= 128 and text:byte(most + 1) < 192 do most = most - 1 end
   return text:sub(1, most), true
 end
 
--- What stands for a value whose text has raised an error.
+-- A placeholder for a value whose formatting has raised an error.
 local function excuse(value, why)
   why = type(why) == "string" and why or type(why)
   return ("<a %s that cannot be shown: %s>"):format(type(value), (cut(why, long_text)))
@@ -55,7 +55,7 @@ local function quoted(text)
   return '"' .. text:gsub('[%c"\\\127]', function(c) return escapes[c] or ("\\%03d"):format(c:byte()) end) .. '"'
 end
 
--- Where a function comes from: "function job.lua:12".
+-- The place of a function: "function job.lua:12".
 local function function_text(fn)
   local info = debug.getinfo(fn, "S")
   if info.what == "C" then return "function built in" end
@@ -91,7 +91,7 @@ local function tensor_line(t)
   return ("tensor %s %s%s"):format(shape_of(t), t.dtype, #texts > 0 and ": " .. table.concat(texts, " ") or "")
 end
 
--- What a value with a text of its own says, in one line.
+-- The text of a value with its own __tostring, in one line.
 local function own_text(value)
   local meta = type(value) == "table" and debug.getmetatable(value)
   if meta and type(meta) == "table" and rawget(meta, "__tostring") == nil then return nil end
@@ -101,7 +101,7 @@ local function own_text(value)
   return (own:gsub("%s+", " "))
 end
 
--- Keys in the order in which they are shown: 1 to n, other numbers, strings, the rest.
+-- Keys in display order: 1 to n, other numbers, strings, other types.
 local function keys_of(t, most)
   local n = #t
   local keys, rank = {}, {}
@@ -162,7 +162,7 @@ function Writer:key(key)
   return "[" .. self:scalar(key, true) .. "]"
 end
 
--- Puts items on lines of at most `width` columns; those of an array of short items share lines.
+-- Puts items on lines of at most `width` columns; with `dense` (an array of short items) several items share a line.
 local function laid_out(items, indent, width, dense)
   local inner = (" "):rep(indent + 2)
   local total = 4 + indent
@@ -225,7 +225,7 @@ local function value_text(self, value, depth, indent)
   return self:table(value, depth, indent)
 end
 
--- One value that cannot be shown does not hide the others.
+-- A failing value does not hide the other values.
 function Writer:value(value, depth, indent)
   local fine, text = pcall(value_text, self, value, depth, indent)
   if fine then return text end
@@ -240,7 +240,7 @@ local function text_of(value, mode, limits)
   return own or writer:table(value, 1, 0)
 end
 
----Returns a value as text. What cannot be shown is replaced by words about it.
+---Returns a value as text. A placeholder replaces a value that cannot be formatted.
 ---@param value any
 ---@param mode? "table"|"lua"|"json" default "table"
 ---@param limits? actor.console.format.Limits
@@ -259,7 +259,7 @@ function M.value(value, mode, limits)
   return ("%s\n... %d bytes more"):format(short, #text - #short)
 end
 
----Returns the values of a chunk as text: one below the other, those of JSON in one array.
+---Returns the values of a chunk as text: one below the other; in JSON, as one array.
 ---@param mode? "table"|"lua"|"json"
 ---@param ... any
 ---@return string

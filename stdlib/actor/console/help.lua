@@ -1,4 +1,4 @@
---- What `:help` says: the commands of the console, and the docstrings of the standard library.
+--- The texts of `:help`: the console's commands and the docstrings of the standard library.
 local commands = require("actor.console.commands")
 local help = require("actor.help")
 local spelling = require("actor.c.names")
@@ -10,7 +10,7 @@ local keys = [[
 Lua runs where the prompt says. Values are printed; `_` is the last one. A chunk may have several lines.
 Tab completes, Ctrl-R searches the history, Ctrl-C clears the line or interrupts the chunk, Ctrl-D leaves.]]
 
----The commands, one a line.
+---Lists the commands, one per line.
 ---@return string
 function M.overview()
   local rows = {}
@@ -18,13 +18,13 @@ function M.overview()
   local lines = {}
   for line in (text.columns({ "", "" }, rows) .. "\n"):gmatch("(.-)\n") do lines[#lines + 1] = line end
   table.remove(lines, 1)
-  return keys .. "\n\n" .. table.concat(lines, "\n") .. "\n\n:help NAME is about a function of the library, such as :help param.run"
+  return keys .. "\n\n" .. table.concat(lines, "\n") .. "\n\n:help NAME describes a function of the library, such as :help param.run"
 end
 
----What is known about a command or a documented name.
+---Describes a command or a documented name.
 ---@param name string
 ---@return string? text
----@return string? message where there is nothing
+---@return string? message if the name is unknown
 function M.about(name)
   local command = commands.find(name:gsub("^:", ""))
   if name:sub(1, 1) == ":" and command then

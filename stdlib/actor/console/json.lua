@@ -1,4 +1,4 @@
---- Lua values as JSON text. What JSON has no form for becomes null (nan, infinities, nil) or a text about it.
+--- Encodes Lua values as JSON. A value without a JSON form becomes null (nan, infinities, nil) or a descriptive string.
 local ffi = require("ffi")
 local numbers = require("actor.numbers")
 local tensor = require("actor.tensor.base")
@@ -7,7 +7,7 @@ local M = {}
 
 local escapes = { ['"'] = '\\"', ["\\"] = "\\\\", ["\b"] = "\\b", ["\f"] = "\\f", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
 
--- Bytes that are not UTF-8 become a question mark each: JSON has no others.
+-- Replaces each byte outside UTF-8, which JSON cannot contain, with a question mark.
 local function utf8_only(text)
   if not text:find("[\128-\255]") then return text end
   local out, i = {}, 1
@@ -29,16 +29,16 @@ local function quoted(text)
   return '"' .. utf8_only(text):gsub('[%c"\\]', function(c) return escapes[c] or ("\\u%04x"):format(c:byte()) end) .. '"'
 end
 
---- A text that is JSON already.
+--- Wraps a text that already is JSON.
 ---@param text string
 ---@return table
 function M.raw(text) return setmetatable({ text = text }, M) end
 
---- An array, also when it is empty.
+--- Metatable that marks an array, even an empty one.
 M.array = {}
 
----Encodes a tree of tables: one whose first element is set, or whose metatable is `array`, is an array, every other one
----an object in the order of its names.
+---Encodes a tree of tables. A table whose first element is set, or whose metatable is `array`, is encoded as an array;
+---every other table as an object, in the order of its names.
 ---@param value any
 ---@return string
 function M.encode(value)
@@ -67,11 +67,11 @@ function M.encode(value)
   return "{" .. table.concat(parts, ",") .. "}"
 end
 
----Copies a value into tables that `encode` takes, within limits; what is left out is told as text.
+---Copies a value into tables that `encode` takes, within limits; a text replaces each omitted part.
 ---@param value any
 ---@param limits actor.console.format.Limits
----@param describe fun(t: ffi.cdata*): string a tensor that is too large
----@param excuse fun(value: any, why: any): string what stands for a value that raises an error
+---@param describe fun(t: ffi.cdata*): string describes a tensor above the limits
+---@param excuse fun(value: any, why: any): string the placeholder for a value that raises an error
 ---@return any
 function M.plain(value, limits, describe, excuse)
   local open = {}
@@ -88,7 +88,7 @@ function M.plain(value, limits, describe, excuse)
       local flat = it:reshape { it.size }
       for i = 1, it.size do
         local value = flat[i]
-        values[i] = type(value) == "cdata" and tostring(value):gsub("LL$", "") or value -- no number of JSON holds it
+        values[i] = type(value) == "cdata" and tostring(value):gsub("LL$", "") or value -- exceeds a JSON number
       end
       return { shape = setmetatable(it.shape, M.array), dtype = it.dtype, values = values }
     end

@@ -1,11 +1,11 @@
---- The names that a chunk at a prompt sees: the globals of the node's script, and behind them `actor` and its modules
---- (`param`, `tensor`, `barrier`, ...), which a script has to name by `require`. Assignments go to the globals.
+--- The names that a chunk at a prompt sees: the globals of the node's script, then `actor` and its modules (`param`,
+--- `tensor`, `barrier`, ...), which a script must `require`. Assignments change the globals.
 local check = require("actor.check")
 local core = require("actor.c.core")
 
 local M = {}
 
----The standard library's modules, by the names that scripts use: "param" and the like, and "actor".
+---Returns the standard library's modules by their names in scripts: "actor", "param" and so on.
 ---@return table<string, string> module by name
 function M.modules()
   local found = { actor = "actor", mr = "actor.mapreduce" }
@@ -20,7 +20,7 @@ local environment
 
 local function read(globals, name) return globals[name] end
 
----The table of these names, for `setfenv`. One a Lua state.
+---Returns the table of these names, for `setfenv`. Each Lua state has one.
 ---@return table
 function M.environment()
   if environment then return environment end

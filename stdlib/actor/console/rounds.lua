@@ -1,32 +1,32 @@
---- Chunks for all nodes that have failed, perhaps at different places on different nodes. What is numbered in the same order
---- on every node begins with a new range of numbers after each, and what such a chunk has numbered counts no longer.
+--- Counts failed chunks of all nodes, which may fail at different places on different nodes. After each failure,
+--- numbers that must agree on all nodes restart in a new range, and the numbers of the failed chunk become invalid.
 local M = {}
 
 local RANGE = 2 ^ 18
 
 local restarts = 0
 local failed = {} -- chunks
-local chunk = 0 -- the present one
+local chunk = 0 -- the current chunk
 
----A number above `last` that is the same on all nodes, if `last` was.
+---Returns a number above `last`, the same on all nodes if `last` is.
 ---@param last integer
 ---@return integer
 function M.after(last) return math.max(last, restarts * RANGE) + 1 end
 
----How many chunks have failed. What was under way when one failed is over when this is another number.
+---Returns the number of failed chunks. A change of this number cancels the work in progress.
 ---@return integer
 function M.restarts() return restarts end
 
----The present chunk, for `holds`.
+---Returns the current chunk, for `holds`.
 ---@return integer
 function M.chunk() return chunk end
 
----Whether what was made in that chunk is the same on all nodes.
+---Whether the objects made in a chunk are the same on all nodes.
 ---@param made_in integer
 ---@return boolean
 function M.holds(made_in) return not failed[made_in] end
 
----For the host: a chunk begins, before which so many have failed.
+---For the host: a chunk begins, after `count` failed chunks.
 ---@param number integer
 ---@param count integer
 function M.begin(number, count)

@@ -1,4 +1,4 @@
---- A console attached to a run: sends chunks to nodes, waits for what comes back, and shows it. It runs in the process of
+--- A console attached to a run: sends chunks to nodes, waits for their results, and shows them. Runs in the process of
 --- `actorhost repl`.
 local chunk = require("actor.console.chunk")
 local json = require("actor.console.json")
@@ -10,32 +10,32 @@ local M = {}
 
 ---@class actor.console.Session
 ---@field connection table of actor.c.control
----@field target integer[]|"all"|"spmd"|string[] where chunks run: ranks, all workers each on its own, all together, {"server 0"}
----@field mode "table"|"lua"|"json" how values are shown
+---@field target integer[]|"all"|"spmd"|string[] target of chunks: ranks, all workers independently, all together, {"server 0"}
+---@field mode "table"|"lua"|"json" format of values
 ---@field json? boolean results as JSON lines
----@field print_all? boolean what all nodes print that run a chunk together; otherwise, as in a job, the first one's
----@field terminal? boolean somebody looks on
----@field ended? table how the run has ended: its last news
+---@field print_all? boolean show the output of all nodes that run a chunk together; otherwise, as in a job, only the first node's
+---@field terminal? boolean whether a user watches
+---@field ended? table the final event of an ended run
 ---@field failed boolean whether any chunk or command has failed
 local Session = {}
 Session.__index = Session
 
-local poll = 0.05      -- seconds between two looks for Ctrl-C
-local overdue = 2      -- seconds after Ctrl-C in which a chunk has to end; after that it is left to its nodes
-local patience = 0.3   -- seconds after which a chunk that has not begun is explained
+local poll = 0.05      -- seconds between two polls for Ctrl-C
+local overdue = 2      -- seconds from Ctrl-C until the session abandons a chunk that has not ended
+local patience = 0.3   -- seconds until the session explains why a chunk has not begun
 
--- What an exit code says about the way in which a run has ended, by the code of its error; 3 for others.
+-- The exit code for each error code of an ended run; 3 for other codes.
 local exit_codes = { script = 1, full = 1, bad_data = 1, mismatch = 1, unsupported = 1, bad_argument = 1, interrupted = 130, io = 4 }
 
----@param fields table connection, run, target, show (prints lines), fail (prints an error), status (a passing line, or ""),
----  interrupts (how often Ctrl-C was pressed since it was called last)
+---@param fields table connection, run, target, show (prints lines), fail (prints an error), status (a temporary line, or ""),
+---  interrupts (number of Ctrl-C presses since its previous call)
 ---@return actor.console.Session
 function M.new(fields)
   fields.mode, fields.count, fields.failed, fields.rules = fields.json and "json" or fields.mode or "table", 0, false, {}
   return setmetatable(fields, Session)
 end
 
----The state of the run; what is wrong is told.
+---Fetches the state of the run; shows an error on failure.
 ---@param sections? string[]
 ---@return table? state
 function Session:state(sections)
@@ -47,7 +47,7 @@ function Session:state(sections)
   self:lost(why, code)
 end
 
--- The connection has failed: what it says last tells how the run has ended.
+-- The connection has failed: its last event holds the outcome of the run.
 function Session:lost(why, code)
   if code ~= "peer_lost" or self.ended then return self:wrong(why) end
   while not self.ended do
@@ -58,7 +58,7 @@ function Session:lost(why, code)
   self.ended = self.ended or { ok = false, code = "peer_lost", message = why }
 end
 
----How the run has ended, for the one who was attached, and the exit code.
+---Returns the outcome of the run for the user, and the exit code.
 ---@return string
 ---@return integer
 function Session:epilogue()
@@ -67,7 +67,7 @@ function Session:epilogue()
   return "the run has ended: " .. ended.message, exit_codes[ended.code] or 3
 end
 
----Shows an error; the session goes on.
+---Shows an error; the session continues.
 function Session:wrong(message)
   self.failed = true
   self.fail(message)
@@ -87,7 +87,7 @@ function Session:control(command)
   return answer
 end
 
----Finds a node by what somebody types: "3" or "rank 3", "server 0", a worker that was lost by its name.
+---Finds a node by user input: "3" or "rank 3", "server 0", a failed worker's name.
 ---@return table? row of the state
 function Session:node(word)
   local state = self:state()
@@ -96,10 +96,10 @@ function Session:node(word)
   for _, node in ipairs(state.nodes) do
     if node.name == name then return node end
   end
-  self:wrong(("there is no %s; :nodes lists those that there are"):format(name))
+  self:wrong(("there is no %s; :nodes lists the nodes"):format(name))
 end
 
--- The nodes of a target as the run wants them.
+-- Converts a target into the nodes that the run's interface takes.
 function Session:nodes_of(target)
   if type(target) == "string" then return target end
   local nodes = {}
@@ -115,33 +115,33 @@ function Session:nodes_of(target)
   return nodes
 end
 
----@return string where chunks run, for the prompt
+---@return string the target of chunks, for the prompt
 function Session:place(target)
   target = target or self.target
   if target == "spmd" or target == "all" then return "all" end
   return type(target[1]) == "number" and "rank " .. target[1] or target[1]
 end
 
----Takes news of the run that belong to no chunk that is waited for.
+---Takes an event that belongs to no pending chunk.
 ---@return boolean whether the run has ended
 function Session:hear(news)
   if news.event == "ended" then self.ended = news end
   return self.ended ~= nil
 end
 
--- What the console's own cluster says, line by line.
+-- The output of the console's own cluster, line by line.
 function Session:cluster_says()
   local said = self.own and self.own:output() or ""
   return (said:gsub("\n$", ""))
 end
 
--- Shows it while a chunk runs; what is no JSON goes where errors go.
+-- Shows that output while a chunk runs; in JSON mode it is sent to the error output.
 function Session:tell_cluster()
   local said = self:cluster_says()
   if said ~= "" then (self.json and self.fail or self.show)(said) end
 end
 
----What has come while nobody waited for anything.
+---Takes events that arrived between chunks.
 ---@return string lines
 ---@return boolean whether the run has ended
 function Session:idle()
@@ -151,7 +151,7 @@ function Session:idle()
   return self:cluster_says(), self.ended ~= nil
 end
 
--- --- what chunks give ---
+-- --- results of chunks ---
 
 local Gathered = {}
 Gathered.__index = Gathered
@@ -167,7 +167,7 @@ function Gathered:node(name)
   return of
 end
 
--- Shows whole lines; what has been written of the last one waits for its end.
+-- Shows complete lines and retains the unfinished last line.
 function Gathered:output(news)
   local of = self:node(news.name)
   if self.session.json then
@@ -183,7 +183,7 @@ function Gathered:show_output(name, lines)
   self.session.show(self.many and not self.first_only and labelled(name, lines) or lines)
 end
 
--- Shows lines that have no end.
+-- Shows unfinished lines.
 function Gathered:finish_output()
   for _, name in ipairs(util.sorted_keys(self.nodes)) do
     local of = self.nodes[name]
@@ -196,7 +196,7 @@ function Gathered:result(news)
   self.order[#self.order + 1] = news.name
 end
 
--- Texts of nodes, those that are the same together: {text=, names=}.
+-- Groups nodes with equal texts: {text=, names=}.
 function Gathered:groups(text_of)
   local groups, by_text = {}, {}
   for _, name in ipairs(self.order) do
@@ -214,7 +214,7 @@ function Gathered:groups(text_of)
 end
 
 function Gathered:fine()
-  if not self.over then return false end -- the run has ended, or the chunk was left
+  if not self.over then return false end -- the run has ended, or the session has abandoned the chunk
   for _, name in ipairs(self.order) do
     if not self.nodes[name].news.ok then return false end
   end
@@ -243,15 +243,15 @@ function Gathered:show_errors()
   end
 end
 
--- A chunk that has not ended after Ctrl-C: which nodes still run it. Without a terminal the session ends.
+-- Reports the nodes that still run a chunk after Ctrl-C. Without a terminal the session ends.
 function Gathered:show_left(names)
   local missing = {}
   for _, name in ipairs(names) do
     local of = self.nodes[name]
     if not (of and of.news) then missing[#missing + 1] = name end
   end
-  local form = #missing == 1 and "interrupted, but %s still runs the chunk, in a call that does not come back; it answers no other chunk until then"
-    or "interrupted, but %s still run the chunk, in calls that do not come back; they answer no other chunk until then"
+  local form = #missing == 1 and "interrupted, but %s still runs the chunk, in a call that does not return; it runs no other chunk until the call returns"
+    or "interrupted, but %s still run the chunk, in calls that do not return; they run no other chunk until the calls return"
   self.why_left = form:format(table.concat(missing, ", "))
   if not self.session.json then self.session:wrong(self.why_left) end
   self.session.detached = self.session.detached or not self.session.terminal
@@ -261,12 +261,12 @@ function Gathered:left_out()
   for _, name in ipairs(self.order) do
     local more = self.nodes[name].news.left_out or 0
     if more > 0 then
-      self.session.fail(("%s: %s more that it has printed or returned are left out"):format(name, text.bytes(more)))
+      self.session.fail(("%s: %s more of its output and results are left out"):format(name, text.bytes(more)))
     end
   end
 end
 
--- Microseconds are enough.
+-- Rounds to microseconds.
 local function rounded(seconds) return math.floor(seconds * 1e6 + 0.5) / 1e6 end
 
 function Gathered:json_line(number, seconds)
@@ -290,7 +290,8 @@ end
 
 -- --- chunks ---
 
--- Says why nothing has come yet: the run is paused, or the node computes, which a chunk for all makes it do itself.
+-- Explains a missing result: the run is paused, or the node still computes in the script. An SPMD chunk itself makes
+-- the node compute, so it has no such explanation.
 function Session:explain(wanted)
   local state = self.connection:state({}, 0.5)
   for _, node in ipairs(state and state.nodes or {}) do
@@ -308,8 +309,8 @@ function Session:explain(wanted)
   end
 end
 
--- Ctrl-C: first the chunk is interrupted, then the session ends. A call of a C function cannot be interrupted (a pattern
--- that backtracks), so a chunk that has not ended after a while is left to its nodes.
+-- On Ctrl-C first interrupts the chunk, then ends the session. A call of a C function (such as a backtracking pattern)
+-- cannot be interrupted, so the session abandons a chunk that is still running after `overdue` seconds.
 function Session:check_interrupt(id, wait)
   local pressed = self.interrupts()
   if pressed == 0 then return end
@@ -323,7 +324,7 @@ function Session:check_interrupt(id, wait)
   end
 end
 
--- Waits until a chunk is over on all its nodes, or is left.
+-- Waits until a chunk has ended on all its nodes, or is abandoned.
 function Session:await(id, nodes, gathered, begun)
   local wait = {}
   while not (self.ended or self.detached or gathered.left) do
@@ -353,7 +354,7 @@ function Session:await(id, nodes, gathered, begun)
   return now() - begun
 end
 
----Asks a node for a value in passing: what is not there soon is given up.
+---Evaluates a chunk on a node for internal use; abandons it after `seconds`.
 ---@param source string of a chunk that returns a text
 ---@param seconds number
 ---@return string?
@@ -383,7 +384,7 @@ function Session:ask(source, seconds)
   return given
 end
 
----Runs a chunk and shows what it gives; errors are shown, never raised.
+---Runs a chunk and shows its results. Shows errors instead of raising them.
 ---@param source string
 ---@param options? {target?: any, name?: string}
 ---@return boolean fine
@@ -420,7 +421,7 @@ function Session:chunk(source, options)
   return gathered:fine() and not self.ended
 end
 
----Shows the error of what was not run; false.
+---Shows the error of a chunk that did not run; returns false.
 function Session:refuse(message, number)
   if self.json then
     self.failed = true

@@ -6,11 +6,11 @@ local complete = require("actor.console.complete")
 
 local M = {}
 
-local answer_seconds = 0.3 -- that the Tab key waits for the node
+local answer_seconds = 0.3 -- limit of the Tab key's wait for the node
 local ask_names = [[local word, words = require("actor.console.complete").at(%q)
 return word .. "\n" .. table.concat(words, "\n")]]
 
--- The words for a Lua text, of the node where chunks run; of the library alone where that does not answer.
+-- Completions of a Lua text from the node where chunks run; from the library alone if that node does not reply.
 local function lua_words(session, before)
   local answer = session:ask(ask_names:format(before), answer_seconds)
   if not answer then return complete.at(before) end
@@ -20,7 +20,7 @@ local function lua_words(session, before)
   return word or "", words
 end
 
----What the Tab key does: text to insert, lines to show.
+---Handles the Tab key: text to insert, lines to show.
 ---@param session actor.console.Session
 ---@param before string the line up to the cursor
 ---@return string insert

@@ -1,16 +1,16 @@
---- Finding a run and attaching to it: for `status`, `top` and `repl`.
+--- Finds a run and attaches to it: for `status`, `top` and `repl`.
 local control = require("actor.c.control")
 local text = require("actor.inspect.text")
 
 local M = {}
 
---- The flags of a subcommand that looks into a run.
+--- The flags of a subcommand that attaches to a run.
 ---@type actor.flags.Flag[]
 M.flags = {
   { name = "attach", value = "HOST:PORT", alone = "",
-    help = "a run's rendezvous address or control socket; without one, the run of this machine" },
-  { name = "token-file", value = "FILE", help = "the token that the run was started with, if not the default one; or its reading token" },
-  { name = "tls-ca", value = "FILE", help = "what a certificate is checked against, for a run over TLS" },
+    help = "a run's rendezvous address or control socket; default: the run of this machine" },
+  { name = "token-file", value = "FILE", help = "the token that the run was started with, if not the default token; or its reading token" },
+  { name = "tls-ca", value = "FILE", help = "the CA certificates, for a run over TLS" },
   { name = "insecure", help = "the run was started with --insecure" },
 }
 
@@ -23,20 +23,20 @@ local function list(runs)
   return table.concat(lines, "\n")
 end
 
---- Attaches as the flags say; with no address to the only run of this machine.
+--- Attaches as the flags direct; without an address, to the only run of this machine.
 ---@param values table the flags' values
 ---@param options? {read_only?: boolean, timeout?: number}
 ---@return table? connection
----@return table|string run {url=, job=}, or what is wrong and what to do
+---@return table|string run {url=, job=}, or an error with its remedy
 function M.attach(values, options)
   local run = { url = values.attach ~= "" and values.attach or nil }
   if not run.url then
     local runs, wrong = control.find()
     if not runs then return nil, wrong end
     if #runs == 0 then
-      return nil, "no run of yours is going on on this machine; start one with `actorhost job.lua`, or give its rendezvous address with --attach HOST:PORT"
+      return nil, "no run of yours is in progress on this machine; start one with `actorhost job.lua`, or give its rendezvous address with --attach HOST:PORT"
     end
-    if #runs > 1 then return nil, "several runs are going on on this machine; say which one:\n" .. list(runs) end
+    if #runs > 1 then return nil, "several runs are in progress on this machine; choose one:\n" .. list(runs) end
     run = runs[1]
   end
   local connection, wrong = control.attach(run.url, {

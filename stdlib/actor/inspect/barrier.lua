@@ -1,4 +1,4 @@
---- The barrier rules of a run: who waits, for whom, and since when.
+--- The barrier rules of a run: the waiting workers, the workers that they wait for, and the waiting time.
 local text = require("actor.inspect.text")
 local util = require("actor.util")
 
@@ -36,7 +36,7 @@ local function one(barrier, name, size)
       wait["for"] and #wait["for"] > 0 and list(wait["for"], name) or "the rule" }
   end
   if #rows == 0 then
-    lines[#lines + 1] = "nobody waits"
+    lines[#lines + 1] = "no worker waits"
   else
     lines[#lines + 1] = ("%d of %d wait"):format(#rows, size)
     lines[#lines + 1] = text.columns({ "node", ">step", ">since", "waits for" }, rows)

@@ -10,7 +10,7 @@ local function shape_text(key)
   return #parts == 0 and "scalar" or table.concat(parts, "x")
 end
 
----The keys whose names fit a pattern: text with `*` and `?`, or a part of the name.
+---Selects the keys that match a pattern: text with `*` and `?`, or a part of the name.
 ---@param state table with keys
 ---@param pattern? string
 ---@return table[] keys in the order of their names
@@ -28,7 +28,7 @@ end
 
 ---@param state table with nodes and keys
 ---@param pattern? string
----@param before? table the state some time ago, for updates a second
+---@param before? table an earlier state, for updates a second
 ---@return string
 function M.table(state, pattern, before)
   local keys = M.select(state, pattern)

@@ -1,4 +1,4 @@
---- The newest lines of a run's log, and its members' comings and goings.
+--- The newest lines of a run's log, with its membership changes.
 local M = {}
 
 ---@param state table with log and members

@@ -4,7 +4,7 @@ local util = require("actor.util")
 
 local M = {}
 
--- Seconds that a node has waited, in all or for one cause.
+-- Seconds that a node has waited, in total or for one cause.
 local function waited(node, cause)
   if not node.wait then return 0 end
   if cause then return node.wait[cause] or 0 end
@@ -17,9 +17,9 @@ local function share(node)
   return (node.seconds or 0) > 0 and waited(node) / node.seconds or 0
 end
 
---- What a node does now, and since when: "waiting for server 120 ms", "computing 2.1 s".
+--- Describes the current activity of a node and its duration: "waiting 120 ms for server", "computing 2.1 s".
 ---@param node table
----@param collective? table who is missing in the collective that is going on
+---@param collective? table the collective in progress and the workers missing from it
 ---@return string
 function M.doing(node, collective)
   local state = node.state
@@ -59,7 +59,7 @@ function M.orders()
 end
 
 local heads = { "node", "host", ">steps", ">calls", ">tasks", ">waits", ">sent", ">received", ">queue", ">lua", "does" }
--- The columns that a narrow terminal can do without, the first one first, each with the order that needs it.
+-- The columns that a narrow terminal omits, in this order, each with the sort order that needs it.
 local spare = { { 10, "memory" }, { 9, "queue" }, { 8, "received" }, { 7, "sent" }, { 5 }, { 4 }, { 2 } }
 
 local function widest(lines)
@@ -68,7 +68,7 @@ local function widest(lines)
   return most
 end
 
--- The table in at most `columns`, as far as leaving out columns can do it.
+-- The table in at most `columns` columns, as far as omitting table columns permits.
 local function fitted(cells, order, columns)
   local shown = {}
   for i in ipairs(heads) do shown[i] = true end
@@ -94,7 +94,7 @@ local function fitted(cells, order, columns)
   return out
 end
 
----@param state table as the run reports it
+---@param state table as reported by the run
 ---@param order? string one of `orders`, default rank
 ---@param options? {reverse?: boolean, columns?: integer} columns: of the terminal
 ---@return string

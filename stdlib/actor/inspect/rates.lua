@@ -1,9 +1,9 @@
---- What happens in a run each second, from two of its states.
+--- The activity of a run per second, from two of its states.
 local text = require("actor.inspect.text")
 
 local M = {}
 
--- Sums over the nodes that both states have: one that came or left would look like a jump.
+-- Sums over the nodes in both states: a joined or departed node would look like a jump.
 local function difference(now, before, name)
   local earlier, sum = {}, 0
   for _, node in ipairs(before.nodes) do earlier[node.name] = node[name] end

@@ -1,11 +1,11 @@
---- How far the workers of a run are: the distribution of their steps, as bars of text.
+--- The progress of the workers of a run: the distribution of their steps, as bars of text.
 local M = {}
 
 local most_rows = 12
 local bar_width = 40
 local most_names = 6
 
--- The workers that are in the run, fewest steps first.
+-- The live workers, in order of steps, fewest first.
 local function workers_of(state)
   local workers = {}
   for _, node in ipairs(state.nodes) do
@@ -18,7 +18,7 @@ local function workers_of(state)
   return workers
 end
 
--- Rows of equal numbers of steps, at most most_rows of them.
+-- Rows of equal step counts, at most most_rows.
 local function rows_of(workers)
   local low, high = workers[1].step, workers[#workers].step
   local each = math.max(1, math.ceil((high - low + 1) / most_rows))

@@ -1,4 +1,4 @@
---- Numbers and tables as text for those who look into a run: aligned columns, sizes, durations.
+--- Numbers and tables as text for observers of a run: aligned columns, sizes, durations.
 local M = {}
 
 ---@param bytes number
@@ -22,7 +22,7 @@ function M.seconds(seconds)
   return ("%.1f h"):format(seconds / 3600)
 end
 
---- Characters of a text, of which one in UTF-8 may take several bytes.
+--- Counts the characters of a text; a UTF-8 character may take several bytes.
 ---@param text string
 ---@return integer
 function M.width(text)
@@ -32,7 +32,7 @@ end
 
 local width = M.width
 
----@param heads string[] one name for each column; a name that begins with ">" is that of a column on the right edge
+---@param heads string[] one name per column; ">" before a name aligns the column to the right
 ---@param rows string[][]
 ---@return string
 function M.columns(heads, rows)

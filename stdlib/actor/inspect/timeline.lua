@@ -1,36 +1,36 @@
---- What the nodes of a run do when, gathered from looks at its state: as a picture of text and as a Chrome trace.
+--- The activity of a run's nodes over time, from snapshots of its state: as text and as a Chrome trace.
 local json = require("actor.console.json")
 local text = require("actor.inspect.text")
 local util = require("actor.util")
 
 local M = {}
 
---- Seconds from one look to the next: what a node has done is there for a little longer.
+--- Seconds between two snapshots. A node retains its spans for a little longer.
 M.every = 0.25
 
----@class actor.inspect.Track what a node has done
+---@class actor.inspect.Track the activity of one node
 ---@field name string
 ---@field node table its newest row of the state
----@field next? integer number of the first span that is not here yet
+---@field next? integer number of the next span to take
 ---@field spans table[] each {name, category, number, begin, end}, in seconds of the run
 
 ---@class actor.inspect.Timeline
----@field tracks table<string, actor.inspect.Track> by the names of nodes
+---@field tracks table<string, actor.inspect.Track> by node names
 ---@field shifts table<integer, number> from a process's clock to the run's
----@field from? number when it was looked first; spans that ended before are left out
----@field to number when it was looked last
----@field left_out integer spans that came too fast
+---@field from? number time of the first snapshot; earlier spans are left out
+---@field to number time of the last snapshot
+---@field left_out integer spans that nodes discarded between two snapshots
 
 ---@return actor.inspect.Timeline
 function M.new() return { tracks = {}, shifts = {}, to = 0, left_out = 0 } end
 
--- Takes what is new. The least difference of clocks is that of the answer which took the shortest time.
+-- Takes new spans. The smallest clock difference seen is that of the reply with the shortest delay.
 local function take(line, track, node, t)
   local seen = node.spans
   local shift = math.min(line.shifts[node.process] or math.huge, t - seen.at)
   line.shifts[node.process] = shift
   local next = track.next or seen.first
-  if seen.first + #seen.list < next then next = 0 end -- another server of this name
+  if seen.first + #seen.list < next then next = 0 end -- a new server with this name
   line.left_out = line.left_out + math.max(0, seen.first - next)
   for i = math.max(1, next - seen.first + 1), #seen.list do
     local name, category, number, begun, ended = unpack(seen.list[i])
@@ -41,7 +41,7 @@ local function take(line, track, node, t)
   track.next = seen.first + #seen.list
 end
 
----Adds a look: a state with the section "trace". The first one is when the timeline begins.
+---Adds a snapshot: a state with the section "trace". The first snapshot begins the timeline.
 ---@param line actor.inspect.Timeline
 ---@param state table
 function M.add(line, state)
@@ -56,7 +56,7 @@ function M.add(line, state)
   end
 end
 
--- The tracks, workers in the order of their ids.
+-- The tracks: workers in order of their ids, then servers.
 local function ordered(line)
   local list = {}
   for _, track in util.pairs(line.tracks) do list[#list + 1] = track end
@@ -67,7 +67,7 @@ local function ordered(line)
   return list
 end
 
--- What the node is in now, which is told when it ends.
+-- The current wait of a node. The node reports a span only at its end.
 local function present(track, to)
   local node = track.node
   if node.state == "waiting" then return { "wait: " .. node.cause, "wait", 0, to - node.since, to } end
@@ -77,7 +77,7 @@ end
 
 local signs = { wait = ".", call = "=", step = "#", task = "#" }
 
--- Seconds of each category in each column, and of each name in all.
+-- Seconds of each category per column, and seconds of each name in total.
 local function measured(line, track, columns)
   local width = (line.to - line.from) / columns
   local covered, named = { wait = {}, call = {}, step = {}, task = {} }, {}
@@ -97,7 +97,7 @@ local function measured(line, track, columns)
   return covered, named, width
 end
 
--- What fills most of a column; a wait is a part of what is around it.
+-- The sign of the innermost category that covers at least half of a column: a wait is a part of the surrounding span.
 local function painted(covered, columns, width)
   local cells = {}
   for column = 1, columns do
@@ -112,7 +112,7 @@ local function painted(covered, columns, width)
   return table.concat(cells)
 end
 
--- Shares of the time, the largest first.
+-- Shares of the time, largest first.
 local function shares(named, seconds)
   local names = util.sorted_keys(named)
   table.sort(names, function(a, b)
@@ -126,7 +126,7 @@ local function shares(named, seconds)
   return table.concat(said, ", ")
 end
 
----The timeline as lines of text, and as data: of each node the seconds by name.
+---Returns the timeline as lines of text, and as data: for each node the seconds by name.
 ---@param line actor.inspect.Timeline
 ---@param columns? integer of the bars, default 50
 ---@return string
@@ -150,7 +150,7 @@ local server_track = 2 ^ 20 -- worker ids are smaller
 
 local function microseconds(seconds) return math.floor(seconds * 1e9 + 0.5) / 1e3 end
 
----The timeline in the trace-event format of chrome://tracing and Perfetto, and how many spans are in it.
+---Returns the timeline in the trace-event format of chrome://tracing and Perfetto, and the number of its spans.
 ---@param line actor.inspect.Timeline
 ---@return string
 ---@return integer

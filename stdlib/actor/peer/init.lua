@@ -1,7 +1,7 @@
---- Workers as peers: an overlay without a centre, whose nodes know a few others, draw uniform samples of all, and
---- estimate how many there are (host/overlay/README.md); and an engine without servers, whose keys lie with the workers.
---- A worker becomes a peer with its first call. `--replicas R` says how many copies of each key there are (3): a key
---- outlives R - 1 deaths at once, and a push costs as many transfers as there are copies.
+--- Workers as peers. The overlay is a ring without a centre: each node knows a few other nodes, draws uniform samples
+--- of all nodes, and estimates their number (host/overlay/README.md). The engine has no servers: the workers hold the
+--- keys. A worker becomes a peer with its first call. `--replicas R` sets the number of copies of each key (default 3):
+--- a key survives R - 1 simultaneous failures, and a push costs one transfer per copy.
 ---
 ---     local seen = actor.peer.sample(10)          -- some of the workers, itself perhaps among them
 ---     local n, error = actor.peer.size_estimate()
@@ -14,8 +14,9 @@
 ---       stop = function(ctx) return ctx.step >= 1000 end,
 ---     }
 ---
---- From the first call on, the run goes on when its rendezvous host is lost: the lowest host that lives takes its place.
---- What needs the rendezvous host itself (actor.param, actor.mapreduce and other actions) then raises an error.
+--- From the first call on, the run survives the failure of its coordinator: a majority elects a new coordinator,
+--- normally the lowest live process. Calls that need process 0 itself (actor.param, actor.mapreduce and other actions)
+--- then raise an error.
 local callbacks = require("actor.callbacks")
 local check = require("actor.check")
 local events = require("actor.events")
@@ -30,10 +31,10 @@ local M = {}
 
 ---@class actor.Peer
 ---@field id integer the worker's permanent id
----@field rank integer|nil its rank; nil when it is gone meanwhile
+---@field rank integer|nil its rank; nil once the worker has departed or failed
 
 ---@class actor.peer.State: actor.Peer
----@field step integer|nil its completed steps in the run that it is in, or was in last; nil before the first
+---@field step integer|nil completed steps in its current or last run; nil before its first run
 ---@field busy boolean|nil whether it is in a step
 
 local function enter(fn)
@@ -43,12 +44,12 @@ local function enter(fn)
   events.deliver()
 end
 
----Draws different peers that live, each set of `beta` equally likely; the asking one may be among them. Each has
----answered. (The sampling primitive of PSP: Wang, Catterall and Mortier, "Probabilistic synchronous parallel", 2017; how
----the ring gives uniform samples: host/overlay/uniform_sampler.hpp.)
----@param beta integer how many; more than there are means all
----@param options? {timeout?: number} seconds until what has answered has to do; 2 by default. The first call waits until this worker has become a peer, too, for at most 20 s
----@return actor.peer.State[]|nil peers fewer than `beta` where there are no more, or no more have answered in time
+---Draws `beta` distinct live peers; every set of that size is equally likely. The caller may be among them. Each
+---returned peer has replied. (The sampling primitive of PSP: Wang, Catterall and Mortier, "Probabilistic synchronous
+---parallel", 2017. host/overlay/uniform_sampler.hpp explains how the ring yields uniform samples.)
+---@param beta integer sample size; above the number of peers it means all
+---@param options? {timeout?: number} seconds after which the call returns the replies so far; default 2. The first call also waits until this worker has become a peer, at most 20 s
+---@return actor.peer.State[]|nil peers fewer than `beta` if fewer exist, or fewer have replied in time
 ---@return string? message "peer.sample: no other worker has replied within 20 s; ..."
 ---@return string? code "timeout"
 function M.sample(beta, options)
@@ -66,9 +67,9 @@ function M.sample(beta, options)
   return c.sample(beta, timeout)
 end
 
----How many peers there are, from the density of their ids on the ring around this one and around those that it has
----lately looked up. Exact up to 32 others.
----@return number|nil nodes this one counts
+---Estimates the number of peers from the density of ids on the ring, around this peer and around its recent lookups.
+---Exact for up to 32 other peers.
+---@return number|nil nodes includes this peer
 ---@return number|string error standard error, in nodes; or a message
 ---@return string? code "timeout"
 function M.size_estimate()
@@ -76,7 +77,8 @@ function M.size_estimate()
   return c.size_estimate()
 end
 
----The nearest peers on both sides of the ring, up to 16 each, nearest first. In a small ring one may be on both.
+---Returns the nearest peers on both sides of the ring, up to 16 each, nearest first. In a small ring a peer may be on
+---both.
 ---@return {before: actor.Peer[], after: actor.Peer[]}|nil neighbours
 ---@return string? message
 ---@return string? code "timeout"
@@ -85,8 +87,8 @@ function M.neighbours()
   return c.neighbours()
 end
 
----Leaves the overlay; the neighbours learn it at once and take over its keys. Those of the last peer are gone. A later
----call of another function enters anew, when the keys are handed over.
+---Leaves the overlay. The neighbours learn of it immediately and take over its keys; the keys of the last peer are
+---lost. A later call of another function joins again, after the handover of the keys.
 function M.leave()
   enter("peer.leave")
   if engine.running() then check.fail("peer.leave: this worker takes part in a peer.run; let its stop() return true") end
@@ -95,26 +97,27 @@ end
 
 -- ---- the engine ----
 
----Runs the peer-to-peer engine until every worker's `stop` has said so. Every worker makes the call. Each takes its own
----steps: stop? - barrier - `schedule` - the values of these keys from their owners - `push` - its updates to the owners,
----who merge them. An error in a callback ends the run on all nodes, even if the script catches it.
+---Runs the peer-to-peer engine until every worker's `stop` has returned true. Every worker makes the call. Each worker
+---takes its own steps: stop? - barrier - `schedule` - fetch these keys from their owners - `push` - send the updates to
+---the owners, which merge them. An error in a callback ends the run on all nodes, even if the script catches the error.
 ---@param run actor.peer.Run
 ---@return actor.peer.Summary
 function M.run(run)
   return engine.run(run)
 end
 
--- Tensors that `get` gave without a copy, while others use them or until the next collection.
+-- Tensors that `get` has returned without a copy. An entry lasts while other code uses the tensor, or until a
+-- collection.
 local handles = setmetatable({}, { __mode = "v" })
 
----Fetches the value of `key` from the worker that owns it, and the step of its last writer; nil and a message that says
----so when there is no such key. For an array of keys it gives an array of values and one of steps, with nil for keys
----that are not there. Works before, during and after `run`. In and after a run that is `shared`, a tensor of a key that
----this worker leads is no copy: do not write to it.
+---Fetches the value of `key` and the step of its last writer from the worker that owns the key; nil and a message for
+---an unknown key. For an array of keys, returns an array of values and an array of steps, with nil for unknown keys.
+---Works before, during and after `run`. In and after a `shared` run, the tensor of a key that this worker leads is not
+---a copy: do not write to it.
 ---@param key actor.param.Key|actor.param.Key[]
 ---@return any value
----@return integer|table<integer, integer>|string step or a message: "peer.get: there is no key "w"", or that for a minute nobody has answered
----@return string? code "timeout" then
+---@return integer|table<integer, integer>|string step or a message: "peer.get: there is no key "w"", or that no owner has replied for a minute
+---@return string? code "timeout" if no owner has replied
 function M.get(key)
   local seen = handles[key]
   if seen and led.still(led.node, seen.led) ~= 0 then return seen.value, seen.step end
@@ -125,7 +128,7 @@ function M.get(key)
   return value, step
 end
 
----Sets the value of `key` at its owner, and waits until it is there.
+---Sets the value of `key` at its owner. Returns once the owner has stored it.
 ---@param key actor.param.Key
 ---@param value any nil removes the key
 function M.set(key, value)
@@ -140,13 +143,13 @@ function M.set_barrier(rule)
   engine.put_in_charge(rule)
 end
 
----For the host: swaps this worker's rule while the run goes on. What cannot be a rule raises, and changes nothing.
----@param spec string a rule by its text; with `text` that may be "rule.lua:name", or ""
+---For the host: replaces this worker's rule during the run. Raises for an invalid rule, without changing anything.
+---@param spec string a rule by its text; with `text`, "rule.lua:name" or ""
 ---@param text string the source of the rule file, or ""
----@param name string what that is called
+---@param name string name of the rule file
 ---@return string before
 function M.swap_barrier(spec, text, name)
-  if not engine.running() then error("no peer.run is going on", 0) end
+  if not engine.running() then error("no peer.run is in progress", 0) end
   return engine.put_in_charge(spec ~= "" and spec or "rule.lua", {
     load = function(path)
       if text == "" then return barrier.loader(path) end
@@ -174,7 +177,7 @@ function M.register_barrier(rule)
   register_barrier(rule)
 end
 
----Runs the engine with the functions that the register_ functions were given; see `peer.run`.
+---Runs the engine with the functions from the register_ calls; see `peer.run`.
 ---@param rule? string|function|table a barrier rule, instead of register_barrier's
 ---@return actor.peer.Summary
 function M.start(rule, ...)

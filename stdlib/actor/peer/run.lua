@@ -1,6 +1,6 @@
---- The peer-to-peer engine: each worker takes steps of its own, keys lie with the workers themselves, and a barrier rule
---- goes by what messages have told of the others. There is no server. Source: the callbacks are those of Owl's Actor
---- system; Wang, Catterall, Mortier, Probabilistic synchronous parallel, arXiv 2017.
+--- The peer-to-peer engine, without servers. Each worker takes its own steps, the workers hold the keys, and a barrier
+--- rule decides from the messages of other workers. Sources: the callbacks are those of Owl's Actor system; Wang,
+--- Catterall, Mortier, Probabilistic synchronous parallel, arXiv 2017.
 local check = require("actor.check")
 local node = require("actor.c.node")
 local events = require("actor.events")
@@ -17,40 +17,40 @@ local M = {}
 
 ---@class actor.peer.Context
 ---@field id integer this worker's permanent id
----@field step integer its completed steps; pushes of the last ones may be under way, and what it fetches has them
+---@field step integer its completed steps; their last pushes may be in flight, but fetched values include them
 ---@field seconds number since the first step began
----@field updates integer pushes of all workers, as far as this one has heard
----@field workers integer how many take part, as far as this one has heard
+---@field updates integer pushes of all workers, as known to this worker
+---@field workers integer number of participating workers, as known to this worker
 
----@class actor.peer.Messages what this worker has sent during the run, its part in the ring included
----@field decisions integer times that the rule was asked
----@field draws integer samples that were drawn
----@field lookups integer to find owners of keys and members of samples, and answers to such
+---@class actor.peer.Messages messages sent by this worker during the run, including its part in the ring
+---@field decisions integer number of rule evaluations
+---@field draws integer number of drawn samples
+---@field lookups integer to find owners of keys and members of samples, with the replies
 ---@field watches integer of sticky samples
----@field clocks integer that carry the smallest clock
+---@field clocks integer with the minimum clock
 ---@field upkeep integer of the ring
 ---@field keys integer with keys and values
 
 ---@class actor.peer.Summary `steps` and `updates` are the same on every worker
----@field steps integer completed by the slowest worker
----@field updates integer pushes of the workers that live, each merged
+---@field steps integer completed steps of the slowest worker
+---@field updates integer pushes of the live workers, all merged
 ---@field seconds number from the first step to the end
----@field reason string why this worker stopped: "stop" or "seconds"
----@field non_finite integer pushes of this worker that held an infinite value or NaN
+---@field reason string cause of this worker's stop: "stop" or "seconds"
+---@field non_finite integer pushes of this worker with an infinite value or NaN
 ---@field messages actor.peer.Messages
 
 ---@class actor.peer.Run
----@field schedule fun(ctx: actor.peer.Context): actor.param.Key[] which keys this worker works on next
----@field push fun(ctx: actor.peer.Context, entries: actor.param.Entry[]): actor.param.Entry[] computes updates from these values, nil where a key has none; {} for no update
----@field pull? actor.Optimiser|fun(ctx: actor.peer.Context, updates: table[]): actor.param.Entry[] how updates change values: a native optimiser, or a function that runs on the key's owner and returns new values for {{k, v, step, id}, ...}, of these keys alone; without it an update is the new value
----@field barrier? string|function when this worker may go on (actor.barrier, default bsp); `--barrier` wins over it. Without a sample a rule sees no more than min() and n; a sample is drawn again each half second, unless the rule or the command line says sticky or poll:SECONDS
----@field stop? fun(ctx: actor.peer.Context): boolean whether this worker takes no further step; needed unless `--seconds` is given. The others do not wait for it, but it serves its keys until all have stopped
----@field init? fun(): table<actor.param.Key, any> runs on the worker with the smallest id before the first step: gives values for keys that have none yet; on the next one as well when that dies meanwhile
----@field merge? actor.param.Merge param.merge.all(), the only one here
+---@field schedule fun(ctx: actor.peer.Context): actor.param.Key[] returns the keys of this worker's next step
+---@field push fun(ctx: actor.peer.Context, entries: actor.param.Entry[]): actor.param.Entry[] computes updates from these values, nil for a key without a value; {} for no update
+---@field pull? actor.Optimiser|fun(ctx: actor.peer.Context, updates: table[]): actor.param.Entry[] applies updates to values: a native optimiser, or a function on the key's owner that returns new values for {{k, v, step, id}, ...}, only for these keys; default: an update is the new value
+---@field barrier? string|function decides when this worker may begin a step (actor.barrier, default bsp); `--barrier` overrides it. Without a sample a rule sees only min() and n. A sample is redrawn every half second, unless the rule or the command line specifies sticky or poll:SECONDS
+---@field stop? fun(ctx: actor.peer.Context): boolean whether this worker stops; required without `--seconds`. Other workers do not wait for a stopped worker; it serves its keys until all have stopped
+---@field init? fun(): table<actor.param.Key, any> runs on the worker with the smallest id before the first step: returns values for keys without a value. If that worker fails meanwhile, it runs on the next worker as well
+---@field merge? actor.param.Merge param.merge.all(), the only policy here
 ---@field check_finite? boolean refuse pushes with infinite values or NaN instead of counting them
----@field shared? boolean true: tensors are not copied within a process. Promise that no function writes to a tensor that it has given or got
----@field seconds? boolean false: `stop` alone ends it, `--seconds` does not
----@field checkpoint? false the job keeps its own checkpoints (actor.checkpoint), or runs again from its beginning; without it `--checkpoint` and `--resume` are refused
+---@field shared? boolean true: tensors are not copied within a process. In return, no function may write to a tensor that it has returned or received
+---@field seconds? boolean false: only `stop` ends the run; `--seconds` has no effect
+---@field checkpoint? false the job writes its own checkpoints (actor.checkpoint), or repeats from its beginning; otherwise `--checkpoint` and `--resume` raise an error
 
 local kinds = {
   schedule = "function", push = "function", pull = "function|table?", barrier = "string|function|table?",
@@ -60,10 +60,10 @@ local kinds = {
 
 local Context = check.strict("ctx.")
 
--- What the parameter server can do and peers cannot.
+-- Refuses features of the parameter server that peers lack.
 local function check_honoured(run, flags)
   local function refuse(what, why) check.fail("peer.run cannot honour %s: %s", what, why) end
-  if run.filter then refuse("filter", "the owner of a key sends each update on to the key's copies as it came") end
+  if run.filter then refuse("filter", "the owner of a key forwards each update unchanged to the key's copies") end
   if run.merge and run.merge.kind ~= "all" then
     refuse(("merge policy '%s'"):format(tostring(run.merge.kind)),
       "the owner of a key does not know the newest step of all")
@@ -71,17 +71,17 @@ local function check_honoured(run, flags)
   local checkpoint = run.checkpoint and "checkpoint"
     or run.checkpoint == nil and (flags.resume and "--resume" or flags.checkpoint and "--checkpoint")
   if checkpoint then
-    refuse(checkpoint, "no worker has all keys; save what peer.get gives by actor.checkpoint, and say checkpoint = false")
+    refuse(checkpoint, "no worker has all keys; save the values of peer.get with actor.checkpoint, and set checkpoint = false")
   end
   if flags.record then
-    refuse("--record " .. flags.record, "no worker hears of everybody's steps; FILE.json and FILE.jsonl work")
+    refuse("--record " .. flags.record, "no worker knows the steps of all workers; FILE.json and FILE.jsonl work")
   end
 end
 
 local function check_run(run, flags)
   check.options(run, kinds, "peer.run")
   if type(run.pull) == "table" and not require("actor.optim").is_optimiser(run.pull) then
-    check.fail("peer.run: pull is a table that is no optimiser; see actor.optim, or give a function")
+    check.fail("peer.run: pull is a table but no optimiser; see actor.optim, or give a function")
   end
   if not run.stop and (run.seconds == false or not flags.seconds) then
     check.fail("peer.run: without stop= (or --seconds on the command line) it would never end")
@@ -89,10 +89,10 @@ local function check_run(run, flags)
   check_honoured(run, flags)
 end
 
--- Seconds between two draws where nobody says otherwise, as the peers of the simulator have them.
+-- Default seconds between two draws, the same as the simulator's peers use.
 local poll = 0.5
 
--- The rule, and how peers draw its outermost sample.
+-- The rule, and the way in which peers draw its outermost sample.
 local function rule_of(spec, options)
   local flags = node.flags()
   local rule = barrier.from(spec, {
@@ -101,7 +101,7 @@ local function rule_of(spec, options)
   local resample = rule.resample
   if rule.beta and resample == "event" then
     if rule.policy_given then
-      check.fail("peer.run cannot honour barrier %s@event: no peer hears of all events; resample with poll:SECONDS or sticky",
+      check.fail("peer.run cannot honour barrier %s@event: no peer receives all events; resample with poll:SECONDS or sticky",
         rule.name)
     end
     resample = { poll = poll }
@@ -118,7 +118,7 @@ local function title(spec, rule)
   return type(spec) == "string" and spec or rule.name or "a rule of its own"
 end
 
--- The run that is going on, for rules that are swapped: {evaluator =, name =}.
+-- The current run, for rule changes: {evaluator =, name =}.
 local current
 
 local function look(ctx)
@@ -126,7 +126,7 @@ local function look(ctx)
   return ctx
 end
 
--- Waits until what was begun is done; merges meanwhile what others push to keys of this worker.
+-- Waits until the pending operation is complete; meanwhile merges other workers' pushes to keys of this worker.
 local function await(run, ctx, pull_name)
   while true do
     local batch = c.wait()
@@ -135,7 +135,7 @@ local function await(run, ctx, pull_name)
   end
 end
 
--- The last run whose first values are all there.
+-- The key that holds the last run with complete initial values.
 local begun = "\0peer.run"
 
 local function is_begun(index) return (c.get(begun) or -1) >= index end
@@ -173,7 +173,7 @@ local function step(run, ctx, names, injects)
   events.tell()
 end
 
--- Why this worker takes no further step, or nil.
+-- The reason for this worker to stop, or nil.
 local function why_stop(run, ctx, limit)
   look(ctx)
   if run.stop then
@@ -184,7 +184,7 @@ local function why_stop(run, ctx, limit)
   return limit and ctx.seconds >= limit and "seconds" or nil
 end
 
--- What was sent, for each step of this worker.
+-- Logs the sent messages per step of this worker.
 local function tell_messages(steps, sent)
   local function each(n) return ("%.1f"):format(n / math.max(steps, 1)) end
   log.info("peer.run: %d steps, with %s decisions and %s samples each; messages of this worker in each: %s for keys, %s for clocks, %s lookups, %s of watching, %s for the ring",
@@ -208,8 +208,8 @@ local function work(run, index, rule, sampling, limit)
   if run.init and c.first() then initialise(run, index, names.init) end
   c.ready()
   await(run, ctx, names.pull)
-  -- The worker that sets the first values may fail before all are set: then the next worker sets them. A worker that
-  -- joins at a later step does not look for the mark, which may be lost with all its copies.
+  -- The worker that sets the initial values may fail before all are set: then the next worker sets them. A worker that
+  -- joins at a later step does not check the mark, which may be lost with all its copies.
   while run.init and c.look() == 0 and not is_begun(index) do
     if c.first() then initialise(run, index, names.init) else node.sleep(0.01) end
   end
@@ -243,7 +243,7 @@ function M.run(run)
   node.honour("barrier", "resample", "inject")
   if run.seconds ~= false then node.honour("seconds") end
   local index, replayed, value = events.enter_run("peer.run")
-  if replayed then return assert(codec.decode(value)) end -- as always for a server, which comes late
+  if replayed then return assert(codec.decode(value)) end -- always so for a server, which starts late
   if node.role == "server" then
     check.fail("peer.run is for workers and this is a parameter server; guard with actor.role")
   end
@@ -256,7 +256,7 @@ function M.run(run)
   return summary
 end
 
----Whether a run is going on.
+---Whether a run is in progress.
 ---@return boolean
 function M.running()
   return events.in_run("peer.run")

@@ -1,5 +1,6 @@
---- Axes: where the ticks are, what they say, where a value lies. Ticks cover the data; a linear axis steps by 1, 2 or 5
---- times a power of ten, a logarithmic one by powers of its base, with 2 and 5 between them where there are few.
+--- Axes: positions and labels of ticks, and the mapping from values to places. Ticks cover the data. A linear axis
+--- steps by 1, 2 or 5 times a power of ten; a logarithmic axis by powers of its base, with 2 and 5 between sparse
+--- powers.
 local abs, floor, ceil, log10 = math.abs, math.floor, math.ceil, math.log10
 local max, min = math.max, math.min
 
@@ -14,7 +15,7 @@ end
 
 M.power_text = power_text
 
--- A number with `decimals`, with a real minus sign and none before zero.
+-- A number with `decimals` decimals, a typographic minus sign, and no sign before zero.
 local function number_text(value, decimals)
   local text = ("%%.%df"):format(decimals):format(value)
   if text:find("^%-[0.]*$") then text = text:sub(2) end
@@ -26,8 +27,8 @@ end
 ---@field high number
 ---@field ticks {at: number, label: string}[] `at` is 0 .. 1 along the axis
 ---@field minor number[] 0 .. 1
----@field place fun(value: number): number? 0 .. 1 between the ends; nil for a value that the axis cannot show
----@field factor string "" or what the labels are multiplied with, "×10³"
+---@field place fun(value: number): number? 0 .. 1 between the ends; nil for a value outside the axis's domain
+---@field factor string "" or the multiplier of the labels, "×10³"
 
 -- --- linear ---
 
@@ -35,7 +36,7 @@ end
 local function nice_step(span, count)
   local rough = span / count
   local exponent = floor(log10(rough))
-  local fraction = rough / 10 ^ exponent - 1e-9 -- a step that is round but for its last bit counts as round
+  local fraction = rough / 10 ^ exponent - 1e-9 -- a step that differs from a round one in its last bit counts as round
   if fraction <= 1 then return 1, exponent end
   if fraction <= 2 then return 2, exponent end
   if fraction <= 5 then return 5, exponent end
@@ -48,14 +49,14 @@ local function multiple(i, digit, exponent)
   return i * digit * 10 ^ exponent
 end
 
--- Values are divided by this before anything else, so that labels stay short and nothing overflows.
+-- The divisor of all values, so that labels stay short and nothing overflows.
 local function scale_of(low, high)
   local size = max(abs(low), abs(high))
   if size == 0 or (size < 1e5 and size >= 1e-3) then return 0 end
   return max(-300, min(306, floor(log10(size) / 3) * 3))
 end
 
--- Ends of a range that has no width, around its value.
+-- The ends of an empty range, widened around its value.
 local function widen(low, high)
   local size = max(abs(low), abs(high))
   if high - low > size * 1e-12 then return low, high end
@@ -66,7 +67,7 @@ end
 ---@param low number
 ---@param high number finite
 ---@param count integer intervals, about
----@param fixed {low: boolean, high: boolean} ends that stay where they are
+---@param fixed {low: boolean, high: boolean} ends that stay fixed
 ---@return actor.plot.Axis
 function M.linear(low, high, count, fixed)
   local exponent10 = scale_of(low, high)
@@ -184,7 +185,7 @@ end
 
 -- --- from options ---
 
----The axis of the values from `low` to `high` (nil where there are none).
+---Makes the axis for the values from `low` to `high` (nil without values).
 ---@param o {log?: boolean|2|10, min?: number, max?: number, zero?: boolean}
 ---@param low number?
 ---@param high number?
@@ -199,7 +200,7 @@ function M.of(o, low, high, count)
     if o.max and o.max <= low then low = base and o.max / base or o.max - 1 end
   end
   low, high = o.min or low, o.max or high
-  if high < low then -- all data lies outside the end that was given
+  if high < low then -- all data is outside the given end
     if fixed.low then
       high = base and low * base or low + max(1, abs(low))
     else

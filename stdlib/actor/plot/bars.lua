@@ -1,5 +1,5 @@
---- Bars over categories, one or several beside each other, with error bars. Series can be told apart without colour by a
---- marker at the foot of each bar.
+--- Bars over categories, for one or several series side by side, with error bars. A marker at the foot of each bar
+--- distinguishes series without colour.
 local axes = require("actor.plot.axis")
 local check = require("actor.check")
 local frame = require("actor.plot.frame")
@@ -24,8 +24,8 @@ local reference_options = { name = "string?", y = "table", series = "string?" }
 
 -- --- the axis of categories ---
 
--- An axis whose ticks are the categories, in the middle of equal slots. Labels wrap where each word fits its slot, and
--- are turned where one does not.
+-- An axis with a tick for each category, in the middle of equal slots. Labels wrap if each word fits its slot;
+-- otherwise they are turned.
 local function category_axis(categories, width)
   local slot, ticks, turned, tallest, longest = width / max(1, #categories), {}, false, 1, 0
   for _, name in ipairs(categories) do
@@ -43,7 +43,7 @@ local function category_axis(categories, width)
     end
     ticks[i] = tick
   end
-  -- cos and sin of the 40 degrees by which labels are turned.
+  -- cos and sin of the labels' angle of 40 degrees.
   return {
     ticks = ticks, minor = {}, factor = "", band = true, reach = turned and longest * 0.77 - slot / 2 or nil,
     label_height = turned and 23 + longest * 0.65 or 11 + 14 * tallest,
@@ -60,7 +60,7 @@ local function short(value, format)
   return (("%.3g"):format(value):gsub("^%-", "−"))
 end
 
----@param taken number[] where references lie on this bar, in pixels: its value stands above them
+---@param taken number[] heights of the references on this bar, in pixels: its value is placed above them
 local function draw_bar(look, p, x, width, area, y_axis, base, o, taken)
   local top, colour = area.height * (1 - max(-0.5, min(1.5, y_axis.place(p.y)))), theme.classes(look)
   local upper, height = min(top, base), math.abs(base - top)
@@ -210,7 +210,7 @@ function M.bars(o)
   end
   local low, high = series.range(everything, { "y", "low", "high" })
   local y_options = setmetatable({ zero = not o.y.log }, { __index = o.y })
-  if o.y.log and low and not o.y.min then low = low / 2 end -- so that the lowest bar can be seen
+  if o.y.log and low and not o.y.min then low = low / 2 end -- keeps the lowest bar visible
   return frame.render(o, {
     x_band = true,
     x = function(_, width) return category_axis(o.categories, width) end,

@@ -11,7 +11,7 @@ local chart_options = {
 }
 local series_options = { name = "string?", samples = "table?", values = "table?", counts = "table?", look = "number?" }
 
--- {value, count} in the order of values, one for each value; values that cannot be shown are counted into `out`.
+-- Sorted {value, count} pairs with distinct values; counts values that cannot be shown into `out`.
 local function histogram(s, label, fn, log, out)
   if (s.samples == nil) == (s.values == nil) then
     check.fail("bad argument '%s' to %s: expected either samples or values (with counts)", label, fn)
@@ -37,7 +37,7 @@ local function histogram(s, label, fn, log, out)
   return pairs_of
 end
 
--- The share at or below each value, beginning with 0 at the first one.
+-- The share at or below each value, from 0 at the first value.
 local function points_of(pairs_of)
   local total, sum, points = 0, 0, {}
   for _, p in ipairs(pairs_of) do total = total + p.count end
@@ -50,7 +50,7 @@ local function points_of(pairs_of)
   return points
 end
 
--- Where the curve crosses the quartiles: markers stand there, since a marker at every step would be too many.
+-- The points where the curve crosses the quartiles. They carry the markers, since a marker per step would be too many.
 local function quartiles(points)
   local out, i = {}, 1
   for _, share in ipairs({ 0.25, 0.5, 0.75 }) do
@@ -60,7 +60,7 @@ local function quartiles(points)
   return out
 end
 
--- All curves span the same range: 0 before a series' first value, 1 after its last.
+-- Extends all curves to one range: 0 before a series' first value, 1 after its last.
 local function extend(all)
   local low, high = series.range(all, { "x" })
   for _, s in ipairs(all) do

@@ -1,5 +1,5 @@
---- Writing a figure's file, as a whole or not at all: host/data/atomic_file.hpp says what becomes of links, permissions and
---- files that are not regular.
+--- Writes a figure's file atomically. host/data/atomic_file.hpp describes the handling of links, permissions and
+--- special files.
 local files = require("actor.c.files")
 
 local M = {}
@@ -13,7 +13,7 @@ local M = {}
 function M.write(path, bytes)
   local standard = path == "/dev/stdout" and io.stdout or path == "/dev/stderr" and io.stderr
   local written, message
-  if standard then -- behind what the script has printed and its buffer still holds
+  if standard then -- appends to the script's buffered output
     written, message = standard:write(bytes)
     if written then written, message = standard:flush() end
     message = message and path .. ": " .. message

@@ -1,5 +1,5 @@
---- The figure around the data: title, axes, grid, legend, notes, and how much room each takes. A chart gives its axes as
---- functions of a number of ticks, since that depends on the room, and a function that draws into the plot area.
+--- Lays out the figure around the data: title, axes, grid, legend, notes. A chart passes its axes as functions of the
+--- number of ticks, since that number depends on the available room, and a function that draws into the plot area.
 local legend = require("actor.plot.legend")
 local marks = require("actor.plot.marks")
 local text = require("actor.plot.text")
@@ -11,10 +11,10 @@ local px = marks.px
 local M = {}
 
 local pad = 16
--- The plot area's least height in pixels and as a share of the figure's, which grows when the words leave less.
+-- The plot area's minimum height, in pixels and as a share of the figure's. The figure grows if its texts leave less.
 local least_height, least_share = 120, 0.45
 
----Pixels around the plot area that markers on its edge may take: no words there, and no keys of the legend.
+---Pixels around the plot area that markers on its edge may cover: free of text and of legend keys.
 M.clear = 12
 
 ---@class actor.plot.Area pixels
@@ -32,7 +32,7 @@ local function axis_words(o, axis)
   return label == "" and unit or ("%s (%s)"):format(label, unit)
 end
 
--- --- parts, each from a y downwards ---
+-- --- parts, each drawn downwards from a y ---
 
 local function heading(o, width, out)
   local y, room = 12, width - 2 * pad
@@ -53,7 +53,7 @@ local function widest_label(axis)
   return widest
 end
 
--- True when neighbouring labels along a horizontal axis keep a distance.
+-- Whether neighbouring labels of a horizontal axis keep their distance.
 local function labels_fit(axis, width)
   local taken = -math.huge
   for _, tick in ipairs(axis.ticks) do
@@ -64,7 +64,7 @@ local function labels_fit(axis, width)
   return true
 end
 
--- The x axis with as many ticks as have room.
+-- The x axis with as many ticks as fit.
 local function fitting_axis(make, width)
   local count = max(1, floor(width / 60))
   local axis = make(count)
@@ -122,7 +122,7 @@ local function draw_tick_labels(area, x_axis, y_axis, out)
   end
 end
 
----Lines of notes under a figure: own ones and those about data that is not shown.
+---Lines of notes under a figure: the user's own and the notes about omitted data.
 local function note_lines(notes, width)
   local out = {}
   for _, note in ipairs(notes) do
@@ -131,7 +131,7 @@ local function note_lines(notes, width)
   return out
 end
 
----@class actor.plot.Chart what a chart hands to `render`
+---@class actor.plot.Chart input of `render`
 ---@field x fun(count: integer, width: number): actor.plot.Axis
 ---@field y fun(count: integer): actor.plot.Axis
 ---@field x_options {label?: string, unit?: string}
@@ -151,7 +151,7 @@ function M.render(o, chart)
   local plan = legend.plan(chart.entries, width, max(least_height, height - y - 70))
   local notes = note_lines(chart.notes, width)
 
-  -- The y axis depends on the height, the height on what stands above and below.
+  -- The y axis depends on the height, which depends on the texts above and below.
   local y_words = axis_words(chart.y_options, chart.y(5))
   if y_words ~= "" then y = y + 18 end
   local top = y + 8
@@ -211,7 +211,7 @@ function M.render(o, chart)
   return M.document(o, chart, width, total, out)
 end
 
----The whole document. No ids, so that several figures can stand in one page; no scripts; nothing is fetched.
+---The whole document. It has no ids, so that a page can contain several figures; no scripts, no external resources.
 function M.document(o, chart, width, height, parts)
   local w, h = px(width), px(math.ceil(height))
   local title = o.title and text.escape(o.title) or "chart"

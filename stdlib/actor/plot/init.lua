@@ -1,6 +1,6 @@
---- Charts as SVG text: one self-contained document, no script, nothing fetched, light or dark as the reader's system is,
---- the same bytes for the same data. Series differ in colour, marker and dash. Values that are NaN or infinite, and those
---- that a logarithmic axis does not have, are gaps, and a note below the plot counts them.
+--- Charts as SVG text. A figure is one self-contained document without scripts or external resources, in the reader's
+--- light or dark scheme; equal data gives equal bytes. Series differ in colour, marker and dash. NaN and infinite
+--- values, and values outside the domain of a logarithmic axis, are gaps; a note below the plot counts them.
 ---
 ---     local svg = plot.line{
 ---       title = "Steps against sample size", subtitle = "P = 200, T = 200 s, event",
@@ -24,18 +24,18 @@ local M = {}
 ---@field label? string
 ---@field unit? string shown in parentheses behind the label
 ---@field log? boolean|2|10 logarithmic; true is 10. With 2 the ticks are powers of two
----@field min? number the end stays there; without it the axis ends at the tick that covers the data
+---@field min? number fixed end; default: the tick that covers the data
 ---@field max? number
----@field zero? boolean the axis includes 0; default: where that less than doubles the range
+---@field zero? boolean the axis includes 0; default: if including it less than doubles the range
 
----@class actor.plot.Options what all charts take
+---@class actor.plot.Options options of all charts
 ---@field title? string
----@field subtitle? string the parameters, say
+---@field subtitle? string for example the parameters
 ---@field x? actor.plot.AxisOptions
 ---@field y? actor.plot.AxisOptions
 ---@field notes? string[] lines below the plot
 ---@field width? number pixels, default 720
----@field height? number default 440; more where the words need it
+---@field height? number default 440; grows if the texts need it
 
 ---@class actor.plot.Series
 ---@field name? string
@@ -44,7 +44,7 @@ local M = {}
 ---@field low? number[] with `high`: a confidence band, or error bars with style "points"
 ---@field high? number[]
 ---@field style? "line"|"step"|"points" default "line"; "step": a value holds until the next x
----@field look? integer the number of its colour, marker and dash, default its place: for the same in several figures
+---@field look? integer number of its colour, marker and dash, to match other figures; default: its position
 
 ---@class actor.plot.LineOptions : actor.plot.Options
 ---@field series? actor.plot.Series[]
@@ -59,10 +59,10 @@ end
 
 ---@class actor.plot.CdfOptions : actor.plot.Options
 ---@field series? {name?: string, samples?: number[], values?: number[], counts?: number[], look?: integer}[] samples, or the values of a
----  histogram with how often each occurs
+---  histogram with the count of each
 ---@field references? {name?: string, x?: number[], y: number[]}[] y is 0 .. 1
 
----Draws cumulative distributions: the share of samples at or below x. Markers stand at the quartiles.
+---Draws cumulative distributions: the share of samples at or below x. Markers are at the quartiles.
 ---@param options actor.plot.CdfOptions
 ---@return string svg
 function M.cdf(options)
@@ -72,9 +72,9 @@ end
 ---@class actor.plot.BarOptions : actor.plot.Options
 ---@field categories string[]
 ---@field series? {name?: string, y: number[], low?: number[], high?: number[], looks?: integer[]}[] a number for each
----  category; `looks`: the number of the colour of each bar, default the series'
+---  category; `looks`: number of the colour of each bar, default the series' number
 ---@field references? {name?: string, y: number[], series?: string}[] hollow markers, over the bars of that series
----@field values? boolean|string each bar's value on top of it, where it has room; a string is its format ("%.1f")
+---@field values? boolean|string shows each bar's value above it if it fits; a string is the format ("%.1f")
 
 ---Draws bars over categories, several series beside each other, with error bars.
 ---@param options actor.plot.BarOptions
@@ -83,8 +83,8 @@ function M.bars(options)
   return bars.bars(options)
 end
 
----Writes a figure to a file. A regular file is replaced in one step, once all bytes are written beside it, and stays as
----it was when that fails; anything else (/dev/stdout, a pipe) is written in place.
+---Writes a figure to a file. A regular file is replaced atomically and keeps its content on failure. Other files
+---(/dev/stdout, a pipe) are written in place.
 ---@param path string
 ---@param svg string
 ---@return true? saved
@@ -100,7 +100,7 @@ end
 ---@param path string
 ---@param svg string
 ---@param options? {width?: integer, scheme?: "light"|"dark", loader?: fun(): any} width in pixels, default twice the
----  figure's; scheme "light"; loader: where librsvg comes from, for tests
+---  figure's; scheme "light"; loader: loads librsvg, for tests
 ---@return true? saved
 ---@return string? message
 ---@return string? code "unavailable" (no librsvg), "invalid" (no SVG, or too large), "unwritable"

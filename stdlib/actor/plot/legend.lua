@@ -1,6 +1,6 @@
---- The legend: right of the plot, beside the ends of the lines where there is room for that, else as a list; below the
---- plot in columns when there are more entries than the height holds. Names stay in the text's colour, with a sample of
---- the line before them, and wrap; they are cut after three lines, whole in a tooltip.
+--- The legend. It is to the right of the plot, with entries beside the line ends if they fit, otherwise as a list. If
+--- the entries exceed the height, they form columns below the plot. Names have the text's colour, follow a sample of
+--- the line, and wrap. Names are cut after three lines; a tooltip shows the full name.
 local marks = require("actor.plot.marks")
 local text = require("actor.plot.text")
 
@@ -9,14 +9,14 @@ local max, min, abs, ceil, floor = math.max, math.min, math.abs, math.ceil, math
 local M = {}
 
 local size, line_height, spacing, key_width, gap = 12, 14, 4, 26, 7
--- Between the plot and the keys beside it: a key right at the end of its line would look like more of the line.
+-- The gap between the plot and the keys beside it: a key directly at a line's end would look like part of the line.
 local apart = 22
 
 ---@class actor.plot.Entry
 ---@field name string
 ---@field key fun(x: number, y: number): string draws the sample, key_width wide, centred at y
----@field end_y? number the y of the line's end, where it ends at the right edge
----@field loose? boolean no line: may stand anywhere
+---@field end_y? number the y of the line's end, if it ends at the right edge
+---@field loose? boolean no line: may be placed anywhere
 
 M.key_width = key_width
 
@@ -30,7 +30,7 @@ local function measure(entries, room)
   return widest
 end
 
----Where the legend goes and how much room it takes.
+---Decides the place of the legend and its size.
 ---@param entries actor.plot.Entry[]
 ---@param width number of the figure
 ---@param height number of the plot
@@ -69,8 +69,8 @@ local function draw_entry(entry, x, y, out)
   end
 end
 
--- Centres as near to the wanted ones as they can be without overlap, within low .. high. Neighbours that would overlap
--- become one block, which stands at the mean of its wishes.
+-- Moves the centres apart within low .. high, as near to their wanted places as possible. Neighbours that would overlap
+-- form a block at the mean of their wanted places.
 local function dodge(entries, low, high)
   local order = {}
   for i, entry in ipairs(entries) do order[i] = entry end
@@ -112,7 +112,7 @@ local function dodge(entries, low, high)
   return furthest
 end
 
--- True when every entry stands beside its line's end.
+-- Whether every entry fits beside its line's end.
 local function beside_ends(entries, top, height)
   local lowest
   for _, entry in ipairs(entries) do
@@ -125,7 +125,7 @@ local function beside_ends(entries, top, height)
   return dodge(entries, top - 8, top + height + 8) <= 14
 end
 
--- A list in the order of the lines' ends, where those are spread over the plot.
+-- Orders a list by the lines' ends if these are spread over the plot.
 local function order_by_ends(entries, height)
   local low, high = math.huge, -math.huge
   for i, entry in ipairs(entries) do

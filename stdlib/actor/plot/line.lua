@@ -15,7 +15,7 @@ local series_options = {
 local reference_options = { name = "string?", x = "table?", y = "table" }
 local styles = { "line", "step", "points" }
 
----The number of the colour, marker and dash that a series has: its own or its place.
+---The number of a series' colour, marker and dash: its own `look` or its position.
 ---@return integer
 function M.look(s, i, label, fn)
   if s.look then check.integer(s.look, label .. ".look", fn, 1) end
@@ -35,7 +35,7 @@ local function read(list, kinds, o, name, fn)
   return out
 end
 
--- Points in pixels; `inside` tells whether they lie within the axes.
+-- Points in pixels; `inside` is whether a point is within the axes.
 local function placed(list, area, x_axis, y_axis)
   local out = {}
   local function down(value) return value and area.height * (1 - y_axis.place(value)) end
@@ -53,7 +53,7 @@ local function placed(list, area, x_axis, y_axis)
   return out
 end
 
--- The last point of a line, for the legend: only where it ends at the plot's right edge.
+-- The last point of a line, for the legend: only if it is at the plot's right edge.
 local function end_of(points, area)
   local last
   for _, p in ipairs(points) do last = p or last end
@@ -77,8 +77,8 @@ local function draw_series(s, points, marked, area, out)
   out.over[#out.over + 1] = #free > 0 and marks.group(colour, free) or nil
 end
 
--- Lines and bands are cut at the plot's edge by a nested svg, two pixels further out than the axes so that a line on the
--- edge keeps its width; markers are not cut.
+-- A nested svg clips lines and bands at the plot's edge. It extends two pixels beyond the axes so that a line on the
+-- edge keeps its width; markers are not clipped.
 local function assemble(area, out)
   local px = marks.px
   local parts = {}
@@ -155,7 +155,7 @@ function M.draw(o, all, references, notes, kind)
   for _, s in ipairs(references) do everything[#everything + 1] = s end
   local x_low, x_high = series.range(everything, { "x" })
   local y_low, y_high = series.range(everything, { "y", "low", "high" })
-  -- The axis includes zero where that less than doubles its range.
+  -- The axis includes zero if that less than doubles its range.
   local y_options = o.y
   if o.y.zero == nil and y_low and y_low > 0 and y_low < y_high * 0.5 then
     y_options = setmetatable({ zero = true }, { __index = o.y })
@@ -190,7 +190,7 @@ local chart_options = {
   notes = "table?", width = "number?", height = "number?",
 }
 
----The options that all charts share, checked and copied, with empty tables where nothing is given.
+---Checks and copies the options common to all charts; missing options become empty tables.
 function M.common(o, kinds, fn)
   check.options(o, kinds, fn)
   local out = {}

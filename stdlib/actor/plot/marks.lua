@@ -1,12 +1,12 @@
---- What is drawn for data: lines, bands, error bars, markers. Coordinates are pixels with two decimals, so that the same
---- data gives the same bytes.
+--- The shapes that represent data: lines, bands, error bars, markers. Coordinates are pixels with two decimals, so that
+--- equal data gives equal bytes.
 local text = require("actor.plot.text")
 
 local max, min, floor, cos, sin, pi = math.max, math.min, math.floor, math.cos, math.sin, math.pi
 
 local M = {}
 
-local far = 20000 -- pixels: what is further off cannot be seen, and renderers do not like large numbers
+local far = 20000 -- pixels: farther points are invisible, and renderers handle large numbers badly
 
 ---@param value number
 ---@return string
@@ -31,7 +31,7 @@ local function crossed(x, y, r)
   return ("M%s %sL%s %sM%s %sL%s %s"):format(left, top, right, bottom, left, bottom, right, top)
 end
 
--- theme.markers of them.
+-- The shapes, theme.markers in number.
 local shapes = {
   function(x, y, r) return ('<circle cx="%s" cy="%s" r="%s"'):format(px(x), px(y), px(r)) end,
   function(x, y, r) return ('<path d="%s"'):format(polygon(x, y, r * 1.25, 4, pi / 4)) end,
@@ -73,7 +73,7 @@ local function run_path(points, first, last, step)
   return table.concat(out)
 end
 
----The path through `points` ({x, y} in pixels, false for a gap); nil when no two neighbours are there.
+---The path through `points` ({x, y} in pixels, false for a gap); nil if no two neighbours exist.
 ---@param points ({x: number, y: number}|false)[]
 ---@param class string
 ---@param step? boolean
@@ -92,7 +92,7 @@ function M.line(points, class, step)
   return ('<path class="line%s" d="%s"/>'):format(class, table.concat(parts))
 end
 
----The area between `low` and `high` of each point, where both are there.
+---The area between `low` and `high` of each point that has both.
 ---@param points ({x: number, low?: number, high?: number}|false)[]
 ---@param step? boolean
 ---@return string?
@@ -105,7 +105,7 @@ function M.band(points, step)
       local forth = run_path(upper, 1, #upper, step)
       local other = {}
       for i, p in ipairs(back) do
-        -- On the way back a step first changes to the earlier value and then goes to that point.
+        -- On the way back a step changes to the earlier value before it moves to that point.
         other[i] = (step and i > 1) and ("V%sH%s"):format(px(p.y), px(p.x)) or ("L%s %s"):format(px(p.x), px(p.y))
       end
       parts[#parts + 1] = forth .. table.concat(other) .. "Z"
@@ -134,7 +134,7 @@ end
 
 -- --- fewer points ---
 
--- Adds those of points[first .. last], one column of pixels, that shape the line: first, last, lowest and highest.
+-- Adds the points of points[first .. last], one column of pixels, that shape the line: first, last, lowest and highest.
 local function keep_extremes(points, first, last, out)
   local low, high = first, first
   for i = first, last do
@@ -147,7 +147,7 @@ local function keep_extremes(points, first, last, out)
   end
 end
 
----The points without those that cannot be seen, where there are many: a line of a million points has a few thousand.
+---Removes invisible points from long series: a line of a million points retains a few thousand.
 ---@param points ({x: number, y: number}|false)[]
 ---@return ({x: number, y: number}|false)[]
 function M.thinned(points)
@@ -164,7 +164,7 @@ function M.thinned(points)
   return out
 end
 
----Which points get a marker: all where they are apart, else some, at other places for each of the series.
+---Chooses the points with a marker: all if they are far apart, otherwise some, at different places for each series.
 ---@param points ({x: number, y: number, inside: boolean}|false)[]
 ---@param series integer
 ---@param width number of the plot, pixels

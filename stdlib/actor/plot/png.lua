@@ -1,4 +1,4 @@
---- Figures as PNG, drawn by librsvg (Debian: librsvg2-2), which is loaded when it is first used and may be missing.
+--- Renders figures as PNG with librsvg (Debian: librsvg2-2). The library is loaded at first use and may be missing.
 local ffi = require("ffi")
 local file = require("actor.plot.file")
 local theme = require("actor.plot.theme")
@@ -30,19 +30,19 @@ void cairo_destroy(actor_cairo *cr);
 void *dlopen(const char *path, int flags);
 ]]
 
--- RTLD_NOW and RTLD_NODELETE: the library keeps state of threads, so it must not be unloaded when this Lua state ends.
+-- RTLD_NOW and RTLD_NODELETE: the library holds per-thread state, so it must not be unloaded when this Lua state ends.
 local now_and_for_good = 2 + 0x1000
 
--- librsvg, through which its own libraries (cairo, glib) are found as well.
+-- Loads librsvg, which also gives access to its own libraries (cairo, glib).
 local function load_rsvg()
   local name = "librsvg-2.so.2"
   ffi.C.dlopen(name, now_and_for_good)
   return ffi.load(name)
 end
 
-local argb32, largest_side = 0, 32767 -- cairo's
+local argb32, largest_side = 0, 32767 -- of cairo
 
--- The message of a GError, which is freed.
+-- Returns the message of a GError and frees the error.
 local function error_text(lib, err)
   if err[0] == nil then return "unknown error" end
   local message = ffi.string(err[0].message)
@@ -80,11 +80,11 @@ local function paint(lib, handle, surface, width, height)
   lib.cairo_surface_flush(surface)
 end
 
----Draws a figure and hands the image to `use(lib, surface, width, height)`, whose results are returned.
+---Renders a figure, calls `use(lib, surface, width, height)` with the image, and returns the results of `use`.
 ---@param svg string
 ---@param options {width?: integer, scheme?: string}
 ---@param use fun(lib: any, surface: any, width: integer, height: integer): ...
----@param load? fun(): any the library; raises where it is missing
+---@param load? fun(): any returns the library; raises if it is missing
 ---@return any
 function M.drawn(svg, options, use, load)
   local found, lib = pcall(load or load_rsvg)
@@ -104,8 +104,7 @@ function M.drawn(svg, options, use, load)
   return use(lib, surface, width, height)
 end
 
--- The image as the bytes of a PNG file. It goes through a file: without one cairo needs a callback, which the FFI
--- should not make.
+-- Encodes the image as PNG. It uses a file: otherwise cairo needs a callback, which the FFI should not create.
 local function png_bytes(lib, surface)
   local name = os.tmpname()
   local status = lib.cairo_surface_write_to_png(surface, name)

@@ -1,5 +1,5 @@
---- Checks what users give and makes it uniform: series with x, y, low and high of the same length, and a count of what
---- cannot be shown.
+--- Validates and normalises the user's series: x, y, low and high of equal length, and a count of values that cannot be
+--- shown.
 local check = require("actor.check")
 
 local M = {}
@@ -7,7 +7,7 @@ local M = {}
 local axis_options = { label = "string?", unit = "string?", log = "boolean|number?", min = "number?", max = "number?",
   zero = "boolean?" }
 
----Checks the options of an axis; returns them, or none.
+---Checks the options of an axis and returns them; an empty table if there are none.
 function M.axis(o, name, fn)
   if o == nil then return {} end
   check.arg(o, "table", name, fn)
@@ -48,7 +48,7 @@ local function usable(value, log)
   return value ~= nil and finite(value) and not (log and value <= 0)
 end
 
----@class actor.plot.Points a series as the charts want it
+---@class actor.plot.Points a normalised series
 ---@field name? string
 ---@field style? string
 ---@field points ({x: number, y: number, low?: number, high?: number}|false)[] false for a gap
@@ -87,7 +87,7 @@ local function count_text(n, what)
   return ("%d %s%s"):format(n, what, n == 1 and "" or "s")
 end
 
----Notes about what is not shown.
+---Makes notes about omitted points.
 ---@param all actor.plot.Points[]
 ---@param what? string "point"
 ---@return string[]
@@ -109,7 +109,7 @@ function M.notes(all, what)
   return out
 end
 
----The range of `keys` over all points; nil where there are none.
+---The range of `keys` over all points; nil without points.
 ---@param all actor.plot.Points[]
 ---@param keys string[]
 ---@return number? low

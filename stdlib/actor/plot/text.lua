@@ -1,11 +1,11 @@
---- Text in a figure: XML escapes, widths, lines. Widths are estimated from classes of characters, a little above those of
---- the common sans-serif fonts, since the reader's font is not known and may be a wide one: no text may be cut.
+--- Text in a figure: XML escapes, widths, lines. Widths are estimated from character classes, slightly above those of
+--- the common sans-serif fonts: the reader's font is unknown and may be wide, and no text may be cut.
 local M = {}
 
 local entities = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&apos;" }
 local replacement = "\239\191\189" -- U+FFFD
 
--- The bytes of the UTF-8 character at i and its code point; 1, nil where there is none.
+-- The bytes of the UTF-8 character at i and its code point; 1, nil for invalid bytes.
 local function decode(text, i)
   local lead = text:byte(i)
   local length = lead < 0x80 and 1 or lead < 0xc2 and 0 or lead < 0xe0 and 2 or lead < 0xf0 and 3 or lead < 0xf5 and 4 or 0
@@ -22,8 +22,8 @@ local function decode(text, i)
   return length, code
 end
 
--- Iterates over the characters of a text: the bytes and the code point, the replacement character for what is none or
--- what XML does not allow.
+-- Iterates over the characters of a text: their bytes and code point. Yields the replacement character for invalid
+-- bytes and for characters that XML forbids.
 local function characters(text)
   local i = 1
   return function()
@@ -38,7 +38,7 @@ local function characters(text)
   end
 end
 
----Text as XML content or as a quoted attribute. Bytes that are no UTF-8 and control characters become U+FFFD.
+---Encodes text as XML content or as a quoted attribute. Invalid UTF-8 and control characters become U+FFFD.
 ---@param text string
 ---@return string
 function M.escape(text)
@@ -75,7 +75,7 @@ function M.width(text, size)
   return sum * size
 end
 
--- As much of a word as fits, with an ellipsis, and the rest.
+-- The longest prefix of a word that fits, with an ellipsis, and the rest.
 local function split(word, size, room)
   local sum, at = 0, 0
   for bytes, code in characters(word) do
@@ -86,8 +86,8 @@ local function split(word, size, room)
   return word:sub(1, at), word:sub(at + 1)
 end
 
----A text as lines of at most `room` pixels, broken at blanks, inside a word only where it is wider than a line. What does
----not fit in `most` lines ends in an ellipsis.
+---Splits a text into lines of at most `room` pixels, at blanks, or inside a word wider than a line. Text beyond `most`
+---lines is replaced by an ellipsis.
 ---@param text string
 ---@param size number
 ---@param room number

@@ -1,7 +1,7 @@
---- Colours and styles. Every colour has at least three times (text: 4.5 times) the contrast of the background, in both
---- schemes, and the series' colours stay apart for readers without red, green or blue cones; tests/stdlib/plot_spec.lua
---- computes both. Light is the default and dark a media query that repeats colours only: librsvg and many other viewers
---- know neither media queries nor CSS variables, and show the light one.
+--- Colours and styles. Every colour has a contrast of at least 3 (text: 4.5) against the background, in both
+--- schemes. The series' colours are distinguishable for readers without red, green or blue cones.
+--- tests/stdlib/plot_spec.lua computes both. Light is the default; dark is a media query that repeats only colours:
+--- librsvg and many other viewers know neither media queries nor CSS variables, and show the light scheme.
 local M = {}
 
 ---@class actor.plot.Scheme
@@ -66,13 +66,13 @@ end
 
 local dark_open, dark_close = "@media (prefers-color-scheme:dark){\n", "}/*dark*/\n"
 
----The text of the figure's style element.
+---Returns the text of the figure's style element.
 ---@return string
 function M.css()
   return fixed .. colours_of(M.schemes.light) .. dark_open .. colours_of(M.schemes.dark) .. dark_close
 end
 
----The same figure with dark colours whatever the viewer prefers, for viewers without media queries.
+---Returns the figure with dark colours in every viewer, for viewers without media queries.
 ---@param svg string
 ---@return string
 function M.darkened(svg)
@@ -83,7 +83,7 @@ function M.darkened(svg)
   return svg:sub(1, first - 1) .. svg:sub(open_end + 1, close - 1) .. svg:sub(last + 1)
 end
 
----The classes of the i-th series: its colour, and its dash ("" for the first round of markers).
+---Returns the classes of the i-th series: its colour, and its dash ("" for the first round of markers).
 ---@param i integer
 ---@return string colour
 ---@return string dash

@@ -1,27 +1,27 @@
---- The experiments of the literature on probabilistic barriers as data: what is simulated, what is plotted, and the
---- published figures. Sources: Wang, Catterall, Mortier, Probabilistic synchronous parallel, 2017, and the simulators
---- of that work; figures are those of independent programs with the same settings.
+--- The experiments of the literature on probabilistic barriers as data: simulations, plots, and published figures.
+--- Sources: Wang, Catterall, Mortier, Probabilistic synchronous parallel, 2017, and the simulators of that work. The
+--- figures are those of independent programs with the same settings.
 local five = { "bsp", "ssp:4", "asp", "pbsp:10", "pssp:10:4" }
 
 ---@class actor.sim.Reference
 ---@field barrier string
----@field varied? table<string, number|string> the point in the sweep, if anything varies
+---@field varied? table<string, number|string> the point in the sweep, if an option varies
 ---@field mean number mean of the steps started
 ---@field sd? number over the nodes
 
 ---@class actor.sim.Experiment
----@field id string name of its files
+---@field id string stem of its file names
 ---@field title string
----@field about string what it shows
----@field sweep actor.sim.Sweep without barriers' repeats
+---@field about string description
+---@field sweep actor.sim.Sweep without repeats
 ---@field varied string[]
 ---@field plots {kind: string, id: string, title?: string, [string]: any}[]
 ---@field references? actor.sim.Reference[]
----@field beside? actor.sim.Sweep what plots with `beside` show too
----@field train? string a model that is trained along the way
+---@field beside? actor.sim.Sweep a second sweep for plots with `beside`
+---@field train? string a model to train during the simulation
 
 ---@param repeats integer
----@param seed integer of the first of these
+---@param seed integer the first seed
 ---@return actor.sim.Experiment[]
 return function(repeats, seed)
   local function sweep(base, barriers, vary)
@@ -53,7 +53,7 @@ return function(repeats, seed)
   return {
     {
       id = "barriers", title = "Five barriers",
-      about = "Steps that each node has started by the end. Strict barriers pay for every slow step of anybody; a sample of "
+      about = "Steps that each node has started by the end. Strict barriers pay for every slow step of any node; a sample of "
         .. "ten keeps most of the progress, with a spread of a few steps.",
       sweep = sweep({ nodes = 200, time = 200 }, five), varied = {},
       plots = {
@@ -68,7 +68,7 @@ return function(repeats, seed)
     },
     {
       id = "sample-size", title = "Sample size",
-      about = "pBSP between ASP (nobody is seen) and BSP (everybody is), drawing again at each event; SSP, which lets nodes be "
+      about = "pBSP between ASP (an empty sample) and BSP (a sample of all), drawing again at each event; SSP, which lets nodes be "
         .. "four steps apart, is where a sample of four is, without its leaders.",
       sweep = sweep({ nodes = 200, time = 200 }, { "pbsp:{beta}" }, { { "beta", { 0, 1, 2, 4, 8, 16, 32, 64 } } }),
       beside = sweep({ nodes = 200, time = 200 }, { "ssp:4" }),
@@ -81,8 +81,8 @@ return function(repeats, seed)
     },
     {
       id = "resampling", title = "When a waiting node draws again",
-      about = "The same sample size under three policies: a fresh sample at each event, every half second, or one sample "
-        .. "that has to come along. One run of the sticky policy scatters by more than a step, so its published figures "
+      about = "The same sample size under three policies: a fresh sample at each event, every half second, or one fixed sample "
+        .. "that has to catch up. One run of the sticky policy scatters by more than a step, so its published figures "
         .. "are single draws from that.",
       sweep = sweep({ nodes = 200, time = 200 }, { "pbsp:{beta}@event", "pbsp:{beta}@poll:0.5", "pbsp:{beta}@sticky" },
         { { "beta", { 1, 2, 4, 10, 20 } } }),
@@ -145,15 +145,15 @@ return function(repeats, seed)
     },
     {
       id = "scalability", title = "Scalability",
-      about = "From 100 to 1000 nodes, of which five in a hundred are ten times as slow: what a strict barrier loses grows, "
-        .. "what a sample loses does not.",
+      about = "From 100 to 1000 nodes, five in a hundred of them ten times as slow: the loss of a strict barrier grows, "
+        .. "the loss of a sample does not.",
       sweep = sweep({ time = 40, straggler = "0.05:10x" }, five, { { "nodes", { 100, 200, 400, 600, 800, 1000 } } }),
       varied = { "nodes" }, plots = { { id = "mean", kind = "mean", x_label = "nodes" }, { id = "normalised", kind = "mean", x_label = "nodes", normalise = true } },
     },
     {
       id = "inconsistency", title = "Inconsistency",
-      about = "How far the model of a step's begin is from that of its end: steps of others in between, averaged over the "
-        .. "nodes; and how far what a node sees is from a serial round-robin execution.",
+      about = "The distance of the model at a step's begin from the model at its end: steps of others in between, averaged over the "
+        .. "nodes; and the distance of a node's view from a serial round-robin execution.",
       sweep = sweep({ nodes = 200, time = 200 }, five), varied = {},
       plots = {
         { id = "progress", kind = "inconsistency" }, { id = "sequence", kind = "sequence" }, { id = "staleness", kind = "staleness" },
@@ -170,7 +170,7 @@ return function(repeats, seed)
     },
     {
       id = "regression", title = "Training: linear regression",
-      about = "Gradients are those of the model at a step's begin and are applied at its end, in simulated order. Against "
+      about = "Gradients are computed from the model at a step's begin and applied at its end, in simulated order. Against "
         .. "time loose barriers win; against updates, with a rate as small as this model's, staleness hardly shows.",
       sweep = trained({ nodes = 100, time = 100 }), train = "linear", varied = {},
       plots = {
@@ -179,8 +179,8 @@ return function(repeats, seed)
     },
     {
       id = "digits", title = "Training: handwritten digits",
-      about = "Softmax regression on the digits of MNIST (or drawn ones, where the files are not there), split over the nodes, "
-        .. "five in a hundred of which are four times as slow.",
+      about = "Softmax regression on the digits of MNIST (or generated digits, without the files), split over the nodes, "
+        .. "five in a hundred of them four times as slow.",
       sweep = trained({ nodes = 100, time = 100, straggler = "0.05:4x" }), train = "mnist", varied = {},
       plots = {
         { id = "accuracy-time", kind = "accuracy" }, { id = "accuracy-updates", kind = "accuracy", by_updates = true },

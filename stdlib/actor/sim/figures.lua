@@ -4,7 +4,7 @@ local summary = require("actor.sim.summary")
 
 local M = {}
 
----The kinds of plots: a number of a row, or something that is computed from the whole row.
+---The kinds of plots: a number of each row, or a value computed from the whole row.
 M.kinds = {
   cdf = { title = "Distribution of steps" },
   progress = { title = "Progress of the nodes" },
@@ -19,14 +19,14 @@ M.kinds = {
   accuracy = { title = "Accuracy", curve = "accuracy" },
 }
 
----The message about an unknown kind of plot.
+---Makes the message about an unknown kind of plot.
 ---@param name string
 ---@return string
 function M.unknown(name)
   return ("there is no plot '%s' (known: %s)"):format(name, table.concat(require("actor.util").sorted_keys(M.kinds), ", "))
 end
 
--- "pbsp:10, nodes = 200": names a group among those that differ in `names`, without what the rule's text shows already.
+-- "pbsp:10, nodes = 200": names a group by the values of `names`, without those that the rule's text shows.
 local function label_of(group, names)
   local rule, parts = tostring(group.rows[1].series or group.barrier), {}
   for _, name in ipairs(names) do
@@ -88,16 +88,16 @@ local function curves(groups, options, curve)
   }
 end
 
--- The number of a value that varies, for an axis: of "0.05:10x" the share, or with "factor" the 10. nil for a value
--- that is not a number, such as "1+exp(1)".
+-- The number of a varying value, for an axis: of "0.05:10x" the share, or with "factor" the 10. nil for a value without
+-- a number, such as "1+exp(1)".
 function M.number_of(value, part)
   if type(value) == "number" then return value end
   local share, factor = tostring(value):match("^([%d.]+):([%d.]+)")
   return tonumber(part == "factor" and factor or share)
 end
 
----The kind of plot that is drawn when none is asked for.
----@param varied string[] names of what varies
+---Returns the default kind of plot.
+---@param varied string[] names of the varied options
 ---@return string
 function M.default_kind(varied)
   return #varied > 0 and "mean" or "cdf"
@@ -108,10 +108,10 @@ local function no_axis(name, value, kind)
     :format(kind, name, tostring(value))
 end
 
----Why a sweep cannot be drawn, nil when it can. This is known before anything is simulated.
+---Explains why a sweep cannot be drawn; nil if it can. Works before any simulation.
 ---@param name string of M.kinds
----@param varied string[] names of what varies, in order
----@param values (string|number)[] of the first of these
+---@param varied string[] names of the varied options, in order
+---@param values (string|number)[] of the first varied option
 ---@return string?
 function M.undrawable(name, varied, values)
   local kind = M.kinds[name]
@@ -121,7 +121,7 @@ function M.undrawable(name, varied, values)
   end
 end
 
--- Draws a line for each rule over what varies first; whatever else varies makes more lines.
+-- Draws a line for each rule over the first varied option; each further varied option multiplies the lines.
 local function against(groups, options, kind)
   local name, others = options.varied[1], {}
   for i = 2, #options.varied do others[#others + 1] = options.varied[i] end
@@ -173,24 +173,24 @@ local function bars(groups, options, kind)
 end
 
 ---@class actor.sim.FigureOptions
----@field kind? string of M.kinds; default "mean" where something varies, else "cdf"
----@field varied string[] names of what varies, in order
+---@field kind? string of M.kinds; default "mean" if an option varies, otherwise "cdf"
+---@field varied string[] names of the varied options, in order
 ---@field title? string
 ---@field subtitle? string
 ---@field notes? string[]
----@field references? table as plot.line or plot.bars take them
+---@field references? table in the form of plot.line or plot.bars
 ---@field confidence? number
 ---@field x_label? string
 ---@field x_of? "factor" for stragglers: the axis shows the factor, not the share
 ---@field normalise? boolean each line relative to its first value
 ---@field log_x? boolean|number
 ---@field log_y? boolean
----@field looks? table<string, integer> how a rule looks in every figure, by its name in the legend
+---@field looks? table<string, integer> the look of a rule in every figure, by its name in the legend
 
 ---@param rows table[] of actor.sim.sweep
 ---@param options actor.sim.FigureOptions
 ---@return string? svg
----@return string? message what cannot be drawn
+---@return string? message why the figure cannot be drawn
 function M.draw(rows, options)
   local name = options.kind or M.default_kind(options.varied)
   local kind = M.kinds[name]

@@ -1,5 +1,5 @@
---- Turns the flags of `actorhost sim` into tasks: what varies, which rules, and all errors that can be found before the
---- first run.
+--- Turns the flags of `actorhost sim` into tasks: the varied options, the rules, and all errors that are detectable
+--- before the first run.
 local barrier = require("actor.barrier")
 local sim = require("actor.sim")
 local spelling = require("actor.c.names")
@@ -10,7 +10,7 @@ local max_tasks = 1e6
 local max_nodes = 2 ^ 23 -- host/sim/scenario.hpp
 local max_seed = 2 ^ 53 - 1e6 - 1 -- still a whole number with a repeat's number added
 
--- Flags that are options of sim.run, in the order of the header.
+-- Flags that are options of sim.run, in the order of the table's header.
 local options = {
   "nodes", "time", "work", "seed", "resample", "straggler", "speed", "topology", "delay", "loss", "retry", "service",
   "bytes", "bandwidth", "churn", "failures", "detect", "replay",
@@ -19,7 +19,7 @@ local numeric = { nodes = true, time = true, seed = true, loss = true, retry = t
 
 -- --- values of a sweep ---
 
--- Splits at commas outside of brackets.
+-- Splits at commas outside brackets.
 local function split(text)
   local parts, depth, start = {}, 0, 1
   for i = 1, #text do
@@ -34,7 +34,7 @@ local function split(text)
   return parts
 end
 
--- The values of START:STOP:STEP, both ends included if the step meets them.
+-- The values of START:STOP:STEP, including STOP if the step reaches it.
 local function range(name, text)
   local start, stop, step = text:match("^([^:]+):([^:]+):([^:]+)$")
   start, stop, step = tonumber(start), tonumber(stop), tonumber(step)
@@ -83,14 +83,14 @@ end
 
 -- --- tasks ---
 
--- The --straggler at a point. A value that is only a share replaces the share of `given`, whose factor stays.
+-- The --straggler value at a point. A plain share replaces the share of `given` and retains its factor.
 local function straggler_of(value, given)
   if type(value) ~= "number" then return value end
   local factor = given and given:match(":(.*)$") or "3x"
   return ("%.12g:%s"):format(value, factor)
 end
 
--- The rule file that `spec` names, by itself or within other rules; or nil and what is wrong with the text.
+-- The rule file that `spec` names, directly or within other rules; or nil and the error in the text.
 local function rule_file(spec, resample)
   local found
   local function note(path)
@@ -109,7 +109,7 @@ local function check_rule(spec, resample)
   file, message = io.open(path, "rb")
   if not file then return message end
   file:close()
-  return nil -- an error inside the file is the rule's, not the command line's
+  return nil -- an error inside the file belongs to the rule, not to the command line
 end
 
 local function options_at(values, point)
@@ -126,7 +126,7 @@ local function options_at(values, point)
   return out
 end
 
--- What is trained at a point, or nil and what is wrong with it.
+-- The training text at a point, or nil and an error.
 local function train_at(values, point)
   if not values.train then return nil end
   local train = sim.sweep.spec_at(values.train, point)
@@ -135,7 +135,7 @@ local function train_at(values, point)
   return train
 end
 
--- What is wrong with a flag or a sweep of whole numbers.
+-- The error of a whole-number flag or sweep value, or nil.
 local function wrong_whole(name, value, least, most)
   if value and not (value >= least and value <= most and value % 1 == 0) then
     return ("%s has to be from %.0f to %.0f and whole, got %.14g"):format(name, least, most, value)
@@ -167,7 +167,7 @@ local function add_tasks(tasks, values, barriers, point)
   end
 end
 
-local placeholder = "{([%w_-]+)}" -- as sweep.spec_at fills it
+local placeholder = "{([%w_-]+)}" -- replaced by sweep.spec_at
 
 local function nothing_to_vary(name)
   return ("--sweep %s: there is no such flag, and no {%s} in a rule or in --train%s. What can vary: %s; and what stands as "
@@ -196,7 +196,7 @@ local function sweeps_of(values, barriers)
   return vary
 end
 
----Adds the defaults that depend on other flags: a replay has its own nodes, time and work.
+---Adds the defaults that depend on other flags: a replay provides nodes, time and work.
 ---@param values table<string, any>
 function M.fill(values)
   values["repeat"] = values["repeat"] or 1
@@ -205,7 +205,7 @@ function M.fill(values)
   values.work = values.work or sim.default_work
 end
 
--- Flags that would have no effect with a replay, since its recording decides these things.
+-- Flags without effect in a replay, since the recording determines these values.
 local of_a_scenario = {
   "nodes", "work", "speed", "straggler", "topology", "delay", "loss", "retry", "service", "bytes", "bandwidth", "churn",
   "failures", "detect",
@@ -225,19 +225,19 @@ local function swept(vary, name)
   end
 end
 
--- A flag of parameter servers in a topology that has none.
+-- Finds a flag of parameter servers in a topology without servers.
 local function serverless(values, vary)
   for _, topology in ipairs(swept(vary, "topology") or { values.topology }) do
     if tostring(topology):match("^server") then return nil end
   end
   for _, name in ipairs { "service", "bytes", "bandwidth" } do
     if values[name] or swept(vary, name) then
-      return ("--%s says what parameter servers do: give --topology server:SHARDS with it"):format(name)
+      return ("--%s sets a property of parameter servers: give --topology server:SHARDS with it"):format(name)
     end
   end
 end
 
--- Flags whose combination would run, but not mean what it seems to mean.
+-- Finds combinations of flags that would run with a misleading result.
 local function misleading(values, barriers, vary)
   local double = first_double(barriers)
   if double then return ("the rule %s is given twice: copies are no repeats"):format(double) end
@@ -251,7 +251,7 @@ local function misleading(values, barriers, vary)
   return serverless(values, vary)
 end
 
----What is wrong with --repeat and --seed, or nil.
+---Returns the error in --repeat or --seed, or nil.
 ---@param values table<string, any>
 ---@return string?
 function M.wrong_seeds(values)
@@ -261,10 +261,10 @@ function M.wrong_seeds(values)
   end
 end
 
----The sweep that the flags ask for, or nil and what is wrong with them.
+---Makes the sweep from the flags, or returns nil and an error.
 ---@param values table<string, any> of scripts/sim.lua
 ---@param barriers string[]
----@return {tasks: actor.sim.Task[], names: string[], values: (string|number)[]}? sweep names of what varies, and the values of the first
+---@return {tasks: actor.sim.Task[], names: string[], values: (string|number)[]}? sweep names of the varied options, and the values of the first
 ---@return string? message
 function M.sweep(values, barriers)
   M.fill(values)
@@ -292,7 +292,7 @@ function M.sweep(values, barriers)
   return { tasks = tasks, names = names, values = vary[1] and vary[1][2] or {} }
 end
 
----The files that the rows depend on: of rules, a job and their modules, a trace.
+---Lists the files that determine the rows: of rules, a job and their modules, a trace.
 ---@param values table<string, any>
 ---@param barriers string[]
 ---@return string[]
@@ -311,7 +311,7 @@ function M.files(values, barriers)
   return out
 end
 
----The header of a table: the flags that the rows depend on, nothing else.
+---Returns the header of a table: the flags that determine the rows.
 ---@param values table<string, any>
 ---@param barriers string[]
 ---@return string[]

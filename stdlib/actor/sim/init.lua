@@ -1,11 +1,12 @@
---- The barrier simulator as a library: how a rule behaves on many nodes, in virtual time. A seed gives the same result
---- on every machine.
+--- The barrier simulator as a library: simulates a rule on many nodes, in virtual time. A seed gives the same result on
+--- every machine.
 ---
 ---     local sim = require "actor.sim"
 ---     local result = sim.run { barrier = "pbsp:10", nodes = 200, time = 200, work = "1+exp(1)", seed = 1 }
 ---     print(result.mean_step, result.sd_step)
 ---
---- `sweep` runs grids of these, `summary` gives means with confidence intervals, `table` writes them, `figures` draws them.
+--- `sweep` runs grids of simulations, `summary` computes means with confidence intervals, `table` writes rows,
+--- `figures` draws them.
 local check = require("actor.check")
 local barrier = require("actor.barrier")
 local c = require("actor.c.sim")
@@ -15,28 +16,28 @@ local spelling = require("actor.c.names")
 local M = {}
 
 ---@class actor.sim.Options
----@field barrier string|actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number? the rule, as barrier.from takes it
----@field resample? string when a sampling rule draws again, if its text does not say so: "event" (default), "sticky", "poll:S"
+---@field barrier string|actor.barrier.Rule|fun(view: actor.barrier.View): boolean, number? the rule, in a form of barrier.from
+---@field resample? string when a sampling rule draws again, unless its text specifies it: "event" (default), "sticky", "poll:S"
 ---@field nodes? integer default 100
 ---@field time? number simulated seconds, default 200
 ---@field work? string seconds of each step, "C+DIST(ARGS)": exp(mean) gamma(shape,scale) pareto(shape,min) lognormal(mu,sigma) uniform(low,high) const(c) trace(file); default "1+exp(1)"
 ---@field seed? integer default 0
----@field straggler? string "SHARE:FACTORx": that share of the nodes is slower by that factor; "...@SECONDS": every so many seconds the slow nodes change
----@field speed? string a distribution of factors on the work, one drawn for each node
+---@field straggler? string "SHARE:FACTORx": that share of the nodes is slower by that factor; "...@SECONDS": the slow nodes change at this interval
+---@field speed? string a distribution of work factors, one factor per node
 ---@field topology? string "oracle" (default), "server:SHARDS", "peers"
 ---@field service? string seconds that a shard needs for its part of an update
----@field bandwidth? number bytes a second of a shard's link, each way; 0 is without limit
----@field bytes? number size of an update, and of a model
----@field delay? string seconds that a message takes
----@field loss? number share of messages that get lost
+---@field bandwidth? number bytes a second of a shard's link, each way; 0 is unlimited
+---@field bytes? number size of an update and of a model
+---@field delay? string seconds of a message's transfer
+---@field loss? number share of lost messages
 ---@field retry? number seconds until a lost message is sent again, default 0.2
 ---@field churn? string "JOIN:LEAVE", nodes that join and leave per second
----@field failures? string "LIFE:REPAIR", mean seconds until a node crashes, and until a new one comes
+---@field failures? string "LIFE:REPAIR", mean seconds until a node crashes, and until a new node joins
 ---@field detect? number seconds until a crash is noticed, default 2.5
----@field native? boolean false: run also classic rules in Lua, instead of their form in C++
----@field trace? boolean keep every event, in the result's `trace`
----@field on_progress? fun(share: number) called a few times a second with the share of the simulated time that is over
----@field load? function how rule files are read, as barrier.from takes it
+---@field native? boolean false: run classic rules in Lua too, instead of in C++
+---@field trace? boolean record every event in the result's `trace`
+---@field on_progress? fun(share: number) called a few times a second with the elapsed share of the simulated time
+---@field load? function reads rule files, as for barrier.from
 ---@field replay? string a trace of --record ("FILE", "FILE#2" for its second run) instead of nodes, work, speed, straggler, churn
 
 local kinds = {
@@ -56,17 +57,17 @@ local kinds = {
 ---@field max number
 
 ---@class actor.sim.Result
----@field mean_step number mean, over the nodes, of the steps that they have started by the end
+---@field mean_step number mean, over the nodes, of the steps started by the end
 ---@field sd_step number standard deviation of these steps
 ---@field min_step integer
 ---@field max_step integer
----@field ids integer[] the nodes that live at the end
+---@field ids integer[] the live nodes at the end
 ---@field steps integer[] their steps
 ---@field busy_by_node number[] their seconds of work
----@field updates integer steps completed, by all nodes that ever lived
----@field checks integer how often the rule was asked
----@field messages integer how many were sent
----@field lost integer how many messages were lost
+---@field updates integer completed steps of all nodes that ever existed
+---@field checks integer number of rule evaluations
+---@field messages integer number of sent messages
+---@field lost integer number of lost messages
 ---@field alive integer nodes at the end
 ---@field joined integer
 ---@field departed integer
@@ -74,19 +75,19 @@ local kinds = {
 ---@field busy number node-seconds of work
 ---@field waiting number node-seconds at the barrier
 ---@field network number node-seconds of messages and servers' queues
----@field down number node-seconds between a crash and its notice
+---@field down number node-seconds between crashes and their detection
 ---@field staleness actor.sim.Moments updates of others between a step's pull and its update
 ---@field progress_inconsistency actor.sim.Moments the same divided by the nodes
----@field sequence_inconsistency actor.sim.Moments of a pull: updates that differ from those of a serial execution, divided by the nodes
+---@field sequence_inconsistency actor.sim.Moments of a pull: updates that differ from a serial execution, divided by the nodes
 ---@field progress {time: number[], mean: number[], min: integer[], max: integer[]} completed steps
 ---@field trace? {time: number[], id: integer[], step: integer[], event: string[]}
 ---@field ended number seconds
----@field last_progress number when a step was last started or completed
----@field emptied? number when the last node was gone, if none lives at the end
+---@field last_progress number time of the last start or completion of a step
+---@field emptied? number when the last node disappeared, if none is live at the end
 
 M.default_work = "1+exp(1)"
 
----Checks options, and makes the scenario that the C++ simulator takes; or nil and what is wrong.
+---Checks options and makes the scenario for the C++ simulator; or returns nil and an error.
 ---@param options actor.sim.Options
 ---@return table? scenario
 ---@return string? message
@@ -106,7 +107,7 @@ function M.scenario(options)
   return scenario
 end
 
----Simulates one run. Raises errors of the rule, with its name, and a deadlock, with the nodes that wait.
+---Simulates one run. Raises errors of the rule, with its name, and a deadlock, with the waiting nodes.
 ---@param options actor.sim.Options
 ---@return actor.sim.Result
 function M.run(options)
@@ -118,12 +119,12 @@ function M.run(options)
   local rule = barrier.from(options.barrier, { resample = resample, load = options.load })
   scenario.on_progress = options.on_progress
   if rule.native and options.native ~= false then return c.run(scenario, rule.native) end
-  -- As on the cluster, a rule is asked before the first step; a classic rule passes there, as its form in C++.
+  -- As on the cluster, a rule decides before the first step; a classic rule passes there, as its C++ form does.
   local sampling = { kind = "other", beta = rule.beta, resample = rule.resample, asks_first = not rule.native }
   return c.run(scenario, sampling, barrier.evaluator(rule, c.rule_seed(scenario.seed or 0)))
 end
 
----Returns the quantile `q` of a sorted array: the least value that the share `q` of its elements does not exceed.
+---Returns the quantile `q` of a sorted array: the least value that is not below the share `q` of its elements.
 ---@param sorted number[]
 ---@param q number 0 .. 1
 ---@return number

@@ -1,13 +1,13 @@
---- Modules of rule files under `actorhost sim`: what `require` finds there, and which files a rule depends on. On a cluster
---- modules lie beside the job's script. Here there may be no job, so `require` looks beside the rule file, then in the
---- current folder, where a job would be started.
+--- Modules of rule files under `actorhost sim`: resolves `require`, and lists the files that a rule depends on. On a
+--- cluster modules are beside the job's script. Here there may be no job, so `require` searches beside the rule file,
+--- then in the current folder, where a job would start.
 local files = require("actor.c.files")
 
 local M = {}
 
 local endings = { ".lua", "/init.lua" }
 
-local folder = "" -- of the rule file that was loaded last
+local folder = "" -- of the last loaded rule file
 
 local function folder_of(path)
   return path:match("^(.*/)") or ""
@@ -15,12 +15,12 @@ end
 
 local function read(path)
   local file = io.open(path, "rb")
-  local text = file and file:read("*a") -- nil of a folder
+  local text = file and file:read("*a") -- nil for a folder
   if file then file:close() end
   return text
 end
 
--- The file of a module that a file in `beside` requires, and its text. A name must not leave the folder.
+-- The file and text of a module that a file in `beside` requires. A name must not leave the folder.
 local function find(name, beside)
   if not name:find("^[%w_-][%w_.-]*$") or name:find("..", 1, true) then return nil end
   local relative = name:gsub("%.", "/")
@@ -35,7 +35,7 @@ end
 
 -- --- require ---
 
-local loaded = {} -- the names of those that are
+local loaded = {} -- by name
 
 local function loader(name)
   local path, text = find(name, folder)
@@ -46,26 +46,26 @@ local function loader(name)
   return chunk
 end
 
----Forgets the modules that the rule file of another run has required, so that they are loaded again.
+---Forgets the modules that another run's rule file has required, so that they are loaded again.
 function M.forget()
   for name in pairs(loaded) do package.loaded[name] = nil end
   loaded = {}
 end
 
----A barrier.runner for rule files that may `require` modules.
+---Makes a barrier.runner for rule files that may `require` modules.
 ---@param run fun(chunk: function, path: string): boolean, any
 ---@return fun(chunk: function, path: string): boolean, any
 function M.runner(run)
-  table.insert(package.loaders, 3, loader) -- behind our own library
+  table.insert(package.loaders, 3, loader) -- after our own library
   return function(chunk, path)
     folder = folder_of(path)
     return run(chunk, path)
   end
 end
 
--- --- which files ---
+-- --- files ---
 
--- The names of modules that a text requires, if they are spelt out.
+-- The names of modules that a text requires by literals.
 local function names_in(text)
   local names = {}
   for _, name in text:gmatch("%f[%w_]require%s*%(?%s*(['\"])([%w_.-]+)%1") do names[#names + 1] = name end
@@ -84,8 +84,8 @@ local function add_modules(text, beside, seen, out)
   return out
 end
 
----Lists the files of the modules that a rule file or a job requires, and of those that these require. It finds names in
----the text, so not one that is put together at run time.
+---Lists the files of the modules that a rule file or a job requires, directly or indirectly. It finds names in the
+---text, so it misses names built at run time.
 ---@param path string
 ---@return string[]
 function M.of(path)

@@ -32,7 +32,7 @@ local function escaped(text)
   return (tostring(text):gsub('[&<>"]', escapes))
 end
 
----How many plots the sections have.
+---Counts the plots of the sections.
 ---@param sections table[]
 ---@return integer
 function M.count(sections)
@@ -41,14 +41,14 @@ function M.count(sections)
   return n
 end
 
----Whether the simulated figure agrees with the published one: to within 3 %, or one step.
+---Whether the simulated figure agrees with the published figure: to within 3 %, or one step.
 ---@param row {published: number, mean: number}
 ---@return boolean
 function M.agrees(row)
   return math.abs(row.mean - row.published) <= math.max(0.03 * math.abs(row.published), 1)
 end
 
--- Whether single runs lie on both sides of the published figure, or meet it.
+-- Whether single runs are on both sides of the published figure, or equal it.
 local function among_runs(row) return row.least <= row.published and row.published <= row.most end
 
 local function verdict(row)
@@ -87,7 +87,7 @@ local function section_html(section)
   return table.concat(out, "\n")
 end
 
--- Whether what is compared was simulated more than once.
+-- Whether a compared figure has more than one simulation.
 local function several_seeds(sections)
   for _, section in ipairs(sections) do
     for _, row in ipairs(section.comparisons) do
@@ -112,7 +112,7 @@ function M.html(sections)
     or "each figure here is of one run, with no interval"
   out[#out + 1] = ("<h1>Barrier experiments</h1>\n<p>actorhost %s. %d of %d published figures are met within 3 %% or one "
     .. "step%s; %s; published ones are of single runs or a few.</p>"):format(
-    require("actor").version, agree, all, among > 0 and (", and %d more %s among our single runs"):format(among, among == 1 and "lies" or "lie") or "", ours)
+    require("actor").version, agree, all, among > 0 and (", and %d more %s among our single runs"):format(among, among == 1 and "is" or "are") or "", ours)
   out[#out + 1] = "<nav><ul>"
   for _, section in ipairs(sections) do
     out[#out + 1] = ('<li><a href="#%s">%s</a></li>'):format(section.id, escaped(section.title))

@@ -1,5 +1,5 @@
---- Every experiment of the literature in one folder: tables, plots, and a page that shows each with its parameters and its
---- figures beside the published ones.
+--- Writes every experiment of the literature into one folder: tables, plots, and a page with the parameters of each and
+--- its figures beside the published figures.
 local files = require("actor.c.files")
 local command = require("actor.c.command")
 local figures = require("actor.sim.figures")
@@ -12,7 +12,7 @@ local M = {}
 
 local betas = { 1, 2, 4, 8, 16, 32, 64, 128 }
 
--- How a rule looks in every figure, by its name in the legend. A sample of none looks like ASP; a rule whose sample
+-- The look of a rule in every figure, by its name in the legend. An empty sample looks like ASP. A rule whose sample
 -- size is the axis looks like that rule with a sample of ten.
 local looks = {
   bsp = 1, ["ssp:4"] = 2, asp = 3, ["pbsp:0"] = 3, ["pbsp:10"] = 4, ["pbsp:beta"] = 4, ["pbsp:beta@event"] = 4,
@@ -30,7 +30,7 @@ local function subtitle(sweep)
   return table.concat(parts, ", ")
 end
 
--- --- tasks of all experiments at once, so that no process waits at an experiment's end ---
+-- --- tasks of all experiments together, so that no process idles at an experiment's end ---
 
 -- Makes the tasks of an experiment. A rule such as "pbsp:{beta}" gets the number of its point.
 local function tasks_of(experiment, tasks)
@@ -69,7 +69,7 @@ local function run_all(experiments, options)
   return rows
 end
 
--- --- what is compared ---
+-- --- comparisons ---
 
 local function same_point(reference, group)
   for name, value in pairs(reference.varied or {}) do
@@ -83,7 +83,7 @@ local function compared(what, published, stats)
     least = stats.least, most = stats.most }
 end
 
--- Rows with a published figure beside the simulated one.
+-- Rows with a published figure beside the simulated figure.
 local function comparisons(experiment, groups)
   local out = {}
   for _, reference in ipairs(experiment.references or {}) do
@@ -140,7 +140,7 @@ local function write_table(dir, experiment, rows)
   file:finish()
 end
 
--- Rows of the sweep and those beside it.
+-- Joins the rows of the sweep and of the sweep beside it.
 local function joined(rows)
   local all = {}
   for _, list in ipairs { rows.main, rows.beside } do
@@ -205,8 +205,8 @@ local function write_bounds(dir)
   return section
 end
 
----Runs everything and writes it into `dir`.
----@param dir string a folder, created if it does not exist
+---Runs all experiments and writes them into `dir`.
+---@param dir string a folder, created if absent
 ---@param options {jobs: integer, repeats?: integer, seed?: integer, quiet?: boolean} repeats: seeds of each run, default 10, from `seed` up, default 1
 ---@return integer exit code
 function M.run(dir, options)

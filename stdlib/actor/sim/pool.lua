@@ -1,5 +1,5 @@
---- A sweep on several processes: each runs one task at a time, rows come back in the order of the tasks. Processes rather
---- than threads, so that a rule that never returns can be ended. For subcommands only.
+--- A sweep on several processes. Each process runs one task at a time; rows arrive in the order of the tasks. Processes
+--- instead of threads, so that a rule that never returns can be terminated. For subcommands only.
 local codec = require("actor.codec")
 local command = require("actor.c.command")
 
@@ -8,7 +8,7 @@ local M = {}
 ---Runs the tasks on `jobs` processes started with `args`.
 ---@param tasks actor.sim.Task[]
 ---@param jobs integer
----@param args string[] what makes actorhost a worker that calls M.serve
+---@param args string[] arguments that make actorhost a worker that calls M.serve
 ---@param on_row fun(row: table, done: integer)
 function M.run(tasks, jobs, args, on_row)
   local next_task, next_row, running, rows, doing = 1, 1, 0, {}, {}
@@ -41,7 +41,7 @@ function M.run(tasks, jobs, args, on_row)
   end
 end
 
----What a worker process does until its parent has no more tasks.
+---The main loop of a worker process: runs until its parent has no more tasks.
 ---@param execute fun(task: actor.sim.Task): table
 function M.serve(execute)
   for bytes in command.next_task do

@@ -1,5 +1,5 @@
---- Recorded runs as scenarios: simulates the work and network times that `--record` has measured, under any rule, and
---- compares the recorded run with the simulated one.
+--- Recorded runs as scenarios: simulates the work and network times from `--record` under any rule, and compares the
+--- recorded run with the simulated run.
 local check = require("actor.check")
 local trace = require("actor.trace")
 
@@ -7,7 +7,7 @@ local M = {}
 
 local cache = {}
 
----Loads the run that `spec` names: "FILE" is the file's only or first one, "FILE#2" the second.
+---Loads the run of `spec`: "FILE" is the first run of the file, "FILE#2" the second.
 ---@param spec string
 ---@return actor.trace.Run
 function M.load(spec)
@@ -21,14 +21,14 @@ function M.load(spec)
   return run
 end
 
----Returns how many seconds the run took.
+---Returns the duration of the run in seconds.
 ---@param run actor.trace.Run
 ---@return number
 function M.seconds(run)
   return run.stop or run.last
 end
 
----Returns the nodes of a run as the simulator takes them, in the order in which they joined.
+---Returns the nodes of a run in the simulator's form, in order of their joins.
 ---@param run actor.trace.Run
 ---@return {joins: number, leaves: number, work: number[], network: number[]}[]
 function M.nodes(run)
@@ -55,8 +55,8 @@ function M.nodes(run)
   return nodes
 end
 
----Returns the recorded rule as --barrier takes it. A rule that the job made itself is recorded by its name, "pssp(10,
----4)".
+---Returns the recorded rule in the form of --barrier. A rule made by the job itself is recorded by its name, such as
+---"pssp(10, 4)".
 ---@param run actor.trace.Run
 ---@return string?
 function M.barrier(run)
@@ -70,8 +70,8 @@ function M.barrier(run)
   return text ~= "" and text or nil
 end
 
----Sums up what was measured, in completed steps: at its stop a real run lets no worker begin another step, while the
----simulator counts such a step as begun.
+---Summarises the measured run in completed steps: at its stop a real run admits no further step, while the simulator
+---counts such a step as begun.
 ---@param run actor.trace.Run
 ---@return {mean_completed: number, seconds: number, barrier: string?, workers: integer}
 function M.measured(run)

@@ -5,9 +5,9 @@ local M = {}
 
 ---@class actor.sim.Mean
 ---@field mean number
----@field low number end of the interval; equal to `mean` for a single value
+---@field low number lower end of the interval; equals `mean` for a single value
 ---@field high number
----@field sd number of the values, dividing by one less than their number
+---@field sd number of the values, with divisor n - 1
 ---@field least number
 ---@field most number
 ---@field n integer
@@ -49,17 +49,17 @@ local function name_of(group)
   return table.concat(parts, ", ")
 end
 
--- "; the last one was gone at 3.1 s"; rows of an earlier sweep's table do not say when.
+-- "; the last node disappeared at 3.1 s". Rows of an earlier sweep's table lack this time.
 local function when(rows)
   local first, last = math.huge, -math.huge
   for _, row in ipairs(rows) do
     if row.emptied then first, last = math.min(first, row.emptied), math.max(last, row.emptied) end
   end
   if first > last then return "" end
-  return ("; the last one was gone at %.6g%s s"):format(first, last > first and (" to %.6g"):format(last) or "")
+  return ("; the last node disappeared at %.6g%s s"):format(first, last > first and (" to %.6g"):format(last) or "")
 end
 
----Notes about groups whose figures mislead: if no node lives at the end, steps are 0.
+---Makes notes about groups with misleading figures: if no node is live at the end, steps are 0.
 ---@param groups {barrier: string, varied: table, rows: table[]}[] of M.groups
 ---@return string[] a line for each such group
 function M.remarks(groups)
@@ -77,8 +77,8 @@ function M.remarks(groups)
   return out
 end
 
----Groups the rows of each barrier at each point, in the order of their first rows. A group has `barrier`, `varied`,
----`rows`, and in `stats` an actor.sim.Mean for each number of the rows, by its name.
+---Groups the rows of each barrier at each point, in order of first rows. A group has `barrier`, `varied`, `rows`, and
+---in `stats` an actor.sim.Mean for each number of the rows, by its name.
 ---@param rows table[]
 ---@param confidence? number
 ---@return {barrier: string, varied: table, rows: table[], stats: table<string, actor.sim.Mean>}[]

@@ -1,25 +1,25 @@
---- Grids of simulations: every barrier at every point of what varies, with a few seeds each. A task is a plain table, so
---- that another process can run it; its result is a row of numbers and names.
+--- Grids of simulations: every barrier at every point of the varied options, with several seeds each. A task is a plain
+--- table, so that another process can run it. Its result is a row of numbers and names.
 local check = require("actor.check")
 local sim = require("actor.sim")
 
 local M = {}
 
 ---@class actor.sim.Task
----@field index integer its place in the sweep
+---@field index integer its position in the sweep
 ---@field barrier string
 ---@field repeat_ integer 1 .. repeats
 ---@field options actor.sim.Options of this run, with its seed
----@field varied table<string, string|number> what varies, at this point
+---@field varied table<string, string|number> the varied options, at this point
 ---@field label string? instead of `barrier` in tables
----@field train string? what is trained along the way, as train.from takes it
+---@field train string? the model to train, in the form of train.from
 
 ---@class actor.sim.Sweep
----@field base? actor.sim.Options what all runs have in common
----@field barriers (string|table)[] texts for barrier.from; {spec, label = } names one otherwise
+---@field base? actor.sim.Options the common options of all runs
+---@field barriers (string|table)[] texts for barrier.from; {spec, label = } sets another name
 ---@field vary? {[1]: string, [2]: (string|number)[]}[] in order: an option of sim.run and its values
 ---@field repeats? integer seeds from `base.seed` up; default 1
----@field train? string what is trained along the way: "linear", "mnist rate=0.01", "job.lua --lr 0.1"
+---@field train? string the model to train: "linear", "mnist rate=0.01", "job.lua --lr 0.1"
 
 local function combine(vary, at, chosen, out)
   if at > #vary then
@@ -43,7 +43,7 @@ function M.points(vary)
   return combine(vary, 1, {}, {})
 end
 
----Returns a rule's text at a point: `{beta}` is replaced by the sweep's `beta` there. Other braces stay.
+---Returns a rule's text at a point: the sweep's `beta` there replaces `{beta}`. Other braces stay.
 ---@param template string
 ---@param point table<string, string|number>
 ---@return string
@@ -80,7 +80,7 @@ function M.tasks(sweep)
   return tasks
 end
 
--- How many nodes stand at each step, as two arrays.
+-- The number of nodes at each step, as two arrays.
 local function histogram(steps)
   local counts, values, numbers = {}, {}, {}
   for _, step in ipairs(steps) do counts[step] = (counts[step] or 0) + 1 end
@@ -96,7 +96,7 @@ local function quantile(distribution, q, total)
     sum = sum + distribution.counts[i]
     if sum >= q * total then return step end
   end
-  return 0 -- no node is left
+  return 0 -- no node remains
 end
 
 ---Makes the row of a result.
@@ -127,7 +127,7 @@ function M.row(task, result)
   }
   if result.training then
     local last = #result.training.time
-    row.training_loss = result.training.loss[last] -- "loss" is that of messages
+    row.training_loss = result.training.loss[last] -- "loss" is the loss of messages
     row.training_accuracy = (result.training.accuracy or {})[last]
   end
   return row
@@ -143,7 +143,7 @@ function M.execute(task, on_progress)
   return M.row(task, sim.run(task.options))
 end
 
----Runs a sweep in this Lua state; rows come in the order of the tasks.
+---Runs a sweep in this Lua state; rows arrive in the order of the tasks.
 ---@param sweep actor.sim.Sweep
 ---@param on_row? fun(row: table, done: integer, total: integer)
 ---@return table[] rows

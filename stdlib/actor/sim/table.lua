@@ -1,17 +1,17 @@
---- The rows of a sweep as a file: CSV or JSON lines, with the configuration in a header. A regular file appears when the
---- sweep is complete; until then the rows are in FILE.part beside it, from which a sweep can go on. Anything else (a
---- pipe, a terminal) is written in place.
+--- The rows of a sweep as a file: CSV or JSON lines, with the configuration in a header. A regular file appears when
+--- the sweep is complete; until then the rows are in FILE.part beside it, from which a sweep can resume. Other files (a
+--- pipe, a terminal) are written in place.
 local util = require("actor.util")
 
 local M = {}
 
 local partial = ".part"
 
----The columns before those of what varies.
+---The columns before the varied options.
 M.columns = {
   "barrier", "repeat", "seed", "nodes", "time", "mean_step", "sd_step", "min_step", "max_step", "checks", "messages",
 }
----The columns behind them.
+---The columns after the varied options.
 M.more_columns = {
   "p5_step", "p50_step", "p95_step", "updates", "alive", "lost", "busy_share", "waiting_share", "network_share",
   "checks_per_step", "messages_per_step", "staleness_mean", "staleness_max", "progress_mean", "progress_sd",
@@ -19,7 +19,7 @@ M.more_columns = {
   "training_accuracy",
 }
 
--- Whole numbers as they are, others to 10 digits: the same text on every machine.
+-- Whole numbers unchanged, others to 10 digits: the same text on every machine.
 local function number_text(value)
   if value ~= value then return "nan" end
   if value % 1 == 0 and math.abs(value) < 2 ^ 53 then return ("%d"):format(value) end
@@ -42,7 +42,7 @@ local function json_cell(value)
   return '"' .. tostring(value):gsub('[%c"\\]', function(letter) return ("\\u%04x"):format(letter:byte()) end) .. '"'
 end
 
--- The names of the columns; what varies (and is not among the first ones) comes in the middle.
+-- The names of the columns. The varied options (except those among the first columns) are in the middle.
 local function all_columns(varied)
   local columns, fixed = {}, {}
   for _, name in ipairs(M.columns) do
@@ -96,12 +96,12 @@ M.formats = {
 
 -- --- files ---
 
--- The cells of a line of CSV as M.formats writes it.
+-- The cells of a line of CSV written by M.formats.
 local function cells_of(line)
   local cells, at = {}, 1
   while at <= #line do
     local quoted, behind = line:match('^"(.-)"()[,\n]', at)
-    while quoted and select(2, quoted:gsub('"', "")) % 2 == 1 do -- the quote found was half of a doubled one
+    while quoted and select(2, quoted:gsub('"', "")) % 2 == 1 do -- the found quote was half of a doubled quote
       local more, next_behind = line:match('^(.-)"()[,\n]', behind)
       quoted, behind = quoted .. '"' .. more, next_behind
     end
@@ -112,15 +112,15 @@ local function cells_of(line)
   return cells
 end
 
--- Whether the line of a table has all its cells, as far as its text shows.
+-- Whether a table's line has all its cells, as far as its text shows.
 local function whole(line, format, columns)
   if format == "json" then return line:match("^{.*}\n$") ~= nil end
   local cells = cells_of(line)
   return #cells == #columns and tonumber(cells[6]) ~= nil
 end
 
----The regular file that `path` is or could become, behind all links; nil for a pipe or a device. /dev/stdout never is
----one, whatever it leads to: a rename would put a file in its place.
+---Returns the regular file that `path` is or could become, with all links resolved; nil for a pipe or a device. Also
+---nil for /dev/stdout, whatever its target: a rename would put a file in its place.
 ---@param path string
 ---@return string?
 function M.regular(path)
@@ -128,13 +128,12 @@ function M.regular(path)
   return require("actor.c.files").regular(path)
 end
 
----Returns the lines that an earlier sweep with the same header has left behind; nil when there is no such file, or nil
----and what is wrong.
+---Returns the lines of an interrupted sweep with the same header; nil if there is no such file, or nil and an error.
 ---@param path string
 ---@param header string
 ---@param format "csv"|"json"
 ---@param columns string[]
----@return string[]? lines up to the first that is damaged
+---@return string[]? lines up to the first damaged line
 ---@return string? message
 function M.left_behind(path, header, format, columns)
   local real = M.regular(path)
@@ -147,7 +146,7 @@ function M.left_behind(path, header, format, columns)
         return nil, name .. " belongs to another sweep (its header differs): remove it, or leave --resume out"
       end
       local lines = {}
-      for line in text:sub(#header + 1):gmatch("[^\n]*\n") do -- leaves out a last line that was cut
+      for line in text:sub(#header + 1):gmatch("[^\n]*\n") do -- skips a truncated last line
         if not whole(line, format, columns) then break end
         lines[#lines + 1] = line
       end
@@ -163,9 +162,9 @@ Table.__index = Table
 ---@param path string
 ---@param format "csv"|"json"
 ---@param configuration string[] "name=value" and other texts
----@param varied string[] names of what varies
----@param resume? boolean go on from what an earlier sweep of the same configuration left behind
----@return actor.sim.Table? nil, message when it cannot be written
+---@param varied string[] names of the varied options
+---@param resume? boolean resume from the rows of an interrupted sweep of the same configuration
+---@return actor.sim.Table? nil, message if it cannot be written
 ---@return string? message
 function M.open(path, format, configuration, varied, resume)
   local self = setmetatable({ path = path, format = M.formats[format], columns = all_columns(varied), varied = varied, done = 0 }, Table)
@@ -188,7 +187,7 @@ function M.open(path, format, configuration, varied, resume)
   return self
 end
 
----Returns the rows that the sweep before has left behind, with the fields that a line has. For CSV only.
+---Returns the rows of the interrupted sweep, with the fields of its lines. For CSV only.
 ---@return table[]
 function Table:rows_before()
   local rows = {}
@@ -204,7 +203,7 @@ function Table:rows_before()
   return rows
 end
 
----Writes text to the file at once, unbuffered.
+---Writes text to the file immediately, unbuffered.
 ---@param text string
 function Table:write(text)
   local fine, message = self.file:write(text)
@@ -218,7 +217,7 @@ function Table:add(row)
   self:write(self.format.line(row, self.columns))
 end
 
----Ends the table, which is complete: the file gets its name.
+---Completes the table: the file gets its name.
 function Table:finish()
   self.file:close()
   if self.regular then

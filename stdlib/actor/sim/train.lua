@@ -1,13 +1,13 @@
---- Trains a model inside a simulation, to show what a rule costs in loss. The model does not decide which nodes go on,
---- so the simulation runs first and its trace is replayed: at `start` a node pulls the present parameters and computes
---- its update from them at once, so it needs no copy; at `apply` this update is merged; the update of a node that has
---- left is dropped. Order and staleness are those of the simulation, with one exception: when a model takes time to
---- travel, the simulation counts staleness from its sending, while here a node gets those of the time of its arrival.
+--- Trains a model inside a simulation, to show the cost of a rule in loss. The model has no influence on admission, so
+--- the simulation runs first and its trace is replayed. At `start` a node pulls the current parameters and computes its
+--- update from them immediately, so it needs no copy; at `apply` this update is merged. The update of a departed node
+--- is dropped. Order and staleness equal the simulation's, with one exception: if a model takes time to travel, the
+--- simulation counts staleness from the sending, while here a node gets the parameters at the time of arrival.
 ---
 ---     local result = sim.train.run({ barrier = "asp", nodes = 100, time = 60 }, sim.train.models.linear())
 ---     print(result.training.time[51], result.training.loss[51])
 ---
---- Random numbers of a gradient depend on seed, node and step alone: a node meets the same data under every rule.
+--- Random numbers of a gradient depend only on seed, node and step: a node sees the same data under every rule.
 local check = require("actor.check")
 local merge = require("actor.barrier.merge")
 local spelling = require("actor.c.names")
@@ -16,16 +16,16 @@ local sim = require("actor.sim")
 
 local M = {}
 
----@class actor.sim.Model what is trained; `linear`, `factorisation`, `mnist` and `job` of sim/models are such tables
+---@class actor.sim.Model a trainable model; `linear`, `factorisation`, `mnist` and `job` of sim/models are such tables
 ---@field init fun(rng: actor.Rng, setup: actor.sim.Setup): any the parameters at the start
----@field gradient fun(params: any, id: integer, step: integer, rng: actor.Rng): any the update of node `id`, which has completed `step` steps; nil: it has none. Must not keep or change `params`
----@field apply fun(params: any, update: any, scale: number) takes `scale` times the update into the parameters, in place
----@field loss fun(params: any): number? nil: there is none yet
+---@field gradient fun(params: any, id: integer, step: integer, rng: actor.Rng): any the update of node `id` after `step` completed steps; nil: no update. Must not retain or change `params`
+---@field apply fun(params: any, update: any, scale: number) applies `scale` times the update to the parameters, in place
+---@field loss fun(params: any): number? nil: no loss yet
 ---@field accuracy? fun(params: any): number 0 .. 1
 ---@field rate? number|fun(updates: integer, nodes: integer): number the factor of each update, default 1
----@field apply_all? fun(params: any, updates: any[], scale: number) applies several updates as one (merge.buffer); without it they are applied one after the other
----@field merge? fun(): actor.param.Merge? returns the model's own policy, after `init`; a plan's policy wins over it
----@field prepare? fun(params: any, ids: integer[], state: actor.sim.TrainState) called when these nodes are about to start, all at one time
+---@field apply_all? fun(params: any, updates: any[], scale: number) applies several updates as one (merge.buffer); default: one after the other
+---@field merge? fun(): actor.param.Merge? returns the model's own policy, after `init`; a plan's policy overrides it
+---@field prepare? fun(params: any, ids: integer[], state: actor.sim.TrainState) called before these nodes start, all at one time
 ---@field joined? fun(id: integer, state: actor.sim.TrainState)
 ---@field left? fun(id: integer, state: actor.sim.TrainState)
 ---@field dropped? fun(update: any) the merge policy has refused this update
@@ -36,8 +36,8 @@ local M = {}
 ---@field time number simulated seconds in all
 
 ---@class actor.sim.Plan
----@field merge? actor.param.Merge a policy of actor.param.merge: what becomes of late updates; default: all are merged
----@field points? integer how often loss and accuracy are computed, beside the start; default 50
+---@field merge? actor.param.Merge a policy of actor.param.merge: the treatment of late updates; default: merge all
+---@field points? integer number of evaluations of loss and accuracy, besides the start; default 50
 ---@field rate? number|fun(updates: integer, nodes: integer): number instead of the model's own
 
 ---@class actor.sim.Training
@@ -45,13 +45,13 @@ local M = {}
 ---@field updates integer[] merged by then
 ---@field loss number[]
 ---@field accuracy? number[]
----@field dropped integer updates that the merge policy refused
+---@field dropped integer updates dropped by the merge policy
 
 local default_points = 50
 
--- --- merging, as the parameter server does (host/engine/param/coordinator.cpp) ---
+-- --- merging, like the parameter server (host/engine/param/coordinator.cpp) ---
 
--- The weight of an update that is `staleness` steps behind the newest; nil drops it.
+-- The weight of an update, `staleness` steps behind the newest; nil drops it.
 local function one_by_one(model)
   return function(params, updates, scale)
     for _, update in ipairs(updates) do model.apply(params, update, scale) end
@@ -64,8 +64,8 @@ end
 ---@field time number simulated seconds
 ---@field updates integer merged so far
 ---@field dropped integer
----@field live table<integer, integer> completed steps of the present nodes, by id
----@field nodes integer how many these are
+---@field live table<integer, integer> completed steps of the live nodes, by id
+---@field nodes integer number of live nodes
 local State = {}
 State.__index = State
 
@@ -93,8 +93,8 @@ function State:leave_step(id)
   self.at_step[step] = self.at_step[step] - 1
 end
 
--- Merges the updates that are held for buffer{k}, or those of a step for mean. At the end of a run there may be fewer
--- than k; each still counts 1/k.
+-- Merges the staged updates: for buffer{k}, or those of a step for mean. At the end of a run there may be fewer than k;
+-- each still counts 1/k.
 function State:flush()
   local updates = self.buffered
   if #updates == 0 then return end
@@ -103,7 +103,8 @@ function State:flush()
   self.updates = self.updates + #updates
 end
 
--- Holds an update for mean: those of a step are merged when a node begins a later one, under bsp when all have come.
+-- Stages an update for mean. A step's updates are merged when a node begins a later step; under bsp all have then
+-- arrived.
 function State:hold(update, step)
   if step < self.held_step or (#self.buffered > 0 and step > self.held_step) then
     check.fail("param.merge.mean() merges step by step, so it needs a rule that is BSP (bsp, backup:0, quorum:1); "
@@ -132,7 +133,7 @@ function State:take(update, step)
   self.updates = self.updates + 1
 end
 
----Returns the random numbers of a node's step.
+---Returns the random number generator of a node's step.
 ---@param seed integer
 ---@param id integer
 ---@param step integer completed before
@@ -183,7 +184,7 @@ function State:look(time)
   if model.accuracy then out.accuracy[n] = model.accuracy(self.params) end
 end
 
--- The nodes that pull the model at the same time, from event `at` on, in order of their ids; and the event behind them.
+-- The nodes that pull the model at the same time, from event `at` on, in order of their ids; and the next event.
 local function pullers(trace, at)
   local ids, time = {}, trace.time[at]
   while (trace.event[at] == "release" or trace.event[at] == "start") and trace.time[at] == time do
@@ -281,7 +282,7 @@ end
 
 local names = { "linear", "factorisation", "mnist" }
 
----The models by name: each is a function of options that makes a model.
+---The models by name: each is a function that makes a model from options.
 ---@type table<string, fun(options?: table): actor.sim.Model>
 M.models = setmetatable({}, {
   __index = function(models, name)
@@ -291,7 +292,7 @@ M.models = setmetatable({}, {
   end,
 })
 
----Makes a falling rate, for `rate` of a plan: rate / sqrt(1 + updates / every).
+---Makes a decreasing rate, for `rate` of a plan: rate / sqrt(1 + updates / every).
 ---@param rate number
 ---@param every number
 ---@return fun(updates: integer): number
@@ -312,7 +313,7 @@ local function named_values(words)
   return values
 end
 
--- Takes the plan's fields out of the values.
+-- Moves the plan's fields out of the values.
 local function plan_of(values)
   local plan = { points = values.points }
   local rate, decay = values.rate, values.decay
@@ -367,8 +368,8 @@ local function from_name(words)
   return function() return M.models[name](values) end, plan
 end
 
----Reads a text that says what to train: a model's name and settings, or a job's file and its flags. nil and a message
----when it is wrong.
+---Parses a training text: a model's name and settings, or a job's file and its flags. Returns nil and a message for an
+---invalid text.
 ---@param text string
 ---@return (fun(): actor.sim.Model)? make makes a new model for each run
 ---@return actor.sim.Plan|string plan
@@ -381,7 +382,7 @@ function M.from(text)
   return make, plan
 end
 
----Simulates a run and trains the model of a text that `from` takes.
+---Simulates a run and trains the model of a text in the form of `from`.
 ---@param options actor.sim.Options
 ---@param text string
 ---@return actor.sim.Result

@@ -1,5 +1,5 @@
---- Matrix factorisation: a matrix of low rank is found again from its entries. Each node holds a share of the entries and
---- takes a few of them for each step; an update touches only the rows of the two factors that these meet.
+--- Matrix factorisation: recovers a matrix of low rank from its entries. Each node holds a share of the entries and
+--- takes a few of them for each step. An update touches only the rows of the two factors for these entries.
 local check = require("actor.check")
 
 local kinds = { rows = "number?", columns = "number?", rank = "number?", batch = "number?", noise = "number?" }
@@ -25,14 +25,14 @@ return function(options)
   check.number(noise, "noise", fn, 0)
   local entries, nodes = {}, 1 -- of the whole matrix, row by row
 
-  -- The product of row i and column j (from 0) of factors that hold `rank` numbers for each.
+  -- The product of row i and column j (from 0) of factors with `rank` numbers for each.
   local function product(left, right, i, j)
     local sum = 0
     for k = 1, rank do sum = sum + left[i * rank + k] * right[j * rank + k] end
     return sum
   end
 
-  -- The nth entry (from 0) that node `id` holds.
+  -- The nth entry (from 0) of node `id`.
   local function entry_of(id, n)
     return (id % nodes + n * nodes) % (rows * columns)
   end
@@ -47,7 +47,7 @@ return function(options)
       end
       return { left = normals(rows * rank, 0.3, rng), right = normals(columns * rank, 0.3, rng) }
     end,
-    -- Triples of an entry's row, its column and how far the product is off, and the two rows of factors as they were.
+    -- Triples of an entry's row, its column and the product's error, then the two unmodified rows of the factors.
     gradient = function(params, id, _, rng)
       local left, right, update = params.left, params.right, {}
       local held = math.max(1, math.floor(rows * columns / nodes))

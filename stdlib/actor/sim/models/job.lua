@@ -1,18 +1,18 @@
---- The callbacks of a user's own job as a model: its script runs up to param.run, which hands over schedule, push, pull and
---- the others; these are then called for the simulated nodes. One script stands for all nodes, so they share what push
---- keeps between calls. The simulation's barrier is in charge, not the job's, and the script does not go on behind
---- param.run.
+--- The callbacks of a user's own job as a model. The script runs up to param.run, which passes schedule, push, pull and
+--- the other callbacks; the simulation then calls them for its nodes. One script serves all nodes, so they share the
+--- state that push retains between calls. The barrier is the simulation's, not the job's. Code after param.run does not
+--- run.
 ---
---- The loss is the mean of the numbers that push returned under the key "loss", or of the length of its updates where it
---- returned none, over what was merged since the last look.
+--- The loss is a mean over the pushes merged since the previous evaluation: of the numbers under the key "loss", or
+--- without these, of the length of the updates.
 local check = require("actor.check")
 local stores = require("actor.sim.models.store")
 
--- --- what stands for a node ---
+-- --- substitutes for a node ---
 
 local function nothing() end
 
--- actor.c.node and actor.c.param, as far as actor.events and actor.param ask of them before a run begins.
+-- actor.c.node and actor.c.param, with the functions that actor.events and actor.param use before a run begins.
 local function new_node(setup)
   local node = {
     id = 0, rank = 0, size = setup.nodes, role = "worker", seed = setup.seed, epoch = 1, shard = nil,
@@ -44,7 +44,7 @@ local function new_engine(store)
   }
 end
 
--- Loads actor.param and actor.events again, on these two modules instead of the host's.
+-- Loads new instances of actor.param and actor.events on these two modules instead of the host's.
 local function load_upon(node, engine)
   local given = { ["actor.c.node"] = node, ["actor.c.param"] = engine }
   local before = {}
@@ -59,7 +59,7 @@ local function load_upon(node, engine)
   return param, events
 end
 
--- --- what the script sees ---
+-- --- the script's environment ---
 
 local silent_progress = {
   new = function()
@@ -104,7 +104,7 @@ local function new_actor(arguments, node, param, events)
   })
 end
 
--- The job's `require`: modules lie beside the script and see what it sees.
+-- The job's `require`: modules are beside the script and use its environment.
 local function new_require(path, env, actor)
   local loaded = { actor = actor }
   local folder = path:match("^(.*/)") or ""
@@ -144,14 +144,14 @@ local function new_environment(path, actor)
   return env
 end
 
--- Runs the script up to param.run, and returns the table that param.run was given.
+-- Runs the script up to param.run, and returns the argument of param.run.
 local function run_of(path, arguments, node, store)
   local param, events = load_upon(node, new_engine(store))
   local captured
   local real_run = param.run
   function param.run(run)
     captured = run
-    return real_run(run) -- checks it, and yields where the action would begin
+    return real_run(run) -- checks the run, and yields where the action would begin
   end
   function param.set_barrier()
     check.fail("a simulated job has no param.set_barrier: the rule is the simulation's")
@@ -172,7 +172,7 @@ end
 local Job = {}
 Job.__index = Job
 
--- Calls a callback in the role in which the engine calls it.
+-- Calls a callback in the role that the engine would use.
 function Job:call(what, role, id, ...)
   local node, callback = self.node, self.run[what]
   node.role, node.id, node.rank = role, id or 0, id
@@ -202,7 +202,7 @@ function Job:ask_stop(state)
   self.stopped = self:expect(stop, "boolean", "stop")
 end
 
--- Prepares nodes that start together: asks stop, then schedule about all of them, as the engine does.
+-- Prepares nodes that start together: calls stop, then schedule for all of them, like the engine.
 function Job:prepare(ids, state)
   self.node.size = state.nodes
   self:ask_stop(state)
@@ -235,7 +235,7 @@ function Job:entries_for(id, step)
   return entries, self.run.tasks and task.task
 end
 
--- Returns what a node pushes; nil when it rests, or the run is over.
+-- Returns a node's push; nil if the node rests or the run has ended.
 function Job:push(id, step)
   if self.stopped then return nil end
   local entries, number = self:entries_for(id, step)
@@ -277,7 +277,7 @@ local function length_of(entries)
   return math.sqrt(sum)
 end
 
--- A push is merged or dropped.
+-- Settles a push as merged or dropped.
 function Job:settle(push, merged)
   self.working[push.id], self.numbers[push.id] = nil, nil
   if push.task then self.run.tasks:done(push.id, push.task, merged) end
@@ -316,7 +316,7 @@ function Job:merge_one(push, scale)
   end
 end
 
--- Makes one native update with the weighted sum, key by key in the order in which the keys first come.
+-- Makes one native update with the weighted sum, key by key in order of first appearance.
 function Job:merge_sum(pushes, scale)
   local keys, sums, clock = {}, {}, 0
   for _, push in ipairs(pushes) do
@@ -344,7 +344,7 @@ function Job:merge_all(pushes, scale)
   self:pull(pushes)
 end
 
--- Tells the script's on_membership.
+-- Calls the script's on_membership callbacks.
 function Job:changed(state, joined, lost)
   local node = self.node
   node.size, node.epoch = state.nodes, node.epoch + 1
@@ -374,7 +374,7 @@ end
 
 ---@param path string of the script
 ---@param arguments? string[] its own command line
----@return actor.sim.Model its parameters are an actor.sim.Job, with the values in `store`
+---@return actor.sim.Model its parameters are an actor.sim.Job with the values in `store`
 return function(path, arguments)
   local job ---@type actor.sim.Job
   return {

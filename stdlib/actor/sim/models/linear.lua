@@ -1,6 +1,6 @@
---- Linear regression on data that is drawn as it is needed: y = x . truth + noise. The loss is the expected one, computed
---- from the distance to the truth, so it has no noise. Directions of different strength make the problem hard: the weak
---- ones need time, the strong ones allow no large rate.
+--- Linear regression on data drawn on demand: y = x . truth + noise. The loss is the expected loss, computed from the
+--- distance to the truth, so it has no noise. Directions of different strength make the problem hard: weak directions
+--- need time, strong directions limit the rate.
 local check = require("actor.check")
 
 local kinds = { dims = "number?", batch = "number?", noise = "number?", condition = "number?" }
@@ -59,8 +59,8 @@ return function(options)
       end
       return sum / 2
     end,
-    -- As many updates are under way as there are nodes, so the sum of their rates counts: bsp converges up to 2, asp up
-    -- to somewhat more. Near this limit the rules differ: a rule that never waits gets noisy first.
+    -- There are as many updates in flight as nodes, so the sum of their rates counts: bsp converges up to 2, asp up to
+    -- somewhat more. Near this limit the rules differ: a rule that never waits gets noisy first.
     rate = function(updates, nodes)
       return 1.6 / nodes / math.sqrt(1 + updates / (20 * nodes))
     end,

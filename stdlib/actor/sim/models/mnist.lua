@@ -1,11 +1,11 @@
---- Softmax regression on handwritten digits (actor.data.mnist: the files if there are any, generated digits otherwise).
---- The images are dealt out to the nodes one by one; a node that joins shares those of an earlier one.
+--- Softmax regression on handwritten digits (actor.data.mnist: the files if present, otherwise generated digits). The
+--- nodes receive the images in turn; a joining node shares the images of an earlier node.
 local check = require("actor.check")
 
 local kinds = { batch = "number?", test = "number?" }
-local drawn = 10000 -- images to train with, if they have to be generated
+local drawn = 10000 -- number of generated training images
 
----@param options? {batch?: integer, test?: integer} batches of 32 images; loss and accuracy are those of the first 1000
+---@param options? {batch?: integer, test?: integer} batches of 32 images; loss and accuracy use the first 1000
 ---  test images
 ---@return actor.sim.Model
 return function(options)

@@ -1,5 +1,5 @@
---- The values of a simulated job, changed as the parameter server changes them (host/engine/param/param_store.cpp): the same
---- kernels on the same numbers give the same bits. Values are copied on their way in and out, as if they had travelled.
+--- The values of a simulated job, changed as in the parameter server (host/engine/param/param_store.cpp): the same
+--- kernels on the same numbers give the same bits. Values are copied on the way in and out, like transferred values.
 local check = require("actor.check")
 local codec = require("actor.codec")
 local optim = require("actor.optim")
@@ -22,7 +22,7 @@ function M.new(optimiser)
   return store
 end
 
----Returns what arrives at another node when `value` is sent there.
+---Returns the value that another node receives when `value` is sent.
 ---@param value any
 ---@return any
 function M.copy(value)
@@ -32,7 +32,7 @@ function M.copy(value)
   return (assert(codec.decode(codec.encode(value))))
 end
 
----Makes all further native updates with this optimiser.
+---Uses this optimiser for all further native updates.
 ---@param optimiser actor.Optimiser
 function Store:use(optimiser)
   self.described = optim.to_c(optimiser)
