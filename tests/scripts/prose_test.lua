@@ -1,0 +1,44 @@
+-- The prose check refuses sentences of the old kind and accepts plain ones. Usage: luajit prose_test.lua SOURCE_DIR SCRATCH_DIR
+
+local source, scratch = arg[1], arg[2]
+assert(os.execute(("rm -rf '%s' && mkdir -p '%s'"):format(scratch, scratch)) == 0)
+
+-- The exit status and the output of the check for one file.
+local function check(name, text)
+  local file = assert(io.open(scratch .. "/" .. name, "w"))
+  file:write(text)
+  file:close()
+  local pipe = assert(io.popen(("cd '%s' && echo '%s' | luajit '%s/scripts/lint/prose.lua'; echo $?"):format(scratch, name, source)))
+  local all = pipe:read("*a")
+  pipe:close()
+  local output, status = all:match("^(.-)(%d+)\n$")
+  return tonumber(status), output
+end
+
+local plain = "The transport sends each frame once. A reader takes frames in order. The link closes after an error."
+local old = "What comes first is told to those that are there, of which each goes on."
+local noun = "no" .. "body"
+
+local function comment(sentence, times, mark)
+  return (mark .. " " .. sentence .. "\n"):rep(times)
+end
+
+-- Many plain sentences pass.
+local status, output = check("plain.cpp", comment(plain, 20, "//"))
+assert(status == 0 and output == "", "a plain file was refused:\n" .. output)
+
+-- A rate that is too high is refused in each kind of file, with the worst lines.
+for name, mark in pairs { ["old.cpp"] = "//", ["old.hpp"] = "///", ["old.lua"] = "--", ["old.md"] = "" } do
+  status, output = check(name, comment(old, 20, mark))
+  assert(status == 1, name .. " was accepted")
+  assert(output:find(name .. ": %d+ marks in %d+ words of prose"), output)
+  assert(output:find(name .. ":%d+: \""), "no line is named:\n" .. output)
+end
+
+-- One refused turn is enough, in a short file too; code and quoted texts are no prose.
+status, output = check("short.cpp", "int a;\n// " .. noun .. " reads it\n")
+assert(status == 1 and output:find("short.cpp:2: refused", 1, true), output)
+status, output = check("code.cpp", "int " .. noun .. " = 1;  // the default\n// a \"" .. noun .. '" in quotes\n')
+assert(status == 0, output)
+status, output = check("page.md", "```\n" .. noun .. "\n```\n`" .. noun .. "` is a name.\n")
+assert(status == 0, output)
