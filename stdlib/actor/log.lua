@@ -41,7 +41,7 @@ M.info = writer(2)
 ---Logs a line at level "warn"; arguments as for `log.debug`.
 ---@type fun(format: any, ...: any)
 M.warn = writer(3)
----Logs a line at level "error"; arguments as for `log.debug`. The script goes on.
+---Logs a line at level "error"; arguments as for `log.debug`. The script continues.
 ---@type fun(format: any, ...: any)
 M.error = writer(4)
 

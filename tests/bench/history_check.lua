@@ -1,7 +1,7 @@
 -- Checks the records of the workers of a peer_histories.lua round: require "history_check".
 --
--- registers: a read returns at least the newest value whose write was acknowledged before the read began, and at most
--- the newest value whose write began before the read ended. No read returns an older value than an earlier completed
+-- registers: a read returns at least the newest value acknowledged before the read began, and at most
+-- the newest value written before the read ended. No read returns an older value than an earlier completed
 -- read.
 -- counting: each value has each update of a surviving worker exactly once. Of a failed worker it has the acknowledged
 -- updates and at most one more. All hosts that end with 0 have the same values and summary.

@@ -157,7 +157,7 @@ void publish(Place& place) {
   place.locks->publish({1, 0}, place.id(), {"", Blob::copy_of(zeros.data(), kValueBytes)});
 }
 
-/// Measures one process, whose node calls the service of its own courier.
+/// Measures one process: its node calls the service of its own courier.
 double near(bool named) {
   ClusterConfig alone;
   alone.self.host = "alone";

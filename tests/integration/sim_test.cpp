@@ -343,8 +343,8 @@ TEST_CASE("a run without remaining nodes is noted beside the table") {
     const Finished run = sim(dir, {"--barrier", "bsp", "--nodes", "4", "--churn", "0:1", "--repeat", "2", "-j", jobs});
     INFO(run.description);
     CHECK(run.status == 0);
-    CHECK_THAT(run.err,
-               Contains("bsp: no node was left at the end of 2 of 2 runs") && Contains("the last node disappeared at "));
+    CHECK_THAT(run.err, Contains("bsp: no node was left at the end of 2 of 2 runs") &&
+                            Contains("the last node disappeared at "));
   }
 }
 

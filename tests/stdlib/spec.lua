@@ -69,7 +69,7 @@ end
 ---The seed of random input: ACTORHOST_TEST_SEED, or 1. Failures print it.
 scratch_seed = tonumber(os.getenv("ACTORHOST_TEST_SEED")) or 1
 
----Runs the declared tests whose name contains `only`; returns the number of failed tests.
+---Runs the declared tests with `only` in their names; returns the number of failed tests.
 function run_specs(only)
   local ran, failed = 0, 0
   for _, case in ipairs(tests) do

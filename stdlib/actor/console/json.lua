@@ -37,7 +37,7 @@ function M.raw(text) return setmetatable({ text = text }, M) end
 --- Metatable that marks an array, even an empty one.
 M.array = {}
 
----Encodes a tree of tables. A table whose first element is set, or whose metatable is `array`, is encoded as an array;
+---Encodes a tree of tables. A table with a first element, or with the metatable `array`, is encoded as an array;
 ---every other table as an object, in the order of its names.
 ---@param value any
 ---@return string

@@ -52,7 +52,7 @@ local orders = {
   state = function(a, b) return a.state < b.state end,
 }
 
---- The names by which `table` can sort.
+--- The names of columns that `table` can sort by.
 ---@return string[]
 function M.orders()
   return util.sorted_keys(orders)

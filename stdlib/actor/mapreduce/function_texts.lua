@@ -4,7 +4,7 @@ local M = {}
 -- Patterns of a token at a place, tried in order. Strings and comments with long brackets are checked first.
 local words = { "^%s+()", "^[%a_][%w_]*()", "^0[xX][%x%.]+()", "^%d[%w%.]*()", "^[=~<>]=()", "^%.%.+()", "^.()" }
 
--- Returns the end of the string whose quote is at `at`.
+-- Returns the end of the string with its quote at `at`.
 local function string_end(text, at)
   local quote = text:sub(at, at)
   local i = at + 1

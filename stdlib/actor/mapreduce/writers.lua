@@ -9,9 +9,9 @@ local M = {}
 local get, set, as_pair, from_bytes, to_bytes = values.get, values.set, values.as_pair, values.from_bytes, values.to_bytes
 local one, some = values.one, values.some
 
-local BATCH = 64 -- keys that are looked up together
+local BATCH = 64 -- keys of one lookup
 
--- States that are tables or tensors stay in Lua for a while, so that they are encoded once for many rows.
+-- Tables and tensors stay in Lua for a while, so that they are encoded once for many rows.
 local HELD_KEYS, HELD_ROWS = 4096, 65536
 
 local object_types = { table = true, cdata = true, userdata = true }

@@ -1,4 +1,4 @@
---- Turns the flags of `actorhost sim` into tasks: the varied options, the rules, and all errors that are detectable
+--- Turns the flags of `actorhost sim` into tasks: the varied options, the rules, and all errors detectable
 --- before the first run.
 local barrier = require("actor.barrier")
 local sim = require("actor.sim")
@@ -10,7 +10,7 @@ local max_tasks = 1e6
 local max_nodes = 2 ^ 23 -- host/sim/scenario.hpp
 local max_seed = 2 ^ 53 - 1e6 - 1 -- still a whole number with a repeat's number added
 
--- Flags that are options of sim.run, in the order of the table's header.
+-- Flags for the options of sim.run, in the order of the table's header.
 local options = {
   "nodes", "time", "work", "seed", "resample", "straggler", "speed", "topology", "delay", "loss", "retry", "service",
   "bytes", "bandwidth", "churn", "failures", "detect", "replay",

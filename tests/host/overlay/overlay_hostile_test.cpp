@@ -89,15 +89,15 @@ TEST_CASE("addresses and values in messages of the overlay are checked") {
   CHECK_THAT(why(from_peer(overlay_kind::greet, greeting)), Catch::Contains("window"));
   TreeResult result = result_of(envelope, world.at(7).self());
   result.lease = -1;
-  CHECK_THAT(why(from_peer(overlay_kind::result, result)), Catch::Contains("cannot be"));
+  CHECK_THAT(why(from_peer(overlay_kind::result, result)), Catch::Contains("are invalid"));
   result.lease = std::nan("");
-  CHECK_THAT(why(from_peer(overlay_kind::result, result)), Catch::Contains("cannot be"));
+  CHECK_THAT(why(from_peer(overlay_kind::result, result)), Catch::Contains("are invalid"));
   result.lease = 1;
   result.settled = uint64_t{1} << 60;
   CHECK_THAT(why(from_peer(overlay_kind::result, result)), Catch::Contains("has not sent"));
   TreeReport report = report_of(envelope);
   report.lease = kForever;
-  CHECK_THAT(why(from_peer(overlay_kind::report, report)), Catch::Contains("cannot be"));
+  CHECK_THAT(why(from_peer(overlay_kind::report, report)), Catch::Contains("are invalid"));
   // A reply without a request changes nothing.
   CHECK(why(from_peer(overlay_kind::found, Found{envelope, {}, {}, {}, {}, 0})) == "taken");
 }

@@ -75,7 +75,7 @@ function jobs.counts(how, rule, steps, size, count)
   print("wrong:", wrong)
 end
 
--- Updates whose order matters. Under bsp each node reads the same bits, in threads, processes and hosts.
+-- Updates that depend on their order. Under bsp each node reads the same bits, in threads, processes and hosts.
 function jobs.bits(how, rule, size)
   local keys, zero = keys_of(9), {}
   for i, key in ipairs(keys) do zero[key] = tensor.full({ tonumber(size) or 4 }, i / 7) end
@@ -241,7 +241,7 @@ function jobs.again()
   end
 end
 
--- Alternates runs of peers and of the parameter server, whose servers run the script as well.
+-- Alternates runs of peers and of the parameter server, and its servers run the script as well.
 function jobs.beside()
   for run = 1, 2 do
     local peers = peer.run {
@@ -332,7 +332,7 @@ function jobs.hangs(what)
   peer.run(run)
 end
 
--- Runs of peers before and after a run of the parameter server, whose server makes the calls, too.
+-- Runs of peers before and after a run of the parameter server, and its server makes the calls, too.
 function jobs.in_turns()
   local function of_peers()
     peer.run {

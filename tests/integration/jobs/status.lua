@@ -41,7 +41,7 @@ function jobs.steps(file, work, limit)
   sleep_until(file)
 end
 
--- Peers whose last rank stays in its third push until the file exists.
+-- Peers: the last rank stays in its third push until the file exists.
 function jobs.peers(file, rule)
   actor.peer.run {
     init = function() return { w = actor.tensor.zeros(1) } end,

@@ -101,7 +101,7 @@ TEST_CASE("a sender waits for a node that does not read, and continues when the 
     const auto late = box.send({receiver.index()}, message("x", 0), sender.clock().now() + 0.02);
     REQUIRE_FALSE(late.ok());
     CHECK(late.error().code == Code::timeout);
-    CHECK_THAT(late.error().message, Contains("send_event: rank 1 has not taken in"));
+    CHECK_THAT(late.error().message, Contains("send_event: rank 1 has not accepted"));
     std::thread reader([&] {
       for (uint32_t i = 0; i < EventBox::kWindowEvents; ++i) {
         const auto event = run.events(receiver).wait({});

@@ -248,7 +248,7 @@ TEST_CASE("a worker that requests another task without a report has failed in it
     CHECK(world.task(0) == TaskName{1, 0, attempt});
     world.want(0, 1);
   }
-  CHECK_THAT(world.over(0).message, Contains("without a word"));
+  CHECK_THAT(world.over(0).message, Contains("without a report"));
   CHECK(world.quiet(0));
 }
 
