@@ -460,7 +460,7 @@ Status Overlay::on_suspect(const Frame& frame) {
 Status Overlay::on_report(const Frame& frame) {
   const auto report = read_for<TreeReport>(frame, self().node);
   if (!report.ok()) return report.error();
-  if (!report->leaving) hear(report->envelope.from);  // it may arrive after the notice that its node has left
+  hear(report->envelope.from);
   tree_.on_report(*report);
   return {};
 }
@@ -469,7 +469,7 @@ Status Overlay::on_result(const Frame& frame) {
   const auto result = read_for<TreeResult>(frame, self().node);
   if (!result.ok()) return result.error();
   if (!tree_.on_result(*result)) return malformed(frame, "it acknowledges a report that this node has not sent");
-  if (!result->leaving) hear(result->envelope.from);
+  hear(result->envelope.from);
   return {};
 }
 
