@@ -394,7 +394,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   double without_head_ = 0;          // since when there is no coordinator
   bool told_without_head_ = false;
   std::set<ProcessId> asked_for_proof_;
-  std::map<NodeId, bool> takes_part_;  // workers of this process that have become peers; false: that have left them
+  std::map<NodeId, bool> takes_part_;  // true: this worker of the process is a peer; false: it has left
   AsideThread aside_;
   std::thread thread_;
 };

@@ -119,7 +119,7 @@ class Head {
     ProcessId process = kNoProcess;
     uint32_t actions = 0;
     bool ended = false;
-    bool left = false;  // a late joiner that is no peer yet, or a worker that has left the peers
+    bool left = false;  // it has left the peers, or joined late and is no peer yet
     LongWait waiting = {};
   };
   static constexpr LinkId kNoLink = ~LinkId{0};

@@ -5,8 +5,6 @@
 
 namespace actorhost {
 
-namespace {}  // namespace
-
 HubSimulation::HubSimulation(const Scenario& scenario, const MakeAdmission& admission, SimWatch* watch)
     : scenario_(scenario),
       watch_(watch),

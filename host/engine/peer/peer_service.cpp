@@ -262,7 +262,7 @@ void PeerService::take_local(double now) {
 }
 
 /// Whether another worker may still take over keys of this node.
-bool PeerService::has_heirs(NodeId node) const {
+bool PeerService::others_remain(NodeId node) const {
   const MembershipPtr table = courier_.newest_membership();
   return std::any_of(table->workers().begin(), table->workers().end(),
                      [node](const Member& member) { return member.votes && member.id != node; });
@@ -273,7 +273,7 @@ bool PeerService::look_after(PeerNode& peer, double now) {
   if (peer.due > now) return true;
   // Without a majority the other workers take over nothing for a while; this node may have the last replica of a key.
   const NodeId node = peer.overlay.self().node;
-  if (peer.gone_at <= now && has_heirs(node)) peer.gone_at = now + kHandOver;
+  if (peer.gone_at <= now && others_remain(node)) peer.gone_at = now + kHandOver;
   peer.due = std::min({peer.overlay.tick(now), peer.keys.tick(now), peer.watch.tick(now), peer.gone_at});
   peer.keys.tell(*peer.led);
   take_frames(peer);

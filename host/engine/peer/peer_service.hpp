@@ -82,7 +82,7 @@ class PeerService final : public ServiceTask {
   Status hand_over(PeerNode& peer, Frame&& frame, double now);
   void take_frames(PeerNode& peer);
   void take_local(double now);
-  bool has_heirs(NodeId node) const;
+  bool others_remain(NodeId node) const;
   bool look_after(PeerNode& peer, double now);
   double exchange(double now);
 
