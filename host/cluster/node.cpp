@@ -124,8 +124,12 @@ auto Node::patiently(const Attempt& attempt, double deadline) {
   for (const Address address : wait_.awaited) {
     who += (who.empty() ? "" : ", ") + membership_->describe(address);
   }
-  log_.info(name(), wait_.what + ": waiting for over 10 s" + (who.empty() ? "" : " for " + who));
+  log_long_wait(wait_.what, who);
   return attempt(deadline);
+}
+
+void Node::log_long_wait(const std::string& what, const std::string& who) const {
+  log_.info(name(), what + ": waiting for over 10 s" + (who.empty() ? "" : " for " + who));
 }
 
 Result<Frame> Node::receive(const Port::Match& match, std::span<const Address> awaited, const std::string& what,

@@ -118,6 +118,9 @@ class Node {
   Status wait_until(const std::function<bool()>& done, std::span<const Address> awaited, const std::string& what,
                     double deadline = kForever, const std::function<std::string()>& who = {});
 
+  /// Logs that `what` has waited for kLongWait seconds, for `who` if it is not empty.
+  void log_long_wait(const std::string& what, const std::string& who) const;
+
   /// As receive_all, but with one wait at most, which `wake` ends too: for conditions that other threads set. Also
   /// returns after it has run a chunk.
   Status receive_some(const Port::Match& match, double deadline, std::vector<Frame>& out);

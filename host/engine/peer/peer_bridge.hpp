@@ -32,16 +32,18 @@ class PeerBridge {
 
   Node& node() noexcept { return node_; }
 
-  /// Runs `ask` once this node has joined the overlay, and waits for its result. Enters the overlay if necessary.
-  /// Code::timeout: for 20 s no other worker has replied. With `meanwhile` there is no such limit: it is called
+  /// Runs `ask` once this node has joined the overlay, and waits for its result. Enters the overlay if necessary; after
+  /// peer.leave it first waits until other workers have taken over its keys. Code::timeout: in the 20 s after it has
+  /// entered no other worker has replied. With `meanwhile` there is no such limit: it is called
   /// repeatedly until the node has joined, and its error ends the wait. Code::bad_argument: a console calls this before
   /// the job has entered the overlay.
   template <typename T>
   Result<T> ask(const char* what, const PeerAsk<T>& ask, const std::function<Status()>& meanwhile = {}) {
     static constexpr EngineCall kCall{Cause::peer, "peer"};
     const Activity activity(node_.stats(), kCall);
-    const double limit = node_.clock().now() + kJoinSeconds;
-    for (;;) {
+    const double since = node_.clock().now();
+    double limit = since + kJoinSeconds;
+    for (bool logged = false;;) {
       if (!node_.answering()) service_.enter(node_.index(), seed_, replicas_, node_.shared_stats());
       const auto answer = std::make_shared<PeerAnswer<T>>();
       service_.with(node_.index(), [answer, ask, wake = node_.port().waker()](PeerService::PeerNode* peer, double now) {
@@ -64,7 +66,15 @@ class PeerBridge {
       if (node_.answering() && !answer->entered) {
         return Error{Code::bad_argument, std::string(what) + ": this worker's script has not used actor.peer"};
       }
-      if (!meanwhile && node_.clock().now() > limit) {
+      const double now = node_.clock().now();
+      if (!answer->entered) limit = now + kJoinSeconds;
+      if (!logged && now >= since + Node::kLongWait) {
+        logged = true;
+        node_.log_long_wait(what, answer->entered ? "the reply of another worker"
+                                                  : "other workers to take over the keys that this worker had when it "
+                                                    "left");
+      }
+      if (!meanwhile && now > limit) {
         return Error{Code::timeout, std::string(what) +
                                         ": no other worker has replied within 20 s; each must use "
                                         "actor.peer as well"};

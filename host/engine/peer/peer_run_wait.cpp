@@ -108,7 +108,7 @@ Status PeerRun::show_awaited(const std::vector<KeyClient::Open>& open) {
   await_workers(std::move(ids));
   if (told_ || node.clock().now() < since_ + Node::kLongWait) return {};
   told_ = true;
-  node.log().info(node.name(), std::string(what()) + ": waiting for over 10 s" + (who.empty() ? "" : " for " + who));
+  node.log_long_wait(what(), who);
   return {};
 }
 

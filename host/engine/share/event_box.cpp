@@ -166,7 +166,7 @@ Result<bool> EventBox::have_ended(const std::vector<NodeId>& who, EndWatch& watc
   if (ended || watch.logged) return sure;
   watch.logged = left <= 0;
   if (watch.logged) {
-    node_.log().info(node_.name(), std::string(what) + ": waiting for over 10 s for " + missing);
+    node_.log_long_wait(what, missing);
   } else {
     watch.interval = std::min(watch.interval, left);
   }

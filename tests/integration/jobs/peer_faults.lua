@@ -92,8 +92,8 @@ function jobs.copies(first, last, keys)
   actor.log.warn(("missing: %d wrong: %d quick: %s."):format(missing, wrong, actor.now() - began < 10))
 end
 
---- With one copy of each key. Worker 1 leaves while hosts 2 and 3 are stopped for 7 s: without a majority no worker can
---- take over its keys, but the keys are not lost.
+--- With one copy of each key. Worker 1 leaves while hosts 2 and 3 are stopped for 11 s: without a majority no worker
+--- can take over its keys, but the keys are not lost. Worker 1 returns at once, and so waits for the other workers.
 function jobs.leave_alone(keys)
   local me = actor.id
   keys = keys_of(tonumber(keys))
@@ -111,6 +111,7 @@ function jobs.leave_alone(keys)
   elseif me == 1 then
     meeting.await("stopped")
     peer.leave()
+    peer.get("none")
   else
     local pids = {}
     for i = 1, 2 do
@@ -119,7 +120,7 @@ function jobs.leave_alone(keys)
     end
     for i = 1, 2 do ffi.C.kill(pids[i], 19) end -- SIGSTOP
     meeting.tell("stopped")
-    ffi.C.usleep(7e6)
+    ffi.C.usleep(11e6)
     for i = 1, 2 do ffi.C.kill(pids[i], 18) end -- SIGCONT
     meeting.tell("continued")
   end
