@@ -365,7 +365,9 @@ double KeyClient::tick(double now) {
     next = std::min(next, request.deadline);
   }
   for (const uint32_t id : late) {
-    Request& request = requests_.at(id);
+    const auto at = requests_.find(id);
+    if (at == requests_.end()) continue;  // it failed together with an earlier push
+    Request& request = at->second;
     const auto missing = std::find(request.answered.begin(), request.answered.end(), 0);
     const ParamKey& key = request.key(static_cast<size_t>(missing - request.answered.begin()));
     request.error = Error{Code::timeout, "for a minute no peer has replied for key " + key.print()};

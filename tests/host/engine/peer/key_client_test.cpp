@@ -111,6 +111,25 @@ TEST_CASE("a write missing at a member delays later writes once, not for ever") 
   CHECK(value_of(world, key).step == 30);
 }
 
+TEST_CASE("all pushes of a key fail after a minute without a reply") {
+  KeysWorld world(1, SimLink{constant_latency(1e-3)});
+  world.found(5);
+  world.run(2);
+  const ParamKey key = key_in(world.at(3));
+  set_to_one(world, key);
+  for (NodeId node = 1; node < 5; ++node) world.net.cut(0, node);
+  world.at(0).keys.succession().set_run_lease(0);  // it may not take over the key itself
+  std::vector<Status> done;
+  push_steps(world, key, 1, 3, done);
+  world.run(62);
+  REQUIRE(done.size() == 3);
+  for (const Status& status : done) {
+    REQUIRE_FALSE(status.ok());
+    CHECK(status.error().code == Code::timeout);
+  }
+  CHECK(world.at(0).keys.open().empty());
+}
+
 TEST_CASE("a pending request names the key's owner, and the follower whose acknowledgement the owner waits for") {
   KeysWorld world(1, SimLink{constant_latency(1e-3)});
   world.found(5);
