@@ -273,7 +273,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void refuse_asked(ProcessId process);
   void prove_absent();
   bool majority_is_possible(const std::set<ProcessId>& here) const;
-  void on_proof(ProcessId process, bool dead);
+  void on_proof(ProcessId process, PortState port);
   void tick_without_head(double now, double late);
   std::string missing_workers() const;
   void on_beat(const Frame& frame);

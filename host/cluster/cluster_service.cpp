@@ -452,11 +452,11 @@ void Cluster::leased(double until) {
 void Cluster::prove_dead(ProcessId process, const std::string& url) {
   if (stream_ == nullptr || proofs_.contains(process)) return;
   proofs_[process] = std::thread([this, process, url] {
-    const bool dead = !url.empty() && stream_->refused(url, kProof);
-    post([this, process, dead] {
+    const PortState port = url.empty() ? PortState::open : stream_->probe(url, kProof);
+    post([this, process, port] {
       proofs_.at(process).join();
       proofs_.erase(process);
-      on_proof(process, dead);
+      on_proof(process, port);
     });
   });
 }

@@ -249,10 +249,12 @@ void Cluster::prove_absent() {
   }
 }
 
-void Cluster::on_proof(ProcessId process, bool dead) {
+void Cluster::on_proof(ProcessId process, PortState port) {
   const double now = clock_.now();
-  if (head_) return head_->on_proof(process, dead, now);
-  if (dead && now < lease_end_ + kProofHolds) quorum_.exclude(process);
+  if (head_) return head_->on_proof(process, port, now);
+  const bool dead = port == PortState::closed;
+  if (port == PortState::unknown) asked_for_proof_.erase(process);  // the next tick requests it again
+  if (dead && (now < lease_end_ + kProofHolds || quorum_of_all().needs(process_))) quorum_.exclude(process);
   if (dead && process == lost_head_ && succession_at_ < kForever) return begin_succession();
   consider_taking_over();
 }

@@ -52,7 +52,7 @@ class HeadOutput {
   virtual void suspects(const std::set<ProcessId>& /*processes*/) {}
   /// In a run of peers: until when this coordinator holds the lease of a majority (coordinator_lease.hpp).
   virtual void leased(double /*until*/) {}
-  /// Checks whether the port at `url` refuses connections, and reports the result to Head::on_proof.
+  /// Probes the process's port at `url`, and reports its state to Head::on_proof.
   virtual void prove_dead(ProcessId /*process*/, const std::string& /*url*/) {}
   /// A process with workers has left the run.
   virtual void lost(const std::string& /*host*/, const std::vector<NodeId>& /*workers*/,
@@ -90,7 +90,7 @@ class Head {
   /// processes have done so, the run ends here too.
   void on_link_down(LinkId link, const std::string& reason, double now, bool stood_still = false);
   /// The result of HeadOutput::prove_dead.
-  void on_proof(ProcessId process, bool dead, double now);
+  void on_proof(ProcessId process, PortState port, double now);
   void heard(ProcessId process, double when) { detector_.heard(process, when); }
   /// Call it every fraction of a second. `late`: as `checked_late` of FailureDetector::check.
   void tick(double now, double late);
@@ -171,7 +171,10 @@ class Head {
   void send_beats();
   void on_beat(ProcessId process, const Frame& frame);
   void renew_lease();
-  void prove_lost();
+  void prove(ProcessId process, const std::string& url);
+  bool proofs_hold() const;
+  PortState port_of(ProcessId process) const;
+  void prove_absent();
   void lose_closed();
   void tick_quorum(double late);
   std::string majority_text() const;
@@ -216,19 +219,16 @@ class Head {
   double leased_until_ = 0;
   // no other coordinator can have begun before this time plus DetectorTimes::dead
   double charge_end_ = 0;
-  MembershipPtr proposed_;               // until a majority has accepted it
-  bool propose_again_ = false;           // there are further changes
-  bool hold_tables_ = false;             // several changes are in progress
-  bool announced_ = false;               // this coordinator has committed a table
-  uint64_t least_epoch_ = 0;             // least epoch of the next table
-  std::map<ProcessId, uint64_t> beats_;  // the newest renewal number of each process
-  std::set<ProcessId> proving_;          // processes that may have failed, until their proof
-  struct Closed {
-    std::string reason;
-    bool lives = false;
-  };
-  std::map<ProcessId, Closed> closed_;      // links that closed while no majority remained
-  std::optional<double> without_majority_;  // since when
+  MembershipPtr proposed_;                   // until a majority has accepted it
+  bool propose_again_ = false;               // there are further changes
+  bool hold_tables_ = false;                 // several changes are in progress
+  bool announced_ = false;                   // this coordinator has committed a table
+  uint64_t least_epoch_ = 0;                 // least epoch of the next table
+  std::map<ProcessId, uint64_t> beats_;      // the newest renewal number of each process
+  std::set<ProcessId> proving_;              // processes that may have failed, until their proof
+  std::map<ProcessId, PortState> ports_;     // the results of the newest proofs
+  std::map<ProcessId, std::string> closed_;  // links that closed while no majority remained, and why
+  std::optional<double> without_majority_;   // since when
   bool told_of_majority_ = false;
 };
 

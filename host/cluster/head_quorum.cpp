@@ -109,41 +109,53 @@ void Head::on_link_down(LinkId link, const std::string& reason, double now, bool
   lease_.forget(process);
   renew_lease();
   // also if a majority remains: others of it may die before they have accepted a table without the process
-  if (outlives_) {
-    proving_.insert(process);
-    output_.prove_dead(process, at->second.info.url);
-  }
+  if (outlives_) prove(process, at->second.info.url);
   if (in_charge()) return lose(process, reason, false);
   at->second.link = kNoLink;
-  closed_[process] = {reason};
+  closed_[process] = reason;
 }
 
-/// Requests proofs for processes that this head has dropped and that still count in one of its tables.
-void Head::prove_lost() {
-  if (now_ >= charge_end_ + kProofHolds) return;
+PortState Head::port_of(ProcessId process) const {
+  const auto at = ports_.find(process);
+  return at == ports_.end() ? PortState::unknown : at->second;
+}
+
+void Head::prove(ProcessId process, const std::string& url) {
+  ports_.erase(process);
+  if (proving_.insert(process).second) output_.prove_dead(process, url);
+}
+
+/// Whether the proof that a process is dead still shows that no other side has continued without this head.
+bool Head::proofs_hold() const { return now_ < charge_end_ + kProofHolds || quorum_.needs(config_.self); }
+
+/// Requests proofs for processes without a link that still count in one of the tables.
+void Head::prove_absent() {
+  if (!proofs_hold()) return;
   for (const ProcessInfo& info : quorum_.processes()) {
     const ProcessId process = info.process;
-    if (info.url.empty() || processes_.contains(process) || quorum_.excludes(process)) continue;
-    if (proving_.insert(process).second) output_.prove_dead(process, info.url);
+    const bool member = processes_.contains(process);
+    if (info.url.empty() || quorum_.excludes(process) || (member && !closed_.contains(process))) continue;
+    // A process that has just been dropped may still be about to end.
+    const bool known = port_of(process) != PortState::unknown && (member || now_ >= charge_end_ + kProofHolds);
+    if (!known) prove(process, info.url);
   }
 }
 
 /// The proof for a process whose link has closed.
-void Head::on_proof(ProcessId process, bool dead, double now) {
+void Head::on_proof(ProcessId process, PortState port, double now) {
   now_ = now;
   proving_.erase(process);
   if (over_) return;
-  if (dead && now < charge_end_ + kProofHolds) quorum_.exclude(process);
+  if (port == PortState::closed && proofs_hold()) quorum_.exclude(process);
   commit_if_accepted();
-  if (const auto closed = closed_.find(process); closed != closed_.end()) closed->second.lives = !dead;
+  ports_[process] = port;
   renew_lease();
   if (in_charge()) return lose_closed();
-  prove_lost();
+  prove_absent();
   // A closed link is not made again.
   const auto may_come = [this](ProcessId other) {
-    const auto at = closed_.find(other);
-    const bool linked = processes_.contains(other) && (at == closed_.end() || !at->second.lives);
-    return linked || proving_.contains(other);
+    const bool may_attach = !closed_.contains(other) || port_of(other) == PortState::unknown;
+    return (processes_.contains(other) && may_attach) || proving_.contains(other);
   };
   if (!quorum_.majority(may_come)) {
     stop({Code::peer_lost, false, majority_text() + "; these have closed their links to this host"});
@@ -151,7 +163,7 @@ void Head::on_proof(ProcessId process, bool dead, double now) {
 }
 
 void Head::lose_closed() {
-  for (const auto& [process, closed] : std::exchange(closed_, {})) lose(process, closed.reason, false);
+  for (const auto& [process, reason] : std::exchange(closed_, {})) lose(process, reason, false);
 }
 
 void Head::tick_quorum(double late) {
@@ -170,7 +182,7 @@ void Head::tick_quorum(double late) {
     told_of_majority_ = false;
     return;
   }
-  prove_lost();
+  prove_absent();
   if (!without_majority_) without_majority_ = now_;
   *without_majority_ += late;
   if (now_ - *without_majority_ >= kMinorityPatience) {

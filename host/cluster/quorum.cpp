@@ -49,6 +49,13 @@ bool Quorum::majority(const Present& present) const {
   });
 }
 
+bool Quorum::needs(ProcessId process) const {
+  return std::all_of(tables_.begin(), tables_.end(), [&](const MembershipPtr& table) {
+    const Count others = count_in(*table, [process](ProcessId other) { return other != process; });
+    return 2 * others.present <= others.counted;
+  });
+}
+
 std::vector<ProcessInfo> Quorum::processes() const {
   std::map<ProcessId, ProcessInfo> all;
   for (const MembershipPtr& table : tables_) {

@@ -32,12 +32,15 @@ class Quorum {
   void accept(MembershipPtr table);
   /// Adds another process's tables: its committed table first, then those that may be committed.
   void merge(const std::vector<Membership>& tables);
-  /// The process is dead and was in the majority until it died: its workers no longer count.
+  /// The process is dead, and no majority without this process can have continued before it died: its workers no longer
+  /// count.
   void exclude(ProcessId process) { dead_.insert(process); }
   bool excludes(ProcessId process) const { return dead_.contains(process); }
 
   /// Whether the present processes have more than half of the counted workers of each table.
   bool majority(const Present& present) const;
+  /// Whether no table has a majority without the process. Then no other process can have continued without it.
+  bool needs(ProcessId process) const;
   /// The counted workers of the newest table, and how many of them are present.
   struct Count {
     size_t counted = 0;

@@ -302,13 +302,14 @@ Result<std::unique_ptr<Stream>> StreamDialer::dial(double seconds) {
   return std::make_unique<Stream>(static_cast<nng_stream*>(nng_aio_get_output(aio_, 0)), tls_);
 }
 
-bool StreamDialer::refused(double seconds) {
+PortState StreamDialer::probe(double seconds) {
   nng_aio_set_timeout(aio_, milliseconds(seconds));
   nng_stream_dialer_dial(dialer_, aio_);
   nng_aio_wait(aio_);
   const int error = nng_aio_result(aio_);
   if (error == 0) nng_stream_free(static_cast<nng_stream*>(nng_aio_get_output(aio_, 0)));
-  return error == NNG_ECONNREFUSED;
+  if (error == 0) return PortState::open;
+  return error == NNG_ECONNREFUSED ? PortState::closed : PortState::unknown;
 }
 
 void StreamDialer::cancel() { nng_aio_cancel(aio_); }

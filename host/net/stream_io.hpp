@@ -105,6 +105,13 @@ class Stream {
   Sent sent_;
 };
 
+/// The result of a connection attempt to a port.
+enum class PortState : uint8_t {
+  open,     // a process accepts connections
+  closed,   // the machine reports that no process listens
+  unknown,  // no reply in time, or another error
+};
+
 class StreamDialer {
  public:
   static Result<std::unique_ptr<StreamDialer>> make(const std::string& url, const TlsFiles& files);
@@ -114,8 +121,8 @@ class StreamDialer {
 
   /// Tries once; blocks. Code::unreachable, Code::timeout, Code::interrupted (cancelled).
   Result<std::unique_ptr<Stream>> dial(double seconds);
-  /// Tries once; blocks. True only if the machine reports that no process listens at the address. Not for TLS.
-  bool refused(double seconds);
+  /// Tries once; blocks. Not for TLS.
+  PortState probe(double seconds);
   /// Ends `dial`. Thread-safe.
   void cancel();
 

@@ -40,7 +40,7 @@ class StreamTransport::Impl {
 
   Result<std::string> listen(const std::string& url);
   Result<LinkId> dial(const std::string& url, double seconds);
-  bool refused(const std::string& url, double seconds);
+  PortState probe(const std::string& url, double seconds);
   void assign(LinkId id, ProcessId process);
   void forget(ProcessId process);
   Status try_send(Frame&& frame, Writes* writes);
@@ -185,28 +185,29 @@ Result<std::unique_ptr<Stream>> StreamTransport::Impl::connect(const std::string
   return stream;
 }
 
-bool StreamTransport::Impl::refused(const std::string& url, double seconds) {
+PortState StreamTransport::Impl::probe(const std::string& url, double seconds) {
   const std::string plain = url.starts_with("tls+") ? url.substr(4) : url;
   const double deadline = clock_.now() + seconds;
+  PortState state = PortState::unknown;
   for (double pause = 0.005; clock_.now() < deadline; pause *= 10) {
     auto dialer = StreamDialer::make(plain, {});
-    if (!dialer.ok()) return false;
+    if (!dialer.ok()) return PortState::unknown;
     {
       std::lock_guard lock(mutex_);
-      if (closing_) return false;
+      if (closing_) return PortState::unknown;
       ++dials_;
       dialers_.insert(dialer->get());
     }
-    const bool refused = (*dialer)->refused(deadline - clock_.now());
+    state = (*dialer)->probe(std::min(40 * pause, deadline - clock_.now()));  // the first attempt 0.2 s
     std::unique_lock lock(mutex_);
     dialers_.erase(dialer->get());
     --dials_;
     changed_.notify_all();
-    if (refused) return true;
+    if (state == PortState::closed) return state;
     changed_.wait_for(lock, std::chrono::duration<double>(std::min(pause, seconds)),
                       [this] { return closing_.load(); });
   }
-  return false;
+  return state;
 }
 
 std::shared_ptr<Link> StreamTransport::Impl::add_link(bool dialled, std::unique_ptr<Stream> stream) {
@@ -460,7 +461,7 @@ StreamTransport::~StreamTransport() = default;
 Result<std::string> StreamTransport::listen(const std::string& url) { return impl_->listen(url); }
 
 Result<LinkId> StreamTransport::dial(const std::string& url, double seconds) { return impl_->dial(url, seconds); }
-bool StreamTransport::refused(const std::string& url, double seconds) { return impl_->refused(url, seconds); }
+PortState StreamTransport::probe(const std::string& url, double seconds) { return impl_->probe(url, seconds); }
 
 void StreamTransport::assign(LinkId link, ProcessId process) { impl_->assign(link, process); }
 

@@ -61,9 +61,9 @@ class StreamTransport final : public Transport {
   /// retry may help. Code::refused: the reply was wrong (another token, or not an actorhost). Code::timeout. Blocks up
   /// to `seconds`; `on_link_up` has run before it returns.
   Result<LinkId> dial(const std::string& url, double seconds);
-  /// True only if the machine reports that no process listens at `url`. Tries several times, since an ending process
-  /// may still accept connections. Blocks up to about `seconds`.
-  bool refused(const std::string& url, double seconds);
+  /// The state of the port at `url`. Tries several times, since an ending process may still accept connections, and the
+  /// request of one attempt may be lost. Blocks up to about `seconds`.
+  PortState probe(const std::string& url, double seconds);
 
   /// Makes `link` the connection to `process` and sends its parked frames. A process retains its first live link; a
   /// second link is closed. If both ends dial at once, each could retain a different link, so the caller must let only

@@ -46,10 +46,12 @@ TEST_CASE("keys whose copies are all known to be lost are missing at once") {
 
 TEST_CASE("keys of a departing worker are not lost while the others have no majority") {
   const JobFolder folder;
-  Hosts hosts(folder, 4, {"-n", "1", "--replicas", "1", "jobs/peer_faults.lua", "leave_alone", "24"});
+  // With this seed the next worker on the ring after worker 1 is on a stopped host.
+  Hosts hosts(folder, 4, {"-n", "1", "--replicas", "1", "--seed", "1", "jobs/peer_faults.lua", "leave_alone", "24"});
   const std::vector<int> codes = hosts.wait(60);
   INFO(hosts.describe());
   CHECK(codes == std::vector<int>(4, 0));
   for (uint32_t i = 0; i < 4; ++i) CHECK_THAT(hosts[i].err(), Contains("wrong: 0."));
-  CHECK_THAT(hosts[1].err(), Contains("waiting for over 10 s for other workers to take over the keys"));
+  CHECK_THAT(hosts.err(),
+             Contains("waiting for over 10 s for rank") && Contains(", to take over the keys that this worker left"));
 }

@@ -13,6 +13,18 @@ std::vector<KeyClient::Open> PeerBridge::open() {
   return there.ok() ? *std::move(answer->value) : std::vector<KeyClient::Open>();
 }
 
+std::string PeerBridge::describe_others() {
+  constexpr size_t kMostNamed = 4;
+  size_t others = 0;
+  std::string out;
+  for (const Member& member : node_.newest_membership()->workers()) {
+    if (!member.votes || member.id == node_.index() || ++others > kMostNamed) continue;
+    out += (out.empty() ? "" : ", ") + describe(member.id);
+  }
+  if (others > kMostNamed) out += " and " + std::to_string(others - kMostNamed) + " other workers";
+  return out;
+}
+
 std::string PeerBridge::describe(const std::vector<KeyClient::Open>& questions) {
   std::string out;
   for (const KeyClient::Open& question : questions) {

@@ -70,9 +70,9 @@ class PeerBridge {
       if (!answer->entered) limit = now + kJoinSeconds;
       if (!logged && now >= since + Node::kLongWait) {
         logged = true;
-        node_.log_long_wait(what, answer->entered ? "the reply of another worker"
-                                                  : "other workers to take over the keys that this worker had when it "
-                                                    "left");
+        node_.log_long_wait(what, answer->entered
+                                      ? "a reply of " + describe_others()
+                                      : describe_others() + ", to take over the keys that this worker left");
       }
       if (!meanwhile && now > limit) {
         return Error{Code::timeout, std::string(what) +
@@ -88,6 +88,8 @@ class PeerBridge {
   std::vector<KeyClient::Open> open();
   /// "rank 1 (worker 1 on alpha:4711) for key w, an unknown owner for key b": for messages.
   std::string describe(const std::vector<KeyClient::Open>& questions);
+  /// Some of the other workers that count.
+  std::string describe_others();
   std::string describe(NodeId node) { return node_.newest_membership()->describe(worker_address(node)); }
 
   /// Values of keys that this node leads, without waiting; nullopt if it must send a request.

@@ -34,8 +34,9 @@ struct Peers {
     world.head->on_link_down(links.at(process - 1), "closed by the peer", world.now);
     world.answer_beats();
   }
-  void prove(ProcessId process, bool dead) {
-    world.head->on_proof(process, dead, world.now);
+  void prove(ProcessId process, bool dead) { prove(process, dead ? PortState::closed : PortState::open); }
+  void prove(ProcessId process, PortState port) {
+    world.head->on_proof(process, port, world.now);
     world.answer_beats();
   }
 
@@ -105,12 +106,35 @@ TEST_CASE("processes that are proved dead do not count, so the last one continue
     REQUIRE(run.world.ends.size() == 1);
     CHECK(run.world.ends[0].code == Code::peer_lost);
   }
-  SECTION("its proof is late: another head may have dropped this process meanwhile") {
+  SECTION("its proof is late, but it was no majority alone") {
     run.pass(5, {1, 2});
     run.prove(2, true);
-    CHECK(run.size() == 2);
-    CHECK_FALSE(run.in_charge());
+    CHECK(run.size() == 1);
+    CHECK(run.in_charge());
   }
+  SECTION("its port does not reply, so the head tries again") {
+    run.prove(2, PortState::unknown);
+    CHECK(run.world.ends.empty());
+    run.pass(1, {1, 2});
+    CHECK(run.world.to_prove == std::vector<ProcessId>{1, 2, 2});
+    run.prove(2, true);
+    CHECK(run.size() == 1);
+  }
+}
+
+TEST_CASE("a late proof does not count if the others may have continued without this head") {
+  Peers run(3);
+  run.world.mute = {1, 2};
+  run.pass(8, {1, 2});
+  run.close(1);
+  run.close(2);
+  run.prove(1, true);
+  CHECK(run.world.ends.empty());
+  run.prove(2, true);
+  CHECK(run.size() == 3);
+  CHECK_FALSE(run.in_charge());
+  REQUIRE(run.world.ends.size() == 1);  // nothing can make a majority again
+  CHECK(run.world.ends[0].code == Code::peer_lost);
 }
 
 TEST_CASE("processes that die before they have accepted the table without each other do not count") {

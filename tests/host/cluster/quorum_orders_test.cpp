@@ -159,7 +159,7 @@ class Orders {
         Process& me = w.processes[p];
         me.head = kNoProcess;
         // A dead head's port refuses connections if its machine can be reached.
-        const bool proved = !w.processes[head].alive && w.linked(p, head) && !me.timed_out;
+        const bool proved = !w.processes[head].alive && w.linked(p, head) && (!me.timed_out || me.quorum.needs(p));
         if (proved) me.quorum.exclude(head);
         if (!proved) me.timed_out = true;
       });
@@ -193,10 +193,18 @@ class Orders {
       step([&](World& w) { w.processes[p].bound = kNoProcess, w.processes[p].timed_out = true; });
     }
     for (ProcessId dead = 0; dead < kCount; ++dead) {
-      const bool provable = !world.processes[dead].alive && world.linked(p, dead) && !self.timed_out;
+      const bool holds = !self.timed_out || merged(self).needs(p);
+      const bool provable = !world.processes[dead].alive && world.linked(p, dead) && holds;
       if (provable && !self.quorum.excludes(dead)) step([&](World& w) { w.processes[p].quorum.exclude(dead); });
     }
     if (self.bound == kNoProcess) take_over(world, p, step);
+  }
+
+  /// The tables of a process and of the processes attached to it.
+  static Quorum merged(const Process& process) {
+    Quorum all = process.quorum;
+    for (const auto& [other, held] : process.held) all.merge(held.tables());
+    return all;
   }
 
   static void follow(World& w, ProcessId p, ProcessId head) {
@@ -215,17 +223,14 @@ class Orders {
 
   template <typename Step>
   static void take_over(const World& world, ProcessId p, const Step& step) {
-    Quorum merged = world.processes[p].quorum;
+    const Quorum quorum = merged(world.processes[p]);
     std::set<ProcessId> here = {p};
-    for (const auto& [other, quorum] : world.processes[p].held) {
-      here.insert(other);
-      merged.merge(quorum.tables());
-    }
-    if (!merged.majority([&](ProcessId process) { return here.contains(process); })) return;
+    for (const auto& [other, held] : world.processes[p].held) here.insert(other);
+    if (!quorum.majority([&](ProcessId process) { return here.contains(process); })) return;
     step([&](World& w) {
       follow(w, p, p);
       Process& me = w.processes[p];
-      me.deciding = merged;
+      me.deciding = quorum;
       me.proposed = nullptr;
       me.accepted.clear();
       me.attached = here;
@@ -264,7 +269,8 @@ class Orders {
       bool left_by_silence = false;
       for (const Process& other : world.processes)
         left_by_silence = left_by_silence || (other.alive && other.timed_out);
-      if (provable && !left_by_silence) step([&](World& w) { w.processes[p].deciding->exclude(dead); });
+      const bool holds = !left_by_silence || self.deciding->needs(p);
+      if (provable && holds) step([&](World& w) { w.processes[p].deciding->exclude(dead); });
     }
     if (!self.proposed) return;
     for (ProcessId member = 0; member < kCount; ++member) {
