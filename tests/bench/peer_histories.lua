@@ -33,6 +33,13 @@ local function cut_links(round, some, others, there, back)
   end
   round.links = links
   round.cut_for = any_of { between(0.5, 4), between(4, 8), between(8, 20) }
+  -- A late host is on the side of the others.
+  round.cut_late = function(late)
+    for _, i in ipairs(#some + #others == round.n and some or {}) do
+      if there then links[#links + 1] = { i, late } end
+      if back then links[#links + 1] = { late, i } end
+    end
+  end
 end
 
 -- The hosts in random order.
@@ -91,6 +98,7 @@ function kinds.mixed(round, order)
   if link ~= "none" then kinds[link](round, order) end
   if math.random() < 0.5 then kill(round, { order[#order] }, 1) end
   if math.random() < 0.6 then round.join = between(-0.5, 1) * (round.cut_for or 1) end
+  if round.join and round.links then round.cut_late(round.n) end
   if math.random() < 0.6 then round.leave = { host = any_of(order), after = between(-0.3, 1) * (round.cut_for or 1) } end
 end
 

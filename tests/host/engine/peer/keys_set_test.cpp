@@ -113,6 +113,7 @@ std::string sets(uint64_t seed, double churn) {
     }
   }
   if (value.read < 100) return "few values were read";
+  world.net.run_until([&] { return value.busy.empty(); }, world.now() + 70);  // no earlier set may replace the last one
   world.run(10);
   world.at(world.nodes().front()).keys.client().set({filled(value.key(), 0, 100)}, 0, world.now(), [](auto) {});
   world.serve(world.nodes().front());
