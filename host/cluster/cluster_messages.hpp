@@ -33,6 +33,7 @@ inline constexpr auto servers_ready = Kind{0x0116};  // head -> node
 inline constexpr auto whereabouts = Kind{0x0117};    // node -> head: where are these workers? (after a long wait)
 inline constexpr auto whereabouts_reply = Kind{0x0118};
 inline constexpr auto action_agree = Kind{0x0119};   // node -> head: action_done, and a reply with the first value
+inline constexpr auto action_agreed = Kind{0x011a};  // head -> node: that value
 inline constexpr auto observe = Kind{0x0120};        // observer -> head: request for the run's state
 inline constexpr auto observed = Kind{0x0121};       // head -> observer: the state as JSON (body); tag of the request
 inline constexpr auto report_wanted = Kind{0x0122};  // head -> processes: request for a report, for observation tag

@@ -427,7 +427,7 @@ void Head::on_action_agree(Frame&& frame) {
   on_action_done(frame);
   const std::string* agreed = actions_.value(frame.tag);
   Blob value = agreed != nullptr ? Blob::copy_of(*agreed) : frame.body;
-  reply(frame, cluster_kind::action_reply, pack(ActionReply{}), std::move(value));
+  reply(frame, cluster_kind::action_agreed, {}, std::move(value));
 }
 
 void Head::trim_actions() {

@@ -247,7 +247,7 @@ Result<Blob> Node::agree_on_action(uint32_t index, const Blob& value) {
   const auto request = [&](Address head) {
     return make_frame(cluster_kind::action_agree, self_, head, index, {}, Blob(value));
   };
-  auto frame = ask_head(request, cluster_kind::action_reply, "ending an action");
+  auto frame = ask_head(request, cluster_kind::action_agreed, "ending an action");
   if (!frame) return frame.error();
   cluster_.keep_value(index, frame->body);
   return std::move(frame->body);

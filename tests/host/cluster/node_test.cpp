@@ -175,6 +175,22 @@ TEST_CASE("an action that differs from the others' fails where it is entered and
   CHECK(process.nodes[1]->actions() == 0);
 }
 
+TEST_CASE("a second reply to the start of an action is not taken for the value of its end") {
+  TestProcess process(TestProcess::alone(1));
+  REQUIRE(process.start().ok());
+  Node& node = *process.nodes[0];
+  const auto action = node.enter_action("peer.run", "job.lua:1");
+  REQUIRE(action.ok());
+  // The node repeats a request when its coordinator was silent, so two replies may arrive.
+  REQUIRE(node.port()
+              .send(make_frame(cluster_kind::action_enter, worker_address(0), service_address(0), action->index,
+                               pack(ActionEnter{"peer.run", "job.lua:1"})))
+              .ok());
+  const auto agreed = node.agree_on_action(action->index, Blob::copy_of("value"));
+  REQUIRE(agreed.ok());
+  CHECK(agreed->view() == "value");
+}
+
 TEST_CASE("whereabouts report each worker's action") {
   TestProcess process(TestProcess::alone(2));
   REQUIRE(process.start().ok());
