@@ -27,6 +27,12 @@ void AggregateTree::set_clock(std::optional<uint64_t> clock, uint64_t sum) {
   dirty_ = true;
 }
 
+void AggregateTree::set_voters(bool votes, uint64_t all) {
+  votes_ = votes;
+  voters_ = all;
+  dirty_ = true;
+}
+
 Aggregate AggregateTree::aggregate(double now) const {
   return {known_.least, known_.count, known_.sum, known_.slowest, included_ && inside_until_ > now};
 }
@@ -256,6 +262,7 @@ TreeTotal AggregateTree::total() const {
   if (own_) {
     total.learn(*own_, requests_.self().node);
     ++total.count;
+    if (votes_) total.voters += node_hash(requests_.self().node);
   }
   total.sum += own_sum_;
   return total;
@@ -282,7 +289,8 @@ void AggregateTree::refresh() {
   if (included_ && own_) own_ = std::max(*own_, known_.least);
   if (active_) {
     const TreeTotal all = total();
-    if (all.least != kNoClock) known_.least = std::max(known_.least, all.least);
+    const bool complete = !voters_ || all.voters == *voters_;
+    if (complete && all.least != kNoClock) known_.least = std::max(known_.least, all.least);
     known_.count = all.count;
     known_.sum = all.sum;
     known_.slowest = all.slowest;
@@ -317,12 +325,14 @@ void AggregateTree::send_reports() {
   const double now = requests_.now();
   TreeReport report;
   report.total = total();
-  if (report.total.least != reported_ || report.total.count != reported_count_) parents_.all_due();
+  const TreeTotal& last = reported_;
+  if (report.total.least != last.least || report.total.count != last.count || report.total.voters != last.voters) {
+    parents_.all_due();
+  }
   const bool due =
       std::any_of(parents_.all().begin(), parents_.all().end(), [](const auto& p) { return p.due && !p.gone; });
   if (!due) return;
-  reported_ = report.total.least;
-  reported_count_ = report.total.count;
+  reported_ = report.total;
   report.number = ++number_;
   children_.note(number_);
   parents_.sent(number_, now);
@@ -342,7 +352,7 @@ void AggregateTree::send_reports() {
     mine.resigned = handed_over(parent.peer.node);
     mine.urgent = waits || !parent.answered || parent.last.settled < std::max(parent.needed, settled_);
     // Counts each node once.
-    if (&parent != (best ? best : parents_.all().data())) mine.total.count = mine.total.sum = 0;
+    if (&parent != (best ? best : parents_.all().data())) mine.total.count = mine.total.sum = mine.total.voters = 0;
     requests_.send(overlay_kind::report, parent.peer, 0, std::move(mine));
     ++traffic_.reports;
   }

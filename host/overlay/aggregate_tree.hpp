@@ -20,7 +20,7 @@ namespace actorhost {
 
 /// A node's view of all clocks.
 struct Aggregate {
-  uint64_t least = 0;        // no included node has a clock below this
+  uint64_t least = 0;        // no included node has a clock below this, and no voting node
   uint64_t count = 0;        // participating nodes, a few heartbeats ago
   uint64_t sum = 0;          // sum of the nodes' contributions, equally old
   NodeId slowest = kNoNode;  // a node that had the minimum clock a few heartbeats ago
@@ -39,6 +39,7 @@ class AggregateTree {
 
   /// As documented at the functions of the same names in Overlay.
   void set_clock(std::optional<uint64_t> clock, uint64_t sum);
+  void set_voters(bool votes, uint64_t all);
   Aggregate aggregate(double now) const;
   void on_aggregate(std::function<void(const Aggregate&)> told) { told_ = std::move(told); }
   const TreeTraffic& traffic() const noexcept { return traffic_; }
@@ -100,15 +101,16 @@ class AggregateTree {
 
   std::optional<uint64_t> own_;
   uint64_t own_sum_ = 0;
-  uint64_t part_since_ = 0;  // the first report that includes this node's own clock
+  bool votes_ = false;
+  std::optional<uint64_t> voters_;  // as in TreeTotal; nullopt without a membership table
+  uint64_t part_since_ = 0;         // the first report that includes this node's own clock
   bool dirty_ = false;
 
   TreeChildren children_;
   TreeParents parents_;
   uint64_t number_;               // of the last report
   uint64_t settled_ = 0;          // the last report of this node that children rely on
-  uint64_t reported_ = kNoClock;  // the minimum in the last report
-  uint64_t reported_count_ = 0;   // the node count in the last report
+  TreeTotal reported_;            // in the last report
   std::optional<NodeId> target_;  // the correct parent, as far as known
   RingId key_ = 0;                // the key that the parent owns
   double next_seek_ = 0;

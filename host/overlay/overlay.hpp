@@ -63,6 +63,10 @@ class Overlay {
   /// to the sum. The clock counts once the node is included. It is then raised to at least the global minimum: a late
   /// joiner starts there.
   void set_clock(std::optional<uint64_t> clock, uint64_t sum) { tree_.set_clock(clock, sum); }
+  /// In a run with a membership table: whether this node votes, and the sum of node_hash of all nodes that vote. The
+  /// minimum then increases only while all of them participate, so a partitioned node delays the others until the table
+  /// no longer counts it.
+  void set_voters(bool votes, uint64_t all) { tree_.set_voters(votes, all); }
   Aggregate aggregate(double now) const { return tree_.aggregate(now); }
   /// Called by `tick` when the minimum or `included` changes. The callback may set the clock, nothing else.
   void on_aggregate(std::function<void(const Aggregate&)> told) { tree_.on_aggregate(std::move(told)); }

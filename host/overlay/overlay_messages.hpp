@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "host/base/random.hpp"
 #include "host/overlay/peer.hpp"
 #include "host/wire/message.hpp"
 
@@ -78,6 +79,9 @@ inline constexpr uint64_t kNoClock = std::numeric_limits<uint64_t>::max();
 /// No node.
 inline constexpr NodeId kNoNode = std::numeric_limits<NodeId>::max();
 
+/// A set of nodes as the sum of these hashes: two sets with the same sum are equal, except with a probability of 2^-64.
+inline uint64_t node_hash(NodeId node) noexcept { return StepRng::mix(node + 0x9e3779b97f4a7c15ULL); }
+
 /// An aggregate of many nodes: the minimum clock of the participating nodes, a node with this clock, the number of
 /// participating nodes, and the sum of all contributions.
 struct TreeTotal {
@@ -85,7 +89,8 @@ struct TreeTotal {
   uint64_t count = 0;
   uint64_t sum = 0;
   NodeId slowest = kNoNode;
-  static void fields(auto& m, auto&& field) { field(m.least, m.count, m.sum, m.slowest); }
+  uint64_t voters = 0;  // sum of node_hash of the participating nodes that vote
+  static void fields(auto& m, auto&& field) { field(m.least, m.count, m.sum, m.slowest, m.voters); }
 
   /// Takes in a clock; the first of equal clocks wins.
   void learn(uint64_t clock, NodeId node) {

@@ -67,6 +67,7 @@ TreeTotal TreeChildren::total() const {
     total.learn(child.last.total.least, child.last.total.slowest);
     total.count += child.last.total.count;
     total.sum += child.last.total.sum;
+    total.voters += child.last.total.voters;
   }
   return total;
 }

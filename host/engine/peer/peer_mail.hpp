@@ -104,8 +104,7 @@ struct PeerMail {
 
   const std::function<void()> wake;
   std::atomic<bool> news{false};
-  std::atomic<uint32_t> counted{1};  // workers of the run that count towards a majority
-  std::mutex mutex;                  // guards all following fields
+  std::mutex mutex;  // guards all following fields
   std::deque<std::vector<PullEntry>> pulls;
   std::optional<Result<std::vector<ParamEntry>>> answer;  // of the get in flight
   std::deque<Push> pushes;                                // from the first unacknowledged push on

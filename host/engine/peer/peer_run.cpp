@@ -61,7 +61,6 @@ Status PeerRun::begin(const Config& config) {
   if (!members) return members.error();
   expected_ = static_cast<uint32_t>(members->size());
   mail_ = std::make_shared<PeerMail>(node.port().waker());
-  mail_->counted = counted();
   // Waits until the ring is complete, as far as the node can tell. While the node sees a whole ring with fewer nodes
   // than workers, some are missing.
   struct Around {
@@ -100,7 +99,7 @@ Status PeerRun::begin(const Config& config) {
       mail->put([&](PeerMail& m) { m.heard.emplace_back(id, std::move(state)); });
     });
     peer.overlay.on_aggregate([mail, &peer](const Aggregate& all) {
-      if (all.included && 2 * all.count > mail->counted) peer.keys.holder().pass(all.least);
+      if (all.included) peer.keys.holder().pass(all.least);
       mail->put([&](PeerMail& m) { m.all = all; });
     });
   });
@@ -204,7 +203,7 @@ void PeerRun::settle() {
 // group checks, not only the leader.
 void PeerRun::look_for_staged() {
   bridge_.post(
-      [mail = mail_, least = includes_all() ? all_.least : 0, run = config_.run](PeerService::PeerNode& peer, double) {
+      [mail = mail_, least = all_.included ? all_.least : 0, run = config_.run](PeerService::PeerNode& peer, double) {
         peer.keys.holder().pass(least);  // retries updates that arrived during another pull
         const bool merged = !peer.keys.has_staged(stopped_in(run, 0));
         bool changed = false;
@@ -234,7 +233,6 @@ void PeerRun::tell(bool soon) {
 
 Status PeerRun::take_mail() {
   mail_->news = false;
-  mail_->counted = counted();
   std::vector<PeerMail::Drawn> drawn;
   std::vector<std::pair<NodeId, std::optional<std::string>>> heard;
   std::optional<Error> refused;
@@ -252,7 +250,7 @@ Status PeerRun::take_mail() {
     mark_ = std::max(mark_, mail_->pace.mark);
     pushes_ = mail_->sum;
   }
-  if (includes_all()) gate_.learn(all_.least, static_cast<uint32_t>(all_.count));
+  if (all_.included) gate_.learn(all_.least, static_cast<uint32_t>(all_.count));
   for (const PeerMail::Drawn& one : drawn) gate_.drawn(one.draw, one.sample, now());
   for (const auto& [peer, state] : heard) gate_.heard(peer, state);
   if (open) AH_TRY(show_awaited(*open));
@@ -292,16 +290,6 @@ void PeerRun::look_around() {
 bool PeerRun::leased() const {
   Node& node = bridge_.node();
   return node.clock().now() < node.cluster().leased_until();
-}
-
-// A partitioned worker counts until the coordinator drops it: it may have an update that no other worker has received.
-// So a part of the overlay that lacks other workers, and has an aggregation tree of its own, does not continue.
-bool PeerRun::includes_all() const { return all_.included && all_.count >= counted(); }
-
-uint32_t PeerRun::counted() const {
-  const MembershipPtr table = bridge_.node().newest_membership();
-  const auto votes = [](const Member& member) { return member.votes; };
-  return static_cast<uint32_t>(std::count_if(table->workers().begin(), table->workers().end(), votes));
 }
 
 Result<bool> PeerRun::finished() {
@@ -349,7 +337,7 @@ Result<bool> PeerRun::finished() {
         mark_ = stopped_in(run, step());
         tell();
       }
-      return includes_all() && all_.least >= stopped_in(run, 0);
+      return all_.included && all_.least >= stopped_in(run, 0);
     case Phase::settle: return settled();
   }
   return true;
@@ -368,7 +356,7 @@ bool PeerRun::settled() {
     tell();
   }
   // The others may have continued to the end without this node: then their clocks no longer change.
-  return includes_all() && all_.least >= settled_in(config_.run, 0);
+  return all_.included && all_.least >= settled_in(config_.run, 0);
 }
 
 Status PeerRun::answer_pull(std::vector<ParamEntry> values) {

@@ -118,8 +118,6 @@ class PeerRun {
   void look_at_all();
   bool all_are(Mark mark) const;
   bool leased() const;
-  bool includes_all() const;
-  uint32_t counted() const;
   void look_for_staged();
   bool settled();
   Result<bool> finished();

@@ -149,7 +149,7 @@ Result<std::optional<PeerRun::Batch>> PeerRun::wait() {
     double due = look_again_;
     if (phase_ == Phase::pass) due = std::min(due, began_ + gate_.next_time());
     const bool clocks = phase_ == Phase::pass || phase_ >= Phase::stop;
-    if (phase_ <= Phase::ready || (clocks && !includes_all())) {
+    if (phase_ <= Phase::ready || (clocks && !all_.included)) {
       look_at_all();  // a change of the count alone is not reported
       due = std::min(due, node.clock().now() + kLookAround);
     }

@@ -59,6 +59,7 @@ void PeerService::enter(NodeId node, uint64_t seed, uint32_t replicas, std::shar
     peer->keys.set_now(now);
     peer->keys.succession().set_live(live_processes());
     peer->keys.succession().set_everyone([this, seed] { return everyone(seed); });
+    set_voters(*peer);
     peer->overlay.join(contacts_of(node, seed), now);
     std::deque<Early> early = std::exchange(early_, {});
     for (Early& each : early) {
@@ -232,6 +233,21 @@ void PeerService::on_membership(const MembershipPtr& membership, double now) {
     }
   }
   membership_ = membership;
+  for (const auto& [node, peer] : peers_) {
+    set_voters(*peer);
+    peer->due = 0;
+  }
+}
+
+void PeerService::set_voters(PeerNode& peer) const {
+  bool votes = false;
+  uint64_t all = 0;
+  for (const Member& member : courier_.newest_membership()->workers()) {
+    if (!member.votes) continue;
+    votes = votes || member.id == peer.overlay.self().node;
+    all += node_hash(member.id);
+  }
+  peer.overlay.set_voters(votes, all);
 }
 
 // Frames within the process need neither the transport nor another turn of the courier.

@@ -75,6 +75,7 @@ class PeerService final : public ServiceTask {
   void post(std::function<void()> call, bool soon = true);
   std::vector<Peer> founders(uint64_t seed) const;
   std::vector<ProcessId> live_processes() const;
+  void set_voters(PeerNode& peer) const;
   std::vector<Peer> everyone(uint64_t seed) const;
   void tell_departed(const Frame& request, const Envelope& envelope);
   std::vector<Overlay::Contact> contacts_of(NodeId node, uint64_t seed) const;

@@ -113,6 +113,56 @@ TEST_CASE("every node learns the slowest node, also if the minimum stays and ano
   }
 }
 
+TEST_CASE("the minimum does not pass a voter that is partitioned, also if it returns") {
+  for (const NodeId n : {2, 3, 5, 8}) {
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      INFO(n << " nodes, seed " << seed);
+      OverlayWorld world(seed);
+      world.grow(n, 0.02 * n);
+      uint64_t all = 0;
+      for (NodeId i = 0; i < n; ++i) all += node_hash(i);
+      for (NodeId i = 0; i < n; ++i) {
+        world.at(i).set_voters(true, all);
+        world.set_clock(i, 10, 1);
+      }
+      world.run(5);
+      Rng rng(seed);
+      const auto slow = static_cast<NodeId>(rng.below(n));
+      const auto other = static_cast<NodeId>(rng.below(n));
+      const bool pair = other != slow && rng.below(2) == 0;
+      for (NodeId i = 0; i < n; ++i) {
+        if (i != slow && (!pair || i == other)) world.net.cut(slow, i);
+      }
+      for (NodeId i = 0; i < n; ++i) {
+        if (i != slow) world.set_clock(i, 11, 1);
+      }
+      const auto most = [&] {
+        uint64_t known = 0;
+        for (const NodeId i : world.nodes()) known = std::max(known, world.at(i).aggregate(world.now()).least);
+        return known;
+      };
+      world.run(2.4 + 3 * rng.uniform());
+      CHECK(most() == 10);
+      for (NodeId i = 0; i < n; ++i) world.net.heal(slow, i);
+      world.run(40);
+      CHECK(most() == 10);
+      world.set_clock(slow, 11, 1);
+      world.run(3);
+      for (const NodeId i : world.nodes()) {
+        CHECK(world.at(i).aggregate(world.now()).included);
+        CHECK(world.at(i).aggregate(world.now()).least == 11);
+      }
+      for (NodeId i = 0; i < n; ++i) world.at(i).set_voters(i != slow, all - node_hash(slow));
+      world.set_clock(slow, std::nullopt, 1);
+      for (NodeId i = 0; i < n; ++i) {
+        if (i != slow) world.set_clock(i, 12, 1);
+      }
+      world.run(3);
+      CHECK(most() == 12);
+    }
+  }
+}
+
 TEST_CASE("no node believes in more than the minimum clock under failures, leaves, joins and message loss") {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     INFO("seed " << seed);
