@@ -135,13 +135,13 @@ void Head::prove_absent() {
     const ProcessId process = info.process;
     const bool member = processes_.contains(process);
     if (info.url.empty() || quorum_.excludes(process) || (member && !closed_.contains(process))) continue;
-    // A process that has just been dropped may still be about to end.
+    // A process may still be about to end just after it was dropped.
     const bool known = port_of(process) != PortState::unknown && (member || now_ >= charge_end_ + kProofHolds);
     if (!known) prove(process, info.url);
   }
 }
 
-/// The proof for a process whose link has closed.
+/// The proof for a process without a link.
 void Head::on_proof(ProcessId process, PortState port, double now) {
   now_ = now;
   proving_.erase(process);

@@ -347,7 +347,7 @@ void StreamTransport::Impl::assign(LinkId id, ProcessId process) {
     link->close("a second connection to " + address_name(service_address(process)));
     return;
   }
-  // The link's reader sets `over` before it removes the link, so the reader or this line removes a link that has ended.
+  // The link's reader sets `over` before it removes the link, so the reader or this line removes an ended link.
   if (link->over()) table_.remove(*link);
 }
 
