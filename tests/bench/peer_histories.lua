@@ -137,7 +137,7 @@ end
 
 local function address(host) return ("10.9.0.%d"):format(host + 1) end
 
-local function shell(lines) assert(os.execute(table.concat(lines, "\n")) == 0, "cannot create the network") end
+local function shell(lines, purpose) assert(os.execute(table.concat(lines, "\n")) == 0, "cannot " .. purpose) end
 
 -- Sets the link address that host i uses for host j. Frames to an address without an interface are lost without an
 -- error.
@@ -160,14 +160,14 @@ ip -n hostI link set eth0 up]]):gsub("ADDRESS", address(i)):gsub("I", i):gmatch(
   for i = 0, n - 1 do
     for j = 0, n - 1 do if i ~= j then lines[#lines + 1] = neighbour(i, j, false) end end
   end
-  shell(lines)
+  shell(lines, "create the network")
 end
 
 local function set_links(links, lost)
   local lines = {}
-  for k, link in ipairs(links) do lines[k] = neighbour(link[1], link[2], lost) .. " &" end
-  lines[#lines + 1] = "wait"
-  shell(lines)
+  for k, link in ipairs(links) do lines[k] = neighbour(link[1], link[2], lost) .. ' & all="$all $!"' end
+  lines[#lines + 1] = 'for one in $all; do wait "$one" || exit 1; done'
+  shell(lines, "change a link")
 end
 
 -- ---- a round ----
