@@ -35,21 +35,35 @@ size_t terminal_columns() {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// Holds this process's turn to write during its lifetime; -1: no other process writes.
+/// Holds this process's turn to write during its lifetime; -1: no other process writes. A process that was suspended
+/// while it wrote does not release its turn: then the others write without a turn after `kTurn`, and `wait` is false
+/// until a turn succeeds again.
 class Turn {
  public:
-  explicit Turn(int lock) : lock_(lock) { set(F_WRLCK); }
-  ~Turn() { set(F_UNLCK); }
+  Turn(int lock, bool& wait) : lock_(lock) {
+    if (lock_ < 0) return;
+    const double limit = now() + (wait ? kTurn : 0);
+    auto pause = std::chrono::microseconds(20);
+    while (!(wait = set(F_WRLCK)) && now() < limit) {
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, kLongestPause);
+    }
+  }
+  ~Turn() {
+    if (lock_ >= 0) set(F_UNLCK);
+  }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
  private:
-  void set(short type) const {
+  static constexpr double kTurn = 1;  // seconds
+  static constexpr std::chrono::microseconds kLongestPause{2000};
+
+  bool set(short type) const {
     struct flock range {};
     range.l_type = type;
     range.l_whence = SEEK_SET;
-    while (lock_ >= 0 && fcntl(lock_, F_OFD_SETLKW, &range) != 0 && errno == EINTR) {
-    }
+    return fcntl(lock_, F_OFD_SETLK, &range) == 0;
   }
   const int lock_;
 };
@@ -117,7 +131,7 @@ int Console::write_all(std::FILE* file, std::string_view text) {
   int error = 0;
   {
     const NoBrokenPipe none(closed_ != nullptr);
-    const Turn turn(turns_);
+    const Turn turn(turns_, waits_for_turn_);
     if (std::fflush(file) != 0) error = errno;
     if (error == 0) error = write_whole(fileno(file), text);
   }

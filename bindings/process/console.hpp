@@ -65,6 +65,7 @@ class Console {
   size_t drawn_ = 0;  // characters of the status line on the terminal
   bool shared_ = false;
   int turns_ = -1;
+  bool waits_for_turn_ = true;
   std::function<void()> closed_;
   bool finished_ = false;
   const bool gathers_;   // standard output is no terminal

@@ -3,6 +3,7 @@
 #include "bindings/process/console.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -77,4 +78,34 @@ TEST_CASE("a single line is written after the delay without a further call") {
   console.out("second");
   CHECK(output.next() == "first\n");
   CHECK(output.next() == "second\n");
+}
+
+TEST_CASE("a suspended process that holds the turn to write does not stop the output of the others") {
+  char path[] = "/tmp/actorhost-turn-XXXXXX";
+  const int held = ::mkstemp(path);
+  const int own = ::open(path, O_RDWR | O_CLOEXEC);
+  ::unlink(path);
+  REQUIRE(held >= 0);
+  REQUIRE(own >= 0);
+  struct flock range {};
+  range.l_type = F_WRLCK;
+  range.l_whence = SEEK_SET;
+  REQUIRE(::fcntl(held, F_OFD_SETLK, &range) == 0);
+  PacketOutput output;
+  const auto began = std::chrono::steady_clock::now();
+  {
+    Console console;
+    console.take_turns(own);
+    for (int i = 0; i < 3; ++i) {
+      console.out("line " + std::to_string(i));
+      ::usleep(5000);  // longer than a burst
+    }
+  }
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(5));  // one turn of a second
+  output.restore();
+  std::string all;
+  for (std::string part = output.next(); !part.empty(); part = output.next()) all += part;
+  CHECK(all == "line 0\nline 1\nline 2\n");
+  ::close(held);
+  ::close(own);
 }
