@@ -51,8 +51,8 @@ local function asynchronously(net)
   repeat
     handle:step(function() gradient(net, rng) end, function() sgd:step(net.params, net.grads) end)
     steps = steps + 1
-    local looks = actor.rank == 0 and steps % 50 == 0
-    if looks then
+    local is_due = actor.rank == 0 and steps % 50 == 0
+    if is_due then
       handle:lock() -- no round changes the model meanwhile
       if enough(net, began) then co.send_event("enough", true) end
       handle:unlock()

@@ -18,16 +18,16 @@ local function gradient()
   return tensor.new { sum_slope / opt.points, sum_height / opt.points }
 end
 
-local function tell() print(("%d workers from step %d on"):format(co.size(), step)) end
+local function report() print(("%d workers from step %d on"):format(co.size(), step)) end
 
-tell()
+report()
 while step < opt.steps do
   local late, why = co.join_point()
   if late and late > 0 then -- true on every rank; the new ranks receive the state
     local state
     repeat state = co.broadcast { step, line } until state -- nil when a host is lost meanwhile
     step, line = unpack(state)
-    tell()
+    report()
   end
   local mean
   if late then mean, why = co.allreduce(gradient(), "mean") end

@@ -18,6 +18,6 @@ end
 
 print("cogroup: all values of each key")
 for _, row in ipairs(names:cogroup(orders):sort_by_key():collect()) do
-  local key, whose, things = row[1], row[2][1], row[2][2]
-  print(("  %d  %-6s  %s"):format(key, whose[1] or "?", #things > 0 and table.concat(things, ", ") or "nothing"))
+  local key, found_names, things = row[1], row[2][1], row[2][2]
+  print(("  %d  %-6s  %s"):format(key, found_names[1] or "?", #things > 0 and table.concat(things, ", ") or "nothing"))
 end

@@ -51,26 +51,26 @@ local function in_places(rows)
 end
 
 -- Adds the contributions of a partition's pages to those of the node's previous partitions.
-local function gifts_of(rows, ranks, _, gifts)
-  gifts = gifts or tensor.zeros(n, { dtype = "float64" })
-  local rank, gift = ranks:data(), gifts:data() -- their elements, from 0
+local function contributions_of(rows, ranks, _, contributions)
+  contributions = contributions or tensor.zeros(n, { dtype = "float64" })
+  local rank, sums = ranks:data(), contributions:data() -- their elements, from 0
   for _, page in ipairs(rows) do
     local each = rank[page.at - 1] / #page.to
-    for _, other in ipairs(page.to) do gift[other - 1] = gift[other - 1] + each end
+    for _, other in ipairs(page.to) do sums[other - 1] = sums[other - 1] + each end
   end
-  return gifts
+  return contributions
 end
 
-local function ranks_of(_, gifts)
+local function ranks_of(_, contributions)
   local sum = tensor.zeros(n, { dtype = "float64" })
-  for _, part in ipairs(gifts) do sum:add_(part) end
-  local kept = 1 - sum:sum() -- the share of pages without links, spread over all pages
-  return (sum + kept / n) * DAMPING + (1 - DAMPING) / n
+  for _, part in ipairs(contributions) do sum:add_(part) end
+  local dangling = 1 - sum:sum() -- the share of pages without links, spread over all pages
+  return (sum + dangling / n) * DAMPING + (1 - DAMPING) / n
 end
 
 local ranks = links:iterate {
   state = tensor.full(n, 1 / n, { dtype = "float64" }),
-  prepare = in_places, step = gifts_of, fold = true, merge = ranks_of, steps = opt.iterations,
+  prepare = in_places, step = contributions_of, fold = true, merge = ranks_of, steps = opt.iterations,
 }
 
 print(("%d pages, their ranks add up to %.6f"):format(n, ranks:sum()))

@@ -35,14 +35,14 @@ local function shift() return math.floor(os.time() / 2) end
 
 local function away(rank) return rank > 0 and (rank + shift()) % 4 == 0 end
 
-local function tell(step)
+local function report(step)
   local truth, counted, error = 0, peer.size_estimate()
   for rank = 0, actor.size - 1 do truth = truth + (away(rank) and 0 or 1) end
   print(("step %d: %d peers, counted %.1f +- %.1f, loss %.4f"):format(step, truth, counted, error,
     misses(set.x, set.y):norm() ^ 2 / set.n))
 end
 
-local began, told, step = actor.now(), shift(), 0
+local began, reported, step = actor.now(), shift(), 0
 while actor.now() - began < opt.seconds do
   if away(actor.rank) then
     peer.leave()
@@ -53,8 +53,8 @@ while actor.now() - began < opt.seconds do
   train(step)
   mix()
   actor.sleep(0.02) -- simulates a longer step
-  if actor.rank == 0 and told < shift() and os.time() % 2 == 1 then -- in the middle of a shift
-    tell(step)
-    told = shift()
+  if actor.rank == 0 and reported < shift() and os.time() % 2 == 1 then -- in the middle of a shift
+    report(step)
+    reported = shift()
   end
 end

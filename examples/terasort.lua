@@ -19,7 +19,7 @@ local saved = records:sort_by(mr.identity):save(opt.output, { overwrite = true }
 print(("%d records in %d parts, %d bytes"):format(saved.rows, saved.files, saved.bytes))
 
 -- Checks the files: counts the records, and checks that their keys ascend.
-local function look(rows)
+local function check_rows(rows)
   local found = { n = 0, ordered = true }
   for line in rows do
     local key = line:sub(1, KEY)
@@ -30,7 +30,7 @@ local function look(rows)
 end
 
 local n, ordered, last = 0, true, ""
-for _, part in ipairs(mr.load(opt.output):map_partition(look):collect()) do
+for _, part in ipairs(mr.load(opt.output):map_partition(check_rows):collect()) do
   n, ordered, last = n + part.n, ordered and part.ordered and (part.first or last) >= last, part.last or last
 end
 print(("%d records read back, %s"):format(n, ordered and "in order" or "NOT in order"))

@@ -267,7 +267,7 @@ local function main(args)
     print("usage: actorhost doctor [flags]    checks this machine and recommends what to do\n\n" .. flags.help(known))
     return 0
   end
-  for _, look in ipairs { versions, processor, cores, memory, limits, placement, ports, token, sockets, clock, scratch, libraries } do look() end
+  for _, run_check in ipairs { versions, processor, cores, memory, limits, placement, ports, token, sockets, clock, scratch, libraries } do run_check() end
   print(values.json and as_json() or as_text())
   return count("problem") > 0 and 1 or 0
 end

@@ -49,7 +49,7 @@ local function fail(code, message)
 end
 
 -- Reads a line after a prompt on standard error: standard output would buffer the prompt until a newline.
-local function asked(prompt)
+local function prompt_user(prompt)
   io.stderr:write(prompt)
   return io.read("*l")
 end
@@ -61,7 +61,7 @@ local function chosen_run()
   for i, run in ipairs(runs) do
     print(("%3d  %s  process %d, for %s, %s"):format(i, run.job, run.pid, text.seconds(math.max(0, os.time() - run.started)), run.url))
   end
-  return runs[tonumber(asked("attach to which one? ") or "")]
+  return runs[tonumber(prompt_user("attach to which one? ") or "")]
 end
 
 local function attached(values, interactive)
@@ -90,11 +90,11 @@ local function started(values)
   if values.isolate then args[#args + 1] = "--isolate" end
   local cluster = own_cluster.start(args)
   local deadline = actor.now() + start_seconds
-  local said = ""
+  local output = ""
   while actor.now() < deadline do
-    said = said .. cluster:output()
+    output = output .. cluster:output()
     local code = cluster:ended(0.02)
-    if code then return nil, (said .. cluster:output()):gsub("^actorhost: ", ""):gsub("%s+$", ""), code end
+    if code then return nil, (output .. cluster:output()):gsub("^actorhost: ", ""):gsub("%s+$", ""), code end
     for _, run in ipairs(control.find() or {}) do
       local connection = run.pid == cluster:pid() and control.attach(run.url, { token_file = run.token_file,
         insecure = run.insecure, read_only = values["read-only"] })
@@ -102,19 +102,19 @@ local function started(values)
     end
   end
   cluster:stop()
-  return nil, "the cluster has not started: " .. said, 3
+  return nil, "the cluster has not started: " .. output, 3
 end
 
 -- Waits until all nodes of the console's own cluster accept chunks.
 local function ready(session)
   local deadline = actor.now() + start_seconds
   repeat
-    local answer, why, code = session:control { op = "chunk", source = "return", name = "=start", mode = "plain", nodes = "spmd" }
-    if answer then
+    local reply, why, code = session:control { op = "chunk", source = "return", name = "=start", mode = "plain", nodes = "spmd" }
+    if reply then
       repeat
-        local news = session.connection:next(0.05)
-        if news then session:hear(news) end
-      until session.ended or (news and news.event == "over" and news.chunk == answer.chunk) or actor.now() > deadline
+        local notice = session.connection:next(0.05)
+        if notice then session:handle_event(notice) end
+      until session.ended or (notice and notice.event == "over" and notice.chunk == reply.chunk) or actor.now() > deadline
       return not session.ended
     end
     if code ~= "unsupported" or session.ended then return false, why end
@@ -164,7 +164,7 @@ end
 local function plain_editor()
   return {
     read = function(_, prompt)
-      local line = asked(prompt)
+      local line = prompt_user(prompt)
       if not line then return nil, "end" end
       return line
     end,

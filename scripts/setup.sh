@@ -30,11 +30,11 @@ timed() {
   timed_status=0
   shift
   "$@" || timed_status=$?
-  say "$timed_name: $(($(date +%s) - timed_begun)) s"
+  report "$timed_name: $(($(date +%s) - timed_begun)) s"
   return $timed_status
 }
 
-say() { printf 'actorhost: %s\n' "$*" >&2; }
+report() { printf 'actorhost: %s\n' "$*" >&2; }
 
 # Prints the uninstalled packages among the given packages.
 missing_packages() {
@@ -62,7 +62,7 @@ root_runner() {
 # install_packages PACKAGE...: false when the installation failed; $install_log has the output of apt.
 install_packages() {
   runner=$(root_runner) || return 1
-  say "installing $*"
+  report "installing $*"
   apt="$runner env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120"
   $apt update >"$install_log" 2>&1 || true  # one unreachable source must not matter if the others have the packages
   $apt install -y --no-install-recommends "$@" >>"$install_log" 2>&1
@@ -80,9 +80,9 @@ ensure_packages() {
   needed=$(missing_packages "$@")
   [ -n "$needed" ] || return 0
   [ -s "$install_log" ] && tail -n 20 "$install_log" >&2
-  say "these Debian packages are missing and could not be installed from here (neither root nor sudo, or apt-get failed):"
-  say "  $needed"
-  say "install them with:  sudo apt-get update && sudo apt-get install -y $missing"
+  report "these Debian packages are missing and could not be installed from here (neither root nor sudo, or apt-get failed):"
+  report "  $needed"
+  report "install them with:  sudo apt-get update && sudo apt-get install -y $missing"
   exit 69
 }
 
@@ -109,32 +109,32 @@ ensure_test_tools() {
     [ -n "$missing" ] || return 0
     printf '%s %s' "$(date +%F)" "$missing" >"$tried"
   fi
-  say "missing, so the tests that need it are skipped: $missing"
+  report "missing, so the tests that need it are skipped: $missing"
 }
 
 # Runs a command with its output in a log. A terminal shows its last line as it changes, other outputs one line every
 # ten seconds. A failure prints the whole log.
 run_quietly() {
   log=$1
-  what=$2
+  label=$2
   shift 2
   : >"$log"
   { "$@" 2>&1 && echo ok >"$log.status" || rm -f "$log.status"; } | {
-    said=$(date +%s)
+    reported_at=$(date +%s)
     while IFS= read -r line; do
       printf '%s\n' "$line" >>"$log"
       if [ -t 2 ]; then
-        printf '\r\033[K%s: %.90s' "$what" "$line" >&2
-      elif now=$(date +%s) && [ "$now" -ge $((said + 10)) ]; then
-        say "$what: $line"
-        said=$now
+        printf '\r\033[K%s: %.90s' "$label" "$line" >&2
+      elif now=$(date +%s) && [ "$now" -ge $((reported_at + 10)) ]; then
+        report "$label: $line"
+        reported_at=$now
       fi
     done
     [ ! -t 2 ] || printf '\r\033[K' >&2
   }
   [ -f "$log.status" ] && rm -f "$log.status" && return 0
   cat "$log" >&2
-  say "$what failed; the output above is also in $log"
+  report "$label failed; the output above is also in $log"
   exit 70
 }
 
@@ -163,7 +163,7 @@ build() {
   export CCACHE_BASEDIR="${CCACHE_BASEDIR-$root}" CCACHE_NOHASHDIR="${CCACHE_NOHASHDIR-1}"
   exec 9>"$build_root/lock"
   flock 9
-  [ -f "$build_root/$1/fresh" ] || say "building $1 for the first time in $build_root/$1; this takes some minutes"
+  [ -f "$build_root/$1/fresh" ] || report "building $1 for the first time in $build_root/$1; this takes some minutes"
   configure "$1"
   touch "$build_root/$1/started"
   (cd "$root" && run_quietly "$build_root/$1/build.log" "building $1" \

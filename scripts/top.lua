@@ -41,18 +41,18 @@ local function main()
   local connection, wrong = attach.attach(values, { read_only = true })
   if not connection then return fail(3, wrong) end
   local drawn = screen.open()
-  local looks = 0
+  local polls = 0
   while true do
     local state, why, code = connection:state()
     if not state then
       screen.close()
-      if code == "peer_lost" and looks > 0 then
+      if code == "peer_lost" and polls > 0 then
         print("the run is over")
         return 0
       end
       return fail(3, why)
     end
-    looks = looks + 1
+    polls = polls + 1
     local page = nodes.headline(state) .. "\n" ..
       nodes.table(state, order, { reverse = reverse, columns = screen.columns() })
     if drawn then
@@ -60,7 +60,7 @@ local function main()
     else
       print(page)
     end
-    if values.count and looks >= values.count then break end
+    if values.count and polls >= values.count then break end
     local key = screen.key(values.every)
     if leaving[key] then break end
     if key == "h" or key == "?" then foot = foot == help and legend or help end

@@ -82,9 +82,9 @@ Result<std::vector<std::string>> HistoryFile::load() const {
   const bool grown = lines.size() > 2 * most_ || text.size() == kLongestFile;
   if (lines.size() > most_) lines.erase(lines.begin(), lines.end() - static_cast<ptrdiff_t>(most_));
   if (!grown) return lines;
-  std::string kept;
-  for (const std::string& line : lines) kept.append(line) += '\n';
-  if (const int error = file.replace(kept); error != 0) return history_error(path_, error);
+  std::string recent;
+  for (const std::string& line : lines) recent.append(line) += '\n';
+  if (const int error = file.replace(recent); error != 0) return history_error(path_, error);
   return lines;
 }
 

@@ -23,12 +23,12 @@ constexpr int kIdleMilliseconds = 50;
 constexpr wchar_t kNoCharacter = 0xfffd;  // for bytes that are not valid UTF-8
 
 // With "bracketed paste" enabled, a terminal puts marks around pasted text.
-constexpr const char* kAskForMarks = "\x1b[?2004h";
-constexpr const char* kNoMarks = "\x1b[?2004l";
+constexpr const char* kEnableMarks = "\x1b[?2004h";
+constexpr const char* kDisableMarks = "\x1b[?2004l";
 
 /// The functions of libedit, which is loaded for the first prompt: jobs need no prompt and start as fast without it.
 class Edit {
-  std::string why_not_;  // declared before the functions, because their lookup sets it
+  std::string load_error_;  // declared before the functions, because their lookup sets it
 
  public:
   static const Edit& get() {
@@ -53,7 +53,7 @@ class Edit {
 #undef ACTORHOST_EDIT
 
   /// Why libedit cannot be used; empty if it can.
-  const std::string& why_not() const { return why_not_; }
+  const std::string& load_error() const { return load_error_; }
 
  private:
   Edit() = default;
@@ -61,7 +61,8 @@ class Edit {
   Function function(const char* name) {
     static void* const kLibrary = dlopen("libedit.so.2", RTLD_NOW | RTLD_LOCAL);
     void* const found = kLibrary != nullptr ? dlsym(kLibrary, name) : nullptr;
-    if (found == nullptr && why_not_.empty()) why_not_ = "the library libedit is missing (Debian's package libedit2)";
+    if (found == nullptr && load_error_.empty())
+      load_error_ = "the library libedit is missing (Debian's package libedit2)";
     return reinterpret_cast<Function>(found);
   }
 };
@@ -92,21 +93,21 @@ size_t columns_of(std::string_view text) {
 /// The terminal's state before the first prompt.
 class TerminalMode {
  public:
-  void keep() { known_ = tcgetattr(STDIN_FILENO, &before_) == 0; }
+  void save() { saved_ = tcgetattr(STDIN_FILENO, &before_) == 0; }
   void restore() const {
-    if (!known_) return;
-    (void)!::write(STDOUT_FILENO, kNoMarks, std::strlen(kNoMarks));
+    if (!saved_) return;
+    (void)!::write(STDOUT_FILENO, kDisableMarks, std::strlen(kDisableMarks));
     tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
   }
 
  private:
   termios before_{};
-  bool known_ = false;
+  bool saved_ = false;
 };
 
 TerminalMode terminal_mode;  // global: restored even if the editor is not destroyed
 
-bool key_comes() {
+bool key_available() {
   pollfd input{STDIN_FILENO, POLLIN, 0};
   return poll(&input, 1, kIdleMilliseconds) > 0;
 }
@@ -133,7 +134,7 @@ struct LineEditor::State {
   History* past = nullptr;
   std::string prompt;
   Calls calls;
-  How how = How::line;
+  Outcome outcome = Outcome::line;
   unsigned short columns = 80;
   bool pasted = false;  // the present input is pasted, also across line ends
   std::mbstate_t decoding{};
@@ -150,7 +151,7 @@ struct LineEditor::State {
     edit().history(past, &event, H_ENTER, text.c_str());
   }
   void show_above(std::string_view text);
-  bool waited_for_key();
+  bool wait_for_key();
   int next_key(wchar_t& key);
   void on_tab();
 
@@ -169,7 +170,7 @@ struct LineEditor::State {
     return CC_NORM;
   }
   static unsigned char interrupt(EditLine* line, int /*key*/) {
-    State::of(line).how = How::interrupt;
+    State::of(line).outcome = Outcome::interrupt;
     return CC_EOF;
   }
   static unsigned char suspend(EditLine* line, int /*key*/) {
@@ -177,7 +178,7 @@ struct LineEditor::State {
     terminal_mode.restore();
     raise(SIGTSTP);  // returns when the user resumes the program
     edit().el_set(line, EL_PREP_TERM, 1);
-    write_now(std::string("\r\n") + kAskForMarks);
+    write_now(std::string("\r\n") + kEnableMarks);
     edit().el_set(line, EL_REFRESH);
     return CC_NORM;
   }
@@ -230,24 +231,24 @@ void LineEditor::State::show_above(std::string_view text) {
 }
 
 /// Waits for a key; false when `idle` ends the prompt.
-bool LineEditor::State::waited_for_key() {
+bool LineEditor::State::wait_for_key() {
   for (;;) {
     if (const auto now = window_size().ws_col; now != columns) {
       columns = now;
       edit().el_resize(line);
     }
-    if (key_comes()) return true;
-    const News news = calls.idle();
-    if (!news.text.empty()) show_above(news.text);
-    if (news.end) return false;
+    if (key_available()) return true;
+    const IdleResult result = calls.idle();
+    if (!result.text.empty()) show_above(result.text);
+    if (result.end) return false;
   }
 }
 
 /// Reads a character for libedit: returns 1, or 0 at the end of input.
 int LineEditor::State::next_key(wchar_t& key) {
   for (;;) {
-    if (!waited_for_key()) {
-      how = How::woken;
+    if (!wait_for_key()) {
+      outcome = Outcome::woken;
       return 0;
     }
     char byte = 0;
@@ -279,8 +280,8 @@ Result<std::unique_ptr<LineEditor>> LineEditor::open(const std::string& file, si
   if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0) {
     return Error{Code::unsupported, "standard input or output is no terminal"};
   }
-  if (!edit().why_not().empty()) return Error{Code::unsupported, edit().why_not()};
-  terminal_mode.keep();
+  if (!edit().load_error().empty()) return Error{Code::unsupported, edit().load_error()};
+  terminal_mode.save();
   auto state = std::make_unique<State>(file, most);
   AH_TRY(state->set_up(most));
   // An unreadable history does not prevent the prompt; `remember` reports the error.
@@ -294,19 +295,19 @@ LineEditor::Read LineEditor::read(const std::string& prompt, Calls calls) {
   State& state = *state_;
   state.prompt = prompt;
   state.calls = std::move(calls);
-  state.how = How::line;
+  state.outcome = Outcome::line;
   state.columns = window_size().ws_col;
   int size = 0;
-  write_now(kAskForMarks);
+  write_now(kEnableMarks);
   const char* text = edit().el_gets(state.line, &size);
-  write_now(kNoMarks);
+  write_now(kDisableMarks);
   if (text == nullptr || size <= 0) {
-    write_now(state.how == How::interrupt ? "^C\r\n" : "\r\n");
-    return {state.how == How::line ? How::end : state.how, {}};
+    write_now(state.outcome == Outcome::interrupt ? "^C\r\n" : "\r\n");
+    return {state.outcome == Outcome::line ? Outcome::end : state.outcome, {}};
   }
   std::string line(text, static_cast<size_t>(size));
   while (line.ends_with('\n') || line.ends_with('\r')) line.pop_back();
-  return {How::line, std::move(line)};
+  return {Outcome::line, std::move(line)};
 }
 
 void LineEditor::restore_terminal() { terminal_mode.restore(); }

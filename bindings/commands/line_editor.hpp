@@ -20,17 +20,17 @@ class LineEditor {
     std::string list;
   };
   /// The result of `idle`: text to show above the input line, and whether to end the prompt.
-  struct News {
+  struct IdleResult {
     std::string text;
     bool end = false;
   };
   struct Calls {
     std::function<Completion(std::string_view before, std::string_view after)> complete;
-    std::function<News()> idle;  // about every 50 milliseconds
+    std::function<IdleResult()> idle;  // about every 50 milliseconds
   };
-  enum class How { line, interrupt, end, woken };  // Enter, Ctrl-C, Ctrl-D or a lost terminal, `idle`
+  enum class Outcome { line, interrupt, end, woken };  // Enter, Ctrl-C, Ctrl-D or a lost terminal, `idle`
   struct Read {
-    How how = How::end;
+    Outcome outcome = Outcome::end;
     std::string line;
   };
 

@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kConnection = "actor.control.connection";
-constexpr double kAnswerSeconds = 5;
+constexpr double kReplySeconds = 5;
 constexpr int kMostDepth = 100;
 
 // ---- JSON and Lua values ----
@@ -164,7 +164,7 @@ int attach(lua_State* L) {
     return vm.stop_requested() ? Status(Error{Code::interrupted, "interrupted"}) : Status();
   });
   const Status attached =
-      connection->client->attach(*url, options ? number_field(L, 2, "timeout", kAnswerSeconds) : kAnswerSeconds);
+      connection->client->attach(*url, options ? number_field(L, 2, "timeout", kReplySeconds) : kReplySeconds);
   if (!attached) return push_failure(L, attached.error());
   auto* held = new (lua_newuserdata(L, sizeof(HeldConnection))) HeldConnection{nullptr};
   luaL_getmetatable(L, kConnection);
@@ -184,7 +184,7 @@ Result<std::string> state_at(lua_State* L) {
       lua_pop(L, 1);
     }
   }
-  return client.state(sections, lua_isnumber(L, 3) != 0 ? lua_tonumber(L, 3) : kAnswerSeconds);
+  return client.state(sections, lua_isnumber(L, 3) != 0 ? lua_tonumber(L, 3) : kReplySeconds);
 }
 
 /// connection:state(sections, seconds) -> table; or nil, message, code
@@ -206,15 +206,15 @@ int connection_control(lua_State* L) {
   ControlClient& client = client_at(L);
   check_table(L, 2, "command", "connection:control");
   const std::string command = json_at(L, 2).dump(-1, ' ', false, json::error_handler_t::replace);
-  const auto answer = client.control(command, lua_isnumber(L, 3) != 0 ? lua_tonumber(L, 3) : kAnswerSeconds);
-  return answer ? push_text_as_value(L, *answer) : push_failure(L, answer.error());
+  const auto reply = client.control(command, lua_isnumber(L, 3) != 0 ? lua_tonumber(L, 3) : kReplySeconds);
+  return reply ? push_text_as_value(L, *reply) : push_failure(L, reply.error());
 }
 
 /// connection:next(seconds) -> table, or nil when nothing arrives; or nil, message, code
 int connection_next(lua_State* L) {
-  const auto news = client_at(L).next(check_number(L, 2, "seconds", "connection:next"));
-  if (!news) return push_failure(L, news.error());
-  return *news ? push_text_as_value(L, **news) : 0;
+  const auto event = client_at(L).next(check_number(L, 2, "seconds", "connection:next"));
+  if (!event) return push_failure(L, event.error());
+  return *event ? push_text_as_value(L, **event) : 0;
 }
 
 /// find() -> {{url=, job=, id=, pid=, started=, token_file=, insecure=}, ...}, the newest first; or nil, message, code

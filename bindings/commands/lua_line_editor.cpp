@@ -41,7 +41,7 @@ std::string returned_text(lua_State* L, int index) {
   return text != nullptr ? std::string(text, size) : std::string();
 }
 
-LineEditor::Completion ask_completion(lua_State* L, std::string_view before, std::string_view after) {
+LineEditor::Completion call_complete(lua_State* L, std::string_view before, std::string_view after) {
   lua_pushvalue(L, 3);
   lua_pushlstring(L, before.data(), before.size());
   lua_pushlstring(L, after.data(), after.size());
@@ -51,37 +51,37 @@ LineEditor::Completion ask_completion(lua_State* L, std::string_view before, std
   return found;
 }
 
-LineEditor::News ask_idle(lua_State* L) {
+LineEditor::IdleResult call_idle(lua_State* L) {
   if (Vm::from(L).stop_requested()) return {{}, true};
   lua_pushvalue(L, 4);
   if (const Status called = Vm::from(L).call(L, 0, 2); !called) return {called.error().message, true};
-  LineEditor::News news{returned_text(L, -2), lua_toboolean(L, -1) != 0};
+  LineEditor::IdleResult result{returned_text(L, -2), lua_toboolean(L, -1) != 0};
   lua_pop(L, 2);
-  return news;
+  return result;
 }
 
 int editor_read(lua_State* L) {
-  static const char* const kHow[] = {"line", "interrupt", "end", "woken"};
+  static const char* const kOutcomes[] = {"line", "interrupt", "end", "woken"};
   LineEditor& editor = editor_of(L);
   const std::string prompt(check_text(L, 2, "prompt", "editor:read"));
   check_function(L, 3, "complete", "editor:read");
   check_function(L, 4, "idle", "editor:read");
   const LineEditor::Read read = editor.read(
-      prompt, {[L](std::string_view before, std::string_view after) { return ask_completion(L, before, after); },
-               [L] { return ask_idle(L); }});
+      prompt, {[L](std::string_view before, std::string_view after) { return call_complete(L, before, after); },
+               [L] { return call_idle(L); }});
   Vm::from(L).check_stop(L);
-  if (read.how == LineEditor::How::line) {
+  if (read.outcome == LineEditor::Outcome::line) {
     lua_pushlstring(L, read.line.data(), read.line.size());
     return 1;
   }
   lua_pushnil(L);
-  lua_pushstring(L, kHow[static_cast<int>(read.how)]);
+  lua_pushstring(L, kOutcomes[static_cast<int>(read.outcome)]);
   return 2;
 }
 
 int editor_remember(lua_State* L) {
-  const Status kept = editor_of(L).remember(std::string(check_text(L, 2, "line", "editor:remember")));
-  if (!kept) return push_failure(L, kept.error());
+  const Status saved = editor_of(L).remember(std::string(check_text(L, 2, "line", "editor:remember")));
+  if (!saved) return push_failure(L, saved.error());
   lua_pushboolean(L, 1);
   return 1;
 }

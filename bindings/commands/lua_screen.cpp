@@ -96,7 +96,7 @@ class Screen {
   bool open_ = false;
 };
 
-Screen& screen_of(lua_State* L) { return Kept<Screen>::find(L, kScreenModule); }
+Screen& screen_of(lua_State* L) { return RegistryObject<Screen>::find(L, kScreenModule); }
 
 /// open() -> whether the terminal could be opened
 int open_terminal(lua_State* L) {
@@ -143,7 +143,7 @@ int read_key(lua_State* L) {
 }
 
 int open_screen_module(lua_State* L) {
-  Kept<Screen>::keep(L, kScreenModule, std::make_shared<Screen>());
+  RegistryObject<Screen>::store(L, kScreenModule, std::make_shared<Screen>());
   static const luaL_Reg kFunctions[] = {
       {"open", guarded<open_terminal>}, {"close", guarded<close_terminal>}, {"columns", guarded<columns_there>},
       {"draw", guarded<draw_page>},     {"key", guarded<read_key>},

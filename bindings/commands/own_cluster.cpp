@@ -20,7 +20,7 @@ namespace actorhost {
 namespace {
 
 constexpr const char* kConsoleVariable = "ACTORHOST_CONSOLE";
-constexpr double kPartingSeconds = 3;  // time for nodes to stop
+constexpr double kExitSeconds = 3;  // time for nodes to stop
 
 }  // namespace
 
@@ -78,7 +78,7 @@ std::optional<int> OwnCluster::ended(double seconds) {
 void OwnCluster::stop() {
   if (code_) return;
   kill(pid_, SIGTERM);
-  if (ended(kPartingSeconds)) return;
+  if (ended(kExitSeconds)) return;
   kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
   code_ = 128 + SIGKILL;

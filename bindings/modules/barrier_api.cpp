@@ -45,12 +45,12 @@ static_assert(offsetof(ah_decision, recheck_seconds) == offsetof(Decision, reche
 static_assert(offsetof(ah_decision, worker) == offsetof(Decision, worker));
 static_assert(offsetof(ah_decision, step) == offsetof(Decision, step));
 
-const Progress& progress_of(const ah_asking* asking) { return *static_cast<const Progress*>(asking->progress); }
+const Progress& progress_of(const ah_admission_batch* batch) { return *static_cast<const Progress*>(batch->progress); }
 const Seen& seen_of(const ah_seen* seen) { return *reinterpret_cast<const Seen*>(seen); }
 Seen& seen_of(ah_seen* seen) { return *reinterpret_cast<Seen*>(seen); }
 
-void fill(ah_asking* batch, const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out,
-          const PartialSight& sight) noexcept {
+void fill(ah_admission_batch* batch, const Progress& progress, std::span<const Slot> slots, double now,
+          std::span<Decision> out, const PartialSight& sight) noexcept {
   batch->progress = &progress;
   batch->ids = progress.ids();
   batch->steps = progress.steps();
@@ -60,21 +60,21 @@ void fill(ah_asking* batch, const Progress& progress, std::span<const Slot> aski
   batch->durations = progress.durations();
   batch->averages = progress.averages();
   batch->started = progress.started();
-  batch->asked = progress.asked();
-  batch->asking = asking.data();
+  batch->requested_at = progress.requested();
+  batch->waiting = slots.data();
   batch->decisions = reinterpret_cast<ah_decision*>(out.data());
   batch->now = now;
   seen_of(&batch->everyone) = sight.seen;
   batch->population = sight.population;
   batch->aggregates = sight.aggregates ? 1 : 0;
-  batch->count = static_cast<uint32_t>(asking.size());
+  batch->count = static_cast<uint32_t>(slots.size());
   batch->buffered = progress.buffered();
   batch->live = 1;
 }
 
-void fill(ah_asking* batch, const Progress& progress, std::span<const Slot> asking, double now,
+void fill(ah_admission_batch* batch, const Progress& progress, std::span<const Slot> slots, double now,
           std::span<Decision> out) noexcept {
-  fill(batch, progress, asking, now, out, {actorhost::see_all(progress), progress.size(), false});
+  fill(batch, progress, slots, now, out, {actorhost::see_all(progress), progress.size(), false});
 }
 
 // --- samples ---
@@ -85,25 +85,25 @@ ah_sampler* sampler_new(uint32_t beta, uint32_t kind, double seconds, uint64_t s
 
 void sampler_free(ah_sampler* sampler) noexcept { delete sampler; }
 
-void sampler_look(ah_sampler* sampler, const ah_asking* asking, const ah_seen* from, ah_seen* seen) noexcept {
-  sampler->sampler.look(progress_of(asking), asking->slot, asking->now, seen_of(from), seen_of(seen));
+void sampler_sample(ah_sampler* sampler, const ah_admission_batch* batch, const ah_seen* from, ah_seen* seen) noexcept {
+  sampler->sampler.sample(progress_of(batch), batch->slot, batch->now, seen_of(from), seen_of(seen));
 }
 
-double seen_passed(const ah_asking* asking, const ah_seen* seen, double step) noexcept {
-  const Progress& progress = progress_of(asking);
+double seen_passed(const ah_admission_batch* batch, const ah_seen* seen, double step) noexcept {
+  const Progress& progress = progress_of(batch);
   const double whole = std::ceil(std::clamp(step, -1.0, 0x1.0p40));
   if (seen->slots == progress.everyone()) return progress.passed(static_cast<int64_t>(whole));
   uint32_t count = 0;
-  for (uint32_t i = 0; i < seen->n; ++i) count += asking->steps[seen->slots[i]] >= whole ? 1 : 0;
+  for (uint32_t i = 0; i < seen->n; ++i) count += batch->steps[seen->slots[i]] >= whole ? 1 : 0;
   return count;
 }
 
-double seen_quantile(const ah_asking* asking, const ah_seen* seen, double q) noexcept {
-  const Progress& progress = progress_of(asking);
+double seen_quantile(const ah_admission_batch* batch, const ah_seen* seen, double q) noexcept {
+  const Progress& progress = progress_of(batch);
   if (seen->slots == progress.everyone()) return progress.quantile(q);
   if (seen->n == 0) return HUGE_VAL;
   std::vector<int32_t> steps(seen->n);
-  for (uint32_t i = 0; i < seen->n; ++i) steps[i] = asking->steps[seen->slots[i]];
+  for (uint32_t i = 0; i < seen->n; ++i) steps[i] = batch->steps[seen->slots[i]];
   const auto rank = static_cast<std::ptrdiff_t>(std::ceil(std::clamp(q, 0.0, 1.0) * seen->n));
   const auto nth = steps.begin() + std::max<std::ptrdiff_t>(rank - 1, 0);
   std::nth_element(steps.begin(), nth, steps.end());
@@ -147,7 +147,9 @@ int32_t progress_suspect(ah_progress* p, uint32_t id, int32_t suspected) noexcep
   return p->progress.suspect(id, suspected != 0) ? 1 : 0;
 }
 
-int32_t progress_ask(ah_progress* p, uint32_t id, double now) noexcept { return p->waiting.ask(id, now) ? 1 : 0; }
+int32_t progress_request(ah_progress* p, uint32_t id, double now) noexcept {
+  return p->waiting.request(id, now) ? 1 : 0;
+}
 
 double progress_step(const ah_progress* p, uint32_t id) noexcept {
   const Slot slot = p->progress.slot(id);
@@ -157,10 +159,10 @@ double progress_step(const ah_progress* p, uint32_t id) noexcept {
 uint32_t progress_size(const ah_progress* p) noexcept { return p->progress.size(); }
 uint32_t progress_waiting(const ah_progress* p) noexcept { return p->progress.waiting(); }
 
-void progress_begin(ah_progress* p, double now, int32_t everybody, ah_asking* asking) noexcept {
-  if (everybody != 0) p->waiting.ask_everybody();
-  const std::span<const Slot> slots = p->waiting.begin(now, static_cast<Watch>(asking->watch));
-  fill(asking, p->progress, slots, now, p->waiting.decisions());
+void progress_begin(ah_progress* p, double now, int32_t all, ah_admission_batch* batch) noexcept {
+  if (all != 0) p->waiting.mark_all_due();
+  const std::span<const Slot> slots = p->waiting.begin(now, static_cast<Watch>(batch->watch));
+  fill(batch, p->progress, slots, now, p->waiting.decisions());
 }
 
 uint32_t progress_finish(ah_progress* p, const uint32_t** passed) noexcept {
@@ -173,9 +175,9 @@ uint32_t progress_finish(ah_progress* p, const uint32_t** passed) noexcept {
 double progress_next_time(const ah_progress* p) noexcept { return p->waiting.next_time(); }
 
 const ah_barrier_api kBarrierApi = {
-    sampler_new,    sampler_free,      sampler_look,    seen_passed,      seen_quantile,      progress_new,
+    sampler_new,    sampler_free,      sampler_sample,  seen_passed,      seen_quantile,      progress_new,
     progress_free,  progress_add,      progress_join,   progress_remove,  progress_park,      progress_unpark,
-    progress_start, progress_complete, progress_pulled, progress_suspect, progress_ask,       progress_step,
+    progress_start, progress_complete, progress_pulled, progress_suspect, progress_request,   progress_step,
     progress_size,  progress_waiting,  progress_begin,  progress_finish,  progress_next_time,
 };
 
@@ -191,14 +193,15 @@ constexpr const char* kNotAnEvaluator = "expected an evaluator of actor.barrier 
 
 }  // namespace
 
-LuaRule::LuaRule(Vm& vm, ah_asking* asking, LuaRef kept, LuaRef evaluator, LuaRef answer_one, LuaRef answer_all)
+LuaRule::LuaRule(Vm& vm, ah_admission_batch* batch, LuaRef batch_ref, LuaRef evaluator, LuaRef evaluate_one,
+                 LuaRef evaluate_all)
     : vm_(vm),
       L_(vm.state()),
-      asking_(asking),
-      kept_(std::move(kept)),
+      batch_(batch),
+      batch_ref_(std::move(batch_ref)),
       evaluator_(std::move(evaluator)),
-      answer_one_(std::move(answer_one)),
-      answer_all_(std::move(answer_all)) {}
+      evaluate_one_(std::move(evaluate_one)),
+      evaluate_all_(std::move(evaluate_all)) {}
 
 Result<std::unique_ptr<LuaRule>> LuaRule::pop(Vm& vm, CallWatchdog* watchdog) {
   lua_State* L = vm.state();
@@ -208,54 +211,55 @@ Result<std::unique_ptr<LuaRule>> LuaRule::pop(Vm& vm, CallWatchdog* watchdog) {
     lua_rawget(L, top);
     return lua_type(L, -1);
   };
-  const bool evaluator = lua_istable(L, top) && field("asking") == kLuaCdata && field("answer_one") == LUA_TFUNCTION &&
-                         field("answer_all") == LUA_TFUNCTION;
+  const bool evaluator = lua_istable(L, top) && field("batch") == kLuaCdata && field("evaluate_one") == LUA_TFUNCTION &&
+                         field("evaluate_all") == LUA_TFUNCTION;
   if (!evaluator) {
     lua_settop(L, top - 1);
     return Error{Code::bad_argument, kNotAnEvaluator};
   }
   // The payload of the cdata value is the struct itself.
-  auto* asking = static_cast<ah_asking*>(const_cast<void*>(lua_topointer(L, top + 1)));
-  if (asking->magic != AH_ASKING_MAGIC) {
+  auto* batch = static_cast<ah_admission_batch*>(const_cast<void*>(lua_topointer(L, top + 1)));
+  if (batch->magic != AH_ADMISSION_BATCH_MAGIC) {
     lua_settop(L, top - 1);
     return Error{Code::bad_argument, kNotAnEvaluator};
   }
   LuaRef all = LuaRef::pop(L);
   LuaRef one = LuaRef::pop(L);
-  LuaRef kept = LuaRef::pop(L);
+  LuaRef batch_ref = LuaRef::pop(L);
   LuaRef self = LuaRef::pop(L);
   std::unique_ptr<LuaRule> rule(
-      new LuaRule(vm, asking, std::move(kept), std::move(self), std::move(one), std::move(all)));
+      new LuaRule(vm, batch, std::move(batch_ref), std::move(self), std::move(one), std::move(all)));
   rule->watchdog_ = watchdog;
   return rule;
 }
 
-Status LuaRule::decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) {
-  fill(asking_, progress, asking, now, out);
-  return answer(asking.size());
+Status LuaRule::decide(const Progress& progress, std::span<const Slot> slots, double now, std::span<Decision> out) {
+  fill(batch_, progress, slots, now, out);
+  return evaluate(slots.size());
 }
 
-Status LuaRule::decide_partly(const Progress& progress, Slot asking, const PartialSight& sight, double now,
+Status LuaRule::decide_partly(const Progress& progress, Slot slot, const PartialSight& sight, double now,
                               Decision& out) {
-  fill(asking_, progress, {&asking, 1}, now, {&out, 1}, sight);
-  return answer(1);
+  fill(batch_, progress, {&slot, 1}, now, {&out, 1}, sight);
+  return evaluate(1);
 }
 
-Status LuaRule::answer(size_t count) {
+Status LuaRule::evaluate(size_t count) {
   if (watchdog_ != nullptr) {
-    if (named_ != version()) watchdog_->name(label());
-    named_ = version();
-    watchdog_->begin(asking_);
+    if (named_version_ != version()) watchdog_->name(label());
+    named_version_ = version();
+    watchdog_->begin(batch_);
   }
-  (count == 1 ? answer_one_ : answer_all_).push(L_);
+  (count == 1 ? evaluate_one_ : evaluate_all_).push(L_);
   Status status = vm_.call(L_, 0, 0);
   if (watchdog_ != nullptr) watchdog_->end();
-  asking_->live = 0;
+  batch_->live = 0;
   if (status.ok()) return status;
-  std::string_view what = status.error().message;
+  std::string_view message = status.error().message;
   // When raised, the whole message begins with the node's name, so the inner message must not.
-  if (const std::string who = vm_.config().who() + ": "; what.starts_with(who)) what.remove_prefix(who.size());
-  return Error{status.error().code, label() + ": " + std::string(what)};
+  if (const std::string prefix = vm_.config().label() + ": "; message.starts_with(prefix))
+    message.remove_prefix(prefix.size());
+  return Error{status.error().code, label() + ": " + std::string(message)};
 }
 
 std::string LuaRule::label() const {
@@ -267,9 +271,9 @@ std::string LuaRule::label() const {
   return text;
 }
 
-int LuaRule::staleness() const { return asking_->staleness; }
-Watch LuaRule::watch() const { return static_cast<Watch>(asking_->watch); }
-bool LuaRule::by_step() const { return asking_->by_step != 0; }
-uint64_t LuaRule::version() const { return asking_->version; }
+int LuaRule::staleness() const { return batch_->staleness; }
+Watch LuaRule::watch() const { return static_cast<Watch>(batch_->watch); }
+bool LuaRule::by_step() const { return batch_->by_step != 0; }
+uint64_t LuaRule::version() const { return batch_->version; }
 
 }  // namespace actorhost

@@ -9,7 +9,7 @@
 #include "bindings/vm/lua_support.hpp"
 #include "host/cluster/progress_gate.hpp"
 
-struct ah_asking;
+struct ah_admission_batch;
 
 namespace actorhost {
 
@@ -28,8 +28,8 @@ class LuaRule final : public BarrierRule {
   /// Makes later calls on the stack of `L`, for engine calls from a coroutine.
   void use(lua_State* L) { L_ = L; }
 
-  Status decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) override;
-  Status decide_partly(const Progress& progress, Slot asking, const PartialSight& sight, double now,
+  Status decide(const Progress& progress, std::span<const Slot> slots, double now, std::span<Decision> out) override;
+  Status decide_partly(const Progress& progress, Slot slot, const PartialSight& sight, double now,
                        Decision& out) override;
   int staleness() const override;
   Watch watch() const override;
@@ -37,21 +37,22 @@ class LuaRule final : public BarrierRule {
   bool by_step() const override;
 
  private:
-  LuaRule(Vm& vm, ah_asking* asking, LuaRef kept, LuaRef evaluator, LuaRef answer_one, LuaRef answer_all);
+  LuaRule(Vm& vm, ah_admission_batch* batch, LuaRef batch_ref, LuaRef evaluator, LuaRef evaluate_one,
+          LuaRef evaluate_all);
 
   /// "barrier rule 'halfway' (rule.lua:3)".
   std::string label() const;
-  Status answer(size_t count);
+  Status evaluate(size_t count);
 
   Vm& vm_;
   lua_State* L_;
-  ah_asking* asking_;  // the struct in kept_
-  LuaRef kept_;
+  ah_admission_batch* batch_;  // the struct in batch_ref_
+  LuaRef batch_ref_;
   LuaRef evaluator_;
-  LuaRef answer_one_;
-  LuaRef answer_all_;
+  LuaRef evaluate_one_;
+  LuaRef evaluate_all_;
   CallWatchdog* watchdog_ = nullptr;
-  std::optional<uint64_t> named_;  // the version whose label the watchdog has: a job may change its rule
+  std::optional<uint64_t> named_version_;  // the version whose label the watchdog has: a job may change its rule
 };
 
 }  // namespace actorhost

@@ -17,16 +17,16 @@ constexpr double kGraceSeconds = 1;  // time for the rule to stop
 
 // Formats the rule's input. Deliberately without synchronisation: the thread that fills the batch has been in the rule
 // at least since the last poll, and a message about the rule is worth more than a proof of no race.
-__attribute__((no_sanitize("thread"))) std::string asking_text(const ah_asking& asking) {
-  const uint32_t slot = std::min(asking.slot, asking.population - 1);
-  const bool some = asking.aggregates != 0;  // a peer without a sample knows no maximum
+__attribute__((no_sanitize("thread"))) std::string batch_text(const ah_admission_batch& batch) {
+  const uint32_t slot = std::min(batch.slot, batch.population - 1);
+  const bool some = batch.aggregates != 0;  // a peer without a sample knows no maximum
   char text[256];
   const int length = std::snprintf(
-      text, sizeof text, "view.id = %u, view.step = %d, view.now = %.9g, everybody: n = %u, min = %g", asking.ids[slot],
-      asking.steps[slot], asking.now, some ? asking.population : asking.everyone.n, asking.everyone.lowest);
+      text, sizeof text, "view.id = %u, view.step = %d, view.now = %.9g, everybody: n = %u, min = %g", batch.ids[slot],
+      batch.steps[slot], batch.now, some ? batch.population : batch.everyone.n, batch.everyone.lowest);
   if (!some) {
     const auto used = static_cast<size_t>(length);
-    std::snprintf(text + used, sizeof text - used, ", max = %g", asking.everyone.highest);
+    std::snprintf(text + used, sizeof text - used, ", max = %g", batch.everyone.highest);
   }
   return text;
 }
@@ -58,30 +58,30 @@ void CallWatchdog::name(const std::string& label) {
   label_ = label;
 }
 
-void CallWatchdog::begin(const ah_asking* asking) {
-  asking_.store(asking, std::memory_order_relaxed);
+void CallWatchdog::begin(const ah_admission_batch* batch) {
+  batch_.store(batch, std::memory_order_relaxed);
   rounds_.fetch_add(1, std::memory_order_release);
 }
 
-void CallWatchdog::begin_what(std::string_view what, double Limits::*limit) {
+void CallWatchdog::begin_named(std::string_view call, double Limits::*limit) {
   {
     std::lock_guard lock(mutex_);
-    what_ = what;
+    call_name_ = call;
     limit_ = limit;
-    asking_.store(nullptr, std::memory_order_relaxed);
+    batch_.store(nullptr, std::memory_order_relaxed);
   }
   rounds_.fetch_add(1, std::memory_order_release);
 }
 
 bool CallWatchdog::begin_loading(const std::string& path) {
   if (rounds_.load(std::memory_order_relaxed) % 2 != 0) return false;
-  begin_what("barrier rule file '" + path + "'", &Limits::rule);
+  begin_named("barrier rule file '" + path + "'", &Limits::rule);
   return true;
 }
 
-void CallWatchdog::begin_call(std::string_view what, bool limited) {
+void CallWatchdog::begin_call(std::string_view call, bool limited) {
   end();
-  begin_what(what, limited ? &Limits::callback : nullptr);
+  begin_named(call, limited ? &Limits::callback : nullptr);
 }
 
 // Describes the late call. Requires mutex_.
@@ -91,11 +91,11 @@ std::string CallWatchdog::describe() const {
     std::snprintf(text, sizeof text, "%g s", seconds);
     return std::string(text);
   };
-  if (const ah_asking* asking = asking_.load(std::memory_order_relaxed)) {
-    return label_ + " did not return within " + limit(limits_.rule) + "; it was shown " + asking_text(*asking);
+  if (const ah_admission_batch* batch = batch_.load(std::memory_order_relaxed)) {
+    return label_ + " did not return within " + limit(limits_.rule) + "; it was shown " + batch_text(*batch);
   }
-  if (limit_ == &Limits::rule) return what_ + " did not return within " + limit(limits_.rule) + " while loading";
-  return what_ + " did not return within " + limit(limits_.callback) + " (--callback-timeout)";
+  if (limit_ == &Limits::rule) return call_name_ + " did not return within " + limit(limits_.rule) + " while loading";
+  return call_name_ + " did not return within " + limit(limits_.callback) + " (--callback-timeout)";
 }
 
 std::string CallWatchdog::message() const {
@@ -105,7 +105,7 @@ std::string CallWatchdog::message() const {
 
 void CallWatchdog::watch() {
   uint64_t seen = 0;
-  bool told = false;  // whether the slow call has been logged
+  bool logged = false;  // whether the slow call has been logged
   Steady::time_point since = Steady::now();
   std::unique_lock lock(mutex_);
   const auto interval = [this] {
@@ -117,17 +117,17 @@ void CallWatchdog::watch() {
     const uint64_t rounds = rounds_.load(std::memory_order_acquire);
     if (rounds != seen || rounds % 2 == 0) {
       seen = rounds;
-      told = false;
+      logged = false;
       since = Steady::now();
       continue;
     }
     const double running = std::chrono::duration<double>(Steady::now() - since).count();
-    const bool of_rule = asking_.load(std::memory_order_relaxed) != nullptr;
-    if (long_ && !of_rule && !told && running >= limits_.seems_long) {
-      told = true;
-      long_(what_);
+    const bool is_rule = batch_.load(std::memory_order_relaxed) != nullptr;
+    if (long_ && !is_rule && !logged && running >= limits_.seems_long) {
+      logged = true;
+      long_(call_name_);
     }
-    const double limit = of_rule ? limits_.rule : limit_ != nullptr ? limits_.*limit_ : kForever;
+    const double limit = is_rule ? limits_.rule : limit_ != nullptr ? limits_.*limit_ : kForever;
     const bool still = !message_.empty();
     if (running < limit + (still ? kGraceSeconds : 0)) continue;
     if (!still) message_ = describe();

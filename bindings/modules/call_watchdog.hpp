@@ -12,7 +12,7 @@
 #include <string_view>
 #include <thread>
 
-struct ah_asking;
+struct ah_admission_batch;
 
 namespace actorhost {
 
@@ -22,7 +22,7 @@ class CallWatchdog {
   /// `still` set.
   using Late = std::function<void(const std::string& message, bool still)>;
   /// Called on the same thread once for a call that exceeds Limits::seems_long, whatever its limit is.
-  using Long = std::function<void(const std::string& what)>;
+  using Long = std::function<void(const std::string& call)>;
   struct Limits {
     double rule = 0;      // seconds for a round of answers, or for loading a rule's file
     double callback = 0;  // seconds for a callback
@@ -38,13 +38,13 @@ class CallWatchdog {
   void set_limit(double seconds);
   /// Sets the rule's name for the message.
   void name(const std::string& label);
-  /// Begins a round of the rule's answers over `asking`.
-  void begin(const ah_asking* asking);
+  /// Begins a round of the rule's answers over `batch`.
+  void begin(const ah_admission_batch* batch);
   /// Begins the load of the rule file `path`. Returns false inside another watched call, because a rule may load
   /// another rule while it answers; then the caller must not call `end`.
   bool begin_loading(const std::string& path);
   /// Begins a callback, "schedule (job.lua:12)", or other Lua with or without a limit. Ends the previous call.
-  void begin_call(std::string_view what, bool limited);
+  void begin_call(std::string_view call, bool limited);
   /// Ends the present call, if any.
   void end() noexcept {
     if (rounds_.load(std::memory_order_relaxed) % 2 != 0) rounds_.fetch_add(1, std::memory_order_release);
@@ -52,26 +52,26 @@ class CallWatchdog {
   /// Whether a call with a limit is in progress. Only for the thread of the watched calls.
   bool limited() const noexcept {
     if (rounds_.load(std::memory_order_relaxed) % 2 == 0) return false;
-    return asking_.load(std::memory_order_relaxed) != nullptr || limit_ != nullptr;
+    return batch_.load(std::memory_order_relaxed) != nullptr || limit_ != nullptr;
   }
   /// "barrier rule 'x' did not return within 10 s; it was shown ...": empty without a late call.
   std::string message() const;
 
  private:
   void watch();
-  void begin_what(std::string_view what, double Limits::*limit);
+  void begin_named(std::string_view call, double Limits::*limit);
   std::string describe() const;
 
   const Late late_;
   const Long long_;
-  std::atomic<uint64_t> rounds_{0};                // odd while a watched call is in progress
-  std::atomic<const ah_asking*> asking_{nullptr};  // of a round of answers; none: the call is what_
-  mutable std::mutex mutex_;                       // guards the members below
+  std::atomic<uint64_t> rounds_{0};                        // odd while a watched call is in progress
+  std::atomic<const ah_admission_batch*> batch_{nullptr};  // of a round of answers; none: the call is call_name_
+  mutable std::mutex mutex_;                               // guards the members below
   std::condition_variable changed_;
   Limits limits_;
   std::string label_;                // of the rule
-  std::string what_;                 // the call outside rounds of answers
-  double Limits::*limit_ = nullptr;  // limit of what_; none: no limit
+  std::string call_name_;            // the call outside rounds of answers
+  double Limits::*limit_ = nullptr;  // limit of call_name_; none: no limit
   std::string message_;
   bool done_ = false;
   std::thread thread_;

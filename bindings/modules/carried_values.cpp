@@ -38,17 +38,17 @@ bool same_rows(const Shape& a, const Shape& b) {
 Blob join(std::vector<Tensor>& parts) {
   Blob whole;
   size_t total = 0;
-  bool lie_so = true;
+  bool contiguous = true;
   for (Tensor& part : parts) {
     total += part.data.size();
     if (part.data.empty()) continue;
     if (whole.empty()) {
       whole = part.data;
     } else {
-      lie_so = lie_so && whole.extend(part.data);
+      contiguous = contiguous && whole.extend(part.data);
     }
   }
-  if (!lie_so) {
+  if (!contiguous) {
     whole = Blob::allocate(total);
     std::byte* to = whole.data();
     for (const Tensor& part : parts) {
@@ -131,7 +131,7 @@ Status push_rows(lua_State* L, std::vector<PackedValue> parts) {
   TensorLayout layout = tensors.front();
   layout.shape[0] = 0;
   for (const Tensor& tensor : tensors) layout.shape[0] += tensor.shape[0];
-  if (!layout.shape.sound()) return malformed_rows();
+  if (!layout.shape.is_valid()) return malformed_rows();
   push_whole(L, {layout, join(tensors)}, false);
   return {};
 }

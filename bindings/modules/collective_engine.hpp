@@ -17,18 +17,18 @@ struct CollectiveEngine {
 
   static constexpr const char* kKey = "actor.collective";
   static void keep(lua_State* L, Node& node, Meetings& meetings, Arbiter& arbiter) {
-    Kept<CollectiveEngine>::keep(L, kKey, std::make_shared<CollectiveEngine>(node, meetings, arbiter));
+    RegistryObject<CollectiveEngine>::store(L, kKey, std::make_shared<CollectiveEngine>(node, meetings, arbiter));
   }
-  static CollectiveEngine& of(lua_State* L) { return Kept<CollectiveEngine>::find(L, kKey); }
+  static CollectiveEngine& of(lua_State* L) { return RegistryObject<CollectiveEngine>::find(L, kKey); }
 
   /// The group with this Lua number.
   CollectiveGroup& group(size_t number) {
-    return number == 0 || number > named.size() ? collectives.everybody() : *named[number - 1];
+    return number == 0 || number > named.size() ? collectives.all_workers() : *named[number - 1];
   }
 
   /// Restarts the numbering of all calls, in groups with new ids, so that no message of an earlier call matches.
   void restart(uint32_t restarts) {
-    collectives.restart(collectives.everybody(), restarts);
+    collectives.restart(collectives.all_workers(), restarts);
     for (const auto& group : named) collectives.restart(*group, restarts);
     streams.clear();
   }

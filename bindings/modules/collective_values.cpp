@@ -9,10 +9,10 @@
 namespace actorhost {
 
 int push_gets(lua_State* L, CallResult result) {
-  const auto n = static_cast<int>(result.gets.size());
+  const auto n = static_cast<int>(result.received.size());
   lua_createtable(L, n, 1);
   for (int i = 0; i < n; ++i) {
-    auto& got = result.gets[static_cast<size_t>(i)];
+    auto& got = result.received[static_cast<size_t>(i)];
     if (!got) continue;
     expect(L, push_packed(L, std::move(*got)));
     lua_rawseti(L, -2, i + 1);
@@ -24,7 +24,7 @@ int push_gets(lua_State* L, CallResult result) {
 
 int push_joined(lua_State* L, CallResult result) {
   std::vector<PackedValue> parts;
-  for (auto& got : std::exchange(result.gets, {})) {
+  for (auto& got : std::exchange(result.received, {})) {
     if (got) parts.push_back(std::move(*got));
   }
   expect(L, push_rows(L, std::move(parts)));

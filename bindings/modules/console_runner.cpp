@@ -97,7 +97,7 @@ class NothingCompiled {
 
 int give_back(lua_State* L) { return lua_gettop(L); }
 
-/// (chunk, restarts, anew): starts the chunk in the engines; with `anew` the engines first restart.
+/// (chunk, restarts, restarting): starts the chunk in the engines; with `restarting` the engines first restart.
 int begin_chunk(lua_State* L) {
   if (lua_toboolean(L, 3) != 0) {
     require_module(L, "actor.c.collective");
@@ -120,9 +120,9 @@ int give_environment(lua_State* L) {
   return 0;
 }
 
-/// (mode, ...) -> text, by stdlib/actor/console/answer.lua
+/// (mode, ...) -> text, by stdlib/actor/console/values.lua
 int push_text(lua_State* L) {
-  require_module(L, "actor.console.answer");
+  require_module(L, "actor.console.values");
   lua_insert(L, 1);
   lua_call(L, lua_gettop(L) - 1, 1);
   return 1;
@@ -134,36 +134,36 @@ ConsoleRunner::ConsoleRunner(Vm& vm, NodeContext& context)
     : vm_(vm),
       context_(context),
       node_(context.node),
-      desk_(node_.cluster().desk()),
+      chunks_(node_.cluster().chunks()),
       threads_{new_thread(vm.state()), new_thread(vm.state())} {
-  vm_.set_cut_flag(node_.seat().cut_flag());
-  desk_.set_interrupt(node_.seat(), [this] { vm_.look_at_cut(); });
-  node_.set_guest(this);
+  vm_.set_cut_flag(node_.chunk_queue().cut_flag());
+  chunks_.set_interrupt(node_.chunk_queue(), [this] { vm_.notify_cut(); });
+  node_.set_chunk_runner(this);
 }
 
 ConsoleRunner::~ConsoleRunner() {
-  desk_.set_interrupt(node_.seat(), {});
-  node_.set_guest(nullptr);
+  chunks_.set_interrupt(node_.chunk_queue(), {});
+  node_.set_chunk_runner(nullptr);
 }
 
 uint64_t ConsoleRunner::lua_bytes() { return static_cast<uint64_t>(lua_gc(vm_.state(), LUA_GCCOUNT, 0)) << 10; }
 
-bool ConsoleRunner::may_answer() { return context_.watchdog == nullptr || !context_.watchdog->limited(); }
+bool ConsoleRunner::may_run_chunks() { return context_.watchdog == nullptr || !context_.watchdog->limited(); }
 
-void ConsoleRunner::answer() {
-  while (const QuestionPtr question = desk_.begin(node_.seat())) (void)run(*question, threads_.alone);
+void ConsoleRunner::run_chunks() {
+  while (const ConsoleChunkPtr chunk = chunks_.begin(node_.chunk_queue())) (void)run(*chunk, threads_.alone);
 }
 
 /// Loads the chunk as an expression, to show its values, or else as statements; pushes its arguments.
-Status ConsoleRunner::load(const Question& question, lua_State* on) {
-  const char* name = question.ask.name.c_str();
+Status ConsoleRunner::load(const ConsoleChunk& chunk, lua_State* on) {
+  const char* name = chunk.request.name.c_str();
   const auto loads = [&](const std::string& text) {
     lua_settop(on, 0);
     return luaL_loadbufferx(on, text.data(), text.size(), name, "t") == 0;
   };
   // Not `return f()`: a tail call has no line. The values pass through a function that returns them.
-  const bool expression = loads("return " + question.source) && loads("return (...)(" + question.source + "\n)");
-  if (!expression && !loads(question.source)) {
+  const bool expression = loads("return " + chunk.source) && loads("return (...)(" + chunk.source + "\n)");
+  if (!expression && !loads(chunk.source)) {
     const std::string error = lua_tostring(on, -1);
     lua_settop(on, 0);
     return Error{Code::script, error};
@@ -172,19 +172,19 @@ Status ConsoleRunner::load(const Question& question, lua_State* on) {
   lua_pushvalue(on, 1);
   AH_TRY(vm_.call(on, 1, 0));
   if (expression) lua_pushcfunction(on, give_back);
-  for (const std::string& argument : question.ask.arguments) lua_pushlstring(on, argument.data(), argument.size());
+  for (const std::string& argument : chunk.request.arguments) lua_pushlstring(on, argument.data(), argument.size());
   return {};
 }
 
 /// Runs the chunk; returns its values as text.
-Result<std::string> ConsoleRunner::evaluate(const Question& question, lua_State* on) {
+Result<std::string> ConsoleRunner::evaluate(const ConsoleChunk& chunk, lua_State* on) {
   lua_settop(on, 0);
-  if (question.ask.together) AH_TRY(agree(question.ask, on));
-  AH_TRY(load(question, on));
+  if (chunk.request.together) AH_TRY(agree(chunk.request, on));
+  AH_TRY(load(chunk, on));
   // A compiled loop could not be interrupted. While a job waits, the job's functions may be compiled, so the compiler
   // is off. In a console's own cluster only the library is compiled.
   std::optional<NothingCompiled> interpreted;
-  if (question.ask.together) {
+  if (chunk.request.together) {
     luaJIT_setmode(on, 1, LUAJIT_MODE_ALLFUNC | LUAJIT_MODE_OFF);
   } else {
     interpreted.emplace(on);
@@ -193,7 +193,7 @@ Result<std::string> ConsoleRunner::evaluate(const Question& question, lua_State*
   if (lua_gettop(on) == 0) return std::string();
   lua_pushcfunction(on, push_text);
   lua_insert(on, 1);
-  lua_pushlstring(on, question.ask.mode.data(), question.ask.mode.size());
+  lua_pushlstring(on, chunk.request.mode.data(), chunk.request.mode.size());
   lua_insert(on, 2);
   AH_TRY(vm_.call(on, lua_gettop(on) - 1, 1));
   size_t size = 0;
@@ -204,32 +204,33 @@ Result<std::string> ConsoleRunner::evaluate(const Question& question, lua_State*
 }
 
 /// The error's text for observers, without the node's name, which they know.
-std::string ConsoleRunner::told(const Error& error) const {
+std::string ConsoleRunner::error_for_observers(const Error& error) const {
   std::string text = user_traceback(error.message);
-  const std::string who = node_.name() + ": ";
-  if (text.starts_with(who)) text.erase(0, who.size());
+  const std::string prefix = node_.name() + ": ";
+  if (text.starts_with(prefix)) text.erase(0, prefix.size());
   return text;
 }
 
-/// Runs the chunk that the desk has begun and reports its end to the desk. Returns whether the chunk succeeded.
-bool ConsoleRunner::run(const Question& question, lua_State* on) {
+/// Runs the chunk that the scheduler has begun and reports its end to the scheduler. Returns whether the chunk
+/// succeeded.
+bool ConsoleRunner::run(const ConsoleChunk& chunk, lua_State* on) {
   static constexpr EngineCall kCall{Cause::console, "chunk"};
   const Activity activity(node_.stats(), kCall);
-  QuestionDesk::Seat& seat = node_.seat();
-  const bool together = question.ask.together;
+  ChunkScheduler::NodeQueue& queue = node_.chunk_queue();
+  const bool together = chunk.request.together;
   const double began = node_.clock().now();
   // A server runs common chunks only for its run, so only callbacks of the run may print.
-  Vm::Sink before = vm_.redirect([this, &seat, together](std::string_view text) {
-    if (!together || node_.role() == Role::worker || context_.speaks) desk_.write(seat, text);
+  Vm::Sink before = vm_.redirect([this, &queue, together](std::string_view text) {
+    if (!together || node_.role() == Role::worker || context_.shows_output) chunks_.write(queue, text);
   });
   const auto fail = context_.fail;
   if (together) {
-    context_.fail = [this, &seat](const Error& error) { desk_.fail_together(seat, told(error)); };
+    context_.fail = [this, &queue](const Error& error) { chunks_.fail_together(queue, error_for_observers(error)); };
   }
   const std::set<std::string> loading = modules_in_loading(on);
   const Result<std::string> values = [&] {
-    const Vm::KeptHook hook(vm_, on);
-    return evaluate(question, on);
+    const Vm::SavedHook hook(vm_, on);
+    return evaluate(chunk, on);
   }();
   if (!values) {
     std::set<std::string> left = modules_in_loading(on);
@@ -241,23 +242,23 @@ bool ConsoleRunner::run(const Question& question, lua_State* on) {
   ConsoleDone done;
   done.ok = values.ok();
   done.seconds = node_.clock().now() - began;
-  if (!values) done.error = told(values.error());
+  if (!values) done.error = error_for_observers(values.error());
   done.interrupted = vm_.stop_requested();  // a replaced server has not failed
-  desk_.finish(seat, std::move(done), values ? std::string_view(*values) : std::string_view());
+  chunks_.finish(queue, std::move(done), values ? std::string_view(*values) : std::string_view());
   lua_settop(on, 0);
   return values.ok();
 }
 
 /// Waits for a chunk for all nodes. A server meanwhile serves get, set and keys.
 Status ConsoleRunner::wait_for_chunk(lua_State* L) {
-  const auto there = [this] { return desk_.has_together(node_.seat()); };
-  desk_.get_ready(node_.seat());
-  if (node_.role() == Role::server) return serve_values_until(L, there);
+  const auto has_chunk = [this] { return chunks_.has_together(node_.chunk_queue()); };
+  chunks_.report_ready(node_.chunk_queue());
+  if (node_.role() == Role::server) return serve_values_until(L, has_chunk);
   static constexpr EngineCall kCall{Cause::console, "console.wait"};
   const Activity activity(node_.stats(), kCall);
   for (;;) {
-    Status came = node_.wait_until(there, {}, "console.wait", node_.clock().now() + kIdleSeconds);
-    if (came || came.error().code != Code::timeout) return came;
+    Status waited = node_.wait_until(has_chunk, {}, "console.wait", node_.clock().now() + kIdleSeconds);
+    if (waited || waited.error().code != Code::timeout) return waited;
   }
 }
 
@@ -269,11 +270,11 @@ Status ConsoleRunner::run_together(lua_State* L) {
   if (node_.role() == Role::server) require_module(L, "actor.c.param");
   while (!over_) {
     AH_TRY(wait_for_chunk(L));
-    const QuestionPtr question = desk_.begin_together(node_.seat());
-    const bool worked = run(*question, threads_.together);
-    if (worked || node_.role() == Role::worker || !context_.speaks) continue;
+    const ConsoleChunkPtr chunk = chunks_.begin_together(node_.chunk_queue());
+    const bool succeeded = run(*chunk, threads_.together);
+    if (succeeded || node_.role() == Role::worker || !context_.shows_output) continue;
     // The run of this server is over; the next run gets new servers. Values can still be read.
-    context_.speaks = false;
+    context_.shows_output = false;
     context_.shared.finished_run = node_.actions() - 1;
     return {};
   }
@@ -283,19 +284,20 @@ Status ConsoleRunner::run_together(lua_State* L) {
 /// Synchronises the counters that all nodes must agree on. A failed chunk may leave nodes at different positions, so
 /// the engines restart after it. If this chunk is already interrupted, it fails, and the next chunk restarts the
 /// engines.
-Status ConsoleRunner::agree(const ConsoleAsk& ask, lua_State* on) {
+Status ConsoleRunner::agree(const ConsoleRequest& request, lua_State* on) {
   node_.refresh();
-  node_.set_actions(ask.actions);
-  const bool anew = std::exchange(restarts_, ask.restarts) != ask.restarts && node_.role() == Role::worker;
+  node_.set_actions(request.actions);
+  const bool restarting =
+      std::exchange(restarts_, request.restarts) != request.restarts && node_.role() == Role::worker;
   lua_pushcfunction(on, guarded<begin_chunk>);
-  lua_pushinteger(on, static_cast<lua_Integer>(ask.chunk));
-  lua_pushinteger(on, static_cast<lua_Integer>(ask.restarts));
-  lua_pushboolean(on, anew ? 1 : 0);
+  lua_pushinteger(on, static_cast<lua_Integer>(request.chunk));
+  lua_pushinteger(on, static_cast<lua_Integer>(request.restarts));
+  lua_pushboolean(on, restarting ? 1 : 0);
   return vm_.call(on, 3, 0);
 }
 
 void refuse_alone(lua_State* L, const char* call, const char* name) {
-  if (!NodeContext::of(L).node.answering()) return;
+  if (!NodeContext::of(L).node.in_chunk()) return;
   raise_at_user(L, std::string(call) + name +
                        " needs other nodes too, and a chunk on nodes of a running job runs on its own; start "
                        "`actorhost repl` for a cluster whose nodes run each chunk together");
@@ -306,13 +308,13 @@ namespace {
 /// wait(): runs the chunks for all nodes until a chunk calls `finish`
 int wait(lua_State* L) {
   refuse_alone(L, "console.wait");
-  expect(L, Kept<ConsoleRunner>::find(L, kRunnerKey).run_together(L));
+  expect(L, RegistryObject<ConsoleRunner>::find(L, kRunnerKey).run_together(L));
   return 0;
 }
 
 /// finish(): `wait` returns after this chunk
 int finish(lua_State* L) {
-  Kept<ConsoleRunner>::find(L, kRunnerKey).end();
+  RegistryObject<ConsoleRunner>::find(L, kRunnerKey).end();
   return 0;
 }
 
@@ -325,7 +327,7 @@ int open_console_module(lua_State* L) {
 
 void open_console(Vm& vm) {
   auto* context = static_cast<NodeContext*>(vm.context());
-  Kept<ConsoleRunner>::keep(vm.state(), kRunnerKey, std::make_shared<ConsoleRunner>(vm, *context));
+  RegistryObject<ConsoleRunner>::store(vm.state(), kRunnerKey, std::make_shared<ConsoleRunner>(vm, *context));
   vm.register_module("actor.c.console", guarded<open_console_module>);
 }
 

@@ -11,13 +11,13 @@
 
 namespace actorhost {
 
-class ConsoleRunner final : public NodeGuest {
+class ConsoleRunner final : public ChunkRunner {
  public:
   ConsoleRunner(Vm& vm, NodeContext& context);
   ~ConsoleRunner() override;
 
-  bool may_answer() override;
-  void answer() override;
+  bool may_run_chunks() override;
+  void run_chunks() override;
   uint64_t lua_bytes() override;
 
   /// Runs chunks for all nodes until a chunk calls `end`, or, on a server, until a chunk fails during the server's run.
@@ -32,16 +32,16 @@ class ConsoleRunner final : public NodeGuest {
   };
 
   Status wait_for_chunk(lua_State* L);
-  bool run(const Question& question, lua_State* on);
-  std::string told(const Error& error) const;
-  Result<std::string> evaluate(const Question& question, lua_State* on);
-  Status load(const Question& question, lua_State* on);
-  Status agree(const ConsoleAsk& ask, lua_State* on);
+  bool run(const ConsoleChunk& chunk, lua_State* on);
+  std::string error_for_observers(const Error& error) const;
+  Result<std::string> evaluate(const ConsoleChunk& chunk, lua_State* on);
+  Status load(const ConsoleChunk& chunk, lua_State* on);
+  Status agree(const ConsoleRequest& request, lua_State* on);
 
   Vm& vm_;
   NodeContext& context_;
   Node& node_;
-  QuestionDesk& desk_;
+  ChunkScheduler& chunks_;
   Threads threads_;
   uint32_t restarts_ = 0;
   bool over_ = false;

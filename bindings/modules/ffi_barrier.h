@@ -1,6 +1,6 @@
 #pragma once
 #include <stdint.h>
-#define AH_ASKING_MAGIC 0x676e696b7361 /* "asking" */
+#define AH_ADMISSION_BATCH_MAGIC 0x6863746162 /* "batch" */
 /* FFI text "ffi/barrier": the input of barrier rules, and clocks for Lua code that owns them (simulator, peers, tests).
    Plain C for ffi.cdef, which skips lines that start with '#'. Slots number the present workers from 0. */
 
@@ -24,10 +24,10 @@ typedef struct ah_decision {
 } ah_decision;
 
 /* A batch of workers that request admission. Belongs to an evaluator (actor.barrier.evaluator). The caller fills it
-   before each call of the evaluator, which writes `decisions`. All arrays except `asking` and `decisions` have one
+   before each call of the evaluator, which writes `decisions`. All arrays except `waiting` and `decisions` have one
    entry per slot. */
-typedef struct ah_asking {
-  uint64_t magic; /* AH_ASKING_MAGIC, set by the evaluator */
+typedef struct ah_admission_batch {
+  uint64_t magic; /* AH_ADMISSION_BATCH_MAGIC, set by the evaluator */
   const void* progress;
   const uint32_t* ids;
   const int32_t* steps;
@@ -37,9 +37,9 @@ typedef struct ah_asking {
   const double* durations;
   const double* averages;
   const double* started;
-  const double* asked;
-  const uint32_t* asking; /* slots of the `count` workers that request admission */
-  ah_decision* decisions; /* one per requesting worker, "hold" at first */
+  const double* requested_at;
+  const uint32_t* waiting; /* slots of the `count` workers that request admission */
+  ah_decision* decisions;  /* one per requesting worker, "hold" at first */
   double now;
   ah_seen everyone;
   uint32_t count;
@@ -53,7 +53,7 @@ typedef struct ah_asking {
   uint32_t watch;   /* 0 floor, 1 event, 2 timer, 3 worker */
   uint32_t by_step; /* 1: workers with equal steps get the same decision */
   uint64_t version;
-} ah_asking;
+} ah_admission_batch;
 
 typedef struct ah_sampler ah_sampler;
 typedef struct ah_progress ah_progress;
@@ -62,12 +62,12 @@ typedef struct ah_barrier_api {
   /* kind: 0 event, 1 sticky, 2 poll every `seconds`. Null when memory runs out, as progress_new. */
   ah_sampler* (*sampler_new)(uint32_t beta, uint32_t kind, double seconds, uint64_t seed, uint64_t salt);
   void (*sampler_free)(ah_sampler* sampler);
-  /* The sample of the worker in asking->slot from `from` at asking->now. */
-  void (*sampler_look)(ah_sampler* sampler, const ah_asking* asking, const ah_seen* from, ah_seen* seen);
+  /* The sample of the worker in batch->slot from `from` at batch->now. */
+  void (*sampler_sample)(ah_sampler* sampler, const ah_admission_batch* batch, const ah_seen* from, ah_seen* seen);
   /* seen_passed: the number of sampled workers with at least `step` completed steps. seen_quantile: the smallest step
      that at least the fraction q of the sample has not exceeded; +inf for an empty sample. */
-  double (*seen_passed)(const ah_asking* asking, const ah_seen* seen, double step);
-  double (*seen_quantile)(const ah_asking* asking, const ah_seen* seen, double q);
+  double (*seen_passed)(const ah_admission_batch* batch, const ah_seen* seen, double step);
+  double (*seen_quantile)(const ah_admission_batch* batch, const ah_seen* seen, double q);
 
   ah_progress* (*progress_new)(void);
   void (*progress_free)(ah_progress* progress);
@@ -82,12 +82,12 @@ typedef struct ah_barrier_api {
   int32_t (*progress_complete)(ah_progress* progress, uint32_t id, double now);
   int32_t (*progress_pulled)(ah_progress* progress, uint32_t id, double version);
   int32_t (*progress_suspect)(ah_progress* progress, uint32_t id, int32_t suspected);
-  int32_t (*progress_ask)(ah_progress* progress, uint32_t id, double now);
+  int32_t (*progress_request)(ah_progress* progress, uint32_t id, double now);
   double (*progress_step)(const ah_progress* progress, uint32_t id); /* -1 for an unknown worker */
   uint32_t (*progress_size)(const ah_progress* progress);
   uint32_t (*progress_waiting)(const ah_progress* progress);
-  /* Fills `asking` with the workers due for a decision; with all waiting workers when `everybody` is 1. */
-  void (*progress_begin)(ah_progress* progress, double now, int32_t everybody, ah_asking* asking);
+  /* Fills `batch` with the workers due for a decision; with all waiting workers when `all` is 1. */
+  void (*progress_begin)(ah_progress* progress, double now, int32_t all, ah_admission_batch* batch);
   /* Takes the decisions; the ids of the admitted workers are valid until the next call. */
   uint32_t (*progress_finish)(ah_progress* progress, const uint32_t** passed);
   double (*progress_next_time)(const ah_progress* progress);

@@ -4,7 +4,7 @@
    '#'. */
 
 typedef struct ah_peer_api {
-  void* node; /* the argument of `still` */
+  void* node; /* the argument of `is_current` */
   /* 1: a get that returned this number would return the same value again. */
-  int32_t (*still)(const void* node, double led);
+  int32_t (*is_current)(const void* node, double version);
 } ah_peer_api;

@@ -15,9 +15,9 @@ using tensor::guarded_status, tensor::kernels_of, tensor::state_of;
 namespace {
 
 int32_t status_of(ah_linalg_fault* out, const Fault& fault) noexcept {
-  if (fault.what == kernel::Obstacle::none) return AH_TENSOR_OK;
+  if (fault.obstacle == kernel::Obstacle::none) return AH_TENSOR_OK;
   *out = {fault.matrix, fault.pivot, fault.value};
-  return AH_LINALG_FAULT + static_cast<int32_t>(fault.what);
+  return AH_LINALG_FAULT + static_cast<int32_t>(fault.obstacle);
 }
 
 kernel::ThreadPool& pool_of(const ah_tensor* t) noexcept { return *state_of(t->context_).pool; }

@@ -39,13 +39,13 @@ class Averaging {
     replica_ = std::make_shared<AverageReplica>(parts, long_step, node.clock(), averages.waker());
     replica_->set_wake(node.port().waker());
   }
-  ~Averaging() { tell(Report::What::leave); }
+  ~Averaging() { send_report(Report::Kind::leave); }
   Averaging(const Averaging&) = delete;
   Averaging& operator=(const Averaging&) = delete;
 
   /// Joins the session. Waits for the other workers, unless this worker joins late (`fresh`).
   Status join() {
-    const Report report{Report::What::join, node_.index(), plan_.fresh, warm_left_ > 0, plan_.options};
+    const Report report{Report::Kind::join, node_.index(), plan_.fresh, warm_left_ > 0, plan_.options};
     replica_->expect();
     averages_.report(plan_.session, report, replica_, plan_.filter);
     return plan_.fresh ? Status() : wait("average.start");
@@ -65,7 +65,7 @@ class Averaging {
     AH_TRY(explained(replica_->unlock()));
     if (!whole || resting_ || warm_left_ == 0) return {};
     --warm_left_;
-    return wait_in(Report::What::sync, "average.step: the warm-up");
+    return wait_in(Report::Kind::sync, "average.step: the warm-up");
   }
   /// Lets a round proceed within a step.
   Status pause() {
@@ -77,28 +77,28 @@ class Averaging {
   const std::string& locked_at() const noexcept { return locked_; }
 
   Status abort() {
-    AH_TRY(wait_in(Report::What::abort, "average.abort"));
+    AH_TRY(wait_in(Report::Kind::abort, "average.abort"));
     resting_ = true;
-    replica_->rest();
+    replica_->free_copy();
     return {};
   }
   void resume() {
-    if (std::exchange(resting_, false)) tell(Report::What::resume);
+    if (std::exchange(resting_, false)) send_report(Report::Kind::resume);
   }
   /// Does the work of an abort that ended before this worker joined.
   void rest() {
     resting_ = true;
-    tell(Report::What::rest);
+    send_report(Report::Kind::rest);
   }
   AverageReplica::Stats stats() const { return replica_->stats(); }
 
  private:
-  void tell(Report::What what) {
-    averages_.report(plan_.session, Report{what, node_.index(), plan_.fresh, warm_left_ > 0, plan_.options});
+  void send_report(Report::Kind kind) {
+    averages_.report(plan_.session, Report{kind, node_.index(), plan_.fresh, warm_left_ > 0, plan_.options});
   }
-  Status wait_in(Report::What what, const std::string& name) {
+  Status wait_in(Report::Kind kind, const std::string& name) {
     replica_->expect();
-    tell(what);
+    send_report(kind);
     return wait(name);
   }
   Status wait(const std::string& name) {
@@ -131,7 +131,7 @@ struct Module {
 
 Averaging& averaging_at(lua_State* L, int index) {
   const auto session = static_cast<uint32_t>(check_integer(L, index, "handle", "average", 0, UINT32_MAX));
-  return *Kept<Module>::find(L, kAverageModule).all.at(session);
+  return *RegistryObject<Module>::find(L, kAverageModule).all.at(session);
 }
 
 /// The tensors of the arrays at `tensors` and `names`, sharing their memory. Refuses tensors that overlap.
@@ -195,7 +195,7 @@ int start(lua_State* L) {
   plan.where = user_position(L);
   std::vector<AverageReplica::Part> parts;
   if (const auto wrong = read_average_parts(L, 3, 4, parts)) raise_at_user(L, *wrong);
-  auto& all = Kept<Module>::find(L, kAverageModule).all;
+  auto& all = RegistryObject<Module>::find(L, kAverageModule).all;
   const uint32_t session = plan.session;
   auto& averaging = all[session];
   averaging = std::make_unique<Averaging>(context.node, context.shared.courier->averages, std::move(plan), parts);
@@ -267,7 +267,7 @@ int abort(lua_State* L) {
 
 /// release(handle): the handle is garbage. A running session continues.
 int average_release(lua_State* L) {
-  auto& all = Kept<Module>::find(L, kAverageModule).all;
+  auto& all = RegistryObject<Module>::find(L, kAverageModule).all;
   const auto found = all.find(static_cast<uint32_t>(lua_tonumber(L, 1)));
   if (found != all.end() && found->second->resting()) all.erase(found);
   return 0;
@@ -317,7 +317,7 @@ int average_stats(lua_State* L) {
 }
 
 int open_average(lua_State* L) {
-  Kept<Module>::keep(L, kAverageModule, std::make_shared<Module>());
+  RegistryObject<Module>::store(L, kAverageModule, std::make_shared<Module>());
   static const luaL_Reg kFunctions[] = {
       {"start", guarded<start>},
       {"lock", guarded<lock>},

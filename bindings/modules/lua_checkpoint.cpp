@@ -21,7 +21,7 @@ int write(lua_State* L) {
                                 std::string(check_text(L, 2, "name", kSave)),
                                 static_cast<size_t>(check_integer(L, 3, "keep", kSave, 1, INT32_MAX))};
   ParamCheckpoint checkpoint;
-  for (ParamEntry& entry : take(L, param_entries_at(L, 4, nullptr, ParamUse::kept, kSave))) {
+  for (ParamEntry& entry : take(L, param_entries_at(L, 4, nullptr, ParamUse::saved, kSave))) {
     checkpoint.values.emplace_back();
     checkpoint.values.back().key = std::move(entry.key);
     checkpoint.values.back().value = carried(std::move(entry.value));

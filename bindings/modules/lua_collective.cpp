@@ -23,8 +23,9 @@ namespace actorhost {
 namespace {
 
 /// The options table of every call: {group =, name =, about =, timeout =, algorithm =, reproducible =, async =, placed
-/// =, untold =}. `about`: more text that must be equal on all ranks. `placed`: the arguments are made for the members
-/// that `place` has returned. `untold`: the loss that `place` has returned. The standard library has checked the types.
+/// =, unreported_loss =}. `about`: more text that must be equal on all ranks. `placed`: the arguments are made for the
+/// members that `place` has returned. `unreported_loss`: the loss that `place` has returned. The standard library has
+/// checked the types.
 struct Call {
   Collectives& collectives;
   CollectiveGroup* group;
@@ -70,7 +71,7 @@ Call call_at(lua_State* L, int table, CollectiveKind kind) {
   lua_getfield(L, table, "placed");
   spec.placed = lua_toboolean(L, -1) != 0;
   lua_pop(L, 2);
-  spec.stale = text_field(L, table, "untold");
+  spec.stale = text_field(L, table, "unreported_loss");
   const std::string algorithm = text_field(L, table, "algorithm");
   if (algorithm.empty()) return call;
   if (!parse_algorithm(algorithm, spec.choice.forced) || !algorithm_fits(kind, spec.choice.forced)) {
@@ -103,7 +104,7 @@ void add_operands(std::string& signature, CollectiveOp op, const Tensor& tensor)
 uint32_t root_at(lua_State* L, int index, Call& call) {
   if (!call.spec.placed) {
     call.spec.placed = true;
-    call.spec.stale = take(L, call.collectives.place(*call.group)).untold;
+    call.spec.stale = take(L, call.collectives.place(*call.group)).unreported_loss;
     if (!call.spec.stale.empty()) return 0;  // the call only reports the loss, for any root
   }
   const size_t members = call.group->losses.placed().size();
@@ -114,7 +115,7 @@ uint32_t root_at(lua_State* L, int index, Call& call) {
 }
 
 void count(CollectiveGroup& group, const CallResult& result) {
-  ++group.worked;
+  ++group.succeeded;
   group.bytes_sent += result.bytes_sent;
   group.filtered += result.filtered;
 }
@@ -161,7 +162,7 @@ int wait_for_call(lua_State* L) {
   return pending.finish(L, std::move(*result));
 }
 
-int let_go_of_call(lua_State* L) {
+int destroy_pending(lua_State* L) {
   pending_at(L).~Pending();
   return 0;
 }
@@ -222,13 +223,13 @@ void set_filter(lua_State* L, Call& call, const std::string& layout) {
   }
   const std::string stream = text_field(L, 1, "stream");
   const std::string key = std::to_string(call.group->id) + "/" + stream + "/" + layout + what;
-  std::shared_ptr<FilterStream>& kept = CollectiveEngine::of(L).streams[key];
-  if (!kept) kept = std::make_shared<FilterStream>(filter);
-  if (!kept->claim()) {
+  std::shared_ptr<FilterStream>& stored = CollectiveEngine::of(L).streams[key];
+  if (!stored) stored = std::make_shared<FilterStream>(filter);
+  if (!stored->claim()) {
     raise_at_user(L, "collective." + spec.name +
                          ": a pending call uses the error feedback of this stream; give each call its own stream=");
   }
-  spec.filter = kept;
+  spec.filter = stored;
 }
 
 /// reduction(call, kind, tensor, op, root) -> tensor, or true on a rank without a result; or nil, message, code. `kind`
@@ -314,19 +315,19 @@ int exchange(lua_State* L) {
   const auto n = static_cast<size_t>(number_field(L, 3, "n", 0));
   if (n != call.group->losses.placed().size())
     raise_at_user(L, "collective." + spec.name + ": its arguments are for other members");
-  spec.gives.resize(n);
-  spec.expects.resize(n);
+  spec.outgoing.resize(n);
+  spec.expected.resize(n);
   std::optional<size_t> given;  // the last member that receives a value
   for (size_t i = 0; i < n; ++i) {
     lua_rawgeti(L, 3, static_cast<int>(i + 1));
     if (!lua_isnil(L, -1)) {
       // Packs a value for several members once.
       const bool as_before = given && same_element(L, 3, *given);
-      spec.gives[i] = as_before ? spec.gives[*given] : value_of(L, lua_gettop(L), spec.name);
+      spec.outgoing[i] = as_before ? spec.outgoing[*given] : value_of(L, lua_gettop(L), spec.name);
       given = i;
     }
     lua_rawgeti(L, 4, static_cast<int>(i + 1));
-    spec.expects[i] = lua_toboolean(L, -1) != 0;
+    spec.expected[i] = lua_toboolean(L, -1) != 0;
     lua_pop(L, 2);
   }
   spec.joined = lua_toboolean(L, 5) != 0;
@@ -346,8 +347,8 @@ int allreduce(lua_State* L) {
   Node& node = NodeContext::of(L).node;
   CallSpec spec;
   const bool named = lua_type(L, 3) == LUA_TSTRING;
-  expect(L, node.answer());
-  const bool plain = node.role() == Role::worker && !node.answering() &&
+  expect(L, node.run_chunks());
+  const bool plain = node.role() == Role::worker && !node.in_chunk() &&
                      node.cluster().epoch() == node.membership().epoch() &&
                      (lua_isnil(L, 3) || (named && parse_collective_op(lua_tostring(L, 3), spec.op)));
   auto value = plain ? find_tensor(L, 2) : std::nullopt;
@@ -388,8 +389,8 @@ int place(lua_State* L) {
   const Collectives::Placing placing = take(L, CollectiveEngine::of(L).collectives.place(group_at(L, 1)));
   push_place(L, placing.place);
   lua_pushinteger(L, static_cast<lua_Integer>(placing.places));
-  if (placing.untold.empty()) return 2;
-  lua_pushstring(L, placing.untold.c_str());
+  if (placing.unreported_loss.empty()) return 2;
+  lua_pushstring(L, placing.unreported_loss.c_str());
   return 3;
 }
 
@@ -405,7 +406,7 @@ int members(lua_State* L) {
 /// stats(group) -> successful calls, bytes sent, bytes of elements before and after filters
 int collective_stats(lua_State* L) {
   const CollectiveGroup& group = group_at(L, 1);
-  for (const uint64_t value : {group.worked, group.bytes_sent, group.filtered.before, group.filtered.after}) {
+  for (const uint64_t value : {group.succeeded, group.bytes_sent, group.filtered.before, group.filtered.after}) {
     lua_pushnumber(L, static_cast<lua_Number>(value));
   }
   return 4;
@@ -416,7 +417,7 @@ int group(lua_State* L) {
   CollectiveEngine& engine = CollectiveEngine::of(L);
   auto made = std::make_unique<CollectiveGroup>();
   made->name = check_text(L, 1, "name", "collective.group");
-  engine.collectives.members_of(engine.collectives.everybody());
+  engine.collectives.members_of(engine.collectives.all_workers());
   const auto& workers = NodeContext::of(L).node.membership().workers();
   const auto count = static_cast<int>(lua_objlen(L, 2));
   for (int i = 1; i <= count; ++i) {
@@ -454,7 +455,7 @@ int open_collective(lua_State* L) {
       {"stats", guarded<collective_stats>},
   };
   luaL_newmetatable(L, kPending);
-  lua_pushcfunction(L, let_go_of_call);
+  lua_pushcfunction(L, destroy_pending);
   lua_setfield(L, -2, "__gc");
   lua_pop(L, 1);
   return push_functions(L, kFunctions);

@@ -121,9 +121,9 @@ int load_images(lua_State* L) {
 int find_mnist(lua_State* L) {
   constexpr int kLevels = 5;
   std::error_code error;
-  std::string looked;
+  std::string searched;
   for (const fs::path& start : {fs::current_path(error), fs::read_symlink("/proc/self/exe", error).parent_path()}) {
-    looked += (looked.empty() ? "" : " and ") + start.string();
+    searched += (searched.empty() ? "" : " and ") + start.string();
     fs::path dir = start;
     for (int level = 0; level < kLevels && dir.has_relative_path(); ++level) {
       dir = dir.parent_path();
@@ -135,7 +135,7 @@ int find_mnist(lua_State* L) {
     }
   }
   lua_pushnil(L);
-  lua_pushlstring(L, looked.data(), looked.size());
+  lua_pushlstring(L, searched.data(), searched.size());
   return 2;
 }
 

@@ -18,10 +18,10 @@ constexpr const char* kFilterModule = "actor.filter";
 /// The largest tensor that can be encoded or decoded: a few bytes may claim many elements.
 constexpr size_t kMaxBytes = size_t{1} << 30;
 
-/// A Lua filter's state beside its description: scratch memory, and the rests of error feedback by key.
+/// A Lua filter's state beside its description: scratch memory, and the residuals of error feedback by key.
 struct FilterState {
   Filter filter;
-  std::map<ParamKey, FilterRest> rests;
+  std::map<ParamKey, FilterResidual> residuals;
 };
 
 /// The userdata of a filter's state.
@@ -61,13 +61,13 @@ int encode(lua_State* L) {
   if (tensor.data.size() > kMaxBytes) {
     raise_at_user(L, "filter:encode: a tensor of more than 1 GiB; encode its parts");
   }
-  void* rest = nullptr;
+  void* residual = nullptr;
   if (state.filter.spec().feedback) {
     ParamKey key;
     if (!lua_isnoneornil(L, 3)) key = take(L, param_key_at(L, 3, "filter:encode: key"));
-    rest = state.rests[key].fit(tensor.dtype, count);
+    residual = state.residuals[key].fit(tensor.dtype, count);
   }
-  const Blob filtered = state.filter.encode(tensor.dtype, count, tensor.data.data(), rest);
+  const Blob filtered = state.filter.encode(tensor.dtype, count, tensor.data.data(), residual);
   std::string bytes = pack(static_cast<const TensorLayout&>(tensor));
   bytes.append(filtered.view());
   lua_pushlstring(L, bytes.data(), bytes.size());
@@ -95,9 +95,9 @@ int decode(lua_State* L) {
   return 1;
 }
 
-/// reset(state): discards the rests of error feedback
+/// reset(state): discards the residuals of error feedback
 int reset(lua_State* L) {
-  state_at(L, 1).rests.clear();
+  state_at(L, 1).residuals.clear();
   return 0;
 }
 

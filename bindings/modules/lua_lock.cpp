@@ -24,7 +24,7 @@ struct LockModule {
   uint32_t handle = 0;  // of the newest lock; valid while the client holds this lock
 };
 
-LockModule& module_of(lua_State* L) { return Kept<LockModule>::find(L, kLockModule); }
+LockModule& module_of(lua_State* L) { return RegistryObject<LockModule>::find(L, kLockModule); }
 LockService& service_of(lua_State* L) { return NodeContext::of(L).shared.courier->locks; }
 
 std::optional<double> timeout_at(lua_State* L, int index, const char* function) {
@@ -249,8 +249,8 @@ int shared_release(lua_State* L) {
 int open_lock(lua_State* L) {
   const NodeContext& context = NodeContext::of(L);
   CourierWithTasks& here = *context.shared.courier;
-  Kept<LockModule>::keep(L, kLockModule,
-                         std::shared_ptr<LockModule>(new LockModule{{context.node, here.courier, here.locks}}));
+  RegistryObject<LockModule>::store(
+      L, kLockModule, std::shared_ptr<LockModule>(new LockModule{{context.node, here.courier, here.locks}}));
   static const luaL_Reg kFunctions[] = {
       {"acquire", guarded<acquire>},
       {"under", guarded<under>},

@@ -71,7 +71,7 @@ Result<std::unique_ptr<TaskSink>> MapReduceState::combine_here(Combine combine, 
   return std::unique_ptr<TaskSink>(std::make_unique<CombineSink>(options(combine), 1, rows->sink()));
 }
 
-MapReduceState& mapreduce_state(lua_State* L) { return Kept<MapReduceState>::find(L, kMapReduceModule); }
+MapReduceState& mapreduce_state(lua_State* L) { return RegistryObject<MapReduceState>::find(L, kMapReduceModule); }
 
 // ---- the plan ----
 
@@ -141,7 +141,7 @@ int next_task(lua_State* L) {
   auto order = state.client.next();
   if (!order) raise_error(L, order.error());
   if (!*order) return 0;
-  const TaskName& task = (*order)->task;
+  const TaskAttemptId& task = (*order)->task;
   const PlanStage& stage = *state.client.stage(task.stage);
   const BlockPlace place = stage.disk ? BlockPlace::disk : BlockPlace::memory;
   state.attempt.emplace(state.client.service().store().begin(task.stage, task.task, stage.buckets, place));
@@ -183,10 +183,10 @@ int failed(lua_State* L) {
   state.attempt.reset();
   const std::string message(check_text(L, 1, "message", "failed"));
   const Error cause = state.streams.failure();
-  const auto tells = [&message](std::string_view what) { return message.find(what) != std::string::npos; };
+  const auto mentions = [&message](std::string_view what) { return message.find(what) != std::string::npos; };
   // Memory may also run out in a module's function or in Lua itself.
-  const bool no_room =
-      (cause.code == Code::full && tells(cause.message)) || tells(OutOfMemory::kStart) || tells("not enough memory");
+  const bool no_room = (cause.code == Code::full && mentions(cause.message)) || mentions(OutOfMemory::kStart) ||
+                       mentions("not enough memory");
   expect(L, state.client.failed({no_room ? Code::full : Code::script, message}));
   return 0;
 }
@@ -203,7 +203,7 @@ int results_failed(lua_State* L) {
 
 /// has_failed() -> whether the action has ended with an error for all workers
 int has_failed(lua_State* L) {
-  lua_pushboolean(L, mapreduce_state(L).client.over().ok ? 0 : 1);
+  lua_pushboolean(L, mapreduce_state(L).client.outcome().ok ? 0 : 1);
   return 1;
 }
 
@@ -223,16 +223,16 @@ int skipped(lua_State* L) {
 
 /// figures() -> {seconds=, stages={{id=, tasks=, ...}, ...}} of the finished action
 int figures(lua_State* L) {
-  const ActionOver& over = mapreduce_state(L).client.over();
+  const ActionOutcome& outcome = mapreduce_state(L).client.outcome();
   lua_createtable(L, 0, 2);
   const auto set = [L](const char* name, double value) {
     lua_pushnumber(L, value);
     lua_setfield(L, -2, name);
   };
-  set("seconds", over.seconds);
-  lua_createtable(L, static_cast<int>(over.stages.size()), 0);
+  set("seconds", outcome.seconds);
+  lua_createtable(L, static_cast<int>(outcome.stages.size()), 0);
   int i = 0;
-  for (const StageFigures& stage : over.stages) {
+  for (const StageFigures& stage : outcome.stages) {
     lua_createtable(L, 0, 12);
     set("id", stage.stage);
     set("tasks", stage.tasks);
@@ -254,7 +254,7 @@ int figures(lua_State* L) {
 
 /// accumulated() -> the additions to the tasks' accumulators, in the same order on every node
 int accumulated(lua_State* L) {
-  const auto& list = mapreduce_state(L).client.over().accumulators;
+  const auto& list = mapreduce_state(L).client.outcome().accumulators;
   lua_createtable(L, static_cast<int>(list.size()), 0);
   int i = 0;
   for (const Accumulated& one : list) {
@@ -343,7 +343,7 @@ int find_files(lua_State* L) {
 int open_mapreduce(lua_State* L) {
   auto state = std::make_shared<MapReduceState>(NodeContext::of(L));
   state->gmatch = gmatch_function(L);
-  Kept<MapReduceState>::keep(L, kMapReduceModule, std::move(state));
+  RegistryObject<MapReduceState>::store(L, kMapReduceModule, std::move(state));
   static const luaL_Reg kFunctions[] = {
       {"begin", guarded<begin>},
       {"next_task", guarded<next_task>},

@@ -56,7 +56,7 @@ int position(lua_State* L) {
 int refresh(lua_State* L) {
   Node& node = node_of(L);
   expect(L, node.check());
-  expect(L, node.answer());
+  expect(L, node.run_chunks());
   std::vector<Member> before = node.membership().workers();
   if (!node.refresh()) return 0;
   const Membership& now = node.membership();
@@ -223,7 +223,7 @@ int status_columns(lua_State* L) {
   return 1;
 }
 
-/// Fields that change: rank size id shard role epoch seed, founder (a worker since the beginning of the run), answering
+/// Fields that change: rank size id shard role epoch seed, founder (a worker since the beginning of the run), in_chunk
 /// (an observer's chunk runs within a call of the script).
 int index(lua_State* L) {
   NodeContext& context = NodeContext::of(L);
@@ -245,8 +245,8 @@ int index(lua_State* L) {
     lua_pushstring(L, worker ? "worker" : "server");
   } else if (name == "founder") {
     lua_pushboolean(L, worker && node.index() < node.membership().founders());
-  } else if (name == "answering") {
-    lua_pushboolean(L, node.answering() ? 1 : 0);
+  } else if (name == "in_chunk") {
+    lua_pushboolean(L, node.in_chunk() ? 1 : 0);
   } else if (name == "epoch") {
     lua_pushinteger(L, static_cast<lua_Integer>(node.membership().epoch()));
   } else if (name == "seed") {

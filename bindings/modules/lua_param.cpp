@@ -1,4 +1,4 @@
-// Connects the state machines of host/engine/param (client, worker, shard, coordinator) to a node's port and to Lua.
+// Connects the state machines of host/engine/param (client, worker, shard, controller) to a node's port and to Lua.
 
 #include <map>
 #include <memory>
@@ -44,11 +44,11 @@ struct ParamState {
   bool begin_last_checkpoint() {
     std::atomic<LastCheckpoint>& last = context.shared.last_checkpoint;
     if (context.node.index() != 0) return false;
-    if (last == LastCheckpoint::asked) {
+    if (last == LastCheckpoint::requested) {
       last = LastCheckpoint::begun;
       if (server->last_checkpoint()) return true;
     }
-    if (last == LastCheckpoint::begun && !server->checkpoint_asked()) last = LastCheckpoint::taken;
+    if (last == LastCheckpoint::begun && !server->checkpoint_requested()) last = LastCheckpoint::taken;
     return false;
   }
 
@@ -60,7 +60,7 @@ struct ParamState {
   /// Ensures that shards run for action `wanted`, or for any action (kAnyAction).
   Status open(uint32_t wanted) {
     if (server || (opened && wanted == kAnyAction)) return {};
-    if (context.node.answering()) {  // servers would run the job's script, which may not be written for servers
+    if (context.node.in_chunk()) {  // servers would run the job's script, which may not be written for servers
       return Error{Code::unsupported, "this job has no parameter server, or this node has not used it so far"};
     }
     AH_TRY(context.node.start_servers(wanted));
@@ -77,15 +77,15 @@ struct ParamState {
   std::map<std::string, std::string> places;  // of the callbacks: "schedule" -> "schedule (job.lua:12)"
   std::unique_ptr<ParamServer> server;
   uint32_t action = 0;
-  double task_at = kUnseen;   // arrival time of the worker's task, if spans are recorded
-  bool shared = false;        // the run's tensors are passed without copies
-  std::vector<NodeId> asked;  // the workers of the pending schedule request
+  double task_at = kUnknownBegin;  // arrival time of the worker's task, if spans are recorded
+  bool shared = false;             // the run's tensors are passed without copies
+  std::vector<NodeId> requesters;  // the workers of the pending schedule request
 };
 
-ParamState& param_state(lua_State* L) { return Kept<ParamState>::find(L, kParamModule); }
+ParamState& param_state(lua_State* L) { return RegistryObject<ParamState>::find(L, kParamModule); }
 
 /// Sets the state of this run from the resumed checkpoint, or the run's end if it ended before the checkpoint.
-void resume(const ProcessShared& shared, CoordinatorConfig& run) {
+void resume(const ProcessShared& shared, ControllerConfig& run) {
   if (!shared.resumed) return;
   if (shared.resumed->state.run == run.run) run.resumed = shared.resumed->state;
   if (const auto done = shared.resumed->finished.find(run.run); done != shared.resumed->finished.end()) {
@@ -118,7 +118,7 @@ struct PushRequest {
     return 2;
   }
   int operator()(const ScheduleRequest& request) const {
-    state.asked = request.workers;
+    state.requesters = request.workers;
     lua_pushstring(L, "schedule");
     lua_createtable(L, static_cast<int>(request.workers.size()), 0);
     for (size_t i = 0; i < request.workers.size(); ++i) {
@@ -241,7 +241,7 @@ int worker_next(lua_State* L) {
   ParamWorker::Event event = take(L, state.node.next_event());
   if (auto* task = std::get_if<ParamWorker::Task>(&event)) {
     state.context.node.stats().step.set(task->step);
-    state.task_at = state.context.node.stats().span_begins();
+    state.task_at = state.context.node.stats().span_begin();
     lua_pushnumber(L, static_cast<lua_Number>(task->step));
     if (task->local) {
       lua_pushnil(L);
@@ -338,7 +338,7 @@ int server_start(lua_State* L) {
   if (checkpoints != nullptr && state.context.node.index() == 0) {
     state.context.shared.last_checkpoint = LastCheckpoint::served;
   }
-  state.context.speaks = true;
+  state.context.shows_output = true;
   BarrierRule& rule = state.rule ? static_cast<BarrierRule&>(*state.rule) : state.asp;
   state.serve(config, rule, checkpoints);
   watch_callbacks(L, state);
@@ -413,13 +413,14 @@ int answer_schedule(lua_State* L) {
   std::map<NodeId, uint64_t> numbers;
   TensorCopies copies;
   if (lua_isnil(L, 1)) {
-    for (const NodeId id : state.asked) tasks[id] = {};
+    for (const NodeId id : state.requesters) tasks[id] = {};
   } else {
     lua_pushnil(L);
     while (lua_next(L, 1) != 0) {
       const double id = lua_type(L, -2) == LUA_TNUMBER ? lua_tonumber(L, -2) : -1;
-      const bool asked = std::any_of(state.asked.begin(), state.asked.end(), [&](NodeId a) { return a == id; });
-      if (!asked) {
+      const bool requested =
+          std::any_of(state.requesters.begin(), state.requesters.end(), [&](NodeId a) { return a == id; });
+      if (!requested) {
         lua_pushvalue(L, -2);
         raise_at_user(L, where + " returned a task for worker '" + std::string(lua_tostring(L, -1)) +
                              "', which did not request a task");
@@ -447,16 +448,16 @@ int answer_pull(lua_State* L) {
 }
 
 /// Drops the rule before the state is closed, because the rule refers to values of the Lua state.
-int let_go_of_server(lua_State* L) {
-  static_cast<Kept<ParamState>*>(lua_touserdata(L, 1))->object->rule.reset();
+int destroy_rule(lua_State* L) {
+  static_cast<RegistryObject<ParamState>*>(lua_touserdata(L, 1))->object->rule.reset();
   return 0;
 }
 
 int open_param(lua_State* L) {
-  Kept<ParamState>::keep(L, kParamModule, std::make_shared<ParamState>(NodeContext::of(L)));
+  RegistryObject<ParamState>::store(L, kParamModule, std::make_shared<ParamState>(NodeContext::of(L)));
   lua_getfield(L, LUA_REGISTRYINDEX, kParamModule);
   lua_createtable(L, 0, 1);
-  lua_pushcfunction(L, let_go_of_server);
+  lua_pushcfunction(L, destroy_rule);
   lua_setfield(L, -2, "__gc");
   lua_setmetatable(L, -2);
   lua_pop(L, 1);

@@ -51,9 +51,9 @@ void push_state(lua_State* L, const Sampled& one) {
 int peer_sample(lua_State* L) {
   const auto count = static_cast<uint32_t>(check_integer(L, 1, "beta", "peer.sample", 0, kAddressMask));
   const double seconds = check_number(L, 2, "timeout", "peer.sample");
-  const auto found = bridge_of(L).ask<std::vector<Sampled>>(
+  const auto found = bridge_of(L).call<std::vector<Sampled>>(
       "peer.sample",
-      [count, seconds](auto& peer, double now, auto give) { peer.overlay.sample(count, seconds, now, give); });
+      [count, seconds](auto& peer, double now, auto reply) { peer.overlay.sample(count, seconds, now, reply); });
   if (!found) return push_or_raise(L, found.error());
   lua_createtable(L, static_cast<int>(found->size()), 0);
   for (size_t i = 0; i < found->size(); ++i) {
@@ -65,8 +65,8 @@ int peer_sample(lua_State* L) {
 
 /// size_estimate() -> nodes, standard error; or nil, message, code
 int peer_size_estimate(lua_State* L) {
-  const auto size = bridge_of(L).ask<SizeEstimate>(
-      "peer.size_estimate", [](auto& peer, double now, auto give) { give(peer.overlay.size_estimate(now)); });
+  const auto size = bridge_of(L).call<SizeEstimate>(
+      "peer.size_estimate", [](auto& peer, double now, auto reply) { reply(peer.overlay.size_estimate(now)); });
   if (!size) return push_or_raise(L, size.error());
   lua_pushnumber(L, size->nodes);
   lua_pushnumber(L, size->error);
@@ -75,9 +75,9 @@ int peer_size_estimate(lua_State* L) {
 
 /// neighbours() -> {before= peers, nearest first, after= likewise}; or nil, message, code
 int peer_neighbours(lua_State* L) {
-  const auto window = bridge_of(L).ask<Window>(
-      "peer.neighbours", [](auto& peer, double, auto give) { give(peer.overlay.near().window()); });
-  if (!window) return push_or_raise(L, window.error());
+  const auto lists = bridge_of(L).call<NeighbourLists>(
+      "peer.neighbours", [](auto& peer, double, auto reply) { reply(peer.overlay.near().lists()); });
+  if (!lists) return push_or_raise(L, lists.error());
   lua_createtable(L, 0, 2);
   const auto push_side = [L](const Side& side, const char* name) {
     std::vector<NodeId> ids;
@@ -85,8 +85,8 @@ int peer_neighbours(lua_State* L) {
     push_peers(L, ids);
     lua_setfield(L, -2, name);
   };
-  push_side(window->before, "before");
-  push_side(window->after, "after");
+  push_side(lists->before, "before");
+  push_side(lists->after, "after");
   return 1;
 }
 

@@ -35,26 +35,26 @@ struct PeerEngine {
   ah_peer_api api = {};
 };
 
-PeerEngine& peer_engine(lua_State* L) { return Kept<PeerEngine>::find(L, kPeerModule); }
+PeerEngine& peer_engine(lua_State* L) { return RegistryObject<PeerEngine>::find(L, kPeerModule); }
 
 // ---- values ----
 
-int32_t peer_still(const void* node, double led) noexcept {
-  return static_cast<const PeerEngine*>(node)->run.still(static_cast<uint64_t>(led)) ? 1 : 0;
+int32_t peer_is_current(const void* node, double led) noexcept {
+  return static_cast<const PeerEngine*>(node)->run.is_current(static_cast<uint64_t>(led)) ? 1 : 0;
 }
 
 /// get(key) -> value, step, or nil, message; get({key, ...}) -> {value, ...}, {step, ...}. A shared tensor of a key
-/// that this node leads has a third result: the argument of peer_still.
+/// that this node leads has a third result: the argument of peer_is_current.
 int peer_get(lua_State* L) {
-  constexpr const char* kWhat = "peer.get";
+  constexpr const char* kFunction = "peer.get";
   const bool many = lua_istable(L, 1);
   std::vector<ParamKey> keys;
   if (many) {
-    keys = param_keys_at(L, 1, kWhat);
+    keys = param_keys_at(L, 1, kFunction);
   } else {
     keys = {take(L, param_key_at(L, 1, "peer.get: key"))};
   }
-  auto got = peer_engine(L).run.get(std::move(keys), kWhat);
+  auto got = peer_engine(L).run.get(std::move(keys), kFunction);
   if (!got) return push_or_raise(L, got.error());
   if (many) {
     push_values(L, *std::move(got));
@@ -63,7 +63,7 @@ int peer_get(lua_State* L) {
   ParamEntry entry = std::move(got->front());
   if (std::holds_alternative<std::monostate>(entry.value)) {
     lua_pushnil(L);
-    lua_pushfstring(L, "%s: there is no key %s", kWhat, entry.key.print().c_str());
+    lua_pushfstring(L, "%s: there is no key %s", kFunction, entry.key.print().c_str());
     return 2;
   }
   PeerEngine& engine = peer_engine(L);
@@ -168,8 +168,8 @@ int run_ready(lua_State* L) {
   return 0;
 }
 
-int run_ask_pass(lua_State* L) {
-  peer_engine(L).run.ask_pass();
+int run_request_pass(lua_State* L) {
+  peer_engine(L).run.request_pass();
   return 0;
 }
 
@@ -213,8 +213,8 @@ int run_settle(lua_State* L) {
   return 0;
 }
 
-/// look() -> step, seconds, updates, workers, for a context
-int run_look(lua_State* L) {
+/// snapshot() -> step, seconds, updates, workers, for a context
+int run_snapshot(lua_State* L) {
   const PeerRun& run = peer_engine(L).run;
   lua_pushnumber(L, static_cast<lua_Number>(run.step()));
   lua_pushnumber(L, run.seconds());
@@ -255,8 +255,8 @@ int run_end(lua_State* L) {
 }
 
 /// Drops the rule before the state is closed, because the rule refers to values of the Lua state.
-int let_go_of_rule(lua_State* L) {
-  static_cast<Kept<PeerEngine>*>(lua_touserdata(L, 1))->object->rule.reset();
+int release_rule(lua_State* L) {
+  static_cast<RegistryObject<PeerEngine>*>(lua_touserdata(L, 1))->object->rule.reset();
   return 0;
 }
 
@@ -269,12 +269,12 @@ void add(lua_State* L, const char* name, lua_CFunction function) {
 
 void add_peer_run(lua_State* L) {
   const auto engine = std::make_shared<PeerEngine>(NodeContext::of(L));
-  engine->api = {engine.get(), peer_still};
+  engine->api = {engine.get(), peer_is_current};
   Vm::from(L).register_ffi("peer", &engine->api);
-  Kept<PeerEngine>::keep(L, kPeerModule, engine);
+  RegistryObject<PeerEngine>::store(L, kPeerModule, engine);
   lua_getfield(L, LUA_REGISTRYINDEX, kPeerModule);
   lua_createtable(L, 0, 1);
-  lua_pushcfunction(L, let_go_of_rule);
+  lua_pushcfunction(L, release_rule);
   lua_setfield(L, -2, "__gc");
   lua_setmetatable(L, -2);
   lua_pop(L, 1);
@@ -286,13 +286,13 @@ void add_peer_run(lua_State* L) {
   add(L, "answer_pull", guarded<run_answer_pull>);
   add(L, "first", guarded<run_first>);
   add(L, "ready", guarded<run_ready>);
-  add(L, "ask_pass", guarded<run_ask_pass>);
+  add(L, "request_pass", guarded<run_request_pass>);
   add(L, "fetch", guarded<run_fetch>);
   add(L, "fetched", guarded<run_fetched>);
   add(L, "push", guarded<run_push>);
   add(L, "stop", guarded<run_stop>);
   add(L, "settle", guarded<run_settle>);
-  add(L, "look", guarded<run_look>);
+  add(L, "snapshot", guarded<run_snapshot>);
   add(L, "resample", guarded<run_resample>);
   add(L, "done", guarded<run_end>);
   add_injection(L);

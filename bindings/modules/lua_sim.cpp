@@ -265,21 +265,22 @@ void follow(Vm& vm, lua_State* L, double seconds, SimWatch& watch) {
 
 /// Runs a rule in Lua, or the classic rule described by `form`. For a rule in Lua, `form` gives the sample of its
 /// outermost sampling, because peers draw samples by messages.
-Result<SimResult> simulate(const Scenario& scenario, LuaRule* rule, const NativeRule& form, bool asks_first,
+Result<SimResult> simulate(const Scenario& scenario, LuaRule* rule, const NativeRule& form, bool decides_first_step,
                            SimWatch* watch) {
   if (scenario.topology.kind == Topology::Kind::peers) {
     const auto peer = rule != nullptr ? make_peer_rule(*rule, form.beta, form.resample) : make_peer_rule(form);
     return simulate_peers(scenario, *peer, watch);
   }
   const auto admit = [&](const Clocks& clocks) {
-    return rule != nullptr ? make_admission(*rule, clocks, asks_first)
+    return rule != nullptr ? make_admission(*rule, clocks, decides_first_step)
                            : make_admission(form, clocks, rule_seed(scenario.seed));
   };
   return simulate_hub(scenario, admit, watch);
 }
 
 /// run(options, form, evaluator): form is {kind = "clock"|"free"|"sampled"|"other", ...}, as in native_of. With an
-/// evaluator of actor.barrier the simulator uses the evaluator; form then only gives its sampling and `asks_first`.
+/// evaluator of actor.barrier the simulator uses the evaluator; form then only gives its sampling and
+/// `decides_first_step`.
 int sim_run(lua_State* L) {
   Vm& vm = Vm::from(L);
   check_table(L, 1, "options", kRun);
@@ -299,10 +300,10 @@ int sim_run(lua_State* L) {
     rule = std::move(*popped);
     rule->use(L);
   }
-  lua_getfield(L, 2, "asks_first");
-  const bool asks_first = lua_toboolean(L, -1) != 0;
+  lua_getfield(L, 2, "decides_first_step");
+  const bool decides_first_step = lua_toboolean(L, -1) != 0;
   lua_settop(L, 2);
-  const Result<SimResult> result = simulate(*scenario, rule.get(), form, asks_first, &control.watch);
+  const Result<SimResult> result = simulate(*scenario, rule.get(), form, decides_first_step, &control.watch);
   control.watch.tick = nullptr;
   vm.check_stop(L);
   if (!result) raise_error(L, result.error());

@@ -311,8 +311,8 @@ void keep_text(int32_t place, const char* bytes, int64_t size) {
 
 Error error_of(const std::exception& thrown) {
   const bool lacks_memory = dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr;
-  const bool told = dynamic_cast<const OutOfMemory*>(&thrown) != nullptr;
-  return {lacks_memory ? Code::full : Code::internal, lacks_memory && !told ? "out of memory" : thrown.what()};
+  const bool has_message = dynamic_cast<const OutOfMemory*>(&thrown) != nullptr;
+  return {lacks_memory ? Code::full : Code::internal, lacks_memory && !has_message ? "out of memory" : thrown.what()};
 }
 
 /// Calls `Function`; an exception fails the call in the same way as the function's own errors.
@@ -334,20 +334,21 @@ struct Reporting<Function> {
   }
 };
 template <auto Function>
-constexpr auto told = &Reporting<Function>::call;
+constexpr auto reporting = &Reporting<Function>::call;
 
 constexpr ah_mapreduce_api kMapReduceApi = {
-    told<mapreduce_files::split>, told<range>, told<needed>, told<results>, told<results_of>, told<buffer>,
-    told<buffer_rows>, batch, count_rows, told<next>, told<rows>, told<buckets>, told<put_row>, told<combine>,
-    told<take_value>, told<locate>, told<set_slot>, get_slot, told<through>, told<pour>, told<combined>, match, draw,
-    told<sample>, told<mapreduce_files::part>, told<mapreduce_files::finish_part>,
+    reporting<mapreduce_files::split>, reporting<range>, reporting<needed>, reporting<results>, reporting<results_of>,
+    reporting<buffer>, reporting<buffer_rows>, batch, count_rows, reporting<next>, reporting<rows>, reporting<buckets>,
+    reporting<put_row>, reporting<combine>, reporting<take_value>, reporting<locate>, reporting<set_slot>, get_slot,
+    reporting<through>, reporting<pour>, reporting<combined>, match, draw, reporting<sample>,
+    reporting<mapreduce_files::part>, reporting<mapreduce_files::finish_part>,
     // Wide operations.
-    told<mapreduce_wide::needed_of>, told<mapreduce_wide::keyed>, told<mapreduce_wide::placed>,
-    told<mapreduce_wide::into>, told<mapreduce_wide::sampled>, told<mapreduce_wide::splitters>,
-    told<mapreduce_wide::ranges>, told<mapreduce_wide::put_under>, told<mapreduce_wide::sorter>,
-    told<mapreduce_wide::sorted>, told<mapreduce_wide::groups>, told<mapreduce_wide::set_of>,
+    reporting<mapreduce_wide::needed_of>, reporting<mapreduce_wide::keyed>, reporting<mapreduce_wide::placed>,
+    reporting<mapreduce_wide::into>, reporting<mapreduce_wide::sampled>, reporting<mapreduce_wide::splitters>,
+    reporting<mapreduce_wide::ranges>, reporting<mapreduce_wide::put_under>, reporting<mapreduce_wide::sorter>,
+    reporting<mapreduce_wide::sorted>, reporting<mapreduce_wide::groups>, reporting<mapreduce_wide::set_of>,
     // Tables.
-    flat, flat_shape, told<mapreduce_files::row_file>, find_text, keep_text,
+    flat, flat_shape, reporting<mapreduce_files::row_file>, find_text, keep_text,
     // The end: a last comment keeps clang-format from giving each name a line.
 };
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "host/engine/param/coordinator.hpp"
+#include "host/engine/param/controller.hpp"
 #include "host/engine/param/update.hpp"
 
 struct lua_State;

@@ -42,7 +42,7 @@ Result<ParamValue> param_value_at(lua_State* L, int index, TensorCopies* copies,
   auto value = carried_value_at(L, index, copies, what);
   if (!value) return value.error();
   if (auto* tensor = std::get_if<Tensor>(&*value)) {
-    if (use != ParamUse::kept && !is_floating(tensor->dtype)) {
+    if (use != ParamUse::saved && !is_floating(tensor->dtype)) {
       return wrong(what, std::string("expected a tensor of float32 or float64, which updates are computed with, got ") +
                              dtype_name(tensor->dtype) + "; convert it with t:to('float32')");
     }

@@ -22,8 +22,8 @@ void push_param_key(lua_State* L, const ParamKey& key);
 std::vector<ParamKey> param_keys_at(lua_State* L, int index, const std::string& where);
 
 /// The use of entries. Task entries may lack a value, which is then fetched. Tensors of tasks and updates must be
-/// floats; in a checkpoint (kept) they may have any element type.
-enum class ParamUse : uint8_t { task, update, kept };
+/// floats; in a checkpoint (saved) they may have any element type.
+enum class ParamUse : uint8_t { task, update, saved };
 
 /// As carried_value_at and push_carried; nil is an empty value.
 Result<ParamValue> param_value_at(lua_State* L, int index, TensorCopies* copies, ParamUse use, const std::string& what);

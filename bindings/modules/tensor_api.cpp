@@ -39,7 +39,7 @@ void set_shape(Shape& shape, int32_t ndim, const int64_t* extent) noexcept {
 // A new block for the shape and type of `like`. All blocks of tensors are made here, so that sizes cannot overflow.
 // Throws TooManyElements and std::bad_alloc.
 void allocate_like(ah_tensor_context* context, ah_tensor& out, const View& like) {
-  if (!like.shape.sound()) throw tensor::TooManyElements();
+  if (!like.shape.is_valid()) throw tensor::TooManyElements();
   const auto size = static_cast<size_t>(like.size()) * dtype_size(like.dtype);
   context->wanted = static_cast<int64_t>(size);
   Blob bytes = Blob::allocate(size);

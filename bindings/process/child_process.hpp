@@ -12,7 +12,7 @@
 
 namespace actorhost {
 
-enum class Interrupt { kept, ignored };  // the child's reaction to Ctrl-C
+enum class Interrupt { inherited, ignored };  // the child's reaction to Ctrl-C
 
 /// Starts this program with `args` and this process's environment plus `variable`=`value`. With a descriptor `output`,
 /// the child writes to `output` instead of standard output and error, has no input, and leads its own process group,

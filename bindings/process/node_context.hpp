@@ -27,7 +27,7 @@ struct NodeContext {
   uint32_t honoured = 0;             // flags read by an engine of the script; bits in the order of flags_of_engines
   CallWatchdog* watchdog = nullptr;  // of a server's VM; of a worker's VM after watch_worker
   std::function<void()> watch_worker = {};      // makes the watchdog: the worker evaluates its own rule from now on
-  bool speaks = false;                          // of a server's VM: in its run, so its callbacks' output is shown
+  bool shows_output = false;                    // of a server's VM: in its run, so its callbacks' output is shown
   bool no_rank = false;                         // a server's script has read its rank or id, which a server lacks
   bool finished = false;                        // the script has left by `leave` without an error
   std::function<void(const Error&)> fail = {};  // ends the run on all nodes, like an uncaught error

@@ -59,7 +59,7 @@ inline const EndMessage kTerminated{Code::interrupted, false, "terminated", kNoA
 /// The state of the last checkpoint, which SIGTERM requests from the loop of server 0. In order: no run with
 /// checkpoints is served; such a run is served; the last checkpoint is requested; it has begun; the writer has its
 /// values.
-enum class LastCheckpoint { none, served, asked, begun, taken };
+enum class LastCheckpoint { none, served, requested, begun, taken };
 
 /// The job's own checkpoint keepers (actor.checkpoint) that save in this process, by name. Thread-safe.
 class Keepers {

@@ -17,7 +17,7 @@ constexpr useconds_t kBetweenJobs = 300000;  // the last job's coordinator may s
 int run_agent(const RunOptions& options) {
   for (bool served = false;; served = true) {
     HostRuntime::Setup setup;
-    setup.may_find_nobody = served;
+    setup.may_find_no_run = served;
     HostRuntime runtime(options, std::move(setup));
     const int code = runtime.run();
     if (const int by = runtime.signalled()) return by;  // also if the job ended before the signal was handled

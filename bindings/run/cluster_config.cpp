@@ -19,24 +19,24 @@ Result<std::string> load_token(const RunOptions& options, Log& log) {
     log.warn("", "--insecure: any machine that reaches this host's port can run code on it");
     return std::string();
   }
-  const auto kept = [&log](const std::string& path, Result<std::string> token) -> Result<std::string> {
+  const auto check_token = [&log](const std::string& path, Result<std::string> token) -> Result<std::string> {
     if (!token) return token;
     if (is_reading_token(*token)) {
       return Error{Code::refused, "token file " + path +
                                       ": it holds a reading token, which only permits observing a run; a "
                                       "host needs the token itself"};
     }
-    if (const Status beside = keep_reading_token(path, *token); !beside) log.debug("", beside.error().message);
+    if (const Status beside = store_reading_token(path, *token); !beside) log.debug("", beside.error().message);
     return token;
   };
-  if (!options.token_file.empty()) return kept(options.token_file, read_token(options.token_file));
+  if (!options.token_file.empty()) return check_token(options.token_file, read_token(options.token_file));
   const auto variable = [](const char* name) {
     const char* value = std::getenv(name);
     return std::string(value != nullptr ? value : "");
   };
   auto path = default_token_path(variable("XDG_CONFIG_HOME"), variable("HOME"));
   if (!path) return path.error();
-  return kept(*path, read_or_make_token(*path));
+  return check_token(*path, read_or_make_token(*path));
 }
 
 Status check_tls_files(const RunOptions& options) {
@@ -70,10 +70,10 @@ Status may_join_at(const Endpoint& endpoint, const RunOptions& options) {
 }
 
 Error with_hint(Error error, const Endpoint& endpoint) {
-  const auto says = [&error](const char* part) { return error.message.find(part) != std::string::npos; };
-  if (says("differs from ours")) {
+  const auto contains = [&error](const char* part) { return error.message.find(part) != std::string::npos; };
+  if (contains("differs from ours")) {
     error.message += "; give all hosts of a run the same --token-file, or --insecure";
-  } else if (endpoint.scheme == Endpoint::Scheme::tls && says("does not answer as an actorhost")) {
+  } else if (endpoint.scheme == Endpoint::Scheme::tls && contains("does not answer as an actorhost")) {
     error.message += "; over TLS its certificate has to be signed by one of --tls-ca and to be issued to '" +
                      endpoint.host + "' (as its common name or a DNS name)";
   }
@@ -99,18 +99,18 @@ ClusterConfig base_config(const RunOptions& options, const Placement& placement,
   config.self.node_rank = placement.node_rank ? static_cast<int32_t>(*placement.node_rank) : -1;
   config.self.nodes = nodes;
   config.self.settings = options.shared_settings();
-  config.head.run_id = placement.run_id;
-  config.head.settings = options.shared_settings();
-  config.head.args = options.args;
-  config.head.rendezvous = {placement.min_nodes, placement.max_nodes, options.start_timeout, 0.5};
+  config.coordinator.run_id = placement.run_id;
+  config.coordinator.settings = options.shared_settings();
+  config.coordinator.args = options.args;
+  config.coordinator.rendezvous = {placement.min_nodes, placement.max_nodes, options.start_timeout, 0.5};
   config.stream.token = token;
   config.stream.tls = {options.tls_cert, options.tls_key, options.tls_ca};
   config.start_timeout = options.start_timeout;
   return config;
 }
 
-ClusterConfig head_config(ClusterConfig config, const std::string& url) {
-  config.place = url.empty() ? ClusterConfig::Place::alone : ClusterConfig::Place::head;
+ClusterConfig coordinator_config(ClusterConfig config, const std::string& url) {
+  config.place = url.empty() ? ClusterConfig::Place::alone : ClusterConfig::Place::coordinator;
   config.url = url;
   return config;
 }

@@ -29,7 +29,7 @@ Error with_hint(Error error, const Endpoint& endpoint);
 ClusterConfig base_config(const RunOptions& options, const Placement& placement, const JobSource& job,
                           const std::string& token, uint32_t nodes);
 /// The coordinator, which listens at `url`; with an empty `url`, a run of this process alone, without sockets.
-ClusterConfig head_config(ClusterConfig base, const std::string& url);
+ClusterConfig coordinator_config(ClusterConfig base, const std::string& url);
 /// A host, or one process of an --isolate host, that joins at `endpoint`, at one of `other_ports` there, or at one of
 /// `others`. It also listens at one of these places if it can.
 ClusterConfig member_config(ClusterConfig base, const Endpoint& endpoint, const std::vector<uint16_t>& other_ports,

@@ -20,8 +20,8 @@ namespace {
 
 constexpr int kNoCheckpoint = 4;  // exit code: the run's checkpoints cannot be written
 
-constexpr double kSentAwaySeconds = 2.0;  // time for all processes of a refused host to learn of the refusal
-constexpr double kUnseenSeconds = 0.1;    // a run that ends sooner is not announced to observers
+constexpr double kRefusalWait = 2.0;    // time for all processes of a refused host to learn of the refusal
+constexpr double kUnseenSeconds = 0.1;  // a run that ends sooner is not announced to observers
 constexpr int kByInterrupt = 128 + SIGINT;
 constexpr int kByTerminate = 128 + SIGTERM;
 constexpr int kByPipe = 128 + SIGPIPE;
@@ -88,10 +88,10 @@ void HostRuntime::drop_services() {
   courier.swap(process_.courier);
 }
 
-void HostRuntime::say(const std::string& text) { process_.console.err(lines_.last_words(text)); }
+void HostRuntime::print_message(const std::string& text) { process_.console.err(lines_.final_message(text)); }
 
 int HostRuntime::fail(const Error& error, int code) {
-  say(error.message);
+  print_message(error.message);
   return code;
 }
 
@@ -108,7 +108,7 @@ const EndMessage& HostRuntime::end_by_signal() const {
 
 /// Reports the interrupt to the cluster, or to the children when this process has no cluster. Returns false while
 /// another thread holds the lock: the watcher must not wait for a long hold.
-bool HostRuntime::tell_of_interrupt() {
+bool HostRuntime::report_interrupt() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return false;
   if (child_ && signal_code_ == kByPipe && cluster_ && !workers_.empty()) {
@@ -163,7 +163,7 @@ int HostRuntime::run_watched(const SignalWatch& signals) {
 int HostRuntime::refused(const Error& error) {
   if (interrupted_) return signal_code_;
   if (child_ && error.code == Code::interrupted) return kByInterrupt;  // the parent reports it
-  if (setup_.may_find_nobody && error.code == Code::unreachable) {
+  if (setup_.may_find_no_run && error.code == Code::unreachable) {
     log_->info("", "no further job at " + endpoint_text(*endpoint_) + ", leaving");
     return 0;
   }
@@ -177,14 +177,14 @@ int HostRuntime::refused(const Error& error) {
 void HostRuntime::watch(const SignalWatch& signals, const std::atomic<bool>& over) {
   double give_up = kForever;
   double grace = kForever;  // when the grace time ends
-  bool told = true;
+  bool reported = true;
   while (!over && clock_.now() < give_up) {
     if (grace != kForever && !interrupted_ && (clock_.now() >= grace || !awaits_last_checkpoint())) {
       give_up = clock_.now() + 2 * kStopSeconds;
       interrupted_ = true;
-      told = false;
+      reported = false;
     }
-    if (!told) told = tell_of_interrupt();
+    if (!reported) reported = report_interrupt();
     const int signal = signals.wait(grace == kForever && give_up == kForever ? -1 : 20);
     if (signal == 0 || (child_ && signal == SIGINT)) continue;
     if (signal == SIGUSR1) begin_last_checkpoint();
@@ -204,7 +204,7 @@ void HostRuntime::watch(const SignalWatch& signals, const std::atomic<bool>& ove
 /// Requests the last checkpoints of this process.
 void HostRuntime::begin_last_checkpoint() {
   auto served = LastCheckpoint::served;
-  process_.last_checkpoint.compare_exchange_strong(served, LastCheckpoint::asked);
+  process_.last_checkpoint.compare_exchange_strong(served, LastCheckpoint::requested);
   process_.keepers.begin_last();
   log_->info("", "SIGTERM: waiting up to " + seconds_text(options_.grace) + " (--grace) for a last checkpoint");
 }
@@ -218,16 +218,16 @@ bool HostRuntime::awaits_last_checkpoint() {
   if (cluster_->epoch() == 0) return false;  // the run has not begun
   if (cluster_->end()) return true;
   if (child_ && process_.keepers.last() && !process_.keepers.any()) end_without_keepers();
-  if (child_ || !cluster_->is_head()) return true;
+  if (child_ || !cluster_->is_coordinator()) return true;
   const LastCheckpoint last = process_.last_checkpoint;
-  if (last == LastCheckpoint::asked || last == LastCheckpoint::begun) {
+  if (last == LastCheckpoint::requested || last == LastCheckpoint::begun) {
     cluster_->count_news();
     for (const auto& server : servers_) server->wake();
     return true;
   }
   if (last == LastCheckpoint::taken) return process_.checkpoint_pending();
   if (!children_ || process_.keepers.any()) return process_.keepers.any();
-  if (!std::exchange(told_children_, true)) children_->signal_all(SIGUSR1);
+  if (!std::exchange(children_notified_, true)) children_->signal_all(SIGUSR1);
   return true;
 }
 
@@ -301,8 +301,8 @@ void HostRuntime::cluster_changed() {
   std::lock_guard lock(mutex_);
   for (const auto& node : workers_) node->wake();
   for (const auto& node : servers_) node->wake();
-  if (process_.exchange) process_.exchange->look();
-  if (process_.courier) process_.courier->courier.look();
+  if (process_.exchange) process_.exchange->wake();
+  if (process_.courier) process_.courier->courier.wake();
   changed_.notify_all();
 }
 
@@ -313,7 +313,7 @@ int HostRuntime::supervise() {
   while (children_->reap() > 0) {
     // If a child ends before the start, the other children wait in vain, unless the coordinator refuses them all.
     if (const auto ended = children_->first_ended(); ended && !interrupted_ && !children_->started()) {
-      give_up = std::min(give_up, clock_.now() + kSentAwaySeconds);
+      give_up = std::min(give_up, clock_.now() + kRefusalWait);
       if (clock_.now() >= give_up) {
         children_->signal_all(SIGKILL);
         return fail({Code::peer_lost, *ended + " before the run had started"}, 3);
@@ -322,7 +322,7 @@ int HostRuntime::supervise() {
     changed_.wait_for(lock, std::chrono::milliseconds(20));
   }
   if (!interrupted_) return children_->exit_code();
-  say(end_by_signal().message);
+  print_message(end_by_signal().message);
   return signal_code_;
 }
 
@@ -359,8 +359,8 @@ EndMessage HostRuntime::wait_for_end() {
   const double visible_at = clock_.now() + kUnseenSeconds;
   for (;;) {
     if (const auto end = cluster_->end()) return *end;
-    const ProcessId head = cluster_->head();
-    const bool moved = visible_ && head != kNoProcess && head != shown_;
+    const ProcessId coordinator = cluster_->coordinator();
+    const bool moved = visible_ && coordinator != kNoProcess && coordinator != shown_;
     if (moved || (!visible_ && clock_.now() >= visible_at)) {
       lock.unlock();
       open_control();
@@ -378,9 +378,9 @@ EndMessage HostRuntime::wait_for_end() {
 /// not end the run.
 void HostRuntime::open_control() {
   visible_ = true;
-  shown_ = cluster_->head();
+  shown_ = cluster_->coordinator();
   if (child_) return;
-  const std::string meeting = cluster_->is_head() ? cluster_->bound_url() : cluster_->url();
+  const std::string meeting = cluster_->is_coordinator() ? cluster_->bound_url() : cluster_->url();
   RunFile run{getpid(),
               meeting,
               meeting,
@@ -390,7 +390,7 @@ void HostRuntime::open_control() {
               options_.insecure,
               static_cast<double>(std::time(nullptr))};
   const Status opened = [&]() -> Status {
-    if (cluster_->is_head()) {
+    if (cluster_->is_coordinator()) {
       auto folder = run_folder();
       if (!folder) return folder.error();
       auto token = options_.insecure ? Result<std::string>("") : load_token(options_, *log_);
@@ -420,7 +420,7 @@ int HostRuntime::output_code() {
   if (error == 0) return 0;
   if (error == EPIPE) return kByPipe;
   if (!child_ || child_->index <= 1) {  // once for a group
-    say("standard output cannot be written: " + process_.console.out_failure());
+    print_message("standard output cannot be written: " + process_.console.out_failure());
   }
   return 1;
 }
@@ -433,10 +433,10 @@ int HostRuntime::conclude(const EndMessage& end) {
   if (interrupted_ || end.code == Code::interrupted) {
     const EndMessage& how = interrupted_ ? end_by_signal() : end;
     if (how.message == kClosed.message) {
-      if (!interrupted_ && placement_.max_nodes > 1) say("stopped, because " + how.message);
+      if (!interrupted_ && placement_.max_nodes > 1) print_message("stopped, because " + how.message);
       return kByPipe;
     }
-    if (!child_) say(how.message);
+    if (!child_) print_message(how.message);
     if (signal_code_ == kByTerminate && !checkpointed) return kNoCheckpoint;
     return how.message == kTerminated.message ? kByTerminate : kByInterrupt;
   }
@@ -445,7 +445,7 @@ int HostRuntime::conclude(const EndMessage& end) {
     if (code == 2) code = 3;
     if (end.code == Code::io) code = kNoCheckpoint;  // only a failed checkpoint ends a run with this code on all hosts
     // The parent prints errors that concern all. Only this process can report that the parent has lost it.
-    if (!child_ || end.origin != kNoAddress) say(end.message);
+    if (!child_ || end.origin != kNoAddress) print_message(end.message);
     return code;
   }
   if (code == 2) code = 1;  // a script's wrong call is the script's error
@@ -453,12 +453,12 @@ int HostRuntime::conclude(const EndMessage& end) {
     for (const auto& node : *list) {
       if (node->address() != end.origin) continue;
       const std::string traceback = node->traceback();  // empty for a barrier rule that does not return
-      say(traceback.empty() ? end.message : traceback);
+      print_message(traceback.empty() ? end.message : traceback);
       return code;
     }
   }
-  const bool said = child_ || (children_ && placement_.max_nodes == 1);  // by the node's own process
-  if (!said) say("stopped, because " + end.message);
+  const bool printed = child_ || (children_ && placement_.max_nodes == 1);  // by the node's own process
+  if (!printed) print_message("stopped, because " + end.message);
   return code;
 }
 

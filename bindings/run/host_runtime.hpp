@@ -33,7 +33,7 @@ class HostRuntime final : private ClusterEvents {
     std::string folder;                      // of this script's modules; empty: no modules
     std::vector<std::string> commands = {};  // suggested when the script's name is unknown
     std::vector<std::string> command_line;   // of this process, for the children of --isolate
-    bool may_find_nobody = false;            // an agent that has served a job: a missing next job is no error
+    bool may_find_no_run = false;            // an agent that has served a job: a missing next job is no error
     bool watch_signals = true;               // handle SIGINT and SIGTERM during `run`
   };
 
@@ -58,7 +58,7 @@ class HostRuntime final : private ClusterEvents {
   Result<bool> start_servers(uint32_t action) override;
 
   int run_watched(const SignalWatch& signals);
-  bool tell_of_interrupt();
+  bool report_interrupt();
   void begin_last_checkpoint();
   bool awaits_last_checkpoint();
   void end_without_keepers();
@@ -97,7 +97,7 @@ class HostRuntime final : private ClusterEvents {
   void drop_services();
   int output_code();
   int conclude(const EndMessage& end);
-  void say(const std::string& text);
+  void print_message(const std::string& text);
   int fail(const Error& error, int code);
 
   const EndMessage& end_by_signal() const;
@@ -130,7 +130,7 @@ class HostRuntime final : private ClusterEvents {
   bool servers_leave_ = false;  // they have been asked to stop; new servers follow
   std::atomic<bool> interrupted_{false};
   std::atomic<int> signal_code_{130};  // the result of `run` after an interrupt
-  bool told_children_ = false;         // used by the watcher: they have received SIGUSR1
+  bool children_notified_ = false;     // used by the watcher: they have received SIGUSR1
   bool checkpoints_ = false;           // --checkpoint or --resume is given
   bool abandoned_ = false;
   bool joined_ = false;

@@ -18,13 +18,13 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kLookAround = 1;  // seconds for each further address to reply whether it has a run
+constexpr double kProbeSeconds = 1;  // seconds for each further address to reply whether it has a run
 constexpr uint64_t kProcessBytes = uint64_t{128} << 20;  // a process's need besides its data: 110 MB for two nodes
 
 constexpr double kQuiet = 2;  // seconds of waiting for a name before a log line
-constexpr std::chrono::milliseconds kAskAgain(250);
+constexpr std::chrono::milliseconds kResolveInterval(250);
 
-bool nobody_there(const Error& error) { return error.code == Code::unreachable || error.code == Code::peer_lost; }
+bool is_unreachable(const Error& error) { return error.code == Code::unreachable || error.code == Code::peer_lost; }
 
 uint64_t random_number() {
   std::random_device device;
@@ -157,8 +157,9 @@ std::string HostRuntime::limits_text() const {
 
 Status HostRuntime::join_cluster() {
   // If a launcher shows the output of all its tasks, only one host logs the line.
-  const bool told = child_ || (placement_.launched && placement_.node_rank != 0U);
-  log_->write(told ? LogLevel::debug : LogLevel::info, "", "placement: " + describe(placement_) + limits_text());
+  const bool logged_by_other = child_ || (placement_.launched && placement_.node_rank != 0U);
+  log_->write(logged_by_other ? LogLevel::debug : LogLevel::info, "",
+              "placement: " + describe(placement_) + limits_text());
   if (!child_ && !endpoint_ && options_.isolate) {
     auto folder = PrivateFolder::make();
     if (!folder) return folder.error();
@@ -171,7 +172,7 @@ Status HostRuntime::join_cluster() {
   }
   ClusterConfig base = base_config(options_, placement_, job_, token_, local_nodes_);
   if (child_) return open_cluster(joining(base));
-  if (!endpoint_) return open_cluster(head_config(base, ""));
+  if (!endpoint_) return open_cluster(coordinator_config(base, ""));
   auto own = await_own_address(base);
   if (!own) return own.error();
   if (cluster_) return {};  // joined a run at a further address
@@ -183,7 +184,7 @@ Status HostRuntime::join_cluster() {
     if (options_.isolate) AH_TRY(may_join_at(*endpoint_, options_));  // its children join there
     if (!must_listen && !other_endpoints_.empty()) {
       Status joined = join_others(base);
-      if (joined || !nobody_there(joined.error())) return joined;
+      if (joined || !is_unreachable(joined.error())) return joined;
     }
     listened = listen(base, must_listen);
     if (listened || must_listen || listened.error().code != Code::io) return listened;
@@ -206,7 +207,7 @@ Status HostRuntime::join_cluster() {
 /// retries until --start-timeout has passed. Meanwhile it tries to join a run at the further addresses.
 Result<bool> HostRuntime::await_own_address(ClusterConfig& base) {
   const double begun = clock_.now();
-  for (bool told = false;;) {
+  for (bool logged = false;;) {
     auto own = is_own_address(*endpoint_);
     base.waited = clock_.now() - begun;
     if (own || own.error().code != Code::unreachable) return own;
@@ -218,14 +219,14 @@ Result<bool> HostRuntime::await_own_address(ClusterConfig& base) {
     }
     if (!other_endpoints_.empty() && placement_.node_rank != 0U) {
       const Status joined = join_others(base);
-      if (joined || !nobody_there(joined.error())) return joined ? Result<bool>(true) : joined.error();
+      if (joined || !is_unreachable(joined.error())) return joined ? Result<bool>(true) : joined.error();
     }
-    if (!told && base.waited >= kQuiet) {
-      told = true;
+    if (!logged && base.waited >= kQuiet) {
+      logged = true;
       log_->info("", "waiting until the coordinator's name is known: " + error.message);
     }
     std::unique_lock lock(mutex_);
-    if (changed_.wait_for(lock, kAskAgain, [this] { return interrupted_.load(); })) {
+    if (changed_.wait_for(lock, kResolveInterval, [this] { return interrupted_.load(); })) {
       return Error{Code::interrupted, "interrupted"};
     }
   }
@@ -243,32 +244,32 @@ Status HostRuntime::join_others(const ClusterConfig& base) {
   config.other_urls.erase(config.other_urls.begin());
   config.once = true;
   config.waited = 0;
-  config.start_timeout = kLookAround * static_cast<double>(other_endpoints_.size());
+  config.start_timeout = kProbeSeconds * static_cast<double>(other_endpoints_.size());
   return open_cluster(std::move(config));
 }
 
 /// Listens as the coordinator, at the first free port of the run.
 Status HostRuntime::listen(const ClusterConfig& base, bool must_listen) {
   const std::string first = endpoint_url(*endpoint_);
-  Status listened = open_cluster(head_config(base, first));
+  Status listened = open_cluster(coordinator_config(base, first));
   const auto taken = [&] { return !listened && listened.error().code == Code::io && !cluster_; };
   for (const uint16_t port : placement_.other_ports) {
     if (!taken()) return listened;
     log_->info("", listened.error().message + ", so the coordinator listens at port " + std::to_string(port));
     endpoint_->port = port;
-    listened = open_cluster(head_config(base, endpoint_url(*endpoint_)));
+    listened = open_cluster(coordinator_config(base, endpoint_url(*endpoint_)));
   }
   if (must_listen || !taken()) return listened;
   // If two hosts begin to listen in the same instant, the kernel may refuse both. They retry at different times.
   std::this_thread::sleep_for(std::chrono::microseconds(1000 + random_number() % 10'000));
-  return open_cluster(head_config(base, first));
+  return open_cluster(coordinator_config(base, first));
 }
 
 Status HostRuntime::open_cluster(ClusterConfig config) {
-  const bool head = config.place != ClusterConfig::Place::member;
-  const bool parent = head && options_.isolate;
+  const bool is_coordinator = config.place != ClusterConfig::Place::member;
+  const bool parent = is_coordinator && options_.isolate;
   share_cores();
-  if (head) {
+  if (is_coordinator) {
     AH_TRY(check_rule_file());
     AH_TRY(load_checkpoint());
     AH_TRY(open_checkpoints());
@@ -276,10 +277,10 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
     if (!options_.seed) options_.seed = random_number() >> 33;
     options_.parallelism = local_nodes_ * placement_.min_nodes;
     options_.run_key = std::to_string(random_number());
-    config.head.settings = options_.shared_settings();
-    config.head.settings["parallelism"] = std::to_string(options_.parallelism);
-    config.head.settings["run_key"] = options_.run_key;
-    if (options_.records_spans()) config.head.settings["spans"] = "1";
+    config.coordinator.settings = options_.shared_settings();
+    config.coordinator.settings["parallelism"] = std::to_string(options_.parallelism);
+    config.coordinator.settings["run_key"] = options_.run_key;
+    if (options_.records_spans()) config.coordinator.settings["spans"] = "1";
     config.about = {{"seed", std::to_string(*options_.seed)}};
   }
   config.about["version"] = kVersion;
@@ -304,27 +305,27 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
     return opened;
   }
   if (interrupted_) return Error{Code::interrupted, "interrupted"};
-  if (head) AH_TRY(lock_checkpoints());
+  if (is_coordinator) AH_TRY(lock_checkpoints());
   add_sections();
   lines_.set_job(job_.name());
-  if (head) AH_TRY(open_trace());
+  if (is_coordinator) AH_TRY(open_trace());
   AH_TRY(open_page());
   if (parent) AH_TRY(spawn_children(cluster_->bound_url(), group, 1, local_nodes_ + 1));
-  if (!head) AH_TRY(options_.apply(cluster_->settings()));
+  if (!is_coordinator) AH_TRY(options_.apply(cluster_->settings()));
   seed_ = options_.seed.value_or(0);
-  if (head) log_->info("", "seed " + std::to_string(seed_));
+  if (is_coordinator) log_->info("", "seed " + std::to_string(seed_));
   AH_TRY(parent ? start_with_children() : cluster_->wait_for_start());
-  if (child_) child_->tell_started();
+  if (child_) child_->report_started();
   const uint32_t workers = parent ? 0 : child_ ? 1 : local_nodes_;
   DataService::Options exchange{memory_share(), std::max(1U, workers)};
   limit_block(allowance_.memory);
   if (options_.memory) {
-    limit_kept_blocks(exchange.memory / 16);
+    limit_cached_blocks(exchange.memory / 16);
   } else if (!allowance_.memory_limit.empty()) {  // above a control group's limit the kernel kills the process
-    limit_kept_blocks(allowance_.memory / 8 / hosts_here());
+    limit_cached_blocks(allowance_.memory / 8 / hosts_here());
   }
   process_.data.limit(exchange.memory / std::max(1U, workers));
-  if (head && options_.progress && Console::status_columns() > 0) {
+  if (is_coordinator && options_.progress && Console::status_columns() > 0) {
     exchange.progress = [bar = StageBar(clock_), this](const auto& progress) mutable {
       if (const auto line = bar.line(progress)) process_.console.status(*line);
     };
@@ -336,7 +337,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
     process_.exchange = std::move(service);
     process_.courier = std::move(courier);
   }
-  if (head) cluster_->servers_ended();  // starts servers that could not start before
+  if (is_coordinator) cluster_->servers_ended();  // starts servers that could not start before
   return {};
 }
 
@@ -407,7 +408,7 @@ Status HostRuntime::open_trace() {
 /// --dashboard, --metrics and --record FILE.jsonl. They run on the coordinator, which has the state of the run.
 Status HostRuntime::open_page() {
   if (!PageHost::wanted(options_) || child_) return {};
-  if (!cluster_->is_head()) {
+  if (!cluster_->is_coordinator()) {
     if (options_.dashboard || options_.metrics) log_->info("", "the page of this run is on its coordinator");
     return {};
   }

@@ -39,10 +39,10 @@ Result<int> pipe_with(const std::string& token) {
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return Error{Code::io, std::string("no pipe: ") + std::strerror(errno)};
   const bool written = write(ends[1], token.data(), token.size()) == static_cast<ssize_t>(token.size());
   ::close(ends[1]);
-  const int kept = written ? dup(ends[0]) : -1;  // without close-on-exec
+  const int read_end = written ? dup(ends[0]) : -1;  // without close-on-exec
   ::close(ends[0]);
-  if (kept < 0) return Error{Code::io, std::string("no pipe for a token of this length: ") + std::strerror(errno)};
-  return kept;
+  if (read_end < 0) return Error{Code::io, std::string("no pipe for a token of this length: ") + std::strerror(errno)};
+  return read_end;
 }
 
 /// Reads the pipe's written content and closes the pipe.
@@ -84,7 +84,7 @@ Result<std::optional<ChildPlace>> ChildPlace::take_from_environment() {
   return std::optional(std::move(*place));
 }
 
-void ChildPlace::tell_started() {
+void ChildPlace::report_started() {
   const int pipe = std::exchange(started_pipe, -1);
   if (pipe < 0) return;
   (void)!write(pipe, "s", 1);
@@ -94,7 +94,7 @@ void ChildPlace::tell_started() {
 ChildSupervisor::ChildSupervisor() : output_lock_(memfd_create("actorhost-output", MFD_CLOEXEC)) {}
 
 ChildSupervisor::~ChildSupervisor() {
-  if (heard_ >= 0) ::close(heard_);
+  if (started_pipe_ >= 0) ::close(started_pipe_);
   if (output_lock_ >= 0) ::close(output_lock_);
   signal_all(SIGKILL);
   for (Child& child : children_) {
@@ -105,18 +105,18 @@ ChildSupervisor::~ChildSupervisor() {
 Status ChildSupervisor::spawn(const std::vector<std::string>& args, std::vector<ChildPlace> places) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return Error{Code::io, std::string("no pipe: ") + std::strerror(errno)};
-  heard_ = ends[0];
-  const int told = dup(ends[1]);  // without close-on-exec
+  started_pipe_ = ends[0];
+  const int write_end = dup(ends[1]);  // without close-on-exec
   ::close(ends[1]);
-  Status spawned = told < 0 ? Status(Error{Code::io, std::string("no pipe: ") + std::strerror(errno)}) : Status();
+  Status spawned = write_end < 0 ? Status(Error{Code::io, std::string("no pipe: ") + std::strerror(errno)}) : Status();
   const int lock = output_lock_ < 0 ? -1 : dup(output_lock_);  // without close-on-exec
   if (spawned && lock < 0) spawned = Error{Code::io, std::string("no file to lock: ") + std::strerror(errno)};
   for (ChildPlace& place : places) {
-    place.started_pipe = told;
+    place.started_pipe = write_end;
     place.output_lock = lock;
     if (spawned) spawned = spawn_one(args, place);
   }
-  ::close(told);
+  ::close(write_end);
   ::close(lock);
   return spawned;
 }
@@ -124,7 +124,7 @@ Status ChildSupervisor::spawn(const std::vector<std::string>& args, std::vector<
 Status ChildSupervisor::spawn_one(const std::vector<std::string>& args, const ChildPlace& place) {
   const auto token = pipe_with(place.token);
   if (!token) return token.error();
-  auto pid = start_child(args, kChildVariable, encode(place, *token), Interrupt::kept);
+  auto pid = start_child(args, kChildVariable, encode(place, *token), Interrupt::inherited);
   ::close(*token);
   if (!pid) return pid.error();
   children_.push_back({*pid, std::nullopt});
@@ -133,7 +133,7 @@ Status ChildSupervisor::spawn_one(const std::vector<std::string>& args, const Ch
 
 bool ChildSupervisor::started() {
   char byte = 0;
-  started_ = started_ || (heard_ >= 0 && read(heard_, &byte, 1) == 1);
+  started_ = started_ || (started_pipe_ >= 0 && read(started_pipe_, &byte, 1) == 1);
   return started_;
 }
 
@@ -155,9 +155,9 @@ std::optional<std::string> ChildSupervisor::first_ended() const {
   for (size_t node = 0; node < children_.size(); ++node) {
     const auto& [pid, status] = children_[node];
     if (!status) continue;
-    const std::string who = "local node " + std::to_string(node) + " (process " + std::to_string(pid) + ") ";
-    if (WIFSIGNALED(*status)) return who + "was killed by signal " + std::to_string(WTERMSIG(*status));
-    return who + "ended with exit status " + std::to_string(WEXITSTATUS(*status));
+    const std::string child_name = "local node " + std::to_string(node) + " (process " + std::to_string(pid) + ") ";
+    if (WIFSIGNALED(*status)) return child_name + "was killed by signal " + std::to_string(WTERMSIG(*status));
+    return child_name + "ended with exit status " + std::to_string(WEXITSTATUS(*status));
   }
   return std::nullopt;
 }

@@ -21,14 +21,14 @@ struct ChildPlace {
   uint32_t index = 0;  // of this process in the group
   int32_t node_rank = -1;
   std::string token;
-  int started_pipe = -1;  // see `tell_started`
+  int started_pipe = -1;  // see `report_started`
   int output_lock = -1;   // the group's lock for Console::take_turns, in this process's own file description
 
   /// Reads ACTORHOST_CHILD, which it removes from the environment, and its pipe; no value when this process is no
   /// child.
   static Result<std::optional<ChildPlace>> take_from_environment();
   /// Notifies the parent that the run has started: the parent may have no link to the coordinator. Call it once.
-  void tell_started();
+  void report_started();
 };
 
 class ChildSupervisor {
@@ -62,7 +62,7 @@ class ChildSupervisor {
   Status spawn_one(const std::vector<std::string>& args, const ChildPlace& place);
 
   std::vector<Child> children_;
-  int heard_ = -1;  // the pipe for the children's start reports
+  int started_pipe_ = -1;  // the pipe for the children's start reports
   int output_lock_ = -1;
   bool started_ = false;
 };

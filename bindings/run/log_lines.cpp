@@ -15,7 +15,7 @@ void LogLines::set_job(const std::string& job) {
 }
 
 std::string LogLines::line(const LogLine& line) const {
-  if (json_) return object(line, line.who);
+  if (json_) return object(line, line.source);
   const auto second = static_cast<time_t>(line.time);
   tm local{};
   localtime_r(&second, &local);
@@ -25,7 +25,7 @@ std::string LogLines::line(const LogLine& line) const {
   return stamp + line.words();
 }
 
-std::string LogLines::last_words(const std::string& text) const {
+std::string LogLines::final_message(const std::string& text) const {
   if (!json_) return "actorhost: " + text;
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -53,7 +53,7 @@ std::string LogLines::object(const LogLine& line, std::string_view speaker) cons
     const char* const end = speaker.data() + speaker.size();
     if (std::from_chars(speaker.data() + kRank.size(), end, rank).ec == std::errc{}) out["rank"] = rank;
   }
-  out["who"] = line.who;
+  out["who"] = line.source;
   out["text"] = line.text;
   return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -20,7 +20,7 @@ class LogLines {
   /// "text"} in universal time, with "rank" only for lines of a rank.
   std::string line(const LogLine& line) const;
   /// "actorhost: text"; or an object as above, with the rank at the beginning of `text`.
-  std::string last_words(const std::string& text) const;
+  std::string final_message(const std::string& text) const;
 
  private:
   std::string object(const LogLine& line, std::string_view speaker) const;

@@ -79,12 +79,12 @@ std::unique_ptr<CallWatchdog> NodeThread::make_watchdog() {
   const RunOptions& options = shared_.options;
   const CallWatchdog::Limits limits{options.rule_timeout, options.callback_timeout};
   const Address self = node_.address();
-  const std::string who = node_.name();
-  const auto late = [&cluster = shared_.cluster, self, who](const std::string& message, bool still) {
-    if (!still) cluster.report_error(self, {Code::script, false, who + ": " + message, self});
+  const std::string name = node_.name();
+  const auto late = [&cluster = shared_.cluster, self, name](const std::string& message, bool still) {
+    if (!still) cluster.report_error(self, {Code::script, false, name + ": " + message, self});
   };
-  const auto takes_long = [&log = shared_.log, who](const std::string& what) {
-    log.info(who, what + " has been running for over 10 s; the workers wait for it");
+  const auto takes_long = [&log = shared_.log, name](const std::string& what) {
+    log.info(name, what + " has been running for over 10 s; the workers wait for it");
   };
   return std::make_unique<CallWatchdog>(limits, late, takes_long);
 }
@@ -114,7 +114,7 @@ void NodeThread::request_stop() {
 
 void NodeThread::print(std::string_view line) {
   const bool server = node_.role() == Role::server;
-  if (server && !context_.speaks) return;  // its script is the first worker's, which prints the output
+  if (server && !context_.shows_output) return;  // its script is the first worker's, which prints the output
   const MembershipPtr members = node_.newest_membership();
   const auto rank = members->rank_of(node_.address());
   if (server || shared_.options.print_all) {
@@ -126,7 +126,7 @@ void NodeThread::print(std::string_view line) {
 
 Result<std::unique_ptr<Vm>> NodeThread::make_vm() {
   VmConfig config;
-  config.who = [this] { return node_.name(); };
+  config.label = [this] { return node_.name(); };
   config.print = [this](std::string_view line) { print(line); };
   config.error_text = [this](std::string_view text) { shared_.process.console.error_text(text); };
   config.log = &shared_.log;
@@ -152,8 +152,8 @@ void NodeThread::fail(const Error& error) {
   traceback_ = context_.no_rank ? with_rank_hint(error.message) : error.message;
   if (!shared_.log.enabled(LogLevel::debug)) traceback_ = user_traceback(traceback_);
   const std::string machine = node_.membership().machine_of(node_.address());
-  const std::string who = node_.name() + ": ";
-  if (!machine.empty() && traceback_.starts_with(who)) traceback_.insert(who.size() - 2, " on " + machine);
+  const std::string name = node_.name() + ": ";
+  if (!machine.empty() && traceback_.starts_with(name)) traceback_.insert(name.size() - 2, " on " + machine);
   failed_.store(true, std::memory_order_release);
   EndMessage end{error.code, false, first_line(traceback_), {}};
   end.origin = node_.address();
@@ -161,7 +161,7 @@ void NodeThread::fail(const Error& error) {
 }
 
 /// Calls the script's actor.on_error callbacks, if any; errors of callbacks are only logged.
-void NodeThread::tell_script(Vm& vm, const Error& error) {
+void NodeThread::call_error_callbacks(Vm& vm, const Error& error) {
   vm.clear_stop();
   lua_State* L = vm.state();
   lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
@@ -170,8 +170,8 @@ void NodeThread::tell_script(Vm& vm, const Error& error) {
     lua_getfield(L, -1, "failed");
     lua_pushlstring(L, error.message.data(), error.message.size());
     // A stop request meanwhile ends the callbacks early, or skips them all.
-    if (auto told = vm.call(1, 0); !told && told.error().code != Code::interrupted) {
-      shared_.log.warn(node_.name(), "in an on_error callback: " + told.error().message);
+    if (auto called = vm.call(1, 0); !called && called.error().code != Code::interrupted) {
+      shared_.log.warn(node_.name(), "in an on_error callback: " + called.error().message);
     }
   }
   lua_settop(L, 0);
@@ -179,7 +179,7 @@ void NodeThread::tell_script(Vm& vm, const Error& error) {
 
 /// Warns of flags that no engine has used. Only the script's end shows which engines it calls. Every node runs the same
 /// script, so only the first rank warns.
-void NodeThread::tell_of_unused_flags() {
+void NodeThread::warn_of_unused_flags() {
   if (node_.rank() != 0U || node_.left_out()) return;
   std::string unused;
   uint32_t bit = 1;
@@ -222,11 +222,11 @@ void NodeThread::run() {
     }
     if (spans_) spans_->flush();
     if (ran && node_.role() == Role::worker) {
-      tell_of_unused_flags();
+      warn_of_unused_flags();
       shared_.cluster.report_ended(node_.index(), node_.actions());
     } else if (!ran) {
       fail(ran.error());
-      tell_script(**vm, ran.error());
+      call_error_callbacks(**vm, ran.error());
     }
     std::lock_guard lock(vm_mutex_);
     vm_ = nullptr;

@@ -48,9 +48,9 @@ class NodeThread {
   void print(std::string_view line);
   Result<std::unique_ptr<Vm>> make_vm();
   void fail(const Error& error);
-  void tell_script(Vm& vm, const Error& error);
+  void call_error_callbacks(Vm& vm, const Error& error);
   Status run_script(Vm& vm);
-  void tell_of_unused_flags();
+  void warn_of_unused_flags();
   std::unique_ptr<CallWatchdog> make_watchdog();
 
   Shared shared_;

@@ -13,8 +13,9 @@ constexpr double kLastStateSeconds = 0.3;
 class ClusterSource final : public StateSource {
  public:
   explicit ClusterSource(Cluster& cluster) : cluster_(cluster) {}
-  void look(const std::vector<std::string>& sections, std::function<void(std::string json)> told) override {
-    cluster_.look(sections, std::move(told));
+  void request_state(const std::vector<std::string>& sections,
+                     std::function<void(std::string json)> callback) override {
+    cluster_.request_state(sections, std::move(callback));
   }
 
  private:
@@ -26,7 +27,7 @@ class ClusterSource final : public StateSource {
 PageHost::PageHost(Cluster& cluster) : source_(std::make_unique<ClusterSource>(cluster)) {}
 
 PageHost::~PageHost() {
-  if (looks_) looks_->stop();
+  if (poller_) poller_->stop();
 }
 
 bool PageHost::wanted(const RunOptions& options) {
@@ -58,16 +59,16 @@ Result<std::unique_ptr<PageHost>> PageHost::open(const RunOptions& options, Clus
     host->recorder_ = std::move(*recorder);
     watchers.push_back(host->recorder_.get());
   }
-  host->looks_ = std::make_unique<Looks>(*host->source_, clock, log, std::move(watchers));
-  if (host->server_) host->server_->on_wanted([looks = host->looks_.get()] { looks->wake(); });
+  host->poller_ = std::make_unique<StatePoller>(*host->source_, clock, log, std::move(watchers));
+  if (host->server_) host->server_->on_wanted([poller = host->poller_.get()] { poller->wake(); });
   return host;
 }
 
 void PageHost::finish(const EndMessage& end) {
-  const StatePtr last = looks_->finish(kLastStateSeconds);
+  const StatePtr last = poller_->finish(kLastStateSeconds);
   if (recorder_) recorder_->last(last);
   if (server_) server_->finish(last, end.ok ? "done" : first_line(end.message));
-  looks_->stop();
+  poller_->stop();
 }
 
 }  // namespace actorhost

@@ -30,7 +30,7 @@ class PageHost {
   std::unique_ptr<StateSource> source_;
   std::unique_ptr<PageServer> server_;
   std::unique_ptr<StateRecorder> recorder_;
-  std::unique_ptr<Looks> looks_;  // destroyed first, because it calls the others
+  std::unique_ptr<StatePoller> poller_;  // destroyed first, because it calls the others
 };
 
 }  // namespace actorhost

@@ -19,7 +19,7 @@ void HostRuntime::add_sections() {
     const double begun = static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) - state.age();
     for (const LogLine& line : log_->newest()) {
       out["log"].push_back(
-          {{"t", line.time - begun}, {"level", log_level_name(line.level)}, {"who", line.who}, {"text", line.text}});
+          {{"t", line.time - begun}, {"level", log_level_name(line.level)}, {"who", line.source}, {"text", line.text}});
     }
   });
   state.section("series", [this, &state](json& out) {
@@ -36,7 +36,7 @@ void HostRuntime::add_sections() {
     }
   });
   state.section("barrier", [this](json& out) { process_.barrier.report(out, clock_.now()); });
-  if (!cluster_->is_head()) return;
+  if (!cluster_->is_coordinator()) return;
   state.section("histograms", [this](json& out) { process_.barrier.report_steps(out); });
   state.section("keys", [this](json& out) {
     for (const auto& store : process_.stores) store->list().report(out, store->shard());

@@ -47,14 +47,14 @@ class SignalWatch {
   }
   /// Acts as if the process had received the signal. Later calls have no effect. Thread-safe.
   void post(int signal) const {
-    if (!told_.test_and_set()) (void)!eventfd_write(posted_, static_cast<eventfd_t>(signal));
+    if (!is_posted_.test_and_set()) (void)!eventfd_write(posted_, static_cast<eventfd_t>(signal));
   }
   void finish() const { (void)!eventfd_write(done_, 1); }
 
  private:
   int done_;
   int posted_;
-  mutable std::atomic_flag told_;
+  mutable std::atomic_flag is_posted_;
   int signals_ = -1;
   sigset_t before_{};
 };

@@ -74,11 +74,11 @@ std::string error_text(lua_State* L) {
   if (!lua_istable(L, 1)) return std::string("(error object is a ") + luaL_typename(L, 1) + " value)";
   lua_pushliteral(L, "message");
   lua_rawget(L, 1);
-  const bool told = lua_type(L, -1) == LUA_TSTRING;
-  const std::string message = told ? lua_tostring(L, -1) : "";
+  const bool has_message = lua_type(L, -1) == LUA_TSTRING;
+  const std::string message = has_message ? lua_tostring(L, -1) : "";
   lua_pushvalue(L, 1);
-  const std::string rest = shown_table(L, 1, told ? "message" : "");
-  if (!told) return rest == "{}" ? "(error object is an empty table)" : rest;
+  const std::string rest = shown_table(L, 1, has_message ? "message" : "");
+  if (!has_message) return rest == "{}" ? "(error object is an empty table)" : rest;
   return rest == "{}" ? message : message + " " + rest;
 }
 

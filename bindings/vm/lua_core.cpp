@@ -79,7 +79,7 @@ int log_write(lua_State* L) {
   const VmConfig& config = Vm::from(L).config();
   if (config.log == nullptr) return 0;
   const auto level = static_cast<LogLevel>(check_integer(L, 1, "level", "log", 0, 4));
-  config.log->write(level, config.who(), check_text(L, 2, "message", "log"));
+  config.log->write(level, config.label(), check_text(L, 2, "message", "log"));
   return 0;
 }
 

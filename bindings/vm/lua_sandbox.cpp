@@ -167,7 +167,7 @@ bool is_public(const char* name) {
 // The loader of an embedded module; upvalue 1: its text as a function. The load must not end half-way: the FFI
 // declarations of the first half remain, so a second load would fail.
 int load_embedded(lua_State* L) {
-  const Vm::Whole whole(Vm::from(L));
+  const Vm::NoCut no_cut(Vm::from(L));
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);
   lua_call(L, lua_gettop(L) - 1, 1);

@@ -97,19 +97,19 @@ int guarded(lua_State* L) {
 
 /// Stores a module's object for the Vm's lifetime and finds it by `key`.
 template <typename T>
-struct Kept {
+struct RegistryObject {
   T* object;
 
-  static void keep(lua_State* L, const char* key, std::shared_ptr<T> object) {
-    new (lua_newuserdata(L, sizeof(Kept))) Kept{object.get()};
+  static void store(lua_State* L, const char* key, std::shared_ptr<T> object) {
+    new (lua_newuserdata(L, sizeof(RegistryObject))) RegistryObject{object.get()};
     lua_setfield(L, LUA_REGISTRYINDEX, key);
     Vm::from(L).own(std::move(object));
   }
   static T& find(lua_State* L, const char* key) {
     lua_getfield(L, LUA_REGISTRYINDEX, key);
-    const auto* kept = static_cast<Kept*>(lua_touserdata(L, -1));
+    const auto* stored = static_cast<RegistryObject*>(lua_touserdata(L, -1));
     lua_pop(L, 1);
-    return *kept->object;
+    return *stored->object;
   }
 };
 

@@ -171,7 +171,7 @@ Status Vm::run(std::string_view source, const std::string& chunk_name) {
   AH_TRY(load(source, chunk_name));
   if (lua_checkstack(state_, static_cast<int>(config_.args.size()) + 8) == 0) {
     lua_pop(state_, 1);
-    return Error{Code::bad_argument, config_.who() + ": too many script arguments"};
+    return Error{Code::bad_argument, config_.label() + ": too many script arguments"};
   }
   for (const std::string& arg : config_.args) lua_pushlstring(state_, arg.data(), arg.size());
   return call(static_cast<int>(config_.args.size()), 0);
@@ -182,7 +182,7 @@ Status Vm::call(lua_State* L, int arguments, int results) {
   if (stop_requested() || is_cut()) {
     interrupted_ = interrupted_ || stop_requested();
     lua_settop(L, lua_gettop(L) - arguments - 1);
-    return Error{Code::interrupted, config_.who() + ": " + (stop_requested() ? kInterrupted : kCut)};
+    return Error{Code::interrupted, config_.label() + ": " + (stop_requested() ? kInterrupted : kCut)};
   }
   const int base = lua_gettop(L) - arguments;
   lua_rawgeti(L, LUA_REGISTRYINDEX, handler_ref_);
@@ -207,8 +207,8 @@ Error Vm::failure(lua_State* L, int status) {
     code = *noted;
   }
   if (depth_ <= 1) noted_.reset();
-  const std::string who = config_.who();
-  if (!who.empty() && !message.starts_with(who + ": ")) message = who + ": " + message;
+  const std::string label = config_.label();
+  if (!label.empty() && !message.starts_with(label + ": ")) message = label + ": " + message;
   return {code, std::move(message)};
 }
 
@@ -271,7 +271,7 @@ void Vm::request_stop() {
   if (running_.load(std::memory_order_relaxed)) pthread_kill(runner_, SIGURG);
 }
 
-void Vm::look_at_cut() {
+void Vm::notify_cut() {
   const std::lock_guard lock(runner_mutex_);
   if (running_.load(std::memory_order_relaxed)) pthread_kill(runner_, SIGURG);
 }
@@ -315,7 +315,7 @@ void Vm::disarm() noexcept {
   lua_sethook(state_, hook_before_.function, hook_before_.mask, hook_before_.count);
 }
 
-Vm::KeptHook::KeptHook(Vm& vm, lua_State* on) : vm_(vm), on_(on), place_(LUA_NOREF) {
+Vm::SavedHook::SavedHook(Vm& vm, lua_State* on) : vm_(vm), on_(on), place_(LUA_NOREF) {
   if (lua_gethook(on_) == nullptr) return;
   lua_pushcfunction(on_, get_hook);
   if (lua_pcall(on_, 0, 1, 0) == 0 && lua_istable(on_, -1) != 0) {
@@ -325,7 +325,7 @@ Vm::KeptHook::KeptHook(Vm& vm, lua_State* on) : vm_(vm), on_(on), place_(LUA_NOR
   }
 }
 
-Vm::KeptHook::~KeptHook() {
+Vm::SavedHook::~SavedHook() {
   if (vm_.stop_requested()) return;  // the stop hook ends all running code
   if (place_ == LUA_NOREF && lua_gethook(on_) == nullptr) return;
   lua_sethook(on_, nullptr, 0, 0);  // a leftover stop hook must not end later code

@@ -55,7 +55,7 @@ class ModuleSource {
 
 struct VmConfig {
   // "rank 3": the VM's present label, a prefix of every error message and log line. Called on the VM's thread.
-  std::function<std::string()> who = [] { return std::string(); };
+  std::function<std::string()> label = [] { return std::string(); };
   std::function<void(std::string_view)> print;            // one finished line without newline; empty: standard output
   std::function<void(std::string_view)> error_text = {};  // text of one io.stderr:write; empty: standard error
   Log* log = nullptr;                                     // empty: actor.log is silent
@@ -103,27 +103,27 @@ class Vm {
   /// While this flag is set, Lua code ends as after a stop request; the state continues when the flag is cleared. The
   /// owner of the flag runs chunks within the script. The flag must outlive the Vm.
   void set_cut_flag(const std::atomic<bool>& cut) noexcept { cut_ = &cut; }
-  /// Thread-safe. Signals that the flag is set. Repeat the call until the chunk has ended, because a `Whole` section
+  /// Thread-safe. Signals that the flag is set. Repeat the call until the chunk has ended, because a `NoCut` section
   /// postpones the end.
-  void look_at_cut();
+  void notify_cut();
   /// Disables the cut flag during its lifetime, for sections that must not end half-way.
-  class Whole {
+  class NoCut {
    public:
-    explicit Whole(Vm& vm) : vm_(vm) { vm_.whole_.fetch_add(1, std::memory_order_relaxed); }
-    ~Whole() { vm_.whole_.fetch_sub(1, std::memory_order_relaxed); }
-    Whole(const Whole&) = delete;
-    Whole& operator=(const Whole&) = delete;
+    explicit NoCut(Vm& vm) : vm_(vm) { vm_.no_cut_count_.fetch_add(1, std::memory_order_relaxed); }
+    ~NoCut() { vm_.no_cut_count_.fetch_sub(1, std::memory_order_relaxed); }
+    NoCut(const NoCut&) = delete;
+    NoCut& operator=(const NoCut&) = delete;
 
    private:
     Vm& vm_;
   };
   /// Lets code set a hook by debug.sethook during its lifetime; restores the previous hook. On the Vm's thread.
-  class KeptHook {
+  class SavedHook {
    public:
-    KeptHook(Vm& vm, lua_State* on);
-    ~KeptHook();
-    KeptHook(const KeptHook&) = delete;
-    KeptHook& operator=(const KeptHook&) = delete;
+    SavedHook(Vm& vm, lua_State* on);
+    ~SavedHook();
+    SavedHook(const SavedHook&) = delete;
+    SavedHook& operator=(const SavedHook&) = delete;
 
    private:
     Vm& vm_;
@@ -179,7 +179,8 @@ class Vm {
   void arm_from_signal() noexcept;
   void disarm() noexcept;
   bool is_cut() const noexcept {
-    return cut_ != nullptr && whole_.load(std::memory_order_relaxed) == 0 && cut_->load(std::memory_order_relaxed);
+    return cut_ != nullptr && no_cut_count_.load(std::memory_order_relaxed) == 0 &&
+           cut_->load(std::memory_order_relaxed);
   }
   Error failure(lua_State* L, int status);
 
@@ -194,7 +195,7 @@ class Vm {
   std::optional<Error> noted_;
   Sink redirect_;
   const std::atomic<bool>* cut_ = nullptr;
-  std::atomic<int> whole_{0};
+  std::atomic<int> no_cut_count_{0};
   std::map<std::string, const void*, std::less<>> ffi_tables_;
   std::vector<std::shared_ptr<void>> owned_;
 

@@ -54,28 +54,28 @@ local function train_by_events(problem)
   end
   function on.ended() ended = ended + 1 end
 
-  local function tell(name, value) assert(co.send_event(name, value)) end -- to all ranks, including this one
+  local function send(name, value) assert(co.send_event(name, value)) end -- to all ranks, including this one
   local function take(event) on[event.name](event.value, event.from) end
-  local function take_what_has_come()
+  local function take_pending_events()
     for event in function() return co.get_event() end do take(event) end
   end
 
   local function newest_of_all(squares, entries)
-    tell("epoch", { squares = squares, entries = entries })
-    take_what_has_come()
+    send("epoch", { squares = squares, entries = entries })
+    take_pending_events()
     return error_of(board)
   end
 
   repeat
     for _, column in ipairs(problem:shuffled_columns()) do
-      take_what_has_come()
+      take_pending_events()
       local before = model:get(column)
       local after = before:clone()
       problem:train(column, after)
-      tell("change", { column = column, change = after - before })
+      send("change", { column = column, change = after - before })
     end
   until problem:epoch_ends(newest_of_all)
-  tell("ended")
+  send("ended")
   while ended < actor.size do take(assert(co.wait_event())) end -- then every rank has all changes
   return model
 end

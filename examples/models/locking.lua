@@ -24,12 +24,12 @@ local function train_by_events(problem)
   local model, waiting, lent = problem:dealt_columns { name = "columns" }, {}, {}
   local borrowed, ended = nil, 0
 
-  local function tell(to, name, value) assert(co.send_event(name, value, { to = to })) end
+  local function send(to, name, value) assert(co.send_event(name, value, { to = to })) end
   local function lend(column)
     local queue = waiting[column]
     if lent[column] or not queue or #queue == 0 then return end
     lent[column] = true
-    tell(table.remove(queue, 1), "have", model:get(column))
+    send(table.remove(queue, 1), "have", model:get(column))
   end
 
   local on = {}
@@ -55,12 +55,12 @@ local function train_by_events(problem)
   repeat
     for _, column in ipairs(problem:shuffled_columns()) do
       borrowed = nil
-      tell(column % actor.size, "want", column)
+      send(column % actor.size, "want", column)
       take_events_until(function() return borrowed end)
       problem:train(column, borrowed)
-      tell(column % actor.size, "back", { column = column, factors = borrowed })
+      send(column % actor.size, "back", { column = column, factors = borrowed })
     end
-    tell("all", "ended")
+    send("all", "ended")
     take_events_until(function() return ended == actor.size end) -- until then other ranks may want columns of this rank
     ended = 0
   until problem:epoch_ends()

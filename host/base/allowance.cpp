@@ -176,10 +176,10 @@ uint32_t cores_in_mask() {
     cpu_set_t* const mask = CPU_ALLOC(cores);
     if (mask == nullptr) return 0;
     const size_t bytes = CPU_ALLOC_SIZE(cores);
-    const bool told = sched_getaffinity(0, bytes, mask) == 0;
-    const int count = told ? CPU_COUNT_S(bytes, mask) : 0;
+    const bool succeeded = sched_getaffinity(0, bytes, mask) == 0;
+    const int count = succeeded ? CPU_COUNT_S(bytes, mask) : 0;
     CPU_FREE(mask);
-    if (told) return static_cast<uint32_t>(count);
+    if (succeeded) return static_cast<uint32_t>(count);
   }
   return 0;
 }

@@ -79,7 +79,7 @@ Blob Blob::allocate(size_t size) {
 
 void limit_block(size_t bytes) noexcept { most_bytes.store(std::min(bytes, kMostBytes), std::memory_order_relaxed); }
 
-void limit_kept_blocks(size_t bytes) noexcept { large_blocks().limit(bytes); }
+void limit_cached_blocks(size_t bytes) noexcept { large_blocks().limit(bytes); }
 
 Blob Blob::copy_of(const void* bytes, size_t size) {
   Blob blob = allocate(size);

@@ -56,6 +56,6 @@ void limit_block(size_t bytes) noexcept;
 
 /// The maximum bytes of released blocks that the process caches for reuse. By default the cache holds at least as many
 /// bytes as are in use (BlockCache).
-void limit_kept_blocks(size_t bytes) noexcept;
+void limit_cached_blocks(size_t bytes) noexcept;
 
 }  // namespace actorhost

@@ -34,7 +34,7 @@ void release(BlockCache::Block block) noexcept { ::operator delete(block.data, a
 }  // namespace
 
 BlockCache::~BlockCache() {
-  for (const Block& block : kept_) release(block);
+  for (const Block& block : cached_) release(block);
 }
 
 BlockCache::Block BlockCache::take(size_t size) {
@@ -53,49 +53,49 @@ BlockCache::Block BlockCache::take(size_t size) {
 
 void BlockCache::count(size_t taken) noexcept {
   used_bytes_ += taken;
-  most_now_ = std::max(most_now_, used_bytes_);
+  current_peak_ = std::max(current_peak_, used_bytes_);
   if (++taken_ < kWindow) return;
   taken_ = 0;
-  most_before_ = std::exchange(most_now_, used_bytes_);
+  previous_peak_ = std::exchange(current_peak_, used_bytes_);
 }
 
 /// The newest cached block that wastes at most an eighth of `size`.
 BlockCache::Block BlockCache::find(size_t size) {
-  for (auto at = kept_.rbegin(); at != kept_.rend(); ++at) {
+  for (auto at = cached_.rbegin(); at != cached_.rend(); ++at) {
     if (at->size < size || at->size - size > size / 8) continue;
     const Block block = *at;
-    kept_bytes_ -= block.size;
-    kept_.erase(std::next(at).base());
+    cached_bytes_ -= block.size;
+    cached_.erase(std::next(at).base());
     return block;
   }
   return {};
 }
 
 void BlockCache::give(Block block) noexcept {
-  std::list<Block> surplus;
+  std::list<Block> evicted;
   {
     std::lock_guard lock(mutex_);
     used_bytes_ -= block.size;
     try {
-      kept_.push_back(block);
-      kept_bytes_ += block.size;
+      cached_.push_back(block);
+      cached_bytes_ += block.size;
     } catch (const std::bad_alloc&) {
       release(block);
     }
-    const size_t lately = std::max(most_now_, most_before_) - used_bytes_;
+    const size_t lately = std::max(current_peak_, previous_peak_) - used_bytes_;
     const size_t bound =
         std::min(std::max({used_bytes_, floor_bytes_, lately}), most_bytes_.load(std::memory_order_relaxed));
-    while (kept_bytes_ > bound) {
-      kept_bytes_ -= kept_.front().size;
-      surplus.splice(surplus.end(), kept_, kept_.begin());
+    while (cached_bytes_ > bound) {
+      cached_bytes_ -= cached_.front().size;
+      evicted.splice(evicted.end(), cached_, cached_.begin());
     }
   }
-  for (const Block& old : surplus) release(old);
+  for (const Block& old : evicted) release(old);
 }
 
-size_t BlockCache::kept_bytes() const {
+size_t BlockCache::cached_bytes() const {
   std::lock_guard lock(mutex_);
-  return kept_bytes_;
+  return cached_bytes_;
 }
 
 }  // namespace actorhost

@@ -39,7 +39,7 @@ class BlockCache {
   /// data.
   void limit(size_t bytes) noexcept { most_bytes_.store(bytes, std::memory_order_relaxed); }
 
-  size_t kept_bytes() const;
+  size_t cached_bytes() const;
 
  private:
   Block find(size_t size);
@@ -48,12 +48,12 @@ class BlockCache {
   const size_t floor_bytes_;
   std::atomic<size_t> most_bytes_{std::numeric_limits<size_t>::max()};
   mutable std::mutex mutex_;
-  std::list<Block> kept_;  // least recently released first
-  size_t kept_bytes_ = 0;
+  std::list<Block> cached_;  // least recently released first
+  size_t cached_bytes_ = 0;
   size_t used_bytes_ = 0;
   // The maximum bytes in use during the current window and during the previous window.
-  size_t most_now_ = 0;
-  size_t most_before_ = 0;
+  size_t current_peak_ = 0;
+  size_t previous_peak_ = 0;
   uint32_t taken_ = 0;
 };
 

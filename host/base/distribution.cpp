@@ -27,8 +27,8 @@ std::optional<double> number(std::string_view text) {
   return value;
 }
 
-Error wrong(std::string_view text, const std::string& why) {
-  return {Code::bad_argument, "bad distribution '" + std::string(text) + "': " + why};
+Error wrong(std::string_view text, const std::string& reason) {
+  return {Code::bad_argument, "bad distribution '" + std::string(text) + "': " + reason};
 }
 
 // Reads a number of seconds from each line, or the `compute` column of the `step` rows of a recorded trace.

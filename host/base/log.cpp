@@ -45,9 +45,9 @@ const char* log_level_name(LogLevel level) noexcept { return kLevelNames[static_
 struct Log::Impl {
   std::unique_ptr<spdlog::logger> logger;
   Sink sink;
-  std::mutex mutex;       // held while the sink runs
-  std::mutex kept_mutex;  // guards `kept`
-  std::deque<LogLine> kept;
+  std::mutex mutex;           // held while the sink runs
+  std::mutex retained_mutex;  // guards `retained`
+  std::deque<LogLine> retained;
 };
 
 Log::Log(LogLevel level) : level_(level), impl_(std::make_unique<Impl>()) {
@@ -62,11 +62,11 @@ Log::Log(LogLevel level, Sink sink) : level_(level), impl_(std::make_unique<Impl
 
 Log::~Log() = default;
 
-void Log::write(LogLevel level, std::string_view who, std::string_view message) {
+void Log::write(LogLevel level, std::string_view source, std::string_view message) {
   if (!enabled(level) || level == LogLevel::off) return;
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
-  LogLine line{static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9, level, printable(who),
+  LogLine line{static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9, level, printable(source),
                printable(message)};
   if (impl_->sink) {
     std::lock_guard lock(impl_->mutex);
@@ -75,15 +75,15 @@ void Log::write(LogLevel level, std::string_view who, std::string_view message) 
     const std::string words = line.words();
     impl_->logger->log(to_spdlog(level), spdlog::string_view_t(words.data(), words.size()));
   }
-  if (line.text.size() > kKeptBytes) line.text = printable(line.text.substr(0, kKeptBytes)) + "...";
-  std::lock_guard lock(impl_->kept_mutex);
-  impl_->kept.push_back(std::move(line));
-  if (impl_->kept.size() > kKeptLines) impl_->kept.pop_front();
+  if (line.text.size() > kRetainedBytes) line.text = printable(line.text.substr(0, kRetainedBytes)) + "...";
+  std::lock_guard lock(impl_->retained_mutex);
+  impl_->retained.push_back(std::move(line));
+  if (impl_->retained.size() > kRetainedLines) impl_->retained.pop_front();
 }
 
 std::vector<LogLine> Log::newest() const {
-  std::lock_guard lock(impl_->kept_mutex);
-  return {impl_->kept.begin(), impl_->kept.end()};
+  std::lock_guard lock(impl_->retained_mutex);
+  return {impl_->retained.begin(), impl_->retained.end()};
 }
 
 void Log::flush() {

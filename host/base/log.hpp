@@ -20,19 +20,19 @@ const char* log_level_name(LogLevel level) noexcept;
 struct LogLine {
   double time = 0;  // seconds since 1970
   LogLevel level = LogLevel::info;
-  std::string who;   // the source: "rank 3", "server 0", "host 1", or empty
-  std::string text;  // one line
+  std::string source;  // "rank 3", "server 0", "host 1", or empty
+  std::string text;    // one line
 
   /// "rank 3: text"
-  std::string words() const { return who.empty() ? text : who + ": " + text; }
+  std::string words() const { return source.empty() ? text : source + ": " + text; }
 };
 
 class Log {
  public:
   using Sink = std::function<void(const LogLine&)>;
   /// The number of retained lines, and the retained bytes of each.
-  static constexpr size_t kKeptLines = 200;
-  static constexpr size_t kKeptBytes = 1000;
+  static constexpr size_t kRetainedLines = 200;
+  static constexpr size_t kRetainedBytes = 1000;
 
   /// Writes to standard error.
   explicit Log(LogLevel level = LogLevel::info);
@@ -45,15 +45,15 @@ class Log {
   bool enabled(LogLevel level) const noexcept { return level >= level_; }
   LogLevel level() const noexcept { return level_; }
   /// Writes one line. `message` may quote text from another host: unprintable characters are escaped.
-  void write(LogLevel level, std::string_view who, std::string_view message);
+  void write(LogLevel level, std::string_view source, std::string_view message);
   void flush();
   /// The newest lines, oldest first.
   std::vector<LogLine> newest() const;
 
-  void debug(std::string_view who, std::string_view message) { write(LogLevel::debug, who, message); }
-  void info(std::string_view who, std::string_view message) { write(LogLevel::info, who, message); }
-  void warn(std::string_view who, std::string_view message) { write(LogLevel::warn, who, message); }
-  void error(std::string_view who, std::string_view message) { write(LogLevel::error, who, message); }
+  void debug(std::string_view source, std::string_view message) { write(LogLevel::debug, source, message); }
+  void info(std::string_view source, std::string_view message) { write(LogLevel::info, source, message); }
+  void warn(std::string_view source, std::string_view message) { write(LogLevel::warn, source, message); }
+  void error(std::string_view source, std::string_view message) { write(LogLevel::error, source, message); }
 
  private:
   struct Impl;

@@ -13,10 +13,10 @@ constexpr std::chrono::microseconds kPause{100};
 
 }  // namespace
 
-NodeStats::Doing NodeStats::doing() const noexcept {
+NodeStats::Snapshot NodeStats::snapshot() const noexcept {
   for (int tries = 0;; ++tries) {
     const uint64_t before = changes_.load(std::memory_order_acquire);
-    Doing out{state_.get(), since_.get(), *call_.load(std::memory_order_relaxed), {}};
+    Snapshot out{state_.get(), since_.get(), *call_.load(std::memory_order_relaxed), {}};
     for (size_t i = 0; i < out.waited.size(); ++i) out.waited[i] = waited_[i].get();
     std::atomic_thread_fence(std::memory_order_acquire);
     const bool whole = before % 2 == 0 && changes_.load(std::memory_order_relaxed) == before;
@@ -25,14 +25,14 @@ NodeStats::Doing NodeStats::doing() const noexcept {
   }
 }
 
-void NodeStats::tell_wait(Cause cause, double begun, double now) {
+void NodeStats::record_wait(Cause cause, double begun, double now) {
   constexpr double kShortest = 20e-6;  // shorter waits are left out, so that a recording stays small
   if (now - begun < kShortest) return;
   spans_.put({std::string("wait: ") + kCauseNames[static_cast<size_t>(cause)], "wait", begun, now, 0});
 }
 
 /// For the other causes, the span of each wait already shows the call.
-void Activity::tell(SpanSink& spans) const {
+void Activity::record_span(SpanSink& spans) const {
   const EngineCall& call = *stats_.call_.load(std::memory_order_relaxed);
   const bool whole = call.cause == Cause::collective || call.cause == Cause::lock || call.cause == Cause::event ||
                      call.cause == Cause::action;

@@ -45,7 +45,7 @@ class NodeStats {
   Histogram message_bytes{kByte};  // of sent messages: its count and sum are the frames and bytes sent
   /// Messages that the process's courier sends and receives in the node's name, as a peer. The courier's thread writes
   /// these.
-  struct Mail {
+  struct Traffic {
     Tally<uint64_t> frames_sent, bytes_sent, frames_received, bytes_received;
   } courier;
 
@@ -60,7 +60,7 @@ class NodeStats {
     const double begun = since_.get();
     const Cause cause = call_.load(std::memory_order_relaxed)->cause;
     if (cause != Cause::sleep) wait_seconds.add(now - begun);
-    if (spans_.wanted()) tell_wait(cause, begun, now);
+    if (spans_.wanted()) record_wait(cause, begun, now);
     write([&] {
       waited_[static_cast<size_t>(cause)].add(now - begun);
       set_state(State::computing, now);
@@ -70,8 +70,8 @@ class NodeStats {
   void record(SpanSink& spans) noexcept { spans_.record(spans); }
   /// The sink for spans; null while there is no recorder and no observer.
   SpanSink* spans() noexcept { return spans_.wanted() ? &spans_ : nullptr; }
-  /// The begin of a span that is reported at its end: now, or kUnseen without a recorder or observer.
-  double span_begins() const { return spans_.wanted() ? spans_.now() : kUnseen; }
+  /// The begin of a span that is reported at its end: now, or kUnknownBegin without a recorder or observer.
+  double span_begin() const { return spans_.wanted() ? spans_.now() : kUnknownBegin; }
   void enter_action(std::string kind, std::string where) {
     std::lock_guard lock(mutex_);
     action_ = {std::move(kind), std::move(where)};
@@ -89,17 +89,17 @@ class NodeStats {
   // ---- any thread ----
 
   /// A snapshot of the recent spans.
-  SpanRing::Look look_at_spans() { return spans_.look(); }
+  SpanRing::Snapshot poll_spans() { return spans_.poll(); }
 
   /// A consistent snapshot of the node's activity, unless the node's thread is delayed in the middle of a change for
   /// tens of milliseconds.
-  struct Doing {
+  struct Snapshot {
     State state = State::starting;
     double since = 0;                                    // start of the state
     EngineCall call = {};                                // the current call
     std::array<double, kCauseNames.size()> waited = {};  // seconds by cause, without the current wait
   };
-  Doing doing() const noexcept;
+  Snapshot snapshot() const noexcept;
   /// The newest action and its line: "param.run", "job.lua:12".
   std::pair<std::string, std::string> action() const {
     std::lock_guard lock(mutex_);
@@ -131,7 +131,7 @@ class NodeStats {
   void enter(State state, double now) noexcept {
     write([&] { set_state(state, now); });
   }
-  void tell_wait(Cause cause, double begun, double now);
+  void record_wait(Cause cause, double begun, double now);
 
   void set_call(const EngineCall* call) noexcept { call_.store(call, std::memory_order_release); }
 
@@ -152,19 +152,19 @@ class NodeStats {
 class Activity {
  public:
   Activity(NodeStats& stats, const EngineCall& call) noexcept
-      : stats_(stats), before_(stats.call_.load(std::memory_order_relaxed)), begun_(stats.span_begins()) {
+      : stats_(stats), before_(stats.call_.load(std::memory_order_relaxed)), begun_(stats.span_begin()) {
     stats_.set_call(&call);
   }
   Activity(NodeStats& stats, EngineCall&& call) = delete;  // a temporary has no static lifetime
   ~Activity() {
-    if (SpanSink* spans = stats_.spans()) tell(*spans);
+    if (SpanSink* spans = stats_.spans()) record_span(*spans);
     stats_.set_call(before_);
   }
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;
 
  private:
-  void tell(SpanSink& spans) const;
+  void record_span(SpanSink& spans) const;
 
   NodeStats& stats_;
   const EngineCall* const before_;

@@ -14,8 +14,8 @@ namespace actorhost {
 
 namespace {
 
-Error unwritable(const std::string& path, const std::string& why) {
-  return {Code::bad_argument, "--record: cannot write to '" + path + "': " + why};
+Error unwritable(const std::string& path, const std::string& reason) {
+  return {Code::bad_argument, "--record: cannot write to '" + path + "': " + reason};
 }
 
 }  // namespace

@@ -36,10 +36,10 @@ std::map<std::string, std::vector<SeriesPoint>> SeriesBook::read() const {
     for (const auto& track : tracks_) {
       if (&track->series() != &series || track->empty()) continue;
       const SeriesPoint newest = track->newest();
-      const auto kept = [&](const SeriesPoint& point) {
+      const auto is_newest = [&](const SeriesPoint& point) {
         return point.node == newest.node && point.index == newest.index;
       };
-      if (std::none_of(points.begin(), points.end(), kept)) points.push_back(newest);
+      if (std::none_of(points.begin(), points.end(), is_newest)) points.push_back(newest);
     }
     std::stable_sort(points.begin(), points.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
   }

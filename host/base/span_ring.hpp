@@ -15,11 +15,11 @@ namespace actorhost {
 
 class SpanRing final : public SpanSink {
  public:
-  static constexpr size_t kMost = 2000;
-  static constexpr double kKeptSeconds = 1.5;  // retention of a span after its end
-  static constexpr double kPatience = 3;       // seconds after a poll until retention stops
+  static constexpr size_t kMaxSpans = 2000;
+  static constexpr double kRetainedSeconds = 1.5;  // retention of a span after its end
+  static constexpr double kPatience = 3;           // seconds after a poll until retention stops
 
-  struct Look {
+  struct Snapshot {
     uint64_t first = 0;  // the number of the first span here; spans are numbered in order of arrival
     std::vector<TimeSpan> spans;
   };
@@ -32,7 +32,7 @@ class SpanRing final : public SpanSink {
   bool wanted() const noexcept { return recorder_ != nullptr || watched_.load(std::memory_order_relaxed); }
 
   double now() const override { return clock_.now(); }
-  /// Ignores a span without a known beginning (kUnseen).
+  /// Ignores a span without a known beginning (kUnknownBegin).
   void put(TimeSpan span) override {
     if (span.begin < 0) return;
     if (watched_.load(std::memory_order_relaxed)) keep(span);
@@ -40,7 +40,7 @@ class SpanRing final : public SpanSink {
   }
 
   /// The retained spans. Retention starts with the first poll and lasts as long as polls continue.
-  Look look() {
+  Snapshot poll() {
     std::lock_guard lock(mutex_);
     if (!watched_.exchange(true, std::memory_order_relaxed)) spans_.clear();
     until_ = clock_.now() + kPatience;
@@ -52,7 +52,7 @@ class SpanRing final : public SpanSink {
     std::lock_guard lock(mutex_);
     ++put_;
     spans_.push_back(span);
-    while (spans_.size() > kMost || spans_.front().end + kKeptSeconds < span.end) spans_.pop_front();
+    while (spans_.size() > kMaxSpans || spans_.front().end + kRetainedSeconds < span.end) spans_.pop_front();
     if (span.end < until_) return;
     watched_.store(false, std::memory_order_relaxed);
     spans_.clear();

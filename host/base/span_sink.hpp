@@ -8,7 +8,7 @@
 namespace actorhost {
 
 /// The begin of an activity that started before the recording or the first poll.
-inline constexpr double kUnseen = -1;
+inline constexpr double kUnknownBegin = -1;
 
 /// One activity of a node from `begin` to `end`, in seconds on the node's clock.
 struct TimeSpan {

@@ -66,7 +66,7 @@ std::string Shape::print() const {
 
 bool operator==(const Shape& a, const Shape& b) noexcept { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 
-bool Shape::sound() const noexcept { return rank <= kMaxRank && fault_of(*this).empty(); }
+bool Shape::is_valid() const noexcept { return rank <= kMaxRank && fault_of(*this).empty(); }
 
 std::string TensorLayout::print() const { return std::string(dtype_name(dtype)) + " " + shape.print(); }
 

@@ -53,7 +53,7 @@ struct Shape {
     field(m.rank);
     for (size_t d = 0; d < m.rank && d < kMaxRank; ++d) field(m.dims[d]);
   }
-  bool sound() const noexcept;
+  bool is_valid() const noexcept;
 };
 
 /// Type and shape of a tensor whose elements are contiguous in row-major order.

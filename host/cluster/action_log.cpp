@@ -6,33 +6,32 @@ const ActionLog::Action* ActionLog::find(uint32_t index) const noexcept {
   return index >= dropped_ && index < size() ? &actions_[index - dropped_] : nullptr;
 }
 
-Result<ActionLog::Entered> ActionLog::enter(uint32_t index, const ActionEnter& action, const std::string& who) {
+Result<ActionLog::Entered> ActionLog::enter(uint32_t index, const ActionEnter& action, const std::string& node) {
   const std::string number = std::to_string(uint64_t{index} + 1);
   if (index > size()) {
-    return Error{Code::mismatch, who + " is at its action " + number + " (" + action.kind + " at " + action.where +
+    return Error{Code::mismatch, node + " is at its action " + number + " (" + action.kind + " at " + action.where +
                                      ") but only " + std::to_string(size()) + " actions have begun"};
   }
   if (index == size()) {
-    add({action, who});
+    add({action, node});
     return Entered{false, true, {}};
   }
   if (index + 1 < resumed_ && !finished(index)) {
-    return Error{Code::unsupported, "the value of action " + number +
-                                        " of the job was lost with the rendezvous host, so " + who +
-                                        " cannot catch up"};
+    return Error{Code::unsupported, "the value of action " + number + " of the job was lost with the coordinator, so " +
+                                        node + " cannot catch up"};
   }
   const Action* known = find(index);
   if (known == nullptr) {
     return Error{Code::unsupported, "action " + number + " of the job is no longer stored (the first " +
                                         std::to_string(dropped_) + " were dropped, " + std::to_string(max_bytes_) +
-                                        " bytes are the limit), so " + who + " cannot catch up"};
+                                        " bytes are the limit), so " + node + " cannot catch up"};
   }
-  const auto& [first, first_who] = known->place->first;
+  const auto& [first, first_node] = known->place->first;
   const bool same = first.kind == action.kind && first.where == action.where;
   if (!same && index >= resumed_) {
-    return Error{Code::mismatch, "nodes disagree on action " + number + " of the job: " + first_who + " is in " +
-                                     first.kind + " at " + first.where + ", " + who + " is in " + action.kind + " at " +
-                                     action.where +
+    return Error{Code::mismatch, "nodes disagree on action " + number + " of the job: " + first_node + " is in " +
+                                     first.kind + " at " + first.where + ", " + node + " is in " + action.kind +
+                                     " at " + action.where +
                                      "; every worker must take the same actions in the same order (the order of "
                                      "pairs() differs between nodes: use actor.pairs)"};
   }
@@ -41,14 +40,14 @@ Result<ActionLog::Entered> ActionLog::enter(uint32_t index, const ActionEnter& a
 }
 
 void ActionLog::resume(uint32_t entered) {
-  static constexpr uint32_t kMostKept = 1000;  // most actions whose values some process may have cached
+  static constexpr uint32_t kMaxCached = 1000;  // most actions whose values some process may have cached
   if (entered <= resumed_) return;
   resumed_ = entered;
-  if (entered > kMostKept && size() < entered) {
+  if (entered > kMaxCached && size() < entered) {
     while (!actions_.empty()) drop_oldest();
     dropped_ = entered - 1;
   }
-  while (size() < entered) add({{"an action", "a line that the lost rendezvous host knew"}, "another worker"});
+  while (size() < entered) add({{"an action", "a line that the lost coordinator knew"}, "another worker"});
 }
 
 bool ActionLog::can_catch_up() const noexcept {
@@ -106,7 +105,7 @@ const ActionEnter* ActionLog::at(uint32_t index) const noexcept {
 
 std::string ActionLog::opened_by(uint32_t index) const {
   const Action* action = find(index);
-  return action != nullptr ? action->place->first.who : std::string();
+  return action != nullptr ? action->place->first.node : std::string();
 }
 
 }  // namespace actorhost

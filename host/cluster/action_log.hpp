@@ -25,9 +25,9 @@ class ActionLog {
     bool first = false;  // no worker had entered the action before
     Blob value;          // if replayed
   };
-  /// `who` names the node in messages ("rank 1"). Code::mismatch if another node entered a different action under this
-  /// number; Code::unsupported if the action was dropped or its value was lost.
-  Result<Entered> enter(uint32_t index, const ActionEnter& action, const std::string& who);
+  /// `node` is the node's name in messages ("rank 1"). Code::mismatch if another node entered a different action under
+  /// this number; Code::unsupported if the action was dropped or its value was lost.
+  Result<Entered> enter(uint32_t index, const ActionEnter& action, const std::string& node);
   /// Records the value. Later values of the same action are ignored.
   void finish(uint32_t index, std::string_view value);
 
@@ -56,11 +56,11 @@ class ActionLog {
   /// A job takes many actions at few places, so the log stores each place once.
   struct Place {
     ActionEnter action;
-    std::string who;  // the node that entered it first
+    std::string node;  // the node that entered it first
     bool operator<(const Place& other) const {
-      return std::tie(action.kind, action.where, who) < std::tie(other.action.kind, other.action.where, other.who);
+      return std::tie(action.kind, action.where, node) < std::tie(other.action.kind, other.action.where, other.node);
     }
-    size_t cost() const noexcept { return sizeof(Place) + action.kind.size() + action.where.size() + who.size(); }
+    size_t cost() const noexcept { return sizeof(Place) + action.kind.size() + action.where.size() + node.size(); }
   };
   using Places = std::map<Place, size_t>;  // number of actions at each place
   struct Action {

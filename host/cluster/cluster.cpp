@@ -10,12 +10,12 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kRedial = 0.1;   // seconds between dials of another process
-constexpr int kMostMoves = 4;     // redirects from one host to the next
-constexpr double kSentOn = 5;     // seconds to reach the coordinator at the address from a member
-constexpr double kQuiet = 1;      // seconds of failed dials before the log reports them
-constexpr double kLastWords = 1;  // seconds for a refused process to read the reason
-constexpr double kLeastDial = 1;  // least seconds for a dial, however late the rendezvous' name was known
+constexpr double kRedial = 0.1;         // seconds between dials of another process
+constexpr int kMaxRedirects = 4;        // redirects from one host to the next
+constexpr double kRedirectSeconds = 5;  // seconds to reach the coordinator at the address from a member
+constexpr double kQuiet = 1;            // seconds of failed dials before the log reports them
+constexpr double kRefusalSeconds = 1;   // seconds for a refused process to read the reason
+constexpr double kLeastDial = 1;        // least seconds for a dial, however late the coordinator's name was known
 
 /// A bounded duration: a longer one would overflow a condition variable's clock.
 std::chrono::duration<double> seconds(double value) {
@@ -32,13 +32,13 @@ Cluster::Cluster(ClusterConfig config, JobSource& job, const Clock& clock, Log& 
       clock_(clock),
       log_(log),
       events_(events),
-      desk_([this](Frame&& frame) {
+      chunks_([this](Frame&& frame) {
         frame.src = service_address(process_);
-        post([this, sent = std::make_shared<Frame>(std::move(frame))] { to_head(std::move(*sent)); });
+        post([this, sent = std::make_shared<Frame>(std::move(frame))] { to_coordinator(std::move(*sent)); });
       }),
       state_(clock),
-      succession_(*this, config_.head.times.dead),
-      detector_(config_.head.times),
+      succession_(*this, config_.coordinator.times.dead),
+      detector_(config_.coordinator.times),
       outbox_([this](LinkId link, Frame&& frame) {
         return link != 0 ? stream_->send_on(link, std::move(frame)) : transport_->try_send(std::move(frame));
       }),
@@ -59,20 +59,21 @@ Status Cluster::open() {
     stream_ = stream.get();
     transport_ = std::move(stream);
   }
-  return config_.place == ClusterConfig::Place::member ? open_member() : open_head();
+  return config_.place == ClusterConfig::Place::member ? open_member() : open_coordinator();
 }
 
-Status Cluster::open_head() {
+Status Cluster::open_coordinator() {
   process_ = 0;
-  settings_ = config_.head.settings;
-  args_ = config_.head.args;
-  run_id_ = config_.head.run_id;
+  settings_ = config_.coordinator.settings;
+  args_ = config_.coordinator.args;
+  run_id_ = config_.coordinator.run_id;
   welcomed_ = true;
   if (stream_ == nullptr) {  // no other process can join, and no service thread ticks
-    config_.head.rendezvous.min_hosts = config_.head.rendezvous.max_hosts = 1;
+    config_.coordinator.rendezvous.min_hosts = config_.coordinator.rendezvous.max_hosts = 1;
     AH_TRY(transport_->attach(service_address(0), inbox_));
   }
-  head_ = std::make_unique<Head>(config_.head, job_, log_, static_cast<HeadOutput&>(*this), clock_.now());
+  coordinator_ = std::make_unique<Coordinator>(config_.coordinator, job_, log_, static_cast<CoordinatorOutput&>(*this),
+                                               clock_.now());
   if (stream_ != nullptr) {
     stream_->set_self(0);
     auto bound = stream_->listen(config_.url);
@@ -80,8 +81,8 @@ Status Cluster::open_head() {
     bound_url_ = *bound;
     config_.self.url = bound_url_;
   }
-  AH_TRY(head_->join_self(config_.self, clock_.now()));
-  head_->tick(clock_.now(), 0);
+  AH_TRY(coordinator_->join_self(config_.self, clock_.now()));
+  coordinator_->tick(clock_.now(), 0);
   thread_ = std::thread([this] { serve(); });
   return {};
 }
@@ -96,11 +97,11 @@ Status Cluster::open_member() {
   std::vector<std::string> urls = {config_.url};
   urls.insert(urls.end(), config_.other_urls.begin(), config_.other_urls.end());
   for (size_t at = 0;; ++at) {
-    const auto joined = join_head(urls, at, deadline);
+    const auto joined = join_coordinator(urls, at, deadline);
     if (joined && *joined) break;
     const bool last = config_.once && at + 1 >= urls.size();
     if (joined && (last || clock_.now() >= deadline)) {
-      return Error{Code::unreachable, "other hosts, but no rendezvous host, at " + tried(urls)};
+      return Error{Code::unreachable, "other hosts, but no coordinator, at " + tried(urls)};
     }
     if (joined) {
       pause();
@@ -113,7 +114,7 @@ Status Cluster::open_member() {
     }
     log_.debug("cluster", "trying the run's next address: " + joined.error().message);
   }
-  detector_.watch(head(), clock_.now());
+  detector_.watch(coordinator(), clock_.now());
   if (outlives_) post([this] { on_outlives(); });
   thread_ = std::thread([this] { serve(); });
   return {};
@@ -129,21 +130,21 @@ Result<std::string> Cluster::listen_somewhere() {
 
 /// Joins at one of `urls`, from index `at` on, or at the address to which a member there redirects. False: there are
 /// members but no coordinator; there may be one soon.
-Result<bool> Cluster::join_head(const std::vector<std::string>& urls, size_t& at, double deadline) {
-  AH_TRY(dial_head(urls, at, deadline));
+Result<bool> Cluster::join_coordinator(const std::vector<std::string>& urls, size_t& at, double deadline) {
+  AH_TRY(dial_coordinator(urls, at, deadline));
   for (int hops = 0;; ++hops) {
     const Status welcomed = await_welcome(deadline);
     if (welcomed) return true;
-    stream_->close_link(asked_link_, "it has not admitted this host");
+    stream_->close_link(join_link_, "it has not admitted this host");
     std::optional<std::string> place;
     {
       std::lock_guard lock(mutex_);
-      place.swap(sent_on_);
+      place.swap(redirect_);
     }
     if (!place) return welcomed.error();
     size_t first = 0;
-    if (place->empty() || hops == kMostMoves) return false;
-    if (!dial_head({*place}, first, std::min(deadline, clock_.now() + kSentOn))) return false;
+    if (place->empty() || hops == kMaxRedirects) return false;
+    if (!dial_coordinator({*place}, first, std::min(deadline, clock_.now() + kRedirectSeconds))) return false;
   }
 }
 
@@ -160,16 +161,16 @@ std::string Cluster::tried(const std::vector<std::string>& urls) const {
 }
 
 /// Dials `urls`, from index `at` on, until a host with the token answers; sets `at` to its index.
-Status Cluster::dial_head(const std::vector<std::string>& urls, size_t& at, double deadline) {
+Status Cluster::dial_coordinator(const std::vector<std::string>& urls, size_t& at, double deadline) {
   auto link = dial_until(kNoProcess, urls, at, deadline);
   if (!link) {
     const Code code = link.error().code;
     if (code != Code::unreachable && code != Code::timeout) return link.error();
-    return Error{Code::unreachable, "no rendezvous host at " + tried(urls) + " within " +
+    return Error{Code::unreachable, "no coordinator at " + tried(urls) + " within " +
                                         whole_seconds(config_.start_timeout) +
                                         " (--start-timeout): " + link.error().message};
   }
-  asked_link_ = *link;
+  join_link_ = *link;
   set_url(urls[at % urls.size()]);
   // If sending fails the link is down, and `await_welcome` returns that error.
   (void)stream_->send_on(*link, make_frame(cluster_kind::join, kNoAddress, kNoAddress, 0, pack(config_.self)));
@@ -179,19 +180,19 @@ Status Cluster::dial_head(const std::vector<std::string>& urls, size_t& at, doub
 /// Waits for the coordinator's reply. Code::mismatch: another run replied; Code::peer_lost: the link ended first.
 Status Cluster::await_welcome(double deadline) {
   std::unique_lock lock(mutex_);
-  const auto ready = [&] { return welcomed_ || turned_away_ || end_.has_value() || quit_; };
+  const auto ready = [&] { return welcomed_ || rejection_ || end_.has_value() || quit_; };
   if (!changed_.wait_for(lock, seconds(deadline - clock_.now()), ready)) {
-    return Error{Code::timeout, "the rendezvous host at " + config_.url + " has not answered within " +
+    return Error{Code::timeout, "the coordinator at " + config_.url + " has not answered within " +
                                     whole_seconds(config_.start_timeout) + " (--start-timeout)"};
   }
   if (end_) return Error{end_->code, end_->message};
   if (welcomed_) return {};
-  if (!turned_away_) return Error{Code::interrupted, "interrupted"};
-  const Error error = *std::exchange(turned_away_, std::nullopt);
+  if (!rejection_) return Error{Code::interrupted, "interrupted"};
+  const Error error = *std::exchange(rejection_, std::nullopt);
   const char* what = error.code == Code::peer_lost  ? "lost"
                      : error.code == Code::bad_data ? "cannot understand"
                                                     : "refused by";
-  return Error{error.code, std::string(what) + " the rendezvous host at " + config_.url + ": " + error.message};
+  return Error{error.code, std::string(what) + " the coordinator at " + config_.url + ": " + error.message};
 }
 
 /// Dials the urls in turn until one succeeds or `deadline` has passed. If there are several urls, a host that refuses
@@ -204,8 +205,8 @@ Result<LinkId> Cluster::dial_until(ProcessId process, const std::vector<std::str
   }
   bool refused = false;
   std::map<size_t, std::string> why;  // the newest failure of each url
-  const double tell = clock_.now() + kQuiet;
-  bool told = false;
+  const double log_at = clock_.now() + kQuiet;
+  bool logged = false;
   for (;; ++at) {
     const std::string& url = urls[at % urls.size()];
     Result<LinkId> link =
@@ -215,9 +216,9 @@ Result<LinkId> Cluster::dial_until(ProcessId process, const std::vector<std::str
     if (!link) why[at % urls.size()] = link.error().message;
     const bool again =
         strange || (!link && (link.error().code == Code::unreachable || link.error().code == Code::timeout));
-    if (again && !told && clock_.now() >= tell) {
+    if (again && !logged && clock_.now() >= log_at) {
       log_.info("cluster", "retrying until there is a link: " + link.error().message);
-      told = true;
+      logged = true;
     }
     const bool last = config_.once && process == kNoProcess && at + 1 >= urls.size();
     const double pause = (at + 1) % urls.size() == 0 ? kRedial : 0;
@@ -285,32 +286,32 @@ std::optional<EndMessage> Cluster::end() const {
 void Cluster::report_error(Address node, const EndMessage& error) {
   post([this, node, meta = pack(error)] {
     failure_ = make_frame(cluster_kind::node_error, node, kNoAddress, 0, meta);
-    to_head(make_frame(cluster_kind::node_error, node, kNoAddress, 0, meta));
+    to_coordinator(make_frame(cluster_kind::node_error, node, kNoAddress, 0, meta));
   });
 }
 
 void Cluster::report_ended(NodeId node, uint32_t actions) {
   post([this, node, actions] {
     ended_nodes_.insert(node);
-    to_head(make_frame(cluster_kind::node_ended, worker_address(node), kNoAddress, actions));
+    to_coordinator(make_frame(cluster_kind::node_ended, worker_address(node), kNoAddress, actions));
   });
 }
 
 void Cluster::report_server_ended(uint32_t shard, uint32_t actions) {
   post([this, shard, actions] {
-    to_head(make_frame(cluster_kind::node_ended, server_address(shard), kNoAddress, actions));
+    to_coordinator(make_frame(cluster_kind::node_ended, server_address(shard), kNoAddress, actions));
   });
 }
 
-void Cluster::tell_actions(NodeId node, uint32_t entered) {
+void Cluster::report_actions(NodeId node, uint32_t entered) {
   std::lock_guard lock(mutex_);
   actions_[node] = entered;
 }
 
-void Cluster::keep_value(uint32_t action, const Blob& value) {
+void Cluster::cache_value(uint32_t action, const Blob& value) {
   static constexpr size_t kMostBytes = size_t{1} << 20;
   std::lock_guard lock(mutex_);
-  if (!outlives_head() || value_bytes_ + value.size() > kMostBytes) return;
+  if (!outlives_coordinator() || value_bytes_ + value.size() > kMostBytes) return;
   if (values_.emplace(action, value).second) value_bytes_ += value.size();
 }
 
@@ -325,11 +326,11 @@ void Cluster::set_url(const std::string& url) {
 }
 
 void Cluster::servers_ended() {
-  post([this] { head_->servers_ended(); });
+  post([this] { coordinator_->servers_ended(); });
 }
 
 void Cluster::stop(const EndMessage& end) {
-  if (config_.place != ClusterConfig::Place::member) return post([this, end] { head_->stop(end); });
+  if (config_.place != ClusterConfig::Place::member) return post([this, end] { coordinator_->stop(end); });
   // Set at once: `open` may be dialling before there is a service thread. That thread notifies the listeners.
   if (set_end(end)) post([this] { events_.cluster_changed(); });
 }
@@ -362,20 +363,20 @@ void Cluster::post(Event event) {
   inbox_.wake();
 }
 
-void Cluster::post(std::function<void()> call) { post({Event::What::call, 0, kNoProcess, {}, {}, std::move(call)}); }
+void Cluster::post(std::function<void()> call) { post({Event::Type::call, 0, kNoProcess, {}, {}, std::move(call)}); }
 
 /// The reader of a dialled link starts after this returns, so every frame on the link has a process, and the hello is
 /// sent before all frames that wait for the link.
 void Cluster::on_link_up(LinkId link, bool dialled, const std::string& peer) {
-  post({Event::What::up, link, kNoProcess, peer});
+  post({Event::Type::up, link, kNoProcess, peer});
   if (!dialled) return;
   ProcessId process = kNoProcess;
   {
     std::lock_guard lock(mutex_);
     process = diallers_.at(std::this_thread::get_id());
   }
-  if (process == kNoProcess) {  // possibly the head: `take_welcome` assigns it
-    head_link_ = link;
+  if (process == kNoProcess) {  // possibly the coordinator: `take_welcome` assigns it
+    coordinator_link_ = link;
     return;
   }
   (void)stream_->send_on(link, make_frame(Kind::link_hello, kNoAddress, kNoAddress, process_));
@@ -394,25 +395,26 @@ void Cluster::assign_peer(LinkId link, ProcessId process) {
 }
 
 void Cluster::on_link_down(LinkId link, ProcessId, const std::string& reason) {
-  if (link == head_link_) turned_away({Code::peer_lost, reason});
-  post({Event::What::down, link, kNoProcess, reason});
+  if (link == coordinator_link_) on_rejected({Code::peer_lost, reason});
+  post({Event::Type::down, link, kNoProcess, reason});
 }
 
 void Cluster::on_service_frame(LinkId link, Frame&& frame) {
   if (frame.kind == Kind::link_hello) return on_hello(link, frame.tag);
-  if (link != 0 && link == head_link_) {
-    const bool answer = frame.kind == cluster_kind::welcome || frame.kind == cluster_kind::refuse;
-    if (answer || frame.kind == cluster_kind::elsewhere) return on_answer(frame);
+  if (link != 0 && link == coordinator_link_) {
+    const bool is_reply = frame.kind == cluster_kind::welcome || frame.kind == cluster_kind::refuse;
+    if (is_reply || frame.kind == cluster_kind::redirect) return on_join_reply(frame);
     before_service(frame);
   }
-  if (process_ == kNoProcess && frame.kind == cluster_kind::join) return tell_where(link);  // and the head is unknown
-  if (!may_ask(link, frame)) return;
-  post({Event::What::frame, link, kNoProcess, {}, std::move(frame)});
+  if (process_ == kNoProcess && frame.kind == cluster_kind::join)
+    return send_redirect(link);  // and the coordinator is unknown
+  if (!may_queue_request(link, frame)) return;
+  post({Event::Type::frame, link, kNoProcess, {}, std::move(frame)});
 }
 
 void Cluster::on_reader_frame(LinkId link, Frame&& frame) {
-  if (!may_ask(link, frame)) return;
-  post({Event::What::reader_frame, link, kNoProcess, {}, std::move(frame)});
+  if (!may_queue_request(link, frame)) return;
+  post({Event::Type::reader_frame, link, kNoProcess, {}, std::move(frame)});
 }
 
 /// Runs before the next frame of the coordinator's link is read: frames for the workers of a table may follow the
@@ -423,31 +425,31 @@ void Cluster::before_service(const Frame& frame) {
 }
 
 /// The coordinator's reply to the request to join; `open` waits for it.
-void Cluster::on_answer(const Frame& frame) {
+void Cluster::on_join_reply(const Frame& frame) {
   if (frame.kind == cluster_kind::welcome) return take_welcome(frame);
-  if (frame.kind == cluster_kind::elsewhere) {
-    auto place = unpack<ElsewhereMessage>(frame.meta.view());
-    if (!place) return turned_away(place.error());
+  if (frame.kind == cluster_kind::redirect) {
+    auto place = unpack<RedirectMessage>(frame.meta.view());
+    if (!place) return on_rejected(place.error());
     std::lock_guard lock(mutex_);
-    sent_on_ = std::move(place->url);
+    redirect_ = std::move(place->url);
   }
-  if (frame.kind == cluster_kind::elsewhere) return turned_away({Code::peer_lost, "the rendezvous host is not there"});
+  if (frame.kind == cluster_kind::redirect) return on_rejected({Code::peer_lost, "the coordinator is not there"});
   auto end = unpack<EndMessage>(frame.meta.view());
-  if (!end) return turned_away(end.error());
-  turned_away({end->code, end->message});
+  if (!end) return on_rejected(end.error());
+  on_rejected({end->code, end->message});
 }
 
 void Cluster::take_welcome(const Frame& frame) {
   auto welcome = unpack<WelcomeMessage>(frame.meta.view());
-  if (!welcome) return turned_away(welcome.error());
-  ProcessId nobody = kNoProcess;
-  if (!process_.compare_exchange_strong(nobody, welcome->process)) return;
+  if (!welcome) return on_rejected(welcome.error());
+  ProcessId expected = kNoProcess;
+  if (!process_.compare_exchange_strong(expected, welcome->process)) return;
   stream_->set_self(welcome->process);
-  head_process_ = welcome->head;
-  assign_peer(head_link_, welcome->head);
+  coordinator_process_ = welcome->coordinator;
+  assign_peer(coordinator_link_, welcome->coordinator);
   if (welcome->outlives) outlives_ = true;
-  config_.head.rendezvous.min_hosts = welcome->min_hosts;
-  config_.head.rendezvous.max_hosts = welcome->max_hosts;
+  config_.coordinator.rendezvous.min_hosts = welcome->min_hosts;
+  config_.coordinator.rendezvous.max_hosts = welcome->max_hosts;
   std::lock_guard lock(mutex_);
   settings_ = std::move(welcome->settings);
   args_ = std::move(welcome->args);
@@ -458,16 +460,16 @@ void Cluster::take_welcome(const Frame& frame) {
 }
 
 /// The process at the other end refuses to let this process join. The link is no longer the coordinator's.
-void Cluster::turned_away(const Error& error) {
+void Cluster::on_rejected(const Error& error) {
   std::lock_guard lock(mutex_);
   if (welcomed_) return;
-  head_link_ = 0;
-  turned_away_ = error;
+  coordinator_link_ = 0;
+  rejection_ = error;
   changed_.notify_all();
 }
 
 /// Why a process that has dialled this process may not have a link; empty if it may. With the lock held.
-std::string Cluster::why_no_link(ProcessId process) const {
+std::string Cluster::link_refusal(ProcessId process) const {
   if (cut_off_.contains(process)) return "host " + std::to_string(process) + " has left the run, or its link broke";
   const ProcessInfo* own = membership_->process(process_);
   const ProcessInfo* peer = membership_->process(process);  // null: the peer has a newer table, and may
@@ -482,23 +484,23 @@ void Cluster::on_hello(LinkId link, ProcessId process) {
     return stream_->close_link(link, "its hello names a process that cannot be behind it");
   }
   std::string refusal;
-  bool gone = false;  // it has left the run
+  bool has_left = false;  // it has left the run
   {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return mail_open_ || end_.has_value() || quit_; });
-    refusal = why_no_link(process);
-    gone = membership_->epoch() > 0 && cut_off_.contains(process) && membership_->process(process) == nullptr;
+    refusal = link_refusal(process);
+    has_left = membership_->epoch() > 0 && cut_off_.contains(process) && membership_->process(process) == nullptr;
   }
   if (!refusal.empty()) {
     log_.warn("cluster", "closed a connection: " + refusal);
     const EndMessage end{Code::peer_lost, false, "the other hosts continue without it", service_address(process)};
-    (void)stream_->send_on(link, make_frame(cluster_kind::refuse, kNoAddress, kNoAddress, gone ? 1 : 0, pack(end)));
-    return stream_->finish_link(link, kLastWords);
+    (void)stream_->send_on(link, make_frame(cluster_kind::refuse, kNoAddress, kNoAddress, has_left ? 1 : 0, pack(end)));
+    return stream_->finish_link(link, kRefusalSeconds);
   }
   assign_peer(link, process);
-  post({Event::What::hello, link, process});
+  post({Event::Type::hello, link, process});
 }
 
-void Cluster::on_link_wanted(ProcessId process) { post({Event::What::wanted, 0, process}); }
+void Cluster::on_link_wanted(ProcessId process) { post({Event::Type::wanted, 0, process}); }
 
 }  // namespace actorhost

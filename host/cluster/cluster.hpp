@@ -1,7 +1,7 @@
 #pragma once
-// A process's part in the run: its transport, its service thread, and on the coordinator the Head. Nodes use it through
-// Node (node.hpp). The host runtime starts it, waits for the start and receives ClusterEvents. Public functions are
-// thread-safe unless noted otherwise. Callbacks run on the service thread and must not block.
+// A process's part in the run: its transport, its service thread, and on the coordinator the class Coordinator. Nodes
+// use it through Node (node.hpp). The host runtime starts it, waits for the start and receives ClusterEvents. Public
+// functions are thread-safe unless noted otherwise. Callbacks run on the service thread and must not block.
 
 #include <atomic>
 #include <condition_variable>
@@ -20,14 +20,14 @@
 #include "host/base/log.hpp"
 #include "host/cluster/aside_thread.hpp"
 #include "host/cluster/chrome_trace.hpp"
+#include "host/cluster/chunk_scheduler.hpp"
 #include "host/cluster/control_entry.hpp"
+#include "host/cluster/coordinator.hpp"
 #include "host/cluster/coordinator_lease.hpp"
-#include "host/cluster/head.hpp"
 #include "host/cluster/job.hpp"
 #include "host/cluster/observers.hpp"
 #include "host/cluster/outbox.hpp"
 #include "host/cluster/peer_links.hpp"
-#include "host/cluster/question_desk.hpp"
 #include "host/cluster/succession.hpp"
 #include "host/net/local_transport.hpp"
 #include "host/net/stream_transport.hpp"
@@ -36,9 +36,9 @@ namespace actorhost {
 
 struct ClusterConfig {
   enum class Place {
-    alone,   // one process, no sockets
-    head,    // the coordinator: listens at `url`
-    member,  // joins the coordinator at `url`
+    alone,        // one process, no sockets
+    coordinator,  // the coordinator: listens at `url`
+    member,       // joins the coordinator at `url`
   };
   Place place = Place::alone;
   std::string url;  // tcp://, tls+tcp:// or ipc://
@@ -50,8 +50,8 @@ struct ClusterConfig {
   // member: addresses that other members know, tried before `listen_url`; another program may hold them
   std::vector<std::string> listen_first = {};
   JoinMessage self;  // this process's request to join
-  // place alone or head; members use `times` too
-  HeadConfig head;
+  // place alone or coordinator; members use `times` too
+  CoordinatorConfig coordinator;
   StreamOptions stream;
   double start_timeout = 60;
   double waited = 0;                              // seconds of start_timeout spent before `open`
@@ -71,7 +71,7 @@ class ClusterEvents {
   virtual Result<bool> start_servers(uint32_t action) = 0;
 };
 
-class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOutput, private SuccessionOutput {
+class Cluster final : private LinkEvents, private CoordinatorOutput, private PeerLinkOutput, private SuccessionOutput {
  public:
   Cluster(ClusterConfig config, JobSource& job, const Clock& clock, Log& log, ClusterEvents& events);
   ~Cluster() override;
@@ -85,20 +85,20 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   Transport& transport() noexcept { return *transport_; }
   ProcessId process() const noexcept { return process_; }
   /// The coordinator's process: 0 at first. kNoProcess after a coordinator has failed and before the next is known.
-  ProcessId head() const noexcept { return head_process_.load(std::memory_order_acquire); }
-  bool is_head() const noexcept { return process_ != kNoProcess && head() == process_; }
+  ProcessId coordinator() const noexcept { return coordinator_process_.load(std::memory_order_acquire); }
+  bool is_coordinator() const noexcept { return process_ != kNoProcess && coordinator() == process_; }
   /// A worker has become a peer: from now on the run continues if its coordinator fails. Idempotent.
-  void outlive_head();
-  bool outlives_head() const noexcept { return outlives_.load(std::memory_order_acquire); }
+  void outlive_coordinator();
+  bool outlives_coordinator() const noexcept { return outlives_.load(std::memory_order_acquire); }
   /// Until when, on the run's clock, this process knows that it belongs to a majority (coordinator_lease.hpp). kForever
   /// in a run that ends with its coordinator. Thread-safe.
   double leased_until() const noexcept;
   /// A worker of this process has become a peer, or has left the peers. Thread-safe.
-  void tell_takes_part(NodeId node, bool takes_part);
+  void report_participation(NodeId node, bool is_peer);
   /// The number of actions that a worker of this process has entered.
-  void tell_actions(NodeId node, uint32_t entered);
+  void report_actions(NodeId node, uint32_t entered);
   /// Caches the value of a finished action for a later coordinator; up to a megabyte in all.
-  void keep_value(uint32_t action, const Blob& value);
+  void cache_value(uint32_t action, const Blob& value);
   /// The newest table; epoch 0 before the start.
   MembershipPtr membership() const;
   /// The first table that this process received.
@@ -130,7 +130,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   const std::string& bound_url() const noexcept { return bound_url_; }
 
   /// The chunks that observers send to this process's nodes.
-  QuestionDesk& desk() noexcept { return desk_; }
+  ChunkScheduler& chunks() noexcept { return chunks_; }
 
   /// A node's script raised: the run ends everywhere with this error.
   void report_error(Address node, const EndMessage& error);
@@ -148,18 +148,18 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
 
   /// This process's part of the run's state.
   ProcessState& state() noexcept { return state_; }
-  /// Process 0 only: calls `told` on the service thread with the state of the whole run as JSON, with these sections.
-  /// Does not call it if the cluster is closed first.
-  void look(std::vector<std::string> sections, Observers::Told told);
+  /// Process 0 only: calls `callback` on the service thread with the state of the whole run as JSON, with these
+  /// sections. Does not call it if the cluster is closed first.
+  void request_state(std::vector<std::string> sections, Observers::Callback callback);
   /// Process 0 only: from now on, clients with the token may observe the run at `url`.
   Status open_control(const std::string& url, std::string token);
 
   /// Process 0 only, before nodes run: records the spans of all nodes in this trace.
   void record(std::unique_ptr<ChromeTrace> trace) {
-    post([this, kept = std::shared_ptr(std::move(trace))] { chrome_ = kept; });
+    post([this, shared = std::shared_ptr(std::move(trace))] { chrome_ = shared; });
   }
   /// Adds spans of a node of this process to that trace.
-  void tell_spans(Address node, SpansMessage message);
+  void report_spans(Address node, SpansMessage message);
 
   /// This process leaves the run (Ctrl-C). On the coordinator the run ends for all. Also ends `open`.
   void stop(const EndMessage& end);
@@ -169,7 +169,7 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
 
  private:
   struct Event {
-    enum class What { frame, reader_frame, up, down, hello, wanted, call } what;
+    enum class Type { frame, reader_frame, up, down, hello, wanted, call } type;
     LinkId link = 0;
     ProcessId process = kNoProcess;
     std::string text = {};
@@ -183,17 +183,17 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void on_service_frame(LinkId link, Frame&& frame) override;
   void on_reader_frame(LinkId link, Frame&& frame) override;
   void on_link_wanted(ProcessId process) override;
-  bool may_ask(LinkId link, const Frame& frame);
-  void asked_less(LinkId link, const Frame& frame);
+  bool may_queue_request(LinkId link, const Frame& frame);
+  void on_request_dequeued(LinkId link, const Frame& frame);
   void on_hello(LinkId link, ProcessId process);
-  std::string why_no_link(ProcessId process) const;
+  std::string link_refusal(ProcessId process) const;
   void assign_peer(LinkId link, ProcessId process);
   void before_service(const Frame& frame);
-  void on_answer(const Frame& frame);
+  void on_join_reply(const Frame& frame);
   void take_welcome(const Frame& frame);
-  void turned_away(const Error& error);
+  void on_rejected(const Error& error);
 
-  // HeadOutput, on the service thread
+  // CoordinatorOutput, on the service thread
   void send(Frame&& frame) override;
   void send_on(LinkId link, Frame&& frame) override;
   void assign(LinkId link, ProcessId process) override;
@@ -212,18 +212,18 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
 
   // PeerLinkOutput, on the service thread
   void dial(ProcessId process, const std::string& url) override;
-  void ask_to_dial(ProcessId process) override;
+  void request_dial(ProcessId process) override;
   void report_broken(ProcessId process, const std::string& reason) override;
   void close_link(LinkId link, const std::string& reason) override;
 
   // SuccessionOutput, on the service thread
-  bool ask(ProcessId process) override;
-  void stand() override;
+  bool attach_to(ProcessId process) override;
+  void become_candidate() override;
 
-  Status open_head();
+  Status open_coordinator();
   Status open_member();
-  Result<bool> join_head(const std::vector<std::string>& urls, size_t& at, double deadline);
-  Status dial_head(const std::vector<std::string>& urls, size_t& at, double deadline);
+  Result<bool> join_coordinator(const std::vector<std::string>& urls, size_t& at, double deadline);
+  Status dial_coordinator(const std::vector<std::string>& urls, size_t& at, double deadline);
   Status await_welcome(double deadline);
   void pause();
   std::string tried(const std::vector<std::string>& urls) const;
@@ -231,14 +231,14 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   void post(Event event);
   void post(std::function<void()> call);
   void serve();
-  void say_goodbye();
+  void finish_all_links();
   void handle(Event& event);
   void handle_frame(LinkId link, Frame&& frame);
   void member_frame(Frame&& frame);
   void console_frame(const Frame& frame);
   void on_down(LinkId link, const std::string& reason);
   void close_link_to(ProcessId process, const std::string& what);
-  void to_head(Frame&& frame);
+  void to_coordinator(Frame&& frame);
   void adopt(MembershipPtr membership);
   void set_routes(const Membership& before, const Membership& table);
   void finish(const EndMessage& end);
@@ -251,44 +251,44 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   bool take_observer_frame(LinkId link, const Frame& frame);
   void take_reader_frame(LinkId link, const Frame& frame);
   void end_observer(LinkId link, const std::string& why);
-  void look_for(LinkId link, const Frame& frame);
-  void tell_observer(LinkId link, Kind kind, uint32_t tag, std::string_view json);
-  void observer_gone(LinkId link);
-  void tell_observers_of_end();
-  void send_report(const Frame& question);
+  void on_observe(LinkId link, const Frame& frame);
+  void send_to_observer(LinkId link, Kind kind, uint32_t tag, std::string_view json);
+  void remove_observer(LinkId link);
+  void notify_observers_of_end();
+  void send_report(const Frame& request);
   void take_spans(ProcessId process, Address node, const SpansMessage& message);
-  std::string head_name() const;
+  std::string coordinator_name() const;
   void set_url(const std::string& url);
   Result<std::string> listen_somewhere();
   void on_outlives();
-  void lose_head(const std::string& reason, bool closed);
+  void lose_coordinator(const std::string& reason, bool closed);
   void begin_succession();
-  void give_up_lost_head();
-  void recover_head();
-  void on_lost_head_frame(Frame&& frame);
+  void give_up_lost_coordinator();
+  void recover_coordinator();
+  void on_lost_coordinator_frame(Frame&& frame);
   void follow(ProcessId process, LinkId link);
   Quorum quorum_of_all() const;
   void consider_taking_over();
   void take_over(const Quorum& quorum);
-  void refuse_asked(ProcessId process);
+  void skip_candidate(ProcessId process);
   void prove_absent();
   bool majority_is_possible(const std::set<ProcessId>& here) const;
   void on_proof(ProcessId process, PortState port);
-  void tick_without_head(double now, double late);
+  void tick_without_coordinator(double now, double late);
   std::string missing_workers() const;
-  void on_beat(const Frame& frame);
-  void answer_beat();
+  void on_renewal(const Frame& frame);
+  void send_renewal_reply();
   void on_proposal(const Frame& frame);
   AttachMessage own_attach() const;
   void send_attach(LinkId link);
   void on_attach(LinkId link, const Frame& frame);
-  void take_in(LinkId link, const AttachMessage& attach);
+  void accept_attach(LinkId link, const AttachMessage& attach);
   void on_attached(LinkId link, uint32_t loss);
-  void on_elsewhere(LinkId link);
-  void tell_where(LinkId link);
+  void on_redirect(LinkId link);
+  void send_redirect(LinkId link);
   void peer_linked(ProcessId process);
   void send_unsent();
-  double stood_still() const;
+  double stall_seconds() const;
   void finish_as_lost(const std::string& reason);
 
   ClusterConfig config_;
@@ -296,18 +296,18 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   const Clock& clock_;
   Log& log_;
   ClusterEvents& events_;
-  QuestionDesk desk_;
+  ChunkScheduler chunks_;
   std::unique_ptr<Transport> transport_;
   StreamTransport* stream_ = nullptr;  // transport_, if there are sockets
-  std::unique_ptr<Head> head_;
+  std::unique_ptr<Coordinator> coordinator_;
   ProcessState state_;
   std::unique_ptr<ControlEntry> control_;  // written by open_control before its links are up
   // wakes the service thread; without sockets it receives the nodes' frames to the coordinator
   Mailbox inbox_;
   std::string bound_url_;
   std::atomic<ProcessId> process_{kNoProcess};
-  std::atomic<LinkId> head_link_{0};
-  std::atomic<ProcessId> head_process_{0};
+  std::atomic<LinkId> coordinator_link_{0};
+  std::atomic<ProcessId> coordinator_process_{0};
   std::atomic<bool> outlives_{false};
   std::atomic<double> leased_until_{0};
   std::atomic<bool> mail_open_{false};  // mailboxes_ has been filled
@@ -327,19 +327,19 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   std::map<NodeId, uint32_t> actions_;  // number that each worker of this process has entered
   std::map<uint32_t, Blob> values_;     // of finished actions
   size_t value_bytes_ = 0;
-  struct Asked {
+  struct QueuedRequests {
     size_t frames = 0;
     size_t bytes = 0;
-    bool sent_away = false;
+    bool disconnected = false;
   };
-  std::map<LinkId, Asked> asked_;  // by observers: their requests in queue_
+  std::map<LinkId, QueuedRequests> queued_requests_;  // by observers: their requests in queue_
   std::optional<EndMessage> end_;
   bool welcomed_ = false;
-  std::optional<Error> turned_away_;    // by the process at the other end of head_link_
-  std::optional<std::string> sent_on_;  // its reply: the coordinator's address; empty: unknown
+  std::optional<Error> rejection_;       // by the process at the other end of coordinator_link_
+  std::optional<std::string> redirect_;  // its reply: the coordinator's address; empty: unknown
   bool quit_ = false;
 
-  LinkId asked_link_ = 0;  // the link over which `open` requests to join
+  LinkId join_link_ = 0;  // the link over which `open` requests to join
 
   // written before open() returns
   std::map<std::string, std::string> settings_;
@@ -351,8 +351,8 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   std::map<ProcessId, LinkId> members_;  // coordinator: the link of each member
   PeerLinks peers_{*this};
   Succession succession_;
-  ProcessId lost_head_ = kNoProcess;  // the newest failed coordinator
-  std::string why_lost_;
+  ProcessId lost_coordinator_ = kNoProcess;  // the newest failed coordinator
+  std::string loss_reason_;
   struct Held {
     AttachMessage attach;
     double since = 0;
@@ -364,37 +364,37 @@ class Cluster final : private LinkEvents, private HeadOutput, private PeerLinkOu
   FailureDetector detector_;      // member: of the coordinator and of linked peers
   Outbox outbox_;
   double last_tick_ = 0;
-  double stood_still_ = 0;  // seconds of the last long standstill of this process
-  double woke_ = 0;         // when the standstill ended
+  double stall_seconds_ = 0;  // seconds of the last long stall of this process
+  double stall_end_ = 0;      // when the stall ended
   Observers observers_;
   std::shared_ptr<ChromeTrace> chrome_;  // shared for std::function only; owned by the service thread
   struct Watcher {
-    int looks = 0;           // pending requests
-    bool sent_away = false;  // its link is about to end
+    int pending = 0;            // pending requests
+    bool disconnected = false;  // its link is about to end
   };
   std::map<LinkId, Watcher> watchers_;  // by the links of observers
   std::map<ProcessId, std::thread> dials_;
   std::map<ProcessId, std::thread> proofs_;
 
   // of a run of peers, owned by the service thread
-  Quorum quorum_;           // of a member: its adopted and accepted tables
-  BeatTimes beats_;         // of a member: its replies to lease renewals
-  uint64_t head_beat_ = 0;  // number of the coordinator's newest lease renewal
-  double head_beat_at_ = 0;
-  uint64_t accepted_ = 0;  // the epoch of the newest table from this coordinator
-  double lease_end_ = 0;   // the latest end of a lease so far
-  uint32_t losses_ = 0;    // number of coordinators that this process has lost
-  bool stands_ = false;    // this process is a candidate
-  double stands_since_ = 0;
+  Quorum quorum_;                     // of a member: its adopted and accepted tables
+  RenewalTimes renewals_;             // of a member: its replies to lease renewals
+  uint64_t coordinator_renewal_ = 0;  // number of the coordinator's newest lease renewal
+  double coordinator_renewal_at_ = 0;
+  uint64_t accepted_ = 0;      // the epoch of the newest table from this coordinator
+  double lease_end_ = 0;       // the latest end of a lease so far
+  uint32_t losses_ = 0;        // number of coordinators that this process has lost
+  bool is_candidate_ = false;  // this process is a candidate
+  double candidate_since_ = 0;
   ProcessId bound_ = kNoProcess;  // the candidate that this process has attached to, until that replies
   // of a coordinator that is silent and may resume
-  LinkId lost_head_link_ = 0;
+  LinkId lost_coordinator_link_ = 0;
   std::deque<Frame> late_frames_;    // from that coordinator, while this process is bound to a candidate
   double succession_at_ = kForever;  // earliest time of the next election
-  double without_head_ = 0;          // since when there is no coordinator
-  bool told_without_head_ = false;
-  std::set<ProcessId> asked_for_proof_;
-  std::map<NodeId, bool> takes_part_;  // true: this worker of the process is a peer; false: it has left
+  double without_coordinator_ = 0;   // since when there is no coordinator
+  bool logged_without_coordinator_ = false;
+  std::set<ProcessId> proofs_requested_;
+  std::map<NodeId, bool> is_peer_;  // true: this worker of the process is a peer; false: it has left
   AsideThread aside_;
   std::thread thread_;
 };

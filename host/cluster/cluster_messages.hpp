@@ -14,41 +14,42 @@
 namespace actorhost {
 
 namespace cluster_kind {
-inline constexpr auto join = Kind{0x0101};           // process -> head, on a link without a process
-inline constexpr auto welcome = Kind{0x0102};        // head -> process: its number, the job, the head's settings
-inline constexpr auto refuse = Kind{0x0103};         // head -> process: the reason; the link then closes
-inline constexpr auto membership = Kind{0x0104};     // head -> processes: the table of a new epoch (body)
-inline constexpr auto stop = Kind{0x0105};           // head -> processes: the run is over; its result
-inline constexpr auto node_error = Kind{0x0106};     // process -> head: a node's script raised
-inline constexpr auto node_ended = Kind{0x0107};     // process -> head: a worker's script has ended
-inline constexpr auto want_link = Kind{0x0108};      // process -> head -> process: dial me
-inline constexpr auto link_broken = Kind{0x0109};    // process -> head: the link to a live process broke
-inline constexpr auto action_enter = Kind{0x0110};   // node -> head: the node enters action tag
-inline constexpr auto action_reply = Kind{0x0111};   // head -> node
-inline constexpr auto action_done = Kind{0x0112};    // node -> head: action tag has ended, with its value
-inline constexpr auto module_find = Kind{0x0113};    // node -> head: compare this module's hash, or send its text
-inline constexpr auto module_reply = Kind{0x0114};   // head -> node
-inline constexpr auto servers_start = Kind{0x0115};  // node -> head: make sure that servers run
-inline constexpr auto servers_ready = Kind{0x0116};  // head -> node
-inline constexpr auto whereabouts = Kind{0x0117};    // node -> head: where are these workers? (after a long wait)
+inline constexpr auto join = Kind{0x0101};           // process -> coordinator, on a link without a process
+inline constexpr auto welcome = Kind{0x0102};        // coordinator -> process: its number, the job, the run's settings
+inline constexpr auto refuse = Kind{0x0103};         // coordinator -> process: the reason; the link then closes
+inline constexpr auto membership = Kind{0x0104};     // coordinator -> processes: the table of a new epoch (body)
+inline constexpr auto stop = Kind{0x0105};           // coordinator -> processes: the run is over; its result
+inline constexpr auto node_error = Kind{0x0106};     // process -> coordinator: a node's script raised
+inline constexpr auto node_ended = Kind{0x0107};     // process -> coordinator: a worker's script has ended
+inline constexpr auto want_link = Kind{0x0108};      // process -> coordinator -> process: dial me
+inline constexpr auto link_broken = Kind{0x0109};    // process -> coordinator: the link to a live process broke
+inline constexpr auto action_enter = Kind{0x0110};   // node -> coordinator: the node enters action tag
+inline constexpr auto action_reply = Kind{0x0111};   // coordinator -> node
+inline constexpr auto action_done = Kind{0x0112};    // node -> coordinator: action tag has ended, with its value
+inline constexpr auto module_find = Kind{0x0113};    // node -> coordinator: compares a module's hash, or requests it
+inline constexpr auto module_reply = Kind{0x0114};   // coordinator -> node
+inline constexpr auto servers_start = Kind{0x0115};  // node -> coordinator: make sure that servers run
+inline constexpr auto servers_ready = Kind{0x0116};  // coordinator -> node
+inline constexpr auto whereabouts = Kind{0x0117};    // node -> coordinator: requests the workers' positions
 inline constexpr auto whereabouts_reply = Kind{0x0118};
-inline constexpr auto action_agree = Kind{0x0119};   // node -> head: action_done, and a reply with the first value
-inline constexpr auto action_agreed = Kind{0x011a};  // head -> node: that value
-inline constexpr auto observe = Kind{0x0120};        // observer -> head: request for the run's state
-inline constexpr auto observed = Kind{0x0121};       // head -> observer: the state as JSON (body); tag of the request
-inline constexpr auto report_wanted = Kind{0x0122};  // head -> processes: request for a report, for observation tag
-inline constexpr auto report = Kind{0x0123};         // process -> head: the report as JSON (body)
-inline constexpr auto control = Kind{0x0124};        // observer -> head: a command; JSON (body)
-inline constexpr auto control_reply = Kind{0x0125};  // head -> observer: JSON (body); tag of the command
-inline constexpr auto pushed = Kind{0x0126};         // head -> observer: a subscribed event; JSON (body)
-inline constexpr auto spans = Kind{0x0127};          // process -> head: spans of node src, for the trace
-inline constexpr auto outlive = Kind{0x0128};        // process -> head -> processes: the run survives its head
+inline constexpr auto action_agree = Kind{0x0119};   // node -> coordinator: action_done with the first value as reply
+inline constexpr auto action_agreed = Kind{0x011a};  // coordinator -> node: that value
+inline constexpr auto observe = Kind{0x0120};        // observer -> coordinator: request for the run's state
+inline constexpr auto observed = Kind{0x0121};       // coordinator -> observer: the state as JSON (body); same tag
+inline constexpr auto report_wanted = Kind{0x0122};  // coordinator -> processes: requests a report, number tag
+inline constexpr auto report = Kind{0x0123};         // process -> coordinator: the report as JSON (body)
+inline constexpr auto control = Kind{0x0124};        // observer -> coordinator: a command; JSON (body)
+inline constexpr auto control_reply = Kind{0x0125};  // coordinator -> observer: JSON (body); tag of the command
+inline constexpr auto pushed = Kind{0x0126};         // coordinator -> observer: a subscribed event; JSON (body)
+inline constexpr auto spans = Kind{0x0127};          // process -> coordinator: spans of node src, for the trace
+inline constexpr auto outlive = Kind{0x0128};        // process -> coordinator -> all: the run outlives its coordinator
 inline constexpr auto attach = Kind{0x0129};         // process -> candidate: the coordinator has failed
-inline constexpr auto attached = Kind{0x012a};       // head -> process: accepted; a table follows
-inline constexpr auto elsewhere = Kind{0x012b};      // process -> sender of a misdirected request: the head's url
-inline constexpr auto beat = Kind{0x012c};           // head -> process, and the reply (coordinator_lease.hpp)
-inline constexpr auto proposal = Kind{0x012d};       // head -> processes: the next table, to be accepted (body)
-inline constexpr auto takes_part = Kind{0x012e};     // process -> head: worker src is a peer (tag 1), or has left (0)
+inline constexpr auto attached = Kind{0x012a};       // coordinator -> process: accepted; a table follows
+inline constexpr auto redirect = Kind{0x012b};       // process -> sender of a misdirected request: coordinator's url
+inline constexpr auto lease_renewal = Kind{0x012c};  // coordinator -> process, and the reply (coordinator_lease.hpp)
+inline constexpr auto proposal = Kind{0x012d};       // coordinator -> processes: the next table, to be accepted (body)
+inline constexpr auto participation =
+    Kind{0x012e};  // process -> coordinator: worker src is a peer (1), or has left (0)
 }  // namespace cluster_kind
 /// In servers_start: the shards may serve any action.
 inline constexpr uint32_t kAnyAction = 0xffffffffU;
@@ -66,7 +67,7 @@ struct JoinMessage {
   uint32_t group_index = 0;
   int32_t node_rank = -1;                       // -1: any
   uint32_t nodes = 0;                           // workers in this process
-  std::map<std::string, std::string> settings;  // flags as given to this process, compared with the head's
+  std::map<std::string, std::string> settings;  // flags as given to this process, compared with the coordinator's
 
   static void fields(auto& m, auto&& field) {
     field(m.run_id, words(m.job_name), m.job_hash, words(m.host), m.url, m.group, m.group_size, m.group_index,
@@ -80,16 +81,16 @@ struct WelcomeMessage {
   std::string run_id;
   std::string job_name;
   uint64_t job_hash = 0;
-  std::map<std::string, std::string> settings;  // the head's, which override the process's
+  std::map<std::string, std::string> settings;  // the coordinator's, which override the process's
   std::vector<std::string> args;
-  ProcessId head = 0;  // the replying process
+  ProcessId coordinator = 0;  // the replying process
   uint32_t min_hosts = 1;
   uint32_t max_hosts = 1;
   bool outlives = false;  // the run continues if its coordinator fails
 
   static void fields(auto& m, auto&& field) {
-    field(m.process, m.run_id, words(m.job_name), m.job_hash, m.settings, m.args, m.head, m.min_hosts, m.max_hosts,
-          m.outlives);
+    field(m.process, m.run_id, words(m.job_name), m.job_hash, m.settings, m.args, m.coordinator, m.min_hosts,
+          m.max_hosts, m.outlives);
   }
 };
 
@@ -104,14 +105,14 @@ struct AttachedWorker {
 };
 
 /// A lease renewal of the coordinator, or a process's reply to it.
-struct BeatMessage {
-  uint64_t number = 0;   // of this message, in its direction
-  uint64_t answers = 0;  // the newest number that the sender has received
-  double lease = 0;      // of the coordinator: remaining seconds of its lease
-  uint64_t epoch = 0;    // of a process: the newest table that it has accepted from this coordinator
+struct LeaseRenewal {
+  uint64_t number = 0;        // of this message, in its direction
+  uint64_t acknowledged = 0;  // the newest number that the sender has received
+  double lease = 0;           // of the coordinator: remaining seconds of its lease
+  uint64_t epoch = 0;         // of a process: the newest table that it has accepted from this coordinator
 
-  static void fields(auto& m, auto&& field) { field(m.number, m.answers, m.lease, m.epoch); }
-  bool sound() const noexcept { return lease >= 0 && lease < 1e18; }
+  static void fields(auto& m, auto&& field) { field(m.number, m.acknowledged, m.lease, m.epoch); }
+  bool is_valid() const noexcept { return lease >= 0 && lease < 1e18; }
 };
 
 /// A process attaches to a candidate after its coordinator has failed.
@@ -128,7 +129,7 @@ struct AttachMessage {
 };
 
 /// Empty while there is no coordinator; the sender may retry.
-struct ElsewhereMessage {
+struct RedirectMessage {
   std::string url;
 
   static void fields(auto& m, auto&& field) { field(m.url); }
@@ -200,10 +201,10 @@ struct LongWait {
   uint32_t number = 0;              // of the worker's waits; 0: it has reported none
   std::string what = {};            // "allreduce sum float32[3] at job.lua:7"
   std::vector<NodeId> absent = {};  // the workers that it waits for
-  uint32_t told = 0;                // number of its reports; the head counts them
+  uint32_t reports = 0;             // number of its reports; the coordinator counts them
   bool outside = false;             // a late joiner that waits to enter the others' collectives
 
-  static void fields(auto& m, auto&& field) { field(m.number, words(m.what), m.absent, m.told, m.outside); }
+  static void fields(auto& m, auto&& field) { field(m.number, words(m.what), m.absent, m.reports, m.outside); }
 };
 
 /// Where a worker is, for messages about long waits and order mismatches.

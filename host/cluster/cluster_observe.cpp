@@ -15,12 +15,12 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxCommand = size_t{8} << 20;  // bytes: a chunk of 1 MiB is shorter in any JSON
-constexpr int kMostLooks = 8;                    // pending requests of an observer for the state
-constexpr size_t kMostAsked = 4096;              // requests of an observer in the queue
-constexpr size_t kMostAskedBytes = size_t{16} << 20;
+constexpr int kMaxPendingObserves = 8;           // pending requests of an observer for the state
+constexpr size_t kMaxQueuedRequests = 4096;      // requests of an observer in the queue
+constexpr size_t kMaxQueuedBytes = size_t{16} << 20;
 constexpr size_t kMostUnread = size_t{32} << 20;  // bytes queued for an observer
 
-bool is_question(Kind kind) noexcept { return kind == cluster_kind::observe || kind == cluster_kind::control; }
+bool is_observer_request(Kind kind) noexcept { return kind == cluster_kind::observe || kind == cluster_kind::control; }
 
 /// JSON text, whatever bytes nodes have printed.
 std::string sent_text(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
@@ -37,13 +37,13 @@ Observers::Sources Cluster::observer_sources() {
                                                number, pack(ObserveMessage{sections})));
             return true;
           },
-          [this](ProcessId process) { return stream_ == nullptr ? clock_.now() : stream_->heard_from(process); },
+          [this](ProcessId process) { return stream_ == nullptr ? clock_.now() : stream_->last_received(process); },
           [this] { return suspected(); },
           [this](json& run) {
             for (const auto& [name, value] : config_.about) run[name] = value;
             run["job"] = job_.name();
-            run["paused"] = head_->console().paused();
-            run["console"] = head_->console().ready();
+            run["paused"] = coordinator_->console().paused();
+            run["console"] = coordinator_->console().ready();
             run["id"] = run_id_;
             if (const auto over = end()) run["ended"] = over->ok ? "done" : over->message;
           },
@@ -52,7 +52,7 @@ Observers::Sources Cluster::observer_sources() {
 
 /// The sections that the cluster itself provides.
 void Cluster::add_sections() {
-  state_.section("members", [this](json& out) { observers_.tell_members(out); });
+  state_.section("members", [this](json& out) { observers_.add_members(out); });
   state_.section("links", [this](json& out) {
     if (stream_ == nullptr) return;
     for (const StreamTransport::LinkCounters& link : stream_->links()) {
@@ -67,9 +67,9 @@ void Cluster::add_sections() {
   });
 }
 
-void Cluster::look(std::vector<std::string> sections, Observers::Told told) {
-  post([this, sections = std::move(sections), told = std::move(told)] {
-    observers_.look(sections, told, clock_.now());
+void Cluster::request_state(std::vector<std::string> sections, Observers::Callback callback) {
+  post([this, sections = std::move(sections), callback = std::move(callback)] {
+    observers_.request_state(sections, callback, clock_.now());
   });
 }
 
@@ -79,13 +79,13 @@ Status Cluster::open_control(const std::string& url, std::string token) {
   control_ = std::make_unique<ControlEntry>(
       std::move(options), log_,
       ControlEntry::Events{[this](LinkId link, Frame&& frame) {
-                             if (may_ask(link, frame)) {
-                               post({Event::What::frame, link, kNoProcess, {}, std::move(frame)});
+                             if (may_queue_request(link, frame)) {
+                               post({Event::Type::frame, link, kNoProcess, {}, std::move(frame)});
                              }
                            },
                            [this](LinkId link, Frame&& frame) { on_reader_frame(link, std::move(frame)); },
                            [this](LinkId link) {
-                             post({Event::What::down, link, kNoProcess, "closed"});
+                             post({Event::Type::down, link, kNoProcess, "closed"});
                            }});
   return control_->listen(url);
 }
@@ -106,60 +106,61 @@ bool Cluster::take_observer_frame(LinkId link, const Frame& frame) {
     return true;
   }
   if (frame.kind == cluster_kind::observe) {
-    look_for(link, frame);
+    on_observe(link, frame);
     return true;
   }
   if (frame.kind != cluster_kind::control) return ControlEntry::is_one(link);
-  if (watchers_[link].sent_away) return true;
-  const auto answer = [this, link, tag = frame.tag](const json& told) {
-    tell_observer(link, cluster_kind::control_reply, tag, sent_text(told));
+  if (watchers_[link].disconnected) return true;
+  const auto reply = [this, link, tag = frame.tag](const json& result) {
+    send_to_observer(link, cluster_kind::control_reply, tag, sent_text(result));
   };
   if (frame.body.size() > kMaxCommand) {
-    answer({{"ok", false}, {"message", "a command has at most 8 MiB"}, {"code", code_name(Code::full)}});
+    reply({{"ok", false}, {"message", "a command has at most 8 MiB"}, {"code", code_name(Code::full)}});
     return true;
   }
   const json command = parse_outside_json(frame.body.view());
-  head_->console().command(
-      link, "an observer", command.is_object() ? command : json::object(), answer,
-      [this, link](const json& news) { tell_observer(link, cluster_kind::pushed, 0, sent_text(news)); });
+  coordinator_->console().command(
+      link, "an observer", command.is_object() ? command : json::object(), reply,
+      [this, link](const json& news) { send_to_observer(link, cluster_kind::pushed, 0, sent_text(news)); });
   return true;
 }
 
 /// Whether an observer's request may enter the service thread's queue. Disconnects an observer whose requests arrive
 /// far faster than replies leave. On the link's thread.
-bool Cluster::may_ask(LinkId link, const Frame& frame) {
-  if (!is_question(frame.kind)) return true;
+bool Cluster::may_queue_request(LinkId link, const Frame& frame) {
+  if (!is_observer_request(frame.kind)) return true;
   {
     std::lock_guard lock(mutex_);
-    Asked& asked = asked_[link];
-    if (asked.frames < kMostAsked && asked.bytes <= kMostAskedBytes) {
-      ++asked.frames;
-      asked.bytes += frame.cost();
+    QueuedRequests& queued = queued_requests_[link];
+    if (queued.frames < kMaxQueuedRequests && queued.bytes <= kMaxQueuedBytes) {
+      ++queued.frames;
+      queued.bytes += frame.cost();
       return true;
     }
-    if (std::exchange(asked.sent_away, true)) return false;
+    if (std::exchange(queued.disconnected, true)) return false;
   }
   end_observer(link, "it has too many pending requests");
   return false;
 }
 
 /// An observer's frame has left the queue.
-void Cluster::asked_less(LinkId link, const Frame& frame) {
-  if (!is_question(frame.kind)) return;
+void Cluster::on_request_dequeued(LinkId link, const Frame& frame) {
+  if (!is_observer_request(frame.kind)) return;
   std::lock_guard lock(mutex_);
-  const auto asked = asked_.find(link);
-  if (asked == asked_.end()) return;
-  --asked->second.frames;
-  asked->second.bytes -= frame.cost();
-  if (asked->second.frames == 0) asked_.erase(asked);
+  const auto queued = queued_requests_.find(link);
+  if (queued == queued_requests_.end()) return;
+  --queued->second.frames;
+  queued->second.bytes -= frame.cost();
+  if (queued->second.frames == 0) queued_requests_.erase(queued);
 }
 
 /// A frame from an observer with only the reading token. The observer may request the state. Commands are refused by
 /// name, and a frame that no observer sends ends the link.
 void Cluster::take_reader_frame(LinkId link, const Frame& frame) {
-  if (!is_question(frame.kind)) return end_observer(link, "a connection with only the reading token may only read");
-  if (!head_) return tell_where(link);
-  if (frame.kind == cluster_kind::observe) return look_for(link, frame);
+  if (!is_observer_request(frame.kind))
+    return end_observer(link, "a connection with only the reading token may only read");
+  if (!coordinator_) return send_redirect(link);
+  if (frame.kind == cluster_kind::observe) return on_observe(link, frame);
   const json command = frame.body.size() > kMaxCommand ? json() : parse_outside_json(frame.body.view());
   const auto op = command.is_object() ? command.find("op") : command.end();
   const std::string name = op != command.end() && op->is_string() ? op->get<std::string>() : "";
@@ -168,7 +169,7 @@ void Cluster::take_reader_frame(LinkId link, const Frame& frame) {
                         {"message", "this connection only reads, and the command '" + first_line(name) +
                                         "' does not: it has proved the run's reading token; attach without "
                                         "--read-only, with the token itself"}};
-  tell_observer(link, cluster_kind::control_reply, frame.tag, sent_text(refusal));
+  send_to_observer(link, cluster_kind::control_reply, frame.tag, sent_text(refusal));
 }
 
 void Cluster::end_observer(LinkId link, const std::string& why) {
@@ -178,28 +179,28 @@ void Cluster::end_observer(LinkId link, const std::string& why) {
 }
 
 /// Replies to a request for the state of the run. Drops requests beyond a few in flight.
-void Cluster::look_for(LinkId link, const Frame& frame) {
+void Cluster::on_observe(LinkId link, const Frame& frame) {
   Watcher& watcher = watchers_[link];
-  if (watcher.sent_away || watcher.looks >= kMostLooks) return;
-  ++watcher.looks;
+  if (watcher.disconnected || watcher.pending >= kMaxPendingObserves) return;
+  ++watcher.pending;
   const auto wanted = read_message<ObserveMessage>(frame);
-  observers_.look(
+  observers_.request_state(
       wanted ? wanted->sections : std::vector<std::string>(),
       [this, link, tag = frame.tag](const std::string& state) {
-        if (const auto asker = watchers_.find(link); asker != watchers_.end()) --asker->second.looks;
-        tell_observer(link, cluster_kind::observed, tag, state);
+        if (const auto entry = watchers_.find(link); entry != watchers_.end()) --entry->second.pending;
+        send_to_observer(link, cluster_kind::observed, tag, state);
       },
       clock_.now());
 }
 
 /// Disconnects an observer that does not read its replies: its queue has a bound.
-void Cluster::tell_observer(LinkId link, Kind kind, uint32_t tag, std::string_view text) {
+void Cluster::send_to_observer(LinkId link, Kind kind, uint32_t tag, std::string_view text) {
   const bool at_socket = ControlEntry::is_one(link);
   const size_t unread = at_socket ? control_->queued(link) : stream_ != nullptr ? stream_->queued(link) : 0;
   if (unread > 0 && unread + text.size() > kMostUnread) {
     // The observer's chunks end when the link is down, because the console may be processing this chunk.
     const auto watcher = watchers_.find(link);
-    const bool known = watcher != watchers_.end() && !std::exchange(watcher->second.sent_away, true);
+    const bool known = watcher != watchers_.end() && !std::exchange(watcher->second.disconnected, true);
     if (known) end_observer(link, "it does not read the replies to its requests");
     return;
   }
@@ -211,18 +212,18 @@ void Cluster::tell_observer(LinkId link, Kind kind, uint32_t tag, std::string_vi
   }
 }
 
-void Cluster::observer_gone(LinkId link) {
-  if (watchers_.erase(link) > 0 && head_) head_->console().leave(link);
+void Cluster::remove_observer(LinkId link) {
+  if (watchers_.erase(link) > 0 && coordinator_) coordinator_->console().leave(link);
 }
 
-void Cluster::tell_observers_of_end() {
+void Cluster::notify_observers_of_end() {
   const auto over = end();
   const json news = {{"event", "ended"},
                      {"ok", !over || over->ok},
                      {"code", over && !over->ok ? code_name(over->code) : ""},
                      {"message", over ? over->message : ""}};
   for (const auto& [link, watcher] : watchers_) {
-    tell_observer(link, cluster_kind::pushed, 0, sent_text(news));
+    send_to_observer(link, cluster_kind::pushed, 0, sent_text(news));
     if (ControlEntry::is_one(link)) live_[link] = "an observer";
   }
 }
@@ -231,10 +232,10 @@ void Cluster::lost(const std::string& host, const std::vector<NodeId>& workers, 
   observers_.on_lost(host, workers, reason);
 }
 
-void Cluster::tell_spans(Address node, SpansMessage message) {
+void Cluster::report_spans(Address node, SpansMessage message) {
   post([this, node, message = std::move(message)] {
-    if (head_) return take_spans(process_, node, message);
-    to_head(make_frame(cluster_kind::spans, node, kNoAddress, 0, pack(message)));
+    if (coordinator_) return take_spans(process_, node, message);
+    to_coordinator(make_frame(cluster_kind::spans, node, kNoAddress, 0, pack(message)));
   });
 }
 
@@ -247,12 +248,12 @@ void Cluster::take_spans(ProcessId process, Address node, const SpansMessage& me
 }
 
 /// The coordinator requests this process's part of the run's state.
-void Cluster::send_report(const Frame& question) {
-  const auto wanted = read_message<ObserveMessage>(question);
+void Cluster::send_report(const Frame& request) {
+  const auto wanted = read_message<ObserveMessage>(request);
   if (!wanted) return;
   const std::string text = sent_text(state_.report(wanted->sections));
-  send_on(head_link_, make_frame(cluster_kind::report, service_address(process_), kNoAddress, question.tag, {},
-                                 Blob::copy_of(text)));
+  send_on(coordinator_link_, make_frame(cluster_kind::report, service_address(process_), kNoAddress, request.tag, {},
+                                        Blob::copy_of(text)));
 }
 
 }  // namespace actorhost

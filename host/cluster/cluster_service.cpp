@@ -1,4 +1,4 @@
-// Cluster's service thread: handles events and ticks, and carries out the outputs of Head and PeerLinks.
+// Cluster's service thread: handles events and ticks, and carries out the outputs of Coordinator and PeerLinks.
 
 #include <algorithm>
 #include <csignal>
@@ -12,11 +12,11 @@ namespace actorhost {
 namespace {
 
 constexpr double kTick = 0.25;
-constexpr double kRetry = 0.01;   // seconds between retries of frames without room
-constexpr double kInsist = 0.05;  // seconds between interrupts of a chunk
-constexpr double kPeerDial = 5;   // seconds for a link to another member
-constexpr double kProof = 0.8;    // seconds to find out that a process is dead
-constexpr double kGoodbye = 1;    // seconds for others to read their queued frames
+constexpr double kRetry = 0.01;             // seconds between retries of frames without room
+constexpr double kInterruptSeconds = 0.05;  // seconds between interrupts of a chunk
+constexpr double kPeerDial = 5;             // seconds for a link to another member
+constexpr double kProof = 0.8;              // seconds to find out that a process is dead
+constexpr double kFinishSeconds = 1;        // seconds for others to read their queued frames
 constexpr uint32_t kMaxServers = 64;
 
 }  // namespace
@@ -27,7 +27,7 @@ void Cluster::serve() {
     const double next = std::min(stream_ != nullptr ? last_tick_ + kTick : kForever, observers_.next_time());
     double wait = std::max(0.0, next - clock_.now());
     if (!outbox_.empty()) wait = std::min(wait, kRetry);
-    if (desk_.insist()) wait = std::min(wait, kInsist);
+    if (chunks_.interrupt_again()) wait = std::min(wait, kInterruptSeconds);
     frames.clear();
     inbox_.pop_all(frames, wait);
     std::deque<Event> events;
@@ -44,13 +44,13 @@ void Cluster::serve() {
     observers_.tick(clock_.now());
     if (stream_ != nullptr && clock_.now() >= last_tick_ + kTick) tick();
   }
-  tell_observers_of_end();
-  say_goodbye();
+  notify_observers_of_end();
+  finish_all_links();
 }
 
 /// Finishes every link, also links of observers: a link ends once the other end has read all of it.
-void Cluster::say_goodbye() {
-  const double deadline = clock_.now() + kGoodbye;
+void Cluster::finish_all_links() {
+  const double deadline = clock_.now() + kFinishSeconds;
   std::map<LinkId, bool> finished;
   std::vector<Frame> frames;
   for (;;) {
@@ -64,97 +64,98 @@ void Cluster::say_goodbye() {
     inbox_.pop_all(frames, outbox_.empty() ? left : std::min(left, kRetry));
     std::lock_guard lock(mutex_);
     for (const Event& event : queue_) {
-      if (event.what == Event::What::up) live_[event.link] = event.text;
-      if (event.what == Event::What::down) live_.erase(event.link);
+      if (event.type == Event::Type::up) live_[event.link] = event.text;
+      if (event.type == Event::Type::down) live_.erase(event.link);
     }
     queue_.clear();
   }
 }
 
 void Cluster::handle(Event& event) {
-  switch (event.what) {
-    case Event::What::frame:
-      asked_less(event.link, event.frame);
+  switch (event.type) {
+    case Event::Type::frame:
+      on_request_dequeued(event.link, event.frame);
       return handle_frame(event.link, std::move(event.frame));
-    case Event::What::reader_frame:
-      asked_less(event.link, event.frame);
+    case Event::Type::reader_frame:
+      on_request_dequeued(event.link, event.frame);
       return take_reader_frame(event.link, event.frame);
-    case Event::What::up: live_[event.link] = event.text; return;
-    case Event::What::down: return on_down(event.link, event.text);
-    case Event::What::hello:
+    case Event::Type::up: live_[event.link] = event.text; return;
+    case Event::Type::down: return on_down(event.link, event.text);
+    case Event::Type::hello:
       detector_.watch(event.process, clock_.now());
       peers_.accepted(event.process, event.link);
       return peer_linked(event.process);
-    case Event::What::wanted:
-      if (head_ == nullptr && event.process != head()) peers_.wanted(event.process);  // others dial the head
+    case Event::Type::wanted:
+      if (coordinator_ == nullptr && event.process != coordinator())
+        peers_.wanted(event.process);  // others dial the coordinator
       return;
-    case Event::What::call: return event.call();
+    case Event::Type::call: return event.call();
   }
 }
 
-std::string Cluster::head_name() const {
-  return std::string(head() == 0 ? "server 0 and " : "") + "the rendezvous host at " + config_.url;
+std::string Cluster::coordinator_name() const {
+  return std::string(coordinator() == 0 ? "server 0 and " : "") + "the coordinator at " + config_.url;
 }
 
 void Cluster::on_down(LinkId link, const std::string& reason) {
   live_.erase(link);
-  observer_gone(link);
+  remove_observer(link);
   held_.erase(link);
-  if (head_) {
+  if (coordinator_) {
     peers_.release(peers_.owner(link));
-    return head_->on_link_down(link, reason, clock_.now(), stood_still() > 0);
+    return coordinator_->on_link_down(link, reason, clock_.now(), stall_seconds() > 0);
   }
-  if (link == head_link_) return lose_head(reason, true);
-  if (link == lost_head_link_) return give_up_lost_head();
+  if (link == coordinator_link_) return lose_coordinator(reason, true);
+  if (link == lost_coordinator_link_) return give_up_lost_coordinator();
   peers_.down(link, reason);
 }
 
 /// Ends the run here: the coordinator has failed, at least for this process.
 void Cluster::finish_as_lost(const std::string& reason) {
   std::string why = reason;
-  if (const double seconds = stood_still(); seconds > 0) {
+  if (const double seconds = stall_seconds(); seconds > 0) {
     char text[96];
     std::snprintf(text, sizeof text, ", after this host did not run for %.1f s: the other hosts have dropped it",
                   seconds);
     why += text;
   }
   finish({Code::peer_lost, false,
-          "lost " + head_name() + ": " + why + " (a run with checkpoints continues with --resume)",
+          "lost " + coordinator_name() + ": " + why + " (a run with checkpoints continues with --resume)",
           service_address(process_)});
 }
 
-/// The seconds of this process's last standstill (it was stopped, or got no core), if others may have declared it
+/// The seconds of this process's last stall (it was stopped, or got no core), if others may have declared it
 /// failed; else 0.
-double Cluster::stood_still() const {
-  const DetectorTimes& times = config_.head.times;
+double Cluster::stall_seconds() const {
+  const DetectorTimes& times = config_.coordinator.times;
   const double now = clock_.now();
-  const double since_tick = now - last_tick_;  // the tick after the standstill may be pending
+  const double since_tick = now - last_tick_;  // the tick after the stall may be pending
   if (since_tick >= times.dead - times.heartbeat) return since_tick;
-  return now - woke_ < times.dead ? stood_still_ : 0;
+  return now - stall_end_ < times.dead ? stall_seconds_ : 0;
 }
 
 bool Cluster::distrust(Address sender, Kind kind, const std::string& why) {
   const MembershipPtr table = membership();
   const ProcessId process = table->home_of(sender);
   if (process == kNoProcess || process == process_) return false;
-  std::string who;
+  std::string ranks;
   for (const Member& member : table->workers()) {
     if (is_worker(sender) ? member.id == address_index(sender) : member.process == process) {
-      who += (who.empty() ? "rank " : ", ") + std::to_string(*table->rank_of(member.id));
+      ranks += (ranks.empty() ? "rank " : ", ") + std::to_string(*table->rank_of(member.id));
     }
   }
   const std::string what = "a message of kind " + std::to_string(static_cast<unsigned>(kind)) + " from " +
-                           (who.empty() ? address_name(sender) : who) + " is wrong: " + why;
+                           (ranks.empty() ? address_name(sender) : ranks) + " is wrong: " + why;
   post([this, process, what] { close_link_to(process, what); });
   return true;
 }
 
 void Cluster::close_link_to(ProcessId process, const std::string& what) {
-  if (head_) return head_->distrust(process, what);
+  if (coordinator_) return coordinator_->distrust(process, what);
   const auto peer = peers_.links().find(process);
-  const bool of_head = process == head();
-  if (!of_head && peer == peers_.links().end()) return;  // the link is closed
-  const LinkId link = of_head ? head_link_.load() : peer->second;
+  const bool is_coordinator_link = process == coordinator();
+  if (!is_coordinator_link && peer == peers_.links().end()) return;  // the link is closed
+  const LinkId link = is_coordinator_link ? coordinator_link_.load() : peer->second;
   log_.error("cluster", "closed the connection to " + live_[link] + ": " + what);
   stream_->close_link(link, what);
 }
@@ -162,20 +163,20 @@ void Cluster::close_link_to(ProcessId process, const std::string& what) {
 void Cluster::handle_frame(LinkId link, Frame&& frame) {
   if (frame.kind == cluster_kind::attach) return on_attach(link, frame);
   if (frame.kind == cluster_kind::attached) return on_attached(link, frame.tag);
-  if (head_ && take_observer_frame(link, frame)) return;
-  if (head_) return head_->on_frame(link, std::move(frame), clock_.now());
-  if (link != 0 && link == head_link_) return member_frame(std::move(frame));
-  if (link != 0 && link == lost_head_link_) return on_lost_head_frame(std::move(frame));
+  if (coordinator_ && take_observer_frame(link, frame)) return;
+  if (coordinator_) return coordinator_->on_frame(link, std::move(frame), clock_.now());
+  if (link != 0 && link == coordinator_link_) return member_frame(std::move(frame));
+  if (link != 0 && link == lost_coordinator_link_) return on_lost_coordinator_frame(std::move(frame));
   const bool refused = frame.kind == cluster_kind::refuse;
-  if (refused && frame.tag == 1 && head() == kNoProcess) {
+  if (refused && frame.tag == 1 && coordinator() == kNoProcess) {
     return finish_as_lost("this host could not be reached for too long, and the other hosts continue without it");
   }
-  if (refused || frame.kind == cluster_kind::elsewhere) return on_elsewhere(link);
-  const bool asks =
+  if (refused || frame.kind == cluster_kind::redirect) return on_redirect(link);
+  const bool is_request =
       frame.kind == cluster_kind::join || frame.kind == cluster_kind::observe || frame.kind == cluster_kind::control;
-  if (asks && peers_.owner(link) == kNoProcess) return tell_where(link);
-  const std::string why = "a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) +
-                          " that only the rendezvous host may send";
+  if (is_request && peers_.owner(link) == kNoProcess) return send_redirect(link);
+  const std::string why =
+      "a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " that only the coordinator may send";
   log_.warn("cluster", "closed the connection to " + live_[link] + ": " + why);
   stream_->close_link(link, why);
 }
@@ -183,14 +184,14 @@ void Cluster::handle_frame(LinkId link, Frame&& frame) {
 void Cluster::member_frame(Frame&& frame) {
   if (frame.kind == cluster_kind::membership) {
     auto table = unpack<Membership>(frame.body.view());
-    if (!table) return finish({Code::bad_data, false, "from the rendezvous host: " + table.error().message});
+    if (!table) return finish({Code::bad_data, false, "from the coordinator: " + table.error().message});
     accepted_ = std::max(accepted_, table->epoch());
     return adopt(std::make_shared<const Membership>(std::move(*table)));
   }
-  if (frame.kind == cluster_kind::beat) return on_beat(frame);
+  if (frame.kind == cluster_kind::lease_renewal) return on_renewal(frame);
   if (frame.kind == cluster_kind::proposal) return on_proposal(frame);
   if (console_kind::is_one(frame.kind)) return console_frame(frame);
-  if (frame.kind == cluster_kind::want_link) return peers_.asked_by(address_index(frame.src));
+  if (frame.kind == cluster_kind::want_link) return peers_.on_dial_request(address_index(frame.src));
   if (frame.kind == cluster_kind::report_wanted) return send_report(frame);
   if (frame.kind == cluster_kind::outlive) {
     if (!outlives_.exchange(true)) on_outlives();
@@ -198,15 +199,15 @@ void Cluster::member_frame(Frame&& frame) {
   }
   if (frame.kind != cluster_kind::stop) return;
   auto end = unpack<EndMessage>(frame.meta.view());
-  if (!end) return finish({Code::bad_data, false, "from the rendezvous host: " + end.error().message});
+  if (!end) return finish({Code::bad_data, false, "from the coordinator: " + end.error().message});
   finish(*end);
 }
 
 /// A console request of the coordinator to this process's nodes.
 void Cluster::console_frame(const Frame& frame) {
   if (frame.kind == console_kind::leave) (void)std::raise(SIGKILL);
-  const Status taken = desk_.take(frame);
-  if (!taken) finish({Code::bad_data, false, "from the rendezvous host: " + taken.error().message});
+  const Status taken = chunks_.take(frame);
+  if (!taken) finish({Code::bad_data, false, "from the coordinator: " + taken.error().message});
 }
 
 void Cluster::adopt(MembershipPtr table) {
@@ -267,7 +268,7 @@ void Cluster::set_routes(const Membership& before, const Membership& table) {
   }
   for (const ProcessInfo& info : before.processes()) {
     if (table.process(info.process) != nullptr) continue;
-    if (head_) {
+    if (coordinator_) {
       stream_->refuse(info.process);  // its link ends with a goodbye
       continue;
     }
@@ -296,39 +297,39 @@ void Cluster::heartbeat(LinkId link) {
 void Cluster::tick() {
   const double now = clock_.now();
   const double late = std::max(0.0, now - last_tick_ - 2 * kTick);
-  if (now - last_tick_ >= config_.head.times.dead - config_.head.times.heartbeat) {
-    stood_still_ = now - last_tick_;
-    woke_ = now;
+  if (now - last_tick_ >= config_.coordinator.times.dead - config_.coordinator.times.heartbeat) {
+    stall_seconds_ = now - last_tick_;
+    stall_end_ = now;
   }
   last_tick_ = now;
-  if (!head_) return tick_member(now, late);
+  if (!coordinator_) return tick_member(now, late);
   for (const auto& [process, link] : peers_.links()) {  // that have yet to attach
-    head_->heard(process, stream_->heard_from(process));
+    coordinator_->record_heartbeat(process, stream_->last_received(process));
     heartbeat(link);
   }
   for (const auto& [process, link] : members_) {
-    head_->heard(process, stream_->heard_from(process));
+    coordinator_->record_heartbeat(process, stream_->last_received(process));
     heartbeat(link);
   }
-  head_->tick(now, late);
+  coordinator_->tick(now, late);
 }
 
 void Cluster::tick_member(double now, double late) {
-  tick_without_head(now, late);
-  if (head_ || ended_) return;
-  if (const ProcessId at = head(); at != kNoProcess) {
-    heartbeat(head_link_);
-    detector_.heard(at, stream_->heard_from(at));
-  } else if (lost_head_link_ != 0) {
-    heartbeat(lost_head_link_);
+  tick_without_coordinator(now, late);
+  if (coordinator_ || ended_) return;
+  if (const ProcessId at = coordinator(); at != kNoProcess) {
+    heartbeat(coordinator_link_);
+    detector_.record_heartbeat(at, stream_->last_received(at));
+  } else if (lost_coordinator_link_ != 0) {
+    heartbeat(lost_coordinator_link_);
   }
   for (const auto& [process, link] : peers_.links()) {
     heartbeat(link);
-    detector_.heard(process, stream_->heard_from(process));
+    detector_.record_heartbeat(process, stream_->last_received(process));
   }
   for (const ProcessId process : detector_.check(now, late).dead) {
-    if (process == head()) {
-      lose_head("no heartbeat for too long", false);
+    if (process == coordinator()) {
+      lose_coordinator("no heartbeat for too long", false);
     } else if (now < leased_until()) {
       peers_.silent(process);
     } else {
@@ -337,14 +338,14 @@ void Cluster::tick_member(double now, double late) {
   }
 }
 
-// ---- outputs of the Head and of the links to peers ----
+// ---- outputs of the Coordinator and of the links to peers ----
 
-void Cluster::to_head(Frame&& frame) {
-  if (head_) return head_->on_frame(0, std::move(frame), clock_.now());
-  if (head() == kNoProcess) {
+void Cluster::to_coordinator(Frame&& frame) {
+  if (coordinator_) return coordinator_->on_frame(0, std::move(frame), clock_.now());
+  if (coordinator() == kNoProcess) {
     unsent_.push_back(std::move(frame));
   } else {
-    send_on(head_link_, std::move(frame));
+    send_on(coordinator_link_, std::move(frame));
   }
 }
 
@@ -368,8 +369,8 @@ void Cluster::assign(LinkId link, ProcessId process) {
 }
 
 void Cluster::finish_link(LinkId link) {
-  if (ControlEntry::is_one(link)) return control_->finish(link, kGoodbye);
-  stream_->finish_link(link, kGoodbye);
+  if (ControlEntry::is_one(link)) return control_->finish(link, kFinishSeconds);
+  stream_->finish_link(link, kFinishSeconds);
 }
 
 std::string Cluster::peer_of(LinkId link) const {
@@ -384,14 +385,14 @@ void Cluster::drop(ProcessId process) {
     if (absent != peers_.links().end()) stream_->close_link(absent->second, "it has not attached");
     return;
   }
-  stream_->finish_link(member->second, kGoodbye);
+  stream_->finish_link(member->second, kFinishSeconds);
   members_.erase(member);
 }
 
 void Cluster::prepare(const Membership& table) {
   // On the coordinator: a process with the table may send requests to nodes here at once, and their replies need
   // routes.
-  if (head_ && stream_ != nullptr) set_routes(*membership(), table);
+  if (coordinator_ && stream_ != nullptr) set_routes(*membership(), table);
   std::lock_guard lock(mutex_);
   if (mail_open_) return;
   const auto attach = [this](Address address) {
@@ -414,7 +415,7 @@ void Cluster::publish(MembershipPtr table) {
 
 Result<bool> Cluster::start_servers(uint32_t action) {
   if (process_ == 0) return events_.start_servers(action);
-  return Error{Code::peer_lost, "the rendezvous host is lost, and the parameter servers with it"};
+  return Error{Code::peer_lost, "the coordinator is lost, and the parameter servers with it"};
 }
 
 void Cluster::ended(const EndMessage& end) { finish(end); }
@@ -461,8 +462,8 @@ void Cluster::prove_dead(ProcessId process, const std::string& url) {
   });
 }
 
-void Cluster::ask_to_dial(ProcessId process) {
-  to_head(make_frame(cluster_kind::want_link, service_address(process_), kNoAddress, process));
+void Cluster::request_dial(ProcessId process) {
+  to_coordinator(make_frame(cluster_kind::want_link, service_address(process_), kNoAddress, process));
 }
 
 void Cluster::report_broken(ProcessId process, const std::string& reason) {
@@ -474,8 +475,8 @@ void Cluster::report_broken(ProcessId process, const std::string& reason) {
   }
   // Most often that process has just ended; if not, the coordinator warns when it drops a process.
   log_.debug("cluster", "no link to host " + std::to_string(process) + ": " + reason);
-  to_head(make_frame(cluster_kind::link_broken, service_address(process_), kNoAddress, process));
-  refuse_asked(process);
+  to_coordinator(make_frame(cluster_kind::link_broken, service_address(process_), kNoAddress, process));
+  skip_candidate(process);
 }
 
 void Cluster::close_link(LinkId link, const std::string& reason) { stream_->close_link(link, reason); }

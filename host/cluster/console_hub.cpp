@@ -46,63 +46,64 @@ std::optional<Address> node_of(const json& value) {
 
 }  // namespace
 
-void ConsoleHub::command(uint64_t observer, const std::string& who, const json& command, Told answer, Told news) {
+void ConsoleHub::command(uint64_t observer, const std::string& observer_name, const json& command, Callback reply,
+                         Callback news) {
   const std::string op = text_field(command, "op");
-  if (op == "chunk") return on_chunk(observer, command, answer, std::move(news));
-  if (op == "interrupt") return answer(interrupt(command));
-  if (op == "kill") return answer(kill(who, command));
-  if (op == "pause" || op == "go") return answer(hold(who, op == "pause"));
-  if (op == "barrier") return swap_barrier(observer, who, command, std::move(answer));
+  if (op == "chunk") return on_chunk(observer, command, reply, std::move(news));
+  if (op == "interrupt") return reply(interrupt(command));
+  if (op == "kill") return reply(kill(observer_name, command));
+  if (op == "pause" || op == "go") return reply(hold(observer_name, op == "pause"));
+  if (op == "barrier") return swap_barrier(observer, observer_name, command, std::move(reply));
   if (op == "checkpoint") {
-    return ask_nodes(observer, {server_address(0)}, kCheckpoint, {}, who + " requests a checkpoint, into ",
-                     std::move(answer));
+    return run_on_nodes(observer, {server_address(0)}, kCheckpoint, {}, observer_name + " requests a checkpoint, into ",
+                        std::move(reply));
   }
-  answer(refusal(Code::unsupported, "there is no command '" + op + "' for a run"));
+  reply(refusal(Code::unsupported, "there is no command '" + op + "' for a run"));
 }
 
 // ---- chunks ----
 
-void ConsoleHub::on_chunk(uint64_t observer, const json& command, const Told& answer, Told news) {
+void ConsoleHub::on_chunk(uint64_t observer, const json& command, const Callback& reply, Callback news) {
   Chunk chunk;
-  chunk.observer = chunk.asker = observer;
+  chunk.observer = chunk.quota_observer = observer;
   chunk.source = text_field(command, "source");
   chunk.news = std::move(news);
-  chunk.ask.name = text_field(command, "name");
-  if (chunk.ask.name.empty()) chunk.ask.name = "=chunk";
-  chunk.ask.mode = text_field(command, "mode");
-  chunk.ask.limit =
+  chunk.request.name = text_field(command, "name");
+  if (chunk.request.name.empty()) chunk.request.name = "=chunk";
+  chunk.request.mode = text_field(command, "mode");
+  chunk.request.limit =
       command.value("limit", json()).is_number_unsigned() ? command["limit"].get<uint64_t>() : kOutputLimit;
-  if (chunk.source.size() > kMaxSource) return answer(refusal(Code::full, "a chunk has at most 1 MiB of text"));
+  if (chunk.source.size() > kMaxSource) return reply(refusal(Code::full, "a chunk has at most 1 MiB of text"));
   if (const Status room = has_room(observer, chunk.source.size()); !room) {
-    return answer(refusal(room.error().code, room.error().message));
+    return reply(refusal(room.error().code, room.error().message));
   }
   const MembershipPtr table = sources_.membership();
   const json nodes = command.value("nodes", json("all"));
   chunk.together = nodes == "spmd";
   if (chunk.together && !ready()) {
-    return answer(refusal(Code::unsupported,
-                          "the job of this run does not wait for chunks that run on all nodes together; send it to "
-                          "nodes, or start `actorhost repl` for a cluster of your own"));
+    return reply(refusal(Code::unsupported,
+                         "the job of this run does not wait for chunks that run on all nodes together; send it to "
+                         "nodes, or start `actorhost repl` for a cluster of your own"));
   }
   if (nodes.is_array()) {
     for (const json& value : nodes) {
       const auto node = node_of(value);
       if (!node || (is_worker(*node) && !table->alive(*node))) {
-        return answer(refusal(Code::bad_argument,
-                              "there is no node " + value.dump(-1, ' ', false, json::error_handler_t::replace)));
+        return reply(refusal(Code::bad_argument,
+                             "there is no node " + value.dump(-1, ' ', false, json::error_handler_t::replace)));
       }
       chunk.missing.insert(*node);
     }
   } else {
     for (const Member& member : table->workers()) chunk.missing.insert(worker_address(member.id));
   }
-  if (chunk.missing.empty()) return answer(refusal(Code::bad_argument, "the chunk is for no node"));
+  if (chunk.missing.empty()) return reply(refusal(Code::bad_argument, "the chunk is for no node"));
   json listed = json::array();
   for (const Address node : chunk.missing) listed.push_back(name_of(node));
   Chunk& added = add(std::move(chunk));
-  answer({{"ok", true}, {"chunk", added.ask.chunk}, {"nodes", std::move(listed)}});
-  if (!added.together) return begin(added.ask.chunk, added);
-  together_.push_back(added.ask.chunk);
+  reply({{"ok", true}, {"chunk", added.request.chunk}, {"nodes", std::move(listed)}});
+  if (!added.together) return begin(added.request.chunk, added);
+  together_.push_back(added.request.chunk);
   begin_next();
 }
 
@@ -111,10 +112,10 @@ Status ConsoleHub::has_room(uint64_t observer, size_t bytes) const {
   if (chunks_.size() >= kMaxChunks) return Error{Code::full, "1000 chunks are in progress already"};
   size_t count = 0;
   for (const auto& [id, chunk] : chunks_) {
-    if (chunk.asker != observer) continue;
+    if (chunk.quota_observer != observer) continue;
     ++count;
     bytes += chunk.source.size();
-    for (const std::string& argument : chunk.ask.arguments) bytes += argument.size();
+    for (const std::string& argument : chunk.request.arguments) bytes += argument.size();
   }
   if (count < kMaxChunksOfOne && bytes <= kMaxSourcesOfOne) return {};
   return Error{Code::full, "an observer has at most 250 chunks in progress, with 16 MiB of text together"};
@@ -122,8 +123,8 @@ Status ConsoleHub::has_room(uint64_t observer, size_t bytes) const {
 
 ConsoleHub::Chunk& ConsoleHub::add(Chunk chunk) {
   const ChunkId id = ++newest_;
-  chunk.ask.chunk = id;
-  chunk.ask.together = chunk.together;
+  chunk.request.chunk = id;
+  chunk.request.together = chunk.together;
   return chunks_[id] = std::move(chunk);
 }
 
@@ -142,10 +143,10 @@ void ConsoleHub::begin(ChunkId id, Chunk& chunk) {
   if (chunk.together) by_process[0];  // servers, also later ones
   const Blob source = Blob::copy_of(chunk.source);
   for (auto& [process, nodes] : by_process) {
-    ConsoleAsk ask = chunk.ask;
-    ask.nodes = std::move(nodes);
-    sources_.send(process,
-                  make_frame(console_kind::ask, service_address(0), service_address(process), 0, pack(ask), source));
+    ConsoleRequest request = chunk.request;
+    request.nodes = std::move(nodes);
+    sources_.send(process, make_frame(console_kind::request, service_address(0), service_address(process), 0,
+                                      pack(request), source));
   }
   for (const Address node : lost) {
     ConsoleDone done{id, node, false, false, false};
@@ -162,8 +163,8 @@ void ConsoleHub::begin_next() {
       together_.pop_front();
       continue;
     }
-    at->second.ask.restarts = restarts_;
-    at->second.ask.actions = sources_.actions(false);
+    at->second.request.restarts = restarts_;
+    at->second.request.actions = sources_.actions(false);
     return begin(at->first, at->second);
   }
 }
@@ -188,7 +189,7 @@ void ConsoleHub::cut(const Chunk& chunk, const std::string& why) {
   processes.erase(kNoProcess);
   for (const ProcessId process : processes) {
     sources_.send(process, make_frame(console_kind::cut, service_address(0), service_address(process), 0,
-                                      pack(ConsoleCut{chunk.ask.chunk, why})));
+                                      pack(ConsoleCut{chunk.request.chunk, why})));
   }
 }
 
@@ -201,7 +202,7 @@ void ConsoleHub::leave(uint64_t observer) {
     const auto at = chunks_.find(id);
     if (at == chunks_.end()) continue;
     at->second.news = nullptr;
-    at->second.answer = nullptr;
+    at->second.reply = nullptr;
     if (at->second.begun) {
       cut(at->second, "");
     } else {
@@ -263,10 +264,10 @@ void ConsoleHub::on_done(const ConsoleDone& done, std::string_view values) {
 
 /// Reports to the observer how the chunk has ended on a node.
 void ConsoleHub::end_of(Chunk& chunk, const ConsoleDone& done, std::string_view values) {
-  if (chunk.answer) {
-    const Told answer = std::exchange(chunk.answer, nullptr);
-    if (!done.ok) return answer(refusal(Code::script, first_line(done.error)));
-    return answer({{"ok", true}, {"before", values}});
+  if (chunk.reply) {
+    const Callback reply = std::exchange(chunk.reply, nullptr);
+    if (!done.ok) return reply(refusal(Code::script, first_line(done.error)));
+    return reply({{"ok", true}, {"before", values}});
   }
   if (!chunk.news) return;
   json news = news_of("result", done.chunk, done.node);
@@ -284,7 +285,7 @@ void ConsoleHub::end_of(Chunk& chunk, const ConsoleDone& done, std::string_view 
 void ConsoleHub::fail(Chunk& chunk, const std::string& why) {
   if (std::exchange(chunk.failed, true)) return;
   if (chunk.news && why == chunk.server_error) {
-    json news = news_of("result", chunk.ask.chunk, server_address(0));
+    json news = news_of("result", chunk.request.chunk, server_address(0));
     news["ok"] = false;
     news["error"] = why;
     chunk.news(news);
@@ -307,9 +308,9 @@ void ConsoleHub::close(Chunks::iterator at) {
       ++restarts_;
       sources_.actions(true);
     }
-    to_all(console_kind::over, pack(ConsoleOver{chunk.ask.chunk, !chunk.failed}));
+    to_all(console_kind::over, pack(ConsoleOver{chunk.request.chunk, !chunk.failed}));
   }
-  if (chunk.news) chunk.news({{"event", "over"}, {"chunk", chunk.ask.chunk}, {"ok", chunk.begun && !chunk.failed}});
+  if (chunk.news) chunk.news({{"event", "over"}, {"chunk", chunk.request.chunk}, {"ok", chunk.begun && !chunk.failed}});
   if (chunk.together) begin_next();
 }
 
@@ -339,7 +340,7 @@ bool ConsoleHub::ready() const {
 
 // ---- changing the run ----
 
-json ConsoleHub::kill(const std::string& who, const json& command) {
+json ConsoleHub::kill(const std::string& observer_name, const json& command) {
   const auto node = node_of(command.value("id", json()));
   const MembershipPtr table = sources_.membership();
   if (!node || !is_worker(*node) || !table->alive(*node)) {
@@ -348,7 +349,7 @@ json ConsoleHub::kill(const std::string& who, const json& command) {
   const ProcessId process = table->home_of(*node);
   if (process == 0) {
     return refusal(Code::unsupported, name_of(*node) +
-                                          " is a thread of the rendezvous host's process, with which the "
+                                          " is a thread of the coordinator's process, with which the "
                                           "run would end; start the run with --isolate, or on several "
                                           "hosts, to kill single nodes");
   }
@@ -359,56 +360,57 @@ json ConsoleHub::kill(const std::string& who, const json& command) {
     names.push_back(name_of(worker_address(member.id)));
     list += (list.empty() ? "" : ", ") + name_of(worker_address(member.id));
   }
-  log_.warn("console", who + " kills " + list);
+  log_.warn("console", observer_name + " kills " + list);
   sources_.send(process, make_frame(console_kind::leave, service_address(0), service_address(process), 0));
   return {{"ok", true}, {"killed", std::move(names)}};
 }
 
-json ConsoleHub::hold(const std::string& who, bool paused) {
+json ConsoleHub::hold(const std::string& observer_name, bool paused) {
   if (std::exchange(paused_, paused) != paused) {
-    log_.warn("console",
-              who + (paused ? " has paused the run: its workers stop at their next engine call" : " resumes the run"));
+    log_.warn("console", observer_name + (paused ? " has paused the run: its workers stop at their next engine call"
+                                                 : " resumes the run"));
     to_all(console_kind::hold, pack(ConsoleHold{paused}));
   }
   return {{"ok", true}, {"paused", paused_}};
 }
 
-void ConsoleHub::swap_barrier(uint64_t observer, const std::string& who, const json& command, Told answer) {
+void ConsoleHub::swap_barrier(uint64_t observer, const std::string& observer_name, const json& command,
+                              Callback reply) {
   const std::string spec = text_field(command, "spec");
   const std::string name = text_field(command, "name");
-  const std::string text = who + " sets the barrier to " + (spec.empty() ? name : spec) + "; it was ";
+  const std::string text = observer_name + " sets the barrier to " + (spec.empty() ? name : spec) + "; it was ";
   std::set<Address> nodes = {server_address(0)};
   const bool peers = sources_.peering();
   if (peers) {
     nodes.clear();
     for (const Member& member : sources_.membership()->workers()) nodes.insert(worker_address(member.id));
   }
-  ask_nodes(observer, std::move(nodes), peers ? kSwapBarrierOfPeers : kSwapBarrier,
-            {spec, text_field(command, "source"), name}, text, std::move(answer));
+  run_on_nodes(observer, std::move(nodes), peers ? kSwapBarrierOfPeers : kSwapBarrier,
+               {spec, text_field(command, "source"), name}, text, std::move(reply));
 }
 
 /// Runs a command's chunk on these nodes. The command replies with its first value as "before"; `what` is for the log.
-void ConsoleHub::ask_nodes(uint64_t observer, std::set<Address> nodes, const char* source,
-                           std::vector<std::string> arguments, const std::string& what, Told answer) {
+void ConsoleHub::run_on_nodes(uint64_t observer, std::set<Address> nodes, const char* source,
+                              std::vector<std::string> arguments, const std::string& what, Callback reply) {
   size_t bytes = 0;
   for (const std::string& argument : arguments) bytes += argument.size();
   if (const Status room = has_room(observer, bytes); !room) {
-    return answer(refusal(room.error().code, room.error().message));
+    return reply(refusal(room.error().code, room.error().message));
   }
   Chunk chunk;
-  chunk.asker = observer;
+  chunk.quota_observer = observer;
   chunk.source = source;
-  chunk.ask.name = "=command";
-  chunk.ask.mode = "plain";
-  chunk.ask.limit = kOutputLimit;
-  chunk.ask.arguments = std::move(arguments);
+  chunk.request.name = "=command";
+  chunk.request.mode = "plain";
+  chunk.request.limit = kOutputLimit;
+  chunk.request.arguments = std::move(arguments);
   chunk.missing = std::move(nodes);
-  chunk.answer = [this, what, answer = std::move(answer)](const json& told) {
-    if (told.value("ok", false)) log_.warn("console", what + told["before"].get<std::string>());
-    answer(told);
+  chunk.reply = [this, what, reply = std::move(reply)](const json& result) {
+    if (result.value("ok", false)) log_.warn("console", what + result["before"].get<std::string>());
+    reply(result);
   };
   Chunk& added = add(std::move(chunk));
-  begin(added.ask.chunk, added);
+  begin(added.request.chunk, added);
 }
 
 // ---- helpers ----

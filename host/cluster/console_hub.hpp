@@ -24,7 +24,7 @@ namespace actorhost {
 class ConsoleHub {
  public:
   /// Receives the reply to a command, or an event, as JSON.
-  using Told = std::function<void(const nlohmann::json&)>;
+  using Callback = std::function<void(const nlohmann::json&)>;
 
   struct Sources {
     std::function<MembershipPtr()> membership;
@@ -39,9 +39,10 @@ class ConsoleHub {
 
   ConsoleHub(Sources sources, Log& log) : sources_(std::move(sources)), log_(log) {}
 
-  /// Executes a command of an observer. `who` names the observer in the log. Calls `answer` at once or later, and
+  /// Executes a command of an observer. `observer_name` is for the log. Calls `reply` at once or later, and
   /// `news` for each later event of the command.
-  void command(uint64_t observer, const std::string& who, const nlohmann::json& command, Told answer, Told news);
+  void command(uint64_t observer, const std::string& observer_name, const nlohmann::json& command, Callback reply,
+               Callback news);
   /// An observer has left: ends its chunks.
   void leave(uint64_t observer);
   /// Handles a frame of a process.
@@ -59,28 +60,28 @@ class ConsoleHub {
 
  private:
   struct Chunk {
-    uint64_t observer = 0;  // the chunk ends if this observer leaves; 0: it continues
-    uint64_t asker = 0;     // it counts against this observer's quota
+    uint64_t observer = 0;        // the chunk ends if this observer leaves; 0: it continues
+    uint64_t quota_observer = 0;  // it counts against this observer's quota
     bool together = false;
-    ConsoleAsk ask;
+    ConsoleRequest request;
     std::string source;
     std::set<Address> missing;
     bool begun = false;
     bool failed = false;
     std::string server_error;  // a server has ended with this error
     // of the command that the chunk executes; else empty
-    Told answer;
-    Told news;
+    Callback reply;
+    Callback news;
   };
   using Chunks = std::map<ChunkId, Chunk>;
 
-  void on_chunk(uint64_t observer, const nlohmann::json& command, const Told& answer, Told news);
+  void on_chunk(uint64_t observer, const nlohmann::json& command, const Callback& reply, Callback news);
   nlohmann::json interrupt(const nlohmann::json& command);
-  nlohmann::json kill(const std::string& who, const nlohmann::json& command);
-  nlohmann::json hold(const std::string& who, bool paused);
-  void swap_barrier(uint64_t observer, const std::string& who, const nlohmann::json& command, Told answer);
-  void ask_nodes(uint64_t observer, std::set<Address> nodes, const char* source, std::vector<std::string> arguments,
-                 const std::string& what, Told answer);
+  nlohmann::json kill(const std::string& observer_name, const nlohmann::json& command);
+  nlohmann::json hold(const std::string& observer_name, bool paused);
+  void swap_barrier(uint64_t observer, const std::string& observer_name, const nlohmann::json& command, Callback reply);
+  void run_on_nodes(uint64_t observer, std::set<Address> nodes, const char* source, std::vector<std::string> arguments,
+                    const std::string& what, Callback reply);
   Status has_room(uint64_t observer, size_t bytes) const;
   Chunk& add(Chunk chunk);
   void begin(ChunkId id, Chunk& chunk);

@@ -1,6 +1,6 @@
 #pragma once
-// Messages that carry chunks of Lua between the coordinator (ConsoleHub) and the processes (QuestionDesk): kinds 0x0130
-// to 0x0137 of the cluster's range.
+// Messages that carry chunks of Lua between the coordinator (ConsoleHub) and the processes (ChunkScheduler): kinds
+// 0x0130 to 0x0137 of the cluster's range.
 
 #include <cstdint>
 #include <string>
@@ -11,21 +11,21 @@
 namespace actorhost {
 
 namespace console_kind {
-inline constexpr auto ask = Kind{0x0130};     // head -> process: run this chunk on these nodes; the source is the body
-inline constexpr auto cut = Kind{0x0131};     // head -> process: end a chunk, or its waits
-inline constexpr auto over = Kind{0x0132};    // head -> process: a chunk for all nodes has ended on all of them
-inline constexpr auto hold = Kind{0x0133};    // head -> process: pause the workers at their next engine call, or resume
-inline constexpr auto output = Kind{0x0134};  // process -> head: output of a chunk (body)
-inline constexpr auto done = Kind{0x0135};    // process -> head: the result of a chunk on a node; its values (body)
-inline constexpr auto ready = Kind{0x0136};   // process -> head: a worker's script waits for chunks
-inline constexpr auto leave = Kind{0x0137};   // head -> process: end at once, like a killed process
-constexpr bool is_one(Kind kind) noexcept { return kind >= ask && kind <= leave; }
+inline constexpr auto request = Kind{0x0130};  // coordinator -> process: run a chunk on these nodes; its source (body)
+inline constexpr auto cut = Kind{0x0131};      // coordinator -> process: end a chunk, or its waits
+inline constexpr auto over = Kind{0x0132};     // coordinator -> process: a chunk for all nodes has ended on all of them
+inline constexpr auto hold = Kind{0x0133};    // coordinator -> process: pause workers at their next engine call; resume
+inline constexpr auto output = Kind{0x0134};  // process -> coordinator: output of a chunk (body)
+inline constexpr auto done = Kind{0x0135};    // process -> coordinator: result of a chunk on a node; its values (body)
+inline constexpr auto ready = Kind{0x0136};   // process -> coordinator: a worker's script waits for chunks
+inline constexpr auto leave = Kind{0x0137};   // coordinator -> process: end at once, like a killed process
+constexpr bool is_one(Kind kind) noexcept { return kind >= request && kind <= leave; }
 }  // namespace console_kind
 
 /// The number of a chunk in its run, from 1.
 using ChunkId = uint32_t;
 
-struct ConsoleAsk {
+struct ConsoleRequest {
   ChunkId chunk = 0;
   bool together = false;            // all nodes run it, outside of engine calls, in the order of chunks
   std::vector<Address> nodes = {};  // of this process; for all nodes: its workers

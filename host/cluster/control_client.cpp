@@ -47,10 +47,10 @@ void ControlClient::on_service_frame(LinkId, Frame&& frame) {
     if (news_.size() >= kMostNews) news_.pop_front();
     news_.emplace_back(frame.body.view());
   } else if (frame.kind == cluster_kind::observed || frame.kind == cluster_kind::control_reply) {
-    answers_.push_back(std::move(frame));
-  } else if (frame.kind == cluster_kind::elsewhere) {
-    const auto place = read_message<ElsewhereMessage>(frame);
-    elsewhere_ = place ? place->url : "";
+    replies_.push_back(std::move(frame));
+  } else if (frame.kind == cluster_kind::redirect) {
+    const auto place = read_message<RedirectMessage>(frame);
+    redirect_ = place ? place->url : "";
   } else {
     return;  // heartbeats, and messages of later versions
   }
@@ -67,31 +67,31 @@ Status ControlClient::wait(double seconds, const Take& take) {
     if (take()) return {};
     if (down_) return Error{Code::peer_lost, "the connection to the run has ended: " + *down_};
     const double left = deadline - clock_.now();
-    if (left <= 0) return Error{Code::timeout, "the run's rendezvous host has not answered in time"};
+    if (left <= 0) return Error{Code::timeout, "the run's coordinator has not answered in time"};
     came_.wait_for(lock, std::min<std::chrono::duration<double>>(std::chrono::duration<double>(left), kCheck));
   }
 }
 
-Result<std::string> ControlClient::ask(Kind kind, Kind answer, std::string_view meta, const Blob& body,
-                                       double seconds) {
+Result<std::string> ControlClient::request(Kind kind, Kind reply_kind, std::string_view meta, const Blob& body,
+                                           double seconds) {
   for (int hops = 0;; ++hops) {
-    auto got = ask_here(kind, answer, meta, body, seconds);
+    auto got = send_request(kind, reply_kind, meta, body, seconds);
     std::optional<std::string> place;
     {
       std::lock_guard lock(mutex_);
-      place.swap(elsewhere_);
+      place.swap(redirect_);
     }
     if (!place) return got;
     if (place->empty() || hops == kMostHops) {
-      return Error{Code::peer_lost, "the run has lost its rendezvous host and has no other yet"};
+      return Error{Code::peer_lost, "the run has lost its coordinator and has no other yet"};
     }
     AH_TRY(attach(with_scope_of(*place, url_), seconds));
   }
 }
 
-/// Sends a request over the newest link. If the host redirects, `elsewhere_` is set and the text is empty.
-Result<std::string> ControlClient::ask_here(Kind kind, Kind answer, std::string_view meta, const Blob& body,
-                                            double seconds) {
+/// Sends a request over the newest link. If the host redirects, `redirect_` is set and the text is empty.
+Result<std::string> ControlClient::send_request(Kind kind, Kind reply_kind, std::string_view meta, const Blob& body,
+                                                double seconds) {
   const uint32_t number = ++number_;
   LinkId link = 0;
   {
@@ -101,11 +101,11 @@ Result<std::string> ControlClient::ask_here(Kind kind, Kind answer, std::string_
   AH_TRY(transport_.send_on(link, make_frame(kind, kNoAddress, kNoAddress, number, meta, body)));
   std::string text;
   AH_TRY(wait(seconds, [&] {
-    if (elsewhere_) return true;
-    while (!answers_.empty()) {
-      const Frame frame = std::move(answers_.front());
-      answers_.pop_front();
-      if (frame.kind != answer || frame.tag != number) continue;  // to a request that timed out
+    if (redirect_) return true;
+    while (!replies_.empty()) {
+      const Frame frame = std::move(replies_.front());
+      replies_.pop_front();
+      if (frame.kind != reply_kind || frame.tag != number) continue;  // to a request that timed out
       text = frame.body.view();
       return true;
     }
@@ -115,11 +115,11 @@ Result<std::string> ControlClient::ask_here(Kind kind, Kind answer, std::string_
 }
 
 Result<std::string> ControlClient::state(const std::vector<std::string>& sections, double seconds) {
-  return ask(cluster_kind::observe, cluster_kind::observed, pack(ObserveMessage{sections}), {}, seconds);
+  return request(cluster_kind::observe, cluster_kind::observed, pack(ObserveMessage{sections}), {}, seconds);
 }
 
 Result<std::string> ControlClient::control(const std::string& command, double seconds) {
-  return ask(cluster_kind::control, cluster_kind::control_reply, {}, Blob::copy_of(command), seconds);
+  return request(cluster_kind::control, cluster_kind::control_reply, {}, Blob::copy_of(command), seconds);
 }
 
 Result<std::optional<std::string>> ControlClient::next(double seconds) {

@@ -38,8 +38,8 @@ class ControlClient final : private LinkEvents {
   void on_service_frame(LinkId link, Frame&& frame) override;
   void on_link_wanted(ProcessId) override {}
 
-  Result<std::string> ask(Kind kind, Kind answer, std::string_view meta, const Blob& body, double seconds);
-  Result<std::string> ask_here(Kind kind, Kind answer, std::string_view meta, const Blob& body, double seconds);
+  Result<std::string> request(Kind kind, Kind reply_kind, std::string_view meta, const Blob& body, double seconds);
+  Result<std::string> send_request(Kind kind, Kind reply_kind, std::string_view meta, const Blob& body, double seconds);
   template <typename Take>
   Status wait(double seconds, const Take& take);
 
@@ -50,10 +50,10 @@ class ControlClient final : private LinkEvents {
   std::mutex mutex_;  // guards the members up to the next blank line
   LinkId link_ = 0;   // the newest
   std::condition_variable came_;
-  std::deque<Frame> answers_;
+  std::deque<Frame> replies_;
   std::deque<std::string> news_;
-  std::optional<std::string> down_;       // the reason
-  std::optional<std::string> elsewhere_;  // the coordinator's address
+  std::optional<std::string> down_;      // the reason
+  std::optional<std::string> redirect_;  // the coordinator's address
 
   StreamTransport transport_;
 };

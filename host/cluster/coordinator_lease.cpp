@@ -6,20 +6,20 @@
 
 namespace actorhost {
 
-uint64_t BeatTimes::next(double now) {
+uint64_t RenewalTimes::next(double now) {
   times_.push_back(now);
-  if (times_.size() > kKept) times_.pop_front();
+  if (times_.size() > kMaxTimes) times_.pop_front();
   return ++newest_;
 }
 
-double BeatTimes::sent(uint64_t number) const {
+double RenewalTimes::sent(uint64_t number) const {
   if (number > newest_ || newest_ - number >= times_.size()) return -1;
   return times_[times_.size() - 1 - (newest_ - number)];
 }
 
 void CoordinatorLease::confirm(ProcessId process, uint64_t number, uint64_t epoch) {
   Confirmed& confirmed = confirmed_[process];
-  confirmed.sent = std::max(confirmed.sent, beats_.sent(number));
+  confirmed.sent = std::max(confirmed.sent, renewals_.sent(number));
   confirmed.epoch = std::max(confirmed.epoch, epoch);
 }
 

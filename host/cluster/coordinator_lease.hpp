@@ -1,6 +1,6 @@
 #pragma once
 // The lease by which a coordinator and its followers know that no other side of a network partition continues. The
-// coordinator sends lease renewals ("beats"), and each process replies at once. A reply confirms that the process
+// coordinator sends lease renewals, and each process replies at once. A reply confirms that the process
 // followed the coordinator when it received the renewal, so it follows no other coordinator until DetectorTimes::dead
 // seconds after that renewal was sent. The coordinator holds the lease while the newest confirmations of a majority
 // (quorum.hpp) are younger than kCoordinatorLease. Each renewal carries the remaining time of the lease. A process
@@ -24,12 +24,12 @@ inline constexpr double kProofHolds = 2;
 
 /// Seconds without a majority after which a process ends, with Code::peer_lost. TCP retransmits within that time on a
 /// connection that was cut for 20 s.
-inline constexpr double kMinorityPatience = 30;
+inline constexpr double kMinorityTimeout = 30;
 /// Seconds without a majority after which the log names the missing workers: before any wait for them has lasted 10 s.
-inline constexpr double kMajorityTold = 7;
+inline constexpr double kMajorityLogDelay = 7;
 
 /// The times at which renewals were sent, by number.
-class BeatTimes {
+class RenewalTimes {
  public:
   /// The number, from 1 on, of a renewal at `now`.
   uint64_t next(double now);
@@ -37,14 +37,14 @@ class BeatTimes {
   double sent(uint64_t number) const;
 
  private:
-  static constexpr size_t kKept = 64;
+  static constexpr size_t kMaxTimes = 64;
   uint64_t newest_ = 0;
   std::deque<double> times_;  // of the newest renewals
 };
 
 class CoordinatorLease {
  public:
-  uint64_t beat(double now) { return beats_.next(now); }
+  uint64_t next_renewal(double now) { return renewals_.next(now); }
   /// The process has replied to that renewal, and has accepted the table of that epoch from this coordinator.
   void confirm(ProcessId process, uint64_t number, uint64_t epoch);
   /// The process no longer follows, as far as this coordinator knows.
@@ -60,7 +60,7 @@ class CoordinatorLease {
     double sent = -1;
     uint64_t epoch = 0;
   };
-  BeatTimes beats_;
+  RenewalTimes renewals_;
   std::map<ProcessId, Confirmed> confirmed_;
 };
 

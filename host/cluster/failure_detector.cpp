@@ -4,9 +4,9 @@
 
 namespace actorhost {
 
-void FailureDetector::heard(ProcessId process, double when) {
+void FailureDetector::record_heartbeat(ProcessId process, double when) {
   if (const auto peer = peers_.find(process); peer != peers_.end()) {
-    peer->second.heard = std::max(peer->second.heard, when);
+    peer->second.last_heartbeat = std::max(peer->second.last_heartbeat, when);
   }
 }
 
@@ -19,8 +19,8 @@ FailureDetector::Verdict FailureDetector::check(double now, double checked_late)
   Verdict verdict;
   for (auto at = peers_.begin(); at != peers_.end();) {
     Peer& peer = at->second;
-    peer.heard = std::min(now, peer.heard + checked_late);
-    const double silence = now - peer.heard;
+    peer.last_heartbeat = std::min(now, peer.last_heartbeat + checked_late);
+    const double silence = now - peer.last_heartbeat;
     if (silence >= times_.dead) {
       verdict.dead.push_back(at->first);
       at = peers_.erase(at);

@@ -25,7 +25,7 @@ class FailureDetector {
   void watch(ProcessId process, double now) { peers_[process] = Peer{now, false}; }
   void forget(ProcessId process) { peers_.erase(process); }
   /// A heartbeat or other frame arrived at `when`; ignored if a later time is known.
-  void heard(ProcessId process, double when);
+  void record_heartbeat(ProcessId process, double when);
   bool suspected(ProcessId process) const;
 
   struct Verdict {
@@ -37,7 +37,7 @@ class FailureDetector {
 
  private:
   struct Peer {
-    double heard = 0;
+    double last_heartbeat = 0;
     bool suspected = false;
   };
   DetectorTimes times_;

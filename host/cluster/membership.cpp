@@ -54,7 +54,7 @@ std::string Membership::describe(Address address) const {
   return "rank " + std::to_string(*rank) + " (" + name + (home ? " on " + home->host : "") + ")";
 }
 
-bool Membership::sound() const noexcept {
+bool Membership::is_valid() const noexcept {
   for (size_t i = 0; i < processes_.size(); ++i) {
     if (processes_[i].process >= kAddressMask) return false;
     if (i > 0 && processes_[i].process <= processes_[i - 1].process) return false;

@@ -58,7 +58,7 @@ class Membership {
   std::string describe(Address address) const;
 
   /// Whether ids are in order and unique, and each worker has a process.
-  bool sound() const noexcept;
+  bool is_valid() const noexcept;
   static void fields(auto& m, auto&& field) { field(m.epoch_, m.founders_, m.workers_, m.processes_); }
 
  private:

@@ -14,12 +14,12 @@ Node::Node(Cluster& cluster, JobSource& job, const Clock& clock, Log& log, Addre
       port_(cluster.transport(), self, clock, cluster.take_mailbox(self)),
       stats_(cluster.state().add_node(self, port_.queue_length())),
       membership_(cluster.membership()),
-      seat_(cluster.desk().sit(self, port_.waker())) {
+      chunk_queue_(cluster.chunks().add_node(self, port_.waker())) {
   port_.set_check([this] { return check(); });
   port_.set_stats(*stats_);
 }
 
-Node::~Node() { cluster_.desk().rise(seat_); }
+Node::~Node() { cluster_.chunks().remove_node(chunk_queue_); }
 
 std::optional<uint32_t> Node::rank() const {
   return role() == Role::worker ? membership_->rank_of(self_) : std::nullopt;
@@ -32,14 +32,14 @@ std::string Node::name() const {
 }
 
 bool Node::refresh() {
-  if (answering_) return false;  // the current call relies on its members
+  if (in_chunk_) return false;  // the current call relies on its members
   if (cluster_.epoch() == membership_->epoch()) return false;
   membership_ = cluster_.membership();
   return true;
 }
 
-void Node::tell_memory() {
-  if (guest_ != nullptr) stats_->lua_bytes.set(guest_->lua_bytes());
+void Node::record_memory() {
+  if (chunk_runner_ != nullptr) stats_->lua_bytes.set(chunk_runner_->lua_bytes());
 }
 
 Status Node::check() {
@@ -48,23 +48,25 @@ Status Node::check() {
     if (end->ok) return Error{Code::interrupted, "the run is over"};
     return Error{Code::aborted, end->message};
   }
-  if (seat_->cut()) return Error{Code::interrupted, "the chunk was interrupted"};
-  if (seat_->failed() && !answering_) return Error{Code::aborted, cluster_.desk().why_failed(*seat_)};
-  if (open_ && seat_->called() && guest_ != nullptr && guest_->may_answer()) {
-    called_ = true;
+  if (chunk_queue_->cut()) return Error{Code::interrupted, "the chunk was interrupted"};
+  if (chunk_queue_->failed() && !in_chunk_)
+    return Error{Code::aborted, cluster_.chunks().failure_reason(*chunk_queue_)};
+  if (open_ && chunk_queue_->has_work() && chunk_runner_ != nullptr && chunk_runner_->may_run_chunks()) {
+    chunk_arrived_ = true;
     return Error{Code::interrupted, "a chunk has arrived"};
   }
   if (watched_news_ && cluster_.news() != *watched_news_) {
     return Error{Code::peer_lost, "the membership has changed"};
   }
-  if (needs_first_head_ != nullptr) AH_TRY(first_head_is_there(needs_first_head_));
-  if (wait_.head && cluster_.head() != *wait_.head) return Error{Code::peer_lost, "the rendezvous host is lost"};
+  if (needs_first_coordinator_ != nullptr) AH_TRY(check_first_coordinator(needs_first_coordinator_));
+  if (wait_.coordinator && cluster_.coordinator() != *wait_.coordinator)
+    return Error{Code::peer_lost, "the coordinator is lost"};
   if (wait_.awaited.empty()) return {};
   const MembershipPtr newest = cluster_.membership();
   for (const Address address : wait_.awaited) {
     const bool may_go = is_worker(address) || is_server(address) || is_data(address) || is_courier(address);
     if (may_go && newest->home_of(address) == kNoProcess) {
-      if (is_server(address) || address == data_address(0)) AH_TRY(first_head_is_there(wait_.what));
+      if (is_server(address) || address == data_address(0)) AH_TRY(check_first_coordinator(wait_.what));
       return Error{Code::peer_lost, wait_.what + ": " + membership_->describe(address) + " lost"};
     }
   }
@@ -72,32 +74,32 @@ Status Node::check() {
 }
 
 /// Runs chunks, which see no outer wait, and waits while the run is paused.
-Status Node::answer_now() {
-  if (guest_ == nullptr || answering_ || undisturbed_ || !guest_->may_answer()) return {};
+Status Node::run_chunks_now() {
+  if (chunk_runner_ == nullptr || in_chunk_ || no_chunks_ || !chunk_runner_->may_run_chunks()) return {};
   struct Between {
     Node& node;
     Wait wait = std::exchange(node.wait_, {});
     std::optional<uint64_t> news = std::exchange(node.watched_news_, std::nullopt);
-    explicit Between(Node& n) : node(n) { node.answering_ = true; }
+    explicit Between(Node& n) : node(n) { node.in_chunk_ = true; }
     ~Between() {
-      node.answering_ = false;
+      node.in_chunk_ = false;
       node.wait_ = std::move(wait);
       node.watched_news_ = news;
     }
   };
   Between between(*this);
   for (;;) {
-    guest_->answer();
-    if (!seat_->held()) return {};
-    AH_TRY(port_.wait_until([this] { return !seat_->held() || seat_->asked(); }, kForever));
+    chunk_runner_->run_chunks();
+    if (!chunk_queue_->held()) return {};
+    AH_TRY(port_.wait_until([this] { return !chunk_queue_->held() || chunk_queue_->has_chunk(); }, kForever));
   }
 }
 
-/// Makes a wait that ends, with `called_` set, when a chunk arrives.
+/// Makes a wait that ends, with `chunk_arrived_` set, when a chunk arrives.
 template <typename Attempt>
 auto Node::open_wait(const Attempt& attempt) {
-  tell_memory();
-  open_ = !answering_ && !undisturbed_;
+  record_memory();
+  open_ = !in_chunk_ && !no_chunks_;
   auto got = attempt();
   open_ = false;
   return got;
@@ -105,43 +107,43 @@ auto Node::open_wait(const Attempt& attempt) {
 
 /// Makes a wait, and repeats it after each chunk.
 template <typename Attempt>
-auto Node::answering_wait(const Attempt& attempt) -> decltype(attempt()) {
+auto Node::wait_and_run_chunks(const Attempt& attempt) -> decltype(attempt()) {
   for (;;) {
     auto got = open_wait(attempt);
-    if (!std::exchange(called_, false)) return got;
-    AH_TRY(answer_now());
+    if (!std::exchange(chunk_arrived_, false)) return got;
+    AH_TRY(run_chunks_now());
   }
 }
 
 /// Makes the wait `attempt(deadline)`, and logs the awaited nodes when it takes long.
 template <typename Attempt>
-auto Node::patiently(const Attempt& attempt, double deadline) {
+auto Node::wait_and_log(const Attempt& attempt, double deadline) {
   const double long_wait = clock_.now() + kLongWait;
   auto got = attempt(std::min(deadline, long_wait));
   if (got || got.error().code != Code::timeout || deadline <= long_wait) return got;
-  const auto ask = wait_.who;  // a copy, since the function may wait itself
-  std::string who = ask ? ask() : "";
+  const auto describe = wait_.describe_awaited;  // a copy, since the function may wait itself
+  std::string awaited = describe ? describe() : "";
   for (const Address address : wait_.awaited) {
-    who += (who.empty() ? "" : ", ") + membership_->describe(address);
+    awaited += (awaited.empty() ? "" : ", ") + membership_->describe(address);
   }
-  log_long_wait(wait_.what, who);
+  log_long_wait(wait_.what, awaited);
   return attempt(deadline);
 }
 
-void Node::log_long_wait(const std::string& what, const std::string& who) const {
-  log_.info(name(), what + ": waiting for over 10 s" + (who.empty() ? "" : " for " + who));
+void Node::log_long_wait(const std::string& what, const std::string& awaited) const {
+  log_.info(name(), what + ": waiting for over 10 s" + (awaited.empty() ? "" : " for " + awaited));
 }
 
 Result<Frame> Node::receive(const Port::Match& match, std::span<const Address> awaited, const std::string& what,
-                            double deadline, const std::function<std::string()>& who) {
-  return receive(match, Wait{awaited, what, who}, deadline);
+                            double deadline, const std::function<std::string()>& describe_awaited) {
+  return receive(match, Wait{awaited, what, describe_awaited}, deadline);
 }
 
 Result<Frame> Node::receive(const Port::Match& match, Wait wait, double deadline) {
   const std::string what = wait.what;
   Wait outer = std::exchange(wait_, std::move(wait));
-  Result<Frame> got =
-      patiently([&](double until) { return answering_wait([&] { return port_.receive(match, until); }); }, deadline);
+  Result<Frame> got = wait_and_log(
+      [&](double until) { return wait_and_run_chunks([&] { return port_.receive(match, until); }); }, deadline);
   wait_ = {};
   if (!got && got.error().code == Code::peer_lost) {  // the peer may have replied before it was lost
     if (auto last = port_.receive(match, clock_.now())) got = std::move(last);
@@ -152,10 +154,10 @@ Result<Frame> Node::receive(const Port::Match& match, Wait wait, double deadline
 }
 
 Status Node::wait_until(const std::function<bool()>& done, std::span<const Address> awaited, const std::string& what,
-                        double deadline, const std::function<std::string()>& who) {
-  Wait outer = std::exchange(wait_, Wait{awaited, what, who});
-  Status waited =
-      patiently([&](double until) { return answering_wait([&] { return port_.wait_until(done, until); }); }, deadline);
+                        double deadline, const std::function<std::string()>& describe_awaited) {
+  Wait outer = std::exchange(wait_, Wait{awaited, what, describe_awaited});
+  Status waited = wait_and_log(
+      [&](double until) { return wait_and_run_chunks([&] { return port_.wait_until(done, until); }); }, deadline);
   wait_ = {};
   if (!waited && waited.error().code == Code::peer_lost) {  // the peer may have met the condition before it was lost
     if (port_.poll() && done()) waited = {};
@@ -169,7 +171,7 @@ Status Node::receive_all(const Port::Match& match, double deadline, std::vector<
                          std::optional<uint64_t> news) {
   watched_news_ = news;
   Status came = open_wait([&] { return port_.receive_all(match, deadline, out); });
-  if (std::exchange(called_, false)) came = answer_now();
+  if (std::exchange(chunk_arrived_, false)) came = run_chunks_now();
   watched_news_.reset();
   const bool changed = news && cluster_.news() != *news;
   if (!came.ok() && came.error().code == Code::peer_lost && changed) came = {};
@@ -178,91 +180,97 @@ Status Node::receive_all(const Port::Match& match, double deadline, std::vector<
 
 Status Node::receive_some(const Port::Match& match, double deadline, std::vector<Frame>& out) {
   Status came = open_wait([&] { return port_.receive_some(match, deadline, out); });
-  return std::exchange(called_, false) ? answer_now() : came;
+  return std::exchange(chunk_arrived_, false) ? run_chunks_now() : came;
 }
 
-Node::Question Node::question(Kind kind, uint32_t tag, const std::string& meta) const {
-  return [=, self = self_](Address head) { return make_frame(kind, self, head, tag, meta); };
+Node::RequestBuilder Node::request_builder(Kind kind, uint32_t tag, const std::string& meta) const {
+  return [=, self = self_](Address coordinator) { return make_frame(kind, self, coordinator, tag, meta); };
 }
 
 /// Sends a request to the coordinator, and again to the next coordinator if that one fails meanwhile.
-Result<Frame> Node::ask_head(const Question& question, Kind answer, const std::string& what,
-                             const std::function<std::string()>& who) {
+Result<Frame> Node::request_from_coordinator(const RequestBuilder& build_request, Kind reply_kind,
+                                             const std::string& what,
+                                             const std::function<std::string()>& describe_awaited) {
   for (;;) {
-    const ProcessId head = cluster_.head();
-    if (head == kNoProcess) {
-      AH_TRY(wait_until([&] { return cluster_.head() != kNoProcess; }, {}, what + ": the next rendezvous host"));
+    const ProcessId coordinator = cluster_.coordinator();
+    if (coordinator == kNoProcess) {
+      AH_TRY(wait_until([&] { return cluster_.coordinator() != kNoProcess; }, {}, what + ": the next coordinator"));
       continue;
     }
-    Frame asked = question(service_address(head));
-    const auto answers = [&, tag = asked.tag](const Frame& frame) { return frame.kind == answer && frame.tag == tag; };
-    const Status sent = port_.send(std::move(asked));
-    Result<Frame> got = sent ? receive(answers, Wait{{}, what, who, head}, kForever) : Result<Frame>(sent.error());
+    Frame request = build_request(service_address(coordinator));
+    const auto matches = [&, tag = request.tag](const Frame& frame) {
+      return frame.kind == reply_kind && frame.tag == tag;
+    };
+    const Status sent = port_.send(std::move(request));
+    Result<Frame> got =
+        sent ? receive(matches, Wait{{}, what, describe_awaited, coordinator}, kForever) : Result<Frame>(sent.error());
     const bool lost = !got && got.error().code == Code::peer_lost;
-    if (!lost || !cluster_.outlives_head()) return got;
-    AH_TRY(wait_until([&] { return cluster_.head() != head; }, {}, what + ": the next rendezvous host"));
+    if (!lost || !cluster_.outlives_coordinator()) return got;
+    AH_TRY(wait_until([&] { return cluster_.coordinator() != coordinator; }, {}, what + ": the next coordinator"));
   }
 }
 
 /// The error of engines that need the first coordinator, once it has failed.
-Status Node::first_head_is_there(const std::string& what) const {
-  if (cluster_.head() == 0) return {};
-  return Error{Code::peer_lost, what + ": the rendezvous host is lost, and without it only actor.peer continues"};
+Status Node::check_first_coordinator(const std::string& what) const {
+  if (cluster_.coordinator() == 0) return {};
+  return Error{Code::peer_lost, what + ": the coordinator is lost, and without it only actor.peer continues"};
 }
 
 void Node::set_actions(uint32_t entered) {
   actions_ = entered;
-  if (role() == Role::worker) cluster_.tell_actions(index(), entered);
+  if (role() == Role::worker) cluster_.report_actions(index(), entered);
 }
 
 Result<Node::Action> Node::enter_action(const std::string& kind, const std::string& where) {
   const uint32_t index = actions_;
   static constexpr EngineCall kCall{Cause::action, "starting an action"};
   const Activity activity(*stats_, kCall);
-  std::optional<OnFirstHead> needs;
+  std::optional<RequiresFirstCoordinator> needs;
   if (!kind.starts_with("peer.")) needs.emplace(*this, kind.c_str());
-  auto frame = ask_head(question(cluster_kind::action_enter, index, pack(ActionEnter{kind, where})),
-                        cluster_kind::action_reply, kind);
+  auto frame =
+      request_from_coordinator(request_builder(cluster_kind::action_enter, index, pack(ActionEnter{kind, where})),
+                               cluster_kind::action_reply, kind);
   if (!frame) return frame.error();
   auto reply = unpack<ActionReply>(frame->meta.view());
   if (!reply) return reply.error();
   if (!reply->ok) return Error{reply->code, reply->message};
   set_actions(index + 1);
-  if (reply->replayed) cluster_.keep_value(index, frame->body);
+  if (reply->replayed) cluster_.cache_value(index, frame->body);
   stats_->enter_action(kind, where);
   refresh();
   return Action{index, reply->replayed, std::move(frame->body)};
 }
 
 void Node::finish_action(uint32_t index, Blob value) {
-  cluster_.keep_value(index, value);
-  const ProcessId head = cluster_.head();
-  if (head == kNoProcess) return;  // the next one receives the cached value
-  (void)port_.send(make_frame(cluster_kind::action_done, self_, service_address(head), index, {}, std::move(value)));
+  cluster_.cache_value(index, value);
+  const ProcessId coordinator = cluster_.coordinator();
+  if (coordinator == kNoProcess) return;  // the next one receives the cached value
+  (void)port_.send(
+      make_frame(cluster_kind::action_done, self_, service_address(coordinator), index, {}, std::move(value)));
 }
 
 Result<Blob> Node::agree_on_action(uint32_t index, const Blob& value) {
   static constexpr EngineCall kCall{Cause::action, "ending an action"};
   const Activity activity(*stats_, kCall);
-  const auto request = [&](Address head) {
-    return make_frame(cluster_kind::action_agree, self_, head, index, {}, Blob(value));
+  const auto request = [&](Address coordinator) {
+    return make_frame(cluster_kind::action_agree, self_, coordinator, index, {}, Blob(value));
   };
-  auto frame = ask_head(request, cluster_kind::action_agreed, "ending an action");
+  auto frame = request_from_coordinator(request, cluster_kind::action_agreed, "ending an action");
   if (!frame) return frame.error();
-  cluster_.keep_value(index, frame->body);
+  cluster_.cache_value(index, frame->body);
   return std::move(frame->body);
 }
 
 Status Node::start_servers(uint32_t action) {
   static constexpr EngineCall kCall{Cause::server, "starting the parameter servers"};
   const Activity activity(*stats_, kCall);
-  const OnFirstHead needs(*this, "starting the parameter servers");
-  auto frame = ask_head(question(cluster_kind::servers_start, action), cluster_kind::servers_ready,
-                        "starting the parameter servers", [this, action] {
-                          if (action == kAnyAction) return std::string();
-                          const auto late = behind(action);
-                          return late ? describe(*late) : std::string();
-                        });
+  const RequiresFirstCoordinator needs(*this, "starting the parameter servers");
+  auto frame = request_from_coordinator(request_builder(cluster_kind::servers_start, action),
+                                        cluster_kind::servers_ready, "starting the parameter servers", [this, action] {
+                                          if (action == kAnyAction) return std::string();
+                                          const auto late = behind(action);
+                                          return late ? describe(*late) : std::string();
+                                        });
   if (!frame) return frame.error();
   auto reply = unpack<ActionReply>(frame->meta.view());
   if (!reply) return reply.error();
@@ -288,10 +296,10 @@ std::string Node::describe(const std::vector<Whereabouts>& workers) const {
 
 Result<SourceText> Node::find_source(const std::string& name) {
   Result<SourceText> here = job_.find_here(name);
-  if (cluster_.is_head() || name.size() > kMaxTextBytes) return here;
+  if (cluster_.is_coordinator() || name.size() > kMaxTextBytes) return here;
   const ModuleFind find{name, here ? source_hash(here->text) : 0};
-  auto frame = ask_head(question(cluster_kind::module_find, ++questions_, pack(find)), cluster_kind::module_reply,
-                        "module '" + name + "'");
+  auto frame = request_from_coordinator(request_builder(cluster_kind::module_find, ++request_number_, pack(find)),
+                                        cluster_kind::module_reply, "module '" + name + "'");
   if (!frame) return frame.error();
   auto reply = unpack<ModuleReply>(frame->meta.view());
   if (!reply) return reply.error();
@@ -314,8 +322,9 @@ Result<std::vector<NodeId>> Node::at_work(const Membership& membership) {
 }
 
 Result<std::vector<Whereabouts>> Node::whereabouts(const LongWait* waiting) {
-  auto frame = ask_head(question(cluster_kind::whereabouts, ++questions_, waiting != nullptr ? pack(*waiting) : ""),
-                        cluster_kind::whereabouts_reply, "asking where the others are");
+  auto frame = request_from_coordinator(
+      request_builder(cluster_kind::whereabouts, ++request_number_, waiting != nullptr ? pack(*waiting) : ""),
+      cluster_kind::whereabouts_reply, "asking where the others are");
   if (!frame) return frame.error();
   return unpack<std::vector<Whereabouts>>(frame->body.view());
 }

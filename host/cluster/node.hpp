@@ -23,17 +23,17 @@ namespace actorhost {
 
 enum class Role { worker, server };
 
-/// Runs observers' chunks for a node (QuestionDesk), on the node's thread.
-class NodeGuest {
+/// Runs observers' chunks for a node (ChunkScheduler), on the node's thread.
+class ChunkRunner {
  public:
-  NodeGuest() = default;
-  NodeGuest(const NodeGuest&) = delete;
-  NodeGuest& operator=(const NodeGuest&) = delete;
-  virtual ~NodeGuest() = default;
+  ChunkRunner() = default;
+  ChunkRunner(const ChunkRunner&) = delete;
+  ChunkRunner& operator=(const ChunkRunner&) = delete;
+  virtual ~ChunkRunner() = default;
   /// Whether chunks may run now: not during a callback with a time limit.
-  virtual bool may_answer() = 0;
+  virtual bool may_run_chunks() = 0;
   /// Runs the pending chunks. It may use the node, except for collectives and actions.
-  virtual void answer() = 0;
+  virtual void run_chunks() = 0;
   /// Bytes of the node's Lua state; read where the script enters an engine call, and before each wait.
   virtual uint64_t lua_bytes() = 0;
 };
@@ -80,23 +80,23 @@ class Node {
   /// The current wait checks the cluster's state. Thread-safe.
   void wake() { port_.wake(); }
 
-  /// Sets the guest that runs chunks (nullptr: none) in each of the waits below and in `answer`.
-  void set_guest(NodeGuest* guest) { guest_ = guest; }
-  QuestionDesk::Seat& seat() noexcept { return *seat_; }
+  /// Sets the object that runs chunks (nullptr: none) in each of the waits below and in `run_chunks`.
+  void set_chunk_runner(ChunkRunner* runner) { chunk_runner_ = runner; }
+  ChunkScheduler::NodeQueue& chunk_queue() noexcept { return *chunk_queue_; }
   /// Called where a script enters an engine call: runs pending chunks, and blocks here while the run is paused.
-  Status answer() {
-    tell_memory();
-    return seat_->called() ? answer_now() : Status();
+  Status run_chunks() {
+    record_memory();
+    return chunk_queue_->has_work() ? run_chunks_now() : Status();
   }
   /// A chunk runs within a wait: the node is inside another call.
-  bool answering() const noexcept { return answering_; }
+  bool in_chunk() const noexcept { return in_chunk_; }
   /// While it lives, no wait runs chunks: for code that must not call Lua.
-  class Undisturbed {
+  class NoChunks {
    public:
-    explicit Undisturbed(Node& node) : node_(node), before_(std::exchange(node.undisturbed_, true)) {}
-    ~Undisturbed() { node_.undisturbed_ = before_; }
-    Undisturbed(const Undisturbed&) = delete;
-    Undisturbed& operator=(const Undisturbed&) = delete;
+    explicit NoChunks(Node& node) : node_(node), before_(std::exchange(node.no_chunks_, true)) {}
+    ~NoChunks() { node_.no_chunks_ = before_; }
+    NoChunks(const NoChunks&) = delete;
+    NoChunks& operator=(const NoChunks&) = delete;
 
    private:
     Node& node_;
@@ -105,9 +105,10 @@ class Node {
 
   /// Waits for a frame. Ends with peer_lost if one of `awaited` has failed and no matching frame is left in the
   /// mailbox. An awaited server lives as long as the run: its loss ends the run. May be nested. `what` names the wait
-  /// in messages, and in the log line after 10 s; `who` names the awaited nodes there, if they are not `awaited`.
+  /// in messages, and in the log line after 10 s; `describe_awaited` names the awaited nodes there, if they are not
+  /// `awaited`.
   Result<Frame> receive(const Port::Match& match, std::span<const Address> awaited, const std::string& what,
-                        double deadline = kForever, const std::function<std::string()>& who = {});
+                        double deadline = kForever, const std::function<std::string()>& describe_awaited = {});
 
   /// Takes every matching frame, and waits until `deadline` for the first. Returns without a frame at the deadline,
   /// after it has run a chunk, and when Cluster::news differs from a given `news`.
@@ -116,25 +117,26 @@ class Node {
 
   /// Waits until `done` holds, which it checks after each frame and each change of the cluster. Otherwise as `receive`.
   Status wait_until(const std::function<bool()>& done, std::span<const Address> awaited, const std::string& what,
-                    double deadline = kForever, const std::function<std::string()>& who = {});
+                    double deadline = kForever, const std::function<std::string()>& describe_awaited = {});
 
-  /// Logs that `what` has waited for kLongWait seconds, for `who` if it is not empty.
-  void log_long_wait(const std::string& what, const std::string& who) const;
+  /// Logs that `what` has waited for kLongWait seconds, for `awaited` if it is not empty.
+  void log_long_wait(const std::string& what, const std::string& awaited) const;
 
   /// As receive_all, but with one wait at most, which `wake` ends too: for conditions that other threads set. Also
   /// returns after it has run a chunk.
   Status receive_some(const Port::Match& match, double deadline, std::vector<Frame>& out);
 
   /// Code::peer_lost for `what` once the run's first coordinator has failed.
-  Status first_head_is_there(const std::string& what) const;
+  Status check_first_coordinator(const std::string& what) const;
   /// While it lives, waits end with Code::peer_lost once the run's first coordinator has failed: for engines that need
   /// services of that coordinator.
-  class OnFirstHead {
+  class RequiresFirstCoordinator {
    public:
-    OnFirstHead(Node& node, const char* what) : node_(node), before_(std::exchange(node.needs_first_head_, what)) {}
-    ~OnFirstHead() { node_.needs_first_head_ = before_; }
-    OnFirstHead(const OnFirstHead&) = delete;
-    OnFirstHead& operator=(const OnFirstHead&) = delete;
+    RequiresFirstCoordinator(Node& node, const char* what)
+        : node_(node), before_(std::exchange(node.needs_first_coordinator_, what)) {}
+    ~RequiresFirstCoordinator() { node_.needs_first_coordinator_ = before_; }
+    RequiresFirstCoordinator(const RequiresFirstCoordinator&) = delete;
+    RequiresFirstCoordinator& operator=(const RequiresFirstCoordinator&) = delete;
 
    private:
     Node& node_;
@@ -182,21 +184,21 @@ class Node {
   std::string describe(const std::vector<Whereabouts>& workers) const;
 
  private:
-  using Question = std::function<Frame(Address head)>;
+  using RequestBuilder = std::function<Frame(Address coordinator)>;
 
   struct Wait;
   Result<Frame> receive(const Port::Match& match, Wait wait, double deadline);
   template <typename Attempt>
-  auto patiently(const Attempt& attempt, double deadline);
+  auto wait_and_log(const Attempt& attempt, double deadline);
   template <typename Attempt>
   auto open_wait(const Attempt& attempt);
   template <typename Attempt>
-  auto answering_wait(const Attempt& attempt) -> decltype(attempt());
-  void tell_memory();
-  Status answer_now();
-  Result<Frame> ask_head(const Question& question, Kind answer, const std::string& what,
-                         const std::function<std::string()>& who = {});
-  Question question(Kind kind, uint32_t tag, const std::string& meta = {}) const;
+  auto wait_and_run_chunks(const Attempt& attempt) -> decltype(attempt());
+  void record_memory();
+  Status run_chunks_now();
+  Result<Frame> request_from_coordinator(const RequestBuilder& build_request, Kind reply_kind, const std::string& what,
+                                         const std::function<std::string()>& describe_awaited = {});
+  RequestBuilder request_builder(Kind kind, uint32_t tag, const std::string& meta = {}) const;
 
   Cluster& cluster_;
   JobSource& job_;
@@ -209,22 +211,22 @@ class Node {
   struct Wait {
     std::span<const Address> awaited = {};
     std::string what = {};
-    std::function<std::string()> who = {};  // names the missing nodes, if they are not `awaited`
-    std::optional<ProcessId> head = {};     // the coordinator that the request went to
+    std::function<std::string()> describe_awaited = {};  // names the missing nodes, if they are not `awaited`
+    std::optional<ProcessId> coordinator = {};           // the coordinator that the request went to
   };
-  Wait wait_;                               // the innermost current wait
-  std::optional<uint64_t> watched_news_;    // another number of Cluster::news ends the wait
-  const char* needs_first_head_ = nullptr;  // the call that needs it
+  Wait wait_;                                      // the innermost current wait
+  std::optional<uint64_t> watched_news_;           // another number of Cluster::news ends the wait
+  const char* needs_first_coordinator_ = nullptr;  // the call that needs it
   uint32_t actions_ = 0;
-  uint32_t questions_ = 0;
+  uint32_t request_number_ = 0;
   bool left_out_ = false;
   std::atomic<bool> stop_{false};
-  const std::shared_ptr<QuestionDesk::Seat> seat_;  // shared with the desk
-  NodeGuest* guest_ = nullptr;
-  bool open_ = false;       // chunks may end the current wait
-  bool called_ = false;     // ... and a chunk has ended it
-  bool answering_ = false;  // a chunk runs
-  bool undisturbed_ = false;
+  const std::shared_ptr<ChunkScheduler::NodeQueue> chunk_queue_;  // shared with the scheduler
+  ChunkRunner* chunk_runner_ = nullptr;
+  bool open_ = false;           // chunks may end the current wait
+  bool chunk_arrived_ = false;  // ... and a chunk has ended it
+  bool in_chunk_ = false;       // a chunk runs
+  bool no_chunks_ = false;
 };
 
 }  // namespace actorhost

@@ -79,33 +79,33 @@ bool is_node_row(const json& row) {
 Observers::Observers(Sources sources) : sources_(std::move(sources)), lost_(std::make_unique<json>(json::array())) {}
 Observers::~Observers() = default;
 
-void Observers::look(const std::vector<std::string>& sections, Told told, double now) {
+void Observers::request_state(const std::vector<std::string>& sections, Callback callback, double now) {
   const uint32_t number = ++number_;
-  Look look{std::move(told), {}, {}, now + kPatience, now};
+  Observation observation{std::move(callback), {}, {}, now + kReportSeconds, now};
   const MembershipPtr table = sources_.membership();
   const std::set<ProcessId> silent = sources_.suspected();
   for (const ProcessInfo& info : table->processes()) {
     if (info.process == sources_.self()) continue;
-    if (sources_.ask(info.process, number, sections) && !silent.contains(info.process))
-      look.missing.insert(info.process);
+    if (sources_.request_report(info.process, number, sections) && !silent.contains(info.process))
+      observation.missing.insert(info.process);
   }
-  look.reports[sources_.self()] = std::make_unique<json>(sources_.state.report(sections));
-  if (look.missing.empty()) return look.told(merged(look, now));
-  looks_.emplace(number, std::move(look));
+  observation.reports[sources_.self()] = std::make_unique<json>(sources_.state.report(sections));
+  if (observation.missing.empty()) return observation.callback(merged(observation, now));
+  observations_.emplace(number, std::move(observation));
 }
 
 void Observers::on_report(ProcessId process, uint32_t number, std::string_view text, double now) {
-  const auto at = looks_.find(number);
-  if (at == looks_.end() || at->second.missing.erase(process) == 0) return;
-  latency_seconds_.add(now - at->second.asked);
+  const auto at = observations_.find(number);
+  if (at == observations_.end() || at->second.missing.erase(process) == 0) return;
+  latency_seconds_.add(now - at->second.requested_at);
   json report = parse_outside_json(text);
   if (report.is_object() && report.value("nodes", json()).is_array()) {
     at->second.reports[process] = std::make_unique<json>(std::move(report));
   }
   if (!at->second.missing.empty()) return;
-  const Look look = std::move(at->second);
-  looks_.erase(at);
-  look.told(merged(look, now));
+  const Observation observation = std::move(at->second);
+  observations_.erase(at);
+  observation.callback(merged(observation, now));
 }
 
 void Observers::note(uint64_t epoch, std::string text) {
@@ -126,7 +126,7 @@ void Observers::on_members(const Membership& before, const Membership& after) {
                           (before.epoch() == 0 ? "" : joined));
 }
 
-void Observers::tell_members(json& out) const {
+void Observers::add_members(json& out) const {
   for (const Change& change : changes_) {
     out["members"].push_back({{"t", change.time}, {"epoch", change.epoch}, {"text", change.text}});
   }
@@ -183,34 +183,34 @@ void Observers::add_silent(json& nodes, const ProcessInfo& info, double now) con
 }
 
 void Observers::tick(double now) {
-  for (auto at = looks_.begin(); at != looks_.end();) {
+  for (auto at = observations_.begin(); at != observations_.end();) {
     if (now < at->second.deadline) {
       ++at;
       continue;
     }
-    const Look look = std::move(at->second);
-    at = looks_.erase(at);
-    look.told(merged(look, now));
+    const Observation observation = std::move(at->second);
+    at = observations_.erase(at);
+    observation.callback(merged(observation, now));
   }
 }
 
 double Observers::next_time() const {
   double next = kForever;
-  for (const auto& [number, look] : looks_) next = std::min(next, look.deadline);
+  for (const auto& [number, observation] : observations_) next = std::min(next, observation.deadline);
   return next;
 }
 
 /// Seconds since the last frame of a process; null if its link has closed.
 json Observers::age_of(ProcessId process, double now) const {
-  const double heard = sources_.heard(process);
-  return heard > 0 ? json(std::max(0.0, now - heard)) : json();
+  const double last = sources_.last_frame(process);
+  return last > 0 ? json(std::max(0.0, now - last)) : json();
 }
 
-json Observers::host_row(const ProcessInfo& info, const Look& look, double now) const {
+json Observers::host_row(const ProcessInfo& info, const Observation& observation, double now) const {
   json row = {{"process", info.process}, {"host", info.host}, {"url", info.url}, {"silent", false}, {"age", 0.0}};
   if (info.process != sources_.self()) row["age"] = age_of(info.process, now);
-  const auto report = look.reports.find(info.process);
-  if (report == look.reports.end()) {
+  const auto report = observation.reports.find(info.process);
+  if (report == observation.reports.end()) {
     row["silent"] = true;
     return row;
   }
@@ -280,16 +280,16 @@ json Observers::collective_of(const json& nodes) {
   return {{"what", foremost->value("what", json())}, {"calls", most}, {"missing", std::move(missing)}};
 }
 
-std::string Observers::merged(const Look& look, double now) {
+std::string Observers::merged(const Observation& observation, double now) {
   json out = {{"hosts", json::array()}, {"nodes", json::array()}};
   const MembershipPtr table = sources_.membership();
   json nodes = *lost_;
   std::vector<ProcessInfo> processes = table->processes();
   if (processes.empty()) processes.push_back({0, "", ""});  // the run has not started
   for (const ProcessInfo& info : processes) {
-    out["hosts"].push_back(host_row(info, look, now));
-    const auto at = look.reports.find(info.process);
-    if (at == look.reports.end()) {
+    out["hosts"].push_back(host_row(info, observation, now));
+    const auto at = observation.reports.find(info.process);
+    if (at == observation.reports.end()) {
       add_silent(nodes, info, now);
       continue;
     }

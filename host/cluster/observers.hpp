@@ -21,27 +21,27 @@ namespace actorhost {
 class Observers {
  public:
   /// Receives the state as JSON.
-  using Told = std::function<void(std::string json)>;
+  using Callback = std::function<void(std::string json)>;
 
   struct Sources {
     ProcessState& state;  // of this process
     std::function<MembershipPtr()> membership;
     /// Requests a report from a process; false: no route to it.
-    std::function<bool(ProcessId, uint32_t number, const std::vector<std::string>& sections)> ask;
-    std::function<double(ProcessId)> heard;  // time of its last frame, on the clock; 0: it has no link
+    std::function<bool(ProcessId, uint32_t number, const std::vector<std::string>& sections)> request_report;
+    std::function<double(ProcessId)> last_frame;  // time of its last frame, on the clock; 0: it has no link
     std::function<std::set<ProcessId>()> suspected;
     std::function<void(nlohmann::json& run)> describe_run;  // adds job, seed, and the like
     std::function<ProcessId()> self = [] { return ProcessId{0}; };
   };
 
   /// Seconds to wait for the reports of other processes.
-  static constexpr double kPatience = 0.04;
+  static constexpr double kReportSeconds = 0.04;
 
   explicit Observers(Sources sources);
   ~Observers();
 
-  /// Calls `told` once; at once if there is no other process.
-  void look(const std::vector<std::string>& sections, Told told, double now);
+  /// Calls `callback` once; at once if there is no other process.
+  void request_state(const std::vector<std::string>& sections, Callback callback, double now);
   /// The report of a process to request `number`.
   void on_report(ProcessId process, uint32_t number, std::string_view json, double now);
   /// Workers have been lost for this reason.
@@ -49,18 +49,18 @@ class Observers {
   /// The membership has changed.
   void on_members(const Membership& before, const Membership& after);
   /// Adds the log of membership changes: {t, epoch, text}, the oldest first.
-  void tell_members(nlohmann::json& out) const;
+  void add_members(nlohmann::json& out) const;
   /// Answers requests at their deadline; to be called at `next_time`.
   void tick(double now);
   double next_time() const;
 
  private:
-  struct Look {
-    Told told;
+  struct Observation {
+    Callback callback;
     std::set<ProcessId> missing;
     std::map<ProcessId, std::unique_ptr<nlohmann::json>> reports;
     double deadline;
-    double asked;
+    double requested_at;
   };
   struct Share {
     double together;  // seconds of waits for other nodes: for servers, in collectives and actions
@@ -68,19 +68,19 @@ class Observers {
     double seconds;
   };
 
-  std::string merged(const Look& look, double now);
+  std::string merged(const Observation& observation, double now);
   void note_rows(ProcessId process, nlohmann::json rows);
   nlohmann::json last_row(NodeId worker) const;
   void add_silent(nlohmann::json& nodes, const ProcessInfo& info, double now) const;
   nlohmann::json age_of(ProcessId process, double now) const;
-  nlohmann::json host_row(const ProcessInfo& info, const Look& look, double now) const;
+  nlohmann::json host_row(const ProcessInfo& info, const Observation& observation, double now) const;
   void name_node(nlohmann::json& node, const ProcessInfo& info) const;
   void mark_straggler(nlohmann::json& nodes, double now);
   static nlohmann::json collective_of(const nlohmann::json& nodes);
 
   Sources sources_;
   uint32_t number_ = 0;
-  std::map<uint32_t, Look> looks_;
+  std::map<uint32_t, Observation> observations_;
   std::unique_ptr<nlohmann::json> lost_;                       // rows of lost nodes
   std::map<ProcessId, std::unique_ptr<nlohmann::json>> seen_;  // rows of each process's last report
   /// The waits of each worker at one time.

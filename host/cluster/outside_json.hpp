@@ -13,11 +13,11 @@ inline nlohmann::json parse_outside_json(std::string_view text) {
   using nlohmann::json;
   constexpr int kMostLevels = 100;
   bool deep = false;
-  const auto look = [&deep](int depth, json::parse_event_t, const json&) {
+  const auto check_depth = [&deep](int depth, json::parse_event_t, const json&) {
     deep = deep || depth > kMostLevels;
     return !deep;
   };
-  json value = json::parse(text, look, false);
+  json value = json::parse(text, check_depth, false);
   return deep ? json(json::value_t::discarded) : value;
 }
 

@@ -16,9 +16,9 @@ void PeerLinks::adopt(ProcessId self, MembershipPtr table) {
   self_ = self;
   for (const ProcessInfo& info : table_->processes()) {
     if (table->process(info.process) != nullptr) continue;
-    gone_.insert(info.process);
+    departed_.insert(info.process);
     links_.erase(info.process);
-    asked_.erase(info.process);
+    requested_.erase(info.process);
   }
   table_ = std::move(table);
 }
@@ -50,8 +50,8 @@ void PeerLinks::wanted(ProcessId process) {
   if (dialler == self_) {
     dial(*peer);
   } else if (dialler == process) {
-    asked_.insert(process);
-    output_.ask_to_dial(process);
+    requested_.insert(process);
+    output_.request_dial(process);
   } else {
     broken(process, "neither it nor this host takes connections");
   }
@@ -73,16 +73,16 @@ ProcessId PeerLinks::owner(LinkId link) const {
   return kNoProcess;
 }
 
-void PeerLinks::tell_again() {
+void PeerLinks::resend_reports() {
   for (const ProcessId process : broken_) {
     if (table_->process(process) != nullptr) output_.report_broken(process, "as reported before");
   }
-  for (const ProcessId process : std::exchange(asked_, {})) {
+  for (const ProcessId process : std::exchange(requested_, {})) {
     if (!links_.contains(process)) wanted(process);
   }
 }
 
-void PeerLinks::asked_by(ProcessId process) {
+void PeerLinks::on_dial_request(ProcessId process) {
   const ProcessInfo* peer = table_->process(process);
   if (peer == nullptr || no_use(process)) return;
   if (dialler_for(*peer) == self_) dial(*peer);
@@ -101,10 +101,10 @@ void PeerLinks::dial_failed(ProcessId process, const std::string& reason) {
 void PeerLinks::accepted(ProcessId process, LinkId link) { take(process, link); }
 
 void PeerLinks::take(ProcessId process, LinkId link) {
-  if (gone_.contains(process)) return output_.close_link(link, "it has left the run");
+  if (departed_.contains(process)) return output_.close_link(link, "it has left the run");
   if (broken_.contains(process)) return output_.close_link(link, "the link before it broke");
   if (const auto end = ended_.extract(link)) return broken(process, end.mapped());
-  asked_.erase(process);
+  requested_.erase(process);
   links_.emplace(process, link);  // of two links the transport keeps the first
 }
 

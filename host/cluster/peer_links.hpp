@@ -26,7 +26,7 @@ class PeerLinkOutput {
   /// Starts to dial; `dialled` or `dial_failed` reports the result later.
   virtual void dial(ProcessId process, const std::string& url) = 0;
   /// Requests through the coordinator that `process` dials this process.
-  virtual void ask_to_dial(ProcessId process) = 0;
+  virtual void request_dial(ProcessId process) = 0;
   /// Reports to the coordinator that a needed link to `process`, which seems alive, is missing.
   virtual void report_broken(ProcessId process, const std::string& reason) = 0;
   virtual void close_link(LinkId link, const std::string& reason) = 0;
@@ -50,9 +50,9 @@ class PeerLinks {
   /// The link to `process` is no longer a peer link.
   void release(ProcessId process) { links_.erase(process); }
   /// There is a new coordinator: repeats the reports and requests that the previous coordinator may not have received.
-  void tell_again();
+  void resend_reports();
   /// `process` requests that this process dials it.
-  void asked_by(ProcessId process);
+  void on_dial_request(ProcessId process);
   void dialled(ProcessId process, LinkId link);
   void dial_failed(ProcessId process, const std::string& reason);
   /// `process` has dialled this process. It may be known only to a newer table.
@@ -77,9 +77,9 @@ class PeerLinks {
   MembershipPtr table_ = std::make_shared<const Membership>();
   std::map<ProcessId, LinkId> links_;
   std::set<ProcessId> dialling_;
-  std::set<ProcessId> asked_;   // requested to dial this process
-  std::set<ProcessId> gone_;    // have left the table
-  std::set<ProcessId> broken_;  // reported as broken
+  std::set<ProcessId> requested_;  // requested to dial this process
+  std::set<ProcessId> departed_;   // have left the table
+  std::set<ProcessId> broken_;     // reported as broken
   // links that ended before their process was known, or after they were given up
   std::map<LinkId, std::string> ended_;
 };

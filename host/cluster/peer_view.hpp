@@ -16,8 +16,8 @@ struct PeerState : WorkerState {
 };
 
 struct PeerView {
-  PeerState self;    // the requesting node
-  double asked = 0;  // when it completed its last step
+  PeerState self;        // the requesting node
+  double requested = 0;  // when it completed its last step
   double now = 0;
   uint32_t population = 0;          // number of live nodes
   std::span<const PeerState> seen;  // of a sampling rule: the reports, each as of its own time
@@ -25,17 +25,17 @@ struct PeerView {
 };
 
 /// Shows rules only reported clocks. It draws no sample from the reports: the reports are the sample.
-class PeerQuestion {
+class PeerRuleEvaluator {
  public:
   /// `sampled`: the rule sees view.seen; else view.lowest. Otherwise as BarrierRule::decide_partly.
-  Status ask(BarrierRule& rule, bool sampled, const PeerView& view, Decision& out);
+  Status evaluate(BarrierRule& rule, bool sampled, const PeerView& view, Decision& out);
 
  private:
   void show(const PeerState& peer);
 
-  Progress heard_;
+  Progress reported_;
   std::vector<Slot> slots_;  // of the shown peers
-  uint64_t looks_ = 0;
+  uint64_t evaluations_ = 0;
 };
 
 }  // namespace actorhost

@@ -9,6 +9,6 @@ namespace actorhost {
 /// "kvs_2400_0_1944870137_vm": the same for all processes of a job, and unique to the job. Finalizes PMI on the socket,
 /// so it can be called once. Empty if the launcher does not reply as PMI-1 does. Blocks for the replies, a few seconds
 /// at most.
-std::string ask_pmi_job(int socket);
+std::string query_pmi_job(int socket);
 
 }  // namespace actorhost

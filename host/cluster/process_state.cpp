@@ -24,12 +24,12 @@ const char* state_name(NodeStats::State state) {
 }
 
 /// A node's recent spans, in seconds since `begun`: each [name, category, number, begin, end].
-json spans_report(SpanRing::Look&& look, double now, double begun) {
+json spans_report(SpanRing::Snapshot&& snapshot, double now, double begun) {
   json list = json::array();
-  for (TimeSpan& span : look.spans) {
+  for (TimeSpan& span : snapshot.spans) {
     list.push_back({std::move(span.name), std::move(span.category), span.number, span.begin - begun, span.end - begun});
   }
-  return {{"first", look.first}, {"at", now - begun}, {"list", std::move(list)}};
+  return {{"first", snapshot.first}, {"at", now - begun}, {"list", std::move(list)}};
 }
 
 /// The resident memory of this process in bytes.
@@ -99,14 +99,14 @@ void ProcessState::drop(const std::string& name) {
 
 json ProcessState::node_report(const Entry& entry, double now) const {
   const NodeStats& stats = *entry.stats;
-  const NodeStats::Doing doing = stats.doing();
-  const NodeStats::State state = doing.state;
-  const double since = now - doing.since;
+  const NodeStats::Snapshot snapshot = stats.snapshot();
+  const NodeStats::State state = snapshot.state;
+  const double since = now - snapshot.since;
   json out = {{"id", address_index(entry.address)},
               {"role", is_server(entry.address) ? "server" : "worker"},
               {"state", state_name(state)},
               {"since", state == NodeStats::State::starting ? now - entry.begun : std::max(0.0, since)},
-              {"seconds", (state == NodeStats::State::ended ? doing.since : now) - entry.begun},
+              {"seconds", (state == NodeStats::State::ended ? snapshot.since : now) - entry.begun},
               {"queue", entry.queue_length ? entry.queue_length() : 0},
               {"sent", static_cast<uint64_t>(stats.message_bytes.sum()) + stats.courier.bytes_sent.get()},
               {"received", stats.bytes_received.get() + stats.courier.bytes_received.get()},
@@ -124,8 +124,8 @@ json ProcessState::node_report(const Entry& entry, double now) const {
   out["wait"] = json::object();
   for (size_t i = 0; i < kCauseNames.size(); ++i) {
     const auto cause = static_cast<Cause>(i);
-    double seconds = doing.waited[i];
-    if (state == NodeStats::State::waiting && doing.call.cause == cause) seconds += std::max(0.0, since);
+    double seconds = snapshot.waited[i];
+    if (state == NodeStats::State::waiting && snapshot.call.cause == cause) seconds += std::max(0.0, since);
     if (cause == Cause::sleep) {
       out["slept"] = seconds;
     } else if (seconds > 0) {
@@ -133,14 +133,14 @@ json ProcessState::node_report(const Entry& entry, double now) const {
     }
   }
   if (state == NodeStats::State::waiting) {
-    out["cause"] = kCauseNames[static_cast<size_t>(doing.call.cause)];
+    out["cause"] = kCauseNames[static_cast<size_t>(snapshot.call.cause)];
     if (auto awaited = stats.awaited(); !awaited.ids.empty()) {
       out["for"] = std::move(awaited.ids);
       out["since"] = std::max(since, now - awaited.since);
     }
   }
-  if (doing.call.name != nullptr && state != NodeStats::State::ended) out["what"] = doing.call.name;
-  if (doing.call.with_all) out["with_all"] = true;
+  if (snapshot.call.name != nullptr && state != NodeStats::State::ended) out["what"] = snapshot.call.name;
+  if (snapshot.call.with_all) out["with_all"] = true;
   auto [action, where] = stats.action();
   if (!action.empty()) {
     out["action"] = std::move(action);
@@ -162,7 +162,7 @@ json ProcessState::report(const std::vector<std::string>& wanted) const {
   if (is_wanted("trace")) {
     std::lock_guard lock(nodes_mutex_);
     for (size_t i = 0; i < nodes_.size() && i < out["nodes"].size(); ++i) {
-      out["nodes"][i]["spans"] = spans_report(nodes_[i].stats->look_at_spans(), now, begun_);
+      out["nodes"][i]["spans"] = spans_report(nodes_[i].stats->poll_spans(), now, begun_);
     }
   }
   if (is_wanted("histograms")) {

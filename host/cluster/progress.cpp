@@ -69,12 +69,12 @@ int32_t StepCounts::at_rank(uint32_t rank) const noexcept {
 }
 
 Status Progress::add(NodeId id, int32_t step) {
-  const std::string who = "worker " + std::to_string(id);
-  if (id > kMaxId) return Error{Code::bad_argument, who + ": ids go up to " + std::to_string(kMaxId)};
-  if (slot(id) != kNoSlot || parked(id)) return Error{Code::bad_argument, who + " is known already"};
-  if (step < 0) return Error{Code::bad_argument, who + ": step " + std::to_string(step) + " is negative"};
+  const std::string name = "worker " + std::to_string(id);
+  if (id > kMaxId) return Error{Code::bad_argument, name + ": ids go up to " + std::to_string(kMaxId)};
+  if (slot(id) != kNoSlot || parked(id)) return Error{Code::bad_argument, name + " is known already"};
+  if (step < 0) return Error{Code::bad_argument, name + ": step " + std::to_string(step) + " is negative"};
   if (size() > 0 && std::max(step, max()) - std::min(step, min()) > kMaxSpread) {
-    return Error{Code::bad_argument, who + ": step " + std::to_string(step) + " is more than " +
+    return Error{Code::bad_argument, name + ": step " + std::to_string(step) + " is more than " +
                                          std::to_string(kMaxSpread) + " away from the other workers"};
   }
   insert(id, Parked{step, 0, 0, 0, 1});
@@ -122,7 +122,7 @@ void Progress::insert(NodeId id, const Parked& worker) {
   durations_.push_back(worker.duration);
   averages_.push_back(worker.average);
   started_.push_back(0);
-  asked_.push_back(0);
+  requested_.push_back(0);
   tickets_.push_back(0);
   if (everyone_.size() < ids_.size()) everyone_.push_back(slot);
   counts_.add(worker.step);
@@ -139,7 +139,7 @@ void Progress::erase(Slot slot) {
     array.pop_back();
   };
   close(ids_), close(steps_), close(busy_), close(alive_), close(pulled_);
-  close(durations_), close(averages_), close(started_), close(asked_), close(tickets_);
+  close(durations_), close(averages_), close(started_), close(requested_), close(tickets_);
   ++layout_;
   ++changes_;
 }
@@ -213,12 +213,12 @@ bool Progress::suspect(NodeId id, bool suspected) {
   return true;
 }
 
-bool Progress::ask(NodeId id, double now) {
+bool Progress::request(NodeId id, double now) {
   const Slot at = slot(id);
   if (at == kNoSlot) return false;
   if (tickets_[at] != 0) return true;
-  tickets_[at] = ++asks_;
-  asked_[at] = now;
+  tickets_[at] = ++requests_;
+  requested_[at] = now;
   ++waiting_;
   return true;
 }

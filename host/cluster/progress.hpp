@@ -91,7 +91,7 @@ class Progress {
   bool suspect(NodeId id, bool suspected);
 
   /// The worker requests admission and waits from now on. A repeated request changes nothing.
-  bool ask(NodeId id, double now);
+  bool request(NodeId id, double now);
   /// The worker no longer waits (it was admitted, or gave up).
   bool pass(NodeId id);
 
@@ -128,7 +128,7 @@ class Progress {
   const double* durations() const noexcept { return durations_.data(); }  // seconds of its last step, 0 at first
   const double* averages() const noexcept { return averages_.data(); }    // seconds of its recent steps, 0 at first
   const double* started() const noexcept { return started_.data(); }      // when its step (or its last step) began
-  const double* asked() const noexcept { return asked_.data(); }          // when it requested admission
+  const double* requested() const noexcept { return requested_.data(); }  // when it requested admission
   const uint64_t* tickets() const noexcept { return tickets_.data(); }  // number of its request, 0 if it does not wait
   const Slot* everyone() const noexcept { return everyone_.data(); }    // 0, 1, 2, ...
 
@@ -158,7 +158,7 @@ class Progress {
   std::vector<double> durations_;
   std::vector<double> averages_;
   std::vector<double> started_;
-  std::vector<double> asked_;
+  std::vector<double> requested_;
   std::vector<uint64_t> tickets_;
   std::vector<Slot> everyone_;
   std::vector<Slot> slots_;  // by id
@@ -168,7 +168,7 @@ class Progress {
   uint64_t events_ = 0;
   uint64_t layout_ = 0;
   uint64_t changes_ = 0;
-  uint64_t asks_ = 0;
+  uint64_t requests_ = 0;
   uint32_t waiting_ = 0;
   uint32_t buffered_ = 0;
 };

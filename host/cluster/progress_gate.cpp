@@ -4,22 +4,22 @@
 
 namespace actorhost {
 
-Status BarrierRule::decide_partly(const Progress& /*progress*/, Slot /*asking*/, const PartialSight& /*sight*/,
+Status BarrierRule::decide_partly(const Progress& /*progress*/, Slot /*requester*/, const PartialSight& /*sight*/,
                                   double /*now*/, Decision& /*out*/) {
   return Error{Code::unsupported, "this rule has to know all clocks"};
 }
 
-bool Waiting::ask(NodeId id, double now) {
+bool Waiting::request(NodeId id, double now) {
   const Slot slot = progress_.slot(id);
   if (slot == kNoSlot) return false;
   if (progress_.tickets()[slot] != 0) return true;
-  progress_.ask(id, now);
+  progress_.request(id, now);
   waiters_.push_back(Waiter{id, progress_.tickets()[slot], -kForever});
   return true;
 }
 
 bool Waiting::state_changed(Watch watch) const noexcept {
-  if (ask_all_ || progress_.layout() != seen_layout_) return true;
+  if (all_due_ || progress_.layout() != seen_layout_) return true;
   switch (watch) {
     case Watch::floor: return progress_.size() > 0 && progress_.min() != seen_floor_;
     case Watch::event: return progress_.changes() != seen_changes_;
@@ -36,8 +36,8 @@ bool Waiting::reached(NodeId id, int32_t step) const noexcept {
 
 bool Waiting::some_reached() const noexcept {
   if (progress_.changes() == seen_changes_) return false;
-  return some_name_nobody_ || std::any_of(awaited_.begin(), awaited_.end(),
-                                          [this](const auto& one) { return reached(one.first, one.second); });
+  return some_unnamed_ || std::any_of(awaited_.begin(), awaited_.end(),
+                                      [this](const auto& one) { return reached(one.first, one.second); });
 }
 
 std::span<const Slot> Waiting::begin(double now, Watch watch) {
@@ -48,14 +48,14 @@ std::span<const Slot> Waiting::begin(double now, Watch watch) {
   from_ = all || some || now >= next_time_ ? 0 : fresh_;
   pick(all, some);
   // Until finish, a repeated begin picks all workers, because this round's answers may be lost.
-  ask_all_ = ask_all_ || !asking_.empty();
-  decisions_.assign(asking_.size(), Decision{});
-  return asking_;
+  all_due_ = all_due_ || !requesters_.empty();
+  decisions_.assign(requesters_.size(), Decision{});
+  return requesters_;
 }
 
 void Waiting::pick(bool all, bool reached_too) {
   picked_.clear();
-  asking_.clear();
+  requesters_.clear();
   for (size_t i = from_; i < waiters_.size(); ++i) {
     Waiter& waiter = waiters_[i];
     const Slot slot = progress_.slot(waiter.id);
@@ -65,7 +65,7 @@ void Waiting::pick(bool all, bool reached_too) {
     } else if (all || waiter.due <= now_ ||
                (reached_too && (waiter.step == 0 || reached(waiter.worker, waiter.step)))) {
       picked_.push_back(i);
-      asking_.push_back(slot);
+      requesters_.push_back(slot);
     }
   }
 }
@@ -75,7 +75,7 @@ void Waiting::await(const Waiter& waiter) {
   next_time_ = std::min(next_time_, waiter.due);
   if (watch_ != Watch::worker) return;
   if (waiter.step == 0) {
-    some_name_nobody_ = true;
+    some_unnamed_ = true;
     return;
   }
   const auto [at, first] = awaited_.try_emplace(waiter.worker, waiter.step);
@@ -100,18 +100,18 @@ void Waiting::finish(std::vector<NodeId>& passed) {
   if (from_ == 0) {
     next_time_ = kForever;
     awaited_.clear();
-    some_name_nobody_ = false;
+    some_unnamed_ = false;
   }
-  size_t kept = from_;
+  size_t retained = from_;
   for (size_t i = from_; i < waiters_.size(); ++i) {
     if (waiters_[i].ticket == 0) continue;
     await(waiters_[i]);
-    waiters_[kept++] = waiters_[i];
+    waiters_[retained++] = waiters_[i];
   }
-  waiters_.resize(kept);
-  fresh_ = kept;
+  waiters_.resize(retained);
+  fresh_ = retained;
   picked_.clear();
-  ask_all_ = false;
+  all_due_ = false;
   seen_layout_ = progress_.layout();
   seen_changes_ = progress_.changes();
   if (progress_.size() > 0) seen_floor_ = progress_.min();
@@ -120,13 +120,13 @@ void Waiting::finish(std::vector<NodeId>& passed) {
 void Gate::set_rule(BarrierRule& rule) {
   rule_ = &rule;
   rule_version_ = rule.version();
-  waiting_.ask_everybody();
+  waiting_.mark_all_due();
 }
 
 Status Gate::poll(double now, std::vector<NodeId>& passed) {
   if (rule_->version() != rule_version_) set_rule(*rule_);
-  const std::span<const Slot> asking = waiting_.begin(now, rule_->watch());
-  if (!asking.empty()) AH_TRY(rule_->decide(progress_, asking, now, waiting_.decisions()));
+  const std::span<const Slot> requesters = waiting_.begin(now, rule_->watch());
+  if (!requesters.empty()) AH_TRY(rule_->decide(progress_, requesters, now, waiting_.decisions()));
   waiting_.finish(passed);
   return {};
 }

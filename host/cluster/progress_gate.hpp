@@ -44,14 +44,14 @@ class BarrierRule {
   BarrierRule& operator=(const BarrierRule&) = delete;
   virtual ~BarrierRule() = default;
 
-  /// Writes a decision for each of `asking` to out[0 .. asking.size()-1]. The slots are current slots of `progress`. An
-  /// error (the rule raised) is final: the run cannot continue with this rule.
-  virtual Status decide(const Progress& progress, std::span<const Slot> asking, double now,
+  /// Writes a decision for each of `requesters` to out[0 .. requesters.size()-1]. The slots are current slots of
+  /// `progress`. An error (the rule raised) is final: the run cannot continue with this rule.
+  virtual Status decide(const Progress& progress, std::span<const Slot> requesters, double now,
                         std::span<Decision> out) = 0;
   /// Writes a decision for one worker that sees no more than `sight`. `progress` holds that worker and those that it
   /// sees, so its size is not the population. Code::unsupported for a rule that needs all clocks; an error is final
   /// here too.
-  virtual Status decide_partly(const Progress& progress, Slot asking, const PartialSight& sight, double now,
+  virtual Status decide_partly(const Progress& progress, Slot requester, const PartialSight& sight, double now,
                                Decision& out);
   /// The bound on how far an admitted worker may be ahead; 0 is BSP (updates are merged in order and become visible at
   /// the barrier), -1 means no bound.
@@ -67,7 +67,7 @@ class BarrierRule {
 /// Every worker passes (ASP).
 class FreeRule final : public BarrierRule {
  public:
-  Status decide(const Progress& /*progress*/, std::span<const Slot> /*asking*/, double /*now*/,
+  Status decide(const Progress& /*progress*/, std::span<const Slot> /*requesters*/, double /*now*/,
                 std::span<Decision> out) override {
     for (Decision& decision : out) decision.pass = true;
     return {};
@@ -81,13 +81,13 @@ class Waiting {
   /// Shortest recheck time in seconds.
   static constexpr double kMinRecheck = 1e-4;
 
-  /// `progress` must outlive it, and no other code may call `progress.ask`.
+  /// `progress` must outlive it, and no other code may call `progress.request`.
   explicit Waiting(Progress& progress) : progress_(progress) {}
 
   /// Worker `id` has completed its step and requests admission. False if it is not counted.
-  bool ask(NodeId id, double now);
+  bool request(NodeId id, double now);
   /// Makes the next begin pick all waiting workers.
-  void ask_everybody() noexcept { ask_all_ = true; }
+  void mark_all_due() noexcept { all_due_ = true; }
   /// The workers that are due, in the order of their requests. Their slots are valid until finish, which must follow
   /// before any change of the progress (or another begin, which starts again).
   std::span<const Slot> begin(double now, Watch watch);
@@ -123,15 +123,15 @@ class Waiting {
   size_t fresh_ = 0;                 // waiters_[fresh_ ..] have not been evaluated yet
   size_t from_ = 0;                  // this round covers waiters_[from_ ..]
   std::vector<size_t> picked_;       // indices of waiters_
-  std::vector<Slot> asking_;         // their slots
+  std::vector<Slot> requesters_;     // their slots
   std::vector<Decision> decisions_;  // their answers
   double now_ = 0;
   double next_time_ = kForever;
   // of Watch::worker: the lowest step that some waiter awaits of each worker
   std::unordered_map<NodeId, int32_t> awaited_;
-  bool some_name_nobody_ = false;  // some waiters' answers named no worker
-  Watch watch_ = Watch::event;     // of this round
-  bool ask_all_ = false;
+  bool some_unnamed_ = false;   // some waiters' answers named no worker
+  Watch watch_ = Watch::event;  // of this round
+  bool all_due_ = false;
   uint64_t seen_layout_ = 0;  // state at the last round
   uint64_t seen_changes_ = 0;
   int32_t seen_floor_ = 0;
@@ -148,7 +148,7 @@ class Gate {
   void set_rule(BarrierRule& rule);
   BarrierRule& rule() const { return *rule_; }
 
-  bool ask(NodeId id, double now) { return waiting_.ask(id, now); }
+  bool request(NodeId id, double now) { return waiting_.request(id, now); }
   /// Appends the newly admitted workers to `passed`, in the order of their requests; they no longer wait. Call it after
   /// events, membership changes and at next_time(). Cheap if no answer can have changed.
   Status poll(double now, std::vector<NodeId>& passed);

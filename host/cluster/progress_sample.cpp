@@ -45,8 +45,9 @@ Sampler::State& Sampler::state_of(NodeId id) {
   return at->second;
 }
 
-bool Sampler::stale(const State& state, const Progress& progress, Slot asker, double now, uint64_t from_version) const {
-  if (state.ticket != progress.tickets()[asker] || state.version == 0) return true;
+bool Sampler::stale(const State& state, const Progress& progress, Slot requester, double now,
+                    uint64_t from_version) const {
+  if (state.ticket != progress.tickets()[requester] || state.version == 0) return true;
   if (state.from_version != from_version) return true;
   switch (resample_.kind) {
     case Resample::Kind::event: return state.events != progress.events() || state.layout != progress.layout();
@@ -102,17 +103,17 @@ void Sampler::replace_lost(State& state, const Progress& progress, const Seen& f
   for (const NodeId id : state.ids) state.slots.push_back(progress.slot(id));
 }
 
-void Sampler::look(const Progress& progress, Slot asker, double now, const Seen& from, Seen& seen) {
+void Sampler::sample(const Progress& progress, Slot requester, double now, const Seen& from, Seen& seen) {
   if (beta_ >= from.n && resample_.kind != Resample::Kind::poll) {
     seen = from;  // there are at most beta workers: no draw
     return;
   }
-  State& state = state_of(progress.ids()[asker]);
-  const bool fresh = stale(state, progress, asker, now, from.version);
+  State& state = state_of(progress.ids()[requester]);
+  const bool fresh = stale(state, progress, requester, now, from.version);
   seen = Seen{};
   if (fresh) {
     if (beta_ < from.n) draw(state, progress, from, seen);
-    state.ticket = progress.tickets()[asker];
+    state.ticket = progress.tickets()[requester];
     state.events = progress.events();
     state.layout = progress.layout();
     state.from_version = from.version;

@@ -26,9 +26,9 @@ struct Resample {
 
 /// A worker's sample. The layout is shared with Lua (bindings/modules/ffi_barrier.h).
 struct Seen {
-  const Slot* slots = nullptr;                              // n of them, valid until the next look or change of layout
-  uint64_t version = 0;                                     // rises with each draw of this worker's sample
-  double lowest = std::numeric_limits<double>::infinity();  // smallest completed step seen
+  const Slot* slots = nullptr;  // n of them, valid until the next sample or change of layout
+  uint64_t version = 0;         // rises with each draw of this worker's sample
+  double lowest = std::numeric_limits<double>::infinity();           // smallest completed step seen
   double highest = -std::numeric_limits<double>::infinity();         // greatest completed step seen
   double recheck_seconds = std::numeric_limits<double>::infinity();  // poll: until the next draw
   uint32_t n = 0;
@@ -47,9 +47,9 @@ class Sampler {
   /// salts are independent.
   Sampler(uint32_t beta, Resample resample, uint64_t seed, uint64_t salt);
 
-  /// The sample of the worker in slot `asker`, drawn from `from`: all workers, or its sample of an enclosing rule. A
-  /// new draw of the enclosing sample draws this sample again. `seen` is valid until the next call.
-  void look(const Progress& progress, Slot asker, double now, const Seen& from, Seen& seen);
+  /// The sample of the worker in slot `requester`, drawn from `from`: all workers, or its sample of an enclosing rule.
+  /// A new draw of the enclosing sample draws this sample again. `seen` is valid until the next call.
+  void sample(const Progress& progress, Slot requester, double now, const Seen& from, Seen& seen);
 
  private:
   struct State {
@@ -64,7 +64,7 @@ class Sampler {
     double drawn_at = 0;
   };
 
-  bool stale(const State& state, const Progress& progress, Slot asker, double now, uint64_t from_version) const;
+  bool stale(const State& state, const Progress& progress, Slot requester, double now, uint64_t from_version) const;
   void draw(State& state, const Progress& progress, const Seen& from, Seen& seen);
   void replace_lost(State& state, const Progress& progress, const Seen& from);
   State& state_of(NodeId id);

@@ -473,7 +473,7 @@ Result<std::string> first_slurm_host(std::string_view node_list) {
 
 Environment current_environment() {
   if (const char* socket = std::getenv("PMI_FD"); socket != nullptr && std::getenv("PMI_JOBID") == nullptr) {
-    ::setenv("PMI_JOBID", ask_pmi_job(std::atoi(socket)).c_str(), 1);
+    ::setenv("PMI_JOBID", query_pmi_job(std::atoi(socket)).c_str(), 1);
   }
   Environment result;
   for (char** at = environ; at != nullptr && *at != nullptr; ++at) {

@@ -90,7 +90,7 @@ void ServiceThread::serve() {
     for (Frame& frame : frames) hand_out(std::move(frame), now);
     frames.clear();
     call_posted();
-    look_at_membership(now);  // after the frames, since a lost node may have sent some before
+    check_membership(now);  // after the frames, since a lost node may have sent some before
     next = kForever;
     for (ServiceTask* task : tasks_) next = std::min(next, task->tick(now));
     next = std::min(next, flush());
@@ -120,7 +120,7 @@ bool ServiceThread::has_posted() {
   return !posted_.empty();
 }
 
-void ServiceThread::look_at_membership(double now) {
+void ServiceThread::check_membership(double now) {
   MembershipPtr newest = cluster_.membership();
   if (membership_ && newest->epoch() == membership_->epoch()) return;
   membership_ = std::move(newest);

@@ -61,8 +61,8 @@ class ServiceThread {
   Address address() const noexcept { return self_; }
   Log& log() noexcept { return log_; }
   const Clock& clock() const noexcept { return clock_; }
-  /// The landing zones for the bodies of frames to this address.
-  Landings& landings() noexcept { return inbox_->landings(); }
+  /// The receive buffers for the bodies of frames to this address.
+  ReceiveBuffers& receive_buffers() noexcept { return inbox_->receive_buffers(); }
   /// The newest membership, which may be newer than the tasks' membership.
   MembershipPtr newest_membership() const { return cluster_.membership(); }
   /// The first membership that this process received: the founders of the run, on each of their processes.
@@ -70,10 +70,10 @@ class ServiceThread {
 
   /// Runs `call` on the service's thread; ticks follow it. `soon`: false if it may wait for the thread's next wake-up.
   void post(std::function<void()> call, bool soon = true);
-  /// As Cluster::outlive_head.
-  void outlive_head() { cluster_.outlive_head(); }
-  /// As Cluster::tell_takes_part.
-  void tell_takes_part(NodeId node, bool takes_part) { cluster_.tell_takes_part(node, takes_part); }
+  /// As Cluster::outlive_coordinator.
+  void outlive_coordinator() { cluster_.outlive_coordinator(); }
+  /// As Cluster::report_participation.
+  void report_participation(NodeId node, bool is_peer) { cluster_.report_participation(node, is_peer); }
   /// As Cluster::leased_until.
   double leased_until() const noexcept { return cluster_.leased_until(); }
   /// Sends from the service's address without blocking; queues frames without room. Keeps the order for each receiver.
@@ -86,8 +86,8 @@ class ServiceThread {
   /// As Cluster::distrust.
   bool distrust(Address sender, Kind kind, const Error& why) { return cluster_.distrust(sender, kind, why.message); }
   /// Wakes the thread: the membership may have changed, or a task has work for its tick.
-  void look() { inbox_->wake(); }
-  /// `look` for callers that may outlive the service.
+  void wake() { inbox_->wake(); }
+  /// `wake` for callers that may outlive the service.
   std::function<void()> waker() const {
     return [inbox = std::weak_ptr(inbox_)] {
       if (const auto alive = inbox.lock()) alive->wake();
@@ -104,7 +104,7 @@ class ServiceThread {
   void hand_out(Frame&& frame, double now);
   void call_posted();
   bool has_posted();
-  void look_at_membership(double now);
+  void check_membership(double now);
   double flush();
 
   Cluster& cluster_;

@@ -22,7 +22,7 @@ class SpanRecorder final : public SpanSink {
   /// Sends the remaining spans.
   void flush() {
     sent_ = clock_.now();
-    if (!spans_.empty()) cluster_.tell_spans(node_, {sent_, std::exchange(spans_, {})});
+    if (!spans_.empty()) cluster_.report_spans(node_, {sent_, std::exchange(spans_, {})});
   }
 
  private:

@@ -8,17 +8,17 @@ void Succession::begin(ProcessId self, MembershipPtr table, ProcessId lost, doub
   self_ = self;
   table_ = std::move(table);
   lost_.insert(lost);  // beside processes of earlier elections, which the table may still contain
-  ask_next(now);
+  attach_to_next(now);
 }
 
 void Succession::failed(ProcessId process, double now) {
   if (!going_on()) return;
   lost_.insert(process);
-  if (process == asked_) ask_next(now);
+  if (process == candidate_) attach_to_next(now);
 }
 
 void Succession::tick(double now) {
-  if (going_on() && now >= deadline_) failed(asked_, now);
+  if (going_on() && now >= deadline_) failed(candidate_, now);
 }
 
 /// The next process to attach to: the lowest, but processes that accept no connections are last, since none can join
@@ -33,16 +33,16 @@ ProcessId Succession::next() const {
   return closed == kNoProcess ? self_ : closed;
 }
 
-void Succession::ask_next(double now) {
+void Succession::attach_to_next(double now) {
   for (;;) {
-    asked_ = next();
+    candidate_ = next();
     deadline_ = now + patience_;
-    if (asked_ == self_) {
-      asked_ = kNoProcess;
-      return output_.stand();
+    if (candidate_ == self_) {
+      candidate_ = kNoProcess;
+      return output_.become_candidate();
     }
-    if (output_.ask(asked_)) return;
-    lost_.insert(asked_);
+    if (output_.attach_to(candidate_)) return;
+    lost_.insert(candidate_);
   }
 }
 

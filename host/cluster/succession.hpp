@@ -18,9 +18,9 @@ class SuccessionOutput {
   virtual ~SuccessionOutput() = default;
 
   /// Attaches to a process, which may become the coordinator. False: no route to it.
-  virtual bool ask(ProcessId process) = 0;
+  virtual bool attach_to(ProcessId process) = 0;
   /// This process is a candidate: it takes over if a majority attaches.
-  virtual void stand() = 0;
+  virtual void become_candidate() = 0;
 };
 
 class Succession {
@@ -33,24 +33,24 @@ class Succession {
   /// A process has failed, or will not be the coordinator.
   void failed(ProcessId process, double now);
   /// There is a coordinator again.
-  void found() { asked_ = kNoProcess; }
+  void found() { candidate_ = kNoProcess; }
   /// The lost coordinator sends again, and the run continues with it.
   void recovered() {
-    asked_ = kNoProcess;
+    candidate_ = kNoProcess;
     lost_.clear();
   }
   /// The candidate is alive; its reply may take longer.
   void wait_longer(double now) { deadline_ = now + patience_; }
   void tick(double now);
 
-  bool going_on() const noexcept { return asked_ != kNoProcess; }
+  bool going_on() const noexcept { return candidate_ != kNoProcess; }
   /// The current candidate.
-  ProcessId asked() const noexcept { return asked_; }
+  ProcessId candidate() const noexcept { return candidate_; }
   /// All failed processes, also those of earlier elections.
   const std::set<ProcessId>& lost() const noexcept { return lost_; }
 
  private:
-  void ask_next(double now);
+  void attach_to_next(double now);
   ProcessId next() const;
 
   SuccessionOutput& output_;
@@ -58,7 +58,7 @@ class Succession {
   ProcessId self_ = kNoProcess;
   MembershipPtr table_;
   std::set<ProcessId> lost_;
-  ProcessId asked_ = kNoProcess;
+  ProcessId candidate_ = kNoProcess;
   double deadline_ = 0;
 };
 

@@ -73,13 +73,13 @@ Result<AtomicFile> AtomicFile::begin(const fs::path& path) {
     return file;
   }
   file.target_ = *target;
-  const bool there = ::access(target->c_str(), F_OK) == 0;
-  if (there && ::faccessat(AT_FDCWD, target->c_str(), W_OK, AT_EACCESS) != 0) {  // a rename would ignore this
-                                                                                 // permission
+  const bool exists = ::access(target->c_str(), F_OK) == 0;
+  if (exists && ::faccessat(AT_FDCWD, target->c_str(), W_OK, AT_EACCESS) != 0) {  // a rename would ignore this
+                                                                                  // permission
     return file_error(path, "cannot open for writing", errno);
   }
   AH_TRY(file.create_beside());
-  if (there) AH_TRY(file.take_after(*target));
+  if (exists) AH_TRY(file.copy_permissions(*target));
   return file;
 }
 
@@ -105,7 +105,7 @@ Status AtomicFile::create_beside() {
   return file_error(path_, "cannot open for writing: no file can be made in " + folder.string(), errno);
 }
 
-Status AtomicFile::take_after(const fs::path& old) const {
+Status AtomicFile::copy_permissions(const fs::path& old) const {
   struct stat info {};
   if (::stat(old.c_str(), &info) != 0) return file_error(path_, "cannot examine", errno);
   const bool given = ::fchown(fd_.get(), info.st_uid, info.st_gid) == 0;  // succeeds for root, usually not for others

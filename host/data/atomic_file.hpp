@@ -37,7 +37,7 @@ class AtomicFile {
  private:
   AtomicFile() = default;
   Status create_beside();
-  Status take_after(const std::filesystem::path& old) const;
+  Status copy_permissions(const std::filesystem::path& old) const;
   Status give_name();
 
   std::filesystem::path path_;       // as given, for messages

@@ -36,9 +36,9 @@ Status Fd::close(const std::filesystem::path& path) {
   return {};
 }
 
-Error file_error(const std::filesystem::path& path, std::string_view doing, int error_number) {
+Error file_error(const std::filesystem::path& path, std::string_view operation, int error_number) {
   std::string message = path.string();
-  message.append(": ").append(doing).append(": ").append(std::generic_category().message(error_number));
+  message.append(": ").append(operation).append(": ").append(std::generic_category().message(error_number));
   return {Code::io, std::move(message)};
 }
 

@@ -33,7 +33,7 @@ class Fd {
 };
 
 /// Code::io with "PATH: DOING: reason", from an errno value.
-Error file_error(const std::filesystem::path& path, std::string_view doing, int error_number);
+Error file_error(const std::filesystem::path& path, std::string_view operation, int error_number);
 
 struct OpenedFile {
   Fd fd;

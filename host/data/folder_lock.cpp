@@ -34,7 +34,7 @@ void write_holder(int file) {
 }
 
 /// Whether the open file still has this name: its previous holder may have removed it.
-bool is_still(int file, const fs::path& path) {
+bool is_file_at(int file, const fs::path& path) {
   struct stat opened {};
   struct stat named {};
   return ::fstat(file, &opened) == 0 && ::stat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
@@ -58,7 +58,7 @@ Result<FolderLock> FolderLock::take(const fs::path& folder, const std::string& n
                                       (holder.empty() ? "" : " (" + holder + ")") +
                                       "; give this run another folder, or end that run first"};
     }
-    if (locked && !is_still(file.get(), path)) continue;
+    if (locked && !is_file_at(file.get(), path)) continue;
     write_holder(file.get());
     return FolderLock(std::move(file), path, locked);
   }

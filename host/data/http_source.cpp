@@ -21,7 +21,7 @@ constexpr long kFirstError = 400;
 /// The functions of libcurl, without their prefix. libcurl is loaded for the first URL: with the thirty libraries that
 /// libcurl depends on, linking it would take almost half of the start time of a process.
 class Curl {
-  std::string why_not_;  // declared first: the initialisers of the functions set it
+  std::string load_error_;  // declared first: the initialisers of the functions set it
 
  public:
   static const Curl& get() {
@@ -48,17 +48,18 @@ class Curl {
 #undef ACTORHOST_CURL
 
   /// The reason that libcurl is unusable; empty if it is usable.
-  const std::string& why_not() const { return why_not_; }
+  const std::string& load_error() const { return load_error_; }
 
  private:
   Curl() {
-    if (why_not_.empty() && global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) why_not_ = "libcurl cannot be used";
+    if (load_error_.empty() && global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) load_error_ = "libcurl cannot be used";
   }
   template <class Function>
   Function function(const char* name) {
     static void* const kLibrary = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
     void* const found = kLibrary != nullptr ? dlsym(kLibrary, name) : nullptr;
-    if (found == nullptr && why_not_.empty()) why_not_ = std::string("libcurl is missing (libcurl4): ") + dlerror();
+    if (found == nullptr && load_error_.empty())
+      load_error_ = std::string("libcurl is missing (libcurl4): ") + dlerror();
     return reinterpret_cast<Function>(found);
   }
 };
@@ -91,7 +92,7 @@ class HttpSource final : public ByteSource {
   Result<size_t> read(std::span<std::byte> out) override {
     if (out.empty()) return size_t{0};
     if (!easy_) AH_TRY(open());
-    while (used_ == buffer_.size() && !done_) AH_TRY(go_on());
+    while (used_ == buffer_.size() && !done_) AH_TRY(receive_more());
     const size_t size = std::min(out.size(), buffer_.size() - used_);
     std::memcpy(out.data(), buffer_.data() + used_, size);
     used_ += size;
@@ -105,7 +106,7 @@ class HttpSource final : public ByteSource {
 
  private:
   Status open() {
-    if (!curl_.why_not().empty()) return failed(curl_.why_not());
+    if (!curl_.load_error().empty()) return failed(curl_.load_error());
     multi_.reset(curl_.multi_init());
     easy_.reset(curl_.easy_init());
     if (!multi_ || !easy_) return failed("no memory for a connection");
@@ -124,7 +125,7 @@ class HttpSource final : public ByteSource {
     set(CURLOPT_LOW_SPEED_LIMIT, 1L);
     set(CURLOPT_LOW_SPEED_TIME, std::max(1L, static_cast<long>(options_.seconds)));
     if (const std::string file = ca_file_of(options_); !file.empty()) set(CURLOPT_CAINFO, file.c_str());
-    set(CURLOPT_ERRORBUFFER, why_.data());
+    set(CURLOPT_ERRORBUFFER, error_text_.data());
     set(CURLOPT_WRITEDATA, static_cast<void*>(this));
     set(CURLOPT_WRITEFUNCTION, &HttpSource::on_bytes);
     if (refused_ || curl_.multi_add_handle(multi_.get(), easy) != CURLM_OK) return failed("libcurl is too old");
@@ -132,7 +133,7 @@ class HttpSource final : public ByteSource {
   }
 
   /// Receives more bytes, or the end.
-  Status go_on() {
+  Status receive_more() {
     if (options_.check) AH_TRY(options_.check());
     int running = 0;
     if (curl_.multi_perform(multi_.get(), &running) != CURLM_OK) return failed("the transfer failed");
@@ -151,9 +152,10 @@ class HttpSource final : public ByteSource {
     const CURLcode code = message != nullptr ? message->data.result : CURLE_OK;
     AH_TRY(check_status());
     if (code == CURLE_OK) return {};
-    const std::string why = why_[0] != 0 ? why_.data() : curl_.easy_strerror(code);
-    const bool is_stranger = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
-    return failed(is_stranger ? why + " (ca_file or CURL_CA_BUNDLE names a file of certificates to trust)" : why);
+    const std::string reason = error_text_[0] != 0 ? error_text_.data() : curl_.easy_strerror(code);
+    const bool is_untrusted = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
+    return failed(is_untrusted ? reason + " (ca_file or CURL_CA_BUNDLE names a file of certificates to trust)"
+                               : reason);
   }
 
   Status check_status() {
@@ -163,9 +165,9 @@ class HttpSource final : public ByteSource {
     return Error{Code::io, shown_ + ": the server replied " + std::to_string(status)};
   }
 
-  Error failed(const std::string& why) const {
+  Error failed(const std::string& reason) const {
     const std::string place = total_ > 0 ? ", byte " + std::to_string(total_) : "";
-    return {Code::io, shown_ + place + ": cannot be fetched: " + why};
+    return {Code::io, shown_ + place + ": cannot be fetched: " + reason};
   }
 
   static size_t on_bytes(const char* bytes, size_t one, size_t count, void* self_pointer) {
@@ -184,7 +186,7 @@ class HttpSource final : public ByteSource {
   const std::string url_;
   const std::string shown_;
   const HttpOptions options_;
-  std::array<char, CURL_ERROR_SIZE> why_{};
+  std::array<char, CURL_ERROR_SIZE> error_text_{};
   std::unique_ptr<CURLM, MultiDelete> multi_;
   std::unique_ptr<CURL, EasyDelete> easy_;
   std::string buffer_;

@@ -34,7 +34,7 @@ class LibsvmParser {
       if (line.ends_with('\r')) line.remove_suffix(1);
       AH_TRY(row(line));
     }
-    AH_TRY(check_room(kept() + text.size(), "the data read so far needs"));
+    AH_TRY(check_room(data_bytes() + text.size(), "the data read so far needs"));
     return text;
   }
 
@@ -111,7 +111,7 @@ class LibsvmParser {
   }
 
   /// Bytes of the data read so far.
-  size_t kept() const {
+  size_t data_bytes() const {
     return labels_.size() * (sizeof(T) + sizeof(size_t)) + values_.size() * (sizeof(T) + sizeof(uint32_t));
   }
 
@@ -125,7 +125,7 @@ class LibsvmParser {
     size_t bytes = 0;
     size_t all = 0;
     if (__builtin_mul_overflow(out.rows, out.width, &bytes) || __builtin_mul_overflow(bytes, sizeof(T), &bytes) ||
-        __builtin_add_overflow(bytes, kept(), &all)) {
+        __builtin_add_overflow(bytes, data_bytes(), &all)) {
       all = bytes = SIZE_MAX;
     }
     AH_TRY(check_room(all, std::to_string(out.rows) + " rows of " + std::to_string(out.width) +
@@ -143,7 +143,7 @@ class LibsvmParser {
 
   Status sparse(LibsvmData& out) const {
     const size_t bytes = values_.size() * (sizeof(T) + sizeof(int64_t)) + starts_.size() * sizeof(int64_t);
-    AH_TRY(check_room(kept() + bytes,
+    AH_TRY(check_room(data_bytes() + bytes,
                       std::to_string(values_.size()) + " values in " + std::to_string(out.rows) + " rows need"));
     out.features = array_of(options_.dtype, values_);
     out.columns = positions(columns_);

@@ -141,10 +141,10 @@ struct NpzWriter::Impl {
   }
 
   /// The result of a libarchive call that returned `status`.
-  Status outcome(int status, const std::string& doing) const {
+  Status outcome(int status, const std::string& operation) const {
     if (write_error) return *write_error;
     if (status == ARCHIVE_OK) return {};
-    return Error{Code::io, path.string() + ": " + doing + ": " + archive_message(zip.get())};
+    return Error{Code::io, path.string() + ": " + operation + ": " + archive_message(zip.get())};
   }
   Status put(std::span<const std::byte> bytes, const std::string& name) {
     while (!bytes.empty()) {

@@ -98,8 +98,9 @@ class ArchiveWriter final : public PackedWriter {
 
   Status failure() {
     if (!error_.ok()) return error_;
-    const char* why = archive_error_string(archive_);
-    return Error{Code::io, path_.string() + ": cannot be compressed: " + (why != nullptr ? why : "libarchive failed")};
+    const char* reason = archive_error_string(archive_);
+    return Error{Code::io,
+                 path_.string() + ": cannot be compressed: " + (reason != nullptr ? reason : "libarchive failed")};
   }
 
   Fd fd_;

@@ -52,9 +52,9 @@ template <typename T>
 bool keeps_digits(std::string_view text, T value) noexcept {
   if (!std::isfinite(value)) return true;
   std::array<char, 320> room;
-  std::array<char, 320> kept;
+  std::array<char, 320> value_room;
   const std::string_view digits = written_digits(text, room);
-  return digits.empty() || digits == digits_of(value, kept);
+  return digits.empty() || digits == digits_of(value, value_room);
 }
 
 }  // namespace

@@ -232,9 +232,9 @@ size_t count_graphemes(std::string_view text) noexcept {
   const char* const end = text.data() + text.size();
   for (const char* at = text.data(); at != end;) {
     const Character character = character_at(at, end);
-    const bool goes_on =
+    const bool continues =
         before >= 0 && character.code >= 0 && !utf8proc_grapheme_break_stateful(before, character.code, &state);
-    if (!goes_on) ++count;
+    if (!continues) ++count;
     if (character.code < 0) state = 0;
     before = character.code;
     at += character.bytes;

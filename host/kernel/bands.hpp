@@ -22,9 +22,9 @@ inline void each_task(ThreadPool* pool, double work, int64_t count, const std::f
 }
 
 inline std::byte* thread_scratch(int64_t bytes) {
-  thread_local Blob kept;
-  if (kept.size() < static_cast<size_t>(bytes)) kept = Blob::allocate(static_cast<size_t>(bytes));
-  return kept.data();
+  thread_local Blob buffer;
+  if (buffer.size() < static_cast<size_t>(bytes)) buffer = Blob::allocate(static_cast<size_t>(bytes));
+  return buffer.data();
 }
 
 // Images, or a range of their channels that starts at `data`. Steps in elements.

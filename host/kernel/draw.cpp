@@ -53,10 +53,10 @@ struct Paired {
 
 // Calls f with the function that draws one element.
 template <typename F>
-void with_distribution(Distribution what, double a, double b, Dtype dtype, F f) {
+void with_distribution(Distribution distribution, double a, double b, Dtype dtype, F f) {
   const auto single = [f](auto draw) { f(Single<decltype(draw)>{draw}); };
   const auto paired = [f](auto draw) { f(Paired<decltype(draw)>{draw}); };
-  switch (what) {
+  switch (distribution) {
     case Distribution::uniform: {
       const double top = below(a, b, dtype);  // rounding may give the upper end, which is outside of the range
       const auto one = [=](Philox& random) { return std::min(a + (b - a) * random.uniform(), top); };
@@ -95,9 +95,9 @@ void write(const Kernels& k, const View& out, int64_t from, int64_t to, F elemen
 
 }  // namespace
 
-void draw(const Kernels& k, const Source& source, Distribution what, double a, double b, const View& out,
+void draw(const Kernels& k, const Source& source, Distribution distribution, double a, double b, const View& out,
           ThreadPool& pool) {
-  with_distribution(what, a, b, out.dtype, [&](auto one) {
+  with_distribution(distribution, a, b, out.dtype, [&](auto one) {
     const int64_t n = out.size();
     auto task = [&](int i) {
       Philox random(source.seed, source.stream);

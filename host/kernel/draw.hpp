@@ -29,7 +29,7 @@ struct Source {
 };
 
 /// Fills a row-major view.
-void draw(const Kernels& k, const Source& source, Distribution what, double a, double b, const View& out,
+void draw(const Kernels& k, const Source& source, Distribution distribution, double a, double b, const View& out,
           ThreadPool& pool);
 
 /// The first out.size() positions of a random permutation of 1 .. n, n >= out.size(); `out` is row-major. Memory: at

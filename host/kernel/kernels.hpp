@@ -267,8 +267,8 @@ struct Kernels {
   /// The inverse of quantise, with an error of at most half a step (a 510th of the range) and rounding. A block of
   /// equal elements is restored exactly. range[0] <= range[1] are finite.
   void (*dequantise)(Dtype dtype, int64_t n, void* out, const void* range, const uint8_t* levels) noexcept;
-  /// rest -= sent; infinite and NaN results become 0. The residual of error feedback.
-  void (*rest_of)(Dtype dtype, int64_t n, void* rest, const void* sent) noexcept;
+  /// residual -= sent, for error feedback; infinite and NaN results become 0.
+  void (*residual_of)(Dtype dtype, int64_t n, void* residual, const void* sent) noexcept;
   /// Counts magnitudes by their upper bits. A magnitude is the element's bits without the sign, so NaN is above
   /// infinity. For each element with upper kMagnitudeBits bits b, increments counts[b] or counts[kMagnitudes + b].
   /// `counts` has 2 * kMagnitudes entries; n < 2^32.

@@ -82,7 +82,7 @@ Fault each(const View& a, ThreadPool& pool, F f) {
     try {
       Matrix m = matrix(a, i);
       Fault& fault = faults[static_cast<size_t>(i)];
-      fault = m.allFinite() ? f(m, i) : Fault{.what = Obstacle::not_finite};
+      fault = m.allFinite() ? f(m, i) : Fault{.obstacle = Obstacle::not_finite};
       fault.matrix = i;
     } catch (const std::bad_alloc&) {
       out_of_memory = true;
@@ -96,7 +96,7 @@ Fault each(const View& a, ThreadPool& pool, F f) {
   });
   if (out_of_memory) throw std::bad_alloc();
   for (const Fault& fault : faults) {
-    if (fault.what != Obstacle::none) return fault;
+    if (fault.obstacle != Obstacle::none) return fault;
   }
   return {};
 }
@@ -220,7 +220,7 @@ Fault solve(const View& a, const View& b, const View& x, ThreadPool& pool) {
   if (x.size() == 0 && a.size() == 0) return {};
   return each(a, pool, [&](Matrix& m, int64_t i) -> Fault {
     const Exchanges exchanges = eliminate(m);
-    if (exchanges.first_zero >= 0) return {.what = Obstacle::singular, .pivot = exchanges.first_zero};
+    if (exchanges.first_zero >= 0) return {.obstacle = Obstacle::singular, .pivot = exchanges.first_zero};
     Matrix right = matrix(b, i);
     if (right.size() == 0) return {};
     exchanges.apply(right, 0, m.rows(), 0);
@@ -254,7 +254,7 @@ Fault cholesky(const View& a, const View& l, ThreadPool& pool) {
   if (l.size() == 0) return {};
   return each(a, pool, [&](Matrix& m, int64_t i) -> Fault {
     if (const Index bad = factor(m); bad >= 0) {
-      return {.what = Obstacle::not_definite, .pivot = bad, .value = m(bad, bad)};
+      return {.obstacle = Obstacle::not_definite, .pivot = bad, .value = m(bad, bad)};
     }
     put(m.triangularView<Eigen::Lower>(), l, i);
     return {};
@@ -289,7 +289,7 @@ Fault svd(const View& a, const View& u, const View& s, const View& vt, ThreadPoo
       return {};
     }
     const Eigen::BDCSVD<Matrix> values(m, wanted);
-    if (values.info() != Eigen::Success) return {.what = Obstacle::no_convergence};
+    if (values.info() != Eigen::Success) return {.obstacle = Obstacle::no_convergence};
     put(values.singularValues(), s, i);
     if (u.shape.rank == 0) return {};
     // For singular values of 0, BDCSVD may return columns that are not orthonormal.
@@ -306,7 +306,7 @@ Fault eigh(const View& a, const View& w, const View& v, ThreadPool& pool) {
   return each(a, pool, [&](Matrix& m, int64_t i) -> Fault {
     const auto wanted = v.shape.rank == 0 ? Eigen::EigenvaluesOnly : Eigen::ComputeEigenvectors;
     const Eigen::SelfAdjointEigenSolver<Matrix> values(m, wanted);
-    if (values.info() != Eigen::Success) return {.what = Obstacle::no_convergence};
+    if (values.info() != Eigen::Success) return {.obstacle = Obstacle::no_convergence};
     put(values.eigenvalues(), w, i);
     if (v.shape.rank != 0) put(values.eigenvectors(), v, i);
     return {};

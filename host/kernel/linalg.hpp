@@ -15,7 +15,7 @@ enum class Obstacle : int32_t { none, not_finite, singular, not_definite, no_con
 /// The reason for a missing result: the first failing matrix of the batch, from 0, its pivot from 0, and the value of
 /// the pivot. The results are then unspecified.
 struct Fault {
-  Obstacle what = Obstacle::none;
+  Obstacle obstacle = Obstacle::none;
   int64_t matrix = 0;
   int64_t pivot = 0;
   double value = 0;

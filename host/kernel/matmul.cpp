@@ -50,9 +50,9 @@ View transposed(const View& v) noexcept {
 }
 
 std::byte* scratch_of(size_t bytes) {
-  thread_local Blob kept;
-  if (kept.size() < bytes) kept = Blob::allocate(bytes);
-  return kept.data();
+  thread_local Blob buffer;
+  if (buffer.size() < bytes) buffer = Blob::allocate(bytes);
+  return buffer.data();
 }
 
 // Multiply-adds per thread below which waking a thread costs more than it saves.

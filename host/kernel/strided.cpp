@@ -319,20 +319,20 @@ void reduce_columns(const Kernels& k, Reduce op, const View& from, std::array<in
   const auto [n, row_step] = rows;
   alignas(64) std::array<double, kChunk> totals;
   const bool choice = op == Reduce::max || op == Reduce::min;  // needs no wider type
-  const View kept = row_major(totals.data(), choice ? from.dtype : Dtype::f64, {kChunk});
+  const View totals_view = row_major(totals.data(), choice ? from.dtype : Dtype::f64, {kChunk});
   for (int64_t i0 = 0; i0 < count; i0 += kChunk) {
     const int64_t chunk = std::min(kChunk, count - i0);
-    k.fill(kept.dtype, chunk, kept.data, 1, start_of(op));
+    k.fill(totals_view.dtype, chunk, totals_view.data, 1, start_of(op));
     for (int64_t row = 0; row < n; ++row) {
       const void* at = from.at(i0 * step + row * row_step);
       if (choice) {
         const Binary join = op == Reduce::max ? Binary::max : Binary::min;
-        k.binary(join, kept.dtype, chunk, kept.data, 1, kept.data, 1, at, step);
+        k.binary(join, totals_view.dtype, chunk, totals_view.data, 1, totals_view.data, 1, at, step);
       } else {
         k.reduce_rows(op, from.dtype, chunk, totals.data(), at, step);
       }
     }
-    for (int64_t i = 0; i < chunk; ++i) put(i0 + i, load(kept, kept.at(i)));
+    for (int64_t i = 0; i < chunk; ++i) put(i0 + i, load(totals_view, totals_view.at(i)));
   }
 }
 

@@ -14,7 +14,7 @@ Status Directory::add(Address address, Mailbox& inbox) {
     return Error{Code::bad_argument, address_name(address) + " is already attached"};
   }
   inboxes_.set(address, &inbox);
-  ever_.fetch_or(trace(address), std::memory_order_release);
+  attached_filter_.fetch_or(filter_bit(address), std::memory_order_release);
   return {};
 }
 
@@ -29,7 +29,7 @@ bool Directory::has(Address address) const {
 }
 
 std::optional<Mailbox::Put> Directory::deliver(Frame&& frame) const {
-  if ((ever_.load(std::memory_order_acquire) & trace(frame.dst)) == 0) return std::nullopt;
+  if ((attached_filter_.load(std::memory_order_acquire) & filter_bit(frame.dst)) == 0) return std::nullopt;
   std::shared_lock held(lock_);
   Mailbox* inbox = inboxes_.find(frame.dst);
   if (inbox == nullptr) return std::nullopt;
@@ -47,15 +47,15 @@ std::optional<Mailbox::Put> Directory::deliver_run(std::span<Frame> run, size_t&
 Blob Directory::room_for(const Frame& head, size_t bytes) const {
   std::shared_lock held(lock_);
   Mailbox* inbox = inboxes_.find(head.dst);
-  return inbox == nullptr ? Blob() : inbox->landings().take(head, bytes);
+  return inbox == nullptr ? Blob() : inbox->receive_buffers().take(head, bytes);
 }
 
-void Directory::when_room(Address address, std::function<void()> told) const {
+void Directory::when_room(Address address, std::function<void()> callback) const {
   {
     std::shared_lock held(lock_);
-    if (Mailbox* inbox = inboxes_.find(address)) return inbox->when_room(std::move(told));
+    if (Mailbox* inbox = inboxes_.find(address)) return inbox->when_room(std::move(callback));
   }
-  told();
+  callback();
 }
 
 void Directory::close() {

@@ -33,21 +33,24 @@ class Directory {
   /// Like `deliver` for consecutive frames to one address, either all control frames or none: delivers as many as fit,
   /// with one lock. `taken`: their number; the others are unchanged.
   std::optional<Mailbox::Put> deliver_run(std::span<Frame> run, size_t& taken) const;
-  /// Landings::take of the receiver's mailbox.
+  /// ReceiveBuffers::take of the receiver's mailbox.
   Blob room_for(const Frame& head, size_t bytes) const;
   /// Mailbox::when_room of that address; calls the callback at once if the address is not attached here. The callback
   /// runs under the lock or on the reader's thread.
-  void when_room(Address address, std::function<void()> told) const;
+  void when_room(Address address, std::function<void()> callback) const;
   /// Closes and removes all mailboxes; afterwards nothing can be added.
   void close();
   bool closed() const;
 
  private:
-  static constexpr uint64_t trace(Address address) noexcept { return uint64_t{1} << ((address ^ address >> 28) % 64); }
+  static constexpr uint64_t filter_bit(Address address) noexcept {
+    return uint64_t{1} << ((address ^ address >> 28) % 64);
+  }
 
   mutable RwLock lock_;
   AddressMap<Mailbox> inboxes_;
-  std::atomic<uint64_t> ever_{0};  // traces of all addresses ever attached: most frames to other processes need no lock
+  std::atomic<uint64_t> attached_filter_{
+      0};  // a Bloom filter of all addresses ever attached: most frames to other processes need no lock
   bool closed_ = false;
 };
 

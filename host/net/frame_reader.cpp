@@ -6,14 +6,14 @@
 #include <string>
 #include <utility>
 
-#include "host/net/landings.hpp"
+#include "host/net/receive_buffers.hpp"
 
 namespace actorhost {
 
 namespace {
 
 // After a body of this size another large body is likely, and only its head should pass through the buffer.
-constexpr size_t kLargeBody = Landings::kMinBytes;
+constexpr size_t kLargeBody = ReceiveBuffers::kMinBytes;
 constexpr size_t kHeadRoom = 512;
 
 }  // namespace

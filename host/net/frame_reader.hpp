@@ -1,7 +1,7 @@
 #pragma once
 // Decodes the bytes of one connection into frames: a state machine without sockets. It provides the memory for the next
-// read, so a large body, except its first bytes, is read directly into its block or landing (landings.hpp). Used by one
-// thread at a time.
+// read, so a large body, except its first bytes, is read directly into its block or receive buffer
+// (receive_buffers.hpp). Used by one thread at a time.
 
 #include <array>
 #include <cstddef>

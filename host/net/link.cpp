@@ -16,7 +16,7 @@ Link::Link(LinkId id, bool dialled, std::unique_ptr<Stream> stream, size_t max_q
       stream_(std::move(stream)),
       peer_(stream_->peer()),
       writer_(*stream_, max_queued_bytes),
-      heard_(clock_.now()) {}
+      last_received_(clock_.now()) {}
 
 // Stops the stream first: the stream calls the writer, which is destroyed before the stream.
 Link::~Link() { stream_->stop(); }
@@ -26,17 +26,17 @@ Status Link::prove(const std::string& token, const std::string& name, double sec
   const auto side = dialled_ ? Handshake::Side::dialler : Handshake::Side::listener;
   Handshake handshake(side, token, Handshake::fresh_nonce(), name);
   std::array<std::byte, Handshake::kMaxMessageBytes> message;
-  bool answered = false;
+  bool replied = false;
   for (;;) {
     std::string out = handshake.output();
     const Piece sent{reinterpret_cast<std::byte*>(out.data()), out.size()};
     const IoResult wrote = stream_->send_all(sent, clock_, deadline);
-    if (wrote.end != IoEnd::done) return handshake_error(wrote, name, seconds, answered);
+    if (wrote.end != IoEnd::done) return handshake_error(wrote, name, seconds, replied);
     if (handshake.wanted() == 0) break;
     const Piece room{message.data(), handshake.wanted()};
     const IoResult got = stream_->receive_all(room, clock_, deadline);
-    if (got.end != IoEnd::done) return handshake_error(got, name, seconds, answered);
-    answered = true;
+    if (got.end != IoEnd::done) return handshake_error(got, name, seconds, replied);
+    replied = true;
     Status status = handshake.input({message.data(), room.size});
     if (status.ok()) continue;
     out = handshake.output();
@@ -45,11 +45,11 @@ Status Link::prove(const std::string& token, const std::string& name, double sec
     return status;
   }
   reads_only_ = handshake.reads_only();
-  heard_.store(clock_.now(), std::memory_order_relaxed);
+  last_received_.store(clock_.now(), std::memory_order_relaxed);
   return {};
 }
 
-Error Link::handshake_error(const IoResult& result, const std::string& name, double seconds, bool answered) const {
+Error Link::handshake_error(const IoResult& result, const std::string& name, double seconds, bool replied) const {
   {
     std::lock_guard lock(mutex_);
     if (closed_) return {Code::interrupted, "the connection to " + name + " was cancelled"};
@@ -62,7 +62,7 @@ Error Link::handshake_error(const IoResult& result, const std::string& name, dou
     return {Code::refused, name + " does not answer as an actorhost (" + io_message(result) + ")"};
   }
   // The other end has sent no wrong reply. It may be busy or about to end, so a retry may succeed.
-  if (answered) return {Code::unreachable, name + " ended the connection before the token was proved"};
+  if (replied) return {Code::unreachable, name + " ended the connection before the token was proved"};
   // Over TLS, NNG may close before it has sent the alert that names the problem.
   const std::string otherwise = stream_->tls() ? std::string("or ") + kTlsFailed : "wants TLS, or is another program";
   return {
@@ -78,7 +78,7 @@ std::string Link::read(const FrameLimits& limits, const Directory& directory, co
   for (;;) {
     const IoResult got = stream_->wait_receive();
     if (got.end != IoEnd::done) return reason_or(io_message(got));
-    heard_.store(clock_.now(), std::memory_order_relaxed);
+    last_received_.store(clock_.now(), std::memory_order_relaxed);
     bytes_received_.fetch_add(got.bytes, std::memory_order_relaxed);
     const Status status = reader.received(got.bytes, frames);
     frames_received_.fetch_add(frames.size(), std::memory_order_relaxed);
@@ -111,7 +111,7 @@ bool Link::wait_for_room(const Directory& directory, Address dst) {
   });
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return room_ || closed_; });
-  heard_.store(clock_.now(), std::memory_order_relaxed);
+  last_received_.store(clock_.now(), std::memory_order_relaxed);
   held_back_.store(false, std::memory_order_relaxed);
   return !closed_;
 }
@@ -134,13 +134,13 @@ void Link::finish(double seconds) {
   }
   Frame farewell;
   farewell.kind = Kind::farewell;
-  const auto outcome = writer_.put(std::move(farewell), Mailbox::kUrgentTimes);
+  const auto outcome = writer_.put(std::move(farewell), Mailbox::kUrgentFactor);
   if (outcome.write) writer_.write();
   stream_->close_later(seconds);
 }
 
-double Link::heard() const noexcept {
-  return held_back_.load(std::memory_order_relaxed) ? clock_.now() : heard_.load(std::memory_order_relaxed);
+double Link::last_received() const noexcept {
+  return held_back_.load(std::memory_order_relaxed) ? clock_.now() : last_received_.load(std::memory_order_relaxed);
 }
 
 std::string Link::reason_or(const std::string& otherwise) const {

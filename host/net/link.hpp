@@ -46,7 +46,7 @@ class Link : public std::enable_shared_from_this<Link> {
   Status prove(const std::string& token, const std::string& name, double seconds);
   /// The other end has dialled and has proved the reading token only. Constant after the proof.
   bool reads_only() const noexcept { return reads_only_; }
-  /// Reads on the calling thread until the link is over; returns the reason. Reads bodies into the landings of
+  /// Reads on the calling thread until the link is over; returns the reason. Reads bodies into the receive buffers of
   /// `directory`.
   std::string read(const FrameLimits& limits, const Directory& directory, const Take& take);
   /// Called inside `take`: blocks until `dst` may have room. False when the link is closed.
@@ -58,17 +58,17 @@ class Link : public std::enable_shared_from_this<Link> {
   void finish(double seconds);
 
   /// Set by the reader at its end; afterwards the link must not be assigned.
-  void set_over() noexcept { over_.store(true); }
-  bool over() const noexcept { return over_.load(); }
+  void set_ended() noexcept { ended_.store(true); }
+  bool ended() const noexcept { return ended_.load(); }
 
   /// Time of the last received bytes, on the steady clock; now, while a full mailbox stops the reader.
-  double heard() const noexcept;
+  double last_received() const noexcept;
   uint64_t frames_received() const noexcept { return frames_received_.load(std::memory_order_relaxed); }
   uint64_t bytes_received() const noexcept { return bytes_received_.load(std::memory_order_relaxed); }
 
  private:
   std::string reason_or(const std::string& otherwise) const;
-  Error handshake_error(const IoResult& result, const std::string& name, double seconds, bool answered) const;
+  Error handshake_error(const IoResult& result, const std::string& name, double seconds, bool replied) const;
 
   const LinkId id_;
   const bool dialled_;
@@ -78,8 +78,8 @@ class Link : public std::enable_shared_from_this<Link> {
   LinkWriter writer_;
   bool reads_only_ = false;
   std::atomic<ProcessId> process_{kNoProcess};
-  std::atomic<double> heard_;
-  std::atomic<bool> over_{false};
+  std::atomic<double> last_received_;
+  std::atomic<bool> ended_{false};
   std::atomic<bool> held_back_{false};
   std::atomic<uint64_t> frames_received_{0};
   std::atomic<uint64_t> bytes_received_{0};

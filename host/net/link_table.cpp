@@ -25,7 +25,7 @@ LinkTable::Peer* LinkTable::peer_of(Address dst) const {
 
 /// Queues a frame. False if the link is over; the caller then keeps the frame.
 bool LinkTable::put(Peer& peer, Frame&& frame, Outcome& outcome) {
-  const size_t times = is_control(frame.kind) ? Mailbox::kUrgentTimes : 1;
+  const size_t times = is_control(frame.kind) ? Mailbox::kUrgentFactor : 1;
   const auto result = peer.link->writer().put(std::move(frame), times);
   if (result.put == Mailbox::Put::closed) return false;
   outcome.sent = result.put == Mailbox::Put::ok ? Sent::ok : Sent::full;
@@ -52,7 +52,7 @@ LinkTable::Outcome LinkTable::park(Frame&& frame) {
   if (peer == nullptr) return outcome;
   if (peer->link && put(*peer, std::move(frame), outcome)) return outcome;
   const size_t cost = frame.cost();
-  const size_t times = is_control(frame.kind) ? Mailbox::kUrgentTimes : 1;
+  const size_t times = is_control(frame.kind) ? Mailbox::kUrgentFactor : 1;
   if (peer->parked_bytes != 0 && peer->parked_bytes + cost > times * max_parked_bytes_) {
     outcome.sent = Sent::full;
     return outcome;
@@ -64,7 +64,7 @@ LinkTable::Outcome LinkTable::park(Frame&& frame) {
   return outcome;
 }
 
-void LinkTable::when_room(Address dst, std::function<void()> told) {
+void LinkTable::when_room(Address dst, std::function<void()> callback) {
   std::shared_ptr<Link> link;
   {
     std::unique_lock held(lock_);
@@ -72,12 +72,12 @@ void LinkTable::when_room(Address dst, std::function<void()> told) {
     if (peer != nullptr && peer->link) {
       link = peer->link;
     } else if (peer != nullptr && !peer->parked.empty()) {
-      peer->want_room.push_back(std::move(told));
+      peer->room_callbacks.push_back(std::move(callback));
       return;
     }
   }
-  if (link) return link->writer().when_room(std::move(told));
-  told();
+  if (link) return link->writer().when_room(std::move(callback));
+  callback();
 }
 
 void LinkTable::set_route(Address address, ProcessId process) {
@@ -90,7 +90,7 @@ void LinkTable::set_route(Address address, ProcessId process) {
 }
 
 bool LinkTable::assign(const std::shared_ptr<Link>& link, ProcessId process) {
-  std::vector<std::function<void()>> told;
+  std::vector<std::function<void()>> callbacks;
   bool write = false;
   {
     std::unique_lock held(lock_);
@@ -105,10 +105,10 @@ bool LinkTable::assign(const std::shared_ptr<Link>& link, ProcessId process) {
     }
     peer.parked.clear();
     peer.parked_bytes = 0;
-    told.swap(peer.want_room);
+    callbacks.swap(peer.room_callbacks);
   }
   if (write) link->writer().write();
-  for (const auto& tell : told) tell();
+  for (const auto& callback : callbacks) callback();
   return true;
 }
 
@@ -119,7 +119,7 @@ std::shared_ptr<Link> LinkTable::forget(ProcessId process) {
 }
 
 void LinkTable::refuse(ProcessId process) {
-  std::vector<std::function<void()>> told;
+  std::vector<std::function<void()>> callbacks;
   std::deque<Frame> dropped;  // freed outside the lock, since that notifies the lenders of bodies
   {
     std::unique_lock held(lock_);
@@ -128,9 +128,9 @@ void LinkTable::refuse(ProcessId process) {
     peer.wanted = false;
     peer.parked_bytes = 0;
     dropped.swap(peer.parked);
-    told.swap(peer.want_room);
+    callbacks.swap(peer.room_callbacks);
   }
-  for (const auto& tell : told) tell();
+  for (const auto& callback : callbacks) callback();
 }
 
 void LinkTable::remove(const Link& link) {
@@ -146,7 +146,7 @@ std::shared_ptr<Link> LinkTable::link_of(ProcessId process) const {
 }
 
 void LinkTable::close() {
-  std::vector<std::function<void()>> told;
+  std::vector<std::function<void()>> callbacks;
   std::unordered_map<ProcessId, Peer> dropped;
   {
     std::unique_lock held(lock_);
@@ -155,7 +155,7 @@ void LinkTable::close() {
     dropped.swap(peers_);
   }
   for (auto& [process, peer] : dropped) {
-    for (const auto& tell : peer.want_room) tell();
+    for (const auto& callback : peer.room_callbacks) callback();
   }
 }
 

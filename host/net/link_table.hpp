@@ -18,15 +18,15 @@ class LinkTable {
  public:
   explicit LinkTable(size_t max_parked_bytes) : max_parked_bytes_(max_parked_bytes) {}
 
-  enum class Sent { ok, full, nowhere };
+  enum class Sent { ok, full, no_route };
   struct Outcome {
-    Sent sent = Sent::nowhere;
+    Sent sent = Sent::no_route;
     std::shared_ptr<Link> write;    // the caller must call its writer, now that no lock is held
     ProcessId wanted = kNoProcess;  // a link to this process is wanted, since its first frame was parked
   };
   /// Queues the frame on the link to frame.dst's process; without a link, parks the frame.
   Outcome send(Frame&& frame);
-  void when_room(Address dst, std::function<void()> told);
+  void when_room(Address dst, std::function<void()> callback);
 
   void set_route(Address address, ProcessId process);
   /// Makes `link` the link to `process` and queues the parked frames. False if the process already has a link.
@@ -48,7 +48,7 @@ class LinkTable {
     size_t parked_bytes = 0;
     bool wanted = false;
     bool forgotten = false;
-    std::vector<std::function<void()>> want_room;
+    std::vector<std::function<void()>> room_callbacks;
   };
 
   Peer& make_peer(ProcessId process);

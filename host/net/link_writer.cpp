@@ -26,16 +26,16 @@ LinkWriter::LinkWriter(Stream& stream, size_t max_queued_bytes) : stream_(stream
   stream_.on_sent([this](IoResult result) { sent(result); });
 }
 
-bool LinkWriter::has_room(size_t cost, size_t times_bound) const {
-  const size_t queued = filling_.bytes() + in_flight_.load(std::memory_order_relaxed);
+bool LinkWriter::has_room(size_t cost, size_t bound_factor) const {
+  const size_t queued = filling_.bytes() + in_flight_bytes_.load(std::memory_order_relaxed);
   if (queued == 0) return true;
-  return filling_.copied_bytes() < times_bound * kMaxCopied && queued + cost <= times_bound * max_queued_bytes_;
+  return filling_.copied_bytes() < bound_factor * kMaxCopied && queued + cost <= bound_factor * max_queued_bytes_;
 }
 
-LinkWriter::Outcome LinkWriter::put(Frame&& frame, size_t times_bound) {
+LinkWriter::Outcome LinkWriter::put(Frame&& frame, size_t bound_factor) {
   std::lock_guard lock(mutex_);
   if (closed_) return {Mailbox::Put::closed, false};
-  if (!has_room(frame.cost(), times_bound)) return {Mailbox::Put::full, false};
+  if (!has_room(frame.cost(), bound_factor)) return {Mailbox::Put::full, false};
   filling_.add(frame);
   [[maybe_unused]] const Frame taken = std::move(frame);
   if (writing_) return {Mailbox::Put::ok, false};
@@ -49,8 +49,8 @@ void LinkWriter::write() {
     if (closed_) return;
     const bool large = filling_.bytes() > kLargeBatch;
     at_once_ = stream_.can_send_now() && (large || clock_.now() - last_written_ > kQuietSeconds);
-    std::swap(filling_, flying_);
-    in_flight_.store(flying_.bytes(), std::memory_order_relaxed);
+    std::swap(filling_, in_flight_);
+    in_flight_bytes_.store(in_flight_.bytes(), std::memory_order_relaxed);
   }
   if (at_once_ && write_now()) return;
   start_write();
@@ -60,16 +60,16 @@ void LinkWriter::write() {
 bool LinkWriter::write_now() {
   at_once_ = false;
   std::array<Piece, kMaxPieces> pieces;
-  for (size_t written = 0; !flying_.done();) {
+  for (size_t written = 0; !in_flight_.done();) {
     if (written >= kMaxAtOnce) return false;
-    const size_t count = flying_.pieces(pieces);
+    const size_t count = in_flight_.pieces(pieces);
     const IoResult result = stream_.send_now(pieces.data(), count);
     if (result.end == IoEnd::would_block) return false;
     if (result.end != IoEnd::done) {
       fail();
       return true;
     }
-    flying_.advance(result.bytes);
+    in_flight_.advance(result.bytes);
     written += result.bytes;
   }
   return !next_batch();
@@ -77,15 +77,15 @@ bool LinkWriter::write_now() {
 
 void LinkWriter::start_write() {
   std::array<Piece, kMaxPieces> pieces;
-  const size_t count = flying_.pieces(pieces);
+  const size_t count = in_flight_.pieces(pieces);
   if (!stream_.start_send(pieces.data(), count)) fail();
 }
 
 void LinkWriter::sent(IoResult result) {
   if (result.end != IoEnd::done) return fail();
-  flying_.advance(result.bytes);
-  if (flying_.done() && flying_.bytes() <= kLargeBatch) gather();
-  if (!flying_.done() || next_batch()) start_write();
+  in_flight_.advance(result.bytes);
+  if (in_flight_.done() && in_flight_.bytes() <= kLargeBatch) gather();
+  if (!in_flight_.done() || next_batch()) start_write();
 }
 
 /// Lets the next batch grow: on a busy link the wake-ups of both ends for each write cost more than the bytes. Yields
@@ -102,11 +102,11 @@ void LinkWriter::gather() const {
 }
 
 bool LinkWriter::next_batch() {
-  std::vector<std::function<void()>> told;
+  std::vector<std::function<void()>> callbacks;
   bool more = false;
-  const uint64_t frames = flying_.frames();
-  const uint64_t bytes = flying_.bytes();
-  flying_.clear();  // outside the lock, since this notifies the lenders of bodies
+  const uint64_t frames = in_flight_.frames();
+  const uint64_t bytes = in_flight_.bytes();
+  in_flight_.clear();  // outside the lock, since this notifies the lenders of bodies
   {
     std::lock_guard lock(mutex_);
     counters_.frames += frames;
@@ -114,15 +114,15 @@ bool LinkWriter::next_batch() {
     ++counters_.writes;
     more = !filling_.empty() && !closed_;
     if (more) {
-      std::swap(filling_, flying_);
+      std::swap(filling_, in_flight_);
     } else {
       writing_ = false;
       last_written_ = clock_.now();
     }
-    in_flight_.store(flying_.bytes(), std::memory_order_relaxed);
-    told.swap(want_room_);
+    in_flight_bytes_.store(in_flight_.bytes(), std::memory_order_relaxed);
+    callbacks.swap(room_callbacks_);
   }
-  for (const auto& tell : told) tell();
+  for (const auto& callback : callbacks) callback();
   return more;
 }
 
@@ -130,36 +130,36 @@ bool LinkWriter::next_batch() {
 void LinkWriter::fail() {
   stream_.close();
   close();
-  flying_.clear();
+  in_flight_.clear();
 }
 
-void LinkWriter::when_room(std::function<void()> told) {
+void LinkWriter::when_room(std::function<void()> callback) {
   {
     std::lock_guard lock(mutex_);
     if (writing_ && !closed_) {
-      want_room_.push_back(std::move(told));
+      room_callbacks_.push_back(std::move(callback));
       return;
     }
   }
-  told();
+  callback();
 }
 
 void LinkWriter::close() {
-  std::vector<std::function<void()>> told;
+  std::vector<std::function<void()>> callbacks;
   SendBatch dropped;  // freed outside the lock, as in next_batch
   {
     std::lock_guard lock(mutex_);
     closed_ = true;
     std::swap(filling_, dropped);
-    told.swap(want_room_);
+    callbacks.swap(room_callbacks_);
   }
-  for (const auto& tell : told) tell();
+  for (const auto& callback : callbacks) callback();
 }
 
 LinkWriter::Counters LinkWriter::counters() const {
   std::lock_guard lock(mutex_);
   Counters now = counters_;
-  now.queued = filling_.bytes() + in_flight_.load(std::memory_order_relaxed);
+  now.queued = filling_.bytes() + in_flight_bytes_.load(std::memory_order_relaxed);
   now.queued_frames = filling_.frames();
   return now;
 }

@@ -24,13 +24,13 @@ class LinkWriter {
     Mailbox::Put put;
     bool write;  // the caller must call `write` soon, without locks; frames queued until then leave together
   };
-  /// Queues the frame (moved from only on `ok`) unless the queue would exceed `times_bound` times its bound.
-  Outcome put(Frame&& frame, size_t times_bound);
+  /// Queues the frame (moved from only on `ok`) unless the queue would exceed `bound_factor` times its bound.
+  Outcome put(Frame&& frame, size_t bound_factor);
   void write();
 
   /// Calls the callback once, when a write after a refusal has finished or the writer is closed; at once if nothing is
   /// queued.
-  void when_room(std::function<void()> told);
+  void when_room(std::function<void()> callback);
   /// Refuses further frames, drops the queued frames and notifies waiting senders. A write in progress ends by itself.
   void close();
 
@@ -42,7 +42,7 @@ class LinkWriter {
   Counters counters() const;
 
  private:
-  bool has_room(size_t cost, size_t times_bound) const;
+  bool has_room(size_t cost, size_t bound_factor) const;
   void sent(IoResult result);
   bool write_now();
   void start_write();
@@ -59,10 +59,10 @@ class LinkWriter {
   bool writing_ = false;
   bool closed_ = false;
   double last_written_ = 0;
-  std::vector<std::function<void()>> want_room_;
-  std::atomic<size_t> in_flight_{0};  // bytes of flying_
-  SendBatch flying_;                  // belongs to the thread that has set writing_
-  bool at_once_ = false;              // likewise
+  std::vector<std::function<void()>> room_callbacks_;
+  std::atomic<size_t> in_flight_bytes_{0};  // bytes of in_flight_
+  SendBatch in_flight_;                     // belongs to the thread that has set writing_
+  bool at_once_ = false;                    // likewise
   Counters counters_;
 };
 

@@ -17,7 +17,9 @@ Status LocalTransport::try_send(Frame&& frame) {
   return delivery_status(put, dst, inboxes_.closed());
 }
 
-void LocalTransport::when_room(Address dst, std::function<void()> told) { inboxes_.when_room(dst, std::move(told)); }
+void LocalTransport::when_room(Address dst, std::function<void()> callback) {
+  inboxes_.when_room(dst, std::move(callback));
+}
 
 void LocalTransport::close() { inboxes_.close(); }
 

@@ -15,7 +15,7 @@ class LocalTransport final : public Transport {
   Status attach(Address self, Mailbox& inbox) override;
   void detach(Address self) override;
   Status try_send(Frame&& frame) override;
-  void when_room(Address dst, std::function<void()> told) override;
+  void when_room(Address dst, std::function<void()> callback) override;
   void close() override;
 
  private:

@@ -27,13 +27,13 @@ Mailbox::Mailbox(size_t max_frames, size_t max_bytes) : max_frames_(max_frames),
 
 Mailbox::Put Mailbox::try_push(Frame&& frame) { return offer(std::move(frame), 1); }
 
-Mailbox::Put Mailbox::push_urgent(Frame&& frame) { return offer(std::move(frame), kUrgentTimes); }
+Mailbox::Put Mailbox::push_urgent(Frame&& frame) { return offer(std::move(frame), kUrgentFactor); }
 
-Mailbox::Put Mailbox::offer(Frame&& frame, size_t times_bounds) {
+Mailbox::Put Mailbox::offer(Frame&& frame, size_t bound_factor) {
   const size_t cost = frame.cost();
   std::unique_lock lock(mutex_);
   if (closed_) return Put::closed;
-  if (!has_room(cost, times_bounds)) return Put::full;
+  if (!has_room(cost, bound_factor)) return Put::full;
   append(std::move(frame), cost, lock);
   return Put::ok;
 }
@@ -43,7 +43,7 @@ Mailbox::Put Mailbox::push_run(std::span<Frame> run, bool urgent, size_t& taken)
   for (taken = 0; taken < run.size() && !closed_; ++taken) {
     Frame& frame = run[taken];
     const size_t cost = frame.cost();
-    if (!has_room(cost, urgent ? kUrgentTimes : 1)) break;
+    if (!has_room(cost, urgent ? kUrgentFactor : 1)) break;
     queue_.push_back(std::move(frame));
     bytes_ += cost;
   }
@@ -69,9 +69,9 @@ Mailbox::Put Mailbox::push(Frame&& frame, double seconds) {
   return Put::ok;
 }
 
-bool Mailbox::has_room(size_t cost, size_t times_bounds) const {
+bool Mailbox::has_room(size_t cost, size_t bound_factor) const {
   if (queue_.empty()) return true;
-  return queue_.size() < times_bounds * max_frames_ && bytes_ + cost <= times_bounds * max_bytes_;
+  return queue_.size() < bound_factor * max_frames_ && bytes_ + cost <= bound_factor * max_bytes_;
 }
 
 void Mailbox::append(Frame&& frame, size_t cost, std::unique_lock<std::mutex>& lock) {
@@ -109,11 +109,11 @@ void Mailbox::take_all(std::vector<Frame>& out, std::unique_lock<std::mutex>& lo
   }
   bytes_ = 0;
   const bool notify = writers_waiting_ != 0;
-  Told told;
-  if (!want_room_.empty()) told.swap(want_room_);
+  Callbacks callbacks;
+  if (!room_callbacks_.empty()) callbacks.swap(room_callbacks_);
   lock.unlock();
   if (notify) writable_.notify_all();
-  for (const auto& tell : told) tell();
+  for (const auto& callback : callbacks) callback();
 }
 
 void Mailbox::wake() {
@@ -125,15 +125,15 @@ void Mailbox::wake() {
 }
 
 void Mailbox::close() {
-  Told told;
+  Callbacks callbacks;
   {
     std::lock_guard lock(mutex_);
     closed_ = true;
-    told.swap(want_room_);
+    callbacks.swap(room_callbacks_);
   }
   readable_.notify_all();
   writable_.notify_all();
-  for (const auto& tell : told) tell();
+  for (const auto& callback : callbacks) callback();
 }
 
 bool Mailbox::closed() const {
@@ -141,15 +141,15 @@ bool Mailbox::closed() const {
   return closed_;
 }
 
-void Mailbox::when_room(std::function<void()> told) {
+void Mailbox::when_room(std::function<void()> callback) {
   {
     std::lock_guard lock(mutex_);
     if (!queue_.empty() && !closed_) {
-      want_room_.push_back(std::move(told));
+      room_callbacks_.push_back(std::move(callback));
       return;
     }
   }
-  told();
+  callback();
 }
 
 size_t Mailbox::frames() const {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "host/base/clock.hpp"
-#include "host/net/landings.hpp"
+#include "host/net/receive_buffers.hpp"
 #include "host/wire/frame.hpp"
 
 namespace actorhost {
@@ -20,13 +20,14 @@ class Mailbox {
  public:
   enum class Put { ok, full, closed };
   /// Control frames are bounded by this multiple of the bounds.
-  static constexpr size_t kUrgentTimes = 4;
+  static constexpr size_t kUrgentFactor = 4;
 
   explicit Mailbox(size_t max_frames = size_t{1} << 16, size_t max_bytes = size_t{256} << 20);
 
   /// Queues the frame (moved from only on `ok`). Never blocks. Thread-safe.
   Put try_push(Frame&& frame);
-  /// Like try_push, with kUrgentTimes the bounds: for control frames, which are few and must not wait. Thread-safe.
+  /// Like try_push, with kUrgentFactor times the bounds: for control frames, which are few and must not wait.
+  /// Thread-safe.
   Put push_urgent(Frame&& frame);
   /// Like try_push (or push_urgent) for consecutive frames until one is refused, with one lock and one wake-up.
   /// `taken`: number of queued frames. Thread-safe.
@@ -47,19 +48,19 @@ class Mailbox {
 
   /// Calls the callback once, when the reader has emptied the queue (on the reader's thread) or the mailbox is closed;
   /// at once if it is already empty or closed. For callers that must not block, after a refusal. Thread-safe.
-  void when_room(std::function<void()> told);
+  void when_room(std::function<void()> callback);
 
-  /// The landings for bodies that arrive over a connection.
-  Landings& landings() noexcept { return landings_; }
+  /// The receive buffers for bodies that arrive over a connection.
+  ReceiveBuffers& receive_buffers() noexcept { return receive_buffers_; }
 
   size_t frames() const;
   size_t bytes() const;
 
  private:
-  using Told = std::vector<std::function<void()>>;
+  using Callbacks = std::vector<std::function<void()>>;
 
-  Put offer(Frame&& frame, size_t times_bounds);
-  bool has_room(size_t cost, size_t times_bounds) const;
+  Put offer(Frame&& frame, size_t bound_factor);
+  bool has_room(size_t cost, size_t bound_factor) const;
   /// Queues the frame, unlocks, and wakes the reader if it waits.
   void append(Frame&& frame, size_t cost, std::unique_lock<std::mutex>& lock);
   void take_all(std::vector<Frame>& out, std::unique_lock<std::mutex>& lock);
@@ -75,8 +76,8 @@ class Mailbox {
   bool woken_ = false;
   bool reader_waits_ = false;
   size_t writers_waiting_ = 0;
-  Told want_room_;
-  Landings landings_;
+  Callbacks room_callbacks_;
+  ReceiveBuffers receive_buffers_;
 };
 
 }  // namespace actorhost

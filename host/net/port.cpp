@@ -29,17 +29,17 @@ Status Port::send(Frame&& frame, double deadline) {
   frame.src = self_;
   const Address dst = frame.dst;
   const size_t cost = frame.cost();
-  std::shared_ptr<std::atomic<bool>> asked;  // a room callback is pending; outlives a send that gives up
+  std::shared_ptr<std::atomic<bool>> pending;  // a room callback is pending; outlives a send that gives up
   for (;;) {
     Status sent = transport_.try_send(std::move(frame));
     if (sent.ok() && stats_ != nullptr) stats_->message_bytes.add(static_cast<double>(cost));
     if (sent.ok() || sent.error().code != Code::full) return sent;
     const double now = clock_.now();
     if (now >= deadline) return timed_out("there was no room to send");
-    if (!asked) asked = std::make_shared<std::atomic<bool>>(false);
-    if (!asked->exchange(true)) {
-      transport_.when_room(dst, [asked, inbox = std::weak_ptr(inbox_)] {
-        asked->store(false);
+    if (!pending) pending = std::make_shared<std::atomic<bool>>(false);
+    if (!pending->exchange(true)) {
+      transport_.when_room(dst, [pending, inbox = std::weak_ptr(inbox_)] {
+        pending->store(false);
         if (const auto alive = inbox.lock()) alive->wake();
       });
     }
@@ -56,16 +56,16 @@ Result<Frame> Port::receive(const Match& match, double deadline) {
     found = std::move(frame);
     return Take::last;
   };
-  for (bool last_look = false;;) {
-    for (; seen < kept_.size(); ++seen) {
-      if (!match(kept_[seen])) continue;
-      found = std::move(kept_[seen]);
-      kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(seen));
+  for (bool last_try = false;;) {
+    for (; seen < unreceived_.size(); ++seen) {
+      if (!match(unreceived_[seen])) continue;
+      found = std::move(unreceived_[seen]);
+      unreceived_.erase(unreceived_.begin() + static_cast<std::ptrdiff_t>(seen));
       return found;
     }
-    if (last_look) return timed_out("no expected frame arrived").error();
+    if (last_try) return timed_out("no expected frame arrived").error();
     const double now = clock_.now();
-    last_look = now >= deadline;
+    last_try = now >= deadline;
     auto took = wait(now, deadline, take);
     if (!took.ok()) return took.error();
     if (*took) return found;
@@ -82,9 +82,9 @@ Status Port::receive_all(const Match& match, double deadline, std::vector<Frame>
   };
   inbox_->pop_all(arrived_, 0);
   auto took = examine(take);
-  for (bool last_look = false; took.ok() && out.size() == before && !last_look;) {
+  for (bool last_try = false; took.ok() && out.size() == before && !last_try;) {
     const double now = clock_.now();
-    last_look = now >= deadline;
+    last_try = now >= deadline;
     took = wait(now, deadline, take);
   }
   return took.ok() ? Status() : took.error();
@@ -117,16 +117,16 @@ std::function<void()> Port::waker() const {
 }
 
 void Port::take_matching(const Match& match, std::vector<Frame>& out) {
-  auto keep = kept_.begin();
-  for (auto it = kept_.begin(); it != kept_.end(); ++it) {
+  auto kept = unreceived_.begin();
+  for (auto it = unreceived_.begin(); it != unreceived_.end(); ++it) {
     if (match(*it)) {
       out.push_back(std::move(*it));
     } else {
-      if (keep != it) *keep = std::move(*it);
-      ++keep;
+      if (kept != it) *kept = std::move(*it);
+      ++kept;
     }
   }
-  kept_.erase(keep, kept_.end());
+  unreceived_.erase(kept, unreceived_.end());
 }
 
 Status Port::poll() {
@@ -151,11 +151,11 @@ Result<bool> Port::wait(double now, double deadline, Taker take) {
   // Examines read frames first, since a wait would not end because of them.
   if (next_ == arrived_.size()) {
     if (check_) AH_TRY(check_());
-    if (guest_ != nullptr) guest_->before_wait();
+    if (handler_ != nullptr) handler_->before_wait();
     if (stats_ != nullptr) stats_->blocked(now);
-    const bool came = inbox_->pop_all(arrived_, deadline - now);
+    const bool popped = inbox_->pop_all(arrived_, deadline - now);
     if (stats_ != nullptr) stats_->woken(clock_.now());
-    if (!came && inbox_->closed()) {
+    if (!popped && inbox_->closed()) {
       return Error{Code::interrupted, "the transport was closed while " + address_name(self_) + " was waiting"};
     }
     if (check_) AH_TRY(check_());
@@ -172,14 +172,14 @@ Result<bool> Port::examine(Taker take) {
       stats_->frames_received.add(1);
       stats_->bytes_received.add(arrived.cost());
     }
-    if (guest_ != nullptr && within(arrived.kind, guest_kinds_)) {
-      guest_->on_frame(std::move(arrived));
+    if (handler_ != nullptr && within(arrived.kind, handled_kinds_)) {
+      handler_->on_frame(std::move(arrived));
       continue;
     }
-    const Take answer = take(arrived);
-    if (answer == Take::no) kept_.push_back(std::move(arrived));
-    took = took || answer != Take::no;
-    if (answer == Take::last && next_ < arrived_.size()) return true;
+    const Take taken = take(arrived);
+    if (taken == Take::no) unreceived_.push_back(std::move(arrived));
+    took = took || taken != Take::no;
+    if (taken == Take::last && next_ < arrived_.size()) return true;
   }
   // Clears the list also when its last frame was the match, so that examined frames do not accumulate.
   arrived_.clear();

@@ -17,12 +17,12 @@
 namespace actorhost {
 
 /// Handles frames of some kinds as soon as a port reads them, whatever the node waits for. Runs on the node's thread.
-class PortGuest {
+class FrameHandler {
  public:
-  PortGuest() = default;
-  PortGuest(const PortGuest&) = delete;
-  PortGuest& operator=(const PortGuest&) = delete;
-  virtual ~PortGuest() = default;
+  FrameHandler() = default;
+  FrameHandler(const FrameHandler&) = delete;
+  FrameHandler& operator=(const FrameHandler&) = delete;
+  virtual ~FrameHandler() = default;
   /// Must not use the port.
   virtual void on_frame(Frame&& frame) = 0;
   /// The node is about to block. Must not use the port.
@@ -47,10 +47,10 @@ class Port {
   Address self() const noexcept { return self_; }
   const Clock& clock() const noexcept { return clock_; }
   void set_check(Check check) { check_ = std::move(check); }
-  /// Passes frames of `kinds` to `guest` from now on. One range only; call it before the first read.
-  void set_guest(const KindRange& kinds, PortGuest& guest) {
-    guest_kinds_ = kinds;
-    guest_ = &guest;
+  /// Passes frames of `kinds` to `handler` from now on. One range only; call it before the first read.
+  void set_handler(const KindRange& kinds, FrameHandler& handler) {
+    handled_kinds_ = kinds;
+    handler_ = &handler;
   }
 
   /// Counts the port's traffic and waits in `stats` from now on.
@@ -76,11 +76,11 @@ class Port {
   /// A thread-safe `wake` for callers that may outlive this port.
   std::function<void()> waker() const;
 
-  /// The landings for bodies of frames to this address. Thread-safe.
-  Landings& landings() noexcept { return inbox_->landings(); }
+  /// The receive buffers for bodies of frames to this address. Thread-safe.
+  ReceiveBuffers& receive_buffers() noexcept { return inbox_->receive_buffers(); }
 
   /// Number of read frames that no call has received yet.
-  size_t kept() const noexcept { return kept_.size() + arrived_.size() - next_; }
+  size_t unreceived() const noexcept { return unreceived_.size() + arrived_.size() - next_; }
 
  private:
   static std::shared_ptr<Mailbox> attach(Transport& transport, Address self);
@@ -100,12 +100,12 @@ class Port {
   const Address self_;
   const Clock& clock_;
   const std::shared_ptr<Mailbox> inbox_;  // shared with room callbacks that may outlive this port
-  std::deque<Frame> kept_;
+  std::deque<Frame> unreceived_;
   std::vector<Frame> arrived_;  // read from the mailbox; frames before next_ are examined
   size_t next_ = 0;
   Check check_;
-  KindRange guest_kinds_ = kKindRanges[0];
-  PortGuest* guest_ = nullptr;
+  KindRange handled_kinds_ = kKindRanges[0];
+  FrameHandler* handler_ = nullptr;
   NodeStats* stats_ = nullptr;
 };
 

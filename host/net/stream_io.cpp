@@ -138,8 +138,8 @@ std::string io_message(const IoResult& result) {
 
 Stream::Stream(nng_stream* stream, bool tls) : stream_(stream), tls_(tls) {
   nng_aio_alloc(&receive_, nullptr, nullptr);
-  nng_aio_alloc(&now_, nullptr, nullptr);
-  nng_aio_alloc(&later_, &Stream::told_sent, this);
+  nng_aio_alloc(&sync_send_, nullptr, nullptr);
+  nng_aio_alloc(&async_send_, &Stream::send_callback, this);
   // NNG refuses this for ipc, where it is not needed.
   nng_stream_set_bool(stream_, NNG_OPT_TCP_NODELAY, true);
   nng_stream_set_bool(stream_, NNG_OPT_TCP_KEEPALIVE, true);
@@ -148,7 +148,7 @@ Stream::Stream(nng_stream* stream, bool tls) : stream_(stream), tls_(tls) {
 Stream::~Stream() {
   stop();
   nng_stream_free(stream_);
-  for (nng_aio* aio : {timer_, receive_, now_, later_}) {
+  for (nng_aio* aio : {timer_, receive_, sync_send_, async_send_}) {
     if (aio != nullptr) nng_aio_free(aio);
   }
 }
@@ -190,21 +190,21 @@ IoResult Stream::receive_all(Piece piece, const Clock& clock, double deadline) {
   return total;
 }
 
-bool Stream::start_now(const Piece* pieces, size_t count, double seconds) {
+bool Stream::start_sync_send(const Piece* pieces, size_t count, double seconds) {
   std::lock_guard lock(sending_);
   if (closed_) return false;
-  set_pieces(now_, pieces, count);
-  nng_aio_set_timeout(now_, milliseconds(seconds));
-  nng_stream_send(stream_, now_);
+  set_pieces(sync_send_, pieces, count);
+  nng_aio_set_timeout(sync_send_, milliseconds(seconds));
+  nng_stream_send(stream_, sync_send_);
   return true;
 }
 
 IoResult Stream::send_now(const Piece* pieces, size_t count) {
-  if (!start_now(pieces, count, kForever)) return kClosed;
+  if (!start_sync_send(pieces, count, kForever)) return kClosed;
   // NNG writes all bytes that fit at once, on this thread, or none: a pending write has written nothing.
-  nng_aio_cancel(now_);
-  nng_aio_wait(now_);
-  IoResult result = result_of(now_);
+  nng_aio_cancel(sync_send_);
+  nng_aio_wait(sync_send_);
+  IoResult result = result_of(sync_send_);
   if (result.end == IoEnd::cancelled) result.end = IoEnd::would_block;
   return result;
 }
@@ -212,17 +212,17 @@ IoResult Stream::send_now(const Piece* pieces, size_t count) {
 bool Stream::start_send(const Piece* pieces, size_t count) {
   std::lock_guard lock(sending_);
   if (closed_) return false;
-  set_pieces(later_, pieces, count);
-  nng_stream_send(stream_, later_);
+  set_pieces(async_send_, pieces, count);
+  nng_stream_send(stream_, async_send_);
   return true;
 }
 
 IoResult Stream::send_all(Piece piece, const Clock& clock, double deadline) {
   IoResult total;
   while (piece.size != 0) {
-    if (!start_now(&piece, 1, deadline - clock.now())) return kClosed;
-    nng_aio_wait(now_);
-    const IoResult some = result_of(now_);
+    if (!start_sync_send(&piece, 1, deadline - clock.now())) return kClosed;
+    nng_aio_wait(sync_send_);
+    const IoResult some = result_of(sync_send_);
     if (some.end != IoEnd::done) return {some.end, total.bytes, some.error};
     total.bytes += some.bytes;
     piece.data += some.bytes;
@@ -238,29 +238,29 @@ void Stream::close() {
     nng_stream_close(stream_);
   }
   // NNG closes a stream itself when the peer resets it; this ends operations that were started after that.
-  for (nng_aio* aio : {receive_, now_, later_}) nng_aio_cancel(aio);
+  for (nng_aio* aio : {receive_, sync_send_, async_send_}) nng_aio_cancel(aio);
 }
 
 void Stream::close_later(double seconds) {
   std::lock_guard lock(sending_);
   if (timer_ != nullptr || closed_) return;
-  nng_aio_alloc(&timer_, &Stream::told_time, this);
+  nng_aio_alloc(&timer_, &Stream::timer_callback, this);
   nng_sleep_aio(milliseconds(seconds), timer_);
 }
 
 void Stream::stop() {
   close();
-  for (nng_aio* aio : {timer_, receive_, now_, later_}) {
+  for (nng_aio* aio : {timer_, receive_, sync_send_, async_send_}) {
     if (aio != nullptr) nng_aio_stop(aio);
   }
 }
 
-void Stream::told_sent(void* self) {
+void Stream::send_callback(void* self) {
   auto* stream = static_cast<Stream*>(self);
-  stream->sent_(result_of(stream->later_));
+  stream->sent_(result_of(stream->async_send_));
 }
 
-void Stream::told_time(void* self) {
+void Stream::timer_callback(void* self) {
   auto* stream = static_cast<Stream*>(self);
   stream->close();
 }

@@ -85,10 +85,10 @@ class Stream {
   void close_later(double seconds);
 
  private:
-  /// Starts a send on now_. False if the stream is closed.
-  bool start_now(const Piece* pieces, size_t count, double seconds);
-  static void told_sent(void* self);
-  static void told_time(void* self);
+  /// Starts a send on sync_send_. False if the stream is closed.
+  bool start_sync_send(const Piece* pieces, size_t count, double seconds);
+  static void send_callback(void* self);
+  static void timer_callback(void* self);
 
   nng_stream* const stream_;
   const bool tls_;
@@ -99,8 +99,8 @@ class Stream {
   bool closed_ = false;
   bool started_ = false;  // a receive, by start_receive
   nng_aio* receive_ = nullptr;
-  nng_aio* now_ = nullptr;    // completes without a callback
-  nng_aio* later_ = nullptr;  // calls told_sent
+  nng_aio* sync_send_ = nullptr;   // completes without a callback
+  nng_aio* async_send_ = nullptr;  // calls send_callback
   nng_aio* timer_ = nullptr;
   Sent sent_;
 };

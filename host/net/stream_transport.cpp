@@ -18,7 +18,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr const char* kWho = "network";
+constexpr const char* kLogSource = "network";
 constexpr double kAcceptPause = 0.1;  // seconds after a failed accept, usually for lack of file descriptors
 
 std::string without_scheme(const std::string& url) {
@@ -45,7 +45,7 @@ class StreamTransport::Impl {
   void forget(ProcessId process);
   Status try_send(Frame&& frame, Writes* writes);
   Status send_on(LinkId id, Frame&& frame);
-  void when_room(Address dst, std::function<void()> told);
+  void when_room(Address dst, std::function<void()> callback);
   std::shared_ptr<Link> find(LinkId id) const;
   Counters counters() const;
   std::vector<LinkCounters> links() const;
@@ -77,7 +77,7 @@ class StreamTransport::Impl {
   bool take_run(Link& link, std::span<Frame> run);
   void retire(Link& link);
   void reap();
-  void refuse(const std::string& why);
+  void refuse(const std::string& reason);
 
   const StreamOptions options_;
   Log& log_;
@@ -123,7 +123,7 @@ void StreamTransport::Impl::accept(StreamListener& listener) {
       continue;
     }
     if (closing_ || stream.error().code == Code::interrupted) return;
-    log_.warn(kWho, stream.error().message);
+    log_.warn(kLogSource, stream.error().message);
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, std::chrono::duration<double>(kAcceptPause), [this] { return closing_.load(); });
   }
@@ -225,7 +225,7 @@ bool StreamTransport::Impl::start_thread(const std::shared_ptr<Link>& link, bool
     connections_.at(link->id()).thread = std::thread([this, link, proved] { serve(link, proved); });
     return true;
   } catch (const std::system_error& error) {
-    log_.warn(kWho, "closed a connection, since no thread could be started: " + std::string(error.what()));
+    log_.warn(kLogSource, "closed a connection, since no thread could be started: " + std::string(error.what()));
     retire(*link);
     return false;
   }
@@ -245,9 +245,9 @@ void StreamTransport::Impl::serve(const std::shared_ptr<Link>& link, bool proved
                                         [this, &link](std::vector<Frame>& frames) { return take(*link, frames); });
   link->close(reason);
   link->writer().close();
-  link->set_over();
+  link->set_ended();
   table_.remove(*link);
-  log_.debug(kWho, "link to " + link->peer() + " is over: " + reason);
+  log_.debug(kLogSource, "link to " + link->peer() + " is over: " + reason);
   if (!closing_) events_.on_link_down(link->id(), link->process(), reason);
   retire(*link);
 }
@@ -328,10 +328,10 @@ void StreamTransport::Impl::reap() {
 
 /// Logs a refused connection. A port scan must not fill the log: logs the first few, and then each doubling of their
 /// number.
-void StreamTransport::Impl::refuse(const std::string& why) {
+void StreamTransport::Impl::refuse(const std::string& reason) {
   const uint64_t count = refused_.fetch_add(1) + 1;
   if (count > 10 && !std::has_single_bit(count)) return;
-  log_.warn(kWho, "connection refused: " + why + " (" + std::to_string(count) + " so far)");
+  log_.warn(kLogSource, "connection refused: " + reason + " (" + std::to_string(count) + " so far)");
 }
 
 std::shared_ptr<Link> StreamTransport::Impl::find(LinkId id) const {
@@ -347,8 +347,8 @@ void StreamTransport::Impl::assign(LinkId id, ProcessId process) {
     link->close("a second connection to " + address_name(service_address(process)));
     return;
   }
-  // The link's reader sets `over` before it removes the link, so the reader or this line removes an ended link.
-  if (link->over()) table_.remove(*link);
+  // The link's reader sets `ended` before it removes the link, so the reader or this line removes an ended link.
+  if (link->ended()) table_.remove(*link);
 }
 
 void StreamTransport::Impl::forget(ProcessId process) {
@@ -375,7 +375,7 @@ Status StreamTransport::Impl::try_send(Frame&& frame, Writes* writes) {
   switch (outcome.sent) {
     case LinkTable::Sent::ok: return {};
     case LinkTable::Sent::full: return Error{Code::full, "no room on the way to " + address_name(dst)};
-    case LinkTable::Sent::nowhere: break;
+    case LinkTable::Sent::no_route: break;
   }
   return delivery_status(std::nullopt, dst, closing_);
 }
@@ -383,7 +383,7 @@ Status StreamTransport::Impl::try_send(Frame&& frame, Writes* writes) {
 Status StreamTransport::Impl::send_on(LinkId id, Frame&& frame) {
   const auto link = find(id);
   if (!link) return Error{Code::peer_lost, "the connection is over"};
-  const size_t times = is_control(frame.kind) ? Mailbox::kUrgentTimes : 1;
+  const size_t times = is_control(frame.kind) ? Mailbox::kUrgentFactor : 1;
   const auto outcome = link->writer().put(std::move(frame), times);
   if (outcome.write) link->writer().write();
   if (outcome.put == Mailbox::Put::ok) return {};
@@ -391,11 +391,11 @@ Status StreamTransport::Impl::send_on(LinkId id, Frame&& frame) {
   return Error{Code::peer_lost, "the connection to " + link->peer() + " is over"};
 }
 
-void StreamTransport::Impl::when_room(Address dst, std::function<void()> told) {
+void StreamTransport::Impl::when_room(Address dst, std::function<void()> callback) {
   if (directory_.has(dst)) {
-    directory_.when_room(dst, std::move(told));
+    directory_.when_room(dst, std::move(callback));
   } else {
-    table_.when_room(dst, std::move(told));
+    table_.when_room(dst, std::move(callback));
   }
 }
 
@@ -491,9 +491,9 @@ void StreamTransport::finish_link(LinkId id, double seconds) {
   if (const auto link = impl_->find(id)) link->finish(seconds);
 }
 
-double StreamTransport::heard_from(ProcessId process) const {
+double StreamTransport::last_received(ProcessId process) const {
   const auto link = impl_->table().link_of(process);
-  return link ? link->heard() : 0;
+  return link ? link->last_received() : 0;
 }
 
 StreamTransport::Counters StreamTransport::counters() const { return impl_->counters(); }
@@ -509,7 +509,9 @@ Status StreamTransport::try_send_together(Frame&& frame, Writes& writes) {
   return impl_->try_send(std::move(frame), &writes);
 }
 
-void StreamTransport::when_room(Address dst, std::function<void()> told) { impl_->when_room(dst, std::move(told)); }
+void StreamTransport::when_room(Address dst, std::function<void()> callback) {
+  impl_->when_room(dst, std::move(callback));
+}
 
 void StreamTransport::close() { impl_->close(); }
 

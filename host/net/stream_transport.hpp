@@ -89,7 +89,7 @@ class StreamTransport final : public Transport {
 
   /// Time of the last received bytes from `process`, in seconds on the steady clock; now, while a full mailbox stops
   /// the link's reader; 0 without a link.
-  double heard_from(ProcessId process) const;
+  double last_received(ProcessId process) const;
 
   struct Counters {
     uint64_t frames_sent = 0, frames_received = 0, bytes_sent = 0, bytes_received = 0, writes = 0;
@@ -109,7 +109,7 @@ class StreamTransport final : public Transport {
   void detach(Address self) override;
   Status try_send(Frame&& frame) override;
   Status try_send_together(Frame&& frame, Writes& writes) override;
-  void when_room(Address dst, std::function<void()> told) override;
+  void when_room(Address dst, std::function<void()> callback) override;
   void close() override;
 
  private:

@@ -137,7 +137,7 @@ Status make_token_file(const std::string& path) {
   return place_token_file(path, *token, ::link);
 }
 
-bool is_there(const std::string& path) {
+bool exists(const std::string& path) {
   struct stat info {};
   return ::lstat(path.c_str(), &info) == 0 || errno != ENOENT;
 }
@@ -164,26 +164,26 @@ Result<std::string> read_token(const std::string& path) {
 
 Result<std::string> read_or_make_token(const std::string& path) {
   // Does not follow links: the user must repair a dangling link.
-  if (!is_there(path)) AH_TRY(make_token_file(path));
+  if (!exists(path)) AH_TRY(make_token_file(path));
   return read_token(path);
 }
 
 std::string reading_token_path(const std::string& path) { return path + ".read"; }
 
-Status keep_reading_token(const std::string& path, std::string_view token) {
+Status store_reading_token(const std::string& path, std::string_view token) {
   const std::string beside = reading_token_path(path);
   const std::string reading = reading_token(token);
-  if (!is_there(beside)) return place_token_file(beside, reading, ::link);
-  auto kept = read_token(beside);
-  if (!kept) return std::move(kept).error();
-  if (*kept == reading) return {};
-  if (!is_reading_token(*kept)) return refused(beside, "it holds no reading token; remove it to generate one");
+  if (!exists(beside)) return place_token_file(beside, reading, ::link);
+  auto stored = read_token(beside);
+  if (!stored) return std::move(stored).error();
+  if (*stored == reading) return {};
+  if (!is_reading_token(*stored)) return refused(beside, "it holds no reading token; remove it to generate one");
   return place_token_file(beside, reading, ::rename);
 }
 
 Result<std::string> read_reading_token(const std::string& path) {
   const std::string beside = reading_token_path(path);
-  auto token = read_token(is_there(path) || !is_there(beside) ? path : beside);
+  auto token = read_token(exists(path) || !exists(beside) ? path : beside);
   if (!token) return token;
   return reading_token(*token);
 }

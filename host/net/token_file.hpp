@@ -30,7 +30,7 @@ std::string reading_token_path(const std::string& path);
 /// Stores the reading token of `token`, which is in `path`, in the file next to it (mode 0600, own user, written
 /// atomically), so that users can give it to observers. Replaces the reading token of an earlier token. Code::io,
 /// Code::refused: the file cannot be written; the reading token is valid all the same.
-Status keep_reading_token(const std::string& path, std::string_view token);
+Status store_reading_token(const std::string& path, std::string_view token);
 
 /// A token for observers: the reading token of the token in `path`; without such a file, the token in the file next to
 /// it.

@@ -15,20 +15,20 @@ namespace {
 struct Sleeper {
   std::mutex mutex;
   std::condition_variable changed;
-  bool told = false;
+  bool notified = false;
 
-  void tell() {
+  void notify() {
     {
       std::lock_guard lock(mutex);
-      told = true;
+      notified = true;
     }
     changed.notify_one();
   }
   void sleep_until(double deadline, const Clock& clock) {
     std::unique_lock lock(mutex);
-    const auto is_told = [this] { return told; };
-    if (deadline == kForever) return changed.wait(lock, is_told);
-    changed.wait_for(lock, std::chrono::duration<double>(deadline - clock.now()), is_told);
+    const auto is_notified = [this] { return notified; };
+    if (deadline == kForever) return changed.wait(lock, is_notified);
+    changed.wait_for(lock, std::chrono::duration<double>(deadline - clock.now()), is_notified);
   }
 };
 
@@ -47,7 +47,7 @@ Status Transport::send(Frame&& frame, double seconds) {
       return Error{Code::timeout, "no room at " + address_name(dst) + " for " + seconds_text(seconds)};
     }
     auto sleeper = std::make_shared<Sleeper>();
-    when_room(dst, [sleeper] { sleeper->tell(); });
+    when_room(dst, [sleeper] { sleeper->notify(); });
     sleeper->sleep_until(deadline, clock);
   }
 }

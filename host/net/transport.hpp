@@ -47,7 +47,7 @@ class Transport {
   virtual Status try_send_together(Frame&& frame, Writes& writes);
   /// Calls the callback once, possibly at once, when a refused frame to `dst` may be sent again or can never be sent.
   /// The callback runs on any thread, must not block and must not call the transport. Thread-safe.
-  virtual void when_room(Address dst, std::function<void()> told) = 0;
+  virtual void when_room(Address dst, std::function<void()> callback) = 0;
   /// Like try_send, but blocks up to `seconds` while the receiver is full (Code::timeout). Must not run on a
   /// transport's thread. A node uses Port::send instead, which reads the node's mailbox meanwhile.
   virtual Status send(Frame&& frame, double seconds);

@@ -6,11 +6,11 @@ namespace actorhost {
 
 namespace {
 
-constexpr int kMostAsks = 4;        // result requests for one report, per heartbeat
-constexpr double kOwnBeat = 0.6;    // where none has arrived from above
-constexpr double kHeadWait = 2;     // longer than a lease
-constexpr double kSeekPeriod = 10;  // between lookups of the parent's key while the parent is live
-constexpr double kSeekAgain = 0.5;  // otherwise
+constexpr int kMostRequests = 4;       // result requests for one report, per heartbeat
+constexpr double kOwnHeartbeat = 0.6;  // where none has arrived from above
+constexpr double kRootWait = 2;        // longer than a lease
+constexpr double kSeekPeriod = 10;     // between lookups of the parent's key while the parent is live
+constexpr double kSeekAgain = 0.5;     // otherwise
 constexpr double kSeekDeadline = 2;
 constexpr double kLeastWait = 0.005;  // between ticks
 constexpr int kMostTurns = 4;         // in a tick, if each turn makes the callback set the clock
@@ -20,7 +20,7 @@ uint64_t low_bits(int bits) noexcept { return bits >= 64 ? kCircle : (uint64_t{1
 }  // namespace
 
 void AggregateTree::set_clock(std::optional<uint64_t> clock, uint64_t sum) {
-  if (clock && !own_) part_since_ = number_ + 1;
+  if (clock && !own_) participates_since_ = number_ + 1;
   if (clock && own_) clock = std::max(*clock, *own_);
   own_ = clock;
   own_sum_ = sum;
@@ -44,7 +44,7 @@ void AggregateTree::on_report(const TreeReport& report) {
   const Peer& from = report.envelope.from;
   term_ = std::max({term_, report.term, report.resigned});
   // Ignores a token that this node itself or a later root has had.
-  if (report.resigned > own_term_ && report.resigned == term_ && !active_) {
+  if (report.resigned > own_term_ && report.resigned == term_ && !is_root_) {
     if (report.resigned != token_term_) token_to_.reset();  // the previous token was passed on
     token_until_ = now + kTreeLease;
     token_known_ = report.known;
@@ -61,14 +61,15 @@ bool AggregateTree::on_result(const TreeResult& result) {
   const double now = requests_.now();
   if (result.received > number_ || result.settled > number_) return false;
   if (!parents_.take(result, now)) {
-    requests_.send(overlay_kind::part, result.envelope.from, 0, Envelope{});
+    requests_.send(overlay_kind::detach, result.envelope.from, 0, Envelope{});
     return true;
   }
   term_ = std::max(term_, result.term);
-  if (result.lease > 0) in_tree_ = std::max(in_tree_, now);
+  if (result.lease > 0) root_seen_ = std::max(root_seen_, now);
   const bool target = target_ == result.envelope.from.node;
   if (target && (result.elsewhere || result.leaving)) next_seek_ = std::min(next_seek_, now + kSeekAgain);
-  beat_ = beat_ || (result.answer && result.lease > 0 && now - beaten_ > kTreeBeat / 2);
+  heartbeat_due_ =
+      heartbeat_due_ || (result.report_requested && result.lease > 0 && now - last_heartbeat_ > kTreeHeartbeat / 2);
   return true;
 }
 
@@ -95,63 +96,63 @@ double AggregateTree::turn(bool joined) {
   take_role(joined);
   const double next_drop = children_.drop(requests_.self().node, now);
   if (joined) seek();
-  mind_parents();
-  mind_children();
+  check_parents();
+  check_children();
   refresh();
   send_reports();
   send_results();
-  const Aggregate news = aggregate(now);
-  const bool changed = news.least != last_told_.least || news.included != last_told_.included;
-  last_told_ = news;
-  if (changed && told_) told_(news);
+  const Aggregate current = aggregate(now);
+  const bool changed = current.least != last_notified_.least || current.included != last_notified_.included;
+  last_notified_ = current;
+  if (changed && on_aggregate_) on_aggregate_(current);
   return std::min(next_drop, next_time(joined));
 }
 
 // The node was suspended. Others may have another root, so this node resigns and rejoins as a new child.
 void AggregateTree::resume() {
-  if (active_) yield();
-  head_ = false;
-  in_tree_ = std::min(in_tree_, requests_.now() - kTreeKeep);
+  if (is_root_) resign();
+  owns_root_key_ = false;
+  root_seen_ = std::min(root_seen_, requests_.now() - kTreeRetention);
 }
 
 // ---- The root ----
 
 void AggregateTree::take_role(bool joined) {
   const double now = requests_.now();
-  const bool head = joined && near_.owns(0);
-  if (head != head_) head_since_ = now;
-  head_ = head;
-  if (active_) {
-    in_tree_ = now;
+  const bool owns_root_key = joined && near_.owns(0);
+  if (owns_root_key != owns_root_key_) owns_root_key_since_ = now;
+  owns_root_key_ = owns_root_key;
+  if (is_root_) {
+    root_seen_ = now;
     const auto* const next = target_ ? parents_.find(*target_) : nullptr;
-    if (head || next == nullptr || !next->answered) return;
+    if (owns_root_key || next == nullptr || !next->replied) return;
     // The owner of key 0 has arrived recently and takes over, or this tree becomes a part of another tree.
     if (next->last.lease == 0) resigned_until_ = now + kTreeLease;
-    return yield();
+    return resign();
   }
-  if (!head) return;
-  if (token_until_ > now && token_term_ == term_ && !token_to_) return activate(token_known_);
-  if (in_tree_ == -kForever && founder_) return activate(0);
+  if (!owns_root_key) return;
+  if (token_until_ > now && token_term_ == term_ && !token_to_) return become_root(token_known_);
+  if (root_seen_ == -kForever && founder_) return become_root(0);
   if (inside_ && inside_until_ > now) return;
   // Waits from the last message of the old root, or, if that root failed before this node owned key 0, from then on.
-  const bool heard = in_tree_ > head_since_ - kTreeKeep;
-  if (now < (heard ? in_tree_ + kTreeKeep : head_since_ + kHeadWait)) return;
-  if (children_.leased_until() <= now) activate(children_.known());
+  const bool had_root = root_seen_ > owns_root_key_since_ - kTreeRetention;
+  if (now < (had_root ? root_seen_ + kTreeRetention : owns_root_key_since_ + kRootWait)) return;
+  if (children_.leased_until() <= now) become_root(children_.known());
 }
 
-void AggregateTree::activate(uint64_t least) {
-  active_ = true;
+void AggregateTree::become_root(uint64_t least) {
+  is_root_ = true;
   own_term_ = known_term_ = term_ = ((term_ >> 32U) + 1) << 32U | requests_.self().node;
   token_until_ = resigned_until_ = 0;
   token_known_ = 0;
   token_to_.reset();
   target_.reset();
   known_.least = std::max(known_.least, least);
-  while (!parents_.all().empty()) part(parents_.all().front().peer.node);
+  while (!parents_.all().empty()) detach(parents_.all().front().peer.node);
 }
 
-void AggregateTree::yield() {
-  active_ = false;
+void AggregateTree::resign() {
+  is_root_ = false;
   token_to_ = target_;
   // Children rely on everything settled here, and the next report repeats all of it.
   settled_ = number_ + 1;
@@ -162,8 +163,8 @@ void AggregateTree::yield() {
 
 // The first key of the next larger arc around the largest arc that the node represents.
 RingId AggregateTree::parent_key() const noexcept {
-  const Side& before = near_.window().before;
-  const Peer& last = before.peers.empty() ? near_.window().after.peers.back() : before.peers.front();
+  const Side& before = near_.lists().before;
+  const Peer& last = before.peers.empty() ? near_.lists().after.peers.back() : before.peers.front();
   const RingId self = requests_.self().id;
   int bits = 0;
   while (bits < 63 && (self & low_bits(bits + 1)) < self - last.id) ++bits;
@@ -173,10 +174,10 @@ RingId AggregateTree::parent_key() const noexcept {
 void AggregateTree::seek() {
   if (near_.owns(0)) {
     target_.reset();
-    while (active_ && !parents_.all().empty()) part(parents_.all().front().peer.node);
+    while (is_root_ && !parents_.all().empty()) detach(parents_.all().front().peer.node);
     return;
   }
-  if (near_.window().before.peers.empty() && near_.window().after.peers.empty()) return;  // all known peers have failed
+  if (near_.lists().before.peers.empty() && near_.lists().after.peers.empty()) return;  // all known peers have failed
   const double now = requests_.now();
   const RingId key = parent_key();
   if (key != key_) next_seek_ = now;
@@ -186,7 +187,7 @@ void AggregateTree::seek() {
   if (parent == nullptr || parent->silent(now)) next_seek_ = std::min(next_seek_, now + kSeekAgain);
   if (now < next_seek_ || seeking_ != 0) return;
   next_seek_ = now + kSeekPeriod;
-  const uint32_t number = seeking_ = ++sought_;
+  const uint32_t number = seeking_ = ++lookups_;
   finder_.find(key, now + kSeekDeadline, [this, key, number](const Result<Located>& located) {
     if (seeking_ != number) return;
     seeking_ = 0;
@@ -208,37 +209,37 @@ void AggregateTree::attach(const Peer& peer) {
   if (parents_.find(peer.node) == nullptr) parents_.add(peer, number_ + 1, requests_.now());
 }
 
-void AggregateTree::part(NodeId node) {
+void AggregateTree::detach(NodeId node) {
   const auto* const parent = parents_.find(node);
-  requests_.send(overlay_kind::part, parent->peer, 0, Envelope{});
+  requests_.send(overlay_kind::detach, parent->peer, 0, Envelope{});
   parents_.erase(node);
 }
 
-void AggregateTree::mind_parents() {
+void AggregateTree::check_parents() {
   const double now = requests_.now();
   for (const Peer& peer : parents_.expire(now)) {
     if (target_ == peer.node) target_.reset();
-    requests_.send(overlay_kind::part, peer, 0, Envelope{});
+    requests_.send(overlay_kind::detach, peer, 0, Envelope{});
   }
   for (auto& parent : parents_.all()) {
-    if (!parent.answered && now - parent.sent >= kTreeRetry) parent.due = true;
-    if (!parent.silent(now) || parent.gone || std::exchange(parent.missed, true)) continue;
+    if (!parent.replied && now - parent.sent >= kTreeRetry) parent.due = true;
+    if (!parent.silent(now) || parent.down || std::exchange(parent.silence_reported, true)) continue;
     if (silent_) silent_(parent.peer);
   }
-  if (active_) return;
+  if (is_root_) return;
   const NodeId target = target_.value_or(requests_.self().node);
   const auto* const best = parents_.inside(std::max(settled_, parents_.settled()), target, now);
   const auto* const right = parents_.find(target);
-  const bool answers = right != nullptr && right->answered && !right->silent(now);
+  const bool responsive = right != nullptr && right->replied && !right->silent(now);
   const bool has_all = best != nullptr && best->peer.node == target && !best->silent(now);
   // The correct parent has all that any other parent has. No child relies on a parent that was never inside.
   std::vector<NodeId> rest;
   for (const auto& parent : parents_.all()) {
     if (parent.peer.node == target) continue;
-    if (has_all || (best == nullptr && answers && parent.last.lease == 0)) rest.push_back(parent.peer.node);
+    if (has_all || (best == nullptr && responsive && parent.last.lease == 0)) rest.push_back(parent.peer.node);
   }
   if (best == nullptr || best->silent(now)) fall_back();
-  for (const NodeId node : rest) part(node);
+  for (const NodeId node : rest) detach(node);
 }
 
 // Falls back to an alternative that a failed parent has named. Until the ring has closed, there is no other way.
@@ -273,7 +274,7 @@ void AggregateTree::refresh() {
   const bool was_inside = inside_ && inside_until_ > now;
   const uint64_t was_least = known_.least;
   const TreeParents::Parent* best = nullptr;
-  if (active_) {
+  if (is_root_) {
     inside_until_ = now + kTreeLease;
   } else {
     settled_ = std::max(settled_, parents_.settled());
@@ -283,11 +284,11 @@ void AggregateTree::refresh() {
     inside_until_ = std::max(resigned_until_, best == nullptr ? 0 : best->until);
   }
   const bool is_inside = inside_until_ > now;
-  included_ = is_inside && (active_ || settled_ >= part_since_);
+  included_ = is_inside && (is_root_ || settled_ >= participates_since_);
   learn(best, was_inside);
   // A node that begins, or was dropped meanwhile, starts at the minimum of the others.
   if (included_ && own_) own_ = std::max(*own_, known_.least);
-  if (active_) {
+  if (is_root_) {
     const TreeTotal all = total();
     const bool complete = !voters_ || all.voters == *voters_;
     if (complete && all.least != kNoClock) known_.least = std::max(known_.least, all.least);
@@ -302,11 +303,12 @@ void AggregateTree::refresh() {
 
 void AggregateTree::learn(const TreeParents::Parent* best, bool was_inside) {
   if (best == nullptr) return;
-  const TreeTotal& told = best->last.total;
+  const TreeTotal& reported = best->last.total;
   // After this tree has become a part of another tree, the minimum may be lower.
   const bool same = was_inside && best->last.term == known_term_;
   known_term_ = best->last.term;
-  known_ = {same ? std::max(known_.least, told.least) : told.least, told.count, told.sum, told.slowest};
+  known_ = {same ? std::max(known_.least, reported.least) : reported.least, reported.count, reported.sum,
+            reported.slowest};
 }
 
 // ---- Reports and results ----
@@ -316,7 +318,7 @@ void AggregateTree::learn(const TreeParents::Parent* best, bool was_inside) {
 uint64_t AggregateTree::handed_over(NodeId parent) {
   const double now = requests_.now();
   const bool token = token_until_ > now && token_term_ == term_ && token_from_ != parent;
-  if (active_ || (!token && resigned_until_ <= now)) return 0;
+  if (is_root_ || (!token && resigned_until_ <= now)) return 0;
   if (!token_to_ && target_ == parent) token_to_ = parent;
   return token_to_ != parent ? 0 : token ? token_term_ : own_term_;
 }
@@ -330,7 +332,7 @@ void AggregateTree::send_reports() {
     parents_.all_due();
   }
   const bool due =
-      std::any_of(parents_.all().begin(), parents_.all().end(), [](const auto& p) { return p.due && !p.gone; });
+      std::any_of(parents_.all().begin(), parents_.all().end(), [](const auto& p) { return p.due && !p.down; });
   if (!due) return;
   reported_ = report.total;
   report.number = ++number_;
@@ -342,15 +344,15 @@ void AggregateTree::send_reports() {
   report.below = children_.nodes();
   report.lost = parents_.lost();
   report.lease = std::min(60.0, std::max({0.0, inside_until_ - now, children_.leased_until() - now}));
-  const bool waits = children_.urgent() || settled_ < part_since_;
+  const bool waits = children_.urgent() || settled_ < participates_since_;
   const auto* const best = parents_.inside(settled_, target_.value_or(requests_.self().node), now);
   for (auto& parent : parents_.all()) {
-    if (!parent.due || parent.gone) continue;
+    if (!parent.due || parent.down) continue;
     parent.due = false;
     parent.sent = now;
     TreeReport mine = report;
     mine.resigned = handed_over(parent.peer.node);
-    mine.urgent = waits || !parent.answered || parent.last.settled < std::max(parent.needed, settled_);
+    mine.urgent = waits || !parent.replied || parent.last.settled < std::max(parent.needed, settled_);
     // Counts each node once.
     if (&parent != (best ? best : parents_.all().data())) mine.total.count = mine.total.sum = mine.total.voters = 0;
     requests_.send(overlay_kind::report, parent.peer, 0, std::move(mine));
@@ -366,39 +368,40 @@ std::vector<Peer> AggregateTree::others() const {
     peers.push_back(best->peer);
     for (const Peer& other : best->last.others) peers.push_back(other);
   } else {
-    peers = near_.window().after.peers;  // candidates for the next root
+    peers = near_.lists().after.peers;  // candidates for the next root
   }
   if (peers.size() > TreeResult::kMostOthers) peers.resize(TreeResult::kMostOthers);
   return peers;
 }
 
-void AggregateTree::mind_children() {
+void AggregateTree::check_children() {
   const double now = requests_.now();
   for (auto& [node, child] : children_.all()) {
-    if (child.gone || now - child.heard <= kTreeSilent || std::exchange(child.missed, true)) continue;
+    if (child.down || now - child.received_at <= kTreeSilent || std::exchange(child.silence_reported, true)) continue;
     if (silent_) silent_(child.peer);
   }
 }
 
 void AggregateTree::send_results() {
   const double now = requests_.now();
-  const bool beat = std::exchange(beat_, false) || now - beaten_ >= (active_ ? kTreeBeat : kOwnBeat);
-  if (beat) beaten_ = now;
+  const bool heartbeat =
+      std::exchange(heartbeat_due_, false) || now - last_heartbeat_ >= (is_root_ ? kTreeHeartbeat : kOwnHeartbeat);
+  if (heartbeat) last_heartbeat_ = now;
   TreeResult result;
   result.total = known_;
   result.term = known_term_;
   result.lease = inside_ ? inside_until_ - now : 0;
   result.others = others();
   for (auto& [node, child] : children_.all()) {
-    if (child.gone) continue;
-    const bool again = child.asks > 0 && child.asks < kMostAsks && now - child.asked >= kTreeRetry;
-    if (!beat && !again && !push_ && !child.due) continue;
-    if (beat) child.asks = 0;
+    if (child.down) continue;
+    const bool again = child.requests > 0 && child.requests < kMostRequests && now - child.requested_at >= kTreeRetry;
+    if (!heartbeat && !again && !push_ && !child.due) continue;
+    if (heartbeat) child.requests = 0;
     child.due = false;
-    result.answer = beat || again;
-    if (result.answer) {
-      ++child.asks;
-      child.asked = now;
+    result.report_requested = heartbeat || again;
+    if (result.report_requested) {
+      ++child.requests;
+      child.requested_at = now;
     }
     result.received = child.last.number;
     result.settled = child.settled;
@@ -411,16 +414,16 @@ void AggregateTree::send_results() {
 
 double AggregateTree::next_time(bool joined) const {
   const double now = requests_.now();
-  double next = beaten_ + (active_ ? kTreeBeat : kOwnBeat);
-  if (!active_ && head_) next = std::min(next, std::max(now + kTreeRetry, head_since_ + kHeadWait));
-  if (joined && !head_) next = std::min(next, next_seek_);
-  if (inside_ && !active_) next = std::min(next, inside_until_);
+  double next = last_heartbeat_ + (is_root_ ? kTreeHeartbeat : kOwnHeartbeat);
+  if (!is_root_ && owns_root_key_) next = std::min(next, std::max(now + kTreeRetry, owns_root_key_since_ + kRootWait));
+  if (joined && !owns_root_key_) next = std::min(next, next_seek_);
+  if (inside_ && !is_root_) next = std::min(next, inside_until_);
   for (const auto& parent : parents_.all()) {
-    if (!parent.answered) next = std::min(next, parent.sent + kTreeRetry);
-    next = std::min(next, parent.missed || parent.gone ? now + kTreeRetry : parent.heard + kTreeSilent);
+    if (!parent.replied) next = std::min(next, parent.sent + kTreeRetry);
+    next = std::min(next, parent.silence_reported || parent.down ? now + kTreeRetry : parent.received_at + kTreeSilent);
   }
   for (const auto& [node, child] : children_.all()) {
-    if (child.asks > 0 && child.asks < kMostAsks) next = std::min(next, child.asked + kTreeRetry);
+    if (child.requests > 0 && child.requests < kMostRequests) next = std::min(next, child.requested_at + kTreeRetry);
   }
   return std::max(next, now + kLeastWait);
 }
@@ -432,19 +435,19 @@ void AggregateTree::leave() {
   TreeReport report;
   report.total = children_.total();
   report.number = ++number_;
-  report.resigned = active_ ? own_term_ : token_until_ > now ? token_term_ : 0;
+  report.resigned = is_root_ ? own_term_ : token_until_ > now ? token_term_ : 0;
   report.term = term_;
   report.known = token_until_ > now ? std::max(known_.least, token_known_) : known_.least;
   report.leaving = true;
   report.below = children_.nodes();
-  std::vector<Peer> heirs;
-  if (active_) {
-    const auto& after = near_.window().after.peers;
-    if (!after.empty()) heirs.push_back(after.front());
+  std::vector<Peer> receivers;
+  if (is_root_) {
+    const auto& after = near_.lists().after.peers;
+    if (!after.empty()) receivers.push_back(after.front());
   } else {
-    for (const auto& parent : parents_.all()) heirs.push_back(parent.peer);
+    for (const auto& parent : parents_.all()) receivers.push_back(parent.peer);
   }
-  for (const Peer& heir : heirs) requests_.send(overlay_kind::report, heir, 0, report);
+  for (const Peer& receiver : receivers) requests_.send(overlay_kind::report, receiver, 0, report);
   TreeResult result;
   result.leaving = true;
   result.others = others();
@@ -460,10 +463,10 @@ void AggregateTree::restart() {
   children_.clear();
   parents_.clear();
   target_.reset();
-  active_ = inside_ = included_ = false;
+  is_root_ = inside_ = included_ = false;
   inside_until_ = resigned_until_ = token_until_ = 0;
   settled_ = number_ + 1;
-  part_since_ = number_ + 1;
+  participates_since_ = number_ + 1;
   seeking_ = 0;
   next_seek_ = 0;
 }

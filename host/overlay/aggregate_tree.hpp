@@ -4,10 +4,11 @@
 // minimum.
 //
 // A node is "inside" while a parent promises to retain the node's report and every ancestor up to the root promises the
-// same (the lease). A parent retains a report for kTreeKeep from its arrival. The child relies on it for kTreeLease
-// from the time of sending, and for less when the parent's own lease is shorter. So no clock is dropped before its node
-// knows. The difference between kTreeKeep and kTreeLease covers one missed heartbeat (0.5 s) and messages in flight. A
-// new root waits for kTreeKeep after the last message from the old root: then no node relies on the old root any more.
+// same (the lease). A parent retains a report for kTreeRetention from its arrival. The child relies on it for
+// kTreeLease from the time of sending, and for less when the parent's own lease is shorter. So no clock is dropped
+// before its node knows. The difference between kTreeRetention and kTreeLease covers one missed heartbeat (0.5 s) and
+// messages in flight. A new root waits for kTreeRetention after the last message from the old root: then no node relies
+// on the old root any more.
 
 #include <algorithm>
 #include <functional>
@@ -41,24 +42,24 @@ class AggregateTree {
   void set_clock(std::optional<uint64_t> clock, uint64_t sum);
   void set_voters(bool votes, uint64_t all);
   Aggregate aggregate(double now) const;
-  void on_aggregate(std::function<void(const Aggregate&)> told) { told_ = std::move(told); }
+  void on_aggregate(std::function<void(const Aggregate&)> callback) { on_aggregate_ = std::move(callback); }
   const TreeTraffic& traffic() const noexcept { return traffic_; }
 
   /// Called for each parent or child with an overdue message.
-  void on_silence(std::function<void(const Peer&)> told) { silent_ = std::move(told); }
+  void on_silence(std::function<void(const Peer&)> callback) { silent_ = std::move(callback); }
   /// Other nodes exist, and they may have a root already.
   void expect_others() { founder_ = false; }
   /// Other nodes have received this minimum. If this node becomes the root, it starts there.
   void expect_least(uint64_t least) noexcept {
-    if (in_tree_ == -kForever) known_.least = std::max(known_.least, least);
+    if (root_seen_ == -kForever) known_.least = std::max(known_.least, least);
   }
   /// Other nodes exist, and none of them has been a root.
-  void found() { founder_ = true; }
+  void bootstrap() { founder_ = true; }
 
   void on_report(const TreeReport& report);
   /// Returns false if the result acknowledges a report that this node never sent.
   bool on_result(const TreeResult& result);
-  void on_part(const Peer& from) { children_.erase(from.node); }
+  void on_detach(const Peer& from) { children_.erase(from.node); }
   void lose_process(ProcessId process);
   /// Hands the children over to the parents, or from the root to the successor. Afterwards call only `restart`.
   void leave();
@@ -73,16 +74,16 @@ class AggregateTree {
   double turn(bool joined);
   void resume();
   void take_role(bool joined);
-  void activate(uint64_t least);
-  void yield();
+  void become_root(uint64_t least);
+  void resign();
   RingId parent_key() const noexcept;
   void seek();
   void adopt(const Peer& owner);
   void attach(const Peer& peer);
-  void part(NodeId node);
-  void mind_parents();
+  void detach(NodeId node);
+  void check_parents();
   void fall_back();
-  void mind_children();
+  void check_children();
   void refresh();
   void learn(const TreeParents::Parent* best, bool was_inside);
   TreeTotal total() const;
@@ -95,15 +96,15 @@ class AggregateTree {
   Requests& requests_;
   const Neighbourhood& near_;
   Finder& finder_;
-  std::function<void(const Aggregate&)> told_;
+  std::function<void(const Aggregate&)> on_aggregate_;
   std::function<void(const Peer&)> silent_;
   TreeTraffic traffic_;
 
   std::optional<uint64_t> own_;
   uint64_t own_sum_ = 0;
   bool votes_ = false;
-  std::optional<uint64_t> voters_;  // as in TreeTotal; nullopt without a membership table
-  uint64_t part_since_ = 0;         // the first report that includes this node's own clock
+  std::optional<uint64_t> voters_;   // as in TreeTotal; nullopt without a membership table
+  uint64_t participates_since_ = 0;  // the first report that includes this node's own clock
   bool dirty_ = false;
 
   TreeChildren children_;
@@ -116,13 +117,13 @@ class AggregateTree {
   double next_seek_ = 0;
   double next_fall_back_ = 0;
   uint32_t seeking_ = 0;  // the lookup in flight, 0: none
-  uint32_t sought_ = 0;
+  uint32_t lookups_ = 0;
 
   bool founder_ = true;
-  bool active_ = false;  // the root
-  bool head_ = false;    // owner of key 0
-  double head_since_ = 0;
-  double in_tree_ = -kForever;  // when a root was last known to exist
+  bool is_root_ = false;
+  bool owns_root_key_ = false;  // owner of key 0
+  double owns_root_key_since_ = 0;
+  double root_seen_ = -kForever;  // when a root was last known to exist
   double ticked_ = 0;
   double token_until_ = 0;  // expiry of the token from a resigned root; token_known_: its minimum
   uint64_t token_known_ = 0;
@@ -139,9 +140,9 @@ class AggregateTree {
   TreeTotal known_{0, 0, 0, kNoNode};  // of all nodes
   uint64_t known_term_ = 0;            // the term of the root that announced `known_`
   bool push_ = false;                  // send results to the children at once
-  bool beat_ = false;
-  double beaten_ = -kForever;
-  Aggregate last_told_;
+  bool heartbeat_due_ = false;
+  double last_heartbeat_ = -kForever;
+  Aggregate last_notified_;
 };
 
 }  // namespace actorhost

@@ -4,21 +4,21 @@
 
 namespace actorhost {
 
-Found Finder::answer(RingId key) const {
+Found Finder::make_reply(RingId key) const {
   Found found;
   if (near_.owns(key)) {
     found.owner = requests_.self();
-    found.window = near_.window();
+    found.lists = near_.lists();
     found.state = state_;
   } else if (near_.covers(key)) {
     found.owner = near_.owner_of(key);
   }
-  if (!found.window) found.closer = fingers_.closest_before(key, near_, kNamed);
+  if (!found.lists) found.closer = fingers_.closest_before(key, near_, kNamed);
   return found;
 }
 
 void Finder::find(RingId key, double deadline, OnLocated done, const Peer* through) {
-  const uint32_t id = ++begun_;
+  const uint32_t id = ++last_id_;
   Lookup lookup;
   lookup.key = key;
   lookup.deadline = deadline;
@@ -28,28 +28,28 @@ void Finder::find(RingId key, double deadline, OnLocated done, const Peer* throu
     lookup.candidates.push_back({*through});
     lookup.restarts = kMostRestarts;
   } else if (near_.owns(key)) {
-    return lookup.done(Located{requests_.self(), near_.window(), state_, 0});
+    return lookup.done(Located{requests_.self(), near_.lists(), state_, 0});
   } else {
     fill(lookup);
   }
   lookups_.emplace(id, std::move(lookup));
-  go_on(id);
+  advance(id);
 }
 
 // Adds the best candidates that this node knows.
 bool Finder::fill(Lookup& lookup) const {
-  const Found own = answer(lookup.key);
-  for (const Peer& peer : own.closer) name(lookup, peer, false);
-  if (own.owner) name(lookup, *own.owner, true);
+  const Found own = make_reply(lookup.key);
+  for (const Peer& peer : own.closer) add_candidate(lookup, peer, false);
+  if (own.owner) add_candidate(lookup, *own.owner, true);
   return !lookup.candidates.empty();
 }
 
-void Finder::name(Lookup& lookup, const Peer& peer, bool owner) {
+void Finder::add_candidate(Lookup& lookup, const Peer& peer, bool owner) {
   auto& all = lookup.candidates;
   const auto known = std::find_if(all.begin(), all.end(), [&](const Candidate& c) { return c.peer == peer; });
   if (known != all.end()) {
     if (!owner || known->owner) return;
-    if (known->asked) return;
+    if (known->queried) return;
     all.erase(known);
   }
   const auto at = std::find_if(all.begin(), all.end(), [&](const Candidate& c) {
@@ -58,42 +58,42 @@ void Finder::name(Lookup& lookup, const Peer& peer, bool owner) {
   all.insert(at, {peer, owner});
 }
 
-void Finder::go_on(uint32_t id) {
+void Finder::advance(uint32_t id) {
   const auto at = lookups_.find(id);
   if (at == lookups_.end()) return;
   Lookup& lookup = at->second;
   const auto next =
-      std::find_if(lookup.candidates.begin(), lookup.candidates.end(), [](const Candidate& c) { return !c.asked; });
+      std::find_if(lookup.candidates.begin(), lookup.candidates.end(), [](const Candidate& c) { return !c.queried; });
   if (next == lookup.candidates.end() || lookup.hops >= kMostHops) {
     lookup.candidates.clear();
     lookup.hops = 0;
     if (++lookup.restarts > kMostRestarts || !fill(lookup)) {
       return end(id, Error{Code::unreachable, "no responding peer leads to the owner of the key"});
     }
-    return go_on(id);
+    return advance(id);
   }
-  next->asked = true;
+  next->queried = true;
   const Peer peer = next->peer;
   requests_.find(peer, lookup.key, 2, [this, id, peer](const Found* found) { take(id, peer, found); });
 }
 
-void Finder::take(uint32_t id, const Peer& asked, const Found* found) {
+void Finder::take(uint32_t id, const Peer& from, const Found* found) {
   const auto at = lookups_.find(id);
   if (at == lookups_.end()) return;
-  if (found == nullptr) return go_on(id);
+  if (found == nullptr) return advance(id);
   Lookup& lookup = at->second;
   ++lookup.hops;
-  if (found->window) return end(id, Located{found->envelope.from, *found->window, found->state, lookup.hops});
+  if (found->lists) return end(id, Located{found->envelope.from, *found->lists, found->state, lookup.hops});
   for (const Peer& peer : found->closer) {
-    if (lookup.key - peer.id < lookup.key - asked.id) name(lookup, peer, false);
+    if (lookup.key - peer.id < lookup.key - from.id) add_candidate(lookup, peer, false);
   }
   if (found->owner) {
     const bool me = found->owner->node == requests_.self().node;
-    if (me && lookup.through) return end(id, Located{requests_.self(), near_.window(), state_, lookup.hops});
+    if (me && lookup.through) return end(id, Located{requests_.self(), near_.lists(), state_, lookup.hops});
     // The other node does not yet know the peers between this node and the key.
-    name(lookup, me ? near_.owner_of(lookup.key) : *found->owner, true);
+    add_candidate(lookup, me ? near_.owner_of(lookup.key) : *found->owner, true);
   }
-  go_on(id);
+  advance(id);
 }
 
 void Finder::end(uint32_t id, Result<Located> result) {

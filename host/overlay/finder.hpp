@@ -16,9 +16,9 @@ namespace actorhost {
 
 struct Located {
   Peer owner;
-  Window window;      // the owner's
-  std::string state;  // the owner's published state (Overlay::set_state)
-  uint32_t hops = 0;  // peers that replied, including the owner
+  NeighbourLists lists;  // the owner's
+  std::string state;     // the owner's published state (Overlay::set_state)
+  uint32_t hops = 0;     // peers that replied, including the owner
 };
 
 class Finder {
@@ -36,13 +36,13 @@ class Finder {
   void fail_all();
 
   /// This node's reply to another node's lookup.
-  Found answer(RingId key) const;
+  Found make_reply(RingId key) const;
 
  private:
   struct Candidate {
     Peer peer;
     bool owner = false;  // according to another peer
-    bool asked = false;
+    bool queried = false;
   };
   struct Lookup {
     RingId key = 0;
@@ -58,17 +58,17 @@ class Finder {
   static constexpr uint32_t kMostRestarts = 3;
   static constexpr size_t kNamed = 3;
 
-  void go_on(uint32_t id);
-  void take(uint32_t id, const Peer& asked, const Found* found);
+  void advance(uint32_t id);
+  void take(uint32_t id, const Peer& from, const Found* found);
   bool fill(Lookup& lookup) const;
-  static void name(Lookup& lookup, const Peer& peer, bool owner);
+  static void add_candidate(Lookup& lookup, const Peer& peer, bool owner);
   void end(uint32_t id, Result<Located> result);
 
   Requests& requests_;
   const Neighbourhood& near_;
   const Fingers& fingers_;
   const std::string& state_;
-  uint32_t begun_ = 0;
+  uint32_t last_id_ = 0;
   std::map<uint32_t, Lookup> lookups_;
 };
 

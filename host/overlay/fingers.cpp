@@ -5,8 +5,8 @@
 
 namespace actorhost {
 
-std::optional<RingId> Fingers::next_key(uint64_t window_span, bool missing) noexcept {
-  const auto lowest = static_cast<int>(std::bit_width(window_span));
+std::optional<RingId> Fingers::next_key(uint64_t list_span, bool missing) noexcept {
+  const auto lowest = static_cast<int>(std::bit_width(list_span));
   for (int i = lowest; i < 64; ++i) {
     turn_ = turn_ <= lowest ? 63 : turn_ - 1;
     if (!missing || !fingers_[static_cast<size_t>(turn_)]) return self_ + (RingId{1} << turn_);
@@ -40,7 +40,7 @@ std::vector<Peer> Fingers::all() const {
 
 std::vector<Peer> Fingers::closest_before(RingId key, const Neighbourhood& near, size_t count) const {
   std::vector<Peer> peers;
-  const auto look = [&](const Peer& peer) {
+  const auto consider = [&](const Peer& peer) {
     if (key - peer.id >= key - self_) return;
     const auto at = std::lower_bound(peers.begin(), peers.end(), peer,
                                      [&](const Peer& a, const Peer& b) { return key - a.id < key - b.id; });
@@ -48,10 +48,10 @@ std::vector<Peer> Fingers::closest_before(RingId key, const Neighbourhood& near,
     peers.insert(at, peer);
     if (peers.size() > count) peers.pop_back();
   };
-  for (const Peer& peer : near.window().before.peers) look(peer);
-  for (const Peer& peer : near.window().after.peers) look(peer);
+  for (const Peer& peer : near.lists().before.peers) consider(peer);
+  for (const Peer& peer : near.lists().after.peers) consider(peer);
   for (const auto& finger : fingers_) {
-    if (finger) look(*finger);
+    if (finger) consider(*finger);
   }
   return peers;
 }

@@ -16,7 +16,7 @@ class Fingers {
 
   /// The key of the next finger, in rotation; nullopt if the successor list covers all fingers. `missing`: skips known
   /// fingers.
-  std::optional<RingId> next_key(uint64_t window_span, bool missing) noexcept;
+  std::optional<RingId> next_key(uint64_t list_span, bool missing) noexcept;
   /// Sets the owner of a key from next_key.
   void set(RingId key, const Peer& owner) noexcept;
   /// Fills an empty entry of the table with a live peer.

@@ -3,10 +3,10 @@
 namespace actorhost {
 
 // A digest of the lists; never 0.
-uint64_t Gossip::sum_of(const Window& window) noexcept {
+uint64_t Gossip::sum_of(const NeighbourLists& lists) noexcept {
   uint64_t sum = 1;
   const auto add = [&sum](uint64_t value) { sum = StepRng::mix(sum + value); };
-  for (const Side* side : {&window.before, &window.after}) {
+  for (const Side* side : {&lists.before, &lists.after}) {
     add(side->span);
     add(side->peers.size());
     for (const Peer& peer : side->peers) {
@@ -17,49 +17,49 @@ uint64_t Gossip::sum_of(const Window& window) noexcept {
   return sum | 1;
 }
 
-Gossip::Told& Gossip::told(NodeId node) {
-  if (told_.size() > 4 * kReach) {
-    std::erase_if(told_, [this](const auto& item) { return !near_.knows(item.first); });
+Gossip::Exchange& Gossip::exchange_with(NodeId node) {
+  if (exchanges_.size() > 4 * kNeighbourListLength) {
+    std::erase_if(exchanges_, [this](const auto& item) { return !near_.knows(item.first); });
   }
-  return told_[node];
+  return exchanges_[node];
 }
 
-Greeting Gossip::question(NodeId to, bool whole) {
-  Greeting greeting = announcement();
-  Told& last = told(to);
-  if (!whole && last.mine == greeting.sum) return greeting;
-  last.mine = greeting.sum;
-  greeting.window = near_.window();
-  return greeting;
+PeerProbe Gossip::make_probe(NodeId to, bool whole) {
+  PeerProbe probe = announcement();
+  Exchange& last = exchange_with(to);
+  if (!whole && last.mine == probe.sum) return probe;
+  last.mine = probe.sum;
+  probe.lists = near_.lists();
+  return probe;
 }
 
-Greeting Gossip::answer(const Greeting& question) {
-  Greeting greeting = announcement();
-  Told& last = told(question.envelope.from.node);
-  if (!question.window && last.theirs == question.sum && last.mine == greeting.sum) return greeting;
-  last.mine = greeting.sum;
-  greeting.window = near_.window();
-  return greeting;
+PeerProbe Gossip::make_reply(const PeerProbe& received) {
+  PeerProbe probe = announcement();
+  Exchange& last = exchange_with(received.envelope.from.node);
+  if (!received.lists && last.theirs == received.sum && last.mine == probe.sum) return probe;
+  last.mine = probe.sum;
+  probe.lists = near_.lists();
+  return probe;
 }
 
-void Gossip::take(const Greeting& greeting, double now) {
-  Told& last = told(greeting.envelope.from.node);
-  last.heard = now;
-  if (greeting.window) {
-    last.theirs = greeting.sum;
-  } else if (last.theirs != greeting.sum) {
+void Gossip::take(const PeerProbe& probe, double now) {
+  Exchange& last = exchange_with(probe.envelope.from.node);
+  last.received_at = now;
+  if (probe.lists) {
+    last.theirs = probe.sum;
+  } else if (last.theirs != probe.sum) {
     last.mine = 0;  // the next probe exchanges both lists
   }
 }
 
-void Gossip::take_answer(const Greeting& answer, bool whole) {
+void Gossip::take_reply(const PeerProbe& reply, bool whole) {
   // The peer lacked this node's lists, or requests them because its own lists have changed.
-  if (answer.window && !whole) told(answer.envelope.from.node).mine = 0;
+  if (reply.lists && !whole) exchange_with(reply.envelope.from.node).mine = 0;
 }
 
-double Gossip::heard(NodeId node) const {
-  const auto at = told_.find(node);
-  return at == told_.end() ? -kForever : at->second.heard;
+double Gossip::received_at(NodeId node) const {
+  const auto at = exchanges_.find(node);
+  return at == exchanges_.end() ? -kForever : at->second.received_at;
 }
 
 }  // namespace actorhost

@@ -16,32 +16,32 @@ class Gossip {
   explicit Gossip(const Neighbourhood& near) : near_(near) {}
 
   /// A probe for this peer. `whole`: always includes the neighbour lists.
-  Greeting question(NodeId to, bool whole);
+  PeerProbe make_probe(NodeId to, bool whole);
   /// The reply to a received probe.
-  Greeting answer(const Greeting& question);
+  PeerProbe make_reply(const PeerProbe& received);
   /// A probe without lists, which announces only that this node exists.
-  Greeting announcement() const { return {{}, sum_of(near_.window()), {}}; }
+  PeerProbe announcement() const { return {{}, sum_of(near_.lists()), {}}; }
 
   /// Records a received probe or reply.
-  void take(const Greeting& greeting, double now);
+  void take(const PeerProbe& probe, double now);
   /// Records a reply to a probe. `whole`: the probe carried the neighbour lists.
-  void take_answer(const Greeting& answer, bool whole);
+  void take_reply(const PeerProbe& reply, bool whole);
   /// Time of the last message from this peer; -kForever: none.
-  double heard(NodeId node) const;
-  void forget(NodeId node) { told_.erase(node); }
-  void forget_all() { told_.clear(); }
+  double received_at(NodeId node) const;
+  void forget(NodeId node) { exchanges_.erase(node); }
+  void forget_all() { exchanges_.clear(); }
 
  private:
-  struct Told {
+  struct Exchange {
     uint64_t mine = 0;  // digest of the lists last sent to the peer; 0: send them again
     uint64_t theirs = 0;
-    double heard = -kForever;
+    double received_at = -kForever;
   };
-  static uint64_t sum_of(const Window& window) noexcept;
-  Told& told(NodeId node);
+  static uint64_t sum_of(const NeighbourLists& lists) noexcept;
+  Exchange& exchange_with(NodeId node);
 
   const Neighbourhood& near_;
-  std::unordered_map<NodeId, Told> told_;
+  std::unordered_map<NodeId, Exchange> exchanges_;
 };
 
 }  // namespace actorhost

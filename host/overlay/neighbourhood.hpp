@@ -1,8 +1,8 @@
 #pragma once
-// The neighbours of a node on the ring: the kReach nearest known live peers on each side (predecessor and successor
-// list). The node also claims that its lists are complete up to the `span` of each side. The claim grows where
-// neighbours' claims agree, and shrinks where a neighbour knows peers unknown here. Density estimates use only the
-// claimed part. Passive.
+// The neighbours of a node on the ring: the kNeighbourListLength nearest known live peers on each side (predecessor and
+// successor list). The node also claims that its lists are complete up to the `span` of each side. The claim grows
+// where neighbours' claims agree, and shrinks where a neighbour knows peers unknown here. Density estimates use only
+// the claimed part. Passive.
 
 #include <functional>
 #include <vector>
@@ -15,10 +15,10 @@ class Neighbourhood {
  public:
   explicit Neighbourhood(const Peer& self) : self_(self) {}
 
-  const Window& window() const noexcept { return window_; }
-  bool alone() const noexcept { return window_.before.peers.empty() && window_.after.peers.empty(); }
+  const NeighbourLists& lists() const noexcept { return lists_; }
+  bool alone() const noexcept { return lists_.before.peers.empty() && lists_.after.peers.empty(); }
   /// The claim covers the whole ring.
-  bool whole() const noexcept { return covers_all(window_); }
+  bool whole() const noexcept { return covers_all(lists_); }
   bool knows(NodeId node) const noexcept;
   /// All known neighbours, without duplicates.
   std::vector<Peer> all() const;
@@ -36,25 +36,25 @@ class Neighbourhood {
     bool apart = false;  // the other node knows peers within this claim, but not the ring between them and this node
   };
   /// Merges `of` and its peers, if they are `believed` and among the nearest.
-  Merged merge(const Peer& of, const Window& theirs, const std::function<bool(const Peer&)>& believed);
+  Merged merge(const Peer& of, const NeighbourLists& theirs, const std::function<bool(const Peer&)>& believed);
 
-  /// Whether a received window of `of` is well formed: at most kReach peers a side, nearest first.
-  static bool sound(const Peer& of, const Window& window) noexcept;
-  static bool covers_all(const Window& window) noexcept {
-    return window.after.span == kCircle || window.after.span >= uint64_t{0} - window.before.span;
+  /// Whether the received lists of `of` are well formed: at most kNeighbourListLength peers a side, nearest first.
+  static bool is_valid(const Peer& of, const NeighbourLists& lists) noexcept;
+  static bool covers_all(const NeighbourLists& lists) noexcept {
+    return lists.after.span == kCircle || lists.after.span >= uint64_t{0} - lists.before.span;
   }
 
  private:
-  static bool claims(RingId centre, const Window& window, RingId id) noexcept {
-    return id - centre <= window.after.span || centre - id <= window.before.span;
+  static bool claims(RingId centre, const NeighbourLists& lists, RingId id) noexcept {
+    return id - centre <= lists.after.span || centre - id <= lists.before.span;
   }
   bool place(const Peer& peer);
-  void narrow(RingId centre, const Window& theirs);
-  void stop_short(RingId centre, const Window& theirs);
-  void extend(RingId centre, const Window& theirs);
+  void narrow(RingId centre, const NeighbourLists& theirs);
+  void stop_short(RingId centre, const NeighbourLists& theirs);
+  void extend(RingId centre, const NeighbourLists& theirs);
 
   Peer self_;
-  Window window_;
+  NeighbourLists lists_;
 };
 
 }  // namespace actorhost

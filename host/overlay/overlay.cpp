@@ -11,8 +11,8 @@ constexpr double kPeriod = 1;      // between probes of the neighbours
 constexpr double kPatience = 0.5;  // until a request is resent
 constexpr int kTries = 3;          // a peer has failed after this many requests without reply
 constexpr double kDeadline = 10;   // of a lookup
-// Failed peers: until kBuried other nodes' reports do not revive a peer; after kForgotten it is forgotten.
-constexpr double kBuried = 120;
+// Failed peers: until kQuarantine other nodes' reports do not revive a peer; after kForgotten it is forgotten.
+constexpr double kQuarantine = 120;
 constexpr double kForgotten = 600;
 constexpr size_t kMostLost = 128;
 constexpr double kFirstRetry = 1;
@@ -29,7 +29,7 @@ constexpr double kQuick = 0.05;
 // The nearest peers on each side, probed as soon as they are known.
 constexpr size_t kClose = 2;
 // A neighbour without a message for this long is probed.
-constexpr double kRound = 2 * kReach * kPeriod;
+constexpr double kRound = 2 * kNeighbourListLength * kPeriod;
 // A tick is late by more than this: the node was suspended.
 constexpr double kStopped = 0.25;
 
@@ -49,15 +49,15 @@ Overlay::Overlay(const Contact& self, uint64_t seed, double now)
       rng_(seed, self.node),
       sampler_(requests_, near_, finder_, state_, Rng(seed ^ 1, self.node)),
       tree_(requests_, near_, finder_, now),
-      next_look_(now + kPeriod * rng_.uniform()),  // spreads the nodes' probes over time
+      next_probe_(now + kPeriod * rng_.uniform()),  // spreads the nodes' probes over time
       next_finger_(now),
       woken_(kForever) {
-  requests_.on_silence([this](const Peer& peer, Kind asked) { on_silence(peer, asked); });
+  requests_.on_silence([this](const Peer& peer, Kind kind) { on_silence(peer, kind); });
   sampler_.on_located([this](const Located& located) {
-    if (located.hops > 0) census_.add(located.owner, located.window, requests_.now());
+    if (located.hops > 0) census_.add(located.owner, located.lists, requests_.now());
   });
   tree_.on_silence([this](const Peer& peer) {
-    if (lost_.count(peer.node) == 0) greet(peer, kTries - 1);
+    if (lost_.count(peer.node) == 0) probe(peer, kTries - 1);
   });
   requests_.set_now(now);
 }
@@ -90,9 +90,9 @@ void Overlay::leave(double now) {
 
 void Overlay::lose_process(ProcessId process, double now) {
   requests_.set_now(now);
-  std::vector<Peer> gone = near_.all();
-  for (const Peer& peer : fingers_.all()) gone.push_back(peer);
-  for (const Peer& peer : gone) {
+  std::vector<Peer> known = near_.all();
+  for (const Peer& peer : fingers_.all()) known.push_back(peer);
+  for (const Peer& peer : known) {
     if (peer.process == process) lose(peer, true);
   }
   tree_.lose_process(process);
@@ -127,17 +127,17 @@ bool Overlay::believed(const Peer& peer) {
   Lost& lost = at->second;
   if (lost.next < kForever) lost.next = std::min(lost.next, std::max(requests_.now(), lost.since + 2 * kPeriod));
   next_try_ = std::min(next_try_, lost.next);
-  return requests_.now() - lost.since > kBuried;
+  return requests_.now() - lost.since > kQuarantine;
 }
 
 // Records that the sender of a message is live.
-void Overlay::hear(const Peer& from) {
+void Overlay::mark_live(const Peer& from) {
   if (from.node == self().node) return;
   if (from.id == self().id) {
     if (self().node > from.node) return take_other_id();
-    return greet(from, 1);  // so that it learns of this node
+    return probe(from, 1);  // so that it learns of this node
   }
-  requests_.heard(from.node);
+  requests_.mark_live(from.node);
   suspected_.erase(from.node);
   const auto lost = lost_.find(from.node);
   if (lost != lost_.end()) {
@@ -160,59 +160,60 @@ void Overlay::remember(const Peer& peer) {
 }
 
 // Merges a peer's neighbour lists.
-void Overlay::meet(const Peer& of, const Window& window) {
-  const auto merged = near_.merge(of, window, [this](const Peer& p) { return believed(p); });
-  if (merged.apart) reach(of);
+void Overlay::merge_lists(const Peer& of, const NeighbourLists& lists) {
+  const auto merged = near_.merge(of, lists, [this](const Peer& p) { return believed(p); });
+  if (merged.apart) join_through(of);
   // The peer may have failed and the other node may know. When two rings merge, each node knows peers unknown to
   // others.
   if (!merged.doubted.empty() && requests_.now() >= next_doubt_) {
     next_doubt_ = requests_.now() + kPeriod / 4;
-    greet(merged.doubted[rng_.below(merged.doubted.size())], 2);
+    probe(merged.doubted[rng_.below(merged.doubted.size())], 2);
   }
   if (!joined_) return;  // the new peers may be anywhere on the ring
   std::vector<Peer> fresh = merged.fresh;
   std::erase_if(fresh, [&](const Peer& peer) { return peer.node == of.node; });
-  tell(fresh);
+  contact_new(fresh);
 }
 
 // Probes the new peers that are among the nearest. The other new peers only need to learn of this node: the node that
 // named them has sent them the rest, and further probes complete it.
-void Overlay::tell(const std::vector<Peer>& fresh) {
+void Overlay::contact_new(const std::vector<Peer>& fresh) {
   const auto among = [](const std::vector<Peer>& side, const Peer& peer) {
     return std::find(side.begin(), side.begin() + static_cast<std::ptrdiff_t>(std::min(kClose, side.size())), peer) !=
            side.begin() + static_cast<std::ptrdiff_t>(std::min(kClose, side.size()));
   };
   for (const Peer& peer : fresh) {
-    if (among(near_.window().before.peers, peer) || among(near_.window().after.peers, peer)) {
-      greet(peer, 2);
+    if (among(near_.lists().before.peers, peer) || among(near_.lists().after.peers, peer)) {
+      probe(peer, 2);
     } else {
-      requests_.send(overlay_kind::greeted, peer, 0, gossip_.announcement());
+      requests_.send(overlay_kind::probe_reply, peer, 0, gossip_.announcement());
     }
   }
 }
 
-void Overlay::greet(const Peer& peer, int tries) {
-  if (requests_.greets(peer.node)) return;
-  Greeting question = gossip_.question(peer.node, false);
-  const bool whole = question.window.has_value();
-  requests_.greet(peer, std::move(question), tries, [this, whole](const Greeting* answer) {
-    if (answer != nullptr) gossip_.take_answer(*answer, whole);
+void Overlay::probe(const Peer& peer, int tries) {
+  if (requests_.is_probing(peer.node)) return;
+  PeerProbe probe = gossip_.make_probe(peer.node, false);
+  const bool whole = probe.lists.has_value();
+  requests_.probe(peer, std::move(probe), tries, [this, whole](const PeerProbe* reply) {
+    if (reply != nullptr) gossip_.take_reply(*reply, whole);
   });
 }
 
-void Overlay::on_silence(const Peer& peer, Kind asked) {
-  if (asked == overlay_kind::greet) {
+void Overlay::on_silence(const Peer& peer, Kind kind) {
+  if (kind == overlay_kind::probe) {
     lose(peer, true);
   } else if (lost_.count(peer.node) == 0) {
-    greet(peer, std::max(1, kTries - 1));
+    probe(peer, std::max(1, kTries - 1));
   }
 }
 
-void Overlay::lose(const Peer& peer, bool tell) {
+void Overlay::lose(const Peer& peer, bool notify_others) {
   if (lost_.count(peer.node) > 0) return;
   const auto next_is = [&](const Side& side) { return !side.peers.empty() && side.peers.front().node == peer.node; };
   // Its neighbours notify all others, and so does the first node that detects the failure.
-  tell = tell && (suspected_.erase(peer.node) == 0 || next_is(near_.window().before) || next_is(near_.window().after));
+  notify_others = notify_others &&
+                  (suspected_.erase(peer.node) == 0 || next_is(near_.lists().before) || next_is(near_.lists().after));
   const bool near = near_.erase(peer.node);
   gossip_.forget(peer.node);
   fingers_.erase(peer.node);
@@ -224,11 +225,11 @@ void Overlay::lose(const Peer& peer, bool tell) {
   lost_[peer.node] = {peer, now, now + kFirstRetry, 2 * kFirstRetry, false};
   next_try_ = std::min(next_try_, now + kFirstRetry);
   requests_.fail(peer.node);
-  if (!near || !tell) return;
+  if (!near || !notify_others) return;
   for (const Peer& other : near_.all()) requests_.send(overlay_kind::suspect, other, 0, Suspect{{}, peer});
   // After a second failure within 3 s there may be more: probes all neighbours.
   if (now - last_loss_ < 3 * kPeriod) {
-    for (const Peer& other : near_.all()) greet(other, kTries);
+    for (const Peer& other : near_.all()) probe(other, kTries);
   }
   last_loss_ = now;
 }
@@ -251,45 +252,45 @@ void Overlay::take_other_id() {
 }
 
 // Looks up this node's own id through a peer that may belong to another overlay, and merges with the owner's lists.
-void Overlay::reach(const Peer& peer) {
-  if (reaching_) return;
-  reaching_ = true;
+void Overlay::join_through(const Peer& peer) {
+  if (joining_through_) return;
+  joining_through_ = true;
   finder_.find(
       self().id, requests_.now() + kDeadline,
       [this](const Result<Located>& located) {
-        reaching_ = false;
+        joining_through_ = false;
         if (!located.ok()) return;
         const bool first = !joined_;
         if (first) next_finger_ = requests_.now();
         if (located->owner.node != self().node) {
-          hear(located->owner);
-          meet(located->owner, located->window);
-          greet(located->owner, 2);
+          mark_live(located->owner);
+          merge_lists(located->owner, located->lists);
+          probe(located->owner, 2);
         }
         joined_ = true;
-        if (first) tell(near_.all());
+        if (first) contact_new(near_.all());
       },
       &peer);
 }
 
-void Overlay::try_lost() {
+void Overlay::probe_lost() {
   const double now = requests_.now();
   if (now < next_try_) return;
   next_try_ = kForever;
-  size_t asked = 0;
+  size_t probed = 0;
   for (auto at = lost_.begin(); at != lost_.end();) {
     Lost& lost = at->second;
     if (!lost.contact && now - lost.since > kForgotten) {
       at = lost_.erase(at);
       continue;
     }
-    if (asked < kTriesAtOnce && lost.next <= now) {
-      ++asked;
+    if (probed < kTriesAtOnce && lost.next <= now) {
+      ++probed;
       lost.next = now + lost.wait;
       lost.wait = std::min(2 * lost.wait, kLongestRetry);
       const Peer peer = lost.peer;
-      requests_.greet(peer, gossip_.question(peer.node, true), 1, [this](const Greeting* answer) {
-        if (answer != nullptr) reach(answer->envelope.from);
+      requests_.probe(peer, gossip_.make_probe(peer.node, true), 1, [this](const PeerProbe* reply) {
+        if (reply != nullptr) join_through(reply->envelope.from);
       });
     }
     next_try_ = std::min(next_try_, std::max(lost.next, now + kTryGap));
@@ -301,20 +302,20 @@ void Overlay::try_lost() {
 
 // Probes the first successor, the first predecessor unless it has just probed this node, and in rotation a neighbour
 // without a recent message.
-void Overlay::look_around() {
+void Overlay::probe_neighbours() {
   const std::vector<Peer> all = near_.all();
   if (all.empty()) return;
   const auto silent = [&](const Peer& peer, double seconds) {
-    return requests_.now() - gossip_.heard(peer.node) > seconds;
+    return requests_.now() - gossip_.received_at(peer.node) > seconds;
   };
-  const Window& window = near_.window();
-  if (!window.after.peers.empty()) greet(window.after.peers.front(), kTries);
-  if (!window.before.peers.empty() && silent(window.before.peers.front(), kPeriod)) {
-    greet(window.before.peers.front(), kTries);
+  const NeighbourLists& lists = near_.lists();
+  if (!lists.after.peers.empty()) probe(lists.after.peers.front(), kTries);
+  if (!lists.before.peers.empty() && silent(lists.before.peers.front(), kPeriod)) {
+    probe(lists.before.peers.front(), kTries);
   }
   for (size_t i = 0; i < all.size(); ++i) {
     const Peer& peer = all[turn_++ % all.size()];
-    if (silent(peer, kRound)) return greet(peer, kTries);
+    if (silent(peer, kRound)) return probe(peer, kTries);
   }
 }
 
@@ -323,35 +324,35 @@ void Overlay::look_around() {
 void Overlay::check_contact() {
   const double now = requests_.now();
   const auto due = std::find_if(checks_.begin(), checks_.end(), [&](const Check& check) { return check.next <= now; });
-  if (due == checks_.end() || reaching_) return;
+  if (due == checks_.end() || joining_through_) return;
   const Peer peer = due->peer;
   due->wait *= 2;
   due->next = now + due->wait;
   if (due->wait > kLongestCheck) checks_.erase(due);
-  reach(peer);
+  join_through(peer);
 }
 
-void Overlay::look_for_finger() {
+void Overlay::find_finger() {
   const double now = requests_.now();
   next_finger_ = now + kPeriod;
   check_contact();
-  if (!joined_ && !remembered_.empty()) return reach(remembered_[rng_.below(remembered_.size())]);
+  if (!joined_ && !remembered_.empty()) return join_through(remembered_[rng_.below(remembered_.size())]);
   if (near_.whole()) return;
-  auto key = fingers_.next_key(near_.window().after.span, true);
+  auto key = fingers_.next_key(near_.lists().after.span, true);
   next_finger_ = now + (key ? kQuick : kPeriod);
   if (!key) {
     // In rotation: refresh a finger, look up a random key for the size estimate, and check whether some remembered
     // peer's ring contains this node. The check detects two overlays that have merged only in part.
     ++rounds_;
-    if (rounds_ % 4 == 0 && !remembered_.empty()) return reach(remembered_[rng_.below(remembered_.size())]);
+    if (rounds_ % 4 == 0 && !remembered_.empty()) return join_through(remembered_[rng_.below(remembered_.size())]);
     // In a ring of about a hundred nodes few lists cover most of the circle.
-    if (near_.window().after.span > kCircle / 8 && rounds_ % 4 != 1) return;
-    if (rounds_ % 8 != 5 && rounds_ % 2 == 1) key = fingers_.next_key(near_.window().after.span, false);
+    if (near_.lists().after.span > kCircle / 8 && rounds_ % 4 != 1) return;
+    if (rounds_ % 8 != 5 && rounds_ % 2 == 1) key = fingers_.next_key(near_.lists().after.span, false);
   }
   const RingId wanted = key.value_or(rng_.next());
   finder_.find(wanted, now + kDeadline, [this, key](const Result<Located>& located) {
     if (!located.ok() || located->hops == 0) return;
-    census_.add(located->owner, located->window, requests_.now());
+    census_.add(located->owner, located->lists, requests_.now());
     if (key) fingers_.set(*key, located->owner);
   });
 }
@@ -382,12 +383,12 @@ Status Overlay::on_frame(const Frame& frame, double now) {
   if (left_) return {};
   if (frame.kind == overlay_kind::find) return on_find(frame);
   if (frame.kind == overlay_kind::found) return on_found(frame);
-  if (frame.kind == overlay_kind::greet || frame.kind == overlay_kind::greeted) return on_greeting(frame);
+  if (frame.kind == overlay_kind::probe || frame.kind == overlay_kind::probe_reply) return on_probe(frame);
   if (frame.kind == overlay_kind::leaving) return on_leaving(frame);
   if (frame.kind == overlay_kind::suspect) return on_suspect(frame);
   if (frame.kind == overlay_kind::report) return on_report(frame);
   if (frame.kind == overlay_kind::result) return on_result(frame);
-  if (frame.kind == overlay_kind::part) return on_part(frame);
+  if (frame.kind == overlay_kind::detach) return on_detach(frame);
   return malformed(frame, "the overlay has no such message");
 }
 
@@ -395,9 +396,9 @@ Status Overlay::on_find(const Frame& frame) {
   const auto find = read_for<Find>(frame, self().node);
   if (!find.ok()) return find.error();
   // The sender may be unknown: it has no place here before its first probe.
-  Found found = finder_.answer(find->key);
+  Found found = finder_.make_reply(find->key);
   // A joining node looks up its own place: its fingers are nearly the owner's.
-  if (found.window && find->key == find->envelope.from.id) found.closer = fingers_.all();
+  if (found.lists && find->key == find->envelope.from.id) found.closer = fingers_.all();
   found.least = tree_.aggregate(requests_.now()).least;
   requests_.send(overlay_kind::found, find->envelope.from, frame.tag, std::move(found));
   return {};
@@ -407,33 +408,33 @@ Status Overlay::on_found(const Frame& frame) {
   const auto found = read_for<Found>(frame, self().node);
   if (!found.ok()) return found.error();
   const Peer& from = found->envelope.from;
-  if (found->window && !Neighbourhood::sound(from, *found->window))
-    return malformed(frame, "its window is inconsistent");
-  requests_.heard(from.node);
+  if (found->lists && !Neighbourhood::is_valid(from, *found->lists))
+    return malformed(frame, "its neighbour lists are inconsistent");
+  requests_.mark_live(from.node);
   if (lost_.count(from.node) == 0) fingers_.offer(from);
-  if (found->window) {
+  if (found->lists) {
     for (const Peer& peer : found->closer) {
       if (lost_.count(peer.node) == 0) fingers_.offer(peer);
     }
   }
   tree_.expect_least(found->least);
-  requests_.answer(frame.tag, *found);
+  requests_.take_reply(frame.tag, *found);
   return {};
 }
 
-Status Overlay::on_greeting(const Frame& frame) {
-  const auto greeting = read_for<Greeting>(frame, self().node);
-  if (!greeting.ok()) return greeting.error();
-  const Peer& from = greeting->envelope.from;
-  if (greeting->window && !Neighbourhood::sound(from, *greeting->window)) {
-    return malformed(frame, "its window is inconsistent");
+Status Overlay::on_probe(const Frame& frame) {
+  const auto probe = read_for<PeerProbe>(frame, self().node);
+  if (!probe.ok()) return probe.error();
+  const Peer& from = probe->envelope.from;
+  if (probe->lists && !Neighbourhood::is_valid(from, *probe->lists)) {
+    return malformed(frame, "its neighbour lists are inconsistent");
   }
-  gossip_.take(*greeting, requests_.now());
-  if (frame.kind == overlay_kind::greeted) requests_.answer(frame.tag, *greeting);
-  hear(from);
-  meet(from, greeting->window.value_or(Window{{{}, 0}, {{}, 0}}));  // without lists it claims nothing
-  if (frame.kind == overlay_kind::greet) {
-    requests_.send(overlay_kind::greeted, from, frame.tag, gossip_.answer(*greeting));
+  gossip_.take(*probe, requests_.now());
+  if (frame.kind == overlay_kind::probe_reply) requests_.take_reply(frame.tag, *probe);
+  mark_live(from);
+  merge_lists(from, probe->lists.value_or(NeighbourLists{{{}, 0}, {{}, 0}}));  // without lists it claims nothing
+  if (frame.kind == overlay_kind::probe) {
+    requests_.send(overlay_kind::probe_reply, from, frame.tag, gossip_.make_reply(*probe));
   }
   return {};
 }
@@ -453,14 +454,14 @@ Status Overlay::on_suspect(const Frame& frame) {
   const NodeId node = suspect->peer.node;
   if (!near_.knows(node)) return {};
   if (suspected_.size() < kMostLost) suspected_.insert(node);
-  greet(suspect->peer, std::max(1, kTries - 1));
+  probe(suspect->peer, std::max(1, kTries - 1));
   return {};
 }
 
 Status Overlay::on_report(const Frame& frame) {
   const auto report = read_for<TreeReport>(frame, self().node);
   if (!report.ok()) return report.error();
-  hear(report->envelope.from);
+  mark_live(report->envelope.from);
   tree_.on_report(*report);
   return {};
 }
@@ -469,14 +470,14 @@ Status Overlay::on_result(const Frame& frame) {
   const auto result = read_for<TreeResult>(frame, self().node);
   if (!result.ok()) return result.error();
   if (!tree_.on_result(*result)) return malformed(frame, "it acknowledges a report that this node has not sent");
-  hear(result->envelope.from);
+  mark_live(result->envelope.from);
   return {};
 }
 
-Status Overlay::on_part(const Frame& frame) {
+Status Overlay::on_detach(const Frame& frame) {
   const auto envelope = read_for<Envelope>(frame, self().node);
   if (!envelope.ok()) return envelope.error();
-  tree_.on_part(envelope->from);
+  tree_.on_detach(envelope->from);
   return {};
 }
 
@@ -485,13 +486,13 @@ double Overlay::tick(double now) {
   if (left_) return kForever;
   // While suspended, this node could receive nothing.
   if (now - woken_ > kStopped) requests_.postpone(now - woken_);
-  if (now >= next_look_) {
-    look_around();
-    next_look_ = now + kPeriod;
+  if (now >= next_probe_) {
+    probe_neighbours();
+    next_probe_ = now + kPeriod;
   }
-  try_lost();
-  if (now >= next_finger_) look_for_finger();
-  double next = std::min({next_look_, next_finger_, next_try_});
+  probe_lost();
+  if (now >= next_finger_) find_finger();
+  double next = std::min({next_probe_, next_finger_, next_try_});
   next = std::min(next, tree_.tick(joined_));
   next = std::min({next, sampler_.tick(), finder_.tick(), requests_.tick()});
   woken_ = next;

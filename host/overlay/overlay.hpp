@@ -43,7 +43,7 @@ class Overlay {
   void join(const std::vector<Contact>& contacts, double now);
   /// Call after `join`, if nodes start together and this node has the smallest id among them: it becomes the first root
   /// of the tree at once. Otherwise the root waits, because another root may exist.
-  void found_tree() { tree_.found(); }
+  void bootstrap_tree() { tree_.bootstrap(); }
   /// Notifies the neighbours and leaves. Requests in flight to and from this node end.
   void leave(double now);
   /// The connection to the process has closed. Treats its nodes as unresponsive.
@@ -55,7 +55,7 @@ class Overlay {
   /// Samples up to `count` different live nodes with their published states within `seconds`. Each set is equally
   /// likely.
   void sample(uint32_t count, double seconds, double now, UniformSampler::OnSampled done);
-  SizeEstimate size_estimate(double now) const { return census_.estimate(self(), near_.window(), now); }
+  SizeEstimate size_estimate(double now) const { return census_.estimate(self(), near_.lists(), now); }
   /// The state that samples return for this node.
   void set_state(std::string state) { state_ = std::move(state); }
 
@@ -69,7 +69,7 @@ class Overlay {
   void set_voters(bool votes, uint64_t all) { tree_.set_voters(votes, all); }
   Aggregate aggregate(double now) const { return tree_.aggregate(now); }
   /// Called by `tick` when the minimum or `included` changes. The callback may set the clock, nothing else.
-  void on_aggregate(std::function<void(const Aggregate&)> told) { tree_.on_aggregate(std::move(told)); }
+  void on_aggregate(std::function<void(const Aggregate&)> callback) { tree_.on_aggregate(std::move(callback)); }
   const TreeTraffic& traffic() const noexcept { return tree_.traffic(); }
 
   const Peer& self() const noexcept { return requests_.self(); }
@@ -101,29 +101,29 @@ class Overlay {
     double wait;
   };
 
-  void hear(const Peer& from);
+  void mark_live(const Peer& from);
   void remember(const Peer& peer);
-  void meet(const Peer& of, const Window& window);
-  void greet(const Peer& peer, int tries);
-  void tell(const std::vector<Peer>& fresh);
-  void on_silence(const Peer& peer, Kind asked);
-  void lose(const Peer& peer, bool tell);
+  void merge_lists(const Peer& of, const NeighbourLists& lists);
+  void probe(const Peer& peer, int tries);
+  void contact_new(const std::vector<Peer>& fresh);
+  void on_silence(const Peer& peer, Kind kind);
+  void lose(const Peer& peer, bool notify_others);
   void take_other_id();
-  void reach(const Peer& peer);
-  void try_lost();
-  void look_around();
+  void join_through(const Peer& peer);
+  void probe_lost();
+  void probe_neighbours();
   void check_contact();
-  void look_for_finger();
+  void find_finger();
   bool believed(const Peer& peer);
 
   Status on_find(const Frame& frame);
   Status on_found(const Frame& frame);
-  Status on_greeting(const Frame& frame);
+  Status on_probe(const Frame& frame);
   Status on_leaving(const Frame& frame);
   Status on_suspect(const Frame& frame);
   Status on_report(const Frame& frame);
   Status on_result(const Frame& frame);
-  Status on_part(const Frame& frame);
+  Status on_detach(const Frame& frame);
 
   uint64_t seed_;
   uint32_t attempt_ = 0;  // ids rejected because other nodes had them
@@ -140,7 +140,7 @@ class Overlay {
   std::map<NodeId, Lost> lost_;
   std::set<NodeId> suspected_;  // suspected by other nodes, which have notified all their neighbours
   bool joined_ = true;
-  bool reaching_ = false;
+  bool joining_through_ = false;
   bool left_ = false;
   uint32_t turn_ = 0;  // index into the neighbours, for probes in rotation
   uint32_t rounds_ = 0;
@@ -149,7 +149,7 @@ class Overlay {
   double last_loss_ = -kForever;
   double next_try_ = 0;
   double next_doubt_ = 0;
-  double next_look_;
+  double next_probe_;
   double next_finger_;
   double woken_;  // the next tick time that the last tick returned
 };

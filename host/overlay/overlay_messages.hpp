@@ -2,15 +2,15 @@
 // Messages between peers, kinds 0x07xx. They are sent from courier to courier; the tag is the requester's number of the
 // request. Each message shows that its sender is live, and where.
 //
-//   find     Find      who owns the key?                     found    Found
-//   greet    Greeting  probe: I am live, with my neighbours  greeted  Greeting, also unsolicited
+//   find     Find      which peer owns the key?              found    Found
+//   probe    PeerProbe I am live, with my neighbours         probe_reply  PeerProbe, also unsolicited
 //   leaving  Envelope  I leave; no reply
 //   suspect  Suspect   this peer does not reply to me; no reply
 //
 // The aggregation tree, where a report may have no reply until the next heartbeat:
 //
 //   report   TreeReport  to a parent: the clocks of my subtree     result  TreeResult  to a child: the clocks of all
-//   part     Envelope    to a parent: I am no longer your child
+//   detach   Envelope    to a parent: I am no longer your child
 
 #include <limits>
 #include <optional>
@@ -26,13 +26,13 @@ namespace actorhost {
 namespace overlay_kind {
 inline constexpr auto find = Kind{0x0700};
 inline constexpr auto found = Kind{0x0701};
-inline constexpr auto greet = Kind{0x0702};
-inline constexpr auto greeted = Kind{0x0703};
+inline constexpr auto probe = Kind{0x0702};
+inline constexpr auto probe_reply = Kind{0x0703};
 inline constexpr auto leaving = Kind{0x0704};
 inline constexpr auto suspect = Kind{0x0705};
 inline constexpr auto report = Kind{0x0706};
 inline constexpr auto result = Kind{0x0707};
-inline constexpr auto part = Kind{0x0708};
+inline constexpr auto detach = Kind{0x0708};
 }  // namespace overlay_kind
 
 /// The head of each message: a courier serves several nodes.
@@ -52,17 +52,17 @@ struct Found {
   Envelope envelope;
   std::optional<Peer> owner;  // as far as the sender knows: itself, or a peer in its neighbour lists
   std::vector<Peer> closer;   // otherwise peers before the key, nearest first; for a joining node, the owner's fingers
-  std::optional<Window> window;  // the sender's, if it is the owner
-  std::string state;             // the owner's published state (Overlay::set_state)
-  uint64_t least = 0;            // minimum of all clocks, as far as the sender knows
-  static void fields(auto& m, auto&& field) { field(m.envelope, m.owner, m.closer, m.window, m.state, m.least); }
+  std::optional<NeighbourLists> lists;  // the sender's, if it is the owner
+  std::string state;                    // the owner's published state (Overlay::set_state)
+  uint64_t least = 0;                   // minimum of all clocks, as far as the sender knows
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.owner, m.closer, m.lists, m.state, m.least); }
 };
 
-struct Greeting {
+struct PeerProbe {
   Envelope envelope;
-  uint64_t sum = 0;              // digest of the sender's window
-  std::optional<Window> window;  // absent if the receiver has it
-  static void fields(auto& m, auto&& field) { field(m.envelope, m.sum, m.window); }
+  uint64_t sum = 0;                     // digest of the sender's lists
+  std::optional<NeighbourLists> lists;  // absent if the receiver has them
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.sum, m.lists); }
 };
 
 struct Suspect {
@@ -113,7 +113,7 @@ struct TreeReport {
   bool leaving = false;       // the last report, without the sender itself
   std::vector<NodeId> below;  // the sender's children
   std::vector<NodeId> lost;   // failed or departed parents: the sender no longer relies on them
-  bool sound() const { return lease >= 0 && lease <= 60; }
+  bool is_valid() const { return lease >= 0 && lease <= 60; }
   static void fields(auto& m, auto&& field) {
     field(m.envelope, m.number, m.total, m.term, m.known, m.lease, m.resigned, m.key, m.urgent, m.leaving, m.below,
           m.lost);
@@ -124,18 +124,19 @@ struct TreeResult {
   static constexpr size_t kMostOthers = 3;
 
   Envelope envelope;
-  TreeTotal total;           // of all nodes
-  uint64_t term = 0;         // of the root that announced it: each root has its own, and later roots have greater terms
-  uint64_t received = 0;     // the last report received from this child
-  uint64_t settled = 0;      // the last report of this child that a result of the root includes
-  double lease = 0;          // remaining seconds for which all ancestors retain the reports; 0: there is no root
-  bool answer = false;       // requests a report
-  bool elsewhere = false;    // the sender does not own the receiver's key
-  bool leaving = false;      // the sender is no longer a parent
-  std::vector<Peer> others;  // alternative parents if the sender fails, best first
-  bool sound() const { return lease >= 0 && lease <= 60 && others.size() <= kMostOthers; }
+  TreeTotal total;        // of all nodes
+  uint64_t term = 0;      // of the root that announced it: each root has its own, and later roots have greater terms
+  uint64_t received = 0;  // the last report received from this child
+  uint64_t settled = 0;   // the last report of this child that a result of the root includes
+  double lease = 0;       // remaining seconds for which all ancestors retain the reports; 0: there is no root
+  bool report_requested = false;  // requests a report
+  bool elsewhere = false;         // the sender does not own the receiver's key
+  bool leaving = false;           // the sender is no longer a parent
+  std::vector<Peer> others;       // alternative parents if the sender fails, best first
+  bool is_valid() const { return lease >= 0 && lease <= 60 && others.size() <= kMostOthers; }
   static void fields(auto& m, auto&& field) {
-    field(m.envelope, m.total, m.term, m.received, m.settled, m.lease, m.answer, m.elsewhere, m.leaving, m.others);
+    field(m.envelope, m.total, m.term, m.received, m.settled, m.lease, m.report_requested, m.elsewhere, m.leaving,
+          m.others);
   }
 };
 

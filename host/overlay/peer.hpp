@@ -50,7 +50,7 @@ struct Side {
 };
 
 /// The predecessor list and the successor list of a peer.
-struct Window {
+struct NeighbourLists {
   Side before, after;
 
   static void fields(auto& m, auto&& field) { field(m.before, m.after); }
@@ -58,6 +58,6 @@ struct Window {
 
 /// Maximum length of each neighbour list. The first few neighbours hold replicas of the node's keys. The others serve
 /// the size estimate and uniform samples, and keep the ring connected after several failures.
-inline constexpr size_t kReach = 16;
+inline constexpr size_t kNeighbourListLength = 16;
 
 }  // namespace actorhost

@@ -5,98 +5,98 @@
 namespace actorhost {
 
 void Requests::find(const Peer& to, RingId key, int tries, OnFound done) {
-  ask({to, Find{{}, key}, tries, now_, 0, std::move(done), nullptr});
+  send_request({to, Find{{}, key}, tries, now_, 0, std::move(done), nullptr});
 }
 
-void Requests::greet(const Peer& to, Greeting greeting, int tries, OnGreeted done) {
-  ask({to, std::move(greeting), tries, now_, 0, nullptr, std::move(done)});
+void Requests::probe(const Peer& to, PeerProbe probe, int tries, OnProbed done) {
+  send_request({to, std::move(probe), tries, now_, 0, nullptr, std::move(done)});
 }
 
-bool Requests::greets(NodeId node) const noexcept {
+bool Requests::is_probing(NodeId node) const noexcept {
   const auto at = peers_.find(node);
-  return at != peers_.end() && at->second.greetings > 0;
+  return at != peers_.end() && at->second.probes > 0;
 }
 
-void Requests::heard(NodeId node) {
+void Requests::mark_live(NodeId node) {
   const auto at = peers_.find(node);
-  if (at != peers_.end()) at->second.heard = now_;
+  if (at != peers_.end()) at->second.received_at = now_;
 }
 
-void Requests::ask(Question&& question) {
-  question.due = now_ + patience_;
-  --question.tries;
-  const uint32_t tag = ++asked_;
-  if (const auto* find = std::get_if<Find>(&question.message)) {
-    send(overlay_kind::find, question.to, tag, *find);
+void Requests::send_request(Request&& request) {
+  request.due = now_ + patience_;
+  --request.tries;
+  const uint32_t tag = ++last_tag_;
+  if (const auto* find = std::get_if<Find>(&request.message)) {
+    send(overlay_kind::find, request.to, tag, *find);
   } else {
-    send(overlay_kind::greet, question.to, tag, std::get<Greeting>(question.message));
+    send(overlay_kind::probe, request.to, tag, std::get<PeerProbe>(request.message));
   }
-  Asked& asked = peers_[question.to.node];
-  ++asked.questions;
-  asked.greetings += question.found ? 0 : 1;
-  waiting_.emplace(tag, std::move(question));
+  PeerRequests& peer = peers_[request.to.node];
+  ++peer.requests;
+  peer.probes += request.found ? 0 : 1;
+  pending_.emplace(tag, std::move(request));
 }
 
-Requests::Question Requests::take(Waiting::iterator at) {
-  Question question = std::move(at->second);
-  waiting_.erase(at);
-  const auto asked = peers_.find(question.to.node);
-  asked->second.greetings -= question.found ? 0 : 1;
-  if (--asked->second.questions == 0) peers_.erase(asked);
-  return question;
+Requests::Request Requests::take(Pending::iterator at) {
+  Request request = std::move(at->second);
+  pending_.erase(at);
+  const auto peer = peers_.find(request.to.node);
+  peer->second.probes -= request.found ? 0 : 1;
+  if (--peer->second.requests == 0) peers_.erase(peer);
+  return request;
 }
 
-bool Requests::answer(uint32_t tag, const Found& found) {
-  const auto at = waiting_.find(tag);
-  if (at == waiting_.end() || at->second.to.node != found.envelope.from.node || !at->second.found) return false;
+bool Requests::take_reply(uint32_t tag, const Found& found) {
+  const auto at = pending_.find(tag);
+  if (at == pending_.end() || at->second.to.node != found.envelope.from.node || !at->second.found) return false;
   take(at).found(&found);
   return true;
 }
 
-bool Requests::answer(uint32_t tag, const Greeting& greeting) {
-  const auto at = waiting_.find(tag);
-  if (at == waiting_.end() || at->second.to.node != greeting.envelope.from.node || !at->second.greeted) return false;
-  take(at).greeted(&greeting);
+bool Requests::take_reply(uint32_t tag, const PeerProbe& probe) {
+  const auto at = pending_.find(tag);
+  if (at == pending_.end() || at->second.to.node != probe.envelope.from.node || !at->second.probed) return false;
+  take(at).probed(&probe);
   return true;
 }
 
 double Requests::tick() {
-  while (!waiting_.empty() && waiting_.begin()->second.due <= now_) {
-    const double heard = peers_.at(waiting_.begin()->second.to.node).heard;
-    Question question = take(waiting_.begin());
-    if (question.tries > 0) {
-      ask(std::move(question));
-      peers_.at(question.to.node).heard = heard;
+  while (!pending_.empty() && pending_.begin()->second.due <= now_) {
+    const double received_at = peers_.at(pending_.begin()->second.to.node).received_at;
+    Request request = take(pending_.begin());
+    if (request.tries > 0) {
+      send_request(std::move(request));
+      peers_.at(request.to.node).received_at = received_at;
     } else {
-      const bool silent = heard < question.begun;
-      if (silent && silent_) silent_(question.to, question.found ? overlay_kind::find : overlay_kind::greet);
-      give_up(std::move(question));
+      const bool silent = received_at < request.begun;
+      if (silent && silent_) silent_(request.to, request.found ? overlay_kind::find : overlay_kind::probe);
+      give_up(std::move(request));
     }
   }
-  return waiting_.empty() ? kForever : waiting_.begin()->second.due;
+  return pending_.empty() ? kForever : pending_.begin()->second.due;
 }
 
 void Requests::postpone(double seconds) {
-  for (auto& [tag, question] : waiting_) question.due += seconds;
+  for (auto& [tag, request] : pending_) request.due += seconds;
 }
 
-void Requests::give_up(Question&& question) {
-  if (question.found) return question.found(nullptr);
-  question.greeted(nullptr);
+void Requests::give_up(Request&& request) {
+  if (request.found) return request.found(nullptr);
+  request.probed(nullptr);
 }
 
 void Requests::fail(NodeId node) {
-  std::vector<Question> failed;
-  for (auto at = waiting_.begin(); at != waiting_.end();) {
+  std::vector<Request> failed;
+  for (auto at = pending_.begin(); at != pending_.end();) {
     const auto here = at++;
     if (here->second.to.node == node) failed.push_back(take(here));
   }
-  for (Question& question : failed) give_up(std::move(question));
+  for (Request& request : failed) give_up(std::move(request));
 }
 
 void Requests::fail_all() {
   peers_.clear();
-  for (auto& [tag, question] : std::exchange(waiting_, {})) give_up(std::move(question));
+  for (auto& [tag, request] : std::exchange(pending_, {})) give_up(std::move(request));
 }
 
 }  // namespace actorhost

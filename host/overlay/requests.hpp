@@ -17,7 +17,7 @@ class Requests {
  public:
   /// The reply; nullptr: the request failed.
   using OnFound = std::function<void(const Found*)>;
-  using OnGreeted = std::function<void(const Greeting*)>;
+  using OnProbed = std::function<void(const PeerProbe*)>;
 
   Requests(const Peer& self, double patience) : self_(self), patience_(patience) {}
 
@@ -28,17 +28,17 @@ class Requests {
   double now() const noexcept { return now_; }
   void set_now(double now) noexcept { now_ = now; }
   /// Called for each peer that left a request without reply and sent no message since the first attempt.
-  void on_silence(std::function<void(const Peer&, Kind asked)> told) { silent_ = std::move(told); }
+  void on_silence(std::function<void(const Peer&, Kind kind)> callback) { silent_ = std::move(callback); }
 
   void find(const Peer& to, RingId key, int tries, OnFound done);
-  void greet(const Peer& to, Greeting greeting, int tries, OnGreeted done);
-  bool greets(NodeId node) const noexcept;
+  void probe(const Peer& to, PeerProbe probe, int tries, OnProbed done);
+  bool is_probing(NodeId node) const noexcept;
   /// A message of this peer has arrived.
-  void heard(NodeId node);
+  void mark_live(NodeId node);
 
   /// Takes a reply. False: no such request is pending.
-  bool answer(uint32_t tag, const Found& found);
-  bool answer(uint32_t tag, const Greeting& greeting);
+  bool take_reply(uint32_t tag, const Found& found);
+  bool take_reply(uint32_t tag, const PeerProbe& probe);
   /// Resends or fails overdue requests; returns the time of the next call.
   double tick();
   /// The node was suspended for this time and could receive nothing: delays all timeouts.
@@ -61,34 +61,34 @@ class Requests {
   std::vector<Frame> take_frames() { return std::exchange(frames_, {}); }
 
  private:
-  struct Question {
+  struct Request {
     Peer to;
-    std::variant<Find, Greeting> message;
+    std::variant<Find, PeerProbe> message;
     int tries;  // remaining, without the current one
     double begun;
     double due;
     OnFound found;
-    OnGreeted greeted;
+    OnProbed probed;
   };
   // A peer with pending requests.
-  struct Asked {
-    uint32_t questions = 0;
-    uint32_t greetings = 0;  // probes among these
-    double heard = -kForever;
+  struct PeerRequests {
+    uint32_t requests = 0;
+    uint32_t probes = 0;  // among these
+    double received_at = -kForever;
   };
-  using Waiting = std::map<uint32_t, Question>;
+  using Pending = std::map<uint32_t, Request>;
 
-  void ask(Question&& question);
-  Question take(Waiting::iterator at);
-  static void give_up(Question&& question);
+  void send_request(Request&& request);
+  Request take(Pending::iterator at);
+  static void give_up(Request&& request);
 
   Peer self_;
   double patience_;
   double now_ = 0;
   std::function<void(const Peer&, Kind)> silent_;
-  uint32_t asked_ = 0;
-  Waiting waiting_;  // all have the same timeout, so they are due in order
-  std::unordered_map<NodeId, Asked> peers_;
+  uint32_t last_tag_ = 0;
+  Pending pending_;  // all have the same timeout, so they are due in order
+  std::unordered_map<NodeId, PeerRequests> peers_;
   std::vector<Frame> frames_;
 };
 

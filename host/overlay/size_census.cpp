@@ -7,26 +7,26 @@
 
 namespace actorhost {
 
-SizeCensus::Stretch SizeCensus::stretch_of(const Peer& centre, const Window& window, double time) {
+SizeCensus::Stretch SizeCensus::stretch_of(const Peer& centre, const NeighbourLists& lists, double time) {
   Stretch stretch{time, centre.id, 0, {centre.id}};
   RingId end = centre.id;
-  for (size_t i = 0; i < window.before.claimed(centre.id, false); ++i) {
-    stretch.ids.push_back(stretch.begin = window.before.peers[i].id);
+  for (size_t i = 0; i < lists.before.claimed(centre.id, false); ++i) {
+    stretch.ids.push_back(stretch.begin = lists.before.peers[i].id);
   }
-  for (size_t i = 0; i < window.after.claimed(centre.id, true); ++i) {
-    end = window.after.peers[i].id;
+  for (size_t i = 0; i < lists.after.claimed(centre.id, true); ++i) {
+    end = lists.after.peers[i].id;
     if (std::find(stretch.ids.begin(), stretch.ids.end(), end) == stretch.ids.end()) stretch.ids.push_back(end);
   }
-  stretch.length = Neighbourhood::covers_all(window) ? kCircle : end - stretch.begin;
+  stretch.length = Neighbourhood::covers_all(lists) ? kCircle : end - stretch.begin;
   return stretch;
 }
 
-void SizeCensus::add(const Peer& owner, const Window& window, double now) {
-  seen_.push_back(stretch_of(owner, window, now));
-  if (seen_.size() > kWindows) seen_.pop_front();
+void SizeCensus::add(const Peer& owner, const NeighbourLists& lists, double now) {
+  seen_.push_back(stretch_of(owner, lists, now));
+  if (seen_.size() > kMostLists) seen_.pop_front();
 }
 
-SizeEstimate SizeCensus::estimate(const Peer& self, const Window& own, double now) const {
+SizeEstimate SizeCensus::estimate(const Peer& self, const NeighbourLists& own, double now) const {
   const Stretch mine = stretch_of(self, own, now);
   std::vector<const Stretch*> stretches = {&mine};
   for (auto seen = seen_.rbegin(); seen != seen_.rend(); ++seen) {

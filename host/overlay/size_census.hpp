@@ -18,11 +18,11 @@ struct SizeEstimate {
 class SizeCensus {
  public:
   /// Adds the neighbour lists of an owner found by a lookup.
-  void add(const Peer& owner, const Window& window, double now);
-  SizeEstimate estimate(const Peer& self, const Window& own, double now) const;
+  void add(const Peer& owner, const NeighbourLists& lists, double now);
+  SizeEstimate estimate(const Peer& self, const NeighbourLists& own, double now) const;
 
  private:
-  static constexpr size_t kWindows = 24;
+  static constexpr size_t kMostLists = 24;
   static constexpr double kSeconds = 20;
 
   /// The peers on the arc of this `length` from `begin`.
@@ -33,7 +33,7 @@ class SizeCensus {
     std::vector<RingId> ids;
     bool holds(RingId id) const noexcept { return id - begin <= length; }
   };
-  static Stretch stretch_of(const Peer& centre, const Window& window, double time);
+  static Stretch stretch_of(const Peer& centre, const NeighbourLists& lists, double time);
 
   std::deque<Stretch> seen_;
 };

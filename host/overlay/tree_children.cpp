@@ -21,10 +21,10 @@ bool TreeChildren::take(const TreeReport& report, double now) {
   Child& child = children_[node];
   child.peer = report.envelope.from;
   child.last = report;
-  child.heard = now;
-  child.asks = 0;
-  child.gone = report.leaving;
-  child.missed = false;
+  child.received_at = now;
+  child.requests = 0;
+  child.down = report.leaving;
+  child.silence_reported = false;
   for (const NodeId lost : report.lost) {
     if (std::find(child.lost.begin(), child.lost.end(), lost) == child.lost.end()) child.lost.push_back(lost);
   }
@@ -33,15 +33,16 @@ bool TreeChildren::take(const TreeReport& report, double now) {
 }
 
 void TreeChildren::lose_process(ProcessId process) {
-  for (auto& [node, child] : children_) child.gone = child.gone || child.peer.process == process;
+  for (auto& [node, child] : children_) child.down = child.down || child.peer.process == process;
 }
 
-// Whether all children of `child` now report here and list `child` as lost. A node that does not may be about to part.
+// Whether all children of `child` now report here and list `child` as lost. A node that does not may be about to
+// detach.
 bool TreeChildren::covered(const Child& child, NodeId self) const {
   return std::all_of(child.last.below.begin(), child.last.below.end(), [&](NodeId node) {
     const auto at = children_.find(node);
     if (node == self) return true;
-    if (at == children_.end() || at->second.gone) return false;
+    if (at == children_.end() || at->second.down) return false;
     const auto& lost = at->second.lost;
     return std::find(lost.begin(), lost.end(), child.peer.node) != lost.end();
   });
@@ -51,11 +52,11 @@ double TreeChildren::drop(NodeId self, double now) {
   double next = kForever;
   for (auto at = children_.begin(); at != children_.end();) {
     const Child& child = at->second;
-    if (now - child.heard >= kTreeKeep || (child.gone && covered(child, self))) {
+    if (now - child.received_at >= kTreeRetention || (child.down && covered(child, self))) {
       at = children_.erase(at);
       continue;
     }
-    next = std::min(next, child.heard + kTreeKeep);
+    next = std::min(next, child.received_at + kTreeRetention);
     ++at;
   }
   return next;
@@ -81,7 +82,7 @@ std::vector<NodeId> TreeChildren::nodes() const {
 double TreeChildren::leased_until() const {
   double until = 0;
   for (const auto& [node, child] : children_) {
-    if (!child.gone) until = std::max(until, child.heard + child.last.lease);
+    if (!child.down) until = std::max(until, child.received_at + child.last.lease);
   }
   return until;
 }

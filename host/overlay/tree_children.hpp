@@ -12,10 +12,10 @@
 namespace actorhost {
 
 // Timeouts in seconds; aggregate_tree.hpp explains them.
-inline constexpr double kTreeBeat = 0.5;    // heartbeat interval of the root
-inline constexpr double kTreeLease = 1.75;  // a node relies on a parent for this long
-inline constexpr double kTreeKeep = 2.5;    // a parent retains a report for this long
-inline constexpr double kTreeSilent = 0.8;  // then the node falls back to another parent
+inline constexpr double kTreeHeartbeat = 0.5;  // heartbeat interval of the root
+inline constexpr double kTreeLease = 1.75;     // a node relies on a parent for this long
+inline constexpr double kTreeRetention = 2.5;  // a parent retains a report for this long
+inline constexpr double kTreeSilent = 0.8;     // then the node falls back to another parent
 inline constexpr double kTreeRetry = 0.2;
 
 class TreeChildren {
@@ -23,17 +23,17 @@ class TreeChildren {
   struct Child {
     Peer peer;
     TreeReport last;
-    double heard = 0;
-    double asked = -kTreeKeep;  // when a result last requested a report
-    int asks = 0;               // such results since the last report
+    double received_at = 0;
+    double requested_at = -kTreeRetention;  // when a result last requested a report
+    int requests = 0;                       // such results since the last report
     uint64_t settled = 0;
     std::vector<NodeId> lost;  // parents that its reports list as failed or departed
     uint64_t noted = 0;        // the last report included in a report of this node
     std::deque<std::pair<uint64_t, uint64_t>>
-        waiting;          // number of its report, number of this node's report that includes it
-    bool due = true;      // send a result
-    bool gone = false;    // failed or departed; its subtree may still be live
-    bool missed = false;  // its silence has been reported
+        waiting;                    // number of its report, number of this node's report that includes it
+    bool due = true;                // send a result
+    bool down = false;              // failed or departed; its subtree may still be live
+    bool silence_reported = false;  // to the callback of on_silence
   };
 
   /// Stores a report. True if the tree should report at once even without a change.

@@ -19,7 +19,7 @@ void TreeParents::add(const Peer& peer, uint64_t number, double now) {
   Parent parent;
   parent.peer = peer;
   parent.needed = number;
-  parent.heard = now;
+  parent.received_at = now;
   parents_.push_back(std::move(parent));
 }
 
@@ -30,7 +30,7 @@ void TreeParents::erase(NodeId node) {
 void TreeParents::lose_process(ProcessId process) {
   for (Parent& parent : parents_) {
     if (parent.peer.process != process) continue;
-    parent.gone = true;
+    parent.down = true;
     all_due();
   }
 }
@@ -38,12 +38,12 @@ void TreeParents::lose_process(ProcessId process) {
 bool TreeParents::take(const TreeResult& result, double now) {
   Parent* const parent = find(result.envelope.from.node);
   if (parent == nullptr) return false;
-  parent->heard = now;
-  parent->answered = true;
-  parent->missed = false;
-  parent->due = parent->due || result.answer;
+  parent->received_at = now;
+  parent->replied = true;
+  parent->silence_reported = false;
+  parent->due = parent->due || result.report_requested;
   if (result.leaving) {
-    parent->gone = true;
+    parent->down = true;
     all_due();
   }
   if (!result.leaving) {
@@ -58,17 +58,17 @@ bool TreeParents::take(const TreeResult& result, double now) {
 }
 
 std::vector<Peer> TreeParents::expire(double now) {
-  std::vector<Peer> gone;
+  std::vector<Peer> removed;
   std::erase_if(parents_, [&](const Parent& parent) {
-    const bool over = now - parent.heard >= kTreeKeep || (parent.gone && parent.until <= now);
-    if (over) gone.push_back(parent.peer);
-    return over;
+    const bool expired = now - parent.received_at >= kTreeRetention || (parent.down && parent.until <= now);
+    if (expired) removed.push_back(parent.peer);
+    return expired;
   });
-  return gone;
+  return removed;
 }
 
 void TreeParents::sent(uint64_t number, double now) {
-  while (!sent_.empty() && sent_.front().second < now - 2 * kTreeKeep) sent_.pop_front();
+  while (!sent_.empty() && sent_.front().second < now - 2 * kTreeRetention) sent_.pop_front();
   if (sent_.empty() || now - sent_.back().second >= kSentGap) sent_.emplace_back(number, now);
 }
 
@@ -87,7 +87,7 @@ void TreeParents::all_due() {
 std::vector<NodeId> TreeParents::lost() const {
   std::vector<NodeId> nodes;
   for (const Parent& parent : parents_) {
-    if (parent.gone) nodes.push_back(parent.peer.node);
+    if (parent.down) nodes.push_back(parent.peer.node);
   }
   return nodes;
 }

@@ -14,17 +14,17 @@ class TreeParents {
  public:
   struct Parent {
     Peer peer;
-    uint64_t needed = 0;  // the first report sent to it
-    double heard = 0;     // time of its last result, or of adding it
-    double sent = -kTreeKeep;
+    uint64_t needed = 0;     // the first report sent to it
+    double received_at = 0;  // time of its last result, or of adding it
+    double sent = -kTreeRetention;
     double until = 0;  // expiry of the lease
     TreeResult last;
-    bool answered = false;
-    bool due = true;      // send a report
-    bool gone = false;    // failed, or leaves
-    bool missed = false;  // its silence has been reported
+    bool replied = false;
+    bool due = true;                // send a report
+    bool down = false;              // failed, or leaves
+    bool silence_reported = false;  // to the callback of on_silence
 
-    bool silent(double now) const noexcept { return gone || now - heard > kTreeSilent; }
+    bool silent(double now) const noexcept { return down || now - received_at > kTreeSilent; }
   };
 
   Parent* find(NodeId node) noexcept;

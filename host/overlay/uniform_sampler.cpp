@@ -6,7 +6,7 @@
 namespace actorhost {
 
 void UniformSampler::sample(uint32_t count, double nodes, double deadline, OnSampled done) {
-  const uint32_t id = ++begun_;
+  const uint32_t id = ++last_id_;
   Draw draw;
   draw.count = count;
   draw.tries = kTries * (count + 1);
@@ -15,7 +15,7 @@ void UniformSampler::sample(uint32_t count, double nodes, double deadline, OnSam
   draw.done = std::move(done);
   draw.listed = near_.whole();
   // If most nodes are requested, random draws would return the same nodes again and again.
-  const auto& after = near_.window().after.peers;
+  const auto& after = near_.lists().after.peers;
   const bool walked = !draw.listed && count > nodes / 4 && !after.empty();
   const RingId end = after.empty() ? 0 : after.back().id;
   if (draw.listed || walked) {
@@ -39,7 +39,7 @@ void UniformSampler::walk(uint32_t id, RingId at) {
     bool round = !located.ok();
     RingId last = at;
     if (located.ok()) {
-      for (const Peer& peer : located->window.after.peers) {
+      for (const Peer& peer : located->lists.after.peers) {
         const auto known = [&](const Peer& p) { return p.node == peer.node; };
         round = round || peer.node == requests_.self().node || peer.id - at < last - at;
         if (round) break;
@@ -79,7 +79,7 @@ void UniformSampler::begin_some(uint32_t id) {
       --draw.tries;
       finder_.find(rng_.next(), draw.deadline, [this, id](const Result<Located>& located) {
         if (located.ok()) {
-          if (told_) told_(*located);
+          if (on_located_) on_located_(*located);
           consider(id, *located);
         } else {
           close_one(id);
@@ -93,11 +93,11 @@ void UniformSampler::consider(uint32_t id, const Located& located) {
   const auto at = draws_.find(id);
   if (at == draws_.end()) return;
   Draw& draw = at->second;
-  const auto& before = located.window.before.peers;
-  const auto& after = located.window.after.peers;
+  const auto& before = located.lists.before.peers;
+  const auto& after = located.lists.after.peers;
   const auto reach = static_cast<size_t>(kSpread);
   const RingId owner = located.owner.id;
-  if (located.window.before.claimed(owner, false) < reach || located.window.after.claimed(owner, true) + 1 < reach) {
+  if (located.lists.before.claimed(owner, false) < reach || located.lists.after.claimed(owner, true) + 1 < reach) {
     return close_one(id);
   }
   // Peer k positions behind the owner; negative k: before it.
@@ -119,7 +119,7 @@ void UniformSampler::visit(uint32_t id, const Peer& peer) {
   draws_.at(id).visited.push_back(peer.node);
   if (peer.node == requests_.self().node) return take(id, peer, state_);
   requests_.find(peer, peer.id, 2, [this, id, peer](const Found* found) {
-    if (found != nullptr && found->window) return take(id, peer, found->state);
+    if (found != nullptr && found->lists) return take(id, peer, found->state);
     close_one(id);
   });
 }

@@ -35,7 +35,7 @@ class UniformSampler {
   double tick();
   void fail_all();
   /// Called with the result of each lookup for a draw.
-  void on_located(std::function<void(const Located&)> told) { told_ = std::move(told); }
+  void on_located(std::function<void(const Located&)> callback) { on_located_ = std::move(callback); }
 
  private:
   struct Draw {
@@ -46,7 +46,7 @@ class UniformSampler {
     double deadline = 0;
     OnSampled done;
     std::vector<Sampled> taken;
-    std::vector<NodeId> visited;  // accepted, or being asked whether they are live
+    std::vector<NodeId> visited;  // accepted, or being probed
     bool listed = false;          // all nodes are known: draws from the list
     std::vector<Peer> list;       // the remaining nodes
   };
@@ -67,8 +67,8 @@ class UniformSampler {
   Finder& finder_;
   const std::string& state_;
   Rng rng_;
-  std::function<void(const Located&)> told_;
-  uint32_t begun_ = 0;
+  std::function<void(const Located&)> on_located_;
+  uint32_t last_id_ = 0;
   std::map<uint32_t, Draw> draws_;
 };
 

@@ -36,7 +36,7 @@ std::string own_name() {
 
 /// Whether a request may use this host name. The owner of any name can point it to this machine, but not an address. So
 /// a server on an address other than loopback also accepts all addresses, and the name of this machine.
-bool may_be_asked_as(const std::string& name, const PageAccess& access) {
+bool is_allowed_host(const std::string& name, const PageAccess& access) {
   if (name == "localhost" || name == "127.0.0.1" || name == "::1" || name == name_in(access.bound.host)) return true;
   return !access.loopback && (is_address(name) || name == own_name());
 }
@@ -57,30 +57,30 @@ std::string_view cookie_in(std::string_view cookies, const std::string& name) {
   return {};
 }
 
-bool knows_token(const WebRequest& request, const PageAccess& access) {
+bool has_token(const WebRequest& request, const PageAccess& access) {
   constexpr std::string_view kBearer = "Bearer ";
   const auto query = request.query.find("token");
   const std::string_view authorization = request.authorization;
-  const auto knows = [&](const std::string& token) {
+  const auto given_token_is = [&](const std::string& token) {
     return (query != request.query.end() && same(query->second, token)) ||
            same(cookie_in(request.cookie, access.cookie_name()), token) ||
            (authorization.starts_with(kBearer) && same(authorization.substr(kBearer.size()), token));
   };
-  return knows(access.token) || knows(access.reading_token);
+  return given_token_is(access.token) || given_token_is(access.reading_token);
 }
 
 }  // namespace
 
 std::string PageAccess::cookie_name() const { return "actorhost_" + std::to_string(bound.port); }
 
-std::optional<std::string> PageAccess::why_not(const WebRequest& request) const {
-  if (!may_be_asked_as(name_in(request.host), *this)) {
+std::optional<std::string> PageAccess::refusal(const WebRequest& request) const {
+  if (!is_allowed_host(name_in(request.host), *this)) {
     return "This page is not served under that name: use the address in actorhost's log.";
   }
   if (!request.origin.empty() && request.origin != "http://" + request.host) {
     return "Pages of other sites may not read this one.";
   }
-  if (!loopback && !knows_token(request, *this)) {
+  if (!loopback && !has_token(request, *this)) {
     return "This page requires its token: open the whole address in actorhost's log, or send it as a bearer token.";
   }
   return std::nullopt;

@@ -18,7 +18,7 @@ struct PageAccess {
   std::string cookie_name() const;
   /// The reason for a refusal, as a sentence; nothing when the request is allowed. Refuses a page of another site by
   /// its Host (a foreign name that points to this machine) or its Origin.
-  std::optional<std::string> why_not(const WebRequest& request) const;
+  std::optional<std::string> refusal(const WebRequest& request) const;
 };
 
 }  // namespace actorhost

@@ -234,9 +234,9 @@ void add_series(const json& state, Families& out) {
       last[{role.empty() ? "worker" : role, label_of(point, "id")}] =
           value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
     }
-    for (const auto& [who, value] : last) {
+    for (const auto& [node, value] : last) {
       out.gauge("actorhost_report", "The newest value that the job has given to actor.report.",
-                {{"series", at.key()}, {"node", who.second}, {"role", who.first}}, value);
+                {{"series", at.key()}, {"node", node.second}, {"role", node.first}}, value);
     }
   }
 }

@@ -27,11 +27,11 @@ std::shared_ptr<const std::string> shared(std::string text) {
   return std::make_shared<const std::string>(std::move(text));
 }
 
-WebAnswer json_answer(const nlohmann::json& value) {
-  WebAnswer answer;
-  answer.type = kJson;
-  answer.body = shared(json_text(value));
-  return answer;
+WebResponse json_response(const nlohmann::json& value) {
+  WebResponse response;
+  response.type = kJson;
+  response.body = shared(json_text(value));
+  return response;
 }
 
 size_t size_in(const WebRequest& request, const char* name) {
@@ -132,7 +132,7 @@ size_t PageServer::viewers() {
   return viewers_.size();
 }
 
-double PageServer::next_look() {
+double PageServer::next_poll() {
   std::lock_guard lock(mutex_);
   if (!waiting_.empty()) return latest_at_ + kFresh;
   return viewers_.empty() ? kForever : latest_at_ + options_.every;
@@ -154,50 +154,51 @@ void PageServer::seen(const StatePtr& state, double now) {
     if (!message) message = event_of(*state, view);
     server_->push(id, message);
   }
-  WebAnswer text[2];  // [0]: as JSON; [1]: as metrics
+  WebResponse text[2];  // [0]: as JSON; [1]: as metrics
   for (const auto& [id, metrics] : waiting) {
-    WebAnswer& answer = text[metrics ? 1 : 0];
-    if (!answer.body) {
+    WebResponse& response = text[metrics ? 1 : 0];
+    if (!response.body) {
       if (!metrics) {
-        answer = json_answer(*state);
+        response = json_response(*state);
       } else {
-        answer.type = "text/plain; version=0.0.4; charset=utf-8";
-        answer.body = shared(metrics_text(*state));
+        response.type = "text/plain; version=0.0.4; charset=utf-8";
+        response.body = shared(metrics_text(*state));
       }
     }
-    server_->reply(id, answer);
+    server_->reply(id, response);
   }
 }
 
-WebAnswer PageServer::answer(const WebRequest& request) {
+WebResponse PageServer::respond(const WebRequest& request) {
   {
     std::lock_guard lock(mutex_);  // waits for `open`
   }
-  if (const auto why = access_.why_not(request)) return web_sentence(403, *why);
+  if (const auto why = access_.refusal(request)) return web_sentence(403, *why);
   if (request.method != "GET" && request.method != "HEAD") {
-    WebAnswer answer = web_sentence(405, "This page can only be read: GET and HEAD.");
-    answer.headers["Allow"] = "GET, HEAD";
-    return answer;
+    WebResponse response = web_sentence(405, "This page can only be read: GET and HEAD.");
+    response.headers["Allow"] = "GET, HEAD";
+    return response;
   }
   if (request.path == "/" && !access_.token.empty() && request.query.contains("token")) {
-    WebAnswer answer = web_sentence(303, "The page is at /.");
-    answer.headers["Location"] = "/";
-    answer.headers["Set-Cookie"] = access_.cookie_name() + "=" + access_.token + "; HttpOnly; SameSite=Strict; Path=/";
-    return answer;
+    WebResponse response = web_sentence(303, "The page is at /.");
+    response.headers["Location"] = "/";
+    response.headers["Set-Cookie"] =
+        access_.cookie_name() + "=" + access_.token + "; HttpOnly; SameSite=Strict; Path=/";
+    return response;
   }
-  return answer_path(request);
+  return respond_to_path(request);
 }
 
-WebAnswer PageServer::answer_path(const WebRequest& request) {
+WebResponse PageServer::respond_to_path(const WebRequest& request) {
   if (request.path == "/metrics" && options_.metrics) return wait_for_state(request.id, true);
   if (request.path == "/metrics") return web_sentence(404, "There are no metrics here: start the run with --metrics.");
   if (!options_.page) return web_sentence(404, "Only /metrics is served here: start the run with --dashboard too.");
   for (const PageFile& file : page_files()) {
     if (request.path != file.path) continue;
-    WebAnswer answer;
-    answer.type = file.type;
-    answer.lasting = file.bytes;
-    return answer;
+    WebResponse response;
+    response.type = file.type;
+    response.lasting = file.bytes;
+    return response;
   }
   if (request.path == "/about") return about();
   if (options_.recording != nullptr && request.path == "/frame") return frame(request);
@@ -207,24 +208,24 @@ WebAnswer PageServer::answer_path(const WebRequest& request) {
 }
 
 /// The settings that the page reads first; for a recorded run, the time of each state.
-WebAnswer PageServer::about() const {
-  if (options_.recording == nullptr) return json_answer({{"mode", "live"}, {"every", options_.every}});
-  return json_answer(
+WebResponse PageServer::about() const {
+  if (options_.recording == nullptr) return json_response({{"mode", "live"}, {"every", options_.every}});
+  return json_response(
       {{"mode", "replay"}, {"file", options_.recording->path()}, {"times", options_.recording->times()}});
 }
 
-WebAnswer PageServer::frame(const WebRequest& request) const {
+WebResponse PageServer::frame(const WebRequest& request) const {
   const size_t number = size_in(request, "n");
   if (number >= options_.recording->size()) return web_sentence(404, "The recording has no state with that number.");
   const auto state = options_.recording->state(number);
-  return state ? json_answer(page_message(*state, view_of(request))) : web_sentence(500, state.error().message);
+  return state ? json_response(page_message(*state, view_of(request))) : web_sentence(500, state.error().message);
 }
 
-WebAnswer PageServer::events(const WebRequest& request) {
-  WebAnswer answer;
-  answer.type = "text/event-stream";
-  answer.when = WebAnswer::When::stream;
-  if (request.method == "HEAD") return answer;
+WebResponse PageServer::events(const WebRequest& request) {
+  WebResponse response;
+  response.type = "text/event-stream";
+  response.when = WebResponse::When::stream;
+  if (request.method == "HEAD") return response;
   StatePtr latest;
   {
     std::lock_guard lock(mutex_);
@@ -236,19 +237,19 @@ WebAnswer PageServer::events(const WebRequest& request) {
   }
   if (latest) server_->push(request.id, event_of(*latest, view_of(request)));
   want();
-  return answer;
+  return response;
 }
 
-WebAnswer PageServer::wait_for_state(uint64_t request, bool metrics) {
+WebResponse PageServer::wait_for_state(uint64_t request, bool metrics) {
   {
     std::lock_guard lock(mutex_);
     if (waiting_.size() >= kWaitingRequests) return web_sentence(503, "Too many requests at once.");
     waiting_[request] = metrics;
   }
   want();
-  WebAnswer answer;
-  answer.when = WebAnswer::When::later;
-  return answer;
+  WebResponse response;
+  response.when = WebResponse::When::later;
+  return response;
 }
 
 void PageServer::want() {
@@ -260,7 +261,7 @@ void PageServer::want() {
   if (wake) wake();
 }
 
-void PageServer::gone(uint64_t request) {
+void PageServer::on_request_ended(uint64_t request) {
   std::lock_guard lock(mutex_);
   viewers_.erase(request);
   waiting_.erase(request);

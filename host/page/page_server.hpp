@@ -1,8 +1,8 @@
 #pragma once
 // Serves the page of a run over HTTP to browsers and Prometheus: files, states and metrics. Read-only. It watches
-// Looks, which pass it states while a client wants them; for a recorded run it serves the states of a file. Requests
-// arrive on the web server's thread, states on the thread of Looks. The mutex is not held while a message is built or
-// written.
+// a StatePoller, which passes it states while a client wants them; for a recorded run it serves the states of a file.
+// Requests arrive on the web server's thread, states on the thread of StatePoller. The mutex is not held while a
+// message is built or written.
 
 #include <condition_variable>
 #include <functional>
@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "host/base/clock.hpp"
-#include "host/page/looks.hpp"
 #include "host/page/page_access.hpp"
 #include "host/page/page_address.hpp"
 #include "host/page/page_view.hpp"
 #include "host/page/recording.hpp"
+#include "host/page/state_poller.hpp"
 #include "host/page/web_server.hpp"
 
 namespace actorhost {
@@ -40,8 +40,8 @@ class PageServer final : public Watcher, private WebSite {
 
   /// The URL for a browser, with the token.
   std::string url() const;
-  /// Sets the function that is called on the web server's thread when a client wants a state: Looks::wake. Call before
-  /// Looks start.
+  /// Sets the function that is called on the web server's thread when a client wants a state: StatePoller::wake. Call
+  /// before the poller starts.
   void on_wanted(std::function<void()> wake);
   /// Sends the viewers the state after the run's end, if any, and how the run has ended. Waits briefly until they have
   /// read it, then ends all connections.
@@ -49,20 +49,20 @@ class PageServer final : public Watcher, private WebSite {
   /// Number of connected viewers. Any thread.
   size_t viewers();
 
-  double next_look() override;
+  double next_poll() override;
   void seen(const StatePtr& state, double now) override;
 
  private:
   using Message = std::shared_ptr<const std::string>;  // shared by the viewers of a view
 
   PageServer(PageOptions options, const Clock& clock) : options_(std::move(options)), clock_(clock) {}
-  WebAnswer answer(const WebRequest& request) override;
-  void gone(uint64_t request) override;
-  WebAnswer answer_path(const WebRequest& request);
-  WebAnswer about() const;
-  WebAnswer frame(const WebRequest& request) const;
-  WebAnswer events(const WebRequest& request);
-  WebAnswer wait_for_state(uint64_t request, bool metrics);
+  WebResponse respond(const WebRequest& request) override;
+  void on_request_ended(uint64_t request) override;
+  WebResponse respond_to_path(const WebRequest& request);
+  WebResponse about() const;
+  WebResponse frame(const WebRequest& request) const;
+  WebResponse events(const WebRequest& request);
+  WebResponse wait_for_state(uint64_t request, bool metrics);
   void want();
 
   const PageOptions options_;

@@ -218,11 +218,11 @@ json barriers_of(const json& state) {
     json shown = chosen(one, {"run", "rule", "passed", "refused"});
     json rows = json::array();
     const json& waiting = list(one, "waiting");
-    for (const json& who : waiting) {
+    for (const json& waiter : waiting) {
       if (room == 0) break;
       --room;
-      json row = chosen(who, {"id", "step", "since"});
-      const json& awaited = list(who, "for");
+      json row = chosen(waiter, {"id", "step", "since"});
+      const json& awaited = list(waiter, "for");
       row["for"] = first_of(awaited, kAwaited);
       row["for_count"] = awaited.size();
       rows.push_back(std::move(row));

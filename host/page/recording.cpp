@@ -26,7 +26,7 @@ Result<std::unique_ptr<StateRecorder>> StateRecorder::open(const std::string& pa
   return std::unique_ptr<StateRecorder>(new StateRecorder(std::move(*file)));
 }
 
-double StateRecorder::next_look() {
+double StateRecorder::next_poll() {
   std::lock_guard lock(mutex_);
   return next_;
 }
@@ -45,10 +45,10 @@ void StateRecorder::seen(const StatePtr& state, double now) {
 
 /// Returns the size of the line in bytes.
 size_t StateRecorder::write(const StatePtr& state) {
-  nlohmann::json kept = *state;
-  kept["thin_series"] = thin_series(field(kept, "series"));
-  kept.erase("series");
-  const std::string line = json_text(kept) + "\n";
+  nlohmann::json recorded = *state;
+  recorded["thin_series"] = thin_series(field(recorded, "series"));
+  recorded.erase("series");
+  const std::string line = json_text(recorded) + "\n";
   file_.write(line);
   written_ = state;
   return line.size();

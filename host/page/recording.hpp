@@ -9,7 +9,7 @@
 
 #include "host/base/record_file.hpp"
 #include "host/base/result.hpp"
-#include "host/page/looks.hpp"
+#include "host/page/state_poller.hpp"
 
 namespace actorhost {
 
@@ -21,7 +21,7 @@ class StateRecorder final : public Watcher {
   static Result<std::unique_ptr<StateRecorder>> open(const std::string& path, Log& log);
   /// Writes the state after the run's end.
   void last(const StatePtr& state);
-  double next_look() override;
+  double next_poll() override;
   void seen(const StatePtr& state, double now) override;
 
  private:

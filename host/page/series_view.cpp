@@ -54,7 +54,7 @@ json thin_line(const SeriesLine& line, size_t room) {
 json span_of(const NodeLines& lines, size_t room) {
   double first = HUGE_VAL;
   double last = -HUGE_VAL;
-  for (const auto& [who, line] : lines) {
+  for (const auto& [node, line] : lines) {
     for (const SeriesValue& one : line) {
       first = std::min(first, one.x);
       last = std::max(last, one.x);
@@ -62,7 +62,7 @@ json span_of(const NodeLines& lines, size_t room) {
   }
   const double width = std::max(1.0, std::ceil((last - first + 1) / static_cast<double>(room)));
   std::map<size_t, std::vector<double>> parts;
-  for (const auto& [who, line] : lines) {
+  for (const auto& [node, line] : lines) {
     for (const SeriesValue& one : line) {
       if (one.value.is_number()) parts[static_cast<size_t>((one.x - first) / width)].push_back(one.value.get<double>());
     }
@@ -101,8 +101,8 @@ json thin_series(const json& series) {
     if (lines.size() > kSeriesNodes) {
       drawn = span_of(lines, room);
     } else {
-      for (const auto& [who, line] : lines) {
-        drawn[who.first + (who.first.empty() ? "" : " ") + std::to_string(who.second)] = thin_line(line, room);
+      for (const auto& [node, line] : lines) {
+        drawn[node.first + (node.first.empty() ? "" : " ") + std::to_string(node.second)] = thin_line(line, room);
       }
     }
     names[name] = {{"nodes", lines.size()}, {"lines", std::move(drawn)}};

@@ -14,9 +14,10 @@ class StateSource {
   StateSource(const StateSource&) = delete;
   StateSource& operator=(const StateSource&) = delete;
   virtual ~StateSource() = default;
-  /// Requests the state with these sections besides `run`, `hosts` and `nodes`, and returns at once. Calls `told` with
-  /// one JSON object, on any thread, at most once: an ending run may never reply.
-  virtual void look(const std::vector<std::string>& sections, std::function<void(std::string json)> told) = 0;
+  /// Requests the state with these sections besides `run`, `hosts` and `nodes`, and returns at once. Calls `callback`
+  /// with one JSON object, on any thread, at most once: an ending run may never reply.
+  virtual void request_state(const std::vector<std::string>& sections,
+                             std::function<void(std::string json)> callback) = 0;
 };
 
 }  // namespace actorhost

@@ -44,13 +44,13 @@ void WebPlaces::each(const std::function<void(int)>& visit) const {
 
 std::optional<double> WebPlaces::deadline(const Connection& connection) const {
   if (connection.ending || connection.state == State::held) return std::nullopt;
-  return connection.since + (connection.state == State::waits ? limits_.request_seconds : limits_.answer_seconds);
+  return connection.since + (connection.state == State::waits ? limits_.request_seconds : limits_.response_seconds);
 }
 
 /// The connection to end, if more places are taken than exist. A new connection never ends itself.
-std::optional<int> WebPlaces::oldest_of_most(int newcomer) const {
+std::optional<int> WebPlaces::oldest_of_most(int new_socket) const {
   const auto has_place = [](const Connection& connection) {
-    return !connection.ending && (connection.state == State::waits || connection.state == State::answers);
+    return !connection.ending && (connection.state == State::waits || connection.state == State::responds);
   };
   std::map<std::string, size_t> counts;
   size_t taken = 0;
@@ -62,7 +62,7 @@ std::optional<int> WebPlaces::oldest_of_most(int newcomer) const {
   if (taken <= limits_.places) return std::nullopt;
   std::optional<int> found;
   for (const auto& [socket, connection] : connections_) {
-    if (socket == newcomer || !has_place(connection)) continue;
+    if (socket == new_socket || !has_place(connection)) continue;
     if (!found) {
       found = socket;
       continue;

@@ -1,6 +1,6 @@
 #pragma once
-// Limits the connections of a web server. A connection that waits for a request or receives an answer takes a place and
-// has a deadline. When all places are taken, the address with the most places loses its oldest connection. So a new
+// Limits the connections of a web server. A connection that waits for a request or receives a response takes a place
+// and has a deadline. When all places are taken, the address with the most places loses its oldest connection. So a new
 // connection is always accepted, and an address with few connections keeps them. Viewers, and requests that wait for a
 // state, take no place. Passive: inputs are sockets, events and the time; outputs are sockets to end. Not thread-safe;
 // guarded by its owner.
@@ -15,9 +15,9 @@
 namespace actorhost {
 
 struct WebLimits {
-  size_t places = 128;          // connections of all addresses that wait for a request or receive an answer
-  double request_seconds = 10;  // from accepting a connection, or its last answer, to the end of a request's header
-  double answer_seconds = 30;   // for writing an answer, or one message of a stream
+  size_t places = 128;           // connections of all addresses that wait for a request or receive a response
+  double request_seconds = 10;   // from accepting a connection, or its last response, to the end of a request's header
+  double response_seconds = 30;  // for writing a response, or one message of a stream
 };
 
 class WebPlaces {
@@ -25,10 +25,10 @@ class WebPlaces {
   explicit WebPlaces(WebLimits limits) : limits_(limits) {}
 
   enum class State {
-    waits,    // waits for a request: has a place and a deadline
-    answers,  // an answer is being made or written: has a place and a deadline
-    held,     // a viewer between two messages, or a request without an answer yet
-    streams,  // a message to a viewer is being written: has a deadline
+    waits,     // waits for a request: has a place and a deadline
+    responds,  // a response is being made or written: has a place and a deadline
+    held,      // a viewer between two messages, or a request without a response yet
+    streams,   // a message to a viewer is being written: has a deadline
   };
 
   /// Adds a connection from `address`. Returns a socket that must be ended for it, if any.
@@ -51,7 +51,7 @@ class WebPlaces {
   };
 
   std::optional<double> deadline(const Connection& connection) const;
-  std::optional<int> oldest_of_most(int newcomer) const;
+  std::optional<int> oldest_of_most(int new_socket) const;
 
   const WebLimits limits_;
   std::map<int, Connection> connections_;

@@ -23,7 +23,7 @@ namespace actorhost {
 /// The functions of libmicrohttpd, without their prefix. The library is loaded when a page is served, so a run without
 /// a page starts without its cost.
 class MicroHttp {
-  std::string why_not_;  // declared first: the initialisers of the functions set it
+  std::string load_error_;  // declared first: the initialisers of the functions set it
 
  public:
   static const MicroHttp& get() {
@@ -49,27 +49,27 @@ class MicroHttp {
 #undef ACTORHOST_MHD
 
   /// The reason why it cannot be used; empty when it can.
-  const std::string& why_not() const { return why_not_; }
+  const std::string& load_error() const { return load_error_; }
 
  private:
   template <class Function>
   Function function(const char* name) {
     static void* const kLibrary = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
     void* const found = kLibrary != nullptr ? dlsym(kLibrary, name) : nullptr;
-    if (found == nullptr && why_not_.empty()) {
-      why_not_ = std::string("libmicrohttpd cannot be loaded; install the package libmicrohttpd12: ") + dlerror();
+    if (found == nullptr && load_error_.empty()) {
+      load_error_ = std::string("libmicrohttpd cannot be loaded; install the package libmicrohttpd12: ") + dlerror();
     }
     return reinterpret_cast<Function>(found);
   }
 };
 
-/// A request and its answer, until the end of both.
+/// A request and its response, until the end of both.
 struct WebExchange {
   uint64_t id = 0;
   MHD_Connection* connection = nullptr;
   int socket = -1;
   bool suspended = false;                        // this and the next three members: guarded by the server's mutex
-  std::optional<WebAnswer> answer = {};          // an answer to write when the library calls again
+  std::optional<WebResponse> response = {};      // a response to write when the library calls again
   std::shared_ptr<const std::string> next = {};  // the newest message, not begun yet
   bool last = false;
   std::shared_ptr<const std::string> current = {};  // used by the server thread only, like `written`
@@ -151,11 +151,11 @@ uint16_t port_of(int fd) {
 
 }  // namespace
 
-WebAnswer web_sentence(unsigned status, const std::string& sentence) {
-  WebAnswer answer;
-  answer.status = status;
-  answer.body = std::make_shared<const std::string>(sentence + "\n");
-  return answer;
+WebResponse web_sentence(unsigned status, const std::string& sentence) {
+  WebResponse response;
+  response.status = status;
+  response.body = std::make_shared<const std::string>(sentence + "\n");
+  return response;
 }
 
 struct WebServer::Impl {
@@ -199,24 +199,24 @@ struct WebServer::Impl {
   void connection_changed(MHD_Connection* connection, bool begun);
   void end_overdue();
   void set(const WebExchange& exchange, WebPlaces::State state);
-  bool send(const WebExchange& exchange, const WebAnswer& answer);
-  bool send_stream(const std::shared_ptr<WebExchange>& exchange, const WebAnswer& answer);
-  bool queue(MHD_Connection* connection, const WebAnswer& answer, MHD_Response* response);
-  bool wait_for_answer(WebExchange& exchange);
+  bool send(const WebExchange& exchange, const WebResponse& response);
+  bool send_stream(const std::shared_ptr<WebExchange>& exchange, const WebResponse& response);
+  bool queue(MHD_Connection* connection, const WebResponse& response, MHD_Response* mhd_response);
+  bool wait_for_response(WebExchange& exchange);
   ssize_t fill(WebExchange& exchange, char* room, size_t size);
   void change(uint64_t request, const std::function<void(WebExchange&)>& how);
 };
 
 bool WebServer::Impl::take(MHD_Connection* connection, const char* url, const char* method, size_t upload_size,
                            void** state) {
-  if (auto* known = static_cast<WebExchange*>(*state); known != nullptr) {  // has an answer, or the server stops
-    std::optional<WebAnswer> answer;
+  if (auto* known = static_cast<WebExchange*>(*state); known != nullptr) {  // has a response, or the server stops
+    std::optional<WebResponse> response;
     {
       std::lock_guard lock(mutex);
-      answer.swap(known->answer);
-      set(*known, WebPlaces::State::answers);
+      response.swap(known->response);
+      set(*known, WebPlaces::State::responds);
     }
-    return answer && upload_size == 0 && send(*known, *answer);
+    return response && upload_size == 0 && send(*known, *response);
   }
   WebRequest request;
   request.method = method;
@@ -234,21 +234,21 @@ bool WebServer::Impl::take(MHD_Connection* connection, const char* url, const ch
     if (stopping) return false;
     request.id = exchange->id = ++last_id;
     exchanges[exchange->id] = exchange;
-    set(*exchange, WebPlaces::State::answers);
+    set(*exchange, WebPlaces::State::responds);
   }
   *state = exchange.get();
-  const WebAnswer answer = site.answer(request);
-  if (answer.when == WebAnswer::When::later) return wait_for_answer(*exchange);
-  if (answer.when == WebAnswer::When::stream && request.method == "GET") return send_stream(exchange, answer);
-  if (request.method != "GET" && request.method != "HEAD") return send(*exchange, answer);
+  const WebResponse response = site.respond(request);
+  if (response.when == WebResponse::When::later) return wait_for_response(*exchange);
+  if (response.when == WebResponse::When::stream && request.method == "GET") return send_stream(exchange, response);
+  if (request.method != "GET" && request.method != "HEAD") return send(*exchange, response);
   std::lock_guard lock(mutex);  // written in the library's next call, at once: then the connection stays open
-  exchange->answer = answer;
+  exchange->response = response;
   return true;
 }
 
-bool WebServer::Impl::wait_for_answer(WebExchange& exchange) {
+bool WebServer::Impl::wait_for_response(WebExchange& exchange) {
   std::lock_guard lock(mutex);
-  if (exchange.answer || stopping) return true;  // the library calls again at once
+  if (exchange.response || stopping) return true;  // the library calls again at once
   exchange.suspended = true;
   set(exchange, WebPlaces::State::held);
   http.suspend_connection(exchange.connection);
@@ -268,7 +268,7 @@ void WebServer::Impl::ended(void** state) {
     set(*last, WebPlaces::State::waits);
     changed.notify_all();
   }
-  site.gone(id);
+  site.on_request_ended(id);
 }
 
 void WebServer::Impl::connection_changed(MHD_Connection* connection, bool begun) {
@@ -304,31 +304,32 @@ void WebServer::Impl::set(const WebExchange& exchange, WebPlaces::State state) {
   places.set(exchange.socket, state, clock.now());
 }
 
-bool WebServer::Impl::queue(MHD_Connection* connection, const WebAnswer& answer, MHD_Response* response) {
-  if (response == nullptr) return false;
+bool WebServer::Impl::queue(MHD_Connection* connection, const WebResponse& response, MHD_Response* mhd_response) {
+  if (mhd_response == nullptr) return false;
   const std::pair<const char*, const char*> always[] = {
-      {"Content-Type", answer.type},         {"Content-Security-Policy", kPolicy},
+      {"Content-Type", response.type},       {"Content-Security-Policy", kPolicy},
       {"X-Content-Type-Options", "nosniff"}, {"Cross-Origin-Resource-Policy", "same-origin"},
       {"Referrer-Policy", "no-referrer"},    {"Cache-Control", "no-store"},
   };
-  for (const auto& [name, value] : always) http.add_response_header(response, name, value);
-  for (const auto& [name, value] : answer.headers) http.add_response_header(response, name.c_str(), value.c_str());
-  const bool queued = http.queue_response(connection, answer.status, response) == MHD_YES;
-  http.destroy_response(response);  // the library retains it until it has been sent
+  for (const auto& [name, value] : always) http.add_response_header(mhd_response, name, value);
+  for (const auto& [name, value] : response.headers)
+    http.add_response_header(mhd_response, name.c_str(), value.c_str());
+  const bool queued = http.queue_response(connection, response.status, mhd_response) == MHD_YES;
+  http.destroy_response(mhd_response);  // the library retains it until it has been sent
   return queued;
 }
 
-bool WebServer::Impl::send(const WebExchange& exchange, const WebAnswer& answer) {
-  const std::string_view body = answer.body ? std::string_view(*answer.body) : answer.lasting;
-  const auto how = answer.body ? MHD_RESPMEM_MUST_COPY : MHD_RESPMEM_PERSISTENT;
+bool WebServer::Impl::send(const WebExchange& exchange, const WebResponse& response) {
+  const std::string_view body = response.body ? std::string_view(*response.body) : response.lasting;
+  const auto how = response.body ? MHD_RESPMEM_MUST_COPY : MHD_RESPMEM_PERSISTENT;
   auto* bytes = const_cast<char*>(body.data());  // NOLINT: the library only reads
-  return queue(exchange.connection, answer, http.create_response_from_buffer(body.size(), bytes, how));
+  return queue(exchange.connection, response, http.create_response_from_buffer(body.size(), bytes, how));
 }
 
-bool WebServer::Impl::send_stream(const std::shared_ptr<WebExchange>& exchange, const WebAnswer& answer) {
+bool WebServer::Impl::send_stream(const std::shared_ptr<WebExchange>& exchange, const WebResponse& response) {
   auto* stream = new std::pair<Impl*, std::shared_ptr<WebExchange>>(this, exchange);
   return queue(
-      exchange->connection, answer,
+      exchange->connection, response,
       http.create_response_from_callback(MHD_SIZE_UNKNOWN, kStreamBlock, &Impl::on_room, stream, &Impl::stream_done));
 }
 
@@ -380,7 +381,7 @@ WebServer::~WebServer() { stop(); }
 
 Result<std::unique_ptr<WebServer>> WebServer::open(const Endpoint& at, WebSite& site, WebLimits limits) {
   auto impl = std::make_unique<Impl>(site, limits);
-  if (!impl->http.why_not().empty()) return Error{Code::unsupported, impl->http.why_not()};
+  if (!impl->http.load_error().empty()) return Error{Code::unsupported, impl->http.load_error()};
   auto fd = listening_socket(at);
   if (!fd) return fd.error();
   impl->listener = *fd;
@@ -397,8 +398,8 @@ Result<std::unique_ptr<WebServer>> WebServer::open(const Endpoint& at, WebSite& 
   return server;
 }
 
-void WebServer::reply(uint64_t request, WebAnswer answer) {
-  impl_->change(request, [&](WebExchange& exchange) { exchange.answer = std::move(answer); });
+void WebServer::reply(uint64_t request, WebResponse response) {
+  impl_->change(request, [&](WebExchange& exchange) { exchange.response = std::move(response); });
 }
 
 void WebServer::push(uint64_t request, std::shared_ptr<const std::string> message, bool last) {

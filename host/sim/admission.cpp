@@ -25,9 +25,10 @@ std::unique_ptr<Admission> make_admission(const NativeRule& rule, const Clocks& 
   return std::make_unique<EventAdmission>(clocks, rule.beta, rule.staleness, seed);
 }
 
-std::unique_ptr<Admission> make_admission(BarrierRule& rule, const Clocks& clocks, bool asks_first) {
-  if (rule.watch() == Watch::event && rule.by_step()) return std::make_unique<StepAdmission>(clocks, rule, asks_first);
-  return std::make_unique<RuleAdmission>(clocks, rule, asks_first);
+std::unique_ptr<Admission> make_admission(BarrierRule& rule, const Clocks& clocks, bool decides_first_step) {
+  if (rule.watch() == Watch::event && rule.by_step())
+    return std::make_unique<StepAdmission>(clocks, rule, decides_first_step);
+  return std::make_unique<RuleAdmission>(clocks, rule, decides_first_step);
 }
 
 }  // namespace actorhost

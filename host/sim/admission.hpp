@@ -30,9 +30,9 @@ class Admission {
   /// The clocks have removed `id`, which may have been waiting.
   virtual void left(NodeId id) = 0;
   /// Whether a node also needs permission for its first step, as in the parameter server; else it may begin at once.
-  virtual bool asks_first() const noexcept { return false; }
-  /// `id`, which has joined, requests its first step. Called only if asks_first().
-  virtual void asks(NodeId /*id*/, double /*now*/) {}
+  virtual bool decides_first_step() const noexcept { return false; }
+  /// `id`, which has joined, requests its first step. Called only if decides_first_step().
+  virtual void requested(NodeId /*id*/, double /*now*/) {}
   /// `id` starts its next step, with a model that includes `version` updates.
   virtual void started(NodeId /*id*/, double /*now*/, uint64_t /*version*/) {}
   /// The clocks have advanced `id`, which requests its next step.
@@ -66,6 +66,6 @@ struct NativeRule {
 
 std::unique_ptr<Admission> make_admission(const NativeRule& rule, const Clocks& clocks, uint64_t seed);
 /// For any rule. `rule` must outlive the admission.
-std::unique_ptr<Admission> make_admission(BarrierRule& rule, const Clocks& clocks, bool asks_first);
+std::unique_ptr<Admission> make_admission(BarrierRule& rule, const Clocks& clocks, bool decides_first_step);
 
 }  // namespace actorhost

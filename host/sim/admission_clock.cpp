@@ -14,8 +14,8 @@ void ClockAdmission::left(NodeId id) {
   if (std::erase(fresh_, id) > 0) {
     --waiting_;
   } else if (step >= base_ && static_cast<size_t>(step - base_) < waiters_.size()) {
-    std::vector<Waiter>& there = waiters_[static_cast<size_t>(step - base_)];
-    waiting_ -= static_cast<uint32_t>(std::erase_if(there, [id](const Waiter& w) { return w.id == id; }));
+    std::vector<Waiter>& waiters = waiters_[static_cast<size_t>(step - base_)];
+    waiting_ -= static_cast<uint32_t>(std::erase_if(waiters, [id](const Waiter& w) { return w.id == id; }));
   }
 }
 

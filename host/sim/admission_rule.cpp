@@ -19,14 +19,14 @@ void ProgressAdmission::started(NodeId id, double now, uint64_t version) {
   progress_.pulled(id, static_cast<double>(version));
 }
 
-void RuleAdmission::asks(NodeId id, double now) {
-  gate_.ask(id, now);
+void RuleAdmission::requested(NodeId id, double now) {
+  gate_.request(id, now);
   waiting_ = progress_.waiting();
 }
 
 void ProgressAdmission::completed(NodeId id, double now) {
   progress_.complete(id, now);
-  asks(id, now);
+  requested(id, now);
 }
 
 Status RuleAdmission::decide(double now, std::vector<NodeId>& passed) {

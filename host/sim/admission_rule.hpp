@@ -7,15 +7,16 @@
 
 namespace actorhost {
 
-/// Maintains the clocks as the parameter server does. `asks_first` is described in Admission. It is false for classic
-/// rules: they let every node begin at once, as their O(1) forms do.
+/// Maintains the clocks as the parameter server does. `decides_first_step` is described in Admission. It is false for
+/// classic rules: they let every node begin at once, as their O(1) forms do.
 class ProgressAdmission : public Admission {
  public:
-  ProgressAdmission(const Clocks& clocks, bool asks_first) : Admission(clocks), asks_first_(asks_first) {}
+  ProgressAdmission(const Clocks& clocks, bool decides_first_step)
+      : Admission(clocks), decides_first_step_(decides_first_step) {}
 
   void joined(NodeId id) override;
   void left(NodeId id) override;
-  bool asks_first() const noexcept override { return asks_first_; }
+  bool decides_first_step() const noexcept override { return decides_first_step_; }
   void started(NodeId id, double now, uint64_t version) override;
   void completed(NodeId id, double now) override;
   void suspected(NodeId id, bool suspected) override { progress_.suspect(id, suspected); }
@@ -24,16 +25,16 @@ class ProgressAdmission : public Admission {
   Progress progress_;
 
  private:
-  bool asks_first_;
+  bool decides_first_step_;
 };
 
 class RuleAdmission final : public ProgressAdmission {
  public:
   /// `rule` must outlive the admission.
-  RuleAdmission(const Clocks& clocks, BarrierRule& rule, bool asks_first = false)
-      : ProgressAdmission(clocks, asks_first), counted_(rule), gate_(progress_, counted_) {}
+  RuleAdmission(const Clocks& clocks, BarrierRule& rule, bool decides_first_step = false)
+      : ProgressAdmission(clocks, decides_first_step), counted_(rule), gate_(progress_, counted_) {}
 
-  void asks(NodeId id, double now) override;
+  void requested(NodeId id, double now) override;
   Status decide(double now, std::vector<NodeId>& passed) override;
   double next_time() override { return gate_.next_time(); }
 
@@ -42,10 +43,10 @@ class RuleAdmission final : public ProgressAdmission {
   class Counted final : public BarrierRule {
    public:
     explicit Counted(BarrierRule& rule) : rule_(rule) {}
-    Status decide(const Progress& progress, std::span<const Slot> asking, double now,
+    Status decide(const Progress& progress, std::span<const Slot> requesters, double now,
                   std::span<Decision> out) override {
-      checks += asking.size();
-      return rule_.decide(progress, asking, now, out);
+      checks += requesters.size();
+      return rule_.decide(progress, requesters, now, out);
     }
     int staleness() const override { return rule_.staleness(); }
     Watch watch() const override { return rule_.watch(); }

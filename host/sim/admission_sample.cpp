@@ -6,12 +6,12 @@ namespace actorhost {
 
 // --- samples ---
 
-Rng& SampleStreams::stream(NodeId asker) {
-  while (streams_.size() <= asker) streams_.emplace_back(seed_, (kFirstSalt << 32) | streams_.size());
-  return streams_[asker];
+Rng& SampleStreams::stream(NodeId requester) {
+  while (streams_.size() <= requester) streams_.emplace_back(seed_, (kFirstSalt << 32) | streams_.size());
+  return streams_[requester];
 }
 
-void SampleStreams::draw(NodeId asker, std::vector<NodeId>& out) {
+void SampleStreams::draw(NodeId requester, std::vector<NodeId>& out) {
   const std::vector<NodeId>& live = clocks_.live();
   if (beta_ >= live.size()) {
     out = live;
@@ -19,7 +19,7 @@ void SampleStreams::draw(NodeId asker, std::vector<NodeId>& out) {
   }
   while (permutation_.size() < live.size()) permutation_.push_back(static_cast<uint32_t>(permutation_.size()));
   out.resize(beta_);
-  stream(asker).sample(std::span(permutation_).first(live.size()), beta_, out.data());
+  stream(requester).sample(std::span(permutation_).first(live.size()), beta_, out.data());
   for (uint32_t i = 0; i < beta_; ++i) {
     permutation_[i] = i;
     permutation_[out[i]] = out[i];
@@ -27,13 +27,13 @@ void SampleStreams::draw(NodeId asker, std::vector<NodeId>& out) {
   for (NodeId& id : out) id = live[id];
 }
 
-bool SampleStreams::draw_other(NodeId asker, const std::vector<NodeId>& members, NodeId& out) {
+bool SampleStreams::draw_other(NodeId requester, const std::vector<NodeId>& members, NodeId& out) {
   const std::vector<NodeId>& live = clocks_.live();
   const auto inside = [&](NodeId id) { return std::find(members.begin(), members.end(), id) != members.end(); };
   const auto alive = [this](NodeId id) { return clocks_.counted(id); };
   if (static_cast<size_t>(std::count_if(members.begin(), members.end(), alive)) == live.size()) return false;
   do {
-    out = live[stream(asker).below(live.size())];
+    out = live[stream(requester).below(live.size())];
   } while (inside(out));
   return true;
 }
@@ -43,13 +43,13 @@ bool SampleStreams::draw_other(NodeId asker, const std::vector<NodeId>& members,
 void StickyAdmission::joined(NodeId id) {
   changed_ = true;
   waiters_.resize(id + size_t{1});
-  hanging_.resize(id + size_t{1});
+  blocked_on_.resize(id + size_t{1});
 }
 
 void StickyAdmission::completed(NodeId id, double /*now*/) {
   changed_ = true;
-  ready_.insert(ready_.end(), hanging_[id].begin(), hanging_[id].end());
-  hanging_[id].clear();
+  ready_.insert(ready_.end(), blocked_on_[id].begin(), blocked_on_[id].end());
+  blocked_on_[id].clear();
   streams_.draw(id, waiters_[id].members);
   waiters_[id].ticket = ++tickets_;
   ready_.push_back(id);
@@ -62,26 +62,26 @@ void StickyAdmission::left(NodeId id) {
     waiters_[id].ticket = 0;
     --waiting_;
   }
-  for (NodeId asker = 0; asker < waiters_.size(); ++asker) {
-    if (waiters_[asker].ticket != 0) replace(id, asker);
+  for (NodeId requester = 0; requester < waiters_.size(); ++requester) {
+    if (waiters_[requester].ticket != 0) replace(id, requester);
   }
-  ready_.insert(ready_.end(), hanging_[id].begin(), hanging_[id].end());
-  hanging_[id].clear();
+  ready_.insert(ready_.end(), blocked_on_[id].begin(), blocked_on_[id].end());
+  blocked_on_[id].clear();
 }
 
-void StickyAdmission::replace(NodeId gone, NodeId asker) {
-  std::vector<NodeId>& members = waiters_[asker].members;
-  if (std::erase(members, gone) == 0) return;
+void StickyAdmission::replace(NodeId departed, NodeId requester) {
+  std::vector<NodeId>& members = waiters_[requester].members;
+  if (std::erase(members, departed) == 0) return;
   NodeId other = 0;
-  if (streams_.draw_other(asker, members, other)) members.push_back(other);
+  if (streams_.draw_other(requester, members, other)) members.push_back(other);
 }
 
 // Lists the waiter at a member that it must wait for; false when there is none.
-bool StickyAdmission::hang(NodeId id) {
+bool StickyAdmission::wait_for_member(NodeId id) {
   const int32_t needed = clocks_.step(id) - staleness_;
   for (const NodeId member : waiters_[id].members) {
     if (clocks_.step(member) >= needed) continue;
-    hanging_[member].push_back(id);
+    blocked_on_[member].push_back(id);
     return true;
   }
   return false;
@@ -95,7 +95,7 @@ Status StickyAdmission::decide(double /*now*/, std::vector<NodeId>& passed) {
             [this](NodeId a, NodeId b) { return waiters_[a].ticket < waiters_[b].ticket; });
   for (const NodeId id : ready_) {
     if (waiters_[id].ticket == 0) continue;
-    if (hang(id)) continue;
+    if (wait_for_member(id)) continue;
     waiters_[id].ticket = 0;
     --waiting_;
     passed.push_back(id);

@@ -16,13 +16,13 @@ class SampleStreams {
  public:
   SampleStreams(const Clocks& clocks, uint32_t beta, uint64_t seed) : clocks_(clocks), beta_(beta), seed_(seed) {}
   /// Draws beta distinct nodes, or all live nodes if there are fewer.
-  void draw(NodeId asker, std::vector<NodeId>& out);
+  void draw(NodeId requester, std::vector<NodeId>& out);
   /// Draws a live node outside `members`, to replace a departed member; false when there is none.
-  bool draw_other(NodeId asker, const std::vector<NodeId>& members, NodeId& out);
+  bool draw_other(NodeId requester, const std::vector<NodeId>& members, NodeId& out);
   uint32_t beta() const noexcept { return beta_; }
 
  private:
-  Rng& stream(NodeId asker);
+  Rng& stream(NodeId requester);
 
   const Clocks& clocks_;
   uint32_t beta_;
@@ -49,13 +49,13 @@ class StickyAdmission final : public Admission {
     uint64_t ticket = 0;  // 0: not waiting
   };
 
-  bool hang(NodeId id);
-  void replace(NodeId gone, NodeId asker);
+  bool wait_for_member(NodeId id);
+  void replace(NodeId departed, NodeId requester);
 
   int32_t staleness_;
   SampleStreams streams_;
-  std::vector<Waiter> waiters_;               // by id
-  std::vector<std::vector<NodeId>> hanging_;  // by id: the waiters listed at that member
+  std::vector<Waiter> waiters_;                  // by id
+  std::vector<std::vector<NodeId>> blocked_on_;  // by id: the waiters listed at that member
   std::vector<NodeId> ready_;
   bool changed_ = false;
   uint64_t tickets_ = 0;

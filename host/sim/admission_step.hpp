@@ -10,11 +10,11 @@ namespace actorhost {
 class StepAdmission final : public ProgressAdmission {
  public:
   /// `rule` must have Watch::event, outlive the admission and not change.
-  StepAdmission(const Clocks& clocks, BarrierRule& rule, bool asks_first)
-      : ProgressAdmission(clocks, asks_first), rule_(rule) {}
+  StepAdmission(const Clocks& clocks, BarrierRule& rule, bool decides_first_step)
+      : ProgressAdmission(clocks, decides_first_step), rule_(rule) {}
 
   void left(NodeId id) override;
-  void asks(NodeId id, double now) override;
+  void requested(NodeId id, double now) override;
   Status decide(double now, std::vector<NodeId>& passed) override;
 
  private:
@@ -30,8 +30,8 @@ class StepAdmission final : public ProgressAdmission {
   void pass(std::vector<NodeId>& passed);
 
   BarrierRule& rule_;
-  std::vector<Group> groups_;  // in the order of their first waiters' requests
-  std::vector<Slot> asking_;   // the first waiter of each group
+  std::vector<Group> groups_;        // in the order of their first waiters' requests
+  std::vector<Slot> first_waiters_;  // the first waiter of each group
   std::vector<Decision> decisions_;
   std::vector<std::pair<uint64_t, NodeId>> passing_;
   uint64_t seen_changes_ = 0;

@@ -19,7 +19,7 @@ void Clocks::remove(NodeId id) {
   live_[place] = live_.back();
   places_[live_[place]] = place;
   live_.pop_back();
-  places_[id] = kGone;
+  places_[id] = kDeparted;
   ++layout_;
 }
 

@@ -18,7 +18,7 @@ class Clocks {
 
   int32_t step(NodeId id) const noexcept { return steps_[id]; }
   void fetch(NodeId id) const noexcept { __builtin_prefetch(&steps_[id]); }
-  bool counted(NodeId id) const noexcept { return places_[id] != kGone; }
+  bool counted(NodeId id) const noexcept { return places_[id] != kDeparted; }
   /// Of all ids ever added, including departed nodes.
   const std::vector<int32_t>& steps() const noexcept { return steps_; }
   /// The counted nodes. When a node is removed, the last node takes its place in the vector.
@@ -33,7 +33,7 @@ class Clocks {
   uint64_t layout() const noexcept { return layout_; }
 
  private:
-  static constexpr uint32_t kGone = std::numeric_limits<uint32_t>::max();
+  static constexpr uint32_t kDeparted = std::numeric_limits<uint32_t>::max();
 
   std::vector<int32_t> steps_;    // by id
   std::vector<uint32_t> places_;  // by id: index in live_

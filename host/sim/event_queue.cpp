@@ -46,8 +46,8 @@ SimEvent EventQueue::pop() {
 
 void EventQueue::add_late() {
   for (Late& late : late_) {
-    if (late.there) add_to_bucket(late.event, late.bucket);
-    late.there = false;
+    if (late.pending) add_to_bucket(late.event, late.bucket);
+    late.pending = false;
   }
   late_from_ = std::numeric_limits<uint64_t>::max();
 }
@@ -68,13 +68,13 @@ void EventQueue::for_each_queued(Visit visit) const {
 bool EventQueue::load_front() {
   if (size_ == 0) return false;
   const uint64_t slots = count_;
-  for (uint64_t looked = 0; looked < slots;) {
+  for (uint64_t scanned = 0; scanned < slots;) {
     uint64_t bucket = next_used(open_);
     if (late_from_ <= bucket) {
       add_late();
       bucket = next_used(open_);
     }
-    looked += bucket - open_ + 1;
+    scanned += bucket - open_ + 1;
     ++effort_;
     if (take_bucket(bucket)) return true;
   }
@@ -136,20 +136,20 @@ bool EventQueue::take_bucket(uint64_t bucket) {
 }
 
 void EventQueue::take_first(Slot& slot, uint64_t bucket) {
-  uint32_t kept = 0;
+  uint32_t remaining = 0;
   for (uint32_t i = 0; i < slot.count; ++i) {
     if (bucket_of(slot.first[i].time) == bucket) {
       front_.push_back(slot.first[i]);
     } else {
-      slot.first[kept++] = slot.first[i];
+      slot.first[remaining++] = slot.first[i];
     }
   }
-  slot.count = kept;
-  effort_ += kept;
+  slot.count = remaining;
+  effort_ += remaining;
 }
 
 void EventQueue::take_list(uint32_t& list, uint64_t bucket) {
-  uint32_t kept = kNone;
+  uint32_t remaining = kNone;
   for (uint32_t at = list; at != kNone;) {
     Entry& entry = pool_[at];
     const uint32_t next = entry.next;
@@ -158,13 +158,13 @@ void EventQueue::take_list(uint32_t& list, uint64_t bucket) {
       entry.next = free_;
       free_ = at;
     } else {
-      entry.next = kept;
-      kept = at;
+      entry.next = remaining;
+      remaining = at;
       ++effort_;
     }
     at = next;
   }
-  list = kept;
+  list = remaining;
 }
 
 bool EventQueue::badly_tuned() const noexcept {

@@ -73,7 +73,7 @@ class EventQueue {
   struct Late {
     SimEvent event;
     uint64_t bucket = 0;
-    bool there = false;
+    bool pending = false;
   };
   static constexpr size_t kLate = 8;
 
@@ -103,7 +103,7 @@ class EventQueue {
   void add_later(const SimEvent& event, uint64_t bucket) {
     __builtin_prefetch(&slots_[bucket & (count_ - 1)], 1);
     Late& late = late_[lates_++ % kLate];
-    if (late.there) add_to_bucket(late.event, late.bucket);
+    if (late.pending) add_to_bucket(late.event, late.bucket);
     late = {event, bucket, true};
     if (bucket < late_from_) late_from_ = bucket;
   }

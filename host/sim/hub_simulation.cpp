@@ -64,7 +64,7 @@ void HubSimulation::remove(NodeId id, double now, bool crashed) {
 
 // Begins a node's first step with the current model.
 void HubSimulation::begin(NodeId id, double now) {
-  if (admission_->asks_first()) return admission_->asks(id, now);
+  if (admission_->decides_first_step()) return admission_->requested(id, now);
   admission_->started(id, now, record_.node(id).version);
   record_.pull(id, now);
   start(id, now);
@@ -145,7 +145,7 @@ void HubSimulation::handle(const SimEvent& event) {
   const double now = event.time;
   if (kind >= Kind::joins) return handle_membership(event, kind);
   const State state = record_.node(id).state;
-  if (state == State::gone || (state == State::down && kind != Kind::arrived && kind != Kind::merged)) return;
+  if (state == State::departed || (state == State::down && kind != Kind::arrived && kind != Kind::merged)) return;
   switch (kind) {
     case Kind::finished: return finish(id, now);
     case Kind::arrived: {
@@ -178,7 +178,7 @@ void HubSimulation::handle_membership(const SimEvent& event, Kind kind) {
   const double now = event.time;
   SimResult& result = record_.result();
   const Clocks& clocks = record_.clocks();
-  const bool there = kind >= Kind::departs && kind < Kind::returns && record_.node(id).state != State::gone;
+  const bool is_member = kind >= Kind::departs && kind < Kind::returns && record_.node(id).state != State::departed;
   switch (kind) {
     case Kind::joins:
       ++result.joined;
@@ -189,10 +189,10 @@ void HubSimulation::handle_membership(const SimEvent& event, Kind kind) {
       if (clocks.size() > 0) remove(clocks.live()[churn_.below(clocks.size())], now, false);
       return push(now + churn_.exponential(1 / scenario_.churn.leaves), 0, Kind::leaves);
     case Kind::departs:
-      if (there) remove(id, now, false);
+      if (is_member) remove(id, now, false);
       return;
     case Kind::crashes:
-      if (!there) return;
+      if (!is_member) return;
       ++result.crashed;
       record_.enter(id, State::down, now);
       push(now + scenario_.failures.detect / 2, id, Kind::suspected);
@@ -200,10 +200,10 @@ void HubSimulation::handle_membership(const SimEvent& event, Kind kind) {
       if (scenario_.failures.repair > 0) push(now + scenario_.failures.repair, id, Kind::returns);
       return;
     case Kind::suspected:
-      if (there) admission_->suspected(id, true);
+      if (is_member) admission_->suspected(id, true);
       return;
     case Kind::missed:
-      if (there) remove(id, now, true);
+      if (is_member) remove(id, now, true);
       return;
     case Kind::returns:
       ++result.joined;
@@ -245,14 +245,14 @@ Result<SimResult> HubSimulation::run() {
       }
       break;
     }
-    record_.note_progress(next);
+    record_.record_progress(next);
     now_ = next;
     if (event <= next) handle(take_event());
     AH_TRY(decide(next));
-    if (watch_ != nullptr && events % SimWatch::kEvery == 0) AH_TRY(watch_->look(next));
+    if (watch_ != nullptr && events % SimWatch::kEvery == 0) AH_TRY(watch_->poll(next));
   }
   if (record_.clocks().size() > 0) now_ = scenario_.seconds;
-  record_.note_progress(scenario_.seconds);
+  record_.record_progress(scenario_.seconds);
   record_.result().checks = admission_->checks();
   return record_.finish(now_);
 }

@@ -13,15 +13,15 @@ class PeerWorld;
 
 struct PeerMessage {
   enum class Kind : uint8_t {
-    query,        // requests the receiver's steps
-    silence,      // no message: the reply to a query is overdue
-    answered,     // no message: the last reply of a sample has arrived
-    update,       // a subscribed peer's new step
-    unsubscribe,  // stops the updates
-    rise,         // the minimum below `place` in the tree has risen
-    minimum       // the minimum of the whole tree has risen
+    query,            // requests the receiver's steps
+    timeout,          // no message: the reply to a query is overdue
+    sample_complete,  // no message: the last reply of a sample has arrived
+    update,           // a subscribed peer's new step
+    unsubscribe,      // stops the updates
+    rise,             // the minimum below `place` in the tree has risen
+    minimum           // the minimum of the whole tree has risen
   };
-  double sent = 0;     // query, silence: when the query was sent; update: when the step began
+  double sent = 0;     // query, timeout: when the query was sent; update: when the step began
   double seconds = 0;  // update: duration of the step
   NodeId from = 0;
   NodeId to = 0;

@@ -25,18 +25,18 @@ class NativePeerRule final : public PeerRule {
   int32_t staleness_;
 };
 
-class PartlyAskedRule final : public PeerRule {
+class PartialViewRule final : public PeerRule {
  public:
-  PartlyAskedRule(BarrierRule& rule, uint32_t beta, Resample resample) : PeerRule(beta, resample), rule_(rule) {}
+  PartialViewRule(BarrierRule& rule, uint32_t beta, Resample resample) : PeerRule(beta, resample), rule_(rule) {}
   /// The rule's decisions depend on re-check times only.
   bool blind() const override { return beta() == NativeRule::kAll && rule_.watch() == Watch::timer; }
   Status decide(const PeerView& view, Decision& out) override {
-    return question_.ask(rule_, beta() != NativeRule::kAll, view, out);
+    return evaluator_.evaluate(rule_, beta() != NativeRule::kAll, view, out);
   }
 
  private:
   BarrierRule& rule_;
-  PeerQuestion question_;
+  PeerRuleEvaluator evaluator_;
 };
 
 }  // namespace
@@ -44,7 +44,7 @@ class PartlyAskedRule final : public PeerRule {
 std::unique_ptr<PeerRule> make_peer_rule(const NativeRule& rule) { return std::make_unique<NativePeerRule>(rule); }
 
 std::unique_ptr<PeerRule> make_peer_rule(BarrierRule& rule, uint32_t beta, Resample resample) {
-  return std::make_unique<PartlyAskedRule>(rule, beta, resample);
+  return std::make_unique<PartialViewRule>(rule, beta, resample);
 }
 
 }  // namespace actorhost

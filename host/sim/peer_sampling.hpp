@@ -24,12 +24,12 @@ class PeerSampling final : public PeerProtocol {
   void left(NodeId id, double now) override;
 
  private:
-  struct Asker {
+  struct Requester {
     std::vector<PeerState> sample;  // a member's step is kUnknown until the member has replied
     uint32_t missing = 0;           // pending replies
     double complete = 0;            // arrival time of the latest reply so far
-    double draws = 0;               // poll: when it draws the next sample
-    double wakes = 0;               // the valid wake-up; earlier wake-ups are ignored
+    double redraw_at = 0;           // poll: when it draws the next sample
+    double wake_at = 0;             // the valid wake-up; earlier wake-ups are ignored
     uint32_t episode = 0;           // number of the sample
     int32_t queries = 0;            // sent so far
   };
@@ -40,28 +40,28 @@ class PeerSampling final : public PeerProtocol {
 
   bool sticky() const noexcept { return resample_.kind == Resample::Kind::sticky; }
   void draw(NodeId id, double now);
-  void query(NodeId asker, uint32_t place, uint8_t tries, double now);
+  void query(NodeId requester, uint32_t place, uint8_t tries, double now);
   void query_arrived(PeerMessage message, double now);
-  void not_answered(PeerMessage message, double now);
-  void silence(const PeerMessage& message, double now);
-  void count_answer(NodeId asker, double time, double now);
-  bool another(NodeId asker, NodeId& out);
-  void judge(NodeId id, double now);
-  void look(NodeId id, double now);
-  bool expects(const PeerMessage& answer) const;
+  void schedule_timeout(PeerMessage message, double now);
+  void on_timeout(const PeerMessage& message, double now);
+  void count_reply(NodeId requester, double time, double now);
+  bool draw_replacement(NodeId requester, NodeId& out);
+  void evaluate_sample(NodeId id, double now);
+  void evaluate(NodeId id, double now);
+  bool expects(const PeerMessage& reply) const;
   void subscribe(const PeerMessage& query);
-  void tell_subscribers(NodeId id, double now);
+  void notify_subscribers(NodeId id, double now);
   void update(const PeerMessage& message, double now);
-  void unsubscribe(NodeId asker, NodeId member, double now);
+  void unsubscribe(NodeId requester, NodeId member, double now);
   void unsubscribed(const PeerMessage& message);
-  void replace(NodeId asker, NodeId gone, double now);
+  void replace(NodeId requester, NodeId departed, double now);
 
   SampleStreams streams_;
   Resample resample_;
-  std::vector<Asker> askers_;                         // by id
+  std::vector<Requester> requesters_;                 // by id
   std::vector<std::vector<Subscriber>> subscribers_;  // by id: the nodes that receive its steps
   std::vector<NodeId> drawn_;                         // scratch
-  std::vector<Subscriber> told_;                      // scratch
+  std::vector<Subscriber> recipients_;                // scratch
 };
 
 }  // namespace actorhost

@@ -10,7 +10,7 @@ namespace actorhost {
 namespace {
 
 /// Protocol of a rule that uses no clock of another node.
-class PeerSolitude final : public PeerProtocol {
+class PeerUncoordinated final : public PeerProtocol {
  public:
   using PeerProtocol::PeerProtocol;
   void joined(NodeId /*id*/, double /*now*/, bool /*later*/) override {}
@@ -24,7 +24,7 @@ class PeerSolitude final : public PeerProtocol {
 };
 
 std::unique_ptr<PeerProtocol> make_protocol(PeerWorld& world) {
-  if (world.rule().blind()) return std::make_unique<PeerSolitude>(world);
+  if (world.rule().blind()) return std::make_unique<PeerUncoordinated>(world);
   if (world.rule().beta() == NativeRule::kAll) return std::make_unique<PeerTree>(world);
   return std::make_unique<PeerSampling>(world);
 }
@@ -104,15 +104,15 @@ Result<SimResult> PeerSimulation::run() {
         return record_.deadlock(now_, "no node works, no message is in flight and no re-check is due");
       break;
     }
-    record_.note_progress(next);
+    record_.record_progress(next);
     now_ = next;
     const SimEvent event = queue_.pop();
     event.tag < kOthers ? handle(event) : handle_membership(event);
     AH_TRY(failure_);
-    if (watch_ != nullptr && events % SimWatch::kEvery == 0) AH_TRY(watch_->look(next));
+    if (watch_ != nullptr && events % SimWatch::kEvery == 0) AH_TRY(watch_->poll(next));
   }
   if (clocks().size() > 0) now_ = scenario_.seconds;
-  record_.note_progress(scenario_.seconds);
+  record_.record_progress(scenario_.seconds);
   return record_.finish(now_);
 }
 

@@ -9,19 +9,19 @@ namespace actorhost {
 int32_t PeerTree::minimum(uint32_t place) const {
   int32_t least = world_.clocks().step(places_[place].node);
   for (uint32_t child = 2 * place + 1; child <= 2 * place + 2 && child < size(); ++child) {
-    least = std::min(least, places_[child].believed);
+    least = std::min(least, places_[child].received);
   }
   return least;
 }
 
 // Reports the subtree's minimum to the parent when it has risen.
-void PeerTree::rise(uint32_t place, double now) {
+void PeerTree::update_minimum(uint32_t place, double now) {
   Place& here = places_[place];
   if (!world_.up(here.node)) return;
   const int32_t least = minimum(place);
   if (least <= here.reported) return;
   here.reported = least;
-  if (place == 0) return learn(0, least, now);
+  if (place == 0) return receive_minimum(0, least, now);
   report(place, now);
 }
 
@@ -29,39 +29,39 @@ void PeerTree::report(uint32_t place, double now) {
   PeerMessage message;
   message.place = place;
   message.value = places_[place].reported;
-  message.episode = life_;
+  message.episode = generation_;
   message.kind = PeerMessage::Kind::rise;
   world_.deliver(world_.send(now), now, message);
 }
 
-void PeerTree::learn(uint32_t place, int32_t value, double now) {
+void PeerTree::receive_minimum(uint32_t place, int32_t value, double now) {
   const NodeId id = places_[place].node;
   if (!world_.up(id) || value <= nodes_[id].known) return;
   nodes_[id].known = value;
-  tell(2 * place + 1, value, now);
-  tell(2 * place + 2, value, now);
+  send_minimum(2 * place + 1, value, now);
+  send_minimum(2 * place + 2, value, now);
   if (world_.held(id)) decide(id, now);
 }
 
-void PeerTree::tell(uint32_t place, int32_t value, double now) {
+void PeerTree::send_minimum(uint32_t place, int32_t value, double now) {
   if (place >= size()) return;
   PeerMessage message;
   message.place = place;
   message.value = value;
-  message.episode = life_;
+  message.episode = generation_;
   message.kind = PeerMessage::Kind::minimum;
   world_.deliver(world_.send(now), now, message);
 }
 
 void PeerTree::arrived(const PeerMessage& message, double now) {
   const uint32_t place = message.place;
-  if (place >= size() || message.episode != life_) return;  // the tree has shrunk since
-  if (message.kind == PeerMessage::Kind::minimum) return learn(place, message.value, now);
+  if (place >= size() || message.episode != generation_) return;  // the tree has shrunk since
+  if (message.kind == PeerMessage::Kind::minimum) return receive_minimum(place, message.value, now);
   if (place == 0 || !world_.up(places_[parent(place)].node)) return;
   // A minimum sent before another node took the place may exceed the minimum of the new node's subtree.
   Place& here = places_[place];
-  here.believed = std::max(here.believed, std::min(message.value, here.reported));
-  rise(parent(place), now);
+  here.received = std::max(here.received, std::min(message.value, here.reported));
+  update_minimum(parent(place), now);
 }
 
 // --- steps ---
@@ -70,19 +70,20 @@ void PeerTree::begins(NodeId id, double now) { decide(id, now); }
 
 void PeerTree::completed(NodeId id, double now) {
   const int32_t known = nodes_[id].known;
-  rise(nodes_[id].place, now);
-  if (nodes_[id].known == known) decide(id, now);  // else a new minimum arrived within the call, and learn decided
+  update_minimum(nodes_[id].place, now);
+  if (nodes_[id].known == known)
+    decide(id, now);  // else a new minimum arrived within the call, and receive_minimum decided
 }
 
 void PeerTree::decide(NodeId id, double now) {
   const std::optional<double> recheck = world_.decide(id, {}, nodes_[id].known, now);
   if (!recheck || !(*recheck < kForever)) return;
-  nodes_[id].wakes = now + *recheck;
-  world_.wake(nodes_[id].wakes, id);
+  nodes_[id].wake_at = now + *recheck;
+  world_.wake(nodes_[id].wake_at, id);
 }
 
 void PeerTree::woken(NodeId id, double now) {
-  if (nodes_[id].wakes == now) decide(id, now);
+  if (nodes_[id].wake_at == now) decide(id, now);
 }
 
 // --- nodes join and leave ---
@@ -102,8 +103,8 @@ void PeerTree::include(uint32_t place) {
   for (;; place = parent(place)) {
     Place& here = places_[place];
     here.reported = std::min(here.reported, minimum(place));
-    if (place == 0 || here.believed <= here.reported) return;
-    here.believed = here.reported;
+    if (place == 0 || here.received <= here.reported) return;
+    here.received = here.reported;
     world_.count_messages(1);
   }
 }
@@ -117,9 +118,9 @@ void PeerTree::left(NodeId id, double now) {
     include(gap);
   }
   places_.pop_back();
-  if (places_.empty()) ++life_;
+  if (places_.empty()) ++generation_;
   if (gap != last) take_over(gap, now);
-  if (last > 0) rise(parent(last), now);
+  if (last > 0) update_minimum(parent(last), now);
 }
 
 // The new node of a place exchanges clocks with its parent and children: the former node of the place, or departed
@@ -130,14 +131,14 @@ void PeerTree::take_over(uint32_t place, double now) {
   const int32_t known = nodes_[here.node].known;
   for (uint32_t child = 2 * place + 1; child <= 2 * place + 2 && child < size(); ++child) {
     if (world_.up(places_[child].node)) report(child, now);
-    if (up) tell(child, known, now);
+    if (up) send_minimum(child, known, now);
   }
   if (place > 0 && world_.up(places_[parent(place)].node)) {
-    tell(place, nodes_[places_[parent(place)].node].known, now);
+    send_minimum(place, nodes_[places_[parent(place)].node].known, now);
   }
   if (!up) return;
   here.reported = std::max(here.reported, minimum(place));
-  place == 0 ? learn(0, here.reported, now) : report(place, now);
+  place == 0 ? receive_minimum(0, here.reported, now) : report(place, now);
 }
 
 }  // namespace actorhost

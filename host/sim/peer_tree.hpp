@@ -31,27 +31,27 @@ class PeerTree final : public PeerProtocol {
   struct Place {
     NodeId node;
     int32_t reported;  // minimum of its subtree, as last sent to its parent
-    int32_t believed;  // `reported` as last received by its parent
+    int32_t received;  // `reported` as last received by its parent
   };
   struct Node {
     uint32_t place;
-    int32_t known;     // the last received minimum of the whole tree
-    double wakes = 0;  // the valid wake-up; earlier wake-ups are ignored
+    int32_t known;       // the last received minimum of the whole tree
+    double wake_at = 0;  // the valid wake-up; earlier wake-ups are ignored
   };
 
   static uint32_t parent(uint32_t place) noexcept { return (place - 1) / 2; }
   uint32_t size() const noexcept { return static_cast<uint32_t>(places_.size()); }
   int32_t minimum(uint32_t place) const;
-  void rise(uint32_t place, double now);
+  void update_minimum(uint32_t place, double now);
   void report(uint32_t place, double now);
   void include(uint32_t place);
-  void learn(uint32_t place, int32_t value, double now);
-  void tell(uint32_t place, int32_t value, double now);
+  void receive_minimum(uint32_t place, int32_t value, double now);
+  void send_minimum(uint32_t place, int32_t value, double now);
   void take_over(uint32_t place, double now);
   void decide(NodeId id, double now);
 
   std::vector<Place> places_;
-  uint32_t life_ = 0;        // times that the tree became empty; the tree ignores messages of an earlier life
+  uint32_t generation_ = 0;  // times that the tree became empty; the tree ignores messages of an earlier generation
   std::vector<Node> nodes_;  // by id
 };
 

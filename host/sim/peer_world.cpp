@@ -59,7 +59,7 @@ std::optional<double> PeerWorld::decide(NodeId id, std::span<const PeerState> se
   Decision decision;
   if (failure_.ok()) {
     ++record_.result().checks;
-    const PeerView view{state(id), paces_[id].asked, now, clocks().size(), seen, lowest};
+    const PeerView view{state(id), paces_[id].requested_at, now, clocks().size(), seen, lowest};
     failure_ = rule_.decide(view, decision);
   }
   if (failure_.ok() && decision.pass) {
@@ -104,7 +104,7 @@ void PeerWorld::complete(NodeId id, double now) {
   record_.finish_work(id, now);
   record_.apply(id, now);
   Pace& pace = paces_[id];
-  pace.asked = now;
+  pace.requested_at = now;
   pace.duration = now - pace.begun;
   pace.average = Progress::averaged(pace.average, pace.duration);
 }

@@ -44,7 +44,7 @@ class PeerWorld {
   /// Calls the protocol's woken at `time`.
   void wake(double time, NodeId id) { queue_.push(time, id, kWake); }
   /// The node is held and waits for messages in flight.
-  void asks(NodeId id, double now) { record_.enter(id, State::travelling, now); }
+  void await_messages(NodeId id, double now) { record_.enter(id, State::travelling, now); }
   /// Runs the rule. A node that passes starts its next step. Otherwise returns the seconds until the rule must run
   /// again. `seen` and `lowest` as in PeerView; the caller sets one of them.
   std::optional<double> decide(NodeId id, std::span<const PeerState> seen, int32_t lowest, double now);
@@ -72,10 +72,10 @@ class PeerWorld {
  private:
   /// The times of a node's steps that it sends to other nodes.
   struct Pace {
-    double asked = 0;     // when it completed its last step
-    double begun = 0;     // when it began its latest step
-    double duration = 0;  // seconds of its last completed step
-    double average = 0;   // Progress::averaged
+    double requested_at = 0;  // when it completed its last step
+    double begun = 0;         // when it began its latest step
+    double duration = 0;      // seconds of its last completed step
+    double average = 0;       // Progress::averaged
   };
   void complete(NodeId id, double now);
 

@@ -29,7 +29,7 @@ NodeId RunRecord::add(int32_t step, double now) {
 }
 
 void RunRecord::remove(NodeId id, double now) {
-  enter(id, State::gone, now);
+  enter(id, State::departed, now);
   clocks_.remove(id);
   if (clocks_.size() == 0) result_.emptied = now;
   trace(SimTraceEvent::Kind::leave, id, now);
@@ -80,7 +80,7 @@ void RunRecord::sum_up_steps() {
 
 SimResult RunRecord::finish(double ended) {
   for (NodeId id = 0; id < ids(); ++id) {
-    if (nodes_[id].state != State::gone) enter(id, nodes_[id].state, scenario_.seconds);
+    if (nodes_[id].state != State::departed) enter(id, nodes_[id].state, scenario_.seconds);
   }
   result_.ended = ended;
   sum_up_steps();

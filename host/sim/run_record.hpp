@@ -17,7 +17,7 @@ class RunRecord {
     travelling,  // waits for messages in flight
     waiting,     // held by the rule
     down,        // crashed, and not removed yet
-    gone
+    departed
   };
   struct Node {
     double since = 0;  // start of the state
@@ -45,7 +45,7 @@ class RunRecord {
       case State::travelling: result_.network += seconds; break;
       case State::waiting: result_.waiting += seconds; break;
       case State::down: result_.down += seconds; break;
-      case State::gone: break;
+      case State::departed: break;
     }
     node.state = state;
     node.since = now;
@@ -75,7 +75,7 @@ class RunRecord {
     trace(SimTraceEvent::Kind::apply, id, now);
   }
   /// Records the progress up to `time`. Call before the events of `time`.
-  void note_progress(double time) {
+  void record_progress(double time) {
     while (time >= next_point_) add_point();
   }
   /// Ends the record; call once.

@@ -16,8 +16,8 @@ std::optional<double> number(std::string_view text) {
   return value;
 }
 
-Error wants(const char* what, const std::string& text, const char* form) {
-  return {Code::bad_argument, std::string(what) + " wants " + form + ", got '" + text + "'"};
+Error bad_value(const char* parameter, const std::string& text, const char* form) {
+  return {Code::bad_argument, std::string(parameter) + " wants " + form + ", got '" + text + "'"};
 }
 
 Error bad(const std::string& message) { return {Code::bad_argument, message}; }
@@ -30,7 +30,7 @@ Result<Stragglers> Stragglers::parse(const std::string& text) {
   std::string rest = text;
   if (const size_t at = rest.find('@'); at != std::string::npos) {
     const auto change = number(std::string_view(rest).substr(at + 1));
-    if (!change || !(*change > 0)) return wants("straggler", text, form);
+    if (!change || !(*change > 0)) return bad_value("straggler", text, form);
     out.change = *change;
     rest.resize(at);
   }
@@ -41,7 +41,7 @@ Result<Stragglers> Stragglers::parse(const std::string& text) {
   const auto times = number(factor);
   const bool none = share && *share == 0 && colon == std::string::npos;
   if (!share || !times || !(*share >= 0 && *share <= 1) || !(*times >= 1) || (colon == std::string::npos && !none)) {
-    return wants("straggler", text, form);
+    return bad_value("straggler", text, form);
   }
   out.share = *share;
   out.factor = *times;
@@ -53,7 +53,7 @@ Result<Churn> Churn::parse(const std::string& text) {
   const auto joins = number(std::string_view(text).substr(0, colon));
   const auto leaves = colon == std::string::npos ? std::nullopt : number(std::string_view(text).substr(colon + 1));
   if (!joins || !leaves || *joins < 0 || *leaves < 0) {
-    return wants("churn", text, "JOIN:LEAVE, nodes that join and leave each second, 0 or more");
+    return bad_value("churn", text, "JOIN:LEAVE, nodes that join and leave each second, 0 or more");
   }
   return Churn{*joins, *leaves};
 }
@@ -64,8 +64,8 @@ Result<Failures> Failures::parse(const std::string& text) {
   const auto repair =
       colon == std::string::npos ? std::optional(0.0) : number(std::string_view(text).substr(colon + 1));
   if (!life || !repair || *life < 0 || *repair < 0) {
-    return wants("failures", text,
-                 "LIFE or LIFE:REPAIR, the mean seconds until a node crashes and until a new node joins");
+    return bad_value("failures", text,
+                     "LIFE or LIFE:REPAIR, the mean seconds until a node crashes and until a new node joins");
   }
   Failures out;
   out.mean_life = *life;
@@ -88,7 +88,7 @@ Result<Topology> Topology::parse(const std::string& text) {
       return out;
     }
   }
-  return wants("topology", text, "oracle, server:SHARDS with 1 to 256 shards, or peers");
+  return bad_value("topology", text, "oracle, server:SHARDS with 1 to 256 shards, or peers");
 }
 
 Status Scenario::check() const {

@@ -15,12 +15,12 @@ namespace actorhost {
 
 /// How to observe and stop a simulation.
 struct SimWatch {
-  static constexpr uint64_t kEvery = 4096;  // events between two calls of look
+  static constexpr uint64_t kEvery = 4096;  // events between two calls of poll
   std::atomic<bool> stop{false};            // set by any thread: the run ends with Code::interrupted
   std::function<void(double)> tick;  // called regularly on the simulation's thread, with the simulated seconds so far
 
   /// Called by the simulation every kEvery events.
-  Status look(double now) {
+  Status poll(double now) {
     if (tick) tick(now);
     return stop.load(std::memory_order_relaxed) ? Status(Error{Code::interrupted, "interrupted"}) : Status();
   }

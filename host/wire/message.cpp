@@ -4,7 +4,7 @@
 
 namespace actorhost {
 
-Error malformed(const Frame& frame, std::string_view why) {
+Error malformed(const Frame& frame, std::string_view reason) {
   const char* layer = "unknown";
   for (const KindRange& range : kKindRanges) {
     if (within(frame.kind, range)) layer = range.layer;
@@ -12,13 +12,13 @@ Error malformed(const Frame& frame, std::string_view why) {
   char kind[8];
   std::snprintf(kind, sizeof kind, "0x%04x", static_cast<unsigned>(frame.kind));
   std::string text = std::string("malformed message ") + kind + " of " + layer + " from " + address_name(frame.src);
-  if (!why.empty()) text.append(": ").append(why);
+  if (!reason.empty()) text.append(": ").append(reason);
   return {Code::bad_data, std::move(text)};
 }
 
-Result<Frame> fitting(Frame frame, Code code, const char* what) {
+Result<Frame> check_frame_size(Frame frame, Code code, const char* message) {
   const FrameLimits limits;
-  if (frame.meta.size() > limits.meta_bytes || frame.body.size() > limits.body_bytes) return Error{code, what};
+  if (frame.meta.size() > limits.meta_bytes || frame.body.size() > limits.body_bytes) return Error{code, message};
   return frame;
 }
 

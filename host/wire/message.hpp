@@ -4,16 +4,16 @@
 //
 //   struct LostInput {
 //     StageId stage = 0;
-//     std::string why;
+//     std::string reason;
 //     std::vector<ProcessId> places;
-//     static void fields(auto& m, auto&& field) { field(m.stage, words(m.why), m.places); }
+//     static void fields(auto& m, auto&& field) { field(m.stage, words(m.reason), m.places); }
 //   };
 //
 // The encoding of a field: a number as its little-endian bytes; a bool as one byte; an enumeration as its underlying
 // type (`last_of`, found by its argument type, is the greatest value); a text, Blob, vector or map after its length
 // (u32); an optional after a bool, a Status likewise with its error; another message as its fields. A message may
-// validate itself: `bool sound() const`. One of these functions names the contents of the frame's body, which must be
-// empty otherwise:
+// validate itself: `bool is_valid() const`. One of these functions names the contents of the frame's body, which must
+// be empty otherwise:
 //
 //   static auto& body(auto& m) { return m.rows; }                            a Blob, by reference
 //   static void body_fields(auto& m, auto&& field) { field(m.inputs); }      packed like fields
@@ -174,15 +174,15 @@ class FieldUnpacker {
   }
   template <typename T>
   void get(std::optional<T>& field) {
-    bool there = false;
-    get(there);
-    if (there) get(field.emplace());
+    bool present = false;
+    get(present);
+    if (present) get(field.emplace());
   }
   template <Message M>
   void get(M& message) {
     M::fields(message, *this);
-    if constexpr (requires { message.sound(); }) {
-      if (!message.sound()) in_.fail();
+    if constexpr (requires { message.is_valid(); }) {
+      if (!message.is_valid()) in_.fail();
     }
   }
 
@@ -219,8 +219,8 @@ Result<M> unpack_head(Unpacker& in) {
   return message;
 }
 
-/// Code::bad_data: "malformed message 0x0312 of parameter server from worker 3: why".
-Error malformed(const Frame& frame, std::string_view why = {});
+/// Code::bad_data: "malformed message 0x0312 of parameter server from worker 3: reason".
+Error malformed(const Frame& frame, std::string_view reason = {});
 
 /// Makes a frame; for small metadata.
 Frame make_frame(Kind kind, Address src, Address dst, uint32_t tag, std::string_view meta = {}, Blob body = {});
@@ -258,7 +258,7 @@ Result<M> read_message(const Frame& frame) {
 }
 
 /// Returns the frame, or an Error of this code and text if the frame exceeds the limits.
-Result<Frame> fitting(Frame frame, Code code, const char* what);
+Result<Frame> check_frame_size(Frame frame, Code code, const char* message);
 
 /// A reply that reports an error.
 struct ErrorMessage {

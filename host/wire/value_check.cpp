@@ -19,11 +19,11 @@ class Checker {
   bool value(uint32_t depth);
 
   size_t left() const { return in_.left(); }
-  const char* what() const { return what_; }
+  const char* problem() const { return problem_; }
 
  private:
-  bool fail(const char* what) {
-    what_ = what;
+  bool fail(const char* problem) {
+    problem_ = problem;
     return false;
   }
   bool skip(size_t bytes) { return in_.skip(bytes) || fail("the bytes end within a value"); }
@@ -35,13 +35,13 @@ class Checker {
   ValueReader in_;
   uint64_t slots_;
   uint32_t tensors_;
-  const char* what_ = "";
+  const char* problem_ = "";
 };
 
 bool Checker::count(uint32_t& result) {
-  const bool is_there = left() > 0;
+  const bool has_bytes = left() > 0;
   return in_.count(result) ||
-         fail(is_there ? "the bytes end within a count" : "the bytes end where a value should begin");
+         fail(has_bytes ? "the bytes end within a count" : "the bytes end where a value should begin");
 }
 
 bool Checker::value(uint32_t depth) {
@@ -116,14 +116,14 @@ Status check_value(std::string_view bytes, uint32_t tensors, const ValueLimits& 
                                      std::to_string(limits.bytes)};
   }
   Checker checker(bytes, tensors, limits);
-  const char* what = "bytes after the value";
+  const char* problem = "bytes after the value";
   if (!checker.value(limits.depth)) {
-    what = checker.what();
+    problem = checker.problem();
   } else if (checker.left() == 0) {
     return {};
   }
-  return Error{Code::bad_data,
-               std::string("encoded value: ") + what + ", at offset " + std::to_string(bytes.size() - checker.left())};
+  return Error{Code::bad_data, std::string("encoded value: ") + problem + ", at offset " +
+                                   std::to_string(bytes.size() - checker.left())};
 }
 
 }  // namespace actorhost

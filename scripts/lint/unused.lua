@@ -54,10 +54,10 @@ for file in io.lines() do
   end
 end
 
-local problems, told = 0, {}
+local problems, reported = 0, {}
 for _, one in ipairs(declared) do
-  if named[one.name] - (defined[one.name] or 0) <= 1 and not told[one.name] then
-    told[one.name] = true
+  if named[one.name] - (defined[one.name] or 0) <= 1 and not reported[one.name] then
+    reported[one.name] = true
     problems = problems + 1
     print(("%s:%d: nothing outside of tests names '%s'"):format(one.file, one.line, one.name))
   end

@@ -152,12 +152,12 @@ function M.start(tensors, options)
     filter = require("actor.filter").of_average(options.filter),
   })
   if not replayed then node.finish_action(index, "") end
-  local kept = newproxy(true) -- releases the averaging with the handle
-  getmetatable(kept).__gc = function() c.release(raw) end
+  local finaliser = newproxy(true) -- releases the averaging with the handle
+  getmetatable(finaliser).__gc = function() c.release(raw) end
   return setmetatable({
     raw = raw, parts = parts, tensors = tensors, where = where, apart = options.lock == "gradient",
     gate = options.barrier and require("actor.collective.steps").gate(options.barrier, "average.start"),
-    kept = kept,
+    finaliser = finaliser,
   }, Averaging)
 end
 

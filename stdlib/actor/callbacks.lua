@@ -25,18 +25,18 @@ function M.check_returned(value, kind, what, fn, expected)
     value == nil and " (is a 'return' missing?)" or "")
 end
 
----Calls `push(who, entries)` under `--inject`: sleeps before the call, and after it to lengthen the call.
+---Calls `push(ctx, entries)` under `--inject`: sleeps before the call, and after it to lengthen the call.
 ---@param injection fun(): number, number the next delay in seconds, and the factor of slowness
 ---@param push function
----@param who any
+---@param ctx any
 ---@param entries table
 ---@return any updates
-function M.slowed(injection, push, who, entries)
+function M.slowed(injection, push, ctx, entries)
   local now = require("actor").now
   local began = now()
   local delay, factor = injection()
   if delay > 0 then node.sleep(delay) end
-  local updates = push(who, entries)
+  local updates = push(ctx, entries)
   if factor > 1 then node.sleep((factor - 1) * (now() - began)) end
   return updates
 end

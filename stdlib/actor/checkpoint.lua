@@ -36,11 +36,11 @@ local c = require("actor.c.checkpoint")
 ---@field private keep integer
 ---@field private dir? string
 ---@field private calls integer calls of `save`, including those before a resume
----@field private kept? boolean SIGTERM waits for its next save
+---@field private registered? boolean SIGTERM waits for its next save
 ---@field private last number time of the last save
 local Checkpoint = {}
 Checkpoint.__index = Checkpoint
-setmetatable(Checkpoint, check.strict("checkpoint:", "steps", "seconds", "dir", "kept"))
+setmetatable(Checkpoint, check.strict("checkpoint:", "steps", "seconds", "dir", "registered"))
 
 local M = {}
 
@@ -80,9 +80,9 @@ end
 function Checkpoint:due()
   self.calls = self.calls + 1
   if not self.dir then return false end
-  if not self.kept and (node.rank == 0 or node.role == "server") then
+  if not self.registered and (node.rank == 0 or node.role == "server") then
     c.keep(self.name) -- SIGTERM waits for its next save
-    self.kept = true
+    self.registered = true
   end
   if (self.steps and self.calls % self.steps == 0) or c.pressing() then return true end
   return self.seconds ~= nil and require("actor").now() - self.last >= self.seconds
@@ -90,8 +90,8 @@ end
 
 ---Declares that no further save follows, so that SIGTERM does not wait for one.
 function Checkpoint:finish()
-  if self.kept then c.drop(self.name) end
-  self.kept = false
+  if self.registered then c.drop(self.name) end
+  self.registered = false
 end
 
 ---Writes a checkpoint now; raises on failure.
@@ -185,11 +185,11 @@ function Checkpoint:load(options)
     read, states, about = pcall(found_by, self, parts)
     if not read then about = { error = tostring(states):gsub("^[^\n]-:%d+: ", "") } end
   end
-  local told, message, code = collective.broadcast(about, 0)
+  local found, message, code = collective.broadcast(about, 0)
   if code then return nil, message, code end
-  if told.error then check.fail("%s", told.error) end
-  if not told.calls then return nil end
-  self.calls = told.calls
+  if found.error then check.fail("%s", found.error) end
+  if not found.calls then return nil end
+  self.calls = found.calls
   if self.ranks == "first" then return collective.broadcast(states and states[1], 0) end
   if parts then return collective.broadcast(states, 0) end
   return collective.scatter(states, 0)

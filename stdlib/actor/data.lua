@@ -172,15 +172,15 @@ function M.mnist(dir, options)
   options = options or {}
   check.options(options, mnist_options, fn)
   local rows = { Rows(), Rows(), Rows(), Rows() }
-  local source, looked
-  if not dir then dir, looked = c.find_mnist() end
+  local source, searched
+  if not dir then dir, searched = c.find_mnist() end
   if dir then
     c.mnist(rows[1], rows[2], rows[3], rows[4], dir)
     source = "MNIST from " .. dir
   else
     local seed = options.seed or 1
     c.drawn_mnist(rows[1], rows[2], rows[3], rows[4], seed, options.train or 60000, options.test or 10000)
-    source = ("digits drawn with seed %d (no MNIST in shared/data/mnist beside or above %s)"):format(seed, looked)
+    source = ("digits drawn with seed %d (no MNIST in shared/data/mnist beside or above %s)"):format(seed, searched)
   end
   return { train = new_set(rows[1], rows[2]), test = new_set(rows[3], rows[4]), source = source }
 end

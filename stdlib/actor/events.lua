@@ -39,7 +39,7 @@ function M.deliver()
 end
 
 ---As `deliver`, but only if the script has an on_membership callback; otherwise its ranks stay unchanged.
-function M.tell()
+function M.deliver_if_subscribed()
   if #membership_callbacks > 0 then M.deliver() end
 end
 

@@ -180,9 +180,9 @@ end
 -- ---- the server's side ----
 
 -- Maps the name of a request to the function that runs the callback, given the run and the request's arguments.
-local answers = {}
+local handlers = {}
 
-function answers.stop(run, context)
+function handlers.stop(run, context)
   local stop = false
   if run.stop then
     stop = run.stop(setmetatable(context, Context))
@@ -191,27 +191,27 @@ function answers.stop(run, context)
   c.answer_stop(stop)
 end
 
-function answers.schedule(run, workers)
+function handlers.schedule(run, workers)
   if run.schedule_local then return c.answer_schedule(nil, "") end
   local tasks = run.schedule(workers)
   check_returned(tasks, "table", "schedule", run.schedule, "a table {[id] = {{key, value}, ...}}")
   c.answer_schedule(tasks, named("schedule", run.schedule), run.tasks ~= nil)
 end
 
-function answers.pull(run, updates)
+function handlers.pull(run, updates)
   c.answer_pull(run.pull(updates), named("pull", run.pull))
 end
 
-function answers.lost(run, id, entries, number)
+function handlers.lost(run, id, entries, number)
   if run.tasks and number then run.tasks:lost(id, number) end
   if run.lost then run.lost(id, entries) end
 end
 
-function answers.state(run)
+function handlers.state(run)
   c.answer_state(run.tasks:state())
 end
 
-function answers.finished(_, summary, index)
+function handlers.finished(_, summary, index)
   node.status("") -- removes a progress bar drawn by `schedule`, which cannot remove the bar itself
   node.finish_action(index, codec.encode(summary))
 end
@@ -225,16 +225,16 @@ local function places_of(run)
   return places
 end
 
-local current, running, in_charge -- on shard 0, during a run: the rule's evaluator, the run, the rule's name
+local current, running, rule_name -- on shard 0, during a run: the rule's evaluator, the run, the rule's name
 
-local function put_in_charge(rule, name)
+local function set_rule(rule, name)
   check_mean(running, rule)
   current:set(rule)
-  in_charge = name or "a rule of its own"
-  c.rename_barrier(in_charge)
+  rule_name = name or "a rule of its own"
+  c.rename_barrier(rule_name)
 end
 
-local function tell_outcomes(run)
+local function report_outcomes(run)
   local outcomes = c.outcomes()
   for i = 1, #outcomes, 3 do run.tasks:done(outcomes[i], outcomes[i + 1], outcomes[i + 2]) end
 end
@@ -260,7 +260,7 @@ local function serve(run, index, flags, filters)
   if first then
     rule, spec = rule_of(run, flags)
     current, running = barrier.evaluator(rule, node.seed), run
-    in_charge = type(spec) == "string" and spec or rule.name or "a rule of its own"
+    rule_name = type(spec) == "string" and spec or rule.name or "a rule of its own"
   end
   local from = c.server_start(index, {
     pull = type(run.pull) == "table" and require("actor.optim").to_c(run.pull) or run.pull, merge = run.merge or M.merge.all(), local_schedule = run.schedule_local ~= nil,
@@ -274,8 +274,8 @@ local function serve(run, index, flags, filters)
   while true do
     local what, a, b, number = c.server_wait()
     events.deliver()
-    if first and run.tasks then tell_outcomes(run) end
-    answers[what](run, a, b, number)
+    if first and run.tasks then report_outcomes(run) end
+    handlers[what](run, a, b, number)
   end
 end
 
@@ -371,7 +371,7 @@ end
 function M.set_barrier(rule)
   if not current then check.fail("param.set_barrier works on server 0 while param.run runs: call it in schedule or stop") end
   local new = barrier.from(rule)
-  put_in_charge(new, type(rule) == "string" and rule or new.name)
+  set_rule(new, type(rule) == "string" and rule or new.name)
 end
 
 ---For the host: the run writes a checkpoint at its next decision, on shard 0.
@@ -394,7 +394,7 @@ function M.swap_barrier(spec, text, name)
     error("no param.run is in progress, and only its barrier can be swapped (the steps of collectives and the stages of "
       .. "map-reduce keep the rule that they began with)", 0)
   end
-  local before = in_charge
+  local before = rule_name
   local new = barrier.from(spec ~= "" and spec or "rule.lua", {
     resample = node.flags().resample,
     load = function(path)
@@ -402,7 +402,7 @@ function M.swap_barrier(spec, text, name)
       return text, name ~= "" and name or "@" .. path
     end,
   })
-  put_in_charge(new, spec ~= "" and spec or name)
+  set_rule(new, spec ~= "" and spec or name)
   return before
 end
 

@@ -28,14 +28,14 @@ local LEAST_COLUMNS = 8
 function M.new(options)
   check.options(options, { total = "number", label = "string?", quiet = "boolean?" }, "progress.new")
   check.number(options.total, "total", "progress.new", 0)
-  local speaks = not options.quiet
+  local enabled = not options.quiet
     and (command or ((terminal.rank == 0 or terminal.shard == 0) and terminal.flags().progress))
   return setmetatable({
     total = options.total,
     label = options.label or "",
     began = require("actor").now(),
     shown = -1,
-    visible = speaks and terminal.status_columns() > 0,
+    visible = enabled and terminal.status_columns() > 0,
   }, Progress)
 end
 

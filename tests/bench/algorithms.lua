@@ -42,7 +42,7 @@ local function median(list)
   return list[math.ceil(#list / 2)]
 end
 
-local function say(name, figures)
+local function print_row(name, figures)
   if me ~= 0 then return end
   local line = ("%-10s"):format(name)
   for _, figure in ipairs(figures) do line = line .. ("%19s"):format(figure) end
@@ -70,11 +70,11 @@ local function compare(bytes)
     if i > 1 and figure and (not best or figure < best[1]) then best = { figure, names[i - 1] } end
   end
   figures[#figures + 1] = best[2]
-  say(tostring(bytes), figures)
+  print_row(tostring(bytes), figures)
 end
 
 local heads = { "automatic" }
 for i, name in ipairs(names) do heads[i + 1] = name end
 heads[#heads + 1] = "fastest"
-say(("%s %d"):format(what, n), heads)
+print_row(("%s %d"):format(what, n), heads)
 for _, bytes in ipairs(sizes) do compare(bytes) end

@@ -39,13 +39,13 @@ void must(const Status& status) {
 class Counted final : public BarrierRule {
  public:
   Counted(BarrierRule& rule, bool all) : rule_(rule), all_(all) {}
-  Status decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) override {
-    asked += asking.size();
-    return rule_.decide(progress, asking, now, out);
+  Status decide(const Progress& progress, std::span<const Slot> slots, double now, std::span<Decision> out) override {
+    evaluations += slots.size();
+    return rule_.decide(progress, slots, now, out);
   }
   Watch watch() const override { return all_ ? Watch::event : rule_.watch(); }
 
-  uint64_t asked = 0;
+  uint64_t evaluations = 0;
 
  private:
   BarrierRule& rule_;
@@ -70,7 +70,7 @@ class Run {
 
   Figure round(int events) {
     Figure figure;
-    const uint64_t asked = rule_.asked;
+    const uint64_t before = rule_.evaluations;
     const double start = seconds();
     for (int i = 0; i < events; ++i) {
       const auto at = static_cast<size_t>(rng_.below(running_.size()));
@@ -78,14 +78,14 @@ class Run {
       running_[at] = running_.back();
       running_.pop_back();
       progress_.complete(id, now_ += 0.01);
-      gate_.ask(id, now_);
+      gate_.request(id, now_);
       passed_.clear();
       must(gate_.poll(now_, passed_));
       for (const NodeId next : passed_) progress_.start(next, now_);
       running_.insert(running_.end(), passed_.begin(), passed_.end());
       figure.passed += passed_.size();
     }
-    figure.decisions = rule_.asked - asked;
+    figure.decisions = rule_.evaluations - before;
     figure.rate = static_cast<double>(figure.decisions) / (seconds() - start);
     return figure;
   }

@@ -85,7 +85,7 @@ end
 function Check:may_be_lost() return self.round.lost_hosts >= self.round.replicas end
 
 -- Whether the worker's host had no fault and a majority on its side continues.
-function Check:is_sound(story) return self.round.sound_goes_on and not self.round.faulty[story.host] end
+function Check:is_sound(story) return self.round.sound_continues and not self.round.faulty[story.host] end
 
 -- ---- registers ----
 

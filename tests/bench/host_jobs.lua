@@ -1,15 +1,15 @@
--- Jobs of host_bench.cpp and look_bench.cpp; the first word selects one. A job of host_bench writes "x" when it reaches
--- the measured point; a job of look_bench runs until it is stopped.
+-- Jobs of host_bench.cpp and state_bench.cpp; the first word selects one. A job of host_bench writes "x" when it reaches
+-- the measured point; a job of state_bench runs until it is stopped.
 local actor = require "actor"
 
 local jobs = {}
 
 --- Writes "x" at the first call of `schedule`.
 function jobs.first_callback()
-  local said = false
+  local reached = false
   actor.param.run {
     schedule = function(workers)
-      if not said then io.write("x") io.flush() said = true end
+      if not reached then io.write("x") io.flush() reached = true end
       local tasks = {}
       for _, id in ipairs(workers) do tasks[id] = { { 1, 0 } } end
       return tasks

@@ -123,9 +123,9 @@ void filters(const Kernels& k) {
         FilterSpec{.fraction = 0.01, .values = Values::half}, FilterSpec{.fraction = 0.2}}) {
     Filter filter(spec, k);
     std::vector<Blob> sent;
-    const auto encode = [&](float* kept) {
+    const auto encode = [&](float* residual) {
       sent.clear();
-      filter.begin(Dtype::f32, kCount, x.data(), kept);
+      filter.begin(Dtype::f32, kCount, x.data(), residual);
       pieces([&](uint64_t at, uint64_t n) { sent.push_back(filter.piece(at, n)); });
     };
     const double plain = seconds([&] { encode(nullptr); });

@@ -104,14 +104,14 @@ class Place final : public ClusterEvents {
   std::unique_ptr<LockClient> client;
 };
 
-ClusterConfig head_config() {
+ClusterConfig coordinator_config() {
   ClusterConfig config;
-  config.place = ClusterConfig::Place::head;
+  config.place = ClusterConfig::Place::coordinator;
   config.url = "tcp://127.0.0.1:0";
-  config.self.host = "head";
+  config.self.host = "coordinator";
   config.self.group = 1;
-  config.head.run_id = "bench";
-  config.head.rendezvous = {2, 2, 30, 0.05};
+  config.coordinator.run_id = "bench";
+  config.coordinator.rendezvous = {2, 2, 30, 0.05};
   return config;
 }
 
@@ -174,12 +174,12 @@ double near(bool named) {
 
 /// Measures a node of another process, over loopback TCP.
 double far(bool named) {
-  const auto serve = [](const auto& tell) {
-    Place head(head_config());
-    tell(head.url());
-    head.begin();
-    publish(head);
-    head.wait_until_alone();
+  const auto serve = [](const auto& announce) {
+    Place coordinator(coordinator_config());
+    announce(coordinator.url());
+    coordinator.begin();
+    publish(coordinator);
+    coordinator.wait_until_alone();
   };
   return bench::in_two_processes(serve, [named](const std::string& url) {
     Place member(member_config(url));

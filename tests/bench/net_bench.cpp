@@ -135,10 +135,10 @@ struct Host {
 /// `partner` runs in a listening process, `measure` in a process that dials it.
 double over_tcp(const std::function<void(Port&)>& partner, const std::function<double(Port&)>& measure) {
   return in_two_processes(
-      [&](const auto& tell) {
+      [&](const auto& announce) {
         Host host(1);
         Port port(host.transport, kPartner, host.clock);
-        tell(must(host.transport.listen("tcp://127.0.0.1:0")));
+        announce(must(host.transport.listen("tcp://127.0.0.1:0")));
         partner(port);
         host.events.over.acquire();  // the other process has ended
       },

@@ -61,12 +61,12 @@ double median(std::vector<double> values) {
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-double in_two_processes(const std::function<void(const std::function<void(const std::string&)>& tell)>& partner,
-                        const std::function<double(const std::string& told)>& measure) {
-  const Channel told;
+double in_two_processes(const std::function<void(const std::function<void(const std::string&)>& announce)>& partner,
+                        const std::function<double(const std::string& address)>& measure) {
+  const Channel address;
   const Channel figure;
-  const pid_t second = child([&] { partner([&](const std::string& text) { told.put(text); }); });
-  const pid_t first = child([&] { figure.put(std::to_string(measure(told.get()))); });
+  const pid_t second = child([&] { partner([&](const std::string& text) { address.put(text); }); });
+  const pid_t first = child([&] { figure.put(std::to_string(measure(address.get()))); });
   join(first);
   join(second);
   return std::atof(figure.get().c_str());

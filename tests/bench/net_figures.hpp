@@ -9,10 +9,10 @@ namespace actorhost::bench {
 
 double seconds();
 
-/// Runs `measure` in one child process and `partner` in another. The partner passes a string (its port) to `tell`;
+/// Runs `measure` in one child process and `partner` in another. The partner passes a string (its port) to `announce`;
 /// `measure` receives the string and returns the figure. Ends the program when either process fails.
-double in_two_processes(const std::function<void(const std::function<void(const std::string&)>& tell)>& partner,
-                        const std::function<double(const std::string& told)>& measure);
+double in_two_processes(const std::function<void(const std::function<void(const std::string&)>& announce)>& partner,
+                        const std::function<double(const std::string& address)>& measure);
 /// Runs `measure` in a separate child process.
 double in_a_process(const std::function<double()>& measure);
 

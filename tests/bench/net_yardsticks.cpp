@@ -83,14 +83,14 @@ void nng_transfer(nng_stream* stream, nng_aio* aio, bool send) {
   }
 }
 
-void nng_echo(size_t rounds, const std::function<void(const std::string&)>& tell) {
+void nng_echo(size_t rounds, const std::function<void(const std::string&)>& announce) {
   nng_stream_listener* listener = nullptr;
   nng_aio* aio = nullptr;
   must(nng_stream_listener_alloc(&listener, "tcp://127.0.0.1:0") == 0 && nng_stream_listener_listen(listener) == 0);
   must(nng_aio_alloc(&aio, nullptr, nullptr) == 0);
   int port = 0;
   must(nng_stream_listener_get_int(listener, NNG_OPT_TCP_BOUND_PORT, &port) == 0);
-  tell("tcp://127.0.0.1:" + std::to_string(port));
+  announce("tcp://127.0.0.1:" + std::to_string(port));
   nng_stream_listener_accept(listener, aio);
   nng_aio_wait(aio);
   auto* stream = static_cast<nng_stream*>(nng_aio_get_output(aio, 0));
@@ -153,7 +153,7 @@ double queue_round_trip(size_t rounds) {
 }
 
 double nng_round_trip(size_t rounds) {
-  return in_two_processes([rounds](const auto& tell) { nng_echo(rounds, tell); },
+  return in_two_processes([rounds](const auto& announce) { nng_echo(rounds, announce); },
                           [rounds](const std::string& url) {
                             nng_stream* stream = nng_connect(url);
                             nng_stream_set_bool(stream, NNG_OPT_TCP_NODELAY, true);
@@ -170,7 +170,7 @@ double nng_round_trip(size_t rounds) {
 
 double zmq_rate(size_t messages) {
   return in_two_processes(
-      [messages](const auto& tell) {
+      [messages](const auto& announce) {
         void* context = zmq_ctx_new();
         void* pull = zmq_socket(context, ZMQ_PULL);
         void* done = zmq_socket(context, ZMQ_PUSH);
@@ -178,11 +178,11 @@ double zmq_rate(size_t messages) {
         size_t size = sizeof url;
         must(zmq_bind(pull, "tcp://127.0.0.1:*") == 0);
         must(zmq_getsockopt(pull, ZMQ_LAST_ENDPOINT, url, &size) == 0);
-        std::string told = url;
+        std::string first_url = url;
         size = sizeof url;
         must(zmq_bind(done, "tcp://127.0.0.1:*") == 0);
         must(zmq_getsockopt(done, ZMQ_LAST_ENDPOINT, url, &size) == 0);
-        tell(told + " " + url);
+        announce(first_url + " " + url);
         Item item;
         for (size_t i = 0; i < messages; ++i) must(zmq_recv(pull, item.data(), item.size(), 0) == 64);
         must(zmq_send(done, "", 0, 0) == 0);
@@ -209,10 +209,10 @@ double zmq_rate(size_t messages) {
 double tcp_bandwidth(size_t bytes, size_t count) {
   constexpr size_t kWrite = size_t{256} << 10;
   return in_two_processes(
-      [=](const auto& tell) {
+      [=](const auto& announce) {
         int port = 0;
         const int listener = tcp_listen(port);
-        tell(std::to_string(port));
+        announce(std::to_string(port));
         const int fd = ::accept(listener, nullptr, nullptr);
         std::vector<char> block(bytes);
         for (size_t got = 0; got < bytes * count;) {

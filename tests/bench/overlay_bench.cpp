@@ -29,19 +29,19 @@ double quantile(std::vector<double> values, double q) {
 
 /// Messages by purpose.
 struct Messages {
-  double greetings = 0, lookups = 0, others = 0;
+  double probes = 0, lookups = 0, others = 0;
   Messages() = default;
   explicit Messages(const OverlayWorld& world) {
     for (const auto& [kind, count] : world.sent_by_kind()) {
-      const bool greeting = kind == overlay_kind::greet || kind == overlay_kind::greeted;
+      const bool probe = kind == overlay_kind::probe || kind == overlay_kind::probe_reply;
       const bool lookup = kind == overlay_kind::find || kind == overlay_kind::found;
-      (greeting ? greetings : lookup ? lookups : others) += static_cast<double>(count);
+      (probe ? probes : lookup ? lookups : others) += static_cast<double>(count);
     }
   }
-  double all() const { return greetings + lookups + others; }
+  double all() const { return probes + lookups + others; }
   /// Adds `factor` times the other's counts.
   void add(const Messages& m, double factor) {
-    greetings += factor * m.greetings, lookups += factor * m.lookups, others += factor * m.others;
+    probes += factor * m.probes, lookups += factor * m.lookups, others += factor * m.others;
   }
 };
 
@@ -68,10 +68,10 @@ void costs(OverlayWorld& world, NodeId& next) {
   const double bytes = all_bytes(world);
   const Messages idle = messages_of(world, 20, [] {});
   std::printf("  idle, a second and node: %.1f messages (%.1f heartbeats, %.1f of lookups), %.0f bytes\n",
-              idle.all() / n / 20, idle.greetings / n / 20, idle.lookups / n / 20, (all_bytes(world) - bytes) / n / 20);
+              idle.all() / n / 20, idle.probes / n / 20, idle.lookups / n / 20, (all_bytes(world) - bytes) / n / 20);
   const auto print = [&](const char* what, double change, const std::function<void()>& act) {
     // Few changes run at once, so that they seldom overlap. The idle messages to subtract are counted over equally long
-    // periods directly before and 38 s later, whole turns of Overlay::look_for_finger: idle messages become fewer with
+    // periods directly before and 38 s later, whole turns of Overlay::find_finger: idle messages become fewer with
     // time, and there are a hundred times as many of them.
     const int many = std::max(1, static_cast<int>(n / 100));
     const int rounds = std::clamp(static_cast<int>(6000 / n), 3, 20);
@@ -91,7 +91,7 @@ void costs(OverlayWorld& world, NodeId& next) {
     }
     const double acts = many * rounds;
     std::printf("  a %s: %.0f messages (%.0f heartbeats, %.0f of lookups, %.0f others; log2(n)^2 is %.0f)\n", what,
-                all.all() / acts, all.greetings / acts, all.lookups / acts, all.others / acts,
+                all.all() / acts, all.probes / acts, all.lookups / acts, all.others / acts,
                 std::log2(n) * std::log2(n));
   };
   print("join", 1, [&] { world.add(next++, {world.some_node()}); });
@@ -136,8 +136,8 @@ void samples(OverlayWorld& world, int64_t wanted, const char* when) {
     size_t open = 0;
     for (int i = 0; i < 100; ++i) {
       ++open;
-      const NodeId asker = world.some_node();
-      world.sample(asker, 10, [&](const std::vector<Sampled>& sampled) {
+      const NodeId requester = world.some_node();
+      world.sample(requester, 10, [&](const std::vector<Sampled>& sampled) {
         for (const Sampled& one : sampled) counts[one.peer.node] += 1;
         draws += static_cast<double>(sampled.size());
         --open;
@@ -160,7 +160,7 @@ void run(NodeId n, int64_t draws) {
   world.grow(n, std::min(n / 50.0, 40.0));
   world.run(60);
   std::printf("%u nodes; %zu with a wrong neighbour, %zu with wrong neighbour lists\n", n, world.wrong_neighbours(),
-              world.wrong_windows());
+              world.wrong_lists());
   lookups(world);
   sizes(world);
   NodeId next = n;
@@ -229,7 +229,7 @@ double settle(uint64_t seed) {
     }
   }
   for (int seconds = 0; seconds <= 60; ++seconds) {
-    if (world.wrong_windows() == 0) return seconds;
+    if (world.wrong_lists() == 0) return seconds;
     world.run(1);
   }
   return kForever;

@@ -28,7 +28,7 @@ class Churn {
 
   /// Runs lookups for `seconds`; with `replaced`, also replaces nodes.
   void phase(const char* what, double seconds, bool replaced) {
-    asked_ = right_ = failed_ = 0;
+    lookups_ = right_ = failed_ = 0;
     const double end = world_.now() + seconds;
     const auto sent = static_cast<double>(world_.sent());
     double node_seconds = 0;
@@ -43,23 +43,23 @@ class Churn {
         look_up();
       }
     }
-    world_.net.run_until([this] { return right_ + failed_ == asked_; }, world_.now() + 11);
-    std::printf("  %-22s %6.0f lookups, %.3f %% found the owner; %.1f messages a second and node\n", what, asked_,
-                100 * right_ / asked_, (static_cast<double>(world_.sent()) - sent) / node_seconds);
+    world_.net.run_until([this] { return right_ + failed_ == lookups_; }, world_.now() + 11);
+    std::printf("  %-22s %6.0f lookups, %.3f %% found the owner; %.1f messages a second and node\n", what, lookups_,
+                100 * right_ / lookups_, (static_cast<double>(world_.sent()) - sent) / node_seconds);
   }
 
   void cut() {
     cut_ = true;
-    world_.net.part([](ProcessId a, ProcessId b) { return a % 2 != b % 2; });
+    world_.net.partition([](ProcessId a, ProcessId b) { return a % 2 != b % 2; });
   }
 
   void heal() {
     cut_ = false;
-    world_.net.part(nullptr);
+    world_.net.partition(nullptr);
     const double start = world_.now();
     const auto sent = static_cast<double>(world_.sent());
     double ring = -1;
-    while (world_.now() - start < kLongestHealing && world_.wrong_windows() > 0) {
+    while (world_.now() - start < kLongestHealing && world_.wrong_lists() > 0) {
       world_.run(0.5);
       if (ring < 0 && world_.wrong_neighbours() == 0) ring = world_.now() - start;
     }
@@ -72,34 +72,34 @@ class Churn {
   // Half of the departing nodes send a notice. The joining node has three contacts, one of which may have just
   // departed.
   void replace_one() {
-    const NodeId gone = world_.some_node();
+    const NodeId removed = world_.some_node();
     std::vector<NodeId> contacts = {world_.some_node(), world_.some_node(), world_.some_node()};
     if (rng_.below(2) == 0) {
-      world_.leave(gone);
+      world_.leave(removed);
     } else {
-      world_.kill(gone);
+      world_.kill(removed);
     }
     world_.add(next_++, contacts);
   }
 
-  /// The owner among the nodes that `asker` can reach.
-  NodeId owner(NodeId asker, RingId key) const {
+  /// The owner among the nodes that `requester` can reach.
+  NodeId owner(NodeId requester, RingId key) const {
     const Peer* owner = nullptr;
     world_.each([&](const Overlay& overlay) {
       const Peer& peer = overlay.self();
-      if (!overlay.joined() || (cut_ && peer.node % 2 != asker % 2)) return;
+      if (!overlay.joined() || (cut_ && peer.node % 2 != requester % 2)) return;
       if (owner == nullptr || peer.id - key < owner->id - key) owner = &peer;
     });
-    return owner == nullptr ? asker : owner->node;
+    return owner == nullptr ? requester : owner->node;
   }
 
   void look_up() {
-    const NodeId asker = world_.some_node();
-    if (!world_.at(asker).joined()) return;
+    const NodeId requester = world_.some_node();
+    if (!world_.at(requester).joined()) return;
     const RingId key = rng_.next();
-    ++asked_;
-    world_.find(asker, key, [this, asker, key](const Result<Located>& located) {
-      const bool right = located.ok() && located->owner.node == owner(asker, key);
+    ++lookups_;
+    world_.find(requester, key, [this, requester, key](const Result<Located>& located) {
+      const bool right = located.ok() && located->owner.node == owner(requester, key);
       ++(right ? right_ : failed_);
     });
   }
@@ -108,7 +108,7 @@ class Churn {
   Rng rng_;
   NodeId next_;
   bool cut_ = false;
-  double asked_ = 0, right_ = 0, failed_ = 0;
+  double lookups_ = 0, right_ = 0, failed_ = 0;
 };
 
 }  // namespace

@@ -148,9 +148,9 @@ void serve(Port& port, const Clock& clock, Log& log, uint32_t workers, const std
       auto request = must(node.wait(clock.now() + 0.05));
       if (!request) continue;
       if (std::holds_alternative<StopRequest>(*request)) server.answer_stop(false);
-      if (const auto* ask = std::get_if<ScheduleRequest>(&*request)) {
+      if (const auto* schedule = std::get_if<ScheduleRequest>(&*request)) {
         std::map<NodeId, std::vector<ParamEntry>> tasks;
-        for (const NodeId id : ask->workers) tasks[id].push_back({key_of(0), ParamFetch{}, 0});
+        for (const NodeId id : schedule->workers) tasks[id].push_back({key_of(0), ParamFetch{}, 0});
         must(server.answer_schedule(std::move(tasks), clock.now()));
       }
     }

@@ -8,7 +8,7 @@ local peer, optim, tensor = actor.peer, actor.optim, actor.tensor
 local folder, rule, steps, n = actor.args[1], actor.args[2], tonumber(actor.args[3]), tonumber(actor.args[4])
 
 local out = assert(io.open(folder .. "/" .. actor.id, "w"))
-local function tell(word, number)
+local function report(word, number)
   out:write(("%s %d %.6f\n"):format(word, number, now()))
   out:flush()
 end
@@ -20,24 +20,24 @@ for i = 1, n do
 end
 mine[actor.id + 1] = -1
 
-tell("born", 0)
+report("born", 0)
 peer.size_estimate()
-tell("peer", 0)
+report("peer", 0)
 local summary = peer.run {
   init = function()
-    tell("init", 0)
+    report("init", 0)
     actor.sleep(0.1)
     return zero
   end,
   schedule = function() return keys end,
   push = function(ctx, entries)
-    tell("step", ctx.step)
+    report("step", ctx.step)
     local updates = {}
     for i, entry in ipairs(entries) do
       local own, most = entry[2][actor.id + 1], entry[2]:max()
       -- Under bsp the values contain all updates of the completed steps and no others.
       if own ~= ctx.step or (rule == "bsp" and most > ctx.step) then
-        tell(("sees %s in %d:"):format(tostring(entry[2]), ctx.step), 0)
+        report(("sees %s in %d:"):format(tostring(entry[2]), ctx.step), 0)
       end
       updates[i] = { entry[1], mine }
     end
@@ -47,15 +47,15 @@ local summary = peer.run {
   pull = optim.sgd { lr = 1 },
   barrier = rule,
   stop = function(ctx)
-    if ctx.step >= steps then tell("last", ctx.step) end
+    if ctx.step >= steps then report("last", ctx.step) end
     return ctx.step >= steps
   end,
 }
-tell("step", steps)
-tell("summary", summary.updates)
+report("step", steps)
+report("summary", summary.updates)
 for _, key in ipairs(keys) do
   local value, all = peer.get(key), {}
   for i = 1, 8 do all[i] = value[i] end
   out:write("has ", table.concat(all, " "), "\n")
 end
-tell("end", 0)
+report("end", 0)

@@ -12,7 +12,7 @@ end
 
 -- The median of nine turns, in nanoseconds a call. The loop alternates between all keys, so that the compiler cannot
 -- hoist a lookup out of it.
-local function tell(what, count, get)
+local function print_rate(what, count, get)
   local turns, seen = {}, 0
   for turn = 1, 9 do
     local began = actor.now()
@@ -26,8 +26,8 @@ local function tell(what, count, get)
   print(("%-20s %8.1f ns"):format(what, turns[5]))
 end
 
-tell("lookup in a table", 1e7, function(key) return handles[key] end)
-tell("get, with a copy", 1e4, peer.get)
+print_rate("lookup in a table", 1e7, function(key) return handles[key] end)
+print_rate("get, with a copy", 1e4, peer.get)
 peer.run {
   shared = true,
   barrier = "asp",
@@ -35,4 +35,4 @@ peer.run {
   push = function() return {} end,
   stop = function(ctx) return ctx.step >= 1 end,
 }
-tell("get, shared", 1e6, peer.get)
+print_rate("get, shared", 1e6, peer.get)

@@ -2,7 +2,7 @@
 -- injects faults at random moments, and checks the reads of each worker (history_check.lua) and the exit codes of the
 -- hosts. Needs root, unshare and ip. Run it in the root of the tree.
 -- Usage: luajit tests/bench/peer_histories.lua PROGRAM [--rounds 20] [--seed N]
---        [--fault cut|halves|pair|oneway|kill|mixed|calm] [--job registers|counting] [--value small|spread]
+--        [--fault cut|halves|pair|oneway|kill|mixed|none] [--job registers|counting] [--value small|spread]
 --        [--replicas 1..3] [--hosts 3..5] [--nodes 1|2] [--rule NAME] [--pull native|lua] [--phase start|steps|end]
 --        [--seconds of a cut] [--log-level L]
 -- The seed and the options determine a round: round i has seed N + i - 1.
@@ -62,7 +62,7 @@ end
 
 local kinds = {}
 
-function kinds.calm() end
+function kinds.none() end
 
 function kinds.cut(round, order)
   local some, others = split(order, 1)
@@ -103,7 +103,7 @@ function kinds.mixed(round, order)
 end
 
 local mix = { "cut", "cut", "cut", "halves", "pair", "pair", "oneway", "oneway", "kill", "kill", "mixed", "mixed", "mixed",
-  "calm" }
+  "none" }
 
 local function plan()
   math.randomseed(options.seed)
@@ -292,7 +292,7 @@ local function faulty_hosts(round)
 end
 
 -- Whether hosts without a fault have a majority of the counted hosts, both with and without the departing host.
-local function majority_goes_on(round, faulty)
+local function majority_continues(round, faulty)
   local sound, counted = 0, 0
   for i = 0, round.n - 1 do
     if not faulty[i] then sound = sound + 1 end
@@ -308,7 +308,7 @@ end
 
 local function check_ends(round, hosts)
   local faulty = faulty_hosts(round)
-  round.faulty, round.sound_goes_on = faulty, majority_goes_on(round, faulty)
+  round.faulty, round.sound_continues = faulty, majority_continues(round, faulty)
   round.lost_hosts = 0
   for i, host in pairs(hosts) do
     local ended = host.status == 128 + processes.signals.kill or host.status == 3
@@ -323,9 +323,9 @@ local function check_ends(round, hosts)
       wanted = { [137] = true, [0] = round.phase == "end" }
     elseif i == round.n then
       wanted = { [0] = true, [3] = true, [1] = true }
-    elseif round.sound_goes_on and (not faulty[i] or (short and #round.kills == 0)) then
+    elseif round.sound_continues and (not faulty[i] or (short and #round.kills == 0)) then
       wanted = { [0] = true }
-    elseif round.sound_goes_on and faulty[i] == "cut off" and round.cut_for >= 6 and round.phase ~= "end" then
+    elseif round.sound_continues and faulty[i] == "cut off" and round.cut_for >= 6 and round.phase ~= "end" then
       wanted = { [3] = true }
     else
       wanted = { [0] = true, [3] = true }
@@ -337,7 +337,7 @@ local function check_ends(round, hosts)
     if host.status == 0 and faulty[i] ~= "killed" then zeros[faulty[i] == nil] = zeros[faulty[i] == nil] + 1 end
   end
   if round.cut_off and round.cut_for >= 6 and round.phase ~= "end" and zeros[true] > 0 and zeros[false] > 0
-    and round.sound_goes_on then
+    and round.sound_continues then
     round.wrong[#round.wrong + 1] = "both sides of the cut end with 0"
   end
 end

@@ -15,7 +15,7 @@ local pause = spread and 0.1 or 0.005
 local me = actor.id < 12 and actor.id or 12 + actor.id % 2
 
 local out = assert(io.open(folder .. "/" .. me, "w"))
-local function tell(...)
+local function write_line(...)
   out:write(table.concat({ ... }, " "), "\n")
   out:flush()
 end
@@ -40,8 +40,8 @@ local function record(word, key, outcome, fn, ...)
   else
     number, how = outcome(value)
   end
-  tell(word, key, number, time_text(begin), time_text(finish), how)
-  if message then tell("message", (message:gsub("\n.*", ""))) end
+  write_line(word, key, number, time_text(begin), time_text(finish), how)
+  if message then write_line("message", (message:gsub("\n.*", ""))) end
   return called
 end
 
@@ -60,7 +60,7 @@ local function registers()
   local number = 0
   local function write()
     number = number + 1
-    tell("begin", me, number, time_text(now()))
+    write_line("begin", me, number, time_text(now()))
     local value = tensor.full(spread and parts * part or 4, number)
     record("set", me, function() return number, "ok" end, peer.set, "register " .. me, value)
     if number % 20 == 0 then collectgarbage() end
@@ -76,7 +76,7 @@ local function registers()
     if leave and exists(leave) then
       record("leave", me, function() return 0, "ok" end, peer.leave)
       leave, present = nil, math.random() < 0.5
-      if not present then tell("end", time_text(now())) end
+      if not present then write_line("end", time_text(now())) end
       actor.sleep(0.3)
     end
   end
@@ -105,10 +105,10 @@ local function counting()
     local own = elements(value, me)
     local least, most = math.min(unpack(own)), math.max(unpack(own))
     if least ~= step - first or most ~= step - first then
-      tell("wrong", ("%s has %g to %g of this worker's %d updates"):format(key, least, most, step - first))
+      write_line("wrong", ("%s has %g to %g of this worker's %d updates"):format(key, least, most, step - first))
     end
     if rule == "bsp" and value:max() > step then
-      tell("wrong", ("%s has an update of step %g in step %d"):format(key, value:max(), step))
+      write_line("wrong", ("%s has an update of step %g in step %d"):format(key, value:max(), step))
     end
   end
 
@@ -122,13 +122,13 @@ local function counting()
     push = function(ctx, entries)
       if not first then
         first = ctx.step
-        tell("first", ctx.step, time_text(now()))
+        write_line("first", ctx.step, time_text(now()))
       end
-      tell("step", ctx.step - first, time_text(now()))
+      write_line("step", ctx.step - first, time_text(now()))
       local updates = {}
       for _, entry in ipairs(entries) do
         if entry[2] == nil then
-          tell("missing", ("%s in step %d"):format(entry[1], ctx.step))
+          write_line("missing", ("%s in step %d"):format(entry[1], ctx.step))
         else
           check(ctx.step, entry[1], entry[2])
           updates[#updates + 1] = { entry[1], mine }
@@ -149,12 +149,12 @@ local function counting()
     barrier = rule,
     stop = function() return exists("stop") end,
   }
-  tell("summary", summary.steps, summary.updates, time_text(now()))
+  write_line("summary", summary.steps, summary.updates, time_text(now()))
   for i, key in ipairs(keys) do
     local value, message = peer.get(key)
     if value == nil then
-      tell("final", i, "nil")
-      tell("message", message)
+      write_line("final", i, "nil")
+      write_line("message", message)
     else
       local counts = {}
       for id = 0, workers - 1 do
@@ -162,14 +162,14 @@ local function counting()
         local least, most = math.min(unpack(own)), math.max(unpack(own))
         counts[#counts + 1] = least == most and ("%d"):format(least) or ("%d..%d"):format(least, most)
       end
-      tell("final", i, table.concat(counts, " "))
+      write_line("final", i, table.concat(counts, " "))
     end
   end
 end
 
-tell("host", os.getenv("HISTORY_HOST"))
+write_line("host", os.getenv("HISTORY_HOST"))
 peer.size_estimate()
-tell("peer", time_text(now()))
+write_line("peer", time_text(now()))
 local left = job == "registers" and registers()
 if job == "counting" then counting() end
-if left ~= "left" then tell("end", time_text(now())) end
+if left ~= "left" then write_line("end", time_text(now())) end

@@ -53,16 +53,16 @@ end
 local function wait_for_phase(round)
   local folder, n = round.folder, round.n
   local deadline = now() + 30
-  local function told(word) return function(id) return story_of(folder, id)[word] end end
+  local function has_written(word) return function(id) return story_of(folder, id)[word] end end
   local function all(what) return not any(n, function(id) return not what(id) end) end
-  assert(wait_until(function() return all(told("peer")) end, deadline), "the hosts have not started, see " .. folder)
+  assert(wait_until(function() return all(has_written("peer")) end, deadline), "the hosts have not started, see " .. folder)
   if round.phase == "start" then return sleep(math.random() * 0.3) end
   if round.phase == "init" then
-    wait_until(function() return any(n, told("init")) end, deadline)
+    wait_until(function() return any(n, has_written("init")) end, deadline)
     return sleep(math.random() * 0.15)
   end
   if round.phase == "end" then
-    wait_until(function() return any(n, told("last")) end, deadline)
+    wait_until(function() return any(n, has_written("last")) end, deadline)
     return sleep(math.random() * 0.05)
   end
   local target = math.random(1, options.steps)

@@ -177,16 +177,16 @@ local function linked(rows)
   return out
 end
 
-local function gifts_of(rows, ranks, _, gifts)
-  gifts = gifts or tensor.zeros(pages, float64)
-  local rank, gift = ranks:data(), gifts:data()
+local function contributions_of(rows, ranks, _, contributions)
+  contributions = contributions or tensor.zeros(pages, float64)
+  local rank, sums = ranks:data(), contributions:data()
   for i = 1, #rows do
     local page = rows[i]
     local to = page.to
     local each = rank[page.at - 1] / #to
-    for k = 1, #to do gift[to[k] - 1] = gift[to[k] - 1] + each end
+    for k = 1, #to do sums[to[k] - 1] = sums[to[k] - 1] + each end
   end
-  return gifts
+  return contributions
 end
 
 -- Links, each with its share of its page's rank.
@@ -198,33 +198,33 @@ local function edges_of(rows)
   return { from = tensor.new(from, float64), to = tensor.new(to, float64), share = tensor.new(share, float64) }
 end
 
-local function tensor_gifts(edges, ranks, _, gifts)
-  return (gifts or tensor.zeros(pages, float64)):index_add_(edges.to, ranks:take(edges.from) * edges.share)
+local function tensor_contributions(edges, ranks, _, contributions)
+  return (contributions or tensor.zeros(pages, float64)):index_add_(edges.to, ranks:take(edges.from) * edges.share)
 end
 
 local DAMPING = 0.85
 
-local function ranks_of(_, gifts)
-  local sum = gifts[1]:clone()
-  for i = 2, #gifts do sum:add_(gifts[i]) end
-  local kept = 1 - sum:sum()
-  return (sum + kept / pages) * DAMPING + (1 - DAMPING) / pages
+local function ranks_of(_, contributions)
+  local sum = contributions[1]:clone()
+  for i = 2, #contributions do sum:add_(contributions[i]) end
+  local dangling = 1 - sum:sum()
+  return (sum + dangling / pages) * DAMPING + (1 - DAMPING) / pages
 end
 
 do
   local links = mr.generate(pages, links_of):cache()
   links:count()
   local ranks = tensor.full(pages, 1 / pages, float64)
-  local ours = round_of(links, { state = ranks, prepare = linked, step = gifts_of, fold = true, merge = ranks_of })
+  local ours = round_of(links, { state = ranks, prepare = linked, step = contributions_of, fold = true, merge = ranks_of })
   local all = {}
   for i = 1, actor.rank == 0 and pages or 0 do
     local page, to = links_of(i)
     all[i] = { at = page, to = to }
   end
-  local plain = alone(function() ranks_of(ranks, { gifts_of(all, ranks) }) end)
+  local plain = alone(function() ranks_of(ranks, { contributions_of(all, ranks) }) end)
   report("a round of PageRank, Lua functions", ours, plain)
   local native = round_of(links, {
-    state = ranks, prepare = edges_of, step = tensor_gifts, fold = true, merge = ranks_of, shared = true,
+    state = ranks, prepare = edges_of, step = tensor_contributions, fold = true, merge = ranks_of, shared = true,
   })
   report("a round of PageRank, tensors", native, plain)
 end

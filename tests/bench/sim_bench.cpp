@@ -88,16 +88,16 @@ class PlainLoop {
       const int id = take(now);
       if (id < 0 || now > horizon) return outcome();
       waiting.push_back(id);
-      size_t kept = 0;
+      size_t remaining = 0;
       for (size_t k = 0; k < waiting.size(); ++k) {
-        const int asker = waiting[k];
-        if (passes(asker)) {
-          start(asker, now);
+        const int worker = waiting[k];
+        if (passes(worker)) {
+          start(worker, now);
         } else {
-          waiting[kept++] = asker;
+          waiting[remaining++] = worker;
         }
       }
-      waiting.resize(kept);
+      waiting.resize(remaining);
     }
   }
 
@@ -133,8 +133,8 @@ class PlainLoop {
     return event.id;
   }
 
-  bool passes(int asker) {
-    const int mine = done_[static_cast<size_t>(asker)];
+  bool passes(int worker) {
+    const int mine = done_[static_cast<size_t>(worker)];
     for (uint32_t k = 0; k < kBeta; ++k) {
       const uint64_t other = ((bits() >> 32) * static_cast<uint64_t>(nodes_)) >> 32;
       if (done_[other] < mine) return false;

@@ -34,7 +34,7 @@ inline std::string text_of_script(const std::string& name) {
 
 struct VmFixture {
   explicit VmFixture(VmConfig config = {}) {
-    if (config.who().empty()) config.who = [] { return std::string("rank 3"); };
+    if (config.label().empty()) config.label = [] { return std::string("rank 3"); };
     config.print = [this](std::string_view line) { lines.emplace_back(line); };
     config.log = &log;
     config.modules = &modules;

@@ -54,8 +54,8 @@ int connected() {
 
 void write(int fd, std::string_view bytes) { (void)!send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL); }
 
-/// The first bytes of the answer; empty if the connection was closed without an answer.
-std::string answer(int fd) {
+/// The first bytes of the reply; empty if the connection was closed without a reply.
+std::string read_reply(int fd) {
   std::array<char, 64> bytes{};
   const ssize_t count = recv(fd, bytes.data(), bytes.size(), 0);
   return {bytes.data(), static_cast<size_t>(std::max<ssize_t>(count, 0))};
@@ -71,7 +71,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   write(fd, bytes.substr(0, first));
   write(fd, bytes.substr(first));
   shutdown(fd, SHUT_WR);
-  const std::string got = answer(fd);
+  const std::string got = read_reply(fd);
   if (!got.empty() && !got.starts_with("HTTP/1.")) std::abort();
   close(fd);
   constexpr unsigned kEvery = 32;
@@ -79,7 +79,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (++count % kEvery != 0) return 0;
   const int next = connected();
   write(next, "GET /about HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-  if (!answer(next).starts_with("HTTP/1.1 200")) std::abort();
+  if (!read_reply(next).starts_with("HTTP/1.1 200")) std::abort();
   close(next);
   return 0;
 }

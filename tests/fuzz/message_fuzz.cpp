@@ -13,7 +13,7 @@
 #include "host/engine/collective/collective_messages.hpp"
 #include "host/engine/param/param_messages.hpp"
 #include "host/engine/peer/peer_pace.hpp"
-#include "host/engine/peer/spread_value.hpp"
+#include "host/engine/peer/split_tensor.hpp"
 #include "host/engine/share/event_messages.hpp"
 #include "host/engine/share/lock_messages.hpp"
 #include "host/mapreduce/tasks/mapreduce_messages.hpp"
@@ -69,11 +69,11 @@ void read_routed(const Frame& frame) {
 }
 
 /// Checks the description of a split tensor: its parts are within the tensor.
-void read_spread(const std::optional<SpreadValue>& spread) {
-  if (!spread) return;
-  if (!spread->sound()) std::abort();
-  for (const uint32_t part : {uint32_t{0}, spread->parts() / 2, spread->parts() - 1}) (void)spread->range(part);
-  if (SpreadValue::of(spread->as_lua()) != spread) std::abort();
+void read_split_tensor(const std::optional<SplitTensor>& split) {
+  if (!split) return;
+  if (!split->is_valid()) std::abort();
+  for (const uint32_t part : {uint32_t{0}, split->parts() / 2, split->parts() - 1}) (void)split->range(part);
+  if (SplitTensor::of(split->as_lua()) != split) std::abort();
 }
 
 void read_entries_of(const Frame& frame) {
@@ -82,7 +82,7 @@ void read_entries_of(const Frame& frame) {
     std::vector<ParamEntry> entries;
     FilterBytes bytes;
     (void)read_entries(in, frame.body, with_steps, entries, &bytes);
-    for (const ParamEntry& entry : entries) read_spread(SpreadValue::of(entry.value));
+    for (const ParamEntry& entry : entries) read_split_tensor(SplitTensor::of(entry.value));
   }
   Unpacker in(frame.meta.view());
   std::vector<ParamKey> keys;
@@ -118,9 +118,9 @@ void read_json(const Frame& frame) {
     std::abort();
 }
 
-void read_spread_of(const Frame& frame) {
-  const auto spread = unpack<SpreadValue>(frame.meta.view());
-  if (spread && spread->sound()) read_spread(*spread);
+void read_split_tensor_of(const Frame& frame) {
+  const auto split = unpack<SplitTensor>(frame.meta.view());
+  if (split && split->is_valid()) read_split_tensor(*split);
 }
 
 constexpr void (*kReaders[])(const Frame&) = {
@@ -130,13 +130,13 @@ constexpr void (*kReaders[])(const Frame&) = {
     read_as<ObserveMessage>,
     read_as<SpansMessage>,
     read_as<AttachMessage>,
-    read_as<ElsewhereMessage>,
+    read_as<RedirectMessage>,
     read_as<ActionEnter>,
     read_as<ActionReply>,
     read_as<ModuleFind>,
     read_as<ModuleReply>,
     read_as<LongWait>,
-    read_as<ConsoleAsk>,
+    read_as<ConsoleRequest>,
     read_as<ConsoleCut>,
     read_as<ConsoleOver>,
     read_as<ConsoleHold>,
@@ -155,8 +155,8 @@ constexpr void (*kReaders[])(const Frame&) = {
     read_as<CaseFrame>,
     read_as<JoinPoint>,
     read_as<EventMessage>,
-    read_as<TakenMessage>,
-    read_as<LockAsk>,
+    read_as<WindowUpdate>,
+    read_as<LockRequest>,
     read_as<LockWithdrawn>,
     read_as<TaskHead>,
     read_as<PushHead>,
@@ -170,9 +170,9 @@ constexpr void (*kReaders[])(const Frame&) = {
     read_as<PlanBegin>,
     read_as<TaskDone>,
     read_as<TaskFailed>,
-    read_as<TaskWant>,
+    read_as<TaskRequest>,
     read_as<TaskOrder>,
-    read_as<ActionOver>,
+    read_as<ActionOutcome>,
     read_as<ForgetOutputs>,
     read_as<FetchBlocks>,
     read_as<FetchedBlock>,
@@ -180,23 +180,23 @@ constexpr void (*kReaders[])(const Frame&) = {
     read_as<Envelope>,
     read_as<Find>,
     read_as<Found>,
-    read_as<Greeting>,
+    read_as<PeerProbe>,
     read_as<Suspect>,
     read_as<TreeReport>,
     read_as<TreeResult>,
-    read_as<ArcQuestion>,
+    read_as<ArcQuery>,
     read_as<KnownRanges>,
     read_as<Claim>,
     read_as<Adopt>,
     read_as<Adopted>,
     read_as<Renew>,
-    read_as<Noticed>,
-    read_as<Ask>,
-    read_as<Told>,
+    read_as<Settled>,
+    read_as<KeyRequest>,
+    read_as<KeyReply>,
     read_as<Write>,
     read_as<Written>,
     read_as<Summed>,
-    read_as<CopyQuestion>,
+    read_as<CopyRequest>,
     read_as<Copied>,
     read_as<WatchPeer>,
     read_as<WatchedPeer>,
@@ -210,7 +210,7 @@ constexpr void (*kReaders[])(const Frame&) = {
     read_routed<Missing>,
     read_routed<Failure>,
     read_entries_of,
-    read_spread_of,
+    read_split_tensor_of,
     read_locks,
     read_values,
     read_json,

@@ -102,7 +102,7 @@ void read_pmi(std::string_view text) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) std::abort();
   (void)!send(ends[1], text.data(), text.size(), MSG_NOSIGNAL);
   shutdown(ends[1], SHUT_WR);
-  (void)ask_pmi_job(ends[0]);
+  (void)query_pmi_job(ends[0]);
   close(ends[0]);
   close(ends[1]);
 }

@@ -20,7 +20,7 @@ namespace {
 
 using namespace actorhost;
 
-void look_into(const RowValue& value) {
+void inspect(const RowValue& value) {
   std::string out;
   bool first = true;
   RowValue a;
@@ -41,8 +41,8 @@ void look_into(const RowValue& value) {
 void read_rows(std::string_view bytes) {
   RowReader reader(bytes);
   for (RowReader::Row row; reader.next(row);) {
-    look_into(row.first);
-    if (row.pair) look_into(row.second);
+    inspect(row.first);
+    if (row.pair) inspect(row.second);
     std::string again;
     RowWriter(again).value(row.first);
     RowReader::Row back;
@@ -74,7 +74,7 @@ void read_all(RowSource& rows, bool json) {
     for (uint32_t i = 0; i < batch.count; ++i) {
       const RowValue& value = batch.first[i];
       if (value.kind() == RowTag::value && !check_value(value.text()).ok()) std::abort();
-      look_into(value);
+      inspect(value);
       std::string text;
       if (json && !append_json(text, value).ok()) std::abort();
     }

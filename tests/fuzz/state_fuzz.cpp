@@ -87,24 +87,24 @@ void read_commands(std::string_view bytes) {
   ConsoleHub hub({[&] { return table; }, [](ProcessId, Frame&&) {}, [](bool) { return 0U; }, [] { return false; },
                   [] { return false; }},
                  log);
-  size_t asked = 0;
-  size_t answered = 0;
+  size_t requests = 0;
+  size_t replies = 0;
   while (!bytes.empty()) {
     const std::string_view line = bytes.substr(0, bytes.find('\n'));
     bytes.remove_prefix(std::min(bytes.size(), line.size() + 1));
     const json command = parse_outside_json(line);
     if (!command.is_object()) continue;
     const bool later = command.value("op", json()) == "barrier" || command.value("op", json()) == "checkpoint";
-    asked += later ? 0 : 1;
+    requests += later ? 0 : 1;
     hub.command(
         1, "an observer", command,
-        [&, later](const json& answer) {
-          if (!answer.contains("ok")) std::abort();
-          answered += later ? 0 : 1;
+        [&, later](const json& reply) {
+          if (!reply.contains("ok")) std::abort();
+          replies += later ? 0 : 1;
         },
         [](const json&) {});
   }
-  if (asked != answered) std::abort();
+  if (requests != replies) std::abort();
   hub.leave(1);
 }
 

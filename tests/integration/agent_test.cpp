@@ -32,16 +32,16 @@ TEST_CASE("an agent in an empty folder receives the job, its modules and its rul
   write_job(folder, "job");
   const FreePort port;
   Process agent = start_in(folder, "empty", {"agent", "-n", "2", "--join", port.endpoint(), "--once"});
-  Process head = start_in(folder, "job",
-                          {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--node-rank", "0",
-                           "--barrier", "rules/mine.lua:mine", "job.lua", "one", "two"});
-  const auto code = head.wait(20);
+  Process coordinator = start_in(folder, "job",
+                                 {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--node-rank", "0",
+                                  "--barrier", "rules/mine.lua:mine", "job.lua", "one", "two"});
+  const auto code = coordinator.wait(20);
   const auto agents = agent.wait(20);
-  INFO(head.describe() << agent.describe());
+  INFO(coordinator.describe() << agent.describe());
   CHECK(code == 0);
   CHECK(agents == 0);
   CHECK(count_of(agent.err(), "hello 5") == 2);
-  CHECK(head.out() + agent.out() == "sum of 3 workers: 15, args: one two\n");
+  CHECK(coordinator.out() + agent.out() == "sum of 3 workers: 15, args: one two\n");
   CHECK(std::filesystem::is_empty(folder.path() / "empty"));
 }
 
@@ -52,10 +52,10 @@ TEST_CASE("an agent serves one job after another") {
   const FreePort port;
   Process agent = start_in(folder, "empty", {"agent", "-n", "1", "--join", port.endpoint()});
   for (const std::string job : {"job", "other"}) {
-    Process head = start_in(
+    Process coordinator = start_in(
         folder, job, {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--node-rank", "0", "job.lua"});
-    const auto code = head.wait(20);
-    INFO(head.describe() << agent.describe());
+    const auto code = coordinator.wait(20);
+    INFO(coordinator.describe() << agent.describe());
     CHECK(code == 0);
     CHECK(agent.wait_for_output(job == "job" ? "hello 5" : "another job, 2", 20));
   }
@@ -70,11 +70,11 @@ TEST_CASE("an agent logs the start, end and failure of each job") {
   const FreePort port;
   Process agent = start_in(folder, "empty", {"agent", "-n", "2", "--rdzv-id", "night", "--join", port.endpoint()});
   for (const std::string job : {"job", "bad"}) {
-    Process head = start_in(folder, job,
-                            {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--rdzv-id", "night",
-                             "--node-rank", "0", "job.lua"});
-    const auto code = head.wait(20);
-    INFO(head.describe() << agent.describe());
+    Process coordinator = start_in(folder, job,
+                                   {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--rdzv-id",
+                                    "night", "--node-rank", "0", "job.lua"});
+    const auto code = coordinator.wait(20);
+    INFO(coordinator.describe() << agent.describe());
     CHECK(code == (job == "job" ? 0 : 1));
     const std::string name = "job job.lua of run night at " + port.endpoint();
     CHECK(agent.wait_for_output(name + " has started, on 2 nodes here", 20));
@@ -89,18 +89,18 @@ TEST_CASE("a host whose copy of a module differs is refused") {
   folder.write("other/words.lua", "return { greeting = 'good morning' }");
   const FreePort port;
   const Words words = {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "job.lua"};
-  Process head = start_in(folder, "job", words);
-  REQUIRE(head.wait_for_output("info] seed", 20));
+  Process coordinator = start_in(folder, "job", words);
+  REQUIRE(coordinator.wait_for_output("info] seed", 20));
   Process other = start_in(folder, "other", words);
-  const auto code = head.wait(20);
+  const auto code = coordinator.wait(20);
   const auto others = other.wait(20);
-  INFO(head.describe() << other.describe());
+  INFO(coordinator.describe() << other.describe());
   CHECK(code == 1);
   CHECK(others == 1);
-  CHECK_THAT(other.err(), Contains("differs from the rendezvous host's"));
+  CHECK_THAT(other.err(), Contains("differs from the coordinator's"));
   CHECK(count_of(line_after(other.err(), "actorhost: "), "module 'words'") == 1);
-  CHECK_THAT(head.err(), Contains("module 'words'"));
-  CHECK(count_of(head.err() + other.err(), "stack traceback:") == 1);
+  CHECK_THAT(coordinator.err(), Contains("module 'words'"));
+  CHECK(count_of(coordinator.err() + other.err(), "stack traceback:") == 1);
 }
 
 TEST_CASE("a host without a module receives it from the coordinator") {
@@ -109,12 +109,12 @@ TEST_CASE("a host without a module receives it from the coordinator") {
   folder.write("bare/job.lua", job_text("agent.lua"));
   const FreePort port;
   const Words words = {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "job.lua"};
-  Process head = start_in(folder, "job", words);
-  REQUIRE(head.wait_for_output("info] seed", 20));
+  Process coordinator = start_in(folder, "job", words);
+  REQUIRE(coordinator.wait_for_output("info] seed", 20));
   Process other = start_in(folder, "bare", words);
-  const auto code = head.wait(20);
+  const auto code = coordinator.wait(20);
   const auto others = other.wait(20);
-  INFO(head.describe() << other.describe());
+  INFO(coordinator.describe() << other.describe());
   CHECK(code == 0);
   CHECK(others == 0);
   CHECK_THAT(other.err(), Contains("hello 5"));
@@ -127,11 +127,11 @@ TEST_CASE("an agent reports a missing module, with the reason why the coordinato
   std::filesystem::create_symlink(folder.path() / "linked.lua", folder.path() / "job/linked.lua");
   const FreePort port;
   Process agent = start_in(folder, "empty", {"agent", "-n", "1", "--join", port.endpoint(), "--once"});
-  Process head = start_in(
+  Process coordinator = start_in(
       folder, "job", {"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--node-rank", "0", "job.lua"});
-  CHECK(head.wait(20) != 0);
+  CHECK(coordinator.wait(20) != 0);
   CHECK(agent.wait(20) != 0);
-  INFO(head.describe() << agent.describe());
+  INFO(coordinator.describe() << agent.describe());
   CHECK_THAT(agent.err(), Contains("'linked' is a link to outside of the script's folder"));
 }
 

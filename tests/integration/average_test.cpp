@@ -69,8 +69,8 @@ TEST_CASE("abort does not wait for a killed rank") {
 TEST_CASE("an aborted worker leaves its model unchanged until it resumes") {
   const JobFolder folder;
   const Words nodes = GENERATE(Words{"-n", "3"}, Words{"-n", "3", "--isolate"});
-  const Ended run(folder.run(
-      with(nodes, {"--log-level", "error", "jobs/average.lua", "who_has_aborted_keeps_its_model_as_it"}), 60));
+  const Ended run(
+      folder.run(with(nodes, {"--log-level", "error", "jobs/average.lua", "aborted_worker_keeps_its_model"}), 60));
   CHECK(run.out == "kept\n");
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("the warm-up averages after each step, like synchronous training") {
 
 TEST_CASE("workers that start different averagings get an error with both ranks and both lines") {
   struct Misfit {
-    std::string odd, says;
+    std::string odd, expected;
   };
   const Misfit misfit = GENERATE(
       Misfit{"average.start({ w = tensor.ones { 4 } })", "average.start of w float32[4], every 500 ms"},
@@ -100,15 +100,14 @@ TEST_CASE("workers that start different averagings get an error with both ranks 
                    misfit.odd + "\nend\n");
   const Ended run(folder.run({"-n", "2", "--log-level", "error", "job.lua"}), 1);
   CHECK_THAT(run.err, Contains("nodes disagree on action 1 of the job: ") && Contains("at job.lua:4") &&
-                          Contains("at job.lua:6") && Contains(misfit.says));
+                          Contains("at job.lua:6") && Contains(misfit.expected));
 }
 
 TEST_CASE("the error names a worker whose script ends before the common abort") {
   const JobFolder folder;
   const Words nodes = GENERATE(Words{"-n", "3"}, Words{"-n", "3", "--isolate"});
   const Ended run(
-      folder.run(with(nodes, {"--log-level", "error", "jobs/average.lua", "worker_whose_script_ends_without_others"})),
-      1);
+      folder.run(with(nodes, {"--log-level", "error", "jobs/average.lua", "script_of_one_worker_ends_early"})), 1);
   CHECK_THAT(run.err,
              Contains("rank 1") && Contains("average.abort of the averaging of average.lua:150 at average.lua:152"));
 }
@@ -122,7 +121,7 @@ TEST_CASE("a worker may leave without an abort, and the other workers continue")
 
 TEST_CASE("wrong calls of average are errors at the user's line") {
   struct Wrong {
-    std::string call, says;
+    std::string call, expected;
   };
   const Wrong wrong = GENERATE(
       Wrong{"average.start(3)", "bad argument 'tensors' to average.start: expected tensors in a table, got number"},
@@ -153,7 +152,7 @@ TEST_CASE("wrong calls of average are errors at the user's line") {
                "local t = tensor.ones { 3 }\n" +
                    wrong.call + "\n");
   const Ended run(folder.run({"-n", "2", "--log-level", "error", "job.lua"}), 1);
-  CHECK_THAT(run.err, Contains("job.lua:3: ") && Contains(wrong.says));
+  CHECK_THAT(run.err, Contains("job.lua:3: ") && Contains(wrong.expected));
 }
 
 TEST_CASE("a non-finite model is an error on its rank, and in abort on all ranks") {

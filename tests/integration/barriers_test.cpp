@@ -121,7 +121,7 @@ TEST_CASE("the run ends at the time of --seconds: updates in flight are counted 
   const Words flags = {"--barrier", GENERATE(as<std::string>(), "bsp", "asp"), "--seconds", "0.2", "--inject",
                        "delay=0.5"};
   const Ended run(run_at(GENERATE(as<std::string>(), "threads", "isolate"), folder,
-                         with(flags, {"jobs/barriers.lua", "cut_of_seconds_is_at_its_time_what_is"})));
+                         with(flags, {"jobs/barriers.lua", "run_ends_at_seconds_without_merge"})));
   CHECK(run.out == "seconds: 0 merged, 3 in flight, x = 0\n");
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kAnswerSeconds = 20;
+constexpr double kReplySeconds = 20;
 
 const Words kFlags = {"--headless",
                       "--no-sandbox",
@@ -60,11 +60,11 @@ Chromium::~Chromium() {
 }
 
 json Chromium::next_message() {
-  const double end = now() + kAnswerSeconds * patience();
+  const double end = now() + kReplySeconds * patience();
   size_t length = 0;
   while ((length = received_.find('\0')) == std::string::npos) {
     pollfd readable{from_, POLLIN, 0};
-    if (now() > end || !process_->running()) throw std::runtime_error("no answer from " + process_->describe());
+    if (now() > end || !process_->running()) throw std::runtime_error("no reply from " + process_->describe());
     if (poll(&readable, 1, 100) <= 0) continue;
     char bytes[1 << 16];
     const ssize_t count = read(from_, bytes, sizeof bytes);
@@ -92,7 +92,7 @@ json Chromium::call(const std::string& method, json arguments) {
   }
 }
 
-void Chromium::look_as(int width, int height, bool dark) {
+void Chromium::set_viewport(int width, int height, bool dark) {
   call("Emulation.setDeviceMetricsOverride",
        {{"width", width}, {"height", height}, {"deviceScaleFactor", 1}, {"mobile", width < 600}});
   call("Emulation.setEmulatedMedia",
@@ -102,9 +102,9 @@ void Chromium::look_as(int width, int height, bool dark) {
 void Chromium::go(const std::string& url) { call("Page.navigate", {{"url", url}}); }
 
 json Chromium::value(const std::string& expression) {
-  const json answer =
+  const json reply =
       call("Runtime.evaluate", {{"expression", expression}, {"returnByValue", true}, {"awaitPromise", true}});
-  return answer["result"].value("value", json());
+  return reply["result"].value("value", json());
 }
 
 bool Chromium::wait_for(const std::string& expression, double seconds) {

@@ -22,7 +22,7 @@ class Chromium {
   Chromium& operator=(const Chromium&) = delete;
 
   /// The size of the page in pixels, and its preferred colour scheme.
-  void look_as(int width, int height, bool dark);
+  void set_viewport(int width, int height, bool dark);
   void go(const std::string& url);
   /// The value of a JavaScript expression.
   nlohmann::json value(const std::string& expression);

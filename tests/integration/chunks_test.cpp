@@ -95,16 +95,16 @@ TEST_CASE("observers of a parameter server read values, swap the barrier, pause,
   CHECK(swap({{"source", "return function(view) return view.step <= view:min() + 3 end"},
               {"name", "three.lua"}})["before"] == "pssp:2:4");
   CHECK(observer.control({{"op", "checkpoint"}})["ok"] == false);
-  CHECK_THAT(observer.control({{"op", "kill"}, {"id", 0}})["message"].get<std::string>(), Contains("rendezvous host"));
+  CHECK_THAT(observer.control({{"op", "kill"}, {"id", 0}})["message"].get<std::string>(), Contains("coordinator"));
 
   CHECK(observer.control({{"op", "pause"}})["paused"] == true);
   const auto steps = [&] { return observer.run("actor.param.get('w'):get(1)", {"server 0"}).text("server 0"); };
-  const auto stands_still = [&](const json& state) {
+  const auto is_paused = [&](const json& state) {
     return state["run"]["paused"] == true &&
            std::all_of(state["nodes"].begin(), state["nodes"].end(),
                        [](const json& node) { return node["role"] != "worker" || node["state"] == "waiting"; });
   };
-  REQUIRE(observer.wait_for(stands_still));
+  REQUIRE(observer.wait_for(is_paused));
   std::string before = steps();
   CHECK(wait_until([&] { return before == std::exchange(before, steps()); }, 10));
   CHECK(observer.run("actor.rank", {1}).text("rank 1") == "1");  // answered during a pause, too
@@ -125,7 +125,7 @@ TEST_CASE("observers of a parameter server read values, swap the barrier, pause,
     CHECK(second.wait_for_output(left, "on"));
     CHECK(observer.run("_", {0}).text("rank 0") == "5");
   }
-  CHECK_THAT(observer.control({{"op", "kill"}, {"id", 0}})["message"].get<std::string>(), Contains("rendezvous host"));
+  CHECK_THAT(observer.control({{"op", "kill"}, {"id", 0}})["message"].get<std::string>(), Contains("coordinator"));
   CHECK(observer.run("actor.rank", {1}).text("rank 1") == "1");            // the chunk of the departed observer is over
   CHECK(observer.run("going = false", {"server 0"}).results.size() == 1);  // the run may end before it reports the end
   CHECK(run.wait(20) == 0);

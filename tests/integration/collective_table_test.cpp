@@ -44,29 +44,34 @@ TEST_CASE("an error on one rank in a table operation is reported on all ranks an
   const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate");
   const Ended run(run_at(place, folder, {"jobs/collective_table.lua", "wrong"}, 60));
-  const auto said = [&](const std::string& name) { return line_after(run.out, name + ": "); };
-  CHECK(said("outside") == "table:regroup: rank 1: the partitioner gives id 11 to 3, which is no rank from 0 to 2");
-  CHECK_THAT(said("fraction"), Contains("gives id 1 to 0.5, which is no rank"));
-  CHECK(said("partitioner") == "table:regroup: rank 0: the partitioner failed for id 1: no owner");
-  CHECK(said("shapes") == "table:regroup: rank 1: partition 1: float32[2] and float32[3] do not fit together");
-  CHECK_THAT(said("shapes of all"), Contains("partition 1: float32[2] and float32[3] do not fit together"));
-  CHECK_THAT(said("shapes gathered"), Contains("table:allgather: rank 0: partition 1: float32[2] and float32[3]"));
-  CHECK_THAT(said("shapes at the root"), Contains("table:reduce: rank 1: partition 1: float32[2] and float32[3]"));
-  CHECK_THAT(said("kinds"), Contains("the combiner 'sum' is for tensors and numbers, not for a table"));
-  CHECK_THAT(said("function"), Contains("partition 1: the combiner failed: not these"));
-  CHECK_THAT(said("nothing"), Contains("the combiner gave nil"));
-  CHECK_THAT(said("nothing shared"), Contains("the combiner gave nil"));
-  CHECK(said("unknown") == "table:pull: rank 0: it has no partition 12, which rank 2 requests");
-  CHECK(said("rotate") == "bad argument 'permutation' to table:rotate: it sends both rank 0 and rank 1 to rank 1");
-  CHECK_THAT(said("push"), Contains("table:push: rank 0: the partitioner gives id 1 to a, which is no rank"));
-  CHECK_THAT(said("one is none"), Contains("by no permutation: it has no target for rank 0 at collective_table.lua:") &&
-                                      Contains("by 1,2,0 at collective_table.lua:"));
-  CHECK_THAT(said("two"), Contains("rank 0 is in rotate of a table (sum) by 1,2,0 at collective_table.lua:") &&
-                              Contains("rank 1 is in rotate of a table (sum) by 2,0,1 at collective_table.lua:"));
-  CHECK_THAT(said("other"), Contains("rank 0 is in allgather of a table (sum) at collective_table.lua:") &&
-                                Contains("rank 1 is in regroup of a table (sum) at collective_table.lua:"));
-  CHECK_THAT(said("combiner"), Contains("regroup of a table (max)"));
-  CHECK_THAT(said("name"),
+  const auto message_of = [&](const std::string& name) { return line_after(run.out, name + ": "); };
+  CHECK(message_of("outside") ==
+        "table:regroup: rank 1: the partitioner gives id 11 to 3, which is no rank from 0 to 2");
+  CHECK_THAT(message_of("fraction"), Contains("gives id 1 to 0.5, which is no rank"));
+  CHECK(message_of("partitioner") == "table:regroup: rank 0: the partitioner failed for id 1: no owner");
+  CHECK(message_of("shapes") == "table:regroup: rank 1: partition 1: float32[2] and float32[3] do not fit together");
+  CHECK_THAT(message_of("shapes of all"), Contains("partition 1: float32[2] and float32[3] do not fit together"));
+  CHECK_THAT(message_of("shapes gathered"),
+             Contains("table:allgather: rank 0: partition 1: float32[2] and float32[3]"));
+  CHECK_THAT(message_of("shapes at the root"),
+             Contains("table:reduce: rank 1: partition 1: float32[2] and float32[3]"));
+  CHECK_THAT(message_of("kinds"), Contains("the combiner 'sum' is for tensors and numbers, not for a table"));
+  CHECK_THAT(message_of("function"), Contains("partition 1: the combiner failed: not these"));
+  CHECK_THAT(message_of("nothing"), Contains("the combiner gave nil"));
+  CHECK_THAT(message_of("nothing shared"), Contains("the combiner gave nil"));
+  CHECK(message_of("unknown") == "table:pull: rank 0: it has no partition 12, which rank 2 requests");
+  CHECK(message_of("rotate") ==
+        "bad argument 'permutation' to table:rotate: it sends both rank 0 and rank 1 to rank 1");
+  CHECK_THAT(message_of("push"), Contains("table:push: rank 0: the partitioner gives id 1 to a, which is no rank"));
+  CHECK_THAT(message_of("one is none"),
+             Contains("by no permutation: it has no target for rank 0 at collective_table.lua:") &&
+                 Contains("by 1,2,0 at collective_table.lua:"));
+  CHECK_THAT(message_of("two"), Contains("rank 0 is in rotate of a table (sum) by 1,2,0 at collective_table.lua:") &&
+                                    Contains("rank 1 is in rotate of a table (sum) by 2,0,1 at collective_table.lua:"));
+  CHECK_THAT(message_of("other"), Contains("rank 0 is in allgather of a table (sum) at collective_table.lua:") &&
+                                      Contains("rank 1 is in regroup of a table (sum) at collective_table.lua:"));
+  CHECK_THAT(message_of("combiner"), Contains("regroup of a table (max)"));
+  CHECK_THAT(message_of("name"),
              Contains("rank 0 is in broadcast of a table (sum) from rank 1 at collective_table.lua:") &&
                  Contains("rank 1 is in broadcast of table 'w' (sum) from rank 1 at collective_table.lua:"));
   CHECK_THAT(line_after(run.out, "shared:"), Contains("table:lock: the table is not shared"));

@@ -57,7 +57,7 @@ TEST_CASE("mismatched collectives are errors with both ranks and both lines, for
   const Words place = GENERATE(Words{}, Words{"--isolate"});
   const Ended run(
       folder.run(with({"-n", "2"}, with(place, {"--log-level", "error", "jobs/collective_misfits.lua"})), 60));
-  CHECK(run.out == "all told\n");
+  CHECK(run.out == "all reported\n");
 }
 
 TEST_CASE("a mismatched collective ends the run if no script catches its error") {
@@ -91,7 +91,7 @@ TEST_CASE("a failed collective blocks no rank, even if another rank has not read
 
 TEST_CASE("wrong arguments of collectives are errors at the user's line") {
   struct Wrong {
-    std::string call, says;
+    std::string call, expected;
   };
   const Wrong wrong = GENERATE(
       Wrong{"co.allreduce(3)", "bad argument 'tensor' to collective.allreduce: expected tensor, got number"},
@@ -114,14 +114,14 @@ TEST_CASE("wrong arguments of collectives are errors at the user's line") {
   folder.write("job.lua", "local co = require('actor').collective\nlocal t = require('actor').tensor.ones { 3 }\n" +
                               wrong.call + "\n");
   const Ended run(folder.run({"-n", "2", "--log-level", "error", "job.lua"}), 1);
-  CHECK_THAT(run.err, Contains("job.lua:3: ") && Contains(wrong.says));
+  CHECK_THAT(run.err, Contains("job.lua:3: ") && Contains(wrong.expected));
 }
 
 TEST_CASE("a collective that times out names the missing rank, and the next collective works") {
   const JobFolder folder;
   const Words nodes = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
-  const Ended run(folder.run(
-      with(nodes, {"--log-level", "error", "jobs/collective.lua", "collective_that_times_out_says_who_is"})));
+  const Ended run(
+      folder.run(with(nodes, {"--log-level", "error", "jobs/collective.lua", "timeout_names_missing_rank"})));
   CHECK(run.out == "nil\tbarrier: rank 1 has not answered in time\ttimeout\nand on\n");
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("a loss reported by an asynchronous collective is not reported again b
 
 TEST_CASE("waiting for an asynchronous collective that other ranks will not start is an error with their positions") {
   struct Elsewhere {
-    std::string odd, says;
+    std::string odd, expected;
   };
   const std::vector<Elsewhere> cases = {{"", "rank 1 has come to the end of its script"},
                                         {"co.barrier()", "rank 1 is in barrier at job.lua:6"}};
@@ -156,7 +156,7 @@ TEST_CASE("waiting for an asynchronous collective that other ranks will not star
   for (size_t i = 0; i < runs.size(); ++i) {
     INFO(runs[i].description);
     CHECK(runs[i].status == 1);
-    CHECK_THAT(runs[i].err, Contains("rank 0 is in allgather values at job.lua:4") && Contains(cases[i / 2].says));
+    CHECK_THAT(runs[i].err, Contains("rank 0 is in allgather values at job.lua:4") && Contains(cases[i / 2].expected));
   }
 }
 

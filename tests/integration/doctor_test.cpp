@@ -24,8 +24,8 @@ Finished doctor(const JobFolder& folder, const Words& words, const std::map<std:
 
 /// The finding of that name as JSON.
 nlohmann::json finding(const Finished& run, const std::string& name) {
-  const auto told = nlohmann::json::parse(run.out);
-  for (const auto& found : told.at("findings")) {
+  const auto report = nlohmann::json::parse(run.out);
+  for (const auto& found : report.at("findings")) {
     if (found.at("name") == name) return found;
   }
   throw std::runtime_error("no finding '" + name + "' in " + run.out);

@@ -84,6 +84,6 @@ TEST_CASE("a fourth host of 1:3 is refused") {
   Process fourth = folder.start(words);
   CHECK(fourth.wait(20) == 3);
   INFO(fourth.describe());
-  CHECK_THAT(fourth.err(), Contains("refused by the rendezvous host"));
+  CHECK_THAT(fourth.err(), Contains("refused by the coordinator"));
   CHECK(hosts[0].running());
 }

@@ -329,11 +329,11 @@ TEST_CASE("peer_churn learns while a quarter of its workers is away, and counts 
   std::vector<double> losses;
   int right = 0;
   for (const std::string& text : lines_of(run.out)) {
-    std::smatch told;
-    REQUIRE(std::regex_match(text, told, line));
-    CHECK((told[1] == "6" || told[1] == "7"));
-    right += told[1] == told[2] ? 1 : 0;
-    losses.push_back(std::stod(told[3]));
+    std::smatch fields;
+    REQUIRE(std::regex_match(text, fields, line));
+    CHECK((fields[1] == "6" || fields[1] == "7"));
+    right += fields[1] == fields[2] ? 1 : 0;
+    losses.push_back(std::stod(fields[3]));
   }
   REQUIRE(losses.size() >= 2);
   CHECK(right >= 1);  // on a busy machine other workers may be late

@@ -65,7 +65,7 @@ TEST_CASE("when the coordinator is killed the other hosts end even while their L
   const bool isolate = GENERATE(false, true);
   Hosts hosts(folder, 2,
               with(isolate ? Words{"--isolate"} : Words{},
-                   {"-n", "1", "jobs/failure.lua", "when_rendezvous_host_is_killed_others"}));
+                   {"-n", "1", "jobs/failure.lua", "when_coordinator_is_killed_others"}));
   REQUIRE(hosts[1].wait_for_output("spins", 20));
   hosts[0].signal(SIGKILL);
   const double killed = now();
@@ -182,5 +182,5 @@ TEST_CASE("a host whose coordinator has failed ends within seconds even while it
   hosts[0].signal(SIGKILL);
   CHECK(hosts[1].wait(8) == 3);
   INFO(hosts.describe());
-  CHECK_THAT(hosts[1].err(), Contains("lost server 0 and the rendezvous host"));
+  CHECK_THAT(hosts[1].err(), Contains("lost server 0 and the coordinator"));
 }

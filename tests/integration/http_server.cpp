@@ -11,7 +11,7 @@
 
 namespace actorhost::test {
 
-HttpServer::HttpServer(std::map<std::string, Answer> answers) : answers_(std::move(answers)) {
+HttpServer::HttpServer(std::map<std::string, Response> responses) : responses_(std::move(responses)) {
   listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -41,13 +41,13 @@ void HttpServer::serve() {
     if (::poll(&waiting, 1, 20) <= 0) continue;
     const int connection = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (connection < 0) continue;
-    answer(connection);
+    respond(connection);
     silent.push_back(connection);
   }
   for (const int connection : silent) ::close(connection);
 }
 
-void HttpServer::answer(int connection) {
+void HttpServer::respond(int connection) {
   std::string request;
   char bytes[4096];
   while (request.find("\r\n\r\n") == std::string::npos) {
@@ -57,13 +57,13 @@ void HttpServer::answer(int connection) {
   }
   ++requests_;
   const size_t begin = request.find(' ') + 1;
-  const auto found = answers_.find(request.substr(begin, request.find(' ', begin) - begin));
-  const Answer answer = found != answers_.end() ? found->second : Answer{404, {}, "no such page\n"};
-  if (answer.silent) return;
-  const size_t claimed = answer.claimed != std::string::npos ? answer.claimed : answer.body.size();
-  const std::string text = "HTTP/1.1 " + std::to_string(answer.status) +
+  const auto found = responses_.find(request.substr(begin, request.find(' ', begin) - begin));
+  const Response response = found != responses_.end() ? found->second : Response{404, {}, "no such page\n"};
+  if (response.silent) return;
+  const size_t claimed = response.claimed != std::string::npos ? response.claimed : response.body.size();
+  const std::string text = "HTTP/1.1 " + std::to_string(response.status) +
                            " X\r\nConnection: close\r\nContent-Length: " + std::to_string(claimed) + "\r\n" +
-                           answer.headers + "\r\n" + answer.body;
+                           response.headers + "\r\n" + response.body;
   for (size_t sent = 0; sent < text.size();) {
     const ssize_t n = ::send(connection, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
     if (n <= 0) break;

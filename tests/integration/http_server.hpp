@@ -1,6 +1,6 @@
 #pragma once
-// A web server for tests: a table maps paths to answers and faults. It answers on its own thread until it is destroyed,
-// one connection after another.
+// A web server for tests: a table maps paths to responses and faults. It answers on its own thread until it is
+// destroyed, one connection after another.
 
 #include <atomic>
 #include <map>
@@ -11,9 +11,9 @@ namespace actorhost::test {
 
 class HttpServer {
  public:
-  /// An answer: the status of its first line, further header lines with their line ends, and the body. `claimed` is the
-  /// announced size if it differs from the body's size; `silent`: the server never answers.
-  struct Answer {
+  /// A response: the status of its first line, further header lines with their line ends, and the body. `claimed` is
+  /// the announced size if it differs from the body's size; `silent`: the server never answers.
+  struct Response {
     int status = 200;
     std::string headers = {};
     std::string body = {};
@@ -21,7 +21,7 @@ class HttpServer {
     bool silent = false;
   };
 
-  explicit HttpServer(std::map<std::string, Answer> answers);
+  explicit HttpServer(std::map<std::string, Response> responses);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
@@ -33,9 +33,9 @@ class HttpServer {
 
  private:
   void serve();
-  void answer(int connection);
+  void respond(int connection);
 
-  const std::map<std::string, Answer> answers_;
+  const std::map<std::string, Response> responses_;
   int listener_ = -1;
   uint16_t port_ = 0;
   std::atomic<bool> quit_{false};

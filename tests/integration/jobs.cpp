@@ -62,7 +62,7 @@ CertificateFolder::CertificateFolder(const std::string& names) {
 
 Ended::Ended(Finished run, std::optional<int> wanted)
     : Finished(std::move(run)),
-      said_(Catch::MessageBuilder("INFO", CATCH_INTERNAL_LINEINFO, Catch::ResultWas::Info) << description) {
+      info_(Catch::MessageBuilder("INFO", CATCH_INTERNAL_LINEINFO, Catch::ResultWas::Info) << description) {
   CHECK(status == wanted);
 }
 
@@ -145,8 +145,8 @@ bool networks_can_be_made() {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-pid_t process_of(Process& run, const std::string& who) {
-  const auto number = run.wait_for_match(who + " in process (\\d+)\\.", 20);
+pid_t process_of(Process& run, const std::string& name) {
+  const auto number = run.wait_for_match(name + " in process (\\d+)\\.", 20);
   INFO(run.describe());
   REQUIRE(number.has_value());
   return static_cast<pid_t>(std::stol(*number));

@@ -68,7 +68,7 @@ class Ended : public Finished {
   explicit Ended(Finished run, std::optional<int> wanted = 0);
 
  private:
-  Catch::ScopedMessage said_;
+  Catch::ScopedMessage info_;
 };
 
 /// The first line of a script.
@@ -119,8 +119,8 @@ bool networks_can_be_made();
 
 /// Seconds on the steady clock.
 double now();
-/// The process id in "WHO in process NUMBER.", which `run` must print within 20 seconds; otherwise the test fails.
-pid_t process_of(Process& run, const std::string& who);
+/// The process id in "NAME in process NUMBER.", which `run` must print within 20 seconds; otherwise the test fails.
+pid_t process_of(Process& run, const std::string& name);
 
 /// A seed for a run: ACTORHOST_TEST_SEED, or a new seed each time.
 std::string any_seed();

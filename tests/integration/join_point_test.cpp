@@ -48,10 +48,10 @@ TEST_CASE("a late joiner is admitted at a join_point and continues with the othe
   const char* nodes = GENERATE("1", "2");
   const Words flags = GENERATE(Words{}, Words{"--isolate"});
   if (std::string(nodes) == "1") {
-    CHECK_THAT(run_late(folder, nodes, 2, {"who_joins_late_is_let_in_at_join_point"}, flags).out,
+    CHECK_THAT(run_late(folder, nodes, 2, {"late_joiner_is_admitted_at_join_point"}, flags).out,
                Contains("3 workers, 2 late\n"));
   } else {
-    CHECK_THAT(run_late(folder, nodes, 1, {"who_joins_late_is_let_in_at_join_point"}, flags).out,
+    CHECK_THAT(run_late(folder, nodes, 1, {"late_joiner_is_admitted_at_join_point"}, flags).out,
                Contains("4 workers, 2 late\n"));
   }
 }
@@ -75,7 +75,7 @@ TEST_CASE("any first collective of a late joiner waits for the join_point, and i
 
 TEST_CASE("a late joiner without a join_point ends with the others") {
   const JobFolder folder;
-  const Late got = run_late(folder, "1", 1, {"late_worker_that_no_join_point_comes"});
+  const Late got = run_late(folder, "1", 1, {"late_joiner_without_join_point"});
   CHECK(got.out == "alone\t1\t1\n");
   CHECK_THAT(got.err, Contains("rank 1 has joined late: the others have come to the end of their scripts without "
                                "another collective.join_point()"));

@@ -54,11 +54,11 @@ TEST_CASE("with --log-format json an error and its traceback are an object too")
   const JobFolder folder;
   folder.write("job.lua", kJob);
   const Ended run(folder.run({"-n", "2", "--log-format=json", "--log-level", "error", "job.lua", "break"}), 1);
-  const auto told = objects(run);
-  REQUIRE(told.size() == 1);
-  CHECK(told[0].at("level") == "error");
-  CHECK(told[0].at("rank") == 1);
-  CHECK_THAT(told[0].at("text").get<std::string>(), Contains("rank 1: job.lua:3: broken\nstack traceback:"));
+  const auto lines = objects(run);
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].at("level") == "error");
+  CHECK(lines[0].at("rank") == 1);
+  CHECK_THAT(lines[0].at("text").get<std::string>(), Contains("rank 1: job.lua:3: broken\nstack traceback:"));
 }
 
 TEST_CASE("an agent's log uses the format too, and the job's name once known") {
@@ -69,10 +69,10 @@ TEST_CASE("an agent's log uses the format too, and the job's name once known") {
   Process host = folder.start({"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "job.lua"});
   CHECK(host.wait(20) == 0);
   const auto status = agent.wait(20);
-  const auto told = objects({status, agent.out(), agent.err(), agent.describe()});
-  REQUIRE(!told.empty());
+  const auto lines = objects({status, agent.out(), agent.err(), agent.describe()});
+  REQUIRE(!lines.empty());
   CHECK(status == 0);
-  CHECK(told.back().at("job") == "job.lua");
+  CHECK(lines.back().at("job") == "job.lua");
   CHECK(count_of(agent.err(), R"("rank":)") == 1);
 }
 

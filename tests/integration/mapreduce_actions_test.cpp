@@ -72,7 +72,7 @@ TEST_CASE("functions with a native twin are accepted by name too") {
 
 TEST_CASE("take reads few partitions") {
   const JobFolder folder;
-  const Finished run = folder.run({"-n", "2", "jobs/mapreduce_actions.lua", "take_looks_at_few_partitions"});
+  const Finished run = folder.run({"-n", "2", "jobs/mapreduce_actions.lua", "take_reads_few_partitions"});
   INFO(run.description);
   CHECK(line_after(run.out, "took ") == "1 2 3");
   CHECK(std::stoi(line_after(run.out, "looked at ")) <= 256);  // a batch of one partition
@@ -81,7 +81,7 @@ TEST_CASE("take reads few partitions") {
 TEST_CASE("the accumulator additions of a task count once although its worker was lost") {
   const JobFolder folder;
   const Finished run =
-      folder.run({"-n", "3", "--isolate", "jobs/mapreduce_actions.lua", "what_task_has_added_counts_once_though"});
+      folder.run({"-n", "3", "--isolate", "jobs/mapreduce_actions.lua", "accumulations_of_task_count_once"});
   INFO(run.description);
   CHECK(line_after(run.out, "partitions: ") == "40");
   CHECK(line_after(run.out, "added: ") == "80200");
@@ -155,8 +155,8 @@ TEST_CASE("an error of a task names the operation, the line and the record") {
 
 TEST_CASE("a script that catches an action's error continues, and so do its servers") {
   const JobFolder folder;
-  const Ended run(folder.run(
-      {"-n", "2", "--servers", "2", "jobs/mapreduce_actions.lua", "script_that_catches_actions_error_goes"}));
+  const Ended run(
+      folder.run({"-n", "2", "--servers", "2", "jobs/mapreduce_actions.lua", "script_continues_after_caught_error"}));
   CHECK(run.out == "true\ttrue\ttrue\t6\t4\n");
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("tables of every shape pass through Lua functions unchanged") {
   const std::string seed = std::to_string(Catch::rngSeed());
   for (const char* n : {"1", "3"}) {
     const Ended run(
-        folder.run({"-n", n, "jobs/mapreduce_actions.lua", "tables_of_every_shape_come_through_lua", seed}));
+        folder.run({"-n", n, "jobs/mapreduce_actions.lua", "tables_of_every_shape_pass_through_lua", seed}));
     CHECK(run.out == "ok\n");
   }
 }

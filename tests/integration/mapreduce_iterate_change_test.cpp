@@ -19,7 +19,7 @@ TEST_CASE("a host that joins late takes over partitions of an iterate") {
                        "--rdzv-endpoint",
                        port.endpoint(),
                        "jobs/mapreduce_iterate_change.lua",
-                       "host_that_comes_late_takes_partitions"};
+                       "late_host_takes_partitions"};
   Process first = folder.start(words);
   REQUIRE(first.wait_for_output("worker 0 works on 25 rows.", 20));
   Process second = folder.start(words);
@@ -34,7 +34,7 @@ TEST_CASE("a host that joins within a round works from the next round on, and bs
   const FreePort port;
   const Words flags = GENERATE(Words{}, Words{"--late"});
   const Words words = with({"-n", "1", "--nnodes", "1:2", "--rdzv-endpoint", port.endpoint(),
-                            "jobs/mapreduce_iterate_change.lua", "host_that_comes_in_middle_of_round"},
+                            "jobs/mapreduce_iterate_change.lua", "host_joins_during_round"},
                            flags);
   Process first = folder.start(words);
   REQUIRE(first.wait_for_output("worker 0 works.", 20));

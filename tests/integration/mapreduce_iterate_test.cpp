@@ -112,7 +112,7 @@ TEST_CASE("errors of iterate name the function and the cause") {
       {"wide", "mapreduce_iterate.lua:99: mapreduce.reduce_by_key cannot honour barrier 'ssp:2'"},
   }));
   const std::string n = GENERATE("1", "3");
-  const Finished run = folder.run({"-n", n, "jobs/mapreduce_iterate.lua", "what_is_wrong_with_iterate_is_said", name});
+  const Finished run = folder.run({"-n", n, "jobs/mapreduce_iterate.lua", "errors_of_iterate_are_reported", name});
   INFO(name << "\n" << run.description);
   CHECK(run.status == 1);
   CHECK_THAT(run.err, Contains(wanted));
@@ -137,7 +137,7 @@ TEST_CASE("k-means and PageRank on tensors match plain Lua") {
   const JobFolder folder;
   const std::string dims = GENERATE("1", "2", "3", "7");
   const std::string n = GENERATE("1", "3");
-  const Ended run(folder.run({"-n", n, "jobs/mapreduce_iterate.lua", "k_means_and_pagerank_on_tensors_do_what", dims}));
+  const Ended run(folder.run({"-n", n, "jobs/mapreduce_iterate.lua", "k_means_and_pagerank_on_tensors", dims}));
   CHECK(run.out == "centroids true\nranks true\n");
 }
 

@@ -157,9 +157,9 @@ TEST_CASE("URLs are fetched once each, compressed or not, and redirections are f
 
 TEST_CASE("a failed fetch is an error with the URL, and skipped downloads count whole lines only") {
   const JobFolder folder;
-  HttpServer::Answer cut{200, {}, number_lines(1, 100)};
+  HttpServer::Response cut{200, {}, number_lines(1, 100)};
   cut.claimed = 100000;
-  HttpServer::Answer silent;
+  HttpServer::Response silent;
   silent.silent = true;
   const HttpServer server({{"/cut", cut},
                            {"/silent", silent},
@@ -186,9 +186,9 @@ TEST_CASE("a failed fetch is an error with the URL, and skipped downloads count 
 
 TEST_CASE("an unreachable server is an error") {
   const JobFolder folder;
-  const FreePort nobody;
-  const Ended run(run_mapreduce(folder, "mr.load(...):count()", {"http://" + nobody.endpoint() + "/x"}), 1);
-  CHECK_THAT(run.err, Catch::Contains("http://" + nobody.endpoint() + "/x: cannot be fetched: "));
+  const FreePort unused_port;
+  const Ended run(run_mapreduce(folder, "mr.load(...):count()", {"http://" + unused_port.endpoint() + "/x"}), 1);
+  CHECK_THAT(run.err, Catch::Contains("http://" + unused_port.endpoint() + "/x: cannot be fetched: "));
 }
 
 TEST_CASE("a URL without a loadable libcurl is an error, and files are still read") {

@@ -42,7 +42,7 @@ TEST_CASE("plans that differ are refused, in any order of arrival and after the 
   const JobFolder folder;
   const Words nodes = GENERATE(Words{"-n", "2"}, Words{"-n", "2", "--isolate"});
   const Ended run(folder.run(with(nodes, {"--log-level", "error", "jobs/mapreduce_misfits.lua"})));
-  CHECK(run.out == "all told\n");
+  CHECK(run.out == "all reported\n");
 }
 
 TEST_CASE("iterations with different initial states are refused; captured values of functions may differ") {

@@ -24,7 +24,7 @@ Finished run_save_job(const JobFolder& folder, const std::string& job, const Wor
 TEST_CASE("saved rows can be loaded, with any compression, in threads, processes and hosts") {
   const JobFolder folder;
   const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
-  const Ended run(run_at(place, folder, {"jobs/mapreduce_save.lua", "what_is_saved_can_be_loaded_however_it"}));
+  const Ended run(run_at(place, folder, {"jobs/mapreduce_save.lua", "saved_rows_can_be_loaded"}));
   for (const char* name : {"plain", "a.gz", "b.zst", "c.xz", "d.bz2"}) {
     CHECK(line_after(run.out, std::string(name) + ": ") == "16 files, 5000 rows, sum 12502500");
   }
@@ -36,8 +36,8 @@ TEST_CASE("saved rows can be loaded, with any compression, in threads, processes
 TEST_CASE("rows saved as CSV and JSON lines are read back unchanged, for any number of nodes") {
   const JobFolder folder;
   const Words words = GENERATE(Words{"-n", "1"}, Words{"-n", "2"}, Words{"-n", "3", "--isolate"});
-  const Finished run = folder.run(
-      with(words, {"--log-level", "error", "jobs/mapreduce_save.lua", "what_is_saved_as_csv_and_json_lines_is"}));
+  const Finished run =
+      folder.run(with(words, {"--log-level", "error", "jobs/mapreduce_save.lua", "csv_and_json_lines_are_read_back"}));
   INFO(run.description);
   CHECK(run.out == "all the same\n");
 }
@@ -131,7 +131,7 @@ TEST_CASE("a failed save reports the error and leaves nothing") {
 
 TEST_CASE("a part whose worker was lost is written once") {
   const JobFolder folder;
-  const Finished run = run_save_job(folder, "part_whose_worker_was_lost_is_written", {"-n", "3", "--isolate"});
+  const Finished run = run_save_job(folder, "part_of_lost_worker_is_written_once", {"-n", "3", "--isolate"});
   INFO(run.description);
   CHECK(line_after(run.out, "saved ") == "40 4000");
   CHECK(line_after(run.out, "sum ") == "8002000");
@@ -142,7 +142,7 @@ TEST_CASE("a part whose worker was lost is written once") {
 // Worker 1 begins the save and is lost with its report, when worker 0 has already used it and worker 2 is about to.
 TEST_CASE("a save whose beginning is lost before all workers have read it is still a single save") {
   const JobFolder folder;
-  const Ended run(run_save_job(folder, "save_whose_beginning_is_lost_before", {"-n", "3", "--isolate"}));
+  const Ended run(run_save_job(folder, "save_with_lost_beginning_is_single", {"-n", "3", "--isolate"}));
   CHECK_THAT(run.err, Catch::Contains("some of the result was lost before all workers had it"));
   CHECK(line_after(run.out, "saved ") == "40 400");
   CHECK(names_in(folder.path() / "out").size() == 41);
@@ -152,7 +152,7 @@ TEST_CASE("a save whose beginning is lost before all workers have read it is sti
 // Worker 2 has written a part when its host is stopped until it is declared failed; it resumes, and its save fails.
 TEST_CASE("a host declared failed does not touch the output of the others") {
   const JobFolder folder;
-  Hosts hosts(folder, 3, {"-n", "1", "jobs/mapreduce_save.lua", "host_that_was_given_up_leaves_what"});
+  Hosts hosts(folder, 3, {"-n", "1", "jobs/mapreduce_save.lua", "failed_host_does_not_touch_output"});
   std::optional<size_t> waits;
   const auto found = [&] {
     for (size_t host = 0; host < hosts.size(); ++host) {

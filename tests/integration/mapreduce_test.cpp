@@ -93,7 +93,7 @@ TEST_CASE("k-means with a worker killed in iteration 5 of 10 gives the same cent
 
 TEST_CASE("a worker that enters a completed action has its figures too") {
   const JobFolder folder;
-  const Ended run(folder.run({"-n", "2", "jobs/mapreduce.lua", "worker_that_comes_when_action_is_over"}));
+  const Ended run(folder.run({"-n", "2", "jobs/mapreduce.lua", "worker_joins_after_action"}));
   CHECK(run.out.find("rows:\t10\n") == 0);
   CHECK(run.out.find("\nmapreduce.count: ") != std::string::npos);
 }

@@ -44,24 +44,24 @@ Observer::Observer(const JobFolder& folder) {
 }
 
 json Observer::control(const json& command) {
-  const auto answer = client_->control(command.dump(), 20);
-  INFO((answer ? "" : answer.error().message));
-  REQUIRE(answer.ok());
-  return json::parse(*answer);
+  const auto reply = client_->control(command.dump(), 20);
+  INFO((reply ? "" : reply.error().message));
+  REQUIRE(reply.ok());
+  return json::parse(*reply);
 }
 
 uint32_t Observer::send(const std::string& source, const json& nodes, uint64_t limit) {
-  const json answer =
+  const json reply =
       control({{"op", "chunk"}, {"source", source}, {"name", "=chunk"}, {"nodes", nodes}, {"limit", limit}});
-  INFO(answer.dump());
-  REQUIRE(answer.value("ok", false));
-  return answer["chunk"].get<uint32_t>();
+  INFO(reply.dump());
+  REQUIRE(reply.value("ok", false));
+  return reply["chunk"].get<uint32_t>();
 }
 
 bool Observer::take(double seconds) {
-  const auto news = client_->next(seconds);
-  if (!news || !*news) return news.ok();
-  const json one = json::parse(**news);
+  const auto notice = client_->next(seconds);
+  if (!notice || !*notice) return notice.ok();
+  const json one = json::parse(**notice);
   if (!one.contains("chunk")) return false;  // the run has ended
   Outcome& outcome = outcomes_[one["chunk"].get<uint32_t>()];
   if (one["event"] == "over") {
@@ -94,11 +94,11 @@ bool Observer::wait_for_output(uint32_t chunk, const std::string& text) {
       20);
 }
 
-bool Observer::wait_for(const std::function<bool(const json&)>& there) {
+bool Observer::wait_for(const std::function<bool(const json&)>& condition) {
   return wait_until(
       [&] {
         const auto state = client_->state({}, 5);
-        return state && there(json::parse(*state));
+        return state && condition(json::parse(*state));
       },
       20);
 }

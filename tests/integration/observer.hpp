@@ -38,8 +38,8 @@ class Observer {
   /// Collects replies until the chunk is over.
   Outcome outcome(uint32_t chunk, double seconds = 20);
   Outcome run(const std::string& source, const nlohmann::json& nodes) { return outcome(send(source, nodes)); }
-  /// Waits until `there` holds for the state; returns the state, or nothing.
-  bool wait_for(const std::function<bool(const nlohmann::json& state)>& there);
+  /// Waits until `condition` holds for the state; returns the state, or nothing.
+  bool wait_for(const std::function<bool(const nlohmann::json& state)>& condition);
   /// Waits until the output of a chunk on any node contains `text`.
   bool wait_for_output(uint32_t chunk, const std::string& text);
 

@@ -17,8 +17,8 @@ TEST_CASE("a rank without memory to pack its input of a collective does not bloc
   const Ended run(folder.run({"-n", "3", "--isolate", "--print", "all", "jobs/out_of_memory.lua", way}));
   CHECK(count_of(run.out, "first: false") == 3);
   for (const char* rank : {"[rank 0] ", "[rank 2] "}) {
-    const std::string heard = line_after(run.out, std::string(rank) + "first: false ");
-    CHECK_THAT(heard, Contains("rank 1 is in ") && Contains("for which it has no memory, at out_of_memory.lua:"));
+    const std::string message = line_after(run.out, std::string(rank) + "first: false ");
+    CHECK_THAT(message, Contains("rank 1 is in ") && Contains("for which it has no memory, at out_of_memory.lua:"));
   }
   CHECK_THAT(line_after(run.out, "[rank 1] first: false out_of_memory.lua:"), Contains(": not enough memory"));
   CHECK(count_of(run.out, "then: 3") == 3);

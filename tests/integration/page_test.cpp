@@ -62,7 +62,7 @@ TEST_CASE("the page of four nodes fills its panels, shows lost nodes, and suppor
   Process replay = folder.start({"dashboard", "--replay", "run.jsonl", "127.0.0.1:0"});
   const std::string url = url_of(replay);
   Chromium browser;
-  browser.look_as(1400, 900, false);
+  browser.set_viewport(1400, 900, false);
   browser.go(url + "?n=4");
   REQUIRE(browser.wait_for(kShown, 20));
   CHECK(browser.value(text_in("job")) == "mnist_ps.lua");
@@ -104,7 +104,7 @@ TEST_CASE("the page of four nodes fills its panels, shows lost nodes, and suppor
   CHECK(browser.value("window.unseen") == 0);
   CHECK(wanted.get<int>() >= 9);
   // The whole run from its beginning, on a phone, in dark mode.
-  browser.look_as(390, 800, true);
+  browser.set_viewport(390, 800, true);
   browser.go(url);
   REQUIRE(browser.wait_for(kShown, 20));
   CHECK(browser.value("document.documentElement.scrollWidth") == 390);
@@ -124,7 +124,7 @@ TEST_CASE("the page of a thousand nodes shows a window of them, and the nodes th
   write_recording(folder, "run.jsonl", 1000, 2);
   Process replay = folder.start({"dashboard", "--replay", "run.jsonl", "127.0.0.1:0"});
   Chromium browser;
-  browser.look_as(1400, 900, true);
+  browser.set_viewport(1400, 900, true);
   browser.go(url_of(replay) + "?n=1");
   REQUIRE(browser.wait_for(kShown, 20));
   CHECK(browser.value("document.querySelectorAll('#node-rows tr').length") == 64);
@@ -185,7 +185,7 @@ TEST_CASE("a recorded run can be shown, and unusable flags report the reason") {
   struct Case {
     Words words;
     int code;
-    std::string said;
+    std::string expected;
   };
   const Case cases[] = {
       {{"-n", "1", "--dashboard", port.endpoint(), "job.lua"},
@@ -204,7 +204,7 @@ TEST_CASE("a recorded run can be shown, and unusable flags report the reason") {
   };
   for (const Case& one : cases) {
     const Ended ended(folder.run(one.words), one.code);
-    CHECK(ended.err.find(one.said) != std::string::npos);
+    CHECK(ended.err.find(one.expected) != std::string::npos);
   }
   const Ended plain(folder.run({"-n", "1", "--dashboard", "0", "job.lua"}));
   CHECK(plain.out == "done\n");
@@ -222,7 +222,7 @@ TEST_CASE("screenshots of pages, for review") {
     Chromium browser;
     for (const int width : {1400, 390}) {
       for (const bool dark : {false, true}) {
-        browser.look_as(width, 900, dark);
+        browser.set_viewport(width, 900, dark);
         browser.go(url + "?n=29");
         REQUIRE(browser.wait_for(kShown, 20));
         browser.screenshot(std::filesystem::path(folder_name) /

@@ -20,7 +20,7 @@ Finished run_param(const std::string& place, const Words& job, const Words& flag
 
 TEST_CASE("the output of callbacks on a server reaches the user with its origin") {
   const Ended run(run_param(GENERATE(as<std::string>(), "threads", "isolate", "hosts"),
-                            {"what_callbacks_on_server_print_reaches"}));
+                            {"output_of_server_callbacks_reaches_user"}));
   for (const std::string line : {"init", "stop 0", "stop 2", "pull", "rule\t1"}) {
     CHECK_THAT("\n" + run.out, Contains("\n[server 0] " + line + "\n"));
   }
@@ -37,7 +37,7 @@ TEST_CASE("snapshots hold the merged state of their moment, and each is measured
   const std::string rule = GENERATE("bsp", "asp", "pssp:2:1");
   const std::string n = GENERATE("1", "3", "8");
   const JobFolder folder;
-  const Ended run(folder.run({"-n", n, "--barrier", rule, "jobs/param.lua", "snapshots_hold_what_was_merged"}));
+  const Ended run(folder.run({"-n", n, "--barrier", rule, "jobs/param.lua", "snapshots_hold_merged_values"}));
   CHECK(run.out == "seconds\t0\nupdates\t7\nupdates\t1\nupdates\t8\nupdates\t8\nname x\n");
 }
 
@@ -54,7 +54,7 @@ TEST_CASE("param.start takes a barrier, like the seed's, and nothing else") {
 }
 
 TEST_CASE("the log appends arguments that its format does not use") {
-  const Ended run(run_param("threads", {"log_writes_what_its_format_does_not"}));
+  const Ended run(run_param("threads", {"log_appends_unused_arguments"}));
   for (const std::string line : {"text 7 nil true", "3 of ten% more 1", "100%", "7 text"}) {
     CHECK_THAT(run.err, Contains("rank 0: " + line + "\n"));
   }
@@ -82,8 +82,8 @@ TEST_CASE("flags that no engine of a job uses are reported at its end, and other
   const Ended run(run_at(GENERATE(as<std::string>(), "threads", "isolate"), folder,
                          {"--barrier", "ssp:2", "--inject", "delay=0.001", "--record", "trace.csv", "--seconds", "100",
                           "--checkpoint", "saved", "jobs/param.lua", runs ? "runs" : "waits"}));
-  const std::string told = "rank 0: --barrier, --inject, --record, --seconds, --checkpoint had no effect";
-  CHECK(count_of(run.err, told) == (runs ? 0 : 1));
+  const std::string warning = "rank 0: --barrier, --inject, --record, --seconds, --checkpoint had no effect";
+  CHECK(count_of(run.err, warning) == (runs ? 0 : 1));
   CHECK(count_of(run.err, "had no effect") == (runs ? 0 : 1));
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("the mean of a step's pushes needs a BSP rule") {
 TEST_CASE(
     "param.train refuses callbacks that it makes itself, and stores the final parameters in the model of every "
     "worker") {
-  const Ended run(run_param("threads", {"param_train_refuses_what_it_makes"}, {"--print", "all"}));
+  const Ended run(run_param("threads", {"param_train_refuses_own_callbacks"}, {"--print", "all"}));
   for (const std::string rank : {"0", "1", "2"}) CHECK_THAT(run.out, Contains("[rank " + rank + "] 9\t3\t3\n"));
   CHECK_THAT(run.out, Contains("param.train makes 'push' itself") && Contains("bad argument 'net' to param.train"));
 }

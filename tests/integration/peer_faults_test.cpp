@@ -12,7 +12,7 @@ using Catch::Contains;
 namespace {
 
 /// Runs the job on hosts, some of which kill themselves; checks the exit codes and the last line of each survivor.
-void check_survivors(const Words& job, uint32_t hosts_count, size_t survivors, const std::string& said,
+void check_survivors(const Words& job, uint32_t hosts_count, size_t survivors, const std::string& expected,
                      const Words& flags = {}) {
   const JobFolder folder;
   Hosts hosts(folder, hosts_count, with(with({"-n", "1"}, flags), with({"jobs/peer_faults.lua"}, job)));
@@ -21,7 +21,7 @@ void check_survivors(const Words& job, uint32_t hosts_count, size_t survivors, c
   INFO(hosts.describe());
   CHECK(ended_well == survivors);
   size_t right = 0;
-  for (uint32_t i = 0; i < hosts_count; ++i) right += hosts[i].err().find(said) != std::string::npos ? 1 : 0;
+  for (uint32_t i = 0; i < hosts_count; ++i) right += hosts[i].err().find(expected) != std::string::npos ? 1 : 0;
   CHECK(right == survivors);
 }
 

@@ -176,8 +176,8 @@ TEST_CASE("the console and a callback swap the rule of peers during a run") {
              Contains("run 1: peer_run.lua:") && Contains(", passed 9 times, refused ") && Contains("the rule"));
   CHECK_THAT(folder.run({"repl", "--attach", "-e", ":get k"}).out, Contains("2\n3\n"));
   CHECK_THAT(folder.run({"repl", "--attach", "-e", ":checkpoint"}).err, Contains("no param.run is in progress"));
-  const std::string looks = "return peer.size_estimate(), #peer.sample(5), #peer.neighbours().after";
-  CHECK_THAT(folder.run({"repl", "--attach", "-e", looks}).out, Contains("3\n") && !Contains("error"));
+  const std::string chunk = "return peer.size_estimate(), #peer.sample(5), #peer.neighbours().after";
+  CHECK_THAT(folder.run({"repl", "--attach", "-e", chunk}).out, Contains("3\n") && !Contains("error"));
   const auto state = nlohmann::json::parse(folder.run({"status", "--json"}).out);
   for (const auto& node : state["nodes"]) {  // the messages that the courier has sent and received for its worker
     CHECK(node["sent"].get<int>() > 1000);
@@ -279,7 +279,7 @@ TEST_CASE("a late host joins a peer run at the minimum clock, and all updates of
   REQUIRE(wait_until([&] { return under_way(first) && under_way(second); }, 20));
   if (first_is_lost) first.signal(SIGKILL);
   const auto place = second.wait_for_match(
-      first_is_lost ? "rendezvous host now, at tcp://(\\S+)" : "it can be joined at tcp://(\\S+) too", 20);
+      first_is_lost ? "coordinator now, at tcp://(\\S+)" : "it can be joined at tcp://(\\S+) too", 20);
   REQUIRE(place.has_value());
   Process third = start(*place);
   const auto from = third.wait_for_match("20 steps, from step (\\d+) on.", 20);
@@ -321,9 +321,9 @@ TEST_CASE("a wait of over 10 s in a peer run reports the awaited worker once, in
     runs.push_back(folders.back()->start(with(with(flags, {"jobs/peer_run_stuck.lua"}), stuck.job)));
   }
   for (size_t i = 0; i < all.size(); ++i) {
-    const auto told = runs[i].wait_for_match("(peer.run: " + all[i].waits + ")", 60);
+    const auto message = runs[i].wait_for_match("(peer.run: " + all[i].waits + ")", 60);
     INFO(runs[i].describe());
-    CHECK(told.has_value());
+    CHECK(message.has_value());
     folders[i]->write("go", "");
     CHECK(runs[i].wait(30) == 0);
   }

@@ -309,13 +309,13 @@ std::optional<std::string> Process::wait_for_match(const std::string& pattern, d
   const std::regex regex(pattern);
   std::smatch match;
   std::optional<std::string> found;
-  const auto look = [this, &regex, &match, &found] {
+  const auto matches = [this, &regex, &match, &found] {
     if (std::regex_search(state_->out, match, regex) || std::regex_search(state_->err, match, regex)) {
       found = match[match.size() > 1 ? 1 : 0].str();
     }
     return found.has_value() || state_->finished;
   };
-  state_->wait_until(seconds, look);
+  state_->wait_until(seconds, matches);
   return found;
 }
 

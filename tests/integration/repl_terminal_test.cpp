@@ -108,11 +108,11 @@ TEST_CASE("a console in a terminal asks which of several runs to attach to") {
   const JobFolder folder;
   Process one = folder.start({"-n", "1", "jobs/repl.lua", "waiting", "done"});
   Process two = folder.start({"-n", "2", "jobs/repl.lua", "waiting", "done"});
-  const auto answers = [&](const Process& run) {
+  const auto is_ready = [&](const Process& run) {
     const std::string name = std::to_string(run.pid());
     return folder.run({"repl", "-n", "1", "-e", ":jobs"}).out.find(name) != std::string::npos;
   };
-  REQUIRE(wait_until([&] { return answers(one) && answers(two); }, 20));
+  REQUIRE(wait_until([&] { return is_ready(one) && is_ready(two); }, 20));
   Terminal terminal(folder, {"repl", "--attach"});
   REQUIRE(terminal.shows("attach to which one?"));
   terminal.type("2\n");

@@ -21,7 +21,7 @@ Finished repl_with_input(const JobFolder& folder, const Words& words, const std:
 }
 
 /// Whether a console can be attached: the run exists and its rank 0 answers.
-bool answers(const JobFolder& folder, const Words& words = {"--attach"}) {
+bool is_ready(const JobFolder& folder, const Words& words = {"--attach"}) {
   return wait_until([&] { return folder.run(with({"repl"}, with(words, {"-e", ":nodes"}))).status == 0; }, 20);
 }
 
@@ -85,26 +85,26 @@ TEST_CASE("with --json each chunk and command prints an object on a line") {
                   1);
   const Words lines = lines_of(run.out);
   REQUIRE(lines.size() == 10);
-  std::vector<json> said;
-  for (const std::string& line : lines) said.push_back(json::parse(line));
-  CHECK(said[0]["ok"] == true);
-  CHECK(said[0]["results"][1]["values"] == json({2, "a"}));
-  CHECK(said[1]["ok"] == false);
-  CHECK(said[2]["results"][1]["output"] == "said\n");
-  CHECK(said[2]["results"][1]["values"].back() == json({1}));
-  CHECK((said[3]["command"] == ":steps" && said[3]["data"].size() >= 2));
-  CHECK(said[4]["ok"] == false);
-  CHECK_THAT(said[5]["results"][0]["error"].get<std::string>(), Contains("broken"));
-  CHECK(said[6]["ok"] == false);
-  CHECK(said[7]["data"] == json::array());
-  CHECK(said[8]["results"][0]["values"] == json({json({1})}));
+  std::vector<json> replies;
+  for (const std::string& line : lines) replies.push_back(json::parse(line));
+  CHECK(replies[0]["ok"] == true);
+  CHECK(replies[0]["results"][1]["values"] == json({2, "a"}));
+  CHECK(replies[1]["ok"] == false);
+  CHECK(replies[2]["results"][1]["output"] == "said\n");
+  CHECK(replies[2]["results"][1]["values"].back() == json({1}));
+  CHECK((replies[3]["command"] == ":steps" && replies[3]["data"].size() >= 2));
+  CHECK(replies[4]["ok"] == false);
+  CHECK_THAT(replies[5]["results"][0]["error"].get<std::string>(), Contains("broken"));
+  CHECK(replies[6]["ok"] == false);
+  CHECK(replies[7]["data"] == json::array());
+  CHECK(replies[8]["results"][0]["values"] == json({json({1})}));
   CHECK_THAT(run.err, Contains("from below\n"));
 }
 
 TEST_CASE("consoles attached to a run read and change its globals, and the run continues") {
   const JobFolder folder;
   Process run = folder.start({"-n", "2", "jobs/repl.lua", "waiting", "done"});
-  REQUIRE(answers(folder));
+  REQUIRE(is_ready(folder));
   const auto two = run_together(2, [&](size_t i) {
     return folder.run({"repl", "--attach", "-e", "words[" + std::to_string(i + 1) + "]", "-e",
                        "left_by_chunks = 'this'", "-e", ":on all actor.rank", "-e", ":on 1 actor.rank"});
@@ -118,9 +118,9 @@ TEST_CASE("consoles attached to a run read and change its globals, and the run c
     CHECK_THAT(reader.out, Contains("rank 1"));
     CHECK_THAT(reader.err, Contains("read"));
   }
-  const Ended looked(folder.run({"repl", "--attach", "-e", ":barrier", "-e", ":keys", "-e", ":peers", "-e", ":jobs",
+  const Ended viewed(folder.run({"repl", "--attach", "-e", ":barrier", "-e", ":keys", "-e", ":peers", "-e", ":jobs",
                                  "-e", ":stages", "-e", ":stats -i 0.05 -c 2", "-e", ":log", "-e", ":help param.run"}));
-  CHECK_THAT(looked.out, Contains("repl.lua") && Contains("steps/s") && Contains("param.run(run)"));
+  CHECK_THAT(viewed.out, Contains("repl.lua") && Contains("steps/s") && Contains("param.run(run)"));
   folder.write("done", "");
   INFO(run.describe());
   CHECK(run.wait(20) == 0);
@@ -130,7 +130,7 @@ TEST_CASE("consoles attached to a run read and change its globals, and the run c
 TEST_CASE("a trace of a run shows the activity of each node, and its file is a Chrome trace") {
   const JobFolder folder;
   Process run = folder.start({"-n", "2", "--isolate", "jobs/chunks.lua", "param"});
-  REQUIRE(answers(folder));
+  REQUIRE(is_ready(folder));
   const Ended shown(folder.run({"repl", "--attach", "--json", "-e", ":trace 0.3", "-e", ":trace 0.3 spans.json"}));
   const Words lines = lines_of(shown.out);
   REQUIRE(lines.size() == 2);
@@ -155,7 +155,7 @@ TEST_CASE("a trace of a run shows the activity of each node, and its file is a C
 TEST_CASE("a chunk on a computing node reports that it waits, and runs at the node's next engine call") {
   const JobFolder folder;
   Process run = folder.start({"-n", "1", "jobs/repl.lua", "computing", "go", "done"});
-  REQUIRE(answers(folder));
+  REQUIRE(is_ready(folder));
   Process console(actorhost_binary(), {"repl", "--attach", "-e", "words"}, folder.options());
   INFO(console.describe());
   CHECK(console.wait_for_output("rank 0 has been computing for ", 20));
@@ -171,7 +171,7 @@ TEST_CASE("an attached console reports the end of its run, and exits with its co
   const JobFolder folder;
   for (const std::string job : {"waiting", "failing"}) {
     Process run = folder.start({"-n", "1", "jobs/repl.lua", job, job + ".done"});
-    REQUIRE(answers(folder));
+    REQUIRE(is_ready(folder));
     Process console(actorhost_binary(), {"repl", "--attach", "-e", "while true do os.time() end"}, folder.options());
     REQUIRE(wait_until([&] { return folder.run({"status"}).out.find("in chunk") != std::string::npos; }, 20));
     folder.write(job + ".done", "");
@@ -182,7 +182,7 @@ TEST_CASE("an attached console reports the end of its run, and exits with its co
     CHECK(run.wait(20) == (job == "waiting" ? 0 : 1));
   }
   Process run = folder.start({"-n", "1", "jobs/repl.lua", "failing", "ends"});
-  REQUIRE(answers(folder));
+  REQUIRE(is_ready(folder));
   Process console(actorhost_binary(), {"repl", "--attach", "-e", ":stats -i 0.1 -c 1000"}, folder.options());
   REQUIRE(console.wait_for_output("steps/s", 20));
   folder.write("ends", "");
@@ -210,11 +210,11 @@ TEST_CASE("a console that cannot attach or start reports the reason") {
 TEST_CASE("a wrong token is refused, and several runs are listed") {
   const JobFolder folder;
   Process run = folder.start({"-n", "1", "jobs/repl.lua", "waiting", "done"});
-  REQUIRE(answers(folder));
+  REQUIRE(is_ready(folder));
   folder.write("token", "this is another token than theirs");
   std::filesystem::permissions(folder.path() / "token", std::filesystem::perms::owner_read);
-  const Ended stranger(folder.run({"repl", "--attach", "--token-file", "token", "-e", "1"}), 3);
-  CHECK_THAT(stranger.err, Contains("--token-file"));
+  const Ended refused(folder.run({"repl", "--attach", "--token-file", "token", "-e", "1"}), 3);
+  CHECK_THAT(refused.err, Contains("--token-file"));
   Process second = folder.start({"-n", "1", "jobs/repl.lua", "waiting", "done"});
   Finished several;
   CHECK(wait_until([&] { return (several = folder.run({"repl", "--attach", "-e", ":nodes"})).status == 3; }, 20));
@@ -250,7 +250,7 @@ TEST_CASE("Ctrl-C ends a console whose chunk is in a call that does not return, 
 TEST_CASE("Ctrl-C detaches a console from a chunk in a call that does not return, and the run ends in time") {
   const JobFolder folder;
   Process run = folder.start({"-n", "2", "jobs/repl.lua", "waiting", "done"});
-  REQUIRE(answers(folder));
+  REQUIRE(is_ready(folder));
   Process console = folder.start({"repl", "--attach", "-e", kBacktracks});
   REQUIRE(console.wait_for_output("begun", 20));
   console.signal(SIGINT);
@@ -269,7 +269,7 @@ TEST_CASE("Ctrl-C detaches a console from a chunk in a call that does not return
 TEST_CASE("a client with only the reading token observes a run, and the run refuses its changes") {
   const JobFolder folder;
   Process run = folder.start({"-n", "2", "--rdzv-endpoint", FreePort().endpoint(), "jobs/repl.lua", "waiting", "done"});
-  REQUIRE(answers(folder));
+  REQUIRE(is_ready(folder));
   const std::filesystem::path token = folder.path() / "config" / "actorhost" / "token";
   const std::filesystem::path reading = token.string() + ".read";
   CHECK(std::filesystem::status(reading).permissions() ==
@@ -277,10 +277,10 @@ TEST_CASE("a client with only the reading token observes a run, and the run refu
   CHECK(read_text(reading).starts_with("read-"));
   std::filesystem::rename(token, folder.path() / "kept");
   // `status`, `top` and a read-only console take the reading token if the token itself is missing.
-  for (const Words& look :
+  for (const Words& command :
        {Words{"status"}, Words{"top", "--count", "1"}, Words{"repl", "--attach", "--read-only", "-e", ":nodes"}}) {
-    const Ended looked(folder.run(look));
-    CHECK_THAT(looked.out, Contains("rank 1") || Contains("2 workers"));
+    const Ended viewed(folder.run(command));
+    CHECK_THAT(viewed.out, Contains("rank 1") || Contains("2 workers"));
   }
   // The run itself refuses changes from a console without --read-only.
   for (const char* change : {"1 + 1", ":pause", ":go", ":kill 1", ":barrier set asp", ":checkpoint"}) {

@@ -18,7 +18,7 @@ std::string with_text(std::string text, const std::string& place, const std::str
 }
 
 struct Replayed {
-  int askings = 0;
+  int evaluations = 0;
   int passes = 0;
   int different = 0;
 };
@@ -29,7 +29,7 @@ Replayed replay(const std::string& rule, const std::filesystem::path& notes, int
   actorhost::testing::VmFixture lua(std::move(config));
   lua.run(job_text("replay_rule_replay.lua"));
   Replayed out;
-  std::istringstream(lua.lines.at(0)) >> out.askings >> out.passes >> out.different;
+  std::istringstream(lua.lines.at(0)) >> out.evaluations >> out.passes >> out.different;
   return out;
 }
 
@@ -44,9 +44,9 @@ TEST_CASE("a fresh evaluator with a run's rule and seed decides as the real run 
                           "straggler=0.34:4x,delay=uniform(0,0.003)", "jobs/replay_rule.lua"}));
   const std::string rule = job_text("replay_rule_drawn.lua");
   const Replayed same = replay(rule, notes, 7);
-  CHECK(same.askings > 150);
+  CHECK(same.evaluations > 150);
   CHECK(same.passes >= 3 * 40);
-  CHECK(same.passes < same.askings - 20);
+  CHECK(same.passes < same.evaluations - 20);
   CHECK(same.different == 0);
   // The match is no accident: another seed, or a rule with other memory, decides differently.
   CHECK(replay(rule, notes, 8).different > 5);

@@ -37,7 +37,7 @@ class Names {
     for (const auto& [name, value] : variables) options.env[name] = value;
     return Process("unshare", command(with({actorhost_binary()}, words)), options);
   }
-  void tell(const std::string& line) const { folder_.write("hosts", "127.0.0.1 localhost\n" + line + "\n"); }
+  void set_hosts(const std::string& line) const { folder_.write("hosts", "127.0.0.1 localhost\n" + line + "\n"); }
 
  private:
   static Words command(const Words& program) {
@@ -83,7 +83,7 @@ TEST_CASE("hosts wait until the coordinator's name is known, in every way to giv
   }
   Process hosts[2] = {names.start(first, variables[0]), names.start(second, variables[1])};
   const bool waits = hosts[0].wait_for_output(kWaits, 20) && hosts[1].wait_for_output(kWaits, 20);
-  names.tell("127.0.0.1 pod-0.mesh");
+  names.set_hosts("127.0.0.1 pod-0.mesh");
   const auto code = hosts[0].wait(30), other = hosts[1].wait(30);
   INFO(how << hosts[0].describe() << hosts[1].describe());
   CHECK(waits);
@@ -97,12 +97,12 @@ TEST_CASE("a run whose first address has an unknown name is joined at a further 
   const Names names(folder);
   if (!names.possible()) return;
   const FreePort port;
-  Process head = names.start({"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "job.lua"});
-  REQUIRE(head.wait_for_output("info] seed", 20));
+  Process coordinator = names.start({"-n", "1", "--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "job.lua"});
+  REQUIRE(coordinator.wait_for_output("info] seed", 20));
   Process late =
       names.start({"-n", "1", "--nnodes", "2", "--rdzv-endpoint", "pod-0.mesh:1," + port.endpoint(), "job.lua"});
-  const auto code = head.wait(30), other = late.wait(30);
-  INFO(head.describe() << late.describe());
+  const auto code = coordinator.wait(30), other = late.wait(30);
+  INFO(coordinator.describe() << late.describe());
   CHECK(code == 0);
   CHECK(other == 0);
 }

@@ -14,20 +14,20 @@ using nlohmann::json;
 
 namespace {
 
-/// The state of the run once `there` holds for it.
-json state_when(const JobFolder& folder, const Words& words, const std::function<bool(const json&)>& there) {
+/// The state of the run once `condition` holds for it.
+json state_when(const JobFolder& folder, const Words& words, const std::function<bool(const json&)>& condition) {
   json state;
-  std::string said;
-  const bool came = wait_until(
+  std::string description;
+  const bool reached = wait_until(
       [&] {
-        const Finished looked = folder.run(with({"status", "--json"}, words));
-        said = looked.description;
-        state = json::parse(looked.out, nullptr, false);
-        return looked.status == 0 && state.is_object() && there(state);
+        const Finished viewed = folder.run(with({"status", "--json"}, words));
+        description = viewed.description;
+        state = json::parse(viewed.out, nullptr, false);
+        return viewed.status == 0 && state.is_object() && condition(state);
       },
       20);
-  INFO(said);
-  REQUIRE(came);
+  INFO(description);
+  REQUIRE(reached);
   return state;
 }
 

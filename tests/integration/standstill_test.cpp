@@ -37,7 +37,7 @@ TEST_CASE("an isolated worker stopped until it is declared failed ends with an e
   const auto why = run.wait_for_match("\nactorhost: ([^\n]+)\n", 20);
   INFO(run.describe());
   REQUIRE(why.has_value());
-  CHECK_THAT(*why, Contains("the rendezvous host has dropped") ||
+  CHECK_THAT(*why, Contains("the coordinator has dropped") ||
                        (Contains("lost server 0") && Contains("after this host did not run for")));
   CHECK(ends_within(workers[2], 5));
   CHECK(run.running());
@@ -74,7 +74,7 @@ TEST_CASE("a host stopped until it is declared failed exits with 3 and a reason,
   CHECK(hosts[0].wait(20) == 0);
   CHECK(hosts[1].wait(20) == 0);
   INFO(hosts.describe());
-  CHECK_THAT(hosts[2].err(), Contains("actorhost: the rendezvous host has dropped") ||
+  CHECK_THAT(hosts[2].err(), Contains("actorhost: the coordinator has dropped") ||
                                  (Contains("actorhost: lost server 0") && Contains("this host did not run for")));
   CHECK(hosts.out() == "ended with 2 workers\n");
 }

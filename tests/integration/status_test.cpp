@@ -14,20 +14,20 @@ using nlohmann::json;
 
 namespace {
 
-/// The output of `status --json` once `there` holds for it.
-json status_when(const JobFolder& folder, const Words& words, const std::function<bool(const json&)>& there) {
+/// The output of `status --json` once `condition` holds for it.
+json status_when(const JobFolder& folder, const Words& words, const std::function<bool(const json&)>& condition) {
   json state;
-  std::string said;
-  const bool came = wait_until(
+  std::string description;
+  const bool reached = wait_until(
       [&] {
-        const Finished looked = folder.run(with(with({"status"}, words), {"--json"}));
-        said = looked.description;
-        state = json::parse(looked.out, nullptr, false);
-        return looked.status == 0 && state.is_object() && there(state);
+        const Finished viewed = folder.run(with(with({"status"}, words), {"--json"}));
+        description = viewed.description;
+        state = json::parse(viewed.out, nullptr, false);
+        return viewed.status == 0 && state.is_object() && condition(state);
       },
       20);
-  INFO(said);
-  REQUIRE(came);
+  INFO(description);
+  REQUIRE(reached);
   return state;
 }
 
@@ -92,9 +92,9 @@ TEST_CASE("status reports the reason when it cannot attach") {
   CHECK(nothing.status == 3);
   CHECK_THAT(nothing.err, Contains("no run of yours") && Contains("--attach HOST:PORT"));
   const FreePort port;
-  const Finished nobody = folder.run({"status", "--attach", port.endpoint()});
-  CHECK(nobody.status == 3);
-  CHECK_THAT(nobody.err, Contains("cannot attach to " + port.endpoint()));
+  const Finished unreachable = folder.run({"status", "--attach", port.endpoint()});
+  CHECK(unreachable.status == 3);
+  CHECK_THAT(unreachable.err, Contains("cannot attach to " + port.endpoint()));
   for (const Words& words : {Words{"status", "--sort", "x"}, Words{"status", "here"}, Words{"top", "--every", "0"},
                              Words{"status", "--jason"}, Words{"top", "--sort", "x"}}) {
     const Finished wrong = folder.run(words);
@@ -105,9 +105,9 @@ TEST_CASE("status reports the reason when it cannot attach") {
   (void)status_when(folder, {}, [](const json& s) { return count_in(s, "state", "computing") == 1; });
   folder.write("token", "this is another token than theirs");
   std::filesystem::permissions(folder.path() / "token", std::filesystem::perms::owner_read);
-  const Finished stranger = folder.run({"status", "--token-file", "token"});
-  CHECK(stranger.status == 3);
-  CHECK_THAT(stranger.err, Contains("--token-file"));
+  const Finished refused = folder.run({"status", "--token-file", "token"});
+  CHECK(refused.status == 3);
+  CHECK_THAT(refused.err, Contains("--token-file"));
   folder.write("done", "");
   CHECK(run.wait(20) == 0);
   CHECK(folder.run({"status"}).status == 3);
@@ -208,8 +208,8 @@ TEST_CASE("status shows the nodes of three hosts while all are inside kernels") 
   const bool inside = wait_until(
       [&] {
         const auto before = names_in(folder.path());
-        const Ended looked(folder.run({"repl", "--attach", hosts.endpoint(), "-e", ":nodes"}));
-        return count_of(looked.out, "computing") == 3 && names_in(folder.path()) == before;
+        const Ended viewed(folder.run({"repl", "--attach", hosts.endpoint(), "-e", ":nodes"}));
+        return count_of(viewed.out, "computing") == 3 && names_in(folder.path()) == before;
       },
       60);
   folder.write("done", "");
@@ -235,12 +235,12 @@ TEST_CASE("status shows the worker that peers wait for, under rules with and wit
     const std::string file = "done" + std::to_string(place.size());
     Process run = folder.start(with(place, {"jobs/status.lua", "peers", file, rule}));
     // At the start peers may also wait for worker 2 while it waits itself.
-    const auto stands = [](const json& s) {
+    const auto is_settled = [](const json& s) {
       size_t long_ones = 0;
       for (const json& node : s["nodes"]) long_ones += node.contains("for") && node.value("since", 0.0) > 2 ? 1U : 0U;
       return long_ones == 2 && count_in(s, "for", json({2})) == 2;
     };
-    const json state = status_when(folder, {}, stands);
+    const json state = status_when(folder, {}, is_settled);
     CHECK(count_in(state, "cause", "peer") == 2);
     if (rule != "asp") {
       const json waiting = state["barrier"][0]["waiting"];

@@ -36,8 +36,8 @@ TEST_CASE("the flag --barrier wins, rules in Lua work, and a rule that needs all
 
 TEST_CASE("no worker waits for a worker that is lost between steps") {
   const JobFolder folder;
-  Process run = folder.start(
-      {"-n", "3", "--isolate", "--print", "all", "jobs/steps.lua", "nobody_waits_for_worker_that_is_lost"});
+  Process run =
+      folder.start({"-n", "3", "--isolate", "--print", "all", "jobs/steps.lua", "lost_worker_is_not_awaited"});
   ::kill(process_of(run, "stays"), SIGKILL);
   const auto status = run.wait(20);
   INFO(run.describe());

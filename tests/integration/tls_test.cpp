@@ -49,13 +49,13 @@ TEST_CASE("an agent joins over TLS without a certificate of its own") {
   const FreePort port;
   Process agent =
       folder.start({"agent", "-n", "1", "--once", "--join", "tls+tcp://" + port.endpoint(), "--tls-ca", "ca.pem"});
-  Process head = folder.start(with(with(meeting(port), kHost), {"jobs/tls.lua"}));
-  const auto one = head.wait(20);
+  Process coordinator = folder.start(with(with(meeting(port), kHost), {"jobs/tls.lua"}));
+  const auto one = coordinator.wait(20);
   const auto other = agent.wait(20);
-  INFO(head.describe() << agent.describe());
+  INFO(coordinator.describe() << agent.describe());
   CHECK(one == 0);
   CHECK(other == 0);
-  CHECK(head.out() + agent.out() == "sum: 6\n");
+  CHECK(coordinator.out() + agent.out() == "sum: 6\n");
 }
 
 TEST_CASE("a host that does not trust the coordinator's certificate reports this and exits with 3") {
@@ -65,19 +65,19 @@ TEST_CASE("a host that does not trust the coordinator's certificate reports this
   const auto [mine, trusted] =
       GENERATE(table<std::string, std::string>({{"host", "other.pem"}, {"other", "other.pem"}}));
   const Words words = meeting(port);
-  Process head = folder.start(
+  Process coordinator = folder.start(
       with(words, {"--tls-cert", mine + ".pem", "--tls-key", mine + ".key", "--node-rank", "0", "jobs/tls.lua"}));
-  REQUIRE(head.wait_for_output("info] seed", 20));
+  REQUIRE(coordinator.wait_for_output("info] seed", 20));
   const Finished other = folder.run(with(words, {"--tls-ca", trusted, "--node-rank", "1", "jobs/tls.lua"}));
   // The coordinator continues to wait for a host that trusts it.
-  CHECK(head.wait_for_output("connection refused", 20));
-  head.signal(SIGINT);
-  CHECK(head.wait(10) == 130);
-  INFO(head.describe() << other.description);
+  CHECK(coordinator.wait_for_output("connection refused", 20));
+  coordinator.signal(SIGINT);
+  CHECK(coordinator.wait(10) == 130);
+  INFO(coordinator.describe() << other.description);
   CHECK(other.status == 3);
   CHECK_THAT(other.err, Contains("does not answer as an actorhost") && Contains("signed by one of --tls-ca") &&
                             Contains("issued to '127.0.0.1'"));
-  CHECK_THAT(head.err(), Contains("TLS failed: a certificate is not trusted"));
+  CHECK_THAT(coordinator.err(), Contains("TLS failed: a certificate is not trusted"));
 }
 
 TEST_CASE("a host with missing or wrong TLS files exits with 2 and names them") {
@@ -103,22 +103,22 @@ TEST_CASE("clients without TLS at a TLS port neither block nor harm the run") {
   const TlsFolder folder;
   const FreePort port;
   const Words words = with(with(meeting(port), kHost), {"jobs/tls.lua"});
-  Process head = folder.start(words);
-  REQUIRE(head.wait_for_output("info] seed", 20));
+  Process coordinator = folder.start(words);
+  REQUIRE(coordinator.wait_for_output("info] seed", 20));
   RawSocket silent = RawSocket::connect_to(port.endpoint());
   RawSocket talks = RawSocket::connect_to(port.endpoint());
   REQUIRE(talks.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"));
-  RawSocket greets = RawSocket::connect_to(port.endpoint());
-  REQUIRE(greets.write("ACTORHST" + std::string(40, '\0')));
+  RawSocket client = RawSocket::connect_to(port.endpoint());
+  REQUIRE(client.write("ACTORHST" + std::string(40, '\0')));
   Words plain = meeting(port);
   plain[5] = port.endpoint();
   plain.back() = "3";  // the host does not receive the reason, so it tries again
   const Finished without = folder.run(with(plain, {"--node-rank", "1", "jobs/tls.lua"}));
   Process second = folder.start(words);
-  CHECK(head.wait(20) == 0);
+  CHECK(coordinator.wait(20) == 0);
   CHECK(second.wait(20) == 0);
-  INFO(head.describe() << second.describe() << without.description);
+  INFO(coordinator.describe() << second.describe() << without.description);
   CHECK(without.status == 3);
   CHECK_THAT(without.err, Contains(port.endpoint() + " does not answer as an actorhost"));
-  CHECK(head.out() + second.out() == "sum: 6\n");
+  CHECK(coordinator.out() + second.out() == "sum: 6\n");
 }

@@ -180,10 +180,9 @@ TEST_CASE("a host without a reply at the rendezvous exits with 3 at the deadline
   const std::string endpoint = port.endpoint();
   const Words meeting = {"--nnodes", "2", "--rdzv-endpoint", endpoint, "--start-timeout", "1"};
   const auto [words, message] = GENERATE_COPY(table<Words, std::string>({
-      {with(meeting, {"--node-rank", "1", "job.lua"}), "no rendezvous host at tcp://" + endpoint + " within 1 s"},
+      {with(meeting, {"--node-rank", "1", "job.lua"}), "no coordinator at tcp://" + endpoint + " within 1 s"},
       {with(meeting, {"job.lua"}), "1 of 2 hosts after 1 s"},
-      {{"agent", "--join", endpoint, "--start-timeout", "1"},
-       "no rendezvous host at tcp://" + endpoint + " within 1 s"},
+      {{"agent", "--join", endpoint, "--start-timeout", "1"}, "no coordinator at tcp://" + endpoint + " within 1 s"},
   }));
   const Ended run(folder.run(words), 3);
   CHECK_THAT(run.err, Contains(message) && Contains("--start-timeout"));
@@ -194,12 +193,12 @@ TEST_CASE("several addresses without a reply are each reported with a reason") {
   const JobFolder folder;
   folder.write("job.lua", "print 'ran'");
   const FreePort port;
-  const Listener stranger;
+  const Listener other_server;
   const Ended run(folder.run({"--nnodes", "2", "--node-rank", "1", "--rdzv-endpoint",
-                              port.endpoint() + "," + stranger.endpoint(), "--start-timeout", "1", "job.lua"}),
+                              port.endpoint() + "," + other_server.endpoint(), "--start-timeout", "1", "job.lua"}),
                   3);
   CHECK_THAT(run.err, Contains(port.endpoint() + ": Connection refused") &&
-                          Contains(stranger.endpoint() + " does not answer as an actorhost"));
+                          Contains(other_server.endpoint() + " does not answer as an actorhost"));
 }
 
 TEST_CASE("a host with another token is refused") {
@@ -229,13 +228,13 @@ TEST_CASE("a host with another job is refused, and both sides report it") {
   folder.write("b/job.lua", "print 'another one'");
   const FreePort port;
   const Words meeting = {"--nnodes", "2", "--rdzv-endpoint", port.endpoint(), "--start-timeout", "5"};
-  Process head = folder.start(with(meeting, {"a/job.lua"}));
-  REQUIRE(head.wait_for_output("info] seed", 20));
+  Process coordinator = folder.start(with(meeting, {"a/job.lua"}));
+  REQUIRE(coordinator.wait_for_output("info] seed", 20));
   Process other = folder.start(with(meeting, {"b/job.lua"}));
   CHECK(other.wait(10) == 3);
-  CHECK(head.wait(10) == 3);
-  INFO(head.describe() << other.describe());
-  for (const Process* host : {&head, &other}) {
+  CHECK(coordinator.wait(10) == 3);
+  INFO(coordinator.describe() << other.describe());
+  for (const Process* host : {&coordinator, &other}) {
     CHECK_THAT(host->err(), Contains("its copy of the job differs"));
     CHECK(host->out().empty());
   }

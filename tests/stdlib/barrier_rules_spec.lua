@@ -176,7 +176,7 @@ test("under elastic a late joiner waits until the next barrier at most", functio
   world:join(4)
   local joined, longest = world:step(4), 0
   world.on_pass = function(id)
-    if id == 4 then longest = math.max(longest, world.now - world.asked[4]) end
+    if id == 4 then longest = math.max(longest, world.now - world.requested_at[4]) end
   end
   world:run(60)
   equal(longest <= 8, true) -- four steps of the slowest worker
@@ -198,9 +198,9 @@ end)
 
 -- A rule that counts its evaluations. As a plain function it is evaluated at each event.
 local function counted(spec, as_function)
-  local inner, count = barrier.from(spec), { asked = 0 }
+  local inner, count = barrier.from(spec), { evaluations = 0 }
   local function run(view)
-    count.asked = count.asked + 1
+    count.evaluations = count.evaluations + 1
     return inner(view)
   end
   return as_function and run or rules.new { name = "counted", watches = inner.watches, run = run }, count
@@ -209,8 +209,8 @@ end
 test("elastic makes the same decisions as an evaluation of all workers at each event", function()
   for _, spec in ipairs { "elastic:4", "delay_bounded:2.5:elastic:3" } do
     for _, seconds in ipairs { exponential, three_speeds } do
-      local rule, asked = counted(spec, false)
-      local always, asked_always = counted(spec, true)
+      local rule, few = counted(spec, false)
+      local always, all = counted(spec, true)
       local logs = {}
       for i, each in ipairs { rule, always } do
         local world = worlds.new(each, seconds, 5)
@@ -222,7 +222,7 @@ test("elastic makes the same decisions as an evaluation of all workers at each e
         logs[i] = world.log
       end
       equal(logs[1], logs[2], spec)
-      equal(asked.asked < 0.6 * asked_always.asked, true, ("%d of %d"):format(asked.asked, asked_always.asked))
+      equal(few.evaluations < 0.6 * all.evaluations, true, ("%d of %d"):format(few.evaluations, all.evaluations))
     end
   end
 end)
@@ -236,18 +236,18 @@ test("elastic evaluates a waiting worker about log(n) times between barriers, al
   } do
     local rule, count = counted("elastic:1")
     local world = worlds.run(rule, seconds, 21, n)
-    local per_step = count.asked / world.passes
+    local per_step = count.evaluations / world.passes
     equal(per_step < 3 * math.log(n) / math.log(2), true, ("%s: %.1f a step"):format(name, per_step))
   end
 end)
 
 test("a result that names no valid worker or step is an error", function()
-  local function answering(...)
+  local function naming(...)
     local values = { ... }
     return rules.new { name = "odd", watches = "worker", run = function() return false, nil, values[1], values[2] end }
   end
   for _, wrong in ipairs { { "x", 1 }, { 1, 0 }, { -1, 2 }, { 1 }, { 1, 2 ^ 31 }, { 2 ^ 32, 1 } } do
-    raises(function() worlds.run(answering(unpack(wrong)), { 1, 2 }, 5) end, "returned false and named worker .* at step")
+    raises(function() worlds.run(naming(unpack(wrong)), { 1, 2 }, 5) end, "returned false and named worker .* at step")
   end
 end)
 
@@ -334,8 +334,8 @@ end)
 
 test("awpsp draws a briefly suspected worker more often than a worker that was down for long", function()
   local blinking = passes_of(function(now) return now % 2 == 0 end)
-  local gone = passes_of(function(now) return now > 100 end)
-  equal(blinking < gone - 0.02, true, ("%g against %g"):format(blinking, gone))
+  local long_absent = passes_of(function(now) return now > 100 end)
+  equal(blinking < long_absent - 0.02, true, ("%g against %g"):format(blinking, long_absent))
 end)
 
 test("awpsp with a sample of all workers equals ssp", function()
@@ -359,7 +359,7 @@ end)
 test("no worker waits longer than the limit of delay_bounded", function()
   local world = worlds.new("delay_bounded:2:bsp", function(id) return id == 0 and 10 or 1 end)
   local longest = 0
-  world.on_pass = function(id) longest = math.max(longest, world.now - world.asked[id]) end
+  world.on_pass = function(id) longest = math.max(longest, world.now - world.requested_at[id]) end
   for id = 0, 2 do world:join(id) end
   world:run(100)
   near(longest, 2, 1e-3)

@@ -4,7 +4,7 @@ local workers = require("barrier_cluster")
 
 local cluster, passing = workers.cluster, workers.passing
 
-local function everybody(n)
+local function ids_below(n)
   local ids = {}
   for id = 0, n - 1 do ids[#ids + 1] = id end
   return ids
@@ -46,10 +46,10 @@ end)
 
 test("an empty sample equals asp, and a sample of more than all workers equals the rule itself", function()
   local steps = { 3, 4, 3, 5, 9 }
-  equal(passing(barrier.pbsp(0), steps, everybody(5)), "0 1 2 3 4")
-  equal(passing(barrier.pbsp(5), steps, everybody(5)), "0 2")
-  equal(passing(barrier.pbsp(1000000000), steps, everybody(5)), "0 2")
-  equal(passing(barrier.pssp(9, 1), steps, everybody(5)), "0 1 2")
+  equal(passing(barrier.pbsp(0), steps, ids_below(5)), "0 1 2 3 4")
+  equal(passing(barrier.pbsp(5), steps, ids_below(5)), "0 2")
+  equal(passing(barrier.pbsp(1000000000), steps, ids_below(5)), "0 2")
+  equal(passing(barrier.pssp(9, 1), steps, ids_below(5)), "0 1 2")
 end)
 
 test("pbsp admits with the probability that the sample has no slower worker", function()
@@ -155,9 +155,9 @@ end)
 
 test("poll draws a new sample at each interval, regardless of events in between", function()
   local progress = cluster({ 1, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, { 0 })
-  local looks = {}
+  local evaluated_at = {}
   local evaluator = barrier.evaluator(barrier.sample(3, function(view)
-    looks[#looks + 1] = view.now
+    evaluated_at[#evaluated_at + 1] = view.now
     return false
   end, { resample = { poll = 0.5 } }))
   for now = 0, 2, 0.125 do
@@ -165,7 +165,7 @@ test("poll draws a new sample at each interval, regardless of events in between"
     evaluator:poll(progress, now)
     equal(progress:next_time(), math.floor(now / 0.5) * 0.5 + 0.5)
   end
-  equal(table.concat(looks, " "), "0 0.5 1 1.5 2")
+  equal(table.concat(evaluated_at, " "), "0 0.5 1 1.5 2")
 end)
 
 -- --- evaluators ---

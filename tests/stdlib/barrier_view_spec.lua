@@ -4,11 +4,11 @@ local workers = require("barrier_cluster")
 
 local cluster, passing = workers.cluster, workers.passing
 
--- The result of `look(view)` when worker 0 of workers at `steps` waits.
-local function seen(steps, look, wrap)
+-- The result of `inspect(view)` when worker 0 of workers at `steps` waits.
+local function seen(steps, inspect, wrap)
   local found
   local rule = function(view)
-    found = look(view)
+    found = inspect(view)
     return true
   end
   passing(wrap and wrap(rule) or rule, steps, { 0 })
@@ -158,13 +158,13 @@ end)
 test("all workers share the shared table, in samples too, until another rule is set", function()
   local progress = cluster({ 0, 0, 0 }, { 0, 1, 2 })
   local function count(view)
-    view.shared.asked = (view.shared.asked or 0) + 1
+    view.shared.count = (view.shared.count or 0) + 1
     return true
   end
   local seen_counts = {}
   local counting = barrier.sample(2, function(view)
     count(view)
-    seen_counts[#seen_counts + 1] = view.shared.asked
+    seen_counts[#seen_counts + 1] = view.shared.count
     return true
   end)
   local evaluator = barrier.evaluator(counting)
@@ -177,12 +177,12 @@ test("all workers share the shared table, in samples too, until another rule is 
 end)
 
 test("each worker has its own random numbers, which depend only on the seed", function()
-  local function draws(asks, seed)
+  local function draws(requesters, seed)
     local drawn = {}
     barrier.evaluator(function(view)
       drawn[view.id] = view.rng:below(2 ^ 40)
       return true
-    end, seed):poll(cluster({ 0, 0, 0 }, asks), 0)
+    end, seed):poll(cluster({ 0, 0, 0 }, requesters), 0)
     return drawn
   end
   local one, other, third = draws({ 0, 1, 2 }, 5), draws({ 2, 0, 1 }, 5), draws({ 0, 1, 2 }, 6)

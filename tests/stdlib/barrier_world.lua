@@ -21,7 +21,7 @@ local M = {}
 function M.new(rule, duration, seed)
   return setmetatable({
     progress = barrier.progress(), evaluator = barrier.evaluator(rule, seed or 1), random = rng(seed or 1, 77),
-    duration = duration, finish = {}, asked = {}, waited = {}, log = {}, members = {}, last = -1, now = 0, passes = 0,
+    duration = duration, finish = {}, requested_at = {}, waited = {}, log = {}, members = {}, last = -1, now = 0, passes = 0,
   }, World)
 end
 
@@ -52,17 +52,17 @@ function World:join(id)
   self.progress:join(id)
   self.members[id], self.waited[id] = true, 0
   self.last = math.max(self.last, id)
-  self:ask(id)
+  self:request(id)
 end
 
-function World:ask(id)
-  self.asked[id] = self.now
+function World:request(id)
+  self.requested_at[id] = self.now
   self.progress:ask(id, self.now)
 end
 
 function World:leave(id)
   self.progress:remove(id)
-  self.members[id], self.finish[id], self.asked[id] = nil, nil, nil
+  self.members[id], self.finish[id], self.requested_at[id] = nil, nil, nil
 end
 
 -- The next worker to finish; of several, the smallest id.
@@ -79,8 +79,8 @@ function World:release()
   for _, id in ipairs(self.evaluator:poll(self.progress, self.now)) do
     local step = self.progress:step(id)
     if self.on_pass then self.on_pass(id, step - self:slowest(), step) end
-    self.waited[id] = self.waited[id] + self.now - self.asked[id]
-    self.asked[id] = nil
+    self.waited[id] = self.waited[id] + self.now - self.requested_at[id]
+    self.requested_at[id] = nil
     self.passes = self.passes + 1
     self.log[#self.log + 1] = ("%.6f %d %d"):format(self.now, id, step)
     self:start(id)
@@ -101,7 +101,7 @@ function World:run(horizon)
     if id and time <= self.now then
       self.finish[id] = nil
       self.progress:complete(id, self.now)
-      self:ask(id)
+      self:request(id)
     end
     self:release()
   end
@@ -114,7 +114,7 @@ function World:step(id) return self.progress:step(id) end
 ---The total wait of all workers in seconds, with the waits in progress.
 function World:total_wait()
   local sum = 0
-  for _, id in ipairs(self:ids()) do sum = sum + self.waited[id] + (self.asked[id] and self.now - self.asked[id] or 0) end
+  for _, id in ipairs(self:ids()) do sum = sum + self.waited[id] + (self.requested_at[id] and self.now - self.requested_at[id] or 0) end
   return sum
 end
 

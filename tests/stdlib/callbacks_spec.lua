@@ -18,7 +18,7 @@ test("the result of a callback is checked, and the error suggests a missing retu
 end)
 
 test("a push is delayed and slowed by sleeping", function()
-  local function push(who, entries) return { who, entries } end
+  local function push(ctx, entries) return { ctx, entries } end
   equal(callbacks.slowed(function() return 0, 1 end, push, "me", "these"), { "me", "these" })
   equal(#slept, 0)
   equal(callbacks.slowed(function() return 0.25, 3 end, push, "me", "these"), { "me", "these" })

@@ -92,7 +92,7 @@ end)
 
 -- A snapshot of a worker and a server of another process. The other process's clock is 100 s ahead, and its reply takes
 -- `late` seconds.
-local function look(t, late, first, list)
+local function snapshot(t, late, first, list)
   local waits = { state = "waiting", cause = "server", since = 0.5 }
   local worker = { id = 0, role = "worker", name = "rank 0", process = 1, host = "beta", state = waits.state,
     cause = waits.cause, since = waits.since, spans = { first = first, at = t + 100 - late, list = list } }
@@ -104,9 +104,9 @@ end
 test("a timeline adds the new spans of each snapshot, on the run's clock", function()
   local line = timeline.new()
   local old, a, b = { "step", "step", 1, 108, 109 }, { "step", "step", 2, 110, 111 }, { "wait: server", "wait", 0, 111, 111.5 }
-  timeline.add(line, look(10, 0.5, 3, { old }))
-  timeline.add(line, look(11, 0, 3, { old, a }))
-  timeline.add(line, look(12, 0.25, 4, { a, b }))
+  timeline.add(line, snapshot(10, 0.5, 3, { old }))
+  timeline.add(line, snapshot(11, 0, 3, { old, a }))
+  timeline.add(line, snapshot(12, 0.25, 4, { a, b }))
   equal(#line.tracks["rank 0"].spans, 2)
   equal(line.tracks["rank 0"].spans[2], { "wait: server", "wait", 0, 11, 11.5 })
   local text, data = timeline.picture(line, 8)
@@ -118,6 +118,6 @@ test("a timeline adds the new spans of each snapshot, on the run's clock", funct
   local events, spans = timeline.chrome(line)
   equal(spans, 2)
   assert(events:find('{"args":{"number":2},"cat":"step","dur":1000000,"name":"step","ph":"X","pid":1,"tid":0,"ts":0}', 1, true), events)
-  timeline.add(line, look(13, 0, 9, {}))
+  timeline.add(line, snapshot(13, 0, 9, {}))
   equal(line.left_out, 3)
 end)

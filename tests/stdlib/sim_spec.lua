@@ -97,11 +97,11 @@ test("a rule is evaluated before a node's first step, also for joining nodes; a 
   end
   local options = { nodes = 5, time = 50, churn = "0.2:0", seed = 3 }
   options.barrier = note
-  local asked = run(options)
-  equal(asked.joined > 3, true)
-  for id = 0, 5 + asked.joined - 1 do equal(first[id], { 0, 0 }, "node " .. id) end
+  local result = run(options)
+  equal(result.joined > 3, true)
+  for id = 0, 5 + result.joined - 1 do equal(first[id], { 0, 0 }, "node " .. id) end
   options.barrier = "bsp"
-  equal(run(options).steps, asked.steps)
+  equal(run(options).steps, result.steps)
 end)
 
 test("a rule that requests a later evaluation is no deadlock", function()

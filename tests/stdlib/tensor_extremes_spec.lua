@@ -108,7 +108,7 @@ local function shown(value, depth)
 end
 
 -- Reads all elements of a result, and its text.
-local function look_at(result)
+local function read_all(result)
   if not tensor.is_tensor(result) or result.size > 1e5 then return end
   local _ = result:hash(), result:sum(), tostring(result)
 end
@@ -154,7 +154,7 @@ local function one_call(name, f)
   local text = ("%s(%s)"):format(name, table.concat(texts, ", "))
   if trace_path then traced(text) end
   local start = os.clock()
-  local function body() look_at(f(unpack(arguments, 1, count))) end
+  local function body() read_all(f(unpack(arguments, 1, count))) end
   local fine, message = pcall(body)
   local seconds = os.clock() - start
   learn(name, message)

@@ -11,19 +11,19 @@ namespace {
 
 constexpr ProcessId kLead = 0;
 
-bool waits(Report::What what) {
-  return what == Report::What::join || what == Report::What::sync || what == Report::What::abort;
+bool is_wait(Report::Kind kind) {
+  return kind == Report::Kind::join || kind == Report::Kind::sync || kind == Report::Kind::abort;
 }
 
 }  // namespace
 
 void AverageAgent::report(const Report& report, std::shared_ptr<AverageReplica> replica) {
-  if (report.what == Report::What::join) replicas_[report.node] = std::move(replica);
+  if (report.kind == Report::Kind::join) replicas_[report.node] = std::move(replica);
   waiting_.erase(report.node);
-  if (report.what == Report::What::leave) {
+  if (report.kind == Report::Kind::leave) {
     replicas_.erase(report.node);
-  } else if (waits(report.what)) {
-    waiting_.insert_or_assign(report.node, report.what);
+  } else if (is_wait(report.kind)) {
+    waiting_.insert_or_assign(report.node, report.kind);
   }
   send_(kLead, average_kind::report, pack(report), {});
 }
@@ -36,11 +36,11 @@ Status AverageAgent::on_frame(ProcessId from, Frame&& frame) {
     on_piece(from, *piece, std::move(frame.body));
     return {};
   }
-  return from == kLead ? take_word(frame.kind, meta) : Status();
+  return from == kLead ? on_lead_message(frame.kind, meta) : Status();
 }
 
 /// Handles a message of the lead.
-Status AverageAgent::take_word(Kind kind, std::string_view meta) {
+Status AverageAgent::on_lead_message(Kind kind, std::string_view meta) {
   if (kind == average_kind::started) on_started();
   if (kind == average_kind::open) {
     const auto open = unpack<RoundOpen>(meta);
@@ -61,7 +61,7 @@ Status AverageAgent::take_word(Kind kind, std::string_view meta) {
 void AverageAgent::on_started() {
   for (const auto& [node, replica] : replicas_) {
     const auto waiting = waiting_.find(node);
-    if (waiting == waiting_.end() || waiting->second != Report::What::join) continue;
+    if (waiting == waiting_.end() || waiting->second != Report::Kind::join) continue;
     waiting_.erase(waiting);
     replica->settle({});
   }
@@ -75,16 +75,16 @@ void AverageAgent::on_open(const RoundOpen& open) {
     const auto found = replicas_.find(node);
     if (found == replicas_.end()) continue;  // of another process, or departed: the lead is notified
     round_->nodes.insert(node);
-    round_->asked.insert(node);
-    found->second->ask_copy();
+    round_->pending.insert(node);
+    found->second->request_copy();
   }
-  answer_copied();
+  report_copies();
 }
 
 /// Reports the newly copied models to the lead.
-void AverageAgent::answer_copied() {
+void AverageAgent::report_copies() {
   RoundReady ready{round_->number, {}};
-  for (auto it = round_->asked.begin(); it != round_->asked.end();) {
+  for (auto it = round_->pending.begin(); it != round_->pending.end();) {
     const NodeId node = *it;
     const auto found = replicas_.find(node);
     const auto copied = found == replicas_.end() ? AverageReplica::Copied::refused : found->second->copied();
@@ -94,10 +94,10 @@ void AverageAgent::answer_copied() {
     }
     const bool yes = copied == AverageReplica::Copied::yes;
     if (yes) round_->copied[node] = found->second;
-    ready.answers.push_back({node, yes, yes || found == replicas_.end() ? "" : found->second->fault()});
-    it = round_->asked.erase(it);
+    ready.replies.push_back({node, yes, yes || found == replicas_.end() ? "" : found->second->fault()});
+    it = round_->pending.erase(it);
   }
-  if (!ready.answers.empty()) send_(kLead, average_kind::ready, pack(ready), {});
+  if (!ready.replies.empty()) send_(kLead, average_kind::ready, pack(ready), {});
 }
 
 void AverageAgent::on_go(RoundGo&& go) {
@@ -111,7 +111,7 @@ void AverageAgent::on_go(RoundGo&& go) {
     const auto found = replicas_.find(node);
     if (found != replicas_.end() && copies.count(node) == 0) found->second->forget_copy(true);
   }
-  round_->asked.clear();
+  round_->pending.clear();
   std::erase_if(round_->copied, [&](const auto& entry) { return copies.count(entry.first) == 0; });
   if (copies.empty()) return;
   const AverageLayout& layout = round_->copied.begin()->second->layout();
@@ -143,7 +143,7 @@ void AverageAgent::finish(const RoundDone& done) {
 
 double AverageAgent::tick(double now) {
   if (!round_ || round_->done) return kForever;
-  if (!round_->asked.empty()) answer_copied();
+  if (!round_->pending.empty()) report_copies();
   if (!round_->mover) return kForever;
   if (round_->mover->work()) return now;
   if (round_->mover->failed()) {
@@ -158,7 +158,7 @@ void AverageAgent::on_verdict(const RoundVerdict& verdict) {
   ended_ = std::max(ended_, verdict.round);
   std::erase_if(early_, [&](const Early& early) { return early.head.round <= ended_; });
   if (round_ && round_->number == verdict.round) {
-    for (const NodeId node : round_->asked) {
+    for (const NodeId node : round_->pending) {
       if (const auto found = replicas_.find(node); found != replicas_.end()) found->second->forget_copy(false);
     }
     if (verdict.outcome == RoundVerdict::Outcome::applied && round_->mover) reference_ = round_->mover->reference();
@@ -172,7 +172,7 @@ void AverageAgent::on_verdict(const RoundVerdict& verdict) {
       }
     }
   }
-  if (verdict.why == RoundWhy::abort) reference_ = {};  // nothing is compared with it any more
+  if (verdict.reason == RoundReason::abort) reference_ = {};  // nothing is compared with it any more
   settle(verdict);
   if (round_ && round_->number == verdict.round) round_.reset();
 }
@@ -181,12 +181,12 @@ void AverageAgent::on_verdict(const RoundVerdict& verdict) {
 void AverageAgent::settle(const RoundVerdict& verdict) {
   const bool applied = verdict.outcome == RoundVerdict::Outcome::applied;
   const bool over = applied || verdict.outcome == RoundVerdict::Outcome::failed;
-  if (!over || verdict.why == RoundWhy::interval) return;
-  const bool abort = verdict.why == RoundWhy::abort;
+  if (!over || verdict.reason == RoundReason::interval) return;
+  const bool abort = verdict.reason == RoundReason::abort;
   const Status outcome = applied ? Status() : Status(Error{Code::bad_argument, verdict.message});
   for (const auto& [node, replica] : replicas_) {
     const auto waiting = waiting_.find(node);
-    if (waiting == waiting_.end() || waiting->second != (abort ? Report::What::abort : Report::What::sync)) continue;
+    if (waiting == waiting_.end() || waiting->second != (abort ? Report::Kind::abort : Report::Kind::sync)) continue;
     if (!abort && (!round_ || round_->nodes.count(node) == 0)) continue;  // it arrived too late for the round
     waiting_.erase(waiting);
     replica->settle(outcome);

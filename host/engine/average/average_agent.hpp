@@ -37,8 +37,8 @@ class AverageAgent {
   struct Round {
     uint32_t number = 0;
     bool full = false;
-    std::set<NodeId> nodes;  // the nodes of this process that the round was opened for
-    std::set<NodeId> asked;  // nodes without a copy yet
+    std::set<NodeId> nodes;    // the nodes of this process that the round was opened for
+    std::set<NodeId> pending;  // nodes without a copy yet
     std::map<NodeId, std::shared_ptr<AverageReplica>> copied;
     std::unique_ptr<AverageMover> mover;  // set once the participants are known
     bool done = false;
@@ -49,13 +49,13 @@ class AverageAgent {
     Blob body;
   };
 
-  Status take_word(Kind kind, std::string_view meta);
+  Status on_lead_message(Kind kind, std::string_view meta);
   void on_started();
   void on_open(const RoundOpen& open);
   void on_go(RoundGo&& go);
   void on_piece(ProcessId from, const AveragePiece& head, Blob body);
   void on_verdict(const RoundVerdict& verdict);
-  void answer_copied();
+  void report_copies();
   void take(ProcessId from, const AveragePiece& head, Blob body);
   void finish(const RoundDone& done);
   void settle(const RoundVerdict& verdict);
@@ -63,7 +63,7 @@ class AverageAgent {
   const ProcessId self_;
   const Send send_;
   std::map<NodeId, std::shared_ptr<AverageReplica>> replicas_;  // shared with their workers
-  std::map<NodeId, Report::What> waiting_;                      // in start, a step of the warm-up, or abort
+  std::map<NodeId, Report::Kind> waiting_;                      // in start, a step of the warm-up, or abort
   FilterSpec filter_;
   AverageReference reference_;  // of the newest applied round
   std::optional<Round> round_;

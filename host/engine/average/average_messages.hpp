@@ -51,26 +51,26 @@ struct AverageOptions {
   double deadline = 5;    // seconds that a round waits for a worker in a step
   uint64_t seed = 0;      // of the pairs
   bool filtered = false;  // models are filtered where possible
-  bool sound() const { return interval >= 0 && deadline >= 0; }
+  bool is_valid() const { return interval >= 0 && deadline >= 0; }
   static void fields(auto& m, auto&& field) { field(m.peers, m.interval, m.deadline, m.seed, m.filtered); }
 };
 
 /// A worker's action: joins, waits in a step of the warm-up, waits in abort, resumes, rests without an abort here (a
 /// late starter), leaves.
 struct Report {
-  enum class What : uint8_t { join, sync, abort, resume, rest, leave };
-  What what = What::join;
+  enum class Kind : uint8_t { join, sync, abort, resume, rest, leave };
+  Kind kind = Kind::join;
   NodeId node = 0;
   bool fresh = false;  // join: a late joiner, which takes over the others' mean
   bool warm = false;   // join: begins with a warm-up; sync: more warm-up steps follow
   AverageOptions options{};
-  friend constexpr What last_of(What) { return What::leave; }
-  static void fields(auto& m, auto&& field) { field(m.what, m.node, m.fresh, m.warm, m.options); }
+  friend constexpr Kind last_of(Kind) { return Kind::leave; }
+  static void fields(auto& m, auto&& field) { field(m.kind, m.node, m.fresh, m.warm, m.options); }
 };
 
 /// The reason for a round.
-enum class RoundWhy : uint8_t { interval, warm_up, abort };
-constexpr RoundWhy last_of(RoundWhy) { return RoundWhy::abort; }
+enum class RoundReason : uint8_t { interval, warm_up, abort };
+constexpr RoundReason last_of(RoundReason) { return RoundReason::abort; }
 
 struct RoundOpen {
   uint32_t round = 0;
@@ -80,15 +80,15 @@ struct RoundOpen {
 };
 
 struct RoundReady {
-  struct Answer {
+  struct Reply {
     NodeId node = 0;
     bool copied = false;
     std::string message;  // why the model cannot be averaged at all; empty: only this round goes without it
     static void fields(auto& m, auto&& field) { field(m.node, m.copied, words(m.message)); }
   };
   uint32_t round = 0;
-  std::vector<Answer> answers;
-  static void fields(auto& m, auto&& field) { field(m.round, m.answers); }
+  std::vector<Reply> replies;
+  static void fields(auto& m, auto&& field) { field(m.round, m.replies); }
 };
 
 struct RoundGo {
@@ -105,7 +105,7 @@ struct RoundGo {
   std::vector<Participant> participants{};
 
   uint32_t weights() const noexcept;
-  bool sound() const { return weights() > 0; }
+  bool is_valid() const { return weights() > 0; }
   static void fields(auto& m, auto&& field) { field(m.round, m.pattern, m.coded, m.participants); }
 };
 
@@ -128,10 +128,10 @@ struct RoundVerdict {
   enum class Outcome : uint8_t { applied, broken, empty, failed };
   uint32_t round = 0;
   Outcome outcome = Outcome::applied;
-  RoundWhy why = RoundWhy::interval;  // the end of a round with another reason releases waiting workers
-  std::string message;                // failed
+  RoundReason reason = RoundReason::interval;  // the end of a round with another reason releases waiting workers
+  std::string message;                         // failed
   friend constexpr Outcome last_of(Outcome) { return Outcome::failed; }
-  static void fields(auto& m, auto&& field) { field(m.round, m.outcome, m.why, words(m.message)); }
+  static void fields(auto& m, auto&& field) { field(m.round, m.outcome, m.reason, words(m.message)); }
 };
 
 }  // namespace actorhost

@@ -42,8 +42,8 @@ AverageLead& Averages::lead_of(uint32_t session) {
     const auto send = [this, session](ProcessId to, Kind kind, const std::string& meta) {
       courier_.send(make_frame(kind, courier_.address(), courier_address(to), session, meta));
     };
-    const auto say = [this](const std::string& line) { courier_.log().info("", line); };
-    lead = std::make_unique<AverageLead>(session, send, say);
+    const auto write_log = [this](const std::string& line) { courier_.log().info("", line); };
+    lead = std::make_unique<AverageLead>(session, send, write_log);
     lead->on_membership(courier_.newest_membership(), courier_.clock().now());
   }
   return *lead;
@@ -53,10 +53,10 @@ void Averages::on_frame(Frame&& frame, double now) {
   if (!is_courier(frame.src)) return;
   const Address sender = frame.src;
   const Kind kind = frame.kind;
-  if (const Status read = hand_out(std::move(frame), now); !read.ok()) courier_.distrust(sender, kind, read.error());
+  if (const Status read = dispatch(std::move(frame), now); !read.ok()) courier_.distrust(sender, kind, read.error());
 }
 
-Status Averages::hand_out(Frame&& frame, double now) {
+Status Averages::dispatch(Frame&& frame, double now) {
   const ProcessId from = address_index(frame.src);
   if (for_lead(frame.kind)) {
     if (courier_.process() != 0) return {};

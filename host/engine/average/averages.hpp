@@ -28,7 +28,7 @@ class Averages final : public ServiceTask {
   double tick(double now) override;
 
  private:
-  Status hand_out(Frame&& frame, double now);
+  Status dispatch(Frame&& frame, double now);
   AverageAgent& agent_of(uint32_t session);
   AverageLead& lead_of(uint32_t session);
 

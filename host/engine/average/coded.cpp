@@ -16,9 +16,9 @@ void subtract_mean(T* to, const T* sum, const T* total, size_t n, T models, T co
 
 /// Computes the new mean, and the target of this process's models: the mean plus the elements that the filter dropped.
 template <typename T>
-void move_mean(T* mean, T* target, const T* total, const T* news, const T* sent, size_t n, T count, T all, T models) {
+void move_mean(T* mean, T* target, const T* total, const T* delta, const T* sent, size_t n, T count, T all, T models) {
   for (size_t i = 0; i < n; ++i) {
-    mean[i] = total[i] / count + news[i] / all;
+    mean[i] = total[i] / count + delta[i] / all;
     target[i] = mean[i] + (target[i] - sent[i]) / models;
   }
 }
@@ -53,8 +53,8 @@ class AverageCoded final : public AverageMover {
   bool work() override {
     if (!failed_.ok()) return false;
     for (size_t moved = 0; moved < kAverageWorkBytes; moved += (inputs_.size() + 2) * kAveragePieceBytes) {
-      if (told_ < pieces_.size()) {
-        compare(pieces_[told_++]);
+      if (compared_ < pieces_.size()) {
+        compare(pieces_[compared_++]);
       } else if (sent_ < pieces_.size()) {
         send_piece(sent_++);
       } else if (merged_ < pieces_.size() && all_here(merged_)) {
@@ -68,11 +68,12 @@ class AverageCoded final : public AverageMover {
   }
 
   Status take(ProcessId from, const AveragePiece& head, Blob body) override {
-    if (head.source >= processes_.size() || processes_[head.source] != from || head.source == me_) return not_due(head);
+    if (head.source >= processes_.size() || processes_[head.source] != from || head.source == me_)
+      return out_of_order(head);
     std::vector<Blob>& arrived = arrived_[head.source];
-    if (arrived.size() == pieces_.size()) return not_due(head);
+    if (arrived.size() == pieces_.size()) return out_of_order(head);
     const AveragePart& part = pieces_[arrived.size()];  // in order
-    if (part.segment != head.segment || part.begin != head.begin) return not_due(head);
+    if (part.segment != head.segment || part.begin != head.begin) return out_of_order(head);
     arrived.push_back(std::move(body));
     return {};
   }
@@ -125,12 +126,12 @@ class AverageCoded final : public AverageMover {
     const AveragePart& part = pieces_[index];
     const size_t offset = offset_of(layout_, part);
     const size_t bytes = bytes_of(layout_, part);
-    std::byte* news = room_.data();
+    std::byte* delta = room_.data();
     std::byte* one = room_.data() + kAveragePieceBytes;
     for (size_t from = 0; from < processes_.size(); ++from) {
-      failed_ = decode_filtered(arrived_[from][index].view(), dtype_of(part), part.elements, from == 0 ? news : one);
+      failed_ = decode_filtered(arrived_[from][index].view(), dtype_of(part), part.elements, from == 0 ? delta : one);
       if (!failed_.ok()) return;
-      if (from > 0) add(layout_, part, news, news, one);
+      if (from > 0) add(layout_, part, delta, delta, one);
     }
     (void)decode_filtered(arrived_[me_][index].view(), dtype_of(part), part.elements, one);
     for (std::vector<Blob>& arrived : arrived_) arrived[index] = Blob();
@@ -139,7 +140,7 @@ class AverageCoded final : public AverageMover {
     const auto go = [&](auto zero) {
       using T = decltype(zero);
       move_mean(reinterpret_cast<T*>(mean_.data() + offset), reinterpret_cast<T*>(target_.data() + offset),
-                reinterpret_cast<const T*>(old_.sum.data() + offset), reinterpret_cast<const T*>(news),
+                reinterpret_cast<const T*>(old_.sum.data() + offset), reinterpret_cast<const T*>(delta),
                 reinterpret_cast<const T*>(one), part.elements, static_cast<T>(old_.count), static_cast<T>(all_),
                 static_cast<T>(inputs_.size()));
     };
@@ -158,7 +159,7 @@ class AverageCoded final : public AverageMover {
   Blob target_;                             // first the differences, then the target of the models
   Blob mean_;                               // the new mean; overwrites the old mean unless that is in use
   std::vector<std::vector<Blob>> arrived_;  // by process: its encoded pieces, including this process
-  size_t told_ = 0;                         // earlier pieces are differences
+  size_t compared_ = 0;                     // earlier pieces are differences
   size_t sent_ = 0;                         // earlier pieces are sent
   size_t merged_ = 0;                       // earlier pieces are merged
   std::vector<std::byte> room_;

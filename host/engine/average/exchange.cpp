@@ -11,7 +11,7 @@ namespace {
 /// to = from + copy + (theirs - own): adds the difference of the decoded forms of two models. The partner adds the
 /// opposite.
 template <typename T>
-void add_seen(T* to, const T* from, const T* copy, const T* theirs, const T* own, size_t n) {
+void add_decoded(T* to, const T* from, const T* copy, const T* theirs, const T* own, size_t n) {
   for (size_t i = 0; i < n; ++i) to[i] = from[i] + (copy[i] + (theirs[i] - own[i]));
 }
 
@@ -39,7 +39,7 @@ class AverageExchange final : public AverageMover {
     for (const RoundGo::Participant& p : go.participants) {
       if (p.process != self) continue;
       for (const ProcessId process : receivers[p.node]) {
-        if (process != self) ways_[p.node].push_back(process);
+        if (process != self) destinations_[p.node].push_back(process);
       }
     }
   }
@@ -47,7 +47,7 @@ class AverageExchange final : public AverageMover {
   bool work() override {
     if (coded_) return work_coded();
     if (std::exchange(sent_, true)) return false;
-    for (const auto& [node, processes] : ways_) {
+    for (const auto& [node, processes] : destinations_) {
       for (size_t piece = 0; piece < pieces_.size(); ++piece) {
         const size_t bytes = bytes_of(layout_, pieces_[piece]);
         send_piece(processes, node, piece, copies_.at(node).slice(offset_of(layout_, pieces_[piece]), bytes));
@@ -58,18 +58,18 @@ class AverageExchange final : public AverageMover {
 
   Status take(ProcessId from, const AveragePiece& head, Blob body) override {
     const auto source = sources_.find(head.source);
-    if (source == sources_.end() || source->second.process != from) return not_due(head);
+    if (source == sources_.end() || source->second.process != from) return out_of_order(head);
     // The pieces of a model arrive in order from one process.
     const size_t next = source->second.arrived;
-    if (next >= pieces_.size()) return not_due(head);
+    if (next >= pieces_.size()) return out_of_order(head);
     const AveragePart& part = pieces_[next];
-    if (part.segment != head.segment || part.begin != head.begin) return not_due(head);
-    if (!coded_ && body.size() != bytes_of(layout_, part)) return not_due(head);
+    if (part.segment != head.segment || part.begin != head.begin) return out_of_order(head);
+    if (!coded_ && body.size() != bytes_of(layout_, part)) return out_of_order(head);
     ++source->second.arrived;
     if (coded_) {
       waiting_.push_back({head.source, next, std::move(body)});
     } else {
-      give(head.source, next, body.data());
+      apply_piece(head.source, next, body.data());
     }
     return {};
   }
@@ -135,13 +135,14 @@ class AverageExchange final : public AverageMover {
   bool work_coded() {
     for (size_t moved = 0; moved < kAverageWorkBytes; moved += 3 * kAveragePieceBytes) {
       if (!failed_.ok()) return false;
-      if (const auto way = std::find_if(ways_.begin(), ways_.end(), [&](const auto& w) { return !is_sent(w.first); });
-          way != ways_.end()) {
-        encode(way->first, way->second);
+      if (const auto destination = std::find_if(destinations_.begin(), destinations_.end(),
+                                                [&](const auto& w) { return !is_sent(w.first); });
+          destination != destinations_.end()) {
+        encode(destination->first, destination->second);
       } else if (sent_ = true; !waiting_.empty()) {
         const Waiting next = std::move(waiting_.front());
         waiting_.pop_front();
-        failed_ = give_coded(next);
+        failed_ = apply_coded(next);
       } else {
         return false;
       }
@@ -160,7 +161,7 @@ class AverageExchange final : public AverageMover {
     send_piece(processes, node, encoded.size() - 1, encoded.back());
   }
 
-  Status give_coded(const Waiting& from) {
+  Status apply_coded(const Waiting& from) {
     const AveragePart& part = pieces_[from.piece];
     const size_t offset = offset_of(layout_, part);
     const Dtype dtype = layout_.segments[part.segment].dtype;
@@ -176,7 +177,7 @@ class AverageExchange final : public AverageMover {
       const auto go = [&](auto zero) {
         using T = decltype(zero);
         const auto as = [](const std::byte* bytes) { return reinterpret_cast<const T*>(bytes); };
-        add_seen(reinterpret_cast<T*>(sum), as(before), as(copy), as(theirs), as(own), part.elements);
+        add_decoded(reinterpret_cast<T*>(sum), as(before), as(copy), as(theirs), as(own), part.elements);
       };
       dtype == Dtype::f32 ? go(0.0F) : go(0.0);
       target.written[from.piece] = true;
@@ -186,7 +187,7 @@ class AverageExchange final : public AverageMover {
   }
 
   /// Adds a piece of another process's model to all models here that are averaged with that model.
-  void give(NodeId source, size_t piece, const std::byte* bytes) {
+  void apply_piece(NodeId source, size_t piece, const std::byte* bytes) {
     const AveragePart& part = pieces_[piece];
     const size_t offset = offset_of(layout_, part);
     for (const NodeId node : sources_.at(source).targets) {
@@ -206,11 +207,11 @@ class AverageExchange final : public AverageMover {
   Filter filter_;
   const Send send_;
   std::map<NodeId, Target> targets_;
-  std::map<NodeId, Source> sources_;               // of other processes
-  std::map<NodeId, std::vector<ProcessId>> ways_;  // by model: the processes that get its copy
-  std::map<NodeId, std::vector<Blob>> encoded_;    // coded: by model, the sent pieces
-  std::deque<Waiting> waiting_;                    // coded: received pieces
-  std::vector<std::byte> room_;                    // for two decoded pieces
+  std::map<NodeId, Source> sources_;                       // of other processes
+  std::map<NodeId, std::vector<ProcessId>> destinations_;  // by model: the processes that get its copy
+  std::map<NodeId, std::vector<Blob>> encoded_;            // coded: by model, the sent pieces
+  std::deque<Waiting> waiting_;                            // coded: received pieces
+  std::vector<std::byte> room_;                            // for two decoded pieces
   Status failed_;
   bool sent_ = false;
   uint64_t bytes_sent_ = 0;

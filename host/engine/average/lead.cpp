@@ -13,8 +13,8 @@ constexpr double kLongWait = 10;  // seconds until the log names the workers tha
 
 }  // namespace
 
-AverageLead::AverageLead(uint32_t session, Send send, Say say)
-    : session_(session), send_(std::move(send)), say_(std::move(say)) {}
+AverageLead::AverageLead(uint32_t session, Send send, WriteLog write_log)
+    : session_(session), send_(std::move(send)), write_log_(std::move(write_log)) {}
 
 Status AverageLead::on_frame(ProcessId from, Kind kind, std::string_view meta, double now) {
   if (kind == average_kind::report) {
@@ -39,7 +39,7 @@ void AverageLead::enter(Worker& member, State state, double now) {
 }
 
 void AverageLead::on_report(ProcessId from, const Report& report, double now) {
-  if (report.what == Report::What::join) {
+  if (report.kind == Report::Kind::join) {
     // The report of a new worker may precede its membership news; the report of a failed worker may follow its news.
     // Ids only grow.
     if (!alive(report.node) && report.node <= newest_) return;
@@ -53,15 +53,15 @@ void AverageLead::on_report(ProcessId from, const Report& report, double now) {
   const auto found = members_.find(report.node);
   if (found == members_.end()) return;
   Worker& member = found->second;
-  switch (report.what) {
-    case Report::What::join: return;
-    case Report::What::sync: member.last = !report.warm; return enter(member, State::syncing, now);
-    case Report::What::abort:
+  switch (report.kind) {
+    case Report::Kind::join: return;
+    case Report::Kind::sync: member.last = !report.warm; return enter(member, State::syncing, now);
+    case Report::Kind::abort:
       member.rested = member.state == State::resting;
       return enter(member, State::aborting, now);
-    case Report::What::resume: return enter(member, State::training, now);
-    case Report::What::rest: return enter(member, State::resting, now);
-    case Report::What::leave: break;
+    case Report::Kind::resume: return enter(member, State::training, now);
+    case Report::Kind::rest: return enter(member, State::resting, now);
+    case Report::Kind::leave: break;
   }
   enter(member, State::left, now);
   if (round_ && round_->phase == Phase::copying) {
@@ -72,13 +72,13 @@ void AverageLead::on_report(ProcessId from, const Report& report, double now) {
 
 void AverageLead::on_ready(const RoundReady& ready) {
   if (!round_ || round_->number != ready.round || round_->phase != Phase::copying) return;
-  for (const RoundReady::Answer& answer : ready.answers) {
-    if (round_->pending.erase(answer.node) == 0) continue;
-    if (answer.copied) {
-      round_->copied.insert(answer.node);
-    } else if (!answer.message.empty()) {
-      const auto rank = membership_->rank_of(answer.node);
-      refusal_ = "rank " + std::to_string(rank.value_or(0)) + ": " + answer.message;
+  for (const RoundReady::Reply& reply : ready.replies) {
+    if (round_->pending.erase(reply.node) == 0) continue;
+    if (reply.copied) {
+      round_->copied.insert(reply.node);
+    } else if (!reply.message.empty()) {
+      const auto rank = membership_->rank_of(reply.node);
+      refusal_ = "rank " + std::to_string(rank.value_or(0)) + ": " + reply.message;
     }
   }
 }
@@ -113,18 +113,18 @@ void AverageLead::on_membership(const MembershipPtr& membership, double now) {
 
 double AverageLead::tick(double now) {
   if (!membership_) return kForever;
-  if (round_ && round_->phase == Phase::copying) look_if_copied(now);
+  if (round_ && round_->phase == Phase::copying) check_copies(now);
   if (round_ && round_->phase == Phase::moving && round_->busy.empty()) {
     end(RoundVerdict::Outcome::applied, {}, now);
   }
-  while (!round_ && consider(now)) {
+  while (!round_ && try_begin_round(now)) {
   }
-  const double wait = complain(now);
+  const double wait = log_long_wait(now);
   if (!round_) {
-    return started_ && !who_trains().empty() ? std::min(next_, wait) : wait;
+    return started_ && !training_workers().empty() ? std::min(next_, wait) : wait;
   }
-  return round_->why == RoundWhy::interval && round_->phase == Phase::copying ? round_->opened + options_.deadline
-                                                                              : kForever;
+  return round_->reason == RoundReason::interval && round_->phase == Phase::copying ? round_->opened + options_.deadline
+                                                                                    : kForever;
 }
 
 /// Whether every live worker has reached `start` or has left again.
@@ -134,27 +134,27 @@ bool AverageLead::all_have_joined() const {
 }
 
 /// Begins a round if possible; otherwise returns false.
-bool AverageLead::consider(double now) {
+bool AverageLead::try_begin_round(double now) {
   if (!started_) {
     if (members_.empty() || !all_have_joined()) return false;
     started_ = true;
-    complained_ = false;
+    long_wait_logged_ = false;
     next_ = now + options_.interval;
     std::set<ProcessId> processes;
     for (const auto& [node, member] : members_) processes.insert(member.process);
-    tell(processes, average_kind::started, {});
+    send_to_all(processes, average_kind::started, {});
   }
-  if (const auto nodes = who_syncs(); !nodes.empty()) return open(RoundWhy::warm_up, nodes, now);
-  const auto aborting = who_aborts();
+  if (const auto nodes = warm_up_workers(); !nodes.empty()) return open(RoundReason::warm_up, nodes, now);
+  const auto aborting = aborting_workers();
   const bool all_abort = std::all_of(members_.begin(), members_.end(), [](const auto& entry) {
     return entry.second.state == State::aborting || entry.second.state == State::left;
   });
-  if (!aborting.empty() && all_abort && all_have_joined()) return open(RoundWhy::abort, aborting, now);
-  const auto nodes = who_trains();
-  return now >= next_ && !nodes.empty() && open(RoundWhy::interval, nodes, now);
+  if (!aborting.empty() && all_abort && all_have_joined()) return open(RoundReason::abort, aborting, now);
+  const auto nodes = training_workers();
+  return now >= next_ && !nodes.empty() && open(RoundReason::interval, nodes, now);
 }
 
-std::vector<NodeId> AverageLead::who_aborts() const {
+std::vector<NodeId> AverageLead::aborting_workers() const {
   std::vector<NodeId> nodes;
   for (const auto& [node, member] : members_) {
     if (member.state == State::aborting) nodes.push_back(node);
@@ -163,7 +163,7 @@ std::vector<NodeId> AverageLead::who_aborts() const {
 }
 
 /// The workers in a warm-up step; empty while other workers may still enter such a step.
-std::vector<NodeId> AverageLead::who_syncs() const {
+std::vector<NodeId> AverageLead::warm_up_workers() const {
   std::vector<NodeId> nodes;
   if (!all_have_joined()) return nodes;
   for (const auto& [node, member] : members_) {
@@ -175,7 +175,7 @@ std::vector<NodeId> AverageLead::who_syncs() const {
 }
 
 /// The workers that take part in rounds by interval. Workers in `abort` are included while they wait for the others.
-std::vector<NodeId> AverageLead::who_trains() const {
+std::vector<NodeId> AverageLead::training_workers() const {
   std::vector<NodeId> nodes;
   for (const auto& [node, member] : members_) {
     const bool takes_part = member.state == State::training || (member.state == State::aborting && !member.rested);
@@ -184,33 +184,34 @@ std::vector<NodeId> AverageLead::who_trains() const {
   return nodes;
 }
 
-bool AverageLead::open(RoundWhy why, const std::vector<NodeId>& nodes, double now) {
+bool AverageLead::open(RoundReason reason, const std::vector<NodeId>& nodes, double now) {
   refusal_.reset();
   Round round;
   round.number = ++rounds_;
-  round.why = why;
+  round.reason = reason;
   round.opened = now;
   round.nodes.insert(nodes.begin(), nodes.end());
   round.pending = round.nodes;
   for (const NodeId node : nodes) round.processes.insert(members_.at(node).process);
   round_ = std::move(round);
   next_ = now + options_.interval;
-  if (why != RoundWhy::interval) complained_ = false;  // the workers that waited for this round have it
-  const bool agreed = why == RoundWhy::abort &&
+  if (reason != RoundReason::interval) long_wait_logged_ = false;  // the workers that waited for this round have it
+  const bool agreed = reason == RoundReason::abort &&
                       std::all_of(nodes.begin(), nodes.end(), [&](NodeId node) { return members_.at(node).rested; });
   // No worker has resumed since the last abort, so its result still holds.
   if (agreed) {
     end(RoundVerdict::Outcome::applied, {}, now);
   } else {
-    tell(round_->processes, average_kind::open, pack(RoundOpen{round_->number, why != RoundWhy::interval, nodes}));
+    send_to_all(round_->processes, average_kind::open,
+                pack(RoundOpen{round_->number, reason != RoundReason::interval, nodes}));
   }
   return true;
 }
 
-void AverageLead::look_if_copied(double now) {
+void AverageLead::check_copies(double now) {
   Round& round = *round_;
-  if (round.why != RoundWhy::interval && refusal_) return end(RoundVerdict::Outcome::failed, *refusal_, now);
-  const bool late = round.why == RoundWhy::interval && now >= round.opened + options_.deadline;
+  if (round.reason != RoundReason::interval && refusal_) return end(RoundVerdict::Outcome::failed, *refusal_, now);
+  const bool late = round.reason == RoundReason::interval && now >= round.opened + options_.deadline;
   if (!round.pending.empty() && !late) return;
   if (round.copied.empty()) return end(RoundVerdict::Outcome::empty, {}, now);
   go();
@@ -233,16 +234,16 @@ void AverageLead::go() {
   // Neighbours and pairs send filtered models.
   const bool apart = go.pattern != AveragePattern::all;
   const bool same_mean = options_.peers == AveragePattern::all && go.participants == last_;
-  go.coded = options_.filtered && round.why == RoundWhy::interval && (apart || same_mean);
+  go.coded = options_.filtered && round.reason == RoundReason::interval && (apart || same_mean);
   last_ = go.participants;
   round.phase = Phase::moving;
-  tell(round.processes, average_kind::go, pack(go));
+  send_to_all(round.processes, average_kind::go, pack(go));
 }
 
 /// Orders the participants so that the returned pattern defines each worker's partners.
 AveragePattern AverageLead::order(std::vector<NodeId>& nodes) const {
   const bool fresh = std::any_of(nodes.begin(), nodes.end(), [&](NodeId node) { return members_.at(node).fresh; });
-  if (round_->why != RoundWhy::interval || fresh) return AveragePattern::all;
+  if (round_->reason != RoundReason::interval || fresh) return AveragePattern::all;
   if (options_.peers == AveragePattern::pairs) {
     StepRng rng(options_.seed, session_, round_->number);
     for (size_t i = nodes.size(); i > 1; --i) std::swap(nodes[i - 1], nodes[rng.below(i)]);
@@ -253,26 +254,26 @@ AveragePattern AverageLead::order(std::vector<NodeId>& nodes) const {
 void AverageLead::end(RoundVerdict::Outcome outcome, const std::string& message, double now) {
   const Round round = *std::exchange(round_, std::nullopt);
   const bool applied = outcome == RoundVerdict::Outcome::applied;
-  if ((!applied && round.phase == Phase::moving) || round.why == RoundWhy::abort) last_.clear();
-  tell(round.processes, average_kind::verdict, pack(RoundVerdict{round.number, outcome, round.why, message}));
+  if ((!applied && round.phase == Phase::moving) || round.reason == RoundReason::abort) last_.clear();
+  send_to_all(round.processes, average_kind::verdict, pack(RoundVerdict{round.number, outcome, round.reason, message}));
   for (auto& [node, member] : members_) {
     if (applied && round.participants.count(node) > 0) member.fresh = false;
     const bool over = applied || outcome == RoundVerdict::Outcome::failed;
     if (!over || member.state == State::left) continue;
-    if (round.why == RoundWhy::abort && member.state == State::aborting) enter(member, State::resting, now);
-    if (round.why == RoundWhy::warm_up && member.state == State::syncing && round.nodes.count(node) > 0) {
+    if (round.reason == RoundReason::abort && member.state == State::aborting) enter(member, State::resting, now);
+    if (round.reason == RoundReason::warm_up && member.state == State::syncing && round.nodes.count(node) > 0) {
       member.warm = !member.last;
       enter(member, State::training, now);
     }
   }
 }
 
-void AverageLead::tell(const std::set<ProcessId>& processes, Kind kind, const std::string& meta) {
+void AverageLead::send_to_all(const std::set<ProcessId>& processes, Kind kind, const std::string& meta) {
   for (const ProcessId process : processes) send_(process, kind, meta);
 }
 
 /// Whether workers in state `waits` also wait for that worker.
-bool AverageLead::is_missed(State waits, NodeId node) const {
+bool AverageLead::is_awaited(State waits, NodeId node) const {
   const auto found = members_.find(node);
   if (found == members_.end()) return true;
   const Worker& member = found->second;
@@ -282,23 +283,23 @@ bool AverageLead::is_missed(State waits, NodeId node) const {
 
 /// Logs long waits: `start`, warm-up steps and `abort` wait for workers as long as these live. Returns the time of the
 /// next check.
-double AverageLead::complain(double now) {
-  if (complained_) return kForever;
-  const State waits = !started_ ? State::training : who_aborts().empty() ? State::syncing : State::aborting;
+double AverageLead::log_long_wait(double now) {
+  if (long_wait_logged_) return kForever;
+  const State waits = !started_ ? State::training : aborting_workers().empty() ? State::syncing : State::aborting;
   double since = kForever;
   for (const auto& [node, member] : members_) {
     if (member.state == waits) since = std::min(since, member.since);
   }
-  std::string who;
+  std::string missing;
   for (const auto& worker : membership_->workers()) {
-    if (!is_missed(waits, worker.id)) continue;
-    who += (who.empty() ? "rank " : ", rank ") + std::to_string(membership_->rank_of(worker.id).value_or(0));
+    if (!is_awaited(waits, worker.id)) continue;
+    missing += (missing.empty() ? "rank " : ", rank ") + std::to_string(membership_->rank_of(worker.id).value_or(0));
   }
-  if (since == kForever || who.empty()) return kForever;
+  if (since == kForever || missing.empty()) return kForever;
   if (now < since + kLongWait) return since + kLongWait;
-  complained_ = true;
-  const char* what = waits == State::aborting ? "abort" : waits == State::syncing ? "step, in the warm-up" : "start";
-  say_(std::string("average.") + what + ": waiting for over 10 s for " + who);
+  long_wait_logged_ = true;
+  const char* call = waits == State::aborting ? "abort" : waits == State::syncing ? "step, in the warm-up" : "start";
+  write_log_(std::string("average.") + call + ": waiting for over 10 s for " + missing);
   return kForever;
 }
 

@@ -29,9 +29,9 @@ namespace actorhost {
 class AverageLead {
  public:
   using Send = std::function<void(ProcessId to, Kind kind, const std::string& meta)>;
-  using Say = std::function<void(const std::string& line)>;  // for the log
+  using WriteLog = std::function<void(const std::string& line)>;  // for the log
 
-  AverageLead(uint32_t session, Send send, Say say);
+  AverageLead(uint32_t session, Send send, WriteLog write_log);
 
   /// An error means that the frame is malformed.
   Status on_frame(ProcessId from, Kind kind, std::string_view meta, double now);
@@ -55,7 +55,7 @@ class AverageLead {
   enum class Phase { copying, moving };
   struct Round {
     uint32_t number = 0;
-    RoundWhy why = RoundWhy::interval;
+    RoundReason reason = RoundReason::interval;
     Phase phase = Phase::copying;
     double opened = 0;
     std::set<NodeId> nodes;    // the workers that it was opened for
@@ -72,22 +72,22 @@ class AverageLead {
   bool alive(NodeId node) const { return membership_ && membership_->alive(node); }
   void enter(Worker& member, State state, double now);
   bool all_have_joined() const;
-  bool consider(double now);
-  std::vector<NodeId> who_aborts() const;
-  std::vector<NodeId> who_syncs() const;
-  std::vector<NodeId> who_trains() const;
-  bool open(RoundWhy why, const std::vector<NodeId>& nodes, double now);
-  void look_if_copied(double now);
+  bool try_begin_round(double now);
+  std::vector<NodeId> aborting_workers() const;
+  std::vector<NodeId> warm_up_workers() const;
+  std::vector<NodeId> training_workers() const;
+  bool open(RoundReason reason, const std::vector<NodeId>& nodes, double now);
+  void check_copies(double now);
   void go();
   AveragePattern order(std::vector<NodeId>& nodes) const;
   void end(RoundVerdict::Outcome outcome, const std::string& message, double now);
-  void tell(const std::set<ProcessId>& processes, Kind kind, const std::string& meta);
-  bool is_missed(State waits, NodeId node) const;
-  double complain(double now);
+  void send_to_all(const std::set<ProcessId>& processes, Kind kind, const std::string& meta);
+  bool is_awaited(State waits, NodeId node) const;
+  double log_long_wait(double now);
 
   const uint32_t session_;
   const Send send_;
-  const Say say_;
+  const WriteLog write_log_;
   AverageOptions options_;
   MembershipPtr membership_;
   NodeId newest_ = 0;  // the largest node id of any membership
@@ -95,7 +95,7 @@ class AverageLead {
   bool started_ = false;
   uint32_t rounds_ = 0;
   double next_ = 0;  // the earliest start of the next round by interval
-  bool complained_ = false;
+  bool long_wait_logged_ = false;
   std::vector<RoundGo::Participant> last_;  // of the newest applied round; empty after a broken round
   std::optional<std::string> refusal_;      // why a full round is impossible
   std::optional<Round> round_;

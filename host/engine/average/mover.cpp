@@ -17,7 +17,7 @@ std::vector<AveragePart> pieces_of(const AverageLayout& layout) {
   return parts;
 }
 
-Error not_due(const AveragePiece& head) {
+Error out_of_order(const AveragePiece& head) {
   return {Code::bad_data, "a piece of model " + std::to_string(head.source) + " at element " +
                               std::to_string(head.begin) + " out of order"};
 }

@@ -37,7 +37,7 @@ inline void add(const AverageLayout& layout, const AveragePart& part, std::byte*
   combine(CollectiveOp::sum, layout.segments[part.segment].dtype, part.elements, to, a, b);
 }
 
-Error not_due(const AveragePiece& head);
+Error out_of_order(const AveragePiece& head);
 
 std::unique_ptr<AverageMover> make_average_sum(ProcessId self, const RoundGo& go, const AverageLayout& layout,
                                                const AverageCopies& copies, AverageMover::Send send);

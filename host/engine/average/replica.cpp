@@ -64,8 +64,8 @@ size_t first_not_finite(const std::byte* bytes, size_t count) {
 }  // namespace
 
 AverageReplica::AverageReplica(const std::vector<Part>& parts, double long_step, const Clock& clock,
-                               std::function<void()> look)
-    : long_step_(long_step), clock_(clock), look_(std::move(look)) {
+                               std::function<void()> wake_courier)
+    : long_step_(long_step), clock_(clock), wake_courier_(std::move(wake_courier)) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f64}) {
     AverageLayout::Segment segment{dtype, aligned(layout_.bytes), 0};
     size_t at = segment.begin;
@@ -82,22 +82,22 @@ AverageReplica::AverageReplica(const std::vector<Part>& parts, double long_step,
 }
 
 Status AverageReplica::raise_fault() {
-  if (std::exchange(told_, true)) return {};
+  if (std::exchange(fault_reported_, true)) return {};
   return Error{Code::bad_argument, fault_};
 }
 
 Status AverageReplica::lock() {
-  const double asked = clock_.now();
+  const double start = clock_.now();
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) {
     lock.lock();
-    stats_.waiting += clock_.now() - asked;
+    stats_.waiting += clock_.now() - start;
   }
   AH_TRY(raise_fault());
   if (last_step_ >= long_step_ && !copied_ && !change_) {
     const double from = clock_.now();
     make_copy();
-    standing_ = fault_.empty();
+    has_step_copy_ = fault_.empty();
     stats_.copying += clock_.now() - from;
     AH_TRY(raise_fault());
   }
@@ -109,25 +109,25 @@ Status AverageReplica::lock() {
 Status AverageReplica::unlock() {
   std::lock_guard lock(mutex_);
   held_ = false;
-  standing_ = false;
+  has_step_copy_ = false;
   const double now = clock_.now();
   last_step_ = now - since_;
   ++stats_.steps;
-  return let_rounds_in(now);
+  return serve_rounds(now);
 }
 
 Status AverageReplica::pause() {
   std::lock_guard lock(mutex_);
-  standing_ = false;
-  return let_rounds_in(clock_.now());
+  has_step_copy_ = false;
+  return serve_rounds(clock_.now());
 }
 
 /// Does the pending requests of rounds.
-Status AverageReplica::let_rounds_in(double now) {
-  if (!wanted_ && !change_) return {};
+Status AverageReplica::serve_rounds(double now) {
+  if (!copy_requested_ && !change_) return {};
   work();
   stats_.copying += clock_.now() - now;
-  look_();
+  wake_courier_();
   return raise_fault();
 }
 
@@ -146,8 +146,8 @@ AverageReplica::Stats AverageReplica::stats() const {
 /// Does the work between two steps: first the change, so that the next copy includes it.
 void AverageReplica::work() {
   if (change_) change(*std::exchange(change_, std::nullopt));
-  if (!wanted_) return;
-  wanted_ = false;
+  if (!copy_requested_) return;
+  copy_requested_ = false;
   make_copy();
   copied_ = fault_.empty();
   refused_ = !copied_;
@@ -175,34 +175,34 @@ bool AverageReplica::finite_copy(const Piece& piece) {
                                                                        : first_not_finite<double>(to, bytes / size));
     fault_ = "tensor '" + piece.part.name + "' is not finite at element " + std::to_string(element + 1) +
              ", so it cannot be averaged";
-    told_ = false;
+    fault_reported_ = false;
     return false;
   }
   return true;
 }
 
-void AverageReplica::change(const Change& what) {
+void AverageReplica::change(const Change& pending) {
   for (Piece& piece : parts_) {
     if (piece.part.dtype == Dtype::f32) {
-      change_part<float>(piece.part.bytes, piece.at, what.result, what.copy);
+      change_part<float>(piece.part.bytes, piece.at, pending.result, pending.copy);
     } else {
-      change_part<double>(piece.part.bytes, piece.at, what.result, what.copy);
+      change_part<double>(piece.part.bytes, piece.at, pending.result, pending.copy);
     }
   }
   ++stats_.rounds;
-  stats_.staleness = stats_.steps - what.step;
+  stats_.staleness = stats_.steps - pending.step;
   stats_.all_staleness += stats_.staleness;
   changed_step_ = stats_.steps;
 }
 
-void AverageReplica::rest() {
+void AverageReplica::free_copy() {
   std::lock_guard lock(mutex_);
-  if (!wanted_ && !copied_ && !change_) copy_ = {};
+  if (!copy_requested_ && !copied_ && !change_) copy_ = {};
 }
 
 void AverageReplica::expect() {
   std::lock_guard lock(mutex_);
-  expects_ = true;
+  awaits_outcome_ = true;
   outcome_.reset();
 }
 
@@ -213,8 +213,8 @@ bool AverageReplica::settled() const {
 
 Status AverageReplica::outcome() {
   std::lock_guard lock(mutex_);
-  expects_ = false;
-  if (!outcome_->ok()) told_ = true;  // the error explains a refusal of this model
+  awaits_outcome_ = false;
+  if (!outcome_->ok()) fault_reported_ = true;  // the error explains a refusal of this model
   return *std::exchange(outcome_, std::nullopt);
 }
 
@@ -227,26 +227,26 @@ void AverageReplica::settle(Status outcome) {
   std::function<void()> wake;
   {
     std::lock_guard lock(mutex_);
-    if (!expects_ || outcome_) return;
+    if (!awaits_outcome_ || outcome_) return;
     outcome_ = std::move(outcome);
     wake = wake_;
   }
   if (wake) wake();
 }
 
-void AverageReplica::ask_copy() {
+void AverageReplica::request_copy() {
   std::lock_guard lock(mutex_);
   copied_ = refused_ = false;
   if (!held_) {
-    wanted_ = true;
+    copy_requested_ = true;
     return work();
   }
-  if (standing_) {
+  if (has_step_copy_) {
     copied_ = true;
   } else if (change_ && last_step_ >= long_step_) {
     refused_ = true;
   } else {
-    wanted_ = true;
+    copy_requested_ = true;
   }
 }
 
@@ -267,7 +267,7 @@ Blob AverageReplica::copy() const {
 
 void AverageReplica::forget_copy(bool missed) {
   std::lock_guard lock(mutex_);
-  wanted_ = copied_ = refused_ = false;
+  copy_requested_ = copied_ = refused_ = false;
   if (missed) ++stats_.missed;
 }
 
@@ -275,13 +275,13 @@ void AverageReplica::apply(const AverageResult& result, bool full, uint64_t byte
   std::lock_guard lock(mutex_);
   stats_.bytes += bytes_sent;
   change_ = Change{result, full ? Blob() : copy_, copy_step_};
-  copied_ = standing_ = false;
+  copied_ = has_step_copy_ = false;
   if (!held_) work();
 }
 
 void AverageReplica::broken() {
   std::lock_guard lock(mutex_);
-  wanted_ = copied_ = refused_ = false;
+  copy_requested_ = copied_ = refused_ = false;
   ++stats_.broken;
 }
 

@@ -64,8 +64,9 @@ class AverageReplica {
     uint64_t age = 0;  // steps since the last change
   };
 
-  /// `long_step` is the least duration of a long step in seconds. `look` wakes the courier, on any thread.
-  AverageReplica(const std::vector<Part>& parts, double long_step, const Clock& clock, std::function<void()> look);
+  /// `long_step` is the least duration of a long step in seconds. `wake_courier` wakes the courier, on any thread.
+  AverageReplica(const std::vector<Part>& parts, double long_step, const Clock& clock,
+                 std::function<void()> wake_courier);
 
   const AverageLayout& layout() const noexcept { return layout_; }
 
@@ -82,7 +83,7 @@ class AverageReplica {
   Stats stats() const;
 
   /// Frees the copy: until the next round there is nothing to compare the model with.
-  void rest();
+  void free_copy();
 
   /// To be called before the worker waits for a round of all; the round's outcome is then stored for the worker.
   void expect();
@@ -98,12 +99,12 @@ class AverageReplica {
 
   enum class Copied { no, yes, refused };
   /// Requests a copy of the model between two steps, for a round.
-  void ask_copy();
+  void request_copy();
   /// Whether the copy exists. `refused`: no copy for this round, because the last round's change waits for the end of a
   /// long step, or because the model is not finite (`fault`).
   Copied copied() const;
   std::string fault() const;
-  /// The copy that `ask_copy` requested. It is not overwritten while it is referenced.
+  /// The copy that `request_copy` requested. It is not overwritten while it is referenced.
   Blob copy() const;
   /// The round continues without this model.
   void forget_copy(bool missed);
@@ -127,32 +128,32 @@ class AverageReplica {
   void work();
   void make_copy();
   bool finite_copy(const Piece& piece);
-  void change(const Change& what);
+  void change(const Change& pending);
   Status raise_fault();
-  Status let_rounds_in(double now);
+  Status serve_rounds(double now);
 
   AverageLayout layout_;
   std::vector<Piece> parts_;
   const double long_step_;
   const Clock& clock_;
-  const std::function<void()> look_;
+  const std::function<void()> wake_courier_;
 
   mutable std::mutex mutex_;  // guards the members below
   bool held_ = false;
   double since_ = 0;  // when the lock was taken
   double last_step_ = 0;
-  bool wanted_ = false;    // a copy, as soon as no step runs
-  bool standing_ = false;  // the copy is the model before the current step
-  bool copied_ = false;    // for the round
+  bool copy_requested_ = false;  // a copy, as soon as no step runs
+  bool has_step_copy_ = false;   // the copy is the model before the current step
+  bool copied_ = false;          // for the round
   bool refused_ = false;
   uint64_t copy_step_ = 0;
   Blob copy_;
   std::optional<Change> change_;
   std::string fault_;
-  bool told_ = true;  // the worker has the fault
+  bool fault_reported_ = true;  // the worker has the fault
   Stats stats_;
   uint64_t changed_step_ = 0;
-  bool expects_ = false;
+  bool awaits_outcome_ = false;
   std::optional<Status> outcome_;
   std::function<void()> wake_;
 };

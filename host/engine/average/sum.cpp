@@ -47,8 +47,8 @@ class AverageSum final : public AverageMover {
 
   Status take(ProcessId from, const AveragePiece& head, Blob body) override {
     AH_TRY(failed_);
-    if (head.source >= processes_.size() || processes_[head.source] != from) return not_due(head);
-    if (head.segment >= layout_.segments.size()) return not_due(head);
+    if (head.source >= processes_.size() || processes_[head.source] != from) return out_of_order(head);
+    if (head.segment >= layout_.segments.size()) return out_of_order(head);
     if (!began_) {
       early_.push_back({head, std::move(body)});
       return {};

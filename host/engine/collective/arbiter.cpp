@@ -26,7 +26,7 @@ Arbiter::Arbiter(ServiceThread& courier) : wiring_(wiring_of(courier)) {
 void Arbiter::appeal(Appeal appeal) {
   wiring_.post([this, appeal = std::move(appeal)] {
     appeals_.push_back({appeal, wiring_.membership()->epoch()});
-    look_at_appeals();
+    process_appeals();
   });
 }
 
@@ -38,15 +38,15 @@ std::optional<NodeId> Arbiter::lowest_of(const std::vector<NodeId>& members) con
 
 ProcessId Arbiter::home_of(NodeId rank) const { return wiring_.membership()->home_of(worker_address(rank)); }
 
-void Arbiter::look_at_appeals() {
+void Arbiter::process_appeals() {
   std::vector<Waiting> appeals = std::exchange(appeals_, {});
   for (Waiting& waiting : appeals) {
-    if (!pass_on(waiting)) appeals_.push_back(std::move(waiting));
+    if (!forward(waiting)) appeals_.push_back(std::move(waiting));
   }
 }
 
 /// Forwards an appeal to the current arbiter. True: this process has no more work for the appeal.
-bool Arbiter::pass_on(Waiting& waiting) {
+bool Arbiter::forward(Waiting& waiting) {
   const Appeal& appeal = waiting.appeal;
   const ProcessId home = home_of(appeal.rank);
   const bool mine = home == wiring_.process;
@@ -67,23 +67,23 @@ bool Arbiter::pass_on(Waiting& waiting) {
 }
 
 void Arbiter::open(const Appeal& appeal) {
-  Case& it = cases_[appeal.call];
-  if (it.members.empty()) {
-    it.ballot = arbiter_ballot(*lowest_of(appeal.members));
-    it.error = appeal.error;
+  Case& entry = cases_[appeal.call];
+  if (entry.members.empty()) {
+    entry.ballot = arbiter_ballot(*lowest_of(appeal.members));
+    entry.error = appeal.error;
   }
   for (const NodeId rank : appeal.members) {
-    if (it.members.insert(rank).second) ask(appeal.call, it, rank);
+    if (entry.members.insert(rank).second) query(appeal.call, entry, rank);
   }
-  look_at_cases();
+  check_cases();
 }
 
-void Arbiter::ask(const CallKey& call, Case& it, NodeId rank) {
+void Arbiter::query(const CallKey& call, Case& entry, NodeId rank) {
   const ProcessId home = home_of(rank);
   if (home == wiring_.process) {
-    it.answers[rank] = ledger_.ask(call, rank, it.ballot);
+    entry.replies[rank] = ledger_.query(call, rank, entry.ballot);
   } else if (home != kNoProcess) {
-    wiring_.send(home, arbiter_kind::ask, pack(CaseFrame{call, it.ballot, rank}), {});
+    wiring_.send(home, arbiter_kind::query, pack(CaseFrame{call, entry.ballot, rank}), {});
   }
 }
 
@@ -100,45 +100,45 @@ Status Arbiter::take(Frame& frame) {
     if (!appeal) return appeal.error();
     appeals_.push_back(
         {{appeal->call, appeal->rank, std::move(appeal->members), std::move(appeal->error)}, appeal->epoch});
-    look_at_appeals();
+    process_appeals();
     return {};
   }
-  auto told = unpack<CaseFrame>(frame.meta.view());
-  if (!told) return told.error();
-  if (frame.kind == arbiter_kind::ask) {
-    told->decided = ledger_.ask(told->call, told->rank, told->ballot);
-    const Blob kept = told->decided ? told->decided->kept : Blob();
-    wiring_.send(from, arbiter_kind::answer, pack(*told), kept);
+  auto message = unpack<CaseFrame>(frame.meta.view());
+  if (!message) return message.error();
+  if (frame.kind == arbiter_kind::query) {
+    message->decided = ledger_.query(message->call, message->rank, message->ballot);
+    const Blob result = message->decided ? message->decided->result : Blob();
+    wiring_.send(from, arbiter_kind::reply, pack(*message), result);
     return {};
   }
-  if (told->decided) told->decided->kept = std::move(frame.body);
+  if (message->decided) message->decided->result = std::move(frame.body);
   if (frame.kind == arbiter_kind::verdict) {
-    if (told->decided) ledger_.settle(told->call, told->rank, told->ballot, *told->decided);
-    look_at_appeals();
+    if (message->decided) ledger_.settle(message->call, message->rank, message->ballot, *message->decided);
+    process_appeals();
     return {};
   }
-  if (home_of(told->rank) != from) return {};
-  const auto it = cases_.find(told->call);
-  if (it == cases_.end() || it->second.ballot != told->ballot) return {};
-  it->second.answers[told->rank] = std::move(told->decided);
-  look_at_cases();
+  if (home_of(message->rank) != from) return {};
+  const auto it = cases_.find(message->call);
+  if (it == cases_.end() || it->second.ballot != message->ballot) return {};
+  it->second.replies[message->rank] = std::move(message->decided);
+  check_cases();
   return {};
 }
 
 void Arbiter::on_membership(const MembershipPtr& /*membership*/, double /*now*/) {
-  look_at_appeals();
-  look_at_cases();
+  process_appeals();
+  check_cases();
 }
 
-bool Arbiter::all_have_answered(const Case& it) const {
+bool Arbiter::all_have_replied(const Case& entry) const {
   const MembershipPtr now = wiring_.membership();
-  return std::all_of(it.members.begin(), it.members.end(),
-                     [&](NodeId rank) { return it.answers.contains(rank) || !now->alive(rank); });
+  return std::all_of(entry.members.begin(), entry.members.end(),
+                     [&](NodeId rank) { return entry.replies.contains(rank) || !now->alive(rank); });
 }
 
-void Arbiter::look_at_cases() {
+void Arbiter::check_cases() {
   for (auto it = cases_.begin(); it != cases_.end();) {
-    if (!all_have_answered(it->second)) {
+    if (!all_have_replied(it->second)) {
       ++it;
       continue;
     }
@@ -148,21 +148,21 @@ void Arbiter::look_at_cases() {
 }
 
 /// Ends a call by the decision of any rank, since that rank may have continued; without a decision the call fails.
-void Arbiter::close(const CallKey& call, const Case& it) {
+void Arbiter::close(const CallKey& call, const Case& entry) {
   const uint64_t epoch = wiring_.membership()->epoch();
-  Verdict verdict{it.error, epoch, {}};
-  for (const auto& [rank, answer] : it.answers) {
-    if (!answer) continue;
-    verdict = *answer;
+  Verdict verdict{entry.error, epoch, {}};
+  for (const auto& [rank, reply] : entry.replies) {
+    if (!reply) continue;
+    verdict = *reply;
     verdict.epoch = std::max(verdict.epoch, epoch);
     if (verdict.outcome.ok()) break;
   }
-  for (const NodeId rank : it.members) {
+  for (const NodeId rank : entry.members) {
     const ProcessId home = home_of(rank);
     if (home == wiring_.process) {
-      ledger_.settle(call, rank, it.ballot, verdict);
+      ledger_.settle(call, rank, entry.ballot, verdict);
     } else if (home != kNoProcess) {
-      wiring_.send(home, arbiter_kind::verdict, pack(CaseFrame{call, it.ballot, rank, verdict}), verdict.kept);
+      wiring_.send(home, arbiter_kind::verdict, pack(CaseFrame{call, entry.ballot, rank, verdict}), verdict.result);
     }
   }
 }

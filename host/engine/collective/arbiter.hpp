@@ -60,20 +60,20 @@ class Arbiter final : public ServiceTask {
   struct Case {
     uint64_t ballot = 0;
     std::set<NodeId> members;
-    std::map<NodeId, std::optional<Verdict>> answers;
+    std::map<NodeId, std::optional<Verdict>> replies;
     Error error;
   };
 
   Status take(Frame& frame);
   std::optional<NodeId> lowest_of(const std::vector<NodeId>& members) const;
   ProcessId home_of(NodeId rank) const;
-  void look_at_appeals();
-  bool pass_on(Waiting& waiting);
+  void process_appeals();
+  bool forward(Waiting& waiting);
   void open(const Appeal& appeal);
-  void ask(const CallKey& call, Case& it, NodeId rank);
-  void look_at_cases();
-  bool all_have_answered(const Case& it) const;
-  void close(const CallKey& call, const Case& it);
+  void query(const CallKey& call, Case& entry, NodeId rank);
+  void check_cases();
+  bool all_have_replied(const Case& entry) const;
+  void close(const CallKey& call, const Case& entry);
 
   const Wiring wiring_;
   CallLedger ledger_;

@@ -3,9 +3,9 @@
 //
 //   appeal   AppealFrame: a rank requests a verdict; if no rank has decided, the call fails with the given error.
 //            epoch: of the membership that the rank's process knows
-//   ask      CaseFrame, undecided: queries how the call has ended for the rank, which then accepts no lower ballot
-//   answer   CaseFrame; body: the result of a successful call, where all ranks receive the same
-//   verdict  CaseFrame, decided; body as in `answer`
+//   query    CaseFrame, undecided: queries how the call has ended for the rank, which then accepts no lower ballot
+//   reply    CaseFrame; body: the result of a successful call, where all ranks receive the same
+//   verdict  CaseFrame, decided; body as in `reply`
 
 #include <vector>
 
@@ -16,8 +16,8 @@ namespace actorhost {
 
 namespace arbiter_kind {
 inline constexpr auto appeal = Kind{0x0210};
-inline constexpr auto ask = Kind{0x0211};
-inline constexpr auto answer = Kind{0x0212};
+inline constexpr auto query = Kind{0x0211};
+inline constexpr auto reply = Kind{0x0212};
 inline constexpr auto verdict = Kind{0x0213};
 }  // namespace arbiter_kind
 
@@ -34,7 +34,7 @@ struct CaseFrame {
   CallKey call{};
   uint64_t ballot = 0;
   NodeId rank = 0;
-  std::optional<Verdict> decided{};  // without `kept`, which is the frame's body
+  std::optional<Verdict> decided{};  // without `result`, which is the frame's body
   static void fields(auto& m, auto&& field) { field(m.call, m.ballot, m.rank, m.decided); }
 };
 

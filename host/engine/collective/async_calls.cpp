@@ -18,16 +18,16 @@ std::shared_ptr<AsyncCall> AsyncCalls::start(Start start) {
   call->ranks_ = start.group.ranks;
   call->key_ = {start.group.id, start.number, start.group.ids[start.group.me]};
   call->wake_ = start.wake;
-  auto kept = std::make_shared<Start>(std::move(start));  // std::function needs a copyable target
-  courier_.post([this, call, kept] { begin(std::move(*kept), call); });
+  auto pending = std::make_shared<Start>(std::move(start));  // std::function needs a copyable target
+  courier_.post([this, call, pending] { begin(std::move(*pending), call); });
   return call;
 }
 
-void AsyncCalls::ask(const std::shared_ptr<AsyncCall>& call) {
+void AsyncCalls::query_missing(const std::shared_ptr<AsyncCall>& call) {
   courier_.post([this, call] {
     Running* running = find(*call);
     if (running == nullptr) return;
-    (void)running->call->ask();
+    (void)running->call->query_missing();
     call->set_absent(running->call->missing().absent);
   });
 }
@@ -57,7 +57,7 @@ void AsyncCalls::wire(Running& running, Start& start, const Membership& membersh
     return Status();
   };
   wiring.returned = courier_.waker();
-  wiring.who_is_lost = [this, ids = start.group.ids, all = start.group.ranks] {
+  wiring.describe_loss = [this, ids = start.group.ids, all = start.group.ranks] {
     std::vector<uint32_t> ranks;
     const MembershipPtr newest = courier_.newest_membership();
     for (size_t i = 0; i < ids.size(); ++i) {
@@ -76,7 +76,7 @@ void AsyncCalls::wire(Running& running, Start& start, const Membership& membersh
   wiring.distrust = [this, couriers = running.couriers](uint32_t from, Kind kind, const std::string& why) {
     return courier_.distrust(couriers[from], kind, {Code::bad_data, why});
   };
-  wiring.landings = &courier_.landings();
+  wiring.receive_buffers = &courier_.receive_buffers();
   wiring.tag = start.number;
   wiring.ledger->enter(wiring.key, wiring.self);
   running.call = std::make_unique<CollectiveCall>(std::move(start.spec), start.group, wiring, start.clock);
@@ -92,7 +92,7 @@ void AsyncCalls::begin(Start start, const std::shared_ptr<AsyncCall>& handle) {
   (void)running.call->begin();
   if (auto early = early_.extract(key)) {
     std::vector<Frame>& frames = early.mapped();
-    // Announcements first: one rank's complaint must not hide the arrival of other ranks.
+    // Announcements first: one rank's `give_up` must not hide the arrival of other ranks.
     std::stable_partition(frames.begin(), frames.end(),
                           [](const Frame& frame) { return frame.kind == collective_kind::announce; });
     for (Frame& frame : frames) deliver(running, std::move(frame));
@@ -112,12 +112,12 @@ void AsyncCalls::on_frame(Frame&& frame, double /*now*/) {
   const auto newest = newest_.find({route->group, route->to});
   const uint32_t started = newest == newest_.end() ? 0 : newest->second;
   if (static_cast<int32_t>(frame.tag - started) > 0) return early_[key].push_back(std::move(frame));
-  answer_late(*route, frame, {route->to});  // with the outcome of that rank
+  appeal_for_late(*route, frame, {route->to});  // with the outcome of that rank
 }
 
 /// A rank has announced a finished call, or a call that excludes the rank: an arbiter sends the rank the call's end,
 /// as in blocking calls.
-void AsyncCalls::answer_late(const Route& route, const Frame& frame, std::vector<NodeId> members) {
+void AsyncCalls::appeal_for_late(const Route& route, const Frame& frame, std::vector<NodeId> members) {
   if (frame.kind != collective_kind::announce || !courier_.newest_membership()->alive(route.from)) return;
   members.insert(std::lower_bound(members.begin(), members.end(), route.from), route.from);
   const Error error{Code::peer_lost, "a collective: the membership has changed"};
@@ -129,11 +129,11 @@ void AsyncCalls::deliver(Running& running, Frame&& frame) {
   const std::vector<NodeId>& ids = running.handle->ids_;
   const auto place = std::lower_bound(ids.begin(), ids.end(), route.from);
   const auto from = static_cast<uint32_t>(place - ids.begin());
-  if (place == ids.end() || *place != route.from) return answer_late(route, frame, ids);
+  if (place == ids.end() || *place != route.from) return appeal_for_late(route, frame, ids);
   if (frame.src != running.couriers[from]) return;
-  const bool news = frame.kind == collective_kind::missing;
+  const bool is_missing_reply = frame.kind == collective_kind::missing;
   (void)running.call->take(from, std::move(frame));
-  if (news) running.handle->set_absent(running.call->missing().absent);
+  if (is_missing_reply) running.handle->set_absent(running.call->missing().absent);
 }
 
 void AsyncCalls::on_membership(const MembershipPtr& membership, double /*now*/) {
@@ -143,21 +143,22 @@ void AsyncCalls::on_membership(const MembershipPtr& membership, double /*now*/) 
 void AsyncCalls::finish(Running& running) {
   CollectiveCall& call = *running.call;
   AsyncCall& handle = *running.handle;
-  const bool worked = call.outcome().ok();
+  const bool succeeded = call.outcome().ok();
   call.result().place = call.group().me;
   call.result().places = call.group().members;
-  if (worked && courier_.log().enabled(LogLevel::debug)) {
+  if (succeeded && courier_.log().enabled(LogLevel::debug)) {
     choices_.log(courier_.log(), "rank " + std::to_string(call.group().ranks[call.group().me]),
                  choice_text(call.spec(), call.result(), call.group().members, call.algorithm()));
   }
-  handle.news_ = call.news();
-  handle.told_of_loss_ = !worked && call.outcome().error().code == Code::peer_lost;
-  if (handle.told_of_loss_) {
+  handle.loss_epoch_ = call.loss_epoch();
+  handle.failed_with_loss_ = !succeeded && call.outcome().error().code == Code::peer_lost;
+  if (handle.failed_with_loss_) {
     const MembershipPtr newest = courier_.newest_membership();
     std::copy_if(handle.ids_.begin(), handle.ids_.end(), std::back_inserter(handle.lost_),
                  [&](NodeId id) { return !newest->alive(id); });
   }
-  handle.outcome_ = worked ? Result<CallResult>(std::move(call.result())) : Result<CallResult>(call.outcome().error());
+  handle.outcome_ =
+      succeeded ? Result<CallResult>(std::move(call.result())) : Result<CallResult>(call.outcome().error());
   handle.done_.store(true, std::memory_order_release);
   if (handle.wake_) handle.wake_();
 }

@@ -17,7 +17,7 @@
 #include "host/cluster/service_thread.hpp"
 #include "host/engine/collective/arbiter.hpp"
 #include "host/engine/collective/call.hpp"
-#include "host/engine/collective/inquiry.hpp"
+#include "host/engine/collective/stall_inspector.hpp"
 
 namespace actorhost {
 
@@ -28,13 +28,13 @@ class AsyncCall {
   /// The outcome. Call it once, on the node's thread, after `done`.
   Result<CallResult> take() { return std::move(*outcome_); }
   /// Describes the call and its members.
-  WaitingCall what() const noexcept { return {name_, signature_, where_, ids_, ranks_}; }
+  WaitingCall description() const noexcept { return {name_, signature_, where_, ids_, ranks_}; }
   /// After `done`: whether the call has failed with a loss, and the members that this process knew to be lost then.
-  bool told_of_loss() const noexcept { return told_of_loss_; }
+  bool failed_with_loss() const noexcept { return failed_with_loss_; }
   const std::vector<NodeId>& lost() const noexcept { return lost_; }
   /// After `done`: the epoch that informs all ranks of a loss; 0 without a loss.
-  uint64_t news() const noexcept { return news_; }
-  /// Places of the members that had not started the call at the last `AsyncCalls::ask`.
+  uint64_t loss_epoch() const noexcept { return loss_epoch_; }
+  /// Places of the members that had not started the call at the last `AsyncCalls::query_missing`.
   std::vector<uint32_t> absent() const {
     std::lock_guard lock(mutex_);
     return absent_;
@@ -57,9 +57,9 @@ class AsyncCall {
   mutable std::mutex mutex_;    // guards absent_
   std::vector<uint32_t> absent_;
   std::atomic<bool> done_{false};  // the members below are constant once it is true
-  bool told_of_loss_ = false;
+  bool failed_with_loss_ = false;
   std::vector<NodeId> lost_;
-  uint64_t news_ = 0;
+  uint64_t loss_epoch_ = 0;
   std::optional<Result<CallResult>> outcome_;
 };
 
@@ -78,7 +78,7 @@ class AsyncCalls final : public ServiceTask {
   /// Thread-safe. The call reads its input until it is done.
   std::shared_ptr<AsyncCall> start(Start start);
   /// Thread-safe: lets the call find out which members are absent.
-  void ask(const std::shared_ptr<AsyncCall>& call);
+  void query_missing(const std::shared_ptr<AsyncCall>& call);
   /// Thread-safe: this rank has found that the call cannot complete. The leader ends the call on all ranks.
   void give_up(const std::shared_ptr<AsyncCall>& call, const Error& error);
 
@@ -97,7 +97,7 @@ class AsyncCalls final : public ServiceTask {
   Running* find(const AsyncCall& call);
   void wire(Running& running, Start& start, const Membership& membership);
   void deliver(Running& running, Frame&& frame);
-  void answer_late(const Route& route, const Frame& frame, std::vector<NodeId> members);
+  void appeal_for_late(const Route& route, const Frame& frame, std::vector<NodeId> members);
   void finish(Running& running);
   void begin(Start start, const std::shared_ptr<AsyncCall>& handle);
 

@@ -6,19 +6,19 @@ namespace actorhost {
 
 namespace {
 
-constexpr size_t kCopiedBytes = 4096;             // smaller bodies are cheaper to copy than to lend
-constexpr size_t kKeptBytes = size_t{256} << 10;  // the largest result that a rank retains for others
+constexpr size_t kCopiedBytes = 4096;                 // smaller bodies are cheaper to copy than to lend
+constexpr size_t kRetainedBytes = size_t{256} << 10;  // the largest result that a rank retains for others
 
 }  // namespace
 
 std::string choice_text(const CallSpec& spec, const CallResult& result, uint32_t ranks, const char* choice) {
   size_t bytes = spec.input.size() + result.parcel.body.size();
-  for (const auto& parcel : spec.gives) bytes += parcel ? parcel->bytes() : 0;
+  for (const auto& parcel : spec.outgoing) bytes += parcel ? parcel->bytes() : 0;
   return spec.name + " of " + std::to_string(bytes) + " bytes among " + std::to_string(ranks) + " ranks: " + choice;
 }
 
-void ChoiceLog::log(Log& log, const std::string& who, const std::string& choice) {
-  if (said_.size() < kMost && said_.insert(choice).second) log.debug(who, choice);
+void ChoiceLog::log(Log& log, const std::string& source, const std::string& choice) {
+  if (logged_.size() < kMost && logged_.insert(choice).second) log.debug(source, choice);
 }
 
 CollectiveCall::CollectiveCall(CallSpec spec, const Group& group, Wiring wiring, const CallClock& clock)
@@ -39,7 +39,7 @@ bool CollectiveCall::reduces() const noexcept {
 size_t CollectiveCall::own_cost() const {
   if (reduces()) return spec_.input.size();
   size_t cost = spec_.parcel ? spec_.parcel->bytes() : 0;
-  for (const auto& parcel : spec_.gives) cost += parcel ? parcel->bytes() : 0;
+  for (const auto& parcel : spec_.outgoing) cost += parcel ? parcel->bytes() : 0;
   return cost;
 }
 
@@ -56,7 +56,7 @@ Blob CollectiveCall::own_copy(Blob bytes) {
   return bytes.unique() ? std::move(bytes) : Blob::copy_of(bytes.data(), bytes.size());
 }
 
-Status CollectiveCall::tell(uint32_t to, Kind kind, Blob body) {
+Status CollectiveCall::send_message(uint32_t to, Kind kind, Blob body) {
   return wiring_.send(to, kind, pack(route_to(to)), std::move(body));
 }
 
@@ -64,7 +64,7 @@ Blob CollectiveCall::inline_input() {
   switch (spec_.kind) {
     case CollectiveKind::barrier: return {};
     case CollectiveKind::broadcast: return pack_parcels({spec_.parcel});
-    case CollectiveKind::exchange: return pack_parcels(spec_.gives);
+    case CollectiveKind::exchange: return pack_parcels(spec_.outgoing);
     default: break;
   }
   const Blob& input = spec_.input;
@@ -81,7 +81,7 @@ Status CollectiveCall::begin() {
     announced_[0] = true;
     ++announcements_;
     all_inlined_ = small;
-    coming_ = root_sends;
+    announced_data_ = root_sends;
     if (small) inputs_[0] = inline_input();
   } else {
     const Announce announce{group_.world,     group_.epoch,    group_.actions, small,       root_sends.bytes,
@@ -99,8 +99,8 @@ Status CollectiveCall::take(uint32_t from, Frame&& frame) {
   if (outcome_ || from >= group_.members || from == group_.me) return {};
   if (frame.kind == collective_kind::piece) return on_piece(from, std::move(frame));
   if (frame.kind == collective_kind::parcel) return on_parcel(from, std::move(frame));
-  if (leads()) return take_report(from, frame);
-  return from == 0 ? take_word(frame) : Status();
+  if (leads()) return on_member_message(from, frame);
+  return from == 0 ? on_leader_message(frame) : Status();
 }
 
 /// Handles a malformed frame: the link to its sender is closed, so the sender's loss ends the call. If the sender is in
@@ -114,10 +114,10 @@ bool CollectiveCall::distrusts(uint32_t from, Kind kind, const Error& why) const
 }
 
 /// Handles a member's report to the leader.
-Status CollectiveCall::take_report(uint32_t from, const Frame& frame) {
+Status CollectiveCall::on_member_message(uint32_t from, const Frame& frame) {
   if (frame.kind == collective_kind::announce) return on_announce(from, frame);
-  if (frame.kind == collective_kind::who) return answer_who(from);
-  if (frame.kind == collective_kind::trouble) {
+  if (frame.kind == collective_kind::query) return send_missing(from);
+  if (frame.kind == collective_kind::give_up) {
     auto failure = read_behind_route<Failure>(frame);
     if (!failure) return malformed(from, frame.kind, failure.error());
     Error error = std::move(failure->error);
@@ -133,14 +133,14 @@ Status CollectiveCall::take_report(uint32_t from, const Frame& frame) {
 }
 
 /// Handles a leader's message to a member.
-Status CollectiveCall::take_word(const Frame& frame) {
+Status CollectiveCall::on_leader_message(const Frame& frame) {
   if (frame.kind == collective_kind::result) return on_result(frame);
   if (frame.kind == collective_kind::go) return on_go(frame);
   if (frame.kind == collective_kind::failed) {
     auto failure = read_behind_route<Failure>(frame);
     if (!failure) return malformed(0, frame.kind, failure.error());
     if (!decide(failure->error)) return {};
-    news_ = failure->epoch;
+    loss_epoch_ = failure->epoch;
     joined_ = failure->joined;
     failed_for_all_ = true;
     end(std::move(failure->error));
@@ -148,13 +148,13 @@ Status CollectiveCall::take_word(const Frame& frame) {
   if (frame.kind == collective_kind::missing) {
     auto missing = read_behind_route<Missing>(frame);
     if (!missing) return malformed(0, frame.kind, missing.error());
-    told_ = std::move(*missing);
+    missing_reply_ = std::move(*missing);
   }
   if (frame.kind == collective_kind::commit && done_ && decide({})) end({});
   return {};
 }
 
-Status CollectiveCall::answer_who(uint32_t from) {
+Status CollectiveCall::send_missing(uint32_t from) {
   return wiring_.send(from, collective_kind::missing, pack(route_to(from), missing()), {});
 }
 
@@ -168,19 +168,19 @@ Status CollectiveCall::on_announce(uint32_t from, const Frame& frame) {
   ++announcements_;
   all_inlined_ = all_inlined_ && announce->inlined;
   inputs_[from] = frame.body;
-  if (from == spec_.root) coming_ = {announce->bytes, std::move(announce->about)};
+  if (from == spec_.root) announced_data_ = {announce->bytes, std::move(announce->about)};
   return announcements_ == group_.members ? all_announced() : Status();
 }
 
 Status CollectiveCall::check(uint32_t from, const Announce& announce) {
   joined_ = std::max(joined_, announce.joined);
   if (!announce.stale.empty()) {
-    news_ = announce.epoch;
+    loss_epoch_ = announce.epoch;
     return Error{Code::peer_lost, spec_.name + ": " + announce.stale};
   }
   if (announce.world != group_.world) {
-    news_ = announce.epoch;
-    return Error{Code::peer_lost, spec_.name + ": " + wiring_.who_is_lost()};
+    loss_epoch_ = announce.epoch;
+    return Error{Code::peer_lost, spec_.name + ": " + wiring_.describe_loss()};
   }
   if (announce.signature == spec_.signature && announce.actions == group_.actions) return {};
   return Error{Code::mismatch,
@@ -194,30 +194,30 @@ Status CollectiveCall::check(uint32_t from, const Announce& announce) {
 Status CollectiveCall::hold(bool held) {
   held_ = held;
   if (held || !leads() || outcome_) return {};
-  if (std::exchange(all_came_, false)) AH_TRY(all_announced());
+  if (std::exchange(all_announced_, false)) AH_TRY(all_announced());
   return outcome_ ? Status() : commit_if_done();
 }
 
 Status CollectiveCall::all_announced() {
-  all_came_ = held_;
+  all_announced_ = held_;
   if (held_) return {};
-  if (all_inlined_) return answer_star();
+  if (all_inlined_) return send_star_results();
   return reduces() ? commit_if_done() : send_go();
 }
 
-Status CollectiveCall::answer_star() {
+Status CollectiveCall::send_star_results() {
   algorithm_ = algorithm_name(Algorithm::star);
   std::vector<Blob> results(group_.members);
   Status made;
   uint32_t at = 0;  // the rank whose input was read last
-  if (reduces()) made = answer_reduction(results, at);
+  if (reduces()) made = make_reduction_results(results, at);
   if (spec_.kind == CollectiveKind::broadcast) results.assign(group_.members, inputs_[spec_.root]);
-  if (spec_.kind == CollectiveKind::exchange) made = answer_exchange(results, at);
+  if (spec_.kind == CollectiveKind::exchange) made = make_exchange_results(results, at);
   if (made.ok() && spec_.kind != CollectiveKind::barrier) made = read_result(results[0]);
   if (!made.ok() && at != 0) return malformed(at, collective_kind::announce, made.error());
   if (!made.ok()) return fail(made.error());
   inputs_.clear();  // releases the buffers that other ranks of this process have lent
-  const bool final = keeps(results[0]);
+  const bool final = retains(results[0]);
   if (final && !decide({}, results[0])) return {};
   for (uint32_t member = 1; member < group_.members; ++member) {
     bytes_sent_ += results[member].size();
@@ -225,26 +225,26 @@ Status CollectiveCall::answer_star() {
                         std::move(results[member])));
   }
   has_result_ = true;
-  if (!final) return look_if_done();
+  if (!final) return report_if_done();
   end({});
   return {};
 }
 
 /// Whether this rank retains the result for others: a star's result is small and identical on all ranks.
-bool CollectiveCall::keeps(const Blob& result) const noexcept {
+bool CollectiveCall::retains(const Blob& result) const noexcept {
   const bool alike = spec_.kind == CollectiveKind::barrier || spec_.kind == CollectiveKind::broadcast ||
                      spec_.kind == CollectiveKind::allreduce;
-  return alike && !wiring_.key.async && result.size() <= kKeptBytes;
+  return alike && !wiring_.key.async && result.size() <= kRetainedBytes;
 }
 
 /// Decides the call by the leader's message. False: an arbiter has queried this rank, and its verdict will follow.
-bool CollectiveCall::decide(const Status& outcome, const Blob& kept) {
-  const uint64_t epoch = outcome.ok() ? 0 : std::max(news_, wiring_.epoch());
-  return wiring_.ledger->decide(wiring_.key, wiring_.self, leader_ballot(wiring_.leader), {outcome, epoch, kept});
+bool CollectiveCall::decide(const Status& outcome, const Blob& result) {
+  const uint64_t epoch = outcome.ok() ? 0 : std::max(loss_epoch_, wiring_.epoch());
+  return wiring_.ledger->decide(wiring_.key, wiring_.self, leader_ballot(wiring_.leader), {outcome, epoch, result});
 }
 
 /// Combines the inputs of all ranks in rank order, and makes each rank's part of the result.
-Status CollectiveCall::answer_reduction(std::vector<Blob>& results, uint32_t& at) {
+Status CollectiveCall::make_reduction_results(std::vector<Blob>& results, uint32_t& at) {
   const size_t count = elements();
   Blob total = Blob::copy_of(spec_.input.data(), spec_.input.size());
   for (uint32_t member = 1; member < group_.members; ++member) {
@@ -273,7 +273,7 @@ Span CollectiveCall::result_span(uint32_t member) const noexcept {
 }
 
 /// Collects each rank's parcels from all inputs.
-Status CollectiveCall::answer_exchange(std::vector<Blob>& results, uint32_t& at) {
+Status CollectiveCall::make_exchange_results(std::vector<Blob>& results, uint32_t& at) {
   std::vector<std::vector<std::optional<PackedValue>>> gets(group_.members);
   for (uint32_t from = 0; from < group_.members; ++from) {
     auto parcels = unpack_parcels(inputs_[from].view(), group_.members);
@@ -301,7 +301,7 @@ Status CollectiveCall::on_result(const Frame& frame) {
     }
   }
   has_result_ = true;
-  if (!head->final) return look_if_done();
+  if (!head->final) return report_if_done();
   if (decide({}, frame.body)) end({});
   return {};
 }
@@ -318,7 +318,7 @@ Status CollectiveCall::read_result(const Blob& body) {
   auto parcels = unpack_parcels(body.view(), one ? 1 : group_.members);
   if (!parcels) return malformed;
   if (!one) {
-    result_.gets = std::move(*parcels);
+    result_.received = std::move(*parcels);
     return {};
   }
   if (!parcels->front()) return malformed;
@@ -330,9 +330,9 @@ Status CollectiveCall::read_result(const Blob& body) {
 Status CollectiveCall::send_go() {
   inputs_.clear();
   for (uint32_t member = 1; member < group_.members; ++member) {
-    AH_TRY(wiring_.send(member, collective_kind::go, pack(route_to(member), coming_), {}));
+    AH_TRY(wiring_.send(member, collective_kind::go, pack(route_to(member), announced_data_), {}));
   }
-  return spec_.kind == CollectiveKind::broadcast ? start_broadcast(coming_) : start_exchange();
+  return spec_.kind == CollectiveKind::broadcast ? start_broadcast(announced_data_) : start_exchange();
 }
 
 Status CollectiveCall::on_go(const Frame& frame) {
@@ -343,13 +343,13 @@ Status CollectiveCall::on_go(const Frame& frame) {
 }
 
 /// Sends `done` to the leader once this rank has received all its data.
-Status CollectiveCall::look_if_done() {
+Status CollectiveCall::report_if_done() {
   const bool has_all = has_result_ || (run_        ? run_->done()
                                        : filtered_ ? filtered_->done()
                                                    : exchanging_ && parcels_due_ == 0);
   if (outcome_ || done_ || !has_all) return {};
   done_ = true;
-  if (!leads()) return tell(0, collective_kind::done);
+  if (!leads()) return send_message(0, collective_kind::done);
   finished_[0] = true;
   ++finishes_;
   return commit_if_done();
@@ -358,7 +358,7 @@ Status CollectiveCall::look_if_done() {
 /// On the leader: the call succeeds once all ranks have made matching announcements and are done.
 Status CollectiveCall::commit_if_done() {
   if (held_ || announcements_ < group_.members || finishes_ < group_.members || !decide({})) return {};
-  for (uint32_t member = 1; member < group_.members; ++member) AH_TRY(tell(member, collective_kind::commit));
+  for (uint32_t member = 1; member < group_.members; ++member) AH_TRY(send_message(member, collective_kind::commit));
   end({});
   return {};
 }
@@ -383,7 +383,7 @@ Status CollectiveCall::give_up(const Error& error) {
   if (outcome_ || given_up_) return {};
   given_up_ = error;
   if (leads()) return fail(error);
-  return wiring_.send(0, collective_kind::trouble, pack(route_to(0), Failure{group_.epoch, error}), {});
+  return wiring_.send(0, collective_kind::give_up, pack(route_to(0), Failure{group_.epoch, error}), {});
 }
 
 Status CollectiveCall::tick(double now) {
@@ -413,19 +413,20 @@ void CollectiveCall::appeal(const Error& error) {
 }
 
 void CollectiveCall::adopt(const Verdict& verdict) {
-  news_ = verdict.epoch;
+  loss_epoch_ = verdict.epoch;
   failed_for_all_ = !verdict.outcome.ok();
   if (failed_for_all_ || done_ || has_result_) return end(verdict.outcome);
   algorithm_ = algorithm_name(Algorithm::star);
-  end(spec_.kind == CollectiveKind::barrier ? Status() : read_result(verdict.kept));
+  end(spec_.kind == CollectiveKind::barrier ? Status() : read_result(verdict.result));
 }
 
 Status CollectiveCall::fail(const Error& error) {
-  news_ = std::max(news_, wiring_.epoch());
+  loss_epoch_ = std::max(loss_epoch_, wiring_.epoch());
   if (!decide(error)) return {};
   joined_ = std::max(joined_, group_.joined);
   for (uint32_t member = 1; member < group_.members; ++member) {
-    AH_TRY(wiring_.send(member, collective_kind::failed, pack(route_to(member), Failure{news_, error, joined_}), {}));
+    AH_TRY(wiring_.send(member, collective_kind::failed, pack(route_to(member), Failure{loss_epoch_, error, joined_}),
+                        {}));
   }
   failed_for_all_ = true;
   end(error);
@@ -437,7 +438,7 @@ void CollectiveCall::end(Status outcome) {
   if (outcome.ok() && filtered_) {
     result_.buffer = filtered_->result();
     result_.filtered = filtered_->bytes();
-    filtered_->keep();
+    filtered_->save_residuals();
   }
   if (run_) bytes_sent_ += run_->bytes_sent();
   result_.bytes_sent = bytes_sent_;
@@ -447,21 +448,23 @@ void CollectiveCall::end(Status outcome) {
   expect_nothing();
   early_.clear();
   inputs_.clear();
-  coming_in_.clear();
+  partial_parcels_.clear();
   whole_ = Blob();
   outcome_ = std::move(outcome);
 }
 
-Status CollectiveCall::ask() { return leads() || outcome_ ? Status() : tell(0, collective_kind::who); }
+Status CollectiveCall::query_missing() {
+  return leads() || outcome_ ? Status() : send_message(0, collective_kind::query);
+}
 
 Missing CollectiveCall::missing() const {
   Missing missing;
   if (!leads()) {
-    if (!told_) return {{0}, {}};
-    for (const uint32_t member : told_->absent) {
+    if (!missing_reply_) return {{0}, {}};
+    for (const uint32_t member : missing_reply_->absent) {
       if (member != group_.me && member < group_.members) missing.absent.push_back(member);
     }
-    for (const uint32_t member : told_->unfinished) {
+    for (const uint32_t member : missing_reply_->unfinished) {
       if (member < group_.members) missing.unfinished.push_back(member);
     }
     return missing;
@@ -475,16 +478,16 @@ Missing CollectiveCall::missing() const {
 }
 
 Error CollectiveCall::timed_out() const {
-  const Missing who = missing();
+  const Missing awaited = missing();
   std::vector<uint32_t> ranks;
   std::string lines;
-  for (const uint32_t member : who.absent) {
+  for (const uint32_t member : awaited.absent) {
     ranks.push_back(group_.ranks[member]);
     if (member >= group_.lines.size() || group_.lines[member].empty()) continue;
     lines += (lines.empty() ? "rank " : ", rank ") + std::to_string(ranks.back()) + " at " + group_.lines[member];
   }
   if (!ranks.empty()) return late_error(spec_.name, ranks, lines);
-  for (const uint32_t member : who.unfinished) ranks.push_back(group_.ranks[member]);
+  for (const uint32_t member : awaited.unfinished) ranks.push_back(group_.ranks[member]);
   return {Code::timeout, spec_.name + ": all ranks have arrived, but the data has not arrived in time" +
                              (ranks.empty() ? "" : " at " + ranks_text(ranks))};
 }

@@ -31,7 +31,7 @@
 #include "host/engine/collective/filtered_reduction.hpp"
 #include "host/engine/collective/reduction.hpp"
 #include "host/engine/collective/schedule_run.hpp"
-#include "host/net/landings.hpp"
+#include "host/net/receive_buffers.hpp"
 
 namespace actorhost {
 
@@ -58,21 +58,21 @@ struct CallSpec {
   std::optional<PackedValue> parcel{};  // broadcast: at the root
 
   // exchange: the parcels for each member, including this rank, and the members that send a parcel to this rank
-  std::vector<std::optional<PackedValue>> gives{};
-  std::vector<bool> expects{};
+  std::vector<std::optional<PackedValue>> outgoing{};
+  std::vector<bool> expected{};
   /// The caller will join the received parts in the order of the members. Where sizes are known in advance, the parts
   /// arrive in one block; elsewhere the rank's own part may be returned without a copy.
   bool joined = false;
 };
 
 struct CallResult {
-  uint32_t place = 0;                              // place of this rank in the group
-  uint32_t places = 1;                             // number of members
-  Blob buffer;                                     // allreduce; reduce at the root; reduce_scatter: this rank's block
-  PackedValue parcel;                              // broadcast
-  std::vector<std::optional<PackedValue>> gets{};  // exchange
-  uint64_t bytes_sent = 0;                         // payload that this rank sent in frames
-  FilterBytes filtered{};                          // the filtered part of the payload, before and after encoding
+  uint32_t place = 0;   // place of this rank in the group
+  uint32_t places = 1;  // number of members
+  Blob buffer;          // allreduce; reduce at the root; reduce_scatter: this rank's block
+  PackedValue parcel;   // broadcast
+  std::vector<std::optional<PackedValue>> received{};  // exchange
+  uint64_t bytes_sent = 0;                             // payload that this rank sent in frames
+  FilterBytes filtered{};                              // the filtered part of the payload, before and after encoding
 };
 
 /// "allreduce of 4000 bytes among 3 ranks: ring", for the log; of a successful call.
@@ -81,11 +81,11 @@ std::string choice_text(const CallSpec& spec, const CallResult& result, uint32_t
 /// Logs each distinct choice once, not for each call. Used by one thread.
 class ChoiceLog {
  public:
-  void log(Log& log, const std::string& who, const std::string& choice);
+  void log(Log& log, const std::string& source, const std::string& choice);
 
  private:
   static constexpr size_t kMost = 1000;
-  std::set<std::string> said_;
+  std::set<std::string> logged_;
 };
 
 class CollectiveCall {
@@ -111,7 +111,7 @@ class CollectiveCall {
     /// Called when no frame refers to the call's buffers any more; on any thread, must not block.
     std::function<void()> returned;
     /// On the leader, when ranks disagree on the group's members: names the lost ranks, "rank 2 lost".
-    std::function<std::string()> who_is_lost;
+    std::function<std::string()> describe_loss;
     /// Returns the newest epoch that this rank knows.
     std::function<uint64_t()> epoch;
     /// The ledger and the call, rank and leader under which this rank decides.
@@ -124,8 +124,8 @@ class CollectiveCall {
     /// A member has sent a malformed frame. True: the link to the member is closed, so the membership will drop the
     /// member or this rank.
     std::function<bool(uint32_t from, Kind kind, const std::string& why)> distrust{};
-    /// The landings of the mailbox that receives this call's frames, and the frames' tag.
-    Landings* landings = nullptr;
+    /// The receive buffers of the mailbox that receives this call's frames, and the frames' tag.
+    ReceiveBuffers* receive_buffers = nullptr;
     uint32_t tag = 0;
   };
 
@@ -150,7 +150,7 @@ class CollectiveCall {
   /// Does all due work: adopts an arbiter's verdict, gives up when the call is out of time, and appeals to an
   /// arbiter if the leader does not reply after that. To be called after every event and when the clock is due.
   Status tick(double now);
-  /// A held leader takes reports but does not end the call, so that it handles complaints first.
+  /// A held leader takes reports but does not end the call, so that it handles `give_up` frames first.
   Status hold(bool held);
 
   /// The call has ended here, and no frame refers to its buffers, or the wait for the frames of a failed call has
@@ -160,12 +160,12 @@ class CollectiveCall {
   CallClock& clock() noexcept { return clock_; }
   const Status& outcome() const { return *outcome_; }
   /// After a loss: the epoch that informs all ranks of it.
-  uint64_t news() const noexcept { return news_; }
+  uint64_t loss_epoch() const noexcept { return loss_epoch_; }
   /// The highest Group::joined of all announcements, as far as this rank knows.
   NodeId joined() const noexcept { return joined_; }
   CallResult& result() noexcept { return result_; }
   /// Asks the leader which ranks the call waits for.
-  Status ask();
+  Status query_missing();
   /// The ranks that the call waits for, as far as this rank knows. A member other than the leader returns the leader's
   /// last reply or, without a reply, the leader.
   Missing missing() const;
@@ -188,22 +188,22 @@ class CollectiveCall {
   Route route(uint32_t from, uint32_t to) const noexcept { return {group_.id, group_.ids[from], group_.ids[to]}; }
   Route route_to(uint32_t to) const noexcept { return route(group_.me, to); }
   static Blob own_copy(Blob bytes);
-  Status tell(uint32_t to, Kind kind, Blob body = {});
-  bool keeps(const Blob& result) const noexcept;
-  bool decide(const Status& outcome, const Blob& kept = {});
+  Status send_message(uint32_t to, Kind kind, Blob body = {});
+  bool retains(const Blob& result) const noexcept;
+  bool decide(const Status& outcome, const Blob& result = {});
   Blob inline_input();
 
   Status malformed(uint32_t from, Kind kind, const Error& why);
   bool distrusts(uint32_t from, Kind kind, const Error& why) const;
-  Status take_report(uint32_t from, const Frame& frame);
-  Status take_word(const Frame& frame);
+  Status on_member_message(uint32_t from, const Frame& frame);
+  Status on_leader_message(const Frame& frame);
   Status on_announce(uint32_t from, const Frame& frame);
   Status check(uint32_t from, const Announce& announce);
   Status all_announced();
-  Status answer_who(uint32_t from);
-  Status answer_star();
-  Status answer_reduction(std::vector<Blob>& results, uint32_t& at);
-  Status answer_exchange(std::vector<Blob>& results, uint32_t& at);
+  Status send_missing(uint32_t from);
+  Status send_star_results();
+  Status make_reduction_results(std::vector<Blob>& results, uint32_t& at);
+  Status make_exchange_results(std::vector<Blob>& results, uint32_t& at);
   Status send_go();
   Status on_go(const Frame& frame);
   Status on_result(const Frame& frame);
@@ -220,21 +220,21 @@ class CollectiveCall {
   Status start_filtered();
   Status take_parcel(uint32_t from, PackedValue parcel);
   /// Continues after `from`'s data has been taken, or gives up if the data is invalid.
-  Status look_after(uint32_t from, const Status& taken);
+  Status continue_after(uint32_t from, const Status& taken);
   void release_filter() noexcept {
     if (std::exchange(holds_filter_, false)) spec_.filter->release();
   }
   Result<Blob> allocate(uint64_t bytes) const;
   Status start(const Schedule& schedule, ScheduleRun::Buffers buffers);
-  bool comes_over_a_link(uint32_t from) const;
+  bool is_remote(uint32_t from) const;
   void expect_parts();
   Blob place_of_part(uint32_t from, uint64_t bytes) const;
   void expect_nothing() noexcept {
-    if (wiring_.landings != nullptr) wiring_.landings->forget(this);
+    if (wiring_.receive_buffers != nullptr) wiring_.receive_buffers->forget(this);
   }
-  Status give(uint32_t to, PackedValue& parcel);
+  Status send_parcel(uint32_t to, PackedValue& parcel);
   Status take_early();
-  Status look_if_done();
+  Status report_if_done();
   Status commit_if_done();
   Status fail(const Error& error);
   void appeal(const Error& error);
@@ -250,20 +250,20 @@ class CollectiveCall {
   std::unique_ptr<ScheduleRun> run_;
   std::unique_ptr<FilteredReduction> filtered_;
   bool holds_filter_ = false;
-  Go coming_;                                      // on the leader: the data that the root of a broadcast will send
+  Go announced_data_;                              // on the leader: the data that the root of a broadcast will send
   std::vector<std::pair<uint32_t, Frame>> early_;  // data that arrived before the run was started
   bool exchanging_ = false;
   size_t parcels_due_ = 0;
-  std::vector<PackedValue> coming_in_;  // by rank: parcels whose frames have arrived in part
-  Blob whole_;                          // room for the joined result of an exchange whose parts all have `part_` bytes
+  std::vector<PackedValue> partial_parcels_;  // by rank: parcels whose frames have arrived in part
+  Blob whole_;  // room for the joined result of an exchange whose parts all have `part_` bytes
   size_t part_ = 0;
   bool done_ = false;        // this rank has received all its data
   bool has_result_ = false;  // of a star; valid once the leader commits
   bool appealed_ = false;
   bool held_ = false;
-  bool all_came_ = false;  // all ranks have announced the call while it was held
+  bool all_announced_ = false;  // all ranks have announced the call while it was held
   std::optional<Error> given_up_;
-  uint64_t news_ = 0;
+  uint64_t loss_epoch_ = 0;
   NodeId joined_ = 0;
   /// The call has failed on all ranks, so no rank uses the buffers that this rank has lent. Frames may hold them for a
   /// long time, so this rank waits only briefly.
@@ -273,7 +273,7 @@ class CollectiveCall {
   CallResult result_;
   const char* algorithm_ = "";
   uint64_t bytes_sent_ = 0;
-  std::optional<Missing> told_;  // by the leader's last reply
+  std::optional<Missing> missing_reply_;  // by the leader's last reply
 
   // Used by the leader.
   std::vector<bool> announced_;

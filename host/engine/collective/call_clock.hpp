@@ -4,7 +4,7 @@
 // limits of this folder are defined here. Passive: the node's thread or the courier passes the time of its Clock, does
 // all due work, and sleeps until `due` or `next` (Collectives::drive).
 //
-//   waits --give_up--> given_up --appeal--> appealed        any --end--> ended
+//   waiting --give_up--> given_up --appeal--> appealed        any --end--> ended
 
 #include <algorithm>
 #include <utility>
@@ -15,70 +15,71 @@ namespace actorhost {
 
 class CallClock {
  public:
-  /// The longest time, in seconds, that news may take to reach this rank after another rank has it: a new membership,
-  /// the end of an asynchronous call that has lost a member, the message that admits a late worker.
-  static constexpr double kForNews = 5;
+  /// The longest time, in seconds, until this rank knows what another rank knows already: a new membership, the end
+  /// of an asynchronous call that has lost a member, the message that admits a late worker.
+  static constexpr double kMaxPropagation = 5;
 
   /// `timeout` in seconds from `now`.
   explicit CallClock(double now = 0, double timeout = kForever) noexcept
-      : since_(now), deadline_(now + timeout), due_(deadline_), look_(now + kLookAfter) {}
+      : since_(now), deadline_(now + timeout), due_(deadline_), next_check_(now + kFirstCheck) {}
 
   /// The call has a timeout.
   bool limited() const noexcept { return deadline_ != kForever; }
   /// Until when frames of the call may wait for room: the end of the leader's time to name missing ranks.
-  double last_word() const noexcept { return deadline_ + kForLeader; }
+  double send_deadline() const noexcept { return deadline_ + kForLeader; }
 
   /// When one of the next three predicates becomes true; kForever: never.
   double due() const noexcept { return due_; }
-  bool out_of_time(double now) const noexcept { return stage_ == Stage::waits && now >= due_; }
+  bool out_of_time(double now) const noexcept { return stage_ == Stage::waiting && now >= due_; }
   /// The rank has given up, and the leader has not ended the call in time.
   bool leader_is_late(double now) const noexcept { return stage_ == Stage::given_up && now >= due_; }
   /// The call has failed, and the wait for its lent buffers has expired.
   bool loans_are_late(double now) const noexcept { return stage_ == Stage::ended && now >= due_; }
-  /// Events. Repeating an event changes nothing. After any of these `looks` remains false.
+  /// Events. Repeating an event changes nothing. After any of these `check_due` remains false.
   void give_up(double now) noexcept { enter(Stage::given_up, now + kForLeader); }
   void appeal() noexcept { enter(Stage::appealed, kForever); }
   void end(double now, bool failed) noexcept { enter(Stage::ended, failed ? now + kForLoans : kForever); }
 
   /// True once before each check: time to find out which ranks are missing.
-  bool asks_for_news(double now) noexcept { return now >= look_ - kNewsBefore && !std::exchange(asked_, true); }
+  bool query_due(double now) noexcept { return now >= next_check_ - kQueryLead && !std::exchange(queried_, true); }
   /// Time to check where the missing ranks are.
-  bool looks(double now) const noexcept { return now >= look_; }
-  /// Schedules the next check. The interval doubles up to kLookAtMost, and restarts after a suspicion.
-  void looked(double now, bool suspicion) noexcept {
-    interval_ = suspicion ? kLookAfter : std::min(2 * interval_, kLookAtMost);
-    look_ = now + interval_;
-    asked_ = false;
+  bool check_due(double now) const noexcept { return now >= next_check_; }
+  /// Schedules the next check. The interval doubles up to kMaxCheckInterval, and restarts after a suspicion.
+  void checked(double now, bool suspicion) noexcept {
+    interval_ = suspicion ? kFirstCheck : std::min(2 * interval_, kMaxCheckInterval);
+    next_check_ = now + interval_;
+    queried_ = false;
   }
-  void look_no_more() noexcept { look_ = kForever; }
+  void stop_checks() noexcept { next_check_ = kForever; }
   bool waits_long(double now) const noexcept { return now - since_ >= kLongWait; }
-  /// When a caller must act next: `next_look` for callers that only check, `next` for callers that also ask for news.
-  double next_look() const noexcept { return std::min(due_, look_); }
-  double next() const noexcept { return std::min(due_, asked_ ? look_ : look_ - kNewsBefore); }
+  /// When a caller must act next: `next_check` for callers that only check, `next` for callers that also query
+  /// the leader.
+  double next_check() const noexcept { return std::min(due_, next_check_); }
+  double next() const noexcept { return std::min(due_, queried_ ? next_check_ : next_check_ - kQueryLead); }
 
  private:
-  static constexpr double kForLeader = 0.5;   // seconds after giving up that the leader has to name missing ranks
-  static constexpr double kForLoans = 0.5;    // seconds after a failure until lent buffers are abandoned
-  static constexpr double kLookAfter = 1;     // seconds of waiting before the first request to the coordinator
-  static constexpr double kLookAtMost = 4;    // longest interval, in seconds, between further requests
-  static constexpr double kNewsBefore = 0.5;  // seconds before a request that the leader has to name missing ranks
-  static constexpr double kLongWait = 10;     // seconds of waiting before the log names the missing ranks
+  static constexpr double kForLeader = 0.5;       // seconds after giving up that the leader has to name missing ranks
+  static constexpr double kForLoans = 0.5;        // seconds after a failure until lent buffers are abandoned
+  static constexpr double kFirstCheck = 1;        // seconds of waiting before the first request to the coordinator
+  static constexpr double kMaxCheckInterval = 4;  // longest interval, in seconds, between further requests
+  static constexpr double kQueryLead = 0.5;       // seconds before a request that the leader has to name missing ranks
+  static constexpr double kLongWait = 10;         // seconds of waiting before the log names the missing ranks
 
-  enum class Stage { waits, given_up, appealed, ended };
+  enum class Stage { waiting, given_up, appealed, ended };
   void enter(Stage stage, double due) noexcept {
     if (stage <= stage_) return;
     stage_ = stage;
     due_ = due;
-    look_no_more();
+    stop_checks();
   }
 
-  Stage stage_ = Stage::waits;
+  Stage stage_ = Stage::waiting;
   double since_;
   double deadline_;
   double due_;
-  double look_;
-  double interval_ = kLookAfter;
-  bool asked_ = false;
+  double next_check_;
+  double interval_ = kFirstCheck;
+  bool queried_ = false;
 };
 
 }  // namespace actorhost

@@ -60,40 +60,40 @@ Status CollectiveCall::start(const Schedule& schedule, ScheduleRun::Buffers buff
                         std::move(piece));
   };
   ScheduleRun::Expect expect;
-  if (wiring_.landings != nullptr) {
+  if (wiring_.receive_buffers != nullptr) {
     expect = [this](uint32_t peer, size_t begin, Blob room) {
-      if (!comes_over_a_link(peer)) return;
-      wiring_.landings->expect(this, collective_kind::piece, wiring_.tag,
-                               pack(route(peer, group_.me), PieceHead{group_.world, begin}), std::move(room));
+      if (!is_remote(peer)) return;
+      wiring_.receive_buffers->expect(this, collective_kind::piece, wiring_.tag,
+                                      pack(route(peer, group_.me), PieceHead{group_.world, begin}), std::move(room));
     };
   }
   run_ = std::make_unique<ScheduleRun>(schedule, std::move(buffers), send, loans_, ScheduleRun::kPieceBytes,
                                        std::move(expect));
   AH_TRY(run_->start());
   AH_TRY(take_early());
-  return look_if_done();
+  return report_if_done();
 }
 
-bool CollectiveCall::comes_over_a_link(uint32_t from) const {
+bool CollectiveCall::is_remote(uint32_t from) const {
   return group_.homes.empty() || group_.homes[from] != group_.homes[group_.me];
 }
 
 /// Reserves space for parts before they arrive. Tensors usually have the same shape on all ranks, so each received part
 /// is assumed to have the size of this rank's own part.
 void CollectiveCall::expect_parts() {
-  const auto& mine = spec_.gives[group_.me];
-  const bool from_all = std::find(spec_.expects.begin(), spec_.expects.end(), false) == spec_.expects.end();
-  if (!from_all || !mine || mine->body.size() < Landings::kMinBytes || mine->body.size() > kGuessedBytes) return;
+  const auto& mine = spec_.outgoing[group_.me];
+  const bool from_all = std::find(spec_.expected.begin(), spec_.expected.end(), false) == spec_.expected.end();
+  if (!from_all || !mine || mine->body.size() < ReceiveBuffers::kMinBytes || mine->body.size() > kGuessedBytes) return;
   auto room = allocate(uint64_t{mine->body.size()} * group_.members);
   if (!room) return;  // the join of the parts will report this error
   whole_ = std::move(*room);
   part_ = mine->body.size();
-  for (uint32_t from = 0; from < group_.members && wiring_.landings != nullptr; ++from) {
-    if (from == group_.me || !comes_over_a_link(from)) continue;
+  for (uint32_t from = 0; from < group_.members && wiring_.receive_buffers != nullptr; ++from) {
+    if (from == group_.me || !is_remote(from)) continue;
     const ParcelHead head{group_.world, 0, part_, ""};
-    wiring_.landings->expect(this, collective_kind::parcel, wiring_.tag,
-                             pack(route(from, group_.me), head.world, head.offset, head.total),
-                             place_of_part(from, part_));
+    wiring_.receive_buffers->expect(this, collective_kind::parcel, wiring_.tag,
+                                    pack(route(from, group_.me), head.world, head.offset, head.total),
+                                    place_of_part(from, part_));
   }
 }
 
@@ -105,17 +105,17 @@ Blob CollectiveCall::place_of_part(uint32_t from, uint64_t bytes) const {
 Status CollectiveCall::start_exchange() {
   algorithm_ = "direct";
   exchanging_ = true;
-  result_.gets.resize(group_.members);
-  coming_in_.resize(group_.members);
+  result_.received.resize(group_.members);
+  partial_parcels_.resize(group_.members);
   for (uint32_t member = 0; member < group_.members; ++member) {
-    if (member != group_.me && spec_.expects[member]) ++parcels_due_;
+    if (member != group_.me && spec_.expected[member]) ++parcels_due_;
   }
   // Each rank begins with its successor, so the ranks do not all send to the same rank.
   for (uint32_t i = 1; i < group_.members; ++i) {
     const uint32_t to = (group_.me + i) % group_.members;
-    if (spec_.gives[to]) AH_TRY(give(to, *spec_.gives[to]));
+    if (spec_.outgoing[to]) AH_TRY(send_parcel(to, *spec_.outgoing[to]));
   }
-  if (const auto& mine = spec_.gives[group_.me]) {
+  if (const auto& mine = spec_.outgoing[group_.me]) {
     // Without reserved space the part is copied later, when all parts are joined.
     Blob body = place_of_part(group_.me, mine->body.size());
     if (!body.empty()) {
@@ -123,13 +123,13 @@ Status CollectiveCall::start_exchange() {
     } else {
       body = spec_.joined ? mine->body : Blob::copy_of(mine->body.data(), mine->body.size());
     }
-    result_.gets[group_.me] = PackedValue{mine->head, std::move(body)};
+    result_.received[group_.me] = PackedValue{mine->head, std::move(body)};
   }
   AH_TRY(take_early());
-  return look_if_done();
+  return report_if_done();
 }
 
-Status CollectiveCall::give(uint32_t to, PackedValue& parcel) {
+Status CollectiveCall::send_parcel(uint32_t to, PackedValue& parcel) {
   const size_t total = parcel.body.size();
   size_t offset = 0;
   do {
@@ -150,13 +150,13 @@ Status CollectiveCall::give(uint32_t to, PackedValue& parcel) {
 
 Status CollectiveCall::start_filtered() {
   algorithm_ = "filtered";
-  coming_in_.resize(group_.members);
-  filtered_ = std::make_unique<FilteredReduction>(Place{group_.me, group_.members, elements(), 1, {}}, spec_.op,
-                                                  spec_.dtype, spec_.input, *spec_.filter,
-                                                  [this](uint32_t to, PackedValue parcel) { return give(to, parcel); });
+  partial_parcels_.resize(group_.members);
+  filtered_ = std::make_unique<FilteredReduction>(
+      Place{group_.me, group_.members, elements(), 1, {}}, spec_.op, spec_.dtype, spec_.input, *spec_.filter,
+      [this](uint32_t to, PackedValue parcel) { return send_parcel(to, parcel); });
   AH_TRY(filtered_->start());
   AH_TRY(take_early());
-  return look_if_done();
+  return report_if_done();
 }
 
 /// Handles frames that arrived before the run was started.
@@ -167,13 +167,13 @@ Status CollectiveCall::take_early() {
   return {};
 }
 
-Status CollectiveCall::look_after(uint32_t from, const Status& taken) {
+Status CollectiveCall::continue_after(uint32_t from, const Status& taken) {
   if (!taken.ok() && taken.error().code == Code::bad_data) {
     return give_up({Code::bad_data,
                     spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent " + taken.error().message});
   }
   AH_TRY(taken);
-  return look_if_done();
+  return report_if_done();
 }
 
 Status CollectiveCall::on_piece(uint32_t from, Frame&& frame) {
@@ -184,7 +184,7 @@ Status CollectiveCall::on_piece(uint32_t from, Frame&& frame) {
     early_.emplace_back(from, std::move(frame));
     return {};
   }
-  return look_after(from, run_->take(from, head->begin, std::move(frame.body)));
+  return continue_after(from, run_->take(from, head->begin, std::move(frame.body)));
 }
 
 Status CollectiveCall::on_parcel(uint32_t from, Frame&& frame) {
@@ -195,43 +195,43 @@ Status CollectiveCall::on_parcel(uint32_t from, Frame&& frame) {
     early_.emplace_back(from, std::move(frame));
     return {};
   }
-  PackedValue& coming = coming_in_[from];
+  PackedValue& partial = partial_parcels_[from];
   const size_t bytes = frame.body.size();
   const bool whole = head->total == bytes;
-  const bool due = filtered_ || (!result_.gets[from] && spec_.expects[from]);
+  const bool due = filtered_ || (!result_.received[from] && spec_.expected[from]);
   if (!due || head->offset > head->total || bytes > head->total - head->offset || (!whole && bytes == 0)) {
     return give_up(
         {Code::bad_data, spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent an unexpected parcel"});
   }
   bool in_place = false;
   if (head->offset == 0) {
-    coming.head = std::move(head->about);
-    coming.body = place_of_part(from, head->total);
-    if (coming.body.empty() && whole) {
-      coming.body = own_copy(std::move(frame.body));
+    partial.head = std::move(head->about);
+    partial.body = place_of_part(from, head->total);
+    if (partial.body.empty() && whole) {
+      partial.body = own_copy(std::move(frame.body));
       in_place = true;
-    } else if (coming.body.empty()) {
+    } else if (partial.body.empty()) {
       auto room = allocate(head->total);
       if (!room) return give_up(room.error());
-      coming.body = std::move(*room);
+      partial.body = std::move(*room);
     }
   }
-  if (coming.body.size() != head->total) return give_up({Code::bad_data, spec_.name + ": a parcel without a start"});
-  std::byte* here = coming.body.data() + head->offset;
+  if (partial.body.size() != head->total) return give_up({Code::bad_data, spec_.name + ": a parcel without a start"});
+  std::byte* here = partial.body.data() + head->offset;
   if (!in_place && here != frame.body.data()) copy_bytes(here, frame.body.data(), bytes, head->total);
   if (head->offset + bytes == head->total) {
-    return take_parcel(from, std::exchange(coming, {}));
+    return take_parcel(from, std::exchange(partial, {}));
   }
   return {};
 }
 
 Status CollectiveCall::take_parcel(uint32_t from, PackedValue parcel) {
   if (!filtered_) {
-    result_.gets[from] = std::move(parcel);
+    result_.received[from] = std::move(parcel);
     --parcels_due_;
-    return look_if_done();
+    return report_if_done();
   }
-  return look_after(from, filtered_->take(from, parcel));
+  return continue_after(from, filtered_->take(from, parcel));
 }
 
 /// Takes the result from the run's buffer.

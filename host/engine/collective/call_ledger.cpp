@@ -15,7 +15,7 @@ void CallLedger::enter(const CallKey& call, NodeId rank) {
   mine.open.try_emplace(call.number);
 }
 
-void CallLedger::attend(NodeId rank, std::function<void()> wake) {
+void CallLedger::set_wake(NodeId rank, std::function<void()> wake) {
   std::lock_guard lock(mutex_);
   wakes_[rank] = std::move(wake);
 }
@@ -41,11 +41,11 @@ bool CallLedger::open(const CallKey& call, NodeId rank) const {
 void CallLedger::note(Series& series, uint32_t number, const Verdict& verdict) {
   series.open.erase(number);
   if (verdict.outcome.ok()) {
-    series.kept_number = number;
-    if (series.kept.size() != verdict.kept.size() || !series.kept.unique()) {
-      series.kept = Blob::allocate(verdict.kept.size());
+    series.retained_number = number;
+    if (series.retained.size() != verdict.result.size() || !series.retained.unique()) {
+      series.retained = Blob::allocate(verdict.result.size());
     }
-    if (!verdict.kept.empty()) std::memcpy(series.kept.data(), verdict.kept.data(), verdict.kept.size());
+    if (!verdict.result.empty()) std::memcpy(series.retained.data(), verdict.result.data(), verdict.result.size());
     return;
   }
   series.failure = verdict;
@@ -79,7 +79,7 @@ std::optional<Verdict> CallLedger::take_settled(const CallKey& call, NodeId rank
   return verdict;
 }
 
-std::optional<Verdict> CallLedger::ask(const CallKey& call, NodeId rank, uint64_t ballot) {
+std::optional<Verdict> CallLedger::query(const CallKey& call, NodeId rank, uint64_t ballot) {
   std::lock_guard lock(mutex_);
   Series& mine = series(call, rank);
   if (!decided(mine, call.number)) {
@@ -90,7 +90,7 @@ std::optional<Verdict> CallLedger::ask(const CallKey& call, NodeId rank, uint64_
   }
   auto range = mine.failed.upper_bound(call.number);
   if (range != mine.failed.begin() && std::prev(range)->second >= call.number) return mine.failure;
-  return Verdict{{}, 0, call.number == mine.kept_number ? Blob::copy_of(mine.kept.view()) : Blob()};
+  return Verdict{{}, 0, call.number == mine.retained_number ? Blob::copy_of(mine.retained.view()) : Blob()};
 }
 
 void CallLedger::settle(const CallKey& call, NodeId rank, uint64_t ballot, const Verdict& verdict) {

@@ -33,9 +33,9 @@ struct CallKey {
 struct Verdict {
   Status outcome{};
   uint64_t epoch = 0;  // of a failure: the membership that informs all ranks of the loss
-  Blob kept{};         // result that all ranks share, where only the leader has sent it
+  Blob result{};       // result that all ranks share, where only the leader has sent it
 
-  static void fields(auto& m, auto&& field) { field(m.outcome, m.epoch); }  // a frame carries `kept` as its body
+  static void fields(auto& m, auto&& field) { field(m.outcome, m.epoch); }  // a frame carries `result` as its body
 };
 
 constexpr uint64_t leader_ballot(NodeId leader) noexcept { return 2 * uint64_t{leader}; }
@@ -46,9 +46,9 @@ class CallLedger {
   /// The rank begins the call; repeated calls have no effect. Calls are numbered from 1.
   void enter(const CallKey& call, NodeId rank);
   /// Calls `wake`, on any thread and with the ledger's mutex held, when a verdict for the rank arrives.
-  void attend(NodeId rank, std::function<void()> wake);
+  void set_wake(NodeId rank, std::function<void()> wake);
   /// The rank decides by the message of a leader (possibly itself). False: the ballot is too low, and an arbiter's
-  /// verdict will follow. Copies the bytes of `verdict.kept`.
+  /// verdict will follow. Copies the bytes of `verdict.result`.
   bool decide(const CallKey& call, NodeId rank, uint64_t ballot, const Verdict& verdict);
   /// The arbiter's verdict, if it has arrived: the rank has decided by it when this returns.
   std::optional<Verdict> take_settled(const CallKey& call, NodeId rank);
@@ -57,7 +57,7 @@ class CallLedger {
 
   /// For an arbiter: how the call has ended for the rank. Nothing: the rank has not decided (or not begun) the call,
   /// and accepts no lower ballot from now on.
-  std::optional<Verdict> ask(const CallKey& call, NodeId rank, uint64_t ballot);
+  std::optional<Verdict> query(const CallKey& call, NodeId rank, uint64_t ballot);
   /// An arbiter's verdict. Ignored where the rank has decided or has promised a higher ballot.
   void settle(const CallKey& call, NodeId rank, uint64_t ballot, const Verdict& verdict);
 
@@ -72,8 +72,8 @@ class CallLedger {
     std::map<uint32_t, Open> open;
     std::map<uint32_t, uint32_t> failed;  // ranges of numbers, first -> last; all other decided calls succeeded
     Verdict failure;                      // newest failure
-    uint32_t kept_number = 0;             // newest successful call
-    Blob kept;                            // the result of call `kept_number`, where all ranks share it
+    uint32_t retained_number = 0;         // newest successful call
+    Blob retained;                        // the result of call `retained_number`, where all ranks share it
   };
   using Key = std::tuple<uint32_t, bool, NodeId>;
 

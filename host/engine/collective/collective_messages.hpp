@@ -3,7 +3,7 @@
 //
 //   announce  member -> leader  Announce; body: the member's input, if it is small
 //   done      member -> leader  -; the member has received all its data
-//   trouble   member -> leader  Failure; the member cannot continue
+//   give_up   member -> leader  Failure; the member cannot continue
 //   result    leader -> member  ResultHead; body: the member's result. Final: the call has succeeded, and all members
 //                               get the same result; otherwise the member sends `done` and waits for `commit`
 //   go        leader -> member  Go; all members have announced: large inputs may be sent
@@ -12,10 +12,10 @@
 //                               further call until it knows the failure's epoch
 //   piece     any -> any        PieceHead; body: elements of a schedule's buffer
 //   parcel    any -> any        ParcelHead; body: bytes that one member gives another
-//   who       member -> leader  -; requests the members that the call waits for
+//   query     member -> leader  -; requests the members that the call waits for
 //   missing   leader -> member  Missing
-//   knock     late -> leader    -; a late worker waits for join_point
-//   let_in    member -> late    body: JoinPoint, the result of join_point
+//   join      late -> leader    -; a late worker waits for join_point
+//   admit     member -> late    body: JoinPoint, the result of join_point
 
 #include <cstdint>
 #include <optional>
@@ -34,17 +34,17 @@ namespace actorhost {
 namespace collective_kind {
 inline constexpr auto announce = Kind{0x0200};
 inline constexpr auto done = Kind{0x0201};
-inline constexpr auto trouble = Kind{0x0202};
+inline constexpr auto give_up = Kind{0x0202};
 inline constexpr auto result = Kind{0x0203};
 inline constexpr auto go = Kind{0x0204};
 inline constexpr auto commit = Kind{0x0205};
 inline constexpr auto failed = Kind{0x0206};
 inline constexpr auto piece = Kind{0x0207};
 inline constexpr auto parcel = Kind{0x0208};
-inline constexpr auto who = Kind{0x0209};
+inline constexpr auto query = Kind{0x0209};
 inline constexpr auto missing = Kind{0x020a};
-inline constexpr auto knock = Kind{0x020b};
-inline constexpr auto let_in = Kind{0x020c};
+inline constexpr auto join = Kind{0x020b};
+inline constexpr auto admit = Kind{0x020c};
 inline constexpr auto last = Kind{0x020f};  // of the frames of collectives
 
 constexpr bool is_one(Kind kind) noexcept { return kind >= announce && kind <= missing; }
@@ -99,7 +99,7 @@ struct ParcelHead {
   uint64_t total = 0;
   std::string about;
 
-  bool sound() const { return offset <= total; }
+  bool is_valid() const { return offset <= total; }
   static void fields(auto& m, auto&& field) { field(m.world, m.offset, m.total, m.about); }
 };
 
@@ -125,7 +125,7 @@ struct JoinPoint {
   uint64_t epoch = 0;        // a membership that contains all `ids`
   std::vector<NodeId> ids;   // workers that take part in the next calls of all workers
   uint32_t late = 0;         // number of newly admitted workers, at the end of `ids`
-  bool sound() const { return late <= ids.size(); }
+  bool is_valid() const { return late <= ids.size(); }
   static void fields(auto& m, auto&& field) { field(m.calls, m.async_calls, m.actions, m.epoch, m.late, m.ids); }
 };
 

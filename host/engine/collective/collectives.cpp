@@ -38,7 +38,7 @@ bool nothing(const Frame& /*frame*/) { return false; }
 
 Collectives::Collectives(Node& node, Meetings& meetings, Arbiter& arbiter)
     : node_(node), meetings_(meetings), arbiter_(arbiter), joined_(node.membership().founders()) {
-  arbiter_.ledger().attend(node_.index(), node_.port().waker());
+  arbiter_.ledger().set_wake(node_.index(), node_.port().waker());
 }
 
 void Collectives::restart(CollectiveGroup& group, uint32_t restarts) {
@@ -53,7 +53,7 @@ void Collectives::restart(CollectiveGroup& group, uint32_t restarts) {
   fresh.name = std::move(group.name);
   fresh.ids = std::move(group.ids);
   fresh.id = std::max<uint32_t>(1, XXH32(fresh.name.data(), fresh.name.size(), restarts));
-  fresh.worked = group.worked;
+  fresh.succeeded = group.succeeded;
   fresh.bytes_sent = group.bytes_sent;
   fresh.filtered = group.filtered;
   group = std::move(fresh);
@@ -84,23 +84,23 @@ Port::Match Collectives::match(const CollectiveGroup& group) const {
 
 /// Handles frames of finished calls: inputs of failed calls, late messages of leaders.
 Status Collectives::drop_leftovers(const CollectiveGroup& group) {
-  if (node_.port().kept() == 0) return {};
+  if (node_.port().unreceived() == 0) return {};
   std::vector<Frame> dropped;
   const auto old = [&](const Frame& frame) {
-    if (frame.kind == collective_kind::let_in) return true;  // every member sends this, so duplicates arrive
+    if (frame.kind == collective_kind::admit) return true;  // every member sends this, so duplicates arrive
     if (!collective_kind::is_one(frame.kind) || static_cast<int32_t>(frame.tag - group.calls) >= 0) return false;
     const auto route = route_of(frame);
     return !route || route->group == group.id;
   };
   AH_TRY(node_.port().receive_all(old, node_.clock().now(), dropped));
-  for (const Frame& frame : dropped) answer_late(group, frame);
+  for (const Frame& frame : dropped) appeal_for_late(group, frame);
   return {};
 }
 
 /// A rank that announces a call which is over here has missed the call's end, for example because the leader has
 /// failed. An arbiter sends it the end. The rank may be unknown here as a member, since this rank may not know yet
 /// which late workers were admitted.
-void Collectives::answer_late(const CollectiveGroup& group, const Frame& frame) {
+void Collectives::appeal_for_late(const CollectiveGroup& group, const Frame& frame) {
   const NodeId late = address_index(frame.src);
   if (frame.kind != collective_kind::announce || !is_worker(frame.src) || !node_.newest_membership()->alive(late))
     return;
@@ -117,7 +117,7 @@ void Collectives::appeal(const CollectiveGroup& group, uint32_t number, const st
 }
 
 /// The current members of the group, and this rank's place among them.
-Result<Collectives::Live> Collectives::look(const CollectiveGroup& group, const std::string& name) {
+Result<Collectives::Live> Collectives::snapshot(const CollectiveGroup& group, const std::string& name) {
   Live live;
   std::vector<NodeId> ids = members_of(group);
   AH_TRY(node_.check());
@@ -149,40 +149,40 @@ Result<Collectives::Live> Collectives::look(const CollectiveGroup& group, const 
 }
 
 Result<Collectives::Placing> Collectives::place(CollectiveGroup& group) {
-  AH_TRY(come_in());
-  AH_TRY(hear_of_flying(group));
+  AH_TRY(ensure_admitted());
+  AH_TRY(collect_async_losses(group));
   const std::vector<NodeId> now = members_of(group);
   group.losses.place(now);
-  Placing placing{{}, static_cast<uint32_t>(now.size()), group.losses.untold(now, node_.actions())};
+  Placing placing{{}, static_cast<uint32_t>(now.size()), group.losses.unreported_loss(now, node_.actions())};
   const auto self = std::find(now.begin(), now.end(), node_.index());
   if (self != now.end()) placing.place = static_cast<uint32_t>(self - now.begin());
   return placing;
 }
 
 /// Records the losses that asynchronous calls have failed with. A call ends soon after the loss of a member.
-Status Collectives::hear_of_flying(CollectiveGroup& group) {
-  const auto gone = [this](NodeId id) { return !node_.newest_membership()->alive(id); };
-  for (const auto& call : group.flying) {
-    const auto members = call->what().ids;
-    const bool loses = std::any_of(members.begin(), members.end(), gone);
-    if (loses) AH_TRY(wait_for_news([&call] { return call->done(); }));
-    if (!call->done() || !call->told_of_loss()) continue;
-    AH_TRY(catch_up(call->news()));
+Status Collectives::collect_async_losses(CollectiveGroup& group) {
+  const auto is_lost = [this](NodeId id) { return !node_.newest_membership()->alive(id); };
+  for (const auto& call : group.in_flight) {
+    const auto members = call->description().ids;
+    const bool loses = std::any_of(members.begin(), members.end(), is_lost);
+    if (loses) AH_TRY(wait_until_known([&call] { return call->done(); }));
+    if (!call->done() || !call->failed_with_loss()) continue;
+    AH_TRY(catch_up(call->loss_epoch()));
     std::vector<NodeId> lost = call->lost();
     // Empty when the leader's message arrived before the new membership.
-    if (lost.empty()) std::copy_if(members.begin(), members.end(), std::back_inserter(lost), gone);
-    group.losses.tell(lost);
+    if (lost.empty()) std::copy_if(members.begin(), members.end(), std::back_inserter(lost), is_lost);
+    group.losses.mark_reported(lost);
   }
-  std::erase_if(group.flying, [](const auto& call) { return call->done(); });
+  std::erase_if(group.in_flight, [](const auto& call) { return call->done(); });
   return {};
 }
 
 Result<Collectives::Live> Collectives::enter(CollectiveGroup& group, CallSpec& spec, double timeout) {
-  AH_TRY(hear_of_flying(group));
-  auto live = look(group, spec.name);
+  AH_TRY(collect_async_losses(group));
+  auto live = snapshot(group, spec.name);
   if (!live) return live.error();
   LossLedger::Entry entry = group.losses.enter(live->group.ids, node_.actions(), spec.placed && spec.stale.empty());
-  if (spec.stale.empty()) spec.stale = std::move(entry.untold);
+  if (spec.stale.empty()) spec.stale = std::move(entry.unreported_loss);
   live->before = std::move(entry.before);
   live->clock = CallClock(node_.clock().now(), timeout);
   return live;
@@ -190,12 +190,12 @@ Result<Collectives::Live> Collectives::enter(CollectiveGroup& group, CallSpec& s
 
 Result<std::shared_ptr<AsyncCall>> Collectives::start(CollectiveGroup& group, CallSpec spec, AsyncCalls& calls,
                                                       double timeout) {
-  AH_TRY(come_in());
+  AH_TRY(ensure_admitted());
   auto live = enter(group, spec, timeout);
   if (!live) return live.error();
   auto call =
       calls.start({std::move(spec), std::move(live->group), ++group.async_calls, live->clock, node_.port().waker()});
-  group.flying.push_back(call);
+  group.in_flight.push_back(call);
   return call;
 }
 
@@ -203,28 +203,28 @@ Result<CallResult> Collectives::wait(AsyncCalls& calls, const std::shared_ptr<As
   static constexpr EngineCall kCall{Cause::collective, "wait"};
   const Activity activity(node_.stats(), kCall);
   CallClock clock(node_.clock().now(), seconds);
-  Inquiry inquiry(node_, call->what(), ++waits_, clock);
+  StallInspector inspector(node_, call->description(), ++waits_, clock);
   std::vector<Frame> none;
   while (!call->done()) {
     const double now = node_.clock().now();
-    if (clock.out_of_time(now)) return Error{Code::timeout, std::string(call->what().name) + ": timed out"};
-    if (clock.asks_for_news(now)) calls.ask(call);
-    if (clock.looks(now)) {
-      if (Status there = inquiry.look(call->absent()); !there.ok()) {
+    if (clock.out_of_time(now)) return Error{Code::timeout, std::string(call->description().name) + ": timed out"};
+    if (clock.query_due(now)) calls.query_missing(call);
+    if (clock.check_due(now)) {
+      if (Status there = inspector.check(call->absent()); !there.ok()) {
         if (there.error().code != Code::mismatch) return there.error();
-        clock.look_no_more();
+        clock.stop_checks();
         calls.give_up(call, there.error());
       }
       continue;
     }
     AH_TRY(node_.receive_some(nothing, clock.next(), none));
   }
-  AH_TRY(catch_up(call->news()));
+  AH_TRY(catch_up(call->loss_epoch()));
   return call->take();
 }
 
 Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, double timeout) {
-  AH_TRY(come_in());
+  AH_TRY(ensure_admitted());
   const bool with_all = group.name.empty();
   ++group.calls;
   if (with_all) node_.stats().calls.set(group.calls);
@@ -249,7 +249,7 @@ Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, doubl
       auto met = meet(group, live, spec, early);
       if (met || met.error().code != Code::unsupported) return met;
     } else if (together) {
-      meeting_of(group, live).call_off_for_frames(live.group.me, group.calls);
+      meeting_of(group, live).cancel_for_frames(live.group.me, group.calls);
     }
     return call(group, live, std::move(spec), std::move(early));
   };
@@ -265,7 +265,7 @@ Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, doubl
     result->place = live.group.me;
     result->places = live.group.members;
   } else if (result.error().code == Code::peer_lost) {
-    group.losses.tell_all();
+    group.losses.mark_all_reported();
     group.called.clear();
   }
   return result;
@@ -274,7 +274,7 @@ Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, doubl
 /// Fails a call that this rank cannot continue, whatever its progress, so that the other ranks do not wait for it.
 Result<CallResult> Collectives::fail_alone(CollectiveGroup& group, const Live& live, const Error& error) {
   const CallKey key{group.id, false, group.calls};
-  if (live.group.processes == 1) meeting_of(group, live).call_off_for_frames(live.group.me, group.calls);
+  if (live.group.processes == 1) meeting_of(group, live).cancel_for_frames(live.group.me, group.calls);
   arbiter_.ledger().enter(key, node_.index());
   appeal(group, group.calls, live.group.ids, error);
   std::vector<Frame> none;
@@ -295,13 +295,13 @@ Meeting& Collectives::meeting_of(CollectiveGroup& group, const Live& live) {
 
 Result<CallResult> Collectives::meet(CollectiveGroup& group, Live& live, const CallSpec& spec,
                                      std::vector<Frame>& strays) {
-  const WaitingCall what{spec.name, spec.signature, spec.where, live.group.ids, live.group.ranks};
-  Inquiry inquiry(node_, what, ++waits_, live.clock);
-  const auto patience = [&inquiry](const std::vector<uint32_t>& missing) { return inquiry.look(missing); };
-  const Meeting::Waiting waiting{live.group.ranks, live.clock, patience, match(group), strays};
+  const WaitingCall description{spec.name, spec.signature, spec.where, live.group.ids, live.group.ranks};
+  StallInspector inspector(node_, description, ++waits_, live.clock);
+  const auto on_check = [&inspector](const std::vector<uint32_t>& missing) { return inspector.check(missing); };
+  const Meeting::Waiting waiting{live.group.ranks, live.clock, on_check, match(group), strays};
   auto met = meeting_of(group, live).run(node_, live.group.me, group.calls, live.group.actions, spec, waiting);
   for (const Frame& stray : strays) {  // frames that arrived at the last moment, too late for the call
-    if (met) answer_late(group, stray);
+    if (met) appeal_for_late(group, stray);
   }
   if (met && node_.log().enabled(LogLevel::debug)) {
     choices_.log(node_.log(), node_.name(), choice_text(spec, *met, live.group.members, "shared memory"));
@@ -317,8 +317,8 @@ Status Collectives::send(const CollectiveGroup& group, NodeId to, Kind kind, std
   return !sent.ok() && sent.error().code == Code::peer_lost ? Status() : sent;
 }
 
-Status Collectives::wait_for_news(const std::function<bool()>& there) {
-  const CallClock clock(node_.clock().now(), CallClock::kForNews);
+Status Collectives::wait_until_known(const std::function<bool()>& there) {
+  const CallClock clock(node_.clock().now(), CallClock::kMaxPropagation);
   std::vector<Frame> none;
   while (!there() && !clock.out_of_time(node_.clock().now())) {
     AH_TRY(node_.receive_some(nothing, clock.due(), none));
@@ -327,17 +327,17 @@ Status Collectives::wait_for_news(const std::function<bool()>& there) {
 }
 
 Status Collectives::catch_up(uint64_t epoch) {
-  return wait_for_news([this, epoch] { return node_.newest_membership()->epoch() >= epoch; });
+  return wait_until_known([this, epoch] { return node_.newest_membership()->epoch() >= epoch; });
 }
 
 Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, CallSpec spec,
                                      std::vector<Frame> early) {
   CollectiveCall::Wiring wiring;
   wiring.send = [&](uint32_t to, Kind kind, std::string_view meta, Blob body) {
-    return send(group, live.group.ids[to], kind, meta, std::move(body), live.clock.last_word());
+    return send(group, live.group.ids[to], kind, meta, std::move(body), live.clock.send_deadline());
   };
   wiring.returned = node_.port().waker();
-  wiring.who_is_lost = [&] {
+  wiring.describe_loss = [&] {
     std::vector<NodeId> now;
     const MembershipPtr newest = node_.newest_membership();
     for (const NodeId id : live.group.ids) {
@@ -355,7 +355,7 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, C
   wiring.distrust = [&](uint32_t from, Kind kind, const std::string& why) {
     return node_.cluster().distrust(worker_address(live.group.ids[from]), kind, why);
   };
-  wiring.landings = &node_.port().landings();
+  wiring.receive_buffers = &node_.port().receive_buffers();
   wiring.tag = group.calls;
   wiring.ledger->enter(wiring.key, wiring.self);
   CollectiveCall::Group members = live.group;
@@ -367,7 +367,7 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, C
   for (uint32_t member = 0; member < call.lines().size(); ++member) {
     if (!call.lines()[member].empty()) group.lines[live.group.ids[member]] = call.lines()[member];
   }
-  AH_TRY(catch_up(call.news()));
+  AH_TRY(catch_up(call.loss_epoch()));
   joined_ = std::max(joined_, call.joined());
   if (!call.outcome().ok()) return call.outcome().error();
   if (node_.log().enabled(LogLevel::debug)) {
@@ -381,9 +381,9 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, C
 Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, const Live& live,
                           std::vector<Frame> frames) {
   const CallSpec& spec = call.spec();
-  const WaitingCall what{spec.name, spec.signature, spec.where, live.group.ids, live.group.ranks};
+  const WaitingCall description{spec.name, spec.signature, spec.where, live.group.ids, live.group.ranks};
   CallClock& clock = call.clock();
-  Inquiry inquiry(node_, what, ++waits_, clock);
+  StallInspector inspector(node_, description, ++waits_, clock);
   const Port::Match wanted = match(group);
   uint64_t epoch = node_.membership().epoch();
   AH_TRY(call.begin());
@@ -392,12 +392,12 @@ Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, co
     const double now = node_.clock().now();
     AH_TRY(call.tick(now));
     if (call.over()) return {};
-    if (clock.asks_for_news(now)) {
-      AH_TRY(call.ask());
+    if (clock.query_due(now)) {
+      AH_TRY(call.query_missing());
       continue;
     }
-    if (clock.looks(now)) {
-      if (Status there = inquiry.look(call.missing().absent); !there.ok()) {
+    if (clock.check_due(now)) {
+      if (Status there = inspector.check(call.missing().absent); !there.ok()) {
         if (there.error().code != Code::mismatch) return there;
         AH_TRY(call.give_up(there.error()));
       }
@@ -416,24 +416,24 @@ Status Collectives::drive(CollectiveCall& call, const CollectiveGroup& group, co
   }
 }
 
-/// Handles announcements first. Each rank sends its announcement first, and a waiting rank's complaint must not hide
-/// the arrival of others. A complaint takes effect before the call can succeed, since its sender may have failed.
+/// Handles announcements first. Each rank sends its announcement first, and a waiting rank's `give_up` must not hide
+/// the arrival of others. It takes effect before the call can succeed, since its sender may have failed.
 Status Collectives::take_frames(CollectiveCall& call, const CollectiveGroup& group, const Live& live,
                                 std::vector<Frame>& frames) {
   const auto is = [](Kind kind) { return [kind](const Frame& frame) { return frame.kind == kind; }; };
-  const bool complaints = std::any_of(frames.begin(), frames.end(), is(collective_kind::trouble));
+  const bool has_give_up = std::any_of(frames.begin(), frames.end(), is(collective_kind::give_up));
   std::stable_partition(frames.begin(), frames.end(), is(collective_kind::announce));
-  if (complaints) AH_TRY(call.hold(true));
+  if (has_give_up) AH_TRY(call.hold(true));
   for (Frame& frame : frames) {
     const std::vector<NodeId>& ids = live.group.ids;
     const auto from = std::lower_bound(ids.begin(), ids.end(), address_index(frame.src));
     if (frame.tag != group.calls || from == ids.end() || frame.src != worker_address(*from)) {
-      answer_late(group, frame);
+      appeal_for_late(group, frame);
     } else {
       AH_TRY(call.take(static_cast<uint32_t>(from - ids.begin()), std::move(frame)));
     }
   }
-  return complaints ? call.hold(false) : Status();
+  return has_give_up ? call.hold(false) : Status();
 }
 
 }  // namespace actorhost

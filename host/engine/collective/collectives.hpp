@@ -17,9 +17,9 @@
 #include "host/engine/collective/arbiter.hpp"
 #include "host/engine/collective/async_calls.hpp"
 #include "host/engine/collective/call.hpp"
-#include "host/engine/collective/inquiry.hpp"
 #include "host/engine/collective/loss_ledger.hpp"
 #include "host/engine/collective/meeting.hpp"
+#include "host/engine/collective/stall_inspector.hpp"
 
 namespace actorhost {
 
@@ -33,10 +33,10 @@ struct CollectiveGroup {
   LossLedger losses{};                 // of its members
   std::vector<NodeId> called{};        // members of the last call; empty: no call yet, or the last call reported a loss
   std::shared_ptr<Meeting> meeting{};  // of `called`, where they all are in this process; shared by them
-  std::vector<std::shared_ptr<AsyncCall>> flying{};  // asynchronous calls, maybe finished; shared with the courier
-  std::map<NodeId, std::string> lines{};             // script line of each member's last call, for messages
+  std::vector<std::shared_ptr<AsyncCall>> in_flight{};  // asynchronous calls, maybe finished; shared with the courier
+  std::map<NodeId, std::string> lines{};                // script line of each member's last call, for messages
   // Statistics of this rank's successful calls.
-  uint64_t worked = 0;
+  uint64_t succeeded = 0;
   uint64_t bytes_sent = 0;
   FilterBytes filtered{};
 };
@@ -46,9 +46,9 @@ class Collectives {
   /// `arbiter` is the arbiter of the node's process.
   Collectives(Node& node, Meetings& meetings, Arbiter& arbiter);
 
-  CollectiveGroup& everybody() noexcept { return everybody_; }
+  CollectiveGroup& all_workers() noexcept { return all_workers_; }
   /// The caller is a chunk that runs on this node alone.
-  bool alone() const noexcept { return node_.answering(); }
+  bool alone() const noexcept { return node_.in_chunk(); }
   /// Restarts the numbers of the group's calls under a new id, derived from its name and `restarts`, after ranks have
   /// left calls at different places.
   void restart(CollectiveGroup& group, uint32_t restarts);
@@ -58,7 +58,8 @@ class Collectives {
   struct Placing {
     std::optional<uint32_t> place;  // place of this rank, if it is a live member
     uint32_t places = 0;
-    std::string untold;  // "rank 2 lost": the next call can only fail with this loss, whatever its arguments are
+    std::string
+        unreported_loss;  // "rank 2 lost": the next call can only fail with this loss, whatever its arguments are
   };
   /// The members that the arguments of the next call, marked CallSpec::placed, have to suit.
   Result<Placing> place(CollectiveGroup& group);
@@ -84,30 +85,30 @@ class Collectives {
     CallClock clock{};
   };
 
-  bool outside() const noexcept { return node_.role() == Role::worker && node_.index() >= joined_; }
+  bool needs_admission() const noexcept { return node_.role() == Role::worker && node_.index() >= joined_; }
   /// Blocks until this worker is admitted, if it is a late worker.
-  Status come_in() { return outside() ? wait_outside() : Status(); }
-  Status wait_outside();
-  Status look_for_an_end(const std::string& what, bool& ended_before);
-  Status take_place(const JoinPoint& point);
-  Result<std::vector<NodeId>> who_knocks();
-  Status let_in(const JoinPoint& point);
+  Status ensure_admitted() { return needs_admission() ? wait_for_admission() : Status(); }
+  Status wait_for_admission();
+  Status check_for_end(const std::string& subject, bool& ended_before);
+  Status adopt_join_point(const JoinPoint& point);
+  Result<std::vector<NodeId>> collect_joiners();
+  Status admit(const JoinPoint& point);
 
-  Result<Live> look(const CollectiveGroup& group, const std::string& name);
-  /// `look` for a call that is made or started now; marks the call as stale if it has to report a loss.
+  Result<Live> snapshot(const CollectiveGroup& group, const std::string& name);
+  /// `snapshot` for a call that is made or started now; marks the call as stale if it has to report a loss.
   Result<Live> enter(CollectiveGroup& group, CallSpec& spec, double timeout);
-  Status hear_of_flying(CollectiveGroup& group);
+  Status collect_async_losses(CollectiveGroup& group);
   Status drop_leftovers(const CollectiveGroup& group);
   Meeting& meeting_of(CollectiveGroup& group, const Live& live);
   Result<CallResult> meet(CollectiveGroup& group, Live& live, const CallSpec& spec, std::vector<Frame>& strays);
   Result<CallResult> call(CollectiveGroup& group, const Live& live, CallSpec spec, std::vector<Frame> early);
   Status drive(CollectiveCall& call, const CollectiveGroup& group, const Live& live, std::vector<Frame> frames);
   Status take_frames(CollectiveCall& call, const CollectiveGroup& group, const Live& live, std::vector<Frame>& frames);
-  void answer_late(const CollectiveGroup& group, const Frame& frame);
+  void appeal_for_late(const CollectiveGroup& group, const Frame& frame);
   void appeal(const CollectiveGroup& group, uint32_t number, const std::vector<NodeId>& members, const Error& error);
   Status send(const CollectiveGroup& group, NodeId to, Kind kind, std::string_view meta, Blob body, double until);
-  /// Waits until `there` holds, which another rank already knows, for up to CallClock::kForNews.
-  Status wait_for_news(const std::function<bool()>& there);
+  /// Waits until `there` holds, which another rank already knows, for up to CallClock::kMaxPropagation.
+  Status wait_until_known(const std::function<bool()>& there);
   /// After a loss: waits until this rank knows the new membership, so its next call includes only remaining members.
   Status catch_up(uint64_t epoch);
   Result<CallResult> fail_alone(CollectiveGroup& group, const Live& live, const Error& error);
@@ -116,11 +117,11 @@ class Collectives {
   Node& node_;
   Meetings& meetings_;
   Arbiter& arbiter_;
-  CollectiveGroup everybody_;
-  uint32_t waits_ = 0;           // numbers the waits
-  NodeId joined_;                // all workers with lower ids take part in the calls of all workers
-  uint32_t late_ = 0;            // number of workers admitted together with this worker
-  std::set<NodeId> knocking_{};  // on the leader: late workers waiting for admission
+  CollectiveGroup all_workers_;
+  uint32_t waits_ = 0;          // numbers the waits
+  NodeId joined_;               // all workers with lower ids take part in the calls of all workers
+  uint32_t late_ = 0;           // number of workers admitted together with this worker
+  std::set<NodeId> joiners_{};  // on the leader: late workers waiting for admission
   ChoiceLog choices_;
 };
 

@@ -13,13 +13,13 @@ constexpr const char* kTotal = "t";
 }  // namespace
 
 FilteredReduction::FilteredReduction(const Place& place, CollectiveOp op, Dtype dtype, Blob input, FilterStream& stream,
-                                     Give give)
+                                     SendParcel send_parcel)
     : place_(place),
       op_(op),
       dtype_(dtype),
       input_(std::move(input)),
       stream_(stream),
-      give_(std::move(give)),
+      send_parcel_(std::move(send_parcel)),
       result_(Blob::allocate(input_.size())),
       inputs_(place.ranks),
       got_input_(place.ranks),
@@ -30,37 +30,38 @@ FilteredReduction::FilteredReduction(const Place& place, CollectiveOp op, Dtype 
 }
 
 /// A copy of the retained errors, or zeros; null without error feedback.
-void* FilteredReduction::rest_of(Blob& kept, const Blob& before, size_t count) const {
+void* FilteredReduction::residual_of(Blob& residual, const Blob& before, size_t count) const {
   if (!stream_.spec.feedback) return nullptr;
   const size_t size = count * dtype_size(dtype_);
   if (before.size() == size) {
-    kept = Blob::copy_of(before.data(), size);
+    residual = Blob::copy_of(before.data(), size);
   } else {
-    kept = Blob::allocate(size);
-    if (size > 0) std::memset(kept.data(), 0, size);
+    residual = Blob::allocate(size);
+    if (size > 0) std::memset(residual.data(), 0, size);
   }
-  return kept.data();
+  return residual.data();
 }
 
 Status FilteredReduction::start() {
   started_ = true;
   if (place_.elements == 0) return {};
   Filter filter(stream_.spec);
-  filter.begin(dtype_, place_.elements, input_.data(), rest_of(input_rest_, stream_.input_rest, place_.elements));
+  filter.begin(dtype_, place_.elements, input_.data(),
+               residual_of(input_residual_, stream_.input_residual, place_.elements));
   // Each rank begins with its successor, so the ranks do not all send to the same rank.
   for (uint32_t i = 1; i <= place_.ranks; ++i) {
     const uint32_t to = (place_.rank + i) % place_.ranks;
     const Span block = place_.block(to);
     if (block.empty()) continue;
     const Blob coded = filter.piece(block.begin, block.size());
-    AH_TRY(to == place_.rank ? take_input(to, coded) : give(to, kInput, coded, block));
+    AH_TRY(to == place_.rank ? take_input(to, coded) : send_coded(to, kInput, coded, block));
   }
   return {};
 }
 
-Status FilteredReduction::give(uint32_t to, const char* about, const Blob& coded, const Span& span) {
+Status FilteredReduction::send_coded(uint32_t to, const char* about, const Blob& coded, const Span& span) {
   bytes_ += {size_of(span), coded.size()};
-  return give_(to, {about, coded});
+  return send_parcel_(to, {about, coded});
 }
 
 Status FilteredReduction::take(uint32_t from, const PackedValue& parcel) {
@@ -91,9 +92,9 @@ Status FilteredReduction::combine_inputs() {
   const bool same = stream_.total_span.begin == block.begin && stream_.total_span.end == block.end;
   Filter filter(stream_.spec);
   const Blob coded = filter.encode(dtype_, block.size(), total.data(),
-                                   rest_of(total_rest_, same ? stream_.total_rest : Blob(), block.size()));
+                                   residual_of(total_residual_, same ? stream_.total_residual : Blob(), block.size()));
   for (uint32_t i = 1; i < place_.ranks; ++i) {
-    AH_TRY(give((place_.rank + i) % place_.ranks, kTotal, coded, block));
+    AH_TRY(send_coded((place_.rank + i) % place_.ranks, kTotal, coded, block));
   }
   return take_total(place_.rank, coded);
 }
@@ -106,10 +107,10 @@ Status FilteredReduction::take_total(uint32_t from, const Blob& coded) {
   return decode_filtered(coded.view(), dtype_, block.size(), result_.data() + size_of({0, block.begin}));
 }
 
-void FilteredReduction::keep() {
+void FilteredReduction::save_residuals() {
   if (!stream_.spec.feedback || place_.elements == 0) return;
-  stream_.input_rest = std::move(input_rest_);
-  stream_.total_rest = std::move(total_rest_);
+  stream_.input_residual = std::move(input_residual_);
+  stream_.total_residual = std::move(total_residual_);
   stream_.total_span = place_.block(place_.rank);
 }
 

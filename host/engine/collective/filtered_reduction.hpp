@@ -33,18 +33,19 @@ struct FilterStream {
   void release() noexcept { busy.store(false, std::memory_order_release); }
 
   const FilterSpec spec;
-  Blob input_rest;
-  Blob total_rest;
-  Span total_span{};  // the elements that total_rest belongs to
+  Blob input_residual;
+  Blob total_residual;
+  Span total_span{};  // the elements that total_residual belongs to
   std::atomic<bool> busy{false};
 };
 
 class FilteredReduction {
  public:
   /// Sends an encoded parcel to a rank of the group.
-  using Give = std::function<Status(uint32_t to, PackedValue parcel)>;
+  using SendParcel = std::function<Status(uint32_t to, PackedValue parcel)>;
 
-  FilteredReduction(const Place& place, CollectiveOp op, Dtype dtype, Blob input, FilterStream& stream, Give give);
+  FilteredReduction(const Place& place, CollectiveOp op, Dtype dtype, Blob input, FilterStream& stream,
+                    SendParcel send_parcel);
 
   Status start();
   /// Delivers a parcel from a rank of the group; Code::bad_data for an unexpected parcel.
@@ -52,16 +53,16 @@ class FilteredReduction {
   bool done() const noexcept { return started_ && inputs_due_ == 0 && totals_due_ == 0; }
   const Blob& result() const noexcept { return result_; }
   /// After success: stores the new errors in the stream.
-  void keep();
+  void save_residuals();
   /// Size of the data that this rank has sent, before and after encoding.
   const FilterBytes& bytes() const noexcept { return bytes_; }
 
  private:
-  Status give(uint32_t to, const char* about, const Blob& coded, const Span& span);
+  Status send_coded(uint32_t to, const char* about, const Blob& coded, const Span& span);
   Status take_input(uint32_t from, const Blob& coded);
   Status take_total(uint32_t from, const Blob& coded);
   Status combine_inputs();
-  void* rest_of(Blob& kept, const Blob& before, size_t count) const;
+  void* residual_of(Blob& residual, const Blob& before, size_t count) const;
   size_t size_of(const Span& span) const noexcept { return span.size() * dtype_size(dtype_); }
 
   const Place place_;
@@ -69,9 +70,9 @@ class FilteredReduction {
   const Dtype dtype_;
   const Blob input_;
   FilterStream& stream_;
-  const Give give_;
+  const SendParcel send_parcel_;
   Blob result_;
-  Blob input_rest_, total_rest_;
+  Blob input_residual_, total_residual_;
   std::vector<Blob> inputs_;  // encoded inputs of this rank's block
   std::vector<bool> got_input_, got_total_;
   size_t inputs_due_ = 0;

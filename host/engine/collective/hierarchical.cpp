@@ -109,14 +109,16 @@ Schedule broadcast(const Place& place, uint32_t root) {
     ++first;
   }
   const uint32_t p = layout.count();
-  const auto speaker = [&](uint32_t process) { return process == first ? root : layout.processes[process].front(); };
+  const auto representative = [&](uint32_t process) {
+    return process == first ? root : layout.processes[process].front();
+  };
   const uint32_t from_first = (layout.mine + p - first) % p;
-  if (place.rank != speaker(layout.mine)) {
-    schedule.receive(speaker(layout.mine), all);
+  if (place.rank != representative(layout.mine)) {
+    schedule.receive(representative(layout.mine), all);
     return schedule;
   }
-  if (from_first > 0) schedule.receive(speaker((layout.mine + p - 1) % p), all);
-  if (from_first + 1 < p) schedule.send(speaker((layout.mine + 1) % p), all);
+  if (from_first > 0) schedule.receive(representative((layout.mine + p - 1) % p), all);
+  if (from_first + 1 < p) schedule.send(representative((layout.mine + 1) % p), all);
   for (const uint32_t rank : layout.here()) {
     if (rank != place.rank) schedule.send(rank, all);
   }

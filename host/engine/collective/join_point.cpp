@@ -9,109 +9,109 @@ namespace actorhost {
 
 namespace {
 
-bool is_let_in(const Frame& frame) { return frame.kind == collective_kind::let_in; }
+bool is_admission(const Frame& frame) { return frame.kind == collective_kind::admit; }
 
 }  // namespace
 
-/// The current rank 0 receives the `knock` frames and decides in its own join_point which workers are admitted.
+/// The current rank 0 receives the `join` frames and decides in its own join_point which workers are admitted.
 Result<uint32_t> Collectives::join_point(CallSpec spec, double timeout) {
-  if (outside()) {
-    AH_TRY(wait_outside());
+  if (needs_admission()) {
+    AH_TRY(wait_for_admission());
     return late_;
   }
   spec.kind = CollectiveKind::broadcast;
   spec.placed = true;
-  auto placing = place(everybody_);
+  auto placing = place(all_workers_);
   if (!placing) return placing.error();
-  spec.stale = std::move(placing->untold);
+  spec.stale = std::move(placing->unreported_loss);
   JoinPoint point;
   const bool leads = placing->place == 0U;
   if (leads) {
-    auto late = who_knocks();
+    auto late = collect_joiners();
     if (!late) return late.error();
-    point = {everybody_.calls + 1,
-             everybody_.async_calls,
+    point = {all_workers_.calls + 1,
+             all_workers_.async_calls,
              node_.actions(),
              node_.newest_membership()->epoch(),
-             everybody_.losses.placed(),
+             all_workers_.losses.placed(),
              static_cast<uint32_t>(late->size())};
     point.ids.insert(point.ids.end(), late->begin(), late->end());
     const std::string bytes = pack(point);
     spec.parcel = PackedValue{"", Blob::copy_of(bytes)};
   }
-  auto made = run(everybody_, std::move(spec), timeout);
+  auto made = run(all_workers_, std::move(spec), timeout);
   if (!made) return made.error();
   if (!leads) {
-    auto told = unpack<JoinPoint>(made->parcel.body.view());
-    if (!told) return told.error();
-    point = std::move(*told);
+    auto received = unpack<JoinPoint>(made->parcel.body.view());
+    if (!received) return received.error();
+    point = std::move(*received);
   }
-  if (point.late > 0) AH_TRY(let_in(point));
+  if (point.late > 0) AH_TRY(admit(point));
   return point.late;
 }
 
 /// The waiting late workers in id order, so that ranks have the same order as in the whole run: a worker is admitted
 /// only after all late workers with lower ids.
-Result<std::vector<NodeId>> Collectives::who_knocks() {
-  std::vector<Frame> knocks;
-  const auto wanted = [](const Frame& frame) { return frame.kind == collective_kind::knock; };
-  AH_TRY(node_.port().receive_all(wanted, node_.clock().now(), knocks));
-  for (const Frame& knock : knocks) knocking_.insert(address_index(knock.src));
+Result<std::vector<NodeId>> Collectives::collect_joiners() {
+  std::vector<Frame> requests;
+  const auto wanted = [](const Frame& frame) { return frame.kind == collective_kind::join; };
+  AH_TRY(node_.port().receive_all(wanted, node_.clock().now(), requests));
+  for (const Frame& request : requests) joiners_.insert(address_index(request.src));
   std::vector<NodeId> late;
   for (const Member& member : node_.newest_membership()->workers()) {
     if (member.id < joined_) continue;
-    if (!knocking_.contains(member.id)) break;
+    if (!joiners_.contains(member.id)) break;
     late.push_back(member.id);
   }
   return late;
 }
 
 /// Notifies the admitted workers. Each rank that made the call does so, and one surviving rank is enough.
-Status Collectives::let_in(const JoinPoint& point) {
+Status Collectives::admit(const JoinPoint& point) {
   AH_TRY(catch_up(point.epoch));
   joined_ = std::max(joined_, point.ids.back() + 1);
-  everybody_.losses.let_in(point.ids, node_.actions());
-  std::erase_if(knocking_, [this](NodeId id) { return id < joined_; });
+  all_workers_.losses.admit(point.ids, node_.actions());
+  std::erase_if(joiners_, [this](NodeId id) { return id < joined_; });
   const std::string bytes = pack(point);
-  const double until = node_.clock().now() + CallClock::kForNews;
+  const double until = node_.clock().now() + CallClock::kMaxPropagation;
   for (size_t i = point.ids.size() - point.late; i < point.ids.size(); ++i) {
-    AH_TRY(send(everybody_, point.ids[i], collective_kind::let_in, {}, Blob::copy_of(bytes), until));
+    AH_TRY(send(all_workers_, point.ids[i], collective_kind::admit, {}, Blob::copy_of(bytes), until));
   }
   return {};
 }
 
-Status Collectives::wait_outside() {
+Status Collectives::wait_for_admission() {
   static constexpr EngineCall kCall{Cause::collective, "joining"};
   const Activity activity(node_.stats(), kCall);
-  const std::string what = node_.name() + " has joined late";
+  const std::string subject = node_.name() + " has joined late";
   node_.log().info(node_.name(), "has joined late: its first collective waits for the others' join_point()");
-  std::optional<NodeId> asked;
+  std::optional<NodeId> requested_from;
   bool ended = false;
-  bool told = false;
+  bool reported = false;
   CallClock clock(node_.clock().now());
-  std::vector<Frame> words;
-  while (words.empty()) {
+  std::vector<Frame> admissions;
+  while (admissions.empty()) {
     AH_TRY(node_.check());
     node_.refresh();
     const NodeId leader = node_.membership().workers().front().id;
     if (leader == node_.index()) {
       node_.leave_out();
-      return Error{Code::interrupted, what + ", and all workers that could have admitted it are lost"};
+      return Error{Code::interrupted, subject + ", and all workers that could have admitted it are lost"};
     }
-    if (asked != leader) {
-      AH_TRY(send(everybody_, leader, collective_kind::knock, pack(Route{0, node_.index(), 0}), {}, kForever));
-      asked = leader;
+    if (requested_from != leader) {
+      AH_TRY(send(all_workers_, leader, collective_kind::join, pack(Route{0, node_.index(), 0}), {}, kForever));
+      requested_from = leader;
     }
-    AH_TRY(node_.receive_some(is_let_in, clock.next_look(), words));
-    if (!words.empty() || !clock.looks(node_.clock().now())) continue;
-    AH_TRY(look_for_an_end(what, ended));
-    told = true;
-    clock.looked(node_.clock().now(), true);
+    AH_TRY(node_.receive_some(is_admission, clock.next_check(), admissions));
+    if (!admissions.empty() || !clock.check_due(node_.clock().now())) continue;
+    AH_TRY(check_for_end(subject, ended));
+    reported = true;
+    clock.checked(node_.clock().now(), true);
   }
-  auto point = unpack<JoinPoint>(words.front().body.view());
+  auto point = unpack<JoinPoint>(admissions.front().body.view());
   if (!point) return point.error();
-  AH_TRY(take_place(*point));
-  if (!told) return {};
+  AH_TRY(adopt_join_point(*point));
+  if (!reported) return {};
   const LongWait over;
   auto list = node_.whereabouts(&over);
   return list ? Status() : list.error();
@@ -119,8 +119,8 @@ Status Collectives::wait_outside() {
 
 /// Finds out whether the other workers have ended. Two consecutive reports must confirm it, since a report may overtake
 /// the message that admits this worker.
-Status Collectives::look_for_an_end(const std::string& what, bool& ended_before) {
-  LongWait waiting{++waits_, what};
+Status Collectives::check_for_end(const std::string& subject, bool& ended_before) {
+  LongWait waiting{++waits_, subject};
   waiting.outside = true;
   const auto list = node_.whereabouts(&waiting);
   if (!list) return list.error();
@@ -130,12 +130,12 @@ Status Collectives::look_for_an_end(const std::string& what, bool& ended_before)
   if (!ended || !std::exchange(ended_before, true)) return {};
   for (const Whereabouts& w : *list) node_.skip_actions(w.actions);
   node_.leave_out();
-  return Error{Code::interrupted, what +
+  return Error{Code::interrupted, subject +
                                       ": the others have come to the end of their scripts without another "
                                       "collective.join_point()"};
 }
 
-Status Collectives::take_place(const JoinPoint& point) {
+Status Collectives::adopt_join_point(const JoinPoint& point) {
   AH_TRY(catch_up(point.epoch));
   if (!std::binary_search(point.ids.begin(), point.ids.end(), node_.index())) {
     return Error{Code::bad_data, "the join_point message does not list this worker"};
@@ -143,10 +143,10 @@ Status Collectives::take_place(const JoinPoint& point) {
   node_.skip_actions(point.actions);
   joined_ = point.ids.back() + 1;
   late_ = point.late;
-  everybody_.calls = point.calls;
+  all_workers_.calls = point.calls;
   node_.stats().calls.set(point.calls);
-  everybody_.async_calls = point.async_calls;
-  everybody_.losses.let_in(point.ids, node_.actions());
+  all_workers_.async_calls = point.async_calls;
+  all_workers_.losses.admit(point.ids, node_.actions());
   return {};
 }
 

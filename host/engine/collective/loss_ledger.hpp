@@ -20,24 +20,24 @@ class LossLedger {
  public:
   /// The loss that the next call has to report, "rank 2 lost" (numbered as in the last call), or empty. `now` and
   /// `actions`: the members of the next call, and the number of actions before it.
-  std::string untold(const std::vector<NodeId>& now, uint32_t actions) const;
+  std::string unreported_loss(const std::vector<NodeId>& now, uint32_t actions) const;
   /// The script chooses the arguments of the next call for the members `now`.
   void place(std::vector<NodeId> now) { placed_ = std::move(now); }
   const std::vector<NodeId>& placed() const noexcept { return placed_; }
 
   struct Entry {
-    std::string untold{};          // the loss that the call has to fail with
-    std::vector<NodeId> before{};  // members of the last call, where they differ
+    std::string unreported_loss{};  // the loss that the call has to fail with
+    std::vector<NodeId> before{};   // members of the last call, where they differ
   };
   /// The members `now` make or start a call. `placed`: its arguments were chosen for the members of `place`.
   Entry enter(const std::vector<NodeId>& now, uint32_t actions, bool placed);
 
   /// An asynchronous call has failed with the loss of these members.
-  void tell(const std::vector<NodeId>& lost) { told_.insert(lost.begin(), lost.end()); }
+  void mark_reported(const std::vector<NodeId>& lost) { reported_.insert(lost.begin(), lost.end()); }
   /// A call has failed and reported all losses.
-  void tell_all() { last_.clear(); }
+  void mark_all_reported() { last_.clear(); }
   /// Late workers have joined: the members `now` make the group's next calls.
-  void let_in(const std::vector<NodeId>& now, uint32_t actions) {
+  void admit(const std::vector<NodeId>& now, uint32_t actions) {
     last_ = now;
     actions_ = actions;
   }
@@ -46,7 +46,7 @@ class LossLedger {
   std::vector<NodeId> last_;    // members of the last call; empty: no call yet, or the last call reported a loss
   uint32_t actions_ = 0;        // number of actions before the last call
   std::vector<NodeId> placed_;  // set by `place`, until the next call
-  std::set<NodeId> told_;       // losses that asynchronous calls have reported since the last call
+  std::set<NodeId> reported_;   // losses that asynchronous calls have reported since the last call
 };
 
 }  // namespace actorhost

@@ -14,14 +14,14 @@ namespace actorhost {
 
 namespace {
 
-constexpr uint64_t kCalledOff = uint64_t{1} << 31;
+constexpr uint64_t kCancelled = uint64_t{1} << 31;
 constexpr size_t kChunkBytes = size_t{32} << 10;   // fits into the first-level cache
 constexpr size_t kSharedFrom = size_t{256} << 10;  // from this size, ranks copy a broadcast for each other
 constexpr size_t kSharedPiece = size_t{256} << 10;
 constexpr size_t kRememberedErrors = 64;
 
 uint32_t number_of(uint64_t state) { return static_cast<uint32_t>(state >> 32); }
-uint32_t count_of(uint64_t state) { return static_cast<uint32_t>(state & (kCalledOff - 1)); }
+uint32_t count_of(uint64_t state) { return static_cast<uint32_t>(state & (kCancelled - 1)); }
 uint64_t state_of(uint32_t number, uint64_t rest) { return uint64_t{number} << 32 | rest; }
 
 bool reduces(CollectiveKind kind) {
@@ -42,57 +42,57 @@ bool Meeting::arrive(Round& round, uint32_t number) {
   for (;;) {
     if (number_of(seen) > number) return false;  // the slot was reused without this rank
     const uint64_t now = number_of(seen) == number ? seen + 1 : state_of(number, 1);
-    if (number_of(seen) == number && (seen & kCalledOff) != 0) return false;
+    if (number_of(seen) == number && (seen & kCancelled) != 0) return false;
     if (round.state.compare_exchange_weak(seen, now, std::memory_order_seq_cst)) return true;
   }
 }
 
-bool Meeting::call_off(Round& round, uint32_t number, const Error& error) {
+bool Meeting::cancel(Round& round, uint32_t number, const Error& error) {
   std::lock_guard lock(mutex_);  // so that a rank which finds the round cancelled also finds the reason
   uint64_t seen = round.state.load(std::memory_order_acquire);
   for (;;) {
-    if (number_of(seen) != number || (seen & kCalledOff) != 0) return true;
+    if (number_of(seen) != number || (seen & kCancelled) != 0) return true;
     if (count_of(seen) == ranks_) return false;
-    if (round.state.compare_exchange_weak(seen, seen | kCalledOff, std::memory_order_seq_cst)) break;
+    if (round.state.compare_exchange_weak(seen, seen | kCancelled, std::memory_order_seq_cst)) break;
   }
-  remember(number, error);
+  store_error(number, error);
   return true;
 }
 
 /// Stores the error of a cancelled round. Requires the mutex.
-void Meeting::remember(uint32_t number, const Error& error) {
-  ever_called_off_.store(true, std::memory_order_release);
-  called_off_.emplace(number, error);
-  if (called_off_.size() > kRememberedErrors) called_off_.erase(called_off_.begin());
+void Meeting::store_error(uint32_t number, const Error& error) {
+  ever_cancelled_.store(true, std::memory_order_release);
+  cancelled_.emplace(number, error);
+  if (cancelled_.size() > kRememberedErrors) cancelled_.erase(cancelled_.begin());
 }
 
-void Meeting::call_off_for_frames(uint32_t me, uint32_t number) {
+void Meeting::cancel_for_frames(uint32_t me, uint32_t number) {
   wait_until_left(number);
   {
     std::lock_guard lock(mutex_);
     Round& round = round_of(number);
     uint64_t seen = round.state.load(std::memory_order_acquire);
     for (;;) {  // the round is incomplete, since this rank has not entered it
-      if (number_of(seen) > number || (number_of(seen) == number && (seen & kCalledOff) != 0)) return;
-      const uint64_t off = (number_of(seen) == number ? seen : state_of(number, 0)) | kCalledOff;
+      if (number_of(seen) > number || (number_of(seen) == number && (seen & kCancelled) != 0)) return;
+      const uint64_t off = (number_of(seen) == number ? seen : state_of(number, 0)) | kCancelled;
       if (round.state.compare_exchange_weak(seen, off, std::memory_order_seq_cst)) break;
     }
-    remember(number, frames_instead());
+    store_error(number, frames_instead());
   }
   wake_others(me);
 }
 
-int Meeting::look(const Round& round, uint32_t number) const {
+int Meeting::poll(const Round& round, uint32_t number) const {
   const uint64_t seen = round.state.load(std::memory_order_seq_cst);
-  if (number_of(seen) != number || (seen & kCalledOff) != 0) return -1;
+  if (number_of(seen) != number || (seen & kCancelled) != 0) return -1;
   return count_of(seen) == ranks_ ? 1 : 0;
 }
 
-Error Meeting::why(uint32_t number, const CallSpec& spec) const {
+Error Meeting::cancel_reason(uint32_t number, const CallSpec& spec) const {
   std::lock_guard lock(mutex_);
-  const auto found = called_off_.find(number);
-  return found != called_off_.end() ? found->second
-                                    : Error{Code::timeout, spec.name + ": given up on other ranks a while ago"};
+  const auto found = cancelled_.find(number);
+  return found != cancelled_.end() ? found->second
+                                   : Error{Code::timeout, spec.name + ": given up on other ranks a while ago"};
 }
 
 std::vector<uint32_t> Meeting::missing(uint32_t number) const {
@@ -115,7 +115,7 @@ void Meeting::wake_others(uint32_t me) {
 /// Waits until no rank reads from the slot any more. A cancelled round does not wait for all ranks, so other ranks may
 /// reuse a slot while one rank still reads from it.
 void Meeting::wait_until_left(uint32_t number) {
-  if (number <= kRounds || !ever_called_off_.load(std::memory_order_acquire)) return;
+  if (number <= kRounds || !ever_cancelled_.load(std::memory_order_acquire)) return;
   const auto earlier = static_cast<uint32_t>(number - kRounds);
   for (uint32_t rank = 0; rank < ranks_; ++rank) {
     const Rank& other = members_[rank];
@@ -135,7 +135,7 @@ Result<CallResult> Meeting::run(Node& node, uint32_t me, uint32_t number, uint32
   Place& mine = round.places[me];
   const bool small = reduces(spec.kind) && spec.input.size() <= kSmallBytes;
   mine.spec = &spec;
-  mine.fits = XXH3_64bits(spec.signature.data(), spec.signature.size());
+  mine.arguments_hash = XXH3_64bits(spec.signature.data(), spec.signature.size());
   mine.actions = actions;
   if (reduces(spec.kind)) {
     const bool gets = spec.kind != CollectiveKind::reduce || me == spec.root;
@@ -151,7 +151,7 @@ Result<CallResult> Meeting::run(Node& node, uint32_t me, uint32_t number, uint32
   const bool arrived = arrive(round, number);
   if (!arrived) {
     self.left.store(number, std::memory_order_release);
-    return why(number, spec);
+    return cancel_reason(number, spec);
   }
   wake_others(me);
   const Status all_here = wait_for_all(node, round, number, spec, me, waiting);
@@ -168,11 +168,11 @@ Result<CallResult> Meeting::run(Node& node, uint32_t me, uint32_t number, uint32
     }
   }
   // A rank that has read only the meeting's own copies need not wait for the others.
-  const bool looked_at_others = !fits.ok() || (spec.kind != CollectiveKind::barrier && !small);
-  if (looked_at_others) finish_together(round, number, me);
+  const bool read_others = !fits.ok() || (spec.kind != CollectiveKind::barrier && !small);
+  if (read_others) finish_together(round, number, me);
   self.left.store(number, std::memory_order_release);
   AH_TRY(fits);
-  if (looked_at_others) AH_TRY(all_had_memory(round, number, spec, waiting));
+  if (read_others) AH_TRY(all_had_memory(round, number, spec, waiting));
   return result;
 }
 
@@ -187,7 +187,7 @@ Status Meeting::wait_for_all(Node& node, Round& round, uint32_t number, const Ca
                              const Waiting& waiting) {
   Rank& self = members_[me];
   int seen = 0;
-  if (!self.brief.until([&] { return (seen = look(round, number)) != 0; }, ranks_)) {
+  if (!self.spin.until([&] { return (seen = poll(round, number)) != 0; }, ranks_)) {
     {
       std::lock_guard lock(self.mutex);
       if (!self.wake) self.wake = node.port().waker();
@@ -196,26 +196,26 @@ Status Meeting::wait_for_all(Node& node, Round& round, uint32_t number, const Ca
     const Status going = sleep_until_all_here(node, round, number, spec, waiting);
     self.asleep.store(false, std::memory_order_relaxed);
     // If the last rank arrived at the last moment, the round takes place.
-    if (!going.ok() && call_off(round, number, going.error())) {
+    if (!going.ok() && cancel(round, number, going.error())) {
       wake_others(me);
-      return why(number, spec);
+      return cancel_reason(number, spec);
     }
-    seen = look(round, number);
+    seen = poll(round, number);
   }
-  return seen > 0 ? Status() : Status(why(number, spec));
+  return seen > 0 ? Status() : Status(cancel_reason(number, spec));
 }
 
 /// Sleeps until all ranks have arrived or the round is cancelled; an error when this rank cannot wait any longer.
 Status Meeting::sleep_until_all_here(Node& node, Round& round, uint32_t number, const CallSpec& spec,
                                      const Waiting& waiting) {
-  while (look(round, number) == 0) {
+  while (poll(round, number) == 0) {
     if (waiting.clock.out_of_time(node.clock().now())) return timed_out(number, spec, waiting);
-    AH_TRY(node.receive_some(waiting.stray, waiting.clock.next_look(), waiting.strays));
-    if (look(round, number) != 0) break;
+    AH_TRY(node.receive_some(waiting.stray, waiting.clock.next_check(), waiting.strays));
+    if (poll(round, number) != 0) break;
     const bool takes_frames = std::any_of(waiting.strays.begin(), waiting.strays.end(),
                                           [number](const Frame& frame) { return frame.tag == number; });
     if (takes_frames) return frames_instead();
-    if (waiting.clock.looks(node.clock().now())) AH_TRY(waiting.patience(missing(number)));
+    if (waiting.clock.check_due(node.clock().now())) AH_TRY(waiting.on_check(missing(number)));
   }
   return {};
 }
@@ -239,7 +239,7 @@ Status Meeting::check(const Round& round, const CallSpec& spec, const Waiting& w
   const Place& first = round.places[0];
   for (uint32_t rank = 1; rank < ranks_; ++rank) {
     const Place& place = round.places[rank];
-    if (place.fits == first.fits && place.actions == first.actions) continue;
+    if (place.arguments_hash == first.arguments_hash && place.actions == first.actions) continue;
     return Error{Code::mismatch,
                  "ranks disagree on a collective: rank " + std::to_string(waiting.ranks[0]) + " is in " +
                      first.spec->signature + " at " + first.spec->where + ", rank " +
@@ -272,25 +272,25 @@ void Meeting::combine_span(const Round& round, const CallSpec& spec, Span span, 
 
 /// Copies the other ranks' parcels for this rank; with `joined`, into one block.
 void Meeting::exchange(const Round& round, uint32_t me, bool joined, CallResult& result) const {
-  result.gets.resize(ranks_);
+  result.received.resize(ranks_);
   size_t total = 0;
   for (uint32_t rank = 0; rank < ranks_; ++rank) {
-    if (const auto& given = round.places[rank].spec->gives[me]) total += given->body.size();
+    if (const auto& given = round.places[rank].spec->outgoing[me]) total += given->body.size();
   }
   const Blob whole = joined ? Blob::allocate(total) : Blob();
   size_t at = 0;
   for (uint32_t rank = 0; rank < ranks_; ++rank) {
-    const auto& given = round.places[rank].spec->gives[me];
+    const auto& given = round.places[rank].spec->outgoing[me];
     if (!given) continue;
     const size_t size = given->body.size();
-    result.gets[rank] = PackedValue{given->head, joined ? whole.slice(at, size) : Blob::allocate(size)};
+    result.received[rank] = PackedValue{given->head, joined ? whole.slice(at, size) : Blob::allocate(size)};
     at += size;
   }
   for (uint32_t i = 0; i < ranks_; ++i) {
     const uint32_t rank = (me + i) % ranks_;  // so that the ranks do not all read from the same rank
-    auto& got = result.gets[rank];
+    auto& got = result.received[rank];
     if (!got || got->body.empty()) continue;
-    copy_bytes(got->body.data(), round.places[rank].spec->gives[me]->body.data(), got->body.size(), total);
+    copy_bytes(got->body.data(), round.places[rank].spec->outgoing[me]->body.data(), got->body.size(), total);
   }
 }
 
@@ -325,7 +325,7 @@ void Meeting::broadcast(Round& round, uint32_t number, uint32_t me, const CallSp
     const uint32_t rank = (me + i) % ranks_;
     if (rank == spec.root) continue;
     // Helps a rank that is about to publish its buffer; a slower rank copies its data itself.
-    members_[me].brief.until([&] { return help_to_fill(round.places[rank], number, given.body); }, ranks_);
+    members_[me].spin.until([&] { return help_to_fill(round.places[rank], number, given.body); }, ranks_);
   }
 }
 
@@ -386,7 +386,7 @@ void Meeting::finish_together(Round& round, uint32_t number, uint32_t me) {
     seen = round.finished.load(std::memory_order_acquire);
     return number_of(seen) != number || count_of(seen) == ranks_;
   };
-  if (members_[me].brief.until(all_done, ranks_)) return;
+  if (members_[me].spin.until(all_done, ranks_)) return;
   while (number_of(seen) == number && count_of(seen) < ranks_) {
     round.finished.wait(seen, std::memory_order_acquire);
     seen = round.finished.load(std::memory_order_acquire);

@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "host/cluster/node.hpp"
-#include "host/engine/collective/brief_wait.hpp"
 #include "host/engine/collective/call.hpp"
+#include "host/engine/collective/spin_wait.hpp"
 
 namespace actorhost {
 
@@ -34,8 +34,8 @@ class Meeting {
   struct Waiting {
     const std::vector<uint32_t>& ranks;  // ranks of the members, for messages
     CallClock& clock;                    // follows the node's clock
-    /// Called when the clock looks; an error ends the wait.
-    std::function<Status(const std::vector<uint32_t>& missing)> patience;
+    /// Called when a check is due; an error ends the wait.
+    std::function<Status(const std::vector<uint32_t>& missing)> on_check;
     /// Matches frames of this call (some rank makes it over frames, so all must) and of earlier calls.
     Port::Match stray;
     std::vector<Frame>& strays;  // the received frames that match
@@ -48,7 +48,7 @@ class Meeting {
                          const Waiting& waiting);
   /// Place `me` makes call `number` over frames: cancels the round, so all ranks use frames and the leader compares
   /// their arguments. To be called before the first frame of the call.
-  void call_off_for_frames(uint32_t me, uint32_t number);
+  void cancel_for_frames(uint32_t me, uint32_t number);
 
  private:
   static constexpr size_t kRounds = 4;  // rounds in use at the same time
@@ -58,7 +58,7 @@ class Meeting {
   /// arrival and before they leave.
   struct alignas(128) Place {
     const CallSpec* spec = nullptr;
-    uint64_t fits = 0;  // hash of the arguments that all ranks must share
+    uint64_t arguments_hash = 0;  // hash of the arguments that all ranks must share
     uint32_t actions = 0;
     std::byte* result = nullptr;
     std::array<std::byte, kSmallBytes> small;
@@ -77,7 +77,7 @@ class Meeting {
     std::atomic<bool> asleep{false};
     std::atomic<uint32_t> entered{0};  // newest round of the rank
     std::atomic<uint32_t> left{0};
-    BriefWait brief;   // used by the rank's own thread only
+    SpinWait spin;     // used by the rank's own thread only
     std::mutex mutex;  // guards the members below
     std::function<void()> wake;
     std::string line;  // of the rank's newest call in the script, for messages
@@ -85,10 +85,10 @@ class Meeting {
 
   Round& round_of(uint32_t number) { return rounds_[number % kRounds]; }
   bool arrive(Round& round, uint32_t number);
-  bool call_off(Round& round, uint32_t number, const Error& error);
-  void remember(uint32_t number, const Error& error);
+  bool cancel(Round& round, uint32_t number, const Error& error);
+  void store_error(uint32_t number, const Error& error);
   /// 0: ranks are missing, 1: all ranks have arrived, -1: the round is cancelled.
-  int look(const Round& round, uint32_t number) const;
+  int poll(const Round& round, uint32_t number) const;
   Status wait_for_all(Node& node, Round& round, uint32_t number, const CallSpec& spec, uint32_t me,
                       const Waiting& waiting);
   Status sleep_until_all_here(Node& node, Round& round, uint32_t number, const CallSpec& spec, const Waiting& waiting);
@@ -96,7 +96,7 @@ class Meeting {
   void wake_others(uint32_t me);
   void wait_until_left(uint32_t number);
   std::vector<uint32_t> missing(uint32_t number) const;
-  Error why(uint32_t number, const CallSpec& spec) const;
+  Error cancel_reason(uint32_t number, const CallSpec& spec) const;
   Status check(const Round& round, const CallSpec& spec, const Waiting& waiting) const;
   static Status all_had_memory(const Round& round, uint32_t number, const CallSpec& spec, const Waiting& waiting);
   void take_part(Round& round, uint32_t number, uint32_t me, const CallSpec& spec, CallResult& result);
@@ -109,9 +109,9 @@ class Meeting {
   const uint32_t ranks_;
   std::array<Round, kRounds> rounds_;
   std::unique_ptr<Rank[]> members_;
-  std::atomic<bool> ever_called_off_{false};
-  mutable std::mutex mutex_;  // guards called_off_
-  std::map<uint32_t, Error> called_off_;
+  std::atomic<bool> ever_cancelled_{false};
+  mutable std::mutex mutex_;  // guards cancelled_
+  std::map<uint32_t, Error> cancelled_;
 };
 
 /// The meetings of a process, by group. Thread-safe.

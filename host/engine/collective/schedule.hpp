@@ -24,14 +24,14 @@ struct Span {
 Span block_of(size_t elements, uint32_t blocks, uint32_t index) noexcept;
 
 struct Step {
-  enum class What : uint8_t {
+  enum class Operation : uint8_t {
     send,     // sends the span to `peer`
     receive,  // overwrites the span with data from `peer`
     reduce,   // combines the span with data from `peer`: span = span op received
     own,      // combines the span with the rank's own input: span = span op input
     finish,   // completes the last combination: divides a mean
   };
-  What what;
+  Operation operation;
   uint32_t peer;  // place in the group
   Span span;
   /// send: sends a copy, since a later step of this rank overwrites the span before the peer has used it.
@@ -44,11 +44,11 @@ struct Step {
 struct Schedule {
   std::vector<Step> steps;
 
-  void send(uint32_t peer, Span span, bool copy = false) { add({Step::What::send, peer, span, copy}); }
-  void receive(uint32_t peer, Span span) { add({Step::What::receive, peer, span}); }
-  void reduce(uint32_t peer, Span span) { add({Step::What::reduce, peer, span}); }
-  void own(Span span) { add({Step::What::own, 0, span}); }
-  void finish(Span span) { add({Step::What::finish, 0, span}); }
+  void send(uint32_t peer, Span span, bool copy = false) { add({Step::Operation::send, peer, span, copy}); }
+  void receive(uint32_t peer, Span span) { add({Step::Operation::receive, peer, span}); }
+  void reduce(uint32_t peer, Span span) { add({Step::Operation::reduce, peer, span}); }
+  void own(Span span) { add({Step::Operation::own, 0, span}); }
+  void finish(Span span) { add({Step::Operation::finish, 0, span}); }
 
  private:
   void add(const Step& step) {

@@ -12,8 +12,10 @@ namespace {
 // How many pieces ahead of the received pieces announce their places.
 constexpr size_t kPiecesAhead = 16;
 
-bool writes(Step::What what) noexcept { return what != Step::What::send; }
-bool reads_frames(Step::What what) noexcept { return what == Step::What::receive || what == Step::What::reduce; }
+bool writes(Step::Operation operation) noexcept { return operation != Step::Operation::send; }
+bool reads_frames(Step::Operation operation) noexcept {
+  return operation == Step::Operation::receive || operation == Step::Operation::reduce;
+}
 
 }  // namespace
 
@@ -40,7 +42,7 @@ ScheduleRun::ScheduleRun(const Schedule& schedule, Buffers buffers, Send send, c
     steps_.push_back({step, step.span.begin, step.span.begin, true, {}});
   }
   find_order();
-  keep_untouched();
+  copy_untouched();
 }
 
 /// Finds which steps must wait for earlier steps, and which steps use the input.
@@ -50,11 +52,12 @@ void ScheduleRun::find_order() {
     for (size_t j = 0; j < i; ++j) {
       const Step& earlier = steps_[j].step;
       if (!earlier.span.overlaps(state.step.span)) continue;
-      // A landing identifies a piece by its peer and first element.
-      assert(earlier.what != Step::What::receive || !reads_frames(state.step.what) || earlier.peer != state.step.peer);
-      if (!writes(earlier.what) && !writes(state.step.what)) continue;
+      // A receive buffer identifies a piece by its peer and first element.
+      assert(earlier.operation != Step::Operation::receive || !reads_frames(state.step.operation) ||
+             earlier.peer != state.step.peer);
+      if (!writes(earlier.operation) && !writes(state.step.operation)) continue;
       state.before.push_back(j);
-      if (writes(earlier.what)) state.fresh = false;
+      if (writes(earlier.operation)) state.fresh = false;
     }
     assert(state.fresh || all_written(i));
   }
@@ -64,7 +67,7 @@ void ScheduleRun::find_order() {
 std::vector<Span> ScheduleRun::written_before(size_t count) const {
   std::vector<Span> written;
   for (size_t i = 0; i < count; ++i) {
-    if (writes(steps_[i].step.what)) written.push_back(steps_[i].step.span);
+    if (writes(steps_[i].step.operation)) written.push_back(steps_[i].step.span);
   }
   std::sort(written.begin(), written.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
   return written;
@@ -82,7 +85,7 @@ bool ScheduleRun::all_written(size_t index) const {
 }
 
 /// Copies spans that no step writes from the input: they are part of the result too.
-void ScheduleRun::keep_untouched() {
+void ScheduleRun::copy_untouched() {
   if (buffers_.input.empty()) return;
   std::vector<Span> written = written_before(steps_.size());
   written.push_back({buffers_.result.size() / element_, buffers_.result.size() / element_});
@@ -119,21 +122,21 @@ Status ScheduleRun::advance(size_t index, bool& moved) {
     const Span piece = next_piece(state);
     if (!may_take(state, piece)) return {};
     std::byte* here = buffers_.result.data() + piece.begin * element_;
-    switch (state.step.what) {
-      case Step::What::send:
+    switch (state.step.operation) {
+      case Step::Operation::send:
         if (!first_with(index)) return {};
         AH_TRY(send_piece(state, piece));
         break;
-      case Step::What::receive:
-      case Step::What::reduce:
-        if (state.step.what == Step::What::receive) expect_pieces(state);
+      case Step::Operation::receive:
+      case Step::Operation::reduce:
+        if (state.step.operation == Step::Operation::receive) expect_pieces(state);
         if (arrived_[state.step.peer].empty() || !first_with(index)) return {};
         AH_TRY(receive_piece(state, piece));
         break;
-      case Step::What::own:
+      case Step::Operation::own:
         combine(buffers_.op, buffers_.dtype, piece.size(), here, here, buffers_.input.data() + piece.begin * element_);
         break;
-      case Step::What::finish: finish(buffers_.op, buffers_.dtype, piece.size(), here, buffers_.ranks); break;
+      case Step::Operation::finish: finish(buffers_.op, buffers_.dtype, piece.size(), here, buffers_.ranks); break;
     }
     state.at = piece.end;
     moved = true;
@@ -158,9 +161,9 @@ bool ScheduleRun::first_with(size_t index) const {
   const Step& step = steps_[index].step;
   for (size_t i = first_open_; i < index; ++i) {
     const State& other = steps_[i];
-    const bool same_way =
-        other.step.peer == step.peer &&
-        (step.what == Step::What::send ? other.step.what == Step::What::send : reads_frames(other.step.what));
+    const bool same_way = other.step.peer == step.peer &&
+                          (step.operation == Step::Operation::send ? other.step.operation == Step::Operation::send
+                                                                   : reads_frames(other.step.operation));
     if (same_way && other.at < other.step.span.end) return false;
   }
   return true;
@@ -200,7 +203,7 @@ Status ScheduleRun::receive_piece(State& state, const Span& piece) {
                                      std::to_string(piece.begin) + " was expected"};
   }
   std::byte* here = buffers_.result.data() + offset;
-  if (state.step.what == Step::What::receive) {
+  if (state.step.operation == Step::Operation::receive) {
     if (here == got.bytes.data()) return {};
     std::memcpy(here, got.bytes.data(), got.bytes.size());
   } else {

@@ -86,7 +86,7 @@ class ScheduleRun {
   void find_order();
   std::vector<Span> written_before(size_t count) const;
   bool all_written(size_t index) const;
-  void keep_untouched();
+  void copy_untouched();
   Status advance();
   Status advance(size_t index, bool& moved);
   bool may_take(const State& state, const Span& piece) const;

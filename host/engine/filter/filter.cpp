@@ -17,11 +17,11 @@ using Values = FilterSpec::Values;
 constexpr uint8_t kVersion = 1;
 constexpr size_t kValuesPlace = 3;  // of the byte with the form of the values
 
-// Removes infinite elements and NaN from the rest, where they would stay forever unless chosen.
+// Removes infinite elements and NaN from the residual, where they would stay forever unless chosen.
 template <typename T>
-void drop_non_finite(const TopkChoice& choice, uint64_t first, uint64_t count, T* rest) {
+void drop_non_finite(const TopkChoice& choice, uint64_t first, uint64_t count, T* residual) {
   for (uint64_t i = first; i < first + count; ++i) {
-    if (!std::isfinite(rest[i]) && !choice.chosen(i)) rest[i] = 0;
+    if (!std::isfinite(residual[i]) && !choice.chosen(i)) residual[i] = 0;
   }
 }
 
@@ -64,7 +64,7 @@ Status read_chosen(const Kernels& k, FilterReader& in, Selection selection, Valu
 
 }  // namespace
 
-uint64_t FilterSpec::kept_of(uint64_t n) const noexcept {
+uint64_t FilterSpec::selected_count(uint64_t n) const noexcept {
   if (count > 0) return std::min(count, n);
   if (fraction <= 0) return n;
   return std::min(n, static_cast<uint64_t>(std::ceil(fraction * static_cast<double>(n))));
@@ -97,7 +97,7 @@ std::string print(const FilterSpec& spec) {
   return out.empty() ? "none" : out;
 }
 
-void* FilterRest::fit(Dtype dtype, uint64_t count) {
+void* FilterResidual::fit(Dtype dtype, uint64_t count) {
   const size_t size = count * dtype_size(dtype);
   if (size == 0) return nullptr;
   if (dtype != dtype_ || bytes_.size() != size) {
@@ -108,16 +108,16 @@ void* FilterRest::fit(Dtype dtype, uint64_t count) {
   return bytes_.data();
 }
 
-void Filter::begin(Dtype dtype, uint64_t count, const void* values, void* rest) {
+void Filter::begin(Dtype dtype, uint64_t count, const void* values, void* residual) {
   dtype_ = dtype;
   values_ = static_cast<const std::byte*>(values);
-  rest_ = static_cast<std::byte*>(rest);
+  residual_ = static_cast<std::byte*>(residual);
   if (!spec_.selects()) return;
-  if (rest != nullptr) {
-    kernels_->axpy(dtype, static_cast<int64_t>(count), 1, values, 1, rest, 1);
-    values_ = rest_;
+  if (residual != nullptr) {
+    kernels_->axpy(dtype, static_cast<int64_t>(count), 1, values, 1, residual, 1);
+    values_ = residual_;
   }
-  choice_.choose(*kernels_, dtype, count, values_, spec_.kept_of(count));
+  choice_.choose(*kernels_, dtype, count, values_, spec_.selected_count(count));
 }
 
 Blob Filter::piece(uint64_t first, uint64_t count) {
@@ -128,13 +128,13 @@ Blob Filter::piece(uint64_t first, uint64_t count) {
     write_chosen(first, count);
   } else {
     out_.align();
-    std::byte* rest = rest_ == nullptr ? nullptr : rest_ + first * item;
+    std::byte* residual = residual_ == nullptr ? nullptr : residual_ + first * item;
     const std::byte* values = values_ == nullptr ? nullptr : values_ + first * item;
-    if (rest != nullptr) {
-      kernels_->axpy(dtype_, static_cast<int64_t>(count), 1, values, 1, rest, 1);
-      values = rest;
+    if (residual != nullptr) {
+      kernels_->axpy(dtype_, static_cast<int64_t>(count), 1, values, 1, residual, 1);
+      values = residual;
     }
-    write_values(count, values, rest);
+    write_values(count, values, residual);
   }
   Blob bytes = out_.blob();
   bytes_ += {count * item, bytes.size()};
@@ -149,29 +149,29 @@ void Filter::write_chosen(uint64_t first, uint64_t count) {
   write_indices(indices_, count, form, out_);
   out_.align();
   chosen_.resize(indices_.size() * dtype_size(dtype_));
-  const auto run = [&]<typename T>(const T* values, T* rest) {
+  const auto run = [&]<typename T>(const T* values, T* residual) {
     T* chosen = reinterpret_cast<T*>(chosen_.data());
     gather(indices_, values + first, chosen);
-    write_values(indices_.size(), chosen, rest == nullptr ? nullptr : chosen);
-    if (rest == nullptr) return;
-    scatter(indices_, chosen, rest + first);
-    if (choice_.left_non_finite()) drop_non_finite(choice_, first, count, rest);
+    write_values(indices_.size(), chosen, residual == nullptr ? nullptr : chosen);
+    if (residual == nullptr) return;
+    scatter(indices_, chosen, residual + first);
+    if (choice_.left_non_finite()) drop_non_finite(choice_, first, count, residual);
   };
   if (dtype_ == Dtype::f32) {
-    run(reinterpret_cast<const float*>(values_), reinterpret_cast<float*>(rest_));
+    run(reinterpret_cast<const float*>(values_), reinterpret_cast<float*>(residual_));
   } else {
-    run(reinterpret_cast<const double*>(values_), reinterpret_cast<double*>(rest_));
+    run(reinterpret_cast<const double*>(values_), reinterpret_cast<double*>(residual_));
   }
 }
 
-void Filter::write_values(uint64_t n, const void* values, void* rest) {
-  if (spec_.values == Values::levels) return write_levels(*kernels_, dtype_, n, spec_.block, values, rest, out_);
-  if (spec_.values == Values::half && write_halves(*kernels_, dtype_, n, values, rest, out_)) return;
+void Filter::write_values(uint64_t n, const void* values, void* residual) {
+  if (spec_.values == Values::levels) return write_levels(*kernels_, dtype_, n, spec_.block, values, residual, out_);
+  if (spec_.values == Values::half && write_halves(*kernels_, dtype_, n, values, residual, out_)) return;
   *out_.at(kValuesPlace) = static_cast<std::byte>(Values::raw);
   const size_t size = n * dtype_size(dtype_);
   if (size == 0 || values == nullptr) return;  // null: there are no elements
   std::memcpy(out_.take(size), values, size);
-  if (rest != nullptr) std::memset(rest, 0, size);
+  if (residual != nullptr) std::memset(residual, 0, size);
 }
 
 Status decode_filtered(std::string_view bytes, Dtype dtype, uint64_t count, void* out, const Kernels& k) {

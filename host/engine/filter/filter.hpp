@@ -24,20 +24,21 @@
 // represent are sent raw, so a finite element stays finite, and infinite elements and NaN are not lost: a piece with an
 // element beyond the halves (65,520 and up), a block of levels with an infinite element or a NaN.
 //
-// Error feedback. `rest` is a tensor of the same type and size, zeros at first. The caller stores a `rest` for each
+// Error feedback. `residual` is a tensor of the same type and size, zeros at first. The caller stores one for each
 // stream of tensors (for a worker and a key). The parts of a tensor that were rounded or not chosen are added to the
-// next tensor. So over many rounds the sum of the decoded tensors differs from the sum of the inputs by `rest` alone.
+// next tensor. So over many rounds the sum of the decoded tensors differs from the sum of the inputs by `residual`
+// alone.
 //
 // In pieces. A tensor that is sent in chunks is begun as a whole, so that top-k chooses among all of its elements. Then
 // it is encoded chunk by chunk, each of its elements once, in any order:
 //
 //   Filter filter(spec);
-//   filter.begin(dtype, count, values, rest);
+//   filter.begin(dtype, count, values, residual);
 //   for (chunk of it) send(filter.piece(chunk.first, chunk.count));
 //
-// A ring that adds to passing chunks encodes each chunk as a separate tensor, with the chunk's part of `rest`:
+// A ring that adds to passing chunks encodes each chunk as a separate tensor, with the chunk's part of `residual`:
 //
-//   Blob bytes = filter.encode(dtype, chunk.count, sums + chunk.first, rest + chunk.first);   // at each hop
+//   Blob bytes = filter.encode(dtype, chunk.count, sums + chunk.first, residual + chunk.first);   // at each hop
 //   decode_filtered(bytes.view(), dtype, chunk.count, incoming);                              // then sums += incoming
 //   // The last hop's bytes are passed on unchanged. All ranks decode them, including the rank that encoded them, so
 //   // all have the same result.
@@ -64,13 +65,13 @@ struct FilterSpec {
   uint64_t count = 0;   // top-k: this many elements; both 0: all
   Values values = Values::raw;
   uint32_t block = 1024;  // elements of a block of levels
-  bool feedback = false;  // for the caller: whether to store a rest
+  bool feedback = false;  // for the caller: whether to store a residual
 
   bool selects() const noexcept { return fraction > 0 || count > 0; }
   /// False for a filter that changes nothing.
   bool any() const noexcept { return selects() || values != Values::raw; }
   /// The number of sent elements of n.
-  uint64_t kept_of(uint64_t n) const noexcept;
+  uint64_t selected_count(uint64_t n) const noexcept;
 };
 
 /// Code::bad_argument for a number out of its range.
@@ -97,7 +98,7 @@ inline double ratio_of(const FilterBytes& bytes) noexcept {
 }
 
 /// The remainder of error feedback for one stream of tensors.
-class FilterRest {
+class FilterResidual {
  public:
   /// The remainder for a tensor of that type and size: the stored remainder, or zeros if its type or size differs.
   void* fit(Dtype dtype, uint64_t count);
@@ -116,14 +117,14 @@ class Filter {
   explicit Filter(const FilterSpec& spec, const kernel::Kernels& kernels = kernel::kernels())
       : spec_(spec), kernels_(&kernels) {}
 
-  /// Begins a tensor of at most kMaxElements elements. `values` and `rest`, which may be null, must not change until
-  /// the last piece is made, and must not overlap.
-  void begin(Dtype dtype, uint64_t count, const void* values, void* rest = nullptr);
+  /// Begins a tensor of at most kMaxElements elements. `values` and `residual`, which may be null, must not change
+  /// until the last piece is made, and must not overlap.
+  void begin(Dtype dtype, uint64_t count, const void* values, void* residual = nullptr);
   /// Encodes elements [first, first + count) of the begun tensor.
   Blob piece(uint64_t first, uint64_t count);
   /// Encodes a whole tensor.
-  Blob encode(Dtype dtype, uint64_t count, const void* values, void* rest = nullptr) {
-    begin(dtype, count, values, rest);
+  Blob encode(Dtype dtype, uint64_t count, const void* values, void* residual = nullptr) {
+    begin(dtype, count, values, residual);
     return piece(0, count);
   }
 
@@ -132,7 +133,7 @@ class Filter {
   const FilterBytes& bytes() const noexcept { return bytes_; }
 
  private:
-  void write_values(uint64_t n, const void* values, void* rest);
+  void write_values(uint64_t n, const void* values, void* residual);
   void write_chosen(uint64_t first, uint64_t count);
 
   FilterSpec spec_;
@@ -141,7 +142,7 @@ class Filter {
   // The begun tensor.
   Dtype dtype_ = Dtype::f32;
   const std::byte* values_ = nullptr;
-  std::byte* rest_ = nullptr;
+  std::byte* residual_ = nullptr;
   // Scratch.
   TopkChoice choice_;
   FilterWriter out_;

@@ -16,7 +16,7 @@ void for_each_block(uint64_t count, Visit&& visit) {
 
 }  // namespace
 
-bool write_halves(const kernel::Kernels& k, Dtype dtype, uint64_t n, const void* values, void* rest,
+bool write_halves(const kernel::Kernels& k, Dtype dtype, uint64_t n, const void* values, void* residual,
                   FilterWriter& out) {
   const size_t before = out.size();
   auto* halves = reinterpret_cast<uint16_t*>(out.take(n * sizeof(uint16_t)));
@@ -30,11 +30,11 @@ bool write_halves(const kernel::Kernels& k, Dtype dtype, uint64_t n, const void*
     out.cut(before);
     return false;
   }
-  if (rest == nullptr) return true;
+  if (residual == nullptr) return true;
   alignas(8) std::byte sent[kBlock * sizeof(double)];
   for_each_block(n, [&](uint64_t first, uint64_t count) {
     k.from_half(dtype, static_cast<int64_t>(count), sent, halves + first);
-    k.rest_of(dtype, static_cast<int64_t>(count), static_cast<std::byte*>(rest) + first * item, sent);
+    k.residual_of(dtype, static_cast<int64_t>(count), static_cast<std::byte*>(residual) + first * item, sent);
   });
   return true;
 }

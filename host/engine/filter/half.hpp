@@ -8,9 +8,10 @@
 
 namespace actorhost {
 
-/// False, and nothing is written, if a finite element would become infinite. `rest` is null or `values` itself; it
+/// False, and nothing is written, if a finite element would become infinite. `residual` is null or `values` itself; it
 /// receives the rounding errors.
-bool write_halves(const kernel::Kernels& k, Dtype dtype, uint64_t n, const void* values, void* rest, FilterWriter& out);
+bool write_halves(const kernel::Kernels& k, Dtype dtype, uint64_t n, const void* values, void* residual,
+                  FilterWriter& out);
 
 Status read_halves(const kernel::Kernels& k, FilterReader& in, Dtype dtype, uint64_t n, void* out);
 

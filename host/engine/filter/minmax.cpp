@@ -17,18 +17,19 @@ constexpr uint64_t blocks_of(uint64_t n, uint32_t block) noexcept { return n / b
 // Computes the errors of the levels of one block, in parts that stay in the first-level cache, however large the block
 // is.
 template <typename T>
-void leave_rest(const Kernels& k, Dtype dtype, uint64_t n, const T* range, const uint8_t* levels, std::byte* rest) {
+void write_residual(const Kernels& k, Dtype dtype, uint64_t n, const T* range, const uint8_t* levels,
+                    std::byte* residual) {
   constexpr uint64_t kPart = 1024;
   T sent[kPart];
   for (uint64_t first = 0; first < n; first += kPart) {
     const auto count = static_cast<int64_t>(std::min(kPart, n - first));
     k.dequantise(dtype, count, sent, range, levels + first);
-    k.rest_of(dtype, count, rest + first * sizeof(T), sent);
+    k.residual_of(dtype, count, residual + first * sizeof(T), sent);
   }
 }
 
 template <typename T>
-void write_of(const Kernels& k, Dtype dtype, uint64_t n, uint32_t block, const std::byte* values, std::byte* rest,
+void write_of(const Kernels& k, Dtype dtype, uint64_t n, uint32_t block, const std::byte* values, std::byte* residual,
               FilterWriter& out) {
   out.put(block).put(uint32_t{0});
   const size_t ranges = out.size();
@@ -41,12 +42,12 @@ void write_of(const Kernels& k, Dtype dtype, uint64_t n, uint32_t block, const s
     auto* levels = reinterpret_cast<uint8_t*>(out.take(count));
     T range[2];
     if (k.quantise(dtype, static_cast<int64_t>(count), levels, range, from)) {
-      if (rest != nullptr) leave_rest(k, dtype, count, range, levels, rest + first * sizeof(T));
+      if (residual != nullptr) write_residual(k, dtype, count, range, levels, residual + first * sizeof(T));
     } else {
       range[0] = range[1] = std::numeric_limits<T>::quiet_NaN();
       out.cut(before);
       std::memcpy(out.take(count * sizeof(T)), from, count * sizeof(T));
-      if (rest != nullptr) std::memset(rest + first * sizeof(T), 0, count * sizeof(T));
+      if (residual != nullptr) std::memset(residual + first * sizeof(T), 0, count * sizeof(T));
     }
     std::memcpy(out.at(place), range, sizeof range);
   }
@@ -89,10 +90,10 @@ Status read_of(const Kernels& k, FilterReader& in, Dtype dtype, uint64_t n, std:
 
 }  // namespace
 
-void write_levels(const Kernels& k, Dtype dtype, uint64_t n, uint32_t block, const void* values, void* rest,
+void write_levels(const Kernels& k, Dtype dtype, uint64_t n, uint32_t block, const void* values, void* residual,
                   FilterWriter& out) {
   const auto* from = static_cast<const std::byte*>(values);
-  auto* left = static_cast<std::byte*>(rest);
+  auto* left = static_cast<std::byte*>(residual);
   if (dtype == Dtype::f32) return write_of<float>(k, dtype, n, block, from, left, out);
   write_of<double>(k, dtype, n, block, from, left, out);
 }

@@ -10,8 +10,8 @@
 
 namespace actorhost {
 
-/// `rest` is null or `values` itself; it receives the errors of the levels.
-void write_levels(const kernel::Kernels& k, Dtype dtype, uint64_t n, uint32_t block, const void* values, void* rest,
+/// `residual` is null or `values` itself; it receives the errors of the levels.
+void write_levels(const kernel::Kernels& k, Dtype dtype, uint64_t n, uint32_t block, const void* values, void* residual,
                   FilterWriter& out);
 
 Status read_levels(const kernel::Kernels& k, FilterReader& in, Dtype dtype, uint64_t n, void* out);

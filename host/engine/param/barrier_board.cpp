@@ -14,13 +14,13 @@ constexpr size_t kMostNamed = 8;  // listed workers that one worker waits for
 
 }  // namespace
 
-void BarrierBoard::Worker::waits(uint64_t step, double now) noexcept {
+void BarrierBoard::Worker::set_waiting(uint64_t step, double now) noexcept {
   step_.set(step);
   since_.set(now);
   place_.set(Place::waiting);
 }
 
-void BarrierBoard::Worker::go(Place place, double now) noexcept {
+void BarrierBoard::Worker::enter(Place place, double now) noexcept {
   if (place_.get() == Place::waiting) waited_.add(now - since_.get());
   since_.set(now);
   place_.set(place);
@@ -70,7 +70,7 @@ BarrierBoard::Worker& BarrierBoard::find(NodeId id) {
 
 // The workers that the rule counts as too slow. If there are none (for example because the rule samples), all workers
 // at work.
-std::vector<NodeId> BarrierBoard::slow(const Worker& waiting) const {
+std::vector<NodeId> BarrierBoard::slow_workers(const Worker& waiting) const {
   const auto ahead = static_cast<uint64_t>(std::max(bound.get(), 0));
   std::vector<NodeId> behind;
   std::vector<NodeId> busy;
@@ -104,7 +104,7 @@ void BarrierBoard::report(nlohmann::json& out, double now) const {
     waiting.push_back({{"id", id},
                        {"step", worker->step_.get()},
                        {"since", since},
-                       {"for", of_peers_ ? worker->awaited_ : slow(*worker)}});
+                       {"for", of_peers_ ? worker->awaited_ : slow_workers(*worker)}});
   }
   out["barrier"].push_back({{"run", run_},
                             {"rule", rule_},

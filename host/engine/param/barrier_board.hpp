@@ -1,6 +1,6 @@
 #pragma once
 // The state of the barrier, for observers: each waiting worker, its waiting time, and the workers that it waits for. In
-// a run with servers shard 0's coordinator writes; in a run of peers each worker of the process writes its own row. Any
+// a run with servers shard 0's controller writes; in a run of peers each worker of the process writes its own row. Any
 // thread reads. The board outlives the runs of a job and shows one run at a time.
 
 #include <cstdint>
@@ -26,18 +26,18 @@ class BarrierBoard {
   class Worker {
    public:
     /// The worker waits to begin its next step and has completed `step` steps.
-    void waits(uint64_t step, double now) noexcept;
+    void set_waiting(uint64_t step, double now) noexcept;
     /// The worker works from now on.
-    void works(double now) noexcept { go(Place::working, now); }
-    void leaves(double now) noexcept { go(Place::away, now); }
+    void set_working(double now) noexcept { enter(Place::working, now); }
+    void set_away(double now) noexcept { enter(Place::away, now); }
     /// Of a peer: the workers that it knows to wait for.
-    void awaits(std::vector<NodeId> ids) { awaited_ = std::move(ids); }
+    void set_awaited(std::vector<NodeId> ids) { awaited_ = std::move(ids); }
     /// Of a peer: decisions of its rule.
     Tally<uint64_t> passed, refused;
 
    private:
     friend class BarrierBoard;
-    void go(Place place, double now) noexcept;
+    void enter(Place place, double now) noexcept;
     Tally<Place> place_;
     Tally<uint64_t> step_;
     Tally<double> since_;
@@ -53,12 +53,12 @@ class BarrierBoard {
   void end_of_peers(uint32_t run);
   /// Calls change(row of worker `id`), unless the next run has begun.
   template <typename Change>
-  void note(uint32_t run, NodeId id, const Change& change) {
+  void update(uint32_t run, NodeId id, const Change& change) {
     std::lock_guard lock(mutex_);
     if (run_ == run) change(find(id));
   }
 
-  // ---- the coordinator's thread ----
+  // ---- the controller's thread ----
 
   /// Begins a run without workers. `rule` is the displayed name.
   void begin(uint32_t run, const std::string& rule);
@@ -80,7 +80,7 @@ class BarrierBoard {
  private:
   void start(uint32_t run, const std::string& rule);
   Worker& find(NodeId id);
-  std::vector<NodeId> slow(const Worker& waiting) const;
+  std::vector<NodeId> slow_workers(const Worker& waiting) const;
 
   mutable std::mutex mutex_;  // guards the members below, except the workers' counters
   uint32_t run_ = 0;

@@ -24,18 +24,18 @@ std::vector<NodeId> without(const std::vector<NodeId>& a, const std::vector<Node
 }  // namespace
 
 Status NodeChannel::send(Frame&& frame, double deadline) {
-  const Node::OnFirstHead needs(node_, "param");
-  AH_TRY(node_.first_head_is_there("param"));
+  const Node::RequiresFirstCoordinator needs(node_, "param");
+  AH_TRY(node_.check_first_coordinator("param"));
   return node_.port().send(std::move(frame), deadline);
 }
 
 Status NodeChannel::receive(std::vector<Frame>& out, double deadline) {
   const auto wanted = [](const Frame& frame) { return param_kind::is_one(frame.kind); };
   const bool worker = node_.role() == Role::worker;
-  static constexpr EngineCall kAsking{Cause::server, "param"};
+  static constexpr EngineCall kRequesting{Cause::server, "param"};
   static constexpr EngineCall kServing{Cause::other, "serving"};
-  const Activity activity(node_.stats(), worker ? kAsking : kServing);
-  const Node::OnFirstHead needs(node_, "param");
+  const Activity activity(node_.stats(), worker ? kRequesting : kServing);
+  const Node::RequiresFirstCoordinator needs(node_, "param");
   // A server's wait follows the membership; a worker's wait ends with the run.
   if (worker) return node_.receive_all(wanted, deadline, out);
   return node_.receive_all(wanted, deadline, out, seen_news_);

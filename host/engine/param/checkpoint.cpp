@@ -192,7 +192,8 @@ Status try_to_checkpoint(const std::filesystem::path& directory) {
 }
 
 Result<std::optional<ParamCheckpoint>> load_newest_checkpoint(const std::filesystem::path& directory, Log& log,
-                                                              const std::string& prefix, const std::string& who) {
+                                                              const std::string& prefix,
+                                                              const std::string& log_source) {
   auto found = list_numbered(directory, prefix);
   if (!found) return found.error();
   for (const NumberedDir& dir : *found) {
@@ -202,7 +203,7 @@ Result<std::optional<ParamCheckpoint>> load_newest_checkpoint(const std::filesys
       if (loaded) return std::optional<ParamCheckpoint>(*std::move(loaded));
       intact = loaded.error();
     }
-    log.warn(who, "checkpoint " + dir.path.string() + " is damaged and skipped: " + intact.error().message);
+    log.warn(log_source, "checkpoint " + dir.path.string() + " is damaged and skipped: " + intact.error().message);
   }
   return std::optional<ParamCheckpoint>();
 }

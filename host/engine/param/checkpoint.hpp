@@ -105,10 +105,10 @@ class ParamCheckpointer final : public CheckpointSink {
 /// Whether checkpoints can be written there; tests this with a file. Creates the directory.
 Status try_to_checkpoint(const std::filesystem::path& directory);
 
-/// The newest complete and intact checkpoint, or nothing. A damaged checkpoint is skipped with a warning of `who` that
-/// names it.
+/// The newest complete and intact checkpoint, or nothing. A damaged checkpoint is skipped with a warning of
+/// `log_source` that names it.
 Result<std::optional<ParamCheckpoint>> load_newest_checkpoint(const std::filesystem::path& directory, Log& log,
                                                               const std::string& prefix = "checkpoint",
-                                                              const std::string& who = "server 0");
+                                                              const std::string& log_source = "server 0");
 
 }  // namespace actorhost

@@ -18,8 +18,8 @@ ParamClient::Pending& ParamClient::begin(Request& number) {
 }
 
 // Requests the keys in `places` from their owners, the other shards, or both.
-void ParamClient::ask(Request number, Pending& pending, const std::vector<uint32_t>& places, bool owner, bool others,
-                      std::vector<Frame>& out) {
+void ParamClient::send_gets(Request number, Pending& pending, const std::vector<uint32_t>& places, bool owner,
+                            bool others, std::vector<Frame>& out) {
   std::map<uint32_t, std::vector<ParamKey>> lists;
   for (const uint32_t place : places) {
     const ParamKey& key = pending.keys[place];
@@ -44,7 +44,7 @@ ParamClient::Request ParamClient::get(std::vector<ParamKey> keys, std::vector<Fr
   pending.filtered = filtered;
   pending.keys = std::move(keys);
   pending.values.resize(pending.keys.size());
-  pending.asked_all.resize(pending.keys.size(), shards_ == 1);
+  pending.requested_from_all.resize(pending.keys.size(), shards_ == 1);
   std::vector<uint32_t> from_owner;
   std::vector<uint32_t> from_all;
   for (uint32_t i = 0; i < pending.keys.size(); ++i) {
@@ -53,11 +53,11 @@ ParamClient::Request ParamClient::get(std::vector<ParamKey> keys, std::vector<Fr
     places.push_back(i);
     if (places.size() > 1) continue;  // already requested
     const bool split = !whole_ && shards_ > 1 && split_.count(pending.keys[i]) != 0;
-    pending.asked_all[i] = pending.asked_all[i] || split;
+    pending.requested_from_all[i] = pending.requested_from_all[i] || split;
     (split ? from_all : from_owner).push_back(i);
   }
-  ask(number, pending, from_owner, true, false, out);
-  ask(number, pending, from_all, true, true, out);
+  send_gets(number, pending, from_owner, true, false, out);
+  send_gets(number, pending, from_all, true, true, out);
   return number;
 }
 
@@ -163,13 +163,13 @@ void ParamClient::after_round(Request number, Pending& pending, std::vector<Fram
       split_.erase(pending.keys[i]);
     }
     if (partial.complete()) continue;
-    if (!partial.conflict && pending.asked_all[i] == 0) {
+    if (!partial.conflict && pending.requested_from_all[i] == 0) {
       rest.push_back(i);
-      pending.asked_all[i] = 1;
+      pending.requested_from_all[i] = 1;
       continue;
     }
     again.push_back(i);
-    pending.asked_all[i] = 0;
+    pending.requested_from_all[i] = 0;
     for (const uint32_t place : pending.places[pending.keys[i]]) {
       pending.values[place] = {};
       pending.values[place].entry.key = pending.keys[i];
@@ -180,8 +180,8 @@ void ParamClient::after_round(Request number, Pending& pending, std::vector<Fram
                                               " on the shards do not fit together: another node keeps replacing it"};
     return;
   }
-  ask(number, pending, rest, false, true, out);
-  ask(number, pending, again, true, false, out);
+  send_gets(number, pending, rest, false, true, out);
+  send_gets(number, pending, again, true, false, out);
 }
 
 bool ParamClient::finished(Request request) const {

@@ -42,7 +42,7 @@ class ParamClient {
 
   /// Handles values, key_list, done and failed. Ignores frames that match no request.
   void handle(Frame&& frame, std::vector<Frame>& out);
-  static bool wants(const Frame& frame) noexcept {
+  static bool handles(const Frame& frame) noexcept {
     return frame.kind == param_kind::values || frame.kind == param_kind::key_list || frame.kind == param_kind::done ||
            frame.kind == param_kind::failed;
   }
@@ -66,15 +66,15 @@ class ParamClient {
     std::vector<ParamKey> keys;  // requested or listed keys
     std::vector<ParamAssembler::Partial> values;
     std::unordered_map<ParamKey, std::vector<uint32_t>> places;  // the indices of a key in `values`
-    std::vector<uint8_t> asked_all;                              // whether it was requested from all shards
+    std::vector<uint8_t> requested_from_all;                     // whether it was requested from all shards
     int rounds = 0;
     bool filtered = false;
   };
 
   uint8_t flags() const noexcept { return now_ ? param::kNow : uint8_t{0}; }
   Pending& begin(Request& number);
-  void ask(Request number, Pending& pending, const std::vector<uint32_t>& places, bool owner, bool others,
-           std::vector<Frame>& out);
+  void send_gets(Request number, Pending& pending, const std::vector<uint32_t>& places, bool owner, bool others,
+                 std::vector<Frame>& out);
   void on_values(Frame&& frame, Pending& pending);
   void after_round(Request number, Pending& pending, std::vector<Frame>& out);
 

@@ -2,7 +2,7 @@
 
 namespace actorhost {
 
-bool ParamFilter::takes(const ParamTensor& tensor) const noexcept {
+bool ParamFilter::applies_to(const ParamTensor& tensor) const noexcept {
   const uint64_t elements = tensor.elements();
   return filter_.spec().any() && elements * dtype_size(tensor.dtype) >= kFilterLeastBytes &&
          elements <= Filter::kMaxElements;
@@ -10,15 +10,15 @@ bool ParamFilter::takes(const ParamTensor& tensor) const noexcept {
 
 void ParamFilter::begin(NodeId worker, const ParamKey& key, const ParamTensor& tensor) {
   first_ = tensor.first;
-  void* rest =
-      filter_.spec().feedback ? rests_[Name(worker, key, tensor.first)].fit(tensor.dtype, tensor.count) : nullptr;
-  filter_.begin(tensor.dtype, tensor.count, tensor.data.data(), rest);
+  void* residual =
+      filter_.spec().feedback ? residuals_[Name(worker, key, tensor.first)].fit(tensor.dtype, tensor.count) : nullptr;
+  filter_.begin(tensor.dtype, tensor.count, tensor.data.data(), residual);
 }
 
 Blob ParamFilter::piece(const ParamTensor& chunk) { return filter_.piece(chunk.first - first_, chunk.count); }
 
 void ParamFilter::forget(NodeId worker) {
-  rests_.erase(rests_.lower_bound(Name(worker, {}, 0)), rests_.lower_bound(Name(worker + 1, {}, 0)));
+  residuals_.erase(residuals_.lower_bound(Name(worker, {}, 0)), residuals_.lower_bound(Name(worker + 1, {}, 0)));
 }
 
 }  // namespace actorhost

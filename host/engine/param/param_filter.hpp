@@ -42,7 +42,7 @@ class ParamFilter {
   explicit ParamFilter(const FilterSpec& spec = {}) : filter_(spec) {}
 
   /// Whether the filter applies to a tensor, or to the tensor that this part belongs to.
-  bool takes(const ParamTensor& tensor) const noexcept;
+  bool applies_to(const ParamTensor& tensor) const noexcept;
   /// Begins a tensor, or a part that is sent like a tensor. Its bytes must not change until its last piece is encoded.
   void begin(NodeId worker, const ParamKey& key, const ParamTensor& tensor);
   /// Encodes the chunk's elements. The chunk is within the begun tensor or part.
@@ -55,7 +55,7 @@ class ParamFilter {
 
   Filter filter_;
   uint64_t first_ = 0;  // first element of the begun part
-  std::map<Name, FilterRest> rests_;
+  std::map<Name, FilterResidual> residuals_;
 };
 
 }  // namespace actorhost

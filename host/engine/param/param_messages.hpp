@@ -146,13 +146,13 @@ struct Discard {
   enum class Extent : uint8_t {
     one,   // the push of `step`
     rest,  // its pushes from `step` on, also pushes that arrive later
-    gone   // as `rest`, and all other state of the worker: it has failed
+    all    // as `rest`, and all other state of the worker: it has failed
   };
   RunId run = 0;
   NodeId worker = 0;
   Extent extent = Extent::one;
   uint64_t step = 0;
-  friend constexpr Extent last_of(Extent) { return Extent::gone; }
+  friend constexpr Extent last_of(Extent) { return Extent::all; }
   static void fields(auto& m, auto&& field) { field(m.run, m.worker, m.extent, m.step); }
 };
 
@@ -170,8 +170,8 @@ struct Ready {
 
 struct CheckpointCut {
   uint64_t number = 0;
-  bool asks = false;  // saves nothing: requests a reply when all commits are merged
-  static void fields(auto& m, auto&& field) { field(m.number, m.asks); }
+  bool query = false;  // saves nothing: requests a reply when all commits are merged
+  static void fields(auto& m, auto&& field) { field(m.number, m.query); }
 };
 
 struct Stop {

@@ -54,9 +54,9 @@ Status ParamNode::flush_out(double deadline) {
 }
 
 void ParamNode::dispatch(Frame&& frame) {
-  if (ParamWorker::wants(frame)) {
+  if (ParamWorker::handles(frame)) {
     if (worker_) worker_->handle(std::move(frame), out_);
-  } else if (ParamClient::wants(frame)) {
+  } else if (ParamClient::handles(frame)) {
     client_.handle(std::move(frame), out_);
   } else if (server_ != nullptr) {
     server_->handle(std::move(frame), channel_.now());
@@ -69,27 +69,27 @@ void ParamNode::dispatch(Frame&& frame) {
 
 Status ParamNode::receive(double deadline) {
   in_.clear();
-  Status came = channel_.receive(in_, deadline);
+  Status received = channel_.receive(in_, deadline);
   std::vector<Frame> frames = std::exchange(in_, {});
   for (Frame& frame : frames) dispatch(std::move(frame));
   frames.clear();
   in_ = std::move(frames);  // keeps its memory
-  return came;
+  return received;
 }
 
-Error ParamNode::explain(Error error, const std::string& what) const {
-  if (error.code == Code::peer_lost) error.message = "server 0 (host 0) lost while waiting for " + what;
-  if (error.code == Code::timeout) error.message = "timed out while waiting for " + what;
+Error ParamNode::explain(Error error, const std::string& awaited) const {
+  if (error.code == Code::peer_lost) error.message = "server 0 (host 0) lost while waiting for " + awaited;
+  if (error.code == Code::timeout) error.message = "timed out while waiting for " + awaited;
   return error;
 }
 
 template <typename Done>
-Status ParamNode::wait_until(Done&& done, double deadline, const std::string& what) {
+Status ParamNode::wait_until(Done&& done, double deadline, const std::string& awaited) {
   for (;;) {
-    if (const Status sent = flush_out(deadline); !sent.ok()) return explain(sent.error(), what);
+    if (const Status sent = flush_out(deadline); !sent.ok()) return explain(sent.error(), awaited);
     if (done()) return {};
-    if (channel_.now() >= deadline) return explain({Code::timeout, ""}, what);
-    if (const Status came = receive(deadline); !came.ok()) return explain(came.error(), what);
+    if (channel_.now() >= deadline) return explain({Code::timeout, ""}, awaited);
+    if (const Status received = receive(deadline); !received.ok()) return explain(received.error(), awaited);
   }
 }
 
@@ -103,10 +103,10 @@ Result<std::vector<ParamEntry>> ParamNode::fetch(std::vector<ParamKey> keys) {
 
 Result<std::vector<ParamEntry>> ParamNode::read(std::vector<ParamKey> keys, bool filtered, double deadline) {
   if (keys.empty()) return std::vector<ParamEntry>();
-  const std::string what = "the value of " + key_list(keys);
+  const std::string awaited = "the value of " + key_list(keys);
   client_.set_now(server_ != nullptr && server_->in_pull());
   const auto request = client_.get(std::move(keys), out_, filtered);
-  const Status waited = wait_until([&] { return client_.finished(request); }, deadline, what);
+  const Status waited = wait_until([&] { return client_.finished(request); }, deadline, awaited);
   if (!waited.ok()) {
     client_.forget(request);
     return waited.error();
@@ -150,11 +150,11 @@ Status ParamNode::begin(const ParamWorker::Config& config) {
 Result<ParamWorker::Event> ParamNode::next_event(double deadline) {
   if (!worker_) return Error{Code::internal, "next_event was called outside of a run"};
   std::optional<ParamWorker::Event> event;
-  const auto come = [&] {
+  const auto has_event = [&] {
     event = worker_->next();
     return event.has_value();
   };
-  AH_TRY(wait_until(come, deadline, "the next task of step " + std::to_string(worker_->step() + 1)));
+  AH_TRY(wait_until(has_event, deadline, "the next task of step " + std::to_string(worker_->step() + 1)));
   return *std::move(event);
 }
 

@@ -57,8 +57,8 @@ class ParamNode {
   Status receive(double deadline);
   void dispatch(Frame&& frame);
   template <typename Done>
-  Status wait_until(Done&& done, double deadline, const std::string& what);
-  Error explain(Error error, const std::string& what) const;
+  Status wait_until(Done&& done, double deadline, const std::string& awaited);
+  Error explain(Error error, const std::string& awaited) const;
 
   ParamChannel& channel_;
   const uint32_t shards_;

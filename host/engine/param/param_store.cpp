@@ -171,9 +171,9 @@ bool ParamStore::set_tensor(Stored& stored, std::span<ParamEntry> pieces) {
   return changed;
 }
 
-Status ParamStore::check_update(const ParamEntry& entry, const UpdateRule& rule, const std::string& who) const {
+Status ParamStore::check_update(const ParamEntry& entry, const UpdateRule& rule, const std::string& sender) const {
   const auto* piece = std::get_if<ParamTensor>(&entry.value);
-  const std::string by = " by " + who + " (native update " + update_name(rule) + ")";
+  const std::string by = " by " + sender + " (native update " + update_name(rule) + ")";
   if (piece == nullptr) return misfit(entry.key, "an update" + by + " has to be a tensor");
   const Stored* stored = find(entry.key);
   if (stored == nullptr)

@@ -77,8 +77,8 @@ class ParamStore {
   /// Whether `set` would write the entries.
   Status check_set(std::span<const ParamEntry> entries) const;
 
-  /// Whether `update` would apply `entry`: the key exists, type and shape agree. The message names `who`.
-  Status check_update(const ParamEntry& entry, const UpdateRule& rule, const std::string& who) const;
+  /// Whether `update` would apply `entry`: the key exists, type and shape agree. The message names `sender`.
+  Status check_update(const ParamEntry& entry, const UpdateRule& rule, const std::string& sender) const;
   /// Applies one piece of a native update that check_update has accepted. True if the piece contains an infinite value
   /// or NaN.
   bool update(const ParamEntry& entry, const UpdateRule& rule, const UpdateContext& context);

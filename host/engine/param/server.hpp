@@ -1,5 +1,5 @@
 #pragma once
-// The state machine of a server node for one run: a shard, and on shard 0 the coordinator. The owner hands in frames
+// The state machine of a server node for one run: a shard, and on shard 0 the controller. The owner hands in frames
 // and the time; decisions for the policy and frames to send are handed out:
 //
 //   handle(frame, now)*; while (request = next(now)) answer it; send frames(); sleep until a frame or next_time()
@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "host/engine/param/coordinator.hpp"
+#include "host/engine/param/controller.hpp"
 #include "host/engine/param/shard.hpp"
 
 namespace actorhost {
@@ -21,8 +21,8 @@ class ParamServer {
  public:
   struct Config {
     UpdateRule update;
-    CoordinatorConfig run;  // all shards use `run` and `shards`; only shard 0 uses the rest
-    FilterSpec pull = {};   // for replies to workers in the loop
+    ControllerConfig run;  // all shards use `run` and `shards`; only shard 0 uses the rest
+    FilterSpec pull = {};  // for replies to workers in the loop
   };
 
   /// `rule` and `checkpoints` outlive the server. Only shard 0 uses `rule`, which may be null elsewhere.
@@ -42,10 +42,10 @@ class ParamServer {
   /// Writes a checkpoint as soon as possible, because the process ends soon; false if there is nothing to write.
   bool last_checkpoint();
   /// Whether a checkpoint is requested and not yet started.
-  bool checkpoint_asked() const noexcept { return coordinator_ && coordinator_->checkpoint_asked(); }
+  bool checkpoint_requested() const noexcept { return controller_ && controller_->checkpoint_requested(); }
 
   std::optional<ServerRequest> next(double now);
-  double next_time() const { return coordinator_ ? coordinator_->next_time() : kForever; }
+  double next_time() const { return controller_ ? controller_->next_time() : kForever; }
   Status answer_pull(const std::vector<ParamEntry>& values);
   void answer_stop(bool stop);
   void answer_state(CarriedValue state);
@@ -60,7 +60,7 @@ class ParamServer {
   std::vector<Frame> take_early() { return std::exchange(early_, {}); }
 
   bool in_pull() const noexcept { return shard_.in_pull(); }
-  const ParamCoordinator* coordinator() const noexcept { return coordinator_.get(); }
+  const ParamController* controller() const noexcept { return controller_.get(); }
   const ParamShard& shard() const noexcept { return shard_; }
   ParamStore& store() noexcept { return shard_.store(); }
 
@@ -71,7 +71,7 @@ class ParamServer {
   CheckpointSink* checkpoints_;
   std::vector<Frame> out_;
   ParamShard shard_;
-  std::unique_ptr<ParamCoordinator> coordinator_;
+  std::unique_ptr<ParamController> controller_;
   std::vector<Frame> early_;
 };
 

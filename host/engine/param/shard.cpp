@@ -61,11 +61,11 @@ void ParamShard::handle(Frame&& frame) {
   if (!batches_.empty() && (frame.flags & param::kNow) == 0) {
     waiting_.push_back(std::move(frame));
   } else {
-    act(std::move(frame));
+    dispatch(std::move(frame));
   }
 }
 
-void ParamShard::act(Frame&& frame) {
+void ParamShard::dispatch(Frame&& frame) {
   if (frame.kind == param_kind::push) return on_push(std::move(frame));
   if (frame.kind == param_kind::get) return on_get(frame);
   if (frame.kind == param_kind::set) return on_set(std::move(frame));
@@ -78,7 +78,7 @@ void ParamShard::act(Frame&& frame) {
   } else if (frame.kind == param_kind::cut) {
     const auto read = read_message<CheckpointCut>(frame);
     if (!read) return;
-    if (!read->asks) return cut(read->number);
+    if (!read->query) return cut(read->number);
     out_.push_back(message_frame(param_kind::cut, server_address(0), 0, CheckpointCut{read->number, false}));
   }
 }
@@ -87,7 +87,7 @@ void ParamShard::resume() {
   while (batches_.empty() && !waiting_.empty()) {
     Frame frame = std::move(waiting_.front());
     waiting_.pop_front();
-    act(std::move(frame));
+    dispatch(std::move(frame));
   }
 }
 
@@ -115,7 +115,8 @@ void ParamShard::on_get(const Frame& frame) {
 void ParamShard::pack_filtered(NodeId worker, const ParamKey& key, EntryPacker& reply) {
   const Stored* stored = store_.find(key);
   const auto* tensor = stored == nullptr ? nullptr : std::get_if<StoredTensor>(&stored->value);
-  if (tensor == nullptr || tensor->chunks.empty() || !filter_.takes(tensor->chunk(0))) return store_.pack(key, reply);
+  if (tensor == nullptr || tensor->chunks.empty() || !filter_.applies_to(tensor->chunk(0)))
+    return store_.pack(key, reply);
   for (size_t i = 0; i < tensor->chunks.size(); ++i) {
     const ParamTensor chunk = tensor->chunk(i);
     filter_.begin(worker, key, chunk);
@@ -143,14 +144,14 @@ bool ParamShard::collect(Frame&& frame, std::vector<ParamEntry>& complete) {
     complete = std::move(entries);
     return true;
   }
-  keep(entries, collecting_[name]);
+  append(entries, collecting_[name]);
   if (!last) return false;
   complete = std::move(collecting_[name]);
   collecting_.erase(name);
   return true;
 }
 
-void ParamShard::keep(std::vector<ParamEntry>& entries, std::vector<ParamEntry>& into) {
+void ParamShard::append(std::vector<ParamEntry>& entries, std::vector<ParamEntry>& into) {
   into.insert(into.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
   entries.clear();
 }
@@ -174,7 +175,9 @@ void ParamShard::on_push(Frame&& frame) {
   const auto head = unpack_head<PushHead>(in);
   if (!head || !is_worker(frame.src) || head->run != run_) return;
   const PushName name{address_index(frame.src), head->step};
-  if (const auto gone = gone_.find(name.first); gone != gone_.end() && name.second >= gone->second) return;
+  if (const auto ignored = ignored_from_.find(name.first);
+      ignored != ignored_from_.end() && name.second >= ignored->second)
+    return;
   const bool last = (frame.flags & param::kLast) != 0;
   std::vector<ParamEntry> entries;
   const Status read = read_entries(in, frame.body, false, entries);
@@ -191,7 +194,7 @@ void ParamShard::on_push(Frame&& frame) {
       if (!fits.ok()) refuse(name, fits.error());
       if (!head->held) own_bytes(entry.value);
     }
-    if (!push.refused) keep(entries, push.entries);
+    if (!push.refused) append(entries, push.entries);
   }
   if (!last) return;
   if (!head->staged) {
@@ -327,7 +330,7 @@ void ParamShard::discard(const Discard& discard) {
     pushes_.erase(first);
     return;
   }
-  gone_[discard.worker] = discard.step;
+  ignored_from_[discard.worker] = discard.step;
   pushes_.erase(pushes_.lower_bound(first), pushes_.lower_bound({discard.worker + 1, 0}));
   if (discard.extent == Discard::Extent::rest) return;
   filter_.forget(discard.worker);

@@ -96,7 +96,7 @@ class ParamShard {
   std::vector<ShardReport> take_reports() { return std::exchange(reports_, {}); }
 
   /// The number of stored pushes: incomplete or not committed yet.
-  size_t kept() const noexcept { return pushes_.size(); }
+  size_t pending_pushes() const noexcept { return pushes_.size(); }
   ParamStore& store() noexcept { return store_; }
 
  private:
@@ -106,7 +106,7 @@ class ParamShard {
     bool refused = false;  // a reject was sent to the worker
   };
 
-  void act(Frame&& frame);
+  void dispatch(Frame&& frame);
   void on_get(const Frame& frame);
   void on_keys(const Frame& frame);
   void on_set(Frame&& frame);
@@ -121,7 +121,7 @@ class ParamShard {
   void commit_mean(const Commit& commit);
   void refuse(const PushName& name, const Error& error);
   void report(const PushName& name, const ParamKey& key);
-  void keep(std::vector<ParamEntry>& entries, std::vector<ParamEntry>& into);
+  void append(std::vector<ParamEntry>& entries, std::vector<ParamEntry>& into);
   Status to_pull(std::vector<ParamEntry>& entries, uint64_t step, NodeId worker, std::vector<PullEntry>& out);
   void fail(const Frame& frame, const Error& error);
 
@@ -134,7 +134,7 @@ class ParamShard {
   ParamFilter filter_;
   std::map<PushName, Push> pushes_;
   std::map<std::pair<Address, uint32_t>, std::vector<ParamEntry>> collecting_;  // set messages by sender and tag
-  std::unordered_map<NodeId, uint64_t> gone_;                                   // first step that is ignored
+  std::unordered_map<NodeId, uint64_t> ignored_from_;                           // first step that is ignored
   std::deque<std::vector<PullEntry>> batches_;
   std::deque<Frame> waiting_;
   std::vector<Done> done_;

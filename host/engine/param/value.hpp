@@ -5,7 +5,7 @@
 //
 //   canonical key = 0x01 number:8 bytes, big-endian, of a double mapped so that bytes order as numbers do
 //                 | 0x02 text
-//                 | 0x03 writer:4 number:8 index:4 key     a part of a value among peers (spread_value.hpp)
+//                 | 0x03 writer:4 number:8 index:4 key     a part of a value among peers (split_tensor.hpp)
 //
 // The byte order of canonical keys is therefore the order of keys: numbers before strings.
 

@@ -36,9 +36,9 @@ void ParamWorker::on_task(Frame&& frame, std::vector<Frame>& out) {
   }
   frame.body = {};
   for (ParamEntry& entry : entries) {
-    const bool goes_on = !arriving_.empty() && arriving_.back().is_tensor() && !arriving_.back().complete() &&
-                         arriving_.back().entry.key == entry.key;
-    if (!goes_on) {
+    const bool continues = !arriving_.empty() && arriving_.back().is_tensor() && !arriving_.back().complete() &&
+                           arriving_.back().entry.key == entry.key;
+    if (!continues) {
       arriving_.emplace_back();
       arriving_.back().entry.key = entry.key;
     }
@@ -95,7 +95,7 @@ std::vector<ParamWorker::Part> ParamWorker::filtered(const std::vector<ParamEntr
   std::vector<Part> parts;
   for (const ParamEntry& entry : entries) {
     const auto* tensor = std::get_if<ParamTensor>(&entry.value);
-    const bool filters = tensor != nullptr && filter_.takes(*tensor);
+    const bool filters = tensor != nullptr && filter_.applies_to(*tensor);
     if (filters) filter_.begin(config_.id, entry.key, *tensor);
     for_each_home(entry.key, entry.value, config_.shards, !config_.whole, [&](uint32_t shard, const ParamValue& value) {
       if (!filters) {

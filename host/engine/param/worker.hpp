@@ -37,7 +37,7 @@ class ParamWorker {
   void start(std::vector<Frame>& out);
   /// Handles task, stop and reject. Ignores frames of another run.
   void handle(Frame&& frame, std::vector<Frame>& out);
-  static bool wants(const Frame& frame) noexcept {
+  static bool handles(const Frame& frame) noexcept {
     return frame.kind == param_kind::task || frame.kind == param_kind::stop || frame.kind == param_kind::reject;
   }
   /// The next complete event; nothing if there is none. To be called after frames were handled, the client's included.

@@ -7,14 +7,14 @@ namespace {
 constexpr double kGiveUp = 60;       // seconds until a request fails
 constexpr double kStopped = 0.25;    // a tick late by this: the node was suspended, or its clock has jumped
 constexpr double kLongestSleep = 1;  // between ticks with pending requests: limits the error of the measured suspension
-constexpr double kPoke = 0.5;        // until the owner is asked for the status of a request
-constexpr double kLongestPoke = 4;   // between these status requests
+constexpr double kProbe = 0.5;       // until the owner is probed for the status of a request
+constexpr double kLongestProbe = 4;  // between these probes
 constexpr double kRouteAgain = 0.02;
 constexpr size_t kMostArcs = 4096;
 constexpr size_t kLookups = 16;  // in flight for a request
 constexpr size_t kSmallBytes = 64 << 10;
-constexpr size_t kQuestionBytes = 4 << 20;
-constexpr size_t kMostUnderWay = 16 << 20;
+constexpr size_t kMessageBytes = 4 << 20;
+constexpr size_t kMostInFlight = 16 << 20;
 constexpr uint32_t kMostDoubled = 3;
 constexpr size_t kMostNamed = 8;
 
@@ -23,7 +23,7 @@ constexpr size_t kMostNamed = 8;
 void KeyClient::get(std::vector<ParamKey> keys, Mark mark, double now, OnValues done, bool shared) {
   if (keys.empty()) return done(std::vector<ParamEntry>());
   Request request;
-  request.ask = {{}, Ask::What::get, mark};
+  request.head = {{}, KeyRequest::Type::get, mark};
   for (ParamKey& key : keys) {
     const auto [at, fresh] = request.places.try_emplace(key, static_cast<uint32_t>(request.keys.size()));
     request.order.push_back(at->second);
@@ -37,13 +37,13 @@ void KeyClient::get(std::vector<ParamKey> keys, Mark mark, double now, OnValues 
 }
 
 void KeyClient::set(std::vector<ParamEntry> entries, Mark mark, uint64_t number, double now, OnDone done) {
-  write({{}, Ask::What::set, mark, {}, number}, std::move(entries), now, std::move(done));
+  write({{}, KeyRequest::Type::set, mark, {}, number}, std::move(entries), now, std::move(done));
 }
 
-void KeyClient::write(const Ask& ask, std::vector<ParamEntry> entries, double now, OnDone done) {
+void KeyClient::write(const KeyRequest& head, std::vector<ParamEntry> entries, double now, OnDone done) {
   if (entries.empty()) return done({});
   Request request;
-  request.ask = ask;
+  request.head = head;
   request.entries = std::move(entries);
   request.done = std::move(done);
   begin(std::move(request), now);
@@ -51,23 +51,23 @@ void KeyClient::write(const Ask& ask, std::vector<ParamEntry> entries, double no
 
 void KeyClient::push(std::vector<ParamEntry> entries, Mark mark, const PushRule& rule, double now, OnDone done,
                      uint64_t number) {
-  write({{}, Ask::What::push, mark, rule, number}, std::move(entries), now, std::move(done));
+  write({{}, KeyRequest::Type::push, mark, rule, number}, std::move(entries), now, std::move(done));
 }
 
 void KeyClient::count(std::vector<ParamEntry> parts, Mark mark, double now, OnDone done) {
-  write({{}, Ask::What::count, mark}, std::move(parts), now, std::move(done));
+  write({{}, KeyRequest::Type::count, mark}, std::move(parts), now, std::move(done));
 }
 
 void KeyClient::outcome(const ParamKey& key, NodeId writer, Mark mark, uint64_t number, double now, OnDone done) {
-  write({{}, Ask::What::outcome, mark, {}, number, 0, writer}, {{key, {}, 0}}, now, std::move(done));
+  write({{}, KeyRequest::Type::outcome, mark, {}, number, 0, writer}, {{key, {}, 0}}, now, std::move(done));
 }
 
 void KeyClient::begin(Request&& request, double now) {
   if (request.ordered()) {
-    for (const ParamEntry& entry : request.entries) pushed_[entry.key].insert(request.ask.mark);
+    for (const ParamEntry& entry : request.entries) pushed_[entry.key].insert(request.head.mark);
   }
-  const uint32_t id = ++begun_;
-  request.answered.resize(request.size());
+  const uint32_t id = ++last_request_;
+  request.replied.resize(request.size());
   request.open = request.size();
   request.deadline = now + kGiveUp;
   std::vector<uint32_t> places(request.size());
@@ -108,7 +108,7 @@ void KeyClient::route(uint32_t id, const std::vector<uint32_t>& places, double n
       unknown.emplace_back(key, place);
     }
   }
-  for (const auto& [node, group] : known) ask(id, group.second, group.first, now);
+  for (const auto& [node, group] : known) enqueue(id, group.second, group.first, now);
   // Neighbours on the ring have the same owner. So each stretch of the ring is looked up separately, one arc after
   // another.
   std::sort(unknown.begin(), unknown.end());
@@ -128,7 +128,7 @@ void KeyClient::look_up(uint32_t id, std::vector<uint32_t> places, double now) {
   overlay_.find(key, now, [this, id, places = std::move(places)](Result<Located> located) {
     const double when = overlay_.now();
     if (!located.ok()) return later_.push_back({when + 10 * kRouteAgain, id, places});
-    const auto& before = located->window.before.peers;
+    const auto& before = located->lists.before.peers;
     const RingId from = before.empty() ? located->owner.id : before.front().id;
     if (arcs_.size() >= kMostArcs) arcs_.clear();
     // Old arcs of departed nodes inside the new arc would hide it.
@@ -140,81 +140,81 @@ void KeyClient::look_up(uint32_t id, std::vector<uint32_t> places, double now) {
 
 // The latest of this node's unacknowledged pushes of the key that must precede the request.
 Mark KeyClient::own_before(const Request& request, size_t place) const {
-  if (request.ask.what == Ask::What::count || request.ask.what == Ask::What::outcome) return 0;
+  if (request.head.type == KeyRequest::Type::count || request.head.type == KeyRequest::Type::outcome) return 0;
   const auto pushed = pushed_.find(request.key(place));
   if (pushed == pushed_.end()) return 0;
   const std::set<Mark>& marks = pushed->second;
-  const auto after = request.ordered() ? marks.lower_bound(request.ask.mark) : marks.end();
+  const auto after = request.ordered() ? marks.lower_bound(request.head.mark) : marks.end();
   return after == marks.begin() ? 0 : *std::prev(after);
 }
 
 // Splits the request into messages of a few megabytes, with a separate message for each preceding push.
-void KeyClient::ask(uint32_t id, const std::vector<uint32_t>& places, const Peer& to, double now) {
+void KeyClient::enqueue(uint32_t id, const std::vector<uint32_t>& places, const Peer& to, double now) {
   const Request& request = requests_.at(id);
-  const bool get = request.ask.what == Ask::What::get;
-  std::map<Mark, Waiting> questions;
+  const bool get = request.head.type == KeyRequest::Type::get;
+  std::map<Mark, Waiting> messages;
   for (const uint32_t place : places) {
     const Mark own = own_before(request, place);
-    Waiting& question = questions.try_emplace(own, Waiting{id, {}, to, 0, own}).first->second;
+    Waiting& message = messages.try_emplace(own, Waiting{id, {}, to, 0, own}).first->second;
     const size_t bytes =
         get ? (request.keys[place].is_part() ? kChunkBytes : 0) : payload_bytes(request.entries[place].value);
-    if (!question.places.empty() && question.bytes + bytes > kQuestionBytes) {
-      waiting_.push_back(std::exchange(question, {id, {}, to, 0, own}));
+    if (!message.places.empty() && message.bytes + bytes > kMessageBytes) {
+      waiting_.push_back(std::exchange(message, {id, {}, to, 0, own}));
     }
-    question.places.push_back(place);
-    question.bytes += bytes;
+    message.places.push_back(place);
+    message.bytes += bytes;
   }
-  for (auto& [own, question] : questions) waiting_.push_back(std::move(question));
-  ask_waiting(now);
+  for (auto& [own, message] : messages) waiting_.push_back(std::move(message));
+  send_waiting(now);
 }
 
 // Small messages do not wait for large ones. Messages of later requests do not count, because they may wait for this
 // one.
-bool KeyClient::may_go(const Waiting& waiting) const {
-  if (waiting.bytes <= kSmallBytes || under_way_ + waiting.bytes <= kMostUnderWay) return true;
+bool KeyClient::may_send(const Waiting& waiting) const {
+  if (waiting.bytes <= kSmallBytes || bytes_in_flight_ + waiting.bytes <= kMostInFlight) return true;
   const bool of_pull = requests_.at(waiting.request).may_wait_for_pull();
   size_t before = 0;
-  for (const auto& [tag, question] : questions_) {
-    if (question.of_pull == of_pull && question.request <= waiting.request) before += question.bytes;
+  for (const auto& [tag, message] : in_flight_) {
+    if (message.of_pull == of_pull && message.request <= waiting.request) before += message.bytes;
   }
-  return before == 0 || before + waiting.bytes <= kMostUnderWay;
+  return before == 0 || before + waiting.bytes <= kMostInFlight;
 }
 
-void KeyClient::ask_waiting(double now) {
+void KeyClient::send_waiting(double now) {
   for (auto at = waiting_.begin(); at != waiting_.end();) {
-    if (!may_go(*at)) {
+    if (!may_send(*at)) {
       ++at;
       continue;
     }
-    Waiting question = std::move(*at);
+    Waiting message = std::move(*at);
     at = waiting_.erase(at);
-    send(std::move(question), now);
+    send(std::move(message), now);
   }
 }
 
 void KeyClient::send(Waiting&& waiting, double now) {
   Request& request = requests_.at(waiting.request);
-  const uint32_t tag = ++asked_;
-  request.ask.envelope = {overlay_.self(), waiting.to.node};
-  request.ask.own = waiting.own;
-  request.ask.passed = passed_;
-  const std::string head = pack(request.ask);
+  const uint32_t tag = ++last_tag_;
+  request.head.envelope = {overlay_.self(), waiting.to.node};
+  request.head.own = waiting.own;
+  request.head.passed = passed_;
+  const std::string head = pack(request.head);
   const size_t first = frames_.size();
   const Address courier = courier_address(waiting.to.process);
-  if (request.ask.what == Ask::What::get) {
+  if (request.head.type == KeyRequest::Type::get) {
     std::vector<ParamKey> keys;
     for (const uint32_t place : waiting.places) keys.push_back(request.keys[place]);
-    pack_keys(peer_kind::ask, courier, tag, head, keys, frames_);
+    pack_keys(peer_kind::request, courier, tag, head, keys, frames_);
   } else {
-    EntryPacker packer(peer_kind::ask, courier, tag, head, true);
+    EntryPacker packer(peer_kind::request, courier, tag, head, true);
     for (const uint32_t place : waiting.places) packer.add(request.entries[place]);
     packer.finish(frames_);
   }
   for (size_t i = first; i < frames_.size(); ++i) frames_[i].src = courier_address(overlay_.self().process);
-  under_way_ += waiting.bytes;
+  bytes_in_flight_ += waiting.bytes;
   const double wait =
-      (kPoke + static_cast<double>(under_way_) / kSlowestPeer) * (1 << std::min(request.silences, kMostDoubled));
-  questions_[tag] = {waiting.request,
+      (kProbe + static_cast<double>(bytes_in_flight_) / kSlowestPeer) * (1 << std::min(request.silences, kMostDoubled));
+  in_flight_[tag] = {waiting.request,
                      std::move(waiting.places),
                      waiting.to,
                      waiting.bytes,
@@ -223,64 +223,64 @@ void KeyClient::send(Waiting&& waiting, double now) {
                      wait};
 }
 
-std::map<uint32_t, KeyClient::Question>::node_type KeyClient::take(uint32_t tag) {
-  auto question = questions_.extract(tag);
-  under_way_ -= question.mapped().bytes;
-  return question;
+std::map<uint32_t, KeyClient::InFlight>::node_type KeyClient::take(uint32_t tag) {
+  auto message = in_flight_.extract(tag);
+  bytes_in_flight_ -= message.mapped().bytes;
+  return message;
 }
 
-std::vector<KeyClient::Open> KeyClient::open() const {
-  std::vector<Open> out;
-  const auto add = [&](const Request& request, size_t place, Open open) {
+std::vector<KeyClient::Pending> KeyClient::pending() const {
+  std::vector<Pending> out;
+  const auto add = [&](const Request& request, size_t place, Pending pending) {
     const ParamKey& key = request.key(place);
-    open.key = key.is_part() ? key.whole() : key;
-    if (out.size() < kMostNamed) out.push_back(std::move(open));
+    pending.key = key.is_part() ? key.whole() : key;
+    if (out.size() < kMostNamed) out.push_back(std::move(pending));
   };
-  for (const auto& [tag, question] : questions_) {
-    add(requests_.at(question.request), question.places.front(), {{}, question.to.node, question.awaited});
+  for (const auto& [tag, message] : in_flight_) {
+    add(requests_.at(message.request), message.places.front(), {{}, message.to.node, message.awaited});
   }
   if (!out.empty() || requests_.empty()) return out;
   const Request& request = requests_.begin()->second;  // the lookup of its owner is in flight
-  const auto missing = std::find(request.answered.begin(), request.answered.end(), 0);
-  add(request, static_cast<size_t>(missing - request.answered.begin()), {});
+  const auto missing = std::find(request.replied.begin(), request.replied.end(), 0);
+  add(request, static_cast<size_t>(missing - request.replied.begin()), {});
   return out;
 }
 
-void KeyClient::on_told(Frame&& frame, const Told& told, Unpacker& in, double now) {
-  const auto at = questions_.find(frame.tag);
-  if (at == questions_.end() || at->second.to.node != told.envelope.from.node) return;
-  Question& question = at->second;
-  if (told.how == Told::How::working) {
-    question.poked = false;
-    question.awaited = told.awaited;
-    question.wait = std::min(2 * question.wait, kLongestPoke);
-    question.due = now + question.wait;
+void KeyClient::on_reply(Frame&& frame, const KeyReply& reply, Unpacker& in, double now) {
+  const auto at = in_flight_.find(frame.tag);
+  if (at == in_flight_.end() || at->second.to.node != reply.envelope.from.node) return;
+  InFlight& message = at->second;
+  if (reply.state == KeyReply::State::working) {
+    message.probed = false;
+    message.awaited = reply.awaited;
+    message.wait = std::min(2 * message.wait, kLongestProbe);
+    message.due = now + message.wait;
     return;
   }
-  if (told.how == Told::How::unknown) return again(frame.tag, now, 0);
-  if (told.how == Told::How::moved) {
-    forget_route(question.to);
-    return again(frame.tag, now, kRouteAgain);
+  if (reply.state == KeyReply::State::unknown) return retry(frame.tag, now, 0);
+  if (reply.state == KeyReply::State::moved) {
+    forget_route(message.to);
+    return retry(frame.tag, now, kRouteAgain);
   }
-  Request& request = requests_.at(question.request);
-  if (!told.status.ok() && !request.error) request.error = told.status.error();
-  if (request.ask.what == Ask::What::get && told.status.ok()) {
+  Request& request = requests_.at(message.request);
+  if (!reply.status.ok() && !request.error) request.error = reply.status.error();
+  if (request.head.type == KeyRequest::Type::get && reply.status.ok()) {
     std::vector<ParamEntry> entries;
     const Status read = read_entries(in, frame.body, true, entries);
     if (!read.ok() && !request.error) request.error = malformed(frame, read.error().message);
     frame.body = {};
     take_values(request, std::move(entries));
     if ((frame.flags & param::kLast) == 0) return;
-    for (const uint32_t place : question.places) {
-      if (!request.values[place].complete()) return again(frame.tag, now, kRouteAgain);  // a part was lost
+    for (const uint32_t place : message.places) {
+      if (!request.values[place].complete()) return retry(frame.tag, now, kRouteAgain);  // a part was lost
     }
   }
-  const uint32_t id = question.request;
-  request.open -= question.places.size();
-  for (const uint32_t place : question.places) request.answered[place] = 1;
+  const uint32_t id = message.request;
+  request.open -= message.places.size();
+  for (const uint32_t place : message.places) request.replied[place] = 1;
   take(frame.tag);
   if (request.open == 0) end(id);
-  ask_waiting(now);
+  send_waiting(now);
 }
 
 void KeyClient::take_values(Request& request, std::vector<ParamEntry>&& entries) {
@@ -291,36 +291,36 @@ void KeyClient::take_values(Request& request, std::vector<ParamEntry>&& entries)
   }
 }
 
-void KeyClient::again(uint32_t tag, double now, double wait) {
+void KeyClient::retry(uint32_t tag, double now, double wait) {
   const auto taken = take(tag);
-  Question& question = taken.mapped();
-  Request& request = requests_.at(question.request);
-  if (request.ask.what == Ask::What::get) {
-    for (const uint32_t place : question.places) {
+  InFlight& message = taken.mapped();
+  Request& request = requests_.at(message.request);
+  if (request.head.type == KeyRequest::Type::get) {
+    for (const uint32_t place : message.places) {
       request.values[place] = {};
       request.values[place].entry.key = request.keys[place];
     }
   }
   if (wait > 0) {
-    later_.push_back({now + wait, question.request, std::move(question.places)});
+    later_.push_back({now + wait, message.request, std::move(message.places)});
   } else {
-    route(question.request, question.places, now);
+    route(message.request, message.places, now);
   }
-  ask_waiting(now);
+  send_waiting(now);
 }
 
 void KeyClient::lose_process(ProcessId process, double now) {
   std::erase_if(arcs_, [&](const auto& arc) { return arc.second.owner.process == process; });
-  std::erase_if(waiting_, [&](Waiting& question) {
-    if (question.to.process != process) return false;
-    later_.push_back({now + kRouteAgain, question.request, std::move(question.places)});
+  std::erase_if(waiting_, [&](Waiting& message) {
+    if (message.to.process != process) return false;
+    later_.push_back({now + kRouteAgain, message.request, std::move(message.places)});
     return true;
   });
-  std::vector<uint32_t> gone;
-  for (const auto& [tag, question] : questions_) {
-    if (question.to.process == process) gone.push_back(tag);
+  std::vector<uint32_t> failed;
+  for (const auto& [tag, message] : in_flight_) {
+    if (message.to.process == process) failed.push_back(tag);
   }
-  for (const uint32_t tag : gone) again(tag, now, kRouteAgain);
+  for (const uint32_t tag : failed) retry(tag, now, kRouteAgain);
 }
 
 double KeyClient::tick(double now) {
@@ -338,26 +338,26 @@ double KeyClient::tick(double now) {
 
   std::vector<uint32_t> quiet;
   double next = kForever;
-  for (auto& [tag, question] : questions_) {
-    if (question.due > now) {
-      next = std::min(next, question.due);
-    } else if (question.poked) {
+  for (auto& [tag, message] : in_flight_) {
+    if (message.due > now) {
+      next = std::min(next, message.due);
+    } else if (message.probed) {
       quiet.push_back(tag);
     } else {
-      question.poked = true;
-      question.due = now + question.wait;
-      next = std::min(next, question.due);
-      Frame poke = message_frame(peer_kind::poke, courier_address(question.to.process), tag,
-                                 Envelope{overlay_.self(), question.to.node});
-      poke.src = courier_address(overlay_.self().process);
-      frames_.push_back(std::move(poke));
+      message.probed = true;
+      message.due = now + message.wait;
+      next = std::min(next, message.due);
+      Frame probe = message_frame(peer_kind::probe, courier_address(message.to.process), tag,
+                                  Envelope{overlay_.self(), message.to.node});
+      probe.src = courier_address(overlay_.self().process);
+      frames_.push_back(std::move(probe));
     }
   }
   for (const uint32_t tag : quiet) {
-    const Question& question = questions_.at(tag);
-    forget_route(question.to);
-    ++requests_.at(question.request).silences;
-    again(tag, now, 0);
+    const InFlight& message = in_flight_.at(tag);
+    forget_route(message.to);
+    ++requests_.at(message.request).silences;
+    retry(tag, now, 0);
   }
   std::vector<uint32_t> late;
   for (const auto& [id, request] : requests_) {
@@ -368,8 +368,8 @@ double KeyClient::tick(double now) {
     const auto at = requests_.find(id);
     if (at == requests_.end()) continue;  // it failed together with an earlier push
     Request& request = at->second;
-    const auto missing = std::find(request.answered.begin(), request.answered.end(), 0);
-    const ParamKey& key = request.key(static_cast<size_t>(missing - request.answered.begin()));
+    const auto missing = std::find(request.replied.begin(), request.replied.end(), 0);
+    const ParamKey& key = request.key(static_cast<size_t>(missing - request.replied.begin()));
     request.error = Error{Code::timeout, "for a minute no peer has replied for key " + key.print()};
     end(id);
   }
@@ -384,13 +384,13 @@ void KeyClient::forget_push(const Request& request) {
   for (const ParamEntry& entry : request.entries) {
     const auto pushed = pushed_.find(entry.key);
     if (pushed == pushed_.end()) continue;
-    pushed->second.erase(request.ask.mark);
+    pushed->second.erase(request.head.mark);
     if (pushed->second.empty()) pushed_.erase(pushed);
   }
   if (!request.error) return;
   std::vector<uint32_t> later;
   for (auto& [id, other] : requests_) {
-    if (!other.ordered() || other.ask.mark < request.ask.mark) continue;
+    if (!other.ordered() || other.head.mark < request.head.mark) continue;
     other.error = request.error;
     later.push_back(id);
   }
@@ -402,10 +402,10 @@ void KeyClient::forget_push(const Request& request) {
 void KeyClient::end(uint32_t id) {
   Request request = std::move(requests_.at(id));
   requests_.erase(id);
-  std::erase_if(waiting_, [&](const Waiting& question) { return question.request == id; });
+  std::erase_if(waiting_, [&](const Waiting& message) { return message.request == id; });
   std::vector<uint32_t> left;
-  for (const auto& [tag, question] : questions_) {
-    if (question.request == id) left.push_back(tag);
+  for (const auto& [tag, message] : in_flight_) {
+    if (message.request == id) left.push_back(tag);
   }
   for (const uint32_t tag : left) take(tag);
   std::erase_if(later_, [&](const Later& later) { return later.request == id; });

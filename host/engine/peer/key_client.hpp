@@ -39,7 +39,7 @@ class KeyClient {
   /// `number`: greater than the numbers of all earlier sets of this node. Code::timeout: for a minute no peer has
   /// replied for some key.
   void set(std::vector<ParamEntry> entries, Mark mark, uint64_t number, double now, OnDone done);
-  /// Code::mismatch: the value is split into other parts than the update (spread_value.hpp). A push for a Lua pull
+  /// Code::mismatch: the value is split into other parts than the update (split_tensor.hpp). A push for a Lua pull
   /// delays no later writes to its keys, and gets need not return it: the pull itself may make them. `number`: of the
   /// attempt, for parts of split tensors and their descriptions.
   void push(std::vector<ParamEntry> entries, Mark mark, const PushRule& rule, double now, OnDone done,
@@ -53,14 +53,14 @@ class KeyClient {
   void pass(Mark mark) { passed_ = std::max(passed_, mark); }
 
   /// At most eight requests without a reply, for messages about what this node waits for.
-  struct Open {
+  struct Pending {
     ParamKey key;
     std::optional<NodeId> owner = {};  // nullopt: not known yet
     std::vector<NodeId> awaited = {};  // the owner in turn waits for these nodes
   };
-  std::vector<Open> open() const;
+  std::vector<Pending> pending() const;
 
-  void on_told(Frame&& frame, const Told& told, Unpacker& in, double now);
+  void on_reply(Frame&& frame, const KeyReply& reply, Unpacker& in, double now);
   /// The process has failed: requests to its peers are resent to others.
   void lose_process(ProcessId process, double now);
   double tick(double now);
@@ -68,13 +68,13 @@ class KeyClient {
 
  private:
   struct Request {
-    Ask ask;
+    KeyRequest head;
     std::vector<ParamKey> keys;   // of a get, without duplicates
     std::vector<uint32_t> order;  // their places in the order of the call
     std::unordered_map<ParamKey, uint32_t> places;
     std::vector<ParamEntry> entries;              // of other requests
     std::vector<ParamAssembler::Partial> values;  // of a get
-    std::vector<uint8_t> answered;                // by place
+    std::vector<uint8_t> replied;                 // by place
     size_t open = 0;
     double deadline = 0;
     bool shared = false;
@@ -84,17 +84,17 @@ class KeyClient {
     OnDone done;
 
     /// A push that precedes this node's later requests for its keys.
-    bool ordered() const noexcept { return ask.what == Ask::What::push && !ask.rule.rule.is_lua(); }
+    bool ordered() const noexcept { return head.type == KeyRequest::Type::push && !head.rule.rule.is_lua(); }
     /// Its reply may arrive only after a Lua pull, so it uses the second window. A get of mark 0 waits for no update.
     bool may_wait_for_pull() const noexcept {
-      if (ask.what == Ask::What::get) return ask.mark > 0;
-      return ask.what == Ask::What::push && ask.rule.rule.is_lua();
+      if (head.type == KeyRequest::Type::get) return head.mark > 0;
+      return head.type == KeyRequest::Type::push && head.rule.rule.is_lua();
     }
     size_t size() const noexcept { return keys.empty() ? entries.size() : keys.size(); }
     const ParamKey& key(size_t place) const { return keys.empty() ? entries[place].key : keys[place]; }
   };
   /// One message in flight.
-  struct Question {
+  struct InFlight {
     uint32_t request;
     std::vector<uint32_t> places;
     Peer to;
@@ -102,7 +102,7 @@ class KeyClient {
     bool of_pull;  // in the window of requests that may wait for a pull
     double due;
     double wait;
-    bool poked = false;
+    bool probed = false;
     std::vector<NodeId> awaited = {};  // by `to`, as last reported
   };
   /// Places that wait for window space.
@@ -118,29 +118,29 @@ class KeyClient {
     Peer owner;
   };
 
-  void write(const Ask& ask, std::vector<ParamEntry> entries, double now, OnDone done);
+  void write(const KeyRequest& head, std::vector<ParamEntry> entries, double now, OnDone done);
   void begin(Request&& request, double now);
   Mark own_before(const Request& request, size_t place) const;
   void route(uint32_t request, const std::vector<uint32_t>& places, double now, size_t lookups = 1);
-  void ask(uint32_t request, const std::vector<uint32_t>& places, const Peer& to, double now);
-  void ask_waiting(double now);
-  bool may_go(const Waiting& question) const;
-  void send(Waiting&& question, double now);
-  std::map<uint32_t, Question>::node_type take(uint32_t tag);
+  void enqueue(uint32_t request, const std::vector<uint32_t>& places, const Peer& to, double now);
+  void send_waiting(double now);
+  bool may_send(const Waiting& message) const;
+  void send(Waiting&& message, double now);
+  std::map<uint32_t, InFlight>::node_type take(uint32_t tag);
   void look_up(uint32_t request, std::vector<uint32_t> places, double now);
   const Peer* owner_of(RingId place) const;
   void forget_route(const Peer& peer);
   static void take_values(Request& request, std::vector<ParamEntry>&& entries);
-  void again(uint32_t tag, double now, double wait);
+  void retry(uint32_t tag, double now, double wait);
   void forget_push(const Request& request);
   void end(uint32_t request);
 
   Overlay& overlay_;
   std::map<uint32_t, Request> requests_;
   std::unordered_map<ParamKey, std::set<Mark>> pushed_;  // unacknowledged pushes
-  std::map<uint32_t, Question> questions_;
+  std::map<uint32_t, InFlight> in_flight_;
   std::deque<Waiting> waiting_;
-  size_t under_way_ = 0;  // bytes of all messages in flight and their replies, as far as known, in both windows
+  size_t bytes_in_flight_ = 0;  // bytes of all messages in flight and their replies, as far as known, in both windows
   struct Later {
     double time;
     uint32_t request;
@@ -150,8 +150,8 @@ class KeyClient {
   std::map<RingId, Route> arcs_;  // by the end of the arc
   double woken_ = kForever;       // the next tick time that the last tick returned
   Mark passed_ = 0;
-  uint32_t begun_ = 0;
-  uint32_t asked_ = 0;
+  uint32_t last_request_ = 0;
+  uint32_t last_tag_ = 0;
   std::vector<Frame> frames_;
 };
 

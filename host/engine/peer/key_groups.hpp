@@ -26,7 +26,7 @@ struct KeyGroup {
   std::vector<Peer> members;  // the first member is the leader
 
   bool has(NodeId node) const noexcept;
-  bool sound() const noexcept { return !members.empty(); }
+  bool is_valid() const noexcept { return !members.empty(); }
   static void fields(auto& m, auto&& field) { field(m.term, m.members); }
 };
 
@@ -84,7 +84,7 @@ class RangeMap {
 
 /// Default and maximum number of replicas of each key. The maximum is the length of a successor list.
 inline constexpr uint32_t kReplicas = 3;
-inline constexpr uint32_t kMostReplicas = kReach;
+inline constexpr uint32_t kMostReplicas = kNeighbourListLength;
 
 /// Chooses the group for the keys of `owner`: the owner and the nearest usable nodes of `behind`, `copies` in total.
 /// Prefers nodes of different processes.

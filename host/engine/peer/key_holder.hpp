@@ -19,7 +19,7 @@ class KeyHolder {
   /// Receives updates for a Lua pull. The next call follows only after answer_pull.
   using OnPull = std::function<void(std::vector<PullEntry>)>;
 
-  KeyHolder(Overlay& overlay, PeerCalls& calls, KeyTable& table, KeyLog& log, KeySuccession& succession,
+  KeyHolder(Overlay& overlay, PeerCalls& calls, KeyTable& table, KeyLog& log, GroupReconfiguration& reconfiguration,
             KeyClient& client);
 
   /// Sets the callback that merges updates by Lua pulls (nullptr: none; such pushes wait).
@@ -33,50 +33,50 @@ class KeyHolder {
 
   /// The value of the key, if the node leads the key and can reply alone at this time. Does not assemble split tensors.
   std::optional<ParamEntry> read(const ParamKey& key, Mark mark, double now) const;
-  void on_ask(Frame&& frame, const Ask& ask, Unpacker& in);
-  void on_poke(const Frame& frame, const Envelope& poke);
+  void on_request(Frame&& frame, const KeyRequest& head, Unpacker& in);
+  void on_probe(const Frame& frame, const Envelope& probe);
   /// Retries the waiting requests.
-  void look();
+  void retry_waiting();
   double tick();
 
  private:
-  struct Asked {
+  struct RequestId {
     Peer from;
     uint32_t tag = 0;
-    friend bool operator<(const Asked& a, const Asked& b) {
+    friend bool operator<(const RequestId& a, const RequestId& b) {
       return std::pair(a.from.node, a.tag) < std::pair(b.from.node, b.tag);
     }
   };
-  struct Question {
-    Asked asked;
-    Ask ask;
+  struct Request {
+    RequestId id;
+    KeyRequest head;
     std::vector<ParamKey> keys;
     std::vector<ParamEntry> entries;
-    double came = 0;
+    double arrived = 0;
   };
   struct Batch {
     std::vector<PullEntry> entries;
     std::unordered_set<ParamKey> keys;
     std::vector<TakenUpdate> covered;
-    std::vector<Asked> askers;
+    std::vector<RequestId> requesters;
     uint64_t step = 0;
     bool staged = false;
   };
 
-  bool try_answer(Question& question);
-  bool get(Question& question);
-  bool write(Question& question);
-  std::optional<KeyOperation> operation_of(Question& question);
-  bool count(Question& question);
-  bool outcome(Question& question);
-  bool all_have(const Question& question) const;
-  std::optional<Error> too_late(const Question& question) const;
-  void tell(const Asked& asked, Told::How how, Status status = {});
-  void acknowledge(const Asked& asked);
+  bool try_handle(Request& request);
+  bool get(Request& request);
+  bool write(Request& request);
+  std::optional<KeyOperation> operation_of(Request& request);
+  bool count(Request& request);
+  bool outcome(Request& request);
+  bool all_have(const Request& request) const;
+  std::optional<Error> too_late(const Request& request) const;
+  void send_reply(const RequestId& id, KeyReply::State state, Status status = {});
+  void acknowledge(const RequestId& id);
   void commit(const Arc& arc, Mark below);
   void commit_passed();
-  void to_pull(std::vector<PullEntry> entries, std::vector<TakenUpdate> covered, std::vector<Asked> askers,
-               bool staged);
+  void enqueue_pull(std::vector<PullEntry> entries, std::vector<TakenUpdate> covered, std::vector<RequestId> requesters,
+                    bool staged);
   bool in_pull(const ParamKey& key) const;
   void next_pull();
 
@@ -84,14 +84,14 @@ class KeyHolder {
   PeerCalls& calls_;
   KeyTable& table_;
   KeyLog& log_;
-  KeySuccession& succession_;
+  GroupReconfiguration& reconfiguration_;
   KeyOutcomes outcomes_;
-  std::map<Asked, std::vector<ParamEntry>> collecting_;  // entries of messages with frames still to arrive
-  std::list<Question> waiting_;
-  std::set<Asked> working_;            // received requests without a reply
-  std::vector<Asked> unacknowledged_;  // completed writes that wait for the run's lease
-  bool looking_ = false;
-  bool look_again_ = false;
+  std::map<RequestId, std::vector<ParamEntry>> collecting_;  // entries of messages with frames still to arrive
+  std::list<Request> waiting_;
+  std::set<RequestId> pending_;            // received requests without a reply
+  std::vector<RequestId> unacknowledged_;  // completed writes that wait for the run's lease
+  bool retrying_ = false;
+  bool retry_again_ = false;
   Mark passed_ = 0;
   OnPull pull_;
   std::list<Batch> batches_;  // the first batch is with the pull

@@ -12,13 +12,13 @@ constexpr int kWriteTries = 4;
 
 void KeyLog::lead(const KeyGroup& group) {
   group_ = group;
-  made_ = 0;
+  last_index_ = 0;
   stuck_.reset();
 }
 
 void KeyLog::abandon() {
   for (Pending& pending : std::exchange(writes_, {})) {
-    if (pending.over) pending.over(false);
+    if (pending.done) pending.done(false);
   }
 }
 
@@ -31,9 +31,9 @@ double KeyLog::patience(const Pending& pending) const {
   return (0.5 + static_cast<double>(bytes) / kSlowestPeer) * (1 << (pending.sent - 1));
 }
 
-void KeyLog::append(KeyOperation&& operation, OnOver over) {
+void KeyLog::append(KeyOperation&& operation, OnDone done) {
   Pending pending;
-  pending.index = ++made_;
+  pending.index = ++last_index_;
   for (const Peer& member : group_.members) {
     if (member.node != calls_.self().node) pending.missing.insert(member.node);
   }
@@ -43,7 +43,7 @@ void KeyLog::append(KeyOperation&& operation, OnOver over) {
   for (const ParamEntry& entry : pending.entries) pending.bytes += payload_bytes(entry.value);
   (void)table_.apply(std::move(operation));
   pending.dropped = table_.take_dropped();
-  pending.over = std::move(over);
+  pending.done = std::move(done);
   if (pending.missing.empty()) return finish(std::move(pending));
   send(pending);
   writes_.push_back(std::move(pending));
@@ -65,7 +65,7 @@ void KeyLog::send(Pending& pending) {
 
 bool KeyLog::touches(const ParamKey& key) const {
   return std::any_of(writes_.begin(), writes_.end(), [&](const Pending& pending) {
-    if (pending.write.what == KeyWrite::What::commit && pending.write.arc.has(place_of(key))) return true;
+    if (pending.write.type == KeyWrite::Type::commit && pending.write.arc.has(place_of(key))) return true;
     return pending.keys.count(key) > 0;
   });
 }
@@ -84,16 +84,16 @@ void KeyLog::on_written(const Written& written) {
   for (Pending& pending : writes_) {
     if (pending.index == written.index) pending.missing.erase(written.envelope.from.node);
   }
-  finish_over();
+  finish_acknowledged();
 }
 
 void KeyLog::finish(Pending&& pending) {
   std::move(pending.dropped.begin(), pending.dropped.end(), std::back_inserter(dropped_));
-  if (pending.over) pending.over(true);
+  if (pending.done) pending.done(true);
 }
 
 // In order: a member with the last write has all earlier writes.
-void KeyLog::finish_over() {
+void KeyLog::finish_acknowledged() {
   while (!writes_.empty() && writes_.front().missing.empty()) {
     Pending pending = std::move(writes_.front());
     writes_.pop_front();
@@ -119,12 +119,12 @@ double KeyLog::tick() {
 }
 
 /// Returns false and changes nothing if a later group has some of the keys, or is about to take them over.
-bool KeyLog::make(KeyWrite&& write, std::vector<ParamEntry>&& entries, const GroupTerm& term) {
+bool KeyLog::apply(KeyWrite&& write, std::vector<ParamEntry>&& entries, const GroupTerm& term) {
   const auto ours = [&](RingId place) {
     const KeyRange* range = ranges_.find(place);
     return range != nullptr && range->group.term == term && range->promised == term;
   };
-  if (write.what == KeyWrite::What::commit) {
+  if (write.type == KeyWrite::Type::commit) {
     for (const KeyRange& range : ranges_.around(write.arc)) {
       if (range.group.term != term || range.promised != term) continue;
       KeyWrite part = write;
@@ -167,13 +167,13 @@ Status KeyLog::on_write(Frame&& frame) {
   const auto next = next_.find(head->term);
   const bool follows = next != next_.end();
   if (follows && head->index > next->second) return {};  // an earlier write is missing and will be resent
-  Written answer{{}, head->term, head->index, !follows};
+  Written reply{{}, head->term, head->index, !follows};
   if (follows && head->index == next->second) {
     ++next->second;
-    answer.refused = !make(std::move(head->write), std::move(entries), head->term);
-    if (answer.refused) next_.erase(next);  // later writes of this term would lack this write
+    reply.refused = !apply(std::move(head->write), std::move(entries), head->term);
+    if (reply.refused) next_.erase(next);  // later writes of this term would lack this write
   }
-  calls_.answer(frame, from, peer_kind::written, answer);
+  calls_.reply(frame, from, peer_kind::written, reply);
   return {};
 }
 

@@ -16,8 +16,8 @@ namespace actorhost {
 
 class KeyLog {
  public:
-  /// `made` is false if the write may be lost: the writer must send it again.
-  using OnOver = std::function<void(bool made)>;
+  /// `committed` is false if the write may be lost: the writer must send it again.
+  using OnDone = std::function<void(bool committed)>;
 
   KeyLog(PeerCalls& calls, KeyTable& table, RangeMap& ranges) : calls_(calls), table_(table), ranges_(ranges) {}
 
@@ -27,9 +27,9 @@ class KeyLog {
   void lead(const KeyGroup& group);
   /// Ends all pending writes, because another group takes over, with or without them.
   void abandon();
-  /// Applies the write, which KeyTable::check has approved, and sends it to the other members. Calls `over` when all
+  /// Applies the write, which KeyTable::check has approved, and sends it to the other members. Calls `done` when all
   /// have it, at once in a group of one.
-  void append(KeyOperation&& operation, OnOver over);
+  void append(KeyOperation&& operation, OnDone done);
   const GroupTerm& term() const noexcept { return group_.term; }
   bool drained() const noexcept { return writes_.empty(); }
   /// Whether a pending write changes the key.
@@ -61,19 +61,19 @@ class KeyLog {
     size_t bytes = 0;
     int sent = 0;
     double due = 0;
-    OnOver over;
+    OnDone done;
   };
   void send(Pending& pending);
   void finish(Pending&& pending);
-  void finish_over();
+  void finish_acknowledged();
   double patience(const Pending& pending) const;
-  bool make(KeyWrite&& write, std::vector<ParamEntry>&& entries, const GroupTerm& term);
+  bool apply(KeyWrite&& write, std::vector<ParamEntry>&& entries, const GroupTerm& term);
 
   PeerCalls& calls_;
   KeyTable& table_;
   RangeMap& ranges_;
   KeyGroup group_;
-  uint64_t made_ = 0;
+  uint64_t last_index_ = 0;
   std::deque<Pending> writes_;
   std::optional<NodeId> stuck_;
   uint32_t tag_ = 0;

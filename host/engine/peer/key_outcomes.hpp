@@ -1,5 +1,5 @@
 #pragma once
-// Decides prepared updates of split tensors that their writer has left undecided. The node that leads a part asks the
+// Decides prepared updates of split tensors that their writer has left undecided. The leader of a part queries the
 // leader of the value's description. That leader's group decides once whether an update counts, and the outcome is
 // logged for all parts of the value. An update is decided this way when
 //
@@ -14,24 +14,24 @@
 #include <set>
 #include <tuple>
 
+#include "host/engine/peer/group_reconfiguration.hpp"
 #include "host/engine/peer/key_client.hpp"
-#include "host/engine/peer/key_succession.hpp"
 
 namespace actorhost {
 
 class KeyOutcomes {
  public:
-  KeyOutcomes(PeerCalls& calls, KeyTable& table, KeyLog& log, KeySuccession& succession, KeyClient& client)
-      : calls_(calls), table_(table), log_(log), succession_(succession), client_(client) {}
+  KeyOutcomes(PeerCalls& calls, KeyTable& table, KeyLog& log, GroupReconfiguration& reconfiguration, KeyClient& client)
+      : calls_(calls), table_(table), log_(log), reconfiguration_(reconfiguration), client_(client) {}
 
   /// Called when all members of the group have stored an outcome.
-  void on_decided(std::function<void()> told) { decided_ = std::move(told); }
+  void on_decided(std::function<void()> callback) { decided_ = std::move(callback); }
   /// All live workers have completed this step.
   void pass(Mark mark);
   /// Whether a get of the key must wait for an outcome.
-  bool holds_up(const ParamKey& key) const;
+  bool blocks_reads(const ParamKey& key) const;
   /// Requests the outcome.
-  void ask(const KeyTable::Prepared& update);
+  void request_outcome(const KeyTable::Prepared& update);
   double tick();
 
  private:
@@ -44,13 +44,13 @@ class KeyOutcomes {
   PeerCalls& calls_;
   KeyTable& table_;
   KeyLog& log_;
-  KeySuccession& succession_;
+  GroupReconfiguration& reconfiguration_;
   KeyClient& client_;
   std::function<void()> decided_;
   Mark passed_ = 0;
-  std::set<Name> asked_;              // outcomes in flight
+  std::set<Name> in_flight_;          // requested outcomes
   std::map<Name, double> undecided_;  // since when this node has seen each of them undecided
-  double next_look_ = 0;
+  double next_check_ = 0;
 };
 
 }  // namespace actorhost

@@ -30,7 +30,7 @@ void KeySync::begin(const Arc& arc, const Peer& from, OnDone done) {
   job->done = std::move(done);
   job->arcs.push_back(arc);
   jobs_.push_back(job);
-  go_on(job);
+  send_requests(job);
 }
 
 void KeySync::end(const Arc& arc) {
@@ -49,28 +49,28 @@ void KeySync::finish(const JobPtr& job, bool done) {
   job->done(done);
 }
 
-void KeySync::go_on(const JobPtr& job) {
+void KeySync::send_requests(const JobPtr& job) {
   while (!job->failed && job->open < kAtOnce && !(job->arcs.empty() && job->keys.empty())) {
     ++job->open;
     if (!job->keys.empty()) {
       const ParamKey key = job->keys.front();
       job->keys.pop_front();
-      calls_.call(job->from, peer_kind::copy, CopyQuestion{{}, key.canonical()}, kSyncTries,
+      calls_.call(job->from, peer_kind::copy, CopyRequest{{}, key.canonical()}, kSyncTries,
                   [this, job, key](const Frame* frame) {
                     --job->open;
                     if (frame == nullptr) job->failed = true;
                     if (frame != nullptr && !job->failed) take(job, key, *frame);
-                    go_on(job);
+                    send_requests(job);
                   });
       continue;
     }
     const Arc arc = job->arcs.front();
     job->arcs.pop_front();
-    calls_.call(job->from, peer_kind::sums, ArcQuestion{{}, arc}, kSyncTries, [this, job, arc](const Frame* frame) {
+    calls_.call(job->from, peer_kind::sums, ArcQuery{{}, arc}, kSyncTries, [this, job, arc](const Frame* frame) {
       --job->open;
       if (frame == nullptr) job->failed = true;
       if (frame != nullptr && !job->failed) compare(job, arc, *frame);
-      go_on(job);
+      send_requests(job);
     });
   }
   if (job->open == 0) finish(job, !job->failed);
@@ -99,28 +99,28 @@ void KeySync::compare(const JobPtr& job, const Arc& arc, const Frame& frame) {
 }
 
 Status KeySync::on_sums(const Frame& frame) {
-  const auto question = read_message<ArcQuestion>(frame);
-  if (!question.ok()) return malformed(frame, question.error().message);
-  Summed answer;
-  answer.sum = table_.sum(question->arc);
-  const std::vector<Arc> parts = parts_of(question->arc);
-  if (answer.sum.count <= kListed || parts.size() == 1) {
-    for (const ParamKey& key : table_.keys(question->arc)) {
-      answer.keys.push_back({key.canonical(), table_.digest(key)});
+  const auto request = read_message<ArcQuery>(frame);
+  if (!request.ok()) return malformed(frame, request.error().message);
+  Summed reply;
+  reply.sum = table_.sum(request->arc);
+  const std::vector<Arc> parts = parts_of(request->arc);
+  if (reply.sum.count <= kListed || parts.size() == 1) {
+    for (const ParamKey& key : table_.keys(request->arc)) {
+      reply.keys.push_back({key.canonical(), table_.digest(key)});
     }
   } else {
-    for (const Arc& part : parts) answer.parts.push_back(table_.sum(part));
+    for (const Arc& part : parts) reply.parts.push_back(table_.sum(part));
   }
-  calls_.answer(frame, question->envelope.from, peer_kind::summed, std::move(answer));
+  calls_.reply(frame, request->envelope.from, peer_kind::summed, std::move(reply));
   return {};
 }
 
 Status KeySync::on_copy(const Frame& frame) {
-  const auto question = read_message<CopyQuestion>(frame);
-  if (!question.ok()) return malformed(frame, question.error().message);
-  const auto key = ParamKey::from_canonical(question->key);
+  const auto request = read_message<CopyRequest>(frame);
+  if (!request.ok()) return malformed(frame, request.error().message);
+  const auto key = ParamKey::from_canonical(request->key);
   if (!key.ok()) return malformed(frame, key.error().message);
-  const Peer& to = question->envelope.from;
+  const Peer& to = request->envelope.from;
   std::vector<ParamEntry> entries;
   const KeyCopy copy = table_.copy(*key, entries);
   EntryPacker packer(peer_kind::copied, courier_address(to.process), frame.tag,
@@ -146,7 +146,7 @@ Status KeySync::on_copied(Frame&& frame) {
   auto& all = collecting_[name];
   all.insert(all.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
   if ((frame.flags & param::kLast) != 0) {
-    calls_.take_answer(frame, head->envelope.from.node);
+    calls_.take_reply(frame, head->envelope.from.node);
     collecting_.erase(name);
   }
   return {};

@@ -49,7 +49,7 @@ class KeySync {
   static constexpr int kParts = 16;
 
   static std::vector<Arc> parts_of(const Arc& arc);
-  void go_on(const JobPtr& job);
+  void send_requests(const JobPtr& job);
   void finish(const JobPtr& job, bool done);
   void compare(const JobPtr& job, const Arc& arc, const Frame& frame);
   void take(const JobPtr& job, const ParamKey& key, const Frame& frame);

@@ -8,9 +8,9 @@ namespace actorhost {
 
 namespace {
 
-std::optional<SpreadValue> spread_in(const Stored* stored) {
+std::optional<SplitTensor> split_in(const Stored* stored) {
   const auto* lua = stored != nullptr ? std::get_if<LuaValue>(&stored->value) : nullptr;
-  return lua != nullptr ? SpreadValue::of(*lua) : std::nullopt;
+  return lua != nullptr ? SplitTensor::of(*lua) : std::nullopt;
 }
 
 // Visits the adjacent entries of each key.
@@ -27,9 +27,9 @@ void by_key(std::span<ParamEntry> entries, Visit&& visit) {
 std::vector<ParamEntry> joined(std::vector<ParamEntry> pieces, bool shared) {
   std::vector<ParamAssembler::Partial> values;
   for (ParamEntry& piece : pieces) {
-    const bool goes_on = !values.empty() && values.back().is_tensor() && !values.back().complete() &&
-                         values.back().entry.key == piece.key;
-    if (!goes_on) values.emplace_back().entry.key = piece.key;
+    const bool continues = !values.empty() && values.back().is_tensor() && !values.back().complete() &&
+                           values.back().entry.key == piece.key;
+    if (!continues) values.emplace_back().entry.key = piece.key;
     ParamAssembler::add(values.back(), std::move(piece), shared);
   }
   std::vector<ParamEntry> out;
@@ -50,7 +50,7 @@ void KeyTable::visit(const Places& places, const Arc& arc, Visit&& visit) {
   run(0, arc.to);
 }
 
-KeyTable::Known& KeyTable::know(const ParamKey& key) {
+KeyTable::Known& KeyTable::find_or_add(const ParamKey& key) {
   const auto [at, fresh] = known_.try_emplace(key);
   if (fresh) places_.insert({place_of(key), key});
   return at->second;
@@ -97,43 +97,45 @@ std::vector<KeyTable::Prepared> KeyTable::prepared(const Arc& arc) const {
 
 Status KeyTable::check(const KeyOperation& operation) const {
   const KeyWrite& write = operation.write;
-  if (write.what != KeyWrite::What::push || !write.rule.rule.is_native()) {
+  if (write.type != KeyWrite::Type::push || !write.rule.rule.is_native()) {
     return store_.check_set(operation.entries);
   }
-  const std::string who = address_name(worker_address(write.writer));
+  const std::string writer_name = address_name(worker_address(write.writer));
   for (const ParamEntry& entry : operation.entries) {
-    AH_TRY(check_update(entry, write.rule.rule, who));
-    if (SpreadValue::of(entry.value) && refused(entry.key, write.writer, write.number)) {
-      return Error{Code::mismatch, "key " + entry.key.print() + ": this attempt of " + who + " has been refused"};
+    AH_TRY(check_update(entry, write.rule.rule, writer_name));
+    if (SplitTensor::of(entry.value) && refused(entry.key, write.writer, write.number)) {
+      return Error{Code::mismatch,
+                   "key " + entry.key.print() + ": this attempt of " + writer_name + " has been refused"};
     }
   }
   return {};
 }
 
-Status KeyTable::check_update(const ParamEntry& entry, const UpdateRule& rule, const std::string& who) const {
-  const auto is = spread_in(store_.find(entry.key));
-  const auto meant = SpreadValue::of(entry.value);
+Status KeyTable::check_update(const ParamEntry& entry, const UpdateRule& rule, const std::string& writer_name) const {
+  const auto current = split_in(store_.find(entry.key));
+  const auto expected = SplitTensor::of(entry.value);
   const auto* tensor = std::get_if<ParamTensor>(&entry.value);
-  const bool could_be = meant || (is && tensor != nullptr && is->layout == *tensor);
-  if (could_be && is != meant)
+  const bool could_be = expected || (current && tensor != nullptr && current->layout == *tensor);
+  if (could_be && current != expected)
     return Error{Code::mismatch, "key " + entry.key.print() + ": its value is split into other parts"};
-  if (meant) return {};
-  if (is && tensor != nullptr) {
-    return Error{Code::bad_argument, "key " + entry.key.print() + ": an update by " + who + " is " + tensor->print() +
-                                         ", the value is " + is->layout.print() + "; nothing is changed"};
+  if (expected) return {};
+  if (current && tensor != nullptr) {
+    return Error{Code::bad_argument, "key " + entry.key.print() + ": an update by " + writer_name + " is " +
+                                         tensor->print() + ", the value is " + current->layout.print() +
+                                         "; nothing is changed"};
   }
-  return store_.check_update(entry, rule, who);
+  return store_.check_update(entry, rule, writer_name);
 }
 
 Status KeyTable::apply(KeyOperation&& operation) {
   ++changes_;
-  switch (operation.write.what) {
-    case KeyWrite::What::set: return set(std::move(operation));
-    case KeyWrite::What::push: return push(std::move(operation));
-    case KeyWrite::What::commit: commit(operation.write.arc, operation.write.mark, operation.write.number); return {};
-    case KeyWrite::What::pulled: return pulled(std::move(operation));
-    case KeyWrite::What::count: count(std::move(operation)); return {};
-    case KeyWrite::What::refuse: refuse(operation); return {};
+  switch (operation.write.type) {
+    case KeyWrite::Type::set: return set(std::move(operation));
+    case KeyWrite::Type::push: return push(std::move(operation));
+    case KeyWrite::Type::commit: commit(operation.write.arc, operation.write.mark, operation.write.number); return {};
+    case KeyWrite::Type::pulled: return pulled(std::move(operation));
+    case KeyWrite::Type::count: count(std::move(operation)); return {};
+    case KeyWrite::Type::refuse: refuse(operation); return {};
   }
   return {};
 }
@@ -141,7 +143,7 @@ Status KeyTable::apply(KeyOperation&& operation) {
 Status KeyTable::set(KeyOperation&& operation) {
   std::vector<ParamKey> removed_parts;
   for (const ParamEntry& entry : operation.entries) {
-    know(entry.key).taken[operation.write.writer] = operation.write.mark;
+    find_or_add(entry.key).taken[operation.write.writer] = operation.write.mark;
     const bool removed = entry.key.is_part() && std::holds_alternative<std::monostate>(entry.value);
     if (removed) removed_parts.push_back(entry.key);
   }
@@ -153,8 +155,8 @@ Status KeyTable::set(KeyOperation&& operation) {
 Status KeyTable::put(std::vector<ParamEntry>&& entries) {
   by_key(entries, [&](std::span<ParamEntry> group) {
     const ParamEntry& entry = group.front();
-    const auto before = spread_in(store_.find(entry.key));
-    if (before && before != SpreadValue::of(entry.value)) dropped_.push_back({entry.key, *before});
+    const auto before = split_in(store_.find(entry.key));
+    if (before && before != SplitTensor::of(entry.value)) dropped_.push_back({entry.key, *before});
   });
   return store_.set(std::move(entries));
 }
@@ -163,7 +165,7 @@ Status KeyTable::push(KeyOperation&& operation) {
   const KeyWrite& write = operation.write;
   by_key(operation.entries, [&](std::span<ParamEntry> group) {
     const ParamKey key = group.front().key;
-    Known& known = know(key);
+    Known& known = find_or_add(key);
     std::vector<ParamEntry> entries(std::make_move_iterator(group.begin()), std::make_move_iterator(group.end()));
     if (write.rule.rule.is_native() && key.is_part()) {
       known.prepared[write.writer] = {{write.rule, std::move(entries)}, write.mark, write.number};
@@ -172,10 +174,10 @@ Status KeyTable::push(KeyOperation&& operation) {
     }
     known.taken[write.writer] = write.mark;
     if (!write.rule.staged) return merge(write.rule, write.mark, write.writer, std::move(entries));
-    auto& kept = known.staged[{write.mark, write.writer}];
-    kept.rule = write.rule;
+    auto& update = known.staged[{write.mark, write.writer}];
+    update.rule = write.rule;
     staged_.insert({place_of(key), key});
-    for (ParamEntry& entry : entries) kept.entries.push_back(std::move(entry));
+    for (ParamEntry& entry : entries) update.entries.push_back(std::move(entry));
   });
   return {};
 }
@@ -224,9 +226,9 @@ void KeyTable::merge(const PushRule& rule, Mark mark, NodeId writer, std::vector
     (void)put(std::move(entries));
     return;
   }
-  const std::string who = address_name(worker_address(writer));
+  const std::string writer_name = address_name(worker_address(writer));
   for (ParamEntry& entry : entries) {
-    if (!check_update(entry, rule.rule, who).ok()) continue;  // a later set may have changed the value
+    if (!check_update(entry, rule.rule, writer_name).ok()) continue;  // a later set may have changed the value
     if (std::holds_alternative<LuaValue>(
             entry.value)) {  // description of a split tensor; its parts have their own updates
       entry.step = step;
@@ -260,14 +262,14 @@ Status KeyTable::pulled(KeyOperation&& operation) {
   for (const TakenUpdate& update : operation.write.covered) {
     auto key = ParamKey::from_canonical(update.key);
     if (!key.ok()) return std::move(key).error();
-    Known& known = know(*key);
+    Known& known = find_or_add(*key);
     Mark& taken = known.taken[update.writer];
     taken = std::max(taken, update.mark);
     if (known.staged.erase({update.mark, update.writer}) > 0 && known.staged.empty()) {
       staged_.erase({place_of(*key), *key});
     }
   }
-  for (const ParamEntry& entry : operation.entries) know(entry.key);
+  for (const ParamEntry& entry : operation.entries) find_or_add(entry.key);
   return put(std::move(operation.entries));
 }
 

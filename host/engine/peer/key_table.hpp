@@ -13,7 +13,7 @@
 #include "host/engine/param/shard.hpp"
 #include "host/engine/peer/key_groups.hpp"
 #include "host/engine/peer/peer_messages.hpp"
-#include "host/engine/peer/spread_value.hpp"
+#include "host/engine/peer/split_tensor.hpp"
 
 namespace actorhost {
 
@@ -51,7 +51,7 @@ class KeyTable {
   /// Split tensors replaced since the last call.
   struct Dropped {
     ParamKey key;
-    SpreadValue value;
+    SplitTensor value;
   };
   std::vector<Dropped> take_dropped() { return std::exchange(dropped_, {}); }
 
@@ -96,8 +96,8 @@ class KeyTable {
     std::pair<Mark, NodeId> end_of_due(Mark below, Mark passed) const;
   };
 
-  Known& know(const ParamKey& key);
-  Status check_update(const ParamEntry& entry, const UpdateRule& rule, const std::string& who) const;
+  Known& find_or_add(const ParamKey& key);
+  Status check_update(const ParamEntry& entry, const UpdateRule& rule, const std::string& writer_name) const;
   Status set(KeyOperation&& operation);
   Status put(std::vector<ParamEntry>&& entries);
   Status push(KeyOperation&& operation);

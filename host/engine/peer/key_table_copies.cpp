@@ -94,7 +94,7 @@ KeyCopy KeyTable::copy(const ParamKey& key, std::vector<ParamEntry>& entries) co
   KeyCopy copy;
   const auto known = known_.find(key);
   if (known == known_.end()) return copy;
-  copy.there = true;
+  copy.exists = true;
   copy.taken = known->second.taken;
   copy.refused = known->second.refused;
   if (const Stored* stored = store_.find(key)) {
@@ -131,14 +131,14 @@ KeyCopy KeyTable::copy(const ParamKey& key, std::vector<ParamEntry>& entries) co
 
 Status KeyTable::restore(const ParamKey& key, const KeyCopy& copy, std::vector<ParamEntry> entries) {
   erase(key);
-  if (!copy.there) return {};
+  if (!copy.exists) return {};
   size_t wanted = copy.stored ? 1 + size_t{copy.parts} : 0;
   for (const StagedCopy& update : copy.staged) wanted += update.count;
   const auto other = [&](const ParamEntry& entry) { return entry.key != key; };
   if (entries.size() != wanted || std::any_of(entries.begin(), entries.end(), other)) {
     return Error{Code::bad_data, "a copy of key " + key.print() + " is incomplete"};
   }
-  Known& known = know(key);
+  Known& known = find_or_add(key);
   known.taken = copy.taken;
   known.refused = copy.refused;
   size_t next = 0;

@@ -20,7 +20,7 @@ class LedState {
   /// The node leads and may reply until this time.
   void lead_until(double time) noexcept { until_.store(time, std::memory_order_release); }
   /// Whether a read after this many changes is still current, by the system clock.
-  bool still(uint64_t changes) const noexcept {
+  bool is_current(uint64_t changes) const noexcept {
     return this->changes() == changes &&
            SteadyClock::coarse() + SteadyClock::kCoarse < until_.load(std::memory_order_acquire);
   }

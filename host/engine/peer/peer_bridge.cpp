@@ -2,15 +2,15 @@
 
 namespace actorhost {
 
-std::vector<KeyClient::Open> PeerBridge::open() {
-  const auto answer = std::make_shared<PeerAnswer<std::vector<KeyClient::Open>>>();
-  service_.with(node_.index(), [answer, wake = node_.port().waker()](PeerService::PeerNode* peer, double) {
-    answer->value = peer != nullptr ? peer->keys.open() : std::vector<KeyClient::Open>();
-    answer->there = true;
+std::vector<KeyClient::Pending> PeerBridge::pending() {
+  const auto result = std::make_shared<PeerResult<std::vector<KeyClient::Pending>>>();
+  service_.with(node_.index(), [result, wake = node_.port().waker()](PeerService::PeerNode* peer, double) {
+    result->value = peer != nullptr ? peer->keys.pending() : std::vector<KeyClient::Pending>();
+    result->ready = true;
     wake();
   });
-  const Status there = node_.wait_until([&] { return answer->there.load(); }, {}, "peer");
-  return there.ok() ? *std::move(answer->value) : std::vector<KeyClient::Open>();
+  const Status there = node_.wait_until([&] { return result->ready.load(); }, {}, "peer");
+  return there.ok() ? *std::move(result->value) : std::vector<KeyClient::Pending>();
 }
 
 std::string PeerBridge::describe_others() {
@@ -25,14 +25,14 @@ std::string PeerBridge::describe_others() {
   return out;
 }
 
-std::string PeerBridge::describe(const std::vector<KeyClient::Open>& questions) {
+std::string PeerBridge::describe(const std::vector<KeyClient::Pending>& requests) {
   std::string out;
-  for (const KeyClient::Open& question : questions) {
+  for (const KeyClient::Pending& request : requests) {
     out += out.empty() ? "" : "; ";
-    out += question.owner ? describe(*question.owner) : "an unknown owner";
-    out += " for key " + question.key.print();
-    for (const NodeId node : question.awaited) {
-      out += (node == question.awaited.front() ? ", which waits for " : ", ") + describe(node);
+    out += request.owner ? describe(*request.owner) : "an unknown owner";
+    out += " for key " + request.key.print();
+    for (const NodeId node : request.awaited) {
+      out += (node == request.awaited.front() ? ", which waits for " : ", ") + describe(node);
     }
   }
   return out;

@@ -13,16 +13,16 @@ namespace actorhost {
 
 /// A result from the courier thread for the node's thread.
 template <typename T>
-struct PeerAnswer {
-  std::atomic<bool> there{false};
+struct PeerResult {
+  std::atomic<bool> ready{false};
   bool entered = false;
   bool joined = false;
   std::optional<T> value;
 };
 
-/// A request to the peer. It runs on the courier thread and calls `give` with the result, at once or later.
+/// A request to the peer. It runs on the courier thread and calls `reply` with the result, at once or later.
 template <typename T>
-using PeerAsk = std::function<void(PeerService::PeerNode&, double now, std::function<void(T)> give)>;
+using PeerRequest = std::function<void(PeerService::PeerNode&, double now, std::function<void(T)> reply)>;
 
 class PeerBridge {
  public:
@@ -32,62 +32,63 @@ class PeerBridge {
 
   Node& node() noexcept { return node_; }
 
-  /// Runs `ask` once this node has joined the overlay, and waits for its result. Enters the overlay if necessary; after
-  /// peer.leave it first waits until other workers have taken over its keys. Code::timeout: in the 20 s after it has
-  /// entered no other worker has replied. With `meanwhile` there is no such limit: it is called
-  /// repeatedly until the node has joined, and its error ends the wait. Code::bad_argument: a console calls this before
-  /// the job has entered the overlay.
+  /// Runs `request` once this node has joined the overlay, and waits for its result. Enters the overlay if necessary;
+  /// after peer.leave it first waits until other workers have taken over its keys. Code::timeout: in the 20 s after it
+  /// has entered no other worker has replied. With `meanwhile` there is no such limit: it is called repeatedly until
+  /// the node has joined, and its error ends the wait. Code::bad_argument: a console calls this before the job has
+  /// entered the overlay.
   template <typename T>
-  Result<T> ask(const char* what, const PeerAsk<T>& ask, const std::function<Status()>& meanwhile = {}) {
+  Result<T> call(const char* operation, const PeerRequest<T>& request, const std::function<Status()>& meanwhile = {}) {
     static constexpr EngineCall kCall{Cause::peer, "peer"};
     const Activity activity(node_.stats(), kCall);
     const double since = node_.clock().now();
     double limit = since + kJoinSeconds;
     for (bool logged = false;;) {
-      if (!node_.answering()) service_.enter(node_.index(), seed_, replicas_, node_.shared_stats());
-      const auto answer = std::make_shared<PeerAnswer<T>>();
-      service_.with(node_.index(), [answer, ask, wake = node_.port().waker()](PeerService::PeerNode* peer, double now) {
-        const auto give = [answer, wake](T value) {
-          answer->value = std::move(value);
-          answer->there = true;
-          wake();
-        };
-        answer->entered = peer != nullptr;
-        answer->joined = peer != nullptr && peer->overlay.joined();
-        if (answer->joined) {
-          return ask(*peer, now, give);
-        }
-        answer->there = true;
-        wake();
-      });
-      AH_TRY(node_.wait_until([&] { return answer->there.load(); }, {}, what, kForever,
-                              [this] { return describe(open()); }));
-      if (answer->joined) return std::move(*answer->value);
-      if (node_.answering() && !answer->entered) {
-        return Error{Code::bad_argument, std::string(what) + ": this worker's script has not used actor.peer"};
+      if (!node_.in_chunk()) service_.enter(node_.index(), seed_, replicas_, node_.shared_stats());
+      const auto result = std::make_shared<PeerResult<T>>();
+      service_.with(node_.index(),
+                    [result, request, wake = node_.port().waker()](PeerService::PeerNode* peer, double now) {
+                      const auto reply = [result, wake](T value) {
+                        result->value = std::move(value);
+                        result->ready = true;
+                        wake();
+                      };
+                      result->entered = peer != nullptr;
+                      result->joined = peer != nullptr && peer->overlay.joined();
+                      if (result->joined) {
+                        return request(*peer, now, reply);
+                      }
+                      result->ready = true;
+                      wake();
+                    });
+      AH_TRY(node_.wait_until([&] { return result->ready.load(); }, {}, operation, kForever,
+                              [this] { return describe(pending()); }));
+      if (result->joined) return std::move(*result->value);
+      if (node_.in_chunk() && !result->entered) {
+        return Error{Code::bad_argument, std::string(operation) + ": this worker's script has not used actor.peer"};
       }
       const double now = node_.clock().now();
-      if (!answer->entered) limit = now + kJoinSeconds;
+      if (!result->entered) limit = now + kJoinSeconds;
       if (!logged && now >= since + Node::kLongWait) {
         logged = true;
-        node_.log_long_wait(what, answer->entered
-                                      ? "a reply of " + describe_others()
-                                      : describe_others() + ", to take over the keys that this worker left");
+        node_.log_long_wait(operation, result->entered
+                                           ? "a reply of " + describe_others()
+                                           : describe_others() + ", to take over the keys that this worker left");
       }
       if (!meanwhile && now > limit) {
-        return Error{Code::timeout, std::string(what) +
+        return Error{Code::timeout, std::string(operation) +
                                         ": no other worker has replied within 20 s; each must use "
                                         "actor.peer as well"};
       }
       if (meanwhile) AH_TRY(meanwhile());
-      AH_TRY(pause(what));
+      AH_TRY(pause(operation));
     }
   }
 
   /// This node's requests for keys without a reply. Blocks shortly for the courier.
-  std::vector<KeyClient::Open> open();
+  std::vector<KeyClient::Pending> pending();
   /// "rank 1 (worker 1 on alpha:4711) for key w, an unknown owner for key b": for messages.
-  std::string describe(const std::vector<KeyClient::Open>& questions);
+  std::string describe(const std::vector<KeyClient::Pending>& requests);
   /// Some of the other workers that count.
   std::string describe_others();
   std::string describe(NodeId node) { return node_.newest_membership()->describe(worker_address(node)); }
@@ -104,18 +105,18 @@ class PeerBridge {
     };
     service_.with(node_.index(), there, soon);
   }
-  void look() { service_.look(); }
+  void flush() { service_.flush(); }
 
-  /// Waits for kLook seconds.
-  Status pause(const char* what) {
-    const Status waited = node_.wait_until([] { return false; }, {}, what, node_.clock().now() + kLook);
+  /// Waits for kPollInterval seconds.
+  Status pause(const char* operation) {
+    const Status waited = node_.wait_until([] { return false; }, {}, operation, node_.clock().now() + kPollInterval);
     return !waited.ok() && waited.error().code != Code::timeout ? waited : Status();
   }
 
  private:
   // Seconds to find the overlay, and between checks whether it has been found.
   static constexpr double kJoinSeconds = 20;
-  static constexpr double kLook = 0.01;
+  static constexpr double kPollInterval = 0.01;
 
   Node& node_;
   PeerService& service_;

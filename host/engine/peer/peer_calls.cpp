@@ -4,17 +4,17 @@
 
 namespace actorhost {
 
-bool PeerCalls::take_answer(const Frame& frame, NodeId from) {
-  const auto at = waiting_.find(frame.tag);
-  if (at == waiting_.end() || at->second.to.node != from) return false;
-  const OnAnswer done = std::move(at->second.done);
-  waiting_.erase(at);
+bool PeerCalls::take_reply(const Frame& frame, NodeId from) {
+  const auto at = pending_.find(frame.tag);
+  if (at == pending_.end() || at->second.to.node != from) return false;
+  const OnReply done = std::move(at->second.done);
+  pending_.erase(at);
   done(&frame);
   return true;
 }
 
 void PeerCalls::lose_process(ProcessId process) {
-  for (auto& [tag, call] : waiting_) {
+  for (auto& [tag, call] : pending_) {
     if (call.to.process != process) continue;
     call.tries = 0;
     call.due = now_;
@@ -22,7 +22,7 @@ void PeerCalls::lose_process(ProcessId process) {
 }
 
 void PeerCalls::lose_node(NodeId node) {
-  for (auto& [tag, call] : waiting_) {
+  for (auto& [tag, call] : pending_) {
     if (call.to.node != node) continue;
     call.tries = 0;
     call.due = now_;
@@ -30,13 +30,13 @@ void PeerCalls::lose_node(NodeId node) {
 }
 
 double PeerCalls::tick() {
-  std::vector<OnAnswer> failed;
+  std::vector<OnReply> failed;
   double next = kForever;
-  for (auto at = waiting_.begin(); at != waiting_.end();) {
+  for (auto at = pending_.begin(); at != pending_.end();) {
     Call& call = at->second;
     if (call.due <= now_ && call.tries <= 0) {
       failed.push_back(std::move(call.done));
-      at = waiting_.erase(at);
+      at = pending_.erase(at);
       continue;
     }
     if (call.due <= now_) {
@@ -47,9 +47,9 @@ double PeerCalls::tick() {
     next = std::min(next, call.due);
     ++at;
   }
-  for (const OnAnswer& done : failed) done(nullptr);
+  for (const OnReply& done : failed) done(nullptr);
   // The callbacks may have sent further requests.
-  for (const auto& [tag, call] : waiting_) next = std::min(next, call.due);
+  for (const auto& [tag, call] : pending_) next = std::min(next, call.due);
   return next;
 }
 

@@ -13,7 +13,7 @@ namespace actorhost {
 class PeerCalls {
  public:
   /// nullptr: no reply has arrived.
-  using OnAnswer = std::function<void(const Frame*)>;
+  using OnReply = std::function<void(const Frame*)>;
 
   explicit PeerCalls(std::function<Peer()> self) : self_(std::move(self)) {}
 
@@ -23,18 +23,18 @@ class PeerCalls {
 
   /// Sends the request up to `tries` times, half a second apart.
   template <typename M>
-  void call(const Peer& to, Kind kind, M message, int tries, OnAnswer done) {
-    const uint32_t tag = ++asked_;
+  void call(const Peer& to, Kind kind, M message, int tries, OnReply done) {
+    const uint32_t tag = ++last_tag_;
     message.envelope = {self_(), to.node};
     Frame frame = message_frame(kind, courier_address(to.process), tag, message);
     frame.src = courier_address(self_().process);
     frames_.push_back(frame);
-    waiting_.emplace(tag, Call{to, std::move(frame), tries - 1, now_ + kPatience, std::move(done)});
+    pending_.emplace(tag, Call{to, std::move(frame), tries - 1, now_ + kPatience, std::move(done)});
   }
   template <typename M>
-  void answer(const Frame& question, const Peer& to, Kind kind, M message) {
+  void reply(const Frame& request, const Peer& to, Kind kind, M message) {
     message.envelope = {self_(), to.node};
-    frames_.push_back(message_frame(kind, courier_address(to.process), question.tag, message));
+    frames_.push_back(message_frame(kind, courier_address(to.process), request.tag, message));
     frames_.back().src = courier_address(self_().process);
   }
   void send(Frame&& frame) {
@@ -43,7 +43,7 @@ class PeerCalls {
   }
 
   /// False: no such request is pending.
-  bool take_answer(const Frame& frame, NodeId from);
+  bool take_reply(const Frame& frame, NodeId from);
   void lose_process(ProcessId process);
   /// The node has left: all requests to it fail.
   void lose_node(NodeId node);
@@ -57,13 +57,13 @@ class PeerCalls {
     Frame frame;
     int tries;  // remaining, without the current one
     double due;
-    OnAnswer done;
+    OnReply done;
   };
 
   std::function<Peer()> self_;
   double now_ = 0;
-  uint32_t asked_ = 0;
-  std::map<uint32_t, Call> waiting_;
+  uint32_t last_tag_ = 0;
+  std::map<uint32_t, Call> pending_;
   std::vector<Frame> frames_;
 };
 

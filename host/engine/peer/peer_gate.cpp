@@ -17,7 +17,7 @@ void PeerGate::begin(RunId run, uint64_t step) {
   self_ = {};
   self_.id = id;
   self_.step = static_cast<int32_t>(step);
-  asking_ = false;
+  waiting_ = false;
   sample_.clear();
 }
 
@@ -25,7 +25,7 @@ void PeerGate::set_rule(BarrierRule& rule, const Sampling& sampling) {
   rule_ = &rule;
   sampling_ = sampling;
   sampling_.resample.seconds = std::max(sampling.resample.seconds, Waiting::kMinRecheck);
-  if (asking_) restart();
+  if (waiting_) restart();
 }
 
 void PeerGate::start(double now) {
@@ -40,9 +40,9 @@ void PeerGate::complete(double now) {
   self_.average = Progress::averaged(self_.average, self_.duration);
 }
 
-void PeerGate::ask(double now) {
-  asking_ = true;
-  asked_ = now;
+void PeerGate::request_pass(double now) {
+  waiting_ = true;
+  requested_ = now;
   if (sampling_.sampled && step() == first_) return pass();  // as in the simulator, samples are for completed steps
   restart();
 }
@@ -70,7 +70,7 @@ void PeerGate::draw() {
 }
 
 void PeerGate::pass() {
-  asking_ = false;
+  waiting_ = false;
   drawing_.reset();
   to_draw_.reset();
   to_watch_.clear();
@@ -80,7 +80,7 @@ void PeerGate::pass() {
 // Validates a peer's state: its step must be possible in this run.
 std::optional<PeerState> PeerGate::read(NodeId node, const std::string& state) const {
   const auto pace = unpack<PeerPace>(state);
-  if (!pace.ok() || !pace->sound() || node > Progress::kMaxId) return std::nullopt;
+  if (!pace.ok() || !pace->is_valid() || node > Progress::kMaxId) return std::nullopt;
   const auto step = static_cast<int64_t>(completed(pace->mark));
   if (!takes_part(pace->mark, run_) || std::abs(step - self_.step) >= Progress::kMaxSpread / 2) return std::nullopt;
   PeerState out;
@@ -101,7 +101,7 @@ void PeerGate::learn(Mark least, uint32_t population) {
 }
 
 void PeerGate::drawn(uint32_t number, const std::vector<Sampled>& sample, double now) {
-  if (!asking_ || drawing_ != number) return;
+  if (!waiting_ || drawing_ != number) return;
   drawing_.reset();
   if (sample.empty()) {  // not even this node has replied
     draws_again_ = now + kEmptyAgain;
@@ -125,9 +125,9 @@ void PeerGate::drawn(uint32_t number, const std::vector<Sampled>& sample, double
   }
 }
 
-void PeerGate::heard(NodeId peer, const std::optional<std::string>& state) {
+void PeerGate::update_peer(NodeId peer, const std::optional<std::string>& state) {
   const auto member = std::find_if(sample_.begin(), sample_.end(), [&](const Member& m) { return m.node == peer; });
-  if (!asking_ || member == sample_.end()) return;
+  if (!waiting_ || member == sample_.end()) return;
   if (state) {
     member->state = read(peer, *state);
     due_ = true;
@@ -139,7 +139,7 @@ void PeerGate::heard(NodeId peer, const std::optional<std::string>& state) {
 }
 
 Status PeerGate::poll(double now) {
-  if (!asking_) return {};
+  if (!waiting_) return {};
   if (draws_again_ <= now && !drawing_) {
     draws_again_ = kForever;
     draw();
@@ -154,7 +154,8 @@ Status PeerGate::poll(double now) {
   const auto at_least = static_cast<int32_t>(std::min(lowest, step()));
   ++decisions_;
   Decision decision;
-  AH_TRY(question_.ask(*rule_, sampling_.sampled, {self_, asked_, now, population_, seen, at_least}, decision));
+  AH_TRY(
+      evaluator_.evaluate(*rule_, sampling_.sampled, {self_, requested_, now, population_, seen, at_least}, decision));
   if (decision.pass) {
     pass();
     return {};
@@ -177,7 +178,7 @@ std::vector<NodeId> PeerGate::sampled_behind() const {
 }
 
 double PeerGate::next_time() const noexcept {
-  if (!asking_) return kForever;
+  if (!waiting_) return kForever;
   return drawing_ ? kForever : std::min(recheck_, draws_again_);
 }
 

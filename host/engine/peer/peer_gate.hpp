@@ -33,7 +33,7 @@ class PeerGate {
   void start(double now);
   void complete(double now);
   /// The worker requests to continue.
-  void ask(double now);
+  void request_pass(double now);
   uint64_t step() const noexcept { return static_cast<uint64_t>(self_.step); }
   PeerPace pace(Mark mark) const { return {mark, self_.busy, self_.started, self_.duration, self_.average}; }
 
@@ -43,13 +43,13 @@ class PeerGate {
   void learn(Mark least, uint32_t population);
   void drawn(uint32_t draw, const std::vector<Sampled>& sample, double now);
   /// The state of a watched peer; nullopt: it has failed or left.
-  void heard(NodeId peer, const std::optional<std::string>& state);
+  void update_peer(NodeId peer, const std::optional<std::string>& state);
 
   // ---- decisions ----
 
   /// Evaluates the rule if its result may have changed. An error is final.
   Status poll(double now);
-  bool asking() const noexcept { return asking_; }
+  bool waiting() const noexcept { return waiting_; }
   /// When poll must be called again even without a report.
   double next_time() const noexcept;
   /// The peers of the sample that have completed too few steps for the rule; if there are none, the peers still in a
@@ -90,13 +90,13 @@ class PeerGate {
   PeerState self_;
   BarrierRule* rule_ = nullptr;
   Sampling sampling_;
-  PeerQuestion question_;
+  PeerRuleEvaluator evaluator_;
   Mark least_ = 0;
   uint32_t population_ = 1;
 
-  bool asking_ = false;
+  bool waiting_ = false;
   bool due_ = false;  // the inputs of the rule have changed
-  double asked_ = 0;
+  double requested_ = 0;
   double recheck_ = kForever;
   double draws_again_ = kForever;
   std::optional<uint32_t> drawing_;  // the number of the pending draw

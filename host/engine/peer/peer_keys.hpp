@@ -7,7 +7,7 @@
 #include "host/engine/peer/key_client.hpp"
 #include "host/engine/peer/key_holder.hpp"
 #include "host/engine/peer/led_values.hpp"
-#include "host/engine/peer/spread_client.hpp"
+#include "host/engine/peer/split_client.hpp"
 
 namespace actorhost {
 
@@ -17,11 +17,11 @@ class PeerKeys {
   /// parts of this size.
   PeerKeys(Overlay& overlay, uint32_t copies, size_t part_bytes = kChunkBytes);
 
-  SpreadClient& client() noexcept { return values_; }
-  /// As KeyClient::open.
-  std::vector<KeyClient::Open> open() const { return client_.open(); }
+  SplitClient& client() noexcept { return values_; }
+  /// As KeyClient::pending.
+  std::vector<KeyClient::Pending> pending() const { return client_.pending(); }
   KeyHolder& holder() noexcept { return holder_; }
-  KeySuccession& succession() noexcept { return succession_; }
+  GroupReconfiguration& reconfiguration() noexcept { return reconfiguration_; }
   const KeyTable& table() const noexcept { return table_; }
   const RangeMap& ranges() const noexcept { return ranges_; }
   /// Whether a replica on this node has unmerged updates of marks below this one.
@@ -34,7 +34,7 @@ class PeerKeys {
   void lose_process(ProcessId process, double now);
   double tick(double now);
   /// Publishes changes in `state`. Call before take_frames.
-  void tell(LedState& state);
+  void publish(LedState& state);
   std::vector<Frame> take_frames();
 
  private:
@@ -46,12 +46,12 @@ class PeerKeys {
   RangeMap ranges_;
   KeyLog log_;
   KeySync sync_;
-  KeySuccession succession_;
+  GroupReconfiguration reconfiguration_;
   KeyClient client_;
-  SpreadClient values_;
+  SplitClient values_;
   KeyHolder holder_;
   double next_tidy_ = 0;
-  uint64_t told_changes_ = 0;
+  uint64_t published_changes_ = 0;
 };
 
 }  // namespace actorhost

@@ -23,7 +23,7 @@ struct PeerMail {
   struct Push {
     Mark mark;
     size_t bytes;
-    bool some;  // the push is not empty
+    bool non_empty;
     bool acknowledged = false;
   };
   struct Drawn {
@@ -41,7 +41,7 @@ struct PeerMail {
       change(*this);
     }
     if (!now) return;
-    news = true;
+    unread = true;
     wake();
   }
 
@@ -50,7 +50,7 @@ struct PeerMail {
     return merged;
   }
 
-  size_t under_way() {
+  size_t in_flight() {
     std::lock_guard lock(mutex);
     return pushes.size();
   }
@@ -73,7 +73,7 @@ struct PeerMail {
 
   // Called on the courier thread, which publishes acknowledged pushes while the node works.
 
-  void tell(PeerService::PeerNode& peer) {
+  void publish(PeerService::PeerNode& peer) {
     std::unique_lock lock(mutex);
     const std::string state = pack(pace);
     const std::pair<Mark, uint64_t> clock{pace.mark, sum};
@@ -92,31 +92,31 @@ struct PeerMail {
       while (!m.pushes.empty() && m.pushes.front().acknowledged) {
         first = true;
         m.pace.mark = m.pushes.front().mark;
-        m.sum += m.pushes.front().some ? 1 : 0;
+        m.sum += m.pushes.front().non_empty ? 1 : 0;
         m.pushes.pop_front();
       }
       enough = m.refused || m.pushes.size() <= kMostPushes / 2;
     };
     put(change, false);
     if (enough) put([](PeerMail&) {});
-    if (first) tell(peer);
+    if (first) publish(peer);
   }
 
   const std::function<void()> wake;
-  std::atomic<bool> news{false};
+  std::atomic<bool> unread{false};
   std::mutex mutex;  // guards all following fields
   std::deque<std::vector<PullEntry>> pulls;
-  std::optional<Result<std::vector<ParamEntry>>> answer;  // of the get in flight
-  std::deque<Push> pushes;                                // from the first unacknowledged push on
-  bool full = false;                                      // there was no room for a push
-  std::optional<Error> refused;                           // error of a refused push
-  PeerPace pace;                                          // as published: its mark excludes unacknowledged pushes
-  uint64_t sum = 0;                                       // of acknowledged pushes
+  std::optional<Result<std::vector<ParamEntry>>> fetched;  // of the get in flight
+  std::deque<Push> pushes;                                 // from the first unacknowledged push on
+  bool full = false;                                       // there was no room for a push
+  std::optional<Error> refused;                            // error of a refused push
+  PeerPace pace;                                           // as published: its mark excludes unacknowledged pushes
+  uint64_t sum = 0;                                        // of acknowledged pushes
   std::vector<Drawn> drawn;
-  std::vector<std::pair<NodeId, std::optional<std::string>>> heard;
+  std::vector<std::pair<NodeId, std::optional<std::string>>> states;
   std::optional<Aggregate> all;
-  std::optional<std::vector<KeyClient::Open>> open;  // requests without a reply, when requested for a message
-  bool merged = false;                               // the pull has merged everything passed to it
+  std::optional<std::vector<KeyClient::Pending>> pending;  // requests without a reply, when requested for a message
+  bool merged = false;                                     // the pull has merged everything passed to it
 };
 
 }  // namespace actorhost

@@ -4,20 +4,20 @@
 // (host/engine/param/param_messages.hpp) behind the head, in one or more frames; the last frame has kLast in its flags.
 //
 //  a node to the leader of a key's group (key_client.hpp, key_holder.hpp):
-//    ask     Ask, entries, or keys for a get       `told`    `Told`, for a get with entries
+//    request KeyRequest, entries, or keys for a get  reply     KeyReply, for a get with entries
 //            `count` and `outcome` carry the keys as entries without values
-//    poke    Envelope: is request `tag` pending?             `told`: working, or unknown
-//  reconfiguration (key_succession.hpp):
-//    `who`   ArcQuestion: what do you know of it?  known     KnownRanges
+//    probe   Envelope: is request `tag` pending?     reply     KeyReply: working, or unknown
+//  reconfiguration (group_reconfiguration.hpp):
+//    query   ArcQuery: which groups hold the arc?  ranges    KnownRanges
 //    claim   Claim: I propose to lead there        promise   KnownRanges
 //    adopt   Adopt: this is the group now          adopted   Adopted
-//    settle  Adopt: the group serves               settled   Noticed
+//    settle  Adopt: the group serves               settled   Settled
 //    renew   Renew: I still lead                   renewed   Renew
 //  a leader to its group (key_log.hpp):
 //    write   Write, entries                        written   Written
 //  replication (key_sync.hpp):
-//    sums    ArcQuestion                           summed    Summed
-//    copy    CopyQuestion                          copied    Copied, entries
+//    sums    ArcQuery                              summed    Summed
+//    copy    CopyRequest                           copied    Copied, entries
 //  any request of these to a node that has left its process's peers:
 //                                                  departed  Envelope
 
@@ -32,11 +32,11 @@
 namespace actorhost {
 
 namespace peer_kind {
-inline constexpr auto ask = Kind{0x0800};
-inline constexpr auto told = Kind{0x0801};
-inline constexpr auto poke = Kind{0x0802};
-inline constexpr auto who = Kind{0x0810};
-inline constexpr auto known = Kind{0x0811};
+inline constexpr auto request = Kind{0x0800};
+inline constexpr auto reply = Kind{0x0801};
+inline constexpr auto probe = Kind{0x0802};
+inline constexpr auto query = Kind{0x0810};
+inline constexpr auto ranges = Kind{0x0811};
 inline constexpr auto claim = Kind{0x0812};
 inline constexpr auto promise = Kind{0x0813};
 inline constexpr auto adopt = Kind{0x0814};
@@ -82,20 +82,20 @@ struct PushRule {
     field(s.kind, s.lr, s.scale, s.momentum, s.weight_decay, s.beta1, s.beta2, s.epsilon, s.initial, s.alpha,
           s.nesterov, s.decay.kind, s.decay.rate, s.decay.every, s.decay.floor, s.decay.warm_steps, s.decay.warm_start);
   }
-  bool sound() const { return rule.kind != UpdateRule::Kind::native || kernel::check(rule.spec).ok(); }
+  bool is_valid() const { return rule.kind != UpdateRule::Kind::native || kernel::check(rule.spec).ok(); }
 };
 
-struct Ask {
-  enum class What : uint8_t {
+struct KeyRequest {
+  enum class Type : uint8_t {
     get,
     set,
     push,
     count,   // parts: the requester's prepared update of this mark counts
     outcome  // split tensor: does this prepared update of `writer` count? An undecided update is refused
   };
-  friend constexpr What last_of(What) { return What::outcome; }
+  friend constexpr Type last_of(Type) { return Type::outcome; }
   Envelope envelope;
-  What what = What::get;
+  Type type = Type::get;
   Mark mark = 0;  // push: of its step. Others: the last step that the requester has completed
   PushRule rule = {};
   uint64_t number = 0;  // set: greater than the numbers of the requester's earlier sets. Native update of a split
@@ -104,32 +104,32 @@ struct Ask {
   NodeId writer = 0;    // outcome: the writer of the update
   Mark passed = 0;      // get: all live workers have completed its step, as far as the requester knows
   static void fields(auto& m, auto&& field) {
-    field(m.envelope, m.what, m.mark, m.own);
-    if (m.what == What::push) field(m.rule);
-    m.what == What::get ? field(m.passed) : field(m.number);
-    if (m.what == What::outcome) field(m.writer);
+    field(m.envelope, m.type, m.mark, m.own);
+    if (m.type == Type::push) field(m.rule);
+    m.type == Type::get ? field(m.passed) : field(m.number);
+    if (m.type == Type::outcome) field(m.writer);
   }
-  bool sound() const noexcept { return what == What::get || what == What::set || step_of(mark) > 0; }
+  bool is_valid() const noexcept { return type == Type::get || type == Type::set || step_of(mark) > 0; }
 };
 
-struct Told {
-  enum class How : uint8_t {
+struct KeyReply {
+  enum class State : uint8_t {
     done,
     moved,    // another peer leads some of the keys; nothing has been done
-    working,  // reply to a poke
-    unknown   // reply to a poke: the request has not arrived, or has its reply
+    working,  // reply to a probe
+    unknown   // reply to a probe: the request has not arrived, or has its reply
   };
-  friend constexpr How last_of(How) { return How::unknown; }
+  friend constexpr State last_of(State) { return State::unknown; }
   Envelope envelope;
-  How how = How::done;
+  State state = State::done;
   Status status = {};
   std::vector<NodeId> awaited = {};  // working: members of the group that have not acknowledged a write
-  static void fields(auto& m, auto&& field) { field(m.envelope, m.how, m.status, m.awaited); }
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.state, m.status, m.awaited); }
 };
 
 // ---- reconfiguration ----
 
-struct ArcQuestion {
+struct ArcQuery {
   Envelope envelope;
   Arc arc;
   static void fields(auto& m, auto&& field) { field(m.envelope, m.arc); }
@@ -161,15 +161,15 @@ struct Adopt {
 };
 
 struct Adopted {
-  enum class How : uint8_t {
+  enum class State : uint8_t {
     done,     // the sender has the keys of the arc, if it is a member
     refused,  // the sender has joined a later group
     working   // the sender is copying the keys
   };
-  friend constexpr How last_of(How) { return How::working; }
+  friend constexpr State last_of(State) { return State::working; }
   Envelope envelope;
-  How how = How::done;
-  static void fields(auto& m, auto&& field) { field(m.envelope, m.how); }
+  State state = State::done;
+  static void fields(auto& m, auto&& field) { field(m.envelope, m.state); }
 };
 
 /// The sender leads a group of this term. The reply reports whether the receiver still follows it everywhere in the
@@ -182,7 +182,7 @@ struct Renew {
   static void fields(auto& m, auto&& field) { field(m.envelope, m.arc, m.term, m.refused); }
 };
 
-struct Noticed {
+struct Settled {
   Envelope envelope;
   static void fields(auto& m, auto&& field) { field(m.envelope); }
 };
@@ -199,7 +199,7 @@ struct TakenUpdate {
 
 /// An operation on the keys of a node, without its entries.
 struct KeyWrite {
-  enum class What : uint8_t {
+  enum class Type : uint8_t {
     set,     // entries are the new values
     push,    // entries are updates, merged or staged according to the rule
     commit,  // merges staged updates of the arc of marks below `mark`
@@ -207,16 +207,17 @@ struct KeyWrite {
     count,   // the writer's prepared update of the entries' parts counts: it is merged or staged
     refuse   // the writer's attempts up to `number` for the entries' keys are refused; parts drop them
   };
-  friend constexpr What last_of(What) { return What::refuse; }
-  What what = What::set;
+  friend constexpr Type last_of(Type) { return Type::refuse; }
+  Type type = Type::set;
   NodeId writer = 0;
   Mark mark = 0;
   PushRule rule = {};
   Arc arc = {};
   std::vector<TakenUpdate> covered = {};
-  uint64_t number = 0;  // of an attempt, as in Ask. commit: all live workers have completed the step of this mark
-  bool sound() const noexcept { return what != What::push || step_of(mark) > 0; }
-  static void fields(auto& m, auto&& field) { field(m.what, m.writer, m.mark, m.rule, m.arc, m.covered, m.number); }
+  uint64_t number =
+      0;  // of an attempt, as in KeyRequest. commit: all live workers have completed the step of this mark
+  bool is_valid() const noexcept { return type != Type::push || step_of(mark) > 0; }
+  static void fields(auto& m, auto&& field) { field(m.type, m.writer, m.mark, m.rule, m.arc, m.covered, m.number); }
 };
 
 struct Write {
@@ -260,7 +261,7 @@ struct Summed {
   static void fields(auto& m, auto&& field) { field(m.envelope, m.sum, m.keys, m.parts); }
 };
 
-struct CopyQuestion {
+struct CopyRequest {
   Envelope envelope;
   std::string key;  // canonical
   static void fields(auto& m, auto&& field) { field(m.envelope, m.key); }
@@ -279,7 +280,7 @@ struct StagedCopy {
 /// All data of a key except values. The values follow as entries: the key's own, its optimiser's `parts`, then those of
 /// the staged updates.
 struct KeyCopy {
-  bool there = false;
+  bool exists = false;
   bool stored = false;
   uint64_t step = 0;
   uint64_t version = 0;
@@ -290,7 +291,7 @@ struct KeyCopy {
   std::map<NodeId, uint64_t> refused = {};
   std::vector<StagedCopy> staged = {};
   static void fields(auto& m, auto&& field) {
-    field(m.there, m.stored, m.step, m.version, m.made, m.optimiser, m.parts, m.taken, m.refused, m.staged);
+    field(m.exists, m.stored, m.step, m.version, m.made, m.optimiser, m.parts, m.taken, m.refused, m.staged);
   }
 };
 

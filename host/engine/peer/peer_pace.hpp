@@ -44,7 +44,7 @@ struct PeerPace {
   double duration = 0;  // of its last step, seconds
   double average = 0;   // of its recent steps, seconds
   static void fields(auto& m, auto&& field) { field(m.mark, m.busy, m.started, m.duration, m.average); }
-  bool sound() const {
+  bool is_valid() const {
     return std::isfinite(started) && std::isfinite(duration) && std::isfinite(average) && completed(mark) < INT32_MAX;
   }
 };

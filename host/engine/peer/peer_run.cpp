@@ -16,11 +16,11 @@ constexpr double kSampleSeconds = 2;  // until a draw ends with the replies so f
 // Reads without waiting, if this includes all pushes of this node.
 std::optional<LedValues> PeerRun::read(const std::vector<ParamKey>& keys, Mark mark) {
   if (keys.empty()) return LedValues{};
-  if (mail_ && mail_->under_way() > 0) return std::nullopt;
+  if (mail_ && mail_->in_flight() > 0) return std::nullopt;
   return bridge_.read(keys, mark);
 }
 
-Result<std::vector<ParamEntry>> PeerRun::get(std::vector<ParamKey> keys, const char* what) {
+Result<std::vector<ParamEntry>> PeerRun::get(std::vector<ParamKey> keys, const char* operation) {
   using Values = Result<std::vector<ParamEntry>>;
   // A pull reads the values into which it merges. With the node's mark the get would wait for the pull itself.
   const Mark mark = pulling_.empty() ? mark_ : 0;
@@ -30,17 +30,17 @@ Result<std::vector<ParamEntry>> PeerRun::get(std::vector<ParamKey> keys, const c
     led_ = own->changes + 1;
     return std::move(own->entries);
   }
-  auto values = bridge_.ask<Values>(what, [keys = std::move(keys), mark](auto& peer, double now, auto give) {
-    peer.keys.client().get(keys, mark, now, give);
+  auto values = bridge_.call<Values>(operation, [keys = std::move(keys), mark](auto& peer, double now, auto reply) {
+    peer.keys.client().get(keys, mark, now, reply);
   });
   if (!values) return values.error();
   return *std::move(values);
 }
 
-Status PeerRun::set(std::vector<ParamEntry> entries, const char* what) {
+Status PeerRun::set(std::vector<ParamEntry> entries, const char* operation) {
   const Mark mark = mark_of(config_.run, completed(mark_));
-  auto done = bridge_.ask<Status>(what, [entries = std::move(entries), mark](auto& peer, double now, auto give) {
-    peer.keys.client().set(entries, mark, now, give);
+  auto done = bridge_.call<Status>(operation, [entries = std::move(entries), mark](auto& peer, double now, auto reply) {
+    peer.keys.client().set(entries, mark, now, reply);
   });
   return done ? *std::move(done) : Status(done.error());
 }
@@ -68,20 +68,20 @@ Status PeerRun::begin(const Config& config) {
     double nodes;
     PeerTraffic sent;
   };
-  const auto look_for_late = [&] { return is_look_due() ? show_awaited({}) : Status(); };
+  const auto check_late = [&] { return is_check_due() ? show_awaited({}) : Status(); };
   const InWait waiting(*this);
   Around found;
   for (;;) {
-    auto asked = bridge_.ask<Around>(
+    auto result = bridge_.call<Around>(
         "peer.run",
-        [](auto& peer, double now, auto give) {
-          give({peer.overlay.near().whole(), peer.overlay.size_estimate(now).nodes, peer.sent});
+        [](auto& peer, double now, auto reply) {
+          reply({peer.overlay.near().whole(), peer.overlay.size_estimate(now).nodes, peer.sent});
         },
-        look_for_late);
-    if (!asked) return asked.error();
-    found = *asked;
+        check_late);
+    if (!result) return result.error();
+    found = *result;
     if (!found.whole || found.nodes >= std::min(expected_, node.newest_membership()->size())) break;
-    AH_TRY(look_for_late());
+    AH_TRY(check_late());
     AH_TRY(bridge_.pause("peer.run"));
   }
   before_ = found.sent;
@@ -96,14 +96,14 @@ Status PeerRun::begin(const Config& config) {
     peer.keys.holder().on_pull(
         [mail](Batch batch) { mail->put([&](PeerMail& m) { m.pulls.push_back(std::move(batch)); }); });
     peer.watch.on_state([mail](NodeId id, std::optional<std::string> state) {
-      mail->put([&](PeerMail& m) { m.heard.emplace_back(id, std::move(state)); });
+      mail->put([&](PeerMail& m) { m.states.emplace_back(id, std::move(state)); });
     });
     peer.overlay.on_aggregate([mail, &peer](const Aggregate& all) {
       if (all.included) peer.keys.holder().pass(all.least);
       mail->put([&](PeerMail& m) { m.all = all; });
     });
   });
-  tell();
+  publish_clock();
   return {};
 }
 
@@ -115,26 +115,26 @@ bool PeerRun::first() const {
 void PeerRun::ready() {
   enter(Phase::ready);
   if (mark_ == present_in(config_.run)) mark_ = mark_of(config_.run, 0);
-  tell();
+  publish_clock();
 }
 
-void PeerRun::ask_pass() {
+void PeerRun::request_pass() {
   enter(Phase::pass);
-  gate_.ask(now());
-  config_.board->note(config_.run, bridge_.node().index(),
-                      [&](auto& self) { self.waits(step(), bridge_.node().clock().now()); });
+  gate_.request_pass(now());
+  config_.board->update(config_.run, bridge_.node().index(),
+                        [&](auto& self) { self.set_waiting(step(), bridge_.node().clock().now()); });
 }
 
 void PeerRun::fetch(std::vector<ParamKey> keys) {
   enter(Phase::fetch);
   if (auto own = read(keys, mark_)) {
     std::lock_guard lock(mail_->mutex);
-    mail_->answer = std::move(own->entries);
+    mail_->fetched = std::move(own->entries);
     return;
   }
   bridge_.post([mail = mail_, keys = std::move(keys), mark = mark_](PeerService::PeerNode& peer, double now) {
     peer.keys.client().get(keys, mark, now, [mail](Result<std::vector<ParamEntry>> values) {
-      mail->put([&](PeerMail& m) { m.answer = std::move(values); });
+      mail->put([&](PeerMail& m) { m.fetched = std::move(values); });
     });
   });
 }
@@ -160,9 +160,9 @@ Status PeerRun::push(std::vector<ParamEntry> entries) {
   }
   if (!finite) ++non_finite_;
   const PushRule rule{config_.update, config_.rule->staleness() == 0};
-  // A pull may need this node's thread, and large tensors may have to be pushed again (spread_client.hpp).
+  // A pull may need this node's thread, and large tensors may have to be pushed again (split_client.hpp).
   waits_for_push_ = large || config_.update.is_lua();
-  look_otherwise();
+  invalidate_reads();
   {
     std::lock_guard lock(mail_->mutex);
     mail_->pushes.push_back(sent);
@@ -175,33 +175,33 @@ Status PeerRun::push(std::vector<ParamEntry> entries) {
   // Does not wake the courier for each push. The courier handles this push when an earlier push is acknowledged, or
   // when this node waits.
   posted_ = true;
-  if (mail_->under_way() <= 1) look_at_posted();
+  if (mail_->in_flight() <= 1) flush_posted();
   return {};
 }
 
-void PeerRun::look_at_posted() {
-  if (std::exchange(posted_, false)) bridge_.look();
+void PeerRun::flush_posted() {
+  if (std::exchange(posted_, false)) bridge_.flush();
 }
 
-bool PeerRun::may_go_on() const { return waits_for_push_ ? mail_->under_way() == 0 : mail_->has_room(); }
+bool PeerRun::may_continue() const { return waits_for_push_ ? mail_->in_flight() == 0 : mail_->has_room(); }
 
 void PeerRun::stop() {
   enter(Phase::stop);
   waits_for_push_ = true;
-  config_.board->note(config_.run, bridge_.node().index(),
-                      [&](auto& self) { self.leaves(bridge_.node().clock().now()); });
+  config_.board->update(config_.run, bridge_.node().index(),
+                        [&](auto& self) { self.set_away(bridge_.node().clock().now()); });
 }
 
 // Staged updates become visible when all workers have stopped, and a Lua pull merges them now. Replies after that
 // include them.
 void PeerRun::settle() {
   enter(Phase::settle);
-  look_for_staged();
+  check_staged();
 }
 
 // After a leader's failure its followers hold staged updates until the next leader has merged them. So each member of a
 // group checks, not only the leader.
-void PeerRun::look_for_staged() {
+void PeerRun::check_staged() {
   bridge_.post(
       [mail = mail_, least = all_.included ? all_.least : 0, run = config_.run](PeerService::PeerNode& peer, double) {
         peer.keys.holder().pass(least);  // retries updates that arrived during another pull
@@ -213,51 +213,51 @@ void PeerRun::look_for_staged() {
 }
 
 // Invalidates earlier gets: the node's clock has changed, or whether it pulls.
-void PeerRun::look_otherwise() noexcept {
+void PeerRun::invalidate_reads() noexcept {
   if (state_) state_->change();
 }
 
 // Publishes this node's clock. If it is not urgent, the next acknowledged push publishes it.
-void PeerRun::tell(bool soon) {
-  look_otherwise();
+void PeerRun::publish_clock(bool soon) {
+  invalidate_reads();
   {
     std::lock_guard lock(mail_->mutex);
     mark_ = std::max(mark_, mail_->pace.mark);
     mail_->pace = gate_.pace(mark_);
     if (!soon && !mail_->pushes.empty()) return;
   }
-  bridge_.post([mail = mail_](PeerService::PeerNode& peer, double) { mail->tell(peer); });
+  bridge_.post([mail = mail_](PeerService::PeerNode& peer, double) { mail->publish(peer); });
 }
 
 // ---- mail and its consequences ----
 
 Status PeerRun::take_mail() {
-  mail_->news = false;
+  mail_->unread = false;
   std::vector<PeerMail::Drawn> drawn;
-  std::vector<std::pair<NodeId, std::optional<std::string>>> heard;
+  std::vector<std::pair<NodeId, std::optional<std::string>>> states;
   std::optional<Error> refused;
-  std::optional<std::vector<KeyClient::Open>> open;
+  std::optional<std::vector<KeyClient::Pending>> pending;
   {
     std::lock_guard lock(mail_->mutex);
     for (Batch& batch : mail_->pulls) batches_.push_back(std::move(batch));
     mail_->pulls.clear();
     drawn.swap(mail_->drawn);
-    heard.swap(mail_->heard);
+    states.swap(mail_->states);
     refused.swap(mail_->refused);
-    open.swap(mail_->open);
+    pending.swap(mail_->pending);
     if (mail_->all) all_ = *mail_->all;
-    if (mail_->pace.mark > mark_) look_otherwise();
+    if (mail_->pace.mark > mark_) invalidate_reads();
     mark_ = std::max(mark_, mail_->pace.mark);
     pushes_ = mail_->sum;
   }
   if (all_.included) gate_.learn(all_.least, static_cast<uint32_t>(all_.count));
   for (const PeerMail::Drawn& one : drawn) gate_.drawn(one.draw, one.sample, now());
-  for (const auto& [peer, state] : heard) gate_.heard(peer, state);
-  if (open) AH_TRY(show_awaited(*open));
+  for (const auto& [peer, state] : states) gate_.update_peer(peer, state);
+  if (pending) AH_TRY(show_awaited(*pending));
   return refused ? Status(*std::move(refused)) : Status();
 }
 
-void PeerRun::look_at_all() {
+void PeerRun::poll_aggregate() {
   bridge_.post([mail = mail_](PeerService::PeerNode& peer, double now) {
     mail->put([&](PeerMail& m) { m.all = peer.overlay.aggregate(now); }, false);
   });
@@ -265,14 +265,14 @@ void PeerRun::look_at_all() {
 
 void PeerRun::show_gate() {
   const uint64_t refused = gate_.refusals() - refusals_before_;
-  config_.board->note(config_.run, bridge_.node().index(), [&](auto& self) {
+  config_.board->update(config_.run, bridge_.node().index(), [&](auto& self) {
     self.refused.set(refused);
     self.passed.set(gate_.decisions() - decisions_before_ - refused);
   });
 }
 
 // Passes the gate's requests to the overlay and the watch.
-void PeerRun::look_around() {
+void PeerRun::send_gate_requests() {
   if (const auto draw = gate_.take_draw()) {
     bridge_.post([mail = mail_, draw = *draw](PeerService::PeerNode& peer, double now) {
       peer.overlay.sample(draw.count, kSampleSeconds, now, [mail, draw](std::vector<Sampled> sample) {
@@ -309,33 +309,33 @@ Result<bool> PeerRun::finished() {
       began_ = bridge_.node().clock().now();
       return true;
     case Phase::pass:
-      if (gate_.asking()) return false;
+      if (gate_.waiting()) return false;
       gate_.start(now());
-      config_.board->note(config_.run, bridge_.node().index(),
-                          [&](auto& self) { self.works(bridge_.node().clock().now()); });
-      tell(false);
+      config_.board->update(config_.run, bridge_.node().index(),
+                            [&](auto& self) { self.set_working(bridge_.node().clock().now()); });
+      publish_clock(false);
       return true;
     case Phase::fetch: {
-      std::optional<Result<std::vector<ParamEntry>>> answer;
+      std::optional<Result<std::vector<ParamEntry>>> fetched;
       {
         std::lock_guard lock(mail_->mutex);
-        answer = std::exchange(mail_->answer, std::nullopt);
+        fetched = std::exchange(mail_->fetched, std::nullopt);
       }
-      if (!answer) return false;
-      if (!answer->ok()) return answer->error();
-      entries_ = std::move(**answer);
+      if (!fetched) return false;
+      if (!fetched->ok()) return fetched->error();
+      entries_ = std::move(**fetched);
       return true;
     }
     case Phase::push:
-      if (!may_go_on()) return false;
+      if (!may_continue()) return false;
       gate_.complete(now());
-      tell(false);
+      publish_clock(false);
       return true;
     case Phase::stop:
-      if (!may_go_on()) return false;
+      if (!may_continue()) return false;
       if (mark_ < stopped_in(run, 0)) {
         mark_ = stopped_in(run, step());
-        tell();
+        publish_clock();
       }
       return all_.included && all_.least >= stopped_in(run, 0);
     case Phase::settle: return settled();
@@ -353,7 +353,7 @@ bool PeerRun::settled() {
   if (!mail_->is_merged()) return false;
   if (mark_ != mine) {
     mark_ = mine;
-    tell();
+    publish_clock();
   }
   // The others may have continued to the end without this node: then their clocks no longer change.
   return all_.included && all_.least >= settled_in(config_.run, 0);
@@ -365,7 +365,7 @@ Status PeerRun::answer_pull(std::vector<ParamEntry> values) {
     return Error{Code::bad_argument, "key " + value.key.print() + " is not in the batch"};
   }
   pulling_.clear();
-  look_otherwise();
+  invalidate_reads();
   {
     std::lock_guard lock(mail_->mutex);
     mail_->merged = false;
@@ -393,10 +393,10 @@ uint64_t PeerRun::updates() const { return std::max(all_.sum, pushes_); }
 uint64_t PeerRun::workers() const { return std::max(all_.count, uint64_t{1}); }
 
 Result<PeerSummary> PeerRun::end() {
-  const auto sent = bridge_.ask<PeerTraffic>("peer.run", [](auto& peer, double, auto give) {
+  const auto sent = bridge_.call<PeerTraffic>("peer.run", [](auto& peer, double, auto reply) {
     peer.keys.holder().on_pull(nullptr);
     peer.watch.on_state(nullptr);
-    give(peer.sent);
+    reply(peer.sent);
   });
   if (!sent) return sent.error();
   phase_ = Phase::none;

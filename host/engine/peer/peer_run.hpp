@@ -6,7 +6,7 @@
 //
 //  begin                                  wait
 //    [init], ready                        wait         until all are present and know their first step
-//    loop: ask_pass, fetch, push          wait, each   pushes stay in flight while the next steps begin
+//    loop: request_pass, fetch, push      wait, each   pushes stay in flight while the next steps begin
 //    stop                                 wait         until all have stopped
 //    settle                               wait         until no update is missing anywhere
 
@@ -53,12 +53,12 @@ class PeerRun {
   // Values, at any time.
 
   /// In the order of the keys; nil for keys without a value.
-  Result<std::vector<ParamEntry>> get(std::vector<ParamKey> keys, const char* what);
+  Result<std::vector<ParamEntry>> get(std::vector<ParamKey> keys, const char* operation);
   /// A number for the result of the last `get`, if this node leads all its keys; otherwise 0.
   uint64_t led() const noexcept { return led_; }
   /// Whether the `get` of this number would still return the same values.
-  bool still(uint64_t led) const noexcept { return state_ && state_->still(led - 1); }
-  Status set(std::vector<ParamEntry> entries, const char* what);
+  bool is_current(uint64_t led) const noexcept { return state_ && state_->is_current(led - 1); }
+  Status set(std::vector<ParamEntry> entries, const char* operation);
 
   // A run. Each of these calls begins an operation, and `wait` waits for it.
 
@@ -66,7 +66,7 @@ class PeerRun {
   /// This node has the smallest id of the live nodes: it sets the initial values.
   bool first() const;
   void ready();
-  void ask_pass();
+  void request_pass();
   void fetch(std::vector<ParamKey> keys);
   std::vector<ParamEntry> take_entries() { return std::move(entries_); }
   /// Completes the step once the push is in flight: later fetches include it, and the clock visible to others increases
@@ -110,27 +110,27 @@ class PeerRun {
   };
 
   void enter(Phase phase);
-  void look_otherwise() noexcept;
+  void invalidate_reads() noexcept;
   std::optional<LedValues> read(const std::vector<ParamKey>& keys, Mark mark);
-  void tell(bool soon = true);
+  void publish_clock(bool soon = true);
   Status take_mail();
-  void look_around();
-  void look_at_all();
+  void send_gate_requests();
+  void poll_aggregate();
   bool all_are(Mark mark) const;
   bool leased() const;
-  void look_for_staged();
+  void check_staged();
   bool settled();
   Result<bool> finished();
-  bool may_go_on() const;
-  bool is_look_due();
-  void ask_for_awaited();
-  Status show_awaited(const std::vector<KeyClient::Open>& open);
+  bool may_continue() const;
+  bool is_check_due();
+  void request_awaited();
+  Status show_awaited(const std::vector<KeyClient::Pending>& pending);
   void await_workers(std::vector<NodeId> ids);
   std::string describe_slowest() const;
-  void look_at_posted();
+  void flush_posted();
   void show_gate();
   double now() const { return seconds(); }
-  const char* what() const noexcept;
+  const char* phase_name() const noexcept;
 
   PeerBridge& bridge_;
   Config config_;
@@ -139,8 +139,8 @@ class PeerRun {
   Phase phase_ = Phase::none;
   double since_ = 0;             // start of the phase, shifted by this node's own pulls
   double left_ = 0;              // end of the last wait
-  double look_again_ = 0;        // next check of the workers that this node waits for
-  bool told_ = false;            // the log has named them
+  double next_check_ = 0;        // next check of the workers that this node waits for
+  bool logged_ = false;          // the log has named them
   std::vector<NodeId> awaited_;  // as shown
   Mark mark_ = 0;                // this node's clock, without unacknowledged pushes
   Aggregate all_;

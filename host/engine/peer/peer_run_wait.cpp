@@ -8,9 +8,9 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kLookAround = 0.02;  // between polls of the worker count
-constexpr double kFirstLook = 0.25;   // until the workers waited for are first looked up
-constexpr double kNextLook = 1;
+constexpr double kPollInterval = 0.02;  // between polls of the worker count
+constexpr double kFirstCheck = 0.25;    // until the workers waited for are first looked up
+constexpr double kNextCheck = 1;
 constexpr size_t kMostNamed = 8;
 
 void add(std::vector<NodeId>& ids, NodeId id) {
@@ -19,7 +19,7 @@ void add(std::vector<NodeId>& ids, NodeId id) {
 
 }  // namespace
 
-const char* PeerRun::what() const noexcept {
+const char* PeerRun::phase_name() const noexcept {
   switch (phase_) {
     case Phase::begin: return "peer.run: until all workers are present";
     case Phase::ready: return "peer.run: until all workers are ready";
@@ -45,24 +45,24 @@ PeerRun::InWait::~InWait() {
 void PeerRun::enter(Phase phase) {
   phase_ = phase;
   since_ = left_ = bridge_.node().clock().now();
-  look_again_ = since_ + kFirstLook;
-  told_ = false;
+  next_check_ = since_ + kFirstCheck;
+  logged_ = false;
 }
 
 // Whether to look up the workers waited for. In `begin` this sends a request to the coordinator, at growing intervals.
-bool PeerRun::is_look_due() {
+bool PeerRun::is_check_due() {
   const double now = bridge_.node().clock().now();
-  if (now < look_again_) return false;
-  look_again_ = now + (phase_ == Phase::begin ? std::clamp(now - since_, kFirstLook, Node::kLongWait) : kNextLook);
-  if (!told_ && now < since_ + Node::kLongWait) look_again_ = std::min(look_again_, since_ + Node::kLongWait);
+  if (now < next_check_) return false;
+  next_check_ = now + (phase_ == Phase::begin ? std::clamp(now - since_, kFirstCheck, Node::kLongWait) : kNextCheck);
+  if (!logged_ && now < since_ + Node::kLongWait) next_check_ = std::min(next_check_, since_ + Node::kLongWait);
   return true;
 }
 
-void PeerRun::ask_for_awaited() {
+void PeerRun::request_awaited() {
   bridge_.post([mail = mail_](PeerService::PeerNode& peer, double when) {
     mail->put([&](PeerMail& m) {
       m.all = peer.overlay.aggregate(when);
-      m.open = peer.keys.open();
+      m.pending = peer.keys.pending();
     });
   });
 }
@@ -70,45 +70,45 @@ void PeerRun::ask_for_awaited() {
 std::string PeerRun::describe_slowest() const {
   const Mark least = all_.least;
   const RunId run = config_.run;
-  const std::string who = bridge_.describe(all_.slowest);
-  if (least < present_in(run)) return who + ", which has not begun the run";
-  if (least < mark_of(run, 0)) return who + ", which is not ready";
-  if (least >= stopped_in(run, 0)) return who + ", which has stopped and waits for updates to be merged";
-  return who + ", which has completed " + std::to_string(completed(least)) + " steps";
+  const std::string description = bridge_.describe(all_.slowest);
+  if (least < present_in(run)) return description + ", which has not begun the run";
+  if (least < mark_of(run, 0)) return description + ", which is not ready";
+  if (least >= stopped_in(run, 0)) return description + ", which has stopped and waits for updates to be merged";
+  return description + ", which has completed " + std::to_string(completed(least)) + " steps";
 }
 
 // Shows the workers that this node waits for, and logs them after a long wait.
-Status PeerRun::show_awaited(const std::vector<KeyClient::Open>& open) {
+Status PeerRun::show_awaited(const std::vector<KeyClient::Pending>& pending) {
   Node& node = bridge_.node();
   std::vector<NodeId> ids;
-  std::string who;
+  std::string description;
   if (phase_ == Phase::begin) {
     const auto late = node.behind(config_.run - 1);
     if (!late) return late.error();
     for (const Whereabouts& worker : *late) add(ids, worker.id);
-    who = node.describe(*late);
+    description = node.describe(*late);
   } else if (phase_ == Phase::pass && gate_.sampled()) {
     for (const NodeId id : gate_.sampled_behind()) {
       add(ids, id);
-      who += (who.empty() ? "" : ", ") + bridge_.describe(id);
+      description += (description.empty() ? "" : ", ") + bridge_.describe(id);
     }
   }
   const bool own = phase_ == Phase::fetch || phase_ == Phase::push || all_.slowest == node.index();
   if (ids.empty() && own) {
-    for (const KeyClient::Open& question : open) {
-      for (const NodeId id : question.awaited) add(ids, id);
-      if (question.awaited.empty() && question.owner) add(ids, *question.owner);
+    for (const KeyClient::Pending& request : pending) {
+      for (const NodeId id : request.awaited) add(ids, id);
+      if (request.awaited.empty() && request.owner) add(ids, *request.owner);
     }
-    who = bridge_.describe(open);
+    description = bridge_.describe(pending);
   } else if (ids.empty() && !(phase_ == Phase::pass && gate_.sampled()) && all_.included && all_.slowest != kNoNode) {
     add(ids, all_.slowest);
-    who = describe_slowest();
+    description = describe_slowest();
   }
-  if (who.empty() && !leased()) who = "a majority of the workers, which the rendezvous host cannot reach";
+  if (description.empty() && !leased()) description = "a majority of the workers, which the coordinator cannot reach";
   await_workers(std::move(ids));
-  if (told_ || node.clock().now() < since_ + Node::kLongWait) return {};
-  told_ = true;
-  node.log_long_wait(what(), who);
+  if (logged_ || node.clock().now() < since_ + Node::kLongWait) return {};
+  logged_ = true;
+  node.log_long_wait(phase_name(), description);
   return {};
 }
 
@@ -117,7 +117,7 @@ void PeerRun::await_workers(std::vector<NodeId> ids) {
   awaited_ = std::move(ids);
   Node& node = bridge_.node();
   node.stats().await_workers({awaited_, since_});
-  config_.board->note(config_.run, node.index(), [&](auto& self) { self.awaits(awaited_); });
+  config_.board->update(config_.run, node.index(), [&](auto& self) { self.set_awaited(awaited_); });
 }
 
 Result<std::optional<PeerRun::Batch>> PeerRun::wait() {
@@ -129,40 +129,40 @@ Result<std::optional<PeerRun::Batch>> PeerRun::wait() {
       Batch batch = std::move(batches_.front());
       batches_.pop_front();
       for (const PullEntry& entry : batch) pulling_.push_back(entry.key);
-      look_otherwise();
+      invalidate_reads();
       return std::optional<Batch>(std::move(batch));
     }
     const bool led = leased();
     if (phase_ == Phase::pass && led) {
       AH_TRY(gate_.poll(now()));
       show_gate();
-      look_around();
+      send_gate_requests();
     }
     const Result<bool> done = finished();
     if (!done) return done.error();
     if (*done) {
-      look_around();
+      send_gate_requests();
       return std::optional<Batch>();
     }
     swapped_ = false;
-    if (is_look_due()) ask_for_awaited();
-    double due = look_again_;
+    if (is_check_due()) request_awaited();
+    double due = next_check_;
     if (phase_ == Phase::pass) due = std::min(due, began_ + gate_.next_time());
     const bool clocks = phase_ == Phase::pass || phase_ >= Phase::stop;
     if (phase_ <= Phase::ready || (clocks && !all_.included)) {
-      look_at_all();  // a change of the count alone is not reported
-      due = std::min(due, node.clock().now() + kLookAround);
+      poll_aggregate();  // a change of the count alone is not reported
+      due = std::min(due, node.clock().now() + kPollInterval);
     }
     if (phase_ == Phase::settle) {
-      look_for_staged();
-      due = std::min(due, node.clock().now() + kLookAround);
+      check_staged();
+      due = std::min(due, node.clock().now() + kPollInterval);
     }
-    look_at_posted();
+    flush_posted();
     const uint64_t epoch = node.cluster().epoch();
     const auto something = [&] {
-      return mail_->news.load() || swapped_ || node.cluster().epoch() != epoch || leased() != led;
+      return mail_->unread.load() || swapped_ || node.cluster().epoch() != epoch || leased() != led;
     };
-    const Status waited = node.wait_until(something, {}, what(), due);
+    const Status waited = node.wait_until(something, {}, phase_name(), due);
     if (!waited.ok() && waited.error().code != Code::timeout) return waited.error();
   }
 }

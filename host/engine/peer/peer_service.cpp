@@ -13,7 +13,7 @@ constexpr size_t kMostContacts = 16;
 // Rounds of exchange among the nodes of the process in one turn of the courier.
 constexpr int kMostTurns = 16;
 // Timers are rounded up to multiples of this, in seconds: an idle courier wakes at most a hundred times a second.
-constexpr double kBeat = 0.01;
+constexpr double kTimerResolution = 0.01;
 constexpr double kHandOver = 5;  // seconds for other nodes to take over the keys of a leaving node, if there are any
 // Seconds to retain early frames for a worker before it enters: other workers may have begun just before it.
 constexpr double kEarly = 0.5;
@@ -24,7 +24,7 @@ constexpr size_t kMostEarly = 10'000;
 void PeerTraffic::count(Kind kind) noexcept {
   if (kind == overlay_kind::find || kind == overlay_kind::found) {
     ++lookups;
-  } else if (kind == overlay_kind::report || kind == overlay_kind::result || kind == overlay_kind::part) {
+  } else if (kind == overlay_kind::report || kind == overlay_kind::result || kind == overlay_kind::detach) {
     ++clocks;
   } else if (within(kind, kinds_of(Kind::overlay_first))) {
     ++upkeep;
@@ -49,16 +49,16 @@ void PeerService::post(std::function<void()> call, bool soon) {
 }
 
 void PeerService::enter(NodeId node, uint64_t seed, uint32_t replicas, std::shared_ptr<NodeStats> stats) {
-  courier_.outlive_head();
-  courier_.tell_takes_part(node, true);
+  courier_.outlive_coordinator();
+  courier_.report_participation(node, true);
   post([this, node, seed, replicas, stats = std::move(stats)] {
     if (peers_.contains(node)) return;
     auto& peer = peers_[node];
     const double now = courier_.clock().now();
     peer = std::make_unique<PeerNode>(Overlay::Contact{node, courier_.process()}, seed, replicas, now, stats);
     peer->keys.set_now(now);
-    peer->keys.succession().set_live(live_processes());
-    peer->keys.succession().set_everyone([this, seed] { return everyone(seed); });
+    peer->keys.reconfiguration().set_live(live_processes());
+    peer->keys.reconfiguration().set_all_workers([this, seed] { return all_workers(seed); });
     set_voters(*peer);
     peer->overlay.join(contacts_of(node, seed), now);
     std::deque<Early> early = std::exchange(early_, {});
@@ -70,10 +70,10 @@ void PeerService::enter(NodeId node, uint64_t seed, uint32_t replicas, std::shar
     }
     if (!entered_.insert(node).second) return;  // its earlier keys are on other nodes
     const std::vector<Peer> all = founders(seed);
-    peer->keys.succession().found(all);
+    peer->keys.reconfiguration().bootstrap(all);
     const auto lowest = [](const Peer& a, const Peer& b) { return a.id < b.id; };
     const auto first = std::min_element(all.begin(), all.end(), lowest);
-    if (first != all.end() && first->node == node) peer->overlay.found_tree();
+    if (first != all.end() && first->node == node) peer->overlay.bootstrap_tree();
   });
 }
 
@@ -88,7 +88,7 @@ std::vector<Peer> PeerService::founders(uint64_t seed) const {
 }
 
 // A departed worker may have replicas that no other worker has taken over yet.
-std::vector<Peer> PeerService::everyone(uint64_t seed) const {
+std::vector<Peer> PeerService::all_workers(uint64_t seed) const {
   std::vector<Peer> all;
   for (const Member& member : courier_.newest_membership()->workers()) {
     all.push_back({ring_id(seed, member.id, 0), member.id, member.process});
@@ -122,19 +122,19 @@ void PeerService::leave(NodeId node) {
   {
     std::lock_guard lock(mutex_);  // later reads of the worker no longer use this peer
     const auto at = peers_.find(node);
-    if (at == peers_.end() || at->second->gone_at < kForever) return;
+    if (at == peers_.end() || at->second->leaves_at < kForever) return;
     const double now = courier_.clock().now();
     at->second->led->change();
     if (at->second->overlay.near().alone()) {
       peers_.erase(at);
     } else {
-      at->second->gone_at = now + kHandOver;
+      at->second->leaves_at = now + kHandOver;
       at->second->due = 0;
-      at->second->keys.succession().leave();
+      at->second->keys.reconfiguration().leave();
       at->second->overlay.leave(now);
     }
   }
-  courier_.tell_takes_part(node, false);
+  courier_.report_participation(node, false);
   post([] {});
 }
 
@@ -142,7 +142,7 @@ void PeerService::with(NodeId node, std::function<void(PeerNode*, double)> call,
   const auto found = [this, node, call = std::move(call)] {
     const auto at = peers_.find(node);
     const double now = courier_.clock().now();
-    const bool there = at != peers_.end() && at->second->gone_at == kForever;
+    const bool there = at != peers_.end() && at->second->leaves_at == kForever;
     if (there) at->second->keys.set_now(now);
     if (there) at->second->due = 0;
     call(there ? at->second.get() : nullptr, now);
@@ -153,7 +153,7 @@ void PeerService::with(NodeId node, std::function<void(PeerNode*, double)> call,
 std::optional<LedValues> PeerService::read(NodeId node, std::span<const ParamKey> keys, Mark mark, double now) {
   std::lock_guard lock(mutex_);
   const auto at = peers_.find(node);
-  if (at == peers_.end() || at->second->gone_at < kForever || !at->second->overlay.joined()) return std::nullopt;
+  if (at == peers_.end() || at->second->leaves_at < kForever || !at->second->overlay.joined()) return std::nullopt;
   PeerNode& peer = *at->second;
   LedValues values{{}, peer.led, peer.led->changes()};
   for (const ParamKey& key : keys) {
@@ -179,40 +179,41 @@ void PeerService::take(Frame&& frame, double now) {
   const auto at = peers_.find(envelope->to);
   if (at == peers_.end()) {  // it has not entered, or has left: the sender continues without a reply
     while (!early_.empty() && (early_.front().until <= now || early_.size() >= kMostEarly)) early_.pop_front();
-    if (entered_.contains(envelope->to) || frame.kind == peer_kind::who) return tell_departed(frame, *envelope);
+    if (entered_.contains(envelope->to) || frame.kind == peer_kind::query) return reply_departed(frame, *envelope);
     early_.push_back({envelope->to, now + kEarly, std::move(frame)});
     return;
   }
   at->second->due = 0;
-  NodeStats::Mail& mail = at->second->stats->courier;
-  mail.frames_received.add(1);
-  mail.bytes_received.add(frame.cost());
+  NodeStats::Traffic& traffic = at->second->stats->courier;
+  traffic.frames_received.add(1);
+  traffic.bytes_received.add(frame.cost());
   const Address from = frame.src;
   const Kind kind = frame.kind;
-  const Status taken = hand_over(*at->second, std::move(frame), now);
+  const Status taken = dispatch(*at->second, std::move(frame), now);
   if (!taken.ok()) courier_.distrust(from, kind, taken.error());
 }
 
 /// Replies to a request for a departed worker of this process, so that the sender does not treat it as unresponsive.
-void PeerService::tell_departed(const Frame& request, const Envelope& envelope) {
-  static constexpr std::array kRequests = {peer_kind::who,   peer_kind::claim, peer_kind::adopt, peer_kind::settle,
+void PeerService::reply_departed(const Frame& request, const Envelope& envelope) {
+  static constexpr std::array kRequests = {peer_kind::query, peer_kind::claim, peer_kind::adopt, peer_kind::settle,
                                            peer_kind::renew, peer_kind::sums,  peer_kind::copy,  peer_kind::write};
-  const bool asks = request.kind == peer_kind::ask || request.kind == peer_kind::poke;
-  if (!asks && std::find(kRequests.begin(), kRequests.end(), request.kind) == kRequests.end()) return;
+  const bool is_key_request = request.kind == peer_kind::request || request.kind == peer_kind::probe;
+  if (!is_key_request && std::find(kRequests.begin(), kRequests.end(), request.kind) == kRequests.end()) return;
   const Envelope back{{0, envelope.to, courier_.process()}, envelope.from.node};
   const Address to = courier_address(envelope.from.process);
-  Frame answer = asks ? message_frame(peer_kind::told, to, request.tag, Told{back, Told::How::moved, {}})
-                      : message_frame(peer_kind::departed, to, request.tag, back);
-  answer.src = courier_.address();
-  if (asks) answer.flags = param::kLast;
-  if (to == answer.src) {
-    local_.push_back(std::move(answer));
+  Frame reply = is_key_request
+                    ? message_frame(peer_kind::reply, to, request.tag, KeyReply{back, KeyReply::State::moved, {}})
+                    : message_frame(peer_kind::departed, to, request.tag, back);
+  reply.src = courier_.address();
+  if (is_key_request) reply.flags = param::kLast;
+  if (to == reply.src) {
+    local_.push_back(std::move(reply));
   } else {
-    out_.push_back(std::move(answer));
+    out_.push_back(std::move(reply));
   }
 }
 
-Status PeerService::hand_over(PeerNode& peer, Frame&& frame, double now) {
+Status PeerService::dispatch(PeerNode& peer, Frame&& frame, double now) {
   const Kind kind = frame.kind;
   if (within(kind, kinds_of(Kind::overlay_first))) return peer.overlay.on_frame(frame, now);
   if (kind == peer_kind::watch || kind == peer_kind::watched) return peer.watch.on_frame(frame, now);
@@ -285,20 +286,20 @@ bool PeerService::others_remain(NodeId node) const {
 }
 
 /// Ticks the peer; returns false when it has departed.
-bool PeerService::look_after(PeerNode& peer, double now) {
+bool PeerService::tick_peer(PeerNode& peer, double now) {
   if (peer.due > now) return true;
   // Without a majority the other workers take over nothing for a while; this node may have the last replica of a key.
   const NodeId node = peer.overlay.self().node;
-  if (peer.gone_at <= now && others_remain(node)) peer.gone_at = now + kHandOver;
-  peer.due = std::min({peer.overlay.tick(now), peer.keys.tick(now), peer.watch.tick(now), peer.gone_at});
-  peer.keys.tell(*peer.led);
+  if (peer.leaves_at <= now && others_remain(node)) peer.leaves_at = now + kHandOver;
+  peer.due = std::min({peer.overlay.tick(now), peer.keys.tick(now), peer.watch.tick(now), peer.leaves_at});
+  peer.keys.publish(*peer.led);
   take_frames(peer);
-  return peer.gone_at > now && !(peer.gone_at < kForever && peer.keys.succession().holds_nothing());
+  return peer.leaves_at > now && !(peer.leaves_at < kForever && peer.keys.reconfiguration().holds_nothing());
 }
 
 double PeerService::tick(double now) {
   std::lock_guard lock(mutex_);
-  for (const auto& [node, peer] : peers_) peer->keys.succession().set_run_lease(courier_.leased_until());
+  for (const auto& [node, peer] : peers_) peer->keys.reconfiguration().set_run_lease(courier_.leased_until());
   const double next = exchange(now);
   courier_.send_all(std::exchange(out_, {}));
   return next;
@@ -308,11 +309,12 @@ double PeerService::exchange(double now) {
   for (int turn = 0; turn < kMostTurns; ++turn) {
     double next = kForever;
     for (auto at = peers_.begin(); at != peers_.end();) {
-      const bool there = look_after(*at->second, now);
+      const bool there = tick_peer(*at->second, now);
       if (there) next = std::min(next, at->second->due);
       at = there ? std::next(at) : peers_.erase(at);
     }
-    if (local_.empty()) return next <= now || next == kForever ? next : std::ceil(next / kBeat) * kBeat;
+    if (local_.empty())
+      return next <= now || next == kForever ? next : std::ceil(next / kTimerResolution) * kTimerResolution;
     take_local(now);
   }
   return now;  // the courier's other tasks have waited long enough

@@ -43,8 +43,8 @@ class PeerService final : public ServiceTask {
     PeerTraffic sent;
     std::shared_ptr<NodeStats> stats;  // the worker's
     std::shared_ptr<LedState> led = std::make_shared<LedState>();
-    double due = 0;             // the next tick; 0: as soon as possible
-    double gone_at = kForever;  // it leaves: the earliest departure before all keys are handed over
+    double due = 0;               // the next tick; 0: as soon as possible
+    double leaves_at = kForever;  // it leaves: the earliest departure before all keys are handed over
   };
 
   /// Adds itself to the courier, which must not have been started.
@@ -60,7 +60,7 @@ class PeerService final : public ServiceTask {
   /// Thread-safe.
   void with(NodeId node, std::function<void(PeerNode*, double now)> call, bool soon = true);
   /// Runs deferred calls now. Thread-safe.
-  void look() { courier_.look(); }
+  void flush() { courier_.wake(); }
 
   /// Values of keys that the worker leads, without the courier thread; nullopt if it does not lead all of them or
   /// cannot reply at once. `mark`: the last step that it has completed. Thread-safe.
@@ -76,15 +76,15 @@ class PeerService final : public ServiceTask {
   std::vector<Peer> founders(uint64_t seed) const;
   std::vector<ProcessId> live_processes() const;
   void set_voters(PeerNode& peer) const;
-  std::vector<Peer> everyone(uint64_t seed) const;
-  void tell_departed(const Frame& request, const Envelope& envelope);
+  std::vector<Peer> all_workers(uint64_t seed) const;
+  void reply_departed(const Frame& request, const Envelope& envelope);
   std::vector<Overlay::Contact> contacts_of(NodeId node, uint64_t seed) const;
   void take(Frame&& frame, double now);
-  Status hand_over(PeerNode& peer, Frame&& frame, double now);
+  Status dispatch(PeerNode& peer, Frame&& frame, double now);
   void take_frames(PeerNode& peer);
   void take_local(double now);
   bool others_remain(NodeId node) const;
-  bool look_after(PeerNode& peer, double now);
+  bool tick_peer(PeerNode& peer, double now);
   double exchange(double now);
 
   ServiceThread& courier_;

@@ -21,7 +21,7 @@ class PeerWatch {
 
   /// Watches further peers.
   void watch(const std::vector<Peer>& peers, double now);
-  void on_state(OnState told) { told_ = std::move(told); }
+  void on_state(OnState callback) { on_state_ = std::move(callback); }
   /// Ends all watches.
   void stop();
   void set_state(std::string state);
@@ -43,13 +43,13 @@ class PeerWatch {
     double expires = 0;
   };
 
-  void ask(const Peer& peer, bool on);
-  void tell(const Peer& peer);
+  void send_watch(const Peer& peer, bool on);
+  void send_state(const Peer& peer);
   void lose(NodeId node);
 
   const Overlay& overlay_;
   std::string state_;
-  OnState told_;
+  OnState on_state_;
   std::map<NodeId, Watched> watched_;
   std::map<NodeId, Watcher> watchers_;
   std::vector<Frame> frames_;

@@ -8,12 +8,13 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kAskAtMost = 16;  // most seconds between requests for the others' state: 1 at first, then doubled
+constexpr double kMaxQueryInterval =
+    16;  // most seconds between requests for the others' state: 1 at first, then doubled
 
 }  // namespace
 
 EventBox::EventBox(Node& node, ServiceThread& courier) : node_(node), courier_(courier) {
-  node.port().set_guest(kinds_of(Kind::event_first), *this);
+  node.port().set_handler(kinds_of(Kind::event_first), *this);
 }
 
 // ---- receiving ----
@@ -21,12 +22,12 @@ EventBox::EventBox(Node& node, ServiceThread& courier) : node_(node), courier_(c
 void EventBox::on_frame(Frame&& frame) {
   if (!is_worker(frame.src)) return;
   if (frame.kind == event_kind::event) return on_event(std::move(frame));
-  if (frame.kind != event_kind::taken) return;
-  const auto taken = read_message<TakenMessage>(frame);
-  if (taken) {
-    peers_[frame.src].confirmed = *taken;
+  if (frame.kind != event_kind::window_update) return;
+  const auto update = read_message<WindowUpdate>(frame);
+  if (update) {
+    peers_[frame.src].confirmed = *update;
   } else {
-    node_.cluster().distrust(frame.src, frame.kind, taken.error().message);
+    node_.cluster().distrust(frame.src, frame.kind, update.error().message);
   }
 }
 
@@ -34,9 +35,9 @@ void EventBox::on_event(Frame&& frame) {
   const NodeId from = frame.src;
   const uint64_t cost = frame.cost();
   Peer& peer = peers_[from];
-  ++peer.came;
-  peer.came_cost += cost;
-  if (!std::exchange(peer.owed, true)) owing_.push_back(from);
+  ++peer.received;
+  peer.received_cost += cost;
+  if (!std::exchange(peer.unaccepted, true)) unaccepted_.push_back(from);
   auto message = read_message<EventMessage>(frame);
   if (!message) {
     node_.cluster().distrust(from, event_kind::event, message.error().message);
@@ -53,24 +54,24 @@ void EventBox::enqueue(Event event, uint64_t cost) {
 
 /// Accepts all received events, so no sender waits for this node while this node waits.
 void EventBox::before_wait() {
-  if (owing_.empty()) return;
+  if (unaccepted_.empty()) return;
   ++rounds_;
-  for (const NodeId from : std::exchange(owing_, {})) {
+  for (const NodeId from : std::exchange(unaccepted_, {})) {
     Peer& peer = peers_[from];
-    peer.owed = false;
-    peer.taken = {peer.came, peer.came_cost};
-    tell_taken(from, peer);
+    peer.unaccepted = false;
+    peer.accepted = {peer.received, peer.received_cost};
+    send_window_update(from, peer);
   }
 }
 
 /// Reports the accepted events to a sender when they amount to a quarter of its window. A waiting sender has a whole
 /// window in flight, so it always gets a report.
-void EventBox::tell_taken(NodeId from, Peer& peer) {
-  const bool due =
-      peer.taken.events - peer.told.events >= kWindowEvents / 4 || peer.taken.cost - peer.told.cost >= kWindowBytes / 4;
+void EventBox::send_window_update(NodeId from, Peer& peer) {
+  const bool due = peer.accepted.events - peer.reported.events >= kWindowEvents / 4 ||
+                   peer.accepted.cost - peer.reported.cost >= kWindowBytes / 4;
   if (!due) return;
-  peer.told = peer.taken;
-  Frame frame = message_frame(event_kind::taken, worker_address(from), 0, peer.told);
+  peer.reported = peer.accepted;
+  Frame frame = message_frame(event_kind::window_update, worker_address(from), 0, peer.reported);
   frame.src = node_.address();
   courier_.forward(std::move(frame));
 }
@@ -103,9 +104,9 @@ Event EventBox::take(uint64_t number) {
   if (name->second.empty()) names_.erase(name);
   if (queued.cost != 0 && queued.round == rounds_) {  // not yet counted as accepted
     Peer& peer = peers_[queued.event.from];
-    ++peer.taken.events;
-    peer.taken.cost += queued.cost;
-    tell_taken(queued.event.from, peer);
+    ++peer.accepted.events;
+    peer.accepted.cost += queued.cost;
+    send_window_update(queued.event.from, peer);
   }
   return std::move(queued.event);
 }
@@ -133,40 +134,40 @@ Result<Event> EventBox::wait(const Filter& filter, double deadline) {
     const double until = std::min(deadline, node_.clock().now() + watch.interval);
     const Status waited = node_.wait_until(done, awaited, "wait_event", until);
     if (const auto number = find(filter)) return take(*number);
-    if (waited) return nothing_came(filter, Code::peer_lost, "no other worker is left to send it");
+    if (waited) return wait_error(filter, Code::peer_lost, "no other worker is left to send it");
     if (waited.error().code == Code::peer_lost) {
-      return nothing_came(filter, Code::peer_lost, rank_name(*filter.from) + " lost");
+      return wait_error(filter, Code::peer_lost, rank_name(*filter.from) + " lost");
     }
     if (waited.error().code != Code::timeout) return waited.error();
-    if (node_.clock().now() >= deadline) return nothing_came(filter, Code::timeout, "timed out");
+    if (node_.clock().now() >= deadline) return wait_error(filter, Code::timeout, "timed out");
     const auto ended = have_ended(filter.from ? std::vector<NodeId>{*filter.from} : others(), watch, "wait_event");
     if (!ended) return ended.error();
     if (!*ended) continue;
     if (const auto number = find(filter)) return take(*number);
-    return nothing_came(
+    return wait_error(
         filter, Code::peer_lost,
         (filter.from ? rank_name(*filter.from) : "every other worker") + " has come to the end of its script");
   }
 }
 
-Result<bool> EventBox::have_ended(const std::vector<NodeId>& who, EndWatch& watch, const char* what) {
+Result<bool> EventBox::have_ended(const std::vector<NodeId>& ids, EndWatch& watch, const char* call) {
   auto list = node_.whereabouts();
   if (!list) return list.error();
   std::string missing;
-  for (const NodeId id : who) {
+  for (const NodeId id : ids) {
     if (id == node_.index()) continue;  // this node waits, so it sends nothing itself
     const auto at = std::find_if(list->begin(), list->end(), [id](const Whereabouts& w) { return w.id == id; });
     if (at != list->end() && !at->ended) missing += (missing.empty() ? "" : ", ") + rank_name(id);
   }
   const bool ended = missing.empty();
-  const bool sure = ended && watch.told;
-  watch.interval = ended ? 1 : std::min(2 * watch.interval, kAskAtMost);
-  watch.told = ended;
+  const bool sure = ended && watch.ended_before;
+  watch.interval = ended ? 1 : std::min(2 * watch.interval, kMaxQueryInterval);
+  watch.ended_before = ended;
   const double left = watch.since + Node::kLongWait - node_.clock().now();
   if (ended || watch.logged) return sure;
   watch.logged = left <= 0;
   if (watch.logged) {
-    node_.log_long_wait(what, missing);
+    node_.log_long_wait(call, missing);
   } else {
     watch.interval = std::min(watch.interval, left);
   }
@@ -252,10 +253,10 @@ std::string EventBox::rank_name(NodeId id) const {
   return rank ? "rank " + std::to_string(*rank) : address_name(worker_address(id));
 }
 
-Error EventBox::nothing_came(const Filter& filter, Code code, const std::string& why) const {
+Error EventBox::wait_error(const Filter& filter, Code code, const std::string& why) const {
   const std::string from = filter.from && code == Code::timeout ? " from " + rank_name(*filter.from) : "";
-  const std::string what = filter.name ? "'" + *filter.name + "'" : "an event";
-  return {code, "wait_event: " + why + " while waiting for " + what + from};
+  const std::string awaited = filter.name ? "'" + *filter.name + "'" : "an event";
+  return {code, "wait_event: " + why + " while waiting for " + awaited + from};
 }
 
 }  // namespace actorhost

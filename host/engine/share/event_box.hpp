@@ -27,7 +27,7 @@ struct Event {
   PackedValue value;
 };
 
-class EventBox final : private PortGuest {
+class EventBox final : private FrameHandler {
  public:
   /// Small enough that 64 senders do not fill a mailbox; a full mailbox stalls a whole link.
   static constexpr uint32_t kWindowEvents = 256;
@@ -69,24 +69,24 @@ class EventBox final : private PortGuest {
     // events to the peer
     uint32_t sent = 0;
     uint64_t sent_cost = 0;
-    TakenMessage confirmed;
+    WindowUpdate confirmed;
     // events from the peer
-    uint32_t came = 0;
-    uint64_t came_cost = 0;
-    TakenMessage taken;
-    TakenMessage told;
-    bool owed = false;  // listed in owing_
+    uint32_t received = 0;
+    uint64_t received_cost = 0;
+    WindowUpdate accepted;
+    WindowUpdate reported;
+    bool unaccepted = false;  // listed in unaccepted_
   };
   /// Asks the coordinator whether workers have ended their scripts. The reply may overtake their earlier events, so it
   /// counts only when it has arrived twice.
   struct EndWatch {
     double since;  // when the wait began
     double interval = 1;
-    bool told = false;
+    bool ended_before = false;
     bool logged = false;  // whether the log has named the awaited nodes
   };
 
-  // PortGuest
+  // FrameHandler
   void on_frame(Frame&& frame) override;
   void before_wait() override;
 
@@ -94,13 +94,13 @@ class EventBox final : private PortGuest {
   void enqueue(Event event, uint64_t cost);
   std::optional<uint64_t> find(const Filter& filter) const;
   Event take(uint64_t number);
-  void tell_taken(NodeId from, Peer& peer);
+  void send_window_update(NodeId from, Peer& peer);
   bool full(NodeId to) const;
   Status send_now(NodeId to, const EventMessage& message, double deadline);
   Status wait_for_room(NodeId to, double deadline);
-  Result<bool> have_ended(const std::vector<NodeId>& who, EndWatch& watch, const char* what);
+  Result<bool> have_ended(const std::vector<NodeId>& ids, EndWatch& watch, const char* call);
   std::vector<NodeId> others() const;
-  Error nothing_came(const Filter& filter, Code code, const std::string& why) const;
+  Error wait_error(const Filter& filter, Code code, const std::string& why) const;
 
   Node& node_;
   ServiceThread& courier_;
@@ -109,8 +109,8 @@ class EventBox final : private PortGuest {
   std::map<uint64_t, Queued> events_;                // by number
   std::map<std::string, std::set<uint64_t>> names_;  // numbers by name; no set is empty
   std::map<NodeId, Peer> peers_;
-  std::vector<NodeId> owing_;  // peers with received and not yet accepted events
-  std::set<NodeId> ended_;     // nodes whose script has ended: they accept no more events
+  std::vector<NodeId> unaccepted_;  // peers with received and not yet accepted events
+  std::set<NodeId> ended_;          // nodes whose script has ended: they accept no more events
 };
 
 }  // namespace actorhost

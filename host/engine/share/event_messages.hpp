@@ -1,8 +1,8 @@
 #pragma once
 // Messages between nodes about events, kinds 0x06xx.
 //
-//   event   the value, as the bindings pack it
-//   taken   the total number and cost of the receiver's events that the node has accepted
+//   event          the value, as the bindings pack it
+//   window_update  the total number and cost of the receiver's events that the node has accepted
 //
 // The cost of an event is the cost of its frame (Frame::cost). Both counts start at 0 and wrap around.
 
@@ -16,7 +16,7 @@ namespace actorhost {
 
 namespace event_kind {
 inline constexpr auto event = Kind{0x0600};
-inline constexpr auto taken = Kind{0x0601};
+inline constexpr auto window_update = Kind{0x0601};
 }  // namespace event_kind
 
 struct EventMessage {
@@ -25,14 +25,14 @@ struct EventMessage {
 
   /// Shares the value's bytes. Code::bad_argument for a value larger than a frame can carry.
   Result<Frame> frame(NodeId to) const {
-    return fitting(message_frame(event_kind::event, worker_address(to), 0, *this), Code::bad_argument,
-                   "an event of more than 1 GiB cannot be sent");
+    return check_frame_size(message_frame(event_kind::event, worker_address(to), 0, *this), Code::bad_argument,
+                            "an event of more than 1 GiB cannot be sent");
   }
   static void fields(auto& m, auto&& field) { field(m.name, m.value.head); }
   static auto& body(auto& m) { return m.value.body; }
 };
 
-struct TakenMessage {
+struct WindowUpdate {
   uint32_t events = 0;
   uint64_t cost = 0;
 

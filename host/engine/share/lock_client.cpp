@@ -51,71 +51,71 @@ Result<LockService::Values> LockClient::lock(Wanted wanted) {
 Result<std::vector<LockClient::Share>> LockClient::shares_of(Wanted& wanted) const {
   const MembershipPtr membership = node_.newest_membership();
   std::map<ProcessId, Share> by_process;
-  if (!wanted.keys.empty() || wanted.parts.empty()) by_process[0].ask.keys = std::move(wanted.keys);
+  if (!wanted.keys.empty() || wanted.parts.empty()) by_process[0].request.keys = std::move(wanted.keys);
   for (uint32_t place = 0; place < wanted.parts.size(); ++place) {
-    const LockAsk::Part& part = wanted.parts[place];
+    const LockRequest::Part& part = wanted.parts[place];
     const ProcessId home = membership->home_of(worker_address(part.owner));
     if (home == kNoProcess) return Error{Code::peer_lost, "lock: " + rank_name(part.owner) + " lost"};
     Share& share = by_process[home];
-    share.ask.parts.push_back(part);
+    share.request.parts.push_back(part);
     share.places.push_back(place);
   }
   std::vector<Share> shares;
   for (auto& [process, share] : by_process) {
     share.process = process;
-    share.ask.epoch = membership->epoch();
-    share.ask.where = wanted.where;
-    share.ask.access = wanted.access;
+    share.request.epoch = membership->epoch();
+    share.request.where = wanted.where;
+    share.request.access = wanted.access;
     shares.push_back(std::move(share));
   }
   return shares;
 }
 
 Result<LockService::Values> LockClient::take(Share& share, double deadline) {
-  share.id = ++asked_;
+  share.id = ++last_id_;
   if (here(share)) {
-    auto granted = here_.ask(request_of(share), share.ask);
+    auto granted = here_.acquire(request_id_of(share), share.request);
     if (!granted) return describe(share, granted.error());
     if (*granted) return std::move(**granted);
   } else {
-    auto frame = share.ask.frame(share.id, share.process);
+    auto frame = share.request.frame(share.id, share.process);
     if (!frame) return describe(share, frame.error());
-    say(std::move(*frame));
+    send(std::move(*frame));
   }
   auto values = wait_for(share, deadline);
-  if (!values && values.error().code != Code::timeout) give_back(share);
+  if (!values && values.error().code != Code::timeout) release_share(share);
   return values;
 }
 
 Result<LockService::Values> LockClient::wait_for(const Share& share, double deadline) {
   const std::array<Address, 1> from = {courier_address(share.process)};
-  const auto answer = [&](const Frame& frame) {
+  const auto is_reply = [&](const Frame& frame) {
     return within(frame.kind, kinds_of(Kind::lock_first)) && frame.src == from[0] && frame.tag == share.id;
   };
-  const std::string what = "lock of " + name_;
-  auto frame = node_.receive(answer, from, what, deadline);
+  const std::string awaited = "lock of " + name_;
+  auto frame = node_.receive(is_reply, from, awaited, deadline);
   if (!frame && frame.error().code == Code::timeout) {
     // The lock may be granted at this moment. The reply decides, and a grant is accepted.
     if (here(share)) {
-      if (const auto blockers = here_.withdraw(request_of(share))) {
-        return read_answer(share, LockWithdrawn{*blockers}.frame(request_of(share)));
+      if (const auto blockers = here_.withdraw(request_id_of(share))) {
+        return read_reply(share, LockWithdrawn{*blockers}.frame(request_id_of(share)));
       }
     } else {
-      Frame question;
-      question.kind = lock_kind::withdraw;
-      question.dst = from[0];
-      question.tag = share.id;
-      say(std::move(question));
+      Frame cancellation;
+      cancellation.kind = lock_kind::withdraw;
+      cancellation.dst = from[0];
+      cancellation.tag = share.id;
+      send(std::move(cancellation));
     }
-    frame = node_.receive(answer, from, what);
+    frame = node_.receive(is_reply, from, awaited);
   }
   if (!frame) return describe(share, frame.error());
-  return read_answer(share, *frame);
+  return read_reply(share, *frame);
 }
 
-Result<LockService::Values> LockClient::read_answer(const Share& share, const Frame& frame) const {
+Result<LockService::Values> LockClient::read_reply(const Share& share, const Frame& frame) const {
   if (frame.kind == lock_kind::granted) {
-    auto values = here(share) ? here_.collect(request_of(share)) : read_granted(frame);
+    auto values = here(share) ? here_.collect(request_id_of(share)) : read_granted(frame);
     if (values && values->size() != share.places.size()) {
       values = Error{Code::bad_data, "a grant of other values than the requested ones"};
     }
@@ -125,12 +125,12 @@ Result<LockService::Values> LockClient::read_answer(const Share& share, const Fr
   if (frame.kind == lock_kind::refused) return describe(share, error_of(frame));
   const auto withdrawn = read_message<LockWithdrawn>(frame);
   if (!withdrawn) return describe(share, distrust(frame, withdrawn.error()));
-  std::vector<std::string> who;
+  std::vector<std::string> ahead;
   for (const LockTable::Blocker& blocker : withdrawn->blockers) {
-    who.push_back((blocker.holds ? "held by " : "wanted before by ") + rank_name(blocker.node) + " at " +
-                  blocker.where);
+    ahead.push_back((blocker.holds ? "held by " : "wanted before by ") + rank_name(blocker.node) + " at " +
+                    blocker.where);
   }
-  const std::string by = who.empty() ? "" : " (" + blockers_text(who) + ")";
+  const std::string by = ahead.empty() ? "" : " (" + blockers_text(ahead) + ")";
   return Error{Code::timeout, "lock: " + name_ + " not granted within " + seconds_text(timeout_.value_or(0)) + by};
 }
 
@@ -148,7 +148,7 @@ Error LockClient::describe(const Share& share, const Error& error) const {
 
 std::string LockClient::owner_names(const Share& share) const {
   std::vector<NodeId> owners;
-  for (const LockAsk::Part& part : share.ask.parts) owners.push_back(part.owner);
+  for (const LockRequest::Part& part : share.request.parts) owners.push_back(part.owner);
   std::sort(owners.begin(), owners.end());
   owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
   std::vector<std::string> names;
@@ -163,13 +163,13 @@ std::string LockClient::rank_name(Address node) const {
 }
 
 /// Releases a share's lock without new values.
-void LockClient::give_back(const Share& share) {
-  if (here(share)) return here_.release(request_of(share), {});
-  if (auto frame = release_frame(share.id, share.process, {})) say(std::move(*frame));
+void LockClient::release_share(const Share& share) {
+  if (here(share)) return here_.release(request_id_of(share), {});
+  if (auto frame = release_frame(share.id, share.process, {})) send(std::move(*frame));
 }
 
 /// Sends a frame through the courier, which keeps frames in order without blocking this thread.
-void LockClient::say(Frame&& frame) {
+void LockClient::send(Frame&& frame) {
   frame.src = node_.address();
   courier_.forward(std::move(frame));
 }
@@ -189,13 +189,13 @@ Status LockClient::release(SharedWrites writes) {
     frames.push_back(std::move(*frame));
   }
   if (!fits) {  // writes all values or none
-    for (const Share& share : held) give_back(share);
+    for (const Share& share : held) release_share(share);
     return fits;
   }
   for (size_t i = 0; i < held.size(); ++i) {
-    if (here(held[i])) here_.release(request_of(held[i]), std::move(by_share[i]));
+    if (here(held[i])) here_.release(request_id_of(held[i]), std::move(by_share[i]));
   }
-  for (Frame& frame : frames) say(std::move(frame));
+  for (Frame& frame : frames) send(std::move(frame));
   return {};
 }
 

@@ -27,11 +27,11 @@ class LockClient {
   LockClient& operator=(const LockClient&) = delete;
 
   struct Wanted {
-    std::vector<std::string> keys = {};     // named keys, compared as bytes; the first byte must not be 0
-    std::vector<LockAsk::Part> parts = {};  // published partitions
-    std::string name;                       // the name of the whole request in messages: "'w'", "ids 3, 7 of table 1"
-    std::string where;                      // the script line
-    std::optional<double> timeout = {};     // seconds
+    std::vector<std::string> keys = {};         // named keys, compared as bytes; the first byte must not be 0
+    std::vector<LockRequest::Part> parts = {};  // published partitions
+    std::string name;                    // the name of the whole request in messages: "'w'", "ids 3, 7 of table 1"
+    std::string where;                   // the script line
+    std::optional<double> timeout = {};  // seconds
     SharedAccess access = SharedAccess::exclusive;
   };
   /// Blocks until this node holds all of it; returns the newest values of the parts. Code::timeout names the nodes
@@ -49,7 +49,7 @@ class LockClient {
   /// The part of a request that one process serves.
   struct Share {
     ProcessId process = 0;
-    LockAsk ask;
+    LockRequest request;
     std::vector<uint32_t> places;  // indices of its parts among all requested parts
     uint32_t id = 0;
   };
@@ -57,22 +57,22 @@ class LockClient {
   Result<std::vector<Share>> shares_of(Wanted& wanted) const;
   Result<LockService::Values> take(Share& share, double deadline);
   Result<LockService::Values> wait_for(const Share& share, double deadline);
-  Result<LockService::Values> read_answer(const Share& share, const Frame& frame) const;
-  void give_back(const Share& share);
-  void say(Frame&& frame);
+  Result<LockService::Values> read_reply(const Share& share, const Frame& frame) const;
+  void release_share(const Share& share);
+  void send(Frame&& frame);
   static std::vector<SharedWrites> sorted(const std::vector<Share>& held, SharedWrites&& writes);
   Error distrust(const Frame& frame, const Error& why) const;
   Error describe(const Share& share, const Error& error) const;
   std::string owner_names(const Share& share) const;
   std::string rank_name(Address node) const;
-  LockTable::Request request_of(const Share& share) const { return {node_.address(), share.id}; }
+  LockTable::RequestId request_id_of(const Share& share) const { return {node_.address(), share.id}; }
   bool here(const Share& share) const { return share.process == courier_.process(); }
 
   Node& node_;
   ServiceThread& courier_;
   LockService& here_;
-  uint32_t asked_ = 0;  // number of requests so far
-  std::string name_;    // of the newest request, like the members below
+  uint32_t last_id_ = 0;  // number of requests so far
+  std::string name_;      // of the newest request, like the members below
   size_t parts_ = 0;
   std::optional<double> timeout_;
   std::string held_where_;

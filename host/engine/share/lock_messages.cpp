@@ -36,9 +36,9 @@ bool cut_next(const Blob& body, size_t& at, uint64_t size, Blob& out) {
 
 }  // namespace
 
-Result<Frame> LockAsk::frame(uint32_t tag, ProcessId to) const {
-  return fitting(message_frame(lock_kind::ask, courier_address(to), tag, *this), Code::bad_argument,
-                 "too many keys for one lock, or too long ones");
+Result<Frame> LockRequest::frame(uint32_t tag, ProcessId to) const {
+  return check_frame_size(message_frame(lock_kind::request, courier_address(to), tag, *this), Code::bad_argument,
+                          "too many keys for one lock, or too long ones");
 }
 
 Result<Frame> release_frame(uint32_t tag, ProcessId to, const SharedWrites& writes) {
@@ -49,8 +49,9 @@ Result<Frame> release_frame(uint32_t tag, ProcessId to, const SharedWrites& writ
     meta.put(part).put(value.head).put(static_cast<uint64_t>(value.body.size()));
     if (!value.body.empty()) bodies.push_back(&value.body);
   }
-  return fitting(make_frame(lock_kind::release, kNoAddress, courier_address(to), tag, meta.bytes(), joined(bodies)),
-                 Code::unsupported, "more new values than one message can carry (1 GiB)");
+  return check_frame_size(
+      make_frame(lock_kind::release, kNoAddress, courier_address(to), tag, meta.bytes(), joined(bodies)),
+      Code::unsupported, "more new values than one message can carry (1 GiB)");
 }
 
 Result<SharedWrites> read_release(const Frame& frame) {
@@ -66,7 +67,7 @@ Result<SharedWrites> read_release(const Frame& frame) {
   return writes;
 }
 
-Result<Frame> granted_frame(const LockTable::Request& to, const std::vector<PackedValue>& values) {
+Result<Frame> granted_frame(const LockTable::RequestId& to, const std::vector<PackedValue>& values) {
   Packer meta;
   std::vector<const Blob*> bodies;
   meta.put(static_cast<uint32_t>(values.size()));
@@ -74,8 +75,8 @@ Result<Frame> granted_frame(const LockTable::Request& to, const std::vector<Pack
     meta.put(value.head).put(static_cast<uint64_t>(value.body.size()));
     if (!value.body.empty()) bodies.push_back(&value.body);
   }
-  return fitting(make_frame(lock_kind::granted, kNoAddress, to.node, to.id, meta.bytes(), joined(bodies)),
-                 Code::unsupported, "more values under one lock than one message can carry (1 GiB)");
+  return check_frame_size(make_frame(lock_kind::granted, kNoAddress, to.node, to.id, meta.bytes(), joined(bodies)),
+                          Code::unsupported, "more values under one lock than one message can carry (1 GiB)");
 }
 
 Result<std::vector<PackedValue>> read_granted(const Frame& frame) {
@@ -90,7 +91,7 @@ Result<std::vector<PackedValue>> read_granted(const Frame& frame) {
   return values;
 }
 
-Frame LockWithdrawn::frame(const LockTable::Request& to) const {
+Frame LockWithdrawn::frame(const LockTable::RequestId& to) const {
   constexpr size_t kNamed = 16;
   if (blockers.size() > kNamed) return LockWithdrawn{{blockers.begin(), blockers.begin() + kNamed}}.frame(to);
   return message_frame(lock_kind::withdrawn, to.node, to.id, *this);

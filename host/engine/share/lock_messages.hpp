@@ -3,12 +3,12 @@
 // sends exactly one reply to each request: granted, withdrawn or refused.
 //
 //   node -> courier
-//     ask        LockAsk
+//     request    LockRequest
 //     withdraw   -                                    cancels the request if it still waits
-//     release    list(part:u32 head:text size:u64); body: their bytes   part: its index in the ask; the value replaces
+//     release    list(part:u32 head:text size:u64); body: their bytes   part: index in the request; the value replaces
 //                                                                       the part or is added to it (access)
 //   courier -> node
-//     granted    list(head:text size:u64); body: their bytes            one for each part of the ask
+//     granted    list(head:text size:u64); body: their bytes            one for each part of the request
 //     withdrawn  LockWithdrawn
 //     refused    ErrorMessage
 //
@@ -26,7 +26,7 @@
 namespace actorhost {
 
 namespace lock_kind {
-inline constexpr auto ask = Kind{0x0500};
+inline constexpr auto request = Kind{0x0500};
 inline constexpr auto withdraw = Kind{0x0501};
 inline constexpr auto release = Kind{0x0502};
 inline constexpr auto granted = Kind{0x0510};
@@ -39,7 +39,7 @@ inline constexpr auto refused = Kind{0x0512};
 enum class SharedAccess : uint8_t { exclusive, adding };
 constexpr SharedAccess last_of(SharedAccess) { return SharedAccess::adding; }
 
-struct LockAsk {
+struct LockRequest {
   struct Part {
     SharedPart part;
     NodeId owner = 0;
@@ -56,20 +56,20 @@ struct LockAsk {
   static void fields(auto& m, auto&& field) { field(m.epoch, words(m.where), m.keys, m.parts, m.access); }
 };
 
-/// New values of parts that a holder releases, by the index of the part in the ask.
+/// New values of parts that a holder releases, by the index of the part in the request.
 using SharedWrites = std::vector<std::pair<uint32_t, PackedValue>>;
 Result<Frame> release_frame(uint32_t tag, ProcessId to, const SharedWrites& writes);
 Result<SharedWrites> read_release(const Frame& frame);
 
 /// Code::unsupported if the values are larger than a frame can carry.
-Result<Frame> granted_frame(const LockTable::Request& to, const std::vector<PackedValue>& values);
+Result<Frame> granted_frame(const LockTable::RequestId& to, const std::vector<PackedValue>& values);
 Result<std::vector<PackedValue>> read_granted(const Frame& frame);
 
 struct LockWithdrawn {
   std::vector<LockTable::Blocker> blockers;
 
   /// A long list of blockers is cut, because error messages name only the first ones.
-  Frame frame(const LockTable::Request& to) const;
+  Frame frame(const LockTable::RequestId& to) const;
   static void fields(auto& m, auto&& field) { field(m.blockers); }
 };
 

@@ -17,7 +17,7 @@ LockTable::Key key_of(const SharedPart& part) {
 
 /// Whether `membership` shows that a worker, which sent its message when it knew `epoch`, has failed or departed. False
 /// if the worker knows a newer membership.
-bool gone(const Membership& membership, Address node, uint64_t epoch) {
+bool is_lost(const Membership& membership, Address node, uint64_t epoch) {
   return membership.epoch() >= epoch && !membership.alive(node);
 }
 
@@ -29,9 +29,10 @@ LockService::LockService(ServiceThread& courier) : courier_(courier), membership
 
 // ---- for the nodes of this process ----
 
-Result<std::optional<LockService::Values>> LockService::ask(const LockTable::Request& request, LockAsk ask) {
+Result<std::optional<LockService::Values>> LockService::acquire(const LockTable::RequestId& request,
+                                                                LockRequest wanted) {
   std::lock_guard lock(mutex_);
-  auto granted = enter(request, std::move(ask), true);
+  auto granted = enter(request, std::move(wanted), true);
   if (!granted) return granted.error();
   if (!*granted) return std::optional<Values>();
   auto values = values_of(request);
@@ -39,25 +40,25 @@ Result<std::optional<LockService::Values>> LockService::ask(const LockTable::Req
   return std::optional(std::move(*values));
 }
 
-Result<LockService::Values> LockService::collect(const LockTable::Request& request) {
+Result<LockService::Values> LockService::collect(const LockTable::RequestId& request) {
   std::lock_guard lock(mutex_);
   return values_of(request);
 }
 
-void LockService::release(const LockTable::Request& request, SharedWrites writes) {
+void LockService::release(const LockTable::RequestId& request, SharedWrites writes) {
   std::lock_guard lock(mutex_);
-  give_back(request, std::move(writes));
+  write_and_release(request, std::move(writes));
 }
 
-std::optional<std::vector<LockTable::Blocker>> LockService::withdraw(const LockTable::Request& request) {
+std::optional<std::vector<LockTable::Blocker>> LockService::withdraw(const LockTable::RequestId& request) {
   std::lock_guard lock(mutex_);
   if (table_.holds(request)) return std::nullopt;
   auto blockers = table_.blockers(request);
-  give_back(request, {});
+  write_and_release(request, {});
   return blockers;
 }
 
-bool LockService::waits(const LockTable::Request& request) const {
+bool LockService::waits(const LockTable::RequestId& request) const {
   std::lock_guard lock(mutex_);
   return find(request) != nullptr && !table_.holds(request);
 }
@@ -80,64 +81,65 @@ std::optional<PackedValue> LockService::read(const SharedPart& part) const {
 
 // ---- with mutex_ locked ----
 
-const LockService::Asked* LockService::find(const LockTable::Request& request) const {
-  const auto node = asked_.find(request.node);
-  if (node == asked_.end()) return nullptr;
-  const auto asked = node->second.find(request.id);
-  return asked != node->second.end() ? &asked->second : nullptr;
+const LockService::RequestState* LockService::find(const LockTable::RequestId& request) const {
+  const auto node = requests_.find(request.node);
+  if (node == requests_.end()) return nullptr;
+  const auto state = node->second.find(request.id);
+  return state != node->second.end() ? &state->second : nullptr;
 }
 
-void LockService::forget(const LockTable::Request& request) {
+void LockService::forget(const LockTable::RequestId& request) {
   table_.release(request);
-  const auto node = asked_.find(request.node);
+  const auto node = requests_.find(request.node);
   node->second.erase(request.id);
-  if (node->second.empty()) asked_.erase(node);
+  if (node->second.empty()) requests_.erase(node);
 }
 
-Result<bool> LockService::enter(const LockTable::Request& request, LockAsk ask, bool local) {
-  AH_TRY(check_published(ask.parts));
-  std::vector<LockTable::Key> keys = std::move(ask.keys);
-  if (ask.access == SharedAccess::exclusive) {
-    for (const LockAsk::Part& p : ask.parts) keys.push_back(key_of(p.part));
+Result<bool> LockService::enter(const LockTable::RequestId& request, LockRequest wanted, bool local) {
+  AH_TRY(check_published(wanted.parts));
+  std::vector<LockTable::Key> keys = std::move(wanted.keys);
+  if (wanted.access == SharedAccess::exclusive) {
+    for (const LockRequest::Part& p : wanted.parts) keys.push_back(key_of(p.part));
   }
-  auto granted = table_.ask(request, std::move(keys), std::move(ask.where));
-  if (granted) asked_[request.node][request.id] = Asked{local, ask.epoch, std::move(ask.parts), ask.access};
+  auto granted = table_.acquire(request, std::move(keys), std::move(wanted.where));
+  if (granted)
+    requests_[request.node][request.id] = RequestState{local, wanted.epoch, std::move(wanted.parts), wanted.access};
   return granted;
 }
 
-Status LockService::check_published(const std::vector<LockAsk::Part>& parts) const {
-  for (const LockAsk::Part& p : parts) {
+Status LockService::check_published(const std::vector<LockRequest::Part>& parts) const {
+  for (const LockRequest::Part& p : parts) {
     if (store_.find(p.part, p.owner) != nullptr) continue;
     const auto rank = courier_.newest_membership()->rank_of(p.owner);
-    const std::string who = rank ? "rank " + std::to_string(*rank) : address_name(worker_address(p.owner));
-    return Error{Code::bad_argument, who + " has not published id " + std::to_string(p.part.id) + " of table " +
+    const std::string owner = rank ? "rank " + std::to_string(*rank) : address_name(worker_address(p.owner));
+    return Error{Code::bad_argument, owner + " has not published id " + std::to_string(p.part.id) + " of table " +
                                          std::to_string(p.part.table)};
   }
   return {};
 }
 
-Result<LockService::Values> LockService::values_of(const LockTable::Request& request) const {
-  const Asked* asked = find(request);
-  if (asked == nullptr) return Error{Code::peer_lost, "this node was considered failed"};
-  AH_TRY(check_published(asked->parts));
+Result<LockService::Values> LockService::values_of(const LockTable::RequestId& request) const {
+  const RequestState* state = find(request);
+  if (state == nullptr) return Error{Code::peer_lost, "this node was considered failed"};
+  AH_TRY(check_published(state->parts));
   Values values;
-  for (const LockAsk::Part& p : asked->parts) values.push_back(*store_.find(p.part, p.owner));
+  for (const LockRequest::Part& p : state->parts) values.push_back(*store_.find(p.part, p.owner));
   return values;
 }
 
-void LockService::give_back(const LockTable::Request& request, SharedWrites&& writes) {
-  const Asked* asked = find(request);
-  if (asked == nullptr) return;
+void LockService::write_and_release(const LockTable::RequestId& request, SharedWrites&& writes) {
+  const RequestState* state = find(request);
+  if (state == nullptr) return;
   if (table_.holds(request)) {
     for (auto& [part, value] : writes) {
-      if (part < asked->parts.size()) store(asked->parts[part], asked->access, std::move(value));
+      if (part < state->parts.size()) store(state->parts[part], state->access, std::move(value));
     }
   }
   forget(request);
-  tell_granted();
+  notify_granted();
 }
 
-void LockService::store(const LockAsk::Part& where, SharedAccess access, PackedValue&& value) {
+void LockService::store(const LockRequest::Part& where, SharedAccess access, PackedValue&& value) {
   if (access == SharedAccess::exclusive) {
     store_.write(where.part, std::move(value));
   } else if (!store_.add(where.part, value)) {
@@ -147,14 +149,14 @@ void LockService::store(const LockAsk::Part& where, SharedAccess access, PackedV
   }
 }
 
-void LockService::tell_granted() {
+void LockService::notify_granted() {
   // A node that cannot receive its values releases the lock, which may grant the lock to others.
   for (auto granted = table_.take_granted(); !granted.empty(); granted = table_.take_granted()) {
-    for (const LockTable::Request& request : granted) tell_granted(request);
+    for (const LockTable::RequestId& request : granted) notify_granted(request);
   }
 }
 
-void LockService::tell_granted(const LockTable::Request& request) {
+void LockService::notify_granted(const LockTable::RequestId& request) {
   auto values = find(request)->local ? Result<Values>(Values()) : values_of(request);
   if (!values) return refuse(request, values.error());
   auto frame = granted_frame(request, *values);
@@ -162,7 +164,7 @@ void LockService::tell_granted(const LockTable::Request& request) {
   courier_.send(std::move(*frame));
 }
 
-void LockService::refuse(const LockTable::Request& request, const Error& error) {
+void LockService::refuse(const LockTable::RequestId& request, const Error& error) {
   courier_.send(message_frame(lock_kind::refused, request.node, request.id, ErrorMessage{error}));
   forget(request);
 }
@@ -170,32 +172,32 @@ void LockService::refuse(const LockTable::Request& request, const Error& error) 
 // ---- on the courier's thread ----
 
 void LockService::on_frame(Frame&& frame, double /*now*/) {
-  const LockTable::Request request{frame.src, frame.tag};
-  if (frame.kind == lock_kind::ask) return on_ask(frame);
+  const LockTable::RequestId request{frame.src, frame.tag};
+  if (frame.kind == lock_kind::request) return on_request(frame);
   if (frame.kind == lock_kind::release) return on_release(frame);
   if (frame.kind != lock_kind::withdraw) return;
   std::lock_guard lock(mutex_);
   if (find(request) == nullptr || table_.holds(request)) return;  // the reply was sent, or is in flight
   courier_.send(LockWithdrawn{table_.blockers(request)}.frame(request));
-  give_back(request, {});
+  write_and_release(request, {});
 }
 
-void LockService::on_ask(const Frame& frame) {
-  const LockTable::Request request{frame.src, frame.tag};
-  auto ask = read_message<LockAsk>(frame);
-  if (ask && !is_worker(frame.src)) ask = Error{Code::bad_data, "a lock is for workers"};
-  if (!ask) {
-    courier_.distrust(frame.src, frame.kind, ask.error());
+void LockService::on_request(const Frame& frame) {
+  const LockTable::RequestId request{frame.src, frame.tag};
+  auto wanted = read_message<LockRequest>(frame);
+  if (wanted && !is_worker(frame.src)) wanted = Error{Code::bad_data, "a lock is for workers"};
+  if (!wanted) {
+    courier_.distrust(frame.src, frame.kind, wanted.error());
     return;
   }
   std::lock_guard lock(mutex_);
-  if (gone(*membership_, frame.src, ask->epoch)) return;
-  const auto granted = enter(request, std::move(*ask), false);
+  if (is_lost(*membership_, frame.src, wanted->epoch)) return;
+  const auto granted = enter(request, std::move(*wanted), false);
   if (!granted) {
     courier_.send(message_frame(lock_kind::refused, request.node, request.id, ErrorMessage{granted.error()}));
   } else if (*granted) {
-    tell_granted(request);
-    tell_granted();
+    notify_granted(request);
+    notify_granted();
   }
 }
 
@@ -215,15 +217,17 @@ void LockService::on_membership(const MembershipPtr& membership, double /*now*/)
   std::lock_guard lock(mutex_);
   membership_ = membership;
   std::vector<Address> lost;
-  for (const auto& [node, requests] : asked_) {
-    const auto is_gone = [&, who = node](const auto& entry) { return gone(*membership, who, entry.second.epoch); };
-    if (std::any_of(requests.begin(), requests.end(), is_gone)) lost.push_back(node);
+  for (const auto& [node, requests] : requests_) {
+    const auto has_left = [&, sender = node](const auto& entry) {
+      return is_lost(*membership, sender, entry.second.epoch);
+    };
+    if (std::any_of(requests.begin(), requests.end(), has_left)) lost.push_back(node);
   }
   for (const Address node : lost) {
     table_.lost(node);
-    asked_.erase(node);
+    requests_.erase(node);
   }
-  tell_granted();
+  notify_granted();
 }
 
 }  // namespace actorhost

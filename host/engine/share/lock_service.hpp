@@ -24,21 +24,21 @@ class LockService final : public ServiceTask {
   explicit LockService(ServiceThread& courier);
 
   using Values = std::vector<PackedValue>;
-  /// Requests everything that `ask` names, all at once. Returns the values of its parts if granted. Returns nothing if
-  /// the request must wait: later the node gets a frame (granted or refused, with the request's number), and after a
-  /// grant `collect` returns the values. Code::bad_argument as in LockTable::ask, and for an unpublished part.
-  Result<std::optional<Values>> ask(const LockTable::Request& request, LockAsk ask);
+  /// Requests everything that `wanted` names, all at once. Returns the values of its parts if granted. Returns nothing
+  /// if the request must wait: later the node gets a frame (granted or refused, with the request's number), and after a
+  /// grant `collect` returns the values. Code::bad_argument as in LockTable::acquire, and for an unpublished part.
+  Result<std::optional<Values>> acquire(const LockTable::RequestId& request, LockRequest wanted);
   /// The values of a granted request. bad_argument if an owner has withdrawn one of its parts.
-  Result<Values> collect(const LockTable::Request& request);
+  Result<Values> collect(const LockTable::RequestId& request);
   /// Writes the values and releases the lock; also cancels a waiting request. An unknown request (its node was
   /// considered failed) writes nothing.
-  void release(const LockTable::Request& request, SharedWrites writes);
+  void release(const LockTable::RequestId& request, SharedWrites writes);
   /// Cancels a waiting request and returns the nodes that it waited for; nothing if the request is granted (its frame
   /// is in flight).
-  std::optional<std::vector<LockTable::Blocker>> withdraw(const LockTable::Request& request);
+  std::optional<std::vector<LockTable::Blocker>> withdraw(const LockTable::RequestId& request);
 
   /// Whether the request is known and not granted.
-  bool waits(const LockTable::Request& request) const;
+  bool waits(const LockTable::RequestId& request) const;
 
   void publish(const SharedPart& part, NodeId owner, PackedValue value);
   void withdraw_table(uint32_t table, NodeId owner);
@@ -48,33 +48,33 @@ class LockService final : public ServiceTask {
   void on_membership(const MembershipPtr& membership, double now) override;
 
  private:
-  struct Asked {
+  struct RequestState {
     bool local = false;  // the node collects
     uint64_t epoch = 0;
-    std::vector<LockAsk::Part> parts;
+    std::vector<LockRequest::Part> parts;
     SharedAccess access = SharedAccess::exclusive;
   };
 
   // With mutex_ locked.
-  Result<bool> enter(const LockTable::Request& request, LockAsk ask, bool local);
-  const Asked* find(const LockTable::Request& request) const;
-  void forget(const LockTable::Request& request);
-  Status check_published(const std::vector<LockAsk::Part>& parts) const;
-  Result<Values> values_of(const LockTable::Request& request) const;
-  void give_back(const LockTable::Request& request, SharedWrites&& writes);
-  void store(const LockAsk::Part& where, SharedAccess access, PackedValue&& value);
-  void tell_granted();
-  void tell_granted(const LockTable::Request& request);
-  void refuse(const LockTable::Request& request, const Error& error);
+  Result<bool> enter(const LockTable::RequestId& request, LockRequest wanted, bool local);
+  const RequestState* find(const LockTable::RequestId& request) const;
+  void forget(const LockTable::RequestId& request);
+  Status check_published(const std::vector<LockRequest::Part>& parts) const;
+  Result<Values> values_of(const LockTable::RequestId& request) const;
+  void write_and_release(const LockTable::RequestId& request, SharedWrites&& writes);
+  void store(const LockRequest::Part& where, SharedAccess access, PackedValue&& value);
+  void notify_granted();
+  void notify_granted(const LockTable::RequestId& request);
+  void refuse(const LockTable::RequestId& request, const Error& error);
 
-  void on_ask(const Frame& frame);
+  void on_request(const Frame& frame);
   void on_release(const Frame& frame);
 
   ServiceThread& courier_;
   mutable std::mutex mutex_;  // guards the members below
   LockTable table_;
   SharedStore store_;
-  std::map<Address, std::map<uint32_t, Asked>> asked_;  // by node and number, as in table_; no map is empty
+  std::map<Address, std::map<uint32_t, RequestState>> requests_;  // by node and number, as in table_; no map is empty
   MembershipPtr membership_;
 };
 

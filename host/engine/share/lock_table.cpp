@@ -5,7 +5,7 @@
 
 namespace actorhost {
 
-Result<bool> LockTable::ask(const Request& request, std::vector<Key> keys, std::string where) {
+Result<bool> LockTable::acquire(const RequestId& request, std::vector<Key> keys, std::string where) {
   if (entries_.contains(request)) return Error{Code::bad_argument, "a request with this number is pending"};
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
@@ -36,7 +36,7 @@ Status LockTable::check_own(Address node, const std::vector<Key>& keys) const {
   return {};
 }
 
-void LockTable::remove(const Request& request) {
+void LockTable::remove(const RequestId& request) {
   const auto node = entries_.extract(request);
   const auto own = by_node_.find(request.node);
   std::erase(own->second, request.id);
@@ -58,14 +58,14 @@ void LockTable::remove(const Request& request) {
   }
 }
 
-bool LockTable::release(const Request& request) {
+bool LockTable::release(const RequestId& request) {
   if (!entries_.contains(request)) return false;
   std::erase(granted_, request);  // a released grant needs no notice
   remove(request);
   return true;
 }
 
-bool LockTable::withdraw(const Request& request) {
+bool LockTable::withdraw(const RequestId& request) {
   const auto at = entries_.find(request);
   if (at == entries_.end() || at->second.behind == 0) return false;
   remove(request);
@@ -82,17 +82,17 @@ void LockTable::lost(Address node) {
   for (const uint32_t id : ids) release({node, id});
 }
 
-bool LockTable::holds(const Request& request) const {
+bool LockTable::holds(const RequestId& request) const {
   const auto at = entries_.find(request);
   return at != entries_.end() && at->second.behind == 0;
 }
 
-std::vector<LockTable::Blocker> LockTable::blockers(const Request& request) const {
+std::vector<LockTable::Blocker> LockTable::blockers(const RequestId& request) const {
   std::vector<Blocker> out;
   const auto at = entries_.find(request);
   if (at == entries_.end()) return out;
   for (const Key& key : at->second.keys) {
-    const Request& first = queues_.at(key).front();
+    const RequestId& first = queues_.at(key).front();
     if (first == request) continue;
     const Entry& entry = entries_.at(first);
     Blocker blocker{first.node, entry.where, entry.behind == 0};

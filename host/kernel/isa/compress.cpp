@@ -70,16 +70,16 @@ inline bool range_of(int64_t n, const T* a, T* range) noexcept {
     low[j] = high[j] = a[0];
     bad[j] = 0;
   }
-  const auto look = [&](int j, T x) {
+  const auto update = [&](int j, T x) {
     low[j] = x < low[j] ? x : low[j];
     high[j] = x > high[j] ? x : high[j];
     bad[j] += x - x;
   };
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    for (int j = 0; j < kLanes; ++j) look(j, a[i + j]);
+    for (int j = 0; j < kLanes; ++j) update(j, a[i + j]);
   }
-  for (int j = 0; i < n; ++i, ++j) look(j, a[i]);
+  for (int j = 0; i < n; ++i, ++j) update(j, a[i]);
   for (int width = kLanes / 2; width > 0; width /= 2) {
     for (int j = 0; j < width; ++j) {
       low[j] = low[j + width] < low[j] ? low[j + width] : low[j];
@@ -187,9 +187,9 @@ void dequantise(Dtype dtype, int64_t n, void* out, const void* range, const uint
   });
 }
 
-void rest_of(Dtype dtype, int64_t n, void* rest, const void* sent) noexcept {
+void residual_of(Dtype dtype, int64_t n, void* residual, const void* sent) noexcept {
   by_dtype(dtype, [=]<typename T>(T) {
-    T* to = as<T>(rest);
+    T* to = as<T>(residual);
     const T* in = as<T>(sent);
     AH_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) {

@@ -83,7 +83,7 @@ bool to_half(Dtype dtype, int64_t n, uint16_t* out, const void* a) noexcept;
 void from_half(Dtype dtype, int64_t n, void* out, const uint16_t* halves) noexcept;
 bool quantise(Dtype dtype, int64_t n, uint8_t* out, void* range, const void* a) noexcept;
 void dequantise(Dtype dtype, int64_t n, void* out, const void* range, const uint8_t* levels) noexcept;
-void rest_of(Dtype dtype, int64_t n, void* rest, const void* sent) noexcept;
+void residual_of(Dtype dtype, int64_t n, void* residual, const void* sent) noexcept;
 void count_magnitudes(Dtype dtype, int64_t n, uint32_t* counts, const void* a) noexcept;
 void mark_magnitudes(Dtype dtype, int64_t n, uint64_t* marks, const void* a, uint64_t least) noexcept;
 

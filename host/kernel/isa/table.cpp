@@ -38,7 +38,7 @@ const Kernels kTable = {
     .from_half = from_half,
     .quantise = quantise,
     .dequantise = dequantise,
-    .rest_of = rest_of,
+    .residual_of = residual_of,
     .count_magnitudes = count_magnitudes,
     .mark_magnitudes = mark_magnitudes,
 };

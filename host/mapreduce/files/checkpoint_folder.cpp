@@ -8,7 +8,9 @@ Result<CheckpointStart> begin_checkpoint(const std::string& path, const std::str
                                          const CheckpointOptions& options, const std::string& id) {
   const auto target = save_target(path);
   if (!target) return target.error();
-  const auto refused = [&](const std::string& why) { return Error{Code::bad_argument, target->string() + ": " + why}; };
+  const auto refused = [&](const std::string& reason) {
+    return Error{Code::bad_argument, target->string() + ": " + reason};
+  };
   const auto mark = read_mark(*target);
   const bool is_own = mark && mark->id == id;  // the same checkpoint, begun again: written as before
   const bool is_checkpoint = mark && !mark->fingerprint.empty() && !is_own;

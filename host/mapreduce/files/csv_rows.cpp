@@ -47,7 +47,7 @@ class CsvCutter {
   }
   const std::vector<Field>& fields() const noexcept { return fields_; }
   /// Describes the error of the last Cut::bad.
-  const char* what() const noexcept { return what_; }
+  const char* problem() const noexcept { return problem_; }
   bool blank() const noexcept { return fields_.size() == 1 && fields_[0].text.empty() && !fields_[0].quoted; }
 
  private:
@@ -67,7 +67,7 @@ class CsvCutter {
   /// Skips the carriage return of a line's end.
   Cut behind_field(const char*& at, const char* end) {
     if (at == end || *at != '\r') return Cut::record;
-    what_ = kLoneReturn;
+    problem_ = kLoneReturn;
     if (at + 1 != end && at[1] != '\n') return Cut::bad;
     ++at;
     return Cut::record;
@@ -85,7 +85,7 @@ class CsvCutter {
     const std::string_view text(from, static_cast<size_t>(at - from));
     fields_.push_back({doubled ? unescape(text) : text, true});
     ++at;
-    what_ = "text behind a closing quote (in a quoted field a quote is written twice)";
+    problem_ = "text behind a closing quote (in a quoted field a quote is written twice)";
     return at == end || stops_[static_cast<uint8_t>(*at)] ? behind_field(at, end) : Cut::bad;
   }
 
@@ -108,7 +108,7 @@ class CsvCutter {
   }
 
   std::array<bool, 256> stops_{};
-  const char* what_ = "";
+  const char* problem_ = "";
   std::vector<Field> fields_;
   std::vector<size_t> moved_;  // the numbers of the fields that are in unescaped_
   std::string unescaped_;
@@ -157,24 +157,24 @@ class CsvTables {
   Status settle(const std::vector<Field>& first);
   size_t columns() const noexcept { return columns_.size(); }
 
-  /// Whether there are as many fields as columns, not counting an empty field at the end. If not, sets `what`.
+  /// Whether there are as many fields as columns, not counting an empty field at the end. If not, sets `problem`.
   bool fits(const std::vector<Field>& fields);
-  /// Appends the table of matching fields. Returns false for a wrong field and sets `what`.
+  /// Appends the table of matching fields. Returns false for a wrong field and sets `problem`.
   bool write(const std::vector<Field>& fields, std::string& out);
-  const std::string& what() const noexcept { return what_; }
+  const std::string& problem() const noexcept { return problem_; }
 
  private:
   Status choose_kinds();
   /// Appends a field's value; nothing for a missing value.
   bool value(const Field& field, CsvKind kind, std::string& out);
-  bool refuse(const std::string& what) {
-    what_ = what;
+  bool refuse(const std::string& problem) {
+    problem_ = problem;
     return false;
   }
 
   const CsvFormat format_;
   std::vector<Column> columns_;
-  std::string what_;
+  std::string problem_;
 };
 
 Status CsvTables::settle(const std::vector<Field>& first) {
@@ -235,7 +235,8 @@ bool CsvTables::write(const std::vector<Field>& fields, std::string& out) {
     out += column.key;
     const size_t middle = out.size();
     if (!value(fields[i], column.kind, out)) {
-      what_ = "column " + std::to_string(i + 1) + (named ? " (" + quoted_text(column.name) + ")" : "") + ": " + what_;
+      problem_ =
+          "column " + std::to_string(i + 1) + (named ? " (" + quoted_text(column.name) + ")" : "") + ": " + problem_;
       return false;
     }
     if (out.size() == middle && named) {
@@ -294,9 +295,9 @@ class CsvRows final : public RowSource {
  private:
   enum class Found { record, none, bad };
 
-  /// Cuts the next record that is not blank and moves `at` to its end. Sets what_ for a bad record.
+  /// Cuts the next record that is not blank and moves `at` to its end. Sets problem_ for a bad record.
   Result<Found> record(TextBlocks& text, const char*& at);
-  Status bad(const std::string& what);
+  Status bad(const std::string& problem);
 
   TextBlocks text_;
   CsvCutter cutter_;
@@ -306,7 +307,7 @@ class CsvRows final : public RowSource {
   const bool header_;
   bool behind_ = false;  // not the file's first part: the part before may have ended within quotes
   const SkipRow skip_;
-  std::string what_;
+  std::string problem_;
 };
 
 Result<CsvRows::Found> CsvRows::record(TextBlocks& text, const char*& at) {
@@ -318,11 +319,11 @@ Result<CsvRows::Found> CsvRows::record(TextBlocks& text, const char*& at) {
     if (cut == Cut::record) {
       text.take(at);
     } else if (cut == Cut::bad) {
-      what_ = cutter_.what();
+      problem_ = cutter_.problem();
       return Found::bad;
     } else if (last) {
       at = text.end();
-      what_ = "a quote that does not end";
+      problem_ = "a quote that does not end";
       return at == text.begin() ? Found::none : Found::bad;
     } else {
       auto more = text.more();
@@ -341,7 +342,7 @@ Status CsvRows::begin(TextBlocks* start) {
   auto found = record(text, at);
   if (!found) return std::move(found).error();
   if (*found == Found::none) return {};
-  if (*found == Found::bad) return text.error(text.begin(), what_ + std::string(hint_));
+  if (*found == Found::bad) return text.error(text.begin(), problem_ + std::string(hint_));
   if (const Status status = tables_.settle(cutter_.fields()); !status) {
     Error error = text.error(text.begin(), status.error().message);
     error.code = status.error().code;
@@ -362,14 +363,14 @@ Status CsvRows::next(RowBatch& batch) {
     if (*found == Found::none) break;
     const size_t begin = rows_.out().size();
     if (*found == Found::bad) {
-      AH_TRY(bad(what_ + std::string(hint_)));
+      AH_TRY(bad(problem_ + std::string(hint_)));
     } else if (!tables_.fits(cutter_.fields())) {
-      AH_TRY(bad(tables_.what() + std::string(behind_ ? hint_ : std::string_view())));
+      AH_TRY(bad(tables_.problem() + std::string(behind_ ? hint_ : std::string_view())));
     } else if (tables_.write(cutter_.fields(), rows_.out())) {
       rows_.add(table, begin);
     } else {
       rows_.out().resize(begin);
-      AH_TRY(bad(tables_.what()));
+      AH_TRY(bad(tables_.problem()));
     }
     text_.take(at);
   }
@@ -378,8 +379,8 @@ Status CsvRows::next(RowBatch& batch) {
 }
 
 /// Returns the error of the record at the text's current position; none when bad records are skipped.
-Status CsvRows::bad(const std::string& what) {
-  Error error = text_.error(text_.begin(), what);
+Status CsvRows::bad(const std::string& problem) {
+  Error error = text_.error(text_.begin(), problem);
   return skip_ && skip_(error) ? Status() : Status(std::move(error));
 }
 

@@ -53,7 +53,7 @@ Result<std::vector<std::string>> globbed(const std::string& pattern) {
   return paths;
 }
 
-Result<InputFile> looked_at(const std::string& path) {
+Result<InputFile> inspect_file(const std::string& path) {
   auto opened = open_for_reading(path);
   if (!opened) return Error{Code::bad_argument, opened.error().message};
   std::array<char, 16> start{};
@@ -70,7 +70,7 @@ Result<std::vector<InputFile>> find_input_files(const std::string& path) {
   if (!paths) return paths.error();
   std::vector<InputFile> files;
   for (const std::string& one : *paths) {
-    auto file = looked_at(one);
+    auto file = inspect_file(one);
     if (!file) return file.error();
     files.push_back(std::move(*file));
   }

@@ -24,7 +24,7 @@ class JsonReader {
   explicit JsonReader(std::string& out) : out_(out) {}
 
   /// Reads the value between `at` and `end` as a row. The row's text or table is in `out`. Returns false for malformed
-  /// JSON; `what` describes the error and its place.
+  /// JSON; `problem` describes the error and its place.
   bool read(const char* at, const char* end, RowValue& row) {
     at_ = at;
     end_ = end;
@@ -34,11 +34,11 @@ class JsonReader {
     return at_ == end_ || unexpected("the line's end");
   }
   const char* at() const noexcept { return at_; }
-  const std::string& what() const noexcept { return what_; }
+  const std::string& problem() const noexcept { return problem_; }
 
  private:
-  bool fail(std::string what) {
-    what_ = std::move(what);
+  bool fail(std::string problem) {
+    problem_ = std::move(problem);
     return false;
   }
   bool unexpected(const char* wanted) {
@@ -52,7 +52,7 @@ class JsonReader {
     while (at_ != end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\r')) ++at_;
   }
   /// Skips blanks, and then `c` if it is next. Returns whether it was.
-  bool comes(char c) {
+  bool consume(char c) {
     skip_blanks();
     if (at_ == end_ || *at_ != c) return false;
     ++at_;
@@ -80,7 +80,7 @@ class JsonReader {
   std::vector<std::string> keys_;  // of the unfinished objects
   const char* at_ = nullptr;
   const char* end_ = nullptr;
-  std::string what_;
+  std::string problem_;
 };
 
 bool JsonReader::top(RowValue& row) {
@@ -138,12 +138,12 @@ bool JsonReader::array(int depth) {
   ++at_;
   const size_t begin = value_writer::begin_table(out_);
   uint32_t items = 0;
-  if (!comes(']')) {
+  if (!consume(']')) {
     do {
       if (!value(depth + 1)) return false;
       ++items;
-    } while (comes(','));
-    if (!comes(']')) return unexpected("',' or ']'");
+    } while (consume(','));
+    if (!consume(']')) return unexpected("',' or ']'");
   }
   value_writer::end_table(out_, begin, items, 0);
   return true;
@@ -154,11 +154,11 @@ bool JsonReader::object(int depth) {
   const size_t begin = value_writer::begin_table(out_);
   const size_t first = keys_.size();
   uint32_t pairs = 0;
-  if (!comes('}')) {
+  if (!consume('}')) {
     do {
       const size_t before = out_.size();
       if (!key(first)) return false;
-      if (!comes(':')) return unexpected("':'");
+      if (!consume(':')) return unexpected("':'");
       const size_t middle = out_.size();
       if (!value(depth + 1)) return false;
       if (out_[middle] == static_cast<char>(value_tag::kNil)) {
@@ -166,8 +166,8 @@ bool JsonReader::object(int depth) {
       } else {
         ++pairs;
       }
-    } while (comes(','));
-    if (!comes('}')) return unexpected("',' or '}'");
+    } while (consume(','));
+    if (!consume('}')) return unexpected("',' or '}'");
   }
   keys_.resize(first);
   value_writer::end_table(out_, begin, 0, pairs);
@@ -331,7 +331,7 @@ class JsonRows final : public RowSource {
       return {};
     }
     rows_.out().resize(begin);
-    Error error = text_.error(from, "column " + std::to_string(reader.at() - from + 1) + ": " + reader.what());
+    Error error = text_.error(from, "column " + std::to_string(reader.at() - from + 1) + ": " + reader.problem());
     if (skip_ && skip_(error)) return {};
     return error;
   }

@@ -27,12 +27,12 @@ uint64_t lines_before(const std::string& path, uint64_t byte) {
 
 Result<bool> TextBlocks::more() {
   lines_ += lines_in(first_, at_);
-  const bool goes_on = at_ != end_;
-  if (goes_on) kept_ = std::string(at_, end_);
+  const bool has_rest = at_ != end_;
+  if (has_rest) partial_row_ = std::string(at_, end_);
   const auto lines = input_->next();
   if (!lines) return lines.error();
-  if (goes_on) kept_ += *lines;
-  const std::string_view text = goes_on ? std::string_view(kept_) : *lines;
+  if (has_rest) partial_row_ += *lines;
+  const std::string_view text = has_rest ? std::string_view(partial_row_) : *lines;
   first_ = at_ = text.data();
   end_ = at_ + text.size();
   return !lines->empty();

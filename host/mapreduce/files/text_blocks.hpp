@@ -34,7 +34,7 @@ class TextBlocks {
  private:
   std::unique_ptr<TextInput> input_;
   const std::string name_;
-  std::string kept_;  // the start of a row that continues in the next lines
+  std::string partial_row_;  // the start of a row that continues in the next lines
   const char* first_ = nullptr;
   const char* at_ = nullptr;
   const char* end_ = nullptr;

@@ -19,9 +19,9 @@ class ShortTexts {
   int32_t find(const char* bytes, uint64_t size) noexcept {
     const Text text = text_of(bytes, size);
     const auto place = static_cast<uint32_t>((text.low ^ text.high * 0x9e3779b97f4a7c15U) * 0xd6e8feb86659fd93U >> 50);
-    Text& there = texts_[place];
-    if (there.low == text.low && there.high == text.high) return static_cast<int32_t>(place);
-    there = {};
+    Text& entry = texts_[place];
+    if (entry.low == text.low && entry.high == text.high) return static_cast<int32_t>(place);
+    entry = {};
     return -1 - static_cast<int32_t>(place);
   }
   /// Records that the text has that place.

@@ -74,8 +74,8 @@ uint64_t Walk::value(int depth) {
     case kUnsigned: return both(tag, take<uint64_t>());
     case kTensor: {
       const double index = take<std::array<double, 2>>()[0];
-      const bool is_there = index >= 0 && index < static_cast<double>(tensors_.size());
-      return is_there ? tensors_[static_cast<size_t>(index)] : 0;
+      const bool exists = index >= 0 && index < static_cast<double>(tensors_.size());
+      return exists ? tensors_[static_cast<size_t>(index)] : 0;
     }
     default: {
       std::string_view text;

@@ -2,8 +2,12 @@
 
 namespace actorhost {
 
-ActionRun::ActionRun(PlanBegin begin, std::string who, OutputPlaces& places, double now)
-    : begin_(std::move(begin)), who_(std::move(who)), places_(places), began_(now), board_(begin_.plan, places) {
+ActionRun::ActionRun(PlanBegin begin, std::string worker_name, OutputPlaces& places, double now)
+    : begin_(std::move(begin)),
+      opened_by_(std::move(worker_name)),
+      places_(places),
+      began_(now),
+      board_(begin_.plan, places) {
   tasks_.resize(plan().stages.size());
   figures_.resize(plan().stages.size());
   for (uint32_t i = 0; i < tasks_.size(); ++i) {
@@ -11,7 +15,7 @@ ActionRun::ActionRun(PlanBegin begin, std::string who, OutputPlaces& places, dou
     tasks_[i].resize(stage.tasks);
     figures_[i].stage = stage.id;
     figures_[i].tasks = stage.tasks;
-    figures_[i].reused = board_.outputs(i).here;
+    figures_[i].reused = board_.outputs(i).present;
   }
 }
 
@@ -21,9 +25,10 @@ std::string ActionRun::task_text(TaskRef ref) const {
          std::to_string(stage.tasks);
 }
 
-// ---- handing out ----
+// ---- assigning tasks ----
 
-TaskInput ActionRun::input_of(TaskRef ref, const PlanDependency& need, std::map<StageId, uint32_t>& told) const {
+TaskInput ActionRun::input_of(TaskRef ref, const PlanDependency& need,
+                              std::map<StageId, uint32_t>& known_versions) const {
   const OutputPlaces::Stage& outputs = places_.stage(need.stage);
   if (!need.wide) {
     TaskInput input{need.stage, TaskInput::Form::narrow, {}};
@@ -32,19 +37,20 @@ TaskInput ActionRun::input_of(TaskRef ref, const PlanDependency& need, std::map<
     }
     return input;
   }
-  const auto known = told.find(need.stage);
-  if (known != told.end() && known->second == outputs.version) return {need.stage, TaskInput::Form::as_told, {}};
-  told[need.stage] = outputs.version;
+  const auto known = known_versions.find(need.stage);
+  if (known != known_versions.end() && known->second == outputs.version)
+    return {need.stage, TaskInput::Form::cached, {}};
+  known_versions[need.stage] = outputs.version;
   return {need.stage, TaskInput::Form::wide, outputs.at};
 }
 
-TaskOrder ActionRun::hand_out(TaskRef ref, std::map<StageId, uint32_t>& told, double now) {
+TaskOrder ActionRun::assign(TaskRef ref, std::map<StageId, uint32_t>& known_versions, double now) {
   const PlanStage& stage = plan().stages[ref.stage];
   StageFigures& figures = figures_[ref.stage];
   if (figures.runs++ == 0) figures.first = now - began_;
-  complained_ = false;
+  wait_logged_ = false;
   TaskOrder order{{stage.id, ref.task, ++task(ref).attempts}, {}};
-  for (const PlanDependency& need : stage.needs) order.inputs.push_back(input_of(ref, need, told));
+  for (const PlanDependency& need : stage.needs) order.inputs.push_back(input_of(ref, need, known_versions));
   return order;
 }
 
@@ -65,77 +71,78 @@ Status ActionRun::count(TaskRef ref, TaskReport report, double now) {
 }
 
 const ActionRun::FirstError& ActionRun::first_error(std::map<TaskRef, FirstError>& errors, TaskRef ref,
-                                                    const Error& error, const std::string& who, double now) {
-  return errors.try_emplace(ref, FirstError{error, who, now}).first->second;
+                                                    const Error& error, const std::string& worker_name, double now) {
+  return errors.try_emplace(ref, FirstError{error, worker_name, now}).first->second;
 }
 
-std::optional<Error> ActionRun::failed(TaskRef ref, const Error& error, const std::string& who) {
+std::optional<Error> ActionRun::failed(TaskRef ref, const Error& error, const std::string& worker_name) {
   ++figures_[ref.stage].failures;
-  const FirstError& first = first_error(errors_, ref, error, who, 0);
+  const FirstError& first = first_error(errors_, ref, error, worker_name, 0);
   if (++task(ref).failures < kMaxFailures) return std::nullopt;
   return Error{first.error.code, task_text(ref) + ", has failed " + std::to_string(kMaxFailures) + " times, first on " +
-                                     first.who + ": " + first.error.message};
+                                     first.worker_name + ": " + first.error.message};
 }
 
-std::optional<Error> ActionRun::process_lost(TaskRef ref, const std::string& who) {
-  std::string& victims = victims_[ref];
-  victims += (victims.empty() ? "" : ", ") + who;
+std::optional<Error> ActionRun::process_lost(TaskRef ref, const std::string& worker_name) {
+  std::string& workers = lost_workers_[ref];
+  workers += (workers.empty() ? "" : ", ") + worker_name;
   if (++task(ref).lost_processes < kMaxProcesses) return std::nullopt;
   return Error{Code::peer_lost, "a process has ended " + std::to_string(kMaxProcesses) + " times while it ran " +
-                                    task_text(ref) + ": the processes of " + victims +
+                                    task_text(ref) + ": the processes of " + workers +
                                     "; the task itself may crash them (memory, C code)"};
 }
 
-std::optional<Error> ActionRun::input_lost(TaskRef ref, const Error& error, const std::string& who, double now) {
+std::optional<Error> ActionRun::input_lost(TaskRef ref, const Error& error, const std::string& worker_name,
+                                           double now) {
   ++figures_[ref.stage].failures;
-  const FirstError& first = first_error(input_errors_, ref, error, who, now);
+  const FirstError& first = first_error(input_errors_, ref, error, worker_name, now);
   if (++task(ref).lost_inputs < kMaxLostInputs || now - first.time < kLostInputsPatience) return std::nullopt;
   return Error{first.error.code, task_text(ref) + ", could not get its inputs " +
-                                     std::to_string(task(ref).lost_inputs) + " times, first on " + first.who + ": " +
-                                     first.error.message};
+                                     std::to_string(task(ref).lost_inputs) + " times, first on " + first.worker_name +
+                                     ": " + first.error.message};
 }
 
-std::optional<Error> ActionRun::result_lost(const Error& error, const std::string& who, double now) {
+std::optional<Error> ActionRun::result_lost(const Error& error, const std::string& worker_name, double now) {
   if (lost_results_++ == 0) first_result_lost_ = now;
   if (lost_results_ < kMaxLostInputs || now - first_result_lost_ < kLostInputsPatience) return std::nullopt;
-  return Error{error.code, "the result was made and lost " + std::to_string(lost_results_) + " times, now on " + who +
-                               ": " + error.message};
+  return Error{error.code, "the result was made and lost " + std::to_string(lost_results_) + " times, now on " +
+                               worker_name + ": " + error.message};
 }
 
 // ---- the end ----
 
-void ActionRun::end(ActionOver over, double now) {
-  over.seconds = now - began_;
-  over.stages = figures_;
+void ActionRun::end(ActionOutcome outcome, double now) {
+  outcome.seconds = now - began_;
+  outcome.stages = figures_;
   for (const auto& [ref, bytes] : accumulators_) {
-    over.accumulators.push_back({plan().stages[ref.stage].id, ref.task, bytes});
+    outcome.accumulators.push_back({plan().stages[ref.stage].id, ref.task, bytes});
   }
-  well_ = over.ok;
-  over_ = over.frame(kNoAddress, 0);
+  succeeded_ = outcome.ok;
+  outcome_ = outcome.frame(kNoAddress, 0);
 }
 
-void ActionRun::end_well(double now) {
-  ActionOver over;
+void ActionRun::end_with_result(double now) {
+  ActionOutcome outcome;
   const OutputPlaces::Stage& result = board_.outputs(static_cast<uint32_t>(tasks_.size() - 1));
-  over.places = result.at;
-  over_version_ = result.version;
-  end(std::move(over), now);
+  outcome.places = result.at;
+  outcome_version_ = result.version;
+  end(std::move(outcome), now);
 }
 
 bool ActionRun::outdated() const {
-  return over_well() && board_.outputs(static_cast<uint32_t>(tasks_.size() - 1)).version != over_version_;
+  return succeeded() && board_.outputs(static_cast<uint32_t>(tasks_.size() - 1)).version != outcome_version_;
 }
 
-void ActionRun::end_badly(const Error& error, double now) {
-  ActionOver over;
-  over.ok = false;
-  over.code = error.code;
-  over.message = error.message;
-  end(std::move(over), now);
+void ActionRun::end_with_error(const Error& error, double now) {
+  ActionOutcome outcome;
+  outcome.ok = false;
+  outcome.code = error.code;
+  outcome.message = error.message;
+  end(std::move(outcome), now);
 }
 
-Frame ActionRun::over_frame(Address worker) const {
-  Frame frame = *over_;  // shares the body, which may be large
+Frame ActionRun::outcome_frame(Address worker) const {
+  Frame frame = *outcome_;  // shares the body, which may be large
   frame.dst = worker;
   return frame;
 }

@@ -25,59 +25,60 @@ inline constexpr double kLostInputsPatience = 10;
 
 class ActionRun {
  public:
-  /// All stages of the plan are open in `places`, which outlives the action. `who` names the worker with the plan.
-  ActionRun(PlanBegin begin, std::string who, OutputPlaces& places, double now);
+  /// All stages of the plan are open in `places`, which outlives the action. `worker_name`: the worker that sent the
+  /// plan.
+  ActionRun(PlanBegin begin, std::string worker_name, OutputPlaces& places, double now);
   ActionRun(const ActionRun&) = delete;
   ActionRun& operator=(const ActionRun&) = delete;
 
   const Plan& plan() const noexcept { return begin_.plan; }
   const std::string& where() const noexcept { return begin_.where; }
-  const std::string& opened_by() const noexcept { return who_; }
+  const std::string& opened_by() const noexcept { return opened_by_; }
   double began() const noexcept { return began_; }
   TaskBoard& board() noexcept { return board_; }
   const TaskBoard& board() const noexcept { return board_; }
 
-  /// Records that the task starts another attempt, and returns its order. `told` has the versions of the places that
-  /// the worker knows, by stage.
-  TaskOrder hand_out(TaskRef ref, std::map<StageId, uint32_t>& told, double now);
+  /// Records that the task starts another attempt, and returns its order. `known_versions` has the versions of the
+  /// places that the worker knows, by stage.
+  TaskOrder assign(TaskRef ref, std::map<StageId, uint32_t>& known_versions, double now);
   /// Records the report of a task with a new output. Code::bad_data when the accumulators exceed their limit.
   Status count(TaskRef ref, TaskReport report, double now);
   /// The task's worker does not work on it any more.
   void lost(TaskRef ref) { ++figures_[ref.stage].failures; }
   // Failures on a worker. Each returns an error when the failure ends the action. When a process has failed, the
   // tracker also calls `lost` for its task.
-  std::optional<Error> process_lost(TaskRef ref, const std::string& who);
-  std::optional<Error> failed(TaskRef ref, const Error& error, const std::string& who);
+  std::optional<Error> process_lost(TaskRef ref, const std::string& worker_name);
+  std::optional<Error> failed(TaskRef ref, const Error& error, const std::string& worker_name);
   /// Records that a process has no room for a task, which is not a failure of the task.
-  void short_of_room(TaskRef ref, ProcessId process) {
+  void process_full(TaskRef ref, ProcessId process) {
     ++figures_[ref.stage].failures;
-    short_of_room_.insert(process);
+    full_processes_.insert(process);
   }
-  bool is_short_of_room(ProcessId process) const { return short_of_room_.contains(process); }
-  std::optional<Error> input_lost(TaskRef ref, const Error& error, const std::string& who, double now);
-  std::optional<Error> result_lost(const Error& error, const std::string& who, double now);
+  bool is_full(ProcessId process) const { return full_processes_.contains(process); }
+  std::optional<Error> input_lost(TaskRef ref, const Error& error, const std::string& worker_name, double now);
+  std::optional<Error> result_lost(const Error& error, const std::string& worker_name, double now);
 
-  bool over() const noexcept { return over_.has_value(); }
-  bool over_well() const noexcept { return over() && well_; }
+  bool ended() const noexcept { return outcome_.has_value(); }
+  bool succeeded() const noexcept { return ended() && succeeded_; }
   /// Whether no task of this action has failed with this message before.
-  bool is_news(const std::string& message) { return messages_.insert(message).second; }
-  void end_well(double now);
-  void end_badly(const Error& error, double now);
+  bool is_first_occurrence(const std::string& message) { return messages_.insert(message).second; }
+  void end_with_result(double now);
+  void end_with_error(const Error& error, double now);
   /// Whether the action has ended well but the final stage's outputs have changed since.
   bool outdated() const;
   /// Outputs of the final stage are lost, and some worker has yet to fetch them.
-  void reopen() { over_.reset(); }
-  /// The `over` message for that worker.
-  Frame over_frame(Address worker) const;
+  void reopen() { outcome_.reset(); }
+  /// The `outcome` message for that worker.
+  Frame outcome_frame(Address worker) const;
 
-  /// Returns false the first time after a task was handed out; the tracker then logs a long wait.
-  bool has_complained() { return std::exchange(complained_, true); }
-  bool may_complain() const noexcept { return !complained_; }
+  /// Returns false the first time after a task was assigned; the tracker then logs a long wait.
+  bool mark_wait_logged() { return std::exchange(wait_logged_, true); }
+  bool may_log_wait() const noexcept { return !wait_logged_; }
 
   /// "stage 4 (map, reduce_by_key), task 3 of 8"
   std::string task_text(TaskRef ref) const;
   const StageFigures& figures(uint32_t stage) const { return figures_[stage]; }
-  /// Whether a task of this stage was handed out.
+  /// Whether a task of this stage was assigned.
   bool touched(uint32_t stage) const { return figures_[stage].runs != 0; }
 
  private:
@@ -90,18 +91,18 @@ class ActionRun {
   };
   struct FirstError {
     Error error;
-    std::string who;
+    std::string worker_name;
     double time = 0;
   };
 
   Task& task(TaskRef ref) { return tasks_[ref.stage][ref.task]; }
-  TaskInput input_of(TaskRef ref, const PlanDependency& need, std::map<StageId, uint32_t>& told) const;
+  TaskInput input_of(TaskRef ref, const PlanDependency& need, std::map<StageId, uint32_t>& known_versions) const;
   const FirstError& first_error(std::map<TaskRef, FirstError>& errors, TaskRef ref, const Error& error,
-                                const std::string& who, double now);
-  void end(ActionOver over, double now);
+                                const std::string& worker_name, double now);
+  void end(ActionOutcome outcome, double now);
 
   PlanBegin begin_;
-  std::string who_;
+  std::string opened_by_;
   OutputPlaces& places_;
   double began_;
   TaskBoard board_;
@@ -111,15 +112,15 @@ class ActionRun {
   size_t accumulator_bytes_ = 0;
   std::map<TaskRef, FirstError> errors_;
   std::map<TaskRef, FirstError> input_errors_;
-  std::map<TaskRef, std::string> victims_;  // by task, the workers that failed while they ran it
+  std::map<TaskRef, std::string> lost_workers_;  // by task, the workers that failed while they ran it
   std::set<std::string> messages_;
-  std::set<ProcessId> short_of_room_;
+  std::set<ProcessId> full_processes_;
   uint32_t lost_results_ = 0;
   double first_result_lost_ = 0;
-  bool complained_ = false;
-  bool well_ = false;
-  uint32_t over_version_ = 0;  // of the final stage's outputs
-  std::optional<Frame> over_;
+  bool wait_logged_ = false;
+  bool succeeded_ = false;
+  uint32_t outcome_version_ = 0;  // of the final stage's outputs
+  std::optional<Frame> outcome_;
 };
 
 }  // namespace actorhost

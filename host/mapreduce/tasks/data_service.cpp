@@ -23,7 +23,7 @@ DataService::DataService(Cluster& cluster, const Clock& clock, Log& log, const O
   budget_.set_relief([this] { (void)store_.make_room(); });
   if (process() == 0) {
     tracker_ = std::make_unique<Tracker>(log, cluster.membership());
-    cluster.state().section("stages", [this](nlohmann::json& out) { tell_stages(out); });
+    cluster.state().section("stages", [this](nlohmann::json& out) { report_stages(out); });
   }
   thread_.add(kinds_of(Kind::mapreduce_first), *this);
   thread_.start();
@@ -35,7 +35,7 @@ DataService::~DataService() {
 }
 
 /// For observers, on the cluster's thread. While the tracker is busy, observers receive the previous rows.
-void DataService::tell_stages(nlohmann::json& out) {
+void DataService::report_stages(nlohmann::json& out) {
   if (const std::unique_lock lock(tracker_mutex_, std::try_to_lock); lock)
     shown_stages_ = tracker_->stages(clock_.now());
   for (const StageRow& row : shown_stages_) {
@@ -62,11 +62,11 @@ double DataService::tick(double now) {
   std::lock_guard lock(tracker_mutex_);
   if (now >= tracker_->wake_at()) tracker_->tick(now);
   for (Frame& frame : tracker_->take_frames()) thread_.send(std::move(frame));
-  return std::min(tracker_->wake_at(), options_.progress ? tell_progress(now) : kForever);
+  return std::min(tracker_->wake_at(), options_.progress ? report_progress(now) : kForever);
 }
 
 /// Reports the tracker's progress to the progress bar; returns the time of the next report.
-double DataService::tell_progress(double now) {
+double DataService::report_progress(double now) {
   if (now >= shown_ + kProgressSeconds) {
     shown_ = now;
     options_.progress(tracker_->progress());
@@ -75,7 +75,7 @@ double DataService::tell_progress(double now) {
 }
 
 void DataService::on_frame(Frame&& frame, double now) {
-  if (frame.kind == mapreduce_kind::fetch) return hand_out(frame);
+  if (frame.kind == mapreduce_kind::fetch) return send_blocks(frame);
   if (frame.kind != mapreduce_kind::forget) {
     std::lock_guard lock(tracker_mutex_);
     if (tracker_) tracker_->handle(std::move(frame), now);
@@ -87,21 +87,21 @@ void DataService::on_frame(Frame&& frame, double now) {
   for (const ForgetOutputs::Task& task : message->tasks) store_.forget(task.stage, task.task);
 }
 
-void DataService::hand_out(const Frame& question) {
-  const auto wanted = read_message<FetchBlocks>(question);
-  if (!wanted) return thread_.log().warn("data service", malformed(question, wanted.error().message).message);
-  const auto missing = [&](std::string why) {
-    thread_.send(BlocksMissing{wanted->output, std::move(why)}.frame(question.src, question.tag));
+void DataService::send_blocks(const Frame& request) {
+  const auto wanted = read_message<FetchBlocks>(request);
+  if (!wanted) return thread_.log().warn("data service", malformed(request, wanted.error().message).message);
+  const auto missing = [&](std::string reason) {
+    thread_.send(BlocksMissing{wanted->output, std::move(reason)}.frame(request.src, request.tag));
   };
   const auto count = store_.blocks(wanted->output);
   if (!count) return missing("there is no such output");
   const auto of = static_cast<uint32_t>(*count);
   if (wanted->first >= of)
-    return thread_.send(FetchedBlock{wanted->output, of, of, {}}.frame(question.src, question.tag));
+    return thread_.send(FetchedBlock{wanted->output, of, of, {}}.frame(request.src, request.tag));
   for (uint32_t i = wanted->first; i < of && i - wanted->first < wanted->count; ++i) {
     auto block = store_.block(wanted->output, i);
     if (!block) return missing(block.error().message);
-    thread_.send(FetchedBlock{wanted->output, i, of, std::move(*block)}.frame(question.src, question.tag));
+    thread_.send(FetchedBlock{wanted->output, i, of, std::move(*block)}.frame(request.src, request.tag));
   }
 }
 

@@ -42,16 +42,16 @@ class DataService final : private ServiceTask {
     return total > before ? total - before : 0;
   }
   /// Called when the membership may have changed.
-  void look() { thread_.look(); }
+  void wake() { thread_.wake(); }
 
  private:
   void on_frame(Frame&& frame, double now) override;
   void on_membership(const MembershipPtr& membership, double now) override;
   double tick(double now) override;
-  double tell_progress(double now);
-  void hand_out(const Frame& question);
+  double report_progress(double now);
+  void send_blocks(const Frame& request);
 
-  void tell_stages(nlohmann::json& out);
+  void report_stages(nlohmann::json& out);
 
   Cluster& cluster_;
   const Clock& clock_;

@@ -13,18 +13,18 @@ TaskFigures& TaskFigures::operator+=(const TaskFigures& other) noexcept {
   return *this;
 }
 
-Status PlaceBook::complete(uint32_t action, TaskOrder& order) {
-  if (action != action_) told_.clear();
+Status PlaceCache::complete(uint32_t action, TaskOrder& order) {
+  if (action != action_) places_.clear();
   action_ = action;
   for (TaskInput& input : order.inputs) {
-    if (input.form == TaskInput::Form::wide) told_[input.stage] = input.places;
-    if (input.form != TaskInput::Form::as_told) continue;
-    const auto told = told_.find(input.stage);
-    if (told == told_.end()) {
+    if (input.form == TaskInput::Form::wide) places_[input.stage] = input.places;
+    if (input.form != TaskInput::Form::cached) continue;
+    const auto found = places_.find(input.stage);
+    if (found == places_.end()) {
       return Error{Code::bad_data,
                    "a task whose inputs of stage " + std::to_string(input.stage) + " have unknown places"};
     }
-    input.places = told->second;
+    input.places = found->second;
     input.form = TaskInput::Form::wide;
   }
   return {};

@@ -6,22 +6,22 @@
 //
 //   worker to tracker:
 //     begin    0400  where:text                                body = the plan (plan.cpp)
-//     want     0401  overs:u32                 requests a task, or the outcome of the action; `overs` is the number of
-//                                              overs of this action that this worker has received
+//     request  0401  outcomes:u32              requests a task, or the outcome of the action; `outcomes` is the
+//                                              number of outcomes of this action that this worker has received
 //     done     0402  task report               body = the values of its accumulators
 //     failed   0403  task code:u8 message:text lost:list(lost)     none lost: its Lua, or a file, is at fault
 //     finished 0404  -                         the worker has all it needs of the action's result; outside an action:
 //                                              the worker has the result from elsewhere and will not enter
 //   tracker to worker:
 //     task     0410  task                      body = list(input), one for each need of the stage, in the plan's order
-//     over     0411  ok:u8 code:u8 message:text
+//     outcome  0411  ok:u8 code:u8 message:text
 //                    body = result:list(process) seconds:f64 stages:list(figures) accumulators:list(accumulated)
 //   tracker to data services:
 //     forget   0420  stages:list(u32) tasks:list(stage:u32 task:u32)
 //   worker to data service, and back:
 //     fetch    0430  output first:u32 count:u32
 //     block    0431  output index:u32 of:u32 rows:u64          body = the rows; one frame for each block
-//     missing  0432  output why:text                           there is no such output, or it cannot be read
+//     missing  0432  output reason:text                        there is no such output, or it cannot be read
 //
 //   task        = stage:u32 task:u32 attempt:u32
 //   output      = stage:u32 task:u32 bucket:u32
@@ -35,9 +35,9 @@
 //
 // The reply to a fetch of `count` blocks from `first` on is one block frame for each existing block; if no block
 // exists, one frame with index = of, no rows and no body. A worker that cannot fetch the *result* sends `failed` with
-// stage 0, then `want`, and continues as before. The tracker may then reopen the action, so a worker can receive
-// several overs. The tracker answers each `want` that acknowledges all earlier overs with exactly one `over`, so none
-// remains unread.
+// stage 0, then `request`, and continues as before. The tracker may then reopen the action, so a worker can receive
+// several outcomes. The tracker answers each `request` that acknowledges all earlier outcomes with exactly one
+// `outcome`, so none remains unread.
 
 #include <map>
 #include <string>
@@ -51,12 +51,12 @@ namespace actorhost {
 
 namespace mapreduce_kind {
 inline constexpr Kind begin{0x0400};
-inline constexpr Kind want{0x0401};
+inline constexpr Kind request{0x0401};
 inline constexpr Kind done{0x0402};
 inline constexpr Kind failed{0x0403};
 inline constexpr Kind finished{0x0404};
 inline constexpr Kind task{0x0410};
-inline constexpr Kind over{0x0411};
+inline constexpr Kind outcome{0x0411};
 inline constexpr Kind forget{0x0420};
 inline constexpr Kind fetch{0x0430};
 inline constexpr Kind block{0x0431};
@@ -68,12 +68,12 @@ inline constexpr uint32_t kEveryTask = 0xffffffffU;
 /// The limit for all accumulators of an action together; one frame carries them to each worker.
 inline constexpr size_t kMaxAccumulatorBytes = size_t{256} << 20;
 
-struct TaskName {
+struct TaskAttemptId {
   StageId stage = 0;
   uint32_t task = 0;
   uint32_t attempt = 0;  // 1, 2, ...
   static void fields(auto& m, auto&& field) { field(m.stage, m.task, m.attempt); }
-  friend bool operator==(const TaskName&, const TaskName&) = default;
+  friend bool operator==(const TaskAttemptId&, const TaskAttemptId&) = default;
 };
 
 /// The figures that a worker reports; not trusted, any bits may arrive.
@@ -108,7 +108,7 @@ struct PlanBegin {
 };
 
 struct TaskDone {
-  TaskName task;
+  TaskAttemptId task;
   TaskReport report;
 
   static void fields(auto& m, auto&& field) { field(m.task, m.report.figures); }
@@ -126,35 +126,35 @@ struct LostInput {
 };
 
 struct TaskFailed {
-  TaskName task;  // stage 0: fetching the result has failed, not a task
+  TaskAttemptId task;  // stage 0: fetching the result has failed, not a task
   Error error;
   std::vector<LostInput> lost;
 
   static void fields(auto& m, auto&& field) { field(m.task, m.error, m.lost); }
   /// Reports the first 65,536 losses: a frame's metadata is bounded. The task's next attempt finds the others.
   Frame frame(uint32_t action) const {
-    TaskFailed told = *this;
-    if (told.lost.size() > kMaxLost) told.lost.resize(kMaxLost);
-    return message_frame(mapreduce_kind::failed, kTrackerAddress, action, told);
+    TaskFailed bounded = *this;
+    if (bounded.lost.size() > kMaxLost) bounded.lost.resize(kMaxLost);
+    return message_frame(mapreduce_kind::failed, kTrackerAddress, action, bounded);
   }
   static constexpr size_t kMaxLost = size_t{1} << 16;
 };
 
 struct TaskInput {
-  enum class Form : uint8_t { narrow = 0, wide = 1, as_told = 2 };
+  enum class Form : uint8_t { narrow = 0, wide = 1, cached = 2 };
   StageId stage = 0;
   Form form = Form::narrow;
   std::vector<ProcessId> places;  // wide: by task
-  friend constexpr Form last_of(Form) { return Form::as_told; }
+  friend constexpr Form last_of(Form) { return Form::cached; }
   static void fields(auto& m, auto&& field) { field(m.stage, m.form, m.places); }
-  bool sound() const { return form == Form::wide || places.size() <= (form == Form::narrow ? 1U : 0U); }
+  bool is_valid() const { return form == Form::wide || places.size() <= (form == Form::narrow ? 1U : 0U); }
   friend bool operator==(const TaskInput&, const TaskInput&) = default;
 };
 
-struct TaskWant {
-  uint32_t overs = 0;  // of this action, received
-  static void fields(auto& m, auto&& field) { field(m.overs); }
-  Frame frame(uint32_t action) const { return message_frame(mapreduce_kind::want, kTrackerAddress, action, *this); }
+struct TaskRequest {
+  uint32_t outcomes = 0;  // of this action, received
+  static void fields(auto& m, auto&& field) { field(m.outcomes); }
+  Frame frame(uint32_t action) const { return message_frame(mapreduce_kind::request, kTrackerAddress, action, *this); }
 };
 
 inline Frame finished_frame(uint32_t action) {
@@ -162,7 +162,7 @@ inline Frame finished_frame(uint32_t action) {
 }
 
 struct TaskOrder {
-  TaskName task;
+  TaskAttemptId task;
   std::vector<TaskInput> inputs;  // one for each need of the stage, in the plan's order
 
   static void fields(auto& m, auto&& field) { field(m.task); }
@@ -174,21 +174,21 @@ struct TaskOrder {
 
 /// Caches the places of wide inputs in a worker, so that the tracker does not send 10,000 places to each of 10,000
 /// tasks that read 10,000 outputs.
-class PlaceBook {
+class PlaceCache {
  public:
   /// Fills in the places that the tracker left out. Code::bad_data when the tracker has never sent them.
   Status complete(uint32_t action, TaskOrder& order);
 
  private:
   uint32_t action_ = 0;
-  std::map<StageId, std::vector<ProcessId>> told_;
+  std::map<StageId, std::vector<ProcessId>> places_;
 };
 
 struct StageFigures {
   StageId stage = 0;
   uint32_t tasks = 0;
   uint32_t reused = 0;    // outputs that existed when the action began
-  uint32_t runs = 0;      // tasks that were handed out, including reruns
+  uint32_t runs = 0;      // tasks that were assigned, including reruns
   uint32_t failures = 0;  // including lost tasks
   TaskFigures figures;    // of the counted tasks
   double first = 0;       // the start of the first task and the end of the last task, in seconds since the action
@@ -206,7 +206,7 @@ struct Accumulated {
   static void fields(auto& m, auto&& field) { field(m.stage, m.task, m.bytes); }
 };
 
-struct ActionOver {
+struct ActionOutcome {
   bool ok = true;
   Code code = Code::internal;             // when not ok
   std::string message;                    // when not ok
@@ -218,7 +218,7 @@ struct ActionOver {
   static void fields(auto& m, auto&& field) { field(m.ok, m.code, lines(m.message)); }
   static void body_fields(auto& m, auto&& field) { field(m.places, m.seconds, m.stages, m.accumulators); }
   Frame frame(Address worker, uint32_t action) const {
-    return message_frame(mapreduce_kind::over, worker, action, *this);
+    return message_frame(mapreduce_kind::outcome, worker, action, *this);
   }
 };
 
@@ -257,16 +257,20 @@ struct FetchedBlock {
 
   static void fields(auto& m, auto&& field) { field(m.output, m.index, m.of, m.block.rows); }
   static auto& body(auto& m) { return m.block.bytes; }
-  bool sound() const { return index < of || (index == of && block.rows == 0 && block.bytes.empty()); }
-  Frame frame(Address asker, uint32_t tag) const { return message_frame(mapreduce_kind::block, asker, tag, *this); }
+  bool is_valid() const { return index < of || (index == of && block.rows == 0 && block.bytes.empty()); }
+  Frame frame(Address requester, uint32_t tag) const {
+    return message_frame(mapreduce_kind::block, requester, tag, *this);
+  }
 };
 
 struct BlocksMissing {
   OutputId output;
-  std::string why;
+  std::string reason;
 
-  static void fields(auto& m, auto&& field) { field(m.output, words(m.why)); }
-  Frame frame(Address asker, uint32_t tag) const { return message_frame(mapreduce_kind::missing, asker, tag, *this); }
+  static void fields(auto& m, auto&& field) { field(m.output, words(m.reason)); }
+  Frame frame(Address requester, uint32_t tag) const {
+    return message_frame(mapreduce_kind::missing, requester, tag, *this);
+  }
 };
 
 }  // namespace actorhost

@@ -28,7 +28,7 @@ bool OutputPlaces::add(StageId id, uint32_t task, ProcessId process) {
   if (stage.has(task)) return false;
   stage.at[task] = process;
   stage.since[task] = ++clock_;
-  ++stage.here;
+  ++stage.present;
   ++stage.version;
   std::vector<ProcessId>& ran = ran_[id];
   if (ran.empty()) {
@@ -47,7 +47,7 @@ bool OutputPlaces::add(StageId id, uint32_t task, ProcessId process) {
 bool OutputPlaces::drop_task(Stage& stage, uint32_t task, ProcessId process, uint64_t seen) {
   if (task >= stage.at.size() || stage.at[task] != process || stage.since[task] > seen) return false;
   stage.at[task] = kNoProcess;
-  --stage.here;
+  --stage.present;
   ++stage.version;
   return true;
 }
@@ -67,7 +67,7 @@ bool OutputPlaces::drop_all(StageId id, ProcessId process, uint64_t seen) {
   return dropped;
 }
 
-size_t OutputPlaces::lose(ProcessId process) {
+size_t OutputPlaces::drop_process(ProcessId process) {
   size_t lost = 0;
   for (auto& [id, stage] : stages_) {
     for (uint32_t task = 0; task < stage.at.size(); ++task) lost += drop_task(stage, task, process, clock_) ? 1 : 0;

@@ -16,9 +16,9 @@ class OutputPlaces {
   struct Stage {
     std::vector<ProcessId> at;    // by task; kNoProcess where there is no output
     std::vector<uint64_t> since;  // by task: the clock when the output was added
-    uint32_t here = 0;
+    uint32_t present = 0;
     uint32_t version = 0;  // grows with each change
-    bool complete() const noexcept { return here == at.size(); }
+    bool complete() const noexcept { return present == at.size(); }
     bool has(uint32_t task) const noexcept { return at[task] != kNoProcess; }
   };
 
@@ -38,7 +38,7 @@ class OutputPlaces {
   /// The same for all outputs of the stage on that process.
   bool drop_all(StageId id, ProcessId process, uint64_t seen);
   /// Removes all outputs of a failed process. Returns the number of lost outputs.
-  size_t lose(ProcessId process);
+  size_t drop_process(ProcessId process);
   void forget(StageId id);
 
   /// The process where the task last completed, if that process is alive. Stages unused for long are not remembered.

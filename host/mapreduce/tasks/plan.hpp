@@ -53,7 +53,7 @@ struct Plan {
   /// tasks accepts any number). In a narrow need each task of the needed stage has a task of its own. All stages have
   /// at most kMaxPlanTasks tasks together.
   Status check() const;
-  bool sound() const { return check().ok(); }
+  bool is_valid() const { return check().ok(); }
   static void fields(auto& m, auto&& field) { field(m.hash, m.stages, m.forget); }
 };
 

@@ -27,11 +27,11 @@ std::optional<uint32_t> TaskBoard::find(StageId id) const {
 
 bool TaskBoard::complete() const { return stages_.back().outputs->complete(); }
 
-// ---- what is wanted ----
+// ---- wanted tasks ----
 
 void TaskBoard::refresh() {
-  if (!spoilt_) return;
-  spoilt_ = false;
+  if (!stale_) return;
+  stale_ = false;
   queues_.clear();
   ready_ = 0;
   for (Stage& stage : stages_) {
@@ -42,24 +42,24 @@ void TaskBoard::refresh() {
     }
   }
   want_all(static_cast<uint32_t>(stages_.size() - 1));
-  work_off();
+  process_pending();
 }
 
 void TaskBoard::want_all(uint32_t stage) {
   if (stages_[stage].all_wanted) return;
   stages_[stage].all_wanted = true;
-  for (uint32_t i = 0; i < stages_[stage].tasks.size(); ++i) to_want_.push_back({stage, i});
+  for (uint32_t i = 0; i < stages_[stage].tasks.size(); ++i) pending_.push_back({stage, i});
 }
 
 /// Works through a list instead of recursing, since lineages can be thousands of stages deep.
-void TaskBoard::work_off() {
-  while (!to_want_.empty()) {
-    const TaskRef ref = to_want_.back();
-    to_want_.pop_back();
+void TaskBoard::process_pending() {
+  while (!pending_.empty()) {
+    const TaskRef ref = pending_.back();
+    pending_.pop_back();
     Task& next = task(ref);
     if (next.wanted) continue;
     next.wanted = true;
-    if (!there(ref) && next.state != State::running) admit(ref);
+    if (!has_output(ref) && next.state != State::running) admit(ref);
   }
 }
 
@@ -75,8 +75,8 @@ void TaskBoard::admit(TaskRef ref) {
     } else {
       if (ref.task < parent.first || ref.task - parent.first >= needed.tasks.size()) continue;
       const TaskRef input{parent.stage, ref.task - parent.first};
-      if (there(input)) continue;
-      to_want_.push_back(input);
+      if (has_output(input)) continue;
+      pending_.push_back(input);
     }
     ++here.unmet;
   }
@@ -84,23 +84,23 @@ void TaskBoard::admit(TaskRef ref) {
   if (here.unmet == 0) make_ready(ref);
 }
 
-void TaskBoard::met(TaskRef ref) {
+void TaskBoard::satisfy_need(TaskRef ref) {
   Task& here = task(ref);
   if (here.state == State::waiting && --here.unmet == 0) make_ready(ref);
 }
 
-// ---- what happens ----
+// ---- progress of tasks ----
 
-void TaskBoard::made(TaskRef ref) {
+void TaskBoard::record_output(TaskRef ref) {
   task(ref).state = State::idle;
   Stage& stage = stages_[ref.stage];
   --stage.running;
-  if (spoilt_) return;
+  if (stale_) return;
   for (const Edge& child : stage.children) {
     if (!child.wide) {
-      met({child.stage, ref.task + child.first});
+      satisfy_need({child.stage, ref.task + child.first});
     } else if (stage.outputs->complete()) {
-      for (uint32_t i = 0; i < stages_[child.stage].tasks.size(); ++i) met({child.stage, i});
+      for (uint32_t i = 0; i < stages_[child.stage].tasks.size(); ++i) satisfy_need({child.stage, i});
     }
   }
 }
@@ -108,9 +108,9 @@ void TaskBoard::made(TaskRef ref) {
 void TaskBoard::give_back(TaskRef ref) {
   task(ref).state = State::idle;
   --stages_[ref.stage].running;
-  if (spoilt_ || !task(ref).wanted || there(ref)) return;
+  if (stale_ || !task(ref).wanted || has_output(ref)) return;
   admit(ref);
-  work_off();
+  process_pending();
 }
 
 // ---- which tasks a worker may have ----

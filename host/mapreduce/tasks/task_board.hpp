@@ -4,8 +4,8 @@
 // when all its inputs exist. Owned by the tracker and used on its thread.
 //
 // Each task counts its unmet needs. While outputs are only added, every edge of the graph is visited once: a narrow
-// edge when the parent's task is done, a wide edge when the whole parent is done. When outputs vanish (`spoil`), the
-// next access rebuilds the whole board: this costs as much as an action's start, and is rare.
+// edge when the parent's task is done, a wide edge when the whole parent is done. When outputs vanish (`invalidate`),
+// the next access rebuilds the whole board: this costs as much as an action's start, and is rare.
 
 #include <compare>
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace actorhost {
 
-/// A task, named by its stage's place in the plan. Tasks are handed out in this order.
+/// A task, named by its stage's place in the plan. Tasks are assigned in this order.
 struct TaskRef {
   uint32_t stage = 0;
   uint32_t task = 0;
@@ -39,11 +39,11 @@ class TaskBoard {
   bool complete() const;
 
   /// Records the output of a task that ran for this action.
-  void made(TaskRef ref);
+  void record_output(TaskRef ref);
   /// The task no longer runs; it may run again if it is still wanted.
   void give_back(TaskRef ref);
   /// Outputs were added or removed in other ways.
-  void spoil() noexcept { spoilt_ = true; }
+  void invalidate() noexcept { stale_ = true; }
 
   /// The number of ready tasks.
   size_t ready();
@@ -80,12 +80,12 @@ class TaskBoard {
   };
 
   Task& task(TaskRef ref) { return stages_[ref.stage].tasks[ref.task]; }
-  bool there(TaskRef ref) const { return stages_[ref.stage].outputs->has(ref.task); }
+  bool has_output(TaskRef ref) const { return stages_[ref.stage].outputs->has(ref.task); }
   void refresh();
   void want_all(uint32_t stage);
-  void work_off();
+  void process_pending();
   void admit(TaskRef ref);
-  void met(TaskRef ref);
+  void satisfy_need(TaskRef ref);
   void make_ready(TaskRef ref);
   TaskRef start(std::set<TaskRef>& queue, std::set<TaskRef>::iterator at);
   ProcessId home_of(TaskRef ref) const;
@@ -96,8 +96,8 @@ class TaskBoard {
   std::unordered_map<StageId, uint32_t> index_;
   std::map<ProcessId, std::set<TaskRef>> queues_;  // ready tasks by home
   size_t ready_ = 0;
-  std::vector<TaskRef> to_want_;
-  bool spoilt_ = true;
+  std::vector<TaskRef> pending_;
+  bool stale_ = true;
 };
 
 }  // namespace actorhost

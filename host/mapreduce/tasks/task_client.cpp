@@ -6,7 +6,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr size_t kAhead = 8;                  // outputs of other processes that are requested in advance
+constexpr size_t kPrefetch = 8;               // outputs of other processes that are requested in advance
 constexpr uint32_t kBlocksAtOnce = 16;        // of one output
 constexpr size_t kMaxLost = size_t{1} << 16;  // in one message; omitted losses are found again later
 
@@ -18,7 +18,7 @@ class TaskClient::OutputSource final : public BlockSource {
   struct Place {
     OutputId output;
     ProcessId process;
-    uint32_t question = 0;  // its replies are in flight; 0: not requested
+    uint32_t request_number = 0;  // its replies are in flight; 0: not requested
   };
   OutputSource(TaskClient& client, std::vector<Place> places) : client_(client), places_(std::move(places)) {}
 
@@ -34,43 +34,44 @@ class TaskClient::OutputSource final : public BlockSource {
  private:
   /// Fetches the next block, which may have no rows.
   Status fetch(RowBlock& into) {
-    AH_TRY(ask_ahead());
+    AH_TRY(prefetch());
     Place& place = places_[at_];
     uint32_t of = 0;
-    auto block = place.question == 0 ? client_.own_block(place.output, index_, of)
-                                     : client_.far_block(place.output, place.process, place.question, of);
-    if (!block) return client_.lose(place.output, place.process, block.error());
+    auto block = place.request_number == 0
+                     ? client_.local_block(place.output, index_, of)
+                     : client_.remote_block(place.output, place.process, place.request_number, of);
+    if (!block) return client_.record_loss(place.output, place.process, block.error());
     if (++index_ >= of) {
       ++at_;
       index_ = 0;
-    } else if (place.question != 0 && index_ % kBlocksAtOnce == 0) {
-      AH_TRY(ask(place, index_));
+    } else if (place.request_number != 0 && index_ % kBlocksAtOnce == 0) {
+      AH_TRY(request(place, index_));
     }
     into = std::move(*block);
     bytes_ += into.bytes.size();
     return {};
   }
 
-  Status ask_ahead() {
-    for (; asked_ < places_.size() && asked_ < at_ + kAhead; ++asked_) {
-      Place& place = places_[asked_];
+  Status prefetch() {
+    for (; requested_ < places_.size() && requested_ < at_ + kPrefetch; ++requested_) {
+      Place& place = places_[requested_];
       if (place.process == client_.service_.process()) continue;
-      AH_TRY(ask(place, 0));
+      AH_TRY(request(place, 0));
     }
     return {};
   }
 
   /// Requests an output; fails when its process has failed.
-  Status ask(Place& place, uint32_t first) {
-    const Status asked = client_.ask(place.output, place.process, first, kBlocksAtOnce, place.question);
-    if (!asked) return client_.lose(place.output, place.process, asked.error());
+  Status request(Place& place, uint32_t first) {
+    const Status sent = client_.send_fetch(place.output, place.process, first, kBlocksAtOnce, place.request_number);
+    if (!sent) return client_.record_loss(place.output, place.process, sent.error());
     return {};
   }
 
   TaskClient& client_;
   std::vector<Place> places_;
   size_t at_ = 0;
-  size_t asked_ = 0;  // all places before it are requested
+  size_t requested_ = 0;  // all places before it are requested
   uint32_t index_ = 0;
   uint64_t bytes_ = 0;
 };
@@ -91,22 +92,22 @@ Status TaskClient::begin(uint32_t action, Plan plan, const std::string& where) {
   AH_TRY(plan.check());
   plan_ = std::move(plan);
   action_ = action;
-  overs_ = 0;
-  over_ = {};
+  outcomes_ = 0;
+  outcome_ = {};
   lost_.clear();
   return send(PlanBegin{where, plan_}.frame(action));
 }
 
 Result<std::optional<TaskOrder>> TaskClient::next() {
-  if (questions_ > 0) AH_TRY(drop_answers());
-  AH_TRY(send(TaskWant{overs_}.frame(action_)));
-  const auto answers = [this](const Frame& frame) {
-    return (frame.kind == mapreduce_kind::task || frame.kind == mapreduce_kind::over) && frame.tag == action_;
+  if (last_request_ > 0) AH_TRY(drop_replies());
+  AH_TRY(send(TaskRequest{outcomes_}.frame(action_)));
+  const auto matches = [this](const Frame& frame) {
+    return (frame.kind == mapreduce_kind::task || frame.kind == mapreduce_kind::outcome) && frame.tag == action_;
   };
   static constexpr EngineCall kCall{Cause::data, "map-reduce"};
   const Activity activity(node_.stats(), kCall);
-  const Node::OnFirstHead needs(node_, "a task of map-reduce");
-  auto frame = node_.receive(answers, {}, "a task of map-reduce");
+  const Node::RequiresFirstCoordinator needs(node_, "a task of map-reduce");
+  auto frame = node_.receive(matches, {}, "a task of map-reduce");
   if (!frame) return frame.error();
   if (frame->kind == mapreduce_kind::task) {
     auto order = read_message<TaskOrder>(*frame);
@@ -114,34 +115,34 @@ Result<std::optional<TaskOrder>> TaskClient::next() {
     AH_TRY(places_.complete(action_, *order));
     if (stage(order->task.stage) == nullptr) return Error{Code::bad_data, "a task of a stage outside the plan"};
     order_ = *order;
-    ordered_ = node_.stats().span_begins();
+    assigned_at_ = node_.stats().span_begin();
     return std::optional(std::move(*order));
   }
-  ++overs_;
-  auto over = read_message<ActionOver>(*frame);
-  if (!over) return malformed(*frame, over.error().message);
-  over_ = std::move(*over);
-  if (!over_.ok) return Error{over_.code, over_.message};
+  ++outcomes_;
+  auto outcome = read_message<ActionOutcome>(*frame);
+  if (!outcome) return malformed(*frame, outcome.error().message);
+  outcome_ = std::move(*outcome);
+  if (!outcome_.ok) return Error{outcome_.code, outcome_.message};
   return std::optional<TaskOrder>();
 }
 
 /// Records the end of the task as a span.
-void TaskClient::tell_task() {
+void TaskClient::record_span() {
   SpanSink* const spans = node_.stats().spans();
-  const PlanStage* const its = stage(order_.task.stage);
-  if (spans != nullptr && its != nullptr) {
-    spans->put({its->name, "task", ordered_, spans->now(), uint64_t{order_.task.task} + 1});
+  const PlanStage* const own = stage(order_.task.stage);
+  if (spans != nullptr && own != nullptr) {
+    spans->put({own->name, "task", assigned_at_, spans->now(), uint64_t{order_.task.task} + 1});
   }
 }
 
 Status TaskClient::done(TaskReport report) {
-  tell_task();
+  record_span();
   node_.stats().tasks.add(1);
   return send(TaskDone{order_.task, std::move(report)}.frame(action_));
 }
 
 Status TaskClient::failed(Error error) {
-  tell_task();
+  record_span();
   TaskFailed failed{order_.task, std::move(error), std::exchange(lost_, {})};
   if (failed.lost.size() > kMaxLost) failed.lost.resize(kMaxLost);
   return send(failed.frame(action_));
@@ -173,30 +174,31 @@ Result<std::unique_ptr<RowSource>> TaskClient::needed(size_t k, std::optional<ui
 
 Result<std::unique_ptr<RowSource>> TaskClient::results(std::optional<uint32_t> task) {
   const PlanStage& last = plan_.stages.back();
-  const auto count = static_cast<uint32_t>(over_.places.size());
+  const auto count = static_cast<uint32_t>(outcome_.places.size());
   if (task && *task >= count) return Error{Code::bad_argument, "the action has no such task"};
   std::vector<OutputSource::Place> places;
   for (uint32_t i = task.value_or(0); i < (task ? *task + 1 : count); ++i) {
-    places.push_back({{last.id, i, 0}, over_.places[i]});
+    places.push_back({{last.id, i, 0}, outcome_.places[i]});
   }
   return std::unique_ptr<RowSource>(std::make_unique<OutputSource>(*this, std::move(places)));
 }
 
-Status TaskClient::ask(const OutputId& output, ProcessId process, uint32_t first, uint32_t count, uint32_t& question) {
-  question = ++questions_;
-  const Status sent = send(FetchBlocks{output, first, count}.frame(process, question));
-  return sent ? sent : Status(lose(output, process, sent.error()));  // a failed process receives no requests
+Status TaskClient::send_fetch(const OutputId& output, ProcessId process, uint32_t first, uint32_t count,
+                              uint32_t& request_number) {
+  request_number = ++last_request_;
+  const Status sent = send(FetchBlocks{output, first, count}.frame(process, request_number));
+  return sent ? sent : Status(record_loss(output, process, sent.error()));  // a failed process receives no requests
 }
 
 /// Records an output that could not be fetched, for `failed`; the end of the run is not a loss.
-Error TaskClient::lose(const OutputId& output, ProcessId process, Error error) {
+Error TaskClient::record_loss(const OutputId& output, ProcessId process, Error error) {
   if (error.code != Code::interrupted && error.code != Code::aborted) {
     lost_.push_back({output.stage, output.task, process});
   }
   return error;
 }
 
-Result<RowBlock> TaskClient::own_block(const OutputId& output, uint32_t index, uint32_t& of) {
+Result<RowBlock> TaskClient::local_block(const OutputId& output, uint32_t index, uint32_t& of) {
   const auto count = service_.store().blocks(output);
   if (!count) return Error{Code::peer_lost, "this process has no such rows any more"};
   of = static_cast<uint32_t>(*count);
@@ -204,20 +206,22 @@ Result<RowBlock> TaskClient::own_block(const OutputId& output, uint32_t index, u
   return service_.store().block(output, index);
 }
 
-Result<RowBlock> TaskClient::far_block(const OutputId& output, ProcessId process, uint32_t question, uint32_t& of) {
-  const auto answers = [question](const Frame& frame) {
-    return (frame.kind == mapreduce_kind::block || frame.kind == mapreduce_kind::missing) && frame.tag == question;
+Result<RowBlock> TaskClient::remote_block(const OutputId& output, ProcessId process, uint32_t request_number,
+                                          uint32_t& of) {
+  const auto matches = [request_number](const Frame& frame) {
+    return (frame.kind == mapreduce_kind::block || frame.kind == mapreduce_kind::missing) &&
+           frame.tag == request_number;
   };
-  const Node::Undisturbed in_ffi(node_);  // Lua that calls C through the FFI cannot be called back
+  const Node::NoChunks in_ffi(node_);  // Lua that calls C through the FFI cannot be called back
   const std::array<Address, 1> from = {data_address(process)};
   static constexpr EngineCall kCall{Cause::data, "map-reduce"};
   const Activity activity(node_.stats(), kCall);
-  auto frame = node_.receive(answers, from, "rows of another process");
+  auto frame = node_.receive(matches, from, "rows of another process");
   if (!frame) return frame.error();
   if (frame->kind == mapreduce_kind::missing) {
     auto missing = read_message<BlocksMissing>(*frame);
     if (!missing) return malformed(*frame, missing.error().message);
-    return Error{Code::peer_lost, "rows of another process cannot be fetched: " + missing->why};
+    return Error{Code::peer_lost, "rows of another process cannot be fetched: " + missing->reason};
   }
   auto fetched = read_message<FetchedBlock>(*frame);
   if (!fetched) return malformed(*frame, fetched.error().message);
@@ -227,12 +231,12 @@ Result<RowBlock> TaskClient::far_block(const OutputId& output, ProcessId process
 }
 
 /// Drops replies that no task waits for any more: those of a failed task with rows in flight.
-Status TaskClient::drop_answers() {
+Status TaskClient::drop_replies() {
   std::vector<Frame> dropped;
-  const auto answers = [](const Frame& frame) {
+  const auto matches = [](const Frame& frame) {
     return frame.kind == mapreduce_kind::block || frame.kind == mapreduce_kind::missing;
   };
-  return node_.port().receive_all(answers, node_.clock().now(), dropped);
+  return node_.port().receive_all(matches, node_.clock().now(), dropped);
 }
 
 }  // namespace actorhost

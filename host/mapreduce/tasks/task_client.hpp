@@ -45,30 +45,31 @@ class TaskClient {
   const Plan& plan() const noexcept { return plan_; }
   const PlanStage* stage(StageId id) const noexcept;
   /// The outcome of the action, once the tracker has sent it.
-  const ActionOver& over() const noexcept { return over_; }
+  const ActionOutcome& outcome() const noexcept { return outcome_; }
   DataService& service() noexcept { return service_; }
 
  private:
   class OutputSource;
 
   Status send(Frame&& frame);
-  void tell_task();
-  Status ask(const OutputId& output, ProcessId process, uint32_t first, uint32_t count, uint32_t& question);
-  Result<RowBlock> own_block(const OutputId& output, uint32_t index, uint32_t& of);
-  Result<RowBlock> far_block(const OutputId& output, ProcessId process, uint32_t question, uint32_t& of);
-  Error lose(const OutputId& output, ProcessId process, Error error);
-  Status drop_answers();
+  void record_span();
+  Status send_fetch(const OutputId& output, ProcessId process, uint32_t first, uint32_t count,
+                    uint32_t& request_number);
+  Result<RowBlock> local_block(const OutputId& output, uint32_t index, uint32_t& of);
+  Result<RowBlock> remote_block(const OutputId& output, ProcessId process, uint32_t request_number, uint32_t& of);
+  Error record_loss(const OutputId& output, ProcessId process, Error error);
+  Status drop_replies();
 
   Node& node_;
   DataService& service_;
   Plan plan_;
   uint32_t action_ = 0;
-  uint32_t overs_ = 0;  // of this action, received
-  uint32_t questions_ = 0;
+  uint32_t outcomes_ = 0;  // of this action, received
+  uint32_t last_request_ = 0;
   TaskOrder order_;
-  double ordered_ = kUnseen;  // when the order arrived, if the run is recorded
-  PlaceBook places_;
-  ActionOver over_;
+  double assigned_at_ = kUnknownBegin;  // when the order arrived, if the run is recorded
+  PlaceCache places_;
+  ActionOutcome outcome_;
   std::vector<LostInput> lost_;
 };
 

@@ -10,7 +10,7 @@ namespace actorhost {
 
 namespace {
 
-constexpr const char* kWho = "map-reduce";
+constexpr const char* kLogSource = "map-reduce";
 constexpr size_t kMaxEarly = 4096;
 
 }  // namespace
@@ -26,9 +26,9 @@ void Tracker::add_worker(const Member& member) {
   next_worker_ = std::max(next_worker_, uint64_t{member.id} + 1);
 }
 
-void Tracker::ignore(const Frame& frame, const std::string& why) const {
-  log_.debug(kWho, "ignored a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " from " +
-                       address_name(frame.src) + ": " + why);
+void Tracker::ignore(const Frame& frame, const std::string& reason) const {
+  log_.debug(kLogSource, "ignored a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " from " +
+                             address_name(frame.src) + ": " + reason);
 }
 
 // ---- frames that arrive ----
@@ -37,9 +37,9 @@ void Tracker::handle(Frame&& frame, double now) {
   if (!is_worker(frame.src)) return ignore(frame, "the sender is not a worker");
   const auto worker = workers_.find(frame.src);
   if (worker != workers_.end()) {
-    worker->second.spoke = now;
+    worker->second.last_message = now;
     dispatch(frame.src, worker->second, frame, now);
-    return settle(now);
+    return advance(now);
   }
   // A joining worker may receive its membership table before the tracker does. Ids are never reused.
   const bool early = frame.src >= next_worker_ && early_.size() < kMaxEarly;
@@ -51,7 +51,7 @@ void Tracker::dispatch(NodeId id, Worker& worker, const Frame& frame, double now
   if (frame.kind == mapreduce_kind::begin) return on_begin(id, worker, frame, now);
   if (frame.kind == mapreduce_kind::finished && !worker.action) return on_skipped(worker, frame);
   if (!worker.action || *worker.action != frame.tag) return ignore(frame, "the worker is not in that action");
-  if (frame.kind == mapreduce_kind::want) return on_want(id, worker, frame, now);
+  if (frame.kind == mapreduce_kind::request) return on_request(id, worker, frame, now);
   if (frame.kind == mapreduce_kind::done) return on_done(worker, frame, now);
   if (frame.kind == mapreduce_kind::failed) return on_failed(id, worker, frame, now);
   if (frame.kind == mapreduce_kind::finished) return on_finished(worker, frame.tag);
@@ -60,7 +60,8 @@ void Tracker::dispatch(NodeId id, Worker& worker, const Frame& frame, double now
 
 void Tracker::on_begin(NodeId id, Worker& worker, const Frame& frame, double now) {
   const uint32_t number = frame.tag;
-  if (number < worker.through || worker.action == number) return ignore(frame, "the worker has begun that action");
+  if (number < worker.finished_below || worker.action == number)
+    return ignore(frame, "the worker has begun that action");
   auto begin = read_message<PlanBegin>(frame);
   if (!begin) return refuse(id, number, malformed(frame, begin.error().message));
   leave(worker);
@@ -70,34 +71,34 @@ void Tracker::on_begin(NodeId id, Worker& worker, const Frame& frame, double now
   unusable_.insert(unused.begin(), unused.end());
   for (const StageId stage : unused) to_release_.try_emplace(stage, number);
   worker.action = number;
-  worker.through = number;
-  worker.overs = worker.overs_seen = 0;
-  worker.told.clear();
-  look_again(*run, now);
-  if (run->over()) send_over(number, *run, id, worker);
+  worker.finished_below = number;
+  worker.outcomes = worker.outcomes_acknowledged = 0;
+  worker.known_versions.clear();
+  recheck_result(*run, now);
+  if (run->ended()) send_outcome(number, *run, id, worker);
 }
 
 /// Checks a finished action before its result is sent to another worker: parts of the result may be lost or have moved.
-void Tracker::look_again(ActionRun& run, double now) {
+void Tracker::recheck_result(ActionRun& run, double now) {
   if (!run.outdated()) return;
-  if (run.board().complete()) return run.end_well(now);
-  log_.info(kWho, "some of the result was lost before all workers had it, and is computed again");
+  if (run.board().complete()) return run.end_with_result(now);
+  log_.info(kLogSource, "some of the result was lost before all workers had it, and is computed again");
   run.reopen();
 }
 
 /// Opens the action of that number. Returns nullptr when the worker cannot take part; the worker then has the error.
 ActionRun* Tracker::open(uint32_t number, PlanBegin&& begin, NodeId id, double now) {
-  const std::string who = membership_->describe(id);
+  const std::string worker_name = membership_->describe(id);
   if (const auto known = actions_.find(number); known != actions_.end()) {
     ActionRun& run = known->second;
     if (run.plan().hash == begin.plan.hash) return &run;
     const Error error{Code::mismatch,
-                      "nodes disagree on what to compute: " + run.opened_by() + " at " + run.where() + ", " + who +
-                          " at " + begin.where +
+                      "nodes disagree on what to compute: " + run.opened_by() + " at " + run.where() + ", " +
+                          worker_name + " at " + begin.where +
                           "; every worker must define the same datasets from the same functions and values, in the "
                           "same order (the order of pairs() differs between nodes: use actor.pairs)"};
     refuse(id, number, error);
-    if (!run.over()) end(number, run, error, now);
+    if (!run.ended()) end(number, run, error, now);
     return nullptr;
   }
   for (const PlanStage& stage : begin.plan.stages) {
@@ -106,28 +107,28 @@ ActionRun* Tracker::open(uint32_t number, PlanBegin&& begin, NodeId id, double n
       return nullptr;
     }
   }
-  return &actions_.try_emplace(number, std::move(begin), who, places_, now).first->second;
+  return &actions_.try_emplace(number, std::move(begin), worker_name, places_, now).first->second;
 }
 
-void Tracker::on_want(NodeId id, Worker& worker, const Frame& frame, double now) {
-  const auto want = read_message<TaskWant>(frame);
-  if (!want) return ignore(frame, want.error().message);
+void Tracker::on_request(NodeId id, Worker& worker, const Frame& frame, double now) {
+  const auto request = read_message<TaskRequest>(frame);
+  if (!request) return ignore(frame, request.error().message);
   ActionRun& run = actions_.at(frame.tag);
   if (worker.running) {  // the tracker ignored its malformed report about the task
     const Error error{Code::bad_data, "the worker has requested another task without a report on this task"};
     on_task_failed(id, run, *std::exchange(worker.running, std::nullopt), {{}, error, {}}, frame.tag, now);
   }
-  worker.overs_seen = std::min(want->overs, worker.overs);
-  if (worker.overs > worker.overs_seen) return;  // the worker has an unread `over`
-  look_again(run, now);
-  if (run.over()) return send_over(frame.tag, run, id, worker);
+  worker.outcomes_acknowledged = std::min(request->outcomes, worker.outcomes);
+  if (worker.outcomes > worker.outcomes_acknowledged) return;  // the worker has an unread `outcome`
+  recheck_result(run, now);
+  if (run.ended()) return send_outcome(frame.tag, run, id, worker);
   worker.idle = true;
 }
 
 /// Ends the task that the worker is running; returns nothing when it ran another task.
-std::optional<TaskRef> Tracker::take_running(const ActionRun& run, Worker& worker, const TaskName& name) {
+std::optional<TaskRef> Tracker::take_running(const ActionRun& run, Worker& worker, const TaskAttemptId& name) {
   if (!worker.running) return std::nullopt;
-  const TaskName known{run.plan().stages[worker.running->stage].id, worker.running->task, worker.attempt};
+  const TaskAttemptId known{run.plan().stages[worker.running->stage].id, worker.running->task, worker.attempt};
   return known == name ? std::exchange(worker.running, std::nullopt) : std::nullopt;
 }
 
@@ -145,9 +146,9 @@ void Tracker::on_done(Worker& worker, const Frame& frame, double now) {
     }
     return run.board().give_back(*ref);
   }
-  run.board().made(*ref);
-  spoil_others(stage, &run);
-  if (run.over()) return;
+  run.board().record_output(*ref);
+  invalidate_others(stage, &run);
+  if (run.ended()) return;
   const Status counted = run.count(*ref, std::move(done->report), now);
   if (!counted.ok()) end(frame.tag, run, counted.error(), now);
 }
@@ -164,59 +165,59 @@ void Tracker::on_failed(NodeId id, Worker& worker, const Frame& frame, double no
 
 void Tracker::on_task_failed(NodeId id, ActionRun& run, TaskRef ref, const TaskFailed& failed, uint32_t number,
                              double now) {
-  const std::string who = membership_->describe(id);
+  const std::string worker_name = membership_->describe(id);
   const ProcessId process = workers_.at(id).process;
   // When all processes lack room, the lack is an ordinary failure.
   const bool elsewhere = failed.lost.empty() && failed.error.code == Code::full &&
                          std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
-                           return entry.second.process != process && !run.is_short_of_room(entry.second.process);
+                           return entry.second.process != process && !run.is_full(entry.second.process);
                          });
-  std::string message = run.task_text(ref) + ", failed on " + who + ": " + first_line(failed.error.message);
+  std::string message = run.task_text(ref) + ", failed on " + worker_name + ": " + first_line(failed.error.message);
   if (elsewhere) message += "; this process gets no more tasks of the action, others do them";
-  if (run.is_news(first_line(failed.error.message))) {
-    log_.warn(kWho, message);
+  if (run.is_first_occurrence(first_line(failed.error.message))) {
+    log_.warn(kLogSource, message);
   } else {  // the error that ends the action has the number of failures
-    log_.debug(kWho, message);
+    log_.debug(kLogSource, message);
   }
   std::optional<Error> last;
   if (elsewhere) {
-    run.short_of_room(ref, process);
+    run.process_full(ref, process);
   } else if (failed.lost.empty()) {
-    last = run.failed(ref, failed.error, who);
+    last = run.failed(ref, failed.error, worker_name);
   } else {
     std::vector<StageId> inputs;
     for (const PlanDependency& need : run.plan().stages[ref.stage].needs) inputs.push_back(need.stage);
     drop_outputs(inputs, failed.lost, workers_.at(id).seen);
-    last = run.input_lost(ref, failed.error, who, now);
+    last = run.input_lost(ref, failed.error, worker_name, now);
   }
   run.board().give_back(ref);
-  if (last && !run.over()) end(number, run, *last, now);
+  if (last && !run.ended()) end(number, run, *last, now);
 }
 
 /// Whether that process gets tasks: it has had room so far, or all processes lack room.
 bool Tracker::has_room(const ActionRun& run, ProcessId process) const {
-  return !run.is_short_of_room(process) || std::all_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
-    return run.is_short_of_room(entry.second.process);
-  });
+  return !run.is_full(process) || std::all_of(workers_.begin(), workers_.end(),
+                                              [&](const auto& entry) { return run.is_full(entry.second.process); });
 }
 
-/// Handles a worker that could not fetch the action's result. The worker waits for the next `over`.
+/// Handles a worker that could not fetch the action's result. The worker waits for the next `outcome`.
 void Tracker::on_result_lost(NodeId id, uint32_t number, ActionRun& run, const TaskFailed& failed, double now) {
   if (!drop_outputs({run.plan().stages.back().id}, failed.lost, workers_.at(id).seen)) return;
-  const std::string who = membership_->describe(id);
-  log_.warn(kWho, "some of the result could not be fetched on " + who + ": " + first_line(failed.error.message));
-  const auto last = run.result_lost(failed.error, who, now);
-  if (last && (run.over_well() || !run.over())) end(number, run, *last, now);
+  const std::string worker_name = membership_->describe(id);
+  log_.warn(kLogSource,
+            "some of the result could not be fetched on " + worker_name + ": " + first_line(failed.error.message));
+  const auto last = run.result_lost(failed.error, worker_name, now);
+  if (last && (run.succeeded() || !run.ended())) end(number, run, *last, now);
 }
 
 void Tracker::on_finished(Worker& worker, uint32_t number) {
   leave(worker);
-  worker.through = uint64_t{number} + 1;
+  worker.finished_below = uint64_t{number} + 1;
 }
 
 /// Handles a late worker with the action's value, which has not taken part.
 void Tracker::on_skipped(Worker& worker, const Frame& frame) {
-  worker.through = std::max(worker.through, uint64_t{frame.tag} + 1);
+  worker.finished_below = std::max(worker.finished_below, uint64_t{frame.tag} + 1);
 }
 
 /// Drops outputs of `stages` that could not be fetched. Returns false when they were dropped before.
@@ -224,17 +225,17 @@ bool Tracker::drop_outputs(const std::vector<StageId>& stages, const std::vector
   bool dropped = false;
   for (const LostInput& input : lost) {
     if (std::find(stages.begin(), stages.end(), input.stage) == stages.end()) continue;
-    const bool gone = input.task == kEveryTask ? places_.drop_all(input.stage, input.process, seen)
-                                               : places_.drop(input.stage, input.task, input.process, seen);
-    if (gone) spoil_others(input.stage, nullptr);
-    dropped = dropped || gone;
+    const bool removed = input.task == kEveryTask ? places_.drop_all(input.stage, input.process, seen)
+                                                  : places_.drop(input.stage, input.task, input.process, seen);
+    if (removed) invalidate_others(input.stage, nullptr);
+    dropped = dropped || removed;
   }
   return dropped;
 }
 
-void Tracker::spoil_others(StageId stage, const ActionRun* except) {
+void Tracker::invalidate_others(StageId stage, const ActionRun* except) {
   for (auto& [number, run] : actions_) {
-    if (&run != except && run.board().find(stage)) run.board().spoil();
+    if (&run != except && run.board().find(stage)) run.board().invalidate();
   }
 }
 
@@ -253,11 +254,11 @@ void Tracker::leave(Worker& worker) {
 }
 
 /// Removes a worker of a failed process. Returns the action that ends because of the failure, and its error.
-std::optional<std::pair<uint32_t, Error>> Tracker::lose_worker(Worker& worker, const std::string& who) {
+std::optional<std::pair<uint32_t, Error>> Tracker::remove_worker(Worker& worker, const std::string& worker_name) {
   std::optional<std::pair<uint32_t, Error>> last;
   if (worker.action && worker.running) {
     ActionRun& run = actions_.at(*worker.action);
-    if (auto error = run.process_lost(*worker.running, who)) last = {*worker.action, *std::move(error)};
+    if (auto error = run.process_lost(*worker.running, worker_name)) last = {*worker.action, *std::move(error)};
   }
   leave(worker);
   return last;
@@ -267,41 +268,42 @@ void Tracker::membership_changed(MembershipPtr newest, double now) {
   const MembershipPtr before = std::exchange(membership_, std::move(newest));
   for (const ProcessInfo& info : before->processes()) {
     if (membership_->process(info.process) != nullptr) continue;
-    const size_t lost = places_.lose(info.process);
+    const size_t lost = places_.drop_process(info.process);
     if (lost == 0) continue;
-    log_.info(kWho, std::to_string(lost) + " outputs are lost with " + info.host + "; needed outputs are made again");
-    for (auto& [number, run] : actions_) run.board().spoil();
+    log_.info(kLogSource,
+              std::to_string(lost) + " outputs are lost with " + info.host + "; needed outputs are made again");
+    for (auto& [number, run] : actions_) run.board().invalidate();
   }
   std::vector<std::pair<uint32_t, Error>> ends;
   for (auto& [id, worker] : workers_) {
     if (membership_->alive(id)) continue;
-    if (auto last = lose_worker(worker, before->describe(id))) ends.push_back(*std::move(last));
+    if (auto last = remove_worker(worker, before->describe(id))) ends.push_back(*std::move(last));
   }
   std::erase_if(workers_, [this](const auto& entry) { return !membership_->alive(entry.first); });
   for (const auto& [number, error] : ends) {
-    if (ActionRun& run = actions_.at(number); !run.over()) end(number, run, error, now);
+    if (ActionRun& run = actions_.at(number); !run.ended()) end(number, run, error, now);
   }
   for (const Member& member : membership_->workers()) add_worker(member);
   std::deque<Frame> early;
   early.swap(early_);
   for (Frame& frame : early) handle(std::move(frame), now);
-  settle(now);
+  advance(now);
 }
 
-void Tracker::tick(double now) { settle(now); }
+void Tracker::tick(double now) { advance(now); }
 
-// ---- handing out tasks ----
+// ---- assigning tasks ----
 
-void Tracker::settle(double now) {
+void Tracker::advance(double now) {
   wake_at_ = kForever;
   for (auto& [number, run] : actions_) {
-    if (run.over()) continue;
+    if (run.ended()) continue;
     if (run.board().complete()) {
-      run.end_well(now);
-      tell(number, run);
+      run.end_with_result(now);
+      send_outcomes(number, run);
     } else {
       serve(number, run, now);
-      complain(number, run, now);
+      log_long_wait(number, run, now);
     }
   }
   drop_actions();
@@ -318,7 +320,7 @@ void Tracker::serve(uint32_t number, ActionRun& run, double now) {
     std::erase_if(idle, [&](NodeId id) {
       Worker& worker = workers_.at(id);
       const std::optional<TaskRef> ref = take(worker);
-      if (ref) hand_out(number, run, id, worker, *ref, now);
+      if (ref) assign(number, run, id, worker, *ref, now);
       return ref.has_value();
     });
     return !idle.empty() && run.board().ready() != 0;
@@ -326,7 +328,7 @@ void Tracker::serve(uint32_t number, ActionRun& run, double now) {
   if (idle.empty() || run.board().ready() == 0) return;
   if (!round([&](const Worker& worker) { return run.board().take_at_home(worker.process); })) return;
   if (!round([&](const Worker&) { return run.board().take_free(); })) return;
-  const auto awaited = workers_to_come(number, run);
+  const auto awaited = awaited_processes(number, run);
   const auto may = [&](ProcessId home) {
     const auto until = awaited.find(home);
     return until == awaited.end() || now >= until->second;
@@ -338,45 +340,45 @@ void Tracker::serve(uint32_t number, ActionRun& run, double now) {
 }
 
 /// Logs a long wait of an idle worker, with the workers and tasks that it waits for.
-void Tracker::complain(uint32_t number, ActionRun& run, double now) {
-  if (!run.may_complain()) return;
+void Tracker::log_long_wait(uint32_t number, ActionRun& run, double now) {
+  if (!run.may_log_wait()) return;
   double since = kForever;
-  std::string who;
+  std::string busy;
   for (const auto& [id, worker] : workers_) {
     if (worker.action != number) continue;
-    if (worker.idle) since = std::min(since, worker.spoke);
+    if (worker.idle) since = std::min(since, worker.last_message);
     if (!worker.running) continue;
-    const auto seconds = static_cast<int64_t>(now - worker.handed);
-    who += (who.empty() ? "" : "; ") + membership_->describe(id) + " with " + run.task_text(*worker.running) +
-           ", for " + std::to_string(seconds) + " s";
+    const auto seconds = static_cast<int64_t>(now - worker.assigned_at);
+    busy += (busy.empty() ? "" : "; ") + membership_->describe(id) + " with " + run.task_text(*worker.running) +
+            ", for " + std::to_string(seconds) + " s";
   }
-  if (since == kForever || who.empty()) return;
+  if (since == kForever || busy.empty()) return;
   if (now < since + kSilentWait) {
     wake_at_ = std::min(wake_at_, since + kSilentWait);
-  } else if (!run.has_complained()) {
-    log_.info(kWho, "workers wait for a task for over 10 s (" + run.where() + "), for " + who);
+  } else if (!run.mark_wait_logged()) {
+    log_.info(kLogSource, "workers wait for a task for over 10 s (" + run.where() + "), for " + busy);
   }
 }
 
 /// Processes with workers that will probably request a task soon, and the time until which to wait for them.
-std::map<ProcessId, double> Tracker::workers_to_come(uint32_t number, const ActionRun& run) const {
+std::map<ProcessId, double> Tracker::awaited_processes(uint32_t number, const ActionRun& run) const {
   std::map<ProcessId, double> awaited;
   for (const auto& [id, worker] : workers_) {
     double& until = awaited[worker.process];
     if (worker.action != number) {
-      if (worker.through <= number) until = std::max(until, run.began() + kHomePatience);
-    } else if (!worker.idle && !worker.running && worker.overs == worker.overs_seen) {
-      until = std::max(until, worker.spoke + kHomePatience);
+      if (worker.finished_below <= number) until = std::max(until, run.began() + kHomePatience);
+    } else if (!worker.idle && !worker.running && worker.outcomes == worker.outcomes_acknowledged) {
+      until = std::max(until, worker.last_message + kHomePatience);
     }
   }
   return awaited;
 }
 
-void Tracker::hand_out(uint32_t number, ActionRun& run, NodeId id, Worker& worker, TaskRef ref, double now) {
-  const TaskOrder order = run.hand_out(ref, worker.told, now);
+void Tracker::assign(uint32_t number, ActionRun& run, NodeId id, Worker& worker, TaskRef ref, double now) {
+  const TaskOrder order = run.assign(ref, worker.known_versions, now);
   worker.running = ref;
   worker.attempt = order.task.attempt;
-  worker.handed = now;
+  worker.assigned_at = now;
   worker.seen = places_.clock();
   worker.idle = false;
   out_.push_back(order.frame(worker_address(id), number));
@@ -385,33 +387,34 @@ void Tracker::hand_out(uint32_t number, ActionRun& run, NodeId id, Worker& worke
 // ---- the end of an action ----
 
 void Tracker::end(uint32_t number, ActionRun& run, const Error& error, double now) {
-  run.end_badly(error, now);
-  tell(number, run);
+  run.end_with_error(error, now);
+  send_outcomes(number, run);
 }
 
-/// Sends the outcome of the action to all its workers, except workers with an unread `over`.
-void Tracker::tell(uint32_t number, const ActionRun& run) {
+/// Sends the outcome of the action to all its workers, except workers with an unread `outcome`.
+void Tracker::send_outcomes(uint32_t number, const ActionRun& run) {
   for (auto& [id, worker] : workers_) {
-    if (worker.action == number && worker.overs == worker.overs_seen) send_over(number, run, id, worker);
+    if (worker.action == number && worker.outcomes == worker.outcomes_acknowledged)
+      send_outcome(number, run, id, worker);
   }
 }
 
-void Tracker::send_over(uint32_t number, const ActionRun& run, NodeId id, Worker& worker) {
+void Tracker::send_outcome(uint32_t number, const ActionRun& run, NodeId id, Worker& worker) {
   worker.idle = false;
-  ++worker.overs;
+  ++worker.outcomes;
   worker.seen = places_.clock();
-  Frame frame = run.over_frame(worker_address(id));
+  Frame frame = run.outcome_frame(worker_address(id));
   frame.tag = number;
   out_.push_back(std::move(frame));
 }
 
 /// Notifies one worker that it cannot take part in the action.
 void Tracker::refuse(NodeId id, uint32_t number, const Error& error) {
-  ActionOver over;
-  over.ok = false;
-  over.code = error.code;
-  over.message = error.message;
-  out_.push_back(over.frame(worker_address(id), number));
+  ActionOutcome outcome;
+  outcome.ok = false;
+  outcome.code = error.code;
+  outcome.message = error.message;
+  out_.push_back(outcome.frame(worker_address(id), number));
 }
 
 /// Drops actions that no worker needs any more, in order: a worker is through with all actions before the last one that
@@ -424,8 +427,8 @@ void Tracker::drop_actions() {
 
 bool Tracker::drop_oldest() {
   const auto oldest = actions_.begin();
-  const auto through = [&](const auto& entry) { return entry.second.through > oldest->first; };
-  if (oldest == actions_.end() || !std::all_of(workers_.begin(), workers_.end(), through)) return false;
+  const auto finished = [&](const auto& entry) { return entry.second.finished_below > oldest->first; };
+  if (oldest == actions_.end() || !std::all_of(workers_.begin(), workers_.end(), finished)) return false;
   forget(oldest->first, oldest->second);
   actions_.erase(oldest);
   return true;
@@ -438,10 +441,10 @@ void Tracker::forget(uint32_t number, const ActionRun& run) {
   for (uint32_t i = 0; i < plan.stages.size(); ++i) {
     const PlanStage& stage = plan.stages[i];
     if ((stage.keep && !unusable_.contains(stage.id)) || needed_by_others(stage.id, number)) continue;
-    if (run.touched(i) || run.board().outputs(i).here != 0) made.push_back(stage.id);
+    if (run.touched(i) || run.board().outputs(i).present != 0) made.push_back(stage.id);
     unused.push_back(stage.id);
   }
-  remember(number, run);
+  archive(number, run);
   for (const StageId stage : unused) places_.forget(stage);
   send_forget(made, number);
 }
@@ -452,7 +455,7 @@ void Tracker::release() {
   std::vector<StageId> released;
   std::erase_if(to_release_, [&](const auto& entry) {
     const auto [stage, action] = entry;
-    const auto begun = [action = action](const auto& worker) { return worker.second.through >= action; };
+    const auto begun = [action = action](const auto& worker) { return worker.second.finished_below >= action; };
     if (!std::all_of(workers_.begin(), workers_.end(), begun) || needed_by_others(stage, std::nullopt)) return false;
     if (places_.knows(stage)) released.push_back(stage);
     return true;

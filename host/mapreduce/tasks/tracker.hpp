@@ -86,25 +86,25 @@ class Tracker {
  private:
   struct Worker {
     ProcessId process = kNoProcess;
-    uint64_t through = 0;  // the worker is through with all actions below this number
+    uint64_t finished_below = 0;  // the worker is through with all actions below this number
     std::optional<uint32_t> action;
     std::optional<TaskRef> running;
     uint32_t attempt = 0;
     bool idle = false;
-    double spoke = 0;                  // the time of its last message
-    double handed = 0;                 // when it received its current task
-    uint32_t overs = 0;                // of the action, sent to it
-    uint32_t overs_seen = 0;           // of these, acknowledged by its last `want`
-    uint64_t seen = 0;                 // the clock of the places at the last message to it
-    std::map<StageId, uint32_t> told;  // versions of the places of stages, in this action
+    double last_message = 0;                     // the time of its last message
+    double assigned_at = 0;                      // when it received its current task
+    uint32_t outcomes = 0;                       // of the action, sent to it
+    uint32_t outcomes_acknowledged = 0;          // of these, acknowledged by its last `request`
+    uint64_t seen = 0;                           // the clock of the places at the last message to it
+    std::map<StageId, uint32_t> known_versions;  // versions of the places of stages, in this action
   };
   using Actions = std::map<uint32_t, ActionRun>;
 
   void dispatch(NodeId id, Worker& worker, const Frame& frame, double now);
   void on_begin(NodeId id, Worker& worker, const Frame& frame, double now);
-  void look_again(ActionRun& run, double now);
+  void recheck_result(ActionRun& run, double now);
   ActionRun* open(uint32_t number, PlanBegin&& begin, NodeId id, double now);
-  void on_want(NodeId id, Worker& worker, const Frame& frame, double now);
+  void on_request(NodeId id, Worker& worker, const Frame& frame, double now);
   void on_done(Worker& worker, const Frame& frame, double now);
   void on_failed(NodeId id, Worker& worker, const Frame& frame, double now);
   void on_task_failed(NodeId id, ActionRun& run, TaskRef ref, const TaskFailed& failed, uint32_t number, double now);
@@ -113,30 +113,30 @@ class Tracker {
   void on_finished(Worker& worker, uint32_t number);
   void on_skipped(Worker& worker, const Frame& frame);
   bool drop_outputs(const std::vector<StageId>& stages, const std::vector<LostInput>& lost, uint64_t seen);
-  void spoil_others(StageId stage, const ActionRun* except);
-  std::optional<TaskRef> take_running(const ActionRun& run, Worker& worker, const TaskName& name);
+  void invalidate_others(StageId stage, const ActionRun* except);
+  std::optional<TaskRef> take_running(const ActionRun& run, Worker& worker, const TaskAttemptId& name);
 
   void add_worker(const Member& member);
   void leave(Worker& worker);
-  std::optional<std::pair<uint32_t, Error>> lose_worker(Worker& worker, const std::string& who);
-  void settle(double now);
+  std::optional<std::pair<uint32_t, Error>> remove_worker(Worker& worker, const std::string& worker_name);
+  void advance(double now);
   void serve(uint32_t number, ActionRun& run, double now);
-  void complain(uint32_t number, ActionRun& run, double now);
-  std::map<ProcessId, double> workers_to_come(uint32_t number, const ActionRun& run) const;
-  void hand_out(uint32_t number, ActionRun& run, NodeId id, Worker& worker, TaskRef ref, double now);
+  void log_long_wait(uint32_t number, ActionRun& run, double now);
+  std::map<ProcessId, double> awaited_processes(uint32_t number, const ActionRun& run) const;
+  void assign(uint32_t number, ActionRun& run, NodeId id, Worker& worker, TaskRef ref, double now);
   void end(uint32_t number, ActionRun& run, const Error& error, double now);
-  void tell(uint32_t number, const ActionRun& run);
-  void send_over(uint32_t number, const ActionRun& run, NodeId id, Worker& worker);
+  void send_outcomes(uint32_t number, const ActionRun& run);
+  void send_outcome(uint32_t number, const ActionRun& run, NodeId id, Worker& worker);
   void refuse(NodeId id, uint32_t number, const Error& error);
   void drop_actions();
   bool drop_oldest();
   void forget(uint32_t number, const ActionRun& run);
   static void add_stages(uint32_t number, const ActionRun& run, double now, std::deque<StageRow>& out);
-  void remember(uint32_t number, const ActionRun& run);
+  void archive(uint32_t number, const ActionRun& run);
   void release();
   void send_forget(const std::vector<StageId>& stages, uint32_t number);
   bool needed_by_others(StageId stage, std::optional<uint32_t> number) const;
-  void ignore(const Frame& frame, const std::string& why) const;
+  void ignore(const Frame& frame, const std::string& reason) const;
 
   Log& log_;
   MembershipPtr membership_;

@@ -13,7 +13,7 @@ constexpr size_t kPastStages = 100;
 }  // namespace
 
 std::optional<TrackerProgress> Tracker::progress() const {
-  const auto newest = std::find_if(actions_.rbegin(), actions_.rend(), [](const auto& a) { return !a.second.over(); });
+  const auto newest = std::find_if(actions_.rbegin(), actions_.rend(), [](const auto& a) { return !a.second.ended(); });
   if (newest == actions_.rend()) return std::nullopt;
   const ActionRun& run = newest->second;
   const auto stages = static_cast<uint32_t>(run.plan().stages.size());
@@ -25,7 +25,7 @@ std::optional<TrackerProgress> Tracker::progress() const {
   now.stage = stage.id;
   now.name = stage.name;
   now.tasks = stage.tasks;
-  now.done = run.board().outputs(at).here;
+  now.done = run.board().outputs(at).present;
   now.running = run.board().running(at);
   now.stage_index = at;
   now.stages = stages;
@@ -39,8 +39,9 @@ void Tracker::add_stages(uint32_t number, const ActionRun& run, double now, std:
     if (!run.touched(i)) continue;
     const PlanStage& stage = run.plan().stages[i];
     const StageFigures& figures = run.figures(i);
-    StageRow row{number, i, stage.name, run.where(), stage.tasks, run.board().outputs(i).here, run.board().running(i)};
-    const bool runs = !run.over() && row.done < row.tasks;
+    StageRow row{
+        number, i, stage.name, run.where(), stage.tasks, run.board().outputs(i).present, run.board().running(i)};
+    const bool runs = !run.ended() && row.done < row.tasks;
     row.seconds = (runs ? now - run.began() : figures.last) - figures.first;
     row.rows = figures.figures.rows_in;
     row.bytes = figures.figures.bytes_in;
@@ -48,7 +49,7 @@ void Tracker::add_stages(uint32_t number, const ActionRun& run, double now, std:
   }
 }
 
-void Tracker::remember(uint32_t number, const ActionRun& run) {
+void Tracker::archive(uint32_t number, const ActionRun& run) {
   add_stages(number, run, 0, past_);
   while (past_.size() > kPastStages) past_.pop_front();
 }

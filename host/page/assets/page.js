@@ -361,7 +361,7 @@ function show(message) {
 
 document.addEventListener("visibilitychange", () => newest && show(newest));
 
-function say(kind, text) {
+function show_connection(kind, text) {
   at("connection").dataset.kind = kind;
   set_text(at("connection"), text);
 }
@@ -372,7 +372,7 @@ const query = () => "offset=" + view.offset + "&sort=" + view.sort;
 
 function live(about) {
   let events = null;
-  let heard = 0;
+  let last_message = 0;
   let delay = 1;
   let again = 0;
   let ended = null;
@@ -382,13 +382,13 @@ function live(about) {
     if (events) events.close();
     events = new EventSource("events?" + query());
     events.onmessage = (event) => {
-      heard = Date.now();
+      last_message = Date.now();
       delay = 1;
       ended = null;
       const message = JSON.parse(event.data);
       remember(message);
       show(message);
-      say("live", "live");
+      show_connection("live", "live");
     };
     events.addEventListener("end", (event) => {
       ended = JSON.parse(event.data).how;
@@ -407,15 +407,15 @@ function live(about) {
     let left = delay;
     delay = Math.min(2 * delay, 15);
     const tick = () => {
-      say(ended === null || failed ? "bad" : "end", ended === null ? "no connection, trying again in " + left + " s" : "the run has ended: " + ended);
+      show_connection(ended === null || failed ? "bad" : "end", ended === null ? "no connection, trying again in " + left + " s" : "the run has ended: " + ended);
       if (left-- <= 0) return open();
       again = setTimeout(tick, 1000);
     };
     tick();
   };
   setInterval(() => {
-    const silent = (Date.now() - heard) / 1000;
-    if (heard > 0 && events.readyState === EventSource.OPEN && silent > 3 * about.every + 2) say("wait", "no message for " + seconds(silent));
+    const silent = (Date.now() - last_message) / 1000;
+    if (last_message > 0 && events.readyState === EventSource.OPEN && silent > 3 * about.every + 2) show_connection("wait", "no message for " + seconds(silent));
   }, 1000);
   open();
   return open;
@@ -428,16 +428,16 @@ function replay(about) {
   let now = 0;
   let playing = true;
   let timer = 0;
-  let asked = 0;
+  let latest_request = 0;
   at("replay").hidden = false;
   at("seek").max = times.length - 1;
-  const fetch_state = (number) => fetch("frame?n=" + number + "&" + query()).then((answer) => {
-    if (!answer.ok) return answer.text().then((text) => Promise.reject(new Error(text)));
-    return answer.json();
+  const fetch_state = (number) => fetch("frame?n=" + number + "&" + query()).then((response) => {
+    if (!response.ok) return response.text().then((text) => Promise.reject(new Error(text)));
+    return response.json();
   });
   // Shows a state; after a jump, first reads the states before it, for the history.
   const go_to = async (number, jumped) => {
-    const mine = ++asked;
+    const mine = ++latest_request;
     clearTimeout(timer);
     now = number;
     at("seek").value = number;
@@ -448,15 +448,15 @@ function replay(about) {
       if (jumped) forget(null);
       for (let i = jumped ? Math.max(0, number - 40) : number; i <= number; ++i) {
         const message = await fetch_state(i);
-        if (mine !== asked) return;
+        if (mine !== latest_request) return;
         remember(message);
         if (i === number) show(message);
       }
-      say("end", "recorded: " + about.file.replace(/^.*\//, ""));
+      show_connection("end", "recorded: " + about.file.replace(/^.*\//, ""));
     } catch (error) {
-      if (mine === asked) say("bad", error.message);
+      if (mine === latest_request) show_connection("bad", error.message);
     }
-    if (mine === asked) go_on();
+    if (mine === latest_request) go_on();
   };
   const set_playing = (on) => {
     playing = on;
@@ -491,7 +491,7 @@ function replay(about) {
 // --- start ---
 
 (async () => {
-  const about = await fetch("about").then((answer) => answer.json());
+  const about = await fetch("about").then((response) => response.json());
   const reload = about.mode === "replay" ? replay(about) : live(about);
   const turn = (change) => {
     change();
@@ -500,4 +500,4 @@ function replay(about) {
   at("sort").addEventListener("change", () => turn(() => Object.assign(view, { sort: at("sort").value, offset: 0 })));
   at("previous").addEventListener("click", () => turn(() => (view.offset = Math.max(0, newest.view.offset - newest.view.window))));
   at("next").addEventListener("click", () => turn(() => (view.offset = newest.view.offset + newest.view.window)));
-})().catch((error) => say("bad", "the page cannot start: " + error.message));
+})().catch((error) => show_connection("bad", "the page cannot start: " + error.message));

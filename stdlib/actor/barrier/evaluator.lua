@@ -10,30 +10,30 @@ local api = require("actor.ffi")("barrier")
 ---@class actor.barrier.Evaluator
 ---@field rule actor.barrier.Rule the current rule
 ---@field label string the rule's name in error messages
----@field asking ffi.cdata* the batch, filled by the caller (bindings/modules/ffi_barrier.h)
----@field answer_one fun() evaluates the rule for the batch's only worker
----@field answer_all fun() evaluates the rule for each worker of the batch
+---@field batch ffi.cdata* the batch, filled by the caller (bindings/modules/ffi_barrier.h)
+---@field evaluate_one fun() evaluates the rule for the batch's only worker
+---@field evaluate_all fun() evaluates the rule for each worker of the batch
 local Evaluator = {}
 Evaluator.__index = Evaluator
 
-local magic = 0x676e696b7361 -- AH_ASKING_MAGIC
+local magic = 0x6863746162 -- AH_ADMISSION_BATCH_MAGIC
 local watches = { floor = 0, event = 1, timer = 2, worker = 3 }
 
 -- Each evaluator loads the loop anew: the JIT compiles it for the current rule, and traces of one rule do not become
 -- side exits of another's.
 local loop = [[
-local asking, view, context, wrong_answer, wrong_worker = ...
+local batch, view, context, invalid_result, invalid_worker = ...
 local type = type
 
-local function look()
-  local everyone = asking.everyone
+local function begin_round()
+  local everyone = batch.everyone
   local n = everyone.n
-  local population = asking.population
-  if asking.aggregates ~= 0 then n = population end
-  view.now, view.n, view.population = asking.now, n, population
-  view.buffered = asking.buffered
+  local population = batch.population
+  if batch.aggregates ~= 0 then n = population end
+  view.now, view.n, view.population = batch.now, n, population
+  view.buffered = batch.buffered
   view._lowest, view._highest = everyone.lowest, everyone.highest
-  view._look = view._look + 1
+  view._round = view._round + 1
 end
 
 local function is_id(worker)
@@ -44,41 +44,41 @@ local function is_step(step)
   return type(step) == "number" and step >= 1 and step < 2 ^ 31
 end
 
-local function answer(k)
-  local slot = asking.asking[k]
-  asking.slot = slot
-  local id = asking.ids[slot]
-  view.step = asking.steps[slot]
-  if not context.by_step then view.id, view.waited, view.shared = id, asking.now - asking.asked[slot], context.shared end
+local function evaluate(k)
+  local slot = batch.waiting[k]
+  batch.slot = slot
+  local id = batch.ids[slot]
+  view.step = batch.steps[slot]
+  if not context.by_step then view.id, view.waited, view.shared = id, batch.now - batch.requested_at[slot], context.shared end
   local pass, recheck, worker, step = context.rule(view)
   if pass == true then
-    asking.decisions[k].pass = 1
+    batch.decisions[k].pass = 1
     if context.remembers then context.memories[id] = nil end
   elseif pass ~= false then
-    wrong_answer(pass)
+    invalid_result(pass)
   else
     if recheck ~= nil then
-      if type(recheck) ~= "number" or not (recheck >= 0) then wrong_answer(pass, recheck) end
-      asking.decisions[k].recheck_seconds = recheck
+      if type(recheck) ~= "number" or not (recheck >= 0) then invalid_result(pass, recheck) end
+      batch.decisions[k].recheck_seconds = recheck
     end
     if worker ~= nil and context.names then
-      if not (is_id(worker) and is_step(step)) then wrong_worker(worker, step) end
-      asking.decisions[k].worker, asking.decisions[k].step = worker, step
+      if not (is_id(worker) and is_step(step)) then invalid_worker(worker, step) end
+      batch.decisions[k].worker, batch.decisions[k].step = worker, step
     end
   end
 end
 
-local function answer_one()
-  look()
-  answer(0)
+local function evaluate_one()
+  begin_round()
+  evaluate(0)
 end
 
-local function answer_all()
-  look()
-  for k = 0, asking.count - 1 do answer(k) end
+local function evaluate_all()
+  begin_round()
+  for k = 0, batch.count - 1 do evaluate(k) end
 end
 
-return answer_one, answer_all
+return evaluate_one, evaluate_all
 ]]
 
 -- "number 7", "string 'soon'", "true", "nil", "table".
@@ -89,13 +89,13 @@ local function described(value)
   return kind == "boolean" and tostring(value) or kind
 end
 
-local function wrong_answer(pass, recheck)
+local function invalid_result(pass, recheck)
   local got = pass == false and "false, " .. described(recheck) or described(pass)
   error(("returned %s, expected true, false, or false and the seconds until its next evaluation%s")
     :format(got, pass == nil and " (is a 'return' missing?)" or ""), 0)
 end
 
-local function wrong_worker(worker, step)
+local function invalid_worker(worker, step)
   error(("returned false and named worker %s at step %s, expected its id and a step of at least 1"):format(described(worker),
     described(step)), 0)
 end
@@ -104,13 +104,13 @@ end
 ---@param seed number|integer
 ---@return actor.barrier.Evaluator
 function Evaluator.new(rule, seed)
-  local asking = ffi.new("ah_asking")
-  asking.magic = magic
+  local batch = ffi.new("ah_admission_batch")
+  batch.magic = magic
   local context = { seed = seed, samplings = 0, memories = {}, shared = {}, rngs = {}, remembers = false, names = false, by_step = false }
-  local view = views.new(asking, asking.everyone, context)
+  local view = views.new(batch, batch.everyone, context)
   local make = assert(load(loop, "@stdlib/actor/barrier/evaluator.lua(loop)", "t"))
-  local one, all = make(asking, view, context, wrong_answer, wrong_worker)
-  local self = setmetatable({ asking = asking, answer_one = one, answer_all = all, _context = context, _view = view }, Evaluator)
+  local one, all = make(batch, view, context, invalid_result, invalid_worker)
+  local self = setmetatable({ batch = batch, evaluate_one = one, evaluate_all = all, _context = context, _view = view }, Evaluator)
   self:set(rule)
   return self
 end
@@ -124,14 +124,14 @@ function Evaluator:set(rule)
   self._context.memories, self._context.shared = {}, {}
   self._context.by_step = rule.by_step or false
   views.hide_own(self._view, self._context.by_step)
-  self.asking.staleness = rule.staleness or -1
-  self.asking.watch = watches[rule.watches]
-  self.asking.by_step = rule.by_step and 1 or 0
-  self.asking.version = self.asking.version + 1
+  self.batch.staleness = rule.staleness or -1
+  self.batch.watch = watches[rule.watches]
+  self.batch.by_step = rule.by_step and 1 or 0
+  self.batch.version = self.batch.version + 1
 end
 
 ---For evaluators that serve one worker each: a rule that uses `view.shared` then raises an error with the reason.
-function Evaluator:answer_alone()
+function Evaluator:forbid_shared_state()
   self._context.shared = setmetatable({}, {
     __index = function()
       error("it cannot be used here, where each worker evaluates its own rule: it keeps state for all workers (view.shared)", 0)
@@ -152,13 +152,13 @@ function Evaluator:poll(progress, now)
     if self._progress then check.fail("an evaluator serves one progress; make another evaluator") end
     self._progress = progress
   end
-  local asking, handle = self.asking, progress.handle
+  local batch, handle = self.batch, progress.handle
   local swapped = self._polled ~= self.rule
   self._polled = self.rule
-  api.progress_begin(handle, now, swapped and 1 or 0, asking)
-  if asking.count > 0 then
-    local ok, message = pcall(asking.count == 1 and self.answer_one or self.answer_all)
-    asking.live = 0
+  api.progress_begin(handle, now, swapped and 1 or 0, batch)
+  if batch.count > 0 then
+    local ok, message = pcall(batch.count == 1 and self.evaluate_one or self.evaluate_all)
+    batch.live = 0
     if not ok then error(self.label .. ": " .. tostring(message), 0) end
   end
   local ids = {}

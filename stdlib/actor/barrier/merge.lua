@@ -1,7 +1,7 @@
 --- Merge policies decide the treatment of late or surplus pushes. They are not barriers, since no worker waits for
 --- them; they complete barriers that let workers fall behind (ksync, backup, partial, quorum). `param.run { merge = ...
 --- }` takes a policy, as `param.merge.NAME`. In the parameter server C++ applies the policies
---- (host/engine/param/coordinator.cpp); the simulator calls `weight`.
+--- (host/engine/param/controller.cpp); the simulator calls `weight`.
 local check = require("actor.check")
 
 ---@class actor.param.Merge the treatment of late or surplus pushes

@@ -44,12 +44,12 @@ local function unsampled(what)
 end
 
 local function length(array)
-  if array.seen.n == 0 and array.asking.aggregates ~= 0 then unsampled("an array's length") end
+  if array.seen.n == 0 and array.batch.aggregates ~= 0 then unsampled("an array's length") end
   return array.seen.n
 end
 
 local function bad_index(array, name, i)
-  if array.asking.aggregates ~= 0 then unsampled("view." .. name) end
+  if array.batch.aggregates ~= 0 then unsampled("view." .. name) end
   if type(i) ~= "number" then error(("view.%s has no field '%s'; it is an array"):format(name, tostring(i)), 3) end
   local n = tonumber(array.seen.n)
   error(("view.%s[%s] is out of range: %d worker%s seen"):format(name, tostring(i), n, n == 1 and " is" or "s are"), 3)
@@ -61,25 +61,25 @@ end
 
 -- One metatype per array, so that each compiles to a bounds check and two loads.
 local function array_type(name, element)
-  ffi.cdef(("typedef struct { const struct ah_asking* asking; const struct ah_seen* seen; } ah_view_%s;"):format(name))
+  ffi.cdef(("typedef struct { const struct ah_admission_batch* batch; const struct ah_seen* seen; } ah_view_%s;"):format(name))
   local function index(array, i)
     local seen = array.seen
-    if array.asking.live == 0 then stale() end
+    if array.batch.live == 0 then stale() end
     if type(i) ~= "number" or not (i >= 1 and i <= seen.n) or i % 1 ~= 0 then bad_index(array, name, i) end
-    return element(array.asking, seen.slots[i - 1])
+    return element(array.batch, seen.slots[i - 1])
   end
   return ffi.metatype("ah_view_" .. name, { __index = index, __len = length, __newindex = read_only })
 end
 
 local arrays = {
-  steps = array_type("steps", function(asking, slot) return asking.steps[slot] end),
-  ids = array_type("ids", function(asking, slot) return asking.ids[slot] end),
-  busy = array_type("busy", function(asking, slot) return asking.busy[slot] ~= 0 end),
-  alive = array_type("alive", function(asking, slot) return asking.alive[slot] ~= 0 end),
-  pulled = array_type("pulled", function(asking, slot) return asking.pulled[slot] end),
-  started = array_type("started", function(asking, slot) return asking.started[slot] end),
-  durations = array_type("durations", function(asking, slot) return asking.durations[slot] end),
-  averages = array_type("averages", function(asking, slot) return asking.averages[slot] end),
+  steps = array_type("steps", function(batch, slot) return batch.steps[slot] end),
+  ids = array_type("ids", function(batch, slot) return batch.ids[slot] end),
+  busy = array_type("busy", function(batch, slot) return batch.busy[slot] ~= 0 end),
+  alive = array_type("alive", function(batch, slot) return batch.alive[slot] ~= 0 end),
+  pulled = array_type("pulled", function(batch, slot) return batch.pulled[slot] end),
+  started = array_type("started", function(batch, slot) return batch.started[slot] end),
+  durations = array_type("durations", function(batch, slot) return batch.durations[slot] end),
+  averages = array_type("averages", function(batch, slot) return batch.averages[slot] end),
 }
 
 -- --- helpers ---
@@ -93,7 +93,7 @@ end
 ---Returns the greatest number of completed steps among the seen workers; minus infinity when no worker is seen.
 ---@return number
 function View:max()
-  if self._asking.aggregates ~= 0 then unsampled("max()") end
+  if self._batch.aggregates ~= 0 then unsampled("max()") end
   return self._highest
 end
 
@@ -101,18 +101,18 @@ end
 ---@param step number
 ---@return number
 function View:passed(step)
-  if self._asking.live == 0 then stale() end
-  if self._asking.aggregates ~= 0 then unsampled("passed()") end
-  return api.seen_passed(self._asking, self._seen, step)
+  if self._batch.live == 0 then stale() end
+  if self._batch.aggregates ~= 0 then unsampled("passed()") end
+  return api.seen_passed(self._batch, self._seen, step)
 end
 
 ---Counts the seen workers that have completed fewer than `view.step - s` steps, more than `s` steps behind.
 ---@param s number
 ---@return number
 function View:behind(s)
-  if self._asking.live == 0 then stale() end
-  if self._asking.aggregates ~= 0 then unsampled("behind()") end
-  return self.n - api.seen_passed(self._asking, self._seen, self.step - s)
+  if self._batch.live == 0 then stale() end
+  if self._batch.aggregates ~= 0 then unsampled("behind()") end
+  return self.n - api.seen_passed(self._batch, self._seen, self.step - s)
 end
 
 ---Returns the smallest number of steps that at least the fraction `q` of the seen workers has not exceeded; infinite
@@ -120,9 +120,9 @@ end
 ---@param q number 0 .. 1
 ---@return number
 function View:quantile(q)
-  if self._asking.live == 0 then stale() end
-  if self._asking.aggregates ~= 0 then unsampled("quantile()") end
-  return api.seen_quantile(self._asking, self._seen, q)
+  if self._batch.live == 0 then stale() end
+  if self._batch.aggregates ~= 0 then unsampled("quantile()") end
+  return api.seen_quantile(self._batch, self._seen, q)
 end
 
 local methods = { min = View.min, max = View.max, passed = View.passed, behind = View.behind, quantile = View.quantile }
@@ -151,9 +151,9 @@ local function rng_of(view)
 end
 
 local function own(view, array)
-  local asking = view._asking
-  if asking.live == 0 then stale() end
-  return asking[array][asking.slot]
+  local batch = view._batch
+  if batch.live == 0 then stale() end
+  return batch[array][batch.slot]
 end
 
 local function known_fields()
@@ -187,13 +187,13 @@ local metatable = {
 
 ---Makes a view over `seen`. `context` holds the evaluator's state: seed, memories and rngs by worker id, the shared
 ---table.
-function M.new(asking, seen, context)
+function M.new(batch, seen, context)
   local view = {
     step = 0, id = 0, n = 0, population = 0, now = 0, waited = 0, buffered = 0, shared = context.shared,
-    _asking = asking, _seen = seen, _context = context, _samples = {},
-    _lowest = huge, _highest = -huge, _look = 0,
+    _batch = batch, _seen = seen, _context = context, _samples = {},
+    _lowest = huge, _highest = -huge, _round = 0,
   }
-  for name, make in pairs(arrays) do view[name] = make(asking, seen) end
+  for name, make in pairs(arrays) do view[name] = make(batch, seen) end
   for name, method in pairs(methods) do view[name] = method end
   return setmetatable(view, metatable)
 end
@@ -214,7 +214,7 @@ local function new_sample(view, rule)
   context.samplings = context.samplings + 1
   local poll = type(rule.resample) == "table" and rule.resample.poll or nil
   local kind = poll and kinds.poll or kinds[rule.resample]
-  local sample = M.new(view._asking, ffi.new("ah_seen"), context)
+  local sample = M.new(view._batch, ffi.new("ah_seen"), context)
   local sampler = api.sampler_new(rule.beta, kind, poll or 0, context.seed, context.samplings)
   if sampler == nil then error("no memory for the samples of " .. rule.name) end
   rawset(sample, "_sampler", ffi.gc(sampler, api.sampler_free))
@@ -236,13 +236,13 @@ end
 ---@param view actor.barrier.View the view that the sample was opened from
 ---@return boolean fresh, number recheck_seconds seconds until the next poll, else infinite
 function M.draw(sample, view)
-  local asking, seen = view._asking, sample._seen
-  if asking.live == 0 then stale() end
-  if asking.aggregates ~= 0 then unsampled("a sample inside a rule without its own sample") end
-  api.sampler_look(sample._sampler, asking, view._seen, seen)
+  local batch, seen = view._batch, sample._seen
+  if batch.live == 0 then stale() end
+  if batch.aggregates ~= 0 then unsampled("a sample inside a rule without its own sample") end
+  api.sampler_sample(sample._sampler, batch, view._seen, seen)
   sample.step, sample.id, sample.waited = view.step, view.id, view.waited
-  if sample._look ~= view._look then -- computes the fields common to all workers of one call
-    sample._look = view._look
+  if sample._round ~= view._round then -- computes the fields common to all workers of one call
+    sample._round = view._round
     sample.now, sample.population, sample.shared, sample.buffered = view.now, view.population, view.shared, view.buffered
   end
   sample.n, sample._lowest, sample._highest = seen.n, seen.lowest, seen.highest

@@ -85,14 +85,14 @@ function M.together(operation)
 end
 
 ---This worker's place in the call's group and the group's size, for the arguments of the call. Returns nil when a loss
----has yet to be reported to the other ranks: then the call can only fail, see `tell`.
+---has yet to be reported to the other ranks: then the call can only fail, see `report_loss`.
 ---@param call table
 ---@return integer|nil place from 0; nil when this worker is not in the group
 ---@return integer|nil n
 function M.place(call)
-  local me, n, untold = c.place(call.group)
-  if untold then
-    call.untold = untold
+  local me, n, unreported_loss = c.place(call.group)
+  if unreported_loss then
+    call.unreported_loss = unreported_loss
     return nil, nil
   end
   call.placed = true
@@ -104,19 +104,19 @@ end
 ---@return nil|userdata pending where the call is asynchronous
 ---@return string? message "gather: rank 2 lost", on every rank
 ---@return string? code "peer_lost"
-function M.tell_raw(call)
-  local told, message, code = c.barrier(call)
-  call.untold = nil
-  return told, message, code
+function M.report_loss_raw(call)
+  local result, message, code = c.barrier(call)
+  call.unreported_loss = nil
+  return result, message, code
 end
 
----As `tell_raw`, for operations that return actor.PendingCollective.
+---As `report_loss_raw`, for operations that return actor.PendingCollective.
 ---@param call table
 ---@return nil|actor.PendingCollective
 ---@return string? message
 ---@return string? code
-function M.tell(call)
-  return M.finish(call, function(result) return result end, M.tell_raw(call))
+function M.report_loss(call)
+  return M.finish(call, function(result) return result end, M.report_loss_raw(call))
 end
 
 ---@class actor.PendingCollective a collective in the background, while the script runs

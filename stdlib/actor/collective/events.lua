@@ -63,7 +63,7 @@ function M.send_event(name, value, options)
   end
   local id, message, code
   if type(to) == "number" then id, message, code = id_of(to, "to", fn) end
-  changes.tell()
+  changes.deliver_if_subscribed()
   if to == "local" then
     c.put(name, value)
     return true
@@ -81,7 +81,7 @@ function M.get_event(name)
   local fn = "collective.get_event"
   check.optional(name, "string", "name", fn)
   check_role(fn)
-  changes.tell()
+  changes.deliver_if_subscribed()
   return c.get(name)
 end
 
@@ -101,7 +101,7 @@ function M.wait_event(name, options)
   check_role(fn)
   local id, message, code
   if options.from ~= nil then id, message, code = id_of(options.from, "from", fn) end
-  changes.tell()
+  changes.deliver_if_subscribed()
   if options.from ~= nil and not id then return nil, message, code end
   return c.wait(name, id, options.timeout)
 end

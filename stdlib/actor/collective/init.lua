@@ -125,14 +125,14 @@ function Group:stats()
   return { calls = calls, sent = sent, filter = { before = before, after = after, ratio = after > 0 and before / after or 1 } }
 end
 
-local everybody = setmetatable({ number = 0 }, Group)
+local all_workers = setmetatable({ number = 0 }, Group)
 
 ---@class actor.collective: actor.Collectives
 local M = {}
 
 for name, method in pairs(Group) do
   if type(method) == "function" then
-    M[name] = function(...) return method(everybody, ...) end
+    M[name] = function(...) return method(all_workers, ...) end
   end
 end
 

@@ -99,10 +99,10 @@ local function prepare(self, slices, n)
   local sources, before = {}, {}
   for k, slice in ipairs(slices) do
     sources[k], before[k] = slice.parts, slice
-    local kept = setmetatable({}, getmetatable(slice))
-    for key, value in pairs(slice) do kept[key] = value end
+    local shallow_copy = setmetatable({}, getmetatable(slice))
+    for key, value in pairs(slice) do shallow_copy[key] = value end
     local flat = n > 1 and slices_flat.lay_flat(slice, self.left[k])
-    if self.restore then before[k] = flat and kept or kept:copy() end
+    if self.restore then before[k] = flat and shallow_copy or shallow_copy:copy() end
   end
   self.left = {}
   return sources, before

@@ -14,8 +14,8 @@ local util = require("actor.util")
 local M = {}
 
 local DONE, BUSY, SECONDS, AWAY = 1, 2, 3, 4 -- columns of the board; it has a row for each worker
-local FIRST_LOOK, LAST_LOOK = 2e-5, 5e-4 -- seconds until a waiting worker reads the board again, with backoff
-local PATIENCE = 10 -- seconds of waiting before a warning in the log
+local FIRST_POLL, LONGEST_POLL = 2e-5, 5e-4 -- seconds until a waiting worker reads the board again, with backoff
+local WARN_SECONDS = 10 -- seconds of waiting before a warning in the log
 
 local function now() return clock.now(clock.clock) end
 
@@ -40,7 +40,7 @@ function M.gate(spec, fn)
     progress = barrier.progress(), evaluator = barrier.evaluator(rule, node.seed),
     board = tables.new { name = fn, shared = true },
   }, Gate)
-  self.evaluator:answer_alone()
+  self.evaluator:forbid_shared_state()
   events.deliver()
   local ids = node.workers()
   for i, id in ipairs(ids) do
@@ -65,10 +65,10 @@ function Gate:exchange(change)
     return rows:clone()
   end)
   if not all then check.fail("%s: %s, which had the workers' clocks", self.fn, message) end
-  self:learn(all)
+  self:update_workers(all)
 end
 
-function Gate:learn_of(id, row, rows, at)
+function Gate:update_worker(id, row, rows, at)
   local seen, progress = self.seen[id], self.progress
   local done, busy, away = rows:get(row, DONE), rows:get(row, BUSY) > 0, rows:get(row, AWAY) > 0
   if seen.away and not away then progress:unpark(id) end
@@ -82,12 +82,12 @@ function Gate:learn_of(id, row, rows, at)
   seen.done, seen.busy, seen.away = done, busy, away
 end
 
-function Gate:learn(rows)
+function Gate:update_workers(rows)
   local at, live = now(), {}
   for _, id in ipairs(node.workers()) do live[id] = true end
   for id, row in util.pairs(self.rows) do
     if live[id] then
-      self:learn_of(id, row, rows, at)
+      self:update_worker(id, row, rows, at)
     else -- the others no longer wait for it
       self.progress:remove(id)
       self.rows[id], self.seen[id] = nil, nil
@@ -96,8 +96,8 @@ function Gate:learn(rows)
 end
 
 local function passes(self)
-  local asked, ids = pcall(self.evaluator.poll, self.evaluator, self.progress, now())
-  if not asked then check.fail("%s: %s", self.fn, ids) end
+  local ok, ids = pcall(self.evaluator.poll, self.evaluator, self.progress, now())
+  if not ok then check.fail("%s: %s", self.fn, ids) end
   for _, id in ipairs(ids) do
     if id == node.id then return true end
   end
@@ -127,14 +127,14 @@ function Gate:pass()
     rows:set(row, AWAY, 0)
   end)
   self.progress:ask(node.id, now())
-  local asked, pause, told = now(), FIRST_LOOK, false
+  local requested_at, pause, warned = now(), FIRST_POLL, false
   while not passes(self) do
-    if not told and now() - asked > PATIENCE then
-      told = true
+    if not warned and now() - requested_at > WARN_SECONDS then
+      warned = true
       require("actor.log").warn("%s: barrier %s holds this worker for more than 10 s; slowest: rank %s with %d steps", self.fn, self.name, slowest(self))
     end
     node.sleep(math.min(pause, math.max(0, self.progress:next_time() - now())))
-    pause = math.min(2 * pause, LAST_LOOK)
+    pause = math.min(2 * pause, LONGEST_POLL)
     events.deliver()
     self:exchange()
   end

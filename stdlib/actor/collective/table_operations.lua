@@ -271,12 +271,12 @@ end
 
 -- An owner's reply to each requesting rank: its partitions of the requested ids. With `strict` a missing id is a
 -- failure, which is sent to all ranks.
-local function answers(global, asked, n, strict)
+local function make_replies(global, requests, n, strict)
   local values, weights = sharing.newest(global)
   local replies = {}
   for i = 1, n do
     replies[i] = parcels.empty()
-    for _, id in ipairs(asked[i].ids) do
+    for _, id in ipairs(requests[i].ids) do
       if values[id] ~= nil then
         parcels.put(replies[i], id, values[id], weights[id])
       elseif strict then
@@ -305,13 +305,13 @@ function Table:pull(global, options)
   local own, own_weights = sharing.newest(self)
   local wanted = {}
   for id in pairs(own) do wanted[id] = true end
-  local asked, me, n = exchange(call, function(_, n)
+  local requests, me, n = exchange(call, function(_, n)
     return ("%s from that %s (missing = %s)"):format(about(self), about(global), missing),
       parcels.deal(global.partitioner, wanted, {}, n), everywhere(n, true)
   end)
-  if not asked then return nil, me, n end
-  parcels.raise_failed(call, asked, n)
-  local replies = answers(global, asked, n, missing == "error")
+  if not requests then return nil, me, n end
+  parcels.raise_failed(call, requests, n)
+  local replies = make_replies(global, requests, n, missing == "error")
   local got
   got, message, code = exchange(call, function(_, ranks) return "replies", replies, everywhere(ranks, true) end)
   if not got then return nil, message, code end

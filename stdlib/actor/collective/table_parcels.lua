@@ -143,7 +143,7 @@ end
 -- itself.
 local function enter(call, build)
   local me, n = calls.place(call)
-  if not n then return calls.tell_raw(call) end
+  if not n then return calls.report_loss_raw(call) end
   if not me then check.fail("%s: this worker is not in the group", call.name) end
   local signature, gives, expects = build(me, n)
   local own = gives[me + 1]

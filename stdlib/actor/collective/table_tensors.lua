@@ -25,13 +25,13 @@ end
 
 -- Whether all ranks have the same text: then the largest of each word of its hash is also the smallest.
 local function agree(call, text)
-  local asked = { text and 0 or 1 }
+  local words_and_negatives = { text and 0 or 1 }
   local digits = text and codec.hash(text) or ("0"):rep(4 * words)
   for i = 0, words - 1 do
     local word = tonumber(digits:sub(4 * i + 1, 4 * i + 4), 16)
-    asked[2 * i + 2], asked[2 * i + 3] = word, -word
+    words_and_negatives[2 * i + 2], words_and_negatives[2 * i + 3] = word, -word
   end
-  local most, message, code = c.reduction(call, "allreduce", tensor(asked):to("float64"), "max")
+  local most, message, code = c.reduction(call, "allreduce", tensor(words_and_negatives):to("float64"), "max")
   if not most then return nil, message, code end
   local same = most:get(1) == 0
   for i = 0, words - 1 do same = same and most:get(2 * i + 2) == -most:get(2 * i + 3) end

@@ -8,7 +8,7 @@ local tensor = require("actor.tensor")
 local base = require("actor.tensor.base")
 local calls = require("actor.collective.call")
 local new_tensor, settle, give = base.new, base.settle, base.give
-local prepare, finish, place, tell = calls.prepare, calls.finish, calls.place, calls.tell
+local prepare, finish, place, report_loss = calls.prepare, calls.finish, calls.place, calls.report_loss
 
 local M = {}
 
@@ -104,7 +104,7 @@ function M.broadcast(group, value, root, options)
   local call = prepare(group, "broadcast", options, target_options)
   root = checked_root(root, "collective.broadcast")
   local me, n = place(call)
-  if not n then return tell(call) end
+  if not n then return report_loss(call) end
   local function post(result)
     if me == root then result = value end
     return deliver(result, value, options)
@@ -120,25 +120,25 @@ local function fold_by_function(call, value, fn, cut_result)
   end
   local parts, message, code = M.gather(call.group, value, 0, { timeout = call.timeout, list = true })
   if code then return nil, message, code end
-  local told
+  local outcome
   if parts ~= true then
     local worked, total = true, parts[1]
     for i = 2, parts.n do
       if worked then worked, total = pcall(fn, total, parts[i]) end
     end
     if worked and cut_result then worked, total = pcall(cut_result, total, parts.n) end
-    told = { worked, worked and total or tostring(total) }
+    outcome = { worked, worked and total or tostring(total) }
     if cut_result then
-      local whole = told
-      told = {}
-      for i = 1, parts.n do told[i] = worked and { true, total[i] } or whole end
+      local whole = outcome
+      outcome = {}
+      for i = 1, parts.n do outcome[i] = worked and { true, total[i] } or whole end
     end
   end
   local hand_out = cut_result and M.scatter or M.broadcast
-  told, message, code = hand_out(call.group, told, 0, { timeout = call.timeout })
+  outcome, message, code = hand_out(call.group, outcome, 0, { timeout = call.timeout })
   if code then return nil, message, code end
-  if not told[1] then check.fail("collective.%s: the function failed on rank 0: %s", call.name, told[2]) end
-  return told[2]
+  if not outcome[1] then check.fail("collective.%s: the function failed on rank 0: %s", call.name, outcome[2]) end
+  return outcome[2]
 end
 
 local function checked_op(op, fn)
@@ -189,7 +189,7 @@ function M.reduce(group, value, op, root, options)
   op = checked_op(op, "collective.reduce")
   root = checked_root(root, "collective.reduce")
   local me, n = place(call)
-  if not n then return tell(call) end
+  if not n then return report_loss(call) end
   local function post(result) return me ~= root or deliver(result, value, options) end
   if type(op) == "function" then return finish(call, post, fold_by_function(call, value, op)) end
   checked_tensor(value, "collective.reduce")
@@ -220,7 +220,7 @@ function M.allgather(group, value, options)
   local call = prepare(group, "allgather", options, gather_options)
   local joined, layout = layout_of(value, options)
   local _, n = place(call)
-  if not n then return tell(call) end
+  if not n then return report_loss(call) end
   local function post(result) return deliver(result, nil, options) end
   return finish(call, post, c.exchange(call, layout, everywhere(n, value), everywhere(n, true), joined))
 end
@@ -230,7 +230,7 @@ function M.gather(group, value, root, options)
   root = checked_root(root, "collective.gather")
   local joined, layout = layout_of(value, options)
   local me, n = place(call)
-  if not n then return tell(call) end
+  if not n then return report_loss(call) end
   if root >= n then check.fail("bad argument 'root' to collective.gather: there is no rank %d among %d", root, n) end
   local function post(result) return me ~= root or deliver(result, nil, options) end
   return finish(call, post, c.exchange(call, ("%s to rank %d"):format(layout, root), only(n, root, value),
@@ -241,7 +241,7 @@ function M.scatter(group, value, root, options)
   local call = prepare(group, "scatter", options, { out = "cdata?" })
   root = checked_root(root, "collective.scatter")
   local me, n = place(call)
-  if not n then return tell(call) end
+  if not n then return report_loss(call) end
   if root >= n then check.fail("bad argument 'root' to collective.scatter: there is no rank %d among %d", root, n) end
   local gives = me == root and cut(value, n, "collective.scatter") or { n = n }
   local function post(parts) return deliver(parts[root + 1], nil, options) end
@@ -251,7 +251,7 @@ end
 function M.alltoall(group, value, options)
   local call = prepare(group, "alltoall", options, { out = "cdata?" })
   local _, n = place(call)
-  if not n then return tell(call) end
+  if not n then return report_loss(call) end
   local joined, layout = layout_of(value)
   local function post(result) return deliver(result, nil, options) end
   return finish(call, post, c.exchange(call, layout, cut(value, n, "collective.alltoall"), everywhere(n, true), joined))

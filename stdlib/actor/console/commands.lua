@@ -46,7 +46,7 @@ local function key_words(session)
 end
 
 -- Adds a command that shows sections of the state.
-local function look(name, arguments, summary, sections, show, words)
+local function add_view(name, arguments, summary, sections, show, words)
   add(name, arguments, summary, function(session, rest)
     local state = session:state(sections)
     if not state then return nil end
@@ -54,25 +54,25 @@ local function look(name, arguments, summary, sections, show, words)
   end, words)
 end
 
-look("nodes", "[SORT]", "the activity of each node, its duration and the share of waiting; SORT: " .. table.concat(nodes.orders(), ", "), {},
+add_view("nodes", "[SORT]", "the activity of each node, its duration and the share of waiting; SORT: " .. table.concat(nodes.orders(), ", "), {},
   function(state, order, session)
     local known = {}
     for _, each in ipairs(nodes.orders()) do known[each] = true end
     if order and not known[order] then
-      session:wrong((":nodes sorts by %s%s"):format(table.concat(nodes.orders(), ", "), spelling.suggestion(order, nodes.orders())))
+      session:show_error((":nodes sorts by %s%s"):format(table.concat(nodes.orders(), ", "), spelling.suggestion(order, nodes.orders())))
       return nil
     end
     return nodes.headline(state) .. "\n" .. nodes.table(state, order)
   end, nodes.orders)
 
-look("steps", "", "steps of the workers, as bars", {}, steps.table)
+add_view("steps", "", "steps of the workers, as bars", {}, steps.table)
 
 -- --- the barrier ---
 
 local function set_rule(session, rule)
-  local answer, why = session:control { op = "barrier", spec = rule.spec, source = rule.source, name = rule.name }
-  if not answer then return nil, why end
-  return answer.before or "?"
+  local reply, why = session:control { op = "barrier", spec = rule.spec, source = rule.source, name = rule.name }
+  if not reply then return nil, why end
+  return reply.before or "?"
 end
 
 -- Makes a rule from a text: a file, file.lua:name, or a spec.
@@ -89,7 +89,7 @@ end
 local function swap(session, rule)
   local before, why = set_rule(session, rule)
   if not before then
-    if why then session:wrong(why) end
+    if why then session:show_error(why) end
     return nil
   end
   return before
@@ -103,7 +103,7 @@ add("barrier", "[set SPEC|FILE.lua[:NAME] | undo]", "the rule and the waiting wo
       if state then return barrier.table(state), state.barrier or {} end
     elseif verb == "set" and word ~= "" then
       local rule, why = rule_of(word)
-      if not rule then return session:wrong(why) end
+      if not rule then return session:show_error(why) end
       local before = swap(session, rule)
       if not before then return nil end
       table.insert(session.rules, session.rule or { spec = before, text = before })
@@ -111,7 +111,7 @@ add("barrier", "[set SPEC|FILE.lua[:NAME] | undo]", "the rule and the waiting wo
       return ("the barrier is %s; it was %s"):format(rule.text, before), { barrier = rule.text, before = before }
     elseif verb == "undo" and word == "" then
       local rule = table.remove(session.rules)
-      if not rule then return session:wrong("this session has set no barrier to undo") end
+      if not rule then return session:show_error("this session has set no barrier to undo") end
       local before = swap(session, rule)
       if not before then
         table.insert(session.rules, rule)
@@ -120,7 +120,7 @@ add("barrier", "[set SPEC|FILE.lua[:NAME] | undo]", "the rule and the waiting wo
       session.rule = #session.rules > 0 and rule or nil
       return ("the barrier is %s again; it was %s"):format(rule.text, before), { barrier = rule.text, before = before }
     else
-      session:wrong(":barrier shows the rule; :barrier set pssp:10:4, :barrier set rule.lua, :barrier undo change it")
+      session:show_error(":barrier shows the rule; :barrier set pssp:10:4, :barrier set rule.lua, :barrier undo change it")
     end
   end,
   function(_, before)
@@ -133,31 +133,31 @@ add("barrier", "[set SPEC|FILE.lua[:NAME] | undo]", "the rule and the waiting wo
 
 -- --- the parameter server ---
 
-look("keys", "[PATTERN]", "keys of the parameter server: shape, version, owner, updates a second; * and ? are wildcards", { "keys" },
+add_view("keys", "[PATTERN]", "keys of the parameter server: shape, version, owner, updates a second; * and ? are wildcards", { "keys" },
   function(state, pattern, session)
     local shown = keys.table(state, pattern, session.keys_before)
     session.keys_before = state
     return shown
   end, key_words)
 
-local get_or_say = [[local key = %s
+local get_chunk = [[local key = %s
 local values = { (package.loaded["actor.peer"] or require("actor.param")).get(key) }
 if values[1] == nil then error("there is no key '" .. key .. "'; :keys lists the parameter server's", 0) end
 return unpack(values)]]
 
 add("get", "KEY", "a key's value where chunks run, from peer.get in a job of peers, otherwise from param.get", function(session, rest)
-  if rest == "" then return session:wrong(":get wants a key; :keys lists them") end
+  if rest == "" then return session:show_error(":get wants a key; :keys lists them") end
   local key = tonumber(rest) and rest or ("%q"):format(rest)
-  session:chunk(get_or_say:format(key), { name = "=get" })
+  session:chunk(get_chunk:format(key), { name = "=get" })
 end, key_words)
 
 -- --- the cluster ---
 
-look("peers", "", "the links between processes: bytes, frames, queues", { "links" }, links.table)
+add_view("peers", "", "the links between processes: bytes, frames, queues", { "links" }, links.table)
 
 add("jobs", "", "the runs of this machine", function(session)
   local runs, why = control.find()
-  if not runs then return session:wrong(why) end
+  if not runs then return session:show_error(why) end
   local rows = {}
   for i, run in ipairs(runs) do
     rows[i] = { run.url == session.url and "*" or "", run.job, run.id or "", tostring(run.pid),
@@ -167,21 +167,21 @@ add("jobs", "", "the runs of this machine", function(session)
   return text.columns({ "", "job", "id", ">process", ">for", "attach to" }, rows), runs
 end)
 
-look("stages", "", "map-reduce stages and their completed tasks", { "stages" }, stages.table)
+add_view("stages", "", "map-reduce stages and their completed tasks", { "stages" }, stages.table)
 
-look("log", "[RANK]", "the newest lines of the log, of one node or of all", { "log", "members" }, function(state, who)
-  return log.table(state, who and (who:find("^%d+$") and "rank " .. who or who))
+add_view("log", "[RANK]", "the newest lines of the log, of one node or of all", { "log", "members" }, function(state, name)
+  return log.table(state, name and (name:find("^%d+$") and "rank " .. name or name))
 end, node_words)
 
 -- Waits, and polls for Ctrl-C meanwhile.
-local function slept(session, seconds)
+local function sleep(session, seconds)
   local actor = require("actor")
   local until_then = actor.now() + seconds
   while actor.now() < until_then do
-    local news, why, code = session.connection:next(math.min(0.05, seconds))
-    if news and session:hear(news) then return false end
+    local notice, why, code = session.connection:next(math.min(0.05, seconds))
+    if notice and session:handle_event(notice) then return false end
     if why then
-      session:lost(why, code)
+      session:handle_disconnect(why, code)
       return false
     end
     if session.interrupts() > 0 then return false end
@@ -193,12 +193,12 @@ add("stats", "[-i SECONDS] [-c LINES]", "steps, updates, bytes and waiting of ea
   local every = tonumber(rest:match("%-i%s*([%d.]+)")) or 1
   local lines = tonumber(rest:match("%-c%s*(%d+)")) or (session.terminal and math.huge or 1)
   if rest:gsub("%-[ic]%s*[%d.]+", ""):find("%S") or every < 0.05 then
-    return session:wrong(":stats takes -i SECONDS (at least 0.05) and -c LINES")
+    return session:show_error(":stats takes -i SECONDS (at least 0.05) and -c LINES")
   end
   session.interrupts()
   local before, shown = session:state(), {}
   for i = 1, lines do
-    if not before or not slept(session, every) then break end
+    if not before or not sleep(session, every) then break end
     local now = session:state()
     if not now then break end
     local line = rates.line(now, before)
@@ -218,7 +218,7 @@ local function traced(session, seconds)
     if not state then return nil end
     timeline.add(line, state)
     left = seconds - (line.to - line.from)
-  until left <= 0 or not slept(session, math.min(left, timeline.every))
+  until left <= 0 or not sleep(session, math.min(left, timeline.every))
   return line
 end
 
@@ -227,11 +227,11 @@ add("trace", "[SECONDS [FILE.json]]", "a timeline of the nodes over SECONDS, def
     local seconds, path = rest:match("^(%S*)%s*(.-)$")
     seconds = seconds == "" and 1 or tonumber(seconds)
     if not seconds or not (seconds > 0 and seconds <= 3600) then
-      return session:wrong(":trace wants seconds, at most 3600, and optionally a file: :trace 5 run.json")
+      return session:show_error(":trace wants seconds, at most 3600, and optionally a file: :trace 5 run.json")
     end
     if path ~= "" then
       local fine, why = files.writable(path)
-      if not fine then return session:wrong(why) end
+      if not fine then return session:show_error(why) end
     end
     local line = traced(session, seconds)
     if not line then return nil end
@@ -242,7 +242,7 @@ add("trace", "[SECONDS [FILE.json]]", "a timeline of the nodes over SECONDS, def
     end
     local events, spans = timeline.chrome(line)
     local written, why = files.replace(path, events)
-    if not written then return session:wrong(why) end
+    if not written then return session:show_error(why) end
     return ("%d spans of %s are in %s%s"):format(spans, text.seconds(line.to - line.from), path, more),
       { file = path, spans = spans, left_out = line.left_out }
   end,
@@ -266,7 +266,7 @@ end
 add("on", "RANK|all [CHUNK]", "runs a chunk elsewhere; without one, all later chunks", function(session, rest)
   local word, source = rest:match("^(server %d+)%s*(.*)$")
   if not word then word, source = rest:match("^(%S+)%s*(.*)$") end
-  if not word then return session:wrong(":on wants a rank, a server or all, and a chunk") end
+  if not word then return session:show_error(":on wants a rank, a server or all, and a chunk") end
   local target = target_of(session, word)
   if not target then return nil end
   if source ~= "" then
@@ -280,9 +280,9 @@ end, node_words)
 add("set", "output table|lua|json", "how values are shown", function(session, rest)
   local mode = rest:match("^output%s+(%a+)$")
   if mode ~= "table" and mode ~= "lua" and mode ~= "json" then
-    return session:wrong(":set output table, :set output lua or :set output json")
+    return session:show_error(":set output table, :set output lua or :set output json")
   end
-  if session.json then return session:wrong("with --json values are shown as json") end
+  if session.json then return session:show_error("with --json values are shown as json") end
   session.mode = mode
   return ("values are shown as %s"):format(mode), {}
 end, function() return { "output table", "output lua", "output json" } end)
@@ -290,21 +290,21 @@ end, function() return { "output table", "output lua", "output json" } end)
 -- --- commands that change the run ---
 
 -- Sends a command and returns a text about its effect.
-local function change(session, command, told)
-  local answer, why = session:control(command)
-  if not answer then
-    if not session.ended then session:wrong(why) end
+local function change(session, command, describe)
+  local reply, why = session:control(command)
+  if not reply then
+    if not session.ended then session:show_error(why) end
     return nil
   end
-  return told(answer), answer
+  return describe(reply), reply
 end
 
 add("kill", "RANK", "ends the process of this node, as if its machine had failed", function(session, rest)
-  if rest == "" then return session:wrong(":kill wants a rank") end
+  if rest == "" then return session:show_error(":kill wants a rank") end
   local node = session:node(rest)
   if not node then return nil end
-  return change(session, { op = "kill", id = node.id }, function(answer)
-    return "killed " .. table.concat(answer.killed or { node.name }, ", ")
+  return change(session, { op = "kill", id = node.id }, function(reply)
+    return "killed " .. table.concat(reply.killed or { node.name }, ", ")
   end)
 end, node_words)
 
@@ -317,14 +317,14 @@ add("go", "", "resumes a paused run", function(session)
 end)
 
 add("checkpoint", "", "writes a checkpoint now", function(session)
-  return change(session, { op = "checkpoint" }, function(answer) return answer.message or "a checkpoint is written" end)
+  return change(session, { op = "checkpoint" }, function(reply) return reply.message or "a checkpoint is written" end)
 end)
 
 add("help", "[NAME]", "this list; help for a command or a function", function(session, rest)
   local help = require("actor.console.help")
   if rest == "" then return help.overview(), {} end
   local about, why = help.about(rest)
-  if not about then return session:wrong(why) end
+  if not about then return session:show_error(why) end
   return about, {}
 end, function(_, before)
   local words = {}
@@ -377,7 +377,7 @@ function M.run(session, line)
     session.failed = session.failed or why ~= nil
     session.show(json.encode { command = ":" .. name, ok = not session.failed, error = why, text = shown, data = data })
   elseif not command or why then
-    session:wrong(why)
+    session:show_error(why)
   elseif shown then
     session.show(shown)
   end

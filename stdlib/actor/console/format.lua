@@ -33,7 +33,7 @@ local function cut(text, most)
 end
 
 -- A placeholder for a value whose formatting has raised an error.
-local function excuse(value, why)
+local function placeholder(value, why)
   why = type(why) == "string" and why or type(why)
   return ("<a %s that cannot be shown: %s>"):format(type(value), (cut(why, long_text)))
 end
@@ -229,11 +229,11 @@ end
 function Writer:value(value, depth, indent)
   local fine, text = pcall(value_text, self, value, depth, indent)
   if fine then return text end
-  return self.lua and ("nil --[[%s]]"):format((excuse(value, text):gsub("%]%]", "] ]"))) or excuse(value, text)
+  return self.lua and ("nil --[[%s]]"):format((placeholder(value, text):gsub("%]%]", "] ]"))) or placeholder(value, text)
 end
 
 local function text_of(value, mode, limits)
-  if mode == "json" then return json.encode(json.plain(value, limits, tensor_line, excuse)) end
+  if mode == "json" then return json.encode(json.plain(value, limits, tensor_line, placeholder)) end
   local writer = setmetatable({ lua = mode == "lua", limits = limits, open = {}, left = limits.bytes }, Writer)
   if type(value) ~= "table" then return writer:scalar(value, false) end
   local own = mode == "table" and own_text(value)
@@ -250,7 +250,7 @@ function M.value(value, mode, limits)
   limits = setmetatable(limits or {}, { __index = default })
   local fine, text = pcall(text_of, value, mode, limits)
   if not fine then
-    text = excuse(value, text)
+    text = placeholder(value, text)
     if mode == "json" then text = json.encode(text) end
   end
   local short, less = cut(text, limits.bytes)

@@ -71,15 +71,15 @@ end
 ---@param value any
 ---@param limits actor.console.format.Limits
 ---@param describe fun(t: ffi.cdata*): string describes a tensor above the limits
----@param excuse fun(value: any, why: any): string the placeholder for a value that raises an error
+---@param placeholder fun(value: any, why: any): string the placeholder for a value that raises an error
 ---@return any
-function M.plain(value, limits, describe, excuse)
+function M.plain(value, limits, describe, placeholder)
   local open = {}
   local copied
   local function copy(it, depth)
     local fine, out = pcall(copied, it, depth)
     if fine then return out end
-    return excuse(it, out)
+    return placeholder(it, out)
   end
   function copied(it, depth)
     if type(it) == "cdata" and ffi.istype(tensor.new, it) then

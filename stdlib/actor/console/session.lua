@@ -22,7 +22,7 @@ Session.__index = Session
 
 local poll = 0.05      -- seconds between two polls for Ctrl-C
 local overdue = 2      -- seconds from Ctrl-C until the session abandons a chunk that has not ended
-local patience = 0.3   -- seconds until the session explains why a chunk has not begun
+local explain_after = 0.3   -- seconds until the session explains why a chunk has not begun
 
 -- The exit code for each error code of an ended run; 3 for other codes.
 local exit_codes = { script = 1, full = 1, bad_data = 1, mismatch = 1, unsupported = 1, bad_argument = 1, interrupted = 130, io = 4 }
@@ -44,16 +44,16 @@ function Session:state(sections)
     self.last = state
     return state
   end
-  self:lost(why, code)
+  self:handle_disconnect(why, code)
 end
 
 -- The connection has failed: its last event holds the outcome of the run.
-function Session:lost(why, code)
-  if code ~= "peer_lost" or self.ended then return self:wrong(why) end
+function Session:handle_disconnect(why, code)
+  if code ~= "peer_lost" or self.ended then return self:show_error(why) end
   while not self.ended do
-    local news = self.connection:next(0)
-    if not news then break end
-    self:hear(news)
+    local notice = self.connection:next(0)
+    if not notice then break end
+    self:handle_event(notice)
   end
   self.ended = self.ended or { ok = false, code = "peer_lost", message = why }
 end
@@ -68,23 +68,23 @@ function Session:epilogue()
 end
 
 ---Shows an error; the session continues.
-function Session:wrong(message)
+function Session:show_error(message)
   self.failed = true
   self.fail(message)
 end
 
 ---Sends a command that changes the run.
 ---@param command table
----@return table? answer
+---@return table? reply
 ---@return string? message
 function Session:control(command)
-  local answer, why, code = self.connection:control(command)
-  if not answer then
-    if code == "peer_lost" then self:lost(why, code) end
+  local reply, why, code = self.connection:control(command)
+  if not reply then
+    if code == "peer_lost" then self:handle_disconnect(why, code) end
     return nil, why, code
   end
-  if answer.ok == false then return nil, answer.message, answer.code end
-  return answer
+  if reply.ok == false then return nil, reply.message, reply.code end
+  return reply
 end
 
 ---Finds a node by user input: "3" or "rank 3", "server 0", a failed worker's name.
@@ -96,7 +96,7 @@ function Session:node(word)
   for _, node in ipairs(state.nodes) do
     if node.name == name then return node end
   end
-  self:wrong(("there is no %s; :nodes lists the nodes"):format(name))
+  self:show_error(("there is no %s; :nodes lists the nodes"):format(name))
 end
 
 -- Converts a target into the nodes that the run's interface takes.
@@ -124,31 +124,31 @@ end
 
 ---Takes an event that belongs to no pending chunk.
 ---@return boolean whether the run has ended
-function Session:hear(news)
-  if news.event == "ended" then self.ended = news end
+function Session:handle_event(notice)
+  if notice.event == "ended" then self.ended = notice end
   return self.ended ~= nil
 end
 
 -- The output of the console's own cluster, line by line.
-function Session:cluster_says()
-  local said = self.own and self.own:output() or ""
-  return (said:gsub("\n$", ""))
+function Session:cluster_output()
+  local output = self.own and self.own:output() or ""
+  return (output:gsub("\n$", ""))
 end
 
 -- Shows that output while a chunk runs; in JSON mode it is sent to the error output.
-function Session:tell_cluster()
-  local said = self:cluster_says()
-  if said ~= "" then (self.json and self.fail or self.show)(said) end
+function Session:show_cluster_output()
+  local output = self:cluster_output()
+  if output ~= "" then (self.json and self.fail or self.show)(output) end
 end
 
 ---Takes events that arrived between chunks.
 ---@return string lines
 ---@return boolean whether the run has ended
 function Session:idle()
-  local news, why, code = self.connection:next(0)
-  if news then self:hear(news) end
-  if why then self:lost(why, code) end
-  return self:cluster_says(), self.ended ~= nil
+  local notice, why, code = self.connection:next(0)
+  if notice then self:handle_event(notice) end
+  if why then self:handle_disconnect(why, code) end
+  return self:cluster_output(), self.ended ~= nil
 end
 
 -- --- results of chunks ---
@@ -168,14 +168,14 @@ function Gathered:node(name)
 end
 
 -- Shows complete lines and retains the unfinished last line.
-function Gathered:output(news)
-  local of = self:node(news.name)
+function Gathered:output(notice)
+  local of = self:node(notice.name)
   if self.session.json then
-    of.output[#of.output + 1] = news.text
-  elseif not self.first_only or news.name == "rank 0" then
-    local lines, rest = (of.unfinished .. news.text):match("^(.*\n)([^\n]*)$")
-    of.unfinished = rest or of.unfinished .. news.text
-    if lines then self:show_output(news.name, lines:sub(1, -2)) end
+    of.output[#of.output + 1] = notice.text
+  elseif not self.first_only or notice.name == "rank 0" then
+    local lines, rest = (of.unfinished .. notice.text):match("^(.*\n)([^\n]*)$")
+    of.unfinished = rest or of.unfinished .. notice.text
+    if lines then self:show_output(notice.name, lines:sub(1, -2)) end
   end
 end
 
@@ -191,21 +191,21 @@ function Gathered:finish_output()
   end
 end
 
-function Gathered:result(news)
-  self:node(news.name).news = news
-  self.order[#self.order + 1] = news.name
+function Gathered:result(notice)
+  self:node(notice.name).result = notice
+  self.order[#self.order + 1] = notice.name
 end
 
 -- Groups nodes with equal texts: {text=, names=}.
 function Gathered:groups(text_of)
   local groups, by_text = {}, {}
   for _, name in ipairs(self.order) do
-    local said = text_of(self.nodes[name].news)
-    if said then
-      local group = by_text[said]
+    local output = text_of(self.nodes[name].result)
+    if output then
+      local group = by_text[output]
       if not group then
-        group = { text = said, names = {} }
-        by_text[said], groups[#groups + 1] = group, group
+        group = { text = output, names = {} }
+        by_text[output], groups[#groups + 1] = group, group
       end
       table.insert(group.names, name)
     end
@@ -213,53 +213,53 @@ function Gathered:groups(text_of)
   return groups
 end
 
-function Gathered:fine()
+function Gathered:succeeded()
   if not self.over then return false end -- the run has ended, or the session has abandoned the chunk
   for _, name in ipairs(self.order) do
-    if not self.nodes[name].news.ok then return false end
+    if not self.nodes[name].result.ok then return false end
   end
   return true
 end
 
 function Gathered:show_values()
   local session = self.session
-  local groups = self:groups(function(news) return news.ok and news.text ~= "" and news.text or nil end)
+  local groups = self:groups(function(notice) return notice.ok and notice.text ~= "" and notice.text or nil end)
   for _, group in ipairs(groups) do
     local all = #group.names == #self.order
     session.show((self.many and not all) and labelled(table.concat(group.names, ", "), group.text) or group.text)
   end
 end
 
-local function reason(news)
-  if news.interrupted then return "interrupted" end
-  return news.error or "failed"
+local function reason(notice)
+  if notice.interrupted then return "interrupted" end
+  return notice.error or "failed"
 end
 
 function Gathered:show_errors()
-  local groups = self:groups(function(news) return not news.ok and reason(news) or nil end)
+  local groups = self:groups(function(notice) return not notice.ok and reason(notice) or nil end)
   for _, group in ipairs(groups) do
     local names = table.concat(group.names, ", ")
-    self.session:wrong(self.many and labelled(names, group.text) or group.text)
+    self.session:show_error(self.many and labelled(names, group.text) or group.text)
   end
 end
 
 -- Reports the nodes that still run a chunk after Ctrl-C. Without a terminal the session ends.
-function Gathered:show_left(names)
+function Gathered:show_abandoned(names)
   local missing = {}
   for _, name in ipairs(names) do
     local of = self.nodes[name]
-    if not (of and of.news) then missing[#missing + 1] = name end
+    if not (of and of.result) then missing[#missing + 1] = name end
   end
   local form = #missing == 1 and "interrupted, but %s still runs the chunk, in a call that does not return; it runs no other chunk until the call returns"
     or "interrupted, but %s still run the chunk, in calls that do not return; they run no other chunk until the calls return"
-  self.why_left = form:format(table.concat(missing, ", "))
-  if not self.session.json then self.session:wrong(self.why_left) end
+  self.abandon_message = form:format(table.concat(missing, ", "))
+  if not self.session.json then self.session:show_error(self.abandon_message) end
   self.session.detached = self.session.detached or not self.session.terminal
 end
 
 function Gathered:left_out()
   for _, name in ipairs(self.order) do
-    local more = self.nodes[name].news.left_out or 0
+    local more = self.nodes[name].result.left_out or 0
     if more > 0 then
       self.session.fail(("%s: %s more of its output and results are left out"):format(name, text.bytes(more)))
     end
@@ -273,19 +273,19 @@ function Gathered:json_line(number, seconds)
   local results = setmetatable({}, json.array)
   for i, name in ipairs(self.order) do
     local of = self.nodes[name]
-    local news = of.news
-    results[i] = { node = name, ok = news.ok, seconds = rounded(news.seconds or 0), output = table.concat(of.output) }
-    if news.ok and (news.left_out or 0) == 0 then
-      results[i].values = json.raw(news.text ~= "" and news.text or "[]")
-    elseif news.ok then
-      results[i].text = news.text
+    local notice = of.result
+    results[i] = { node = name, ok = notice.ok, seconds = rounded(notice.seconds or 0), output = table.concat(of.output) }
+    if notice.ok and (notice.left_out or 0) == 0 then
+      results[i].values = json.raw(notice.text ~= "" and notice.text or "[]")
+    elseif notice.ok then
+      results[i].text = notice.text
     else
-      results[i].error = reason(news)
+      results[i].error = reason(notice)
     end
-    if (news.left_out or 0) > 0 then results[i].left_out = news.left_out end
+    if (notice.left_out or 0) > 0 then results[i].left_out = notice.left_out end
   end
-  local why = not self.over and (self.why_left or self.session.ended and "the run has ended" or "left") or nil
-  return json.encode { chunk = number, ok = self:fine(), error = why, seconds = rounded(seconds), results = results }
+  local why = not self.over and (self.abandon_message or self.session.ended and "the run has ended" or "left") or nil
+  return json.encode { chunk = number, ok = self:succeeded(), error = why, seconds = rounded(seconds), results = results }
 end
 
 -- --- chunks ---
@@ -295,14 +295,14 @@ end
 function Session:explain(wanted)
   local state = self.connection:state({}, 0.5)
   for _, node in ipairs(state and state.nodes or {}) do
-    local meant = (wanted == "all" or wanted == "spmd") and node.role == "worker"
+    local is_target = (wanted == "all" or wanted == "spmd") and node.role == "worker"
     for _, id in ipairs(type(wanted) == "table" and wanted or {}) do
-      meant = meant or (id == node.id and node.role == "worker") or id == node.name
+      is_target = is_target or (id == node.id and node.role == "worker") or id == node.name
     end
-    if meant and state.run.paused then
+    if is_target and state.run.paused then
       return ("the run is paused; the chunk runs on %s at its next engine call, Ctrl-C gives up"):format(node.name)
     end
-    if meant and wanted ~= "spmd" and node.state == "computing" and node.what ~= "chunk" then
+    if is_target and wanted ~= "spmd" and node.state == "computing" and node.what ~= "chunk" then
       return ("%s has been computing for %s; the chunk runs at its next engine call, Ctrl-C gives up"):format(node.name,
         text.seconds(node.since or 0))
     end
@@ -320,37 +320,37 @@ function Session:check_interrupt(id, wait)
   else
     wait.interrupted = now()
     local _, why = self:control { op = "interrupt", chunk = id }
-    if why then self:wrong(why) end
+    if why then self:show_error(why) end
   end
 end
 
 -- Waits until a chunk has ended on all its nodes, or is abandoned.
 function Session:await(id, nodes, gathered, begun)
   local wait = {}
-  while not (self.ended or self.detached or gathered.left) do
-    local news, why, code = self.connection:next(poll)
-    if news and news.chunk == id then
-      if wait.said then self.status("") end
-      gathered.over = news.event == "over"
+  while not (self.ended or self.detached or gathered.abandoned) do
+    local notice, why, code = self.connection:next(poll)
+    if notice and notice.chunk == id then
+      if wait.explained_at then self.status("") end
+      gathered.over = notice.event == "over"
       if gathered.over then break end
-      if gathered[news.event] then gathered[news.event](gathered, news) end
-    elseif news then
-      self:hear(news)
+      if gathered[notice.event] then gathered[notice.event](gathered, notice) end
+    elseif notice then
+      self:handle_event(notice)
     elseif why then
-      self:lost(why, code)
+      self:handle_disconnect(why, code)
     else
-      self:tell_cluster()
+      self:show_cluster_output()
     end
     self:check_interrupt(id, wait)
-    gathered.left = wait.interrupted and now() - wait.interrupted > overdue
-    if (nodes ~= "spmd" or not wait.said) and now() - begun > (wait.said or 0) + patience and #gathered.order == 0 and next(gathered.nodes) == nil then
+    gathered.abandoned = wait.interrupted and now() - wait.interrupted > overdue
+    if (nodes ~= "spmd" or not wait.explained_at) and now() - begun > (wait.explained_at or 0) + explain_after and #gathered.order == 0 and next(gathered.nodes) == nil then
       local words = self:explain(nodes)
-      if words and (self.terminal or not wait.said) then self.status(words) end
-      wait.said = now() - begun
+      if words and (self.terminal or not wait.explained_at) then self.status(words) end
+      wait.explained_at = now() - begun
     end
   end
-  if wait.said then self.status("") end
-  self:tell_cluster()
+  if wait.explained_at then self.status("") end
+  self:show_cluster_output()
   return now() - begun
 end
 
@@ -358,26 +358,26 @@ end
 ---@param source string of a chunk that returns a text
 ---@param seconds number
 ---@return string?
-function Session:ask(source, seconds)
+function Session:query(source, seconds)
   local worker
   for _, node in ipairs(self.last and self.last.nodes or {}) do
     local wanted = type(self.target) == "table" and self.target[1] or 0
     if node.role == "worker" and node.rank == wanted and node.state ~= "computing" then worker = node.id end
   end
-  local answer = worker and self:control { op = "chunk", source = source, name = "=completion", mode = "plain", nodes = { worker } }
+  local reply = worker and self:control { op = "chunk", source = source, name = "=completion", mode = "plain", nodes = { worker } }
   local deadline, given = now() + seconds, nil
-  while answer and not self.ended do
-    local news, why, code = self.connection:next(math.max(0, deadline - now()))
+  while reply and not self.ended do
+    local notice, why, code = self.connection:next(math.max(0, deadline - now()))
     if why then
-      self:lost(why, code)
-    elseif not news then
-      self:control { op = "interrupt", chunk = answer.chunk }
+      self:handle_disconnect(why, code)
+    elseif not notice then
+      self:control { op = "interrupt", chunk = reply.chunk }
       break
-    elseif news.chunk ~= answer.chunk then
-      self:hear(news)
-    elseif news.event == "result" then
-      given = news.ok and news.text or nil
-    elseif news.event == "over" then
+    elseif notice.chunk ~= reply.chunk then
+      self:handle_event(notice)
+    elseif notice.event == "result" then
+      given = notice.ok and notice.text or nil
+    elseif notice.event == "over" then
       break
     end
   end
@@ -399,18 +399,18 @@ function Session:chunk(source, options)
   if not nodes then return false end
   self.interrupts()
   local begun = now()
-  local answer, why = self:control { op = "chunk", source = runs, name = name, mode = self.mode, nodes = nodes }
-  if not answer then return not self.ended and self:refuse(why, self.count) end
-  local gathered = setmetatable({ session = self, nodes = {}, order = {}, many = #answer.nodes > 1,
+  local reply, why = self:control { op = "chunk", source = runs, name = name, mode = self.mode, nodes = nodes }
+  if not reply then return not self.ended and self:refuse(why, self.count) end
+  local gathered = setmetatable({ session = self, nodes = {}, order = {}, many = #reply.nodes > 1,
     first_only = nodes == "spmd" and not self.print_all }, Gathered)
-  local seconds = self:await(answer.chunk, nodes, gathered, begun)
-  if gathered.left then gathered:show_left(answer.nodes) end
+  local seconds = self:await(reply.chunk, nodes, gathered, begun)
+  if gathered.abandoned then gathered:show_abandoned(reply.nodes) end
   table.sort(gathered.order, function(a, b)
     return #a ~= #b and #a < #b or #a == #b and a < b -- rank 2 before rank 10
   end)
   if self.json then
     self.show(gathered:json_line(self.count, seconds))
-    self.failed = self.failed or not gathered:fine()
+    self.failed = self.failed or not gathered:succeeded()
   else
     gathered:finish_output()
     gathered:show_values()
@@ -418,7 +418,7 @@ function Session:chunk(source, options)
     gathered:left_out()
     if self.terminal and not self.detached then self.show(("(%s)"):format(text.seconds(seconds))) end
   end
-  return gathered:fine() and not self.ended
+  return gathered:succeeded() and not self.ended
 end
 
 ---Shows the error of a chunk that did not run; returns false.
@@ -427,7 +427,7 @@ function Session:refuse(message, number)
     self.failed = true
     self.show(json.encode { chunk = number, ok = false, error = message })
   else
-    self:wrong(message)
+    self:show_error(message)
   end
   return false
 end

@@ -6,15 +6,15 @@ local complete = require("actor.console.complete")
 
 local M = {}
 
-local answer_seconds = 0.3 -- limit of the Tab key's wait for the node
-local ask_names = [[local word, words = require("actor.console.complete").at(%q)
+local reply_seconds = 0.3 -- limit of the Tab key's wait for the node
+local names_chunk = [[local word, words = require("actor.console.complete").at(%q)
 return word .. "\n" .. table.concat(words, "\n")]]
 
 -- Completions of a Lua text from the node where chunks run; from the library alone if that node does not reply.
 local function lua_words(session, before)
-  local answer = session:ask(ask_names:format(before), answer_seconds)
-  if not answer then return complete.at(before) end
-  local word, rest = answer:match("^([^\n]*)\n(.*)$")
+  local reply = session:query(names_chunk:format(before), reply_seconds)
+  if not reply then return complete.at(before) end
+  local word, rest = reply:match("^([^\n]*)\n(.*)$")
   local words = {}
   for each in (rest or ""):gmatch("[^\n]+") do words[#words + 1] = each end
   return word or "", words
@@ -44,9 +44,9 @@ end
 local function remember(editor, session, source)
   local lines = chunk.one_line(source)
   for line in ((lines or source) .. "\n"):gmatch("(.-)\n") do
-    local kept, why = true, nil
-    if line:find("%S") then kept, why = editor:remember(line) end
-    if not kept and not session.history_failed then
+    local saved, why = true, nil
+    if line:find("%S") then saved, why = editor:remember(line) end
+    if not saved and not session.history_failed then
       session.history_failed = true
       session.fail(why)
     end
@@ -79,9 +79,9 @@ function M.run(session, editor)
       if not pending and source:find("%S") then
         remember(editor, session, source)
         session:chunk(source)
-        local name = loaded and not session.told_local and chunk.lone_local(source)
+        local name = loaded and not session.local_hint_shown and chunk.lone_local(source)
         if name then
-          session.told_local = true
+          session.local_hint_shown = true
           session.show(local_hint:format(name))
         end
       end

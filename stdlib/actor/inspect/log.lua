@@ -2,23 +2,23 @@
 local M = {}
 
 ---@param state table with log and members
----@param who? string "rank 3": only its lines
+---@param name? string "rank 3": only its lines
 ---@param most? integer lines, default 40
 ---@return string
-function M.table(state, who, most)
+function M.table(state, name, most)
   local lines = {}
   for _, line in ipairs(state.log or {}) do
-    if not who or line.who == who then
+    if not name or line.who == name then
       lines[#lines + 1] = { t = line.t or 0, text = ("%-5s %s%s"):format(line.level or "", line.who and line.who ~= "" and
         line.who .. ": " or "", line.text or "") }
     end
   end
-  if not who then
+  if not name then
     for _, line in ipairs(state.members or {}) do
       lines[#lines + 1] = { t = line.t or 0, text = ("members epoch %s: %s"):format(line.epoch or "?", line.text or "") }
     end
   end
-  if #lines == 0 then return who and ("the log has no line of %s"):format(who) or "the log is empty" end
+  if #lines == 0 then return name and ("the log has no line of %s"):format(name) or "the log is empty" end
   for i, line in ipairs(lines) do line.place = i end
   table.sort(lines, function(a, b)
     if a.t ~= b.t then return a.t < b.t end

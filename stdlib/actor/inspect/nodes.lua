@@ -134,9 +134,9 @@ end
 ---@return string
 function M.headline(state)
   local run = state.run
-  local workers, gone = run.size, 0
+  local workers, lost = run.size, 0
   for _, node in ipairs(state.nodes) do
-    if node.state == "lost" then gone = gone + 1 end
+    if node.state == "lost" then lost = lost + 1 end
   end
   local machines, count = {}, 0
   for _, host in ipairs(state.hosts) do
@@ -145,7 +145,7 @@ function M.headline(state)
   end
   local parts = {
     ("%d worker%s on %d machine%s"):format(workers, workers == 1 and "" or "s", count, count == 1 and "" or "s"),
-    gone > 0 and gone .. " lost" or nil,
+    lost > 0 and lost .. " lost" or nil,
   }
   parts[#parts + 1] = text.seconds(run.t)
   if run.seed then parts[#parts + 1] = "seed " .. run.seed end

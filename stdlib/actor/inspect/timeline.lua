@@ -119,11 +119,11 @@ local function shares(named, seconds)
     if named[a] ~= named[b] then return named[a] > named[b] end
     return a < b
   end)
-  local said = {}
+  local parts = {}
   for i = 1, math.min(3, #names) do
-    said[i] = ("%s %.0f %%"):format(names[i], 100 * named[names[i]] / seconds)
+    parts[i] = ("%s %.0f %%"):format(names[i], 100 * named[names[i]] / seconds)
   end
-  return table.concat(said, ", ")
+  return table.concat(parts, ", ")
 end
 
 ---Returns the timeline as lines of text, and as data: for each node the seconds by name.

@@ -17,12 +17,12 @@ local node = require("actor.c.node")
 ---@field plan? fun(planner: actor.mapreduce.Planner, dataset: actor.mapreduce.Dataset): actor.mapreduce.Stage set for
 ---wide operations
 ---@field keyed? boolean the pairs are partitioned by the hash of their key
----@field kept? "memory"|"disk" where the rows are stored (kept.lua)
+---@field storage? "memory"|"disk" where the rows are stored (persist.lua)
 ---@field stage? actor.mapreduce.Stage the stage that made the stored rows
 ---@field hold? userdata keeps the stored rows (releases.lua)
 local Dataset = {}
 Dataset.__index = Dataset
-setmetatable(Dataset, check.strict("dataset:", "partitions", "kept"))
+setmetatable(Dataset, check.strict("dataset:", "partitions", "storage"))
 
 function Dataset:__tostring()
   return ("dataset %d (%s, %s)"):format(self.id, self.op, self.where)

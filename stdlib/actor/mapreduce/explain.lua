@@ -39,8 +39,8 @@ local function stage_text(i, stage, places)
   output = output and output:format(stage.buckets) or label and label.op
   local text = ("stage %d: %s; %d task%s%s"):format(i, stage.name, stage.tasks, stage.tasks == 1 and "" or "s",
     output and ", " .. output or "")
-  local kept = stage.keep and (stage.disk and ", kept on disk" or ", kept") or ""
-  return text .. kept .. sources_text(stage, places)
+  local storage = stage.keep and (stage.disk and ", kept on disk" or ", kept") or ""
+  return text .. storage .. sources_text(stage, places)
 end
 
 local function figures_text(figures)

@@ -20,22 +20,22 @@ local csv_kinds = { any = 0, text = 1, number = 2, boolean = 3 }
 local function csv_of(csv)
   local names, typed, kinds = csv.names, {}, {}
   for i, column in ipairs(csv.types) do typed[i], kinds[i] = column[1], csv_kinds[column[2]] end
-  local kept = { ffi.new("const char*[?]", #names, names), ffi.new("const char*[?]", #typed, typed), ffi.new("uint8_t[?]", #kinds, kinds) }
+  local anchors = { ffi.new("const char*[?]", #names, names), ffi.new("const char*[?]", #typed, typed), ffi.new("uint8_t[?]", #kinds, kinds) }
   return ffi.new("ah_mr_csv", {
-    names = kept[1], typed = kept[2], kinds = kept[3], names_count = #names, kinds_count = #typed, kind = csv_kinds[csv.type],
+    names = anchors[1], typed = anchors[2], kinds = anchors[3], names_count = #names, kinds_count = #typed, kind = csv_kinds[csv.type],
     header = csv.header and 1 or 0, separator = csv.separator:byte(), missing = { bytes = csv.missing, size = #csv.missing },
-  }), kept
+  }), anchors
 end
 
 function sources.files(source, task)
   local split = source.splits[task]
-  local csv, kept
-  if source.csv then csv, kept = csv_of(source.csv) end
+  local csv, anchors
+  if source.csv then csv, anchors = csv_of(source.csv) end
   local rows = required(api.split(ffi.new("ah_mr_split", {
     path = split.path, kind = split_kinds[split.kind], skip = source.skip and 1 or 0, from = split.from or 0, to = split.to or 0,
     size = split.size or -1, seconds = source.seconds, ca_file = source.ca_file, format = formats[source.format], csv = csv,
   })))
-  return rows, kept
+  return rows, anchors
 end
 
 local put_element, bind_element = compile.writer()

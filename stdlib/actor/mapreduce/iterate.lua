@@ -170,7 +170,7 @@ end
 
 -- Removes a lost worker. Its contributions to the newest state count; the other workers supply the missing
 -- contributions.
-function Master:lose(id)
+function Master:remove_worker(id)
   self.lost[id], self.uneven = true, true
   self.pushes[id], self.tensors[id] = nil, nil
   for p = 1, self.partitions do
@@ -233,19 +233,19 @@ end
 
 -- Updates the list of live workers. A late worker counts from its first request on, which may precede its entry in the
 -- membership.
-function Master:meet(asking)
-  local members, here, ids = {}, {}, {}
+function Master:update_workers(requesters)
+  local members, listed, ids = {}, {}, {}
   for _, id in ipairs(node.workers()) do members[id] = true end
   for _, id in ipairs(self.workers) do
-    if self.members[id] and not members[id] then self:lose(id) end
+    if self.members[id] and not members[id] then self:remove_worker(id) end
     self.members[id] = members[id]
   end
   local function add(id)
-    if self.lost[id] or here[id] then return end
-    here[id], ids[#ids + 1] = true, id
+    if self.lost[id] or listed[id] then return end
+    listed[id], ids[#ids + 1] = true, id
   end
   for _, id in ipairs(self.workers) do add(id) end
-  for _, id in ipairs(asking) do add(id) end
+  for _, id in ipairs(requesters) do add(id) end
   table.sort(ids)
   if #ids > #self.workers then self.uneven = true end
   self.workers = ids
@@ -253,11 +253,11 @@ function Master:meet(asking)
 end
 
 -- Assigns to each of these workers its own partitions that have not seen the newest state.
-function Master:schedule(asking)
+function Master:schedule(requesters)
   self:advance()
-  self:meet(asking)
+  self:update_workers(requesters)
   local parts, tasks = {}, {}
-  for _, id in ipairs(asking) do parts[id] = {} end
+  for _, id in ipairs(requesters) do parts[id] = {} end
   for p = 1, self.partitions do
     local mine = parts[self.owner[p]]
     if mine and self.seen[p] ~= self.version and not self.given[p] then
@@ -265,7 +265,7 @@ function Master:schedule(asking)
       self.given[p] = self.owner[p]
     end
   end
-  for _, id in ipairs(asking) do
+  for _, id in ipairs(requesters) do
     local partitions = parts[id]
     if #partitions > 0 then
       tasks[id] = { { "parts", { keys = self.keys, version = self.version, partitions = partitions } }, { "state", self.state } }
@@ -455,7 +455,7 @@ function datasets.Dataset:iterate(options)
       for _, update in ipairs(updates) do master:receive(update[4], update[1], update[2]) end
       return {}
     end,
-    lost = function(id) master:lose(id) end,
+    lost = function(id) master:remove_worker(id) end,
     stop = function(ctx)
       local reason = master:reason(ctx)
       if reason then record(master, reason) end

@@ -11,7 +11,7 @@ local function plan_view(planner, dataset) return planner:open(dataset.parents[1
 
 -- A view of a dataset's rows, which are retained while the view is in use.
 local function view_of(dataset)
-  return datasets.new { kind = "wide", op = "to_local_iterator", parents = { dataset }, plan = plan_view, kept = "memory" }
+  return datasets.new { kind = "wide", op = "to_local_iterator", parents = { dataset }, plan = plan_view, storage = "memory" }
 end
 
 -- The rows of a partition, and the number of partitions.
@@ -32,7 +32,7 @@ end
 ---@return fun(): any
 function Dataset:to_local_iterator()
   datasets.check(self, "to_local_iterator")
-  local view = self.kept and self or view_of(self)
+  local view = self.storage and self or view_of(self)
   local rows, at, partition, count = {}, 0, 0, 1
   return function()
     while at == #rows do

@@ -109,10 +109,10 @@ function Planner:open(dataset)
   else
     stage = dataset.plan(self, dataset)
   end
-  if not dataset.kept and self.uses[dataset] == 1 then return stage end
+  if not dataset.storage and self.uses[dataset] == 1 then return stage end
   self:close(stage, { kind = "rows" }, 1)
-  stage.keep, stage.disk = dataset.kept ~= nil, dataset.kept == "disk"
-  if dataset.kept and not self.shown then
+  stage.keep, stage.disk = dataset.storage ~= nil, dataset.storage == "disk"
+  if dataset.storage and not self.shown then
     dataset.stage, dataset.hold = stage, releases.hold(stage.id)
   else
     self.shared[dataset] = stage

@@ -104,7 +104,7 @@ end
 -- Checks the preconditions of an action before it is planned.
 local function check_place(dataset, name)
   if not datasets.is(dataset) then check.fail("call %s with a colon: dataset:%s(...)", name, name) end
-  if node.answering then
+  if node.in_chunk then
     check.fail("mapreduce.%s needs all nodes, and a chunk on nodes of a running job runs on its own; start `actorhost repl` "
       .. "for a cluster whose nodes run each chunk together", name)
   end
@@ -115,7 +115,7 @@ local function check_place(dataset, name)
 end
 
 local function plan(dataset, name, output)
-  releases.look(c.memory() * node.size)
+  releases.collect_if_due(c.memory() * node.size)
   output.label = { op = name, where = node.position() }
   local stages, signature = plans.make(dataset, output, plans.default_partitions())
   return stages, codec.hash(signature)
@@ -182,7 +182,7 @@ local function recorded_if_failed(index, fn)
 end
 
 -- Counts the retained rows of a run.
-local function count_kept(run)
+local function count_retained(run)
   for i, stage in ipairs(run.stages) do
     local figures = run.figures.stages[i]
     if stage.keep and not stage.disk and figures.reused == 0 then releases.count(figures.bytes_out) end
@@ -200,7 +200,7 @@ local function run_through(dataset, name, index, stages, signature, read)
   work_on(action)
   local result = with_results(action, function() return read(required(api.results())) end)
   dataset.last_run = { name = "mapreduce." .. name, stages = stages, figures = c.figures() }
-  count_kept(dataset.last_run)
+  count_retained(dataset.last_run)
   local summary = node.rank == 0 and node.flags().progress and explain.summary(dataset.last_run)
   if summary then log.info(summary) end
   local added = c.accumulated()
@@ -255,7 +255,7 @@ function M.hold(dataset, name, output)
   if not recorded then
     recorded_if_failed(index, open)
     accumulators.count(c.accumulated())
-    count_kept({ stages = stages, figures = c.figures() })
+    count_retained({ stages = stages, figures = c.figures() })
     node.finish_action(index, compile.to_bytes({ added = c.accumulated(), plan = plan_mark(signature) }))
   else
     local ok, past = pcall(past_of, recorded, signature)

@@ -30,7 +30,7 @@ function outputs.part(stage)
     target = save.target, staging = save.staging, id = save.id, extension = texts.extension, names = names, names_count = #texts.names,
     overwrite = save.overwrite and 1 or 0, format = formats[texts.format], separator = texts.separator:byte(),
   })
-  stage.output.kept = names -- keeps it alive, since `spec` points to it
+  stage.output.anchor = names -- keeps it alive, since `spec` points to it
   local part
   return put_row, function(task)
     part = required(api.part(spec, task - 1))

@@ -65,8 +65,8 @@ function Dataset:top_by_key(n, by, options)
   datasets.check(self, "top_by_key")
   check.integer(n, "n", "mapreduce.top_by_key", 1)
   if by ~= nil then by = functions.freeze(functions.given(by, "by", "top_by_key")) end
-  local kept = self:map_partition(greatest_of(n, by))
-  kept.shown, kept.signature, kept.prepare = "top_by_key", n, by
+  local local_best = self:map_partition(greatest_of(n, by))
+  local_best.shown, local_best.signature, local_best.prepare = "top_by_key", n, by
   local function merged(lists)
     if #lists == 1 then return lists[1] end
     local items, values = {}, {}
@@ -80,7 +80,7 @@ function Dataset:top_by_key(n, by, options)
     for i, item in ipairs(items) do values[i] = item.value end
     return values
   end
-  local result = kept:group_by_key(options):map_values(merged)
+  local result = local_best:group_by_key(options):map_values(merged)
   result.shown = "top_by_key"
   return result
 end

@@ -11,19 +11,19 @@ local M = {}
 
 local TEXT, VALUE = 4, 5
 
--- Short texts, which often repeat, are cached: C++ knows which texts are in `kept`, and their places.
+-- Short texts, which often repeat, are cached: C++ knows which texts are in `cached_texts`, and their places.
 local SHORT, PLACES = 15, 16384
-local kept = require("table.new")(PLACES, 0)
-for i = 0, PLACES - 1 do kept[i] = "" end
+local cached_texts = require("table.new")(PLACES, 0)
+for i = 0, PLACES - 1 do cached_texts[i] = "" end
 
 -- The text of `size` bytes.
 local function text_at(bytes, size)
   if size > SHORT then return ffi.string(bytes, size) end
   local place = api.find_text(bytes, size)
-  if place >= 0 then return kept[place] end
+  if place >= 0 then return cached_texts[place] end
   place = -1 - place
   local text = ffi.string(bytes, size)
-  kept[place] = text
+  cached_texts[place] = text
   api.keep_text(place, bytes, size)
   return text
 end
@@ -79,13 +79,13 @@ end
 -- tables. A buffer avoids a Lua text of the bytes, which would cost most of the time and is not used again.
 local encoded, encoded_before, encoded_first
 local buffers, turn = { buffer.new(), buffer.new(), buffer.new() }, 0
-local MOST_KEPT = 2 ^ 20 -- bytes of a buffer
+local MAX_BUFFER_BYTES = 2 ^ 20 -- bytes of a buffer
 local DEPTH, SLOTS = 64, 16 * 2 ^ 20 -- the limits of the codec
 
 local function set_table(v, x)
   turn = turn % 3 + 1
   local bytes = buffers[turn]
-  if #bytes > MOST_KEPT then bytes:free() else bytes:reset() end
+  if #bytes > MAX_BUFFER_BYTES then bytes:free() else bytes:reset() end
   bytes:encode(x)
   v.tag = VALUE
   v.bytes, v.size = bytes:ref()

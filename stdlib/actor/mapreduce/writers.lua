@@ -104,14 +104,14 @@ function M.combiner(fn, how)
     wait_under(key, v, kind)
   end
 
-  local function let_go()
+  local function flush_held()
     local states, keys, count = held, order, held_keys
     held, order, held_keys, held_rows = {}, {}, 0, 0
     for i = 1, count do wait(keys[i], states[keys[i]], STATE) end
   end
 
   -- No other code may have a stored value, since the function may change it.
-  local function kept(state, v)
+  local function unshared(state, v)
     if state == v and not own and object_types[type(v)] then return from_bytes(to_bytes(v)) end
     return state
   end
@@ -123,12 +123,12 @@ function M.combiner(fn, how)
       order[held_keys] = k
       state = v
       if first then state = some(first(v)) end
-      held[k] = kept(state, v)
+      held[k] = unshared(state, v)
     else
-      held[k] = kept(some(fn(state, v)), v)
+      held[k] = unshared(some(fn(state, v)), v)
     end
     held_rows = held_rows + 1
-    if held_keys == HELD_KEYS or held_rows == HELD_ROWS then let_go() end
+    if held_keys == HELD_KEYS or held_rows == HELD_ROWS then flush_held() end
   end
 
   local function put(k, v)
@@ -157,7 +157,7 @@ function M.combiner(fn, how)
     sink, waiting = to, 0
     held, order, held_keys, held_rows = {}, {}, 0, 0
   end, function()
-    let_go()
+    flush_held()
     combine_waiting()
   end, put_raw
 end

@@ -5,11 +5,11 @@ local tensor = require("actor.tensor")
 local util = require("actor.util")
 
 -- Copies the layer's state, which a forward pass changes; returns a function that restores the state.
-local function kept_state(layer)
-  local kept = {}
-  for name, value in pairs(rawget(layer, "state") or {}) do kept[name] = value:clone() end
+local function saved_state(layer)
+  local saved = {}
+  for name, value in pairs(rawget(layer, "state") or {}) do saved[name] = value:clone() end
   return function()
-    for name, value in pairs(kept) do layer.state[name]:copy_(value) end
+    for name, value in pairs(saved) do layer.state[name]:copy_(value) end
   end
 end
 
@@ -19,7 +19,7 @@ return function(layer, x, options)
   check.options(options, { step = "number?", seed = "number?", training = "boolean?", inputs = "boolean?" }, fn)
   base.arg(x, "x", fn)
   local step, training = options.step or 1e-5, options.training or false
-  local point, restore = x:clone(), kept_state(layer)
+  local point, restore = x:clone(), saved_state(layer)
   local function forward()
     restore()
     return layer:forward(point, training)

@@ -3,24 +3,24 @@ local base = require("actor.tensor.base")
 
 local M = {}
 
----A tensor for the result of a pass: `kept`, the result of the previous pass, if it fits, so that passes over batches
+---A tensor for the result of a pass: `previous`, the result of the previous pass, if it fits, so that passes over batches
 ---of one size reuse memory. Its elements are not initialised.
----@param kept actor.Tensor|false (rows, ...) of this layer's shape
+---@param previous actor.Tensor|false (rows, ...) of this layer's shape
 ---@param rows integer|ffi.cdata*
 ---@param shape integer[] of one sample
 ---@param dtype integer
 ---@return actor.Tensor (rows, ...)
-function M.result(kept, rows, shape, dtype)
-  if kept and kept.extent_[0] == rows and kept.type_ == dtype then return kept end
+function M.result(previous, rows, shape, dtype)
+  if previous and previous.extent_[0] == rows and previous.type_ == dtype then return previous end
   return base.allocate({ tonumber(rows), unpack(shape) }, dtype, "nn")
 end
 
 ---As `result`, with the shape and type of x.
----@param kept actor.Tensor|false
+---@param previous actor.Tensor|false
 ---@param x actor.Tensor
 ---@return actor.Tensor
-function M.like(kept, x)
-  if kept and kept.type_ == x.type_ and base.same_shape(kept, x) then return kept end
+function M.like(previous, x)
+  if previous and previous.type_ == x.type_ and base.same_shape(previous, x) then return previous end
   return base.allocate_like(x, "nn")
 end
 

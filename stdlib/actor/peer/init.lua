@@ -24,7 +24,7 @@ local node = require("actor.c.node")
 local barrier = require("actor.barrier")
 local engine = require("actor.peer.run")
 local c = require("actor.c.peer")
-local led = require("actor.ffi")("peer")
+local native = require("actor.ffi")("peer")
 
 ---@class actor.peer
 local M = {}
@@ -120,11 +120,11 @@ local handles = setmetatable({}, { __mode = "v" })
 ---@return string? code "timeout" if no owner has replied
 function M.get(key)
   local seen = handles[key]
-  if seen and led.still(led.node, seen.led) ~= 0 then return seen.value, seen.step end
+  if seen and native.is_current(native.node, seen.version) ~= 0 then return seen.value, seen.step end
   enter("peer.get")
   local value, step, more = c.get(key)
   if type(more) == "string" then return value, step, more end
-  if more then handles[key] = { value = value, step = step, led = more } end
+  if more then handles[key] = { value = value, step = step, version = more } end
   return value, step
 end
 
@@ -140,7 +140,7 @@ end
 ---@param rule string|function|table
 function M.set_barrier(rule)
   if not engine.running() then check.fail("peer.set_barrier works while peer.run runs: call it in a callback") end
-  engine.put_in_charge(rule)
+  engine.set_rule(rule)
 end
 
 ---For the host: replaces this worker's rule during the run. Raises for an invalid rule, without changing anything.
@@ -150,7 +150,7 @@ end
 ---@return string before
 function M.swap_barrier(spec, text, name)
   if not engine.running() then error("no peer.run is in progress", 0) end
-  return engine.put_in_charge(spec ~= "" and spec or "rule.lua", {
+  return engine.set_rule(spec ~= "" and spec or "rule.lua", {
     load = function(path)
       if text == "" then return barrier.loader(path) end
       return text, name ~= "" and name or "@" .. path

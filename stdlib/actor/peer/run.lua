@@ -121,8 +121,8 @@ end
 -- The current run, for rule changes: {evaluator =, name =}.
 local current
 
-local function look(ctx)
-  ctx.step, ctx.seconds, ctx.updates, ctx.workers = c.look()
+local function update_context(ctx)
+  ctx.step, ctx.seconds, ctx.updates, ctx.workers = c.snapshot()
   return ctx
 end
 
@@ -131,7 +131,7 @@ local function await(run, ctx, pull_name)
   while true do
     local batch = c.wait()
     if not batch then return end
-    c.answer_pull(run.pull(look(ctx), batch), pull_name)
+    c.answer_pull(run.pull(update_context(ctx), batch), pull_name)
   end
 end
 
@@ -147,21 +147,21 @@ local function initialise(run, index, place)
   check_returned(values, "table", "init", run.init, "a table {key = value}")
   local keys, missing = {}, {}
   for key in util.pairs(values) do keys[#keys + 1] = key end
-  local there = assert(c.get(keys))
+  local present = assert(c.get(keys))
   for i, key in ipairs(keys) do
-    if there[i] == nil then missing[#missing + 1] = { key, values[key] } end
+    if present[i] == nil then missing[#missing + 1] = { key, values[key] } end
   end
   c.set(missing, place)
   c.set({ { begun, index } }, "peer.run")
 end
 
 local function step(run, ctx, names, injects)
-  local keys = run.schedule(look(ctx))
+  local keys = run.schedule(update_context(ctx))
   check_returned(keys, "table", "schedule", run.schedule, "an array of keys")
   c.fetch(keys, names.schedule)
   await(run, ctx, names.pull)
   local entries, updates = c.fetched(), nil
-  look(ctx)
+  update_context(ctx)
   if injects then
     updates = callbacks.slowed(c.injection, run.push, ctx, entries)
   else
@@ -170,12 +170,12 @@ local function step(run, ctx, names, injects)
   if names.clips and type(updates) == "table" then updates = run.pull:clip_push(updates) end
   c.push(updates, names.push)
   await(run, ctx, names.pull)
-  events.tell()
+  events.deliver_if_subscribed()
 end
 
 -- The reason for this worker to stop, or nil.
 local function why_stop(run, ctx, limit)
-  look(ctx)
+  update_context(ctx)
   if run.stop then
     local stop = run.stop(ctx)
     check_returned(stop, "boolean", "stop", run.stop, "a boolean")
@@ -185,7 +185,7 @@ local function why_stop(run, ctx, limit)
 end
 
 -- Logs the sent messages per step of this worker.
-local function tell_messages(steps, sent)
+local function log_messages(steps, sent)
   local function each(n) return ("%.1f"):format(n / math.max(steps, 1)) end
   log.info("peer.run: %d steps, with %s decisions and %s samples each; messages of this worker in each: %s for keys, %s for clocks, %s lookups, %s of watching, %s for the ring",
     steps, each(sent.decisions), each(sent.draws), each(sent.keys), each(sent.clocks), each(sent.lookups),
@@ -210,12 +210,12 @@ local function work(run, index, rule, sampling, limit)
   await(run, ctx, names.pull)
   -- The worker that sets the initial values may fail before all are set: then the next worker sets them. A worker that
   -- joins at a later step does not check the mark, which may be lost with all its copies.
-  while run.init and c.look() == 0 and not is_begun(index) do
+  while run.init and c.snapshot() == 0 and not is_begun(index) do
     if c.first() then initialise(run, index, names.init) else node.sleep(0.01) end
   end
   local injects, reason = c.injects(), why_stop(run, ctx, limit)
   while not reason do
-    c.ask_pass()
+    c.request_pass()
     await(run, ctx, names.pull)
     step(run, ctx, names, injects)
     reason = why_stop(run, ctx, limit)
@@ -226,7 +226,7 @@ local function work(run, index, rule, sampling, limit)
   await(run, ctx, names.pull)
   local summary = c.done()
   summary.reason = reason
-  if node.rank == 0 then tell_messages(ctx.step, summary.messages) end
+  if node.rank == 0 then log_messages(ctx.step, summary.messages) end
   -- The aggregates of two workers may differ during a fault, so all workers take the totals that are recorded first.
   local first = assert(codec.decode(node.agree_on_action(index, codec.encode(summary))))
   summary.steps, summary.updates = first.steps, first.updates
@@ -248,7 +248,7 @@ function M.run(run)
     check.fail("peer.run is for workers and this is a parameter server; guard with actor.role")
   end
   local evaluator = barrier.evaluator(rule, node.seed)
-  evaluator:answer_alone()
+  evaluator:forbid_shared_state()
   current = { evaluator = evaluator, name = title(spec, rule) }
   local limit = run.seconds ~= false and flags.seconds or nil
   local summary = events.call_as_run("peer.run", work, run, index, rule, sampling, limit)
@@ -266,7 +266,7 @@ end
 ---@param options? {load: function}
 ---@param name? string
 ---@return string before
-function M.put_in_charge(spec, options, name)
+function M.set_rule(spec, options, name)
   local rule, sampling = rule_of(spec, options)
   local before = current.name
   current.evaluator:set(rule)

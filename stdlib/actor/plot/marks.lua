@@ -141,9 +141,9 @@ local function keep_extremes(points, first, last, out)
     if points[i].y < points[low].y then low = i end
     if points[i].y > points[high].y then high = i end
   end
-  local kept = { first, min(low, high), max(low, high), last }
-  for k, i in ipairs(kept) do
-    if k == 1 or i > kept[k - 1] then out[#out + 1] = points[i] end
+  local extremes = { first, min(low, high), max(low, high), last }
+  for k, i in ipairs(extremes) do
+    if k == 1 or i > extremes[k - 1] then out[#out + 1] = points[i] end
   end
 end
 

@@ -120,7 +120,7 @@ function M.run(options)
   scenario.on_progress = options.on_progress
   if rule.native and options.native ~= false then return c.run(scenario, rule.native) end
   -- As on the cluster, a rule decides before the first step; a classic rule passes there, as its C++ form does.
-  local sampling = { kind = "other", beta = rule.beta, resample = rule.resample, asks_first = not rule.native }
+  local sampling = { kind = "other", beta = rule.beta, resample = rule.resample, decides_first_step = not rule.native }
   return c.run(scenario, sampling, barrier.evaluator(rule, c.rule_seed(scenario.seed or 0)))
 end
 

@@ -40,10 +40,10 @@ function M.nodes(run)
       work[k] = math.min(compute, whole)
       network[k] = whole - work[k]
     end
-    local gone = not worker.counted and worker.leaves[#worker.leaves]
+    local departure = not worker.counted and worker.leaves[#worker.leaves]
     if #work > 0 then
       nodes[#nodes + 1] = {
-        id = worker.id, joins = worker.joins[1].time, leaves = gone and gone.time or 0, work = work, network = network,
+        id = worker.id, joins = worker.joins[1].time, leaves = departure and departure.time or 0, work = work, network = network,
       }
     end
   end

@@ -49,7 +49,7 @@ local M = {}
 
 local default_points = 50
 
--- --- merging, like the parameter server (host/engine/param/coordinator.cpp) ---
+-- --- merging, like the parameter server (host/engine/param/controller.cpp) ---
 
 -- The weight of an update, `staleness` steps behind the newest; nil drops it.
 local function one_by_one(model)
@@ -83,7 +83,7 @@ function State:slowest()
   return self.lowest
 end
 
-function State:stand(id, step)
+function State:enter_step(id, step)
   self.live[id] = step
   self.at_step[step] = (self.at_step[step] or 0) + 1
 end
@@ -145,7 +145,7 @@ end
 local on = {}
 
 function on.join(self, id, step)
-  self:stand(id, step)
+  self:enter_step(id, step)
   self.nodes = self.nodes + 1
   if self.model.joined then self.model.joined(id, self) end
 end
@@ -164,7 +164,7 @@ end
 
 function on.apply(self, id, step)
   self:leave_step(id)
-  self:stand(id, step)
+  self:enter_step(id, step)
   local update = self.pending[id]
   self.pending[id] = nil
   if update ~= nil then self:take(update, step - 1) end
@@ -174,7 +174,7 @@ function on.start() end
 
 function on.finish() end
 
-function State:look(time)
+function State:record_point(time)
   self.time = time
   local out, model = self.training, self.model
   local loss = model.loss(self.params)
@@ -201,7 +201,7 @@ function State:walk(trace, points)
   for i = 1, #event do
     -- As in the simulator's `progress`: a point shows the state before the events of its time.
     while point < points and ended * point / points <= time[i] do
-      self:look(ended * point / points)
+      self:record_point(ended * point / points)
       point = point + 1
     end
     self.time = time[i]
@@ -213,9 +213,9 @@ function State:walk(trace, points)
     end
     on[event[i]](self, id[i], step[i])
   end
-  for late = point, points - 1 do self:look(ended * late / points) end
+  for late = point, points - 1 do self:record_point(ended * late / points) end
   self:flush()
-  self:look(ended)
+  self:record_point(ended)
 end
 
 local plan_kinds = { merge = "table?", points = "number?", rate = "number|function?" }

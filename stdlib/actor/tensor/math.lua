@@ -127,20 +127,20 @@ local needs_elements = { max = true, min = true }
 -- A tensor with the dimensions `dims` of t merged into its last dimension; t's shape with these dimensions as 1; t's
 -- shape without them. Copies if the dimensions are not adjacent in memory.
 local function joined(t, dims, fn)
-  local ndim, gone, order = t.ndim_, {}, {}
+  local ndim, merged, order = t.ndim_, {}, {}
   for i = 1, #dims do
     local d = base.dim(t, dims[i], fn) + 1
-    if gone[d] then check.fail("bad argument 'dim' to %s: dimension %d is named twice", fn, d) end
-    gone[d] = true
+    if merged[d] then check.fail("bad argument 'dim' to %s: dimension %d is named twice", fn, d) end
+    merged[d] = true
   end
   local kept, left, size = t.shape, {}, 1
   for d = 1, ndim do
-    if not gone[d] then
+    if not merged[d] then
       order[#order + 1], left[#left + 1] = d, kept[d]
     end
   end
   for d = 1, ndim do
-    if gone[d] then
+    if merged[d] then
       order[#order + 1], size, kept[d] = d, size * kept[d], 1
     end
   end

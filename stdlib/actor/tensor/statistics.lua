@@ -178,8 +178,8 @@ function methods.histogram(t, bins, options)
     local low = options.low or none and 0 or methods.min(t)
     local high = options.high or none and 1 or methods.max(t)
     if not (low <= high and high - low < math.huge) then
-      local whose = options.low and options.high and "'low' and 'high'" or "the elements"
-      check.fail("bad argument to %s: %s range from %s to %s; give 'low' and 'high', finite and rising", fn, whose,
+      local subject = options.low and options.high and "'low' and 'high'" or "the elements"
+      check.fail("bad argument to %s: %s range from %s to %s; give 'low' and 'high', finite and rising", fn, subject,
         tostring(low), tostring(high))
     end
     if low == high then low, high = low - 0.5, high + 0.5 end

@@ -40,7 +40,7 @@ struct Cluster {
   void complete(NodeId id, double now) {
     progress.start(id, now);
     progress.complete(id, now + 0.5);
-    gate.ask(id, now + 0.5);
+    gate.request(id, now + 0.5);
   }
 
   std::vector<NodeId> poll(double now) {
@@ -222,8 +222,8 @@ TEST_CASE("a rule that raises or returns nonsense ends the poll with its name, p
 
 TEST_CASE("only an evaluator is accepted as an evaluator") {
   RuleFixture lua;
-  for (const char* text : {"nil", "{}", "barrier.bsp()", "{asking = 1, answer_one = print, answer_all = print}",
-                           "{asking = 7LL, answer_one = print, answer_all = print}"}) {
+  for (const char* text : {"nil", "{}", "barrier.bsp()", "{batch = 1, evaluate_one = print, evaluate_all = print}",
+                           "{batch = 7LL, evaluate_one = print, evaluate_all = print}"}) {
     INFO(text);
     lua.value(text);
     const auto made = LuaRule::pop(*lua.vm);

@@ -13,7 +13,7 @@ using namespace actorhost;
 namespace {
 
 // A watchdog's reports, for a test that waits for them.
-struct Heard {
+struct WatchdogReports {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<std::string> late, takes_long;
@@ -24,7 +24,7 @@ struct Heard {
     };
   }
   CallWatchdog::Long on_long() {
-    return [this](const std::string& what) { note(takes_long, what); };
+    return [this](const std::string& call) { note(takes_long, call); };
   }
   void note(std::vector<std::string>& list, const std::string& text) {
     std::lock_guard lock(mutex);
@@ -41,24 +41,24 @@ struct Heard {
 }  // namespace
 
 TEST_CASE("a callback that does not return is reported as slow, then as late with its limit") {
-  Heard heard;
-  CallWatchdog watchdog({10, 0.05, 0.02}, heard.on_late(), heard.on_long());
+  WatchdogReports reports;
+  CallWatchdog watchdog({10, 0.05, 0.02}, reports.on_late(), reports.on_long());
   watchdog.begin_call("schedule (job.lua:12)", true);
-  CHECK(heard.first(heard.takes_long) == "schedule (job.lua:12)");
-  CHECK(heard.first(heard.late) == "schedule (job.lua:12) did not return within 0.05 s (--callback-timeout)");
-  CHECK(watchdog.message() == heard.late.front());
+  CHECK(reports.first(reports.takes_long) == "schedule (job.lua:12)");
+  CHECK(reports.first(reports.late) == "schedule (job.lua:12) did not return within 0.05 s (--callback-timeout)");
+  CHECK(watchdog.message() == reports.late.front());
 }
 
 TEST_CASE("Lua without a limit is reported as slow but never as late, and each call once") {
-  Heard heard;
-  CallWatchdog watchdog({10, 0.02, 0.02}, heard.on_late(), heard.on_long());
+  WatchdogReports reports;
+  CallWatchdog watchdog({10, 0.02, 0.02}, reports.on_late(), reports.on_long());
   watchdog.begin_call("the script", false);
-  CHECK(heard.first(heard.takes_long) == "the script");
+  CHECK(reports.first(reports.takes_long) == "the script");
   watchdog.end();
   watchdog.end();  // no call is in progress
   watchdog.begin_call("stop", true);
-  CHECK_THAT(heard.first(heard.late), Catch::Contains("stop did not return"));
-  std::lock_guard lock(heard.mutex);
-  CHECK(heard.takes_long.size() <= 2);
-  CHECK(heard.late.size() == 1);
+  CHECK_THAT(reports.first(reports.late), Catch::Contains("stop did not return"));
+  std::lock_guard lock(reports.mutex);
+  CHECK(reports.takes_long.size() <= 2);
+  CHECK(reports.late.size() == 1);
 }

@@ -22,7 +22,7 @@ constexpr const char* kArrayNames[] = {"steps", "ids", "busy", "alive", "started
 
 }  // namespace
 
-std::string Asking::text() const {
+std::string Evaluation::text() const {
   std::string out;
   const auto add = [&](const std::string& name, double value) {
     char number[40];
@@ -52,11 +52,11 @@ RuleWorld::RuleWorld(const std::string& spec, const std::string& file, uint64_t 
   rule_ = std::move(*made);
 }
 
-std::vector<Asking> RuleWorld::askings() {
+std::vector<Evaluation> RuleWorld::evaluations() {
   lua_State* L = lua_.vm->state();
   REQUIRE(lua_.vm->load("return package.loaded.notes", "@job.lua").ok());
   REQUIRE(lua_.vm->call(0, 1).ok());
-  std::vector<Asking> out(lua_objlen(L, -1));
+  std::vector<Evaluation> out(lua_objlen(L, -1));
   for (size_t i = 0; i < out.size(); ++i) {
     lua_rawgeti(L, -1, static_cast<int>(i) + 1);
     size_t bytes = 0;
@@ -69,13 +69,13 @@ std::vector<Asking> RuleWorld::askings() {
   return out;
 }
 
-std::string difference(const std::vector<Asking>& one, const std::vector<Asking>& other) {
+std::string difference(const std::vector<Evaluation>& one, const std::vector<Evaluation>& other) {
   for (size_t i = 0; i < std::min(one.size(), other.size()); ++i) {
     if (one[i] == other[i]) continue;
-    return "asking " + std::to_string(i + 1) + ":\n" + one[i].text() + "\n" + other[i].text();
+    return "evaluation " + std::to_string(i + 1) + ":\n" + one[i].text() + "\n" + other[i].text();
   }
   if (one.size() == other.size()) return "";
-  return std::to_string(one.size()) + " askings, " + std::to_string(other.size());
+  return std::to_string(one.size()) + " evaluations, " + std::to_string(other.size());
 }
 
 }  // namespace actorhost::testing

@@ -12,10 +12,10 @@
 namespace actorhost::testing {
 
 /// A rule's input and its answer. `text` names the fields.
-struct Asking {
+struct Evaluation {
   std::vector<double> numbers;
 
-  bool operator==(const Asking&) const = default;
+  bool operator==(const Evaluation&) const = default;
   bool passes() const { return numbers.at(numbers.size() - 2) != 0; }
   bool rechecks() const { return numbers.back() >= 0; }
   std::string text() const;
@@ -28,7 +28,7 @@ class RuleWorld {
   RuleWorld(const std::string& spec, const std::string& file, uint64_t seed, bool pulled = true);
 
   LuaRule& rule() { return *rule_; }
-  std::vector<Asking> askings();
+  std::vector<Evaluation> evaluations();
 
  private:
   VmFixture lua_;
@@ -36,6 +36,6 @@ class RuleWorld {
 };
 
 /// The first difference; empty when both are equal and of one length.
-std::string difference(const std::vector<Asking>& one, const std::vector<Asking>& other);
+std::string difference(const std::vector<Evaluation>& one, const std::vector<Evaluation>& other);
 
 }  // namespace actorhost::testing

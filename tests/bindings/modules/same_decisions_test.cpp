@@ -1,6 +1,6 @@
 // Compares a rule file in the simulator and in the parameter server. A simulation under the rule records its events: a
 // node joins, requests admission, completes, is suspected or departs, and each time of a decision. The record is then
-// replayed into the parameter server's coordinator, whose rule is another evaluator in another VM. Both rules must have
+// replayed into the parameter server's controller, whose rule is another evaluator in another VM. Both rules must have
 // the same inputs and answers, decision by decision and bit for bit.
 
 #include <algorithm>
@@ -8,30 +8,30 @@
 
 #include <catch2/catch.hpp>
 
-#include "host/engine/param/coordinator.hpp"
+#include "host/engine/param/controller.hpp"
 #include "host/sim/admission_rule.hpp"
 #include "host/sim/simulation.hpp"
 #include "tests/bindings/modules/rule_world.hpp"
 #include "tests/integration/process.hpp"
 
 using namespace actorhost;
-using actorhost::testing::Asking;
 using actorhost::testing::difference;
+using actorhost::testing::Evaluation;
 using actorhost::testing::RuleWorld;
 using actorhost::testing::VmFixture;
 
 namespace {
 
-struct Happening {
-  enum class Kind { joined, asks, completed, suspected, left, decided } kind;
+struct SimulationEvent {
+  enum class Kind { joined, requested, completed, suspected, left, decided } kind;
   NodeId id = 0;
-  double time = 0;             // of asks, completed, decided
+  double time = 0;             // of requested, completed, decided
   int32_t step = 0;            // of completed: the completed step
   std::vector<NodeId> passed;  // of decided
   double next_time = 0;        // of decided: time of the next decision
 };
-using Record = std::vector<Happening>;
-using What = Happening::Kind;
+using Record = std::vector<SimulationEvent>;
+using EventKind = SimulationEvent::Kind;
 
 /// The simulator's own admission, with a record of each call.
 class RecordedAdmission final : public Admission {
@@ -41,32 +41,32 @@ class RecordedAdmission final : public Admission {
 
   void joined(NodeId id) override {
     inner_.joined(id);
-    note(What::joined, id);
+    note(EventKind::joined, id);
   }
   void left(NodeId id) override {
     inner_.left(id);
-    note(What::left, id);
+    note(EventKind::left, id);
   }
-  bool asks_first() const noexcept override { return inner_.asks_first(); }
-  void asks(NodeId id, double now) override {
-    inner_.asks(id, now);
-    note(What::asks, id, now);
+  bool decides_first_step() const noexcept override { return inner_.decides_first_step(); }
+  void requested(NodeId id, double now) override {
+    inner_.requested(id, now);
+    note(EventKind::requested, id, now);
   }
   void started(NodeId id, double now, uint64_t version) override { inner_.started(id, now, version); }
   void completed(NodeId id, double now) override {
     inner_.completed(id, now);
-    note(What::completed, id, now);
+    note(EventKind::completed, id, now);
     record_.back().step = clocks_.step(id);
   }
   void suspected(NodeId id, bool suspected) override {
     REQUIRE(suspected);
     inner_.suspected(id, suspected);
-    note(What::suspected, id);
+    note(EventKind::suspected, id);
   }
   Status decide(double now, std::vector<NodeId>& passed) override {
     const size_t before = passed.size();
     Status status = inner_.decide(now, passed);
-    note(What::decided, 0, now);
+    note(EventKind::decided, 0, now);
     record_.back().passed.assign(passed.begin() + static_cast<std::ptrdiff_t>(before), passed.end());
     record_.back().next_time = inner_.next_time();
     return status;
@@ -74,7 +74,7 @@ class RecordedAdmission final : public Admission {
   double next_time() override { return inner_.next_time(); }
 
  private:
-  void note(What kind, NodeId id, double now = 0) {
+  void note(EventKind kind, NodeId id, double now = 0) {
     record_.push_back({kind, id, now, 0, {}, 0});
     waiting_ = inner_.waiting();
     checks_ = inner_.checks();
@@ -84,34 +84,34 @@ class RecordedAdmission final : public Admission {
   Record& record_;
 };
 
-/// The parameter server's coordinator with a shard, driven by hand.
+/// The parameter server's controller with a shard, driven by hand.
 class Server {
  public:
   Server(std::vector<NodeId> members, BarrierRule& rule)
       : shard_(store_, 1, UpdateRule::native({kernel::OptimiserKind::add}), log_, out_),
-        coordinator_(config(std::move(members)), rule, shard_, log_, out_) {}
+        controller_(config(std::move(members)), rule, shard_, log_, out_) {}
 
   /// Applies an event of the record. Returns false if other workers pass, or the next decision is due at another time,
   /// than recorded.
-  bool apply(const Happening& what) {
-    switch (what.kind) {
-      case What::joined: coordinator_.joined(what.id); return true;
-      case What::asks: coordinator_.on_ready(what.id, what.time); return true;
-      case What::completed:
-        coordinator_.on_done(what.id, static_cast<uint64_t>(what.step) - 1, 0, what.time);
+  bool apply(const SimulationEvent& event) {
+    switch (event.kind) {
+      case EventKind::joined: controller_.joined(event.id); return true;
+      case EventKind::requested: controller_.on_ready(event.id, event.time); return true;
+      case EventKind::completed:
+        controller_.on_done(event.id, static_cast<uint64_t>(event.step) - 1, 0, event.time);
         return true;
-      case What::suspected: coordinator_.suspect(what.id, true); return true;
-      case What::left: coordinator_.lost(what.id, 0); return true;
-      case What::decided: break;
+      case EventKind::suspected: controller_.suspect(event.id, true); return true;
+      case EventKind::left: controller_.lost(event.id, 0); return true;
+      case EventKind::decided: break;
     }
-    std::vector<NodeId> expected = what.passed;
+    std::vector<NodeId> expected = event.passed;
     std::sort(expected.begin(), expected.end());
-    return decide(what.time) == expected && coordinator_.next_time() == what.next_time;
+    return decide(event.time) == expected && controller_.next_time() == event.next_time;
   }
 
  private:
-  static CoordinatorConfig config(std::vector<NodeId> members) {
-    CoordinatorConfig out;
+  static ControllerConfig config(std::vector<NodeId> members) {
+    ControllerConfig out;
     out.run = 1;
     out.members = std::move(members);
     out.long_wait = kForever;  // so that only the rule sets the next decision
@@ -120,14 +120,14 @@ class Server {
 
   std::vector<NodeId> decide(double now) {
     std::vector<NodeId> passed;
-    while (auto request = coordinator_.next(now)) {
+    while (auto request = controller_.next(now)) {
       if (std::holds_alternative<StopRequest>(*request)) {
-        coordinator_.answer_stop(false);
+        controller_.answer_stop(false);
       } else if (const auto* schedule = std::get_if<ScheduleRequest>(&*request)) {
         passed.insert(passed.end(), schedule->workers.begin(), schedule->workers.end());
         std::map<NodeId, std::vector<ParamEntry>> tasks;
         for (const NodeId id : schedule->workers) tasks[id];
-        REQUIRE(coordinator_.answer_schedule(std::move(tasks), now).ok());
+        REQUIRE(controller_.answer_schedule(std::move(tasks), now).ok());
       } else if (const auto* error = std::get_if<Error>(&*request)) {
         FAIL(error->message);
       } else {
@@ -142,14 +142,14 @@ class Server {
   std::vector<Frame> out_;
   ParamStore store_{0, 1};
   ParamShard shard_;
-  ParamCoordinator coordinator_;
+  ParamController controller_;
 };
 
 /// The number of the record's events that the server repeats; all of them if it decides in the same way.
 size_t follow(const Record& record, BarrierRule& rule) {
   std::vector<NodeId> members;
   size_t at = 0;
-  for (; at < record.size() && record[at].kind == What::joined; ++at) members.push_back(record[at].id);
+  for (; at < record.size() && record[at].kind == EventKind::joined; ++at) members.push_back(record[at].id);
   Server server(std::move(members), rule);
   while (at < record.size() && server.apply(record[at])) ++at;
   return at;
@@ -193,11 +193,11 @@ Record record(const Scenario& scenario, BarrierRule& rule) {
 }
 
 struct Decisions {
-  size_t askings = 0;
+  size_t evaluations = 0;
   size_t passes = 0;
   size_t holds = 0;
   size_t rechecks = 0;
-  std::set<What> kinds;
+  std::set<EventKind> kinds;
 };
 
 /// Runs the rule in both engines and compares.
@@ -208,16 +208,16 @@ void compare(const Trial& trial, uint32_t nodes, uint64_t seed, Decisions& seen)
   const bool pulled = trial.spec != "bsp";
   RuleWorld simulated(trial.spec, trial.file, seed, pulled);
   RuleWorld served(trial.spec, trial.file, seed, pulled);
-  const Record happenings = record(world, simulated.rule());
-  const size_t followed = follow(happenings, served.rule());
-  const std::vector<Asking> askings = simulated.askings();
-  REQUIRE(difference(askings, served.askings()) == "");
-  REQUIRE(followed == happenings.size());
-  for (const Happening& happening : happenings) seen.kinds.insert(happening.kind);
-  seen.askings += askings.size();
-  for (const Asking& asking : askings) {
-    asking.passes() ? ++seen.passes : ++seen.holds;
-    if (asking.rechecks()) ++seen.rechecks;
+  const Record events = record(world, simulated.rule());
+  const size_t followed = follow(events, served.rule());
+  const std::vector<Evaluation> evaluations = simulated.evaluations();
+  REQUIRE(difference(evaluations, served.evaluations()) == "");
+  REQUIRE(followed == events.size());
+  for (const SimulationEvent& event : events) seen.kinds.insert(event.kind);
+  seen.evaluations += evaluations.size();
+  for (const Evaluation& evaluation : evaluations) {
+    evaluation.passes() ? ++seen.passes : ++seen.holds;
+    if (evaluation.rechecks()) ++seen.rechecks;
   }
 }
 
@@ -291,10 +291,10 @@ TEST_CASE("the comparison of the two engines detects another seed, another rule 
   const auto parts = [&](const Trial& one, const Trial& other, uint64_t seed, Record* changed = nullptr) {
     RuleWorld simulated(one.spec, one.file, 7);
     RuleWorld served(other.spec, other.file, seed);
-    Record happenings = changed != nullptr ? *changed : record(world, simulated.rule());
-    const size_t followed = follow(happenings, served.rule());
-    const bool same = difference(simulated.askings(), served.askings()).empty();
-    CHECK(same == (followed == happenings.size()));
+    Record events = changed != nullptr ? *changed : record(world, simulated.rule());
+    const size_t followed = follow(events, served.rule());
+    const bool same = difference(simulated.evaluations(), served.evaluations()).empty();
+    CHECK(same == (followed == events.size()));
     return !same;
   };
   const Trial chance{"chance.lua", rule_text("chance_rule.lua")};
@@ -307,10 +307,10 @@ TEST_CASE("the comparison of the two engines detects another seed, another rule 
   RuleWorld simulated("median.lua", kMedian, 7);
   Record record_of_median = record(world, simulated.rule());
   const auto suspected = std::find_if(record_of_median.begin(), record_of_median.end(),
-                                      [](const Happening& h) { return h.kind == What::suspected; });
+                                      [](const SimulationEvent& h) { return h.kind == EventKind::suspected; });
   REQUIRE(suspected != record_of_median.end());
   record_of_median.erase(suspected);
   RuleWorld served("median.lua", kMedian, 7);
   follow(record_of_median, served.rule());
-  CHECK(difference(simulated.askings(), served.askings()) != "");
+  CHECK(difference(simulated.evaluations(), served.evaluations()) != "");
 }

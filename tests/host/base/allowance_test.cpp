@@ -21,9 +21,9 @@ constexpr uint64_t kMebi = uint64_t{1} << 20;
 const MachineSize kMachine{16, 16, 65536 * kMebi};
 
 // A fake "/" with the given /proc/self/cgroup and /proc/self/mountinfo.
-class MadeUpRoot : public actorhost::TempDir {
+class FakeRoot : public actorhost::TempDir {
  public:
-  MadeUpRoot(const std::string& groups, const std::string& mounts) {
+  FakeRoot(const std::string& groups, const std::string& mounts) {
     write("proc/self/cgroup", groups);
     write("proc/self/mountinfo", "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n" + mounts);
   }
@@ -36,7 +36,7 @@ const std::string kUnified =
 }  // namespace
 
 TEST_CASE("without control groups only the affinity mask limits a process") {
-  const MadeUpRoot root("", "");
+  const FakeRoot root("", "");
   CHECK(root.allowance().cores == 16);
   CHECK(root.allowance().cores_limit.empty());
   CHECK(root.allowance().memory == kMachine.memory);
@@ -49,7 +49,7 @@ TEST_CASE("without control groups only the affinity mask limits a process") {
 }
 
 TEST_CASE("a quota of version 2 is rounded up, and the smallest limit of all groups applies") {
-  MadeUpRoot root("0::/pod/host\n", kUnified);
+  FakeRoot root("0::/pod/host\n", kUnified);
   root.write("sys/fs/cgroup/pod/host/cpu.max", "max 100000\n");
   root.write("sys/fs/cgroup/pod/host/memory.max", "max\n");
   CHECK(root.allowance().cores == 16);
@@ -68,10 +68,10 @@ TEST_CASE("a quota of version 2 is rounded up, and the smallest limit of all gro
 }
 
 TEST_CASE("limits of version 1 are found by controller") {
-  MadeUpRoot root("4:memory:/docker/abc\n3:cpu,cpuacct:/docker/abc\n1:name=systemd:/docker/abc\n0::/docker/abc\n",
-                  "31 22 0:27 / /sys/fs/cgroup/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
-                  "32 22 0:28 / /sys/fs/cgroup/memory rw shared:10 - cgroup cgroup rw,memory\n"
-                  "33 22 0:29 / /sys/fs/cgroup/systemd rw shared:11 - cgroup cgroup rw,name=systemd\n");
+  FakeRoot root("4:memory:/docker/abc\n3:cpu,cpuacct:/docker/abc\n1:name=systemd:/docker/abc\n0::/docker/abc\n",
+                "31 22 0:27 / /sys/fs/cgroup/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
+                "32 22 0:28 / /sys/fs/cgroup/memory rw shared:10 - cgroup cgroup rw,memory\n"
+                "33 22 0:29 / /sys/fs/cgroup/systemd rw shared:11 - cgroup cgroup rw,name=systemd\n");
   const std::string cpu = "sys/fs/cgroup/cpu,cpuacct/", memory = "sys/fs/cgroup/memory/";
   root.write(cpu + "docker/abc/cpu.cfs_quota_us", "-1\n");
   root.write(cpu + "docker/abc/cpu.cfs_period_us", "100000\n");
@@ -101,7 +101,7 @@ TEST_CASE("a group is searched below its mount point, and an unusable path falls
   }));
   INFO(group << " in " << mounted);
   std::string at = "/mnt/my\\040groups";
-  MadeUpRoot root("0::" + group + "\n", "30 22 0:26 " + mounted + " " + at + " rw - cgroup2 none rw\n");
+  FakeRoot root("0::" + group + "\n", "30 22 0:26 " + mounted + " " + at + " rw - cgroup2 none rw\n");
   root.write("mnt/my groups/" + folder + "cpu.max", "100000 50000\n");
   root.write("mnt/my groups/" + folder + "memory.max", "1048576\n");
   CHECK(root.allowance().cores == 2);
@@ -112,7 +112,7 @@ TEST_CASE("malformed control group files are ignored") {
   const std::string text = GENERATE(as<std::string>(), "", "max", "0 100000", "-5 100000", "5", "5 0", "5 x",
                                     "1e9 100000", "99999999999999999999 100000", "\n\n");
   INFO(text);
-  MadeUpRoot root("0::/\nnonsense\n:\n", "30 22\n\n31 22 0:26 / /sys/fs/cgroup rw - cgroup2\n" + kUnified);
+  FakeRoot root("0::/\nnonsense\n:\n", "30 22\n\n31 22 0:26 / /sys/fs/cgroup rw - cgroup2\n" + kUnified);
   root.write("sys/fs/cgroup/cpu.max", text);
   root.write("sys/fs/cgroup/memory.max", "-1\n");
   CHECK(root.allowance().cores == (text == "5" ? 1 : 16));  // the default period is 100 ms

@@ -61,10 +61,10 @@ TEST_CASE("the log retains its newest lines and truncates long ones") {
   log.debug("rank 1", "not enabled");
   log.warn("", std::string(5000, 'x'));
   const auto lines = log.newest();
-  REQUIRE(lines.size() == Log::kKeptLines);
+  REQUIRE(lines.size() == Log::kRetainedLines);
   CHECK(lines.front().text == "line 51");
-  CHECK(lines.front().who == "rank 1");
+  CHECK(lines.front().source == "rank 1");
   CHECK(lines.front().time > 1.7e9);
-  CHECK(lines.back().text.size() == Log::kKeptBytes + 3);
+  CHECK(lines.back().text.size() == Log::kRetainedBytes + 3);
   CHECK(lines.back().level == LogLevel::warn);
 }

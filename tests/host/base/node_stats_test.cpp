@@ -23,19 +23,20 @@ TEST_CASE("a snapshot counts a wait once, either as current or as completed") {
     }
     done = true;
   });
-  size_t looks = 0;
+  size_t snapshots = 0;
   size_t torn = 0;
   while (!done) {
-    const NodeStats::Doing doing = stats.doing();
-    const double waits = doing.waited[static_cast<size_t>(Cause::lock)];
-    const bool waiting = doing.state == NodeStats::State::waiting;
-    torn +=
-        doing.since != (waiting ? 2 * waits + 1 : 2 * waits) || (waiting && doing.call.cause != Cause::lock) ? 1U : 0U;
-    ++looks;
+    const NodeStats::Snapshot snapshot = stats.snapshot();
+    const double waits = snapshot.waited[static_cast<size_t>(Cause::lock)];
+    const bool waiting = snapshot.state == NodeStats::State::waiting;
+    torn += snapshot.since != (waiting ? 2 * waits + 1 : 2 * waits) || (waiting && snapshot.call.cause != Cause::lock)
+                ? 1U
+                : 0U;
+    ++snapshots;
   }
   node.join();
-  INFO(torn << " of " << looks);
+  INFO(torn << " of " << snapshots);
   CHECK(torn == 0);
-  CHECK(stats.doing().waited[static_cast<size_t>(Cause::lock)] == 200'000);
-  CHECK(stats.doing().call.name == nullptr);
+  CHECK(stats.snapshot().waited[static_cast<size_t>(Cause::lock)] == 200'000);
+  CHECK(stats.snapshot().call.name == nullptr);
 }

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/host/cluster/head_world.hpp"
+#include "tests/host/cluster/coordinator_world.hpp"
 
 using namespace actorhost;
 using namespace actorhost::test;
@@ -161,7 +161,7 @@ TEST_CASE("a log resumed after a loss has no values and refuses late starts") {
   const auto early = log.enter(1, kRun, "rank 2");
   REQUIRE_FALSE(early.ok());
   CHECK(early.error().code == Code::unsupported);
-  CHECK_THAT(early.error().message, Contains("value of action 2") && Contains("lost with the rendezvous host"));
+  CHECK_THAT(early.error().message, Contains("value of action 2") && Contains("lost with the coordinator"));
   // A node that enters the newest action takes part, whatever the action is.
   const auto newest = log.enter(2, kRun, "rank 2");
   REQUIRE(newest.ok());

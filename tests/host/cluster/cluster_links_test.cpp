@@ -84,15 +84,15 @@ TEST_CASE("a dropped host cannot return by dialling another") {
   run.members[1]->vanish();
   REQUIRE(run.members[0]->wait_for_size(2));
   Bystander bystander;
-  StreamTransport ghost({}, run.head->log, bystander);
+  StreamTransport ghost({}, run.coordinator->log, bystander);
   const auto link = ghost.dial(url, kPatience);
   REQUIRE(link.ok());
   REQUIRE(ghost.send_on(*link, make_frame(Kind::link_hello, kNoAddress, kNoAddress, 2)).ok());
   (void)ghost.send_on(*link, make_frame(Kind::test, worker_address(2), worker_address(1), 99));
   CHECK(run.members[0]->wait_for_log("closed a connection: host 2 has left the run, or its link broke"));
-  REQUIRE(run.head->nodes[0]->port().send(make_frame(Kind::test, 0, worker_address(1), 1)).ok());
+  REQUIRE(run.coordinator->nodes[0]->port().send(make_frame(Kind::test, 0, worker_address(1), 1)).ok());
   const auto got = run.members[0]->nodes[0]->receive([](const Frame& f) { return f.kind == Kind::test; }, {}, "test",
-                                                     run.head->clock.now() + kPatience);
+                                                     run.coordinator->clock.now() + kPatience);
   REQUIRE(got.ok());
   CHECK(got->tag == 1);
 }
@@ -100,8 +100,8 @@ TEST_CASE("a dropped host cannot return by dialling another") {
 TEST_CASE("no frame that is sent right after the start is lost, although the others may not be ready") {
   for (int round = 0; round < 15; ++round) {
     INFO("round " << round);
-    TestProcess head(TestProcess::head(any_url("tcp"), 1, 4, 4));
-    REQUIRE(head.cluster->open().ok());
+    TestProcess coordinator(TestProcess::coordinator(any_url("tcp"), 1, 4, 4));
+    REQUIRE(coordinator.cluster->open().ok());
     std::vector<std::unique_ptr<TestProcess>> members;
     std::atomic<int> got{0};
     const auto take_part = [&](TestProcess& process) {
@@ -118,40 +118,41 @@ TEST_CASE("no frame that is sent right after the start is lost, although the oth
       });
     };
     for (uint64_t i = 1; i < 4; ++i) {
-      members.push_back(std::make_unique<TestProcess>(TestProcess::member(head.cluster->bound_url(), 1, 100 + i)));
+      members.push_back(
+          std::make_unique<TestProcess>(TestProcess::member(coordinator.cluster->bound_url(), 1, 100 + i)));
       REQUIRE(members.back()->cluster->open().ok());
     }
     // One after the other, so that the first hosts send long before the last has made its nodes.
     for (const auto& member : members) take_part(*member);
-    take_part(head);
+    take_part(coordinator);
     for (const auto& member : members) member->join();
-    head.join();
+    coordinator.join();
     CHECK(got == 12);
   }
 }
 
 TEST_CASE("concurrent hosts all join although only two may prove their token at a time") {
-  ClusterConfig config = TestProcess::head(any_url("tcp"), 1, 9, 9);
+  ClusterConfig config = TestProcess::coordinator(any_url("tcp"), 1, 9, 9);
   config.stream.max_unproved = 2;
-  TestProcess head(config);
-  REQUIRE(head.cluster->open().ok());
+  TestProcess coordinator(config);
+  REQUIRE(coordinator.cluster->open().ok());
   // Other connections are refused while these two are silent.
-  auto silent = std::make_optional(
-      std::array{RawSocket::connect_to(head.cluster->bound_url()), RawSocket::connect_to(head.cluster->bound_url())});
+  auto silent = std::make_optional(std::array{RawSocket::connect_to(coordinator.cluster->bound_url()),
+                                              RawSocket::connect_to(coordinator.cluster->bound_url())});
   std::vector<std::unique_ptr<TestProcess>> members;
   std::vector<Status> opened(8);
   std::vector<std::thread> opening;
   for (uint64_t i = 0; i < 8; ++i) {
-    members.push_back(std::make_unique<TestProcess>(TestProcess::member(head.cluster->bound_url(), 1, 100 + i)));
+    members.push_back(std::make_unique<TestProcess>(TestProcess::member(coordinator.cluster->bound_url(), 1, 100 + i)));
   }
   for (size_t i = 0; i < 8; ++i) opening.emplace_back([&, i] { opened[i] = members[i]->cluster->open(); });
-  CHECK(head.wait_for_log("too many connections at a time"));
+  CHECK(coordinator.wait_for_log("too many connections at a time"));
   silent.reset();
   for (std::thread& thread : opening) thread.join();
   for (const Status& status : opened) {
     INFO((status ? "" : status.error().message));
     CHECK(status.ok());
   }
-  CHECK(head.start_nodes().ok());
-  CHECK(head.cluster->membership()->size() == 9);
+  CHECK(coordinator.start_nodes().ok());
+  CHECK(coordinator.cluster->membership()->size() == 9);
 }

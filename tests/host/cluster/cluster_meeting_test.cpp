@@ -9,37 +9,37 @@ using Catch::Contains;
 namespace {
 
 /// An address without a listener: its port belonged to a finished run.
-std::string url_of_nobody() {
-  TestProcess head(TestProcess::head(any_url("tcp"), 1, 1, 1));
-  REQUIRE(head.cluster->open().ok());
-  return head.cluster->bound_url();
+std::string unused_url() {
+  TestProcess coordinator(TestProcess::coordinator(any_url("tcp"), 1, 1, 1));
+  REQUIRE(coordinator.cluster->open().ok());
+  return coordinator.cluster->bound_url();
 }
 
 }  // namespace
 
 TEST_CASE("a host finds its run behind the ports of another run, of another user and of no process") {
-  ClusterConfig config = TestProcess::head(any_url("tcp"), 1, 2, 2);
-  config.head.run_id = "other";
+  ClusterConfig config = TestProcess::coordinator(any_url("tcp"), 1, 2, 2);
+  config.coordinator.run_id = "other";
   TestProcess other(config);
   REQUIRE(other.cluster->open().ok());
-  config = TestProcess::head(any_url("tcp"), 1, 2, 2);
+  config = TestProcess::coordinator(any_url("tcp"), 1, 2, 2);
   config.stream.token = "somebody else's";
   TestProcess stranger(config);
   REQUIRE(stranger.cluster->open().ok());
-  TestProcess head(TestProcess::head(any_url("tcp"), 1, 2, 2));
-  REQUIRE(head.cluster->open().ok());
+  TestProcess coordinator(TestProcess::coordinator(any_url("tcp"), 1, 2, 2));
+  REQUIRE(coordinator.cluster->open().ok());
 
   ClusterConfig late = TestProcess::member(other.cluster->bound_url(), 1, 101);
-  late.other_urls = {stranger.cluster->bound_url(), url_of_nobody(), head.cluster->bound_url()};
+  late.other_urls = {stranger.cluster->bound_url(), unused_url(), coordinator.cluster->bound_url()};
   TestProcess member(late);
   REQUIRE(member.start().ok());
   CHECK(member.cluster->run_id() == "run");
-  CHECK(member.cluster->url() == head.cluster->bound_url());
+  CHECK(member.cluster->url() == coordinator.cluster->bound_url());
   CHECK(member.cluster->membership()->size() == 2);
 }
 
 TEST_CASE("dialling an unreachable rendezvous ends at the deadline") {
-  const std::string url = url_of_nobody();
+  const std::string url = unused_url();
   ClusterConfig config = TestProcess::member(url, 1, 101);
   config.start_timeout = 0.3;
   TestProcess member(config);
@@ -53,7 +53,7 @@ TEST_CASE("dialling an unreachable rendezvous ends at the deadline") {
 }
 
 TEST_CASE("a host that is dialling can be interrupted") {
-  const std::string url = url_of_nobody();
+  const std::string url = unused_url();
   TestProcess member(TestProcess::member(url, 1, 101));
   Status opened;
   std::thread opening([&] { opened = member.cluster->open(); });
@@ -63,24 +63,24 @@ TEST_CASE("a host that is dialling can be interrupted") {
   CHECK(opened.error().code == Code::interrupted);
 }
 
-TEST_CASE("a host that starts before the rendezvous host waits for it") {
-  const std::string url = url_of_nobody();
+TEST_CASE("a host that starts before the coordinator waits for it") {
+  const std::string url = unused_url();
   TestProcess member(TestProcess::member(url, 1, 101));
   Status opened;
   std::thread opening([&] { opened = member.cluster->open(); });
-  TestProcess head(TestProcess::head(url, 1, 2, 2));
-  REQUIRE(head.cluster->open().ok());
+  TestProcess coordinator(TestProcess::coordinator(url, 1, 2, 2));
+  REQUIRE(coordinator.cluster->open().ok());
   opening.join();
   CHECK(opened.ok());
-  CHECK(head.start_nodes().ok());
+  CHECK(coordinator.start_nodes().ok());
 }
 
-TEST_CASE("of two heads at one address the second fails because the address is in use") {
+TEST_CASE("of two coordinators at one address the second fails because the address is in use") {
   for (const std::string scheme : {"tcp", "ipc"}) {
     INFO(scheme);
-    TestProcess first(TestProcess::head(any_url(scheme), 1, 2, 2));
+    TestProcess first(TestProcess::coordinator(any_url(scheme), 1, 2, 2));
     REQUIRE(first.cluster->open().ok());
-    TestProcess second(TestProcess::head(first.cluster->bound_url(), 1, 2, 2));
+    TestProcess second(TestProcess::coordinator(first.cluster->bound_url(), 1, 2, 2));
     const Status opened = second.cluster->open();
     REQUIRE_FALSE(opened.ok());
     CHECK(opened.error().code == Code::io);
@@ -91,11 +91,11 @@ TEST_CASE("of two heads at one address the second fails because the address is i
 }
 
 TEST_CASE("a wrong token is refused at once") {
-  ClusterConfig config = TestProcess::head(any_url("tcp"), 1, 2, 2);
+  ClusterConfig config = TestProcess::coordinator(any_url("tcp"), 1, 2, 2);
   config.stream.token = "right";
-  TestProcess head(config);
-  REQUIRE(head.cluster->open().ok());
-  config = TestProcess::member(head.cluster->bound_url(), 1, 101);
+  TestProcess coordinator(config);
+  REQUIRE(coordinator.cluster->open().ok());
+  config = TestProcess::member(coordinator.cluster->bound_url(), 1, 101);
   config.stream.token = "wrong";
   TestProcess member(config);
   const double before = member.clock.now();
@@ -107,8 +107,8 @@ TEST_CASE("a wrong token is refused at once") {
 }
 
 TEST_CASE("another job, another run or a run that is full is refused with the reason") {
-  TestProcess head(TestProcess::head(any_url("tcp"), 1, 2, 2));
-  REQUIRE(head.cluster->open().ok());
+  TestProcess coordinator(TestProcess::coordinator(any_url("tcp"), 1, 2, 2));
+  REQUIRE(coordinator.cluster->open().ok());
   const auto refusal = [&](ClusterConfig config, const std::string& script) {
     TestProcess member(std::move(config), script);
     const Status opened = member.cluster->open();
@@ -116,13 +116,13 @@ TEST_CASE("another job, another run or a run that is full is refused with the re
     CHECK(opened.error().code == Code::refused);
     return opened.error().message;
   };
-  const auto config = [&](uint64_t group) { return TestProcess::member(head.cluster->bound_url(), 1, group); };
+  const auto config = [&](uint64_t group) { return TestProcess::member(coordinator.cluster->bound_url(), 1, group); };
   CHECK_THAT(refusal(config(101), "return 2"),
-             Contains("refused by the rendezvous host at tcp://127.0.0.1:") && Contains("its copy of the job differs"));
+             Contains("refused by the coordinator at tcp://127.0.0.1:") && Contains("its copy of the job differs"));
   ClusterConfig other = config(102);
   other.self.run_id = "other";
   CHECK_THAT(refusal(other, "return 1"), Contains("--rdzv-id"));
   CHECK(refusal(config(103), "return 1") == "welcomed");
-  REQUIRE(head.start_nodes().ok());
+  REQUIRE(coordinator.start_nodes().ok());
   CHECK_THAT(refusal(config(104), "return 1"), Contains("not elastic"));
 }

@@ -86,10 +86,10 @@ TEST_CASE("an attach message arrives as it was sent") {
   CHECK(m->self.url == sample_join().url);
   REQUIRE(m->workers.size() == 2);
   CHECK((m->workers[1].id == 7 && m->workers[1].actions == 3 && m->workers[1].ended && m->workers[1].left));
-  const auto beat = unpack<BeatMessage>(pack(BeatMessage{7, 6, 1.5, 9}));
-  REQUIRE(beat.ok());
-  CHECK((beat->number == 7 && beat->answers == 6 && beat->lease == 1.5 && beat->epoch == 9));
-  const auto place = unpack<ElsewhereMessage>(pack(ElsewhereMessage{"tcp://h:1"}));
+  const auto renewal = unpack<LeaseRenewal>(pack(LeaseRenewal{7, 6, 1.5, 9}));
+  REQUIRE(renewal.ok());
+  CHECK((renewal->number == 7 && renewal->acknowledged == 6 && renewal->lease == 1.5 && renewal->epoch == 9));
+  const auto place = unpack<RedirectMessage>(pack(RedirectMessage{"tcp://h:1"}));
   REQUIRE(place.ok());
   CHECK(place->url == "tcp://h:1");
 }
@@ -148,7 +148,7 @@ TEST_CASE("whereabouts arrive as they were sent") {
   CHECK(list->at(1).waiting.number == 7);
   CHECK(list->at(1).waiting.what == "barrier at job.lua:3");
   CHECK(list->at(1).waiting.absent == std::vector<NodeId>{0, 9});
-  CHECK(list->at(1).waiting.told == 2);
+  CHECK(list->at(1).waiting.reports == 2);
 }
 
 TEST_CASE("an error code of a later version is an internal error") {

@@ -27,7 +27,7 @@ TEST_CASE("hosts find each other over tcp and ipc and get the same table") {
       CHECK(table->epoch() == 1);
       CHECK(table->size() == 6);
       CHECK(table->processes().size() == 3);
-      CHECK(pack(*table) == pack(*run.head->cluster->membership()));
+      CHECK(pack(*table) == pack(*run.coordinator->cluster->membership()));
       for (const NodeId id : process->cluster->local_workers()) {
         CHECK(table->home_of(id) == process->cluster->process());
         ids.insert(id);
@@ -39,7 +39,7 @@ TEST_CASE("hosts find each other over tcp and ipc and get the same table") {
     CHECK(run.members[1]->cluster->settings().at("barrier") == "bsp");
     CHECK(run.members[1]->cluster->args() == std::vector<std::string>{"x", "y"});
     CHECK(run.members[1]->cluster->run_id() == "run");
-    CHECK(run.members[1]->cluster->url() == run.head->cluster->bound_url());
+    CHECK(run.members[1]->cluster->url() == run.coordinator->cluster->bound_url());
   }
 }
 
@@ -52,12 +52,12 @@ TEST_CASE("a run of several hosts ends on all of them when all scripts have ende
   }
 }
 
-TEST_CASE("the end reaches every member although the head closes at once") {
+TEST_CASE("the end reaches every member although the coordinator closes at once") {
   for (int round = 0; round < 10; ++round) {
     TestRun run("tcp", {1, 1, 1});
     run.everywhere([](Node& node) { node.cluster().report_ended(node.index(), node.actions()); });
-    CHECK(run.head->wait_for_end().ok);
-    run.head->vanish();
+    CHECK(run.coordinator->wait_for_end().ok);
+    run.coordinator->vanish();
     for (const auto& member : run.members) CHECK(member->wait_for_end().ok);
   }
 }
@@ -158,18 +158,18 @@ TEST_CASE("a member that leaves is lost without a timeout, and waits for its wor
         error = node.receive(never, awaited, "push").error();
       });
     };
-    wait_for_2(*run.head, errors[0]);
+    wait_for_2(*run.coordinator, errors[0]);
     wait_for_2(*run.members[0], errors[1]);
     run.members[1]->vanish();
-    run.head->join();
+    run.coordinator->join();
     run.members[0]->join();
     for (const Error& error : errors) {
       CHECK(error.code == Code::peer_lost);
       CHECK_THAT(error.message, Contains("push: rank 2 (worker 2 on member102) lost"));
     }
-    CHECK(run.head->cluster->membership()->epoch() == 2);
+    CHECK(run.coordinator->cluster->membership()->epoch() == 2);
     CHECK(run.members[0]->cluster->membership()->size() == 2);
-    CHECK_FALSE(run.head->cluster->end());
+    CHECK_FALSE(run.coordinator->cluster->end());
     CHECK_FALSE(run.members[0]->nodes[0]->port().send(make_frame(Kind::test, 0, worker_address(2), 0)).ok());
   }
 }
@@ -201,10 +201,10 @@ TEST_CASE("the other members continue with each other after a loss") {
     if (!process->nodes.empty()) REQUIRE(process->wait_for_size(3));
   }
   exchange({0, 1, 3});
-  CHECK_FALSE(run.head->cluster->end());
+  CHECK_FALSE(run.coordinator->cluster->end());
 }
 
-TEST_CASE("after the head has failed every wait of the members ends and the run's end names the head") {
+TEST_CASE("after the coordinator has failed every wait of the members ends and the run's end names the coordinator") {
   for (const std::string scheme : kSchemes) {
     INFO(scheme);
     TestRun run(scheme, {1, 1, 1});
@@ -215,7 +215,7 @@ TEST_CASE("after the head has failed every wait of the members ends and the run'
         error = node.receive(never, awaited, "pull").error();
       });
     }
-    run.head->vanish();
+    run.coordinator->vanish();
     for (size_t i = 0; i < 2; ++i) {
       run.members[i]->join();
       CHECK(errors[i].code == Code::aborted);
@@ -233,58 +233,58 @@ TEST_CASE("a member that is interrupted leaves the run to the others") {
   run.members[0]->cluster->stop({Code::interrupted, false, "interrupted"});
   CHECK(run.members[0]->wait_for_end().code == Code::interrupted);
   run.members[0]->vanish();
-  REQUIRE(run.head->wait_for_size(1));
-  CHECK_FALSE(run.head->cluster->end());
+  REQUIRE(run.coordinator->wait_for_size(1));
+  CHECK_FALSE(run.coordinator->cluster->end());
 }
 
-TEST_CASE("an interrupted head ends the run on all hosts") {
+TEST_CASE("an interrupted coordinator ends the run on all hosts") {
   TestRun run("tcp", {1, 1});
-  run.head->cluster->stop({Code::interrupted, false, "interrupted"});
+  run.coordinator->cluster->stop({Code::interrupted, false, "interrupted"});
   for (TestProcess* process : run.all) CHECK(process->wait_for_end().code == Code::interrupted);
 }
 
 TEST_CASE("a late host joins an elastic run and all processes get the new table") {
-  TestProcess head(TestProcess::head(any_url("tcp"), 1, 1, 3));
-  REQUIRE(head.start().ok());
-  CHECK(head.cluster->membership()->size() == 1);
-  TestProcess late(TestProcess::member(head.cluster->bound_url(), 2, 101));
+  TestProcess coordinator(TestProcess::coordinator(any_url("tcp"), 1, 1, 3));
+  REQUIRE(coordinator.start().ok());
+  CHECK(coordinator.cluster->membership()->size() == 1);
+  TestProcess late(TestProcess::member(coordinator.cluster->bound_url(), 2, 101));
   REQUIRE(late.start().ok());
   CHECK(late.cluster->membership()->epoch() == 2);
   CHECK(late.cluster->local_workers() == std::vector<NodeId>{1, 2});
-  REQUIRE(head.wait_for_size(3));
-  CHECK(head.nodes[0]->refresh());
+  REQUIRE(coordinator.wait_for_size(3));
+  CHECK(coordinator.nodes[0]->refresh());
   // The new worker is reached at once.
-  REQUIRE(head.nodes[0]->port().send(make_frame(Kind::test, 0, worker_address(2), 4)).ok());
+  REQUIRE(coordinator.nodes[0]->port().send(make_frame(Kind::test, 0, worker_address(2), 4)).ok());
   CHECK(late.nodes[1]->receive([](const Frame& f) { return f.tag == 4; }, {}, "x", late.clock.now() + kPatience).ok());
 }
 
 TEST_CASE("the processes of an isolate host make one host with one worker each") {
-  ClusterConfig parent = TestProcess::head(any_url("ipc"), 0, 1, 1);
+  ClusterConfig parent = TestProcess::coordinator(any_url("ipc"), 0, 1, 1);
   parent.self.group_size = 3;
-  TestProcess head(parent);
-  REQUIRE(head.cluster->open().ok());
+  TestProcess coordinator(parent);
+  REQUIRE(coordinator.cluster->open().ok());
   std::vector<std::unique_ptr<TestProcess>> children;
   for (uint32_t index = 1; index < 3; ++index) {
-    ClusterConfig child = TestProcess::member(head.cluster->bound_url(), 1, 1);
+    ClusterConfig child = TestProcess::member(coordinator.cluster->bound_url(), 1, 1);
     child.self.group_size = 3;
     child.self.group_index = index;
     children.push_back(std::make_unique<TestProcess>(child));
     REQUIRE(children.back()->cluster->open().ok());
   }
-  REQUIRE(head.start_nodes().ok());
-  CHECK(head.nodes.empty());
+  REQUIRE(coordinator.start_nodes().ok());
+  CHECK(coordinator.nodes.empty());
   for (uint32_t i = 0; i < 2; ++i) {
     REQUIRE(children[i]->start_nodes().ok());
     REQUIRE(children[i]->nodes.size() == 1);
     CHECK(children[i]->nodes[0]->rank() == i);
   }
   children[0]->vanish();
-  REQUIRE(head.wait_for_size(1));
+  REQUIRE(coordinator.wait_for_size(1));
   children[1]->vanish();
-  CHECK(head.wait_for_end().code == Code::peer_lost);
+  CHECK(coordinator.wait_for_end().code == Code::peer_lost);
 }
 
-TEST_CASE("a host without the script gets it from the rendezvous host, with its modules") {
+TEST_CASE("a host without the script gets it from the coordinator, with its modules") {
   namespace fs = std::filesystem;
   std::string folder = (fs::temp_directory_path() / "actorhost-net-XXXXXX").string();
   REQUIRE(mkdtemp(folder.data()) != nullptr);
@@ -292,26 +292,26 @@ TEST_CASE("a host without the script gets it from the rendezvous host, with its 
     fs::create_directories((fs::path(folder) / name).parent_path());
     std::ofstream(fs::path(folder) / name) << text;
   };
-  write("head/job.lua", "require 'rules'");
-  write("head/rules.lua", "return 'rules'");
-  write("head/bar.lua", "return 'bar'");
+  write("coordinator/job.lua", "require 'rules'");
+  write("coordinator/rules.lua", "return 'rules'");
+  write("coordinator/bar.lua", "return 'bar'");
   write("other/job.lua", "require 'rules'");
   write("other/rules.lua", "return 'rules'");
   write("other/bar.lua", "return 'changed'");
-  TestProcess head(TestProcess::head(any_url("tcp"), 1, 3, 3), "");
-  REQUIRE(head.job.open(folder + "/head/job.lua").ok());
-  REQUIRE(head.cluster->open().ok());
-  TestProcess agent(TestProcess::member(head.cluster->bound_url(), 1, 101), "");
+  TestProcess coordinator(TestProcess::coordinator(any_url("tcp"), 1, 3, 3), "");
+  REQUIRE(coordinator.job.open(folder + "/coordinator/job.lua").ok());
+  REQUIRE(coordinator.cluster->open().ok());
+  TestProcess agent(TestProcess::member(coordinator.cluster->bound_url(), 1, 101), "");
   REQUIRE(agent.cluster->open().ok());
   CHECK(agent.job.text() == "require 'rules'");
   CHECK(agent.job.name() == "job.lua");
-  TestProcess copy(TestProcess::member(head.cluster->bound_url(), 1, 102), "");
+  TestProcess copy(TestProcess::member(coordinator.cluster->bound_url(), 1, 102), "");
   REQUIRE(copy.job.open(folder + "/other/job.lua").ok());
   REQUIRE(copy.cluster->open().ok());
-  REQUIRE(head.start_nodes().ok());
+  REQUIRE(coordinator.start_nodes().ok());
   REQUIRE(agent.start_nodes().ok());
   REQUIRE(copy.start_nodes().ok());
-  for (TestProcess* process : {&head, &agent, &copy}) {
+  for (TestProcess* process : {&coordinator, &agent, &copy}) {
     const auto rules = process->nodes[0]->find_source("rules");
     REQUIRE(rules.ok());
     CHECK(rules->text == "return 'rules'");
@@ -329,13 +329,13 @@ TEST_CASE("a host without the script gets it from the rendezvous host, with its 
 }
 
 TEST_CASE("too few hosts in time ends the run on the present hosts") {
-  ClusterConfig config = TestProcess::head(any_url("tcp"), 1, 3, 3);
-  config.head.rendezvous.timeout = 3;
-  TestProcess head(config);
-  REQUIRE(head.cluster->open().ok());
-  TestProcess member(TestProcess::member(head.cluster->bound_url(), 1, 101));
+  ClusterConfig config = TestProcess::coordinator(any_url("tcp"), 1, 3, 3);
+  config.coordinator.rendezvous.timeout = 3;
+  TestProcess coordinator(config);
+  REQUIRE(coordinator.cluster->open().ok());
+  TestProcess member(TestProcess::member(coordinator.cluster->bound_url(), 1, 101));
   REQUIRE(member.cluster->open().ok());
-  for (TestProcess* process : {&head, &member}) {
+  for (TestProcess* process : {&coordinator, &member}) {
     const Status started = process->cluster->wait_for_start();
     REQUIRE_FALSE(started.ok());
     CHECK(started.error().code == Code::timeout);
@@ -344,18 +344,18 @@ TEST_CASE("too few hosts in time ends the run on the present hosts") {
 }
 
 TEST_CASE("two hosts that accept no connections and need each other get an error, not a hang") {
-  ClusterConfig impatient = TestProcess::head(any_url("tcp"), 1, 3, 3);
-  impatient.head.times = {};  // a needed link has as long as a heartbeat
-  TestProcess head(impatient);
-  REQUIRE(head.cluster->open().ok());
+  ClusterConfig impatient = TestProcess::coordinator(any_url("tcp"), 1, 3, 3);
+  impatient.coordinator.times = {};  // a needed link has as long as a heartbeat
+  TestProcess coordinator(impatient);
+  REQUIRE(coordinator.cluster->open().ok());
   std::vector<std::unique_ptr<TestProcess>> members;
   for (uint64_t i = 1; i < 3; ++i) {
-    ClusterConfig config = TestProcess::member(head.cluster->bound_url(), 1, 100 + i);
+    ClusterConfig config = TestProcess::member(coordinator.cluster->bound_url(), 1, 100 + i);
     config.listen_url.clear();
     members.push_back(std::make_unique<TestProcess>(config));
     REQUIRE(members.back()->cluster->open().ok());
   }
-  REQUIRE(head.start_nodes().ok());
+  REQUIRE(coordinator.start_nodes().ok());
   for (const auto& member : members) REQUIRE(member->start_nodes().ok());
   REQUIRE(members[0]->nodes[0]->port().send(make_frame(Kind::test, 0, worker_address(2), 1)).ok());
   const EndMessage end = members[1]->wait_for_end();

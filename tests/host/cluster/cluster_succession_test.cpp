@@ -17,9 +17,9 @@ namespace {
 
 /// All of these processes know that the run outlives its coordinator.
 void outlive(TestRun& run) {
-  run.members.back()->cluster->outlive_head();
+  run.members.back()->cluster->outlive_coordinator();
   for (TestProcess* process : run.all) {
-    if (process != run.head.get()) REQUIRE(process->wait_for_log("workers are peers"));
+    if (process != run.coordinator.get()) REQUIRE(process->wait_for_log("workers are peers"));
   }
 }
 
@@ -39,31 +39,31 @@ void talk(const std::vector<TestProcess*>& members) {
 
 }  // namespace
 
-TEST_CASE("a run that does not outlive its head ends with it") {
+TEST_CASE("a run that does not outlive its coordinator ends with it") {
   TestRun run("tcp", {1, 1, 1});
-  run.head->vanish();
+  run.coordinator->vanish();
   for (const auto& member : run.members) {
     const EndMessage end = member->wait_for_end();
     CHECK(end.code == Code::peer_lost);
-    CHECK_THAT(end.message, Contains("lost server 0 and the rendezvous host at"));
+    CHECK_THAT(end.message, Contains("lost server 0 and the coordinator at"));
   }
 }
 
-TEST_CASE("the heads of a run fail one after the other, and the rest continues") {
+TEST_CASE("the coordinators of a run fail one after the other, and the rest continues") {
   const std::string scheme = GENERATE("tcp", "ipc");
-  const bool linked = GENERATE(true, false);  // before the first head fails
+  const bool linked = GENERATE(true, false);  // before the first coordinator fails
   INFO(scheme << (linked ? ", linked" : ""));
   TestRun run(scheme, {1, 2, 1, 1});
   outlive(run);
   std::vector<TestProcess*> live = {run.members[0].get(), run.members[1].get(), run.members[2].get()};
   if (linked) talk(live);
-  run.head->vanish();
+  run.coordinator->vanish();
   for (uint32_t size = 4; size > 0; size -= size == 4 ? 2 : 1) {
-    const ProcessId head = live[0]->cluster->process();
+    const ProcessId coordinator = live[0]->cluster->process();
     for (TestProcess* process : live) {
       REQUIRE(process->wait_for_size(size));
-      REQUIRE(process->wait([&] { return process->cluster->head() == head; }));
-      CHECK(process->cluster->is_head() == (process == live[0]));
+      REQUIRE(process->wait([&] { return process->cluster->coordinator() == coordinator; }));
+      CHECK(process->cluster->is_coordinator() == (process == live[0]));
       CHECK_FALSE(process->cluster->end().has_value());
       CHECK(process->nodes[0]->whereabouts().ok());
     }
@@ -79,14 +79,14 @@ TEST_CASE("the heads of a run fail one after the other, and the rest continues")
   CHECK(live[0]->wait_for_end().ok);
 }
 
-TEST_CASE("hosts that die with the head are lost at once, not after the timeout of the failure detector") {
+TEST_CASE("hosts that die with the coordinator are lost at once, not after the timeout of the failure detector") {
   for (int round = 0; round < 10; ++round) {
     TestRun run("tcp", {1, 1, 1, 1, 1});
     outlive(run);
     const std::vector<TestProcess*> live = {run.members[0].get(), run.members[1].get()};
     talk({live[0], live[1], run.members[2].get(), run.members[3].get()});
     const double began = live[0]->clock.now();
-    std::thread first([&] { run.head->vanish(); });
+    std::thread first([&] { run.coordinator->vanish(); });
     run.members[2]->vanish();
     run.members[3]->vanish();
     first.join();
@@ -95,7 +95,7 @@ TEST_CASE("hosts that die with the head are lost at once, not after the timeout 
   }
 }
 
-TEST_CASE("the last host continues, also if the next head dies before it commits its first table") {
+TEST_CASE("the last host continues, also if the next coordinator dies before it commits its first table") {
   const uint64_t seed = Catch::rngSeed() != 0 ? Catch::rngSeed() : static_cast<uint64_t>(::getpid());
   INFO("seed " << seed);
   Rng rng(seed);
@@ -106,7 +106,7 @@ TEST_CASE("the last host continues, also if the next head dies before it commits
     talk({run.members[0].get(), run.members[1].get(), &last});
     const std::chrono::milliseconds pause(rng.below(20));
     INFO("round " << round << ", the third host dies " << pause.count() << " ms after the first two");
-    std::thread first([&] { run.head->vanish(); });
+    std::thread first([&] { run.coordinator->vanish(); });
     std::thread second([&] {
       std::this_thread::sleep_for(pause);
       run.members[1]->vanish();
@@ -118,10 +118,10 @@ TEST_CASE("the last host continues, also if the next head dies before it commits
   }
 }
 
-TEST_CASE("a pending request to a lost head is sent to the next one") {
+TEST_CASE("a pending request to a lost coordinator is sent to the next one") {
   TestRun run("tcp", {1, 1, 1});
   outlive(run);
-  // The head would reply once all have entered the action, which its own worker never does.
+  // The coordinator would reply once all have entered the action, which its own worker never does.
   std::array<std::optional<Status>, 2> started;
   for (size_t i = 0; i < 2; ++i) {
     run.members[i]->launch([&, i](Node& node) {
@@ -129,11 +129,11 @@ TEST_CASE("a pending request to a lost head is sent to the next one") {
       started[i] = entered ? node.start_servers(entered->index) : Status(entered.error());
     });
   }
-  REQUIRE(run.head->wait([&] {
+  REQUIRE(run.coordinator->wait([&] {
     const auto where = run.members[0]->cluster->membership();
     return where->size() == 3;
   }));
-  run.head->vanish();
+  run.coordinator->vanish();
   for (const auto& member : run.members) {
     member->join();
     CHECK(member->nodes[0]->actions() <= 1);
@@ -141,8 +141,7 @@ TEST_CASE("a pending request to a lost head is sent to the next one") {
   for (const auto& status : started) {
     REQUIRE(status.has_value());
     REQUIRE_FALSE(status->ok());
-    CHECK_THAT(status->error().message,
-               Contains("the rendezvous host is lost, and without it only actor.peer continues"));
+    CHECK_THAT(status->error().message, Contains("the coordinator is lost, and without it only actor.peer continues"));
   }
   // Their own actions continue from the same number.
   for (const auto& member : run.members) {
@@ -155,46 +154,46 @@ TEST_CASE("a pending request to a lost head is sent to the next one") {
   }
 }
 
-TEST_CASE("a script's error that the lost head may not have received ends the run") {
+TEST_CASE("a script's error that the lost coordinator may not have received ends the run") {
   TestRun run("tcp", {1, 1, 1});
   outlive(run);
-  std::atomic<bool> told{false};
+  std::atomic<bool> reported{false};
   run.members[1]->when_changed([&] {
     // On the service thread, while there is no coordinator.
-    if (run.members[1]->cluster->head() == kNoProcess && !told.exchange(true)) {
+    if (run.members[1]->cluster->coordinator() == kNoProcess && !reported.exchange(true)) {
       run.members[1]->cluster->report_error(worker_address(2), {Code::script, false, "boom", worker_address(2)});
     }
   });
-  run.head->vanish();
+  run.coordinator->vanish();
   for (const auto& member : run.members) CHECK(member->wait_for_end().message == "boom");
   run.members[1]->when_changed({});
 }
 
-TEST_CASE("a host joins through a member, before and after the head has failed") {
-  TestProcess head(TestProcess::head(any_url("tcp"), 1, 2, 5));
-  REQUIRE(head.cluster->open().ok());
-  TestProcess second(TestProcess::member(head.cluster->bound_url(), 1, 101));
+TEST_CASE("a host joins through a member, before and after the coordinator has failed") {
+  TestProcess coordinator(TestProcess::coordinator(any_url("tcp"), 1, 2, 5));
+  REQUIRE(coordinator.cluster->open().ok());
+  TestProcess second(TestProcess::member(coordinator.cluster->bound_url(), 1, 101));
   REQUIRE(second.cluster->open().ok());
-  REQUIRE((head.start_nodes().ok() && second.start_nodes().ok()));
+  REQUIRE((coordinator.start_nodes().ok() && second.start_nodes().ok()));
   TestProcess third(TestProcess::member(second.cluster->bound_url(), 1, 102));
   REQUIRE(third.start().ok());
-  CHECK(third.cluster->url() == head.cluster->bound_url());
-  second.cluster->outlive_head();
+  CHECK(third.cluster->url() == coordinator.cluster->bound_url());
+  second.cluster->outlive_coordinator();
   REQUIRE(third.wait_for_log("workers are peers"));
-  head.vanish();
+  coordinator.vanish();
   REQUIRE(third.wait_for_size(2));
   TestProcess fourth(TestProcess::member(third.cluster->bound_url(), 2, 103));
   REQUIRE(fourth.start().ok());
-  CHECK(fourth.cluster->head() == second.cluster->process());
-  CHECK(fourth.cluster->outlives_head());
+  CHECK(fourth.cluster->coordinator() == second.cluster->process());
+  CHECK(fourth.cluster->outlives_coordinator());
   for (TestProcess* process : {&second, &third, &fourth}) REQUIRE(process->wait_for_size(4));
   talk({&second, &third, &fourth});
   second.vanish();
   REQUIRE(fourth.wait_for_size(3));
-  CHECK(fourth.cluster->head() == third.cluster->process());
+  CHECK(fourth.cluster->coordinator() == third.cluster->process());
   third.vanish();
   REQUIRE(fourth.wait_for_size(2));
-  CHECK(fourth.cluster->is_head());
+  CHECK(fourth.cluster->is_coordinator());
 }
 
 TEST_CASE("a host that does not take over in time is skipped, and each part continues") {
@@ -207,8 +206,8 @@ TEST_CASE("a host that does not take over in time is skipped, and each part cont
     held = true;
     while (busy) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   });
-  run.head->vanish();
-  REQUIRE(run.members[2]->wait([&] { return run.members[2]->cluster->head() == 2; }));
+  run.coordinator->vanish();
+  REQUIRE(run.members[2]->wait([&] { return run.members[2]->cluster->coordinator() == 2; }));
   for (size_t i : {1, 2}) REQUIRE(run.members[i]->wait_for_size(2));
   REQUIRE(held);
   busy = false;

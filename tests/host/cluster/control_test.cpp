@@ -69,22 +69,22 @@ TEST_CASE("a run without sockets is observed at its control socket, while its no
   REQUIRE(last);
   REQUIRE(last->has_value());
   CHECK(json::parse(**last)["event"] == "ended");
-  const auto gone = watcher.client.state({}, kPatience);
-  REQUIRE_FALSE(gone);
-  CHECK(gone.error().code == Code::peer_lost);
+  const auto ended = watcher.client.state({}, kPatience);
+  REQUIRE_FALSE(ended);
+  CHECK(ended.error().code == Code::peer_lost);
 }
 
-TEST_CASE("every host's nodes are observed at the rendezvous host's address, and nothing is sent without observers") {
+TEST_CASE("every host's nodes are observed at the coordinator's address, and nothing is sent without observers") {
   TestRun run("tcp", {1, 2, 1});
   Client watcher;
-  REQUIRE(watcher.client.attach(run.head->cluster->bound_url(), kPatience).ok());
+  REQUIRE(watcher.client.attach(run.coordinator->cluster->bound_url(), kPatience).ok());
   const json state = watcher.state();
   REQUIRE(state["nodes"].size() == 4);
   CHECK(state["hosts"].size() == 3);
   CHECK(state["nodes"][3]["host"] == "member102");
   for (const json& node : state["nodes"]) CHECK(node["state"] == "starting");
   run.members[1]->vanish();
-  REQUIRE(run.head->wait_for_size(3));
+  REQUIRE(run.coordinator->wait_for_size(3));
   const json after = watcher.state();
   const bool lost = std::any_of(after["nodes"].begin(), after["nodes"].end(),
                                 [](const json& node) { return node["id"] == 3 && node["state"] == "lost"; });
@@ -100,45 +100,45 @@ TEST_CASE("an observer needs the run's token") {
   const Status refused = stranger.client.attach(url, kPatience);
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().code == Code::refused);
-  Client nobody;
-  const Status missing = nobody.client.attach(any_url("ipc"), 0.2);
+  Client unconnected;
+  const Status missing = unconnected.client.attach(any_url("ipc"), 0.2);
   REQUIRE_FALSE(missing.ok());
   CHECK(missing.error().code == Code::unreachable);
 }
 
 TEST_CASE("the reading token observes a run at its socket and its address, and each command is refused by name") {
-  TestRun run("tcp", {1, 1}, TestProcess::patient().head.times, "secret word");
-  Cluster& head = *run.head->cluster;
+  TestRun run("tcp", {1, 1}, TestProcess::patient().coordinator.times, "secret word");
+  Cluster& coordinator = *run.coordinator->cluster;
   const std::string socket = any_url("ipc");
-  REQUIRE(head.open_control(socket, "secret word").ok());
-  for (const std::string& url : {socket, head.bound_url()}) {
+  REQUIRE(coordinator.open_control(socket, "secret word").ok());
+  for (const std::string& url : {socket, coordinator.bound_url()}) {
     CAPTURE(url);
     Client reader(reading_token("secret word"));
     REQUIRE(reader.client.attach(url, kPatience).ok());
     CHECK(reader.state()["run"]["size"] == 2);
     for (const std::string op : {"chunk", "interrupt", "kill", "pause", "go", "barrier", "checkpoint", "new one"}) {
       const std::string command = R"({"op":")" + op + R"(","nodes":"all","source":"ran = 1","id":0,"spec":"asp"})";
-      const auto answer = reader.client.control(command, kPatience);
-      REQUIRE(answer);
-      const json told = json::parse(*answer);
-      CHECK(told["ok"] == false);
-      CHECK(told["code"] == "refused");
-      CHECK_THAT(told["message"].get<std::string>(), Contains("'" + op + "'") && Contains("reading token"));
+      const auto reply = reader.client.control(command, kPatience);
+      REQUIRE(reply);
+      const json result = json::parse(*reply);
+      CHECK(result["ok"] == false);
+      CHECK(result["code"] == "refused");
+      CHECK_THAT(result["message"].get<std::string>(), Contains("'" + op + "'") && Contains("reading token"));
     }
     for (const std::string& hostile : {std::string("[]"), std::string("{"), std::string(size_t{9} << 20, ' ')}) {
-      const auto answer = reader.client.control(hostile, kPatience);
-      REQUIRE(answer);
-      CHECK(json::parse(*answer)["ok"] == false);
+      const auto reply = reader.client.control(hostile, kPatience);
+      REQUIRE(reply);
+      CHECK(json::parse(*reply)["ok"] == false);
     }
     CHECK(reader.state()["run"]["paused"] == false);
   }
-  CHECK_FALSE(head.ended());
+  CHECK_FALSE(coordinator.ended());
 }
 
 TEST_CASE("a reading connection that sends a frame that observers do not send is closed, and changes nothing") {
-  TestRun run("tcp", {1, 1}, TestProcess::patient().head.times, "secret word");
+  TestRun run("tcp", {1, 1}, TestProcess::patient().coordinator.times, "secret word");
   const std::string socket = any_url("ipc");
-  REQUIRE(run.head->cluster->open_control(socket, "secret word").ok());
+  REQUIRE(run.coordinator->cluster->open_control(socket, "secret word").ok());
   struct Waiting final : LinkEvents {
     void on_link_up(LinkId, bool, const std::string&) override {}
     void on_link_down(LinkId, ProcessId, const std::string&) override { down = true; }
@@ -146,10 +146,10 @@ TEST_CASE("a reading connection that sends a frame that observers do not send is
     void on_link_wanted(ProcessId) override {}
     std::atomic<bool> down{false};
   };
-  for (const std::string& url : {socket, run.head->cluster->bound_url(), run.members[0]->cluster->bound_url()}) {
+  for (const std::string& url : {socket, run.coordinator->cluster->bound_url(), run.members[0]->cluster->bound_url()}) {
     for (const Kind kind : {Kind::link_hello, cluster_kind::join, cluster_kind::attach, cluster_kind::node_error,
-                            cluster_kind::node_ended, cluster_kind::stop, cluster_kind::membership, console_kind::ask,
-                            console_kind::leave, console_kind::hold, Kind::test, Kind{0x0301}}) {
+                            cluster_kind::node_ended, cluster_kind::stop, cluster_kind::membership,
+                            console_kind::request, console_kind::leave, console_kind::hold, Kind::test, Kind{0x0301}}) {
       INFO(url << ", kind " << static_cast<int>(kind));
       for (const Address dst : {kNoAddress, worker_address(0), service_address(0)}) {
         Waiting events;
@@ -158,15 +158,15 @@ TEST_CASE("a reading connection that sends a frame that observers do not send is
         const auto link = reader.dial(url, kPatience);
         REQUIRE(link);
         CHECK(reader.send_on(*link, make_frame(kind, worker_address(1), dst, 1, "\x01", Blob::copy_of("x"))).ok());
-        const double end = run.head->clock.now() + kPatience;
-        while (!events.down && run.head->clock.now() < end) std::this_thread::yield();
+        const double end = run.coordinator->clock.now() + kPatience;
+        while (!events.down && run.coordinator->clock.now() < end) std::this_thread::yield();
         CHECK(events.down);
       }
     }
   }
-  CHECK_FALSE(run.head->cluster->ended());
-  CHECK(run.head->cluster->membership()->size() == 2);
-  CHECK(run.members[0]->cluster->head() == 0);
+  CHECK_FALSE(run.coordinator->cluster->ended());
+  CHECK(run.coordinator->cluster->membership()->size() == 2);
+  CHECK(run.members[0]->cluster->coordinator() == 0);
 }
 
 TEST_CASE("an observer's malformed frames harm no other observer, and its requests do not fill the memory") {
@@ -198,9 +198,9 @@ TEST_CASE("an observer's malformed frames harm no other observer, and its reques
   Client watcher;
   REQUIRE(watcher.client.attach(url, kPatience).ok());
   CHECK(watcher.state()["run"]["size"] == 1);
-  const auto answer = watcher.client.control(R"({"op":"barrier","spec":)" + deep + "}", kPatience);
-  REQUIRE(answer);
-  CHECK(json::parse(*answer)["ok"] == false);
+  const auto reply = watcher.client.control(R"({"op":"barrier","spec":)" + deep + "}", kPatience);
+  REQUIRE(reply);
+  CHECK(json::parse(*reply)["ok"] == false);
   CHECK_FALSE(process.cluster->ended());
   rude.close();
 }
@@ -217,10 +217,10 @@ TEST_CASE("commands with a value of another type in any field get a reply, and c
       for (const char* value : {"null", "-1", "1.5", "1e300", "true", "\"\"", "\"spmd\"", "[]", "{}", "[[]]", "[-1]",
                                 "[1e9]", "18446744073709551615", "[\"server 1\"]"}) {
         const std::string command = std::string("{\"op\":") + op + ",\"nodes\":[7],\"" + field + "\":" + value + "}";
-        const auto answer = client.client.control(command, kPatience);
+        const auto reply = client.client.control(command, kPatience);
         INFO(command);
-        REQUIRE(answer);
-        CHECK(json::parse(*answer).contains("ok"));
+        REQUIRE(reply);
+        CHECK(json::parse(*reply).contains("ok"));
       }
     }
   }
@@ -234,23 +234,23 @@ TEST_CASE("an observer with a thousand concurrent requests gets replies, and so 
     void on_link_up(LinkId, bool, const std::string&) override {}
     void on_link_down(LinkId, ProcessId, const std::string&) override {}
     void on_service_frame(LinkId, Frame&& frame) override {
-      if (frame.kind == cluster_kind::observed) ++answers;
+      if (frame.kind == cluster_kind::observed) ++replies;
     }
     void on_link_wanted(ProcessId) override {}
-    std::atomic<int> answers{0};
+    std::atomic<int> replies{0};
   } counting;
   Log log(LogLevel::off);
   StreamTransport eager({}, log, counting);
-  const auto link = eager.dial(run.head->cluster->bound_url(), kPatience);
+  const auto link = eager.dial(run.coordinator->cluster->bound_url(), kPatience);
   REQUIRE(link);
   for (uint32_t i = 0; i < 1000; ++i) {
     REQUIRE(eager.send_on(*link, make_frame(cluster_kind::observe, kNoAddress, kNoAddress, i, pack(ObserveMessage{})))
                 .ok());
   }
   Client watcher;
-  REQUIRE(watcher.client.attach(run.head->cluster->bound_url(), kPatience).ok());
+  REQUIRE(watcher.client.attach(run.coordinator->cluster->bound_url(), kPatience).ok());
   CHECK(watcher.state()["run"]["size"] == 2);
-  while (counting.answers < 8) (void)watcher.state();
+  while (counting.replies < 8) (void)watcher.state();
   eager.close();
 }
 
@@ -259,16 +259,16 @@ TEST_CASE("an observer whose requests arrive far faster than replies leave is di
   REQUIRE(process.start().ok());
   const std::string url = any_url("ipc");
   REQUIRE(process.cluster->open_control(url, "").ok());
-  std::atomic<bool> stands{true};
-  process.cluster->look({}, [&](const std::string&) {  // on the service thread
-    while (stands) std::this_thread::yield();
+  std::atomic<bool> blocks{true};
+  process.cluster->request_state({}, [&](const std::string&) {  // on the service thread
+    while (blocks) std::this_thread::yield();
   });
   Client eager;
   REQUIRE(eager.client.attach(url, kPatience).ok());
   const std::string large = R"({"op":"none","source":")" + std::string(size_t{7} << 20, 'x') + R"("})";
   for (int i = 0; i < 4; ++i) (void)eager.client.control(large, 0.01);
   CHECK(process.wait_for_log("it has too many pending requests"));
-  stands = false;
+  blocks = false;
   Client watcher;
   REQUIRE(watcher.client.attach(url, kPatience).ok());
   CHECK(watcher.state()["run"]["size"] == 1);

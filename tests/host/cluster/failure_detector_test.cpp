@@ -19,7 +19,7 @@ TEST_CASE("a process that sends regularly is never suspected") {
   FailureDetector detector(kTimes);
   detector.watch(1, 0);
   for (double now = 0.25; now < 100; now += 0.25) {
-    detector.heard(1, now - 0.5);
+    detector.record_heartbeat(1, now - 0.5);
     CHECK(silent(detector.check(now)));
   }
 }
@@ -41,7 +41,7 @@ TEST_CASE("a suspected process that sends again is alive again") {
   FailureDetector detector(kTimes);
   detector.watch(1, 0);
   CHECK(detector.check(1.5).suspected == Processes{1});
-  detector.heard(1, 1.6);
+  detector.record_heartbeat(1, 1.6);
   CHECK(detector.check(1.75).cleared == Processes{1});
   CHECK_FALSE(detector.suspected(1));
   CHECK(silent(detector.check(2.75)));
@@ -52,16 +52,16 @@ TEST_CASE("a suspected process that sends again is alive again") {
 TEST_CASE("an old heartbeat that is reported late does not replace a newer one") {
   FailureDetector detector(kTimes);
   detector.watch(1, 0);
-  detector.heard(1, 5);
-  detector.heard(1, 1);
+  detector.record_heartbeat(1, 5);
+  detector.record_heartbeat(1, 1);
   CHECK(silent(detector.check(6)));
 }
 
 TEST_CASE("each process is judged by its own silence") {
   FailureDetector detector(kTimes);
   for (ProcessId p : {1, 2, 3}) detector.watch(p, 0);
-  detector.heard(2, 2);
-  detector.heard(3, 1);
+  detector.record_heartbeat(2, 2);
+  detector.record_heartbeat(3, 1);
   const auto verdict = detector.check(2.5);
   CHECK(verdict.dead == Processes{1});
   CHECK(verdict.suspected == Processes{3});
@@ -70,12 +70,12 @@ TEST_CASE("each process is judged by its own silence") {
 TEST_CASE("a process that did not run itself does not suspect all others") {
   FailureDetector detector(kTimes);
   for (ProcessId p : {1, 2}) detector.watch(p, 0);
-  detector.heard(1, 0.9);
-  detector.heard(2, 0.4);
+  detector.record_heartbeat(1, 0.9);
+  detector.record_heartbeat(2, 0.4);
   CHECK(silent(detector.check(1)));
   // This process was stopped for 100 seconds; the others' frames are still in the sockets.
   CHECK(silent(detector.check(101, 99.75)));
-  detector.heard(2, 101.2);
+  detector.record_heartbeat(2, 101.2);
   const auto later = detector.check(102.1);
   CHECK(later.suspected == Processes{1});
   CHECK(later.dead.empty());
@@ -93,7 +93,7 @@ TEST_CASE("a forgotten or unknown process is not judged") {
   FailureDetector detector(kTimes);
   detector.watch(1, 0);
   detector.forget(1);
-  detector.heard(2, 0);
+  detector.record_heartbeat(2, 0);
   CHECK(silent(detector.check(1000)));
   CHECK_FALSE(detector.suspected(2));
 }
@@ -111,7 +111,7 @@ TEST_CASE("a partition of 2.4 s loses no process, although TCP retransmits only 
       while (again < start + 2.4) again += after *= 2;
       INFO("a partition from " << start << " on, heard again at " << again);
       for (double now = 10 + kTick; now < again; now += kTick) CHECK(detector.check(now).dead.empty());
-      detector.heard(1, again);
+      detector.record_heartbeat(1, again);
       CHECK(detector.check(again).dead.empty());
     }
   }

@@ -104,11 +104,11 @@ TEST_CASE("a module is a regular file of at most 16 MiB, for this machine and fo
                                                        {"folder", "is a folder, not a Lua file"},
                                                        {"large", "has more than 16 MiB"}};
   for (const auto& [name, message] : wrong) {
-    for (const std::string& asked : {std::string(name), name + std::string(".lua")}) {
-      CAPTURE(asked);
-      const std::string here = error_of(job.find_here(asked), Code::refused);
+    for (const std::string& name_or_file : {std::string(name), name + std::string(".lua")}) {
+      CAPTURE(name_or_file);
+      const std::string here = error_of(job.find_here(name_or_file), Code::refused);
       CHECK_THAT(here, Contains(message) && Contains(folder.at(std::string(name) + ".lua")));
-      if (std::string(name) != "zero") CHECK(error_of(job.find_to_send(asked), Code::refused) == here);
+      if (std::string(name) != "zero") CHECK(error_of(job.find_to_send(name_or_file), Code::refused) == here);
     }
   }
   // A link to outside is never sent.

@@ -32,7 +32,7 @@ TEST_CASE("ranks are dense in the order of ids, whatever the order of the worker
   CHECK(table.rank_of(3) == 1U);
   CHECK(table.rank_of(4) == 2U);
   CHECK(table.rank_of(9) == 3U);
-  for (NodeId nobody : {0U, 2U, 5U, 10U, kServerBit, kNoAddress}) CHECK_FALSE(table.rank_of(nobody));
+  for (NodeId unknown : {0U, 2U, 5U, 10U, kServerBit, kNoAddress}) CHECK_FALSE(table.rank_of(unknown));
   CHECK(table.alive(9));
   CHECK_FALSE(table.alive(2));
 }

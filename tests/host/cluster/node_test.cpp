@@ -23,7 +23,7 @@ Port::Match tagged(uint32_t tag) {
 TEST_CASE("a run alone starts at once with its workers in rank order") {
   TestProcess process(TestProcess::alone(3));
   REQUIRE(process.start().ok());
-  CHECK(process.cluster->is_head());
+  CHECK(process.cluster->is_coordinator());
   CHECK(process.cluster->url().empty());
   CHECK(process.cluster->membership()->epoch() == 1);
   REQUIRE(process.nodes.size() == 3);
@@ -128,7 +128,7 @@ TEST_CASE("a server's wait ends when the run has ended well") {
   CHECK(error.message == "the run is over");
 }
 
-TEST_CASE("stopping the head interrupts the run") {
+TEST_CASE("stopping the coordinator interrupts the run") {
   TestProcess process(TestProcess::alone(2));
   REQUIRE(process.start().ok());
   std::atomic<int> ended{0};
@@ -217,7 +217,7 @@ TEST_CASE("frames that a worker sent before it was lost are still received") {
   CHECK(node.receive(tagged(3), lost, "push").error().code == Code::peer_lost);
 }
 
-TEST_CASE("modules of the head are read from its own machine") {
+TEST_CASE("modules of the coordinator are read from its own machine") {
   TestProcess process(TestProcess::alone(1));
   REQUIRE(process.start().ok());
   const auto missing = process.nodes[0]->find_source("nothing");

@@ -14,12 +14,12 @@ namespace {
 /// Full or closed routes, and the delivered frames as (link or 0, dst or 0, tag).
 struct Ways {
   std::set<LinkId> full;
-  std::set<LinkId> gone;
+  std::set<LinkId> closed;
   std::vector<std::pair<LinkId, uint32_t>> sent;
   Outbox outbox{[this](LinkId link, Frame&& frame) -> Status {
     const LinkId way = link != 0 ? link : 1000 + frame.dst;
     if (full.contains(way)) return Error{Code::full, "full"};
-    if (gone.contains(way)) return Error{Code::peer_lost, "gone"};
+    if (closed.contains(way)) return Error{Code::peer_lost, "closed"};
     sent.emplace_back(way, frame.tag);
     const Frame taken = std::move(frame);
     return {};
@@ -68,7 +68,7 @@ TEST_CASE("pending frames for a receiver that has left are dropped") {
   ways.put(1, kNoAddress, 1);
   ways.put(1, kNoAddress, 2);
   ways.full.clear();
-  ways.gone = {1};
+  ways.closed = {1};
   ways.outbox.flush();
   CHECK(ways.sent.empty());
   CHECK(ways.outbox.empty());

@@ -20,7 +20,7 @@ struct Side final : PeerLinkOutput {
   void dial(ProcessId process, const std::string& url) override {
     done.push_back("dial " + std::to_string(process) + " at " + url);
   }
-  void ask_to_dial(ProcessId process) override { done.push_back("ask " + std::to_string(process)); }
+  void request_dial(ProcessId process) override { done.push_back("ask " + std::to_string(process)); }
   void report_broken(ProcessId process, const std::string& reason) override {
     done.push_back("broken " + std::to_string(process) + ": " + reason);
   }
@@ -37,7 +37,7 @@ MembershipPtr table(uint64_t epoch, const std::vector<ProcessInfo>& processes) {
   return std::make_shared<const Membership>(epoch, std::vector<Member>{}, processes);
 }
 
-MembershipPtr three() { return table(1, {{0, "head", "u0"}, {1, "a", "u1"}, {2, "b", "u2"}, {3, "c", "u3"}}); }
+MembershipPtr three() { return table(1, {{0, "coordinator", "u0"}, {1, "a", "u1"}, {2, "b", "u2"}, {3, "c", "u3"}}); }
 
 }  // namespace
 
@@ -56,11 +56,11 @@ TEST_CASE("a pending or open link is not made again") {
   two.links.wanted(1);
   two.take();
   two.links.wanted(1);
-  two.links.asked_by(1);
+  two.links.on_dial_request(1);
   CHECK(two.take().empty());
   two.links.dialled(1, 50);
   two.links.wanted(1);
-  two.links.asked_by(1);
+  two.links.on_dial_request(1);
   CHECK(two.take().empty());
   CHECK(two.links.links() == std::map<ProcessId, LinkId>{{1, 50}});
   two.links.accepted(3, 51);
@@ -83,15 +83,15 @@ TEST_CASE("a link that has ended before it is reported is broken") {
 TEST_CASE("a process that is asked to dial does so if it is the dialler") {
   Side two;
   two.links.adopt(2, three());
-  two.links.asked_by(1);
+  two.links.on_dial_request(1);
   CHECK(two.take() == Done{"dial 1 at u1"});
-  two.links.asked_by(3);
-  two.links.asked_by(9);
+  two.links.on_dial_request(3);
+  two.links.on_dial_request(9);
   CHECK(two.take().empty());
 }
 
 TEST_CASE("a process that accepts no connections always dials, and two such cannot be linked") {
-  const auto some = table(1, {{0, "head", "u0"}, {1, "a", ""}, {2, "b", "u2"}, {3, "c", ""}});
+  const auto some = table(1, {{0, "coordinator", "u0"}, {1, "a", ""}, {2, "b", "u2"}, {3, "c", ""}});
   Side one;
   one.links.adopt(1, some);
   one.links.wanted(2);
@@ -102,7 +102,7 @@ TEST_CASE("a process that accepts no connections always dials, and two such cann
   two.links.adopt(2, some);
   two.links.wanted(1);
   CHECK(two.take() == Done{"ask 1"});
-  two.links.asked_by(1);
+  two.links.on_dial_request(1);
   two.links.wanted(3);
   CHECK(two.take() == Done{"ask 3"});
 }
@@ -131,7 +131,7 @@ TEST_CASE("a broken link is not made again") {
   two.links.down(51, "connection reset");
   CHECK(two.take() == Done{"broken 1: connection reset", "broken 3: connection reset"});
   two.links.wanted(1);
-  two.links.asked_by(1);
+  two.links.on_dial_request(1);
   two.links.wanted(3);
   CHECK(two.take().empty());
   two.links.accepted(3, 52);
@@ -155,7 +155,7 @@ TEST_CASE("the end of a link to a process that has left the table is not reporte
   two.links.accepted(3, 51);
   two.links.wanted(1);
   two.take();
-  two.links.adopt(2, table(2, {{0, "head", "u0"}, {2, "b", "u2"}}));
+  two.links.adopt(2, table(2, {{0, "coordinator", "u0"}, {2, "b", "u2"}}));
   two.links.down(51, "closed");
   two.links.dial_failed(1, "refused");
   two.links.wanted(3);
@@ -198,7 +198,7 @@ TEST_CASE("for all processes that accept connections and all orders of requests 
     INFO("seed " << seed);
     Rng rng(seed);
     const auto count = static_cast<ProcessId>(3 + rng.below(5));
-    std::vector<ProcessInfo> infos = {{0, "head", "u"}};
+    std::vector<ProcessInfo> infos = {{0, "coordinator", "u"}};
     for (ProcessId p = 1; p < count; ++p) infos.push_back({p, "h", rng.below(3) == 0 ? "" : std::to_string(p)});
     std::vector<Side> sides(count);
     for (ProcessId p = 1; p < count; ++p) sides[p].links.adopt(p, table(1, infos));
@@ -207,7 +207,7 @@ TEST_CASE("for all processes that accept connections and all orders of requests 
     LinkId next = 1;
     struct Message {
       ProcessId from, to;
-      bool asked;
+      bool is_request;
     };
     std::deque<Message> under_way;
     const auto collect = [&](ProcessId p) {
@@ -228,8 +228,8 @@ TEST_CASE("for all processes that accept connections and all orders of requests 
         const size_t at = static_cast<size_t>(rng.below(under_way.size()));
         const Message message = under_way[at];
         under_way.erase(under_way.begin() + static_cast<std::ptrdiff_t>(at));
-        if (message.asked) {
-          sides[message.to].links.asked_by(message.from);
+        if (message.is_request) {
+          sides[message.to].links.on_dial_request(message.from);
         } else {
           ++made[std::minmax(message.from, message.to)];
           sides[message.to].links.accepted(message.from, next);
@@ -268,14 +268,15 @@ TEST_CASE("a process can be reached if this process dials and the link did not b
   CHECK_FALSE(two.links.reach(3));
 }
 
-TEST_CASE("a new rendezvous host gets the requests and reports that the previous one may not have received") {
+TEST_CASE("a new coordinator gets the requests and reports that the previous one may not have received") {
   Side two;
-  two.links.adopt(2, table(1, {{0, "head", "u0"}, {2, "b", "u2"}, {3, "c", "u3"}, {4, "d", "u4"}, {5, "e", "u5"}}));
+  two.links.adopt(2,
+                  table(1, {{0, "coordinator", "u0"}, {2, "b", "u2"}, {3, "c", "u3"}, {4, "d", "u4"}, {5, "e", "u5"}}));
   for (const ProcessId other : {3, 4, 5}) two.links.wanted(other);
   two.links.accepted(4, 51);
   two.links.accepted(5, 52);
   two.links.down(52, "reset");
   two.take();
-  two.links.tell_again();
+  two.links.resend_reports();
   CHECK(two.take() == Done{"broken 5: as reported before", "ask 3"});
 }

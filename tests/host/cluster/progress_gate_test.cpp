@@ -23,22 +23,22 @@ std::vector<NodeId> poll(Gate& gate, double now) {
 void complete(Progress& progress, Gate& gate, NodeId id, double now) {
   progress.start(id, now);
   progress.complete(id, now);
-  gate.ask(id, now);
+  gate.request(id, now);
 }
 
 /// A rule that counts the evaluated workers, and answers as the test sets.
 class ScriptedRule final : public BarrierRule {
  public:
-  Decision answer;
+  Decision decision;
   Watch watched = Watch::event;
-  size_t asked = 0;
+  size_t evaluated = 0;
   bool broken = false;
   uint64_t swaps = 0;
 
-  Status decide(const Progress&, std::span<const Slot> asking, double, std::span<Decision> out) override {
+  Status decide(const Progress&, std::span<const Slot> requesters, double, std::span<Decision> out) override {
     if (broken) return Error{Code::aborted, "the rule raised"};
-    asked += asking.size();
-    std::fill(out.begin(), out.end(), answer);
+    evaluated += requesters.size();
+    std::fill(out.begin(), out.end(), decision);
     return {};
   }
   Watch watch() const override { return watched; }
@@ -129,7 +129,7 @@ TEST_CASE("a worker that is parked while it waits and requests again gets one an
   CHECK(poll(gate, 1).empty());
   CHECK(progress.park(0));
   CHECK(progress.unpark(0));
-  CHECK(gate.ask(0, 1));
+  CHECK(gate.request(0, 1));
   complete(progress, gate, 1, 2);
   CHECK(poll(gate, 2) == std::vector<NodeId>{0, 1});
 }
@@ -141,29 +141,29 @@ TEST_CASE("a rule is evaluated only when its answer can have changed") {
   for (NodeId id : {0, 1, 2}) REQUIRE(progress.add(id, 0).ok());
   complete(progress, gate, 0, 1);
   CHECK(poll(gate, 1).empty());
-  CHECK(rule.asked == 1);
+  CHECK(rule.evaluated == 1);
   CHECK(poll(gate, 2).empty());
-  CHECK(rule.asked == 1);
+  CHECK(rule.evaluated == 1);
 
   SECTION("event: at each completion") {
     progress.complete(1, 3);
     CHECK(poll(gate, 3).empty());
-    CHECK(rule.asked == 2);
+    CHECK(rule.evaluated == 2);
   }
   SECTION("floor: when the minimum clock moves, new requests at once") {
     rule.watched = Watch::floor;
     complete(progress, gate, 1, 3);
     CHECK(poll(gate, 3).empty());
-    CHECK(rule.asked == 2);
+    CHECK(rule.evaluated == 2);
     complete(progress, gate, 2, 3);
     CHECK(poll(gate, 3).empty());
-    CHECK(rule.asked == 5);
+    CHECK(rule.evaluated == 5);
   }
   SECTION("timer: at no completion of another") {
     rule.watched = Watch::timer;
     progress.complete(1, 3);
     CHECK(poll(gate, 3).empty());
-    CHECK(rule.asked == 1);
+    CHECK(rule.evaluated == 1);
   }
 }
 
@@ -171,29 +171,29 @@ TEST_CASE("an answer that names a worker holds until that worker has completed s
   Progress progress;
   ScriptedRule rule;
   rule.watched = Watch::worker;
-  rule.answer.worker = 2;
-  rule.answer.step = 2;
+  rule.decision.worker = 2;
+  rule.decision.step = 2;
   Gate gate(progress, rule);
   for (NodeId id : {0, 1, 2, 3}) REQUIRE(progress.add(id, 0).ok());
   complete(progress, gate, 0, 1);
   CHECK(poll(gate, 1).empty());
-  CHECK(rule.asked == 1);
+  CHECK(rule.evaluated == 1);
   complete(progress, gate, 1, 2);  // the new request alone
   CHECK(poll(gate, 2).empty());
-  CHECK(rule.asked == 2);
+  CHECK(rule.evaluated == 2);
   progress.complete(2, 3);  // one step of two
   progress.suspect(3, true);
   CHECK(poll(gate, 3).empty());
-  CHECK(rule.asked == 2);
+  CHECK(rule.evaluated == 2);
 
   SECTION("it reaches the step: all waiters that named it are evaluated") {
-    rule.answer.pass = true;
+    rule.decision.pass = true;
     progress.complete(2, 4);
     CHECK(poll(gate, 4) == std::vector<NodeId>{0, 1});
-    CHECK(rule.asked == 4);
+    CHECK(rule.evaluated == 4);
   }
   SECTION("it leaves, or is parked") {
-    rule.answer.pass = true;
+    rule.decision.pass = true;
     if (GENERATE(true, false)) {
       progress.remove(2);
     } else {
@@ -202,38 +202,38 @@ TEST_CASE("an answer that names a worker holds until that worker has completed s
     CHECK(poll(gate, 4) == std::vector<NodeId>{0, 1});
   }
   SECTION("each waits for its own worker") {
-    rule.answer.worker = 3;
-    rule.answer.step = 1;
+    rule.decision.worker = 3;
+    rule.decision.step = 1;
     complete(progress, gate, 2, 4);  // all of them now name worker 3
     CHECK(poll(gate, 4).empty());
-    CHECK(rule.asked == 5);
-    rule.answer.worker = 0;
-    rule.answer.step = 2;
-    rule.answer.recheck_seconds = 1;
+    CHECK(rule.evaluated == 5);
+    rule.decision.worker = 0;
+    rule.decision.step = 2;
+    rule.decision.recheck_seconds = 1;
     complete(progress, gate, 3, 5);
     CHECK(poll(gate, 5).empty());
-    CHECK(rule.asked == 9);
+    CHECK(rule.evaluated == 9);
     CHECK(gate.next_time() == 6);  // a recheck time counts beside it
     CHECK(poll(gate, 6).empty());
-    CHECK(rule.asked == 13);
+    CHECK(rule.evaluated == 13);
   }
   SECTION("a waiter that names no worker is evaluated at each completion, the others are not") {
-    rule.answer.step = 0;
+    rule.decision.step = 0;
     complete(progress, gate, 3, 4);
     CHECK(poll(gate, 4).empty());
-    CHECK(rule.asked == 3);
+    CHECK(rule.evaluated == 3);
     progress.suspect(3, false);
     CHECK(poll(gate, 5).empty());
-    CHECK(rule.asked == 4);
+    CHECK(rule.evaluated == 4);
   }
   SECTION("a rule with another watch does not hold its answers") {
     rule.watched = Watch::event;
     ++rule.swaps;
     CHECK(poll(gate, 4).empty());
-    CHECK(rule.asked == 4);
+    CHECK(rule.evaluated == 4);
     progress.suspect(3, false);
     CHECK(poll(gate, 5).empty());
-    CHECK(rule.asked == 6);
+    CHECK(rule.evaluated == 6);
   }
 }
 
@@ -241,7 +241,7 @@ TEST_CASE("a recheck time evaluates that worker alone again") {
   Progress progress;
   ScriptedRule rule;
   rule.watched = Watch::timer;
-  rule.answer.recheck_seconds = 0.5;
+  rule.decision.recheck_seconds = 0.5;
   Gate gate(progress, rule);
   for (NodeId id : {0, 1}) REQUIRE(progress.add(id, 0).ok());
   complete(progress, gate, 0, 1);
@@ -249,12 +249,12 @@ TEST_CASE("a recheck time evaluates that worker alone again") {
   CHECK(gate.next_time() == 1.5);
   complete(progress, gate, 1, 1.25);
   CHECK(poll(gate, 1.25).empty());
-  CHECK(rule.asked == 2);
+  CHECK(rule.evaluated == 2);
   CHECK(gate.next_time() == 1.5);
   CHECK(poll(gate, 1.5).empty());
-  CHECK(rule.asked == 3);
+  CHECK(rule.evaluated == 3);
   CHECK(gate.next_time() == 1.75);
-  rule.answer.pass = true;
+  rule.decision.pass = true;
   CHECK(poll(gate, 1.75) == std::vector<NodeId>{1});
   CHECK(poll(gate, 2.0) == std::vector<NodeId>{0});
   CHECK(gate.next_time() == kForever);
@@ -263,7 +263,7 @@ TEST_CASE("a recheck time evaluates that worker alone again") {
 TEST_CASE("a rule with a recheck time of zero does not stop the clock") {
   Progress progress;
   ScriptedRule rule;
-  rule.answer.recheck_seconds = 0;
+  rule.decision.recheck_seconds = 0;
   Gate gate(progress, rule);
   REQUIRE(progress.add(0, 0).ok());
   complete(progress, gate, 0, 1);
@@ -306,7 +306,7 @@ TEST_CASE("a round whose answers were lost is repeated") {
   std::vector<NodeId> passed;
   CHECK_FALSE(gate.poll(1, passed).ok());
   rule.broken = false;
-  rule.answer.pass = true;
+  rule.decision.pass = true;
   CHECK(poll(gate, 1) == std::vector<NodeId>{0});
 }
 
@@ -318,7 +318,7 @@ TEST_CASE("a rule that changes is evaluated for all waiting workers") {
   REQUIRE(progress.add(0, 0).ok());
   complete(progress, gate, 0, 1);
   CHECK(poll(gate, 1).empty());
-  rule.answer.pass = true;
+  rule.decision.pass = true;
   CHECK(poll(gate, 2).empty());
   ++rule.swaps;
   CHECK(poll(gate, 3) == std::vector<NodeId>{0});

@@ -13,11 +13,11 @@ namespace actorhost::test {
 class ClockRule final : public BarrierRule {
  public:
   explicit ClockRule(int staleness) : staleness_(staleness) {}
-  Status decide(const Progress& progress, std::span<const Slot> asking, double /*now*/,
+  Status decide(const Progress& progress, std::span<const Slot> requesters, double /*now*/,
                 std::span<Decision> out) override {
     const int32_t* steps = progress.steps();
     const int64_t bound = int64_t{progress.min()} + staleness_;
-    for (size_t k = 0; k < asking.size(); ++k) out[k].pass = steps[asking[k]] <= bound;
+    for (size_t k = 0; k < requesters.size(); ++k) out[k].pass = steps[requesters[k]] <= bound;
     return {};
   }
   int staleness() const override { return staleness_; }
@@ -34,13 +34,14 @@ class SampledRule final : public BarrierRule {
       : sampler_(beta, resample, seed, kFirstSalt),
         staleness_(staleness),
         watch_(resample.kind == Resample::Kind::poll ? Watch::timer : Watch::event) {}
-  Status decide(const Progress& progress, std::span<const Slot> asking, double now, std::span<Decision> out) override {
+  Status decide(const Progress& progress, std::span<const Slot> requesters, double now,
+                std::span<Decision> out) override {
     const int32_t* steps = progress.steps();
     const Seen all = see_all(progress);
     Seen seen;
-    for (size_t k = 0; k < asking.size(); ++k) {
-      sampler_.look(progress, asking[k], now, all, seen);
-      const bool pass = seen.held == 0 && seen.lowest >= static_cast<double>(steps[asking[k]]) - staleness_;
+    for (size_t k = 0; k < requesters.size(); ++k) {
+      sampler_.sample(progress, requesters[k], now, all, seen);
+      const bool pass = seen.held == 0 && seen.lowest >= static_cast<double>(steps[requesters[k]]) - staleness_;
       out[k] = Decision{pass, seen.recheck_seconds};
     }
     return {};

@@ -176,7 +176,7 @@ TEST_CASE("calls about unknown workers change nothing") {
   CHECK_FALSE(progress.complete(2, 0));
   CHECK_FALSE(progress.pulled(2, 1));
   CHECK_FALSE(progress.suspect(2, true));
-  CHECK_FALSE(progress.ask(2, 0));
+  CHECK_FALSE(progress.request(2, 0));
   CHECK_FALSE(progress.pass(2));
   CHECK_FALSE(progress.remove(2));
   CHECK_FALSE(progress.park(2));
@@ -201,12 +201,12 @@ TEST_CASE("a request counts once until it is answered, and ends with the worker"
   Progress progress;
   REQUIRE(progress.add(1, 0).ok());
   REQUIRE(progress.add(2, 0).ok());
-  CHECK(progress.ask(1, 5));
+  CHECK(progress.request(1, 5));
   const uint64_t ticket = progress.tickets()[0];
-  CHECK(progress.ask(1, 6));
+  CHECK(progress.request(1, 6));
   CHECK(progress.tickets()[0] == ticket);
-  CHECK(progress.asked()[0] == 5);
-  CHECK(progress.ask(2, 6));
+  CHECK(progress.requested()[0] == 5);
+  CHECK(progress.request(2, 6));
   CHECK(progress.waiting() == 2);
   CHECK(progress.pass(1));
   CHECK_FALSE(progress.pass(1));

@@ -1,7 +1,7 @@
 // Every order of events of three processes and two faults: two coordinators never hold the lease of a majority at one
-// time, and no two committed tables contradict each other. Models the use of Quorum by Cluster and Head
-// (cluster_succession.cpp, head_quorum.cpp). It has no time: a process that has lost its coordinator by silence no
-// longer confirms its lease, since the lease is shorter than the silence (coordinator_lease.hpp).
+// time, and no two committed tables contradict each other. Models the use of Quorum by Cluster and Coordinator
+// (cluster_succession.cpp, coordinator_quorum.cpp). It has no time: a process that has lost its coordinator by silence
+// no longer confirms its lease, since the lease is shorter than the silence (coordinator_lease.hpp).
 
 #include <array>
 #include <map>
@@ -32,16 +32,16 @@ Membership table_of(uint64_t epoch, const std::set<ProcessId>& processes) {
 
 struct Process {
   bool alive = true;
-  ProcessId head = 0;                     // that it follows; kNoProcess: an election is in progress
-  std::set<ProcessId> given_up = {};      // earlier heads; it does not return to them
+  ProcessId coordinator = 0;              // that it follows; kNoProcess: an election is in progress
+  std::set<ProcessId> given_up = {};      // earlier coordinators; it does not return to them
   ProcessId bound = kNoProcess;           // the candidate that it has attached to
-  std::set<ProcessId> asked = {};         // all candidates since it last followed a head
-  std::map<ProcessId, Quorum> held = {};  // tables of attached processes, before it is a head
-  std::set<ProcessId> attached = {};      // as a head: processes of its majority, which may not know it
-  bool timed_out = false;                 // it has lost a head by silence since it last followed one
+  std::set<ProcessId> candidates = {};    // all candidates since it last followed a coordinator
+  std::map<ProcessId, Quorum> held = {};  // tables of attached processes, before it is a coordinator
+  std::set<ProcessId> attached = {};      // as a coordinator: processes of its majority, which may not know it
+  bool timed_out = false;                 // it has lost a coordinator by silence since it last followed one
   Quorum quorum;                          // as a member
-  std::optional<Quorum> deciding;         // as a head
-  MembershipPtr proposed;                 // as a head
+  std::optional<Quorum> deciding;         // as a coordinator
+  MembershipPtr proposed;                 // as a coordinator
   std::set<ProcessId> accepted;           // the proposal
 };
 
@@ -59,12 +59,16 @@ struct World {
   }
 
   bool linked(ProcessId a, ProcessId b) const { return a == b || !cuts.contains(std::minmax(a, b)); }
-  bool follows(ProcessId process, ProcessId head) const {
-    return processes[process].alive && processes[process].head == head && processes[process].bound == kNoProcess;
+  bool follows(ProcessId process, ProcessId coordinator) const {
+    return processes[process].alive && processes[process].coordinator == coordinator &&
+           processes[process].bound == kNoProcess;
   }
-  bool is_head(ProcessId p) const { return processes[p].alive && processes[p].deciding && processes[p].head == p; }
-  bool in_charge(ProcessId head) const {
-    return is_head(head) && processes[head].deciding->majority([&](ProcessId p) { return follows(p, head); });
+  bool is_coordinator(ProcessId p) const {
+    return processes[p].alive && processes[p].deciding && processes[p].coordinator == p;
+  }
+  bool in_charge(ProcessId coordinator) const {
+    return is_coordinator(coordinator) &&
+           processes[coordinator].deciding->majority([&](ProcessId p) { return follows(p, coordinator); });
   }
 
   std::string key() const {
@@ -75,14 +79,14 @@ struct World {
     };
     for (const Process& p : processes) {
       text += p.alive ? 'a' : 'd';
-      text += std::to_string(p.head) + "," + std::to_string(p.bound) + (p.timed_out ? "t" : "");
+      text += std::to_string(p.coordinator) + "," + std::to_string(p.bound) + (p.timed_out ? "t" : "");
       add(p.quorum);
       text += '|';
       if (p.deciding) add(*p.deciding);
       if (p.proposed) text += pack(*p.proposed);
       for (const ProcessId other : p.accepted) text += std::to_string(other);
       for (const ProcessId other : p.given_up) text += "g" + std::to_string(other);
-      for (const ProcessId other : p.asked) text += "q" + std::to_string(other);
+      for (const ProcessId other : p.candidates) text += "q" + std::to_string(other);
       for (const ProcessId other : p.attached) text += "t" + std::to_string(other);
       for (const auto& [other, quorum] : p.held) text += "h" + std::to_string(other), add(quorum);
     }
@@ -146,42 +150,44 @@ class Orders {
     for (ProcessId p = 0; p < kCount; ++p) {
       if (!world.processes[p].alive) continue;
       member_steps(world, p, step);
-      if (world.is_head(p)) head_steps(world, p, step);
+      if (world.is_coordinator(p)) coordinator_steps(world, p, step);
     }
   }
 
   template <typename Step>
   static void member_steps(const World& world, ProcessId p, const Step& step) {
     const Process& self = world.processes[p];
-    const ProcessId head = self.head;
-    if (head != kNoProcess && head != p && (!world.linked(p, head) || !world.processes[head].alive)) {
+    const ProcessId coordinator = self.coordinator;
+    if (coordinator != kNoProcess && coordinator != p &&
+        (!world.linked(p, coordinator) || !world.processes[coordinator].alive)) {
       step([&](World& w) {
         Process& me = w.processes[p];
-        me.head = kNoProcess;
-        // A dead head's port refuses connections if its machine can be reached.
-        const bool proved = !w.processes[head].alive && w.linked(p, head) && (!me.timed_out || me.quorum.needs(p));
-        if (proved) me.quorum.exclude(head);
+        me.coordinator = kNoProcess;
+        // A dead coordinator's port refuses connections if its machine can be reached.
+        const bool proved =
+            !w.processes[coordinator].alive && w.linked(p, coordinator) && (!me.timed_out || me.quorum.needs(p));
+        if (proved) me.quorum.exclude(coordinator);
         if (!proved) me.timed_out = true;
       });
     }
-    if (head != kNoProcess) return;
+    if (coordinator != kNoProcess) return;
     for (ProcessId c = 0; c < kCount; ++c) {
       const Process& other = world.processes[c];
       if (c == p || !other.alive || !world.linked(p, c)) continue;
-      if (self.bound == kNoProcess && other.head == kNoProcess && other.bound == kNoProcess) {
+      if (self.bound == kNoProcess && other.coordinator == kNoProcess && other.bound == kNoProcess) {
         step([&](World& w) {
           w.processes[p].bound = c;
-          w.processes[p].asked.insert(c);
+          w.processes[p].candidates.insert(c);
           w.processes[c].held[p] = w.processes[p].quorum;
         });
       }
-      // The silent head sends again, and has not dropped this process.
+      // The silent coordinator sends again, and has not dropped this process.
       const bool member = other.deciding && other.deciding->newest()->process(p) != nullptr;
-      if (self.bound == kNoProcess && world.is_head(c) && member && !self.given_up.contains(c)) {
+      if (self.bound == kNoProcess && world.is_coordinator(c) && member && !self.given_up.contains(c)) {
         step([&](World& w) { follow(w, p, c); });
       }
-      // A skipped candidate became the head with this process's request.
-      if (world.is_head(c) && other.attached.contains(p) && self.asked.contains(c)) {
+      // A skipped candidate became the coordinator with this process's request.
+      if (world.is_coordinator(c) && other.attached.contains(p) && self.candidates.contains(c)) {
         step([&](World& w) {
           follow(w, p, c);
           w.processes[c].attached.erase(p);
@@ -207,17 +213,17 @@ class Orders {
     return all;
   }
 
-  static void follow(World& w, ProcessId p, ProcessId head) {
+  static void follow(World& w, ProcessId p, ProcessId coordinator) {
     Process& me = w.processes[p];
-    me.head = head;
+    me.coordinator = coordinator;
     me.bound = kNoProcess;
     me.timed_out = false;
-    me.asked.clear();
+    me.candidates.clear();
     me.held.clear();
   }
-  static void give_up_others(World& w, ProcessId p, ProcessId head) {
+  static void give_up_others(World& w, ProcessId p, ProcessId coordinator) {
     for (ProcessId before = 0; before < kCount; ++before) {
-      if (before != head) w.processes[p].given_up.insert(before);
+      if (before != coordinator) w.processes[p].given_up.insert(before);
     }
   }
 
@@ -245,14 +251,14 @@ class Orders {
   }
 
   template <typename Step>
-  static void head_steps(const World& world, ProcessId p, const Step& step) {
+  static void coordinator_steps(const World& world, ProcessId p, const Step& step) {
     const Process& self = world.processes[p];
     const MembershipPtr newest = self.deciding->newest();
     if (!self.proposed && newest->epoch() < 5) {
       for (const ProcessInfo& info : newest->processes()) {
         const ProcessId lost = info.process;
-        const bool gone = !world.processes[lost].alive || !world.linked(p, lost) || !world.follows(lost, p);
-        if (lost == p || !gone || !world.in_charge(p)) continue;
+        const bool has_left = !world.processes[lost].alive || !world.linked(p, lost) || !world.follows(lost, p);
+        if (lost == p || !has_left || !world.in_charge(p)) continue;
         step([&](World& w) {
           std::set<ProcessId> left;
           for (const ProcessInfo& one : newest->processes()) {
@@ -265,7 +271,7 @@ class Orders {
     }
     for (ProcessId dead = 0; dead < kCount; ++dead) {
       const bool provable = !world.processes[dead].alive && world.linked(p, dead) && !self.deciding->excludes(dead);
-      // Shortly after the lease at the latest: no process can have left this head by silence before that.
+      // Shortly after the lease at the latest: no process can have left this coordinator by silence before that.
       bool left_by_silence = false;
       for (const Process& other : world.processes)
         left_by_silence = left_by_silence || (other.alive && other.timed_out);

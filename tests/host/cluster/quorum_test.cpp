@@ -122,8 +122,8 @@ TEST_CASE("a coordinator's lease lasts from the sending of the renewals that a m
   quorum.commit(shared(table(1, {0, 1, 2, 3, 4})));
   CoordinatorLease lease;
   CHECK(lease.until(quorum, 0) == 0);
-  const uint64_t first = lease.beat(10);
-  const uint64_t second = lease.beat(11);
+  const uint64_t first = lease.next_renewal(10);
+  const uint64_t second = lease.next_renewal(11);
   lease.confirm(1, first, 1);
   CHECK(lease.until(quorum, 0) == 0);
   lease.confirm(2, second, 1);
@@ -144,8 +144,8 @@ TEST_CASE("a reply to a renewal that was never sent, or is long forgotten, confi
   CoordinatorLease lease;
   lease.confirm(1, 1, 1);
   CHECK(lease.until(quorum, 0) == 0);
-  const uint64_t first = lease.beat(0);
-  for (int i = 1; i < 100; ++i) lease.beat(i);
+  const uint64_t first = lease.next_renewal(0);
+  for (int i = 1; i < 100; ++i) lease.next_renewal(i);
   lease.confirm(1, first, 1);
   lease.confirm(1, 1000, 1);
   CHECK(lease.until(quorum, 0) == 0);

@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "host/base/random.hpp"
-#include "tests/host/cluster/head_world.hpp"
+#include "tests/host/cluster/coordinator_world.hpp"
 
 using namespace actorhost;
 using namespace actorhost::test;

@@ -77,12 +77,12 @@ TEST_CASE("a courier replies to nodes of its own and of other processes while it
 
 TEST_CASE("a courier notifies its tasks of a membership change after a wake-up") {
   TestRun run("tcp", {1, 1, 1});
-  ServicePlace place(*run.head);
-  REQUIRE(soon(run.head->clock, [&] { return place.echo.size == 3; }));
+  ServicePlace place(*run.coordinator);
+  REQUIRE(soon(run.coordinator->clock, [&] { return place.echo.size == 3; }));
   run.members[1]->vanish();
-  REQUIRE(run.head->wait_for_size(2));
-  place.courier.look();
-  CHECK(soon(run.head->clock, [&] { return place.echo.size == 2; }));
+  REQUIRE(run.coordinator->wait_for_size(2));
+  place.courier.wake();
+  CHECK(soon(run.coordinator->clock, [&] { return place.echo.size == 2; }));
 }
 
 TEST_CASE("posted calls run on the courier's thread, and a tick runs at the requested time") {

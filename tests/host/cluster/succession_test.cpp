@@ -1,4 +1,4 @@
-// The choice of candidates after the head has failed.
+// The choice of candidates after the coordinator has failed.
 
 #include "host/cluster/succession.hpp"
 
@@ -10,14 +10,14 @@ using namespace actorhost;
 
 namespace {
 
-struct Heirs final : SuccessionOutput {
-  bool ask(ProcessId process) override {
-    asked.push_back(process);
+struct Candidates final : SuccessionOutput {
+  bool attach_to(ProcessId process) override {
+    attached.push_back(process);
     return !unreachable.contains(process);
   }
-  void stand() override { ++taken; }
+  void become_candidate() override { ++taken; }
 
-  std::vector<ProcessId> asked;
+  std::vector<ProcessId> attached;
   std::set<ProcessId> unreachable;
   int taken = 0;
 };
@@ -31,64 +31,64 @@ MembershipPtr five(const std::set<ProcessId>& closed = {}) {
 
 }  // namespace
 
-TEST_CASE("the lowest live process is the candidate when the head fails, without a request") {
-  Heirs heirs;
-  Succession succession(heirs, 4);
+TEST_CASE("the lowest live process is the candidate when the coordinator fails, without a request") {
+  Candidates candidates;
+  Succession succession(candidates, 4);
   succession.begin(1, five(), 0, 10);
-  CHECK(heirs.taken == 1);
-  CHECK(heirs.asked.empty());
+  CHECK(candidates.taken == 1);
+  CHECK(candidates.attached.empty());
   CHECK_FALSE(succession.going_on());
 }
 
-TEST_CASE("a process attaches to lower processes, one after the other, until one is the head") {
-  Heirs heirs;
-  heirs.unreachable = {2};
-  Succession succession(heirs, 4);
+TEST_CASE("a process attaches to lower processes, one after the other, until one is the coordinator") {
+  Candidates candidates;
+  candidates.unreachable = {2};
+  Succession succession(candidates, 4);
   succession.begin(4, five(), 0, 10);
-  CHECK(heirs.asked == std::vector<ProcessId>{1});
+  CHECK(candidates.attached == std::vector<ProcessId>{1});
   SECTION("the first one replies") {
     succession.found();
     succession.tick(100);
-    CHECK(heirs.asked.size() == 1);
-    CHECK(heirs.taken == 0);
+    CHECK(candidates.attached.size() == 1);
+    CHECK(candidates.taken == 0);
   }
   SECTION("a silent process is skipped, and a process without a route at once") {
     succession.tick(13.9);
-    CHECK(succession.asked() == 1);
+    CHECK(succession.candidate() == 1);
     succession.tick(14);
-    CHECK(heirs.asked == std::vector<ProcessId>{1, 2, 3});
+    CHECK(candidates.attached == std::vector<ProcessId>{1, 2, 3});
     CHECK(succession.lost() == std::set<ProcessId>{0, 1, 2});
     succession.failed(3, 14.1);
-    CHECK(heirs.taken == 1);
+    CHECK(candidates.taken == 1);
   }
   SECTION("a process known to have failed is skipped") {
     succession.failed(3, 10);
-    CHECK(succession.asked() == 1);
+    CHECK(succession.candidate() == 1);
     succession.failed(1, 10);
-    CHECK(heirs.asked == std::vector<ProcessId>{1, 2});
-    CHECK(heirs.taken == 1);
+    CHECK(candidates.attached == std::vector<ProcessId>{1, 2});
+    CHECK(candidates.taken == 1);
   }
 }
 
 TEST_CASE("processes that accept no connections are the last candidates") {
-  Heirs heirs;
-  Succession succession(heirs, 4);
+  Candidates candidates;
+  Succession succession(candidates, 4);
   succession.begin(1, five({1, 2}), 0, 10);
-  CHECK(heirs.asked == std::vector<ProcessId>{3});
+  CHECK(candidates.attached == std::vector<ProcessId>{3});
   succession.failed(3, 10);
   succession.failed(4, 10);
-  CHECK(heirs.asked == std::vector<ProcessId>{3, 4});
-  CHECK(heirs.taken == 1);
+  CHECK(candidates.attached == std::vector<ProcessId>{3, 4});
+  CHECK(candidates.taken == 1);
 }
 
 TEST_CASE("a process found failed is skipped at the next election, whatever the table contains") {
-  Heirs heirs;
-  Succession succession(heirs, 4);
+  Candidates candidates;
+  Succession succession(candidates, 4);
   succession.begin(3, five(), 0, 10);
   succession.failed(1, 10);
-  succession.found();  // process 2 is the head
+  succession.found();  // process 2 is the coordinator
   succession.begin(3, five(), 2, 20);
-  CHECK(heirs.asked == std::vector<ProcessId>{1, 2});
-  CHECK(heirs.taken == 1);
+  CHECK(candidates.attached == std::vector<ProcessId>{1, 2});
+  CHECK(candidates.taken == 1);
   CHECK(succession.lost() == std::set<ProcessId>{0, 1, 2});
 }

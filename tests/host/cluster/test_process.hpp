@@ -36,7 +36,7 @@ inline std::string any_url(const std::string& scheme) {
 class TestProcess final : public ClusterEvents {
  public:
   explicit TestProcess(ClusterConfig config, const std::string& script = "return 1")
-      : log(LogLevel::debug, [this](const LogLine& line) { keep(line.words()); }) {
+      : log(LogLevel::debug, [this](const LogLine& line) { add_line(line.words()); }) {
     if (!script.empty()) {
       job.receive("job.lua", script);
       config.self.job_name = job.name();
@@ -49,7 +49,7 @@ class TestProcess final : public ClusterEvents {
   /// Never fails a process for silence: a process is lost only with its connections.
   static ClusterConfig patient() {
     ClusterConfig config;
-    config.head.times = {.suspect = 1000, .dead = 1000};
+    config.coordinator.times = {.suspect = 1000, .dead = 1000};
     return config;
   }
   static ClusterConfig alone(uint32_t nodes) {
@@ -58,17 +58,17 @@ class TestProcess final : public ClusterEvents {
     config.self.host = "alone";
     return config;
   }
-  static ClusterConfig head(const std::string& url, uint32_t nodes, uint32_t low, uint32_t high) {
+  static ClusterConfig coordinator(const std::string& url, uint32_t nodes, uint32_t low, uint32_t high) {
     ClusterConfig config = patient();
-    config.place = ClusterConfig::Place::head;
+    config.place = ClusterConfig::Place::coordinator;
     config.url = url;
     config.self.nodes = nodes;
-    config.self.host = "head";
+    config.self.host = "coordinator";
     config.self.group = 1;
-    config.head.run_id = "run";
-    config.head.settings = {{"barrier", "bsp"}};
-    config.head.args = {"x", "y"};
-    config.head.rendezvous = {low, high, kPatience, 0.05};
+    config.coordinator.run_id = "run";
+    config.coordinator.settings = {{"barrier", "bsp"}};
+    config.coordinator.args = {"x", "y"};
+    config.coordinator.rendezvous = {low, high, kPatience, 0.05};
     config.start_timeout = kPatience;
     return config;
   }
@@ -151,13 +151,13 @@ class TestProcess final : public ClusterEvents {
   }
 
   /// Sets a function that is called, on the service thread, whenever the cluster has changed.
-  void when_changed(std::function<void()> told) {
+  void when_changed(std::function<void()> callback) {
     std::lock_guard lock(mutex_);
-    told_ = std::move(told);
+    on_changed_ = std::move(callback);
   }
   void cluster_changed() override {
     std::lock_guard lock(mutex_);
-    if (told_) told_();
+    if (on_changed_) on_changed_();
     for (const auto& node : nodes) node->wake();
     for (const auto& node : servers) node->wake();
     changed_.notify_all();
@@ -179,7 +179,7 @@ class TestProcess final : public ClusterEvents {
   std::vector<uint32_t> servers_for;
 
  private:
-  void keep(std::string_view line) {
+  void add_line(std::string_view line) {
     std::lock_guard lock(mutex_);
     lines_.emplace_back(line);
     changed_.notify_all();
@@ -188,27 +188,27 @@ class TestProcess final : public ClusterEvents {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::string> lines_;
-  std::function<void()> told_;
+  std::function<void()> on_changed_;
   std::vector<std::thread> threads_;
 };
 
-/// A head with `nodes[0]` workers and members with `nodes[1]`, `nodes[2]`, ..., all started.
+/// A coordinator with `nodes[0]` workers and members with `nodes[1]`, `nodes[2]`, ..., all started.
 class TestRun {
  public:
   TestRun(const std::string& scheme, const std::vector<uint32_t>& nodes,
-          const DetectorTimes& times = TestProcess::patient().head.times, const std::string& token = "") {
+          const DetectorTimes& times = TestProcess::patient().coordinator.times, const std::string& token = "") {
     const auto hosts = static_cast<uint32_t>(nodes.size());
     const auto set = [&](ClusterConfig config) {
-      config.head.times = times;
+      config.coordinator.times = times;
       config.stream.token = token;
       return config;
     };
-    head = std::make_unique<TestProcess>(set(TestProcess::head(any_url(scheme), nodes[0], hosts, hosts)));
-    REQUIRE(head->cluster->open().ok());
-    all.push_back(head.get());
+    coordinator = std::make_unique<TestProcess>(set(TestProcess::coordinator(any_url(scheme), nodes[0], hosts, hosts)));
+    REQUIRE(coordinator->cluster->open().ok());
+    all.push_back(coordinator.get());
     for (uint32_t i = 1; i < hosts; ++i) {
-      members.push_back(
-          std::make_unique<TestProcess>(set(TestProcess::member(head->cluster->bound_url(), nodes[i], 100 + i))));
+      members.push_back(std::make_unique<TestProcess>(
+          set(TestProcess::member(coordinator->cluster->bound_url(), nodes[i], 100 + i))));
       REQUIRE(members.back()->cluster->open().ok());
       all.push_back(members.back().get());
     }
@@ -228,7 +228,7 @@ class TestRun {
     join();
   }
 
-  std::unique_ptr<TestProcess> head;
+  std::unique_ptr<TestProcess> coordinator;
   std::vector<std::unique_ptr<TestProcess>> members;
   std::vector<TestProcess*> all;
 };

@@ -33,17 +33,17 @@ TEST_CASE("a second lock of a name is refused with its holder until the first lo
 
 TEST_CASE("a lock ends with its process, even if the process is killed") {
   const TempDir dir;
-  int told[2];
-  REQUIRE(pipe(told) == 0);
+  int ready[2];
+  REQUIRE(pipe(ready) == 0);
   const pid_t child = fork();
   if (child == 0) {
     const auto held = FolderLock::take(dir.path(), "state");
-    (void)!write(told[1], "x", 1);
+    (void)!write(ready[1], "x", 1);
     pause();
     _exit(held.ok() ? 0 : 1);
   }
   char byte = 0;
-  REQUIRE(read(told[0], &byte, 1) == 1);
+  REQUIRE(read(ready[0], &byte, 1) == 1);
   const auto refused = FolderLock::take(dir.path(), "state");
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
@@ -51,8 +51,8 @@ TEST_CASE("a lock ends with its process, even if the process is killed") {
   CHECK_THAT(refused.error().message, Catch::Contains("process " + std::to_string(child) + " on "));
   CHECK(exists(dir / ".state.lock"));
   CHECK(FolderLock::take(dir.path(), "state").ok());
-  close(told[0]);
-  close(told[1]);
+  close(ready[0]);
+  close(ready[1]);
 }
 
 TEST_CASE("a run takes each of its locks once, by any path") {

@@ -144,7 +144,7 @@ TEST_CASE("an inconsistent .npy file is refused with file, offset and reason") {
   const Scratch scratch;
   struct Case {
     std::string dict;
-    std::string says;
+    std::string message;
   };
   const std::vector<Case> cases = {
       {"{'descr': '<f4', 'fortran_order': Maybe, 'shape': (1,), }", "byte 44: True or False expected"},
@@ -170,7 +170,7 @@ TEST_CASE("an inconsistent .npy file is refused with file, offset and reason") {
     const Error error = npy_failure(scratch, npy_file(c.dict, std::string(4, 'x')));
     INFO(c.dict << " -> " << error.message);
     CHECK(error.code == Code::bad_data);
-    CHECK(contains(error.message, c.says));
+    CHECK(contains(error.message, c.message));
     CHECK(contains(error.message, (scratch / "a.npy").string()));
   }
   CHECK(contains(npy_failure(scratch, "").message, "truncated magic: 8 bytes expected, 0 found"));

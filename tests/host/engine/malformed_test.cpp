@@ -32,7 +32,7 @@ void send_to_courier(CourierRun& run, uint32_t from, Address as, uint32_t to, Ki
 
 TEST_CASE("a malformed message for a courier is logged with its sender's rank and costs the sender its link") {
   struct Message {
-    std::string what;
+    std::string description;
     Kind kind;
     bool of_worker = false;
   };
@@ -40,15 +40,15 @@ TEST_CASE("a malformed message for a courier is logged with its sender's rank an
                                          {"malformed appeal of a collective", Kind{arbiter_kind::appeal}},
                                          {"malformed verdict of a collective", Kind{arbiter_kind::verdict}},
                                          {"malformed report of an average", Kind{average_kind::report}},
-                                         {"malformed lock message", Kind{lock_kind::ask}, true},
+                                         {"malformed lock message", Kind{lock_kind::request}, true},
                                          {"malformed release message", Kind{lock_kind::release}, true}};
   for (const Message& message : messages) {
-    INFO(message.what);
+    INFO(message.description);
     CourierRun run("tcp", {1, 1});
     send_to_courier(run, 1, message.of_worker ? worker_address(1) : courier_address(1), 0, message.kind);
-    CHECK(run.run.head->wait_for_log("closed the connection to member101"));
-    CHECK(run.run.head->logged("from rank 1 is wrong: "));
-    CHECK(run.run.head->wait_for_size(1));
+    CHECK(run.run.coordinator->wait_for_log("closed the connection to member101"));
+    CHECK(run.run.coordinator->logged("from rank 1 is wrong: "));
+    CHECK(run.run.coordinator->wait_for_size(1));
   }
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("a malformed message of a blocking collective is logged with its sende
                                  pack(Route{0, 1, 0})))
                 .ok());
     }
-    CHECK(run.run.head->wait_for_log("from rank 1 is wrong: its fields do not fill it exactly"));
+    CHECK(run.run.coordinator->wait_for_log("from rank 1 is wrong: its fields do not fill it exactly"));
     run.run.all[0]->join();
     REQUIRE(ended);
     REQUIRE_FALSE(ended->ok());
@@ -79,7 +79,7 @@ TEST_CASE("a malformed message of a blocking collective is logged with its sende
 }
 
 TEST_CASE("a malformed event is logged with its sender's rank and costs the sender its link") {
-  for (const Kind kind : {event_kind::event, event_kind::taken}) {
+  for (const Kind kind : {event_kind::event, event_kind::window_update}) {
     CourierRun run("tcp", {1, 1});
     send_to_worker(run, 1, 0, kind);
     run.run.all[0]->launch([&](Node& node) {
@@ -87,8 +87,8 @@ TEST_CASE("a malformed event is logged with its sender's rank and costs the send
       (void)node.receive_all([](const Frame&) { return false; }, node.clock().now() + kPatience, none,
                              node.cluster().news());
     });
-    CHECK(run.run.head->wait_for_log("from rank 1 is wrong: its fields do not fill it exactly"));
-    CHECK(run.run.head->wait_for_size(1));
+    CHECK(run.run.coordinator->wait_for_log("from rank 1 is wrong: its fields do not fill it exactly"));
+    CHECK(run.run.coordinator->wait_for_size(1));
   }
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("a malformed message between two members is logged by its receiver and
   CHECK(run.run.all[2]->wait_for_log("no link to host 1"));
 }
 
-TEST_CASE("an owner's malformed answer to a lock is logged with its rank, and the requesting node does not use it") {
+TEST_CASE("an owner's malformed reply to a lock is logged with its rank, and the requesting node does not use it") {
   CourierRun run("tcp", {1, 1});
   LockClient::Wanted wanted;
   wanted.name = "ids of table 1";
@@ -110,8 +110,8 @@ TEST_CASE("an owner's malformed answer to a lock is logged with its rank, and th
   bool granted = true;
   run.run.all[1]->launch([&](Node& node) { granted = run.locks(node).lock(wanted).ok(); });
   while (!run.places[0]->locks.waits({worker_address(1), 1})) std::this_thread::yield();
-  Frame answer = make_frame(lock_kind::granted, courier_address(0), worker_address(1), 1, kNonsense);
-  run.places[0]->courier.forward(std::move(answer));
+  Frame reply = make_frame(lock_kind::granted, courier_address(0), worker_address(1), 1, kNonsense);
+  run.places[0]->courier.forward(std::move(reply));
   CHECK(run.run.all[1]->wait_for_log("from rank 0 is wrong: its fields do not fill it exactly"));
   run.run.all[1]->join();
   CHECK_FALSE(granted);

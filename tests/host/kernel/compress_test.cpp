@@ -192,7 +192,7 @@ TEMPLATE_TEST_CASE("the residual of a sent number is finite", "", float, double)
   const std::vector<TestType> sent = {1, 1, infinite, infinite, TestType(NAN), 5};
   for (const Kernels* k : tables()) {
     std::vector<TestType> rest = {1.5, -1, infinite, 3, TestType(NAN), infinite};
-    k->rest_of(dtype_of<TestType>, 6, rest.data(), sent.data());
+    k->residual_of(dtype_of<TestType>, 6, rest.data(), sent.data());
     CHECK(rest == std::vector<TestType>{0.5, -2, 0, 0, 0, 0});
   }
 }

@@ -47,21 +47,21 @@ class JobMaker {
   Plan make_action() {
     Plan plan;
     plan.hash = rng_.next();
-    for (const auto& [id, kept] : kept_) {  // lineage: all ancestors of its inputs
+    for (const auto& [id, kept] : reusable_) {  // lineage: all ancestors of its inputs
       if (rng_.below(2) == 0) include(plan, id);
     }
     const uint64_t fresh = 1 + rng_.below(5);
     for (uint64_t i = 0; i < fresh; ++i) add_stage(plan);
     for (const PlanStage& made : plan.stages) {
       all_.insert_or_assign(made.id, made);
-      if (made.keep) kept_[made.id] = true;
+      if (made.keep) reusable_[made.id] = true;
     }
     REQUIRE(plan.check().ok());
     return plan;
   }
 
   void include(Plan& plan, StageId id) {
-    const auto same = [id](const PlanStage& there) { return there.id == id; };
+    const auto same = [id](const PlanStage& other) { return other.id == id; };
     if (std::any_of(plan.stages.begin(), plan.stages.end(), same)) return;
     for (const PlanDependency& need : all_.at(id).needs) include(plan, need.stage);
     plan.stages.push_back(all_.at(id));
@@ -106,7 +106,7 @@ class JobMaker {
   Rng& rng_;
   StageId last_id_ = 0;
   std::map<StageId, PlanStage> all_;
-  std::map<StageId, bool> kept_;
+  std::map<StageId, bool> reusable_;
   std::map<StageId, size_t> last_use_;
 };
 

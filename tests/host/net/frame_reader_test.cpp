@@ -104,12 +104,12 @@ TEST_CASE("a large body is read into its own block") {
   CHECK(is_intact(frames[0], 0, 5000000));
 }
 
-TEST_CASE("a large body is read into its landing, with its first bytes from the buffer") {
+TEST_CASE("a large body is read into its receive buffer, with its first bytes from the buffer") {
   const size_t large = 200000;
   Blob room = Blob::allocate(large);
-  std::vector<size_t> asked;
+  std::vector<size_t> requested;
   const auto room_for = [&](const Frame& head, size_t bytes) {
-    asked.push_back(bytes);
+    requested.push_back(bytes);
     return head.tag == 2 ? room : Blob();
   };
   FrameReader reader({}, room_for);
@@ -125,7 +125,7 @@ TEST_CASE("a large body is read into its landing, with its first bytes from the 
   CHECK(is_intact(frames[0], 40, 1000));
   CHECK(is_intact(frames[1], 40, large));
   CHECK(is_intact(frames[2], 40, large));
-  CHECK(asked == std::vector<size_t>{large, large});  // small bodies have no landing
+  CHECK(requested == std::vector<size_t>{large, large});  // small bodies have no receive buffer
 }
 
 TEST_CASE("large bodies after a large body pass only their first bytes through the buffer") {

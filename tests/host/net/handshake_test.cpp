@@ -95,9 +95,9 @@ TEST_CASE("a dialler can prove the reading token, which the listener recognises;
 
 TEST_CASE("another program is refused at its first message") {
   Handshake dialler(Side::dialler, "t", nonce_of(1), "10.0.0.1:80");
-  std::string answer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/html; charset=utf-8\r\n";
-  answer.resize(dialler.wanted());
-  const Status status = give(dialler, answer);
+  std::string reply = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/html; charset=utf-8\r\n";
+  reply.resize(dialler.wanted());
+  const Status status = give(dialler, reply);
   REQUIRE_FALSE(status.ok());
   CHECK(status.error().code == Code::refused);
   CHECK(status.error().message == "10.0.0.1:80 does not answer as an actorhost");
@@ -110,10 +110,10 @@ TEST_CASE("both ends refuse another version and name both numbers") {
   const Status status = give(pair.listener, hello);
   REQUIRE_FALSE(status.ok());
   CHECK(status.error().message.find("version 77") != std::string::npos);
-  std::string answer = pair.listener.output();
-  REQUIRE(answer.size() == Handshake::kHelloBytes);
-  answer[8] = 78;
-  CHECK(give(pair.dialler, answer).error().message.find("version 78") != std::string::npos);
+  std::string reply = pair.listener.output();
+  REQUIRE(reply.size() == Handshake::kHelloBytes);
+  reply[8] = 78;
+  CHECK(give(pair.dialler, reply).error().message.find("version 78") != std::string::npos);
 }
 
 TEST_CASE("a listener that echoes the dialler proves nothing") {

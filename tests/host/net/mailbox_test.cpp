@@ -116,19 +116,19 @@ TEST_CASE("a writer that waits for room gives up at its deadline") {
 
 TEST_CASE("a room callback runs once, when the reader has emptied the queue or the mailbox closes") {
   Mailbox box(1);
-  int told = 0;
-  box.when_room([&] { ++told; });
-  CHECK(told == 1);
+  int calls = 0;
+  box.when_room([&] { ++calls; });
+  CHECK(calls == 1);
   REQUIRE(box.try_push(numbered(1)) == Put::ok);
-  box.when_room([&] { ++told; });
-  CHECK(told == 1);
+  box.when_room([&] { ++calls; });
+  CHECK(calls == 1);
   std::vector<Frame> out;
   REQUIRE(box.pop_all(out, 0));
-  CHECK(told == 2);
+  CHECK(calls == 2);
   REQUIRE(box.try_push(numbered(1)) == Put::ok);
-  box.when_room([&] { ++told; });
+  box.when_room([&] { ++calls; });
   box.close();
-  CHECK(told == 3);
+  CHECK(calls == 3);
 }
 
 TEST_CASE("several writers into a small mailbox lose and duplicate no frame") {

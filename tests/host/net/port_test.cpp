@@ -36,7 +36,7 @@ TEST_CASE("a frame that no call has received yet is stored, in order") {
   Port b(transport, 1, steady);
   for (uint32_t tag : {1, 2, 3}) REQUIRE(a.send(to(1, tag)).ok());
   CHECK(b.receive(tagged(2)).value().tag == 2);
-  CHECK(b.kept() == 2);
+  CHECK(b.unreceived() == 2);
   CHECK(b.receive(any).value().tag == 1);
   const Frame last = b.receive(any).value();
   CHECK(last.tag == 3);

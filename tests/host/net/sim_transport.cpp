@@ -9,17 +9,17 @@ namespace actorhost {
 struct SimTransport::Link {
   ProcessId from = 0;
   ProcessId to = 0;
-  std::shared_ptr<const SimLink> how;  // shared by all links without own settings
-  bool lost = false;                   // cut, Cut::lose
-  bool held = false;                   // cut, Cut::hold
+  std::shared_ptr<const SimLink> settings;  // shared by all links without own settings
+  bool lost = false;                        // cut, Cut::lose
+  bool held = false;                        // cut, Cut::hold
   double last_arrival = 0;
   double free_at = 0;  // end of the last transmission, for a limited bandwidth
   size_t queued_bytes = 0;
   std::list<Frame> backlog;  // frames before a held link or a full mailbox; costs nothing while it is empty
-  std::vector<std::function<void()>> want_room;
+  std::vector<std::function<void()>> room_callbacks;
 
   bool has_room(size_t cost, size_t times) const {
-    return queued_bytes == 0 || queued_bytes + cost <= times * how->max_queued_bytes;
+    return queued_bytes == 0 || queued_bytes + cost <= times * settings->max_queued_bytes;
   }
 };
 
@@ -73,21 +73,21 @@ SimTransport::~SimTransport() { close(); }
 void SimTransport::place(Address address, ProcessId process) { places_[address] = process; }
 
 void SimTransport::set_links(SimLink link) {
-  auto how = std::make_shared<const SimLink>(std::move(link));
+  auto settings = std::make_shared<const SimLink>(std::move(link));
   for (auto& [pair, existing] : links_) {
-    if (existing->how == default_link_) existing->how = how;
+    if (existing->settings == default_link_) existing->settings = settings;
   }
-  default_link_ = std::move(how);
+  default_link_ = std::move(settings);
 }
 
 void SimTransport::set_link(ProcessId from, ProcessId to, SimLink link) {
-  link_between(from, to).how = std::make_shared<const SimLink>(std::move(link));
+  link_between(from, to).settings = std::make_shared<const SimLink>(std::move(link));
 }
 
-void SimTransport::cut(ProcessId a, ProcessId b, Cut how) {
+void SimTransport::cut(ProcessId a, ProcessId b, Cut mode) {
   for (Link* link : {&link_between(a, b), &link_between(b, a)}) {
-    link->lost = how == Cut::lose;
-    link->held = how == Cut::hold;
+    link->lost = mode == Cut::lose;
+    link->held = mode == Cut::hold;
     if (!link->lost) continue;
     counters_.lost += link->backlog.size();
     for (const Frame& frame : link->backlog) done_with(*link, frame.cost());
@@ -143,16 +143,16 @@ Status SimTransport::try_send(Frame&& frame) {
   if (!inboxes_.has(frame.dst)) return delivery_status(std::nullopt, frame.dst, inboxes_.closed());
   Link& link = link_between(process_of(frame.src), process_of(frame.dst));
   const size_t cost = frame.cost();
-  if (!link.has_room(cost, is_control(frame.kind) ? Mailbox::kUrgentTimes : 1)) {
+  if (!link.has_room(cost, is_control(frame.kind) ? Mailbox::kUrgentFactor : 1)) {
     refused_ = &link;
     return Error{Code::full, "no room on the way to " + address_name(frame.dst)};
   }
   ++counters_.sent;
   const double time = arrival_time(link, cost);
-  const bool apart = apart_ && apart_(link.from, link.to);
-  if (link.lost || apart || (link.how->loss > 0 && rng_.uniform() < link.how->loss)) {
+  const bool separated = separated_ && separated_(link.from, link.to);
+  if (link.lost || separated || (link.settings->loss > 0 && rng_.uniform() < link.settings->loss)) {
     ++counters_.lost;
-    [[maybe_unused]] const Frame gone = std::move(frame);
+    [[maybe_unused]] const Frame dropped = std::move(frame);
     return {};
   }
   link.queued_bytes += cost;
@@ -160,10 +160,10 @@ Status SimTransport::try_send(Frame&& frame) {
   return {};
 }
 
-void SimTransport::when_room(Address dst, std::function<void()> told) {
+void SimTransport::when_room(Address dst, std::function<void()> callback) {
   // The sender is unknown; in a single thread it is the sender of the last refused frame.
-  if (refused_ == nullptr || refused_->to != process_of(dst) || refused_->queued_bytes == 0) return told();
-  refused_->want_room.push_back(std::move(told));
+  if (refused_ == nullptr || refused_->to != process_of(dst) || refused_->queued_bytes == 0) return callback();
+  refused_->room_callbacks.push_back(std::move(callback));
 }
 
 Status SimTransport::send(Frame&& frame, double seconds) {
@@ -188,7 +188,7 @@ void SimTransport::close() {
   for (const auto& [pair, link] : links_) {
     link->backlog.clear();
     link->queued_bytes = 0;
-    for (const auto& tell : std::exchange(link->want_room, {})) tell();
+    for (const auto& callback : std::exchange(link->room_callbacks, {})) callback();
   }
 }
 
@@ -201,18 +201,18 @@ SimTransport::Link& SimTransport::link_between(ProcessId from, ProcessId to) {
   } else if (!link) {
     link = std::make_unique<Link>();
   }
-  if (!link->how) {
+  if (!link->settings) {
     link->from = from;
     link->to = to;
-    link->how = from == to ? inside_link_ : default_link_;
+    link->settings = from == to ? inside_link_ : default_link_;
   }
   return *link;
 }
 
 // An idle link equals a new link, so it is dropped: in large simulations most pairs send once.
 void SimTransport::drop_idle(Link& link) {
-  const bool plain = link.how == (link.from == link.to ? inside_link_ : default_link_);
-  if (!plain || link.lost || link.held || link.queued_bytes > 0 || !link.want_room.empty()) return;
+  const bool plain = link.settings == (link.from == link.to ? inside_link_ : default_link_);
+  if (!plain || link.lost || link.held || link.queued_bytes > 0 || !link.room_callbacks.empty()) return;
   if (refused_ == &link) refused_ = nullptr;
   const auto at = links_.find((uint64_t{link.from} << 32) | link.to);
   free_links_.push_back(std::move(at->second));
@@ -231,18 +231,18 @@ void SimTransport::add_event(double time, Link* link, uint32_t slot) {
 
 double SimTransport::arrival_time(Link& link, size_t cost) {
   double leaves = clock_.now();
-  if (link.how->bytes_per_second < kForever) {
-    leaves = std::max(leaves, link.free_at) + static_cast<double>(cost) / link.how->bytes_per_second;
+  if (link.settings->bytes_per_second < kForever) {
+    leaves = std::max(leaves, link.free_at) + static_cast<double>(cost) / link.settings->bytes_per_second;
     link.free_at = leaves;
   }
-  double arrives = leaves + link.how->latency(rng_);
-  if (!link.how->reorder) arrives = std::max(arrives, link.last_arrival);
+  double arrives = leaves + link.settings->latency(rng_);
+  if (!link.settings->reorder) arrives = std::max(arrives, link.last_arrival);
   link.last_arrival = arrives;
   return arrives;
 }
 
 void SimTransport::arrive(Link& link, Frame&& frame) {
-  if (link.lost || (apart_ && apart_(link.from, link.to))) {
+  if (link.lost || (separated_ && separated_(link.from, link.to))) {
     ++counters_.lost;
     done_with(link, frame.cost());
     return;
@@ -281,8 +281,8 @@ void SimTransport::resume(Link& link) {
 
 void SimTransport::done_with(Link& link, size_t cost) {
   link.queued_bytes -= cost;
-  if (link.want_room.empty()) return;
-  for (const auto& tell : std::exchange(link.want_room, {})) tell();
+  if (link.room_callbacks.empty()) return;
+  for (const auto& callback : std::exchange(link.room_callbacks, {})) callback();
 }
 
 }  // namespace actorhost

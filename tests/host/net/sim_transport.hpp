@@ -50,15 +50,15 @@ class SimTransport final : public Transport {
   /// Sets the link from `from` to `to`, in one direction.
   void set_link(ProcessId from, ProcessId to, SimLink link);
   /// Cuts both directions between two processes.
-  void cut(ProcessId a, ProcessId b, Cut how = Cut::lose);
+  void cut(ProcessId a, ProcessId b, Cut mode = Cut::lose);
   void heal(ProcessId a, ProcessId b);
-  /// Loses frames between all pairs for which `apart` holds, until the next call; nullptr: none.
-  void part(std::function<bool(ProcessId, ProcessId)> apart) { apart_ = std::move(apart); }
+  /// Loses frames between all pairs for which `separated` holds, until the next call; nullptr: none.
+  void partition(std::function<bool(ProcessId, ProcessId)> separated) { separated_ = std::move(separated); }
 
   /// Runs `fn` at `time`, or now if that is in the past. Simultaneous events run in the order of their creation.
   void at(double time, std::function<void()> fn);
   /// Called after each delivery to the mailbox of `address`.
-  void on_delivered(std::function<void(Address)> told) { delivered_ = std::move(told); }
+  void on_delivered(std::function<void(Address)> callback) { delivered_ = std::move(callback); }
 
   /// Moves the clock to the next event and runs the event; false without one.
   bool step();
@@ -78,7 +78,7 @@ class SimTransport final : public Transport {
   Status attach(Address self, Mailbox& inbox) override;
   void detach(Address self) override;
   Status try_send(Frame&& frame) override;
-  void when_room(Address dst, std::function<void()> told) override;
+  void when_room(Address dst, std::function<void()> callback) override;
   /// Runs the simulation until there is room, for up to `seconds` of virtual time. Must not be called inside an event.
   Status send(Frame&& frame, double seconds) override;
   void close() override;
@@ -109,7 +109,7 @@ class SimTransport final : public Transport {
   std::unordered_map<Address, ProcessId> places_;
   std::unordered_map<uint64_t, std::unique_ptr<Link>> links_;  // links in use or with own settings
   std::vector<std::unique_ptr<Link>> free_links_;
-  std::function<bool(ProcessId, ProcessId)> apart_;
+  std::function<bool(ProcessId, ProcessId)> separated_;
   std::shared_ptr<const SimLink> default_link_;  // shared by the links without own settings
   std::shared_ptr<const SimLink> inside_link_;
   Link* refused_ = nullptr;    // link of the last try_send that returned full

@@ -175,11 +175,11 @@ TEST_CASE("a full link refuses frames and reports room") {
   CHECK(world.net.try_send(message(0, 1, 9)).error().code == Code::full);
   CHECK(world.net.try_send(message(0, 1, 3, Kind::cluster_first)).ok());
   CHECK(world.net.try_send(message(0, 1, 9)).error().code == Code::full);
-  int told = 0;
-  world.net.when_room(1, [&] { ++told; });
-  CHECK(told == 0);
+  int calls = 0;
+  world.net.when_room(1, [&] { ++calls; });
+  CHECK(calls == 0);
   CHECK(world.net.step());
-  CHECK(told == 1);
+  CHECK(calls == 1);
   CHECK(world.net.send(message(0, 1, 4), 0.5).ok());
 }
 

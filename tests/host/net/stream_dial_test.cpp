@@ -41,8 +41,8 @@ TEST_CASE("an address without a listener is unreachable") {
   StreamHost host;
   std::string url;
   {
-    StreamHost gone;
-    url = gone.transport.listen("tcp://127.0.0.1:0").value();
+    StreamHost stopped;
+    url = stopped.transport.listen("tcp://127.0.0.1:0").value();
   }
   auto link = host.transport.dial(url, kPatience);
   REQUIRE_FALSE(link.ok());
@@ -92,21 +92,21 @@ TEST_CASE("a program with another reply is no actorhost") {
 TEST_CASE("a program that closes before a wrong reply is unreachable: a retry may help") {
   const std::string hello = Handshake(Handshake::Side::dialler, "", Handshake::fresh_nonce(), "").output();
   for (const bool reset : {false, true}) {
-    for (const size_t said : {size_t{0}, size_t{10}, hello.size()}) {
-      INFO("reset " << reset << ", " << said << " bytes sent");
-      RawListener shy;
+    for (const size_t sent : {size_t{0}, size_t{10}, hello.size()}) {
+      INFO("reset " << reset << ", " << sent << " bytes sent");
+      RawListener listener;
       std::thread server([&] {
-        RawSocket client = shy.accept();
+        RawSocket client = listener.accept();
         if (reset) client.reset_when_closed();
-        if (reset || said > 0) client.read_some();
-        client.write(hello.substr(0, said));
+        if (reset || sent > 0) client.read_some();
+        client.write(hello.substr(0, sent));
       });
       StreamHost host;
-      const auto link = host.transport.dial(shy.url(), kPatience);
+      const auto link = host.transport.dial(listener.url(), kPatience);
       server.join();
       REQUIRE_FALSE(link.ok());
       CHECK(link.error().code == Code::unreachable);
-      CHECK(link.error().message.find(host_and_port(shy.url())) == 0);
+      CHECK(link.error().message.find(host_and_port(listener.url())) == 0);
     }
   }
 }

@@ -65,17 +65,17 @@ TEST_CASE("frames on a link without a process are service frames") {
   CHECK(two.a.events.frames[1].second.tag == 2);
 }
 
-TEST_CASE("heartbeats update heard_from and are not delivered") {
+TEST_CASE("heartbeats update last_received and are not delivered") {
   Two two;
   two.a.transport.assign(two.at_a, 1);
-  CHECK(two.a.transport.heard_from(7) == 0);
-  const double before = two.a.transport.heard_from(1);
+  CHECK(two.a.transport.last_received(7) == 0);
+  const double before = two.a.transport.last_received(1);
   CHECK(before > 0);
   REQUIRE(two.b.transport.send_on(two.at_b, service_frame(0, 0, Kind::heartbeat)).ok());
   REQUIRE(two.b.transport.send_on(two.at_b, service_frame(1)).ok());
   REQUIRE(two.a.events.wait([&] { return !two.a.events.frames.empty(); }));
   CHECK(two.a.events.frames[0].second.tag == 1);
-  CHECK(two.a.transport.heard_from(1) > before);
+  CHECK(two.a.transport.last_received(1) > before);
 }
 
 TEST_CASE("frames to a process without a link are parked, request a link once, and are sent in order on the link") {
@@ -126,11 +126,11 @@ TEST_CASE("parked frames are bounded") {
   host.transport.set_route(0, 5);
   REQUIRE(host.transport.try_send(test_frame(1, 0, 0, 0, 500)).ok());
   CHECK(host.transport.try_send(test_frame(1, 0, 1, 0, 500)).error().code == Code::full);
-  bool told = false;
-  host.transport.when_room(0, [&] { told = true; });
-  CHECK_FALSE(told);
+  bool notified = false;
+  host.transport.when_room(0, [&] { notified = true; });
+  CHECK_FALSE(notified);
   host.transport.forget(5);
-  CHECK(told);
+  CHECK(notified);
   CHECK(host.transport.try_send(test_frame(1, 0, 1)).error().code == Code::peer_lost);
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("closing a link notifies both ends, and this end has the reason") {
   CHECK(two.b.events.downs[0].reason == "a test");
   CHECK(two.a.events.downs[0].reason == "closed by the peer");
   CHECK(two.a.events.downs[0].process == 1);
-  CHECK(two.a.transport.heard_from(1) == 0);
+  CHECK(two.a.transport.last_received(1) == 0);
   CHECK(two.b.transport.send_on(two.at_b, service_frame(1)).error().code == Code::peer_lost);
 }
 
@@ -228,9 +228,9 @@ TEST_CASE("a link that waits for a full mailbox counts as heard from now") {
   double first = 0;
   double second = 0;
   do {  // heard now, and again later without new bytes
-    first = two.a.transport.heard_from(1);
+    first = two.a.transport.last_received(1);
     std::this_thread::yield();
-    second = two.a.transport.heard_from(1);
+    second = two.a.transport.last_received(1);
   } while (second == first && clock.now() < deadline);
   CHECK(second > first);
   std::vector<Frame> got;

@@ -16,13 +16,13 @@
 
 using actorhost::Code;
 using actorhost::default_token_path;
-using actorhost::keep_reading_token;
 using actorhost::read_or_make_token;
 using actorhost::read_reading_token;
 using actorhost::read_token;
 using actorhost::reading_token;
 using actorhost::reading_token_path;
 using actorhost::Scratch;
+using actorhost::store_reading_token;
 
 namespace {
 
@@ -171,15 +171,15 @@ TEST_CASE("the reading token is stored beside the token, with its mode, and chan
   const std::string path = (scratch / "config" / "token").string();
   const auto token = read_or_make_token(path);
   REQUIRE(token);
-  REQUIRE(keep_reading_token(path, *token).ok());
+  REQUIRE(store_reading_token(path, *token).ok());
   const std::string beside = reading_token_path(path);
   CHECK(beside == path + ".read");
   CHECK(mode_of(beside) == 0600);
   CHECK(*read_token(beside) == reading_token(*token));
   CHECK(*read_reading_token(path) == reading_token(*token));
   CHECK(*read_reading_token(beside) == reading_token(*token));
-  REQUIRE(keep_reading_token(path, *token).ok());
-  REQUIRE(keep_reading_token(path, "another token of many characters").ok());
+  REQUIRE(store_reading_token(path, *token).ok());
+  REQUIRE(store_reading_token(path, "another token of many characters").ok());
   CHECK(*read_token(beside) == reading_token("another token of many characters"));
   CHECK(mode_of(beside) == 0600);
   // No other file is left behind.
@@ -196,7 +196,7 @@ TEST_CASE("a user's file in place of the reading token is kept and reported") {
   const std::string path = (scratch / "token").string();
   const auto token = read_or_make_token(path);
   REQUIRE(token);
-  const auto message = [&] { return keep_reading_token(path, *token).error().message; };
+  const auto message = [&] { return store_reading_token(path, *token).error().message; };
   const std::string beside = scratch.file("token.read", "a secret of the user's own").string();
   REQUIRE(::chmod(beside.c_str(), 0644) == 0);
   CHECK(message().find("chmod 600") != std::string::npos);

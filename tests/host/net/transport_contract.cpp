@@ -136,10 +136,10 @@ void check_full(Net& net, size_t body_bytes) {
   const Address dst = 0;
   const auto src = static_cast<Address>(net.nodes - 1);
   uint32_t sent = send_until_full(net, src, dst, body_bytes);
-  std::atomic<bool> told{false};
-  net.of(src).when_room(dst, [&told] { told = true; });
+  std::atomic<bool> notified{false};
+  net.of(src).when_room(dst, [&notified] { notified = true; });
   send_reading(net, test_frame(src, dst, sent++, 0, body_bytes));
-  REQUIRE(net.collect([&] { return net.total_received() >= sent && told; }));
+  REQUIRE(net.collect([&] { return net.total_received() >= sent && notified; }));
   uint32_t right = 0;
   for (const Frame& frame : net.received[dst]) right += frame.tag == right && is_intact(frame, 0, body_bytes) ? 1 : 0;
   CHECK(right == sent);

@@ -24,7 +24,7 @@ void start(BarrierWorld& world, Rng& rng, NodeId n) {
   (void)world.longest_wait();
 }
 
-void go_on(BarrierWorld& world) {
+void check_progress(BarrierWorld& world) {
   world.run(8);
   CHECK(world.wrong() == "");
   // A joining node without live contacts forms its own ring with the nodes that join through it.
@@ -43,11 +43,11 @@ void churn(BarrierWorld& world, Rng& rng, NodeId next, int events) {
   for (int k = 0; k < events; ++k) {
     world.run(rng.below(3) == 0 ? 0.02 * rng.uniform() : rng.exponential(0.5));
     const NodeId some = world.world.some_node();
-    const uint64_t what = rng.below(3);
-    if (world.world.size() <= 2 || what == 0) {
+    const uint64_t event = rng.below(3);
+    if (world.world.size() <= 2 || event == 0) {
       world.add(next++, {world.contact(), world.contact(), world.contact()});
     } else {
-      what == 1 ? world.kill(some) : world.leave(some);
+      event == 1 ? world.kill(some) : world.leave(some);
     }
   }
 }
@@ -172,7 +172,7 @@ TEST_CASE("no node believes in more than the minimum clock under failures, leave
     const auto n = static_cast<NodeId>(1 + rng.below(10));
     start(world, rng, n);
     churn(world, rng, n, 10);
-    go_on(world);
+    check_progress(world);
   }
 }
 
@@ -189,7 +189,7 @@ TEST_CASE("after any failure the others continue within three seconds") {
     }
     world.run(5);
     CHECK(world.longest_wait() < 3);
-    go_on(world);
+    check_progress(world);
   }
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("a leave or join, even of the root, delays the others only briefly") {
       world.run(3 + rng.uniform());
     }
     CHECK(world.longest_wait() < 1.5);
-    go_on(world);
+    check_progress(world);
   }
 }
 
@@ -224,7 +224,7 @@ TEST_CASE("a lost connection counts as a failure at once: the others stop waitin
   for (const NodeId node : world.world.nodes()) world.world.at(node).lose_process(last, world.world.now());
   world.run(5);
   CHECK(world.longest_wait() < 0.7);
-  go_on(world);
+  check_progress(world);
 }
 
 TEST_CASE("partitioned halves continue separately, and together after the partition heals") {
@@ -240,7 +240,7 @@ TEST_CASE("partitioned halves continue separately, and together after the partit
     world.set_sides([](NodeId) { return -1; });
     world.run(15);
     world.set_sides([](NodeId) { return 0; });
-    go_on(world);
+    check_progress(world);
   }
 }
 
@@ -299,12 +299,12 @@ TEST_CASE("a node suspended for seconds is included only when the others rely on
   start(world, rng, static_cast<NodeId>(2 + rng.below(5)));
   for (int k = 0; k < 4; ++k) {
     const NodeId node = world.world.some_node();
-    world.stop(node);
+    world.suspend(node);
     world.run(1 + 5 * rng.uniform());
-    world.go_on(node);
+    world.resume(node);
     world.run(3 * rng.uniform());
   }
-  go_on(world);
+  check_progress(world);
 }
 
 TEST_CASE("a node that joins without a root starts at the clock of the others") {
@@ -317,17 +317,17 @@ TEST_CASE("a node that joins without a root starts at the clock of the others") 
     world.grow(n, 0.1);
     for (const NodeId node : world.nodes()) world.set_clock(node, 100, 0);
     world.run(3);
-    const bool told = rng.below(2) == 0;
+    const bool closes_connections = rng.below(2) == 0;
     const uint64_t deaths = 1 + rng.below(n - 1);
     for (uint64_t k = 0; k < deaths; ++k) {
       const NodeId root = world.owner_of(0);
       world.kill(root);
       for (const NodeId node : world.nodes()) {
-        if (told) world.at(node).lose_process(root, world.now());
+        if (closes_connections) world.at(node).lose_process(root, world.now());
       }
     }
     for (NodeId k = 0; k < joiners; ++k) {
-      if (rng.below(2) == 0) world.run((told ? 3 : 5) * rng.uniform());
+      if (rng.below(2) == 0) world.run((closes_connections ? 3 : 5) * rng.uniform());
       world.add(n + k, {world.some_node(), world.some_node()});
       world.set_clock(n + k, 0, 0);
     }

@@ -11,9 +11,9 @@ void BarrierWorld::add(NodeId node, const std::vector<NodeId>& contacts) {
   Engine& engine = engines_[node] = Engine{};
   engine.life = ++lives_;
   engine.ready = world.now();
-  world.add(node, contacts).on_aggregate([this, node](const Aggregate& news) { hear(node, news); });
+  world.add(node, contacts).on_aggregate([this, node](const Aggregate& known) { on_aggregate(node, known); });
   world.set_clock(node, 0, 0);
-  hear(node, world.at(node).aggregate(world.now()));
+  on_aggregate(node, world.at(node).aggregate(world.now()));
 }
 
 void BarrierWorld::leave(NodeId node) {
@@ -27,25 +27,25 @@ void BarrierWorld::kill(NodeId node) {
   last_death_ = world.now();
 }
 
-void BarrierWorld::stop(NodeId node) {
+void BarrierWorld::suspend(NodeId node) {
   engines_.at(node).stopped = true;
-  world.stop(node);
+  world.suspend(node);
 }
 
-void BarrierWorld::go_on(NodeId node) {
+void BarrierWorld::resume(NodeId node) {
   Engine& engine = engines_.at(node);
   engine.stopped = false;
   world.at(node).tick(world.now());
-  world.go_on(node);
+  world.resume(node);
   if (std::exchange(engine.late, false)) finish(node, engine.life);
 }
 
-void BarrierWorld::hear(NodeId node, const Aggregate& news) {
+void BarrierWorld::on_aggregate(NodeId node, const Aggregate& known) {
   const auto at = engines_.find(node);
-  if (at == engines_.end() || !news.included) return;
+  if (at == engines_.end() || !known.included) return;
   Engine& engine = at->second;
-  engine.clock = std::max(engine.clock, news.least);
-  if (engine.working || news.least < engine.clock) return;
+  engine.clock = std::max(engine.clock, known.least);
+  if (engine.working || known.least < engine.clock) return;
   engine.working = true;
   if (engine.begun) longest_wait_ = std::max(longest_wait_, world.now() - std::max(engine.ready, last_death_));
   engine.begun = true;
@@ -63,7 +63,7 @@ void BarrierWorld::finish(NodeId node, uint64_t life) {
   ++engine.clock;
   ++steps_;
   world.set_clock(node, engine.clock, engine.clock);
-  hear(node, world.at(node).aggregate(world.now()));
+  on_aggregate(node, world.at(node).aggregate(world.now()));
 }
 
 void BarrierWorld::check() {

@@ -20,9 +20,9 @@ class BarrierWorld {
   void leave(NodeId node);
   void kill(NodeId node);
   /// Suspends the node's process; messages to it are retained.
-  void stop(NodeId node);
+  void suspend(NodeId node);
   /// Resumes the node: it ticks first, then receives the retained messages.
-  void go_on(NodeId node);
+  void resume(NodeId node);
   void run(double seconds);
   /// Runs until all joined nodes are included and have begun a step; false if this takes longer than `seconds`.
   bool settle(double seconds);
@@ -55,7 +55,7 @@ class BarrierWorld {
     bool late = false;  // its step ended while it was suspended
     double ready = 0;   // start of its wait
   };
-  void hear(NodeId node, const Aggregate& news);
+  void on_aggregate(NodeId node, const Aggregate& known);
   void finish(NodeId node, uint64_t life);
   void check();
 

@@ -15,18 +15,18 @@ constexpr auto kBelieve = [](const Peer&) { return true; };
 Peer peer_at(RingId id, NodeId node) { return {id, node, node}; }
 
 /// The lists of peer `i` of `ring` (sorted by id) with complete knowledge.
-Window full_window(const std::vector<Peer>& ring, size_t i) {
-  Window window;
+NeighbourLists full_lists(const std::vector<Peer>& ring, size_t i) {
+  NeighbourLists lists;
   const size_t n = ring.size();
-  for (size_t k = 1; k < n && k <= kReach; ++k) {
-    window.after.peers.push_back(ring[(i + k) % n]);
-    window.before.peers.push_back(ring[(i + n - k) % n]);
+  for (size_t k = 1; k < n && k <= kNeighbourListLength; ++k) {
+    lists.after.peers.push_back(ring[(i + k) % n]);
+    lists.before.peers.push_back(ring[(i + n - k) % n]);
   }
-  if (n > kReach) {
-    window.after.span = window.after.peers.back().id - ring[i].id;
-    window.before.span = ring[i].id - window.before.peers.back().id;
+  if (n > kNeighbourListLength) {
+    lists.after.span = lists.after.peers.back().id - ring[i].id;
+    lists.before.span = ring[i].id - lists.before.peers.back().id;
   }
-  return window;
+  return lists;
 }
 
 std::vector<Peer> random_ring(Rng& rng, size_t n, NodeId first = 0) {
@@ -69,18 +69,18 @@ TEST_CASE("a joining node learns all peers in its neighbour's lists") {
     const auto owner = std::find_if(ring.begin(), ring.end(), [&](const Peer& p) { return p.id > joiner.id; });
     const size_t i = owner == ring.end() ? 0 : static_cast<size_t>(owner - ring.begin());
     Neighbourhood near(joiner);
-    const auto merged = near.merge(ring[i], full_window(ring, i), kBelieve);
-    CHECK(near.all().size() == std::min<size_t>(n, 2 * kReach));
+    const auto merged = near.merge(ring[i], full_lists(ring, i), kBelieve);
+    CHECK(near.all().size() == std::min<size_t>(n, 2 * kNeighbourListLength));
     CHECK(merged.fresh.size() + 2 >=
           near.all().size());  // if the lists do not cover the ring, the far peers are not probed
     CHECK_FALSE(merged.apart);
-    CHECK(near.whole() == (n < 2 * kReach));
-    CHECK(near.window().after.peers.front() == ring[i]);
-    CHECK(near.window().before.peers.front() == ring[(i + n - 1) % n]);
+    CHECK(near.whole() == (n < 2 * kNeighbourListLength));
+    CHECK(near.lists().after.peers.front() == ring[i]);
+    CHECK(near.lists().before.peers.front() == ring[(i + n - 1) % n]);
     CHECK(near.owns(joiner.id));
     CHECK_FALSE(near.owns(joiner.id + 1));
     CHECK(near.owns(ring[(i + n - 1) % n].id + 1));
-    CHECK(Neighbourhood::sound(joiner, near.window()));
+    CHECK(Neighbourhood::is_valid(joiner, near.lists()));
   }
 }
 
@@ -89,14 +89,14 @@ TEST_CASE("a peer that a neighbour's list should hold and lacks is doubted, exce
   const std::vector<Peer> ring = random_ring(rng, 100);
   const size_t me = 50;
   Neighbourhood near(ring[me]);
-  CHECK(near.merge(ring[me + 1], full_window(ring, me + 1), kBelieve).doubted.empty());
-  near.merge(ring[me - 1], full_window(ring, me - 1), kBelieve);
-  Window window = full_window(ring, me + 1);
+  CHECK(near.merge(ring[me + 1], full_lists(ring, me + 1), kBelieve).doubted.empty());
+  near.merge(ring[me - 1], full_lists(ring, me - 1), kBelieve);
+  NeighbourLists lists = full_lists(ring, me + 1);
   const Peer dead = ring[me + 9];
-  std::erase(window.after.peers, dead);
-  CHECK(near.merge(ring[me + 1], window, kBelieve).doubted == std::vector<Peer>{dead});
+  std::erase(lists.after.peers, dead);
+  CHECK(near.merge(ring[me + 1], lists, kBelieve).doubted == std::vector<Peer>{dead});
   const Peer joiner = {(ring[me].id / 2 + ring[me + 1].id / 2), 1000, 1000};
-  CHECK(near.merge(joiner, Window{}, kBelieve).doubted.empty());
+  CHECK(near.merge(joiner, NeighbourLists{}, kBelieve).doubted.empty());
 }
 
 TEST_CASE("the lists hold the nearest known peers on both sides, in any order of messages") {
@@ -108,28 +108,28 @@ TEST_CASE("the lists hold the nearest known peers on both sides, in any order of
     std::vector<Peer> ring = random_ring(rng, n);
     const size_t me = rng.below(n);
     Neighbourhood near(ring[me]);
-    std::vector<bool> heard(n, false);
+    std::vector<bool> reported(n, false);
     for (int k = 0; k < 40; ++k) {
       const size_t other = rng.below(n);
       if (other == me) continue;
-      Window some = full_window(ring, other);  // with some peers missing
+      NeighbourLists some = full_lists(ring, other);  // with some peers missing
       std::erase_if(some.before.peers, [&](const Peer&) { return rng.below(3) == 0; });
       std::erase_if(some.after.peers, [&](const Peer&) { return rng.below(3) == 0; });
       near.merge(ring[other], some, kBelieve);
-      heard[other] = true;
+      reported[other] = true;
       for (const Side* side : {&some.before, &some.after}) {
         for (const Peer& p : side->peers)
-          heard[static_cast<size_t>(std::find(ring.begin(), ring.end(), p) - ring.begin())] = true;
+          reported[static_cast<size_t>(std::find(ring.begin(), ring.end(), p) - ring.begin())] = true;
       }
     }
     std::vector<Peer> after;
     std::vector<Peer> before;
     for (size_t k = 1; k < n; ++k) {
-      if (heard[(me + k) % n] && after.size() < kReach) after.push_back(ring[(me + k) % n]);
-      if (heard[(me + n - k) % n] && before.size() < kReach) before.push_back(ring[(me + n - k) % n]);
+      if (reported[(me + k) % n] && after.size() < kNeighbourListLength) after.push_back(ring[(me + k) % n]);
+      if (reported[(me + n - k) % n] && before.size() < kNeighbourListLength) before.push_back(ring[(me + n - k) % n]);
     }
-    CHECK(near.window().after.peers == after);
-    CHECK(near.window().before.peers == before);
+    CHECK(near.lists().after.peers == after);
+    CHECK(near.lists().before.peers == before);
   }
 }
 
@@ -137,18 +137,18 @@ TEST_CASE("the claim grows where neighbours agree, and a failure does not make a
   Rng rng(5);
   const std::vector<Peer> ring = random_ring(rng, 100);
   Neighbourhood near(ring[50]);
-  near.merge(ring[51], full_window(ring, 51), kBelieve);
-  near.merge(ring[49], full_window(ring, 49), kBelieve);
-  CHECK(near.window().after.claimed(ring[50].id, true) == kReach);
-  CHECK(near.window().before.claimed(ring[50].id, false) == kReach);
+  near.merge(ring[51], full_lists(ring, 51), kBelieve);
+  near.merge(ring[49], full_lists(ring, 49), kBelieve);
+  CHECK(near.lists().after.claimed(ring[50].id, true) == kNeighbourListLength);
+  CHECK(near.lists().before.claimed(ring[50].id, false) == kNeighbourListLength);
   near.erase(ring[53].node);
-  CHECK(near.window().after.peers.size() == kReach - 1);
+  CHECK(near.lists().after.peers.size() == kNeighbourListLength - 1);
   CHECK_FALSE(near.whole());
   std::vector<Peer> rest = ring;
   rest.erase(rest.begin() + 53);
-  near.merge(rest[51], full_window(rest, 51), kBelieve);
-  CHECK(near.window().after.peers.size() == kReach);
-  CHECK(near.window().after.claimed(ring[50].id, true) == kReach);
+  near.merge(rest[51], full_lists(rest, 51), kBelieve);
+  CHECK(near.lists().after.peers.size() == kNeighbourListLength);
+  CHECK(near.lists().after.claimed(ring[50].id, true) == kNeighbourListLength);
 }
 
 TEST_CASE("peers of another ring are added, and the claim shrinks to the part that both peers see") {
@@ -156,21 +156,21 @@ TEST_CASE("peers of another ring are added, and the claim shrinks to the part th
   const std::vector<Peer> mine = random_ring(rng, 100);
   const std::vector<Peer> other = random_ring(rng, 100, 500);
   Neighbourhood near(mine[50]);
-  near.merge(mine[51], full_window(mine, 51), kBelieve);
+  near.merge(mine[51], full_lists(mine, 51), kBelieve);
   const auto at = std::find_if(other.begin(), other.end(), [&](const Peer& p) { return p.id > mine[50].id; });
   const auto i = static_cast<size_t>(at - other.begin()) % other.size();
-  const auto merged = near.merge(other[i], full_window(other, i), kBelieve);
-  CHECK(merged.fresh.size() > kReach / 2);
+  const auto merged = near.merge(other[i], full_lists(other, i), kBelieve);
+  CHECK(merged.fresh.size() > kNeighbourListLength / 2);
   std::vector<Peer> both = mine;
   both.insert(both.end(), other.begin(), other.end());
   std::sort(both.begin(), both.end(), [](const Peer& a, const Peer& b) { return a.id < b.id; });
   const auto me = static_cast<size_t>(std::find(both.begin(), both.end(), mine[50]) - both.begin());
-  const Window truth = full_window(both, me);
-  for (size_t k = 0; k < near.window().after.claimed(mine[50].id, true); ++k) {
-    CHECK(near.window().after.peers[k] == truth.after.peers[k]);
+  const NeighbourLists truth = full_lists(both, me);
+  for (size_t k = 0; k < near.lists().after.claimed(mine[50].id, true); ++k) {
+    CHECK(near.lists().after.peers[k] == truth.after.peers[k]);
   }
-  for (size_t k = 0; k < near.window().before.claimed(mine[50].id, false); ++k) {
-    CHECK(near.window().before.peers[k] == truth.before.peers[k]);
+  for (size_t k = 0; k < near.lists().before.claimed(mine[50].id, false); ++k) {
+    CHECK(near.lists().before.peers[k] == truth.before.peers[k]);
   }
 }
 
@@ -181,26 +181,26 @@ TEST_CASE("of two peers with one id the lower node is retained, and an unbelieve
   near.merge(peer_at(200, 7), {}, kBelieve);
   REQUIRE(near.all().size() == 1);
   CHECK(near.all().front().node == 4);
-  Window theirs;
+  NeighbourLists theirs;
   theirs.after.peers = {peer_at(300, 30)};
   near.merge(peer_at(250, 20), theirs, [](const Peer& p) { return p.node != 30; });
   CHECK(near.knows(20));
   CHECK_FALSE(near.knows(30));
 }
 
-TEST_CASE("an inconsistent window is detected") {
+TEST_CASE("inconsistent neighbour lists are detected") {
   const Peer of = peer_at(100, 1);
-  Window window;
-  window.after.peers = {peer_at(110, 2), peer_at(120, 3)};
-  window.before.peers = {peer_at(90, 4)};
-  CHECK(Neighbourhood::sound(of, window));
-  std::swap(window.after.peers[0], window.after.peers[1]);
-  CHECK_FALSE(Neighbourhood::sound(of, window));
-  window.after.peers = {peer_at(110, 2), peer_at(110, 3)};
-  CHECK_FALSE(Neighbourhood::sound(of, window));
-  window.after.peers = {peer_at(110, 1)};
-  CHECK_FALSE(Neighbourhood::sound(of, window));
-  window.after.peers.clear();
-  for (NodeId i = 0; i <= kReach; ++i) window.after.peers.push_back(peer_at(110 + i, 10 + i));
-  CHECK_FALSE(Neighbourhood::sound(of, window));
+  NeighbourLists lists;
+  lists.after.peers = {peer_at(110, 2), peer_at(120, 3)};
+  lists.before.peers = {peer_at(90, 4)};
+  CHECK(Neighbourhood::is_valid(of, lists));
+  std::swap(lists.after.peers[0], lists.after.peers[1]);
+  CHECK_FALSE(Neighbourhood::is_valid(of, lists));
+  lists.after.peers = {peer_at(110, 2), peer_at(110, 3)};
+  CHECK_FALSE(Neighbourhood::is_valid(of, lists));
+  lists.after.peers = {peer_at(110, 1)};
+  CHECK_FALSE(Neighbourhood::is_valid(of, lists));
+  lists.after.peers.clear();
+  for (NodeId i = 0; i <= kNeighbourListLength; ++i) lists.after.peers.push_back(peer_at(110 + i, 10 + i));
+  CHECK_FALSE(Neighbourhood::is_valid(of, lists));
 }

@@ -45,18 +45,18 @@ TEST_CASE("a truncated, changed or random message of the overlay is rejected or 
   world.grow(30, 1);
   Overlay& node = world.at(5);
   const Envelope envelope{world.at(6).self(), 5};
-  const Window window = world.at(6).near().window();
+  const NeighbourLists lists = world.at(6).near().lists();
   const std::vector<Frame> good = {
       from_peer(overlay_kind::find, Find{envelope, 77}),
-      from_peer(overlay_kind::found, Found{envelope, world.at(7).self(), {world.at(8).self()}, window, "state", 7}),
-      from_peer(overlay_kind::greet, Greeting{envelope, 7, window}),
-      from_peer(overlay_kind::greet, Greeting{envelope, 7, {}}),
-      from_peer(overlay_kind::greeted, Greeting{envelope, 7, window}),
+      from_peer(overlay_kind::found, Found{envelope, world.at(7).self(), {world.at(8).self()}, lists, "state", 7}),
+      from_peer(overlay_kind::probe, PeerProbe{envelope, 7, lists}),
+      from_peer(overlay_kind::probe, PeerProbe{envelope, 7, {}}),
+      from_peer(overlay_kind::probe_reply, PeerProbe{envelope, 7, lists}),
       from_peer(overlay_kind::leaving, envelope),
       from_peer(overlay_kind::suspect, Suspect{envelope, world.at(7).self()}),
       from_peer(overlay_kind::report, report_of(envelope)),
       from_peer(overlay_kind::result, result_of(envelope, world.at(7).self())),
-      from_peer(overlay_kind::part, envelope),
+      from_peer(overlay_kind::detach, envelope),
   };
   for (const Frame& frame : good) {
     INFO("kind " << static_cast<int>(frame.kind));
@@ -84,9 +84,9 @@ TEST_CASE("addresses and values in messages of the overlay are checked") {
   CHECK_THAT(why(from_peer(overlay_kind::leaving, Envelope{world.at(6).self(), 4})), Catch::Contains("another node"));
   CHECK_THAT(why(from_peer(overlay_kind::leaving, Envelope{world.at(7).self(), 5})),
              Catch::Contains("another process"));
-  Greeting greeting{envelope, 7, world.at(6).near().window()};
-  std::swap(greeting.window->after.peers.front(), greeting.window->after.peers.back());
-  CHECK_THAT(why(from_peer(overlay_kind::greet, greeting)), Catch::Contains("window"));
+  PeerProbe probe{envelope, 7, world.at(6).near().lists()};
+  std::swap(probe.lists->after.peers.front(), probe.lists->after.peers.back());
+  CHECK_THAT(why(from_peer(overlay_kind::probe, probe)), Catch::Contains("neighbour lists"));
   TreeResult result = result_of(envelope, world.at(7).self());
   result.lease = -1;
   CHECK_THAT(why(from_peer(overlay_kind::result, result)), Catch::Contains("are invalid"));

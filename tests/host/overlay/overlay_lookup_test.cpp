@@ -72,11 +72,11 @@ TEST_CASE("lookups succeed under message loss and right after failures") {
 TEST_CASE("a lookup ends when the node leaves or no peer replies") {
   OverlayWorld world(43);
   world.grow(40, 1);
-  std::string said;
+  std::string result;
   RingId far = world.at(3).self().id + (RingId{1} << 63);
-  world.at(3).find(far, world.now(), [&](const Result<Located>& r) { said = r.ok() ? "found" : r.error().message; });
+  world.at(3).find(far, world.now(), [&](const Result<Located>& r) { result = r.ok() ? "found" : r.error().message; });
   world.at(3).leave(world.now());
-  CHECK(said == "this node has left the overlay");
+  CHECK(result == "this node has left the overlay");
   world.kill(3);
   for (NodeId i = 0; i < 40; ++i) {
     if (i != 3 && i != 5) world.net.cut(5, i);

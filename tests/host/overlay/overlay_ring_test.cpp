@@ -13,7 +13,7 @@ namespace {
 double settle(OverlayWorld& world, double limit) {
   const double start = world.now();
   while (world.now() - start < limit) {
-    if (world.wrong_windows() == 0) return world.now() - start;
+    if (world.wrong_lists() == 0) return world.now() - start;
     world.run(0.25);
   }
   return 1e9;
@@ -71,7 +71,7 @@ TEST_CASE("a node with only dead contacts has not joined, and joins when one of 
   world.add(8, {});
   world.run(10);
   CHECK(waiting.joined());
-  CHECK(world.wrong_windows() == 0);
+  CHECK(world.wrong_lists() == 0);
 }
 
 TEST_CASE("two rings that discover each other merge") {
@@ -81,7 +81,7 @@ TEST_CASE("two rings that discover each other merge") {
     world.grow(120, 2);
     for (NodeId i = 0; i < 80; ++i) world.add(1000 + i, i == 0 ? std::vector<NodeId>() : std::vector<NodeId>{1000});
     world.run(5);
-    CHECK(world.wrong_windows() == 200);
+    CHECK(world.wrong_lists() == 200);
     world.at(1033).join({{5, 5}}, world.now());
     CHECK(settle(world, 15) < 15);
   }
@@ -146,7 +146,7 @@ TEST_CASE("a node that was suspended for a while does not suspect all others") {
   CHECK(stopped.near().all().size() == 32);
   stopped.tick(world.now() - 50);  // a clock that jumps backwards
   world.run(10);
-  CHECK(world.wrong_windows() == 0);
+  CHECK(world.wrong_lists() == 0);
 }
 
 TEST_CASE("nodes suspended for ten seconds are dropped, and regain their places when they resume") {
@@ -154,10 +154,10 @@ TEST_CASE("nodes suspended for ten seconds are dropped, and regain their places 
     INFO("seed " << seed);
     OverlayWorld world(seed);
     world.grow(60, 1);
-    for (NodeId i = 0; i < 60; i += 3) world.stop(i);
+    for (NodeId i = 0; i < 60; i += 3) world.suspend(i);
     world.run(10);
     CHECK_FALSE(world.at(1).near().knows(0));
-    for (NodeId i = 0; i < 60; i += 3) world.go_on(i);
+    for (NodeId i = 0; i < 60; i += 3) world.resume(i);
     CHECK(settle(world, 15) < 15);
     CHECK(world.at(0).size_estimate(world.now()).nodes == Approx(60).epsilon(0.2));
   }
@@ -167,14 +167,14 @@ TEST_CASE("neighbour lists are sent only if one of two peers may lack them") {
   OverlayWorld world(16);
   world.grow(30, 1);
   world.run(40);
-  const auto greetings = [](const std::map<Kind, uint64_t>& sent) {
-    return sent.at(overlay_kind::greet) + sent.at(overlay_kind::greeted);
+  const auto probes = [](const std::map<Kind, uint64_t>& sent) {
+    return sent.at(overlay_kind::probe) + sent.at(overlay_kind::probe_reply);
   };
-  const uint64_t before = greetings(world.sent_by_kind());
-  const uint64_t bytes = greetings(world.bytes_by_kind());
+  const uint64_t before = probes(world.sent_by_kind());
+  const uint64_t bytes = probes(world.bytes_by_kind());
   world.run(10);
-  const uint64_t messages = greetings(world.sent_by_kind()) - before;
-  CHECK(greetings(world.bytes_by_kind()) - bytes < 100 * messages);  // lists of 29 peers have 464 bytes on each side
+  const uint64_t messages = probes(world.sent_by_kind()) - before;
+  CHECK(probes(world.bytes_by_kind()) - bytes < 100 * messages);  // lists of 29 peers have 464 bytes on each side
   world.kill(7);
   CHECK(settle(world, 10) < 10);
 }
@@ -186,9 +186,9 @@ TEST_CASE("of two nodes with one id the higher node takes another id, and both a
   Overlay& high = world.at(19);
   const RingId old = high.self().id;
   // A node 3 with the same id probes node 19.
-  Greeting greeting;
-  greeting.envelope = {{old, 3, 3}, 19};
-  Frame frame = message_frame(overlay_kind::greet, courier_address(19), 1, greeting);
+  PeerProbe probe;
+  probe.envelope = {{old, 3, 3}, 19};
+  Frame frame = message_frame(overlay_kind::probe, courier_address(19), 1, probe);
   frame.src = courier_address(3);
   CHECK(high.on_frame(frame, world.now()).ok());
   CHECK(high.self().id != old);

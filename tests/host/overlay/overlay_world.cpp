@@ -39,7 +39,7 @@ void OverlayWorld::kill(NodeId node) {
   order_.erase(std::find(order_.begin(), order_.end(), node));
 }
 
-void OverlayWorld::go_on(NodeId node) {
+void OverlayWorld::resume(NodeId node) {
   members_.at(node)->stopped = false;
   serve(node);
 }
@@ -88,29 +88,29 @@ std::vector<NodeId> OverlayWorld::nodes() const {
   return all;
 }
 
-Result<Located> OverlayWorld::find(NodeId asker, RingId key) {
+Result<Located> OverlayWorld::find(NodeId requester, RingId key) {
   std::optional<Result<Located>> result;
-  find(asker, key, [&](Result<Located> located) { result = std::move(located); });
+  find(requester, key, [&](Result<Located> located) { result = std::move(located); });
   net.run_until([&] { return result.has_value(); }, now() + 60);
   if (!result) return Error{Code::internal, "no reply has arrived"};
   return *result;
 }
 
-void OverlayWorld::find(NodeId asker, RingId key, Finder::OnLocated done) {
-  at(asker).find(key, now(), std::move(done));
-  serve(asker);
+void OverlayWorld::find(NodeId requester, RingId key, Finder::OnLocated done) {
+  at(requester).find(key, now(), std::move(done));
+  serve(requester);
 }
 
-std::vector<Sampled> OverlayWorld::sample(NodeId asker, uint32_t count) {
+std::vector<Sampled> OverlayWorld::sample(NodeId requester, uint32_t count) {
   std::optional<std::vector<Sampled>> result;
-  sample(asker, count, [&](std::vector<Sampled> sampled) { result = std::move(sampled); });
+  sample(requester, count, [&](std::vector<Sampled> sampled) { result = std::move(sampled); });
   net.run_until([&] { return result.has_value(); }, now() + 60);
   return result.value_or(std::vector<Sampled>());
 }
 
-void OverlayWorld::sample(NodeId asker, uint32_t count, UniformSampler::OnSampled done) {
-  at(asker).sample(count, 5, now(), std::move(done));
-  serve(asker);
+void OverlayWorld::sample(NodeId requester, uint32_t count, UniformSampler::OnSampled done) {
+  at(requester).sample(count, 5, now(), std::move(done));
+  serve(requester);
 }
 
 NodeId OverlayWorld::some_node() { return order_[net.rng().below(order_.size())]; }
@@ -150,9 +150,9 @@ template <typename Members>
 size_t wrong(const std::vector<Peer>& ring, const Members& members, size_t count) {
   size_t bad = 0;
   for (size_t i = 0; i < ring.size(); ++i) {
-    const Window& window = members.at(ring[i].node)->overlay->near().window();
-    const bool good = side_is_true(ring, i, true, window.after.peers, count) &&
-                      side_is_true(ring, i, false, window.before.peers, count);
+    const NeighbourLists& lists = members.at(ring[i].node)->overlay->near().lists();
+    const bool good = side_is_true(ring, i, true, lists.after.peers, count) &&
+                      side_is_true(ring, i, false, lists.before.peers, count);
     bad += good ? 0 : 1;
   }
   return bad;
@@ -161,6 +161,6 @@ size_t wrong(const std::vector<Peer>& ring, const Members& members, size_t count
 }  // namespace
 
 size_t OverlayWorld::wrong_neighbours() const { return wrong(ring(), members_, 1); }
-size_t OverlayWorld::wrong_windows() const { return wrong(ring(), members_, kReach); }
+size_t OverlayWorld::wrong_lists() const { return wrong(ring(), members_, kNeighbourListLength); }
 
 }  // namespace actorhost::test

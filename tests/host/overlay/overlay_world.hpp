@@ -26,8 +26,8 @@ class OverlayWorld {
   /// Kills without notice; connections stay open.
   void kill(NodeId node);
   /// Suspends the node's process, like SIGSTOP; messages to it wait.
-  void stop(NodeId node) { members_.at(node)->stopped = true; }
-  void go_on(NodeId node);
+  void suspend(NodeId node) { members_.at(node)->stopped = true; }
+  void resume(NodeId node);
 
   void set_clock(NodeId node, std::optional<uint64_t> steps, uint64_t sum);
 
@@ -43,19 +43,19 @@ class OverlayWorld {
   }
 
   /// Waits for the result.
-  Result<Located> find(NodeId asker, RingId key);
-  std::vector<Sampled> sample(NodeId asker, uint32_t count);
+  Result<Located> find(NodeId requester, RingId key);
+  std::vector<Sampled> sample(NodeId requester, uint32_t count);
   /// Without waiting.
-  void find(NodeId asker, RingId key, Finder::OnLocated done);
-  void sample(NodeId asker, uint32_t count, UniformSampler::OnSampled done);
+  void find(NodeId requester, RingId key, Finder::OnLocated done);
+  void sample(NodeId requester, uint32_t count, UniformSampler::OnSampled done);
 
   /// Live peers in the order of the ring.
   std::vector<Peer> ring() const;
   NodeId owner_of(RingId key) const;
   /// Number of nodes with a wrong first successor or predecessor.
   size_t wrong_neighbours() const;
-  /// Number of nodes with lists other than the kReach nearest peers on each side.
-  size_t wrong_windows() const;
+  /// Number of nodes with lists other than the kNeighbourListLength nearest peers on each side.
+  size_t wrong_lists() const;
   uint64_t sent() const noexcept { return net.counters().sent; }
   /// By kind of message.
   const std::map<Kind, uint64_t>& sent_by_kind() const noexcept { return sent_by_kind_; }

@@ -27,21 +27,21 @@ constexpr double kPageWait = 10;  // seconds; a test that waits so long fails
 class CountedSource final : public StateSource {
  public:
   explicit CountedSource(size_t nodes) : state_(test::sample_state(nodes)) {}
-  void look(const std::vector<std::string>& /*sections*/, std::function<void(std::string)> told) override {
-    ++looks;
+  void request_state(const std::vector<std::string>& /*sections*/, std::function<void(std::string)> callback) override {
+    ++requests;
     if (ended) {
       state_["run"]["ended"] = "done";
-      ++looks_at_end_;
-      for (json& node : state_["nodes"]) node["state"] = looks_at_end_ > 3 ? "ended" : "computing";
+      ++requests_at_end_;
+      for (json& node : state_["nodes"]) node["state"] = requests_at_end_ > 3 ? "ended" : "computing";
     }
-    if (!silent) told(json_text(state_));
+    if (!silent) callback(json_text(state_));
   }
-  std::atomic<int> looks{0};
+  std::atomic<int> requests{0};
   std::atomic<bool> silent{false}, ended{false};
 
  private:
   json state_;
-  int looks_at_end_ = 0;
+  int requests_at_end_ = 0;
 };
 
 /// The page of a CountedSource on a free port, at ten messages a second.
@@ -53,20 +53,20 @@ struct ServedPage {
     auto opened = PageServer::open(options, clock);
     REQUIRE(opened);
     page = std::move(*opened);
-    looks = std::make_unique<Looks>(source, clock, log, std::vector<Watcher*>{page.get()});
-    page->on_wanted([this] { looks->wake(); });
+    poller = std::make_unique<StatePoller>(source, clock, log, std::vector<Watcher*>{page.get()});
+    page->on_wanted([this] { poller->wake(); });
     const std::string url = page->url();
     const size_t colon = url.find(':', 7);
     port = static_cast<uint16_t>(std::stoul(url.substr(colon + 1)));
     host = "127.0.0.1:" + std::to_string(port);
   }
-  ~ServedPage() { looks->stop(); }
+  ~ServedPage() { poller->stop(); }
 
   SteadyClock clock;
   Log log{LogLevel::off};
   CountedSource source;
   std::unique_ptr<PageServer> page;
-  std::unique_ptr<Looks> looks;
+  std::unique_ptr<StatePoller> poller;
   uint16_t port = 0;
   std::string host;
 };
@@ -119,7 +119,7 @@ class Browser {
   std::string got_;
 };
 
-/// The whole answer to a request; `headers` are lines with their line ends.
+/// The whole response to a request; `headers` are lines with their line ends.
 std::string fetched(const ServedPage& served, const std::string& method_and_path, const std::string& headers = "",
                     std::string host = "") {
   Browser browser(served.port);
@@ -129,9 +129,9 @@ std::string fetched(const ServedPage& served, const std::string& method_and_path
   return browser.got();
 }
 
-int status_of(const std::string& answer) { return answer.size() > 12 ? std::stoi(answer.substr(9, 3)) : 0; }
+int status_of(const std::string& response) { return response.size() > 12 ? std::stoi(response.substr(9, 3)) : 0; }
 
-std::string body_of(const std::string& answer) { return answer.substr(answer.find("\r\n\r\n") + 4); }
+std::string body_of(const std::string& response) { return response.substr(response.find("\r\n\r\n") + 4); }
 
 std::unique_ptr<Browser> viewer(const ServedPage& served, const std::string& query = "", int room = 0) {
   auto browser = std::make_unique<Browser>(served.port, room);
@@ -152,14 +152,14 @@ TEST_CASE("a page serves its files, the state and metrics, each under its path, 
   const ServedPage served;
   REQUIRE(page_files().size() == 5);
   for (const PageFile& file : page_files()) {
-    const std::string answer = fetched(served, "GET " + std::string(file.path));
-    CHECK(status_of(answer) == 200);
-    CHECK(body_of(answer) == file.bytes);
-    CHECK(answer.find(std::string("Content-Type: ") + file.type) != std::string::npos);
-    CHECK(answer.find("Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self';") !=
+    const std::string response = fetched(served, "GET " + std::string(file.path));
+    CHECK(status_of(response) == 200);
+    CHECK(body_of(response) == file.bytes);
+    CHECK(response.find(std::string("Content-Type: ") + file.type) != std::string::npos);
+    CHECK(response.find("Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self';") !=
           std::string::npos);
-    CHECK(answer.find("X-Content-Type-Options: nosniff") != std::string::npos);
-    CHECK(answer.find("unsafe") > answer.find("\r\n\r\n"));
+    CHECK(response.find("X-Content-Type-Options: nosniff") != std::string::npos);
+    CHECK(response.find("unsafe") > response.find("\r\n\r\n"));
   }
   CHECK(json::parse(body_of(fetched(served, "GET /state")))["nodes"].size() == 5);
   CHECK(body_of(fetched(served, "GET /metrics")).starts_with("# HELP actorhost_run_info"));
@@ -172,9 +172,9 @@ TEST_CASE("a page serves its files, the state and metrics, each under its path, 
     CHECK(status_of(fetched(served, std::string("GET ") + path)) == 404);
   }
   for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "BREW"}) {
-    const std::string answer = fetched(served, std::string(method) + " /", "Content-Length: 0\r\n");
-    CHECK(status_of(answer) == 405);
-    CHECK(answer.find("Allow: GET, HEAD") != std::string::npos);
+    const std::string response = fetched(served, std::string(method) + " /", "Content-Length: 0\r\n");
+    CHECK(status_of(response) == 405);
+    CHECK(response.find("Allow: GET, HEAD") != std::string::npos);
   }
   CHECK(status_of(fetched(served, "POST /", "Content-Length: 1000000\r\n")) == 405);
   for (const std::string& garbage : kGarbage) {
@@ -206,18 +206,18 @@ TEST_CASE("a page answers only requests for its own address") {
   }
   for (const std::string& host : {"evil.example" + port, "localhost.evil.example" + port, "10.0.0.1" + port,
                                   std::string("@localhost"), std::string("127.0.0.1.evil.example")}) {
-    const std::string answer = fetched(served, "GET /state", "", host);
-    CHECK(status_of(answer) == 403);
-    CHECK(body_of(answer) == "This page is not served under that name: use the address in actorhost's log.\n");
+    const std::string response = fetched(served, "GET /state", "", host);
+    CHECK(status_of(response) == 403);
+    CHECK(body_of(response) == "This page is not served under that name: use the address in actorhost's log.\n");
   }
   CHECK(status_of(fetched(served, "GET /state", "Origin: http://" + served.host + "\r\n")) == 200);
   for (const std::string& origin :
        {std::string("http://evil.example"), "https://" + served.host, std::string("null")}) {
-    const std::string answer = fetched(served, "GET /state", "Origin: " + origin + "\r\n");
-    CHECK(status_of(answer) == 403);
-    CHECK(body_of(answer) == "Pages of other sites may not read this one.\n");
+    const std::string response = fetched(served, "GET /state", "Origin: " + origin + "\r\n");
+    CHECK(status_of(response) == 403);
+    CHECK(body_of(response) == "Pages of other sites may not read this one.\n");
   }
-  CHECK(served.source.looks == 1);  // for the allowed request
+  CHECK(served.source.requests == 1);  // for the allowed request
 }
 
 TEST_CASE("an address beyond loopback requires a token, once") {
@@ -274,7 +274,7 @@ TEST_CASE("an unusable address is named in the error") {
 
 TEST_CASE("viewers share one state request, and without viewers there is none") {
   ServedPage served(100);
-  CHECK(served.source.looks == 0);
+  CHECK(served.source.requests == 0);
   std::vector<std::unique_ptr<Browser>> viewers;
   for (int i = 0; i < 32; ++i) viewers.push_back(viewer(served, i % 2 == 0 ? "" : "?offset=64&sort=id"));
   for (auto& one : viewers) REQUIRE(one->read_until("data: {"));
@@ -283,15 +283,15 @@ TEST_CASE("viewers share one state request, and without viewers there is none") 
   const std::string refused = fetched(served, "GET /events");
   CHECK(status_of(refused) == 503);
   CHECK(body_of(refused) == "There are 32 viewers of this page already.\n");
-  const int before = served.source.looks;
-  wait_for_page([&] { return served.source.looks >= before + 3; });
-  CHECK(served.source.looks < 100);  // fewer than one for each viewer
+  const int before = served.source.requests;
+  wait_for_page([&] { return served.source.requests >= before + 3; });
+  CHECK(served.source.requests < 100);  // fewer than one for each viewer
   viewers.clear();
   // A request may be in progress, but none follows. The server notices a departed viewer at its next write.
-  wait_for_page([&] { return served.page->next_look() == kForever; });
-  const int after = served.source.looks;
+  wait_for_page([&] { return served.page->next_poll() == kForever; });
+  const int after = served.source.requests;
   std::this_thread::sleep_for(std::chrono::milliseconds(250));
-  CHECK(served.source.looks <= after + 1);
+  CHECK(served.source.requests <= after + 1);
   CHECK(status_of(fetched(served, "GET /state")) == 200);
 }
 
@@ -299,10 +299,10 @@ TEST_CASE("a viewer that does not read misses messages, and delays no other view
   ServedPage served(100);
   const auto slow = viewer(served, "", 4096);
   const auto quick = viewer(served);
-  const int before = served.source.looks;
+  const int before = served.source.requests;
   const SteadyClock clock;
   const double begun = clock.now();
-  wait_for_page([&] { return served.source.looks >= before + 12; });
+  wait_for_page([&] { return served.source.requests >= before + 12; });
   CHECK(clock.now() - begun < 5 * patience());
   size_t messages = 0;
   REQUIRE(quick->read_until("data: "));
@@ -319,10 +319,10 @@ TEST_CASE("viewers receive how the run has ended, also while it does not reply")
   const auto second = viewer(served);
   REQUIRE(second->read_until("200 OK"));
   Browser waits(served.port);
-  const int before = served.source.looks;
+  const int before = served.source.requests;
   waits.send("GET /state HTTP/1.1\r\nHost: " + served.host + "\r\n\r\n");
-  wait_for_page([&] { return served.source.looks > before || served.page->next_look() != kForever; });
-  served.page->finish(served.looks->finish(0.3), "done");
+  wait_for_page([&] { return served.source.requests > before || served.page->next_poll() != kForever; });
+  served.page->finish(served.poller->finish(0.3), "done");
   CHECK(first->read_until("event: end\ndata: {\"how\":\"done\"}\n\n"));
   CHECK(second->read_until("event: end\ndata: {\"how\":\"done\"}\n\n"));
   CHECK(waits.read_until(""));
@@ -334,7 +334,7 @@ TEST_CASE("viewers receive the state after the run's end, and then how it has en
   const auto first = viewer(served);
   REQUIRE(first->read_until("data: {"));
   served.source.ended = true;
-  served.page->finish(served.looks->finish(0.3), "done");
+  served.page->finish(served.poller->finish(0.3), "done");
   REQUIRE(first->read_until("event: end\n"));
   const size_t end = first->got().find("event: end\n");
   const std::string last = first->got().substr(first->got().rfind("data: {", end - 2), end);
@@ -383,8 +383,8 @@ TEST_CASE("connections that drip a byte at a time exclude no client from a page 
   const size_t drips = GENERATE(64, 130, 400);
   CAPTURE(drips);
   const ServedPage served;
-  const auto kept = viewer(served);
-  REQUIRE(kept->read_until("data: {"));
+  const auto open_viewer = viewer(served);
+  REQUIRE(open_viewer->read_until("data: {"));
   const Dripping dripping(served.port, drips);
   const SteadyClock clock;
   for (const char* path : {"/", "/metrics", "/state", "/page.js", "/metrics"}) {
@@ -395,17 +395,17 @@ TEST_CASE("connections that drip a byte at a time exclude no client from a page 
   }
   const auto late = viewer(served);
   CHECK(late->read_until("data: {"));
-  const int before = served.source.looks;
-  wait_for_page([&] { return served.source.looks >= before + 3; });
-  CHECK(!kept->is_closed());
+  const int before = served.source.requests;
+  wait_for_page([&] { return served.source.requests >= before + 3; });
+  CHECK(!open_viewer->is_closed());
 }
 
 TEST_CASE("a request without an end before its deadline is closed, a viewer is not") {
   PageOptions options;
   options.limits.request_seconds = 0.3;
   const ServedPage served(4, options);
-  const auto kept = viewer(served);
-  REQUIRE(kept->read_until("data: {"));
+  const auto open_viewer = viewer(served);
+  REQUIRE(open_viewer->read_until("data: {"));
   Browser silent(served.port);
   Browser begun(served.port);
   begun.send("GET / HT");
@@ -415,14 +415,14 @@ TEST_CASE("a request without an end before its deadline is closed, a viewer is n
   CHECK(begun.read_until(""));
   CHECK(again.read_until(""));
   CHECK(status_of(again.got()) == 200);
-  const int before = served.source.looks;
-  wait_for_page([&] { return served.source.looks >= before + 5; });
-  CHECK(!kept->is_closed());
+  const int before = served.source.requests;
+  wait_for_page([&] { return served.source.requests >= before + 5; });
+  CHECK(!open_viewer->is_closed());
 }
 
 TEST_CASE("a viewer or a reader that takes no bytes before its deadline is closed") {
   PageOptions options;
-  options.limits.answer_seconds = 0.3;
+  options.limits.response_seconds = 0.3;
   const ServedPage served(1000, options);
   const auto slow = viewer(served, "", 1024);
   const auto quick = viewer(served);

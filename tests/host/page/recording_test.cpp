@@ -26,10 +26,10 @@ TEST_CASE("recorded states are read back unchanged") {
     auto recorder = StateRecorder::open(path, log);
     REQUIRE(recorder);
     (*recorder)->seen(shared_state(4, 1), 1);
-    CHECK((*recorder)->next_look() == 2);
+    CHECK((*recorder)->next_poll() == 2);
     (*recorder)->seen(shared_state(4, 1.5), 1.5);  // requested by another watcher
     (*recorder)->seen(shared_state(400, 2), 2);
-    CHECK((*recorder)->next_look() > 4);  // later after a long line, so that the file does not grow faster
+    CHECK((*recorder)->next_poll() > 4);  // later after a long line, so that the file does not grow faster
   }
   auto recording = Recording::open(path);
   REQUIRE(recording);

@@ -22,26 +22,26 @@ TEST_CASE("an address with all places loses its own oldest connection") {
   for (int socket = 3; socket < 100; ++socket) CHECK(places.open(socket, "::1", socket) == socket - 2);
 }
 
-TEST_CASE("viewers and requests that wait for a state take no place, answers do") {
+TEST_CASE("viewers and requests that wait for a state take no place, responses do") {
   WebPlaces places({.places = 2});
   CHECK(!places.open(1, "a", 0));
   places.set(1, State::held, 0);
   CHECK(!places.open(2, "a", 0));
   places.set(2, State::streams, 0);
   CHECK(!places.open(3, "a", 0));
-  places.set(3, State::answers, 1);
+  places.set(3, State::responds, 1);
   CHECK(!places.open(4, "a", 0));
   CHECK(places.open(5, "a", 2) == 4);  // the older connection, by the begin of its state
   places.close(4);
   CHECK(places.open(6, "a", 2) == 3);
 }
 
-TEST_CASE("deadlines hold for a request, an answer and a message, and are reported once") {
-  WebPlaces places({.places = 9, .request_seconds = 10, .answer_seconds = 30});
+TEST_CASE("deadlines hold for a request, a response and a message, and are reported once") {
+  WebPlaces places({.places = 9, .request_seconds = 10, .response_seconds = 30});
   CHECK(!places.next_deadline());
   places.open(1, "a", 0);
   places.open(2, "a", 1);
-  places.set(2, State::answers, 2);
+  places.set(2, State::responds, 2);
   places.open(3, "a", 3);
   places.set(3, State::held, 3);
   CHECK(places.next_deadline() == 10);

@@ -10,18 +10,18 @@ using namespace sim_test;
 
 namespace {
 
-void same_bits(const NativeRule& rule, const Lot& lot, int scenarios, bool checks) {
+void same_bits(const NativeRule& rule, const ScenarioFeatures& features, int scenarios, bool checks) {
   Rng rng(42, static_cast<uint64_t>(rule.staleness) << 32 | rule.beta);
   for (int i = 0; i < scenarios; ++i) {
-    const Scenario scenario = random_scenario(rng, lot);
+    const Scenario scenario = random_scenario(rng, features);
     INFO(describe(scenario));
     REQUIRE(difference(text(run(scenario, rule), checks), text(run_general(scenario, rule), checks)) == "");
   }
 }
 
-constexpr Lot kAnything;
+constexpr ScenarioFeatures kAnything;
 // For schedules without departures, since the two forms draw replacements of departed members differently.
-constexpr Lot kNobodyLeaves{.leaves = false};
+constexpr ScenarioFeatures kNoDepartures{.leaves = false};
 
 }  // namespace
 
@@ -39,16 +39,16 @@ TEST_CASE("asp gives the same bits as the rule behind the gate, whatever goes wr
 
 TEST_CASE("a sticky sample gives the same bits as the rule behind the gate") {
   for (const auto& [beta, staleness] : {std::pair(1U, 0), {2U, 0}, {3U, 1}, {7U, 3}}) {
-    Lot lot = kNobodyLeaves;
-    lot.joins = false;
-    same_bits(pssp(beta, staleness, kSticky), lot, 60, true);
+    ScenarioFeatures features = kNoDepartures;
+    features.joins = false;
+    same_bits(pssp(beta, staleness, kSticky), features, 60, true);
   }
 }
 
 TEST_CASE("a sticky sample gives the same bits also when nodes join") {
   Rng rng(7);
   for (int i = 0; i < 40; ++i) {
-    Scenario scenario = random_scenario(rng, kNobodyLeaves);
+    Scenario scenario = random_scenario(rng, kNoDepartures);
     scenario.nodes = std::max(scenario.nodes, 3U);
     scenario.churn.joins = 1;
     INFO(describe(scenario));
@@ -60,9 +60,9 @@ TEST_CASE("a sticky sample gives the same bits also when nodes join") {
 TEST_CASE("a sample of all nodes is bsp or ssp, however it is drawn, as long as no node joins") {
   Rng rng(8);
   for (int i = 0; i < 60; ++i) {
-    Lot lot = kAnything;
-    lot.joins = false;
-    const Scenario scenario = random_scenario(rng, lot);
+    ScenarioFeatures features = kAnything;
+    features.joins = false;
+    const Scenario scenario = random_scenario(rng, features);
     INFO(describe(scenario));
     const std::string bsp = text(run(scenario, kBsp), false);
     REQUIRE(difference(text(run(scenario, pbsp(64, kEvent)), false), bsp) == "");
@@ -102,10 +102,10 @@ TEST_CASE("an empty sample is asp") {
 TEST_CASE("a polled sample gives the steps and, except for rounding, the times of the rule behind the gate") {
   Rng rng(10);
   for (int i = 0; i < 150; ++i) {
-    Lot lot = kNobodyLeaves;
-    lot.joins = false;
-    lot.constant = false;  // no ties, which rounding could order differently
-    const Scenario scenario = random_scenario(rng, lot);
+    ScenarioFeatures features = kNoDepartures;
+    features.joins = false;
+    features.constant = false;  // no ties, which rounding could order differently
+    const Scenario scenario = random_scenario(rng, features);
     const NativeRule rule = pssp(1 + static_cast<uint32_t>(rng.below(4)), static_cast<int32_t>(rng.below(3)),
                                  {Resample::Kind::poll, rng.below(2) == 0 ? 0.05 : 0.7});
     INFO(describe(scenario));

@@ -21,11 +21,11 @@ class World {
   /// Applies one random event, and starts the nodes that pass.
   void turn() {
     now_ += rng_.exponential(0.1);
-    const uint64_t what = rng_.below(40);
-    if (clocks_.size() == 0 || (what == 0 && clocks_.size() < 30)) {
+    const uint64_t choice = rng_.below(40);
+    if (clocks_.size() == 0 || (choice == 0 && clocks_.size() < 30)) {
       const NodeId id = clocks_.add(clocks_.size() > 0 ? clocks_.min() : 0);
       admission_->joined(id);
-    } else if (what == 1) {
+    } else if (choice == 1) {
       const NodeId id = clocks_.live()[rng_.below(clocks_.size())];
       std::erase(waiting_, id);
       clocks_.remove(id);

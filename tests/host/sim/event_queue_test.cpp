@@ -20,7 +20,7 @@ struct Later {
 };
 
 /// The queue beside a heap of the standard library; both receive the same operations.
-class Twin {
+class CheckedQueue {
  public:
   void push(double time, uint32_t node) {
     queue_.push(time, node, node ^ 5);
@@ -71,25 +71,25 @@ const QueueShape kShapes[] = {
 /// at first and now and then. Returns the number of the turn that failed, 0 when none did.
 size_t first_difference(const QueueShape& shape, uint64_t seed, size_t size, size_t turns) {
   Rng rng(seed);
-  Twin twin;
+  CheckedQueue checked;
   double now = 0;
-  const auto push = [&] { twin.push(now + shape.gap(rng, now), static_cast<uint32_t>(rng.below(1000))); };
-  while (twin.size() < size) push();
+  const auto push = [&] { checked.push(now + shape.gap(rng, now), static_cast<uint32_t>(rng.below(1000))); };
+  while (checked.size() < size) push();
   for (size_t turn = 1; turn <= turns; ++turn) {
     uint64_t pushes = 1;
     uint64_t pops = 1;
     if (rng.below(turns / 4 + 1) == 0) {
       (rng.below(2) == 0 ? pops : pushes) = rng.below(size + 1);  // the queue shrinks or grows, and is rebuilt
     }
-    for (uint64_t i = 0; i < pops && twin.size() > 0; ++i) {
-      if (!twin.pop(now)) return turn;
+    for (uint64_t i = 0; i < pops && checked.size() > 0; ++i) {
+      if (!checked.pop(now)) return turn;
     }
     for (uint64_t i = 0; i < pushes; ++i) push();
   }
-  while (twin.size() > 0) {
-    if (!twin.pop(now)) return turns + 1;
+  while (checked.size() > 0) {
+    if (!checked.pop(now)) return turns + 1;
   }
-  return twin.queue().empty() && std::isinf(twin.queue().next_time()) ? 0 : turns + 2;
+  return checked.queue().empty() && std::isinf(checked.queue().next_time()) ? 0 : turns + 2;
 }
 
 /// Halves a failing case as long as it fails, and describes the result.

@@ -12,24 +12,24 @@ using namespace sim_test;
 
 namespace {
 
-/// Decides with `answer`, and counts the decisions.
+/// Decides with `decision`, and counts the decisions.
 class Fixed final : public BarrierRule {
  public:
-  explicit Fixed(std::function<Result<bool>(int call)> answer) : answer_(std::move(answer)) {}
-  Status decide(const Progress&, std::span<const Slot> asking, double, std::span<Decision> out) override {
-    auto pass = answer_(++calls_);
+  explicit Fixed(std::function<Result<bool>(int call)> decision) : decision_(std::move(decision)) {}
+  Status decide(const Progress&, std::span<const Slot> requesters, double, std::span<Decision> out) override {
+    auto pass = decision_(++calls_);
     if (!pass.ok()) return pass.error();
-    for (size_t k = 0; k < asking.size(); ++k) out[k].pass = *pass;
+    for (size_t k = 0; k < requesters.size(); ++k) out[k].pass = *pass;
     return {};
   }
 
  private:
-  std::function<Result<bool>(int)> answer_;
+  std::function<Result<bool>(int)> decision_;
   int calls_ = 0;
 };
 
-Result<SimResult> run_fixed(const Scenario& scenario, std::function<Result<bool>(int)> answer, SimWatch* watch) {
-  Fixed rule(std::move(answer));
+Result<SimResult> run_fixed(const Scenario& scenario, std::function<Result<bool>(int)> decision, SimWatch* watch) {
+  Fixed rule(std::move(decision));
   return simulate_hub(
       scenario, [&](const Clocks& clocks) { return std::make_unique<RuleAdmission>(clocks, rule); }, watch);
 }

@@ -46,12 +46,12 @@ TEST_CASE_METHOD(PeerLua, "the classic rules in Lua decide on peers as they do i
     const Scenario scenario = troubled(seed);
     for (const auto& [lua, native] : rules) {
       INFO(lua << ", seed " << seed);
-      const auto asked = simulate(scenario, lua, native);
-      if (!asked.ok()) FAIL(asked.error().message);
+      const auto actual = simulate(scenario, lua, native);
+      if (!actual.ok()) FAIL(actual.error().message);
       const SimResult expected = run_peers(scenario, native);
-      CHECK(asked->steps == expected.steps);
-      CHECK(asked->messages == expected.messages);
-      CHECK(asked->checks == expected.checks);
+      CHECK(actual->steps == expected.steps);
+      CHECK(actual->messages == expected.messages);
+      CHECK(actual->checks == expected.checks);
     }
   }
 }

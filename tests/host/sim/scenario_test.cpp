@@ -20,13 +20,13 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// None of `texts` can be parsed; the message names the text and the expected form.
 template <class T>
-void refuses(const std::vector<std::string>& texts, const std::string& what, const std::string& wanted) {
+void refuses(const std::vector<std::string>& texts, const std::string& parameter, const std::string& wanted) {
   for (const std::string& text : texts) {
     INFO(text);
     const auto parsed = T::parse(text);
     REQUIRE_FALSE(parsed.ok());
     CHECK(parsed.error().code == Code::bad_argument);
-    CHECK(parsed.error().message == what + " wants " + wanted + ", got '" + text + "'");
+    CHECK(parsed.error().message == parameter + " wants " + wanted + ", got '" + text + "'");
   }
 }
 

@@ -70,19 +70,19 @@ bool sometimes(Rng& rng) { return rng.below(3) == 0; }
 
 }  // namespace
 
-Scenario random_scenario(Rng& rng, const Lot& lot) {
+Scenario random_scenario(Rng& rng, const ScenarioFeatures& features) {
   Scenario out;
   out.nodes = one_of<uint32_t>(rng, {1, 2, 3, 5, 8, 64});
   out.seconds = one_of(rng, {0.5, 7.0, 30.0});
-  out.work = dist(one_of<const char*>(rng, {lot.constant ? "1" : "uniform(0.5,1)", "exp(1)", "gamma(2,0.5)",
+  out.work = dist(one_of<const char*>(rng, {features.constant ? "1" : "uniform(0.5,1)", "exp(1)", "gamma(2,0.5)",
                                             "pareto(1.5,0.3)", "lognormal(-0.5,1)", "0.5+exp(0.5)"}));
   out.seed = rng.next();
   if (sometimes(rng)) out.speed = dist("uniform(0.5,2)");
   if (sometimes(rng)) out.stragglers = {0.3, 4, one_of(rng, {0.0, 3.0})};
-  if (lot.joins && sometimes(rng)) out.churn.joins = one_of(rng, {0.2, 2.0});
-  if (lot.leaves && sometimes(rng)) out.churn.leaves = one_of(rng, {0.1, 1.0});
-  if (lot.leaves && lot.joins && sometimes(rng)) out.failures = {20, one_of(rng, {0.0, 1.0, 5.0}), 2.5};
-  if (!lot.network) return out;
+  if (features.joins && sometimes(rng)) out.churn.joins = one_of(rng, {0.2, 2.0});
+  if (features.leaves && sometimes(rng)) out.churn.leaves = one_of(rng, {0.1, 1.0});
+  if (features.leaves && features.joins && sometimes(rng)) out.failures = {20, one_of(rng, {0.0, 1.0, 5.0}), 2.5};
+  if (!features.network) return out;
   if (sometimes(rng)) out.delay = dist(one_of<const char*>(rng, {"0.1", "exp(0.05)"}));
   if (sometimes(rng)) out.loss = 0.2;
   if (sometimes(rng)) {

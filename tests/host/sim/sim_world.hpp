@@ -34,13 +34,13 @@ actorhost::SimResult run(const actorhost::Scenario& scenario, const actorhost::N
 actorhost::SimResult run_general(const actorhost::Scenario& scenario, const actorhost::NativeRule& rule);
 
 /// The features of a random scenario.
-struct Lot {
+struct ScenarioFeatures {
   bool leaves = true;    // churn with departures, crashes
   bool joins = true;     // churn with joins
   bool network = true;   // delay, loss, servers
   bool constant = true;  // also work that ends at the same time everywhere
 };
-actorhost::Scenario random_scenario(actorhost::Rng& rng, const Lot& lot);
+actorhost::Scenario random_scenario(actorhost::Rng& rng, const ScenarioFeatures& features);
 std::string describe(const actorhost::Scenario& scenario);
 
 /// Every number of a result to the last bit, one a line; `checks` only on request.

@@ -115,7 +115,7 @@ TEST_CASE("an address has a name") {
   CHECK(address_name(data_address(1)) == "data 1");
   CHECK(address_name(courier_address(1)) == "courier 1");
   CHECK(address_name(kNoAddress) == "nobody");
-  CHECK(address_name(kFurtherBit) == "nobody");
+  CHECK(address_name(kExtensionBit) == "nobody");
   CHECK(address_index(service_address(77)) == 77);
   CHECK(address_index(data_address(77)) == 77);
   CHECK(address_index(courier_address(77)) == 77);
@@ -132,7 +132,7 @@ TEST_CASE("an address has one kind, and kNoAddress has none") {
     CHECK(kinds(data_address(index)) == std::array{false, false, false, true, false, true});
     CHECK(kinds(courier_address(index)) == std::array{false, false, false, false, true, true});
   }
-  for (const Address nobody : {kNoAddress, kFurtherBit, kFurtherBit | kServerBit, kFurtherBit | kDataBits}) {
-    CHECK(kinds(nobody) == std::array{false, false, false, false, false, false});
+  for (const Address address : {kNoAddress, kExtensionBit, kExtensionBit | kServerBit, kExtensionBit | kDataBits}) {
+    CHECK(kinds(address) == std::array{false, false, false, false, false, false});
   }
 }

@@ -188,19 +188,19 @@ TEST_CASE("the map-reduce frames in PROTOCOL.md equal the sent frames, and decod
   Frame fetch = FetchBlocks{{1, 1, 1}, 0, 8}.frame(1, 77);
   fetch.src = worker_address(3);
   CHECK(bytes_of(fetch) == example("mapreduce-fetch"));
-  const Frame asked = read_one(example("mapreduce-fetch"));
-  CHECK(is_data(asked.dst));
-  CHECK(read_message<FetchBlocks>(asked).value().output == OutputId{1, 1, 1});
+  const Frame fetched = read_one(example("mapreduce-fetch"));
+  CHECK(is_data(fetched.dst));
+  CHECK(read_message<FetchBlocks>(fetched).value().output == OutputId{1, 1, 1});
 }
 
 TEST_CASE("the lock frame in PROTOCOL.md equals the sent frame, and decodes to the described fields") {
-  LockAsk ask{1, "job.lua:2", {ParamKey::of("w")->canonical()}, {}};
-  Frame frame = ask.frame(1, 0).value();
+  LockRequest request{1, "job.lua:2", {ParamKey::of("w")->canonical()}, {}};
+  Frame frame = request.frame(1, 0).value();
   frame.src = worker_address(3);
-  CHECK(bytes_of(frame) == example("lock-ask"));
-  const Frame read = read_one(example("lock-ask"));
+  CHECK(bytes_of(frame) == example("lock-request"));
+  const Frame read = read_one(example("lock-request"));
   CHECK(is_courier(read.dst));
-  CHECK(read_message<LockAsk>(read).value().keys == ask.keys);
+  CHECK(read_message<LockRequest>(read).value().keys == request.keys);
 }
 
 TEST_CASE("the handshake in PROTOCOL.md equals the handshake of two ends") {

@@ -2,7 +2,7 @@
 local actor = require "actor"
 local ffi = require "ffi"
 local meeting = require "meeting"
-local tell, await = meeting.tell, meeting.await
+local announce, await = meeting.announce, meeting.await
 
 local jobs = {}
 
@@ -96,12 +96,12 @@ function jobs.rank_that_is_killed_while_others_wait()
     await "rank 1 goes to abort"
     ffi.C.kill(ffi.C.getpid(), 9)
   end
-  tell(("rank %d goes to abort"):format(actor.rank))
+  announce(("rank %d goes to abort"):format(actor.rank))
   handle:abort()
   print(model:get(1))
 end
 
-function jobs.who_has_aborted_keeps_its_model_as_it()
+function jobs.aborted_worker_keeps_its_model()
   local model = { w = actor.tensor.full({ 10 }, actor.rank) }
   local handle = actor.average.start(model, { sync_interval_ms = 1 })
   handle:resume() -- nothing to resume from
@@ -146,7 +146,7 @@ function jobs.warm_up_averages_after_each_step_as()
   print "warm"
 end
 
-function jobs.worker_whose_script_ends_without_others()
+function jobs.script_of_one_worker_ends_early()
   local handle = actor.average.start(actor.tensor.ones { 3 })
   if actor.rank == 1 then return end
   handle:abort()
@@ -234,7 +234,7 @@ function jobs.rank_that_stays_in_step_holds_up(...)
     end)
   else
     while handle:stats().rounds < 10 or handle:stats().steps < 1000 do handle:step(function() model:add_(0.001) end) end
-    tell(("rank %d is far"):format(actor.rank))
+    announce(("rank %d is far"):format(actor.rank))
   end
   local steps = actor.collective.allreduce(actor.tensor.full({ 1 }, handle:stats().steps)):get(1) - 1
   handle:abort()
@@ -255,7 +255,7 @@ function jobs.worker_that_joins_running_job_takes(...)
     until file
   else
     while handle:stats().rounds < 3 do handle:step(function() end) end
-    tell "the late one is in"
+    announce "the late one is in"
   end
   handle:abort()
   print(("%d workers: %g"):format(actor.size, model:get(1)))

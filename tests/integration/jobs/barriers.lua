@@ -98,7 +98,7 @@ function jobs.under_rules_that_are_bsp_by_definition()
   for _, ids in ipairs(actor.param.get("seen")) do print("round of " .. ids) end
 end
 
-function jobs.cut_of_seconds_is_at_its_time_what_is()
+function jobs.run_ends_at_seconds_without_merge()
   local summary = actor.param.run {
     init = function() return { x = actor.tensor.zeros(1) } end,
     schedule_local = function() return { "x" } end,

@@ -1,7 +1,7 @@
 -- Jobs of checkpoint_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local meeting = require "meeting"
-local tell, await = meeting.tell, meeting.await
+local announce, await = meeting.announce, meeting.await
 
 local jobs = {}
 
@@ -58,7 +58,7 @@ function jobs.iterate_goes_on_from_its_newest_state(...)
     merge = function(x, parts)
       merges = merges + 1
       if merges == stop_at then
-        tell("there")
+        announce("there")
         await("never")
       end
       local sum = 0

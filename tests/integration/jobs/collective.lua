@@ -2,7 +2,7 @@
 local actor = require "actor"
 local ffi = require "ffi"
 local meeting = require "meeting"
-local tell, await = meeting.tell, meeting.await
+local announce, await = meeting.announce, meeting.await
 
 local jobs = {}
 
@@ -21,20 +21,20 @@ function jobs.rank_that_is_killed_between_or_in(...)
   ffi.cdef "int getpid(); int kill(int, int);"
   local count, seed = tonumber((...)), tonumber((select(2, ...)))
   local last = actor.rng(seed):int(20, 200)
-  local i, told = 0, {}
+  local i, failures = 0, {}
   while i < 300 do
     i = i + 1
     if actor.id == 2 and i == last then ffi.C.kill(ffi.C.getpid(), 9) end
     local mine = tensor.full({ count }, i)
     local got, message, code = co.allreduce(mine)
     if not got then
-      told[#told + 1] = ("call %d: %s (%s)"):format(i, message, code)
+      failures[#failures + 1] = ("call %d: %s (%s)"):format(i, message, code)
       assert(mine:get(1) == i and mine:get(count) == i)
       got = assert(co.allreduce(mine))
     end
     assert(got:get(1) == i * actor.size and got:get(count) == i * actor.size, i)
   end
-  local all = assert(co.allgather(table.concat(told, "; ")))
+  local all = assert(co.allgather(table.concat(failures, "; ")))
   for r = 2, all.n do assert(all[r] == all[1], all[r]) end
   print(actor.size .. " ranks: " .. (all[1]:gsub("call %d+: ", "")))
 end
@@ -68,14 +68,14 @@ function jobs.collective_that_has_failed_holds_up(...)
   print "at the end"
 end
 
-function jobs.collective_that_times_out_says_who_is()
+function jobs.timeout_names_missing_rank()
   local co = require("actor").collective
   local rank = require("actor").rank
   if rank == 1 then await "given up" end
   local passed, message, code = co.barrier { timeout = 0.2 }
   if rank == 0 then
     print(passed, message, code)
-    tell "given up"
+    announce "given up"
   end
   assert(co.barrier())
   print "and on"
@@ -146,7 +146,7 @@ function jobs.streams_error_feedback_is_of_one_call()
   local pending = go()
   if rank == 0 then
     print(pcall(go))
-    tell "asked"
+    announce "asked"
   end
   local other = go "another"
   assert(other:wait():get(1) == 2 and pending:wait():get(1) == 2 and go():wait():get(1) == 2)

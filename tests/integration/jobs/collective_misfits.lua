@@ -1,5 +1,5 @@
 -- Mismatched collectives, for each operation with each possible difference. Both ranks get an error with both calls and
--- both lines, and the next call works. Run by two ranks; prints "all told".
+-- both lines, and the next call works. Run by two ranks; prints "all reported".
 local actor = require "actor"
 local co, tensor = actor.collective, actor.tensor
 local me = actor.rank
@@ -92,11 +92,11 @@ for _, misfit in ipairs(misfits) do
   local fine, message = pcall(misfit[2 * me + 1])
   assert(not fine, misfit[2 * me + 2] .. " has not failed")
   for rank = 0, 1 do
-    local says = ("rank %d is in %s at "):format(rank, misfit[2 * rank + 2])
+    local expected = ("rank %d is in %s at "):format(rank, misfit[2 * rank + 2])
     local line = (":%d"):format(debug.getinfo(misfit[2 * rank + 1], "S").linedefined)
-    local from, to = message:find(says, 1, true)
-    assert(from and message:sub(to + 1):match("^[^,;]*(:%d+)") == line, ("%s%s was due in: %s"):format(says, line, message))
+    local from, to = message:find(expected, 1, true)
+    assert(from and message:sub(to + 1):match("^[^,;]*(:%d+)") == line, ("%s%s was due in: %s"):format(expected, line, message))
   end
   assert(co.barrier())
 end
-print "all told"
+print "all reported"

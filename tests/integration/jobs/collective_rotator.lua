@@ -1,7 +1,7 @@
 -- Jobs of collective_rotator_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local meeting = require "meeting"
-local tell, await = meeting.tell, meeting.await
+local announce, await = meeting.announce, meeting.await
 
 local jobs = {}
 
@@ -280,7 +280,7 @@ function jobs.scheduler_killed(...)
   local scheduler = c.scheduler { [kind] = items }
   local results = scheduler:run(function(item)
     if me == 2 then
-      tell("begun")
+      announce("begun")
       actor.log.info("stays in process %d.", process)
       while true do end
     end

@@ -1,7 +1,7 @@
 -- Jobs of collective_table_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local meeting = require "meeting"
-local tell, await = meeting.tell, meeting.await
+local announce, await = meeting.announce, meeting.await
 
 local jobs = {}
 
@@ -103,7 +103,7 @@ function jobs.updates()
   local got, none, last = t:update({ 1, 3, 1 }, function(values)
     values[1]:add_(2 ^ rank)
     values[3] = values[3] + 2 ^ rank
-    tell("in " .. rank)
+    announce("in " .. rank)
     for r = 0, n - 1 do await("in " .. r) end
     return 7, nil, "last"
   end)
@@ -219,7 +219,7 @@ function jobs.late(...)
     rotator = function() return c.rotator { table = t }:round(print, timeout) end,
   }
   print("late:", calls[operation]())
-  if actor.rank == 0 then tell("given up") end
+  if actor.rank == 0 then announce("given up") end
   assert(t:size() == 1 and t:get(actor.rank) == "of " .. actor.rank)
   assert(t:allgather() == t and t:size() == actor.size)
   print("then all")
@@ -267,12 +267,12 @@ function jobs.lock_fails()
     actor.log.info("stays in process %d.", process)
     while true do end
   elseif actor.rank == 1 then
-    t:lock(0, function() tell("held") await("tried") end)
+    t:lock(0, function() announce("held") await("tried") end)
     print("nothing")
   else
     await("held")
     print("late:", t:lock({ 0, 1 }, print, { timeout = 0.05 }))
-    tell("tried")
+    announce("tried")
   end
   repeat
     local got, message, code = t:lock(2, function() return true end)

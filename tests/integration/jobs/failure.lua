@@ -1,7 +1,7 @@
 -- Jobs of failure_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local meeting = require "meeting"
-local tell, await = meeting.tell, meeting.await
+local announce, await = meeting.announce, meeting.await
 
 local jobs = {}
 
@@ -25,7 +25,7 @@ function jobs.one_stops()
     end,
     push = function(id, entries)
       if id == 2 then
-        tell("worker 2 stays")
+        announce("worker 2 stays")
         actor.log.info("stays in process %d.", process)
         while true do end
       end
@@ -109,7 +109,7 @@ function jobs.trouble()
   end
 end
 
-function jobs.when_rendezvous_host_is_killed_others()
+function jobs.when_coordinator_is_killed_others()
   if actor.rank > 0 then
     io.stderr:write("spins\n")
     while true do end

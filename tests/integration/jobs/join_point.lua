@@ -2,11 +2,11 @@
 local actor = require "actor"
 local ffi = require "ffi"
 local meeting = require "meeting"
-local tell, await = meeting.tell, meeting.await
+local announce, await = meeting.announce, meeting.await
 
 local jobs = {}
 
-function jobs.who_joins_late_is_let_in_at_join_point()
+function jobs.late_joiner_is_admitted_at_join_point()
   local co = actor.collective
   local step, late = 0, 0
   local mine = actor.tensor.ones(3)
@@ -52,14 +52,14 @@ function jobs.any_first_collective_of_late_worker(...)
   print(co.allreduce(actor.tensor.ones(1)):sum())
 end
 
-function jobs.late_worker_that_no_join_point_comes()
+function jobs.late_joiner_without_join_point()
   local co = actor.collective
   if actor.rank == 0 then
     actor.log.info("begun")
     await "late"
     print("alone", co.size(), co.allreduce(actor.tensor.ones(1)):sum())
   else
-    tell "late"
+    announce "late"
     assert(co.rank() == nil)
     co.barrier()
     print("not reached")
@@ -96,7 +96,7 @@ function jobs.actions_do_not_wait_for_late_worker(...)
       actor.log.info("begun")
       await "late"
     else
-      tell "late"
+      announce "late"
       co.barrier()
       print(co.allreduce(actor.tensor.ones(1)):sum())
       return

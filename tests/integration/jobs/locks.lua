@@ -1,7 +1,7 @@
 -- Jobs of locks_test.cpp; the first argument selects the job.
 local actor = require "actor"
 local meeting = require "meeting"
-local tell, await = meeting.tell, meeting.await
+local announce, await = meeting.announce, meeting.await
 
 local jobs = {}
 
@@ -94,7 +94,7 @@ function jobs.timeout()
   local c = actor.collective
   if actor.rank == 1 then
     c.lock({ "w", 7 }, function()
-      tell("held")
+      announce("held")
       await("tried")
     end)
   elseif actor.rank == 0 then
@@ -102,7 +102,7 @@ function jobs.timeout()
     print("late:", c.lock("w", function() error("not mine") end, { timeout = 0.05 }))
     print("at once:", c.lock(7, function() error("not mine") end, { timeout = 0 }))
     print("free:", c.lock("7", function() return "mine" end, { timeout = 0 }))
-    tell("tried")
+    announce("tried")
     print("then:", c.lock({ 7, "w" }, function() return "mine" end))
   end
   c.barrier()
@@ -167,7 +167,7 @@ function jobs.errors()
     if actor.rank == 0 then
       local l = require "actor.c.lock"
       l.acquire({ "w" })
-      tell("left")
+      announce("left")
     else
       await("left")
       print("after:", c.lock("w", function() return "free" end))

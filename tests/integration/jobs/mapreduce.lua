@@ -2,7 +2,7 @@
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 local meeting = require "meeting"
-local tell, await = meeting.tell, meeting.await
+local announce, await = meeting.announce, meeting.await
 
 local jobs = {}
 
@@ -30,7 +30,7 @@ function jobs.one_stays()
   local sums = mr.range(1, 20000, 1, 40)
     :map(function(i)
       if actor.id == 2 then
-        tell("worker 2 stays")
+        announce("worker 2 stays")
         actor.log.info("stays in process %d.", process)
         while true do end
       end
@@ -71,7 +71,7 @@ function jobs.means(...)
       :map_partition(function(rows)
         if stay and iteration == 5 then
           if actor.id == 2 then
-            tell("worker 2 stays")
+            announce("worker 2 stays")
             actor.log.info("stays in process %d.", process)
             while true do end
           end
@@ -110,11 +110,11 @@ function jobs.cached(...)
   print(words:explained():match("tasks' rows were there") or "not reused")
 end
 
-function jobs.worker_that_comes_when_action_is_over()
+function jobs.worker_joins_after_action()
   local rows = require("actor.mapreduce").range(1, 10, 1, 3)
   if actor.rank == 0 then await("done") end
   print("rows:", rows:count())
-  if actor.rank == 1 then tell("done") end
+  if actor.rank == 1 then announce("done") end
   print(rows:explained())
 end
 

@@ -4,7 +4,7 @@ local mr = require "actor.mapreduce"
 local codec = require "actor.codec"
 local ffi = require "ffi"
 local meeting = require "meeting"
-local tell, await = meeting.tell, meeting.await
+local announce, await = meeting.announce, meeting.await
 
 local jobs = {}
 
@@ -152,7 +152,7 @@ function jobs.functions_with_native_twin_are_given_by()
   print(select(2, pcall(lines.map, lines, "loewer")))
 end
 
-function jobs.take_looks_at_few_partitions()
+function jobs.take_reads_few_partitions()
   local seen = mr.accumulator(0)
   local rows = mr.range(1, 1000000, 1, 100):map(function(x) seen:add(1) return x end)
   local three = rows:take(3)
@@ -160,7 +160,7 @@ function jobs.take_looks_at_few_partitions()
   print("looked at " .. seen:value())
 end
 
-function jobs.what_task_has_added_counts_once_though()
+function jobs.accumulations_of_task_count_once()
   ffi.cdef "int getpid(void); int kill(int, int);"
   local added, tasks = mr.accumulator(0), 0
   local rows = mr.range(1, 400, 1, 40):map_partition(function(each)
@@ -168,7 +168,7 @@ function jobs.what_task_has_added_counts_once_though()
     for x in each do added:add(x) end
     actor.log.info("a task")
     if actor.rank == 1 and tasks == 3 then
-      tell("rank 1 is at its third task")
+      announce("rank 1 is at its third task")
       ffi.C.kill(ffi.C.getpid(), 9)
     end
     if actor.rank ~= 1 then await("rank 1 is at its third task") end
@@ -178,21 +178,21 @@ function jobs.what_task_has_added_counts_once_though()
   print("added: " .. added:value())
 end
 
-function jobs.script_that_catches_actions_error_goes(...)
+function jobs.script_continues_after_caught_error(...)
   local rows = mr.range(1, 6, 1, 3)
   local function bad() return rows:map(function() error("no luck") end) end
   local step, merge = function(part) return #part end, function(state) return state + 1 end
-  local function said(fn, ...)
+  local function fails_as_expected(fn, ...)
     local ok, message = pcall(fn, ...)
     return not ok and message:find("no luck", 1, true) ~= nil
   end
-  local collected = said(bad().collect, bad())
-  local iterated = said(bad().iterate, bad(), { state = 0, steps = 1, step = step, merge = merge })
-  local saved = said(bad().save, bad(), "parts")
+  local collected = fails_as_expected(bad().collect, bad())
+  local iterated = fails_as_expected(bad().iterate, bad(), { state = 0, steps = 1, step = step, merge = merge })
+  local saved = fails_as_expected(bad().save, bad(), "parts")
   print(collected, iterated, saved, rows:count(), (rows:iterate { state = 0, steps = 4, step = step, merge = merge }))
 end
 
-function jobs.tables_of_every_shape_come_through_lua(...)
+function jobs.tables_of_every_shape_pass_through_lua(...)
   local rng = actor.rng(tonumber((...)))
   local plain = {
     function() return rng:int(-9, 9) end,

@@ -69,7 +69,7 @@ function jobs.iterate_over_no_rows_at_all_has_its()
   print(state, summary.steps, summary.reason)
 end
 
-function jobs.what_is_wrong_with_iterate_is_said(...)
+function jobs.errors_of_iterate_are_reported(...)
   local case = ...
   local rows = mr.range(1, 10, 1, 2)
   local step = function(part, state, p) return #part + state end
@@ -125,7 +125,7 @@ function jobs.map_reduce_and_parameter_server_go()
   print(("%d %s %d"):format(n, actor.param.get("a") > n, mr.range(1, 50):count()))
 end
 
-function jobs.k_means_and_pagerank_on_tensors_do_what(...)
+function jobs.k_means_and_pagerank_on_tensors(...)
   local tensor = actor.tensor
   local dims, n = tonumber((...)), 200
   local f64 = { dtype = "float64" }
@@ -198,23 +198,23 @@ function jobs.k_means_and_pagerank_on_tensors_do_what(...)
   end
   local ranks = mr.parallelize(links, 3):iterate {
     state = tensor.full(5, 0.2, f64), prepare = edges_of, fold = true, shared = true, steps = 30,
-    step = function(edges, state, _, gifts)
-      return (gifts or tensor.zeros(5, f64)):index_add_(edges.to, state:take(edges.from) * edges.share)
+    step = function(edges, state, _, contributions)
+      return (contributions or tensor.zeros(5, f64)):index_add_(edges.to, state:take(edges.from) * edges.share)
     end,
-    merge = function(_, gifts)
-      local sum = gifts[1]:clone()
-      for i = 2, #gifts do sum:add_(gifts[i]) end
+    merge = function(_, contributions)
+      local sum = contributions[1]:clone()
+      for i = 2, #contributions do sum:add_(contributions[i]) end
       return (sum + (1 - sum:sum()) / 5) * 0.9 + 0.1 / 5
     end,
   }
   local r = { 0.2, 0.2, 0.2, 0.2, 0.2 }
   for _ = 1, 30 do
-    local gifts, kept = { 0, 0, 0, 0, 0 }, 0
+    local contributions, dangling = { 0, 0, 0, 0, 0 }, 0
     for _, link in ipairs(links) do
-      for _, to in ipairs(link[2]) do gifts[to] = gifts[to] + r[link[1]] / #link[2] end
-      if #link[2] == 0 then kept = kept + r[link[1]] end
+      for _, to in ipairs(link[2]) do contributions[to] = contributions[to] + r[link[1]] / #link[2] end
+      if #link[2] == 0 then dangling = dangling + r[link[1]] end
     end
-    for i = 1, 5 do r[i] = 0.9 * (gifts[i] + kept / 5) + 0.1 / 5 end
+    for i = 1, 5 do r[i] = 0.9 * (contributions[i] + dangling / 5) + 0.1 / 5 end
   end
   print("ranks " .. tostring(ranks:allclose(tensor.new(r, f64), { rtol = 1e-12, atol = 0 })))
 end
@@ -232,12 +232,12 @@ function jobs.rounds_with_tensors_that_are_not_copied()
   local function ranks_of(shared)
     local ranks, summary = links:iterate {
       state = actor.tensor.full(n, 1 / n, f64), prepare = edges_of, fold = true, steps = 5, shared = shared,
-      step = function(edges, state, _, gifts)
-        return (gifts or actor.tensor.zeros(n, f64)):index_add_(edges.to, state:take(edges.from) / 3)
+      step = function(edges, state, _, contributions)
+        return (contributions or actor.tensor.zeros(n, f64)):index_add_(edges.to, state:take(edges.from) / 3)
       end,
-      merge = function(_, gifts)
-        local sum = gifts[1]:clone()
-        for i = 2, #gifts do sum:add_(gifts[i]) end
+      merge = function(_, contributions)
+        local sum = contributions[1]:clone()
+        for i = 2, #contributions do sum:add_(contributions[i]) end
         return (sum + (1 - sum:sum()) / n) * 0.85 + 0.15 / n
       end,
     }

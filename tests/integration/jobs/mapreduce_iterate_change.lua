@@ -4,11 +4,11 @@ local mr = require "actor.mapreduce"
 
 local jobs = {}
 
-function jobs.host_that_comes_late_takes_partitions()
+function jobs.late_host_takes_partitions()
   local rows = mr.range(1, 100, 1, 4):cache()
   print("rows " .. rows:count())
   local began = false
-  local who = rows:iterate {
+  local rows_by_worker = rows:iterate {
     state = {},
     step = function(part, state)
       if not began then
@@ -18,16 +18,16 @@ function jobs.host_that_comes_late_takes_partitions()
       return { by = actor.id, rows = #part }
     end,
     merge = function(_, parts)
-      local who = {}
-      for _, part in ipairs(parts) do who[part.by] = (who[part.by] or 0) + part.rows end
-      return who
+      local rows_by_worker = {}
+      for _, part in ipairs(parts) do rows_by_worker[part.by] = (rows_by_worker[part.by] or 0) + part.rows end
+      return rows_by_worker
     end,
     stop = function(ctx) return ctx.state[1] ~= nil and ctx.state[0] ~= nil end,
   }
-  print(("rows of 0: %d, of 1: %d"):format(who[0], who[1]))
+  print(("rows of 0: %d, of 1: %d"):format(rows_by_worker[0], rows_by_worker[1]))
 end
 
-function jobs.host_that_comes_in_middle_of_round()
+function jobs.host_joins_during_round()
   local late = actor.options { "JOB", late = false }.late
   local function is_there(name)
     local file = io.open(name)

@@ -1,5 +1,5 @@
 -- Plans that differ between two ranks, in each possible way: the second rank gets an error with both ranks and both
--- places, even if the action is over, and the next action works. Permitted differences pass. Prints "all told".
+-- places, even if the action is over, and the next action works. Permitted differences pass. Prints "all reported".
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 local meeting = require "meeting"
@@ -50,7 +50,7 @@ local misfits = {
 }
 
 -- Files report the progress of each rank: a collective between different numbers of actions would be refused.
-local function tell(what) meeting.tell(what .. "." .. me) end
+local function announce(what) meeting.announce(what .. "." .. me) end
 
 local case = 0
 
@@ -66,13 +66,13 @@ end
 local ways = { { "at once", at_once }, { "rank 0 later", later(0) }, { "rank 1 later", later(1) } }
 
 -- At least one of the two ranks must be refused.
-local function check_told(name, fn)
+local function check_reported(name, fn)
   for _, way in ipairs(ways) do
     local where = name .. ", " .. way[1]
     case = case + 1
     local ok, message = way[2](fn)
-    tell(ok and case .. "-passed" or case .. "-refused")
-    tell(case)
+    announce(ok and case .. "-passed" or case .. "-refused")
+    announce(case)
     meeting.await(case .. "." .. 1 - me)
     if ok then
       assert(io.open(case .. "-refused." .. 1 - me), where .. ": the plans were taken for the same")
@@ -84,7 +84,7 @@ local function check_told(name, fn)
   end
 end
 
-for name, fn in actor.pairs(misfits) do check_told(name, fn) end
+for name, fn in actor.pairs(misfits) do check_reported(name, fn) end
 if either then mr.broadcast({ 1 }) else mr.broadcast({ 2 }) end
-check_told("broadcast", function() numbers:count() end)
-if either then print("all told") end
+check_reported("broadcast", function() numbers:count() end)
+if either then print("all reported") end

@@ -100,7 +100,7 @@ local function text_of(case)
 end
 
 -- Results that depend on the partitions and order of the rows.
-local looks = {
+local follow_ups = {
   parts = function(dataset)
     return dataset:map_partition(function(rows, i)
       local n = 0
@@ -119,7 +119,7 @@ local looks = {
 }
 
 -- Returns nil and a hash of the rows in order if the result is right; else a description of the fault.
-local function fault(case, look)
+local function fault(case, follow_up)
   local rows, _, ordered = expect(case, {})
   if not rows then return nil end
   local values = {}
@@ -127,15 +127,15 @@ local function fault(case, look)
   local wanted = texts(values, ordered)
   local ok, result, seen = pcall(function()
     local dataset = build(case, {})
-    return dataset:collect(), look and looks[look](dataset)
+    return dataset:collect(), follow_up and follow_ups[follow_up](dataset)
   end)
   if not ok then return "error: " .. tostring(result) end
   local got = texts(result, ordered)
   if got ~= wanted then return ("got    %s\nwanted %s"):format(got, wanted) end
-  if look == "again" and rows_of.exactly(seen) ~= rows_of.exactly(result) then
+  if follow_up == "again" and rows_of.exactly(seen) ~= rows_of.exactly(result) then
     return ("two actions differ: %s and %s"):format(rows_of.exactly(result), rows_of.exactly(seen))
   end
-  return nil, actor.codec.hash({ rows_of.exactly(result), look and rows_of.exactly(seen) })
+  return nil, actor.codec.hash({ rows_of.exactly(result), follow_up and rows_of.exactly(seen) })
 end
 
 -- Copies a case; a part used twice stays a single part in the copy.
@@ -248,21 +248,21 @@ end
 -- ---- the run ----
 
 local used, refused = {}, 0
-local function say(...)
+local function print_line(...)
   if actor.rank == 0 then print(...) end
 end
 
 for i = first, first + cases - 1 do
   rows_of.begin(seed, i)
   local case = make_case(pick { 1, 2, 3, 4 })
-  local look = pick { "parts", "sample", "take", "sum", "stdev", "histogram", "again" }
+  local follow_up = pick { "parts", "sample", "take", "sum", "stdev", "histogram", "again" }
   for _, node in ipairs(nodes_of(case, {})) do used[node.op] = (used[node.op] or 0) + 1 end
-  local what, hash = fault(case, look)
+  local what, hash = fault(case, follow_up)
   if what then
     case, what = shrunk(case, what)
     error(("seed %d, case %d: %s\n%s"):format(seed, i, text_of(case), what), 0)
   end
-  say(i .. " " .. hash .. (cases == 1 and " " .. text_of(case) or ""))
+  print_line(i .. " " .. hash .. (cases == 1 and " " .. text_of(case) or ""))
   if i % MISFIT_EACH == 0 and actor.size > 1 then refused = refused + disagree(i, case) end
 end
 
@@ -270,5 +270,5 @@ local never = {}
 for name in actor.pairs(operations) do
   if not used[name] then never[#never + 1] = name end
 end
-say(("%d cases are as the model says; seed %d; never used: %s"):format(cases, seed, #never > 0 and table.concat(never, " ") or "none"))
-say(("%d plans were to be refused"):format(refused))
+print_line(("%d cases are as the model says; seed %d; never used: %s"):format(cases, seed, #never > 0 and table.concat(never, " ") or "none"))
+print_line(("%d plans were to be refused"):format(refused))

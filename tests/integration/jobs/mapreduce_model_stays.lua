@@ -12,7 +12,7 @@ return function(operations, same)
   -- Retains the dataset with `keep`, unless it is retained already, and computes it.
   local function kept_by(keep)
     return function(_, dataset)
-      if not dataset.kept then keep(dataset) end
+      if not dataset.storage then keep(dataset) end
       dataset:count()
       return dataset
     end

@@ -2,7 +2,7 @@
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 local meeting = require "meeting"
-local tell, await = meeting.tell, meeting.await
+local announce, await = meeting.announce, meeting.await
 
 local jobs = {}
 
@@ -18,7 +18,7 @@ function jobs.one_stays(...)
       met = true
       return true
     end
-    tell("worker 2 stays")
+    announce("worker 2 stays")
     actor.log.info("stays in process %d.", process)
     while true do end
   end

@@ -3,11 +3,11 @@ local actor = require "actor"
 local mr = require "actor.mapreduce"
 local ffi = require "ffi"
 local meeting = require "meeting"
-local tell, await = meeting.tell, meeting.await
+local announce, await = meeting.announce, meeting.await
 
 local jobs = {}
 
-function jobs.what_is_saved_can_be_loaded_however_it()
+function jobs.saved_rows_can_be_loaded()
   for _, name in ipairs { "plain", "a.gz", "b.zst", "c.xz", "d.bz2" } do
     local done = mr.range(1, 5000):map(function(x) return "line " .. x end):save("out/" .. name)
     local back = mr.load("out/" .. name)
@@ -16,7 +16,7 @@ function jobs.what_is_saved_can_be_loaded_however_it()
   end
 end
 
-function jobs.what_is_saved_as_csv_and_json_lines_is()
+function jobs.csv_and_json_lines_are_read_back()
   local util = require "actor.util"
   local function text(value)
     if type(value) ~= "table" then return type(value) == "string" and ("%q"):format(value) or tostring(value) end
@@ -66,13 +66,13 @@ function jobs.text_csv_and_json_lines_are_written_as()
   assert(1 / read:get(1, 3) == -1 / 0)
 end
 
-function jobs.part_whose_worker_was_lost_is_written()
+function jobs.part_of_lost_worker_is_written_once()
   ffi.cdef "int getpid(void); int kill(int, int);"
   local rows = 0
   local done = mr.range(1, 4000, 1, 40):map(function(x)
     rows = rows + 1
     if actor.rank == 1 and rows == 250 then
-      tell("rank 1 is in its third part")
+      announce("rank 1 is in its third part")
       ffi.C.kill(ffi.C.getpid(), 9)
     end
     if actor.rank ~= 1 and rows == 1 then await("rank 1 is in its third part") end
@@ -82,14 +82,14 @@ function jobs.part_whose_worker_was_lost_is_written()
   print("sum " .. mr.load("out"):map(tonumber):sum())
 end
 
-function jobs.save_whose_beginning_is_lost_before(...)
+function jobs.save_with_lost_beginning_is_single(...)
   local node, c = require "actor.c.node", require "actor.c.mapreduce"
   local begin, begin_save, next_task = c.begin, c.begin_save, c.next_task
   ffi.cdef "int getpid(void); int kill(int, int);"
 
   if actor.id == 1 then
     function c.begin_save(...)
-      tell("worker 1 begins the save")
+      announce("worker 1 begins the save")
       await("worker 2 is there")
       return begin_save(...)
     end
@@ -100,7 +100,7 @@ function jobs.save_whose_beginning_is_lost_before(...)
     local first = true
     function c.begin(...)
       begin(...)
-      tell("worker 2 is there")
+      announce("worker 2 is there")
     end
     function c.next_task()
       local stage, task, attempt = next_task()
@@ -116,24 +116,24 @@ function jobs.save_whose_beginning_is_lost_before(...)
   local done = mr.range(1, 400, 1, 40):map(function(x)
     if actor.id == 1 then
       await("worker 0 writes")
-      tell("worker 1 goes")
+      announce("worker 1 goes")
       ffi.C.kill(ffi.C.getpid(), 9)
     end
-    if actor.id == 0 then tell("worker 0 writes") end
+    if actor.id == 0 then announce("worker 0 writes") end
     return x
   end):save("out")
   print(("saved %d %d"):format(done.files, done.rows))
 end
 
-function jobs.host_that_was_given_up_leaves_what()
+function jobs.failed_host_does_not_touch_output()
   local actor, c = require "actor", require "actor.c.mapreduce"
   local next_task = c.next_task
   function c.next_task()
-    if actor.id == 2 and io.open("2 writes") then tell("worker 2 waits in " .. io.open("/proc/self/stat"):read("*n")) end
+    if actor.id == 2 and io.open("2 writes") then announce("worker 2 waits in " .. io.open("/proc/self/stat"):read("*n")) end
     return next_task()
   end
   mr.range(1, 3, 1, 3):map(function(x)
-    tell(actor.id .. " writes")
+    announce(actor.id .. " writes")
     for _, name in ipairs(actor.id == 2 and { "0 writes", "1 writes" } or { "worker 2 has ended" }) do await(name) end
     return x
   end):save("out")

@@ -1,5 +1,5 @@
 --- A source whose partitions write a line each time they are computed: "ID PARTITION" in the file `made`. For jobs of
---- mapreduce_kept_test.cpp.
+--- mapreduce_persist_test.cpp.
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 

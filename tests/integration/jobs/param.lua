@@ -13,7 +13,7 @@ local run = {
   stop = function(ctx) return ctx.step >= 2 end,
 }
 
-function jobs.what_callbacks_on_server_print_reaches()
+function jobs.output_of_server_callbacks_reaches_user()
   print("everybody's line")
   function run.init() print "init" return { x = tensor.zeros(1) } end
   function run.stop(ctx) print(("stop %d"):format(ctx.step)) return ctx.step >= 2 end
@@ -37,7 +37,7 @@ function jobs.param_get_of_several_keys_gives_their()
 end
 
 -- x is the number of merged updates, so a snapshot shows its moment. The run ends before the last snapshot mark.
-function jobs.snapshots_hold_what_was_merged()
+function jobs.snapshots_hold_merged_values()
   local snapshots = actor.snapshots.new { key = "x", seconds = { 0, 1e9 }, updates = { 7, 1, 8, 8, 1e9 } }
   run.stop = function(ctx)
     assert(not snapshots:take(ctx))
@@ -87,14 +87,14 @@ function jobs.param_start_takes_barrier_as_seeds_does()
   print(param.start("bsp").steps)
 end
 
-function jobs.log_writes_what_its_format_does_not()
+function jobs.log_appends_unused_arguments()
   actor.log.info("text", 7, nil, true)
   actor.log.info("%d of %s%%", 3, "ten", "more", 1)
   actor.log.info("100%")
   actor.log.info(7, "text")
 end
 
-function jobs.param_train_refuses_what_it_makes()
+function jobs.param_train_refuses_own_callbacks()
   local net = actor.nn.sequential { actor.nn.linear(2, 2, { init = "zeros" }) }
   local train = {
     net = net,

@@ -73,12 +73,12 @@ function jobs.copies(first, last, keys)
   keys = keys_of(tonumber(keys))
   if me == actor.size - 1 then
     for i, key in ipairs(keys) do peer.set(key, i) end
-    meeting.tell("set")
+    meeting.announce("set")
   end
   peer.get("none")
   meeting.await("set")
   if me >= tonumber(first) and me <= tonumber(last) then
-    meeting.tell("ready" .. me)
+    meeting.announce("ready" .. me)
     for id = tonumber(first), tonumber(last) do meeting.await("ready" .. id) end
     die()
   end
@@ -99,7 +99,7 @@ function jobs.leave_alone(keys)
   keys = keys_of(tonumber(keys))
   if me == 0 then
     for i, key in ipairs(keys) do peer.set(key, i) end
-    meeting.tell("set")
+    meeting.announce("set")
   end
   peer.get("none")
   meeting.await("set")
@@ -119,10 +119,10 @@ function jobs.leave_alone(keys)
       pids[i] = tonumber(assert(io.open("pid" .. i + 1)):read("*a"))
     end
     for i = 1, 2 do ffi.C.kill(pids[i], 19) end -- SIGSTOP
-    meeting.tell("stopped")
+    meeting.announce("stopped")
     ffi.C.usleep(11e6)
     for i = 1, 2 do ffi.C.kill(pids[i], 18) end -- SIGCONT
-    meeting.tell("continued")
+    meeting.announce("continued")
   end
   meeting.await("continued")
   local wrong = 0

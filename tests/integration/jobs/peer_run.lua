@@ -16,7 +16,7 @@ local function agreed(value)
   return value
 end
 
-local function told(summary)
+local function print_summary(summary)
   print(("steps: %d updates: %d reason: %s"):format(summary.steps, summary.updates, summary.reason))
   agreed { summary.steps, summary.updates }
 end
@@ -48,7 +48,7 @@ function jobs.counts(how, rule, steps, size, count)
       return out
     end,
   }
-  told(peer.run {
+  print_summary(peer.run {
     init = function() return zero end,
     schedule = function() return keys end,
     push = function(ctx, entries)
@@ -79,7 +79,7 @@ end
 function jobs.bits(how, rule, size)
   local keys, zero = keys_of(9), {}
   for i, key in ipairs(keys) do zero[key] = tensor.full({ tonumber(size) or 4 }, i / 7) end
-  told(peer.run {
+  print_summary(peer.run {
     init = function() return zero end,
     schedule = function(ctx) return { keys[ctx.id % 9 + 1], keys[(ctx.id + ctx.step) % 9 + 1], "nothing" } end,
     push = function(ctx, entries)
@@ -108,7 +108,7 @@ end
 function jobs.bound(rule)
   local clocks, lag = {}, 0
   for rank = 0, actor.size - 1 do clocks[rank + 1] = "clock" .. rank end
-  told(peer.run {
+  print_summary(peer.run {
     schedule = function() return {} end,
     push = function(ctx)
       local seen = peer.get(clocks)
@@ -145,7 +145,7 @@ function jobs.uneven(rule)
     barrier = rule,
     stop = function(ctx) return ctx.step >= 3 * (actor.rank + 1) end,
   }
-  told(summary)
+  print_summary(summary)
   local wrong = 0
   for rank = 0, actor.size - 1 do
     local got = peer.get("of" .. rank)
@@ -188,7 +188,7 @@ function jobs.own(how, rule)
     stop = function(ctx) return ctx.step >= 200 end,
   }
   for i = 1, 5 do check(i, peer.get(keys[i])) end
-  told(summary)
+  print_summary(summary)
 end
 
 -- Tensors from a get without a copy hold the most recently set value, whichever worker set it.
@@ -234,7 +234,7 @@ function jobs.again()
       barrier = run == 2 and "asp" or "bsp",
       stop = function(ctx) return ctx.step >= 4 end,
     }
-    told(summary)
+    print_summary(summary)
     assert(run ~= 2 or summary.messages.decisions <= 4) -- of this run only
     print("n:", agreed(peer.get("n")), peer.get("x0"))
     co.barrier()
@@ -264,7 +264,7 @@ function jobs.original(rule)
   peer.register_pull(function(ctx, updates) return { { "k", updates[#updates][2] } } end)
   peer.register_stop(function(ctx) return ctx.step >= 5 end)
   peer.register_barrier(rule)
-  told(peer.start())
+  print_summary(peer.start())
 end
 
 -- An error in one callback.
@@ -374,12 +374,12 @@ function jobs.held()
     barrier = function(view) return view.step < 3 end,
     stop = function(ctx) return ctx.step >= 6 end,
   }
-  told(summary)
+  print_summary(summary)
 end
 
 -- One worker swaps its own rule in a callback; the others retain theirs.
 function jobs.swaps()
-  told(peer.run {
+  print_summary(peer.run {
     schedule = function(ctx)
       if actor.rank == 0 and ctx.step == 2 then peer.set_barrier("pssp:2:3@sticky") end
       return { "k" }

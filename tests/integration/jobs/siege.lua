@@ -3,7 +3,7 @@ local actor = require "actor"
 
 -- Counts its own updates until a file "enough" exists.
 local param, tensor = actor.param, actor.tensor
-local said = false
+local logged = false
 local summary = param.run {
   init = function() return { count = tensor.zeros({ 1 }, { dtype = "float64" }) } end,
   schedule = function(workers)
@@ -16,11 +16,11 @@ local summary = param.run {
   end,
   pull = actor.optim.add(),
   stop = function(ctx)
-    if ctx.updates > 200 and not said then
+    if ctx.updates > 200 and not logged then
       actor.log.info("well under way")
-      said = true
+      logged = true
     end
-    return said and io.open("enough") ~= nil
+    return logged and io.open("enough") ~= nil
   end,
 }
 print(("updates: %d"):format(summary.updates))

@@ -74,7 +74,7 @@ function jobs.kernel(file)
   actor.collective.allreduce(actor.tensor.ones(1))
   repeat
     number = number + 1
-    meeting.tell(("in%d.%d"):format(actor.rank, number))
+    meeting.announce(("in%d.%d"):format(actor.rank, number))
     actor.tensor.ones({ 1000 * number, 3000 }):matmul(b)
     local there = io.open(file)
   until there and there:close()

@@ -2,7 +2,7 @@
 local actor = require "actor"
 local ffi = require "ffi"
 local meeting = require "meeting"
-local tell, await = meeting.tell, meeting.await
+local announce, await = meeting.announce, meeting.await
 
 local jobs = {}
 
@@ -25,7 +25,7 @@ function jobs.steps(...)
     end
   end
   local function work(step)
-    tell(("rank %d in step %d"):format(actor.rank, step))
+    announce(("rank %d in step %d"):format(actor.rank, step))
     if actor.rank == 0 and step == 4 then
       for other = 1, actor.size - 1 do await(("rank %d in step %d"):format(other, 4 + lead)) end
       local till = actor.now() + 0.02 -- a worker does not report when it begins to wait
@@ -47,7 +47,7 @@ function jobs.steps(...)
   print("made " .. made)
 end
 
-function jobs.nobody_waits_for_worker_that_is_lost()
+function jobs.lost_worker_is_not_awaited()
   ffi.cdef "int getpid();"
   for step in actor.collective.steps { count = 20, barrier = "ssp:1" } do
     if actor.rank == 2 and step == 5 and actor.size == 3 then

@@ -23,7 +23,7 @@ local M = {
 -- Per worker id: its last state and the time of that state, how often it was up and stayed up, was down and returned.
 -- By index in the view: the number of the evaluation that last drew the worker.
 local function new_state()
-  return { at = {}, was_up = {}, up = {}, stayed = {}, down = {}, returned = {}, drawn = {}, look = 0 }
+  return { at = {}, was_up = {}, up = {}, stayed = {}, down = {}, returned = {}, drawn = {}, evaluation = 0 }
 end
 
 -- Returns the chance that the i-th worker is up at the next evaluation; never 0. A new worker counts as up nine times
@@ -50,7 +50,7 @@ end
 -- Whether `count` more workers are drawn before a worker that is behind, among the workers not drawn yet. The workers
 -- with the smallest keys exponential() / weight are such a draw (Efraimidis, Spirakis 2006).
 local function rest_is_clear(view, state, count, least)
-  local steps, random, drawn, look = view.steps, view.rng, state.drawn, state.look
+  local steps, random, drawn, evaluation = view.steps, view.rng, state.drawn, state.evaluation
   local first = math.huge
   for i = 1, view.n do
     if steps[i] < least then
@@ -59,7 +59,7 @@ local function rest_is_clear(view, state, count, least)
     end
   end
   for i = 1, view.n do
-    if steps[i] >= least and drawn[i] ~= look and random:exponential() / availability(view, state, i) < first then
+    if steps[i] >= least and drawn[i] ~= evaluation and random:exponential() / availability(view, state, i) < first then
       count = count - 1
       if count <= 0 then return true end
     end
@@ -71,13 +71,13 @@ end
 -- was drawn before; this is fast unless few workers are left.
 local function sample_is_clear(view, state, beta, least)
   local n, steps, random, drawn = view.n, view.steps, view.rng, state.drawn
-  local look, count = state.look + 1, beta
-  state.look = look
+  local evaluation, count = state.evaluation + 1, beta
+  state.evaluation = evaluation
   for _ = 1, n do
     local i = random:below(n) + 1
-    if drawn[i] ~= look and random:uniform() < availability(view, state, i) then
+    if drawn[i] ~= evaluation and random:uniform() < availability(view, state, i) then
       if steps[i] < least then return false end
-      drawn[i] = look
+      drawn[i] = evaluation
       count = count - 1
       if count == 0 then return true end
     end

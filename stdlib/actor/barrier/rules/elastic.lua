@@ -29,8 +29,8 @@ local M = {
 ---@field at integer index of the last found worker before its step
 ---@field n integer the number of workers seen then
 ---@field stride integer for n workers: the distance between successively tried indices
----@field look? integer the batch of evaluations that last searched for a worker at its step
----@field there? boolean whether the search found a worker
+---@field round? integer the batch of evaluations that last searched for a worker at its step
+---@field arrived? boolean whether the search found a worker
 
 -- Returns the predicted finishes of all workers with a known speed, in order of time, and the number of these workers.
 local function predict(view, lookahead)
@@ -41,13 +41,13 @@ local function predict(view, lookahead)
     if average > 0 and alive[i] then
       local first = busy[i] and started[i] + average or view.now + average
       if first < view.now then first = view.now end
-      for k = 1, lookahead do points[#points + 1] = { time = first + (k - 1) * average, who = i, ahead = k } end
+      for k = 1, lookahead do points[#points + 1] = { time = first + (k - 1) * average, index = i, ahead = k } end
       workers = workers + 1
     end
   end
   table.sort(points, function(a, b)
     if a.time ~= b.time then return a.time < b.time end
-    if a.who ~= b.who then return a.who < b.who end
+    if a.index ~= b.index then return a.index < b.index end
     return a.ahead < b.ahead
   end)
   return points, workers
@@ -58,11 +58,11 @@ local function narrowest(points, workers)
   local inside, missing, from = {}, workers, 1
   local best_from, best_to, width = 1, 0, math.huge
   for to = 1, #points do
-    local who = points[to].who
-    inside[who] = (inside[who] or 0) + 1
-    if inside[who] == 1 then missing = missing - 1 end
-    while inside[points[from].who] > 1 do
-      inside[points[from].who] = inside[points[from].who] - 1
+    local index = points[to].index
+    inside[index] = (inside[index] or 0) + 1
+    if inside[index] == 1 then missing = missing - 1 end
+    while inside[points[from].index] > 1 do
+      inside[points[from].index] = inside[points[from].index] - 1
       from = from + 1
     end
     local apart = points[to].time - points[from].time
@@ -73,13 +73,13 @@ end
 
 local function make_plan(view, plan, lookahead)
   local steps, ids = view.steps, view.ids
-  plan.look = nil
+  plan.round = nil
   if view.n == view.population then plan.targets = {} end -- removes departed workers
   local targets = plan.targets
   for i = 1, view.n do targets[ids[i]] = steps[i] + 1 end
   local points, workers = predict(view, lookahead)
   local from, to = narrowest(points, workers)
-  for p = from, to do targets[ids[points[p].who]] = steps[points[p].who] + points[p].ahead end
+  for p = from, to do targets[ids[points[p].index]] = steps[points[p].index] + points[p].ahead end
   if (targets[view.id] or 0) <= view.step then targets[view.id] = view.step + 1 end -- not in its own sample
 end
 
@@ -99,7 +99,7 @@ end
 -- Returns a seen worker before its step, and that step; the same worker as last time until it reaches its step. Waiting
 -- workers are evaluated again when it does. Between two barriers that happens about log(n) times when workers arrive at
 -- random, and thanks to the strides also when they arrive in the order of their ids.
-local function somebody_comes(view, plan)
+local function next_arrival(view, plan)
   local n, steps, ids, targets = view.n, view.steps, view.ids, plan.targets
   if n ~= plan.n then plan.n, plan.stride = n, stride_of(n) end
   local i, stride = plan.at <= n and plan.at or 1, plan.stride
@@ -115,7 +115,7 @@ local function somebody_comes(view, plan)
   end
 end
 
-local function somebody_is_there(view, plan)
+local function has_arrival(view, plan)
   local steps, ids, targets = view.steps, view.ids, plan.targets
   for i = 1, view.n do
     local target = targets[ids[i]]
@@ -127,10 +127,10 @@ end
 -- Returns the first stop of a worker that the plan lacks. Many such workers may arrive at one time: workers evaluated
 -- in one call see the same clocks, and the steps given to earlier workers do not change the result of the search.
 local function first_target(view, plan)
-  if view.n < view.population or plan.look ~= view._look then
-    plan.look, plan.there = view._look, somebody_is_there(view, plan)
+  if view.n < view.population or plan.round ~= view._round then
+    plan.round, plan.arrived = view._round, has_arrival(view, plan)
   end
-  return plan.there and view.step or view.step + 1
+  return plan.arrived and view.step or view.step + 1
 end
 
 ---@param lookahead integer
@@ -151,8 +151,8 @@ function M.make(lookahead)
       plan.targets[id] = target
     end
     if step < target then return true end
-    local comes, at = somebody_comes(view, plan)
-    if comes then return false, nil, comes, at end
+    local worker, target_step = next_arrival(view, plan)
+    if worker then return false, nil, worker, target_step end
     make_plan(view, plan, lookahead)
     return true
   end

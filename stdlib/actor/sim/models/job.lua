@@ -194,7 +194,7 @@ function Job:initialise()
   end
 end
 
-function Job:ask_stop(state)
+function Job:check_stop(state)
   if self.stopped or not self.run.stop then return end
   local stop = self:call("stop", "server", nil, {
     step = state:slowest(), updates = state.updates, seconds = state.time, workers = state.nodes,
@@ -205,11 +205,11 @@ end
 -- Prepares nodes that start together: calls stop, then schedule for all of them, like the engine.
 function Job:prepare(ids, state)
   self.node.size = state.nodes
-  self:ask_stop(state)
+  self:check_stop(state)
   if self.stopped or not self.run.schedule then return end
-  local asked = {}
-  for i, id in ipairs(ids) do asked[i] = id end
-  local tasks = self:expect(self:call("schedule", "server", nil, asked), "table", "schedule")
+  local requesters = {}
+  for i, id in ipairs(ids) do requesters[i] = id end
+  local tasks = self:expect(self:call("schedule", "server", nil, requesters), "table", "schedule")
   for _, id in ipairs(ids) do self.tasks[id] = tasks[id] end
 end
 
@@ -288,20 +288,20 @@ function Job:note(push)
   for _, entry in ipairs(push.entries) do
     local loss = entry[1] == "loss" and number_of(entry[2])
     if loss then
-      self.tells_loss = true
-      self.losses, self.told = self.losses + loss, self.told + 1
+      self.reports_loss = true
+      self.losses, self.reported = self.losses + loss, self.reported + 1
     end
   end
   self.lengths, self.merged = self.lengths + length_of(push.entries), self.merged + 1
 end
 
 function Job:loss()
-  if self.tells_loss and self.told > 0 then
-    self.last = self.losses / self.told
-  elseif not self.tells_loss and self.merged > 0 then
+  if self.reports_loss and self.reported > 0 then
+    self.last = self.losses / self.reported
+  elseif not self.reports_loss and self.merged > 0 then
     self.last = self.lengths / self.merged
   end
-  self.losses, self.told, self.lengths, self.merged = 0, 0, 0, 0
+  self.losses, self.reported, self.lengths, self.merged = 0, 0, 0, 0
   return self.last
 end
 
@@ -363,7 +363,7 @@ end
 local function load_job(path, arguments, setup)
   local job = setmetatable({
     path = path, node = new_node(setup), store = stores.new(), tasks = {}, working = {}, numbers = {}, stopped = false,
-    losses = 0, told = 0, lengths = 0, merged = 0, tells_loss = false,
+    losses = 0, reported = 0, lengths = 0, merged = 0, reports_loss = false,
   }, Job)
   job.run, job.events = run_of(path, arguments, job.node, job.store)
   job.native = type(job.run.pull) == "table"

@@ -10,10 +10,10 @@ using namespace actorhost;
 using namespace actorhost::test;
 
 TEST_CASE("messages of averaging survive encoding and decoding") {
-  const Report report{Report::What::sync, 7, true, true, {AveragePattern::pairs, 0.25, 3, 42, true}};
+  const Report report{Report::Kind::sync, 7, true, true, {AveragePattern::pairs, 0.25, 3, 42, true}};
   const auto same = unpack<Report>(pack(report));
   REQUIRE(same.ok());
-  CHECK(same->what == Report::What::sync);
+  CHECK(same->kind == Report::Kind::sync);
   CHECK(same->node == 7);
   CHECK((same->fresh && same->warm));
   CHECK(same->options.peers == AveragePattern::pairs);
@@ -27,9 +27,9 @@ TEST_CASE("messages of averaging survive encoding and decoding") {
 
   const auto ready = unpack<RoundReady>(pack(RoundReady{9, {{1, true, ""}, {5, false, "no number"}}}));
   REQUIRE(ready.ok());
-  REQUIRE(ready->answers.size() == 2);
-  CHECK((ready->answers[0].copied && !ready->answers[1].copied));
-  CHECK(ready->answers[1].message == "no number");
+  REQUIRE(ready->replies.size() == 2);
+  CHECK((ready->replies[0].copied && !ready->replies[1].copied));
+  CHECK(ready->replies[1].message == "no number");
 
   const auto go = unpack<RoundGo>(pack(RoundGo{9, AveragePattern::ring, true, {{1, 0, true}, {5, 2, false}}}));
   REQUIRE(go.ok());
@@ -47,17 +47,17 @@ TEST_CASE("messages of averaging survive encoding and decoding") {
   CHECK((done->round == 9 && !done->ok));
 
   const auto verdict =
-      unpack<RoundVerdict>(pack(RoundVerdict{9, RoundVerdict::Outcome::failed, RoundWhy::abort, "why"}));
+      unpack<RoundVerdict>(pack(RoundVerdict{9, RoundVerdict::Outcome::failed, RoundReason::abort, "why"}));
   REQUIRE(verdict.ok());
   CHECK(verdict->outcome == RoundVerdict::Outcome::failed);
-  CHECK(verdict->why == RoundWhy::abort);
+  CHECK(verdict->reason == RoundReason::abort);
   CHECK(verdict->message == "why");
 }
 
 TEST_CASE("averaging refuses impossible fields") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  CHECK(!unpack<Report>(pack(Report{Report::What::join, 1, false, false, {AveragePattern::all, nan, 1, 0}})).ok());
-  CHECK(!unpack<Report>(pack(Report{Report::What::join, 1, false, false, {AveragePattern::all, 1, -1, 0}})).ok());
+  CHECK(!unpack<Report>(pack(Report{Report::Kind::join, 1, false, false, {AveragePattern::all, nan, 1, 0}})).ok());
+  CHECK(!unpack<Report>(pack(Report{Report::Kind::join, 1, false, false, {AveragePattern::all, 1, -1, 0}})).ok());
   CHECK(!unpack<RoundGo>(pack(RoundGo{1, AveragePattern::all, false, {}})).ok());
   CHECK(!unpack<RoundGo>(pack(RoundGo{1, AveragePattern::all, false, {{1, 0, false}}})).ok());
 }
@@ -72,5 +72,5 @@ TEST_CASE("hostile messages of averaging are refused or decoded, without other e
   feed(pack(RoundGo{1, AveragePattern::all, false, {{1, 0, true}, {2, 1, true}}}), unpack<RoundGo>);
   feed(pack(AveragePiece{1, 2, 0, 4}), unpack<AveragePiece>);
   feed(pack(RoundDone{1, true}), unpack<RoundDone>);
-  feed(pack(RoundVerdict{1, RoundVerdict::Outcome::applied, RoundWhy::interval, "m"}), unpack<RoundVerdict>);
+  feed(pack(RoundVerdict{1, RoundVerdict::Outcome::applied, RoundReason::interval, "m"}), unpack<RoundVerdict>);
 }

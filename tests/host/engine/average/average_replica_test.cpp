@@ -16,7 +16,7 @@ namespace {
 struct Model {
   explicit Model(std::vector<double> values, double long_step = 1e9)
       : bytes(Blob::copy_of(values.data(), values.size() * sizeof(double))),
-        replica({{"w", Dtype::f64, bytes}}, long_step, clock, [this] { ++looks; }) {}
+        replica({{"w", Dtype::f64, bytes}}, long_step, clock, [this] { ++wakes; }) {}
 
   double& at(size_t i) { return reinterpret_cast<double*>(bytes.data())[i]; }
   double copied(size_t i) { return reinterpret_cast<const double*>(replica.copy().data())[i]; }
@@ -26,7 +26,7 @@ struct Model {
 
   ManualClock clock;
   Blob bytes;
-  std::atomic<int> looks{0};
+  std::atomic<int> wakes{0};
   AverageReplica replica;
 };
 
@@ -36,25 +36,25 @@ using Copied = AverageReplica::Copied;
 
 TEST_CASE("a copy is made at once between steps, and at the end of a running step") {
   Model model({1, 2});
-  model.replica.ask_copy();
+  model.replica.request_copy();
   CHECK(model.replica.copied() == Copied::yes);
   CHECK(model.copied(1) == 2);
   model.replica.forget_copy(false);
 
   REQUIRE(model.replica.lock().ok());
   model.at(1) = 5;
-  model.replica.ask_copy();
+  model.replica.request_copy();
   CHECK(model.replica.copied() == Copied::no);
   model.at(1) = 6;
   REQUIRE(model.replica.unlock().ok());
-  CHECK(model.looks == 1);
+  CHECK(model.wakes == 1);
   CHECK(model.replica.copied() == Copied::yes);
   CHECK(model.copied(1) == 6);
 }
 
 TEST_CASE("a change keeps the steps made since the copy and waits for the end of a running step") {
   Model model({1, 2});
-  model.replica.ask_copy();
+  model.replica.request_copy();
   REQUIRE(model.replica.lock().ok());
   model.at(0) += 10;
   model.replica.apply(Model::sum_of({5, 6}, 2), false, 16);
@@ -66,7 +66,7 @@ TEST_CASE("a change keeps the steps made since the copy and waits for the end of
   const auto stats = model.replica.stats();
   CHECK((stats.rounds == 1 && stats.bytes == 16 && stats.staleness == 1 && stats.age == 0));
 
-  model.replica.ask_copy();
+  model.replica.request_copy();
   model.replica.apply(Model::sum_of({7, 8}, 2), true, 0);
   CHECK(model.at(0) == 3.5);
   CHECK(model.at(1) == 4);
@@ -79,28 +79,28 @@ TEST_CASE("a worker with long steps copies its model before the step, and serves
   REQUIRE(model.replica.unlock().ok());
   REQUIRE(model.replica.lock().ok());
   model.at(0) = 9;  // in the middle of an update
-  model.replica.ask_copy();
+  model.replica.request_copy();
   CHECK(model.replica.copied() == Copied::yes);
   CHECK(model.copied(0) == 1);
   model.replica.apply(Model::sum_of({6}, 2), false, 0);
-  model.replica.ask_copy();
+  model.replica.request_copy();
   CHECK(model.replica.copied() == Copied::refused);
   model.replica.forget_copy(true);
   model.clock.advance(1);
   REQUIRE(model.replica.unlock().ok());
   CHECK(model.at(0) == 9 + (3.0 - 1));
   CHECK(model.replica.stats().missed == 1);
-  model.replica.ask_copy();
+  model.replica.request_copy();
   CHECK(model.replica.copied() == Copied::yes);
 }
 
 TEST_CASE("a referenced copy is not overwritten") {
   Model model({1});
-  model.replica.ask_copy();
+  model.replica.request_copy();
   const Blob lent = model.replica.copy();
   model.replica.broken();
   model.at(0) = 2;
-  model.replica.ask_copy();
+  model.replica.request_copy();
   CHECK(model.copied(0) == 2);
   CHECK(*reinterpret_cast<const double*>(lent.data()) == 1);
 }
@@ -109,18 +109,18 @@ TEST_CASE("a model that is not finite is in no round, and its worker gets one er
   const double bad = GENERATE(std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
                               -std::numeric_limits<double>::infinity());
   Model model({1, 2, bad});
-  model.replica.ask_copy();
+  model.replica.request_copy();
   CHECK(model.replica.copied() == Copied::refused);
   CHECK(model.replica.fault() == "tensor 'w' is not finite at element 3, so it cannot be averaged");
   model.replica.forget_copy(true);
-  const Status told = model.replica.lock();
-  REQUIRE(!told.ok());
-  CHECK_THAT(told.error().message, Contains("tensor 'w'"));
+  const Status locked = model.replica.lock();
+  REQUIRE(!locked.ok());
+  CHECK_THAT(locked.error().message, Contains("tensor 'w'"));
   CHECK(!model.replica.held());
   model.at(2) = 3;
   REQUIRE(model.replica.lock().ok());
   REQUIRE(model.replica.unlock().ok());
-  model.replica.ask_copy();
+  model.replica.request_copy();
   CHECK(model.replica.copied() == Copied::yes);
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("one buffer has the tensors of both types, one type after the other") 
   CHECK((layout.segments[0].elements == 3 && layout.segments[1].elements == 2));
   CHECK(layout.segments[1].begin % kBlobAlignment == 0);
   CHECK(layout.bytes == layout.segments[1].begin + 16);
-  replica.ask_copy();
+  replica.request_copy();
   const Blob copy = replica.copy();
   CHECK(copy.view().substr(0, sizeof f) == std::string_view(reinterpret_cast<const char*>(f), sizeof f));
   CHECK(copy.view().substr(layout.segments[1].begin) == std::string_view(reinterpret_cast<const char*>(d), sizeof d));
@@ -158,7 +158,7 @@ TEST_CASE("copies and changes from another thread never interleave with a step")
   bool whole = true;
   int rounds = 0;
   while (model.replica.stats().steps < kSteps && whole) {
-    model.replica.ask_copy();
+    model.replica.request_copy();
     while (model.replica.copied() == Copied::no && model.replica.stats().steps < kSteps) std::this_thread::yield();
     if (model.replica.copied() != Copied::yes) break;
     const Blob copy = model.replica.copy();

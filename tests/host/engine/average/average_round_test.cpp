@@ -300,8 +300,8 @@ TEST_CASE("models converge through a filter that sends a tenth of their elements
 namespace {
 
 /// A lead that receives a test's frames as frames of workers, each in its own process.
-struct SpokenTo {
-  explicit SpokenTo(uint32_t workers) {
+struct LeadDriver {
+  explicit LeadDriver(uint32_t workers) {
     std::vector<Member> members;
     std::vector<ProcessInfo> processes;
     for (uint32_t i = 0; i < workers; ++i) {
@@ -310,57 +310,57 @@ struct SpokenTo {
     }
     lead.on_membership(std::make_shared<const Membership>(1, members, processes), 0);
   }
-  void say(NodeId node, Report::What what, double now, bool warm = false) {
-    REQUIRE(lead.on_frame(node, average_kind::report, pack(Report{what, node, false, warm, {}}), now).ok());
+  void report(NodeId node, Report::Kind kind, double now, bool warm = false) {
+    REQUIRE(lead.on_frame(node, average_kind::report, pack(Report{kind, node, false, warm, {}}), now).ok());
     wake = lead.tick(now);
   }
   void pass(double now) { wake = lead.tick(now); }
 
-  std::vector<std::string> said;
+  std::vector<std::string> log_lines;
   AverageLead lead{1, [](ProcessId, Kind, const std::string&) {},
-                   [this](const std::string& line) { said.push_back(line); }};
+                   [this](const std::string& line) { log_lines.push_back(line); }};
   double wake = 0;
 };
 
 }  // namespace
 
 TEST_CASE("waits in start, warm-up and abort log the missing workers after 10 s") {
-  using What = Report::What;
-  SpokenTo world(3);
-  world.say(1, What::join, 1, true);
+  using ReportKind = Report::Kind;
+  LeadDriver world(3);
+  world.report(1, ReportKind::join, 1, true);
   CHECK(world.wake == 11);
   world.pass(11);
-  CHECK(world.said == std::vector<std::string>{"average.start: waiting for over 10 s for rank 0, rank 2"});
-  world.say(0, What::join, 20, true);
-  world.say(2, What::join, 21, true);
-  world.say(0, What::sync, 22, true);
-  world.say(2, What::sync, 23, true);
+  CHECK(world.log_lines == std::vector<std::string>{"average.start: waiting for over 10 s for rank 0, rank 2"});
+  world.report(0, ReportKind::join, 20, true);
+  world.report(2, ReportKind::join, 21, true);
+  world.report(0, ReportKind::sync, 22, true);
+  world.report(2, ReportKind::sync, 23, true);
   CHECK(world.wake == 32);
   world.pass(32);
-  CHECK(world.said.back() == "average.step, in the warm-up: waiting for over 10 s for rank 1");
-  CHECK(world.said.size() == 2);
+  CHECK(world.log_lines.back() == "average.step, in the warm-up: waiting for over 10 s for rank 1");
+  CHECK(world.log_lines.size() == 2);
 }
 
 TEST_CASE("a wait in abort is logged once, whatever rounds by interval run meanwhile") {
-  using What = Report::What;
-  SpokenTo world(2);
-  world.say(0, What::join, 0);
-  world.say(1, What::join, 0);
-  world.say(0, What::abort, 1);
+  using ReportKind = Report::Kind;
+  LeadDriver world(2);
+  world.report(0, ReportKind::join, 0);
+  world.report(1, ReportKind::join, 0);
+  world.report(0, ReportKind::abort, 1);
   for (double now = 1; now < 40; now += 0.1) world.pass(now);
-  CHECK(world.said == std::vector<std::string>{"average.abort: waiting for over 10 s for rank 1"});
+  CHECK(world.log_lines == std::vector<std::string>{"average.abort: waiting for over 10 s for rank 1"});
 }
 
 TEST_CASE("a session is over when all workers have left") {
-  using What = Report::What;
-  SpokenTo world(2);
-  world.say(0, What::join, 0);
+  using ReportKind = Report::Kind;
+  LeadDriver world(2);
+  world.report(0, ReportKind::join, 0);
   CHECK_FALSE(world.lead.over());
-  world.say(1, What::join, 0);
-  world.say(0, What::rest, 0);
-  world.say(1, What::rest, 0);
-  world.say(0, What::leave, 1);
+  world.report(1, ReportKind::join, 0);
+  world.report(0, ReportKind::rest, 0);
+  world.report(1, ReportKind::rest, 0);
+  world.report(0, ReportKind::leave, 1);
   CHECK_FALSE(world.lead.over());
-  world.say(1, What::leave, 1);
+  world.report(1, ReportKind::leave, 1);
   CHECK(world.lead.over());
 }

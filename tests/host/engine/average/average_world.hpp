@@ -45,9 +45,9 @@ class AverageWorld {
   };
 
   explicit AverageWorld(const Plan& plan) : plan_(plan), rng_(plan.seed) {
-    const auto say = [this](const std::string& line) { said.push_back(line); };
+    const auto write_log = [this](const std::string& line) { log_lines.push_back(line); };
     lead_ = std::make_unique<AverageLead>(
-        1, [this](ProcessId to, Kind kind, const std::string& meta) { send(0, to, kind, meta, {}); }, say);
+        1, [this](ProcessId to, Kind kind, const std::string& meta) { send(0, to, kind, meta, {}); }, write_log);
     NodeId id = 0;
     for (ProcessId process = 0; process < plan.workers.size(); ++process) {
       agents_[process] = std::make_unique<AverageAgent>(
@@ -57,7 +57,7 @@ class AverageWorld {
       agents_[process]->set_filter(plan.filter);
       for (uint32_t i = 0; i < plan.workers[process]; ++i) add_worker(id++, process);
     }
-    tell_membership();
+    send_membership();
     for (auto& [node, worker] : workers_) at(rng_.uniform() * 0.1, [this, n = node] { join(n); });
   }
 
@@ -118,7 +118,7 @@ class AverageWorld {
 
   /// By the number of the abort: the bits of each worker after the abort.
   std::map<int, std::vector<std::pair<NodeId, std::string>>> after_abort;
-  std::vector<std::string> said;
+  std::vector<std::string> log_lines;
   uint32_t applied = 0;  // rounds
   uint32_t broken = 0;
   uint32_t coded = 0;
@@ -133,7 +133,7 @@ class AverageWorld {
       return a.time != b.time ? a.time > b.time : a.number > b.number;
     }
   };
-  struct Way {
+  struct Channel {
     double last = 0;
     bool cut = false;
   };
@@ -152,10 +152,10 @@ class AverageWorld {
     worker.added.assign(worker.shadow.size(), 0);
     worker.warm_left = plan_.warmup;
     worker.stop_at = rng_.exponential(plan_.between);
-    const auto look = [this, process] { look_at(process); };
+    const auto wake_courier = [this, process] { schedule_tick(process); };
     std::vector<AverageReplica::Part> parts{{"f", Dtype::f32, worker.floats}, {"d", Dtype::f64, worker.doubles}};
-    worker.replica = std::make_shared<AverageReplica>(std::move(parts), plan_.interval / 2, clock_, look);
-    worker.replica->set_wake([this, id] { in(0, [this, id] { go_on(id); }); });
+    worker.replica = std::make_shared<AverageReplica>(std::move(parts), plan_.interval / 2, clock_, wake_courier);
+    worker.replica->set_wake([this, id] { in(0, [this, id] { resume_worker(id); }); });
   }
   static float& float_of(const Worker& w, size_t i) {
     return reinterpret_cast<float*>(const_cast<std::byte*>(w.floats.data()))[i];
@@ -172,24 +172,24 @@ class AverageWorld {
 
   // ---- workers ----
 
-  void report(NodeId id, Report::What what) {
+  void report(NodeId id, Report::Kind kind) {
     Worker& worker = workers_.at(id);
-    Report report{what,
+    Report report{kind,
                   id,
                   is_late(id),
                   worker.warm_left > 0,
                   {plan_.peers, plan_.interval, plan_.deadline, plan_.seed, plan_.filter.any()}};
     agents_.at(worker.process)->report(report, worker.replica);
-    look_at(worker.process);
+    schedule_tick(worker.process);
   }
   bool is_late(NodeId id) const { return plan_.late && id + 1 == workers_.size(); }
-  void wait(NodeId id, Report::What what, std::function<void()> then) {
+  void wait(NodeId id, Report::Kind kind, std::function<void()> then) {
     Worker& worker = workers_.at(id);
     worker.then = std::move(then);
     worker.replica->expect();
-    report(id, what);
+    report(id, kind);
   }
-  void go_on(NodeId id) {
+  void resume_worker(NodeId id) {
     Worker& worker = workers_.at(id);
     if (dead(worker)) return;
     REQUIRE(worker.replica->settled());
@@ -198,14 +198,14 @@ class AverageWorld {
   }
   void join(NodeId id) {
     if (dead(workers_.at(id))) return;
-    wait(id, Report::What::join, [this, id] { begin_step(id); });
+    wait(id, Report::Kind::join, [this, id] { begin_step(id); });
   }
   void begin_step(NodeId id) {
     Worker& worker = workers_.at(id);
     if (dead(worker)) return;
     if (plan_.leave > 0 && rng_.uniform() < plan_.leave) {
       worker.finished = true;
-      return report(id, Report::What::leave);
+      return report(id, Report::Kind::leave);
     }
     if (clock_.now() >= worker.stop_at) return abort(id);
     REQUIRE(worker.replica->lock().ok());
@@ -232,10 +232,10 @@ class AverageWorld {
     };
     if (worker.warm_left == 0) return next();
     --worker.warm_left;
-    wait(id, Report::What::sync, next);
+    wait(id, Report::Kind::sync, next);
   }
   void abort(NodeId id) {
-    wait(id, Report::What::abort, [this, id] {
+    wait(id, Report::Kind::abort, [this, id] {
       Worker& worker = workers_.at(id);
       const std::string bits = std::string(worker.floats.view()) + std::string(worker.doubles.view());
       after_abort[worker.aborts++].emplace_back(id, bits);
@@ -245,7 +245,7 @@ class AverageWorld {
         Worker& again = workers_.at(id);
         if (dead(again)) return;
         again.stop_at = clock_.now() + rng_.exponential(plan_.between);
-        report(id, Report::What::resume);
+        report(id, Report::Kind::resume);
         begin_step(id);
       });
     });
@@ -253,12 +253,12 @@ class AverageWorld {
 
   // ---- processes ----
 
-  void look_at(ProcessId process) {
+  void schedule_tick(ProcessId process) {
     in(rng_.uniform() * 1e-4, [this, process] { tick(process); });
   }
   void tick(ProcessId process) {
     if (dead_.count(process) > 0) return;
-    if (agents_.at(process)->tick(clock_.now()) <= clock_.now()) look_at(process);
+    if (agents_.at(process)->tick(clock_.now()) <= clock_.now()) schedule_tick(process);
     if (process != 0) return;
     const double next = lead_->tick(clock_.now());
     if (next < timer_ || timer_ <= clock_.now()) {
@@ -272,14 +272,14 @@ class AverageWorld {
     if (kind == average_kind::piece) bytes += body.size();
     if (from == 0 && kind == average_kind::verdict) note_verdict(meta);
     if (dead_.count(from) > 0 || dead_.count(to) > 0) return;
-    Way& way = ways_[{from, to}];
-    way.last = std::max(way.last, clock_.now() + rng_.exponential(1e-3));
+    Channel& channel = channels_[{from, to}];
+    channel.last = std::max(channel.last, clock_.now() + rng_.exponential(1e-3));
     auto frame =
         std::make_shared<Frame>(make_frame(kind, courier_address(from), courier_address(to), 1, meta, std::move(body)));
-    at(way.last, [this, from, to, frame] { deliver(from, to, std::move(*frame)); });
+    at(channel.last, [this, from, to, frame] { deliver(from, to, std::move(*frame)); });
   }
   void deliver(ProcessId from, ProcessId to, Frame&& frame) {
-    if (dead_.count(to) > 0 || ways_[{from, to}].cut) return;
+    if (dead_.count(to) > 0 || channels_[{from, to}].cut) return;
     const bool for_lead =
         frame.kind == average_kind::report || frame.kind == average_kind::ready || frame.kind == average_kind::done;
     if (for_lead) {
@@ -291,18 +291,18 @@ class AverageWorld {
   }
   void kill(ProcessId process) {
     double known = clock_.now();
-    for (auto& [ends, way] : ways_) {
+    for (auto& [ends, channel] : channels_) {
       if (ends.first != process) continue;
-      way.cut = rng_.below(2) == 0;
-      if (!way.cut) known = std::max(known, way.last);
+      channel.cut = rng_.below(2) == 0;
+      if (!channel.cut) known = std::max(known, channel.last);
     }
     dead_.insert(process);
     at(known + rng_.exponential(0.05), [this] {
-      tell_membership();
+      send_membership();
       tick(0);
     });
   }
-  void tell_membership() {
+  void send_membership() {
     std::vector<actorhost::Member> members;
     std::vector<ProcessInfo> processes;
     for (const auto& [node, worker] : workers_) {
@@ -319,9 +319,9 @@ class AverageWorld {
   void note_copies(const std::string& meta) {
     const auto ready = unpack<RoundReady>(meta);
     REQUIRE(ready.ok());
-    for (const RoundReady::Answer& answer : ready->answers) {
-      if (!answer.copied) continue;
-      Worker& worker = workers_.at(answer.node);
+    for (const RoundReady::Reply& reply : ready->replies) {
+      if (!reply.copied) continue;
+      Worker& worker = workers_.at(reply.node);
       const Blob copy = worker.replica->copy();
       worker.copied.clear();
       for (const auto& segment : worker.replica->layout().segments) {
@@ -342,8 +342,8 @@ class AverageWorld {
   void note_verdict(const std::string& meta) {
     const auto verdict = unpack<RoundVerdict>(meta);
     REQUIRE(verdict.ok());
-    if (verdict->round == told_) return;  // the same verdict to another process
-    told_ = verdict->round;
+    if (verdict->round == last_verdict_) return;  // the same verdict to another process
+    last_verdict_ = verdict->round;
     broken += verdict->outcome == RoundVerdict::Outcome::broken ? 1U : 0U;
     if (verdict->outcome != RoundVerdict::Outcome::applied || go_.round != verdict->round) return;
     ++applied;
@@ -386,12 +386,12 @@ class AverageWorld {
   std::unique_ptr<AverageLead> lead_;
   std::map<ProcessId, std::unique_ptr<AverageAgent>> agents_;
   std::map<NodeId, Worker> workers_;
-  std::map<std::pair<ProcessId, ProcessId>, Way> ways_;
+  std::map<std::pair<ProcessId, ProcessId>, Channel> channels_;
   std::set<ProcessId> dead_;
   uint64_t epoch_ = 0;
   double timer_ = 0;
   RoundGo go_;
-  uint32_t told_ = 0;
+  uint32_t last_verdict_ = 0;
 };
 
 }  // namespace actorhost::test

@@ -55,37 +55,37 @@ struct Follower {
 
 }  // namespace
 
-TEST_CASE("a call without a timeout asks for news before each check, and checks at increasing intervals") {
+TEST_CASE("a call without a timeout queries the leader before each check, and checks at increasing intervals") {
   CallClock clock(100);
   CHECK_FALSE(clock.limited());
   CHECK(clock.due() == kForever);
-  double look = 100;
+  double check = 100;
   for (const double interval : {1, 2, 4, 4, 4}) {
-    look += interval;
-    CHECK(clock.next() == look - 0.5);
-    CHECK(clock.next_look() == look);
-    CHECK_FALSE(clock.asks_for_news(look - 0.51));
-    CHECK(clock.asks_for_news(look - 0.5));
-    CHECK_FALSE(clock.asks_for_news(look - 0.5));  // only once
-    CHECK(clock.next() == look);
-    CHECK_FALSE(clock.looks(look - 0.01));
-    CHECK(clock.looks(look));
-    clock.looked(look, false);
+    check += interval;
+    CHECK(clock.next() == check - 0.5);
+    CHECK(clock.next_check() == check);
+    CHECK_FALSE(clock.query_due(check - 0.51));
+    CHECK(clock.query_due(check - 0.5));
+    CHECK_FALSE(clock.query_due(check - 0.5));  // only once
+    CHECK(clock.next() == check);
+    CHECK_FALSE(clock.check_due(check - 0.01));
+    CHECK(clock.check_due(check));
+    clock.checked(check, false);
   }
   CHECK_FALSE(clock.waits_long(109.9));
   CHECK(clock.waits_long(110));
-  clock.looked(look, true);
-  CHECK(clock.next_look() == look + 1);  // soon after a suspicion
-  clock.look_no_more();
+  clock.checked(check, true);
+  CHECK(clock.next_check() == check + 1);  // soon after a suspicion
+  clock.stop_checks();
   CHECK(clock.next() == kForever);
-  CHECK_FALSE(clock.asks_for_news(1e9));
+  CHECK_FALSE(clock.query_due(1e9));
 }
 
 TEST_CASE("a call with a timeout is out of time at its end, and then gives the leader a moment") {
   CallClock clock(100, 0.25);
   CHECK(clock.limited());
   CHECK(clock.next() == 100.25);
-  CHECK(clock.last_word() == 100.75);
+  CHECK(clock.send_deadline() == 100.75);
   CHECK_FALSE(clock.out_of_time(100.2));
   CHECK(clock.out_of_time(100.25));
   clock.give_up(100.25);
@@ -117,7 +117,7 @@ TEST_CASE("a rank out of time asks its leader to end the call, then an arbiter, 
   rank.at(1.9);
   CHECK(rank.sent == std::vector<Kind>{collective_kind::announce});
   rank.at(2);
-  CHECK(rank.sent == std::vector<Kind>{collective_kind::announce, collective_kind::trouble});
+  CHECK(rank.sent == std::vector<Kind>{collective_kind::announce, collective_kind::give_up});
   rank.at(2.4);
   CHECK(rank.appeals.empty());
   rank.at(2.5);
@@ -142,5 +142,5 @@ TEST_CASE("a rank that gives up before its timeout gives its leader the same mom
   CHECK(rank.appeals.empty());
   rank.at(3.5);
   CHECK(rank.appeals == std::vector<std::string>{"rank 0 has come to the end of its script"});
-  CHECK(rank.sent == std::vector<Kind>{collective_kind::announce, collective_kind::trouble});
+  CHECK(rank.sent == std::vector<Kind>{collective_kind::announce, collective_kind::give_up});
 }

@@ -53,8 +53,8 @@ inline CallSpec spec_of(const CallPlan& plan, uint32_t me, uint32_t ranks) {
   if (plan.filtered) spec.filter = std::make_shared<FilterStream>(FilterSpec{});
   if (plan.kind == CollectiveKind::broadcast && me == plan.root) spec.parcel = PackedValue{"x", mine};
   if (plan.kind == CollectiveKind::exchange) {
-    spec.gives.assign(ranks, PackedValue{std::to_string(me), mine});
-    spec.expects.assign(ranks, true);
+    spec.outgoing.assign(ranks, PackedValue{std::to_string(me), mine});
+    spec.expected.assign(ranks, true);
   }
   return spec;
 }
@@ -75,7 +75,7 @@ inline bool is_right(const CallPlan& plan, uint32_t me, uint32_t ranks, const Ca
     case CollectiveKind::exchange: break;
   }
   for (uint32_t from = 0; from < ranks; ++from) {
-    const auto& parcel = result.gets[from];
+    const auto& parcel = result.received[from];
     if (!parcel || parcel->head != std::to_string(from)) return false;
     if (values_of<float>(parcel->body) != plan.inputs[from]) return false;
   }

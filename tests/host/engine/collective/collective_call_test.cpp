@@ -78,8 +78,8 @@ class World {
       if (!call.decided()) REQUIRE(call.give_up(call.timed_out()).ok());
     });
   }
-  void ask_at(double time, uint32_t rank, uint32_t number) {
-    net_.at(time, [this, rank, number] { REQUIRE(calls_[rank].at(number)->ask().ok()); });
+  void query_missing_at(double time, uint32_t rank, uint32_t number) {
+    net_.at(time, [this, rank, number] { REQUIRE(calls_[rank].at(number)->query_missing().ok()); });
   }
 
   /// The rank now knows that all workers with ids below `joined` take part in the calls of all workers.
@@ -137,7 +137,7 @@ class World {
       return net_.try_send(make_frame(kind, worker_address(rank), worker_address(to), number, meta, std::move(body)));
     };
     wiring.returned = [] {};
-    wiring.who_is_lost = [] { return std::string("somebody lost"); };
+    wiring.describe_loss = [] { return std::string("a rank is lost"); };
     wiring.epoch = [] { return uint64_t{1}; };
     wiring.ledger = &arbiters_[rank]->ledger();
     wiring.key = {0, true, number + 1};  // numbers begin with 1
@@ -231,7 +231,7 @@ TEST_CASE("simultaneous calls all end correctly, whatever the delays") {
 
 TEST_CASE("when a rank fails at any moment a call ends the same way on all other ranks") {
   size_t failed = 0;
-  size_t worked = 0;
+  size_t succeeded = 0;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     const auto ranks = static_cast<uint32_t>(2 + seed % 6);
     World world(seed, ranks);
@@ -256,10 +256,10 @@ TEST_CASE("when a rank fails at any moment a call ends the same way on all other
         REQUIRE(call.outcome().error().message == "call: rank " + std::to_string(victim) + " lost");
       }
     }
-    ++(first ? worked : failed);
+    ++(first ? succeeded : failed);
   }
   CHECK(failed > 30);
-  CHECK(worked > 30);
+  CHECK(succeeded > 30);
 }
 
 TEST_CASE("an unreported loss fails the next call on all ranks, whichever ranks know of it") {
@@ -273,8 +273,8 @@ TEST_CASE("an unreported loss fails the next call on all ranks, whichever ranks 
       if (rank != one && world.rng().below(2) == 0) continue;
       specs[rank].stale = "rank 9 lost";
       specs[rank].signature = "what suits others";
-      specs[rank].gives.clear();
-      specs[rank].expects.clear();
+      specs[rank].outgoing.clear();
+      specs[rank].expected.clear();
     }
     world.add(0, specs, 3e-3);
     world.run();
@@ -326,7 +326,7 @@ TEST_CASE("when a rank cannot wait any longer all errors name the late rank, not
     const auto late = static_cast<uint32_t>(1 + world.rng().below(ranks - 1));
     const uint32_t impatient = late == 1 ? 2 : 1;
     world.add_but(0, specs, 1e-3, late);
-    if (world.rng().below(2) == 0) world.ask_at(2e-3, impatient, 0);
+    if (world.rng().below(2) == 0) world.query_missing_at(2e-3, impatient, 0);
     world.give_up_at(1, impatient, 0);  // the others have waited for a long time
     world.run();
     for (uint32_t rank = 0; rank < ranks; ++rank) {
@@ -345,7 +345,7 @@ TEST_CASE("a rank that asks the leader knows the ranks that a call waits for") {
   World world(8, 4);
   const CallPlan plan{CollectiveKind::barrier, Algorithm::automatic, 0, 0, std::vector<std::vector<float>>(4)};
   world.add_but(0, specs_of(plan, 4), 1e-3, 2);
-  world.ask_at(1, 1, 0);
+  world.query_missing_at(1, 1, 0);
   world.run();
   CHECK(world.call(0, 0).missing().absent == std::vector<uint32_t>{2});
   CHECK(world.call(1, 0).missing().absent == std::vector<uint32_t>{2});
@@ -418,7 +418,7 @@ TEST_CASE("hostile frames end a call with an error, or have no effect") {
     CollectiveCall::Wiring wiring;
     wiring.send = [](uint32_t, Kind, std::string_view, const Blob&) { return Status(); };
     wiring.returned = [] {};
-    wiring.who_is_lost = [] { return std::string(); };
+    wiring.describe_loss = [] { return std::string(); };
     wiring.epoch = [] { return uint64_t{0}; };
     CallLedger ledger;
     wiring.ledger = &ledger;

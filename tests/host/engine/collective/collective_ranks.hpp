@@ -117,7 +117,7 @@ class Caller {
 
   Result<CallResult> run(CallSpec spec, double timeout = kForever) {
     if (algorithm_fits(spec.kind, algorithm_)) spec.choice.forced = algorithm_;
-    return collectives_.run(collectives_.everybody(), std::move(spec), timeout);
+    return collectives_.run(collectives_.all_workers(), std::move(spec), timeout);
   }
 
   /// A barrier of a named group of workers, in shared memory or over frames.
@@ -158,8 +158,8 @@ struct Callers {
 class Turnstile {
  public:
   explicit Turnstile(std::vector<uint32_t> turns) : turns_(std::move(turns)) {}
-  void pass(uint32_t who) {
-    while (turn_.load() != turns_[who]) std::this_thread::yield();
+  void pass(uint32_t thread) {
+    while (turn_.load() != turns_[thread]) std::this_thread::yield();
     turn_.fetch_add(1);
   }
 

@@ -16,19 +16,19 @@ constexpr CollectiveOp kOps[] = {CollectiveOp::sum, CollectiveOp::mean, Collecti
                                  CollectiveOp::prod};
 
 /// Shared memory, and frames between the threads of one process.
-constexpr Algorithm kWays[] = {Algorithm::automatic, Algorithm::star, Algorithm::ordered};
+constexpr Algorithm kAlgorithms[] = {Algorithm::automatic, Algorithm::star, Algorithm::ordered};
 
 template <typename T>
-void check_all_ops(uint32_t ranks, uint64_t seed, Algorithm way) {
+void check_all_ops(uint32_t ranks, uint64_t seed, Algorithm algorithm) {
   TestProcess process(TestProcess::alone(ranks));
   REQUIRE(process.start().ok());
-  Callers callers(process, way);
+  Callers callers(process, algorithm);
   Rng rng(seed);
   for (const size_t count : {size_t{0}, size_t{1}, size_t{7}, size_t{5000}, size_t{100003}}) {
     const auto inputs = inputs_of<T>(seed, ranks, count);
     for (const CollectiveOp op : kOps) {
       INFO("seed " << seed << ", " << ranks << " ranks, " << count << " elements, op " << collective_op_name(op) << ", "
-                   << algorithm_name(way));
+                   << algorithm_name(algorithm));
       Turnstile turnstile(random_order(rng, ranks));
       std::vector<Result<std::vector<T>>> results(ranks, Error{});
       process.launch([&](Node& node) {
@@ -60,20 +60,20 @@ TEST_CASE("operations are known by name") {
 }
 
 TEST_CASE("every operation combines in rank order, bit for bit on all ranks, in every order of arrival") {
-  for (const Algorithm way : kWays) {
+  for (const Algorithm algorithm : kAlgorithms) {
     for (const uint32_t ranks : {1U, 2U, 3U, 5U, 8U}) {
-      check_all_ops<float>(ranks, 40 + ranks, way);
-      check_all_ops<double>(ranks, 50 + ranks, way);
+      check_all_ops<float>(ranks, 40 + ranks, algorithm);
+      check_all_ops<double>(ranks, 50 + ranks, algorithm);
     }
   }
 }
 
 TEST_CASE("each rank has its own result, and the input is unchanged") {
-  for (const Algorithm way : kWays) {
+  for (const Algorithm algorithm : kAlgorithms) {
     for (const size_t count : {size_t{4}, size_t{50000}}) {
       TestProcess process(TestProcess::alone(3));
       REQUIRE(process.start().ok());
-      Callers callers(process, way);
+      Callers callers(process, algorithm);
       const Blob input = bytes_of(ones(count));
       std::vector<Blob> results(3);
       process.launch([&](Node& node) {
@@ -93,13 +93,13 @@ TEST_CASE("no rank leaves a barrier before the last rank has arrived") {
   TestProcess process(TestProcess::alone(5));
   REQUIRE(process.start().ok());
   Callers callers(process);
-  std::atomic<int> come{0};
+  std::atomic<int> arrived{0};
   std::atomic<int> early{0};
   process.launch([&](Node& node) {
     for (int round = 1; round <= 50; ++round) {
-      ++come;
+      ++arrived;
       if (!callers[node.index()].barrier("job.lua:1")) ++early;
-      early += come.load() < 5 * round;
+      early += arrived.load() < 5 * round;
       if (!callers[node.index()].barrier("job.lua:2")) ++early;
     }
   });
@@ -168,7 +168,7 @@ TEST_CASE("a failed call leaves no frame behind") {
   process.join();
   process.launch([&](Node& node) { (void)callers[node.index()].barrier("job.lua:3"); });
   process.join();
-  for (const auto& node : process.nodes) CHECK(node->port().kept() == 0);
+  for (const auto& node : process.nodes) CHECK(node->port().unreceived() == 0);
 }
 
 TEST_CASE("the errors of all ranks name a rank whose script has ended") {
@@ -269,7 +269,7 @@ constexpr uint32_t kBefore = 10;  // rounds of all hosts
 
 /// Repeated all-reduces of ones by four hosts. One host fails; the result of each other host's calls until a call
 /// without the failed host succeeds: "4", "3", or the error.
-std::vector<std::vector<std::string>> rounds_with_a_loss(uint32_t lost, bool lost_stays_away, size_t count) {
+std::vector<std::vector<std::string>> rounds_with_a_loss(uint32_t lost, bool lost_is_absent, size_t count) {
   TestRun run("tcp", {1, 1, 1, 1});
   std::vector<std::vector<std::string>> outcomes(4);
   std::atomic<uint32_t> together{0};
@@ -280,7 +280,7 @@ std::vector<std::vector<std::string>> rounds_with_a_loss(uint32_t lost, bool los
     const uint32_t id = node.index();
     const Blob input = bytes_of(ones(count));
     for (size_t round = 0; round < kMostRounds; ++round) {
-      if (id == lost && lost_stays_away && round == kBefore) return;
+      if (id == lost && lost_is_absent && round == kBefore) return;
       auto got = caller.allreduce(input, Dtype::f32, CollectiveOp::sum, "job.lua:1", kPatience);
       const std::vector<float> values = got ? values_of<float>(*got) : std::vector<float>(count);
       const bool same = std::all_of(values.begin(), values.end(), [&](float value) { return value == values[0]; });
@@ -305,9 +305,9 @@ std::vector<std::vector<std::string>> rounds_with_a_loss(uint32_t lost, bool los
 TEST_CASE("when a rank fails the same call names it on all other ranks, inputs are unchanged, and later calls work") {
   for (const size_t count : {size_t{1000}, size_t{30000}}) {  // through the leader, and directly between ranks
     for (const uint32_t lost : {1U, 2U, 3U}) {
-      for (const bool stays_away : {true, false, false}) {
-        INFO("rank " << lost << ", " << count << " elements" << (stays_away ? ", stays away" : ""));
-        const auto outcomes = rounds_with_a_loss(lost, stays_away, count);
+      for (const bool absent : {true, false, false}) {
+        INFO("rank " << lost << ", " << count << " elements" << (absent ? ", stays away" : ""));
+        const auto outcomes = rounds_with_a_loss(lost, absent, count);
         REQUIRE(outcomes[1] == outcomes[0]);
         REQUIRE(outcomes[2] == outcomes[0]);
         const std::vector<std::string>& calls = outcomes[0];
@@ -361,20 +361,20 @@ TEST_CASE("every kind of call gives the same result between hosts and within one
         CallSpec exchange;
         exchange.kind = CollectiveKind::exchange;
         exchange.name = exchange.signature = "exchange";
-        exchange.gives.resize(ranks);
-        exchange.expects.resize(ranks);
+        exchange.outgoing.resize(ranks);
+        exchange.expected.resize(ranks);
         for (uint32_t to = 0; to < ranks; ++to) {  // only to higher ranks and to itself
           if (to >= me)
-            exchange.gives[to] = PackedValue{std::to_string(me) + ">" + std::to_string(to), bytes_of(inputs[me])};
-          exchange.expects[to] = to <= me;
+            exchange.outgoing[to] = PackedValue{std::to_string(me) + ">" + std::to_string(to), bytes_of(inputs[me])};
+          exchange.expected[to] = to <= me;
         }
         auto gets = caller.run(exchange);
         good = good && gets.ok();
         for (uint32_t from = 0; good && from < ranks; ++from) {
-          good = gets->gets[from].has_value() == (from <= me);
+          good = gets->received[from].has_value() == (from <= me);
           if (!good || from > me) continue;
-          good = gets->gets[from]->head == std::to_string(from) + ">" + std::to_string(me) &&
-                 values_of<float>(gets->gets[from]->body) == inputs[from];
+          good = gets->received[from]->head == std::to_string(from) + ">" + std::to_string(me) &&
+                 values_of<float>(gets->received[from]->body) == inputs[from];
         }
         right += good;
       });

@@ -33,7 +33,7 @@ std::string event_text(const OrderEvent& event) {
   switch (event.kind) {
     case OrderEvent::Kind::frame: return "frame " + std::to_string(event.from) + ">" + rank;
     case OrderEvent::Kind::arbiter_frame: return "arbiter " + std::to_string(event.from) + ">" + rank;
-    case OrderEvent::Kind::news: return "news at " + rank;
+    case OrderEvent::Kind::membership: return "membership at " + rank;
     case OrderEvent::Kind::loss: break;
   }
   return "loss of " + rank;
@@ -50,41 +50,45 @@ OrderWorld::OrderWorld(const OrderPlan& plan) : plan_(plan), ranks_(plan.ranks) 
   }
   memberships_.push_back(nullptr);
   memberships_.push_back(std::make_shared<Membership>(1, workers, processes, plan.ranks));
-  for (uint32_t who = 0; who < plan.ranks; ++who) {
+  for (uint32_t rank_id = 0; rank_id < plan.ranks; ++rank_id) {
     Arbiter::Wiring wiring;
-    wiring.process = kProcessOfRank0 + who;
-    wiring.send = [this, who](ProcessId to, Kind kind, const std::string& meta, const Blob& body) {
+    wiring.process = kProcessOfRank0 + rank_id;
+    wiring.send = [this, rank_id](ProcessId to, Kind kind, const std::string& meta, const Blob& body) {
       const uint32_t other = to - kProcessOfRank0;
-      arbiter_frames_[{who, other}].push_back([this, who, other, kind, meta, body] {
-        ranks_[other].arbiter->on_frame(make_frame(kind, courier_address(kProcessOfRank0 + who),
+      arbiter_frames_[{rank_id, other}].push_back([this, rank_id, other, kind, meta, body] {
+        ranks_[other].arbiter->on_frame(make_frame(kind, courier_address(kProcessOfRank0 + rank_id),
                                                    courier_address(kProcessOfRank0 + other), 0, meta, body),
                                         0);
       });
     };
-    wiring.membership = [this, who] { return memberships_[ranks_[who].epoch]; };
-    wiring.post = [this, who](std::function<void()> call) { arbiter_frames_[{who, who}].push_back(std::move(call)); };
-    ranks_[who].arbiter = std::make_unique<Arbiter>(std::move(wiring));
+    wiring.membership = [this, rank_id] { return memberships_[ranks_[rank_id].epoch]; };
+    wiring.post = [this, rank_id](std::function<void()> call) {
+      arbiter_frames_[{rank_id, rank_id}].push_back(std::move(call));
+    };
+    ranks_[rank_id].arbiter = std::make_unique<Arbiter>(std::move(wiring));
   }
-  for (uint32_t who = 0; who < plan.ranks; ++who) begin(who);
-  for (uint32_t who = 0; who < plan.ranks; ++who) advance(who);
+  for (uint32_t rank_id = 0; rank_id < plan.ranks; ++rank_id) begin(rank_id);
+  for (uint32_t rank_id = 0; rank_id < plan.ranks; ++rank_id) advance(rank_id);
 }
 
 std::vector<OrderEvent> OrderWorld::events() const {
   std::vector<OrderEvent> events;
-  for (const auto& [way, queue] : frames_) {
-    if (!queue.empty() && !ranks_[way.second].lost) events.push_back({OrderEvent::Kind::frame, way.second, way.first});
+  for (const auto& [channel, queue] : frames_) {
+    if (!queue.empty() && !ranks_[channel.second].lost)
+      events.push_back({OrderEvent::Kind::frame, channel.second, channel.first});
   }
-  for (const auto& [way, queue] : arbiter_frames_) {
-    if (queue.empty() || ranks_[way.second].lost) continue;
-    events.push_back({OrderEvent::Kind::arbiter_frame, way.second, way.first});
+  for (const auto& [channel, queue] : arbiter_frames_) {
+    if (queue.empty() || ranks_[channel.second].lost) continue;
+    events.push_back({OrderEvent::Kind::arbiter_frame, channel.second, channel.first});
   }
   const auto newest = static_cast<uint64_t>(memberships_.size() - 1);
-  for (uint32_t who = 0; who < plan_.ranks; ++who) {
-    if (!ranks_[who].lost && ranks_[who].epoch < newest) events.push_back({OrderEvent::Kind::news, who, 0});
+  for (uint32_t rank_id = 0; rank_id < plan_.ranks; ++rank_id) {
+    if (!ranks_[rank_id].lost && ranks_[rank_id].epoch < newest)
+      events.push_back({OrderEvent::Kind::membership, rank_id, 0});
   }
   const bool may_be_lost = newest - 1 < plan_.losses && memberships_.back()->size() > 1;
-  for (uint32_t who = 0; may_be_lost && who < plan_.ranks; ++who) {
-    if (!ranks_[who].lost) events.push_back({OrderEvent::Kind::loss, who, 0});
+  for (uint32_t rank_id = 0; may_be_lost && rank_id < plan_.ranks; ++rank_id) {
+    if (!ranks_[rank_id].lost) events.push_back({OrderEvent::Kind::loss, rank_id, 0});
   }
   return events;
 }
@@ -98,9 +102,9 @@ uint64_t OrderWorld::mixed(uint64_t history, const OrderEvent& event) {
 uint64_t OrderWorld::state_of(const OrderEvent* next) const {
   uint64_t hash = 0;
   const auto add = [&hash](uint64_t value) { hash = (hash ^ value) * 0x94d049bb133111ebULL + (hash >> 31); };
-  for (uint32_t who = 0; who < plan_.ranks; ++who) {
-    const bool its = next != nullptr && next->rank == who;
-    add(its ? mixed(ranks_[who].history, *next) : ranks_[who].history);
+  for (uint32_t rank_id = 0; rank_id < plan_.ranks; ++rank_id) {
+    const bool its = next != nullptr && next->rank == rank_id;
+    add(its ? mixed(ranks_[rank_id].history, *next) : ranks_[rank_id].history);
   }
   for (size_t epoch = 2; epoch < memberships_.size(); ++epoch) {  // the order of losses
     for (const NodeId id : ids_of(*memberships_[epoch])) add(id + 1);
@@ -126,7 +130,7 @@ void OrderWorld::happen(const OrderEvent& event) {
       std::deque<Frame>& queue = frames_[{event.from, event.rank}];
       Frame frame = std::move(queue.front());
       queue.pop_front();
-      give(event.rank, std::move(frame));
+      deliver_frame(event.rank, std::move(frame));
       break;
     }
     case OrderEvent::Kind::arbiter_frame: {
@@ -136,7 +140,7 @@ void OrderWorld::happen(const OrderEvent& event) {
       deliver();
       break;
     }
-    case OrderEvent::Kind::news: learn(event.rank); break;
+    case OrderEvent::Kind::membership: learn(event.rank); break;
     case OrderEvent::Kind::loss:
       rank.lost = true;
       memberships_.push_back(std::make_shared<Membership>(without(*memberships_.back(), event.rank)));
@@ -146,14 +150,14 @@ void OrderWorld::happen(const OrderEvent& event) {
 }
 
 /// The rank learns the next membership. Frames in flight from lost ranks do not arrive any more.
-void OrderWorld::learn(uint32_t who) {
-  Rank& rank = ranks_[who];
+void OrderWorld::learn(uint32_t rank_id) {
+  Rank& rank = ranks_[rank_id];
   ++rank.epoch;
   const MembershipPtr& now = memberships_[rank.epoch];
   for (uint32_t other = 0; other < plan_.ranks; ++other) {
     if (now->alive(other)) continue;
-    frames_[{other, who}].clear();
-    arbiter_frames_[{other, who}].clear();
+    frames_[{other, rank_id}].clear();
+    arbiter_frames_[{other, rank_id}].clear();
   }
   rank.arbiter->on_membership(now, 0);
   if (rank.call) (void)rank.call->on_membership(*now);
@@ -172,9 +176,9 @@ CallSpec OrderWorld::spec_of(const Rank& rank, uint32_t place, uint32_t members)
     spec.parcel = PackedValue{std::to_string(rank.round), mine};
   if (plan_.kind == CollectiveKind::exchange) {
     for (uint32_t to = 0; to < members; ++to) {
-      spec.gives.push_back(PackedValue{std::to_string(rank.round) + " for " + std::to_string(to), mine});
+      spec.outgoing.push_back(PackedValue{std::to_string(rank.round) + " for " + std::to_string(to), mine});
     }
-    spec.expects.assign(members, true);
+    spec.expected.assign(members, true);
   }
   return spec;
 }
@@ -185,11 +189,11 @@ std::string OrderWorld::result_text(const Rank& rank, CallResult& result) const 
   if (plan_.kind == CollectiveKind::barrier) return round;
   if (plan_.kind == CollectiveKind::broadcast) return result.parcel.head == round ? round : "mixed";
   if (plan_.kind == CollectiveKind::exchange) {
-    const bool right = std::all_of(result.gets.begin(), result.gets.end(),
+    const bool right = std::all_of(result.received.begin(), result.received.end(),
                                    [&, mine = round + " for " + std::to_string(result.place)](const auto& parcel) {
                                      return parcel && parcel->head == mine;
                                    });
-    return right ? round + " of " + std::to_string(result.gets.size()) : "mixed";
+    return right ? round + " of " + std::to_string(result.received.size()) : "mixed";
   }
   if (result.buffer.size() < 2 * sizeof(float)) return round;
   float values[2];
@@ -198,12 +202,12 @@ std::string OrderWorld::result_text(const Rank& rank, CallResult& result) const 
                                                                  : "mixed";
 }
 
-void OrderWorld::begin(uint32_t who) {
-  Rank& rank = ranks_[who];
+void OrderWorld::begin(uint32_t rank_id) {
+  Rank& rank = ranks_[rank_id];
   const std::vector<NodeId> ids = ids_of(*memberships_[rank.epoch]);
-  const auto me = static_cast<uint32_t>(std::find(ids.begin(), ids.end(), who) - ids.begin());
+  const auto me = static_cast<uint32_t>(std::find(ids.begin(), ids.end(), rank_id) - ids.begin());
   CallSpec spec = spec_of(rank, me, static_cast<uint32_t>(ids.size()));
-  if (!rank.last.empty() && rank.last != ids) spec.stale = "somebody lost";
+  if (!rank.last.empty() && rank.last != ids) spec.stale = "a rank is lost";
   rank.last = ids;
   const uint32_t number = ++rank.number;
   CollectiveCall::Group group;
@@ -214,35 +218,35 @@ void OrderWorld::begin(uint32_t who) {
   group.epoch = rank.epoch;
   group.ranks.assign(ids.begin(), ids.end());
   CollectiveCall::Wiring wiring;
-  wiring.send = [this, who, number, ids](uint32_t to, Kind kind, std::string_view meta, Blob body) {
-    frames_[{who, ids[to]}].push_back(
-        make_frame(kind, worker_address(who), worker_address(ids[to]), number, meta, std::move(body)));
+  wiring.send = [this, rank_id, number, ids](uint32_t to, Kind kind, std::string_view meta, Blob body) {
+    frames_[{rank_id, ids[to]}].push_back(
+        make_frame(kind, worker_address(rank_id), worker_address(ids[to]), number, meta, std::move(body)));
     return Status();
   };
   wiring.returned = [] {};
-  wiring.who_is_lost = [] { return std::string("somebody lost"); };
-  wiring.epoch = [this, who] { return ranks_[who].epoch; };
+  wiring.describe_loss = [] { return std::string("a rank is lost"); };
+  wiring.epoch = [this, rank_id] { return ranks_[rank_id].epoch; };
   wiring.ledger = &rank.arbiter->ledger();
   wiring.key = {0, false, number};
-  wiring.self = who;
+  wiring.self = rank_id;
   wiring.leader = ids.front();
-  wiring.appeal = [this, who, number, ids](const Error& error) {
-    ranks_[who].arbiter->appeal({{0, false, number}, who, ids, error});
+  wiring.appeal = [this, rank_id, number, ids](const Error& error) {
+    ranks_[rank_id].arbiter->appeal({{0, false, number}, rank_id, ids, error});
   };
   wiring.tag = number;
-  wiring.ledger->enter(wiring.key, who);
+  wiring.ledger->enter(wiring.key, rank_id);
   rank.call = std::make_unique<CollectiveCall>(std::move(spec), group, wiring);
   (void)rank.call->begin();
-  std::deque<Frame> kept;
-  kept.swap(rank.kept);
-  for (Frame& frame : kept) give(who, std::move(frame));
+  std::deque<Frame> early;
+  early.swap(rank.early);
+  for (Frame& frame : early) deliver_frame(rank_id, std::move(frame));
 }
 
 /// Delivers a frame to a rank, as Collectives::take_frames does.
-void OrderWorld::give(uint32_t who, Frame&& frame) {
-  Rank& rank = ranks_[who];
+void OrderWorld::deliver_frame(uint32_t rank_id, Frame&& frame) {
+  Rank& rank = ranks_[rank_id];
   const bool ended = rank.call->decided();
-  if (frame.tag > rank.number || (ended && frame.tag == rank.number)) return rank.kept.push_back(std::move(frame));
+  if (frame.tag > rank.number || (ended && frame.tag == rank.number)) return rank.early.push_back(std::move(frame));
   if (frame.tag < rank.number) {
     if (frame.kind != collective_kind::announce) return;
     return rank.arbiter->appeal({{0, false, frame.tag},
@@ -256,8 +260,8 @@ void OrderWorld::give(uint32_t who, Frame&& frame) {
 }
 
 /// Lets the rank do everything that needs no further event.
-void OrderWorld::advance(uint32_t who) {
-  Rank& rank = ranks_[who];
+void OrderWorld::advance(uint32_t rank_id) {
+  Rank& rank = ranks_[rank_id];
   for (;;) {
     (void)rank.call->tick(0);
     if (!rank.call->decided()) return;
@@ -265,24 +269,24 @@ void OrderWorld::advance(uint32_t who) {
       const Status& outcome = rank.call->outcome();
       rank.call->result().place = rank.call->group().me;
       rank.outcomes.push_back(outcome.ok() ? result_text(rank, rank.call->result()) : "lost");
-      if (rank.outcomes.back() == "mixed") fault_ = "rank " + std::to_string(who) + " has mixed rounds";
+      if (rank.outcomes.back() == "mixed") fault_ = "rank " + std::to_string(rank_id) + " has mixed rounds";
       if (!outcome.ok() && outcome.error().code != Code::peer_lost) fault_ = outcome.error().message;
       if (!outcome.ok()) rank.last.clear();
       rank.round += outcome.ok() ? 1 : 0;
-      rank.caught_up = rank.call->news();
+      rank.caught_up = rank.call->loss_epoch();
     }
     if (rank.epoch < rank.caught_up || rank.round > plan_.rounds) return;
-    begin(who);
+    begin(rank_id);
   }
 }
 
 std::string OrderWorld::fault(bool last) const {
   if (!fault_.empty() || !last) return fault_;
   const Rank* first = nullptr;
-  for (uint32_t who = 0; who < plan_.ranks; ++who) {
-    const Rank& rank = ranks_[who];
+  for (uint32_t rank_id = 0; rank_id < plan_.ranks; ++rank_id) {
+    const Rank& rank = ranks_[rank_id];
     if (rank.lost) continue;
-    if (rank.round <= plan_.rounds) return "rank " + std::to_string(who) + " waits for ever";
+    if (rank.round <= plan_.rounds) return "rank " + std::to_string(rank_id) + " waits for ever";
     if (first == nullptr) first = &rank;
     if (rank.outcomes == first->outcomes) continue;
     std::string text = "outcomes differ:";

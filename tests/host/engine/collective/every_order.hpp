@@ -29,7 +29,7 @@ struct OrderPlan {
 
 /// A possible next event.
 struct OrderEvent {
-  enum class Kind : uint8_t { frame, arbiter_frame, news, loss };
+  enum class Kind : uint8_t { frame, arbiter_frame, membership, loss };
   Kind kind = Kind::frame;
   uint32_t rank = 0;  // the affected rank
   uint32_t from = 0;
@@ -50,12 +50,12 @@ class OrderWorld {
   struct Rank {
     std::unique_ptr<Arbiter> arbiter;
     std::unique_ptr<CollectiveCall> call;
-    std::deque<Frame> kept{};
+    std::deque<Frame> early{};
     uint64_t epoch = 1;
     uint32_t number = 0;
     uint32_t round = 1;
     uint64_t caught_up = 0;  // an epoch that the rank must know before its next call
-    bool told = true;        // the script knows all losses before its last call
+    bool informed = true;    // the script knows all losses before its last call
     std::vector<NodeId> last{};
     std::vector<std::string> outcomes{};
     uint64_t history = 0;
@@ -66,10 +66,10 @@ class OrderWorld {
   uint64_t state_of(const OrderEvent* next) const;
   CallSpec spec_of(const Rank& rank, uint32_t place, uint32_t members) const;
   std::string result_text(const Rank& rank, CallResult& result) const;
-  void begin(uint32_t who);
-  void advance(uint32_t who);
-  void give(uint32_t who, Frame&& frame);
-  void learn(uint32_t who);
+  void begin(uint32_t rank_id);
+  void advance(uint32_t rank_id);
+  void deliver_frame(uint32_t rank_id, Frame&& frame);
+  void learn(uint32_t rank_id);
 
   const OrderPlan plan_;
   std::vector<MembershipPtr> memberships_;  // by epoch

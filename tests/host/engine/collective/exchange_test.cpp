@@ -14,7 +14,7 @@ TEST_CASE("within a process a parcel without another owner is given away, anothe
   const std::vector<float> values = inputs_of<float>(1, 1, 10000)[0];
   TestRun run("tcp", {2, 1});
   std::array<std::atomic<const void*>, kRanks> sent{};
-  for (const bool kept : {false, true}) {
+  for (const bool shared : {false, true}) {
     std::atomic<uint32_t> right{0};
     run.everywhere([&](Node& node) {
       Meetings meetings;
@@ -22,26 +22,26 @@ TEST_CASE("within a process a parcel without another owner is given away, anothe
       const uint32_t me = node.index();
       Blob mine = bytes_of(values);
       sent[me] = mine.data();
-      const Blob holds = kept ? mine : Blob();
+      const Blob holds = shared ? mine : Blob();
       CallSpec exchange;
       exchange.kind = CollectiveKind::exchange;
       exchange.name = exchange.signature = "exchange";
-      exchange.gives.resize(kRanks);
-      exchange.expects.resize(kRanks);
-      exchange.gives[(me + 1) % kRanks] = PackedValue{"about", std::move(mine)};
+      exchange.outgoing.resize(kRanks);
+      exchange.expected.resize(kRanks);
+      exchange.outgoing[(me + 1) % kRanks] = PackedValue{"about", std::move(mine)};
       const uint32_t from = (me + kRanks - 1) % kRanks;
-      exchange.expects[from] = true;
+      exchange.expected[from] = true;
       auto gets = caller.run(std::move(exchange));
       if (!gets.ok()) return;
-      const Blob& got = gets->gets[from]->body;
-      right += values_of<float>(got) == values && got.unique() && (!kept || values_of<float>(holds) == values) &&
-               (me != 1 || (got.data() == sent[from]) == !kept);  // rank 1: the parcel is from its own process
+      const Blob& got = gets->received[from]->body;
+      right += values_of<float>(got) == values && got.unique() && (!shared || values_of<float>(holds) == values) &&
+               (me != 1 || (got.data() == sent[from]) == !shared);  // rank 1: the parcel is from its own process
     });
     CHECK(right == kRanks);
   }
 }
 
-TEST_CASE("over connections parts of one size arrive in one block, others separately, and no landing remains") {
+TEST_CASE("over connections parts of one size arrive in one block, others separately, and no receive buffer remains") {
   for (const auto& nodes : {std::vector<uint32_t>{1, 1}, {1, 1, 1}, {2, 1}, {1, 3}}) {
     TestRun run("tcp", nodes);
     const uint32_t ranks = std::accumulate(nodes.begin(), nodes.end(), 0U);
@@ -60,16 +60,16 @@ TEST_CASE("over connections parts of one size arrive in one block, others separa
           exchange.kind = CollectiveKind::exchange;
           exchange.name = exchange.signature = "exchange";
           exchange.joined = true;
-          exchange.expects.assign(ranks, true);
+          exchange.expected.assign(ranks, true);
           for (uint32_t to = 0; to < ranks; ++to) {
-            exchange.gives.push_back(PackedValue{"about", bytes_of(std::vector<float>(count(me), value(me, to)))});
+            exchange.outgoing.push_back(PackedValue{"about", bytes_of(std::vector<float>(count(me), value(me, to)))});
           }
           auto gets = caller.run(std::move(exchange));
-          if (!gets.ok() || node.port().landings().size() != 0) return;
-          Blob whole = std::exchange(gets->gets[0]->body, {});
+          if (!gets.ok() || node.port().receive_buffers().size() != 0) return;
+          Blob whole = std::exchange(gets->received[0]->body, {});
           bool in_one = true;
           for (uint32_t from = 0; from < ranks; ++from) {
-            Blob body = from == 0 ? whole : std::exchange(gets->gets[from]->body, {});
+            Blob body = from == 0 ? whole : std::exchange(gets->received[from]->body, {});
             if (values_of<float>(body) != std::vector<float>(count(from), value(from, me))) return;
             if (from > 0) in_one = whole.extend(body) && in_one;
           }
@@ -97,9 +97,9 @@ TEST_CASE("within a process joined parts arrive in one block with a single owner
       exchange.kind = CollectiveKind::exchange;
       exchange.name = exchange.signature = "exchange";
       exchange.joined = true;
-      exchange.expects.assign(ranks, true);
+      exchange.expected.assign(ranks, true);
       for (uint32_t to = 0; to < ranks; ++to) {
-        exchange.gives.push_back(
+        exchange.outgoing.push_back(
             PackedValue{"about", bytes_of(std::vector<float>(count(me, to), static_cast<float>(me)))});
       }
       auto gets = callers[me].run(std::move(exchange));
@@ -109,7 +109,7 @@ TEST_CASE("within a process joined parts arrive in one block with a single owner
       bool in_one = true;
       for (uint32_t from = 0; from < ranks; ++from) {
         wanted.insert(wanted.end(), count(from, me), static_cast<float>(from));
-        const Blob body = std::exchange(gets->gets[from]->body, {});
+        const Blob body = std::exchange(gets->received[from]->body, {});
         if (body.empty()) continue;
         if (whole.empty()) {
           whole = body;

@@ -26,12 +26,12 @@ class Round {
  public:
   Round(std::vector<std::unique_ptr<FilterStream>>& streams, CollectiveOp op,
         const std::vector<std::vector<float>>& inputs)
-      : ranks_(static_cast<uint32_t>(inputs.size())), way_(ranks_ * ranks_) {
+      : ranks_(static_cast<uint32_t>(inputs.size())), channels_(ranks_ * ranks_) {
     for (uint32_t rank = 0; rank < ranks_; ++rank) {
       const Place place{rank, ranks_, inputs[rank].size(), 1, {}};
       all_.push_back(std::make_unique<FilteredReduction>(place, op, Dtype::f32, bytes_of(inputs[rank]), *streams[rank],
                                                          [this, rank](uint32_t to, PackedValue parcel) {
-                                                           way_[rank * ranks_ + to].push_back(std::move(parcel));
+                                                           channels_[rank * ranks_ + to].push_back(std::move(parcel));
                                                            return Status();
                                                          }));
     }
@@ -41,14 +41,14 @@ class Round {
     for (const uint32_t rank : random_order(rng, ranks_)) REQUIRE(all_[rank]->start().ok());
     for (;;) {
       std::vector<size_t> open;
-      for (size_t i = 0; i < way_.size(); ++i) {
-        if (!way_[i].empty()) open.push_back(i);
+      for (size_t i = 0; i < channels_.size(); ++i) {
+        if (!channels_[i].empty()) open.push_back(i);
       }
       if (open.empty()) return;
-      const size_t way = open[rng.below(open.size())];
-      const PackedValue parcel = std::move(way_[way].front());
-      way_[way].pop_front();
-      REQUIRE(all_[way % ranks_]->take(static_cast<uint32_t>(way / ranks_), parcel).ok());
+      const size_t channel = open[rng.below(open.size())];
+      const PackedValue parcel = std::move(channels_[channel].front());
+      channels_[channel].pop_front();
+      REQUIRE(all_[channel % ranks_]->take(static_cast<uint32_t>(channel / ranks_), parcel).ok());
     }
   }
 
@@ -56,7 +56,7 @@ class Round {
 
  private:
   const uint32_t ranks_;
-  std::vector<std::deque<PackedValue>> way_;
+  std::vector<std::deque<PackedValue>> channels_;
   std::vector<std::unique_ptr<FilteredReduction>> all_;
 };
 
@@ -94,13 +94,13 @@ TEST_CASE("with error feedback filtered calls lose only the retained errors, and
         REQUIRE(round[rank].result().view() == round[0].result().view());
       }
       if (rng.below(4) == 0) continue;  // failed: the retained errors stay
-      for (uint32_t rank = 0; rank < ranks; ++rank) round[rank].keep();
+      for (uint32_t rank = 0; rank < ranks; ++rank) round[rank].save_residuals();
       for (const auto& values : inputs) add(given, values);
       add(got, values_of<float>(round[0].result()));
     }
     for (const auto& stream : streams) {
-      add(got, values_of<float>(stream->input_rest));
-      add(got, values_of<float>(stream->total_rest), stream->total_span.begin);
+      add(got, values_of<float>(stream->input_residual));
+      add(got, values_of<float>(stream->total_residual), stream->total_span.begin);
     }
     for (size_t i = 0; i < count; ++i) REQUIRE(std::abs(given[i] - got[i]) < 1e-3);
   }
@@ -131,10 +131,10 @@ TEST_CASE("the error of a sum of halves is at most two roundings, in half of the
 
 TEST_CASE("a filtered all-reduce refuses unexpected parcels") {
   FilterStream stream{FilterSpec{}};
-  const auto nobody = [](uint32_t, const PackedValue&) { return Status(); };
+  const auto no_send = [](uint32_t, const PackedValue&) { return Status(); };
   const auto open = [&] {
     auto one = std::make_unique<FilteredReduction>(Place{0, 3, 2, 1, {}}, CollectiveOp::sum, Dtype::f32,
-                                                   bytes_of(std::vector<float>(2)), stream, nobody);
+                                                   bytes_of(std::vector<float>(2)), stream, no_send);
     REQUIRE(one->start().ok());
     return one;
   };

@@ -9,13 +9,13 @@ using namespace actorhost::test;
 
 namespace {
 
-constexpr double kBeforeAsking = 3;  // seconds; ranks detect a cycle later
+constexpr double kBeforeQuery = 3;  // seconds; ranks detect a cycle later
 
 Status wait_for_size(Node& node, uint32_t size) {
   const double give_up = node.clock().now() + kPatience;
   std::vector<Frame> none;
   while (node.newest_membership()->size() != size) {
-    if (node.clock().now() >= give_up) return Error{Code::timeout, "nobody has gone"};
+    if (node.clock().now() >= give_up) return Error{Code::timeout, "no rank is lost"};
     AH_TRY(node.receive_some([](const Frame&) { return false; }, give_up, none));
   }
   return {};
@@ -28,8 +28,8 @@ std::string exchange(Caller& caller, uint32_t n, bool placed) {
   spec.name = spec.signature = "exchange";
   spec.where = "job.lua:3";
   spec.placed = placed;
-  spec.gives.resize(n);
-  spec.expects.resize(n);
+  spec.outgoing.resize(n);
+  spec.expected.resize(n);
   auto result = caller.run(std::move(spec));
   return result ? "fine" : result.error().message;
 }
@@ -37,7 +37,8 @@ std::string exchange(Caller& caller, uint32_t n, bool placed) {
 /// Hosts of one node each; one host, or the last, fails once enough other hosts have reached a given place.
 struct Loss {
   explicit Loss(uint32_t hosts) : Loss(hosts, hosts - 1) {}
-  Loss(uint32_t hosts, uint32_t who) : run("tcp", std::vector<uint32_t>(hosts, 1)), lost(who), outcomes(hosts) {}
+  Loss(uint32_t hosts, uint32_t lost_host)
+      : run("tcp", std::vector<uint32_t>(hosts, 1)), lost(lost_host), outcomes(hosts) {}
 
   void happen(uint32_t after, const std::function<void(Node&)>& work) {
     run.run.launch(work);
@@ -45,12 +46,12 @@ struct Loss {
     run.run.all[lost]->vanish();
     run.run.join();
   }
-  void come() {
+  void arrive() {
     ++arrived;
     arrived.notify_all();
   }
   bool is_lost(Node& node) const { return node.index() == lost; }
-  void say(Node& node, std::string outcome) { outcomes[node.index()].push_back(std::move(outcome)); }
+  void record(Node& node, std::string outcome) { outcomes[node.index()].push_back(std::move(outcome)); }
 
   CourierRun run;
   const uint32_t lost;
@@ -63,7 +64,7 @@ std::shared_ptr<AsyncCall> start_barrier(Caller& caller, AsyncCalls& calls) {
   CallSpec spec;
   spec.name = spec.signature = "barrier";
   spec.where = "job.lua:1";
-  auto call = caller.collectives().start(caller.collectives().everybody(), spec, calls);
+  auto call = caller.collectives().start(caller.collectives().all_workers(), spec, calls);
   demand(call.ok(), "a call that has started");
   return *call;
 }
@@ -88,12 +89,12 @@ TEST_CASE("a loss after the choice of a call's arguments is reported by that cal
         Caller caller(node, meetings, loss.run.place_of(node).arbiter);
         Collectives& collectives = caller.collectives();
         // Only one rank has asked for its place; no rank has made a call, so nothing else reports the loss.
-        if (node.index() == notices) demand(collectives.place(collectives.everybody()).ok(), "a place");
-        loss.come();
+        if (node.index() == notices) demand(collectives.place(collectives.all_workers()).ok(), "a place");
+        loss.arrive();
         demand(wait_for_size(node, hosts - 1).ok(), "the news of the loss");
         const bool placed = node.index() == notices;
-        loss.say(node, exchange(caller, placed ? hosts : hosts - 1, placed));
-        loss.say(node, exchange(caller, hosts - 1, false));
+        loss.record(node, exchange(caller, placed ? hosts : hosts - 1, placed));
+        loss.record(node, exchange(caller, hosts - 1, false));
       });
       for (uint32_t rank = 0; rank + 1 < hosts; ++rank) {
         const std::string lost = "exchange: rank " + std::to_string(hosts - 1) + " lost";
@@ -112,12 +113,12 @@ TEST_CASE("a loss that an asynchronous call has reported is not reported again")
       Caller caller(node, meetings, loss.run.place_of(node).arbiter);
       AsyncCalls& calls = loss.run.place_of(node).calls;
       const auto call = start_barrier(caller, calls);
-      loss.come();
-      if (waits) loss.say(node, wait_for(caller, calls, call));
+      loss.arrive();
+      if (waits) loss.record(node, wait_for(caller, calls, call));
       if (!waits) demand(wait_for_size(node, 2).ok(), "the news of the loss");
-      loss.say(node, exchange(caller, 2, false));
-      if (!waits) loss.say(node, wait_for(caller, calls, call));
-      loss.say(node, exchange(caller, 2, false));
+      loss.record(node, exchange(caller, 2, false));
+      if (!waits) loss.record(node, wait_for(caller, calls, call));
+      loss.record(node, exchange(caller, 2, false));
     });
     for (uint32_t rank = 0; rank < 2; ++rank) {
       const std::vector<std::string> first = {"barrier: rank 2 lost", "fine", "fine"};
@@ -133,14 +134,14 @@ TEST_CASE("an asynchronous call that starts after a loss reports it, once") {
     Meetings meetings;
     Caller caller(node, meetings, loss.run.place_of(node).arbiter);
     AsyncCalls& calls = loss.run.place_of(node).calls;
-    const auto go = [&] { loss.say(node, wait_for(caller, calls, start_barrier(caller, calls))); };
+    const auto go = [&] { loss.record(node, wait_for(caller, calls, start_barrier(caller, calls))); };
     go();
-    loss.come();
+    loss.arrive();
     if (loss.is_lost(node)) return;
     demand(wait_for_size(node, 2).ok(), "the news of the loss");
     go();
     go();
-    loss.say(node, exchange(caller, 2, false));
+    loss.record(node, exchange(caller, 2, false));
   });
   for (uint32_t rank = 0; rank < 2; ++rank) {
     CHECK(loss.outcomes[rank] == std::vector<std::string>{"fine", "barrier: rank 2 lost", "fine", "fine"});
@@ -153,15 +154,15 @@ TEST_CASE("a leader whose call only reports a loss has decided it: no later quer
     Meetings meetings;
     Arbiter& arbiter = loss.run.place_of(node).arbiter;
     Caller caller(node, meetings, arbiter);
-    loss.say(node, exchange(caller, 3, false));
-    loss.come();
+    loss.record(node, exchange(caller, 3, false));
+    loss.arrive();
     if (loss.is_lost(node)) return;
     demand(wait_for_size(node, 2).ok(), "the news of the loss");
-    loss.say(node, exchange(caller, 2, false));
-    loss.say(node, exchange(caller, 2, false));
-    const auto second = arbiter.ledger().ask({0, false, 2}, node.index(), arbiter_ballot(node.index()));
+    loss.record(node, exchange(caller, 2, false));
+    loss.record(node, exchange(caller, 2, false));
+    const auto second = arbiter.ledger().query({0, false, 2}, node.index(), arbiter_ballot(node.index()));
     demand(second.has_value(), "an end of the second call");
-    loss.say(node, second->outcome.ok() ? "fine" : second->outcome.error().message);
+    loss.record(node, second->outcome.ok() ? "fine" : second->outcome.error().message);
   });
   const std::string lost = "exchange: rank 2 lost";
   for (uint32_t rank = 0; rank < 2; ++rank) {
@@ -177,15 +178,15 @@ TEST_CASE("an asynchronous call that one rank starts before a loss and another r
       Meetings meetings;
       Caller caller(node, meetings, loss.run.place_of(node).arbiter);
       AsyncCalls& calls = loss.run.place_of(node).calls;
-      loss.say(node, wait_for(caller, calls, start_barrier(caller, calls)));
+      loss.record(node, wait_for(caller, calls, start_barrier(caller, calls)));
       std::shared_ptr<AsyncCall> call;  // shared with the courier
       if (node.index() == before) call = start_barrier(caller, calls);
-      loss.come();
+      loss.arrive();
       if (loss.is_lost(node)) return;
       demand(wait_for_size(node, 2).ok(), "the news of the loss");
       if (!call) call = start_barrier(caller, calls);
-      loss.say(node, wait_for(caller, calls, call, kBeforeAsking));
-      loss.say(node, wait_for(caller, calls, start_barrier(caller, calls), kBeforeAsking));
+      loss.record(node, wait_for(caller, calls, call, kBeforeQuery));
+      loss.record(node, wait_for(caller, calls, start_barrier(caller, calls), kBeforeQuery));
     });
     for (const uint32_t rank : {0U, 2U}) {
       CHECK(loss.outcomes[rank] == std::vector<std::string>{"fine", "barrier: rank 1 lost", "fine"});
@@ -196,7 +197,7 @@ TEST_CASE("an asynchronous call that one rank starts before a loss and another r
 TEST_CASE("a rank that makes a call which other ranks have left learns its end, whichever rank should have sent it") {
   CourierRun run("tcp", {1, 1});
   const CallKey first{0, false, 1};
-  std::vector<std::string> heard(2);
+  std::vector<std::string> received(2);
   std::vector<Status> after(2, Error{});
   CallLedger& ledger = run.places[0]->arbiter.ledger();
   ledger.enter(first, 0);  // decided by a leader that failed before it notified rank 1
@@ -204,15 +205,15 @@ TEST_CASE("a rank that makes a call which other ranks have left learns its end, 
   run.run.everywhere([&](Node& node) {
     Meetings meetings;
     Caller caller(node, meetings, run.place_of(node).arbiter);
-    if (node.index() == 0) caller.collectives().everybody().calls = 1;
+    if (node.index() == 0) caller.collectives().all_workers().calls = 1;
     if (node.index() == 1) {
       const double began = node.clock().now();
-      const Status late = caller.barrier("job.lua:1", kBeforeAsking);
-      const bool told = node.clock().now() < began + kBeforeAsking;  // otherwise it has asked
-      heard[1] = !told ? "nothing" : late.ok() ? "fine" : late.error().message;
+      const Status late = caller.barrier("job.lua:1", kBeforeQuery);
+      const bool notified = node.clock().now() < began + kBeforeQuery;  // otherwise it has asked
+      received[1] = !notified ? "nothing" : late.ok() ? "fine" : late.error().message;
     }
     after[node.index()] = caller.barrier("job.lua:2", kPatience);
   });
-  CHECK(heard[1] == "barrier: rank 2 lost");
+  CHECK(received[1] == "barrier: rank 2 lost");
   for (const Status& status : after) CHECK(status.ok());
 }

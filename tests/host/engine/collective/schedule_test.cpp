@@ -20,11 +20,11 @@ class Network {
  public:
   Network(CollectiveKind kind, Algorithm algorithm, uint32_t root, CollectiveOp op, size_t unit,
           const std::vector<std::vector<float>>& inputs, size_t piece_bytes, const std::vector<uint32_t>& homes = {})
-      : ranks_(static_cast<uint32_t>(inputs.size())), loans_([] {}), way_(ranks_ * ranks_) {
+      : ranks_(static_cast<uint32_t>(inputs.size())), loans_([] {}), channels_(ranks_ * ranks_) {
     for (uint32_t rank = 0; rank < ranks_; ++rank) {
       const Place place{rank, ranks_, inputs[0].size(), unit, homes};
       const auto send = [this, rank](uint32_t peer, size_t begin, Blob piece) {
-        way_[rank * ranks_ + peer].push_back({begin, std::move(piece)});
+        channels_[rank * ranks_ + peer].push_back({begin, std::move(piece)});
         return Status();
       };
       const auto expect = [this, rank](uint32_t peer, size_t begin, Blob room) {
@@ -46,8 +46,8 @@ class Network {
     std::vector<uint32_t> waiting = random_order(rng, ranks_);
     for (;;) {
       std::vector<size_t> open;
-      for (size_t i = 0; i < way_.size(); ++i) {
-        if (!way_[i].empty() && started_.count(static_cast<uint32_t>(i % ranks_)) > 0) open.push_back(i);
+      for (size_t i = 0; i < channels_.size(); ++i) {
+        if (!channels_[i].empty() && started_.count(static_cast<uint32_t>(i % ranks_)) > 0) open.push_back(i);
       }
       if (!waiting.empty() && (open.empty() || rng.below(3) == 0)) {
         const uint32_t rank = waiting.back();
@@ -57,14 +57,14 @@ class Network {
         continue;
       }
       if (open.empty()) return;
-      const size_t way = open[rng.below(open.size())];
+      const size_t channel = open[rng.below(open.size())];
       if (rng.below(2) == 0) {
-        land(way, way_[way][rng.below(way_[way].size())]);
+        land(channel, channels_[channel][rng.below(channels_[channel].size())]);
         continue;
       }
-      auto [begin, piece] = std::move(way_[way].front());
-      way_[way].pop_front();
-      REQUIRE(runs_[way % ranks_]->take(static_cast<uint32_t>(way / ranks_), begin, std::move(piece)).ok());
+      auto [begin, piece] = std::move(channels_[channel].front());
+      channels_[channel].pop_front();
+      REQUIRE(runs_[channel % ranks_]->take(static_cast<uint32_t>(channel / ranks_), begin, std::move(piece)).ok());
     }
   }
 
@@ -77,8 +77,8 @@ class Network {
 
  private:
   /// Imitates a link that reads the piece into its announced place, which may be long before its delivery.
-  void land(size_t way, std::pair<size_t, Blob>& piece) {
-    const auto found = rooms_.find({way, piece.first});
+  void land(size_t channel, std::pair<size_t, Blob>& piece) {
+    const auto found = rooms_.find({channel, piece.first});
     if (found == rooms_.end() || found->second.size() != piece.second.size()) return;
     Blob room = std::move(found->second);
     rooms_.erase(found);
@@ -90,8 +90,8 @@ class Network {
   const uint32_t ranks_;
   Loans loans_;
   std::vector<std::unique_ptr<ScheduleRun>> runs_;
-  std::vector<std::deque<std::pair<size_t, Blob>>> way_;  // from * ranks + to
-  std::map<std::pair<size_t, size_t>, Blob> rooms_;       // by way and first element
+  std::vector<std::deque<std::pair<size_t, Blob>>> channels_;  // from * ranks + to
+  std::map<std::pair<size_t, size_t>, Blob> rooms_;            // by channel and first element
   size_t landed_ = 0;
   std::set<uint32_t> started_;
 };
@@ -149,7 +149,7 @@ size_t most_sent(CollectiveKind kind, Algorithm algorithm, uint32_t ranks, size_
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     size_t sent = 0;
     for (const Step& step : make_schedule(kind, algorithm, {rank, ranks, elements}, 0).steps) {
-      if (step.what == Step::What::send) sent += step.span.size();
+      if (step.operation == Step::Operation::send) sent += step.span.size();
     }
     most = std::max(most, sent);
   }
@@ -224,7 +224,7 @@ std::vector<size_t> sent_by_processes(CollectiveKind kind, Algorithm algorithm, 
   const auto ranks = static_cast<uint32_t>(homes.size());
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     for (const Step& step : make_schedule(kind, algorithm, {rank, ranks, elements, 1, homes}, 1).steps) {
-      if (step.what != Step::What::send || homes[step.peer] == homes[rank]) continue;
+      if (step.operation != Step::Operation::send || homes[step.peer] == homes[rank]) continue;
       sent[homes[rank]] += step.span.size();
     }
   }
@@ -316,7 +316,7 @@ TEST_CASE("unexpected pieces are refused") {
   auto wrong_size = run();
   REQUIRE(wrong_size->start().ok());
   CHECK(wrong_size->take(1, 0, Blob::allocate(12)).error().code == Code::bad_data);
-  auto nobody = run();
-  REQUIRE(nobody->start().ok());
-  CHECK(nobody->take(2, 0, Blob::allocate(20)).error().code == Code::bad_data);
+  auto outsider = run();
+  REQUIRE(outsider->start().ok());
+  CHECK(outsider->take(2, 0, Blob::allocate(20)).error().code == Code::bad_data);
 }

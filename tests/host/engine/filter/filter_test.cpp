@@ -87,7 +87,7 @@ TEMPLATE_TEST_CASE("tensors of every size come back within the error of their fi
     for (const size_t n : {0, 1, 2, 15, 63, 64, 65, 1023, 1024, 1025, 5000}) {
       INFO(print(spec) << ", " << n);
       const auto values = normals<TestType>(rng, n);
-      const auto expected = largest(values, spec.kept_of(n));
+      const auto expected = largest(values, spec.selected_count(n));
       const auto found = through(spec, values);
       const double reach =
           values.empty() ? 0 : std::abs(*std::max_element(values.begin(), values.end(), [](auto a, auto b) {
@@ -97,8 +97,8 @@ TEMPLATE_TEST_CASE("tensors of every size come back within the error of their fi
         const double bound = spec.values == Values::half     ? std::abs(double{expected[i]}) * 0x1p-11 + 0x1p-25
                              : spec.values == Values::levels ? 2 * reach / 510 * 1.0001 + 1e-6
                                                              : 0;
-        const double kept_bound = expected[i] == 0 && spec.selects() ? 0 : bound;
-        if (!(std::abs(double{found[i]} - double{expected[i]}) <= kept_bound)) {
+        const double selected_bound = expected[i] == 0 && spec.selects() ? 0 : bound;
+        if (!(std::abs(double{found[i]} - double{expected[i]}) <= selected_bound)) {
           FAIL(values[i] << " came back as " << found[i] << " at " << i);
         }
       }
@@ -161,8 +161,8 @@ TEMPLATE_TEST_CASE("pieces in any order make up the whole", "", float, double) {
     if (spec.values == Values::levels) continue;  // blocks begin with the piece
     INFO(print(spec));
     Filter filter(spec);
-    std::vector<TestType> rest(values.size(), 0);
-    filter.begin(type_of<TestType>, values.size(), values.data(), rest.data());
+    std::vector<TestType> residual(values.size(), 0);
+    filter.begin(type_of<TestType>, values.size(), values.data(), residual.data());
     std::vector<TestType> joined(values.size());
     for (const auto& [first, count] : {std::pair<size_t, size_t>{1000, 1016}, {0, 1000}, {2016, 0}, {2016, 2984}}) {
       const Blob bytes = filter.piece(first, count);
@@ -170,19 +170,20 @@ TEMPLATE_TEST_CASE("pieces in any order make up the whole", "", float, double) {
     }
     CHECK(joined == through(spec, values));
     for (size_t i = 0; i < values.size(); ++i) {
-      if (rest[i] != values[i] - joined[i]) FAIL("the rest of element " << i << " is " << rest[i]);
+      if (residual[i] != values[i] - joined[i]) FAIL("the residual of element " << i << " is " << residual[i]);
     }
   }
 }
 
-TEMPLATE_TEST_CASE("with error feedback the sums of both sides stay within one rest of each other", "", float, double) {
+TEMPLATE_TEST_CASE("with error feedback the sums of both sides stay within one residual of each other", "", float,
+                   double) {
   Rng rng(6);
   constexpr size_t kSize = 500;
   for (FilterSpec spec : all_specs()) {
     if (!spec.any()) continue;
     INFO(print(spec));
     Filter filter(spec);
-    FilterRest rest;
+    FilterResidual residual;
     std::vector<double> in(kSize, 0);
     std::vector<double> out(kSize, 0);
     std::vector<double> without(kSize, 0);
@@ -191,7 +192,7 @@ TEMPLATE_TEST_CASE("with error feedback the sums of both sides stay within one r
     for (int round = 0; round < rounds; ++round) {
       std::vector<TestType> values = normals<TestType>(rng, kSize);
       for (size_t i = 0; i < kSize; ++i) values[i] = static_cast<TestType>(0.05 * values[i] + drift[i]);
-      const Blob bytes = filter.encode(type_of<TestType>, kSize, values.data(), rest.fit(type_of<TestType>, kSize));
+      const Blob bytes = filter.encode(type_of<TestType>, kSize, values.data(), residual.fit(type_of<TestType>, kSize));
       const auto sent = decoded<TestType>(bytes, kSize);
       const auto plain = through(spec, values);
       for (size_t i = 0; i < kSize; ++i) {
@@ -200,32 +201,32 @@ TEMPLATE_TEST_CASE("with error feedback the sums of both sides stay within one r
         without[i] += double{plain[i]};
       }
     }
-    const auto* left = reinterpret_cast<const TestType*>(rest.bytes().data());
+    const auto* left = reinterpret_cast<const TestType*>(residual.bytes().data());
     double worst = 0;
     double worst_without = 0;
     for (size_t i = 0; i < kSize; ++i) {
-      // Rounding of each addition to the rest. The rest grows as large as the elements that wait to be chosen.
+      // Rounding of each addition to the residual. The residual grows as large as the elements that wait to be chosen.
       const double rounding = rounds * (std::abs(in[i]) + 10) * std::numeric_limits<TestType>::epsilon();
       if (!(std::abs(out[i] + double{left[i]} - in[i]) <= rounding)) FAIL("element " << i << ": " << out[i] - in[i]);
       worst = std::max(worst, std::abs(out[i] - in[i]));
       worst_without = std::max(worst_without, std::abs(without[i] - in[i]));
     }
-    if (spec.kept_of(kSize) < kSize) CHECK(worst < worst_without);
+    if (spec.selected_count(kSize) < kSize) CHECK(worst < worst_without);
   }
 }
 
-TEST_CASE("the rest of another type or size begins with zeros") {
-  FilterRest rest;
-  auto* first = static_cast<float*>(rest.fit(Dtype::f32, 4));
+TEST_CASE("the residual of another type or size begins with zeros") {
+  FilterResidual residual;
+  auto* first = static_cast<float*>(residual.fit(Dtype::f32, 4));
   CHECK(first[3] == 0);
   first[3] = 5;
-  CHECK(static_cast<float*>(rest.fit(Dtype::f32, 4))[3] == 5);
-  CHECK(static_cast<double*>(rest.fit(Dtype::f64, 2))[1] == 0);
-  CHECK(static_cast<float*>(rest.fit(Dtype::f32, 4))[3] == 0);
-  CHECK(rest.fit(Dtype::f32, 0) == nullptr);
+  CHECK(static_cast<float*>(residual.fit(Dtype::f32, 4))[3] == 5);
+  CHECK(static_cast<double*>(residual.fit(Dtype::f64, 2))[1] == 0);
+  CHECK(static_cast<float*>(residual.fit(Dtype::f32, 4))[3] == 0);
+  CHECK(residual.fit(Dtype::f32, 0) == nullptr);
 }
 
-TEMPLATE_TEST_CASE("infinite elements and NaN arrive, and do not stay in the rest", "", float, double) {
+TEMPLATE_TEST_CASE("infinite elements and NaN arrive, and do not stay in the residual", "", float, double) {
   Rng rng(7);
   auto values = normals<TestType>(rng, 3000);
   values[10] = std::numeric_limits<TestType>::quiet_NaN();
@@ -233,20 +234,20 @@ TEMPLATE_TEST_CASE("infinite elements and NaN arrive, and do not stay in the res
   values[2999] = -std::numeric_limits<TestType>::infinity();
   for (const FilterSpec& spec : all_specs()) {
     INFO(print(spec));
-    std::vector<TestType> rest(values.size(), 0);
-    const Blob bytes = Filter(spec).encode(type_of<TestType>, values.size(), values.data(), rest.data());
+    std::vector<TestType> residual(values.size(), 0);
+    const Blob bytes = Filter(spec).encode(type_of<TestType>, values.size(), values.data(), residual.data());
     const auto found = decoded<TestType>(bytes, values.size());
     CHECK(std::isnan(found[10]));
     CHECK(found[1500] == values[1500]);
     CHECK(found[2999] == values[2999]);
-    CHECK(std::all_of(rest.begin(), rest.end(), [](TestType x) { return std::isfinite(x); }));
+    CHECK(std::all_of(residual.begin(), residual.end(), [](TestType x) { return std::isfinite(x); }));
     CHECK(std::count_if(found.begin(), found.end(), [](TestType x) { return !std::isfinite(x); }) == 3);
   }
   // More of them than chosen elements: the others are dropped.
   std::vector<TestType> bad(100, std::numeric_limits<TestType>::quiet_NaN());
-  std::vector<TestType> rest(100, 0);
-  (void)Filter({.count = 2}).encode(type_of<TestType>, 100, bad.data(), rest.data());
-  CHECK(rest == std::vector<TestType>(100, 0));
+  std::vector<TestType> residual(100, 0);
+  (void)Filter({.count = 2}).encode(type_of<TestType>, 100, bad.data(), residual.data());
+  CHECK(residual == std::vector<TestType>(100, 0));
 }
 
 TEST_CASE("a finite element stays finite where halves end") {

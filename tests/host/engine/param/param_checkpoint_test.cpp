@@ -109,13 +109,13 @@ class WholePushes final : public CheckpointSink {
   void add(uint64_t number, uint32_t, std::vector<std::pair<ParamKey, Stored>> values) override {
     if (number != state_.number) return;  // a later checkpoint has replaced it
     parts_.push_back(std::move(values));
-    if (parts_.size() == shards_) look();
+    if (parts_.size() == shards_) check();
   }
   void finished(RunId, const ParamSummary&) override {}
   size_t seen = 0;
 
  private:
-  void look() {
+  void check() {
     ++seen;
     const float all = static_cast<float>(state_.updates);
     for (const auto& part : parts_) {
@@ -231,20 +231,20 @@ TEST_CASE("a last checkpoint in the middle of a BSP step excludes the pushes tha
     ParamSim first(options);
     set_start(first);
     train(first, 5);
-    bool asked = false;
-    first.after_event = [&asked](ParamSim& sim) {
+    bool requested = false;
+    first.after_event = [&requested](ParamSim& sim) {
       const auto& workers = sim.workers();
       const bool midst = std::any_of(workers.begin(), workers.end(), [&](const auto& entry) {
         return entry.second.pushes == 4 && workers.begin()->second.pushes == 3;
       });
-      if (midst && !std::exchange(asked, true)) CHECK(sim.server().last_checkpoint());
+      if (midst && !std::exchange(requested, true)) CHECK(sim.server().last_checkpoint());
     };
     REQUIRE(first.run());
     first.settle();
     REQUIRE(checkpointer.flush().ok());
     CHECK_FALSE(checkpointer.pending());
     CHECK_FALSE(first.server().last_checkpoint());  // the run is over
-    if (!asked) return;                             // the first worker was never behind another worker
+    if (!requested) return;                         // the first worker was never behind another worker
   }
   const auto loaded = load_newest_checkpoint(scratch.path(), log);
   REQUIRE(loaded);

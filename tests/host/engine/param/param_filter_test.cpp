@@ -39,29 +39,29 @@ TEST_CASE("a push is filtered if the task requests it, and reports its bytes") {
                                            {key_of("table"), lua_of("a table"), 0},
                                            {key_of("gone"), std::monostate{}, 0}};
   const size_t before = 700000 * 4 + 400 + 7;
-  for (const bool asked : {false, true}) {
+  for (const bool requested : {false, true}) {
     ParamClient client(3);
     ParamWorker worker({4, 2, 3, false, false, {.values = Values::levels}}, client);
     std::vector<Frame> frames;
-    worker.handle(task_frame(asked), frames);
+    worker.handle(task_frame(requested), frames);
     REQUIRE(worker.next());
     REQUIRE(worker.push(entries, frames).ok());
     const size_t sent = body_bytes(frames);
-    CHECK((asked ? sent * 39 < before * 10 : sent >= before));
+    CHECK((requested ? sent * 39 < before * 10 : sent >= before));
     std::vector<ParamEntry> got;
     FilterBytes bytes;
     for (const Frame& frame : frames) {
       Unpacker in(frame.meta.view());
       const PushHead head = unpack_head<PushHead>(in).value();
-      CHECK(head.filtered == asked);
+      CHECK(head.filtered == requested);
       REQUIRE(read_entries(in, frame.body, false, got, &bytes).ok());
-      if (!asked) continue;
+      if (!requested) continue;
       CHECK(head.traffic.pushed.before == before);
       CHECK(head.traffic.pushed.after <= sent);  // the body also has padding
       CHECK(head.traffic.pushed.after + 200 >= sent);
     }
     CHECK(bytes.before == before);
-    CHECK((asked ? bytes.after <= sent : bytes.after == before));
+    CHECK((requested ? bytes.after <= sent : bytes.after == before));
     const auto& big = std::get<ParamTensor>(entries[0].value);
     size_t elements = 0;
     for (const ParamEntry& entry : got) {
@@ -71,7 +71,7 @@ TEST_CASE("a push is filtered if the task requests it, and reports its bytes") {
       const float* expected = reinterpret_cast<const float*>(big.data.data()) + piece->first;
       elements += found.size();
       for (size_t i = 0; i < found.size(); ++i) {
-        if (std::abs(found[i] - expected[i]) > (asked ? 0.03F : 0)) FAIL("element " << piece->first + i);
+        if (std::abs(found[i] - expected[i]) > (requested ? 0.03F : 0)) FAIL("element " << piece->first + i);
       }
     }
     CHECK(elements == 700000);
@@ -217,7 +217,7 @@ TEST_CASE("through halves every worker sees the required values, whichever worke
   }
 }
 
-TEST_CASE("with error feedback the stored value is the sum of the pushes, except for the rests") {
+TEST_CASE("with error feedback the stored value is the sum of the pushes, except for the residuals") {
   for (const uint32_t shards : {1U, 3U}) {
     for (const FilterSpec& spec : {FilterSpec{.values = Values::levels, .feedback = true},
                                    FilterSpec{.fraction = 0.05, .values = Values::half, .feedback = true}}) {

@@ -52,7 +52,7 @@ TEST_CASE("a buffer of k merges the mean of k pushes at a time, and the rest at 
 
 TEST_CASE("a rule sees the number of buffered pushes") {
   struct Watching final : BarrierRule {
-    explicit Watching(std::vector<uint32_t>& kept) : buffered(kept) {}
+    explicit Watching(std::vector<uint32_t>& counts) : buffered(counts) {}
     Status decide(const Progress& progress, std::span<const Slot> asking, double /*now*/,
                   std::span<Decision> out) override {
       for (size_t i = 0; i < asking.size(); ++i) out[i].pass = true;
@@ -72,7 +72,7 @@ TEST_CASE("a rule sees the number of buffered pushes") {
   sim.stop = [](const StopContext& c) { return c.updates >= 40; };
   REQUIRE(sim.run());
   check_ok(sim);
-  for (const uint32_t kept : {0U, 1U, 2U, 3U}) CHECK(std::count(buffered.begin(), buffered.end(), kept) > 3);
+  for (const uint32_t count : {0U, 1U, 2U, 3U}) CHECK(std::count(buffered.begin(), buffered.end(), count) > 3);
 }
 
 TEST_CASE("the mean of each step's pushes is one step of the optimiser, on any number of shards") {

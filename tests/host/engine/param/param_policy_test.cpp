@@ -93,7 +93,7 @@ TEST_CASE("a run ends when its seconds are over, and later pushes are counted bu
   use_counter(sim);
   sim.stop = [](const StopContext&) { return false; };
   uint64_t before = 0;  // complete pushes when the time is over
-  sim.at(29.999, [&] { before = sim.server().coordinator()->updates(); });
+  sim.at(29.999, [&] { before = sim.server().controller()->updates(); });
   REQUIRE(sim.run());
   check_ok(sim);
   REQUIRE(sim.settle());
@@ -119,30 +119,30 @@ TEST_CASE("a wait of over 10 s is logged once, with the waiting workers and the 
   sim.stop = [](const StopContext& c) { return c.step >= 4 || c.updates >= 40; };
   REQUIRE(sim.run());
   check_ok(sim);
-  std::vector<std::string> told;
+  std::vector<std::string> logged;
   for (const std::string& line : sim.log_lines) {
-    if (line.find(" for over 10 s") != std::string::npos) told.push_back(line);
+    if (line.find(" for over 10 s") != std::string::npos) logged.push_back(line);
   }
-  REQUIRE(told.size() == 1);
-  const std::string who =
+  REQUIRE(logged.size() == 1);
+  const std::string waiting_text =
       at_the_end ? "the end of the run has waited for" : "workers 0, 2 have waited at the barrier for";
-  CHECK_THAT(told[0], Catch::Contains(who) && Catch::Contains(" over 10 s: worker 1 in step 3 for ") &&
-                          Catch::Contains(" s, in push (job.lua:8)"));
+  CHECK_THAT(logged[0], Catch::Contains(waiting_text) && Catch::Contains(" over 10 s: worker 1 in step 3 for ") &&
+                            Catch::Contains(" s, in push (job.lua:8)"));
 }
 
 TEST_CASE("the log names a worker that has not reached the run while others wait for it") {
   SimOptions options;
   options.mean_compute = 0.1;
-  options.stays_away = 2;
+  options.absent_worker = 2;
   ParamSim sim(options);
   use_counter(sim);
   sim.at(30, [&] { sim.kill(2); });
   REQUIRE(sim.run());
   check_ok(sim);
-  const auto told = std::find_if(sim.log_lines.begin(), sim.log_lines.end(), [](const std::string& line) {
+  const auto logged = std::find_if(sim.log_lines.begin(), sim.log_lines.end(), [](const std::string& line) {
     return line.find(" for over 10 s: worker 2 has not reached param.run") != std::string::npos;
   });
-  CHECK(told != sim.log_lines.end());
+  CHECK(logged != sim.log_lines.end());
 }
 
 TEST_CASE("a worker without an entry is parked, delays no worker and is offered again") {
@@ -278,7 +278,7 @@ TEST_CASE("the rule can be swapped during a run, and no push is lost or merged t
     sim.at(32, [&] { sim.server().set_rule(*ssp); });
     int spread = 0;
     sim.after_event = [&](ParamSim& s) {
-      const Progress& progress = s.server().coordinator()->progress();
+      const Progress& progress = s.server().controller()->progress();
       if (s.now() > 8 && s.now() < 16) spread = std::max(spread, progress.max() - progress.min());
     };
     sim.stop = [&](const StopContext& c) { return c.seconds > 40; };

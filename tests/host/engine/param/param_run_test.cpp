@@ -77,7 +77,7 @@ void check_end(ParamSim& sim, bool bsp) {
     }
   }
   REQUIRE(sim.settle());
-  for (uint32_t shard = 0; shard < sim.shards(); ++shard) REQUIRE(sim.server(shard).shard().kept() == 0);
+  for (uint32_t shard = 0; shard < sim.shards(); ++shard) REQUIRE(sim.server(shard).shard().pending_pushes() == 0);
   const auto dead = std::count_if(sim.workers().begin(), sim.workers().end(), [](auto& w) { return !w.second.alive; });
   REQUIRE(std::abs(total - double(sim.summary->updates)) <= (bsp ? 0 : double(dead)));
 }
@@ -119,7 +119,7 @@ void one_run(const RuleCase& rule, uint64_t seed, uint32_t workers, uint32_t sha
   use_history(sim, rule.staleness);
   const int spread = rule.staleness < 0 ? -1 : rule.staleness + 1;
   sim.after_event = [&](ParamSim& s) {
-    const Progress& progress = s.server().coordinator()->progress();
+    const Progress& progress = s.server().controller()->progress();
     if (spread >= 0 && progress.size() > 0) REQUIRE(progress.max() - progress.min() <= spread);
   };
   sim.stop = [&](const StopContext& c) { return c.step >= 4 || c.updates >= 6 * workers; };

@@ -59,7 +59,7 @@ void ParamSim::add_worker(NodeId id) {
       ParamWorker::Config{4, id, options_.shards, options_.whole, false, options_.filters.push}, *worker.client);
   net_.place(worker_address(id), id + 1);
   REQUIRE(net_.attach(worker_address(id), *worker.inbox).ok());
-  if (options_.stays_away == id) return;
+  if (options_.absent_worker == id) return;
   net_.at(clock_.now() + rng_.exponential(0.5), [this, id] {
     Worker& w = workers_.at(id);
     if (!w.alive) return;
@@ -132,7 +132,7 @@ void ParamSim::drain(Address address) {
   worker.inbox->pop_all(frames, 0);
   std::vector<Frame> out;
   for (Frame& frame : frames) {
-    if (ParamWorker::wants(frame)) {
+    if (ParamWorker::handles(frame)) {
       worker.loop->handle(std::move(frame), out);
     } else {
       worker.client->handle(std::move(frame), out);
@@ -152,11 +152,11 @@ void ParamSim::drive_shard(uint32_t index) {
       auto later = std::make_shared<ServerRequest>(*std::move(request));
       net_.at(clock_.now() + rng_.exponential(0.3), [this, index, later] {
         shards_[index].thinking = false;
-        answer(index, std::move(*later));
+        reply(index, std::move(*later));
         drive_shard(index);
       });
     } else {
-      answer(index, *std::move(request));
+      reply(index, *std::move(request));
     }
   }
   send(server_address(index), shard.server->take_frames());
@@ -171,15 +171,15 @@ void ParamSim::drive_shard(uint32_t index) {
   }
 }
 
-void ParamSim::answer(uint32_t index, ServerRequest request) {
+void ParamSim::reply(uint32_t index, ServerRequest request) {
   ParamServer& server = *shards_[index].server;
   if (const auto* pulls = std::get_if<PullRequest>(&request)) {
     const Status set = server.answer_pull(pull(*this, *pulls->entries));
     if (!set.ok()) error = set.error();
   } else if (const auto* stops = std::get_if<StopRequest>(&request)) {
     server.answer_stop(stop(stops->context));
-  } else if (const auto* asks = std::get_if<ScheduleRequest>(&request)) {
-    const Status scheduled = server.answer_schedule(schedule(asks->workers), clock_.now());
+  } else if (const auto* scheduling = std::get_if<ScheduleRequest>(&request)) {
+    const Status scheduled = server.answer_schedule(schedule(scheduling->workers), clock_.now());
     if (!scheduled.ok()) error = scheduled.error();
   } else if (const auto* notice = std::get_if<LostNotice>(&request)) {
     on_lost(*notice);

@@ -30,16 +30,16 @@ struct SimOptions {
   uint64_t seed = 1;
   uint32_t shards = 1;
   uint32_t workers = 3;
-  uint32_t deaths = 0;                    // at random times in the first `busy_seconds`
-  uint32_t joins = 0;                     // likewise
-  double busy_seconds = 20;               // simulated
-  double mean_compute = 1;                // seconds of a step, exponential
-  double slow_server = 0.2;               // probability that a reply of the policy takes a while
-  bool whole = false;                     // Lua pull
-  std::optional<NodeId> stays_away = {};  // never reaches the run
+  uint32_t deaths = 0;                       // at random times in the first `busy_seconds`
+  uint32_t joins = 0;                        // likewise
+  double busy_seconds = 20;                  // simulated
+  double mean_compute = 1;                   // seconds of a step, exponential
+  double slow_server = 0.2;                  // probability that a reply of the policy takes a while
+  bool whole = false;                        // Lua pull
+  std::optional<NodeId> absent_worker = {};  // never reaches the run
   UpdateRule update = UpdateRule::native({kernel::OptimiserKind::add});
   std::function<std::unique_ptr<BarrierRule>()> rule = [] { return test::native_bsp(); };
-  CoordinatorConfig run;  // run, shards and members are filled in
+  ControllerConfig run;  // run, shards and members are filled in
   CheckpointSink* checkpoints = nullptr;
   ParamFilterSpecs filters = {};
 };
@@ -106,7 +106,7 @@ class ParamSim {
   void add_worker(NodeId id);
   void drain(Address address);
   void drive_shard(uint32_t shard);
-  void answer(uint32_t shard, ServerRequest request);
+  void reply(uint32_t shard, ServerRequest request);
   void drive_worker(Worker& worker);
   void send(Address from, std::vector<Frame> frames);
   bool over() const;

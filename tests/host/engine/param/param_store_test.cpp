@@ -253,11 +253,11 @@ TEST_CASE("a snapshot does not change and restores onto any number of shards") {
   CHECK(values_of(read_back(store, key_of(1))) != then);
 
   // Joins the chunks of the snapshot, restores, and continues like the original.
-  const auto& kept = std::get<StoredTensor>(snapshot.at(0).second.value);
+  const auto& stored = std::get<StoredTensor>(snapshot.at(0).second.value);
   const auto join = [&](auto bytes_of) {
     std::string all;
-    for (const StoredChunk& chunk : kept.chunks) all += bytes_of(chunk).view();
-    return Tensor{kept, Blob::copy_of(all)};
+    for (const StoredChunk& chunk : stored.chunks) all += bytes_of(chunk).view();
+    return Tensor{stored, Blob::copy_of(all)};
   };
   const Tensor value = join([](const StoredChunk& c) { return c.value; });
   CHECK(values_of(value) == then);
@@ -267,7 +267,7 @@ TEST_CASE("a snapshot does not change and restores onto any number of shards") {
   size_t tables = 0;
   for (uint32_t k = 0; k < 3; ++k) {
     ParamStore other(k, 3);
-    REQUIRE(other.restore(key_of(1), value, state, kept.state_of, kept.chunks[0].made, 1, 2).ok());
+    REQUIRE(other.restore(key_of(1), value, state, stored.state_of, stored.chunks[0].made, 1, 2).ok());
     REQUIRE(other.restore(key_of("t"), lua_of("table"), 2, 1).ok());
     update_all(other, key_of(1), tensor_of(start), adam, {});
     const std::vector<float> part = values_of(read_back(other, key_of(1)));

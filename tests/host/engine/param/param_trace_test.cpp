@@ -393,7 +393,7 @@ TEST_CASE("false or missing working times are logged and change nothing else") {
     frames.at(0).src = worker_address(0);
     server.handle(std::move(frames[0]), now);
   }
-  CHECK(server.coordinator()->updates() == claims.size());
+  CHECK(server.controller()->updates() == claims.size());
   recording.trace->flush();
   std::vector<double> computes;
   for (const Row& row : rows_of(recording.text())) {

@@ -19,7 +19,7 @@ ParamKey key_in(const KeysWorld::Node& owner) {
 }
 
 /// Seconds until node 0 learns that the key has no value; a minute if no peer replies.
-double asked(KeysWorld& world, const ParamKey& key) {
+double seconds_to_reply(KeysWorld& world, const ParamKey& key) {
   const double began = world.now();
   bool done = false;
   world.at(0).keys.client().get({key}, 0, began, [&](const auto& values) { done = values.ok(); });
@@ -74,7 +74,7 @@ TEST_CASE("a node's pushes of a key are in flight together and applied in order,
     SimLink link{constant_latency(1e-3)};
     link.loss = loss;
     KeysWorld world(1, link);
-    world.found(5);
+    world.bootstrap(5);
     world.run(2);
     const ParamKey key = key_in(world.at(3));
     set_to_one(world, key);
@@ -92,11 +92,11 @@ TEST_CASE("a node's pushes of a key are in flight together and applied in order,
 
 TEST_CASE("a write missing at a member delays later writes once, not for ever") {
   KeysWorld world(1, SimLink{constant_latency(1e-3)});
-  world.found(5);
+  world.bootstrap(5);
   world.run(2);
   const ParamKey key = key_in(world.at(3));
   set_to_one(world, key);
-  const auto& next = world.at(3).overlay.near().window().after.peers;
+  const auto& next = world.at(3).overlay.near().lists().after.peers;
   const NodeId member = next[0].node != 0 ? next[0].node : next[1].node;
   world.net.cut(3, member);
   std::vector<Status> done;
@@ -113,12 +113,12 @@ TEST_CASE("a write missing at a member delays later writes once, not for ever") 
 
 TEST_CASE("all pushes of a key fail after a minute without a reply") {
   KeysWorld world(1, SimLink{constant_latency(1e-3)});
-  world.found(5);
+  world.bootstrap(5);
   world.run(2);
   const ParamKey key = key_in(world.at(3));
   set_to_one(world, key);
   for (NodeId node = 1; node < 5; ++node) world.net.cut(0, node);
-  world.at(0).keys.succession().set_run_lease(0);  // it may not take over the key itself
+  world.at(0).keys.reconfiguration().set_run_lease(0);  // it may not take over the key itself
   std::vector<Status> done;
   push_steps(world, key, 1, 3, done);
   world.run(62);
@@ -127,37 +127,37 @@ TEST_CASE("all pushes of a key fail after a minute without a reply") {
     REQUIRE_FALSE(status.ok());
     CHECK(status.error().code == Code::timeout);
   }
-  CHECK(world.at(0).keys.open().empty());
+  CHECK(world.at(0).keys.pending().empty());
 }
 
 TEST_CASE("a pending request names the key's owner, and the follower whose acknowledgement the owner waits for") {
   KeysWorld world(1, SimLink{constant_latency(1e-3)});
-  world.found(5);
+  world.bootstrap(5);
   world.run(2);
   const ParamKey key = key_in(world.at(3));
   set_to_one(world, key);
-  CHECK(world.at(0).keys.open().empty());
-  const auto& next = world.at(3).overlay.near().window().after.peers;
+  CHECK(world.at(0).keys.pending().empty());
+  const auto& next = world.at(3).overlay.near().lists().after.peers;
   const NodeId member = next[0].node != 0 ? next[0].node : next[1].node;
   world.net.cut(3, member);
   std::vector<Status> done;
   push_steps(world, key, 1, 1, done);
-  REQUIRE(world.at(0).keys.open().size() == 1);
-  CHECK(world.at(0).keys.open()[0].key == key);
-  CHECK(world.at(0).keys.open()[0].owner == 3);
+  REQUIRE(world.at(0).keys.pending().size() == 1);
+  CHECK(world.at(0).keys.pending()[0].key == key);
+  CHECK(world.at(0).keys.pending()[0].owner == 3);
   const auto awaited = [&] {
-    const auto open = world.at(0).keys.open();
-    return open.empty() ? std::vector<NodeId>() : open[0].awaited;
+    const auto pending = world.at(0).keys.pending();
+    return pending.empty() ? std::vector<NodeId>() : pending[0].awaited;
   };
   CHECK(world.net.run_until([&] { return awaited() == std::vector<NodeId>{member}; }, world.now() + 2));
   world.net.heal(3, member);
   CHECK(world.net.run_until([&] { return done.size() == 1; }, world.now() + 10));
-  CHECK(world.at(0).keys.open().empty());
+  CHECK(world.at(0).keys.pending().empty());
 }
 
 TEST_CASE("pushes after a refused push are refused, too, and do not delay later writes") {
   KeysWorld world(1);
-  world.found(5);
+  world.bootstrap(5);
   world.run(2);
   const ParamKey key = key_in(world.at(3));
   std::vector<Status> done;
@@ -176,7 +176,7 @@ TEST_CASE("with one copy only the keys of a dead node are missing, at once") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     INFO("seed " << seed);
     KeysWorld world(seed, {uniform_latency(0.5e-3, 1.5e-3)}, kChunkBytes, 1);
-    world.found(5);
+    world.bootstrap(5);
     world.run(2);
     world.add(5, {0});
     world.run(5);  // it has taken over its keys
@@ -207,7 +207,7 @@ TEST_CASE("with one copy only the keys of a dead node are missing, at once") {
 TEST_CASE("a key is found after its owner and the next node, whose arc the client has cached, have failed") {
   for (const NodeId away : {20, 30, 40}) {
     KeysWorld world(1);
-    world.found(60);
+    world.bootstrap(60);
     world.run(2);
     std::vector<NodeId> ring = world.nodes();
     std::sort(ring.begin(), ring.end(), [&](NodeId a, NodeId b) {
@@ -217,18 +217,18 @@ TEST_CASE("a key is found after its owner and the next node, whose arc the clien
     const NodeId owner = ring[away];
     const NodeId next = ring[away + 1];
     const ParamKey key = key_in(world.at(owner));
-    CHECK(asked(world, key_in(world.at(next))) < 1);
+    CHECK(seconds_to_reply(world, key_in(world.at(next))) < 1);
     world.kill(next, false);
     world.run(20);  // its keys have three replicas again
     world.kill(owner, false);
-    CHECK(asked(world, key) < 15);
-    CHECK(asked(world, key) < 1);
+    CHECK(seconds_to_reply(world, key) < 15);
+    CHECK(seconds_to_reply(world, key) < 1);
   }
 }
 
 TEST_CASE("a pull reads large values while pushes that wait for pulls fill the window of their node") {
   KeysWorld world(3);
-  world.found(2);
+  world.bootstrap(2);
   world.run(2);
   const TensorLayout layout{Dtype::f32, Shape({2 << 20})};
   const auto large = [&](const ParamKey& key) {
@@ -250,11 +250,11 @@ TEST_CASE("a pull reads large values while pushes that wait for pulls fill the w
   rule.rule.kind = UpdateRule::Kind::lua;
   for (const NodeId node : world.nodes()) {
     world.at(node).keys.holder().on_pull([&world, node](const std::vector<PullEntry>& batch) {
-      const auto answer = [&world, node](Result<std::vector<ParamEntry>> values) {
+      const auto complete_pull = [&world, node](Result<std::vector<ParamEntry>> values) {
         REQUIRE(values.ok());
         REQUIRE(world.at(node).keys.holder().answer_pull(*std::move(values)).ok());
       };
-      world.at(node).keys.client().get({batch.front().key}, 0, world.now(), answer);
+      world.at(node).keys.client().get({batch.front().key}, 0, world.now(), complete_pull);
     });
     world.at(node).keys.client().push(all_large(), mark_of(1, 1), rule, world.now(), one_done);
     world.serve(node);

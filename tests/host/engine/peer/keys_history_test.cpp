@@ -131,11 +131,11 @@ class History {
     }
   }
 
-  void wrong(const std::string& what) {
-    if (problem.empty()) problem = std::to_string(world_.now()) + " s: " + what;
+  void wrong(const std::string& text) {
+    if (problem.empty()) problem = std::to_string(world_.now()) + " s: " + text;
   }
   bool idle(NodeId node) const { return busy_.count(node) == 0 || busy_.at(node) == 0; }
-  bool may_ask(NodeId node) const { return failed_.count(node) == 0 && (idle(node) || busy_.at(node) < at_once_); }
+  bool may_send(NodeId node) const { return failed_.count(node) == 0 && (idle(node) || busy_.at(node) < at_once_); }
 
   std::string problem;
   size_t acknowledged = 0;
@@ -162,8 +162,8 @@ struct Weather {
   NodeId nodes = 8;
   uint32_t copies = kReplicas;
   double seconds = 30;
-  double kills = 0;  // per second, for this number of nodes
-  bool told = true;  // failures close the connections
+  double kills = 0;                // per second, for this number of nodes
+  bool closes_connections = true;  // failures close the connections
   double joins = 0;
   double leaves = 0;
   double loss = 0;
@@ -211,7 +211,7 @@ std::string live(uint64_t seed, const Weather& weather) {
   Rng rng(seed, 99);
   const auto count = static_cast<NodeId>(given("ACTORHOST_TEST_NODES", weather.nodes));
   const double scale = static_cast<double>(count) / weather.nodes;
-  world.found(count);
+  world.bootstrap(count);
   world.run(1);
   const uint32_t keys = std::max(12U, count / 2);
   // Like a run: waits for pushes that Lua merges, and for values in parts.
@@ -241,7 +241,7 @@ std::string live(uint64_t seed, const Weather& weather) {
     std::vector<NodeId> nodes = world.nodes();
     std::erase_if(nodes, [&](NodeId node) { return world.leaving(node); });
     const NodeId some = nodes[rng.below(nodes.size())];
-    if (history.may_ask(some)) {
+    if (history.may_send(some)) {
       if (rng.below(3) == 0 || some >= kMostWriters) {
         history.get(some, static_cast<uint32_t>(rng.below(keys)));
       } else {
@@ -251,7 +251,7 @@ std::string live(uint64_t seed, const Weather& weather) {
     const auto happens = [&](double rate) { return rng.uniform() < scale * rate * 0.01; };
     if (happens(weather.kills) && nodes.size() > 3) {
       const NodeId victim = nodes[rng.below(nodes.size())];
-      world.kill(victim, weather.told);
+      world.kill(victim, weather.closes_connections);
     }
     if (happens(weather.leaves) && nodes.size() > 3) {
       const NodeId one = nodes[rng.below(nodes.size())];
@@ -291,7 +291,7 @@ std::string staged(uint64_t seed, bool lua) {
   KeysWorld world(seed, {uniform_latency(0.5e-3, 1.5e-3)}, part_bytes(seed));
   Rng rng(seed, 7);
   const NodeId n = 6;
-  world.found(n);
+  world.bootstrap(n);
   world.run(1);
   if (lua) {
     for (const NodeId node : world.nodes()) pulls(world, node, rng);
@@ -380,7 +380,7 @@ TEST_CASE("a value of several parts arrives complete, also with lost frames and 
   for (const double loss : {0.0, 0.05}) {
     INFO("loss " << loss);
     KeysWorld world(5, {uniform_latency(0.5e-3, 1.5e-3), loss});
-    world.found(4);
+    world.bootstrap(4);
     world.run(5);
     const TensorLayout layout{Dtype::f64, Shape({24 * 131072 + 5})};  // 24 chunks and a bit: more than the window
     Blob data = Blob::allocate(layout.bytes());
@@ -388,7 +388,7 @@ TEST_CASE("a value of several parts arrives complete, also with lost frames and 
       reinterpret_cast<double*>(data.data())[i] = static_cast<double>(i);
     const ParamKey large = *ParamKey::of("large");
     const ParamKey small = *ParamKey::of("small");
-    SpreadClient& client = world.at(2).keys.client();
+    SplitClient& client = world.at(2).keys.client();
     int done = 0;
     const std::vector<ParamEntry> entries = {{large, ParamTensor::whole(layout, data), 0}, History::entry(small, 3, 7)};
     client.set(entries, 0, world.now(), [&](const Status& set) { done += set.ok() ? 1 : 100; });
@@ -445,7 +445,7 @@ TEST_CASE("keys survive silent failures and loss") {
   weather.seconds = 120;
   weather.joins = 0.05;
   weather.kills = 0.05;
-  weather.told = false;
+  weather.closes_connections = false;
   weather.loss = 0.01;
   many(weather, 3);
 }
@@ -477,7 +477,7 @@ TEST_CASE("keys survive all faults together") {
   weather.joins = 0.04;  // a tenth of the nodes is replaced in a minute
   weather.leaves = 0.02;
   weather.kills = 0.02;
-  weather.told = false;
+  weather.closes_connections = false;
   weather.loss = 0.01;
   weather.cut = 30;
   many(weather, 2);

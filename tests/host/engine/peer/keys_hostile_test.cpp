@@ -21,7 +21,7 @@ TEST_CASE("a truncated, changed or random message about keys is rejected or harm
   const uint64_t seed = 61;
   INFO("seed " << seed);
   KeysWorld world(seed);
-  world.found(8);
+  world.bootstrap(8);
   world.run(3);
   PeerKeys& keys = world.at(5).keys;
   const Envelope envelope{world.at(6).overlay.self(), 5};
@@ -30,31 +30,31 @@ TEST_CASE("a truncated, changed or random message about keys is rejected or harm
   KeyRange range{arc, group, true, {group}};
   range.next = group;
   KeyCopy copy;
-  copy.there = copy.stored = true;
+  copy.exists = copy.stored = true;
   copy.taken = {{1, 7}};
   copy.staged = {{9, 2, {}, 1}};
-  const KeyWrite write{KeyWrite::What::pulled, 6, 4, {}, arc, {{"\2key", 1, 7}}};
+  const KeyWrite write{KeyWrite::Type::pulled, 6, 4, {}, arc, {{"\2key", 1, 7}}};
   PushRule native;
   native.rule = UpdateRule::native({});
   const std::vector<Frame> good = {
-      from_peer(peer_kind::ask, Ask{envelope, Ask::What::push, 8, native}),
-      from_peer(peer_kind::told, Told{envelope, Told::How::done}),
-      from_peer(peer_kind::poke, envelope),
-      from_peer(peer_kind::who, ArcQuestion{envelope, arc}),
-      from_peer(peer_kind::known, KnownRanges{envelope, false, {range}}),
+      from_peer(peer_kind::request, KeyRequest{envelope, KeyRequest::Type::push, 8, native}),
+      from_peer(peer_kind::reply, KeyReply{envelope, KeyReply::State::done}),
+      from_peer(peer_kind::probe, envelope),
+      from_peer(peer_kind::query, ArcQuery{envelope, arc}),
+      from_peer(peer_kind::ranges, KnownRanges{envelope, false, {range}}),
       from_peer(peer_kind::claim, Claim{envelope, arc, {1, 6}, true, {7}}),
       from_peer(peer_kind::promise, KnownRanges{envelope, true, {range}}),
       from_peer(peer_kind::adopt, Adopt{envelope, arc, {{0, 6}, group.members}, {group}}),
       from_peer(peer_kind::adopted, Adopted{envelope}),
       from_peer(peer_kind::settle, Adopt{envelope, arc, {{0, 6}, group.members}, {}}),
-      from_peer(peer_kind::settled, Noticed{envelope}),
+      from_peer(peer_kind::settled, Settled{envelope}),
       from_peer(peer_kind::renew, Renew{envelope, arc, {1, 6}}),
       from_peer(peer_kind::renewed, Renew{envelope, arc, {1, 6}}),
       from_peer(peer_kind::write, Write{envelope, {1, 6}, 1, write}),
       from_peer(peer_kind::written, Written{envelope, {1, 6}, 1}),
-      from_peer(peer_kind::sums, ArcQuestion{envelope, arc}),
+      from_peer(peer_kind::sums, ArcQuery{envelope, arc}),
       from_peer(peer_kind::summed, Summed{envelope, {1, 2}, {{"\2key", 3}}, {}}),
-      from_peer(peer_kind::copy, CopyQuestion{envelope, "\2key"}),
+      from_peer(peer_kind::copy, CopyRequest{envelope, "\2key"}),
       from_peer(peer_kind::copied, Copied{envelope, copy}),
   };
   for (const Frame& frame : good) {

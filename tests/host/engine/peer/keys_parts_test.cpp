@@ -23,8 +23,8 @@ struct PartsWeather {
   kernel::OptimiserKind kind = kernel::OptimiserKind::add;
   bool sets = false;  // sometimes the value is set anew
   double loss = 0;
-  bool told = true;  // failures close the connections
-  double joins = 0;  // per step of the test
+  bool closes_connections = true;  // failures close the connections
+  double joins = 0;                // per step of the test
 };
 
 /// A value in parts: an update of a writer adds 1 to an element of each part.
@@ -43,7 +43,7 @@ class PartedValue {
   }
 
   void init(NodeId nodes) {
-    world.found(nodes);
+    world.bootstrap(nodes);
     world.run(1);
     bool done = false;
     world.at(0).keys.client().set({entry(0, 0)}, 0, world.now(), [&](const Status& set) { done = set.ok(); });
@@ -163,7 +163,7 @@ class PartedValue {
   // it. Its node takes no further part.
   void fail(NodeId node, const Error& error) {
     failed_.insert(node);
-    const bool may = error.code == Code::timeout && (!weather_.told || weather_.joins > 0);
+    const bool may = error.code == Code::timeout && (!weather_.closes_connections || weather_.joins > 0);
     if (!may) problem = error.message;
   }
 
@@ -210,7 +210,7 @@ std::string parted(uint64_t seed, const PartsWeather& weather) {
       if (value.rng.below(60) > 0 || world.nodes().size() <= 4) continue;
       // During this step, or during the decisions after it.
       world.net.at(world.now() + 0.015 * value.rng.uniform(), [&world, &weather, node] {
-        if (world.has(node) && world.nodes().size() > 4) world.kill(node, weather.told);
+        if (world.has(node) && world.nodes().size() > 4) world.kill(node, weather.closes_connections);
       });
     }
     if (weather.sets && value.rng.below(20) == 0) value.set(world.nodes().front());
@@ -218,7 +218,7 @@ std::string parted(uint64_t seed, const PartsWeather& weather) {
       world.add(next++, {world.nodes().front(), world.nodes().back()});
     if (value.rng.below(600) == 0 && world.nodes().size() > 4) {
       const std::vector<NodeId> nodes = world.nodes();
-      world.kill(nodes[value.rng.below(nodes.size())], weather.told);
+      world.kill(nodes[value.rng.below(nodes.size())], weather.closes_connections);
     }
   }
   if (world.lost() > 0) return beyond_promise(seed);
@@ -259,6 +259,6 @@ TEST_CASE("an update of a value in parts is complete though frames are lost and 
   PartsWeather weather;
   weather.staged = GENERATE(true, false);
   weather.loss = 0.01;
-  weather.told = false;
+  weather.closes_connections = false;
   many_parted(weather, 2);
 }

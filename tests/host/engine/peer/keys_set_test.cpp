@@ -42,11 +42,11 @@ class Register {
 
   void get(NodeId node) {
     busy.insert(node);
-    const double asked = world_.now();
-    world_.at(node).keys.client().get({key_}, 0, asked, [this, node, asked](const auto& values) {
+    const double requested = world_.now();
+    world_.at(node).keys.client().get({key_}, 0, requested, [this, node, requested](const auto& values) {
       busy.erase(node);
       ++read;
-      if (values.ok()) check(values->front(), asked);
+      if (values.ok()) check(values->front(), requested);
     });
     world_.serve(node);
   }
@@ -58,14 +58,14 @@ class Register {
 
  private:
   struct Set {
-    double asked;
+    double requested;
     double done = kForever;
   };
 
-  void check(const ParamEntry& entry, double asked) {
+  void check(const ParamEntry& entry, double requested) {
     const auto* tensor = std::get_if<ParamTensor>(&entry.value);
     if (tensor == nullptr) {
-      const bool none = std::none_of(sets_.begin(), sets_.end(), [&](const Set& set) { return set.done < asked; });
+      const bool none = std::none_of(sets_.begin(), sets_.end(), [&](const Set& set) { return set.done < requested; });
       if (!none) problem = "the value is missing";
       return;
     }
@@ -73,7 +73,7 @@ class Register {
     if (std::any_of(values, values + tensor->count, [&](float v) { return v != values[0]; })) problem = "it is mixed";
     const Set& seen = sets_[static_cast<size_t>(values[0])];
     for (const Set& later : sets_) {
-      if (seen.done < later.asked && later.done < asked) problem = "it had been overwritten";
+      if (seen.done < later.requested && later.done < requested) problem = "it had been overwritten";
     }
   }
 
@@ -93,7 +93,7 @@ size_t parts(const KeysWorld& world) {
 std::string sets(uint64_t seed, double churn) {
   KeysWorld world(seed, {uniform_latency(0.5e-3, 1.5e-3)}, kPart);
   Rng rng(seed, 3);
-  world.found(8);
+  world.bootstrap(8);
   world.run(1);
   Register value(world, rng);
   NodeId next = 8;

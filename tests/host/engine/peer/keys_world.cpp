@@ -13,12 +13,12 @@ KeysWorld::KeysWorld(uint64_t seed, SimLink link, size_t part_bytes, uint32_t co
 
 KeysWorld::~KeysWorld() { net.close(); }
 
-void KeysWorld::found(NodeId count) {
+void KeysWorld::bootstrap(NodeId count) {
   std::vector<Peer> founders;
   for (NodeId node = 0; node < count; ++node) founders.push_back({ring_id(seed_, node, 0), node, node});
   for (NodeId node = 0; node < count; ++node) {
     add(node, {0, node > 0 ? node - 1 : 0});
-    at(node).keys.succession().found(founders);
+    at(node).keys.reconfiguration().bootstrap(founders);
   }
 }
 
@@ -34,14 +34,14 @@ void KeysWorld::add(NodeId node, const std::vector<NodeId>& contacts) {
   serve(node);
 }
 
-void KeysWorld::kill(NodeId node, bool told) {
+void KeysWorld::kill(NodeId node, bool closes_connections) {
   std::vector<ParamKey> there = at(node).keys.table().keys(Arc{});
   std::erase_if(there, [&](const ParamKey& key) { return holders(place_of(key)) == 0; });
   net.detach(courier_address(node));
   nodes_.erase(node);
   leaving_.erase(node);
   for (const ParamKey& key : there) lost_ += holders(place_of(key)) == 0 ? 1 : 0;
-  if (!told) return;
+  if (!closes_connections) return;
   for (const auto& [id, other] : nodes_) {
     other->overlay.lose_process(node, now(id));
     other->keys.lose_process(node, now(id));
@@ -51,7 +51,7 @@ void KeysWorld::kill(NodeId node, bool told) {
 
 void KeysWorld::leave(NodeId node) {
   leaving_.insert(node);
-  at(node).keys.succession().leave();
+  at(node).keys.reconfiguration().leave();
   at(node).overlay.leave(now(node));
   serve(node);
   net.at(now() + 5, [this, node] {
@@ -80,7 +80,7 @@ void KeysWorld::serve(NodeId node) {
   const double next = std::min(one.overlay.tick(own), one.keys.tick(own));
   for (Frame& frame : one.overlay.take_frames()) (void)net.try_send(std::move(frame));
   for (Frame& frame : one.keys.take_frames()) (void)net.try_send(std::move(frame));
-  if (leaving(node) && one.keys.succession().holds_nothing()) {
+  if (leaving(node) && one.keys.reconfiguration().holds_nothing()) {
     net.at(now(), [this, node] {
       if (has(node)) kill(node, true);
     });
@@ -115,17 +115,17 @@ std::string KeysWorld::trouble() {
   std::sort(ring.begin(), ring.end(), [](const Peer& a, const Peer& b) { return a.id < b.id; });
   for (size_t i = 0; i < ring.size(); ++i) {
     const Arc arc{ring[(i + ring.size() - 1) % ring.size()].id, ring[i].id};
-    const KeyRange* led = at(ring[i].node).keys.succession().leads(arc.to);
-    const std::string who = "node " + std::to_string(ring[i].node);
-    if (led == nullptr) return who + " does not lead";
-    if (!(led->arc == arc)) return who + " leads another arc";
-    if (led->group.members.size() != std::min<size_t>(copies_, ring.size())) return who + " has too few members";
+    const KeyRange* led = at(ring[i].node).keys.reconfiguration().leads(arc.to);
+    const std::string owner = "node " + std::to_string(ring[i].node);
+    if (led == nullptr) return owner + " does not lead";
+    if (!(led->arc == arc)) return owner + " leads another arc";
+    if (led->group.members.size() != std::min<size_t>(copies_, ring.size())) return owner + " has too few members";
     const KeySum sum = at(ring[i].node).keys.table().sum(arc);
     for (const auto& [node, one] : nodes_) {
       const KeySum theirs = one->keys.table().sum(arc);
       const bool member = led->group.has(node);
-      if (member && !(theirs == sum)) return "node " + std::to_string(node) + " differs from " + who;
-      if (!member && theirs.count > 0) return "node " + std::to_string(node) + " still has keys of " + who;
+      if (member && !(theirs == sum)) return "node " + std::to_string(node) + " differs from " + owner;
+      if (!member && theirs.count > 0) return "node " + std::to_string(node) + " still has keys of " + owner;
     }
   }
   return {};

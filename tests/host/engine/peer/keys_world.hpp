@@ -32,10 +32,10 @@ class KeysWorld {
   ~KeysWorld();
 
   /// Starts nodes 0 .. count-1 as the founders of the job.
-  void found(NodeId count);
+  void bootstrap(NodeId count);
   void add(NodeId node, const std::vector<NodeId>& contacts);
-  /// Kills without notice; `told`: the others' connections to the node close.
-  void kill(NodeId node, bool told);
+  /// Kills without notice; `closes_connections`: the others' connections to the node close.
+  void kill(NodeId node, bool closes_connections);
   /// Leaves after handing over its keys.
   void leave(NodeId node);
   bool leaving(NodeId node) const { return leaving_.count(node) > 0; }

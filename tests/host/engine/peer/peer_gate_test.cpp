@@ -23,13 +23,13 @@ class NotingRule final : public BarrierRule {
     aggregates = sight.aggregates;
     out.pass = sight.seen.lowest >= progress.steps()[asking];
     out.recheck_seconds = recheck;
-    ++asked;
+    ++evaluations;
     return {};
   }
   uint32_t seen = 0;
   uint32_t population = 0;
   bool aggregates = false;
-  int asked = 0;
+  int evaluations = 0;
   double recheck = kForever;
 };
 
@@ -43,15 +43,15 @@ struct Fixture {
     gate.begin(kRun, 0);
     gate.set_rule(rule, sampling);
     gate.learn(mark_of(kRun, 0), 5);
-    gate.ask(0);
+    gate.request_pass(0);
     REQUIRE(gate.poll(0).ok());
-    REQUIRE_FALSE(gate.asking());
+    REQUIRE_FALSE(gate.waiting());
     gate.start(0);
     gate.complete(1);
-    gate.ask(1);
+    gate.request_pass(1);
     REQUIRE(gate.poll(1).ok());
   }
-  /// Answers its request for a draw.
+  /// Replies to its request for a draw.
   void draw(const std::vector<Sampled>& sample, double now) {
     const auto wanted = gate.take_draw();
     REQUIRE(wanted);
@@ -70,15 +70,15 @@ const PeerGate::Sampling kSticky{true, 2, {Resample::Kind::sticky, 0}};
 
 TEST_CASE("without a sample a peer passes when the minimum of all clocks allows it") {
   Fixture at_barrier({});
-  CHECK(at_barrier.gate.asking());
+  CHECK(at_barrier.gate.waiting());
   CHECK(at_barrier.rule.aggregates);
   CHECK(at_barrier.rule.population == 5);
-  const int asked = at_barrier.rule.asked;
+  const int evaluations = at_barrier.rule.evaluations;
   REQUIRE(at_barrier.gate.poll(2).ok());
-  CHECK(at_barrier.rule.asked == asked);  // nothing has changed
+  CHECK(at_barrier.rule.evaluations == evaluations);  // nothing has changed
   at_barrier.gate.learn(mark_of(kRun, 1), 4);
   REQUIRE(at_barrier.gate.poll(3).ok());
-  CHECK_FALSE(at_barrier.gate.asking());
+  CHECK_FALSE(at_barrier.gate.waiting());
   CHECK(at_barrier.gate.pace(0).duration == 1);
 }
 
@@ -86,10 +86,10 @@ TEST_CASE("a minimum of an earlier run delays a peer, and a minimum of stopped p
   Fixture at_barrier({});
   at_barrier.gate.learn(settled_in(kRun - 1, 70), 5);
   REQUIRE(at_barrier.gate.poll(2).ok());
-  CHECK(at_barrier.gate.asking());
+  CHECK(at_barrier.gate.waiting());
   at_barrier.gate.learn(mark_of(kRun, 9), 5);
   REQUIRE(at_barrier.gate.poll(2).ok());
-  CHECK_FALSE(at_barrier.gate.asking());
+  CHECK_FALSE(at_barrier.gate.waiting());
 }
 
 TEST_CASE("a delayed peer evaluates its rule again when the rule requests it") {
@@ -98,14 +98,14 @@ TEST_CASE("a delayed peer evaluates its rule again when the rule requests it") {
   at_barrier.gate.learn(present_in(kRun), 5);
   REQUIRE(at_barrier.gate.poll(2).ok());
   CHECK(at_barrier.gate.next_time() == Approx(2.5));
-  const int asked = at_barrier.rule.asked;
+  const int evaluations = at_barrier.rule.evaluations;
   REQUIRE(at_barrier.gate.poll(2.6).ok());
-  CHECK(at_barrier.rule.asked == asked + 1);
+  CHECK(at_barrier.rule.evaluations == evaluations + 1);
 }
 
 TEST_CASE("a polling peer sees each sample once and draws again") {
   Fixture at_barrier(poll_each(0.5));
-  CHECK(at_barrier.rule.asked == 0);  // the first step needs no sample, and the second step's sample is pending
+  CHECK(at_barrier.rule.evaluations == 0);  // the first step needs no sample, and the second step's sample is pending
   CHECK(at_barrier.gate.next_time() == kForever);
   at_barrier.draw({peer(1, at(0)), peer(2, at(4))}, 2);
   CHECK(at_barrier.rule.seen == 2);
@@ -116,7 +116,7 @@ TEST_CASE("a polling peer sees each sample once and draws again") {
   CHECK_FALSE(at_barrier.gate.take_draw());
   REQUIRE(at_barrier.gate.poll(2.5).ok());
   at_barrier.draw({peer(3, at(1)), peer(0, at(0))}, 2.6);  // its own state is always current
-  CHECK_FALSE(at_barrier.gate.asking());
+  CHECK_FALSE(at_barrier.gate.waiting());
   CHECK(at_barrier.gate.draws() == 2);
   CHECK(at_barrier.gate.decisions() == 2);
 }
@@ -128,7 +128,7 @@ TEST_CASE("peers that have stopped, are in no run, or send invalid states are ig
                                      pack(PeerPace{mark_of(kRun, 0), true, NAN, 0, 0}));
   at_barrier.draw({peer(1, wrong)}, 2);
   CHECK(at_barrier.rule.seen == 0);
-  CHECK_FALSE(at_barrier.gate.asking());
+  CHECK_FALSE(at_barrier.gate.waiting());
 }
 
 TEST_CASE("a draw without replies is repeated, and a reply to an earlier draw is ignored") {
@@ -137,13 +137,13 @@ TEST_CASE("a draw without replies is repeated, and a reply to an earlier draw is
   REQUIRE(first);
   at_barrier.gate.drawn(first->draw, {}, 2);
   REQUIRE(at_barrier.gate.poll(2).ok());
-  CHECK(at_barrier.rule.asked == 0);
+  CHECK(at_barrier.rule.evaluations == 0);
   REQUIRE(at_barrier.gate.poll(at_barrier.gate.next_time()).ok());
   at_barrier.gate.drawn(first->draw, {peer(1, at(8))}, 3);
   REQUIRE(at_barrier.gate.poll(3).ok());
-  CHECK(at_barrier.rule.asked == 0);
+  CHECK(at_barrier.rule.evaluations == 0);
   at_barrier.draw({peer(1, at(8))}, 3);
-  CHECK_FALSE(at_barrier.gate.asking());
+  CHECK_FALSE(at_barrier.gate.waiting());
 }
 
 TEST_CASE("a sticky sample is watched until the peer passes, and a failed member is replaced") {
@@ -151,20 +151,20 @@ TEST_CASE("a sticky sample is watched until the peer passes, and a failed member
   at_barrier.draw({peer(1, at(0)), peer(2, at(0))}, 2);
   CHECK(at_barrier.gate.take_watch().size() == 2);
   CHECK(at_barrier.gate.next_time() == kForever);
-  at_barrier.gate.heard(1, at(1));
+  at_barrier.gate.update_peer(1, at(1));
   REQUIRE(at_barrier.gate.poll(3).ok());
-  CHECK(at_barrier.gate.asking());
+  CHECK(at_barrier.gate.waiting());
   CHECK_FALSE(at_barrier.gate.take_unwatch());
-  at_barrier.gate.heard(2, std::nullopt);
+  at_barrier.gate.update_peer(2, std::nullopt);
   REQUIRE(at_barrier.gate.poll(3).ok());
   at_barrier.draw({peer(1, at(0)), peer(4, at(0))}, 4);  // 1 is watched already, and has continued
   const auto watch = at_barrier.gate.take_watch();
   REQUIRE(watch.size() == 1);
   CHECK(watch[0].node == 4);
   CHECK(at_barrier.rule.seen == 2);
-  at_barrier.gate.heard(4, pack(PeerPace{stopped_in(kRun, 0)}));
+  at_barrier.gate.update_peer(4, pack(PeerPace{stopped_in(kRun, 0)}));
   REQUIRE(at_barrier.gate.poll(5).ok());
-  CHECK_FALSE(at_barrier.gate.asking());
+  CHECK_FALSE(at_barrier.gate.waiting());
   CHECK(at_barrier.gate.take_unwatch());
 }
 
@@ -177,18 +177,18 @@ TEST_CASE("a gate names the peers of its sample that are too slow for the rule")
 
 TEST_CASE("beta 0 lets a peer pass without a draw") {
   Fixture at_barrier({true, 0, {Resample::Kind::poll, 0.5}});
-  CHECK_FALSE(at_barrier.gate.asking());
+  CHECK_FALSE(at_barrier.gate.waiting());
   CHECK_FALSE(at_barrier.gate.take_draw());
-  CHECK(at_barrier.rule.asked == 1);
+  CHECK(at_barrier.rule.evaluations == 1);
 }
 
 TEST_CASE("a replacing rule is evaluated at once") {
   Fixture at_barrier({});
-  CHECK(at_barrier.gate.asking());
+  CHECK(at_barrier.gate.waiting());
   NotingRule other;
   at_barrier.gate.set_rule(other, kSticky);
   REQUIRE(at_barrier.gate.poll(2).ok());
   at_barrier.draw({peer(1, at(1))}, 2);
-  CHECK(other.asked == 1);
-  CHECK_FALSE(at_barrier.gate.asking());
+  CHECK(other.evaluations == 1);
+  CHECK_FALSE(at_barrier.gate.waiting());
 }

@@ -12,8 +12,9 @@ namespace {
 struct Watching {
   Watching() {
     for (int i = 0; i < 2; ++i) {
-      watches[i].on_state(
-          [this, i](NodeId node, std::optional<std::string> state) { told[i].emplace_back(node, std::move(state)); });
+      watches[i].on_state([this, i](NodeId node, std::optional<std::string> state) {
+        reports[i].emplace_back(node, std::move(state));
+      });
     }
   }
   void deliver(double now) {
@@ -31,7 +32,7 @@ struct Watching {
 
   Overlay overlays[2] = {{{10, 0}, 1, 0}, {{11, 1}, 1, 0}};
   PeerWatch watches[2] = {PeerWatch(overlays[0]), PeerWatch(overlays[1])};
-  std::vector<std::pair<NodeId, std::optional<std::string>>> told[2];
+  std::vector<std::pair<NodeId, std::optional<std::string>>> reports[2];
   int frames = 0;
 };
 
@@ -45,16 +46,16 @@ TEST_CASE("a watched peer sends its state at once and at each change, until the 
   both.watches[1].set_state("b");
   both.watches[1].set_state("b");
   both.deliver_all(0.1);
-  REQUIRE(both.told[0].size() == 2);
-  CHECK(both.told[0][0] == std::pair(NodeId{11}, std::optional<std::string>("a")));
-  CHECK(both.told[0][1].second == "b");
+  REQUIRE(both.reports[0].size() == 2);
+  CHECK(both.reports[0][0] == std::pair(NodeId{11}, std::optional<std::string>("a")));
+  CHECK(both.reports[0][1].second == "b");
   CHECK(both.frames == 3);
   both.watches[0].stop();
   both.deliver_all(0.2);
   both.watches[1].set_state("c");
   both.deliver_all(0.3);
-  CHECK(both.told[0].size() == 2);
-  CHECK(both.told[1].empty());
+  CHECK(both.reports[0].size() == 2);
+  CHECK(both.reports[1].empty());
 }
 
 TEST_CASE("a responsive peer is watched for a long time, an unresponsive peer fails within two seconds") {
@@ -66,15 +67,15 @@ TEST_CASE("a responsive peer is watched for a long time, an unresponsive peer fa
     (void)both.watches[0].tick(now);
     (void)both.watches[1].tick(now);
   }
-  for (const auto& [node, state] : both.told[0]) CHECK(state);
-  both.told[0].clear();
+  for (const auto& [node, state] : both.reports[0]) CHECK(state);
+  both.reports[0].clear();
   const double silent = now + 2;  // its last request was sent within these
-  for (; both.told[0].empty() && now < 60; now += 0.25) {
+  for (; both.reports[0].empty() && now < 60; now += 0.25) {
     (void)both.watches[0].tick(now);
     (void)both.watches[0].take_frames();
   }
-  REQUIRE(both.told[0].size() == 1);
-  CHECK_FALSE(both.told[0][0].second);
+  REQUIRE(both.reports[0].size() == 1);
+  CHECK_FALSE(both.reports[0][0].second);
   CHECK(now <= silent + 2);
 }
 
@@ -82,10 +83,10 @@ TEST_CASE("a peer of a failed process fails at once") {
   Watching both;
   both.watches[0].watch({both.overlays[1].self()}, 0);
   both.watches[0].lose_process(0);
-  CHECK(both.told[0].empty());
+  CHECK(both.reports[0].empty());
   both.watches[0].lose_process(1);
-  REQUIRE(both.told[0].size() == 1);
-  CHECK_FALSE(both.told[0][0].second);
+  REQUIRE(both.reports[0].size() == 1);
+  CHECK_FALSE(both.reports[0][0].second);
 }
 
 TEST_CASE("malformed watch messages are rejected") {

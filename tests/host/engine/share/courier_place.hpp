@@ -28,7 +28,7 @@ class CourierPlace {
       boxes[node.get()] = std::make_unique<EventBox>(*node, courier);
     }
     courier.start();
-    process.when_changed([this] { courier.look(); });
+    process.when_changed([this] { courier.wake(); });
   }
   ~CourierPlace() {
     process_.when_changed(nullptr);
@@ -73,13 +73,13 @@ class CourierRun {
   Node& node(size_t process, size_t index = 0) { return *run.all.at(process)->nodes.at(index); }
   /// Makes a process fail, as if it had ended: it does not release the locks that it holds.
   void lose(size_t process) {
-    TestProcess& gone = *run.all.at(process);
-    for (const auto& node : gone.nodes) node->request_stop();
-    gone.join();
-    gone.cluster->close();
+    TestProcess& failed = *run.all.at(process);
+    for (const auto& node : failed.nodes) node->request_stop();
+    failed.join();
+    failed.cluster->close();
     places.at(process)->clients.clear();  // before their nodes
     places.at(process)->boxes.clear();
-    gone.vanish();
+    failed.vanish();
   }
 
   TestRun run;

@@ -117,7 +117,7 @@ TEST_CASE("a sender waits for a node that does not read, and continues when the 
 TEST_CASE("a script that takes its events one by one lets its senders continue") {
   CourierRun run("tcp", {1, 1});
   constexpr uint32_t kEvents = 3 * EventBox::kWindowEvents;
-  run.run.head->launch([&](Node& node) {
+  run.run.coordinator->launch([&](Node& node) {
     for (uint32_t i = 0; i < kEvents; ++i) (void)run.events(node).send({1}, message("x", i));
   });
   EventBox& box = run.events(run.node(1));
@@ -136,7 +136,7 @@ TEST_CASE("a script that takes its events one by one lets its senders continue")
 TEST_CASE("a wait for a failed sender ends when its events have been taken") {
   CourierRun run("tcp", {1, 1, 1});
   REQUIRE(run.events(run.node(2)).send({0}, message("x", 1)).ok());
-  run.run.head->launch([&](Node& node) {
+  run.run.coordinator->launch([&](Node& node) {
     const EventBox::Filter from_2{"x", 2};
     CHECK(run.events(node).wait(from_2).ok());
     const auto lost = run.events(node).wait(from_2);
@@ -154,7 +154,7 @@ TEST_CASE("a wait for a failed sender ends when its events have been taken") {
 
 TEST_CASE("a wait without a sender ends when every other worker has failed or ended") {
   CourierRun run("tcp", {2, 1});
-  run.run.head->cluster->report_ended(1, 0);
+  run.run.coordinator->cluster->report_ended(1, 0);
   Error error;
   std::thread waiter([&] { error = run.events(run.node(0)).wait({}).error(); });
   run.lose(1);

@@ -9,7 +9,7 @@ using namespace actorhost;
 
 namespace {
 
-LockAsk sample_ask() {
+LockRequest sample_request() {
   return {7,
           "job.lua:3",
           {"\x02w",
@@ -30,19 +30,19 @@ Frame with_meta(Frame frame, std::string_view meta) {
 }  // namespace
 
 TEST_CASE("messages about locks survive encoding and decoding") {
-  const auto frame = sample_ask().frame(4, 2);
+  const auto frame = sample_request().frame(4, 2);
   REQUIRE(frame.ok());
-  CHECK(frame->kind == lock_kind::ask);
+  CHECK(frame->kind == lock_kind::request);
   CHECK(frame->dst == courier_address(2));
   CHECK(frame->tag == 4);
-  const auto ask = read_message<LockAsk>(*frame);
-  REQUIRE(ask.ok());
-  CHECK(ask->epoch == 7);
-  CHECK(ask->where == "job.lua:3");
-  CHECK(ask->keys == sample_ask().keys);
-  REQUIRE(ask->parts.size() == 2);
-  CHECK(ask->parts[0].part.id == -9);
-  CHECK(ask->parts[1].owner == 2);
+  const auto request = read_message<LockRequest>(*frame);
+  REQUIRE(request.ok());
+  CHECK(request->epoch == 7);
+  CHECK(request->where == "job.lua:3");
+  CHECK(request->keys == sample_request().keys);
+  REQUIRE(request->parts.size() == 2);
+  CHECK(request->parts[0].part.id == -9);
+  CHECK(request->parts[1].owner == 2);
 
   const auto granted = granted_frame({3, 4}, sample_values());
   REQUIRE(granted.ok());
@@ -80,9 +80,9 @@ TEST_CASE("the bytes of a single value are not copied into the frame") {
 }
 
 TEST_CASE("an oversized message is refused by its sender") {
-  LockAsk ask = sample_ask();
-  ask.keys.assign(2000, std::string(4000, 'k'));
-  const auto frame = ask.frame(1, 0);
+  LockRequest request = sample_request();
+  request.keys.assign(2000, std::string(4000, 'k'));
+  const auto frame = request.frame(1, 0);
   REQUIRE_FALSE(frame.ok());
   CHECK(frame.error().code == Code::bad_argument);
 }
@@ -90,9 +90,9 @@ TEST_CASE("an oversized message is refused by its sender") {
 TEST_CASE("hostile messages about locks and events are refused or decoded, without other effects") {
   const uint64_t seed = 0x10c5;
   INFO("seed " << seed);
-  const Frame ask = *sample_ask().frame(4, 2);
-  CHECK(test::feed_hostile(ask.meta.view(), seed, 5000, [&](std::string_view bytes) {
-          return read_message<LockAsk>(with_meta(ask, bytes)).ok();
+  const Frame request = *sample_request().frame(4, 2);
+  CHECK(test::feed_hostile(request.meta.view(), seed, 5000, [&](std::string_view bytes) {
+          return read_message<LockRequest>(with_meta(request, bytes)).ok();
         }) > 0);
   const Frame granted = *granted_frame({3, 4}, sample_values());
   CHECK(test::feed_hostile(granted.meta.view(), seed, 5000, [&](std::string_view bytes) {

@@ -47,7 +47,7 @@ void publish_everywhere(CourierRun& run) {
 }
 
 /// Waits until the request is in a queue there.
-bool waits_behind(const LockTable::Request& request, const CourierPlace& place) {
+bool waits_behind(const LockTable::RequestId& request, const CourierPlace& place) {
   const SteadyClock clock;
   const double deadline = clock.now() + kPatience;
   while (clock.now() < deadline) {
@@ -209,12 +209,12 @@ TEST_CASE("the failure of an owner ends the wait for it, and the locks granted s
   CHECK(error.code == Code::peer_lost);
   CHECK(error.message == "lock: rank 2 lost");
   CHECK(run.locks(run.node(0)).release({{0, number(9)}}).ok());  // no node waits for it
-  REQUIRE(run.run.head->wait_for_size(2));
+  REQUIRE(run.run.coordinator->wait_for_size(2));
   CHECK(run.locks(run.node(0)).lock(parts({0}, kPatience)).ok());
   run.run.members[0]->nodes[0]->refresh();
-  const auto gone = run.locks(run.node(1)).lock(parts({2}));
-  REQUIRE_FALSE(gone.ok());
-  CHECK(gone.error().code == Code::peer_lost);
+  const auto failed = run.locks(run.node(1)).lock(parts({2}));
+  REQUIRE_FALSE(failed.ok());
+  CHECK(failed.error().code == Code::peer_lost);
 }
 
 TEST_CASE("a wait for a lock ends when the node must stop, and the request is withdrawn") {

@@ -169,10 +169,10 @@ TEST_CASE("parts of CSV cut anywhere have each record once, or report quotes tha
     for (size_t cut = 0; cut <= text.size(); ++cut) {
       TextLines rows = read_csv_part(path, 0, cut, with_header());
       const TextLines rest = read_csv_part(path, cut, text.size(), with_header());
-      const bool told = !rows.empty() && rows.back().find("multiline = true") != std::string::npos;
+      const bool reported = !rows.empty() && rows.back().find("multiline = true") != std::string::npos;
       rows.insert(rows.end(), rest.begin(), rest.end());
       INFO(round << " " << cut << "\n" << text);
-      if (told) {
+      if (reported) {
         REQUIRE(over_lines);
         ++refused;
       } else {

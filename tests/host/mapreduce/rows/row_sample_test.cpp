@@ -13,7 +13,7 @@ using namespace actorhost;
 namespace {
 
 /// A sink that is a source of its rows.
-class Kept final : public RowSink, public RowSource {
+class StoredRows final : public RowSink, public RowSource {
  public:
   Status put(const RowValue& first, const RowValue* second) override {
     rows.push_back({Plain::from(first), second != nullptr ? std::optional(Plain::from(*second)) : std::nullopt});
@@ -36,7 +36,7 @@ class Kept final : public RowSink, public RowSource {
   size_t at_ = 0;
 };
 
-void take_sample(const std::vector<Plain>& keys, size_t most, Kept& out) {
+void take_sample(const std::vector<Plain>& keys, size_t most, StoredRows& out) {
   RowSample sample(most);
   for (const Plain& key : keys) {
     std::string bytes;
@@ -46,8 +46,8 @@ void take_sample(const std::vector<Plain>& keys, size_t most, Kept& out) {
   REQUIRE(sample.write(out).ok());
 }
 
-std::vector<Plain> chosen(Kept& samples, uint32_t ranges, SortOrder order) {
-  Kept out;
+std::vector<Plain> chosen(StoredRows& samples, uint32_t ranges, SortOrder order) {
+  StoredRows out;
   REQUIRE(choose_splitters(samples, ranges, order, out).ok());
   std::vector<Plain> splitters;
   for (const PlainRow& row : out.rows) splitters.push_back(row.first);
@@ -62,7 +62,7 @@ TEST_CASE("splitters from samples split rows into ranges of about equal size, al
   constexpr uint32_t kRanges = 8;
   Rng rng(3, texts ? 1 : 0);
   std::vector<Plain> all;
-  Kept samples;
+  StoredRows samples;
   for (const size_t count : {20000U, 300U, 0U, 3000U}) {
     std::vector<Plain> keys;
     for (size_t i = 0; i < count; ++i) {
@@ -88,10 +88,10 @@ TEST_CASE("a sample does not depend on the order of rows") {
   Rng rng(5, 0);
   std::vector<Plain> keys;
   for (int i = 0; i < 5000; ++i) keys.push_back(Plain::of(static_cast<double>(rng.below(2000))));
-  Kept first;
+  StoredRows first;
   take_sample(keys, 100, first);
   std::reverse(keys.begin(), keys.end());
-  Kept second;
+  StoredRows second;
   take_sample(keys, 100, second);
   std::sort(first.rows.begin(), first.rows.end());
   std::sort(second.rows.begin(), second.rows.end());
@@ -102,28 +102,28 @@ TEST_CASE("a sample does not depend on the order of rows") {
 TEST_CASE("frequent rows have the weight of their number, and one key has one range") {
   std::vector<Plain> keys(9000, Plain::of(5.0));
   for (int i = 0; i < 1000; ++i) keys.push_back(Plain::of(static_cast<double>(i)));
-  Kept samples;
+  StoredRows samples;
   take_sample(keys, 2000, samples);
   const auto splitters = chosen(samples, 4, SortOrder::ascending);
   CHECK(splitters == std::vector<Plain>{Plain::of(6.0)});
 }
 
 TEST_CASE("no rows have no splitters, and rows of two kinds are an error") {
-  Kept none;
+  StoredRows none;
   take_sample({}, 10, none);
   CHECK(chosen(none, 4, SortOrder::ascending).empty());
-  Kept mixed;
+  StoredRows mixed;
   take_sample({Plain::of(1.0), Plain::of("x")}, 10, mixed);
-  Kept out;
+  StoredRows out;
   const Status status = choose_splitters(mixed, 4, SortOrder::ascending, out);
   REQUIRE_FALSE(status.ok());
   CHECK(status.error().message.find("cannot compare") != std::string::npos);
 }
 
 TEST_CASE("a malformed sample is refused") {
-  Kept broken;
+  StoredRows broken;
   const Plain key = Plain::of(1.0);
   REQUIRE(broken.put(key.view(), nullptr).ok());
-  Kept out;
+  StoredRows out;
   CHECK(choose_splitters(broken, 4, SortOrder::ascending, out).error().code == Code::bad_data);
 }

@@ -13,7 +13,7 @@ using namespace actorhost;
 
 TEST_CASE("a found short text is the text stored in its place") {
   const auto texts = std::make_unique<ShortTexts>();
-  std::vector<std::string> kept(ShortTexts::kPlaces, "none");
+  std::vector<std::string> stored(ShortTexts::kPlaces, "none");
   std::mt19937 random(1);
   int found = 0;
   for (int i = 0; i < 200'000; ++i) {
@@ -22,13 +22,13 @@ TEST_CASE("a found short text is the text stored in its place") {
     const int32_t place = texts->find(text.data(), text.size());
     if (place >= 0) {
       ++found;
-      REQUIRE(kept[static_cast<size_t>(place)] == text);
+      REQUIRE(stored[static_cast<size_t>(place)] == text);
     } else if (random() % 8 != 0) {  // otherwise storing the text was interrupted
-      kept[static_cast<size_t>(-1 - place)] = text;
+      stored[static_cast<size_t>(-1 - place)] = text;
       texts->keep(static_cast<uint32_t>(-1 - place), text.data(), text.size());
       REQUIRE(texts->find(text.data(), text.size()) == -1 - place);
     } else {
-      kept[static_cast<size_t>(-1 - place)] = text;
+      stored[static_cast<size_t>(-1 - place)] = text;
       REQUIRE(texts->find(text.data(), text.size()) == place);
     }
   }

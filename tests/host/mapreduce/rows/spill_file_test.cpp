@@ -46,7 +46,7 @@ TEST_CASE("a spilled block with lost bytes is an error") {
   Rng rng(2);
   for (const bool compressible : {true, false}) {
     auto ref = *file.append(text_block(rng, 100000, compressible));
-    const auto kept = *file.append(text_block(rng, 100000, compressible));
+    const auto retained = *file.append(text_block(rng, 100000, compressible));
     auto wrong = ref;
     wrong.checksum ^= 1;
     REQUIRE_FALSE(file.read(wrong).ok());
@@ -54,7 +54,7 @@ TEST_CASE("a spilled block with lost bytes is an error") {
     CHECK(file.read(ref).ok());
     file.drop(ref);
     CHECK_FALSE(file.read(ref).ok());
-    CHECK(file.read(kept).ok());
+    CHECK(file.read(retained).ok());
   }
   SpillRef beyond{uint64_t{1} << 30, 10, 10, 1, 0};
   CHECK(file.read(beyond).error().code == Code::io);

@@ -162,24 +162,24 @@ TEST_CASE("random puts, attempts and forgets leave the rows of a map") {
   for (int step = 0; step < 600; ++step) {
     const OutputId id{static_cast<StageId>(1 + rng.below(3)), static_cast<uint32_t>(rng.below(4)),
                       static_cast<uint32_t>(rng.below(3))};
-    const uint64_t what = rng.below(20);
-    if (what < 8) {
+    const uint64_t action = rng.below(20);
+    if (action < 8) {
       model[id] = some_rows(rng, 40);
       REQUIRE(w.store.put(id, blocks_of(model[id], 1 + rng.below(10))).ok());
-    } else if (what < 12) {
-      auto attempt = w.store.begin(id.stage, id.task, 2, what % 2 == 0 ? BlockPlace::disk : BlockPlace::memory);
+    } else if (action < 12) {
+      auto attempt = w.store.begin(id.stage, id.task, 2, action % 2 == 0 ? BlockPlace::disk : BlockPlace::memory);
       std::vector<PlainRow> rows[2] = {some_rows(rng, 30), some_rows(rng, 30)};
       for (uint32_t bucket = 0; bucket < 2; ++bucket) {
         for (auto& block : blocks_of(rows[bucket], 7)) REQUIRE(attempt.append(bucket, block).ok());
       }
-      if (what == 8) continue;
+      if (action == 8) continue;
       attempt.commit();
       model.erase({id.stage, id.task, 2});
       for (uint32_t bucket = 0; bucket < 2; ++bucket) model[{id.stage, id.task, bucket}] = rows[bucket];
-    } else if (what == 12) {
+    } else if (action == 12) {
       w.store.forget(id.stage);
       std::erase_if(model, [&](const auto& entry) { return entry.first.stage == id.stage; });
-    } else if (what == 13) {
+    } else if (action == 13) {
       w.store.forget(id.stage, id.task);
       std::erase_if(model,
                     [&](const auto& entry) { return entry.first.stage == id.stage && entry.first.task == id.task; });

@@ -8,7 +8,7 @@ using namespace actorhost;
 
 namespace {
 
-const TaskName kTask{7, 3, 2};
+const TaskAttemptId kTask{7, 3, 2};
 const TaskFigures kFigures{1, 2, 3, 4, 0.5, 6, 7};
 
 PlanBegin sample_begin() {
@@ -28,16 +28,16 @@ TaskOrder sample_order() {
           {{5, TaskInput::Form::wide, {0, 1, 0}},
            {6, TaskInput::Form::narrow, {1}},
            {6, TaskInput::Form::narrow, {}},
-           {8, TaskInput::Form::as_told, {}}}};
+           {8, TaskInput::Form::cached, {}}}};
 }
 
-ActionOver sample_over() {
-  ActionOver over;
-  over.places = {0, 2, 1};
-  over.seconds = 1.5;
-  over.stages = {{1, 4, 1, 5, 2, kFigures, 0.25, 1.25}, {2, 4, 0, 4, 0, kFigures, 0.5, 1.5}};
-  over.accumulators = {{1, 0, Blob::copy_of("one")}, {1, 3, {}}, {2, 1, Blob::copy_of("three")}};
-  return over;
+ActionOutcome sample_outcome() {
+  ActionOutcome outcome;
+  outcome.places = {0, 2, 1};
+  outcome.seconds = 1.5;
+  outcome.stages = {{1, 4, 1, 5, 2, kFigures, 0.25, 1.25}, {2, 4, 0, 4, 0, kFigures, 0.5, 1.5}};
+  outcome.accumulators = {{1, 0, Blob::copy_of("one")}, {1, 3, {}}, {2, 1, Blob::copy_of("three")}};
+  return outcome;
 }
 
 ForgetOutputs sample_forget() { return {{1, 2, 9}, {{3, 4}, {5, 6}}}; }
@@ -81,10 +81,10 @@ void survive(const Frame& good, uint64_t seed, Write write, size_t at_least = 10
 }  // namespace
 
 TEST_CASE("a worker's messages to the tracker arrive as they were sent") {
-  CHECK(TaskWant{2}.frame(4).kind == mapreduce_kind::want);
-  CHECK(TaskWant{2}.frame(4).dst == data_address(0));
-  CHECK(read_message<TaskWant>(TaskWant{2}.frame(4)).value().overs == 2);
-  CHECK_FALSE(read_message<TaskWant>(finished_frame(4)).ok());
+  CHECK(TaskRequest{2}.frame(4).kind == mapreduce_kind::request);
+  CHECK(TaskRequest{2}.frame(4).dst == data_address(0));
+  CHECK(read_message<TaskRequest>(TaskRequest{2}.frame(4)).value().outcomes == 2);
+  CHECK_FALSE(read_message<TaskRequest>(finished_frame(4)).ok());
   CHECK(finished_frame(4).tag == 4);
 
   const auto begin = read_message<PlanBegin>(sample_begin().frame(4)).value();
@@ -109,22 +109,22 @@ TEST_CASE("the tracker's messages arrive as they were sent") {
   CHECK(order.inputs == sample_order().inputs);
   CHECK(sample_order().frame(2, 4).dst == 2);
 
-  const auto over = read_message<ActionOver>(sample_over().frame(2, 4)).value();
-  CHECK(over.ok);
-  CHECK(over.places == std::vector<ProcessId>{0, 2, 1});
-  CHECK(over.seconds == 1.5);
-  CHECK(over.stages == sample_over().stages);
-  REQUIRE(over.accumulators.size() == 3);
-  CHECK(over.accumulators[0].bytes.view() == "one");
-  CHECK(over.accumulators[1].bytes.empty());
-  CHECK((over.accumulators[2].stage == 2 && over.accumulators[2].task == 1));
-  CHECK(over.accumulators[2].bytes.view() == "three");
+  const auto outcome = read_message<ActionOutcome>(sample_outcome().frame(2, 4)).value();
+  CHECK(outcome.ok);
+  CHECK(outcome.places == std::vector<ProcessId>{0, 2, 1});
+  CHECK(outcome.seconds == 1.5);
+  CHECK(outcome.stages == sample_outcome().stages);
+  REQUIRE(outcome.accumulators.size() == 3);
+  CHECK(outcome.accumulators[0].bytes.view() == "one");
+  CHECK(outcome.accumulators[1].bytes.empty());
+  CHECK((outcome.accumulators[2].stage == 2 && outcome.accumulators[2].task == 1));
+  CHECK(outcome.accumulators[2].bytes.view() == "three");
 
-  ActionOver lost;
+  ActionOutcome lost;
   lost.ok = false;
   lost.code = Code::mismatch;
   lost.message = "plans differ";
-  const auto error = read_message<ActionOver>(lost.frame(2, 4)).value();
+  const auto error = read_message<ActionOutcome>(lost.frame(2, 4)).value();
   CHECK_FALSE(error.ok);
   CHECK(error.code == Code::mismatch);
   CHECK(error.message == "plans differ");
@@ -146,7 +146,7 @@ TEST_CASE("requests for blocks and blocks arrive as they were sent") {
   CHECK(sample_block().frame(3, 99).tag == 99);
   const auto missing = read_message<BlocksMissing>(BlocksMissing{{7, 3, 1}, "the disk is gone"}.frame(3, 99)).value();
   CHECK(missing.output == OutputId{7, 3, 1});
-  CHECK(missing.why == "the disk is gone");
+  CHECK(missing.reason == "the disk is gone");
 }
 
 TEST_CASE("an output without blocks has exactly one form of reply, without rows") {
@@ -168,8 +168,8 @@ TEST_CASE("an error's text and a list of lost inputs are cut to the limits of a 
 
 TEST_CASE("places that a worker has received may be omitted later in the action") {
   const TaskOrder first{{9, 0, 1}, {{5, TaskInput::Form::wide, {0, 1, 0}}, {6, TaskInput::Form::narrow, {1}}}};
-  const TaskOrder second{{9, 1, 1}, {{5, TaskInput::Form::as_told, {}}, {6, TaskInput::Form::narrow, {0}}}};
-  PlaceBook book;
+  const TaskOrder second{{9, 1, 1}, {{5, TaskInput::Form::cached, {}}, {6, TaskInput::Form::narrow, {0}}}};
+  PlaceCache book;
   TaskOrder order = second;
   CHECK(book.complete(3, order).error().code == Code::bad_data);
   order = first;
@@ -188,10 +188,10 @@ TEST_CASE("hostile bytes are refused or survive a round trip") {
   survive<TaskDone>(sample_done().frame(4), 2, [](const TaskDone& m) { return m.frame(4); });
   survive<TaskFailed>(sample_failed().frame(4), 3, [](const TaskFailed& m) { return m.frame(4); });
   survive<TaskOrder>(sample_order().frame(2, 4), 4, [](const TaskOrder& m) { return m.frame(2, 4); });
-  survive<ActionOver>(sample_over().frame(2, 4), 5, [](const ActionOver& m) { return m.frame(2, 4); });
+  survive<ActionOutcome>(sample_outcome().frame(2, 4), 5, [](const ActionOutcome& m) { return m.frame(2, 4); });
   survive<ForgetOutputs>(sample_forget().frame(2, 4), 6, [](const ForgetOutputs& m) { return m.frame(2, 4); });
   survive<FetchBlocks>(FetchBlocks{{7, 3, 1}, 2, 8}.frame(1, 9), 7, [](const FetchBlocks& m) { return m.frame(1, 9); });
   survive<FetchedBlock>(sample_block().frame(3, 9), 8, [](const FetchedBlock& m) { return m.frame(3, 9); });
-  survive<BlocksMissing>(BlocksMissing{{7, 3, 1}, "why"}.frame(3, 9), 9,
+  survive<BlocksMissing>(BlocksMissing{{7, 3, 1}, "reason"}.frame(3, 9), 9,
                          [](const BlocksMissing& m) { return m.frame(3, 9); });
 }

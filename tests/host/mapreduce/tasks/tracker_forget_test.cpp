@@ -9,7 +9,7 @@ TEST_CASE("outputs except kept outputs are forgotten everywhere when all workers
   TrackerWorld world({0, 1});
   run_alone(world, 0, 1, iteration(2, 2));
   world.begin(1, 1, iteration(2, 2));
-  world.over(1);
+  world.outcome(1);
   world.finished(0, 1);
   CHECK(world.quiet(data_address(0)));
   world.finished(1, 1);
@@ -19,7 +19,7 @@ TEST_CASE("outputs except kept outputs are forgotten everywhere when all workers
   world.enter(0, 2, iteration(2, 3));
   CHECK(world.work(0, 2).stage == 3);
   CHECK(world.work(0, 2).stage == 3);
-  CHECK(world.over(0).stages[0].reused == 2);
+  CHECK(world.outcome(0).stages[0].reused == 2);
 }
 
 TEST_CASE("a worker that begins a later action or fails is through with an action that it never began") {
@@ -53,7 +53,7 @@ TEST_CASE("stages that a plan lists as unused are forgotten as its action begins
   CHECK(world.forget(0).stages == std::vector<StageId>{1});
   CHECK_FALSE(world.tracker->places().knows(1));
   world.work(0, 2);
-  world.over(0);
+  world.outcome(0);
   world.finished(0, 2);
   CHECK(world.forget(0).stages == std::vector<StageId>{9});
 }
@@ -62,7 +62,7 @@ TEST_CASE("one worker's report is enough to forget kept outputs, when all have b
   TrackerWorld world({0, 1});
   run_alone(world, 0, 1, iteration(2, 2));
   world.begin(1, 1, iteration(2, 2));
-  world.over(1);
+  world.outcome(1);
   world.finished(0, 1);
   const Plan plain = plan_of({stage_of(9, 1)}, 9);
   Plan unused = plain;
@@ -90,7 +90,7 @@ TEST_CASE("unused stages stay while a plan has them among its ancestors") {
   CHECK(world.quiet(data_address(0)));
   CHECK(world.work(0, 2).stage == 3);
   CHECK(world.work(0, 2).stage == 3);
-  world.over(0);
+  world.outcome(0);
   world.finished(0, 2);
   CHECK(world.forget(0).stages == std::vector<StageId>{1, 3});
   CHECK(world.tracker->places().knows(2));
@@ -100,15 +100,15 @@ TEST_CASE("stages in the next action's plan are left to that action") {
   TrackerWorld world({0, 1});
   run_alone(world, 0, 1, word_count());
   world.begin(1, 1, word_count());
-  world.over(1);
+  world.outcome(1);
   world.finished(0, 1);
   Plan next = plan_of({stage_of(1, 2, {}, 2), stage_of(2, 2, {wide(1)}), stage_of(3, 2, {narrow(2)})}, 3);
   world.enter(0, 2, next);
   world.finished(1, 1);  // now all workers are through with the first action
   CHECK(world.quiet(data_address(0)));
-  CHECK(world.work(0, 2) == TaskName{3, 0, 1});
-  CHECK(world.work(0, 2) == TaskName{3, 1, 1});
-  world.over(0);
+  CHECK(world.work(0, 2) == TaskAttemptId{3, 0, 1});
+  CHECK(world.work(0, 2) == TaskAttemptId{3, 1, 1});
+  world.outcome(0);
   world.finished(0, 2);
   world.begin(1, 2, next);
   world.finished(1, 2);
@@ -120,19 +120,19 @@ TEST_CASE("a second copy of an output in another process is forgotten there") {
   const Plan failing = plan_of({stage_of(1, 1), stage_of(2, 1), stage_of(3, 1, {narrow(1), narrow(2)})});
   world.enter(0, 1, failing);
   world.enter(1, 1, failing);
-  CHECK(world.task(0) == TaskName{1, 0, 1});
+  CHECK(world.task(0) == TaskAttemptId{1, 0, 1});
   for (uint32_t i = 1; i <= kMaxFailures; ++i) {
     world.failed(1, 1, world.task(1), "no");
-    if (i < kMaxFailures) world.want(1, 1);
+    if (i < kMaxFailures) world.request(1, 1);
   }
-  world.over(1);
+  world.outcome(1);
   world.finished(1, 1);
   // The other worker still runs its task when the next action makes the same output.
   const Plan next = plan_of({stage_of(1, 1)}, 2);
   world.enter(1, 2, next);
-  CHECK(world.task(1) == TaskName{1, 0, 1});
+  CHECK(world.task(1) == TaskAttemptId{1, 0, 1});
   world.done(1, 2, {1, 0, 1});
-  CHECK(world.over(1).ok);
+  CHECK(world.outcome(1).ok);
   world.done(0, 1, {1, 0, 1});
   const ForgetOutputs copy = world.forget(0);
   CHECK(copy.stages.empty());

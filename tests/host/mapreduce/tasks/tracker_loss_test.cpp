@@ -16,26 +16,26 @@ TEST_CASE("a task that fails three times ends the action with its first error") 
   TrackerWorld world({0, 1});
   const Plan plan = plan_of({stage_of(1, 2)});
   world.enter(0, 1, plan);
-  CHECK(world.task(0) == TaskName{1, 0, 1});
+  CHECK(world.task(0) == TaskAttemptId{1, 0, 1});
   world.enter(1, 1, plan);
   world.task(1);
   world.failed(0, 1, {1, 0, 1}, "job.lua:3: first\nand a traceback");
   CHECK(world.logged("stage 1 (stage1), task 1 of 2, failed on rank 0 (worker 0 on host0): job.lua:3: first"));
   CHECK_FALSE(world.logged("traceback"));
-  world.want(0, 1);
-  CHECK(world.task(0) == TaskName{1, 0, 2});
+  world.request(0, 1);
+  CHECK(world.task(0) == TaskAttemptId{1, 0, 2});
   world.failed(0, 1, {1, 0, 2}, "second");
-  world.want(0, 1);
-  CHECK(world.task(0) == TaskName{1, 0, 3});
+  world.request(0, 1);
+  CHECK(world.task(0) == TaskAttemptId{1, 0, 3});
   world.failed(0, 1, {1, 0, 3}, "third");
   for (const NodeId worker : {0U, 1U}) {
-    const ActionOver over = world.over(worker);
-    CHECK_FALSE(over.ok);
-    CHECK(over.code == Code::script);
-    CHECK(over.message ==
+    const ActionOutcome outcome = world.outcome(worker);
+    CHECK_FALSE(outcome.ok);
+    CHECK(outcome.code == Code::script);
+    CHECK(outcome.message ==
           "stage 1 (stage1), task 1 of 2, has failed 3 times, first on rank 0 (worker 0 on host0): job.lua:3: first\n"
           "and a traceback");
-    CHECK(over.stages[0].failures == 3);
+    CHECK(outcome.stages[0].failures == 3);
   }
 }
 
@@ -43,10 +43,10 @@ TEST_CASE("failures with the same message cause one warning") {
   TrackerWorld world({0});
   world.enter(0, 1, plan_of({stage_of(1, 2)}));
   world.failed(0, 1, world.task(0), "job.lua:3: the same");
-  world.want(0, 1);
+  world.request(0, 1);
   CHECK(world.warnings == 1);
   world.failed(0, 1, world.task(0), "job.lua:3: the same\nand a traceback");
-  world.want(0, 1);
+  world.request(0, 1);
   CHECK(world.warnings == 1);
   CHECK(world.lines.size() == 2);
   world.failed(0, 1, world.task(0), "job.lua:4: another");
@@ -56,9 +56,9 @@ TEST_CASE("failures with the same message cause one warning") {
 TEST_CASE("a process without room for a task gets no more tasks of the action while another process has room") {
   TrackerWorld world({0, 0, 1});
   const Plan plan = plan_of({stage_of(1, 3)});
-  const auto no_room = [&](NodeId worker, const TaskName& task) {
+  const auto no_room = [&](NodeId worker, const TaskAttemptId& task) {
     world.failed(worker, 1, task, "out of memory", {}, Code::full);
-    world.want(worker, 1);
+    world.request(worker, 1);
   };
   for (const NodeId worker : {0U, 1U, 2U}) world.enter(worker, 1, plan);
   no_room(0, world.task(0));
@@ -66,10 +66,10 @@ TEST_CASE("a process without room for a task gets no more tasks of the action wh
   no_room(1, world.task(1));
   CHECK(world.quiet(0));
   CHECK(world.quiet(1));
-  CHECK(world.work(2, 1) == TaskName{1, 2, 1});
-  CHECK(world.work(2, 1) == TaskName{1, 0, 2});
-  CHECK(world.work(2, 1) == TaskName{1, 1, 2});
-  for (const NodeId worker : {0U, 1U, 2U}) CHECK(world.over(worker).ok);
+  CHECK(world.work(2, 1) == TaskAttemptId{1, 2, 1});
+  CHECK(world.work(2, 1) == TaskAttemptId{1, 0, 2});
+  CHECK(world.work(2, 1) == TaskAttemptId{1, 1, 2});
+  for (const NodeId worker : {0U, 1U, 2U}) CHECK(world.outcome(worker).ok);
 }
 
 TEST_CASE("a task fails when no process has room for it") {
@@ -78,16 +78,16 @@ TEST_CASE("a task fails when no process has room for it") {
   for (const NodeId worker : {0U, 1U, 2U}) world.enter(worker, 1, plan);
   world.lose(2);
   world.failed(0, 1, world.task(0), "disk full", {}, Code::full);
-  world.want(0, 1);
+  world.request(0, 1);
   CHECK(world.quiet(0));
   for (int failure = 0; failure < 3; ++failure) {
     const NodeId worker = world.quiet(0) ? 1 : 0;
     world.failed(worker, 1, world.task(worker), "disk full", {}, Code::full);
-    world.want(worker, 1);
+    world.request(worker, 1);
   }
-  const ActionOver over = world.over(0);
-  CHECK(over.code == Code::full);
-  CHECK_THAT(over.message, Catch::Contains("has failed 3 times, first on rank 1 (worker 1 on host1): disk full"));
+  const ActionOutcome outcome = world.outcome(0);
+  CHECK(outcome.code == Code::full);
+  CHECK_THAT(outcome.message, Catch::Contains("has failed 3 times, first on rank 1 (worker 1 on host1): disk full"));
 }
 
 TEST_CASE("a task that three processes failed with ends the action") {
@@ -96,58 +96,58 @@ TEST_CASE("a task that three processes failed with ends the action") {
   world.begin(0, 1, plan);
   for (const NodeId worker : {1U, 2U}) {
     world.enter(worker, 1, plan);
-    CHECK(world.task(worker) == TaskName{1, 0, worker});
+    CHECK(world.task(worker) == TaskAttemptId{1, 0, worker});
     world.lose(worker);
     CHECK(world.quiet(0));
   }
   // A task that another process has done meanwhile, or a worker that leaves the action, is not a loss.
   world.enter(3, 1, plan);
-  CHECK(world.task(3) == TaskName{1, 0, 3});
+  CHECK(world.task(3) == TaskAttemptId{1, 0, 3});
   world.begin(3, 2, plan_of({stage_of(7, 1)}, 2));
   world.lose(3);
   CHECK(world.quiet(0));
   world.enter(4, 1, plan);
-  CHECK(world.task(4) == TaskName{1, 0, 4});
+  CHECK(world.task(4) == TaskAttemptId{1, 0, 4});
   world.lose(4);
-  const ActionOver over = world.over(0);
-  CHECK_FALSE(over.ok);
-  CHECK(over.code == Code::peer_lost);
-  CHECK_THAT(over.message,
+  const ActionOutcome outcome = world.outcome(0);
+  CHECK_FALSE(outcome.ok);
+  CHECK(outcome.code == Code::peer_lost);
+  CHECK_THAT(outcome.message,
              Contains("a process has ended 3 times while it ran stage 1 (stage1), task 1 of 2: the processes of "
                       "rank 1 (worker 1 on host1), rank 1 (worker 2 on host2), "));
 }
 
-TEST_CASE("a want that crosses an over gets no second over, and a want after the over gets another") {
+TEST_CASE("a request that crosses an outcome gets no second outcome, and a request after the outcome gets another") {
   TrackerWorld world({0, 0});
   const Plan plan = plan_of({stage_of(1, 1)});
   world.enter(0, 1, plan);
   world.begin(1, 1, plan);
   world.done(0, 1, world.task(0));
-  world.want(1, 1);
-  world.want(0, 1);
+  world.request(1, 1);
+  world.request(0, 1);
   for (const NodeId worker : {0U, 1U}) {
-    world.over(worker);
+    world.outcome(worker);
     CHECK(world.quiet(worker));
   }
-  world.want(0, 1);
-  CHECK(world.over(0).ok);
-  world.say(1, TaskWant{77}.frame(1));  // more than the tracker sent
-  CHECK(world.over(1).ok);
+  world.request(0, 1);
+  CHECK(world.outcome(0).ok);
+  world.send(1, TaskRequest{77}.frame(1));  // more than the tracker sent
+  CHECK(world.outcome(1).ok);
 }
 
 TEST_CASE("failures of different tasks are not added up") {
   TrackerWorld world({0});
   world.enter(0, 1, plan_of({stage_of(1, 3)}));
   while (world.sent[0].front().kind == mapreduce_kind::task) {
-    const TaskName name = world.task(0);
+    const TaskAttemptId name = world.task(0);
     if (name.attempt == 3) {
       world.done(0, 1, name);
     } else {
       world.failed(0, 1, name, "now and then");
     }
-    world.want(0, 1);
+    world.request(0, 1);
   }
-  CHECK(world.over(0).ok);
+  CHECK(world.outcome(0).ok);
 }
 
 TEST_CASE("a missing input is made again and is not a failure of the task") {
@@ -155,19 +155,19 @@ TEST_CASE("a missing input is made again and is not a failure of the task") {
   world.enter(0, 1, word_count());
   world.work(0, 1);
   world.work(0, 1);
-  const TaskName reduce = world.task(0);
+  const TaskAttemptId reduce = world.task(0);
   for (uint32_t i = 1; i <= 2 * kMaxFailures; ++i) {
     world.failed(0, 1, {reduce.stage, reduce.task, i}, "no such block", {{1, 1, 0}});
-    world.want(0, 1);
-    CHECK(world.work(0, 1) == TaskName{1, 1, 1 + i});
-    CHECK(world.task(0) == TaskName{2, 0, 1 + i});
+    world.request(0, 1);
+    CHECK(world.work(0, 1) == TaskAttemptId{1, 1, 1 + i});
+    CHECK(world.task(0) == TaskAttemptId{2, 0, 1 + i});
   }
   // Missing outputs are not counted as lost again where the tracker does not expect them.
   world.failed(0, 1, {2, 0, 7}, "no such block", {{1, 1, 1}, {1, 99, 0}, {9, 0, 0}, {1, 0, kNoProcess}});
-  world.want(0, 1);
-  CHECK(world.work(0, 1) == TaskName{2, 0, 8});
-  CHECK(world.work(0, 1) == TaskName{2, 1, 1});
-  CHECK(world.over(0).ok);
+  world.request(0, 1);
+  CHECK(world.work(0, 1) == TaskAttemptId{2, 0, 8});
+  CHECK(world.work(0, 1) == TaskAttemptId{2, 1, 1});
+  CHECK(world.outcome(0).ok);
 }
 
 TEST_CASE("an output that two workers did not find is made again once, also in the same place") {
@@ -175,17 +175,17 @@ TEST_CASE("an output that two workers did not find is made again once, also in t
   world.enter(0, 1, word_count());
   world.work(0, 1);
   world.work(0, 1);
-  const TaskName first = world.task(0);
+  const TaskAttemptId first = world.task(0);
   world.enter(1, 1, word_count());
-  const TaskName second = world.task(1);
+  const TaskAttemptId second = world.task(1);
   world.failed(0, 1, first, "no such block", {{1, 1, 0}});
-  world.want(0, 1);
-  CHECK(world.work(0, 1) == TaskName{1, 1, 2});
+  world.request(0, 1);
+  CHECK(world.work(0, 1) == TaskAttemptId{1, 1, 2});
   world.failed(1, 1, second, "no such block", {{1, 1, 0}});  // this lookup was before the rerun
   CHECK(world.tracker->places().stage(1).complete());
-  CHECK(world.work(0, 1) == TaskName{2, 0, 2});
-  CHECK(world.work(0, 1) == TaskName{2, 1, 2});
-  CHECK(world.over(0).ok);
+  CHECK(world.work(0, 1) == TaskAttemptId{2, 0, 2});
+  CHECK(world.work(0, 1) == TaskAttemptId{2, 1, 2});
+  CHECK(world.outcome(0).ok);
 }
 
 TEST_CASE("a process that serves nothing loses all outputs that the task needs from it") {
@@ -194,7 +194,7 @@ TEST_CASE("a process that serves nothing loses all outputs that the task needs f
   world.work(0, 1);
   world.work(0, 1);
   world.failed(0, 1, world.task(0), "no way there", {{1, kEveryTask, 0}});
-  CHECK(world.tracker->places().stage(1).here == 0);
+  CHECK(world.tracker->places().stage(1).present == 0);
 }
 
 TEST_CASE("inputs that are missing repeatedly for long end the action") {
@@ -205,20 +205,20 @@ TEST_CASE("inputs that are missing repeatedly for long end the action") {
   uint32_t rounds = 0;
   while (world.sent[0].front().kind == mapreduce_kind::task) {
     REQUIRE(rounds++ < 1000);
-    const TaskName name = world.task(0);
+    const TaskAttemptId name = world.task(0);
     if (name.stage == 1) {
       world.done(0, 1, name);
     } else {
       world.now += 0.2;
       world.failed(0, 1, name, "disk " + std::to_string(rounds) + " is broken", {{1, 0, 0}});
     }
-    world.want(0, 1);
+    world.request(0, 1);
   }
   CHECK(rounds > 2 * kMaxLostInputs);
-  const ActionOver over = world.over(0);
-  CHECK_FALSE(over.ok);
-  CHECK_THAT(over.message, Contains("stage 2 (stage2), task 1 of 2, could not get its inputs"));
-  CHECK_THAT(over.message, Contains("first on rank 0 (worker 0 on host0): disk 1 is broken"));
+  const ActionOutcome outcome = world.outcome(0);
+  CHECK_FALSE(outcome.ok);
+  CHECK_THAT(outcome.message, Contains("stage 2 (stage2), task 1 of 2, could not get its inputs"));
+  CHECK_THAT(outcome.message, Contains("first on rank 0 (worker 0 on host0): disk 1 is broken"));
 }
 
 TEST_CASE("accumulators too large for a frame end the action with advice") {
@@ -227,7 +227,7 @@ TEST_CASE("accumulators too large for a frame end the action with advice") {
   const Blob half = Blob::allocate(kMaxAccumulatorBytes / 2 + 1);
   world.work(0, 1, {{}, half});
   world.work(0, 1, {{}, half});
-  CHECK_THAT(world.over(0).message, Contains("256 MiB"));
+  CHECK_THAT(world.outcome(0).message, Contains("256 MiB"));
 }
 
 // ---- failed workers ----
@@ -239,43 +239,43 @@ TEST_CASE("a failed process's task goes to another worker, and its needed output
   for (const NodeId worker : {0U, 1U, 2U}) world.work(worker, 1);
   CHECK(world.work(1, 1).stage == 2);  // its output is in process 1, as is task 1 of stage 1
   CHECK(world.task(0).stage == 2);
-  const TaskName last = world.task(1);
+  const TaskAttemptId last = world.task(1);
   CHECK(last.stage == 3);
   world.done(0, 1, {2, 0, 1});
-  world.want(0, 1);
-  CHECK(world.work(0, 1) == TaskName{3, 0, 1});
+  world.request(0, 1);
+  CHECK(world.work(0, 1) == TaskAttemptId{3, 0, 1});
   world.lose(1);
   // Task 1 of stage 3 needs task 1 of stage 2, which needs task 1 of stage 1.
   const NodeId worker = world.quiet(0) ? 2 : 0;
-  CHECK(world.work(worker, 1) == TaskName{1, 1, 2});
+  CHECK(world.work(worker, 1) == TaskAttemptId{1, 1, 2});
   const NodeId next = world.quiet(0) ? 2 : 0;
-  CHECK(world.work(next, 1) == TaskName{2, 1, 2});
+  CHECK(world.work(next, 1) == TaskAttemptId{2, 1, 2});
   const NodeId third = world.quiet(0) ? 2 : 0;
-  CHECK(world.work(third, 1) == TaskName{3, 1, 2});
-  const ActionOver over = world.over(0);
-  CHECK(over.ok);
-  CHECK(std::count(over.places.begin(), over.places.end(), 1) == 0);
-  CHECK(over.stages[2].failures == 1);
-  CHECK(over.stages[0].runs == 4);
+  CHECK(world.work(third, 1) == TaskAttemptId{3, 1, 2});
+  const ActionOutcome outcome = world.outcome(0);
+  CHECK(outcome.ok);
+  CHECK(std::count(outcome.places.begin(), outcome.places.end(), 1) == 0);
+  CHECK(outcome.stages[2].failures == 1);
+  CHECK(outcome.stages[0].runs == 4);
 }
 
 TEST_CASE("only the needed outputs of a failed process are made again") {
   TrackerWorld world({0, 1});
   const Plan plan = plan_of({stage_of(1, 2, {}, 2), stage_of(2, 2, {wide(1)}), stage_of(3, 2, {narrow(2)})});
   world.enter(1, 1, plan);
-  CHECK(world.work(1, 1) == TaskName{1, 0, 1});
-  CHECK(world.task(1) == TaskName{1, 1, 1});
+  CHECK(world.work(1, 1) == TaskAttemptId{1, 0, 1});
+  CHECK(world.task(1) == TaskAttemptId{1, 1, 1});
   world.enter(0, 1, plan);
   world.done(1, 1, {1, 1, 1});
-  CHECK(world.work(0, 1) == TaskName{2, 0, 1});
-  CHECK(world.work(0, 1) == TaskName{3, 0, 1});
-  CHECK(world.work(0, 1) == TaskName{2, 1, 1});
-  CHECK(world.task(0) == TaskName{3, 1, 1});
+  CHECK(world.work(0, 1) == TaskAttemptId{2, 0, 1});
+  CHECK(world.work(0, 1) == TaskAttemptId{3, 0, 1});
+  CHECK(world.work(0, 1) == TaskAttemptId{2, 1, 1});
+  CHECK(world.task(0) == TaskAttemptId{3, 1, 1});
   world.lose(1);  // all of stage 1 was there, and no task will read it any more
   world.done(0, 1, {3, 1, 1});
-  const ActionOver over = world.over(0);
-  CHECK(over.ok);
-  CHECK(over.stages[0].runs == 2);
+  const ActionOutcome outcome = world.outcome(0);
+  CHECK(outcome.ok);
+  CHECK(outcome.stages[0].runs == 2);
 }
 
 TEST_CASE("accumulators of a rerun task count once") {
@@ -285,13 +285,13 @@ TEST_CASE("accumulators of a rerun task count once") {
   world.task(1);
   world.lose(1);
   world.enter(0, 1, plan_of({stage_of(1, 1, {}, 2), stage_of(2, 2, {wide(1)})}));
-  CHECK(world.work(0, 1, {{5, 0, 0, 0, 0, 0, 0}, Blob::copy_of("second")}) == TaskName{1, 0, 2});
+  CHECK(world.work(0, 1, {{5, 0, 0, 0, 0, 0, 0}, Blob::copy_of("second")}) == TaskAttemptId{1, 0, 2});
   world.work(0, 1);
   world.work(0, 1);
-  const ActionOver over = world.over(0);
-  REQUIRE(over.accumulators.size() == 1);
-  CHECK(over.accumulators[0].bytes.view() == "first");
-  CHECK(over.stages[0].figures.rows_in == 5);
+  const ActionOutcome outcome = world.outcome(0);
+  REQUIRE(outcome.accumulators.size() == 1);
+  CHECK(outcome.accumulators[0].bytes.view() == "first");
+  CHECK(outcome.stages[0].figures.rows_in == 5);
 }
 
 TEST_CASE("a result lost before all workers have it is made again for the workers that request it") {
@@ -300,26 +300,26 @@ TEST_CASE("a result lost before all workers have it is made again for the worker
   for (const NodeId worker : {0U, 1U, 2U}) world.enter(worker, 1, plan);
   world.work(0, 1);
   world.work(1, 1);
-  for (const NodeId worker : {0U, 1U, 2U}) CHECK(world.over(worker).places == std::vector<ProcessId>{0, 1});
+  for (const NodeId worker : {0U, 1U, 2U}) CHECK(world.outcome(worker).places == std::vector<ProcessId>{0, 1});
   world.finished(1, 1);
   SECTION("with its process") { world.lose(1); }
   SECTION("by its disk") {
     TaskFailed lost;
     lost.error = {Code::io, "disk"};
     lost.lost = {{1, 1, 1}};
-    world.say(0, lost.frame(1));
+    world.send(0, lost.frame(1));
     CHECK(world.logged("some of the result could not be fetched on rank 0 (worker 0 on host0): disk"));
   }
-  world.want(0, 1);
-  CHECK(world.task(0) == TaskName{1, 1, 2});
+  world.request(0, 1);
+  CHECK(world.task(0) == TaskAttemptId{1, 1, 2});
   CHECK(world.quiet(2));  // it may have all that it needs
   world.done(0, 1, {1, 1, 2});
-  world.want(0, 1);
-  CHECK(world.over(0).places == std::vector<ProcessId>{0, 0});
+  world.request(0, 1);
+  CHECK(world.outcome(0).places == std::vector<ProcessId>{0, 0});
   CHECK(world.quiet(0));
   CHECK(world.quiet(2));
-  world.want(2, 1);
-  CHECK(world.over(2).places == std::vector<ProcessId>{0, 0});
+  world.request(2, 1);
+  CHECK(world.outcome(2).places == std::vector<ProcessId>{0, 0});
 }
 
 TEST_CASE("a late worker does not receive the old places of a lost or moved result") {
@@ -329,17 +329,17 @@ TEST_CASE("a late worker does not receive the old places of a lost or moved resu
   world.begin(0, 1, plan_of({stage_of(1, 2)}));
   CHECK(world.quiet(0));
   SECTION("it makes them itself") {
-    world.want(0, 1);
-    CHECK(world.work(0, 1) == TaskName{1, 0, 2});
-    CHECK(world.work(0, 1) == TaskName{1, 1, 2});
-    CHECK(world.over(0).places == std::vector<ProcessId>{0, 0});
+    world.request(0, 1);
+    CHECK(world.work(0, 1) == TaskAttemptId{1, 0, 2});
+    CHECK(world.work(0, 1) == TaskAttemptId{1, 1, 2});
+    CHECK(world.outcome(0).places == std::vector<ProcessId>{0, 0});
   }
   SECTION("another action makes them") {
     world.enter(2, 2, plan_of({stage_of(1, 2)}, 2));
-    CHECK(world.work(2, 2) == TaskName{1, 0, 1});
-    CHECK(world.work(2, 2) == TaskName{1, 1, 1});
-    CHECK(world.over(2).ok);
-    CHECK(world.over(0).places == std::vector<ProcessId>{2, 2});
+    CHECK(world.work(2, 2) == TaskAttemptId{1, 0, 1});
+    CHECK(world.work(2, 2) == TaskAttemptId{1, 1, 1});
+    CHECK(world.outcome(2).ok);
+    CHECK(world.outcome(0).places == std::vector<ProcessId>{2, 2});
   }
 }
 
@@ -369,7 +369,7 @@ TEST_CASE("ten thousand tasks and 64 workers take a small part of a second, and 
       plan_of({stage_of(1, 10000, {}, 10000), stage_of(2, 10000, {wide(1)}), stage_of(3, 10000, {narrow(2)})});
   const std::clock_t start = std::clock();  // of this process: other processes may use the cores too
   for (NodeId id = 0; id < 64; ++id) world.enter(id, 1, plan);
-  size_t told = 0;
+  size_t bytes = 0;
   size_t done = 0;
   for (bool going = true; going;) {
     going = false;
@@ -377,7 +377,7 @@ TEST_CASE("ten thousand tasks and 64 workers take a small part of a second, and 
       auto& mail = world.sent[id];
       if (mail.empty() || mail.front().kind != mapreduce_kind::task) continue;
       going = true;
-      told += mail.front().cost();
+      bytes += mail.front().cost();
       if (++done % 5000 == 0) {
         world.lose(world.members.back().process);
         if (mail.empty() || !world.tracker->places().knows(1)) continue;
@@ -385,12 +385,12 @@ TEST_CASE("ten thousand tasks and 64 workers take a small part of a second, and 
       world.work(id, 1);
     }
   }
-  CHECK(world.over(0).ok);
+  CHECK(world.outcome(0).ok);
   const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-  INFO(seconds << " s, " << told << " bytes for " << done << " tasks");
+  INFO(seconds << " s, " << bytes << " bytes for " << done << " tasks");
   CHECK(done >= 30000);
-  CHECK(told < 40'000'000);  // 10,000 times the places of 10,000 would be 400 MB
-#ifndef ACTORHOST_SANITIZED  // some sanitizers take 30 times as long
+  CHECK(bytes < 40'000'000);  // 10,000 times the places of 10,000 would be 400 MB
+#ifndef ACTORHOST_SANITIZED   // some sanitizers take 30 times as long
   CHECK(seconds < 5 * patience());
 #endif
 }

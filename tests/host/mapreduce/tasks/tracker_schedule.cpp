@@ -12,25 +12,25 @@ void ScheduleCounts::operator+=(const ScheduleCounts& other) {
   tasks += other.tasks;
   failures += other.failures;
   failed_actions += other.failed_actions;
-  deaths += other.deaths;
+  crashes += other.crashes;
   joins += other.joins;
   lost_inputs += other.lost_inputs;
   lost_results += other.lost_results;
   replays += other.replays;
   reused += other.reused;
-  as_told += other.as_told;
+  cached += other.cached;
 }
 
 // ---- the cluster ----
 
 TrackerSchedule::TrackerSchedule(uint64_t seed) : rng_(seed, 0x5c4ed), log_(LogLevel::off) {
   if (rng_.below(4) != 0) {
-    rough_.deaths = pick(4);
-    rough_.joins = pick(3);
-    rough_.vanishing = pick(4);
+    faults_.crashes = pick(4);
+    faults_.joins = pick(3);
+    faults_.disk_losses = pick(4);
     const uint64_t odds[] = {0, 3, 8, 20};
-    rough_.failure_odds = odds[pick(4)];
-    rough_.replay = one_in(2);
+    faults_.failure_odds = odds[pick(4)];
+    faults_.replay = one_in(2);
   }
   job_ = random_job(rng_);
   for (const Plan& plan : job_) {
@@ -61,7 +61,7 @@ void TrackerSchedule::publish() {
   tables_.push_back(std::make_shared<const Membership>(++epoch_, members, infos));
 }
 
-void TrackerSchedule::die() {
+void TrackerSchedule::crash_process() {
   if (getenv("DBG")) std::fprintf(stderr, "die\n");
   std::vector<ProcessId> victims;
   for (const auto& [id, process] : processes_) {
@@ -70,7 +70,7 @@ void TrackerSchedule::die() {
   if (victims.empty()) return;
   const ProcessId victim = victims[pick(victims.size())];
   Process& process = processes_.at(victim);
-  for (const auto& [key, stored] : process.store) ++excuses_[key];
+  for (const auto& [key, stored] : process.store) ++allowed_reruns_[key];
   process = Process{false, {}, {}};
   for (auto at = workers_.begin(); at != workers_.end();) {
     if (at->second.process != victim) {
@@ -83,42 +83,42 @@ void TrackerSchedule::die() {
       at->second.outbox.pop_front();
       collect();
     }
-    if (const auto told = out_.find(at->first); told != out_.end()) {
-      ++excuses_[told->second.second];
-      out_.erase(told);
+    if (const auto assigned = out_.find(at->first); assigned != out_.end()) {
+      ++allowed_reruns_[assigned->second.second];
+      out_.erase(assigned);
     }
     at = workers_.erase(at);
   }
-  ++counts_.deaths;
+  ++counts_.crashes;
   publish();
 }
 
-void TrackerSchedule::vanish() {
+void TrackerSchedule::lose_output() {
   for (auto& [id, process] : processes_) {
     if (!process.alive || process.store.empty() || one_in(2)) continue;
     auto at = process.store.begin();
     std::advance(at, pick(process.store.size()));
-    ++excuses_[at->first];
-    vanished_.insert({at->first, id});
+    ++allowed_reruns_[at->first];
+    disk_lost_.insert({at->first, id});
     process.store.erase(at);
     return;
   }
 }
 
-void TrackerSchedule::disturb() {
-  if (rough_.deaths != 0 && one_in(60)) {
-    --rough_.deaths;
-    die();
+void TrackerSchedule::inject_faults() {
+  if (faults_.crashes != 0 && one_in(60)) {
+    --faults_.crashes;
+    crash_process();
   }
-  if (rough_.joins != 0 && one_in(60)) {
-    --rough_.joins;
+  if (faults_.joins != 0 && one_in(60)) {
+    --faults_.joins;
     ++counts_.joins;
     add_process();
     publish();
   }
-  if (rough_.vanishing != 0 && one_in(40)) {
-    --rough_.vanishing;
-    vanish();
+  if (faults_.disk_losses != 0 && one_in(40)) {
+    --faults_.disk_losses;
+    lose_output();
   }
 }
 
@@ -142,34 +142,35 @@ void TrackerSchedule::sent(Frame&& frame) {
     Process& process = processes_.at(address_index(frame.dst));
     const ForgetOutputs list = read_message<ForgetOutputs>(frame).value();
     for (const StageId stage : list.stages) {
-      for (const auto& [key, stored] : process.store) excuses_[key] += key.first == stage ? 1 : 0;
+      for (const auto& [key, stored] : process.store) allowed_reruns_[key] += key.first == stage ? 1 : 0;
     }
     if (process.alive) process.inbox.emplace_back(now_, std::move(frame));
     return;
   }
   const auto worker = workers_.find(frame.dst);
-  if (frame.kind == mapreduce_kind::over) check_over(read_message<ActionOver>(frame).value(), frame.tag);
+  if (frame.kind == mapreduce_kind::outcome) check_outcome(read_message<ActionOutcome>(frame).value(), frame.tag);
   if (frame.kind == mapreduce_kind::task) {
-    const TaskName name = read_message<TaskOrder>(frame).value().task;
+    const TaskAttemptId name = read_message<TaskOrder>(frame).value().task;
     const TaskKey key{name.stage, name.task};
     ++counts_.tasks;
     ++runs_[key];
-    for (const auto& [other, told] : out_) {
-      if (told.second == key && told.first != frame.tag) ++excuses_[key];  // two actions make it at a time
-      REQUIRE_FALSE((told.second == key && told.first == frame.tag));
+    for (const auto& [other, assigned] : out_) {
+      if (assigned.second == key && assigned.first != frame.tag)
+        ++allowed_reruns_[key];  // two actions make it at a time
+      REQUIRE_FALSE((assigned.second == key && assigned.first == frame.tag));
     }
     if (worker == workers_.end()) {
-      ++excuses_[key];  // sent to a worker that has just failed
+      ++allowed_reruns_[key];  // sent to a worker that has just failed
     } else {
       REQUIRE(out_.emplace(frame.dst, std::pair(frame.tag, key)).second);
     }
     INFO("stage " << key.first << ", task " << key.second);
-    REQUIRE(runs_[key] <= 1 + excuses_[key]);
+    REQUIRE(runs_[key] <= 1 + allowed_reruns_[key]);
   }
   if (worker != workers_.end()) worker->second.inbox.push_back(std::move(frame));
 }
 
-void TrackerSchedule::say(Worker& worker, Frame&& frame) { worker.outbox.push_back(std::move(frame)); }
+void TrackerSchedule::send(Worker& worker, Frame&& frame) { worker.outbox.push_back(std::move(frame)); }
 
 namespace {
 
@@ -188,7 +189,7 @@ void TrackerSchedule::deliver(NodeId id, Frame&& frame) {
     const TaskKey key{failed.task.stage, failed.task.task};
     if (failed.lost.empty()) errors_[{frame.tag, key}].push_back(failed.error.message);
   }
-  if (frame.kind == mapreduce_kind::begin && known_->alive(id)) let_go_.insert(frame.tag);
+  if (frame.kind == mapreduce_kind::begin && known_->alive(id)) released_.insert(frame.tag);
   tracker_->handle(std::move(frame), now_);
 }
 
@@ -225,7 +226,7 @@ bool TrackerSchedule::step() {
         receive(id, worker, frame);
       });
     }
-    if (worker.state != Worker::State::waiting && worker.state != Worker::State::through) {
+    if (worker.state != Worker::State::waiting && worker.state != Worker::State::finished) {
       possible.emplace_back([this, &worker = worker] { act(worker); });
     }
   }
@@ -238,7 +239,7 @@ bool TrackerSchedule::step() {
 void TrackerSchedule::run() {
   for (size_t steps = 0;; ++steps) {
     REQUIRE(steps < 20000);
-    disturb();
+    inject_faults();
     collect();
     if (step()) continue;
     if (tracker_->wake_at() == kForever) break;
@@ -257,25 +258,25 @@ void TrackerSchedule::act(Worker& worker) {
     case Worker::State::working: return work(worker);
     case Worker::State::taking: return take_result(worker);
     case Worker::State::waiting:
-    case Worker::State::through: return;
+    case Worker::State::finished: return;
   }
 }
 
 void TrackerSchedule::enter(Worker& worker) {
   const bool last = worker.action + 1 == job_.size();
-  if (rough_.replay && !last && recorded_.contains(worker.action)) {
+  if (faults_.replay && !last && recorded_.contains(worker.action)) {
     ++counts_.replays;
     if (one_in(2))
-      say(worker, finished_frame(worker.action));  // otherwise it stops before it reports that it needs
-                                                   // nothing
+      send(worker, finished_frame(worker.action));  // otherwise it stops before it reports that it needs
+                                                    // nothing
     ++worker.action;
     return;
   }
-  worker.overs = 0;
+  worker.outcomes = 0;
   Plan plan = job_[worker.action];
-  if (let_go_.contains(worker.action) && one_in(2)) plan.forget.clear();  // it has not collected garbage yet
-  say(worker, PlanBegin{"", std::move(plan)}.frame(worker.action));
-  say(worker, TaskWant{0}.frame(worker.action));
+  if (released_.contains(worker.action) && one_in(2)) plan.forget.clear();  // it has not collected garbage yet
+  send(worker, PlanBegin{"", std::move(plan)}.frame(worker.action));
+  send(worker, TaskRequest{0}.frame(worker.action));
   worker.state = Worker::State::waiting;
 }
 
@@ -283,16 +284,16 @@ void TrackerSchedule::receive(NodeId id, Worker& worker, const Frame& frame) {
   REQUIRE(worker.state == Worker::State::waiting);  // only requested frames arrive
   REQUIRE(frame.tag == worker.action);
   if (frame.kind == mapreduce_kind::task) return receive_order(id, worker, frame);
-  REQUIRE(frame.kind == mapreduce_kind::over);
-  ++worker.overs;
-  worker.over = read_message<ActionOver>(frame).value();
+  REQUIRE(frame.kind == mapreduce_kind::outcome);
+  ++worker.outcomes;
+  worker.outcome = read_message<ActionOutcome>(frame).value();
   worker.state = Worker::State::taking;
 }
 
 void TrackerSchedule::receive_order(NodeId id, Worker& worker, const Frame& frame) {
   worker.order = read_message<TaskOrder>(frame).value();
   for (const TaskInput& input : worker.order.inputs) {
-    if (input.form == TaskInput::Form::as_told) ++counts_.as_told;
+    if (input.form == TaskInput::Form::cached) ++counts_.cached;
   }
   REQUIRE(worker.book.complete(frame.tag, worker.order).ok());
   check_order(id, worker.order);
@@ -300,7 +301,7 @@ void TrackerSchedule::receive_order(NodeId id, Worker& worker, const Frame& fram
 }
 
 /// Whether a process has lost an output: the process has failed, or its disk has lost the output.
-bool TrackerSchedule::gone(const TaskKey& key, ProcessId place) const {
+bool TrackerSchedule::is_lost(const TaskKey& key, ProcessId place) const {
   const Process& process = processes_.at(place);
   return !process.alive || !process.store.contains(key);
 }
@@ -312,66 +313,66 @@ std::vector<LostInput> TrackerSchedule::missing_inputs(const TaskOrder& order) c
     const TaskInput& input = order.inputs[i];
     for (uint32_t at = 0; at < input.places.size(); ++at) {
       const uint32_t task = stage.needs[i].wide ? at : order.task.task - stage.needs[i].first;
-      if (gone({input.stage, task}, input.places[at])) lost.push_back({input.stage, task, input.places[at]});
+      if (is_lost({input.stage, task}, input.places[at])) lost.push_back({input.stage, task, input.places[at]});
     }
   }
   return lost;
 }
 
 void TrackerSchedule::work(Worker& worker) {
-  const TaskName& name = worker.order.task;
+  const TaskAttemptId& name = worker.order.task;
   const TaskKey key{name.stage, name.task};
   std::vector<LostInput> lost = missing_inputs(worker.order);
   if (!lost.empty()) {
     ++counts_.lost_inputs;
-    ++excuses_[key];
+    ++allowed_reruns_[key];
     // A worker finds unreported losses the next time; it may report all losses of a failed process at once.
     if (one_in(2)) lost.resize(1);
     for (LostInput& input : lost) {
       if (!processes_.at(input.process).alive && one_in(2)) input.task = kEveryTask;
     }
-    say(worker, TaskFailed{name, {Code::peer_lost, "no inputs"}, std::move(lost)}.frame(worker.action));
-  } else if (one_in(rough_.failure_odds)) {
+    send(worker, TaskFailed{name, {Code::peer_lost, "no inputs"}, std::move(lost)}.frame(worker.action));
+  } else if (one_in(faults_.failure_odds)) {
     ++counts_.failures;
-    ++excuses_[key];
+    ++allowed_reruns_[key];
     const std::string text = "boom " + std::to_string(counts_.failures) + ".";
-    say(worker, TaskFailed{name, {Code::script, text}, {}}.frame(worker.action));
+    send(worker, TaskFailed{name, {Code::script, text}, {}}.frame(worker.action));
   } else {
     Process& process = processes_.at(worker.process);
     process.store[key] = now_;
-    vanished_.erase({key, worker.process});
-    say(worker, TaskDone{name, {{1, 1, 1, 1, 0.1, 0, 0}, Blob::copy_of("x")}}.frame(worker.action));
+    disk_lost_.erase({key, worker.process});
+    send(worker, TaskDone{name, {{1, 1, 1, 1, 0.1, 0, 0}, Blob::copy_of("x")}}.frame(worker.action));
   }
-  say(worker, TaskWant{worker.overs}.frame(worker.action));
+  send(worker, TaskRequest{worker.outcomes}.frame(worker.action));
   worker.state = Worker::State::waiting;
 }
 
 void TrackerSchedule::take_result(Worker& worker) {
-  if (!worker.over.ok) return go_on(worker, one_in(2));
+  if (!worker.outcome.ok) return leave_action(worker, one_in(2));
   TaskFailed lost;
   lost.error = {Code::io, "the result is not there"};
   bool dead = false;
   const StageId result = job_[worker.action].stages.back().id;
-  for (uint32_t task = 0; task < worker.over.places.size(); ++task) {
-    const ProcessId place = worker.over.places[task];
-    if (!gone({result, task}, place)) continue;
+  for (uint32_t task = 0; task < worker.outcome.places.size(); ++task) {
+    const ProcessId place = worker.outcome.places[task];
+    if (!is_lost({result, task}, place)) continue;
     dead = dead || !processes_.at(place).alive;
     lost.lost.push_back({result, task, place});
   }
-  if (lost.lost.empty()) return go_on(worker, true);
+  if (lost.lost.empty()) return leave_action(worker, true);
   ++counts_.lost_results;
-  if (!dead || one_in(2)) say(worker, lost.frame(worker.action));
-  say(worker, TaskWant{worker.overs}.frame(worker.action));
+  if (!dead || one_in(2)) send(worker, lost.frame(worker.action));
+  send(worker, TaskRequest{worker.outcomes}.frame(worker.action));
   worker.state = Worker::State::waiting;
 }
 
 /// After an error a script may continue without reporting that it has finished.
-void TrackerSchedule::go_on(Worker& worker, bool finished) {
-  if (worker.over.ok) recorded_.insert(worker.action);
-  for (const StageFigures& stage : worker.over.stages) counts_.reused += stage.reused;
+void TrackerSchedule::leave_action(Worker& worker, bool finished) {
+  if (worker.outcome.ok) recorded_.insert(worker.action);
+  for (const StageFigures& stage : worker.outcome.stages) counts_.reused += stage.reused;
   ++worker.action;
-  if (finished || worker.action == job_.size()) say(worker, finished_frame(worker.action - 1));
-  worker.state = worker.action == job_.size() ? Worker::State::through : Worker::State::outside;
+  if (finished || worker.action == job_.size()) send(worker, finished_frame(worker.action - 1));
+  worker.state = worker.action == job_.size() ? Worker::State::finished : Worker::State::outside;
 }
 
 void TrackerSchedule::forget(ProcessId id, double sent, const Frame& frame) {
@@ -393,8 +394,8 @@ void TrackerSchedule::forget(ProcessId id, double sent, const TaskKey& key) {
   const auto found = store.find(key);
   if (found == store.end()) return;
   if (found->second > sent) {
-    ++excuses_[key];
-    vanished_.insert({key, id});
+    ++allowed_reruns_[key];
+    disk_lost_.insert({key, id});
   }
   store.erase(found);
 }
@@ -416,41 +417,41 @@ void TrackerSchedule::check_order(NodeId id, const TaskOrder& order) {
       const ProcessId place = order.inputs[i].places[at];
       REQUIRE(place != kNoProcess);
       // The output exists, unless the tracker could not know of its loss.
-      if (gone(key, place) && processes_.at(place).alive) REQUIRE(vanished_.contains({key, place}));
+      if (is_lost(key, place) && processes_.at(place).alive) REQUIRE(disk_lost_.contains({key, place}));
     }
   }
 }
 
-void TrackerSchedule::check_over(const ActionOver& over, uint32_t action) {
+void TrackerSchedule::check_outcome(const ActionOutcome& outcome, uint32_t action) {
   const PlanStage& result = job_.at(action).stages.back();
-  if (!over.ok) {
+  if (!outcome.ok) {
     ++counts_.failed_actions;
     // A worker that begins an action when all others are through has it recomputed, with its own failures.
     const auto explains = [&](const auto& entry) {
       const auto& [name, errors] = entry;
       if (name.first != action || errors.size() < kMaxFailures) return false;
       return std::any_of(errors.begin(), errors.end() - (kMaxFailures - 1),
-                         [&](const auto& text) { return over.message.find(text) != std::string::npos; });
+                         [&](const auto& text) { return outcome.message.find(text) != std::string::npos; });
     };
-    INFO(over.message);
+    INFO(outcome.message);
     REQUIRE(std::any_of(errors_.begin(), errors_.end(), explains));
     return;
   }
-  REQUIRE(over.places.size() == result.tasks);
+  REQUIRE(outcome.places.size() == result.tasks);
   for (uint32_t task = 0; task < result.tasks; ++task) {
-    const ProcessId place = over.places[task];
+    const ProcessId place = outcome.places[task];
     const TaskKey key{result.id, task};
     REQUIRE(known_->process(place) != nullptr);
-    if (gone(key, place) && processes_.at(place).alive) REQUIRE(vanished_.contains({key, place}));
+    if (is_lost(key, place) && processes_.at(place).alive) REQUIRE(disk_lost_.contains({key, place}));
   }
   std::set<TaskKey> counted;
-  for (const Accumulated& item : over.accumulators) REQUIRE(counted.insert({item.stage, item.task}).second);
+  for (const Accumulated& item : outcome.accumulators) REQUIRE(counted.insert({item.stage, item.task}).second);
 }
 
 void TrackerSchedule::check_end() {
   for (const auto& [id, worker] : workers_) {
     INFO("worker " << id << " remains at action " << worker.action);
-    REQUIRE(worker.state == Worker::State::through);
+    REQUIRE(worker.state == Worker::State::finished);
     REQUIRE(worker.inbox.empty());
   }
   REQUIRE(out_.empty());

@@ -21,11 +21,11 @@ namespace actorhost::test {
 
 using TaskKey = std::pair<StageId, uint32_t>;
 
-/// How rough a run is; drawn from its seed.
-struct Roughness {
-  uint32_t deaths = 0;
+/// The faults of a run; drawn from its seed.
+struct FaultPlan {
+  uint32_t crashes = 0;
   uint32_t joins = 0;
-  uint32_t vanishing = 0;     // outputs that a disk loses
+  uint32_t disk_losses = 0;   // outputs that a disk loses
   uint64_t failure_odds = 0;  // one task in this many fails; 0: none
   bool replay = false;        // a worker replays the recorded value of an action that another worker has finished
 };
@@ -34,13 +34,13 @@ struct ScheduleCounts {
   uint64_t tasks = 0;
   uint64_t failures = 0;
   uint64_t failed_actions = 0;
-  uint64_t deaths = 0;
+  uint64_t crashes = 0;
   uint64_t joins = 0;
   uint64_t lost_inputs = 0;
   uint64_t lost_results = 0;
   uint64_t replays = 0;
   uint64_t reused = 0;
-  uint64_t as_told = 0;
+  uint64_t cached = 0;
   void operator+=(const ScheduleCounts& other);
 };
 
@@ -55,11 +55,11 @@ class TrackerSchedule {
   struct Worker {
     ProcessId process = 0;
     uint32_t action = 0;  // the current or next action
-    enum class State { outside, waiting, working, taking, through } state = State::outside;
+    enum class State { outside, waiting, working, taking, finished } state = State::outside;
     TaskOrder order;
-    ActionOver over;
-    uint32_t overs = 0;
-    PlaceBook book;
+    ActionOutcome outcome;
+    uint32_t outcomes = 0;
+    PlaceCache book;
     std::deque<Frame> inbox;   // from the tracker, in flight
     std::deque<Frame> outbox;  // to the tracker
   };
@@ -76,9 +76,9 @@ class TrackerSchedule {
   void add_process();
   void publish();
   bool step();
-  void disturb();
-  void die();
-  void vanish();
+  void inject_faults();
+  void crash_process();
+  void lose_output();
   void tracker_step();
   void collect();
   void sent(Frame&& frame);
@@ -89,20 +89,20 @@ class TrackerSchedule {
   void receive_order(NodeId id, Worker& worker, const Frame& frame);
   void work(Worker& worker);
   std::vector<LostInput> missing_inputs(const TaskOrder& order) const;
-  bool gone(const TaskKey& key, ProcessId place) const;
+  bool is_lost(const TaskKey& key, ProcessId place) const;
   void take_result(Worker& worker);
-  void go_on(Worker& worker, bool finished);
-  void say(Worker& worker, Frame&& frame);
+  void leave_action(Worker& worker, bool finished);
+  void send(Worker& worker, Frame&& frame);
   void deliver(NodeId id, Frame&& frame);
   void forget(ProcessId id, double sent, const Frame& frame);
   void forget(ProcessId id, double sent, const TaskKey& key);
 
   void check_order(NodeId id, const TaskOrder& order);
-  void check_over(const ActionOver& over, uint32_t action);
+  void check_outcome(const ActionOutcome& outcome, uint32_t action);
   void check_end();
 
   Rng rng_;
-  Roughness rough_;
+  FaultPlan faults_;
   ScheduleCounts counts_;
   std::vector<Plan> job_;
   std::map<StageId, const PlanStage*> stages_;
@@ -116,15 +116,15 @@ class TrackerSchedule {
   MembershipPtr known_;               // the tracker's table
   std::unique_ptr<Tracker> tracker_;
   std::set<uint32_t> recorded_;  // actions that a worker has finished
-  std::set<uint32_t> let_go_;    // actions whose `begin` listed unused stages
+  std::set<uint32_t> released_;  // actions whose `begin` listed unused stages
 
   // The oracle's record.
   std::map<TaskKey, uint64_t> runs_;
-  std::map<TaskKey, uint64_t> excuses_;  // for running once more
+  std::map<TaskKey, uint64_t> allowed_reruns_;
   std::map<NodeId, std::pair<uint32_t, TaskKey>>
       out_;  // the tasks that workers were given, by action, until the tracker receives the end
   std::map<std::pair<uint32_t, TaskKey>, std::vector<std::string>> errors_;  // that the tracker has received
-  std::set<std::pair<TaskKey, ProcessId>> vanished_;                         // from the stores of live processes
+  std::set<std::pair<TaskKey, ProcessId>> disk_lost_;                        // from the stores of live processes
 };
 
 }  // namespace actorhost::test

@@ -25,7 +25,7 @@ TEST_CASE("random schedules of tasks, failures and lost outputs keep the tracker
   }
   // Each kind of event has happened often enough.
   CHECK(all.tasks > 10 * seeds);
-  CHECK(all.deaths > seeds / 4);
+  CHECK(all.crashes > seeds / 4);
   CHECK(all.joins > seeds / 4);
   CHECK(all.failures > seeds / 4);
   CHECK(all.failed_actions > seeds / 20);
@@ -33,5 +33,5 @@ TEST_CASE("random schedules of tasks, failures and lost outputs keep the tracker
   CHECK(all.lost_results > seeds / 20);
   CHECK(all.replays > seeds / 20);
   CHECK(all.reused > seeds / 4);
-  CHECK(all.as_told > seeds / 4);
+  CHECK(all.cached > seeds / 4);
 }

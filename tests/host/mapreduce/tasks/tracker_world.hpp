@@ -78,28 +78,28 @@ class TrackerWorld {
     collect();
   }
 
-  void say(NodeId worker, Frame frame) {
+  void send(NodeId worker, Frame frame) {
     frame.src = worker_address(worker);
     tracker->handle(std::move(frame), now);
     collect();
   }
   void begin(NodeId worker, uint32_t action, const Plan& plan) {
-    overs[worker] = 0;
-    say(worker, PlanBegin{"job.lua:" + std::to_string(10 + worker), plan}.frame(action));
+    outcomes[worker] = 0;
+    send(worker, PlanBegin{"job.lua:" + std::to_string(10 + worker), plan}.frame(action));
   }
-  void want(NodeId worker, uint32_t action) { say(worker, TaskWant{overs[worker]}.frame(action)); }
+  void request(NodeId worker, uint32_t action) { send(worker, TaskRequest{outcomes[worker]}.frame(action)); }
   void enter(NodeId worker, uint32_t action, const Plan& plan) {
     begin(worker, action, plan);
-    want(worker, action);
+    request(worker, action);
   }
-  void done(NodeId worker, uint32_t action, const TaskName& task, const TaskReport& report = {}) {
-    say(worker, TaskDone{task, report}.frame(action));
+  void done(NodeId worker, uint32_t action, const TaskAttemptId& task, const TaskReport& report = {}) {
+    send(worker, TaskDone{task, report}.frame(action));
   }
-  void failed(NodeId worker, uint32_t action, const TaskName& task, const std::string& text,
+  void failed(NodeId worker, uint32_t action, const TaskAttemptId& task, const std::string& text,
               std::vector<LostInput> lost = {}, Code code = Code::script) {
-    say(worker, TaskFailed{task, {code, text}, std::move(lost)}.frame(action));
+    send(worker, TaskFailed{task, {code, text}, std::move(lost)}.frame(action));
   }
-  void finished(NodeId worker, uint32_t action) { say(worker, finished_frame(action)); }
+  void finished(NodeId worker, uint32_t action) { send(worker, finished_frame(action)); }
   void pass(double seconds) {
     now += seconds;
     tracker->tick(now);
@@ -114,13 +114,13 @@ class TrackerWorld {
     REQUIRE(frame.kind == mapreduce_kind::task);
     return read_message<TaskOrder>(frame).value();
   }
-  TaskName task(NodeId worker) { return order(worker).task; }
-  ActionOver over(NodeId worker) {
+  TaskAttemptId task(NodeId worker) { return order(worker).task; }
+  ActionOutcome outcome(NodeId worker) {
     INFO("worker " << worker);
     const Frame frame = next(worker_address(worker));
-    REQUIRE(frame.kind == mapreduce_kind::over);
-    ++overs[worker];
-    return read_message<ActionOver>(frame).value();
+    REQUIRE(frame.kind == mapreduce_kind::outcome);
+    ++outcomes[worker];
+    return read_message<ActionOutcome>(frame).value();
   }
   ForgetOutputs forget(ProcessId process) {
     INFO("process " << process);
@@ -129,10 +129,10 @@ class TrackerWorld {
     return read_message<ForgetOutputs>(frame).value();
   }
   /// Completes the ordered task and requests the next task.
-  TaskName work(NodeId worker, uint32_t action, const TaskReport& report = {}) {
-    const TaskName name = task(worker);
+  TaskAttemptId work(NodeId worker, uint32_t action, const TaskReport& report = {}) {
+    const TaskAttemptId name = task(worker);
     done(worker, action, name, report);
-    want(worker, action);
+    request(worker, action);
     return name;
   }
   bool logged(const std::string& text) const {
@@ -146,7 +146,7 @@ class TrackerWorld {
   double now = 100;
   std::unique_ptr<Tracker> tracker;
   std::map<Address, std::deque<Frame>> sent;
-  std::map<NodeId, uint32_t> overs;
+  std::map<NodeId, uint32_t> outcomes;
 
  private:
   void collect() {
@@ -166,7 +166,7 @@ class TrackerWorld {
 inline void run_alone(TrackerWorld& world, NodeId worker, uint32_t action, const Plan& plan) {
   world.enter(worker, action, plan);
   while (world.sent[worker].front().kind == mapreduce_kind::task) world.work(worker, action);
-  REQUIRE(world.over(worker).ok);
+  REQUIRE(world.outcome(worker).ok);
 }
 
 }  // namespace actorhost::test

@@ -1,0 +1,77 @@
+#pragma once
+// A spin-then-yield wait for other threads, shorter than a sleep and a wake-up. First the thread spins, which is
+// fastest when the other threads have cores of their own. Then it yields, since the awaited thread may need this core.
+// The wait adapts: after a successful yield it skips the spinning for a number of waits; after a slow yield, when other
+// programs want the core, it skips the yielding. It measures real time, since it measures scheduler slices. Used by one
+// thread.
+
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+namespace actorhost {
+
+class SpinWait {
+ public:
+  /// Returns true as soon as `condition()` does; false when the caller should sleep. `threads`: how many threads may
+  /// run at the same time.
+  template <typename Condition>
+  bool until(const Condition& condition, uint32_t threads) {
+    if (condition()) return true;
+    const auto begun = Clock::now();
+    const bool spins = spin_skips_ == 0 && threads <= cores();
+    if (spins && spin(condition, begun)) return true;
+    if (yield_skips_ > 0) {
+      --yield_skips_;
+      return false;
+    }
+    if (spin_skips_ > 0) --spin_skips_;
+    return yield_until(condition, begun, spins);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::microseconds kSpinTime{10};
+  static constexpr std::chrono::microseconds kYieldTime{30};
+  static constexpr std::chrono::microseconds kSlowYield{20};  // a yield that lasts longer ran another program
+  static constexpr uint32_t kFewWaits = 100;
+  static constexpr uint32_t kManyWaits = 1000;
+
+  template <typename Condition>
+  static bool spin(const Condition& condition, Clock::time_point begun) {
+    while (Clock::now() - begun < kSpinTime) {
+      for (int i = 0; i < 16; ++i) {
+        if (condition()) return true;
+        relax();
+      }
+    }
+    return false;
+  }
+
+  template <typename Condition>
+  bool yield_until(const Condition& condition, Clock::time_point begun, bool spun) {
+    for (auto now = Clock::now(); now - begun < kYieldTime;) {
+      yield();
+      if (condition()) {
+        if (spun) spin_skips_ = kFewWaits;
+        return true;
+      }
+      const auto before = std::exchange(now, Clock::now());
+      if (now - before < kSlowYield) continue;
+      yield_skips_ = kManyWaits;
+      spin_skips_ = 0;
+      break;
+    }
+    return false;
+  }
+
+  /// The number of cores that this process may use.
+  static uint32_t cores();
+  static void relax() noexcept;
+  static void yield() noexcept;
+
+  uint32_t spin_skips_ = 0;   // remaining waits without spinning
+  uint32_t yield_skips_ = 0;  // remaining waits without yielding
+};
+
+}  // namespace actorhost
