@@ -11,7 +11,7 @@
 #include "bindings/commands/lua_control.hpp"
 #include "bindings/commands/lua_dashboard.hpp"
 #include "bindings/commands/lua_screen.hpp"
-#include "bindings/modules/lua_sim.hpp"
+#include "bindings/modules/tool/lua_sim.hpp"
 #include "bindings/process/console.hpp"
 #include "bindings/process/run_options.hpp"
 #include "bindings/process/worker_pool.hpp"

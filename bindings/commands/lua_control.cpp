@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "bindings/vm/lua_support.hpp"
-#include "host/cluster/control_client.hpp"
-#include "host/cluster/endpoint.hpp"
-#include "host/cluster/outside_json.hpp"
-#include "host/cluster/run_files.hpp"
+#include "host/base/outside_json.hpp"
+#include "host/cluster/look/control_client.hpp"
+#include "host/cluster/look/run_files.hpp"
+#include "host/cluster/place/endpoint.hpp"
 #include "host/net/handshake.hpp"
 #include "host/net/token_file.hpp"
 

@@ -26,9 +26,9 @@
 #include "bindings/commands/lua_command.hpp"
 #include "bindings/vm/lua_support.hpp"
 #include "host/base/allowance.hpp"
-#include "host/cluster/endpoint.hpp"
-#include "host/cluster/rank_detect.hpp"
-#include "host/cluster/run_files.hpp"
+#include "host/cluster/look/run_files.hpp"
+#include "host/cluster/place/endpoint.hpp"
+#include "host/cluster/place/rank_detect.hpp"
 #include "host/kernel/kernels.hpp"
 #include "host/net/token_file.hpp"
 

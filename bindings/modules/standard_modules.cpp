@@ -1,11 +1,11 @@
 #include "bindings/vm/standard_modules.hpp"
 
-#include "bindings/modules/barrier_api.hpp"
-#include "bindings/modules/lua_data.hpp"
-#include "bindings/modules/lua_filter.hpp"
-#include "bindings/modules/lua_sim.hpp"
-#include "bindings/modules/lua_tensor.hpp"
-#include "bindings/modules/node_modules.hpp"
+#include "bindings/modules/array/lua_data.hpp"
+#include "bindings/modules/array/lua_tensor.hpp"
+#include "bindings/modules/engine/barrier_api.hpp"
+#include "bindings/modules/engine/lua_filter.hpp"
+#include "bindings/modules/engine/node_modules.hpp"
+#include "bindings/modules/tool/lua_sim.hpp"
 #include "bindings/vm/lua_codec.hpp"
 
 namespace actorhost {

@@ -12,7 +12,7 @@
 #include "host/base/distribution.hpp"
 #include "host/base/log.hpp"
 #include "host/base/result.hpp"
-#include "host/cluster/rank_detect.hpp"
+#include "host/cluster/place/rank_detect.hpp"
 #include "host/engine/peer/key_groups.hpp"
 #include "host/page/page_address.hpp"
 

@@ -8,7 +8,7 @@
 #include "bindings/process/run_options.hpp"
 #include "bindings/run/isolate.hpp"
 #include "host/cluster/cluster.hpp"
-#include "host/cluster/endpoint.hpp"
+#include "host/cluster/place/endpoint.hpp"
 
 namespace actorhost {
 

@@ -12,7 +12,7 @@
 #include "bindings/run/cluster_config.hpp"
 #include "bindings/run/signal_watch.hpp"
 #include "host/base/printable.hpp"
-#include "host/cluster/run_files.hpp"
+#include "host/cluster/look/run_files.hpp"
 
 namespace actorhost {
 

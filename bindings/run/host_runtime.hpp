@@ -18,7 +18,7 @@
 #include "bindings/run/page_host.hpp"
 #include "bindings/run/private_folder.hpp"
 #include "host/base/allowance.hpp"
-#include "host/cluster/endpoint.hpp"
+#include "host/cluster/place/endpoint.hpp"
 
 namespace actorhost {
 

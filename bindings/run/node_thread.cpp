@@ -5,8 +5,8 @@
 
 #include <lua.hpp>
 
-#include "bindings/modules/lua_data.hpp"
-#include "bindings/modules/node_modules.hpp"
+#include "bindings/modules/array/lua_data.hpp"
+#include "bindings/modules/engine/node_modules.hpp"
 #include "bindings/process/process_shared.hpp"
 #include "bindings/vm/error_text.hpp"
 #include "host/base/printable.hpp"

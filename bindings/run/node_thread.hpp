@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "bindings/modules/call_watchdog.hpp"
+#include "bindings/modules/tool/call_watchdog.hpp"
 #include "bindings/process/node_context.hpp"
 #include "host/cluster/span_recorder.hpp"
 

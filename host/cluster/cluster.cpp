@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "host/cluster/endpoint.hpp"
+#include "host/cluster/place/endpoint.hpp"
 
 namespace actorhost {
 

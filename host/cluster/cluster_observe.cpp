@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/base/outside_json.hpp"
 #include "host/base/printable.hpp"
 #include "host/cluster/cluster.hpp"
-#include "host/cluster/outside_json.hpp"
 
 namespace actorhost {
 

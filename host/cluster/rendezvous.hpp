@@ -11,11 +11,9 @@
 #include "host/base/result.hpp"
 #include "host/cluster/cluster_messages.hpp"
 #include "host/cluster/membership.hpp"
+#include "host/cluster/place/endpoint.hpp"
 
 namespace actorhost {
-
-/// Most nodes of a process, and most processes of an --isolate host.
-inline constexpr uint32_t kMaxNodes = 65536;
 
 struct RendezvousConfig {
   uint32_t min_hosts = 1;

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "host/cluster/endpoint.hpp"
+#include "host/cluster/place/endpoint.hpp"
 
 namespace actorhost {
 

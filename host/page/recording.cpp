@@ -6,7 +6,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "host/cluster/outside_json.hpp"
+#include "host/base/outside_json.hpp"
 #include "host/page/series_view.hpp"
 #include "host/page/state_fields.hpp"
 

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "host/base/result.hpp"
-#include "host/cluster/endpoint.hpp"
+#include "host/cluster/place/endpoint.hpp"
 #include "host/page/web_places.hpp"
 
 namespace actorhost {

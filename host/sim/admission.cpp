@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "host/cluster/progress_gate.hpp"
+#include "host/barrier/gate.hpp"
 #include "host/sim/admission_clock.hpp"
 #include "host/sim/admission_event.hpp"
 #include "host/sim/admission_rule.hpp"

@@ -11,8 +11,8 @@
 #include <memory>
 #include <vector>
 
-#include "host/cluster/progress_gate.hpp"
-#include "host/cluster/progress_sample.hpp"
+#include "host/barrier/gate.hpp"
+#include "host/barrier/progress_sample.hpp"
 #include "host/sim/clocks.hpp"
 
 namespace actorhost {

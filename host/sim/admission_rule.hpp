@@ -2,7 +2,7 @@
 // Admission for any rule, through the clocks and the gate of the parameter server: the rule gets the same views and
 // makes the same decisions. The gate calls the rule for each waiter whenever the rule's decision may have changed.
 
-#include "host/cluster/progress_gate.hpp"
+#include "host/barrier/gate.hpp"
 #include "host/sim/admission.hpp"
 
 namespace actorhost {

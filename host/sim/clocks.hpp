@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "host/cluster/progress.hpp"
+#include "host/barrier/progress.hpp"
 
 namespace actorhost {
 

@@ -1,10 +1,10 @@
 #pragma once
 // The barrier rule of simulated peers: an actor.barrier rule, or a classic rule in C++. Decides from the states that
-// the peer has received in messages (host/cluster/peer_view.hpp). One thread.
+// the peer has received in messages (host/barrier/peer_view.hpp). One thread.
 
 #include <memory>
 
-#include "host/cluster/peer_view.hpp"
+#include "host/barrier/peer_view.hpp"
 #include "host/sim/admission.hpp"
 
 namespace actorhost {

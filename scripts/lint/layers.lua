@@ -9,7 +9,7 @@ local function all(list, more)
   return out
 end
 
-local below_engine = { "host/base", "host/wire", "host/net", "host/cluster", "host/kernel", "host/data" }
+local below_engine = { "host/base", "host/wire", "host/barrier", "host/net", "host/cluster", "host/kernel", "host/data" }
 local below_mapreduce = { "host/base", "host/wire", "host/net", "host/cluster", "host/data" }
 
 -- The folders of the tree that each folder may include, beside itself. The longest folder of a file's path counts.
@@ -19,20 +19,23 @@ local may_include = {
   ["host/data"] = { "host/base" },
   ["host/kernel"] = { "host/base" },
   ["host/net"] = { "host/base", "host/wire" },
+  ["host/barrier"] = { "host/base", "host/wire" },
   ["host/cluster"] = { "host/base", "host/wire", "host/net" },
+  ["host/cluster/place"] = { "host/base" },
   ["host/engine/filter"] = below_engine,
   ["host/engine/share"] = below_engine,
   ["host/engine/param"] = all(below_engine, { "host/engine/filter" }),
   ["host/engine/peer"] = all(below_engine, { "host/engine/filter", "host/engine/param", "host/overlay" }),
   ["host/engine/collective"] = all(below_engine, { "host/engine/filter", "host/engine/share" }),
+  ["host/engine/collective/schedule"] = {},
   ["host/engine/average"] = all(below_engine, { "host/engine/filter", "host/engine/share", "host/engine/collective" }),
   ["host/mapreduce/rows"] = below_mapreduce,
   ["host/mapreduce/files"] = all(below_mapreduce, { "host/mapreduce/rows" }),
   ["host/mapreduce/tables"] = all(below_mapreduce, { "host/mapreduce/rows", "host/mapreduce/files" }),
   ["host/mapreduce/tasks"] = all(below_mapreduce, { "host/mapreduce/rows", "host/mapreduce/files", "host/mapreduce/tables" }),
-  ["host/overlay"] = { "host/base", "host/wire", "host/net", "host/cluster" },
-  ["host/page"] = { "host/base", "host/wire", "host/net", "host/cluster" },
-  ["host/sim"] = { "host/base", "host/wire", "host/net", "host/cluster" },
+  ["host/overlay"] = { "host/base", "host/wire" },
+  ["host/page"] = { "host/base", "host/cluster/place" },
+  ["host/sim"] = { "host/base", "host/wire", "host/barrier" },
   ["bindings/include"] = { "host/base" },
   ["bindings/vm"] = { "host" },
   ["bindings/process"] = { "host", "bindings/vm", "bindings/include" },

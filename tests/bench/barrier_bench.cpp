@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "bindings/modules/barrier_api.hpp"
+#include "bindings/modules/engine/barrier_api.hpp"
 #include "bindings/vm/vm.hpp"
 #include "host/base/random.hpp"
-#include "tests/host/cluster/progress_rules.hpp"
+#include "tests/host/barrier/progress_rules.hpp"
 
 using namespace actorhost;
 using namespace actorhost::test;

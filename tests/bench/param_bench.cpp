@@ -25,7 +25,7 @@
 #include "host/engine/param/param_node.hpp"
 #include "host/net/local_transport.hpp"
 #include "host/net/stream_transport.hpp"
-#include "tests/host/cluster/progress_rules.hpp"
+#include "tests/host/barrier/progress_rules.hpp"
 
 using namespace actorhost;
 using namespace actorhost::test;

@@ -13,7 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "host/cluster/control_client.hpp"
+#include "host/cluster/look/control_client.hpp"
 #include "tests/integration/process.hpp"
 
 namespace {

@@ -4,10 +4,10 @@
 
 #include <cstdlib>
 
+#include "host/base/outside_json.hpp"
 #include "host/cluster/cluster_messages.hpp"
-#include "host/cluster/console_messages.hpp"
+#include "host/cluster/look/console_messages.hpp"
 #include "host/cluster/membership.hpp"
-#include "host/cluster/outside_json.hpp"
 #include "host/engine/average/average_messages.hpp"
 #include "host/engine/collective/arbiter_messages.hpp"
 #include "host/engine/collective/collective_messages.hpp"

@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "host/cluster/endpoint.hpp"
-#include "host/cluster/pmi_job.hpp"
-#include "host/cluster/rank_detect.hpp"
+#include "host/cluster/place/endpoint.hpp"
+#include "host/cluster/place/pmi_job.hpp"
+#include "host/cluster/place/rank_detect.hpp"
 #include "host/page/page_address.hpp"
 
 namespace {

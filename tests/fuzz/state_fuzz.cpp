@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "host/base/log.hpp"
-#include "host/cluster/console_hub.hpp"
-#include "host/cluster/outside_json.hpp"
-#include "host/cluster/run_files.hpp"
+#include "host/base/outside_json.hpp"
+#include "host/cluster/look/console_hub.hpp"
+#include "host/cluster/look/run_files.hpp"
 #include "host/data/manifest.hpp"
 #include "host/page/page_access.hpp"
 #include "host/page/page_metrics.hpp"

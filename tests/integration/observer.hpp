@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "host/cluster/control_client.hpp"
+#include "host/cluster/look/control_client.hpp"
 #include "tests/integration/jobs.hpp"
 
 namespace actorhost::test {

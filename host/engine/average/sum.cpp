@@ -3,7 +3,7 @@
 #include <set>
 
 #include "host/engine/average/pieces.hpp"
-#include "host/engine/collective/choice.hpp"
+#include "host/engine/collective/schedule/choice.hpp"
 
 namespace actorhost {
 

@@ -26,10 +26,10 @@
 #include "host/cluster/membership.hpp"
 #include "host/engine/collective/call_clock.hpp"
 #include "host/engine/collective/call_ledger.hpp"
-#include "host/engine/collective/choice.hpp"
 #include "host/engine/collective/collective_messages.hpp"
 #include "host/engine/collective/filtered_reduction.hpp"
 #include "host/engine/collective/reduction.hpp"
+#include "host/engine/collective/schedule/choice.hpp"
 #include "host/engine/collective/schedule_run.hpp"
 #include "host/net/receive_buffers.hpp"
 

@@ -18,7 +18,7 @@
 
 #include "host/engine/collective/collective_messages.hpp"
 #include "host/engine/collective/reduction.hpp"
-#include "host/engine/collective/schedule.hpp"
+#include "host/engine/collective/schedule/schedule.hpp"
 #include "host/engine/filter/filter.hpp"
 
 namespace actorhost {

@@ -15,7 +15,7 @@
 #include "host/base/blob.hpp"
 #include "host/base/result.hpp"
 #include "host/engine/collective/reduction.hpp"
-#include "host/engine/collective/schedule.hpp"
+#include "host/engine/collective/schedule/schedule.hpp"
 
 namespace actorhost {
 

@@ -29,9 +29,9 @@
 #include <variant>
 #include <vector>
 
+#include "host/barrier/gate.hpp"
 #include "host/base/log.hpp"
-#include "host/cluster/progress_gate.hpp"
-#include "host/engine/param/barrier_board.hpp"
+#include "host/cluster/look/barrier_board.hpp"
 #include "host/engine/param/param_messages.hpp"
 #include "host/engine/param/shard.hpp"
 #include "host/engine/param/trace.hpp"

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "host/cluster/peer_view.hpp"
+#include "host/barrier/peer_view.hpp"
 #include "host/engine/peer/peer_messages.hpp"
 #include "host/overlay/overlay.hpp"
 

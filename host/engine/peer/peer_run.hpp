@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "host/engine/param/barrier_board.hpp"
+#include "host/cluster/look/barrier_board.hpp"
 #include "host/engine/peer/peer_bridge.hpp"
 #include "host/engine/peer/peer_gate.hpp"
 #include "host/engine/peer/peer_mail.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-// An entry of a CombineTable. The layout is shared with Lua (bindings/modules/ffi_mapreduce.h): 32 bytes, two in a
-// cache line.
+// An entry of a CombineTable. The layout is shared with Lua (bindings/modules/mapreduce/ffi_mapreduce.h): 32 bytes, two
+// in a cache line.
 
 #include <cstddef>
 #include <cstdint>

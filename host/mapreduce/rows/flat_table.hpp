@@ -17,9 +17,9 @@ namespace actorhost {
 
 inline constexpr uint32_t kFlatValues = 64;  // of a table, including its nested tables
 
-/// The layout is shared with Lua (bindings/modules/ffi_mapreduce.h). The values follow the order of the shape's text.
-/// The value of a list has the items' address in `bytes` and their number in `size`. Pointers refer to the bytes that
-/// were read and to the reader; they are valid until the next `read`.
+/// The layout is shared with Lua (bindings/modules/mapreduce/ffi_mapreduce.h). The values follow the order of the
+/// shape's text. The value of a list has the items' address in `bytes` and their number in `size`. Pointers refer to
+/// the bytes that were read and to the reader; they are valid until the next `read`.
 struct FlatTable {
   uint32_t shape = 0;
   uint32_t count = 0;

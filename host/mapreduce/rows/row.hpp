@@ -15,7 +15,8 @@ enum class RowTag : uint8_t { nil = 0, no = 1, yes = 2, number = 3, text = 4, va
 
 inline constexpr uint8_t kPairBit = 0x80;
 
-/// One value of a row, as a view into the bytes. The layout is shared with Lua (bindings/modules/ffi_mapreduce.h).
+/// One value of a row, as a view into the bytes. The layout is shared with Lua
+/// (bindings/modules/mapreduce/ffi_mapreduce.h).
 struct RowValue {
   uint32_t tag = 0;  // RowTag
   uint32_t spare = 0;

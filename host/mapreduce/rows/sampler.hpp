@@ -9,7 +9,7 @@
 
 namespace actorhost {
 
-/// The layout is shared with Lua (bindings/modules/ffi_mapreduce.h).
+/// The layout is shared with Lua (bindings/modules/mapreduce/ffi_mapreduce.h).
 struct RowSampler {
   double fraction = 0;       // of the rows; with replacement the mean number of copies
   double seed = 0;           // a whole number

@@ -13,7 +13,7 @@ namespace actorhost {
 
 inline constexpr uint32_t kBatchRows = 256;
 
-/// The layout is shared with Lua (bindings/modules/ffi_mapreduce.h).
+/// The layout is shared with Lua (bindings/modules/mapreduce/ffi_mapreduce.h).
 struct RowBatch {
   uint32_t count = 0;
   uint32_t at = 0;  // the row that Lua is working on, for errors

@@ -10,7 +10,7 @@ local api = require("actor.ffi")("barrier")
 ---@class actor.barrier.Evaluator
 ---@field rule actor.barrier.Rule the current rule
 ---@field label string the rule's name in error messages
----@field batch ffi.cdata* the batch, filled by the caller (bindings/modules/ffi_barrier.h)
+---@field batch ffi.cdata* the batch, filled by the caller (bindings/modules/engine/ffi_barrier.h)
 ---@field evaluate_one fun() evaluates the rule for the batch's only worker
 ---@field evaluate_all fun() evaluates the rule for each worker of the batch
 local Evaluator = {}

@@ -1,5 +1,5 @@
 --- Common steps of all collectives before the call of C++: checks the options, delivers membership changes, and makes
---- the table that bindings/modules/lua_collective.cpp reads.
+--- the table that bindings/modules/engine/lua_collective.cpp reads.
 local check = require("actor.check")
 local node = require("actor.c.node")
 local events = require("actor.events")

@@ -1,5 +1,5 @@
 // Rules written in Lua, driven as the engines drive them: the same answers as the native rules, errors, swapping.
-#include "bindings/modules/barrier_api.hpp"
+#include "bindings/modules/engine/barrier_api.hpp"
 
 #include <set>
 
@@ -8,7 +8,7 @@
 #include "bindings/vm/vm.hpp"
 #include "host/base/random.hpp"
 #include "tests/bindings/vm_fixture.hpp"
-#include "tests/host/cluster/progress_rules.hpp"
+#include "tests/host/barrier/progress_rules.hpp"
 
 using namespace actorhost;
 using namespace actorhost::test;

@@ -1,4 +1,4 @@
-#include "bindings/modules/batch_loader.hpp"
+#include "bindings/modules/array/batch_loader.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "bindings/modules/call_watchdog.hpp"
+#include "bindings/modules/tool/call_watchdog.hpp"
 
 #include <condition_variable>
 #include <mutex>

@@ -1,6 +1,6 @@
-#include "bindings/modules/carried_values.hpp"
+#include "bindings/modules/engine/carried_values.hpp"
 
-#include "bindings/modules/lua_tensor.hpp"
+#include "bindings/modules/array/lua_tensor.hpp"
 #include "tests/bindings/vm_fixture.hpp"
 #include "tests/host/cluster/hostile_bytes.hpp"
 

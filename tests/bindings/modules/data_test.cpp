@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 #include <unistd.h>
 
-#include "bindings/modules/lua_data.hpp"
+#include "bindings/modules/array/lua_data.hpp"
 #include "host/data/data_cache.hpp"
 #include "tests/bindings/vm_fixture.hpp"
 

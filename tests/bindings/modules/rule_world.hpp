@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bindings/modules/barrier_api.hpp"
+#include "bindings/modules/engine/barrier_api.hpp"
 #include "tests/bindings/vm_fixture.hpp"
 
 namespace actorhost::testing {

@@ -1,7 +1,7 @@
 #include <numeric>
 #include <thread>
 
-#include "bindings/modules/lua_tensor.hpp"
+#include "bindings/modules/array/lua_tensor.hpp"
 #include "tests/bindings/vm_fixture.hpp"
 
 using namespace actorhost;

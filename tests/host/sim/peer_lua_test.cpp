@@ -1,5 +1,5 @@
 // Lua rules of peers: the states that they receive, and that the classic rules decide as in C++.
-#include "bindings/modules/barrier_api.hpp"
+#include "bindings/modules/engine/barrier_api.hpp"
 #include "tests/bindings/vm_fixture.hpp"
 #include "tests/host/sim/peer_scenarios.hpp"
 

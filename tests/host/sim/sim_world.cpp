@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/host/cluster/progress_rules.hpp"
+#include "tests/host/barrier/progress_rules.hpp"
 
 using namespace actorhost;
 

@@ -17,7 +17,7 @@
 #include "host/engine/param/client.hpp"
 #include "host/engine/param/server.hpp"
 #include "host/engine/param/worker.hpp"
-#include "tests/host/cluster/progress_rules.hpp"
+#include "tests/host/barrier/progress_rules.hpp"
 #include "tests/host/engine/engine_values.hpp"
 #include "tests/host/net/sim_transport.hpp"
 

@@ -1,0 +1,381 @@
+#include <bit>
+#include <memory>
+#include <string>
+
+#include "bindings/modules/engine/carried_values.hpp"
+#include "bindings/modules/engine/node_modules.hpp"
+#include "bindings/modules/mapreduce/mapreduce_api.hpp"
+#include "bindings/modules/mapreduce/mapreduce_files.hpp"
+#include "bindings/process/node_context.hpp"
+#include "bindings/process/process_shared.hpp"
+#include "bindings/vm/lua_support.hpp"
+#include "host/base/out_of_memory.hpp"
+#include "host/mapreduce/files/file_list.hpp"
+#include "host/mapreduce/tasks/task_client.hpp"
+
+namespace actorhost {
+
+namespace {
+
+constexpr const char* kMapReduceModule = "actor.mapreduce";
+
+/// The map-reduce state of one Vm, which owns it.
+class MapReduceState final : private TaskPlace {
+ public:
+  explicit MapReduceState(NodeContext& context)
+      : client(context.node, *context.shared.exchange), streams(static_cast<TaskPlace&>(*this)), node_(context.node) {}
+
+  TaskClient client;
+  std::optional<BlockStore::Attempt> attempt;
+  TaskStreams streams;
+  double began = 0;
+  lua_CFunction gmatch = nullptr;
+
+ private:
+  Result<std::unique_ptr<RowSource>> needed(uint32_t k, std::optional<uint32_t> bucket) override {
+    return client.needed(k, bucket);
+  }
+  TaskRoom room() override { return {client.service().budget(), client.service().spill(), output()}; }
+  Status check() override { return node_.check(); }
+  Log& log() override { return node_.log(); }
+  Result<std::unique_ptr<RowSource>> results(std::optional<uint32_t> task) override { return client.results(task); }
+  Result<std::unique_ptr<TaskSink>> buckets(uint32_t count) override;
+  Result<std::unique_ptr<TaskSink>> combine(Combine combine, uint32_t count) override;
+  Result<std::unique_ptr<TaskSink>> combine_here(Combine combine, std::unique_ptr<ScratchRows>& rows) override;
+  CombineOptions options(Combine combine);
+  BlockSink output();
+
+  Node& node_;
+};
+
+BlockSink MapReduceState::output() {
+  return [this](uint32_t bucket, RowBlock block) { return attempt->append(bucket, std::move(block)); };
+}
+
+Result<std::unique_ptr<TaskSink>> MapReduceState::buckets(uint32_t count) {
+  MemoryBudget& budget = client.service().budget();
+  return std::unique_ptr<TaskSink>(std::make_unique<BucketSink>(count, budget.share(), &budget, output()));
+}
+
+CombineOptions MapReduceState::options(Combine combine) {
+  MemoryBudget& budget = client.service().budget();
+  return {combine, budget.share(), &budget, &client.service().spill()};
+}
+
+Result<std::unique_ptr<TaskSink>> MapReduceState::combine(Combine combine, uint32_t count) {
+  return std::unique_ptr<TaskSink>(std::make_unique<CombineSink>(options(combine), count, output()));
+}
+
+Result<std::unique_ptr<TaskSink>> MapReduceState::combine_here(Combine combine, std::unique_ptr<ScratchRows>& rows) {
+  rows = std::make_unique<ScratchRows>(client.service().store());
+  return std::unique_ptr<TaskSink>(std::make_unique<CombineSink>(options(combine), 1, rows->sink()));
+}
+
+MapReduceState& mapreduce_state(lua_State* L) { return RegistryObject<MapReduceState>::find(L, kMapReduceModule); }
+
+// ---- the plan ----
+
+uint32_t whole_field(lua_State* L, const char* name) {
+  lua_getfield(L, -1, name);
+  const auto value = static_cast<uint32_t>(lua_tonumber(L, -1));
+  lua_pop(L, 1);
+  return value;
+}
+
+bool true_field(lua_State* L, const char* name) {
+  lua_getfield(L, -1, name);
+  const bool value = lua_toboolean(L, -1) != 0;
+  lua_pop(L, 1);
+  return value;
+}
+
+/// Calls `read` for each element of the array field `name` of the table on top, with the element on top.
+template <typename Read>
+void each_in(lua_State* L, const char* name, Read read) {
+  lua_getfield(L, -1, name);
+  const int count = static_cast<int>(lua_objlen(L, -1));
+  for (int i = 1; i <= count; ++i) {
+    lua_rawgeti(L, -1, i);
+    read();
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
+PlanStage stage_on_top(lua_State* L) {
+  PlanStage stage;
+  stage.id = whole_field(L, "id");
+  lua_getfield(L, -1, "name");
+  stage.name = lua_tostring(L, -1);
+  lua_pop(L, 1);
+  stage.tasks = whole_field(L, "tasks");
+  stage.buckets = whole_field(L, "buckets");
+  stage.keep = true_field(L, "keep");
+  stage.disk = true_field(L, "disk");
+  each_in(L, "needs", [&] {
+    stage.needs.push_back({whole_field(L, "stage"), true_field(L, "wide"), whole_field(L, "first")});
+  });
+  return stage;
+}
+
+/// begin(action, {stages = {...}, hash = text})
+int begin(lua_State* L) {
+  MapReduceState& state = mapreduce_state(L);
+  const auto action = static_cast<uint32_t>(check_integer(L, 1, "action", "begin", 0, UINT32_MAX));
+  check_table(L, 2, "plan", "begin");
+  lua_settop(L, 2);
+  Plan plan;
+  each_in(L, "stages", [&] { plan.stages.push_back(stage_on_top(L)); });
+  each_in(L, "forget", [&] { plan.forget.push_back(static_cast<StageId>(lua_tonumber(L, -1))); });
+  lua_getfield(L, 2, "hash");
+  plan.hash = std::stoull(lua_tostring(L, -1), nullptr, 16);
+  expect(L, state.client.begin(action, std::move(plan), user_position(L)));
+  return 0;
+}
+
+/// next_task() -> stage, task (from 1), attempt; nothing when the action is over
+int next_task(lua_State* L) {
+  MapReduceState& state = mapreduce_state(L);
+  state.attempt.reset();
+  state.streams.begin();
+  auto order = state.client.next();
+  if (!order) raise_error(L, order.error());
+  if (!*order) return 0;
+  const TaskAttemptId& task = (*order)->task;
+  const PlanStage& stage = *state.client.stage(task.stage);
+  const BlockPlace place = stage.disk ? BlockPlace::disk : BlockPlace::memory;
+  state.attempt.emplace(state.client.service().store().begin(task.stage, task.task, stage.buckets, place));
+  state.began = NodeContext::of(L).node.clock().now();
+  lua_pushinteger(L, static_cast<lua_Integer>(task.stage));
+  lua_pushinteger(L, static_cast<lua_Integer>(task.task) + 1);
+  lua_pushinteger(L, static_cast<lua_Integer>(task.attempt));
+  return 3;
+}
+
+/// finish_output(): the task has put all its rows
+int finish_output(lua_State* L) {
+  expect(L, mapreduce_state(L).streams.finish());
+  return 0;
+}
+
+/// done(added): the task has succeeded; `added` holds its accumulators' additions, or nil
+int done(lua_State* L) {
+  MapReduceState& state = mapreduce_state(L);
+  const OutputFigures out = state.attempt->figures();
+  state.attempt->commit();
+  state.attempt.reset();
+  TaskReport report;
+  if (!lua_isnoneornil(L, 1)) report.accumulators = Blob::copy_of(check_text(L, 1, "added", "done"));
+  report.figures.rows_out = out.rows;
+  report.figures.bytes_out = out.bytes;
+  report.figures.rows_in = state.streams.rows_in();
+  report.figures.bytes_in = state.streams.bytes_in();
+  report.figures.skipped = state.streams.skipped();
+  report.figures.spilled_bytes = state.client.service().take_spilled();
+  report.figures.seconds = NodeContext::of(L).node.clock().now() - state.began;
+  expect(L, state.client.done(std::move(report)));
+  return 0;
+}
+
+/// failed(message)
+int failed(lua_State* L) {
+  MapReduceState& state = mapreduce_state(L);
+  state.attempt.reset();
+  const std::string message(check_text(L, 1, "message", "failed"));
+  const Error cause = state.streams.failure();
+  const auto mentions = [&message](std::string_view what) { return message.find(what) != std::string::npos; };
+  // Memory may also run out in a module's function or in Lua itself.
+  const bool no_room = (cause.code == Code::full && mentions(cause.message)) || mentions(OutOfMemory::kStart) ||
+                       mentions("not enough memory");
+  expect(L, state.client.failed({no_room ? Code::full : Code::script, message}));
+  return 0;
+}
+
+/// results_failed(message) -> whether lost rows caused the failure; the rows are then made again
+int results_failed(lua_State* L) {
+  MapReduceState& state = mapreduce_state(L);
+  const std::string message(check_text(L, 1, "message", "results_failed"));
+  const bool lost = state.client.has_lost();
+  if (lost) expect(L, state.client.results_failed({Code::peer_lost, message}));
+  lua_pushboolean(L, lost ? 1 : 0);
+  return 1;
+}
+
+/// has_failed() -> whether the action has ended with an error for all workers
+int has_failed(lua_State* L) {
+  lua_pushboolean(L, mapreduce_state(L).client.outcome().ok ? 0 : 1);
+  return 1;
+}
+
+int finished(lua_State* L) {
+  MapReduceState& state = mapreduce_state(L);
+  state.streams.begin();
+  expect(L, state.client.finished());
+  return 0;
+}
+
+/// skipped(action): this node joined late and already has the action's value
+int skipped(lua_State* L) {
+  const auto action = static_cast<uint32_t>(check_integer(L, 1, "action", "skipped", 0, UINT32_MAX));
+  expect(L, mapreduce_state(L).client.skipped(action));
+  return 0;
+}
+
+/// figures() -> {seconds=, stages={{id=, tasks=, ...}, ...}} of the finished action
+int figures(lua_State* L) {
+  const ActionOutcome& outcome = mapreduce_state(L).client.outcome();
+  lua_createtable(L, 0, 2);
+  const auto set = [L](const char* name, double value) {
+    lua_pushnumber(L, value);
+    lua_setfield(L, -2, name);
+  };
+  set("seconds", outcome.seconds);
+  lua_createtable(L, static_cast<int>(outcome.stages.size()), 0);
+  int i = 0;
+  for (const StageFigures& stage : outcome.stages) {
+    lua_createtable(L, 0, 12);
+    set("id", stage.stage);
+    set("tasks", stage.tasks);
+    set("reused", stage.reused);
+    set("runs", stage.runs);
+    set("failures", stage.failures);
+    set("rows_in", static_cast<double>(stage.figures.rows_in));
+    set("rows_out", static_cast<double>(stage.figures.rows_out));
+    set("bytes_in", static_cast<double>(stage.figures.bytes_in));
+    set("bytes_out", static_cast<double>(stage.figures.bytes_out));
+    set("spilled", static_cast<double>(stage.figures.spilled_bytes));
+    set("skipped", static_cast<double>(stage.figures.skipped));
+    set("seconds", stage.last - stage.first);
+    lua_rawseti(L, -2, ++i);
+  }
+  lua_setfield(L, -2, "stages");
+  return 1;
+}
+
+/// accumulated() -> the additions to the tasks' accumulators, in the same order on every node
+int accumulated(lua_State* L) {
+  const auto& list = mapreduce_state(L).client.outcome().accumulators;
+  lua_createtable(L, static_cast<int>(list.size()), 0);
+  int i = 0;
+  for (const Accumulated& one : list) {
+    const std::string_view bytes = one.bytes.view();
+    lua_pushlstring(L, bytes.data(), bytes.size());
+    lua_rawseti(L, -2, ++i);
+  }
+  return 1;
+}
+
+/// memory() -> bytes available to each node
+int memory(lua_State* L) {
+  lua_pushnumber(L, static_cast<lua_Number>(mapreduce_state(L).client.service().budget().each()));
+  return 1;
+}
+
+/// fail(): raises the error of the last failed FFI call
+int fail(lua_State* L) { raise_error(L, mapreduce_state(L).streams.failure()); }
+
+// ---- users' functions ----
+
+int append(lua_State*, const void* bytes, size_t size, void* to) {
+  static_cast<std::string*>(to)->append(static_cast<const char*>(bytes), size);
+  return 0;
+}
+
+/// clone(fn) -> a function with the same code and its own captured variables, all nil
+int clone(lua_State* L) {
+  check_function(L, 1, "fn", "clone");
+  lua_settop(L, 1);
+  std::string code;
+  if (lua_dump(L, append, &code) != 0) raise_at_user(L, "a C function cannot be an operation");
+  if (luaL_loadbuffer(L, code.data(), code.size(), "=clone") != 0) lua_error(L);
+  lua_getfenv(L, 1);
+  lua_setfenv(L, -2);
+  return 1;
+}
+
+/// gmatch_of(iterator) -> text, pattern, for an iterator of string.gmatch before its first call
+int gmatch_of(lua_State* L) {
+  if (lua_tocfunction(L, 1) != mapreduce_state(L).gmatch) return 0;
+  if (lua_getupvalue(L, 1, 1) == nullptr || lua_getupvalue(L, 1, 2) == nullptr || lua_getupvalue(L, 1, 3) == nullptr) {
+    return 0;
+  }
+  // The third upvalue is the position in the text, stored as the bits of a value.
+  const bool fresh = lua_type(L, -1) == LUA_TNUMBER && std::bit_cast<uint64_t>(lua_tonumber(L, -1)) == 0;
+  lua_pop(L, 1);
+  return fresh && lua_type(L, -2) == LUA_TSTRING && lua_type(L, -1) == LUA_TSTRING ? 2 : 0;
+}
+
+/// The C function behind string.gmatch's iterators.
+lua_CFunction gmatch_function(lua_State* L) {
+  lua_getglobal(L, "string");
+  lua_getfield(L, -1, "gmatch");
+  lua_pushliteral(L, "");
+  lua_pushliteral(L, ".");
+  lua_call(L, 2, 1);
+  const lua_CFunction function = lua_tocfunction(L, -1);
+  lua_pop(L, 2);
+  return function;
+}
+
+// ---- files ----
+
+/// find_files(path) -> {{path=, bytes=, compressed=, stream=}, ...}; or nil, message
+int find_files(lua_State* L) {
+  auto files = find_input_files(std::string(check_text(L, 1, "path", "find_files")));
+  if (!files) return push_failure(L, files.error());
+  lua_createtable(L, static_cast<int>(files->size()), 0);
+  int i = 0;
+  for (const InputFile& file : *files) {
+    lua_createtable(L, 0, 4);
+    lua_pushlstring(L, file.path.data(), file.path.size());
+    lua_setfield(L, -2, "path");
+    lua_pushnumber(L, static_cast<lua_Number>(file.bytes));
+    lua_setfield(L, -2, "bytes");
+    lua_pushboolean(L, file.compressed);
+    lua_setfield(L, -2, "compressed");
+    lua_pushboolean(L, file.stream);
+    lua_setfield(L, -2, "stream");
+    lua_rawseti(L, -2, ++i);
+  }
+  return 1;
+}
+
+int open_mapreduce(lua_State* L) {
+  auto state = std::make_shared<MapReduceState>(NodeContext::of(L));
+  state->gmatch = gmatch_function(L);
+  RegistryObject<MapReduceState>::store(L, kMapReduceModule, std::move(state));
+  static const luaL_Reg kFunctions[] = {
+      {"begin", guarded<begin>},
+      {"next_task", guarded<next_task>},
+      {"finish_output", guarded<finish_output>},
+      {"done", guarded<done>},
+      {"failed", guarded<failed>},
+      {"results_failed", guarded<results_failed>},
+      {"has_failed", guarded<has_failed>},
+      {"finished", guarded<finished>},
+      {"skipped", guarded<skipped>},
+      {"accumulated", guarded<accumulated>},
+      {"memory", guarded<memory>},
+      {"begin_save", guarded<mapreduce_files::begin_save>},
+      {"begin_checkpoint", guarded<mapreduce_files::begin_checkpoint>},
+      {"commit_save", guarded<mapreduce_files::commit_save>},
+      {"abandon_save", guarded<mapreduce_files::abandon_save>},
+      {"fail", guarded<fail>},
+      {"pack", guarded<pack_row>},
+      {"unpack", guarded<unpack_row>},
+      {"figures", guarded<figures>},
+      {"clone", guarded<clone>},
+      {"gmatch_of", guarded<gmatch_of>},
+      {"find_files", guarded<find_files>},
+  };
+  return push_functions(L, kFunctions);
+}
+
+}  // namespace
+
+void open_mapreduce(Vm& vm) {
+  register_mapreduce_api(vm);
+  vm.register_module("actor.c.mapreduce", guarded<open_mapreduce>);
+}
+
+}  // namespace actorhost

@@ -1,0 +1,112 @@
+#pragma once
+// The rows of a node's present task, as exposed to Lua by bindings/modules/mapreduce/ffi_mapreduce.h. One TaskStreams
+// per Vm, used on its thread; the functions of the FFI table find it through a thread-local.
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "bindings/modules/mapreduce/ffi_mapreduce.h"
+#include "host/base/log.hpp"
+#include "host/base/result.hpp"
+#include "host/mapreduce/rows/flat_table.hpp"
+#include "host/mapreduce/rows/short_texts.hpp"
+#include "host/mapreduce/rows/stream.hpp"
+#include "host/mapreduce/tasks/task_sinks.hpp"
+
+namespace actorhost {
+
+class Vm;
+
+/// Memory, spill file and output of a task's rows.
+struct TaskRoom {
+  MemoryBudget& budget;
+  SpillFile& spill;
+  BlockSink output;
+};
+
+/// The engine as seen by a task's streams.
+class TaskPlace {
+ public:
+  TaskPlace() = default;
+  TaskPlace(const TaskPlace&) = delete;
+  TaskPlace& operator=(const TaskPlace&) = delete;
+  virtual ~TaskPlace() = default;
+  /// With a bucket: that bucket of a wide dependency instead of the task's own.
+  virtual Result<std::unique_ptr<RowSource>> needed(uint32_t k, std::optional<uint32_t> bucket) = 0;
+  /// The results of all tasks, or of one task.
+  virtual Result<std::unique_ptr<RowSource>> results(std::optional<uint32_t> task) = 0;
+  virtual Result<std::unique_ptr<TaskSink>> buckets(uint32_t count) = 0;
+  virtual Result<std::unique_ptr<TaskSink>> combine(Combine combine, uint32_t buckets) = 0;
+  /// Combines rows that the task reads again.
+  virtual Result<std::unique_ptr<TaskSink>> combine_here(Combine combine, std::unique_ptr<ScratchRows>& rows) = 0;
+  virtual TaskRoom room() = 0;
+  /// An error when the run is over or this node must stop.
+  virtual Status check() = 0;
+  virtual Log& log() = 0;
+};
+
+}  // namespace actorhost
+
+struct ah_mr_source {
+  std::unique_ptr<actorhost::RowSource> rows;
+  actorhost::RowBatch batch;
+  bool own = false;  // rows that the task has put itself, already counted
+};
+
+struct ah_mr_sink {
+  std::unique_ptr<actorhost::ScratchRows> scratch;  // target of `rows` if the task reads them again
+  std::unique_ptr<actorhost::TaskSink> rows;
+};
+
+namespace actorhost {
+
+class TaskStreams {
+ public:
+  /// Registers itself for the FFI calls of this thread. `place` must outlive it.
+  explicit TaskStreams(TaskPlace& place);
+  ~TaskStreams();
+  static TaskStreams& of_thread();
+  TaskStreams(const TaskStreams&) = delete;
+  TaskStreams& operator=(const TaskStreams&) = delete;
+
+  /// Ends the streams of the last task.
+  void begin();
+  /// Finishes the task's output.
+  Status finish();
+  /// The number of rows that the task has read.
+  uint64_t rows_in() const noexcept { return rows_in_; }
+  uint64_t bytes_in() const noexcept;
+  /// Counts unreadable input that the task skips.
+  void skip(const Error& error);
+  uint64_t skipped() const noexcept { return skipped_; }
+  void count(uint64_t rows) noexcept { rows_in_ += rows; }
+
+  ah_mr_source* add(Result<std::unique_ptr<RowSource>> source);
+  /// Adds a source of rows that the task has put itself.
+  ah_mr_source* add_own(std::unique_ptr<RowSource> source);
+  ah_mr_sink* add(Result<std::unique_ptr<TaskSink>> sink);
+  void set_output(ah_mr_sink* sink) { output_ = sink; }
+  TaskPlace& place() { return place_; }
+  FlatReader& flat() { return flat_; }
+  ShortTexts& texts() { return *texts_; }
+  void fail(const Error& error) { failure_ = error; }
+  /// The error of the last failed call of the FFI table.
+  Error failure() const { return failure_.value_or(Error{Code::bad_argument, "no call has failed"}); }
+
+ private:
+  TaskPlace& place_;
+  FlatReader flat_;
+  const std::unique_ptr<ShortTexts> texts_ = std::make_unique<ShortTexts>();
+  std::vector<std::unique_ptr<ah_mr_source>> sources_;
+  std::vector<std::unique_ptr<ah_mr_sink>> sinks_;
+  ah_mr_sink* output_ = nullptr;
+  std::optional<Error> failure_;
+  uint64_t rows_in_ = 0;
+  uint64_t skipped_ = 0;
+};
+
+/// Registers the FFI table "mapreduce".
+void register_mapreduce_api(Vm& vm);
+
+}  // namespace actorhost

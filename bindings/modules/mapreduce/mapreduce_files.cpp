@@ -1,0 +1,297 @@
+#include "bindings/modules/mapreduce/mapreduce_files.hpp"
+
+#include <string>
+#include <utility>
+
+#include "bindings/process/node_context.hpp"
+#include "bindings/vm/lua_support.hpp"
+#include "host/data/file_reader.hpp"
+#include "host/data/files.hpp"
+#include "host/data/http_source.hpp"
+#include "host/data/text_number.hpp"
+#include "host/mapreduce/files/checkpoint_folder.hpp"
+#include "host/mapreduce/files/csv_rows.hpp"
+#include "host/mapreduce/files/json_rows.hpp"
+#include "host/mapreduce/files/text_input.hpp"
+#include "host/mapreduce/tasks/row_file.hpp"
+
+namespace actorhost::mapreduce_files {
+
+namespace {
+
+void set_text(lua_State* L, const char* name, const std::string& text) {
+  lua_pushlstring(L, text.data(), text.size());
+  lua_setfield(L, -2, name);
+}
+
+void set_number(lua_State* L, const char* name, uint64_t number) {
+  lua_pushnumber(L, static_cast<lua_Number>(number));
+  lua_setfield(L, -2, name);
+}
+
+/// The SaveFolder of the table made by begin_save.
+SaveFolder folder_at(lua_State* L, int index) {
+  check_table(L, index, "save", "commit_save");
+  lua_getfield(L, index, "overwrite");
+  const bool overwrite = lua_toboolean(L, -1) != 0;
+  lua_pop(L, 1);
+  return {text_field(L, index, "target"), text_field(L, index, "staging"), text_field(L, index, "id"), overwrite,
+          text_field(L, index, "fingerprint")};
+}
+
+void push_folder(lua_State* L, const SaveFolder& folder) {
+  lua_createtable(L, 0, 8);
+  set_text(L, "target", folder.target.string());
+  set_text(L, "staging", folder.staging.string());
+  set_text(L, "id", folder.id);
+  set_text(L, "fingerprint", folder.fingerprint);
+  lua_pushboolean(L, folder.overwrite ? 1 : 0);
+  lua_setfield(L, -2, "overwrite");
+}
+
+void set_figures(lua_State* L, const SaveFigures& figures) {
+  set_number(L, "files", figures.files);
+  set_number(L, "rows", figures.rows);
+  set_number(L, "bytes", figures.bytes);
+}
+
+/// A source that ends without an error at the first unreadable row, and counts this row as skipped.
+class SkippingSource final : public RowSource {
+ public:
+  SkippingSource(std::unique_ptr<RowSource> rows, TaskStreams& streams) : rows_(std::move(rows)), streams_(streams) {}
+  Status next(RowBatch& batch) override {
+    batch.count = 0;
+    if (ended_) return {};
+    Status status = rows_->next(batch);
+    if (status.ok() || !may_skip(status.error())) return status;
+    streams_.skip(status.error());
+    batch.count = 0;
+    ended_ = true;
+    return {};
+  }
+  uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
+
+  static bool may_skip(const Error& error) { return error.code == Code::io || error.code == Code::bad_data; }
+
+ private:
+  std::unique_ptr<RowSource> rows_;
+  TaskStreams& streams_;
+  bool ended_ = false;
+};
+
+class EmptySource final : public RowSource {
+ public:
+  Status next(RowBatch& batch) override {
+    batch.count = 0;
+    return {};
+  }
+};
+
+/// One pair: the path and the file's content.
+class WholeFile final : public RowSource {
+ public:
+  WholeFile(std::string path, uint64_t most) : path_(std::move(path)), most_(most) {}
+  Status next(RowBatch& batch) override {
+    batch.count = 0;
+    if (std::exchange(read_, true)) return {};
+    auto content = read_file(path_, {most_});
+    if (!content) return content.error();
+    content_ = *std::move(content);
+    const auto text = [](std::string_view bytes) {
+      RowValue value;
+      value.tag = static_cast<uint32_t>(RowTag::text);
+      value.bytes = bytes.data();
+      value.size = bytes.size();
+      return value;
+    };
+    batch.add(text(path_));
+    batch.second[0] = text(without_mark(content_.view()));
+    batch.pair[0] = 1;
+    return {};
+  }
+  uint64_t bytes_read() const noexcept override { return content_.size(); }
+
+ private:
+  const std::string path_;
+  const uint64_t most_;
+  Blob content_;
+  bool read_ = false;
+};
+
+Status check_size(const ah_mr_split& split) {
+  if (split.size < 0) return {};
+  auto opened = open_for_reading(split.path);
+  if (!opened) return opened.error();
+  const auto planned = static_cast<uint64_t>(split.size);
+  return opened->size == planned ? Status() : changed_file(split.path, planned, opened->size);
+}
+
+CsvFormat csv_format(const ah_mr_csv& csv, bool whole) {
+  CsvFormat format;
+  format.separator = csv.separator;
+  format.header = csv.header != 0;
+  format.names.assign(csv.names, csv.names + csv.names_count);
+  format.kind = static_cast<CsvKind>(csv.kind);
+  for (uint32_t i = 0; i < csv.kinds_count; ++i) {
+    format.kinds.emplace_back(csv.typed[i], static_cast<CsvKind>(csv.kinds[i]));
+  }
+  format.missing.assign(csv.missing.bytes, static_cast<size_t>(csv.missing.size));
+  format.whole = whole;
+  return format;
+}
+
+uint64_t whole(double bytes) { return static_cast<uint64_t>(bytes); }
+
+/// The lines of `input`, called `name` in messages, as rows of the split's format.
+Result<std::unique_ptr<RowSource>> rows_of(const ah_mr_split& split, Result<std::unique_ptr<TextInput>> input,
+                                           const std::string& name, TaskStreams& streams) {
+  if (!input) return input.error();
+  if (split.format == 0) return std::unique_ptr<RowSource>(std::make_unique<LineSource>(std::move(*input)));
+  SkipRow skip;
+  if (split.skip != 0) {
+    skip = [&streams](const Error& error) {
+      if (!SkippingSource::may_skip(error)) return false;
+      streams.skip(error);
+      return true;
+    };
+  }
+  if (split.format == 2) return json_rows(std::move(*input), name, std::move(skip));
+  std::unique_ptr<TextInput> start;
+  if (split.kind == 0 && split.from > 0) {
+    auto opened = TextInput::open_part(split.path, 0, whole(split.size), whole(split.size));
+    if (!opened) return opened.error();
+    start = *std::move(opened);
+  }
+  const bool is_whole = split.kind != 0 || (split.from <= 0 && split.to >= split.size);
+  return csv_rows(std::move(*input), name, csv_format(*split.csv, is_whole), std::move(start), std::move(skip));
+}
+
+Result<std::unique_ptr<RowSource>> fetched(const ah_mr_split& split, TaskStreams& streams) {
+  const HttpOptions options{split.seconds, [&streams] { return streams.place().check(); },
+                            split.ca_file != nullptr ? split.ca_file : ""};
+  auto content = open_source(http_source(split.path, options), split.path, {UINT64_MAX});
+  if (!content) return content.error();
+  return rows_of(split, TextInput::over(*std::move(content)), shown_url(split.path), streams);
+}
+
+Result<std::unique_ptr<RowSource>> opened(const ah_mr_split& split, TaskStreams& streams) {
+  switch (split.kind) {
+    case 0: {
+      auto part = TextInput::open_part(split.path, whole(split.from), whole(split.to), whole(split.size));
+      return rows_of(split, std::move(part), split.path, streams);
+    }
+    case 2: return fetched(split, streams);
+    default: AH_TRY(check_size(split)); break;
+  }
+  if (split.kind == 1) return rows_of(split, TextInput::open_whole(split.path), split.path, streams);
+  return std::unique_ptr<RowSource>(std::make_unique<WholeFile>(split.path, streams.place().room().budget.each()));
+}
+
+}  // namespace
+
+ah_mr_source* split(const ah_mr_split* split) {
+  TaskStreams& streams = TaskStreams::of_thread();
+  auto rows = opened(*split, streams);
+  if (split->skip == 0) return streams.add(std::move(rows));
+  if (!rows && !SkippingSource::may_skip(rows.error())) return streams.add(std::move(rows));
+  if (!rows) {
+    streams.skip(rows.error());
+    return streams.add(std::unique_ptr<RowSource>(std::make_unique<EmptySource>()));
+  }
+  return streams.add(std::unique_ptr<RowSource>(std::make_unique<SkippingSource>(*std::move(rows), streams)));
+}
+
+ah_mr_sink* part(const ah_mr_save* save, uint32_t part) {
+  const SaveFolder folder{save->target, save->staging, save->id, save->overwrite != 0};
+  TaskStreams& streams = TaskStreams::of_thread();
+  const auto add = [&streams](auto sink) {
+    if (!sink) return streams.add(Result<std::unique_ptr<TaskSink>>(sink.error()));
+    return streams.add(std::unique_ptr<TaskSink>(*std::move(sink)));
+  };
+  if (static_cast<RowFormat>(save->format) == RowFormat::rows) {
+    return add(RowFileSink::open(folder, part, &streams.place().room().budget));
+  }
+  FileOptions options;
+  options.format = static_cast<RowFormat>(save->format);
+  options.packing = packing_of_name(save->extension);
+  options.separator = save->separator;
+  options.names.assign(save->names, save->names + save->names_count);
+  return add(FileSink::open(folder, part, options));
+}
+
+int32_t finish_part(ah_mr_sink* part, ah_mr_part* out) {
+  auto& sink = static_cast<PartSink&>(*part->rows);
+  if (const Status status = sink.finish(); !status) {
+    TaskStreams::of_thread().fail(status.error());
+    return -1;
+  }
+  const SavedPart saved = sink.saved();
+  std::snprintf(out->name, sizeof out->name, "%s", saved.name.c_str());
+  out->rows = static_cast<double>(saved.rows);
+  out->bytes = static_cast<double>(saved.bytes);
+  return 0;
+}
+
+ah_mr_source* row_file(const char* folder, const char* id, uint32_t part) {
+  auto rows = open_row_file(folder, id, part);
+  TaskStreams& streams = TaskStreams::of_thread();
+  if (!rows) return streams.add(Result<std::unique_ptr<RowSource>>(rows.error()));
+  return streams.add(std::unique_ptr<RowSource>(*std::move(rows)));
+}
+
+/// The id of the next save. It is not random: if rows are lost, another worker begins the save again while the other
+/// workers may already use the id.
+std::string save_id(lua_State* L) {
+  const NodeContext& context = NodeContext::of(L);
+  return context.options.run_key + "-" + std::to_string(context.node.actions());
+}
+
+/// begin_save(path, overwrite) -> {target=, staging=, id=, overwrite=}; or nil, message
+int begin_save(lua_State* L) {
+  const std::string path(check_text(L, 1, "path", "begin_save"));
+  const bool overwrite = lua_toboolean(L, 2) != 0;
+  const auto folder = actorhost::begin_save(path, overwrite, save_id(L));
+  if (!folder) return push_failure(L, folder.error());
+  push_folder(L, *folder);
+  return 1;
+}
+
+/// begin_checkpoint(path, fingerprint, overwrite, resume) -> as begin_save for a new checkpoint; with {files=, rows=,
+/// bytes=} for an existing checkpoint; or nil, message
+int begin_checkpoint(lua_State* L) {
+  const std::string path(check_text(L, 1, "path", "begin_checkpoint"));
+  const std::string fingerprint(check_text(L, 2, "fingerprint", "begin_checkpoint"));
+  const CheckpointOptions options{lua_toboolean(L, 3) != 0, lua_toboolean(L, 4) != 0};
+  const auto start = actorhost::begin_checkpoint(path, fingerprint, options, save_id(L));
+  if (!start) return push_failure(L, start.error());
+  push_folder(L, start->save);
+  if (start->ready) set_figures(L, *start->ready);
+  return 1;
+}
+
+/// commit_save(save, {{name, rows, bytes}, ...}) -> {files=, rows=, bytes=}; raises on failure
+int commit_save(lua_State* L) {
+  const SaveFolder folder = folder_at(L, 1);
+  check_table(L, 2, "parts", "commit_save");
+  std::vector<SavedPart> parts(lua_objlen(L, 2));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    lua_rawgeti(L, 2, static_cast<int>(i) + 1);
+    for (int field = 1; field <= 3; ++field) lua_rawgeti(L, -field, field);
+    parts[i] = {lua_tostring(L, -3), static_cast<uint64_t>(lua_tonumber(L, -2)),
+                static_cast<uint64_t>(lua_tonumber(L, -1))};
+    lua_pop(L, 4);
+  }
+  const auto figures = actorhost::commit_save(folder, parts);
+  if (!figures) raise_error(L, figures.error());
+  lua_createtable(L, 0, 3);
+  set_figures(L, *figures);
+  return 1;
+}
+
+/// abandon_save(save): removes a save whose action has ended with an error for all workers
+int abandon_save(lua_State* L) {
+  actorhost::abandon_save(folder_at(L, 1));
+  return 0;
+}
+
+}  // namespace actorhost::mapreduce_files

@@ -1,0 +1,42 @@
+#pragma once
+// Runs hypercube algorithms on any number of ranks. The first 2 (n - 2^k) ranks form pairs. The odd rank of each pair
+// (a surplus rank) sends its input to the even rank and waits for the result. All other ranks are the 2^k corners of
+// the cube.
+
+#include <bit>
+#include <cstdint>
+
+#include "host/engine/collective/schedule/schedule.hpp"
+
+namespace actorhost {
+
+struct Cube {
+  uint32_t corners;  // 2^k
+  uint32_t pairs;    // n - 2^k
+
+  explicit Cube(uint32_t ranks) : corners(std::bit_floor(ranks)), pairs(ranks - corners) {}
+
+  bool surplus(uint32_t rank) const noexcept { return rank < 2 * pairs && rank % 2 == 1; }
+  uint32_t corner_of(uint32_t rank) const noexcept { return rank < 2 * pairs ? rank / 2 : rank - pairs; }
+  uint32_t rank_of(uint32_t corner) const noexcept { return corner < pairs ? 2 * corner : corner + pairs; }
+};
+
+/// Wraps the cube's schedule, `inner(schedule, cube, corner)`, in the exchanges with the surplus ranks.
+template <typename Inner>
+Schedule around_cube(const Place& place, Inner inner) {
+  const Cube cube(place.ranks);
+  const Span all{0, place.elements};
+  Schedule schedule;
+  if (cube.surplus(place.rank)) {
+    schedule.send(place.rank - 1, all);
+    schedule.receive(place.rank - 1, all);
+    return schedule;
+  }
+  const bool paired = place.rank < 2 * cube.pairs;
+  if (paired) schedule.reduce(place.rank + 1, all);
+  inner(schedule, cube, cube.corner_of(place.rank));
+  if (paired) schedule.send(place.rank + 1, all);
+  return schedule;
+}
+
+}  // namespace actorhost
