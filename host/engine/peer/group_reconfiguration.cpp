@@ -215,6 +215,8 @@ void GroupReconfiguration::claim(const AttemptPtr& attempt) {
   attempt->term = {number + 1, self().node};
   attempt->claiming = true;
   for (KeyRange* own : parts_.ranges.inside(attempt->arc)) own->promised = attempt->term;
+  // The log may have writes outside of the arc, where this node must not lead on: a member may lack such a write.
+  if (!parts_.log.drained()) deposed_ = true;
   parts_.log.abandon();
   request_promises(attempt);
 }
