@@ -278,10 +278,10 @@ void Cluster::take_over(const Quorum& quorum) {
   lost.insert(peers_.broken_ones().begin(),
               peers_.broken_ones().end());  // died just before the coordinator, or cannot attach
   for (const auto& [link, held] : held_) lost.erase(held.attach.process);
+  coordinator_process_ = process_.load();  // before the first table: its readers look for the coordinator
   coordinator_->succeed(quorum, lost, self, loss_reason_, now);
   for (const auto& [process, link] : peers_.links()) coordinator_->linked(process, link);
   for (const auto& [link, held] : std::exchange(held_, {})) accept_attach(link, held.attach);
-  coordinator_process_ = process_.load();
   send_unsent();
   events_.cluster_changed();
 }
