@@ -44,7 +44,7 @@ local known = {
   { name = "plot", value = "KIND", help = "cdf, progress, mean, waiting, checks, messages, staleness, inconsistency, sequence, loss or accuracy (mean for sweeps, else cdf)" },
   { name = "log", value = "AXES", help = "logarithmic axes of the plot: x, y or xy" },
   { name = "confidence", value = "P", kind = "number", default = 0.95, help = "of the intervals" },
-  { name = "train", value = "MODEL", help = "also train a model (loss, accuracy): linear, factorisation or mnist, or 'linear rate=0.01 merge=drop:4', or 'job.lua --its flags'" },
+  { name = "train", value = "MODEL", help = "also train a model (loss, accuracy): linear, factorisation or mnist, or 'linear rate=0.01 merge=drop:4'" },
   { name = "replay", value = "TRACE", help = "the work and network times of a run recorded with --record; compares with the measured steps" },
   { name = "paper", value = "DIR", help = "every experiment of the literature, as DIR/index.html" },
   { name = "list", help = "the rules and merge policies, one line each" },

@@ -336,7 +336,7 @@ test("errors name the wrong part of a text", function()
   wrong("linear merge=buffer:0", "buffer:K")
   wrong("linear rate=x", "rate wants a number")
   wrong("linear decay=5", "decay wants a rate")
-  wrong("nowhere.lua", "nowhere.lua")
+  wrong("nowhere.lua", "no model 'nowhere.lua'")
 end)
 
 test("rows of a sweep have the last loss and the curve, and can be encoded", function()

@@ -292,7 +292,7 @@ function M.sweep(values, barriers)
   return { tasks = tasks, names = names, values = vary[1] and vary[1][2] or {} }
 end
 
----Lists the files that determine the rows: of rules, a job and their modules, a trace.
+---Lists the files that determine the rows: of rules and their modules, a trace.
 ---@param values table<string, any>
 ---@param barriers string[]
 ---@return string[]
@@ -302,7 +302,6 @@ function M.files(values, barriers)
     if path and not known[path] then known[path], out[#out + 1] = true, path end
   end
   for _, spec in ipairs(barriers) do add(rule_file((spec:gsub("{[%w_-]+}", "1")), values.resample)) end
-  add(values.train and values.train:match("^(%S+%.lua)"))
   for i = 1, #out do
     for _, module in ipairs(sim.modules.of(out[i])) do add(module) end
   end

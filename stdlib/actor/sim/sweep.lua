@@ -19,7 +19,7 @@ local M = {}
 ---@field barriers (string|table)[] texts for barrier.from; {spec, label = } sets another name
 ---@field vary? {[1]: string, [2]: (string|number)[]}[] in order: an option of sim.run and its values
 ---@field repeats? integer seeds from `base.seed` up; default 1
----@field train? string the model to train: "linear", "mnist rate=0.01", "job.lua --lr 0.1"
+---@field train? string the model to train: "linear", "mnist rate=0.01"
 
 local function combine(vary, at, chosen, out)
   if at > #vary then

@@ -16,19 +16,13 @@ local sim = require("actor.sim")
 
 local M = {}
 
----@class actor.sim.Model a trainable model; `linear`, `factorisation`, `mnist` and `job` of sim/models are such tables
+---@class actor.sim.Model a trainable model; `linear`, `factorisation` and `mnist` of sim/models are such tables
 ---@field init fun(rng: actor.Rng, setup: actor.sim.Setup): any the parameters at the start
 ---@field gradient fun(params: any, id: integer, step: integer, rng: actor.Rng): any the update of node `id` after `step` completed steps; nil: no update. Must not retain or change `params`
 ---@field apply fun(params: any, update: any, scale: number) applies `scale` times the update to the parameters, in place
----@field loss fun(params: any): number? nil: no loss yet
+---@field loss fun(params: any): number
 ---@field accuracy? fun(params: any): number 0 .. 1
 ---@field rate? number|fun(updates: integer, nodes: integer): number the factor of each update, default 1
----@field apply_all? fun(params: any, updates: any[], scale: number) applies several updates as one (merge.buffer); default: one after the other
----@field merge? fun(): actor.param.Merge? returns the model's own policy, after `init`; a plan's policy overrides it
----@field prepare? fun(params: any, ids: integer[], state: actor.sim.TrainState) called before these nodes start, all at one time
----@field joined? fun(id: integer, state: actor.sim.TrainState)
----@field left? fun(id: integer, state: actor.sim.TrainState)
----@field dropped? fun(update: any) the merge policy has refused this update
 
 ---@class actor.sim.Setup
 ---@field nodes integer of the scenario
@@ -49,23 +43,8 @@ local M = {}
 
 local default_points = 50
 
--- --- merging, like the parameter server (host/engine/param/controller.cpp) ---
+-- --- the replay; merges like the parameter server (host/engine/param/controller.cpp) ---
 
--- The weight of an update, `staleness` steps behind the newest; nil drops it.
-local function one_by_one(model)
-  return function(params, updates, scale)
-    for _, update in ipairs(updates) do model.apply(params, update, scale) end
-  end
-end
-
--- --- the replay ---
-
----@class actor.sim.TrainState
----@field time number simulated seconds
----@field updates integer merged so far
----@field dropped integer
----@field live table<integer, integer> completed steps of the live nodes, by id
----@field nodes integer number of live nodes
 local State = {}
 State.__index = State
 
@@ -75,31 +54,14 @@ function State:rate()
   return rate
 end
 
----Returns the completed steps of the slowest node; 0 without nodes.
----@return integer
-function State:slowest()
-  if self.nodes == 0 then return self.lowest end
-  while (self.at_step[self.lowest] or 0) == 0 do self.lowest = self.lowest + 1 end
-  return self.lowest
-end
-
-function State:enter_step(id, step)
-  self.live[id] = step
-  self.at_step[step] = (self.at_step[step] or 0) + 1
-end
-
-function State:leave_step(id)
-  local step = self.live[id]
-  self.at_step[step] = self.at_step[step] - 1
-end
-
 -- Merges the staged updates: for buffer{k}, or those of a step for mean. At the end of a run there may be fewer than k;
 -- each still counts 1/k.
 function State:flush()
   local updates = self.buffered
   if #updates == 0 then return end
   self.buffered = {}
-  self.apply_all(self.params, updates, self:rate() / (self.merge.k or #updates))
+  local scale = self:rate() / (self.merge.k or #updates)
+  for _, update in ipairs(updates) do self.model.apply(self.params, update, scale) end
   self.updates = self.updates + #updates
 end
 
@@ -126,7 +88,6 @@ function State:take(update, step)
   local weight = merge.weight(policy, self.newest - step)
   if not weight then
     self.dropped = self.dropped + 1
-    if self.model.dropped then self.model.dropped(update) end
     return
   end
   self.model.apply(self.params, update, weight * self:rate())
@@ -142,20 +103,10 @@ function M.rng_of(seed, id, step)
   return rng(seed, (id + 1) * 2 ^ 24 + step)
 end
 
-local on = {}
-
-function on.join(self, id, step)
-  self:enter_step(id, step)
-  self.nodes = self.nodes + 1
-  if self.model.joined then self.model.joined(id, self) end
-end
+local on = {} -- by event; joins, starts and finishes change nothing
 
 function on.leave(self, id)
   self.pending[id] = nil
-  self:leave_step(id)
-  self.live[id] = nil
-  self.nodes = self.nodes - 1
-  if self.model.left then self.model.left(id, self) end
 end
 
 function on.release(self, id, step)
@@ -163,55 +114,30 @@ function on.release(self, id, step)
 end
 
 function on.apply(self, id, step)
-  self:leave_step(id)
-  self:enter_step(id, step)
   local update = self.pending[id]
   self.pending[id] = nil
   if update ~= nil then self:take(update, step - 1) end
 end
 
-function on.start() end
-
-function on.finish() end
-
 function State:record_point(time)
-  self.time = time
   local out, model = self.training, self.model
-  local loss = model.loss(self.params)
-  if loss == nil then return end
   local n = #out.time + 1
-  out.time[n], out.updates[n], out.loss[n] = time, self.updates, loss
+  out.time[n], out.updates[n], out.loss[n] = time, self.updates, model.loss(self.params)
   if model.accuracy then out.accuracy[n] = model.accuracy(self.params) end
-end
-
--- The nodes that pull the model at the same time, from event `at` on, in order of their ids; and the next event.
-local function pullers(trace, at)
-  local ids, time = {}, trace.time[at]
-  while (trace.event[at] == "release" or trace.event[at] == "start") and trace.time[at] == time do
-    if trace.event[at] == "release" then ids[#ids + 1] = trace.id[at] end
-    at = at + 1
-  end
-  table.sort(ids)
-  return ids, at
 end
 
 function State:walk(trace, points)
   local event, time, id, step = trace.event, trace.time, trace.id, trace.step
-  local ended, point, prepared = self.setup.time, 0, 0
+  local ended, point = self.setup.time, 0
   for i = 1, #event do
     -- As in the simulator's `progress`: a point shows the state before the events of its time.
     while point < points and ended * point / points <= time[i] do
       self:record_point(ended * point / points)
       point = point + 1
     end
-    self.time = time[i]
     if event[i] == "release" and self.merge.kind == "mean" and step[i] > self.held_step then self:flush() end
-    if event[i] == "release" and i > prepared and self.model.prepare then
-      local ids, behind = pullers(trace, i)
-      prepared = behind - 1
-      self.model.prepare(self.params, ids, self)
-    end
-    on[event[i]](self, id[i], step[i])
+    local react = on[event[i]]
+    if react then react(self, id[i], step[i]) end
   end
   for late = point, points - 1 do self:record_point(ended * late / points) end
   self:flush()
@@ -231,8 +157,7 @@ end
 
 local model_kinds = {
   init = "function", gradient = "function", apply = "function", loss = "function", accuracy = "function?",
-  rate = "number|function?", apply_all = "function?", merge = "function?", prepare = "function?", joined = "function?",
-  left = "function?", dropped = "function?",
+  rate = "number|function?",
 }
 
 ---Trains a model along a trace of sim.run.
@@ -249,12 +174,10 @@ function M.replay(trace, model, setup, plan)
   local training = { time = {}, updates = {}, loss = {}, accuracy = model.accuracy and {} or nil }
   local state = setmetatable({
     model = model, setup = setup, rate_of = plan.rate or model.rate or 1,
-    apply_all = model.apply_all or one_by_one(model), training = training,
-    time = 0, updates = 0, dropped = 0, newest = 0, buffered = {}, held_step = 0, pending = {},
-    live = {}, nodes = 0, at_step = {}, lowest = 0,
+    training = training, updates = 0, dropped = 0, newest = 0, buffered = {}, held_step = 0, pending = {},
   }, State)
   state.params = model.init(rng(setup.seed), setup)
-  state.merge = plan.merge or model.merge and model.merge() or { kind = "all" }
+  state.merge = plan.merge or { kind = "all" }
   state:walk(trace, plan.points or default_points)
   training.dropped = state.dropped
   return training, state.params
@@ -278,7 +201,7 @@ function M.run(options, model, plan)
   return result
 end
 
--- --- from text: "mnist", "linear rate=0.01 merge=drop:4 dims=30", "job.lua --lr 0.1" ---
+-- --- from text: "mnist", "linear rate=0.01 merge=drop:4 dims=30" ---
 
 local names = { "linear", "factorisation", "mnist" }
 
@@ -336,26 +259,11 @@ local function plan_of(values)
   return plan
 end
 
-local function readable(path)
-  local file, message = io.open(path, "rb")
-  if not file then return nil, message end
-  file:close()
-  return true
-end
-
-local function from_job(words)
-  local path = words[1]
-  local fine, message = readable(path)
-  if not fine then return nil, message end
-  local arguments = { unpack(words, 2) }
-  return function() return require("actor.sim.models.job")(path, arguments) end, {}
-end
-
 local function from_name(words)
   local name = words[1] or ""
   local known = table.concat(names, ", ")
   if not known:find("%f[%a]" .. name:gsub("%W", "%%%0") .. "%f[%A]") then
-    return nil, ("there is no model '%s' (give %s, or a file job.lua)%s"):format(name, known,
+    return nil, ("there is no model '%s' (give %s)%s"):format(name, known,
       spelling.suggestion(name, names))
   end
   local values, wrong = named_values(words)
@@ -368,16 +276,14 @@ local function from_name(words)
   return function() return M.models[name](values) end, plan
 end
 
----Parses a training text: a model's name and settings, or a job's file and its flags. Returns nil and a message for an
----invalid text.
+---Parses a training text: a model's name and settings. Returns nil and a message for an invalid text.
 ---@param text string
 ---@return (fun(): actor.sim.Model)? make makes a new model for each run
 ---@return actor.sim.Plan|string plan
 function M.from(text)
   local words = {}
   for word in text:gmatch("%S+") do words[#words + 1] = word end
-  local make, plan = (words[1] or ""):find("%.lua$") and from_job or from_name
-  make, plan = make(words)
+  local make, plan = from_name(words)
   if not make then return nil, ("--train %s: %s"):format(text, plan) end
   return make, plan
 end
