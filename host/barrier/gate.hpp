@@ -59,9 +59,6 @@ class BarrierRule {
   virtual Watch watch() const { return Watch::event; }
   /// Rises when the rule changes: then all waiting workers are evaluated again.
   virtual uint64_t version() const { return 0; }
-  /// Whether all workers at one step in one `decide` get the same answer without a recheck time, regardless of which
-  /// and how many are evaluated. Holds for the current rule. May be slow.
-  virtual bool by_step() const { return false; }
 };
 
 /// Every worker passes (ASP).

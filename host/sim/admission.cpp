@@ -7,7 +7,6 @@
 #include "host/sim/admission_event.hpp"
 #include "host/sim/admission_rule.hpp"
 #include "host/sim/admission_sample.hpp"
-#include "host/sim/admission_step.hpp"
 
 namespace actorhost {
 
@@ -26,8 +25,6 @@ std::unique_ptr<Admission> make_admission(const NativeRule& rule, const Clocks& 
 }
 
 std::unique_ptr<Admission> make_admission(BarrierRule& rule, const Clocks& clocks, bool decides_first_step) {
-  if (rule.watch() == Watch::event && rule.by_step())
-    return std::make_unique<StepAdmission>(clocks, rule, decides_first_step);
   return std::make_unique<RuleAdmission>(clocks, rule, decides_first_step);
 }
 

@@ -4,17 +4,17 @@
 
 namespace actorhost {
 
-void ProgressAdmission::joined(NodeId id) {
+void RuleAdmission::joined(NodeId id) {
   [[maybe_unused]] const Status added = progress_.add(id, clocks_.step(id));
   assert(added.ok());  // ids of Clocks are new and within Progress::kMaxId (Scenario::check)
 }
 
-void ProgressAdmission::left(NodeId id) {
+void RuleAdmission::left(NodeId id) {
   progress_.remove(id);
   waiting_ = progress_.waiting();
 }
 
-void ProgressAdmission::started(NodeId id, double now, uint64_t version) {
+void RuleAdmission::started(NodeId id, double now, uint64_t version) {
   progress_.start(id, now);
   progress_.pulled(id, static_cast<double>(version));
 }
@@ -24,7 +24,7 @@ void RuleAdmission::requested(NodeId id, double now) {
   waiting_ = progress_.waiting();
 }
 
-void ProgressAdmission::completed(NodeId id, double now) {
+void RuleAdmission::completed(NodeId id, double now) {
   progress_.complete(id, now);
   requested(id, now);
 }

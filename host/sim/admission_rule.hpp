@@ -7,34 +7,21 @@
 
 namespace actorhost {
 
-/// Maintains the clocks as the parameter server does. `decides_first_step` is described in Admission. It is false for
-/// classic rules: they let every node begin at once, as their O(1) forms do.
-class ProgressAdmission : public Admission {
+/// `decides_first_step` is described in Admission. It is false for classic rules: they let every node begin at once, as
+/// their O(1) forms do.
+class RuleAdmission final : public Admission {
  public:
-  ProgressAdmission(const Clocks& clocks, bool decides_first_step)
-      : Admission(clocks), decides_first_step_(decides_first_step) {}
+  /// `rule` must outlive the admission.
+  RuleAdmission(const Clocks& clocks, BarrierRule& rule, bool decides_first_step = false)
+      : Admission(clocks), counted_(rule), gate_(progress_, counted_), decides_first_step_(decides_first_step) {}
 
   void joined(NodeId id) override;
   void left(NodeId id) override;
   bool decides_first_step() const noexcept override { return decides_first_step_; }
+  void requested(NodeId id, double now) override;
   void started(NodeId id, double now, uint64_t version) override;
   void completed(NodeId id, double now) override;
   void suspected(NodeId id, bool suspected) override { progress_.suspect(id, suspected); }
-
- protected:
-  Progress progress_;
-
- private:
-  bool decides_first_step_;
-};
-
-class RuleAdmission final : public ProgressAdmission {
- public:
-  /// `rule` must outlive the admission.
-  RuleAdmission(const Clocks& clocks, BarrierRule& rule, bool decides_first_step = false)
-      : ProgressAdmission(clocks, decides_first_step), counted_(rule), gate_(progress_, counted_) {}
-
-  void requested(NodeId id, double now) override;
   Status decide(double now, std::vector<NodeId>& passed) override;
   double next_time() override { return gate_.next_time(); }
 
@@ -57,8 +44,10 @@ class RuleAdmission final : public ProgressAdmission {
     BarrierRule& rule_;
   };
 
+  Progress progress_;
   Counted counted_;
   Gate gate_;
+  bool decides_first_step_;
 };
 
 }  // namespace actorhost

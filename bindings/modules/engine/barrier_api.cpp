@@ -273,7 +273,6 @@ std::string LuaRule::label() const {
 
 int LuaRule::staleness() const { return batch_->staleness; }
 Watch LuaRule::watch() const { return static_cast<Watch>(batch_->watch); }
-bool LuaRule::by_step() const { return batch_->by_step != 0; }
 uint64_t LuaRule::version() const { return batch_->version; }
 
 }  // namespace actorhost

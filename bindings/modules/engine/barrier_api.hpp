@@ -34,7 +34,6 @@ class LuaRule final : public BarrierRule {
   int staleness() const override;
   Watch watch() const override;
   uint64_t version() const override;
-  bool by_step() const override;
 
  private:
   LuaRule(Vm& vm, ah_admission_batch* batch, LuaRef batch_ref, LuaRef evaluator, LuaRef evaluate_one,

@@ -50,8 +50,7 @@ typedef struct ah_admission_batch {
   uint32_t live;       /* 1 while the pointers are valid: later uses of a view stored by a rule are refused */
   /* The evaluator sets these when its rule changes: */
   int32_t staleness;
-  uint32_t watch;   /* 0 floor, 1 event, 2 timer, 3 worker */
-  uint32_t by_step; /* 1: workers with equal steps get the same decision */
+  uint32_t watch; /* 0 floor, 1 event, 2 timer, 3 worker */
   uint64_t version;
 } ah_admission_batch;
 

@@ -49,7 +49,7 @@ local function evaluate(k)
   batch.slot = slot
   local id = batch.ids[slot]
   view.step = batch.steps[slot]
-  if not context.by_step then view.id, view.waited, view.shared = id, batch.now - batch.requested_at[slot], context.shared end
+  view.id, view.waited, view.shared = id, batch.now - batch.requested_at[slot], context.shared
   local pass, recheck, worker, step = context.rule(view)
   if pass == true then
     batch.decisions[k].pass = 1
@@ -106,11 +106,11 @@ end
 function Evaluator.new(rule, seed)
   local batch = ffi.new("ah_admission_batch")
   batch.magic = magic
-  local context = { seed = seed, samplings = 0, memories = {}, shared = {}, rngs = {}, remembers = false, names = false, by_step = false }
+  local context = { seed = seed, samplings = 0, memories = {}, shared = {}, rngs = {}, remembers = false, names = false }
   local view = views.new(batch, batch.everyone, context)
   local make = assert(load(loop, "@stdlib/actor/barrier/evaluator.lua(loop)", "t"))
   local one, all = make(batch, view, context, invalid_result, invalid_worker)
-  local self = setmetatable({ batch = batch, evaluate_one = one, evaluate_all = all, _context = context, _view = view }, Evaluator)
+  local self = setmetatable({ batch = batch, evaluate_one = one, evaluate_all = all, _context = context }, Evaluator)
   self:set(rule)
   return self
 end
@@ -122,11 +122,8 @@ function Evaluator:set(rule)
   self.rule, self.label = rule, rules.label(rule)
   self._context.rule, self._context.names = rule.run, rule.watches == "worker"
   self._context.memories, self._context.shared = {}, {}
-  self._context.by_step = rule.by_step or false
-  views.hide_own(self._view, self._context.by_step)
   self.batch.staleness = rule.staleness or -1
   self.batch.watch = watches[rule.watches]
-  self.batch.by_step = rule.by_step and 1 or 0
   self.batch.version = self.batch.version + 1
 end
 

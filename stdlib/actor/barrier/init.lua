@@ -81,19 +81,16 @@ end
 
 ---Makes a rule with guarantees. `staleness`: no worker more than this many steps ahead of the slowest passes. A rule
 ---with staleness 0 is treated as bsp: updates are merged in (step, id) order and become visible once the barrier is
----passed. `by_step = true`: the result of `run` depends on no field of the waiting worker except `view.step`, and `run`
----draws no random numbers and keeps no state. The simulator then evaluates the rule once for all workers that wait at a
----step, which is many times faster with many workers.
+---passed.
 ---
 ---    return barrier.rule { staleness = 0, run = function(view) return view:min() >= view.step end }
----    return barrier.rule { by_step = true, run = function(view) return view.step <= view:quantile(0.5) + 2 end }
----@param fields {run: fun(view: actor.barrier.View): boolean, number?; staleness: integer?, by_step: boolean?, name: string?}
+---@param fields {run: fun(view: actor.barrier.View): boolean, number?; staleness: integer?, name: string?}
 ---@return actor.barrier.Rule
 function M.rule(fields)
-  check.options(fields, { run = "function", staleness = "number?", by_step = "boolean?", name = "string?" }, "barrier.rule")
+  check.options(fields, { run = "function", staleness = "number?", name = "string?" }, "barrier.rule")
   if fields.staleness then check.integer(fields.staleness, "staleness", "barrier.rule", 0, 2 ^ 31 - 1) end
   local rule = rules.of(fields.run, "barrier.rule", fields.name)
-  rule.staleness, rule.by_step = fields.staleness, fields.by_step
+  rule.staleness = fields.staleness
   return rule
 end
 

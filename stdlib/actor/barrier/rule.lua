@@ -5,7 +5,6 @@ local check = require("actor.check")
 ---@field kind "clock"|"free"|"sampled" clock: passes when min >= step - staleness; free: always passes; sampled: like clock, over samples
 ---@field staleness? integer
 ---@field beta? integer
----@field by_step? boolean its result depends on no field of the waiting worker except its step, and has no re-check time
 ---@field resample? "event"|"sticky"|{poll: number}
 
 ---@class actor.barrier.Rule

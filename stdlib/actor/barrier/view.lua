@@ -166,14 +166,8 @@ local function known_fields()
   return table.concat(names, ", ")
 end
 
--- Fields of the waiting worker, besides its step, and fields that hold a rule's state between evaluations.
-local own_fields = { id = true, waited = true, shared = true, memory = true, rng = true, duration = true, average = true }
-
 local metatable = {
   __index = function(view, key)
-    if own_fields[key] and view._context.by_step then
-      error(("a rule with by_step = true is evaluated once for all workers that wait at a step: it cannot use view.%s"):format(key), 2)
-    end
     if key == "memory" then return memory_of(view) end
     if key == "rng" then return rng_of(view) end
     if key == "duration" then return own(view, "durations") end
@@ -196,11 +190,6 @@ function M.new(batch, seen, context)
   for name, make in pairs(arrays) do view[name] = make(batch, seen) end
   for name, method in pairs(methods) do view[name] = method end
   return setmetatable(view, metatable)
-end
-
----Sets whether the view refuses fields of the waiting worker, for a rule evaluated by step.
-function M.hide_own(view, hidden)
-  for _, name in ipairs { "id", "waited", "shared" } do rawset(view, name, not hidden and 0 or nil) end
 end
 
 -- --- samples ---

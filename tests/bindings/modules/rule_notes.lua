@@ -17,9 +17,8 @@ local rule
 -- Appends rows of doubles to notes: the scalars, the arrays, the answer.
 local function noted(run)
   return function(view)
-    local function own(name) return rule.by_step and -1 or view[name] end
     local row = {
-      #arrays, view.n, view.step, own "id", view.population, view.now, own "waited", own "duration", own "average", view:min(),
+      #arrays, view.n, view.step, view.id, view.population, view.now, view.waited, view.duration, view.average, view:min(),
       view:max(), view:behind(1), view:passed(view.step), view:quantile(0.5), view.buffered,
     }
     for _, name in ipairs(arrays) do

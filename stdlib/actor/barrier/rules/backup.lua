@@ -19,7 +19,7 @@ local M = {
 ---@return actor.barrier.Rule
 function M.make(k)
   return rules.new {
-    watches = "event", by_step = true, staleness = k == 0 and 0 or nil,
+    watches = "event", staleness = k == 0 and 0 or nil,
     run = function(view)
       return view:behind(0) <= k
     end,

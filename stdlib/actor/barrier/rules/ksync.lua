@@ -20,7 +20,7 @@ local M = {
 ---@return actor.barrier.Rule
 function M.make(k)
   return rules.new {
-    watches = "event", by_step = true,
+    watches = "event",
     run = function(view)
       return view:passed(view.step) >= (k < view.n and k or view.n)
     end,

@@ -20,7 +20,7 @@ local M = {
 function M.make(fraction, s)
   local slack = rules.rounding
   return rules.new {
-    watches = "event", by_step = true, staleness = fraction == 1 and s or nil,
+    watches = "event", staleness = fraction == 1 and s or nil,
     run = function(view)
       return view.n - view:behind(s) >= fraction * view.n - slack
     end,
