@@ -6,8 +6,8 @@
 -- gradient: the server has the optimiser. (actorhost's own --barrier would be the rule of all runs.) All ranks must be
 -- on one machine, because steps are ordered by its clock.
 local actor = require "actor"
-local co, comparison, data, optim, param = actor.collective, actor.comparison, actor.data, actor.optim, actor.param
-local cnn = require "models.cnn"
+local co, data, optim, param = actor.collective, actor.data, actor.optim, actor.param
+local cnn, comparison, snapshots_of = require "models.cnn", require "models.comparison", require "models.snapshots"
 
 local function count(n) return { n, least = 1, whole = true } end
 local opt = actor.options {
@@ -15,7 +15,7 @@ local opt = actor.options {
   seconds = { 40, above = 0 }, updates = count(96), marks = count(8), seeds = count(3), delay = { 1, least = 0 },
   batch = count(32), lr = { 0.05, above = 0 }, sample = count(1000), out = "barriers", small = false,
 }
-local folder = actor.rank == 0 and actor.folder.new(opt.out)
+local folder = actor.rank == 0 and require "models.folder"(opt.out)
 local set = opt.small
   and { train = data.digits { n = 600 }, test = data.digits { n = 200, first = 601 }, source = "few digits" }
   or data.mnist(opt.data ~= "" and opt.data or nil)
@@ -45,7 +45,7 @@ local function train(rule, seed, number)
   collectgarbage() -- frees the net of the last run
   local net, weights, steps = cnn(seed, actor.rank or 0, opt.small), "weights" .. number, {}
   local update, merge = pushing(net)
-  local snapshots = actor.snapshots.new { key = weights, seconds = marks("seconds"), updates = marks("updates") }
+  local snapshots = snapshots_of { key = weights, seconds = marks("seconds"), updates = marks("updates") }
   if actor.role == "worker" then co.barrier() end
   local began = actor.now()
   param.run {

@@ -42,7 +42,7 @@ local function figure(x, title)
 end
 
 if actor.rank == 0 then
-  local folder = actor.folder.new(opt.to)
+  local folder = require "folder"(opt.to)
   folder:figure("time", figure("seconds", "Error against time"))
   folder:figure("epochs", figure("epochs", "Error against epochs"))
   local rows, curves = {}, {}

@@ -14,10 +14,8 @@ local util = require("actor.util")
 ---@field barrier actor.barrier
 ---@field codec actor.codec
 ---@field collective actor.collective
----@field comparison actor.comparison
 ---@field data actor.data
 ---@field filter actor.filter
----@field folder actor.folder
 ---@field help actor.help
 ---@field log actor.log
 ---@field mapreduce actor.mapreduce
@@ -29,7 +27,6 @@ local util = require("actor.util")
 ---@field progress actor.progress
 ---@field psp actor.psp
 ---@field sim actor.sim
----@field snapshots actor.snapshots
 ---@field tensor actor.tensor
 ---@field text actor.text
 ---@field trace actor.trace

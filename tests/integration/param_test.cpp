@@ -33,20 +33,6 @@ TEST_CASE("param.get of several keys returns their values and steps at once") {
   CHECK_THAT(run.out, Contains("6\t2\tnil\tnil\tcounter\t0\n0\n") && Contains("param.get: key 2"));
 }
 
-TEST_CASE("snapshots hold the merged state of their moment, and each is measured once") {
-  const std::string rule = GENERATE("bsp", "asp", "pssp:2:1");
-  const std::string n = GENERATE("1", "3", "8");
-  const JobFolder folder;
-  const Ended run(folder.run({"-n", n, "--barrier", rule, "jobs/param.lua", "snapshots_hold_merged_values"}));
-  CHECK(run.out == "seconds\t0\nupdates\t7\nupdates\t1\nupdates\t8\nupdates\t8\nname x\n");
-}
-
-TEST_CASE("a run ends when all snapshots are taken") {
-  const Ended run(run_param("threads", {"snapshots_end_run_when_all_are_taken"}, {"--barrier", "bsp"}));
-  CHECK_THAT(run.out, Contains("true\n") &&
-                          Contains("bad argument 'updates[2]' to snapshots.new: expected a number of at least 0"));
-}
-
 TEST_CASE("param.start takes a barrier, like the seed's, and nothing else") {
   const Ended run(run_param("threads", {"param_start_takes_barrier_as_seeds_does"}));
   CHECK_THAT(run.out, Contains("param.start takes a barrier or nothing, got 3 arguments") &&

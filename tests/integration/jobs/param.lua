@@ -36,43 +36,6 @@ function jobs.param_get_of_several_keys_gives_their()
   print(select(2, pcall(param.get, { "x", {} })))
 end
 
--- x is the number of merged updates, so a snapshot shows its moment. The run ends before the last snapshot mark.
-function jobs.snapshots_hold_merged_values()
-  local snapshots = actor.snapshots.new { key = "x", seconds = { 0, 1e9 }, updates = { 7, 1, 8, 8, 1e9 } }
-  run.stop = function(ctx)
-    assert(not snapshots:take(ctx))
-    return ctx.updates >= 20
-  end
-  param.run(run)
-  if actor.role ~= "worker" then return end
-  local calls = 0
-  local points = snapshots:measure(function(x)
-    calls = calls + 1
-    return { x = x:get(1), rank = actor.rank }
-  end)
-  local all = actor.collective.allgather { points = points, calls = calls }
-  local sum = 0
-  for rank = 1, all.n do
-    assert(actor.hash(all[rank].points) == actor.hash(points), "ranks have different points")
-    sum = sum + all[rank].calls
-  end
-  assert(sum == #points, "a copy was not measured just once")
-  for _, point in ipairs(points) do
-    assert(point.x == point.updates, ("the copy is of %g updates, not of %g"):format(point.x, point.updates))
-    assert(point[point.by] >= point.mark and point.seconds >= 0, "copied before the mark")
-    print(point.by, point.mark)
-  end
-  print(table.concat(param.keys(), " "))
-end
-
-function jobs.snapshots_end_run_when_all_are_taken()
-  local snapshots = actor.snapshots.new { key = "x", updates = { 5, 10 } }
-  run.stop = function(ctx) return snapshots:take(ctx) end
-  local summary = param.run(run)
-  if actor.rank == 0 then print(summary.updates >= 10 and summary.updates < 10 + actor.size) end
-  print(select(2, pcall(actor.snapshots.new, { key = "x", updates = { 1, "2" } })))
-end
-
 function jobs.param_start_takes_barrier_as_seeds_does()
   param.register_schedule(function(workers)
     local tasks = {}
