@@ -12,7 +12,7 @@ local c = require("actor.c.data")
 local api = require("actor.ffi")("data")
 require("actor.tensor") -- gives tensors their methods
 local base = require("actor.tensor.base")
-local sparse = require("actor.tensor.sparse")
+local sparse = require("actor.data.sparse")
 local planning = require("actor.data.batches")
 local made = require("actor.data.made")
 local parts = require("actor.data.parts")
@@ -140,15 +140,15 @@ local function batch_of_sparse(source, positions, out)
 end
 
 ---Returns the rows at some positions, as a new tensor or in `out`. Images give {count, width}, 0..1; labels give
----{count}, classes from 1; a tensor gives its rows, with its other dimensions; a sparse matrix gives dense rows.
----@param source actor.data.Rows|actor.Csr|actor.Tensor
+---{count}, classes from 1; a tensor gives its rows, with its other dimensions; sparse rows give dense rows.
+---@param source actor.data.Rows|actor.data.SparseRows|actor.Tensor
 ---@param positions integer[]|actor.data.Positions in any order, with repetitions
 ---@param out? actor.Tensor of the result's shape, contiguous; float32, or the tensor's type
 ---@return actor.Tensor
 function M.batch(source, positions, out)
   if not istype(Positions, positions) then positions = planning.as_positions(positions, "data.batch") end
   if not istype(Rows, source) then
-    if sparse.is_csr(source) then return batch_of_sparse(source, positions, out) end
+    if sparse.is(source) then return batch_of_sparse(source, positions, out) end
     if not base.is_tensor(source) then check.wrong("source", "data.batch", "rows or a tensor", source) end
     return batch_of_tensor(source, positions, out)
   end
@@ -272,8 +272,8 @@ end
 ---`--memory`.
 ---@param path string plain or compressed
 ---@param options? {dtype?: "float32"|"float64", features?: integer, zero_based?: boolean, sparse?: boolean} `features`:
----  columns, default the largest index in the file; `sparse`: a sparse matrix; `data.batch` makes dense rows of it
----@return actor.Tensor|actor.Csr features {n, features}
+---  columns, default the largest index in the file; `sparse`: store only the values of the file
+---@return actor.Tensor|actor.data.SparseRows features {n, features}
 ---@return actor.Tensor labels {n}
 function M.libsvm(path, options)
   local fn = "data.libsvm"
@@ -286,7 +286,7 @@ function M.libsvm(path, options)
   local values, labels, width, columns, starts =
     c.libsvm(path, options.features or 0, options.zero_based or false, dtype_of(options, fn), options.sparse or false)
   if not options.sparse then return values, labels end
-  return sparse.adopt { n = labels.size, width = width, starts = starts, columns = columns, values = values }, labels
+  return sparse.new { n = labels.size, width = width, starts = starts, columns = columns, values = values }, labels
 end
 
 ---Iterates over the lines of a text file, without their ends. The file is read as the iteration advances.

@@ -58,10 +58,6 @@ local function operand()
   return t
 end
 
-local function sparse()
-  return tensor.csr { rows = { 1, 2, 3 }, columns = { 3, 1, 2 }, values = { 5, 1, 2 }, shape = { 3, 3 } }
-end
-
 local known_options = {} -- by function: the names that its error for an unknown option lists
 
 local argument
@@ -94,7 +90,7 @@ function argument(name, depth)
   if kind == 16 and depth < 3 then return { operand(), operand() } end
   if kind <= 18 and depth < 3 then return list(name, depth) end
   if kind == 19 and depth < 2 then return options_of(name) end
-  if kind == 20 then return any { sparse(), self_containing, tensor.random { seed = 1 } } end
+  if kind == 20 then return any { self_containing, tensor.random { seed = 1 } } end
   return nil
 end
 
@@ -147,7 +143,6 @@ local function one_call(name, f)
   for i = 1, count do arguments[i] = argument(name, 0) end
   if random:int(1, 4) == 1 then arguments[math.max(count, 1)] = options_of(name) end
   if random:int(1, 2) == 1 or of_tensors_only[name] then arguments[1] = operand() end
-  if name:find("^csr:__") or name:find("^csr:") and random:int(1, 8) > 1 then arguments[1] = sparse() end
   count = math.max(count, 1)
   local texts = {}
   for i = 1, count do texts[i] = shown(arguments[i], 0) end
@@ -174,9 +169,6 @@ local function functions()
   end
   for name, f in pairs(require("actor.tensor.base").methods) do
     if not left_out[name] then found[#found + 1] = { "t:" .. name, f } end
-  end
-  for name, f in pairs(getmetatable(sparse())) do
-    if type(f) == "function" then found[#found + 1] = { "csr:" .. name, f } end
   end
   table.sort(found, function(a, b) return a[1] < b[1] end)
   return found

@@ -102,7 +102,6 @@ test("outer, kron and cross of whole numbers are exact, and errors of sums of pr
       inner = function() a:inner(b) end,
       tensordot = function() a:tensordot(b, 1) end,
       einsum = function() tensor.einsum("i,i", a, b) end,
-      csr = function() tensor.csr(a:view(1, 3)) end,
     }) do
       wrong("bad argument '.*' to tensor%." .. name .. ": expected float32 or float64, got " .. dtype
         .. "; convert it with t:to%('float64'%)", body)

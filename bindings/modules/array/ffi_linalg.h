@@ -1,6 +1,6 @@
 #pragma once
 #include "bindings/modules/array/ffi_tensor.h"
-/* FFI text "ffi/linalg", on top of ffi_tensor.h: decompositions of matrices, random elements, sparse products. The
+/* FFI text "ffi/linalg", on top of ffi_tensor.h: decompositions of matrices, random elements. The
    functions allocate an `out`. Lua ensures that operands are row-major and have matching shapes and types. No function
    calls Lua. */
 
@@ -17,14 +17,6 @@ typedef struct ah_random {
   uint64_t seed, drawn;
   uint32_t stream;
 } ah_random;
-
-/* A sparse matrix over the elements of contiguous tensors: Csr of host/kernel/sparse.hpp. */
-typedef struct ah_csr {
-  int64_t rows;
-  int64_t *starts, *columns;
-  void* values;
-  int32_t type; /* of the values, as in ah_tensor */
-} ah_csr;
 
 typedef struct ah_linalg_api {
   /* The functions of host/kernel/linalg.hpp for batches of matrices in the last two dimensions. They fill `fault` when
@@ -45,11 +37,4 @@ typedef struct ah_linalg_api {
   int32_t (*draw_order)(ah_tensor* out, ah_random* from, int64_t n);
   /* AH_TENSOR_SHAPE: too few weights are above 0. Weights are float64. */
   int32_t (*draw_weighted)(ah_tensor* out, ah_random* from, const ah_tensor* weights, int32_t repeated);
-
-  /* The functions of host/kernel/sparse.hpp. `out` has the rows of `a` and the columns of `b`, which is row-major. */
-  int32_t (*csr_times)(ah_tensor* out, const ah_csr* a, const ah_tensor* b);
-  /* Sizes: starts {rows + 1}; columns and values as long as `from`, with `count` used elements. at_rows and at_columns
-     are int64. */
-  int32_t (*csr_gather)(int64_t* count, ah_csr* out, const ah_tensor* at_rows, const ah_tensor* at_columns,
-                        const ah_tensor* from);
 } ah_linalg_api;

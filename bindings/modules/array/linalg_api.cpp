@@ -5,7 +5,6 @@
 #include "bindings/modules/array/tensor_operation.hpp"
 #include "host/kernel/draw.hpp"
 #include "host/kernel/linalg.hpp"
-#include "host/kernel/sparse.hpp"
 
 namespace actorhost {
 
@@ -126,34 +125,8 @@ int32_t draw_weighted(ah_tensor* out, ah_random* from, const ah_tensor* weights,
   });
 }
 
-// ---- Sparse matrices ----
-
-kernel::Csr csr_of(const ah_csr& m) noexcept {
-  return {m.rows, m.starts, m.columns, m.values, static_cast<Dtype>(m.type)};
-}
-
-int32_t csr_times(ah_tensor* out, const ah_csr* a, const ah_tensor* b) noexcept {
-  return guarded_status([&] {
-    const View right = view_of(*b);
-    View like = right;
-    like.shape[0] = a->rows;
-    const int32_t status = tensor::prepare(b->context_, *out, like);
-    if (status == AH_TENSOR_OK) kernel::multiply(csr_of(*a), right, view_of(*out), pool_of(b));
-    return status;
-  });
-}
-
-int32_t csr_gather(int64_t* count, ah_csr* out, const ah_tensor* at_rows, const ah_tensor* at_columns,
-                   const ah_tensor* from) noexcept {
-  return guarded_status([&] {
-    *count = kernel::gather(from->count_, at_rows->i64_, at_columns->i64_, from->data_, csr_of(*out));
-    return AH_TENSOR_OK;
-  });
-}
-
 }  // namespace
 
-const ah_linalg_api kLinalgApi = {lu,   solve, determinant, cholesky,      qr,        svd,
-                                  eigh, draw,  draw_order,  draw_weighted, csr_times, csr_gather};
+const ah_linalg_api kLinalgApi = {lu, solve, determinant, cholesky, qr, svd, eigh, draw, draw_order, draw_weighted};
 
 }  // namespace actorhost

@@ -165,7 +165,6 @@ for _, part in ipairs { create, join, files, require("actor.tensor.random") } do
   for name, f in pairs(part) do M[name] = f end
 end
 M.einsum = require("actor.tensor.products").einsum
-M.csr = require("actor.tensor.sparse").csr
 
 ---Returns whether the value is a tensor.
 ---@param value any
