@@ -32,12 +32,6 @@ local M = {}
 ---training; default 0
 ---@field peers? "all"|"ring"|"random" the partners in a round: all workers (default), the neighbours in rank order, or
 ---pairs drawn for each round with the run's seed
----@field filter? actor.Filter|string compression of messages between processes (actor.filter): "fp16", "int8",
----"topk:0.01+fp16". With peers = "all" each process sends to all others the difference between its model and the last
----round's mean; with p processes this saves bytes when the filter divides the size by more than p / 2. A round after a
----change of the workers is not filtered. With "ring" and "random" the models themselves are sent: topk is refused, and
----models agree only to within the filter's rounding. Omitted parts stay in the model and are sent in a later round.
----Warm-up and abort are not filtered
 ---@field lock? "step"|"gradient" the time that a step of two functions holds the lock. "step" (default): from the
 ---gradient to the end of the update. "gradient", as in the paper: the lock is released between the two functions, so a
 ---round may change the model there, and the gradient may belong to an older model
@@ -99,8 +93,8 @@ local function description(parts, options)
   if #text > 400 then
     text = ("%s, ... (%d tensors, hash %s)"):format(text:sub(1, 300), #parts, require("actor").hash(text))
   end
-  return ("average.start of %s, every %g ms, %d warm-up steps, peers %s, deadline %g ms, filter %s, lock %s, barrier %s"):format(text,
-    options.sync_interval_ms, options.warmup_steps, options.peers, options.deadline_ms, tostring(options.filter), options.lock,
+  return ("average.start of %s, every %g ms, %d warm-up steps, peers %s, deadline %g ms, lock %s, barrier %s"):format(text,
+    options.sync_interval_ms, options.warmup_steps, options.peers, options.deadline_ms, options.lock,
     type(options.barrier) == "string" and options.barrier or type(options.barrier))
 end
 
@@ -109,22 +103,18 @@ local function checked(options)
   options = options or {}
   check.options(options, {
     sync_interval_ms = "number?", warmup_steps = "number?", peers = "string?", deadline_ms = "number?",
-    filter = "string|table?", lock = "string?", barrier = "string|function|table?",
+    lock = "string?", barrier = "string|function|table?",
   }, fn)
   node.honour("barrier")
   local out = {
     sync_interval_ms = options.sync_interval_ms or 500, warmup_steps = options.warmup_steps or 0,
     peers = options.peers or "all", lock = options.lock or "step", barrier = options.barrier or node.flags().barrier, deadline_ms = options.deadline_ms or 5000,
-    filter = require("actor.filter").from(options.filter or "none"),
   }
   check.number(out.sync_interval_ms, "sync_interval_ms", fn, 0, 1e9)
   check.number(out.deadline_ms, "deadline_ms", fn, 0, 1e9)
   check.integer(out.warmup_steps, "warmup_steps", fn, 0, 2 ^ 31)
   check.one_of(out.peers, peer_choices, "peers", fn)
   check.one_of(out.lock, { "step", "gradient" }, "lock", fn)
-  if out.peers ~= "all" and (out.filter.fraction or out.filter.count) then
-    check.fail("%s: topk works with peers = 'all' only, which sends differences from a common mean; with '%s' models are sent whole: use fp16 or int8", fn, out.peers)
-  end
   return out
 end
 
@@ -149,7 +139,6 @@ function M.start(tensors, options)
   local raw = c.start(index, replayed, list, names, {
     interval = options.sync_interval_ms / 1000, deadline = options.deadline_ms / 1000,
     warmup = options.warmup_steps, peers = options.peers,
-    filter = require("actor.filter").of_average(options.filter),
   })
   if not replayed then node.finish_action(index, "") end
   local finaliser = newproxy(true) -- releases the averaging with the handle

@@ -238,13 +238,6 @@ function M.of_param(filters, replaces)
   return { push = settled(push, not replaces and leaves_much(push)), pull = settled(pull, leaves_much(pull)) }
 end
 
----The filter of average.start, checked. The models retain the dropped parts, so error feedback is not needed.
----@param text actor.Filter|string
----@return table
-function M.of_average(text)
-  return settled(M.from(text), false)
-end
-
 -- The state of filters that have encoded something: the C side's state and the counts. A filter itself is plain data.
 local states = setmetatable({}, { __mode = "k" })
 

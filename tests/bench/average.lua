@@ -9,7 +9,6 @@ local actor = require "actor"
 local co, tensor, nn, optim = actor.collective, actor.tensor, actor.nn, actor.optim
 local opt = actor.options {
   seconds = 3, turns = 7, batch = 32, width = 1470, layers = 3, interval = 500, peers = "all", straggler = 1,
-  filter = "none",
 }
 
 local layers = {}
@@ -41,13 +40,13 @@ local function pace(seconds, step)
   return steps / took, all(steps, "sum") / all(os.clock() - processor, "sum")
 end
 
-local handle = actor.average.start(net.params, { sync_interval_ms = opt.interval, peers = opt.peers, filter = opt.filter })
+local handle = actor.average.start(net.params, { sync_interval_ms = opt.interval, peers = opt.peers })
 handle:abort()
 pace(0.5, train)
 local ratios, efficiencies = {}, {}
 if actor.rank == 0 then
-  print(("%d workers, %.1f MB, averaged every %g ms, peers %s, filter %s"):format(actor.size, bytes / 1e6, opt.interval,
-    opt.peers, opt.filter))
+  print(("%d workers, %.1f MB, averaged every %g ms, peers %s"):format(actor.size, bytes / 1e6, opt.interval,
+    opt.peers))
   print(("%10s %12s %8s %8s %8s %10s %10s %10s"):format("alone", "averaging", "ratio", "by cpu", "rounds", "MB sent", "waiting", "copying"))
 end
 for turn = 1, opt.turns do

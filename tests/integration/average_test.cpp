@@ -133,9 +133,6 @@ TEST_CASE("wrong calls of average are errors at the user's line") {
       Wrong{"average.start({ t }, { warmup_steps = 1.5 })", "bad argument 'warmup_steps' to average.start"},
       Wrong{"average.start { tensor.ones({ 3, 4 }):narrow(2, 1, 2) }", "tensor '1' is not contiguous"},
       Wrong{"average.start { a = t, b = t:narrow(1, 2, 2) }", "tensors 'a' and 'b' share memory"},
-      Wrong{"average.start({ t }, { filter = 'int9' })", "'int9' is no filter"},
-      Wrong{"average.start({ t }, { filter = 'topk:0.1', peers = 'ring' })", "topk works with peers = 'all' only"},
-      Wrong{"average.start({ t }, { filter = 'topk:0.1+fp16', peers = 'random' })", "with 'random' models are sent"},
       Wrong{"local h = average.start { t }; h:step(3)",
             "bad argument 'fn' to average.step: expected function, got number"},
       Wrong{"local h = average.start { t }; h:step(function() h:lock() end)",
@@ -174,16 +171,6 @@ TEST_CASE("lock and unlock make a step, and a step returns the results of its fu
   const Ended run(folder.run(
       {"-n", "3", "--log-level", "error", "jobs/average.lua", "lock_and_unlock_are_step_and_step_gives"}, 60));
   CHECK(run.out == "locked\n");
-}
-
-TEST_CASE("averaging through a filter preserves the sum of all updates, and reports fewer bytes") {
-  const JobFolder folder;
-  const auto [filter, peers] = GENERATE(table<std::string, std::string>(
-      {{"fp16", "all"}, {"int8", "all"}, {"topk:0.1+fp16", "all"}, {"fp16", "ring"}, {"int8", "random"}}));
-  const Ended run(folder.run({"-n", "3", "--isolate", "--log-level", "error", "jobs/average.lua",
-                              "through_filter_averaging_keeps_sum_of", filter, peers},
-                             60));
-  CHECK_THAT(run.out, Contains(" bytes a round instead of "));
 }
 
 TEST_CASE("a rank inside a long step blocks neither the steps nor the rounds of other ranks") {

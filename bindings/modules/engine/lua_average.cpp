@@ -7,7 +7,6 @@
 
 #include "bindings/modules/array/lua_tensor.hpp"
 #include "bindings/modules/array/tensor_api.hpp"
-#include "bindings/modules/engine/lua_filter.hpp"
 #include "bindings/modules/engine/node_modules.hpp"
 #include "bindings/modules/tool/console_runner.hpp"
 #include "bindings/process/node_context.hpp"
@@ -28,7 +27,6 @@ class Averaging {
     bool fresh = false;
     uint32_t warmup = 0;  // steps
     AverageOptions options{};
-    FilterSpec filter{};
     std::string where;
   };
 
@@ -47,7 +45,7 @@ class Averaging {
   Status join() {
     const Report report{Report::Kind::join, node_.index(), plan_.fresh, warm_left_ > 0, plan_.options};
     replica_->expect();
-    averages_.report(plan_.session, report, replica_, plan_.filter);
+    averages_.report(plan_.session, report, replica_);
     return plan_.fresh ? Status() : wait("average.start");
   }
   Status lock(const std::string& where) {
@@ -188,10 +186,6 @@ int start(lua_State* L) {
                        : peers == "random" ? AveragePattern::pairs
                                            : AveragePattern::all;
   plan.options.seed = context.seed;
-  lua_getfield(L, 5, "filter");
-  plan.filter = filter_at(L, lua_gettop(L));
-  plan.options.filtered = plan.filter.any();
-  lua_pop(L, 1);
   plan.where = user_position(L);
   std::vector<AverageReplica::Part> parts;
   if (const auto wrong = read_average_parts(L, 3, 4, parts)) raise_at_user(L, *wrong);

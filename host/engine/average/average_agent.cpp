@@ -119,8 +119,7 @@ void AverageAgent::on_go(RoundGo&& go) {
                                               Blob body) {
     send_(to, average_kind::piece, pack(AveragePiece{number, source, segment, begin}), std::move(body));
   };
-  round_->mover =
-      make_average_mover(self_, go, layout, std::move(copies), {filter_, std::exchange(reference_, {})}, send);
+  round_->mover = make_average_mover(self_, go, layout, std::move(copies), send);
   for (Early& early : std::exchange(early_, {})) {
     if (early.head.round == go.round) take(early.from, early.head, std::move(early.body));
   }
@@ -161,7 +160,6 @@ void AverageAgent::on_verdict(const RoundVerdict& verdict) {
     for (const NodeId node : round_->pending) {
       if (const auto found = replicas_.find(node); found != replicas_.end()) found->second->forget_copy(false);
     }
-    if (verdict.outcome == RoundVerdict::Outcome::applied && round_->mover) reference_ = round_->mover->reference();
     for (const auto& [node, replica] : round_->copied) {
       if (verdict.outcome == RoundVerdict::Outcome::applied && round_->mover) {
         replica->apply(round_->mover->result(node), round_->full, round_->mover->bytes_sent());
@@ -172,7 +170,6 @@ void AverageAgent::on_verdict(const RoundVerdict& verdict) {
       }
     }
   }
-  if (verdict.reason == RoundReason::abort) reference_ = {};  // nothing is compared with it any more
   settle(verdict);
   if (round_ && round_->number == verdict.round) round_.reset();
 }

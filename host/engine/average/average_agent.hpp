@@ -21,9 +21,6 @@ class AverageAgent {
 
   AverageAgent(ProcessId self, Send send) : self_(self), send_(std::move(send)) {}
 
-  /// The filter for models, the same on all processes. To be set before the first report.
-  void set_filter(const FilterSpec& filter) { filter_ = filter; }
-
   /// Reports an action of a worker of this process. `join` includes the worker's model, whose layout all models share.
   void report(const Report& report, std::shared_ptr<AverageReplica> replica = nullptr);
   /// An error means that the frame is malformed.
@@ -64,8 +61,6 @@ class AverageAgent {
   const Send send_;
   std::map<NodeId, std::shared_ptr<AverageReplica>> replicas_;  // shared with their workers
   std::map<NodeId, Report::Kind> waiting_;                      // in start, a step of the warm-up, or abort
-  FilterSpec filter_;
-  AverageReference reference_;  // of the newest applied round
   std::optional<Round> round_;
   uint32_t ended_ = 0;  // the newest ended round
   std::vector<Early> early_;

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "host/base/result.hpp"
-#include "host/engine/filter/filter.hpp"
 #include "host/wire/message.hpp"
 
 namespace actorhost {
@@ -50,9 +49,8 @@ struct AverageOptions {
   double interval = 0.5;  // seconds from the start of a round to the start of the next
   double deadline = 5;    // seconds that a round waits for a worker in a step
   uint64_t seed = 0;      // of the pairs
-  bool filtered = false;  // models are filtered where possible
   bool is_valid() const { return interval >= 0 && deadline >= 0; }
-  static void fields(auto& m, auto&& field) { field(m.peers, m.interval, m.deadline, m.seed, m.filtered); }
+  static void fields(auto& m, auto&& field) { field(m.peers, m.interval, m.deadline, m.seed); }
 };
 
 /// A worker's action: joins, waits in a step of the warm-up, waits in abort, resumes, rests without an abort here (a
@@ -97,16 +95,14 @@ struct RoundGo {
     ProcessId process = 0;
     bool weighted = true;  // its model counts in the mean
     static void fields(auto& m, auto&& field) { field(m.node, m.process, m.weighted); }
-    friend bool operator==(const Participant&, const Participant&) = default;
   };
   uint32_t round = 0;
   AveragePattern pattern = AveragePattern::all;
-  bool coded = false;  // through the filter; pattern `all`: as differences from the mean of the last round
   std::vector<Participant> participants{};
 
   uint32_t weights() const noexcept;
   bool is_valid() const { return weights() > 0; }
-  static void fields(auto& m, auto&& field) { field(m.round, m.pattern, m.coded, m.participants); }
+  static void fields(auto& m, auto&& field) { field(m.round, m.pattern, m.participants); }
 };
 
 struct AveragePiece {

@@ -15,11 +15,9 @@ bool for_lead(Kind kind) {
 
 Averages::Averages(ServiceThread& courier) : courier_(courier) { courier.add(kAverageKinds, *this); }
 
-void Averages::report(uint32_t session, const Report& report, const std::shared_ptr<AverageReplica>& replica,
-                      const FilterSpec& filter) {
-  courier_.post([this, session, report, replica, filter] {
+void Averages::report(uint32_t session, const Report& report, const std::shared_ptr<AverageReplica>& replica) {
+  courier_.post([this, session, report, replica] {
     AverageAgent& agent = agent_of(session);
-    if (replica) agent.set_filter(filter);
     agent.report(report, replica);
     if (agent.empty()) agents_.erase(session);
   });

@@ -16,10 +16,8 @@ class Averages final : public ServiceTask {
   /// Adds itself to the courier, which must not have started.
   explicit Averages(ServiceThread& courier);
 
-  /// Reports an action of a worker; its replica delivers the result of a wait. `replica` and `filter` are given with a
-  /// join.
-  void report(uint32_t session, const Report& report, const std::shared_ptr<AverageReplica>& replica = nullptr,
-              const FilterSpec& filter = {});
+  /// Reports an action of a worker; its replica delivers the result of a wait. `replica` is given with a join.
+  void report(uint32_t session, const Report& report, const std::shared_ptr<AverageReplica>& replica = nullptr);
   /// Wakes the courier after an action of a replica's worker.
   std::function<void()> waker() const { return courier_.waker(); }
 

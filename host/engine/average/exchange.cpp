@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <deque>
 #include <set>
 
 #include "host/engine/average/pieces.hpp"
@@ -8,27 +7,16 @@ namespace actorhost {
 
 namespace {
 
-/// to = from + copy + (theirs - own): adds the difference of the decoded forms of two models. The partner adds the
-/// opposite.
-template <typename T>
-void add_decoded(T* to, const T* from, const T* copy, const T* theirs, const T* own, size_t n) {
-  for (size_t i = 0; i < n; ++i) to[i] = from[i] + (copy[i] + (theirs[i] - own[i]));
-}
-
-/// Averages models with each other. With a filter both partners use the decoded forms of both models, so one gains
-/// exactly what the other loses. The part that the filter drops stays in the model and is in its next copy.
+/// Averages models with each other.
 class AverageExchange final : public AverageMover {
  public:
   AverageExchange(ProcessId self, const RoundGo& go, const AverageLayout& layout, AverageCopies copies,
-                  const FilterSpec& filter, Send send)
+                  Send send)
       : self_(self),
         layout_(layout),
         pieces_(pieces_of(layout)),
         copies_(std::move(copies)),
-        coded_(go.coded),
-        filter_(filter),
         send_(std::move(send)) {
-    room_.resize(coded_ ? 2 * kAveragePieceBytes : 0);
     std::map<NodeId, std::set<ProcessId>> receivers;
     for (size_t place = 0; place < go.participants.size(); ++place) {
       const RoundGo::Participant& target = go.participants[place];
@@ -45,7 +33,6 @@ class AverageExchange final : public AverageMover {
   }
 
   bool work() override {
-    if (coded_) return work_coded();
     if (std::exchange(sent_, true)) return false;
     for (const auto& [node, processes] : destinations_) {
       for (size_t piece = 0; piece < pieces_.size(); ++piece) {
@@ -64,20 +51,15 @@ class AverageExchange final : public AverageMover {
     if (next >= pieces_.size()) return out_of_order(head);
     const AveragePart& part = pieces_[next];
     if (part.segment != head.segment || part.begin != head.begin) return out_of_order(head);
-    if (!coded_ && body.size() != bytes_of(layout_, part)) return out_of_order(head);
+    if (body.size() != bytes_of(layout_, part)) return out_of_order(head);
     ++source->second.arrived;
-    if (coded_) {
-      waiting_.push_back({head.source, next, std::move(body)});
-    } else {
-      apply_piece(head.source, next, body.data());
-    }
+    apply_piece(head.source, next, body.data());
     return {};
   }
 
   bool done() const override {
     return sent_ && std::all_of(targets_.begin(), targets_.end(), [](const auto& t) { return t.second.missing == 0; });
   }
-  bool failed() const override { return !failed_.ok(); }
   AverageResult result(NodeId node) const override {
     const Target& target = targets_.at(node);
     return {target.terms, target.count};
@@ -117,73 +99,12 @@ class AverageExchange final : public AverageMover {
     target.written.assign(pieces_.size(), false);
   }
 
-  struct Waiting {
-    NodeId source = 0;
-    size_t piece = 0;
-    Blob body;
-  };
-
   void send_piece(const std::vector<ProcessId>& processes, NodeId node, size_t piece, const Blob& body) {
     const AveragePart& part = pieces_[piece];
     for (const ProcessId process : processes) {
       send_(process, node, static_cast<uint8_t>(part.segment), part.begin, body);
       bytes_sent_ += body.size();
     }
-  }
-
-  /// Encodes and sends pieces for other processes, then handles some received pieces, a few at a time.
-  bool work_coded() {
-    for (size_t moved = 0; moved < kAverageWorkBytes; moved += 3 * kAveragePieceBytes) {
-      if (!failed_.ok()) return false;
-      if (const auto destination = std::find_if(destinations_.begin(), destinations_.end(),
-                                                [&](const auto& w) { return !is_sent(w.first); });
-          destination != destinations_.end()) {
-        encode(destination->first, destination->second);
-      } else if (sent_ = true; !waiting_.empty()) {
-        const Waiting next = std::move(waiting_.front());
-        waiting_.pop_front();
-        failed_ = apply_coded(next);
-      } else {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  bool is_sent(NodeId node) { return encoded_[node].size() == pieces_.size(); }
-
-  void encode(NodeId node, const std::vector<ProcessId>& processes) {
-    std::vector<Blob>& encoded = encoded_[node];
-    const AveragePart& part = pieces_[encoded.size()];
-    const AverageLayout::Segment& segment = layout_.segments[part.segment];
-    if (part.begin == 0) filter_.begin(segment.dtype, segment.elements, copies_.at(node).data() + segment.begin);
-    encoded.push_back(filter_.piece(part.begin, part.elements));
-    send_piece(processes, node, encoded.size() - 1, encoded.back());
-  }
-
-  Status apply_coded(const Waiting& from) {
-    const AveragePart& part = pieces_[from.piece];
-    const size_t offset = offset_of(layout_, part);
-    const Dtype dtype = layout_.segments[part.segment].dtype;
-    std::byte* theirs = room_.data();
-    std::byte* own = room_.data() + kAveragePieceBytes;
-    AH_TRY(decode_filtered(from.body.view(), dtype, part.elements, theirs));
-    for (const NodeId node : sources_.at(from.source).targets) {
-      Target& target = targets_.at(node);
-      AH_TRY(decode_filtered(encoded_.at(node)[from.piece].view(), dtype, part.elements, own));
-      std::byte* sum = target.terms[0].data() + offset;
-      const std::byte* copy = copies_.at(node).data() + offset;
-      const std::byte* before = target.written[from.piece] ? sum : copy;
-      const auto go = [&](auto zero) {
-        using T = decltype(zero);
-        const auto as = [](const std::byte* bytes) { return reinterpret_cast<const T*>(bytes); };
-        add_decoded(reinterpret_cast<T*>(sum), as(before), as(copy), as(theirs), as(own), part.elements);
-      };
-      dtype == Dtype::f32 ? go(0.0F) : go(0.0);
-      target.written[from.piece] = true;
-      --target.missing;
-    }
-    return {};
   }
 
   /// Adds a piece of another process's model to all models here that are averaged with that model.
@@ -203,16 +124,10 @@ class AverageExchange final : public AverageMover {
   const AverageLayout layout_;
   const std::vector<AveragePart> pieces_;
   const AverageCopies copies_;
-  const bool coded_;
-  Filter filter_;
   const Send send_;
   std::map<NodeId, Target> targets_;
   std::map<NodeId, Source> sources_;                       // of other processes
   std::map<NodeId, std::vector<ProcessId>> destinations_;  // by model: the processes that get its copy
-  std::map<NodeId, std::vector<Blob>> encoded_;            // coded: by model, the sent pieces
-  std::deque<Waiting> waiting_;                            // coded: received pieces
-  std::vector<std::byte> room_;                            // for two decoded pieces
-  Status failed_;
   bool sent_ = false;
   uint64_t bytes_sent_ = 0;
 };
@@ -220,9 +135,8 @@ class AverageExchange final : public AverageMover {
 }  // namespace
 
 std::unique_ptr<AverageMover> make_average_exchange(ProcessId self, const RoundGo& go, const AverageLayout& layout,
-                                                    AverageCopies copies, const FilterSpec& filter,
-                                                    AverageMover::Send send) {
-  return std::make_unique<AverageExchange>(self, go, layout, std::move(copies), filter, std::move(send));
+                                                    AverageCopies copies, AverageMover::Send send) {
+  return std::make_unique<AverageExchange>(self, go, layout, std::move(copies), std::move(send));
 }
 
 }  // namespace actorhost

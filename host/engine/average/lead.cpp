@@ -230,12 +230,6 @@ void AverageLead::go() {
     round.participants.insert(node);
     round.busy.insert(member.process);
   }
-  // With pattern `all`, processes send filtered differences from the last mean if all participants have that mean.
-  // Neighbours and pairs send filtered models.
-  const bool apart = go.pattern != AveragePattern::all;
-  const bool same_mean = options_.peers == AveragePattern::all && go.participants == last_;
-  go.coded = options_.filtered && round.reason == RoundReason::interval && (apart || same_mean);
-  last_ = go.participants;
   round.phase = Phase::moving;
   send_to_all(round.processes, average_kind::go, pack(go));
 }
@@ -254,7 +248,6 @@ AveragePattern AverageLead::order(std::vector<NodeId>& nodes) const {
 void AverageLead::end(RoundVerdict::Outcome outcome, const std::string& message, double now) {
   const Round round = *std::exchange(round_, std::nullopt);
   const bool applied = outcome == RoundVerdict::Outcome::applied;
-  if ((!applied && round.phase == Phase::moving) || round.reason == RoundReason::abort) last_.clear();
   send_to_all(round.processes, average_kind::verdict, pack(RoundVerdict{round.number, outcome, round.reason, message}));
   for (auto& [node, member] : members_) {
     if (applied && round.participants.count(node) > 0) member.fresh = false;

@@ -96,7 +96,6 @@ class AverageLead {
   uint32_t rounds_ = 0;
   double next_ = 0;  // the earliest start of the next round by interval
   bool long_wait_logged_ = false;
-  std::vector<RoundGo::Participant> last_;  // of the newest applied round; empty after a broken round
   std::optional<std::string> refusal_;      // why a full round is impossible
   std::optional<Round> round_;
 };

@@ -33,16 +33,9 @@ std::vector<size_t> average_partners(AveragePattern pattern, size_t participants
 }
 
 std::unique_ptr<AverageMover> make_average_mover(ProcessId self, const RoundGo& go, const AverageLayout& layout,
-                                                 AverageCopies copies, AverageCoding coding, AverageMover::Send send) {
-  const bool wire = std::any_of(go.participants.begin(), go.participants.end(),
-                                [self](const RoundGo::Participant& p) { return p.process != self; });
-  if (go.pattern != AveragePattern::all) {
-    return make_average_exchange(self, go, layout, std::move(copies), coding.filter, std::move(send));
-  }
-  if (go.coded && wire) {
-    return make_average_coded(self, go, layout, copies, std::move(coding), std::move(send));
-  }
-  return make_average_sum(self, go, layout, copies, std::move(send));
+                                                 AverageCopies copies, AverageMover::Send send) {
+  if (go.pattern == AveragePattern::all) return make_average_sum(self, go, layout, copies, std::move(send));
+  return make_average_exchange(self, go, layout, std::move(copies), std::move(send));
 }
 
 }  // namespace actorhost

@@ -5,11 +5,7 @@
 //   AverageSum        all: adds up the models of a process; then the processes all-reduce their sums by the
 //                     algorithms of collectives. A ring moves 2 (p-1)/p of a model over each of p processes' links,
 //                     whatever the number of workers per process
-//   AverageExchange   neighbours, pairs: sends each model's copy once to each process with a partner of the model,
-//                     through the filter if there is one
-//   AverageCoded      all, with a filter: each process sends the difference of its models from the mean of the last
-//                     round once to all others. With a filter that compresses by a factor r it sends (p-1)/r models;
-//                     this is less than a sum while p < 2 r
+//   AverageExchange   neighbours, pairs: sends each model's copy once to each process with a partner of the model
 //
 // Owned by the courier and used by its thread. Frames refer to the copies without copying them.
 
@@ -21,24 +17,11 @@
 #include "host/engine/average/average_messages.hpp"
 #include "host/engine/average/replica.hpp"
 #include "host/engine/collective/schedule_run.hpp"
-#include "host/engine/filter/filter.hpp"
 
 namespace actorhost {
 
 /// The copies of a process's models in a round.
 using AverageCopies = std::map<NodeId, Blob>;
-
-/// A mean that all processes of a round have, as a sum of `count` models.
-struct AverageReference {
-  Blob sum;
-  uint32_t count = 1;
-};
-
-/// The filter of the differences, and their reference. The mover may overwrite the reference.
-struct AverageCoding {
-  FilterSpec filter{};
-  AverageReference reference{};
-};
 
 class AverageMover {
  public:
@@ -60,14 +43,12 @@ class AverageMover {
   virtual bool failed() const { return false; }
   /// The result for one of the models; valid once done.
   virtual AverageResult result(NodeId node) const = 0;
-  /// Once done: the reference for later differences; empty if the processes do not share a mean.
-  virtual AverageReference reference() const { return {}; }
   virtual uint64_t bytes_sent() const = 0;
 };
 
 /// Makes the mover of process `self`, with the copies of its participating workers.
 std::unique_ptr<AverageMover> make_average_mover(ProcessId self, const RoundGo& go, const AverageLayout& layout,
-                                                 AverageCopies copies, AverageCoding coding, AverageMover::Send send);
+                                                 AverageCopies copies, AverageMover::Send send);
 
 /// The partners of the `place`-th participant, as indices.
 std::vector<size_t> average_partners(AveragePattern pattern, size_t participants, size_t place);

@@ -42,10 +42,6 @@ Error out_of_order(const AveragePiece& head);
 std::unique_ptr<AverageMover> make_average_sum(ProcessId self, const RoundGo& go, const AverageLayout& layout,
                                                const AverageCopies& copies, AverageMover::Send send);
 std::unique_ptr<AverageMover> make_average_exchange(ProcessId self, const RoundGo& go, const AverageLayout& layout,
-                                                    AverageCopies copies, const FilterSpec& filter,
-                                                    AverageMover::Send send);
-std::unique_ptr<AverageMover> make_average_coded(ProcessId self, const RoundGo& go, const AverageLayout& layout,
-                                                 const AverageCopies& copies, AverageCoding coding,
-                                                 AverageMover::Send send);
+                                                    AverageCopies copies, AverageMover::Send send);
 
 }  // namespace actorhost

@@ -66,7 +66,6 @@ class AverageSum final : public AverageMover {
     return {sum_.empty() ? inputs_ : std::vector<Blob>{sum_}, weights_};
   }
   bool failed() const override { return !failed_.ok(); }
-  AverageReference reference() const override { return {total_, weights_}; }
   uint64_t bytes_sent() const override {
     uint64_t bytes = 0;
     for (const auto& run : runs_) bytes += run->bytes_sent();

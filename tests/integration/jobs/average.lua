@@ -193,35 +193,6 @@ function jobs.lock_and_unlock_are_step_and_step_gives(...)
   print "locked"
 end
 
-function jobs.through_filter_averaging_keeps_sum_of(...)
-  local average, tensor, co = actor.average, actor.tensor, actor.collective
-  local bytes = {}
-  for _, filter in ipairs { "none", (...) } do
-    local peers = select(2, ...)
-    local model = tensor.uniform({ 20000 }, { seed = actor.rank + 1 })
-    local sum = co.allreduce(model):sum()
-    -- Steps are short compared to the interval, so that every rank takes part in every round. A round without a rank
-    -- has fewer bytes, and the next round is unfiltered.
-    local handle = average.start(model, { sync_interval_ms = 30, filter = filter, peers = peers })
-    local steps = 0
-    local stats
-    repeat -- until unfiltered rounds, such as the first, no longer matter
-      handle:step(function() model:add_(0.01) end)
-      steps = steps + 1
-      stats = handle:stats()
-    until stats.rounds >= 12 and (#bytes == 0 or stats.bytes / stats.rounds < bytes[1])
-    bytes[#bytes + 1] = stats.bytes / stats.rounds
-    handle:abort()
-    local due = sum + 200 * co.allreduce(tensor.full({ 1 }, steps)):get(1)
-    local is = model:sum() * actor.size
-    assert(math.abs(is - due) < 1e-3 * due, ("%g instead of %g"):format(is, due))
-    local hash = actor.hash(model)
-    local all = co.allgather(hash)
-    for r = 1, all.n do assert(all[r] == hash) end
-  end
-  print(("%d bytes a round instead of %d"):format(bytes[2], bytes[1]))
-end
-
 function jobs.rank_that_stays_in_step_holds_up(...)
   local model = actor.tensor.full({ 1000 }, 0, { dtype = "float64" })
   local handle = actor.average.start(model, { sync_interval_ms = 1, deadline_ms = 20, peers = (...) })

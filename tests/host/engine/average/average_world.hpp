@@ -40,7 +40,6 @@ class AverageWorld {
     uint32_t warmup = 0;   // steps
     bool late = false;     // the last worker joins late
     double leave = 0;      // probability that a worker leaves for good instead of a step, whatever is in progress
-    FilterSpec filter{};
     double growth = 1;  // factor of a step's change of an element; the change is below 1/8
   };
 
@@ -54,7 +53,6 @@ class AverageWorld {
           process, [this, process](ProcessId to, Kind kind, const std::string& meta, Blob body) {
             send(process, to, kind, meta, std::move(body));
           });
-      agents_[process]->set_filter(plan.filter);
       for (uint32_t i = 0; i < plan.workers[process]; ++i) add_worker(id++, process);
     }
     send_membership();
@@ -121,7 +119,6 @@ class AverageWorld {
   std::vector<std::string> log_lines;
   uint32_t applied = 0;  // rounds
   uint32_t broken = 0;
-  uint32_t coded = 0;
   uint64_t bytes = 0;  // of pieces
 
  private:
@@ -178,7 +175,7 @@ class AverageWorld {
                   id,
                   is_late(id),
                   worker.warm_left > 0,
-                  {plan_.peers, plan_.interval, plan_.deadline, plan_.seed, plan_.filter.any()}};
+                  {plan_.peers, plan_.interval, plan_.deadline, plan_.seed}};
     agents_.at(worker.process)->report(report, worker.replica);
     schedule_tick(worker.process);
   }
@@ -347,7 +344,6 @@ class AverageWorld {
     broken += verdict->outcome == RoundVerdict::Outcome::broken ? 1U : 0U;
     if (verdict->outcome != RoundVerdict::Outcome::applied || go_.round != verdict->round) return;
     ++applied;
-    coded += go_.coded ? 1U : 0U;
     const size_t n = go_.participants.size();
     std::vector<double> mean;
     for (size_t place = 0; place < n; ++place) {
