@@ -213,14 +213,6 @@ local function leaves_much(filter)
   return selects(filter) or filter.values == "int8"
 end
 
----The filter of updates that collectives combine, checked, with defaults.
----@param filter actor.Filter|string
----@return table
-function M.of_updates(filter)
-  local all = M.from(filter)
-  return settled(all, leaves_much(all))
-end
-
 ---Both filters of a parameter server, checked: `push` for updates, `pull` for values.
 ---@param filters {push?: actor.Filter|string, pull?: actor.Filter|string}
 ---@param replaces boolean pushes are new values rather than updates

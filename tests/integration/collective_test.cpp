@@ -98,9 +98,6 @@ TEST_CASE("wrong arguments of collectives are errors at the user's line") {
       Wrong{"co.allreduce(t, 'median')", "expected one of sum, mean, min, max, prod or a function, got 'median'"},
       Wrong{"co.allreduce(t, 'sum', { algorithm = 'tree' })", "there is no 'tree' for it"},
       Wrong{"co.allreduce(t, 'sum', { fast = true })", "unknown option 'fast' to collective.allreduce"},
-      Wrong{"co.allreduce(t, 'max', { filter = 'int8' })", "it goes with sum and mean, not with max"},
-      Wrong{"co.allreduce(t, 'sum', { filter = 'zip' })", "'zip' is no filter"},
-      Wrong{"co.reduce(t, 'sum', 0, { filter = 'int8' })", "unknown option 'filter' to collective.reduce"},
       Wrong{"co.allreduce(t, 'sum', { timeout = -1 })", "bad argument 'timeout' to collective.allreduce"},
       Wrong{"co.allreduce(t, 'sum', { out = require('actor').tensor.ones { 4 } })", "4"},
       Wrong{"co.broadcast(t, 2)", "there is no rank 2 among 2"},
@@ -171,27 +168,4 @@ TEST_CASE("the choice of an algorithm is logged once for each kind of call") {
     CHECK(count_of(run.err, "rank 1: " + choice) == 1);
   }
   CHECK(count_of(run.err, "allreduce of 400 bytes among 2 ranks: star") == 1);  // the process's courier
-}
-
-TEST_CASE(
-    "an all-reduce through a filter gives every rank the same bits in threads, processes and hosts, and reports its "
-    "savings") {
-  const JobFolder folder;
-  std::string first;
-  for (const std::string place : {"threads", "isolate", "hosts"}) {
-    const Finished run =
-        run_at(place, folder, {"--seed", "5", "jobs/collective.lua", "all_reduce_through_filter_gives_every"}, 60);
-    INFO(place << "\n" << run.description);
-    REQUIRE(run.status == 0);
-    CHECK_THAT(run.out, Contains("the same "));
-    if (first.empty()) first = run.out;
-    CHECK(run.out == first);
-  }
-}
-
-TEST_CASE("a stream's error feedback serves one call at a time") {
-  const JobFolder folder;
-  const Ended run(
-      folder.run({"-n", "2", "--log-level", "error", "jobs/collective.lua", "streams_error_feedback_is_of_one_call"}));
-  CHECK_THAT(run.out, Contains("false\t") && Contains("a pending call uses the error feedback of this stream"));
 }

@@ -1,9 +1,7 @@
 #pragma once
 // The state of lua_collective.cpp for one Vm, used on its thread.
 
-#include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "bindings/vm/lua_support.hpp"
@@ -30,12 +28,10 @@ struct CollectiveEngine {
   void restart(uint32_t restarts) {
     collectives.restart(collectives.all_workers(), restarts);
     for (const auto& group : named) collectives.restart(*group, restarts);
-    streams.clear();
   }
 
   Collectives collectives;
   std::vector<std::unique_ptr<CollectiveGroup>> named;
-  std::map<std::string, std::shared_ptr<FilterStream>> streams;  // state of error feedback; shared with calls in flight
 };
 
 }  // namespace actorhost

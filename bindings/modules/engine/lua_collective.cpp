@@ -10,7 +10,6 @@
 #include "bindings/modules/engine/carried_values.hpp"
 #include "bindings/modules/engine/collective_engine.hpp"
 #include "bindings/modules/engine/collective_values.hpp"
-#include "bindings/modules/engine/lua_filter.hpp"
 #include "bindings/modules/engine/node_modules.hpp"
 #include "bindings/modules/tool/console_runner.hpp"
 #include "bindings/process/node_context.hpp"
@@ -117,23 +116,19 @@ uint32_t root_at(lua_State* L, int index, Call& call) {
 void count(CollectiveGroup& group, const CallResult& result) {
   ++group.succeeded;
   group.bytes_sent += result.bytes_sent;
-  group.filtered += result.filtered;
 }
 
 /// Makes the call and finishes it; or starts it and pushes a handle for the wait.
 int run_or_start(lua_State* L, Call& call, Finish finish) {
   Collectives& collectives = call.collectives;
-  const std::shared_ptr<FilterStream> filter = call.spec.filter;
   if (!call.async) {
     auto result = collectives.run(*call.group, std::move(call.spec), call.timeout);
-    if (filter) filter->release();  // also after a failure before filtering
     if (!result) return push_or_raise(L, result.error());
     count(*call.group, *result);
     return finish(L, std::move(*result));
   }
   AsyncCalls& calls = NodeContext::of(L).shared.courier->calls;
   auto started = collectives.start(*call.group, std::move(call.spec), calls, call.timeout);
-  if (!started && filter) filter->release();
   if (!started) return push_or_raise(L, started.error());
   new (lua_newuserdata(L, sizeof(Pending))) Pending{std::move(*started), call.group, std::move(finish)};
   luaL_getmetatable(L, kPending);
@@ -196,42 +191,6 @@ int join_point(lua_State* L) {
   return 1;
 }
 
-/// Sets the filter from the call's field `filter`, with the error feedback stored under its field `stream`.
-void set_filter(lua_State* L, Call& call, const std::string& layout) {
-  lua_getfield(L, 1, "filter");
-  const FilterSpec filter = filter_at(L, lua_gettop(L));
-  lua_pop(L, 1);
-  if (!filter.any()) return;
-  CallSpec& spec = call.spec;
-  const std::string wrong = "bad argument 'filter' to collective." + spec.name + ": ";
-  if (spec.op != CollectiveOp::sum && spec.op != CollectiveOp::mean) {
-    raise_at_user(L, wrong + "it goes with sum and mean, not with " + collective_op_name(spec.op));
-  }
-  if (!is_floating(spec.dtype)) {
-    raise_at_user(L, wrong + "it goes with float32 and float64, not with " + dtype_name(spec.dtype));
-  }
-  if (spec.choice.forced != Algorithm::automatic) raise_at_user(L, wrong + "it has an algorithm of its own");
-  if (spec.input.size() / dtype_size(spec.dtype) > Filter::kMaxElements) {
-    raise_at_user(L, wrong + "a tensor of more than 2^32 - 1 elements; reduce its parts");
-  }
-  const std::string what = " through " + print(filter) + (filter.feedback ? " with feedback" : "");
-  spec.signature += what;
-  if (!filter.feedback) {
-    spec.filter = std::make_shared<FilterStream>(filter);
-    spec.filter->claim();
-    return;
-  }
-  const std::string stream = text_field(L, 1, "stream");
-  const std::string key = std::to_string(call.group->id) + "/" + stream + "/" + layout + what;
-  std::shared_ptr<FilterStream>& stored = CollectiveEngine::of(L).streams[key];
-  if (!stored) stored = std::make_shared<FilterStream>(filter);
-  if (!stored->claim()) {
-    raise_at_user(L, "collective." + spec.name +
-                         ": a pending call uses the error feedback of this stream; give each call its own stream=");
-  }
-  spec.filter = stored;
-}
-
 /// reduction(call, kind, tensor, op, root) -> tensor, or true on a rank without a result; or nil, message, code. `kind`
 /// is "allreduce", "reduce" or "reduce_scatter".
 int reduction(lua_State* L) {
@@ -254,7 +213,6 @@ int reduction(lua_State* L) {
   add_operands(spec.signature, spec.op, value);
   spec.dtype = value.dtype;
   spec.input = std::move(value.data);
-  if (kind == CollectiveKind::allreduce) set_filter(L, call, layout_of(value));
   if (kind == CollectiveKind::reduce) {
     spec.root = root_at(L, 5, call);
     spec.signature += " to rank " + std::to_string(spec.root);
@@ -403,13 +361,12 @@ int members(lua_State* L) {
   return 2;
 }
 
-/// stats(group) -> successful calls, bytes sent, bytes of elements before and after filters
+/// stats(group) -> successful calls, bytes sent
 int collective_stats(lua_State* L) {
   const CollectiveGroup& group = group_at(L, 1);
-  for (const uint64_t value : {group.succeeded, group.bytes_sent, group.filtered.before, group.filtered.after}) {
-    lua_pushnumber(L, static_cast<lua_Number>(value));
-  }
-  return 4;
+  lua_pushnumber(L, static_cast<lua_Number>(group.succeeded));
+  lua_pushnumber(L, static_cast<lua_Number>(group.bytes_sent));
+  return 2;
 }
 
 /// group(name, ranks) -> its number. `ranks` are the present ranks; members keep their ids.

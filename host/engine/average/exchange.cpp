@@ -10,13 +10,8 @@ namespace {
 /// Averages models with each other.
 class AverageExchange final : public AverageMover {
  public:
-  AverageExchange(ProcessId self, const RoundGo& go, const AverageLayout& layout, AverageCopies copies,
-                  Send send)
-      : self_(self),
-        layout_(layout),
-        pieces_(pieces_of(layout)),
-        copies_(std::move(copies)),
-        send_(std::move(send)) {
+  AverageExchange(ProcessId self, const RoundGo& go, const AverageLayout& layout, AverageCopies copies, Send send)
+      : self_(self), layout_(layout), pieces_(pieces_of(layout)), copies_(std::move(copies)), send_(std::move(send)) {
     std::map<NodeId, std::set<ProcessId>> receivers;
     for (size_t place = 0; place < go.participants.size(); ++place) {
       const RoundGo::Participant& target = go.participants[place];

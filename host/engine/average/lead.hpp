@@ -96,7 +96,7 @@ class AverageLead {
   uint32_t rounds_ = 0;
   double next_ = 0;  // the earliest start of the next round by interval
   bool long_wait_logged_ = false;
-  std::optional<std::string> refusal_;      // why a full round is impossible
+  std::optional<std::string> refusal_;  // why a full round is impossible
   std::optional<Round> round_;
 };
 

@@ -23,7 +23,6 @@ void ChoiceLog::log(Log& log, const std::string& source, const std::string& choi
 
 CollectiveCall::CollectiveCall(CallSpec spec, const Group& group, Wiring wiring, const CallClock& clock)
     : spec_(std::move(spec)), group_(group), wiring_(std::move(wiring)), clock_(clock), loans_(wiring_.returned) {
-  holds_filter_ = spec_.filter != nullptr;
   if (!leads()) return;
   announced_.resize(group_.members);
   inputs_.resize(group_.members);
@@ -45,7 +44,6 @@ size_t CollectiveCall::own_cost() const {
 
 /// Whether this rank sends its input with its announcement.
 bool CollectiveCall::inlined() const {
-  if (spec_.filter) return false;  // so that the filter rounds data of every size in the same way
   if (spec_.choice.forced == Algorithm::star) return true;
   if (spec_.choice.forced != Algorithm::automatic) return false;
   return own_cost() <= star_bytes(spec_.kind, group_.members, processes());
@@ -91,7 +89,7 @@ Status CollectiveCall::begin() {
     AH_TRY(wiring_.send(0, collective_kind::announce, pack(route_to(0), announce), std::move(input)));
   }
   // All ranks know the size of this data, so it need not wait for `go`.
-  if (reduces() && !small) return spec_.filter ? start_filtered() : start_reduction();
+  if (reduces() && !small) return start_reduction();
   return group_.members == 1 ? all_announced() : Status();
 }
 
@@ -344,9 +342,7 @@ Status CollectiveCall::on_go(const Frame& frame) {
 
 /// Sends `done` to the leader once this rank has received all its data.
 Status CollectiveCall::report_if_done() {
-  const bool has_all = has_result_ || (run_        ? run_->done()
-                                       : filtered_ ? filtered_->done()
-                                                   : exchanging_ && parcels_due_ == 0);
+  const bool has_all = has_result_ || (run_ ? run_->done() : exchanging_ && parcels_due_ == 0);
   if (outcome_ || done_ || !has_all) return {};
   done_ = true;
   if (!leads()) return send_message(0, collective_kind::done);
@@ -435,16 +431,9 @@ Status CollectiveCall::fail(const Error& error) {
 
 void CollectiveCall::end(Status outcome) {
   if (outcome.ok() && run_) collect_result();
-  if (outcome.ok() && filtered_) {
-    result_.buffer = filtered_->result();
-    result_.filtered = filtered_->bytes();
-    filtered_->save_residuals();
-  }
   if (run_) bytes_sent_ += run_->bytes_sent();
   result_.bytes_sent = bytes_sent_;
   run_.reset();
-  filtered_.reset();
-  release_filter();
   expect_nothing();
   early_.clear();
   inputs_.clear();

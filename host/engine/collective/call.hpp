@@ -27,7 +27,6 @@
 #include "host/engine/collective/call_clock.hpp"
 #include "host/engine/collective/call_ledger.hpp"
 #include "host/engine/collective/collective_messages.hpp"
-#include "host/engine/collective/filtered_reduction.hpp"
 #include "host/engine/collective/reduction.hpp"
 #include "host/engine/collective/schedule/choice.hpp"
 #include "host/engine/collective/schedule_run.hpp"
@@ -47,8 +46,6 @@ struct CallSpec {
   Dtype dtype = Dtype::f32;
   size_t unit = 1;  // reduce_scatter: elements of a row
   Blob input;       // nothing writes it until the call is over
-  /// allreduce: the filter that encodes data in transit. The caller claims it; the call releases it at its end.
-  std::shared_ptr<FilterStream> filter{};
   /// Not empty: a loss that the script does not know of, "rank 2 lost", so the arguments may not suit the remaining
   /// members. The call fails on all ranks with that loss.
   std::string stale{};
@@ -72,7 +69,6 @@ struct CallResult {
   PackedValue parcel;   // broadcast
   std::vector<std::optional<PackedValue>> received{};  // exchange
   uint64_t bytes_sent = 0;                             // payload that this rank sent in frames
-  FilterBytes filtered{};                              // the filtered part of the payload, before and after encoding
 };
 
 /// "allreduce of 4000 bytes among 3 ranks: ring", for the log; of a successful call.
@@ -130,10 +126,7 @@ class CollectiveCall {
   };
 
   CollectiveCall(CallSpec spec, const Group& group, Wiring wiring, const CallClock& clock = CallClock());
-  ~CollectiveCall() {
-    release_filter();
-    expect_nothing();
-  }
+  ~CollectiveCall() { expect_nothing(); }
   CollectiveCall(const CollectiveCall&) = delete;
   CollectiveCall& operator=(const CollectiveCall&) = delete;
 
@@ -217,13 +210,8 @@ class CollectiveCall {
   Status start_reduction();
   Status start_broadcast(const Go& go);
   Status start_exchange();
-  Status start_filtered();
-  Status take_parcel(uint32_t from, PackedValue parcel);
   /// Continues after `from`'s data has been taken, or gives up if the data is invalid.
   Status continue_after(uint32_t from, const Status& taken);
-  void release_filter() noexcept {
-    if (std::exchange(holds_filter_, false)) spec_.filter->release();
-  }
   Result<Blob> allocate(uint64_t bytes) const;
   Status start(const Schedule& schedule, ScheduleRun::Buffers buffers);
   bool is_remote(uint32_t from) const;
@@ -248,8 +236,6 @@ class CollectiveCall {
   CallClock clock_;
   Loans loans_;
   std::unique_ptr<ScheduleRun> run_;
-  std::unique_ptr<FilteredReduction> filtered_;
-  bool holds_filter_ = false;
   Go announced_data_;                              // on the leader: the data that the root of a broadcast will send
   std::vector<std::pair<uint32_t, Frame>> early_;  // data that arrived before the run was started
   bool exchanging_ = false;

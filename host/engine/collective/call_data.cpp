@@ -1,4 +1,4 @@
-// The data transfer of large calls, directly between ranks: by a schedule, as parcels, or through a filter.
+// The data transfer of large calls, directly between ranks: by a schedule or as parcels.
 
 #include <algorithm>
 #include <utility>
@@ -148,17 +148,6 @@ Status CollectiveCall::send_parcel(uint32_t to, PackedValue& parcel) {
   return {};
 }
 
-Status CollectiveCall::start_filtered() {
-  algorithm_ = "filtered";
-  partial_parcels_.resize(group_.members);
-  filtered_ = std::make_unique<FilteredReduction>(
-      Place{group_.me, group_.members, elements(), 1, {}}, spec_.op, spec_.dtype, spec_.input, *spec_.filter,
-      [this](uint32_t to, PackedValue parcel) { return send_parcel(to, parcel); });
-  AH_TRY(filtered_->start());
-  AH_TRY(take_early());
-  return report_if_done();
-}
-
 /// Handles frames that arrived before the run was started.
 Status CollectiveCall::take_early() {
   std::vector<std::pair<uint32_t, Frame>> early;
@@ -191,14 +180,14 @@ Status CollectiveCall::on_parcel(uint32_t from, Frame&& frame) {
   auto head = read_behind_route<ParcelHead>(frame);
   if (!head) return malformed(from, frame.kind, head.error());
   if (head->world != group_.world) return {};
-  if (!exchanging_ && !filtered_) {
+  if (!exchanging_) {
     early_.emplace_back(from, std::move(frame));
     return {};
   }
   PackedValue& partial = partial_parcels_[from];
   const size_t bytes = frame.body.size();
   const bool whole = head->total == bytes;
-  const bool due = filtered_ || (!result_.received[from] && spec_.expected[from]);
+  const bool due = !result_.received[from] && spec_.expected[from];
   if (!due || head->offset > head->total || bytes > head->total - head->offset || (!whole && bytes == 0)) {
     return give_up(
         {Code::bad_data, spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent an unexpected parcel"});
@@ -219,19 +208,10 @@ Status CollectiveCall::on_parcel(uint32_t from, Frame&& frame) {
   if (partial.body.size() != head->total) return give_up({Code::bad_data, spec_.name + ": a parcel without a start"});
   std::byte* here = partial.body.data() + head->offset;
   if (!in_place && here != frame.body.data()) copy_bytes(here, frame.body.data(), bytes, head->total);
-  if (head->offset + bytes == head->total) {
-    return take_parcel(from, std::exchange(partial, {}));
-  }
-  return {};
-}
-
-Status CollectiveCall::take_parcel(uint32_t from, PackedValue parcel) {
-  if (!filtered_) {
-    result_.received[from] = std::move(parcel);
-    --parcels_due_;
-    return report_if_done();
-  }
-  return continue_after(from, filtered_->take(from, parcel));
+  if (head->offset + bytes < head->total) return {};
+  result_.received[from] = std::exchange(partial, {});
+  --parcels_due_;
+  return report_if_done();
 }
 
 /// Takes the result from the run's buffer.

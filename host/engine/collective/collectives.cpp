@@ -55,7 +55,6 @@ void Collectives::restart(CollectiveGroup& group, uint32_t restarts) {
   fresh.id = std::max<uint32_t>(1, XXH32(fresh.name.data(), fresh.name.size(), restarts));
   fresh.succeeded = group.succeeded;
   fresh.bytes_sent = group.bytes_sent;
-  fresh.filtered = group.filtered;
   group = std::move(fresh);
 }
 
@@ -242,8 +241,8 @@ Result<CallResult> Collectives::run(CollectiveGroup& group, CallSpec spec, doubl
   const auto made = [&]() -> Result<CallResult> {
     const bool together = live.group.processes == 1;
     // The first call after a change takes frames, since other members may not know of the change yet.
-    const bool shared = together && spec.choice.forced == Algorithm::automatic && !spec.filter && spec.stale.empty() &&
-                        (first || !changed);
+    const bool shared =
+        together && spec.choice.forced == Algorithm::automatic && spec.stale.empty() && (first || !changed);
     std::vector<Frame> early;
     if (shared) {
       auto met = meet(group, live, spec, early);

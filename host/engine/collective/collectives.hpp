@@ -38,7 +38,6 @@ struct CollectiveGroup {
   // Statistics of this rank's successful calls.
   uint64_t succeeded = 0;
   uint64_t bytes_sent = 0;
-  FilterBytes filtered{};
 };
 
 class Collectives {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "host/engine/filter/half.hpp"
 #include "host/engine/filter/minmax.hpp"
@@ -79,22 +78,6 @@ Status check(const FilterSpec& spec) {
     return wrong("int8's block is 16 to 65536 elements");
   }
   return {};
-}
-
-std::string print(const FilterSpec& spec) {
-  std::string out;
-  if (spec.count > 0) {
-    out = "topk:" + std::to_string(spec.count);
-  } else if (spec.fraction > 0) {
-    char text[40];
-    std::snprintf(text, sizeof text, "topk:%.6g", spec.fraction);
-    out = text;
-  }
-  if (spec.values != Values::raw) {
-    if (!out.empty()) out += '+';
-    out += spec.values == Values::half ? "fp16" : "int8";
-  }
-  return out.empty() ? "none" : out;
 }
 
 void* FilterResidual::fit(Dtype dtype, uint64_t count) {

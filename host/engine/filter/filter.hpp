@@ -76,8 +76,6 @@ struct FilterSpec {
 
 /// Code::bad_argument for a number out of its range.
 Status check(const FilterSpec& spec);
-/// "topk:0.01+fp16", "int8", "none": the spelling of actor.filter, without its options.
-std::string print(const FilterSpec& spec);
 
 /// Bytes of elements before and after a filter.
 struct FilterBytes {

@@ -37,11 +37,7 @@ function Group:broadcast(value, root, options) return tensors.broadcast(self.num
 ---`op(a, b)` returns a new value.
 ---@param value actor.Tensor of the same dtype and shape on every rank; with a function any value
 ---@param op? "sum"|"mean"|"min"|"max"|"prod"|fun(a: any, b: any): any default "sum"
----@param options? actor.CollectiveOptions|{out?: actor.Tensor, inplace?: boolean, filter?: actor.Filter|string, stream?: string}
----`filter` (actor.filter): compresses the messages, with loss: each rank's input once and the result once; every rank
----gets the same bits, also on threads. Error feedback (the default of topk and int8) adds the lost part to the next
----call with the same `stream` and layout: give different tensors of one layout a stream name each. For sum and mean
----only
+---@param options? actor.CollectiveOptions|{out?: actor.Tensor, inplace?: boolean}
 ---@return actor.Tensor|any|nil result a new tensor unless `out` or `inplace` is given
 ---@return string? message
 ---@return string? code
@@ -118,11 +114,11 @@ function Group:size()
 end
 
 ---Returns the traffic of this rank in the group's successful collectives.
----@return {calls: integer, sent: number, filter: actor.filter.Stats} stats sent: bytes of data in messages, without
----data that passes through shared memory; filter: bytes of filtered data, before and after filtering
+---@return {calls: integer, sent: number} stats sent: bytes of data in messages, without data that passes through shared
+---memory
 function Group:stats()
-  local calls, sent, before, after = c.stats(self.number)
-  return { calls = calls, sent = sent, filter = { before = before, after = after, ratio = after > 0 and before / after or 1 } }
+  local calls, sent = c.stats(self.number)
+  return { calls = calls, sent = sent }
 end
 
 local all_workers = setmetatable({ number = 0 }, Group)

@@ -3,7 +3,6 @@
 --- r of d rows has d div n rows, plus one for the first d mod n ranks. A tensor without dimensions counts as one row.
 local check = require("actor.check")
 local c = require("actor.c.collective")
-local filters = require("actor.filter")
 local tensor = require("actor.tensor")
 local base = require("actor.tensor.base")
 local calls = require("actor.collective.call")
@@ -13,7 +12,6 @@ local prepare, finish, place, report_loss = calls.prepare, calls.finish, calls.p
 local M = {}
 
 local target_options = { out = "cdata?", inplace = "boolean?" }
-local allreduce_options = { out = "cdata?", inplace = "boolean?", filter = "table|string?", stream = "string?" }
 
 local function checked_tensor(value, fn)
   if not tensor.is_tensor(value) then check.wrong("tensor", fn, "tensor", value) end
@@ -156,17 +154,12 @@ local function counted(value, op)
 end
 
 local function general_allreduce(group, value, op, options)
-  local call = prepare(group, "allreduce", options, allreduce_options)
+  local call = prepare(group, "allreduce", options, target_options)
   local function post(result) return deliver(result, value, options) end
   op = checked_op(op, "collective.allreduce")
-  if options and options.filter ~= nil then
-    if type(op) == "function" then check.fail("collective.allreduce: a filter goes with sum and mean, not with a function") end
-    call.filter, call.stream = filters.of_updates(options.filter), options.stream
-  end
   if type(op) == "function" then return finish(call, post, fold_by_function(call, value, op)) end
   checked_tensor(value, "collective.allreduce")
-  local combined = call.filter and value or counted(value, op)
-  return finish(call, post, c.reduction(call, "allreduce", combined, op))
+  return finish(call, post, c.reduction(call, "allreduce", counted(value, op), op))
 end
 general_allreduce = calls.together(general_allreduce)
 

@@ -40,7 +40,7 @@ class AverageWorld {
     uint32_t warmup = 0;   // steps
     bool late = false;     // the last worker joins late
     double leave = 0;      // probability that a worker leaves for good instead of a step, whatever is in progress
-    double growth = 1;  // factor of a step's change of an element; the change is below 1/8
+    double growth = 1;     // factor of a step's change of an element; the change is below 1/8
   };
 
   explicit AverageWorld(const Plan& plan) : plan_(plan), rng_(plan.seed) {
@@ -171,11 +171,8 @@ class AverageWorld {
 
   void report(NodeId id, Report::Kind kind) {
     Worker& worker = workers_.at(id);
-    Report report{kind,
-                  id,
-                  is_late(id),
-                  worker.warm_left > 0,
-                  {plan_.peers, plan_.interval, plan_.deadline, plan_.seed}};
+    Report report{
+        kind, id, is_late(id), worker.warm_left > 0, {plan_.peers, plan_.interval, plan_.deadline, plan_.seed}};
     agents_.at(worker.process)->report(report, worker.replica);
     schedule_tick(worker.process);
   }

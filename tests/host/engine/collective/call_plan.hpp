@@ -17,7 +17,6 @@ struct CallPlan {
   uint32_t root;
   size_t elements;
   std::vector<std::vector<float>> inputs;
-  bool filtered = false;  // unchanged values, sent through the filter path
 };
 
 inline CallPlan random_plan(Rng& rng, uint32_t ranks) {
@@ -30,7 +29,6 @@ inline CallPlan random_plan(Rng& rng, uint32_t ranks) {
     plan.algorithm = static_cast<Algorithm>(rng.below(9));
   } while (!algorithm_fits(plan.kind, plan.algorithm));
   plan.root = static_cast<uint32_t>(rng.below(ranks));
-  plan.filtered = plan.kind == CollectiveKind::allreduce && rng.below(3) == 0;
   constexpr size_t kSizes[] = {0, 1, 5, 1000, 5000, 70000};
   plan.elements = kSizes[rng.below(6)];
   for (uint32_t rank = 0; rank < ranks; ++rank) {
@@ -50,7 +48,6 @@ inline CallSpec spec_of(const CallPlan& plan, uint32_t me, uint32_t ranks) {
   spec.root = plan.root;
   const Blob mine = bytes_of(plan.inputs[me]);
   spec.input = mine;
-  if (plan.filtered) spec.filter = std::make_shared<FilterStream>(FilterSpec{});
   if (plan.kind == CollectiveKind::broadcast && me == plan.root) spec.parcel = PackedValue{"x", mine};
   if (plan.kind == CollectiveKind::exchange) {
     spec.outgoing.assign(ranks, PackedValue{std::to_string(me), mine});

@@ -221,7 +221,8 @@ TEST_CASE("with error feedback the stored value is the sum of the pushes, except
   for (const uint32_t shards : {1U, 3U}) {
     for (const FilterSpec& spec : {FilterSpec{.values = Values::levels, .feedback = true},
                                    FilterSpec{.fraction = 0.05, .values = Values::half, .feedback = true}}) {
-      INFO(print(spec) << " on " << shards);
+      INFO("values " << static_cast<int>(spec.values) << ", topk " << spec.fraction << " or " << spec.count << " on "
+                     << shards);
       constexpr size_t kSize = 80000;
       SimOptions options;
       options.shards = shards;
