@@ -93,9 +93,4 @@ void BlockCache::give(Block block) noexcept {
   for (const Block& old : evicted) release(old);
 }
 
-size_t BlockCache::cached_bytes() const {
-  std::lock_guard lock(mutex_);
-  return cached_bytes_;
-}
-
 }  // namespace actorhost

@@ -39,9 +39,8 @@ class BlockCache {
   /// data.
   void limit(size_t bytes) noexcept { most_bytes_.store(bytes, std::memory_order_relaxed); }
 
-  size_t cached_bytes() const;
-
  private:
+  friend struct BlockCacheTest;
   Block find(size_t size);
   void count(size_t taken) noexcept;
 

@@ -95,8 +95,6 @@ class ParamShard {
   /// Pushes with infinite values or NaN since the last call, each once.
   std::vector<ShardReport> take_reports() { return std::exchange(reports_, {}); }
 
-  /// The number of stored pushes: incomplete or not committed yet.
-  size_t pending_pushes() const noexcept { return pushes_.size(); }
   ParamStore& store() noexcept { return store_; }
 
  private:
