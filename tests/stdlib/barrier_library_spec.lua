@@ -11,14 +11,14 @@ end
 -- --- descriptions ---
 
 test("the list has a line for each rule and each merge policy", function()
-  equal(#listed >= 17, true)
+  holds(#listed, ">=", 17)
   equal(listed[1].name, "bsp")
   for _, row in ipairs(barrier.list()) do
     for _, field in ipairs { "name", "usage", "summary", "definition", "paper" } do
       equal(type(row[field]) == "string" and #row[field] > 0, true, row.name .. "." .. field)
     end
     equal(row.summary:find("\n"), nil, row.name)
-    equal(#row.summary <= 90, true, row.name .. "'s summary fits on a line")
+    holds(#row.summary, "<=", 90, row.name .. "'s summary fits on a line")
   end
   equal(by_name.quorum.usage, "quorum:FRACTION[:S]")
   equal(by_name.pssp.usage, "pssp:BETA:S[@RESAMPLE]")
@@ -192,6 +192,6 @@ for _, row in ipairs(listed) do
     local before = world:step(0)
     world:leave(2)
     world:run(60)
-    equal(world:step(0) >= before + 30, true)
+    holds(world:step(0), ">=", before + 30)
   end)
 end

@@ -37,13 +37,13 @@ test("under ksync at most n - k workers are behind an admitted worker, as under 
     for _, id in ipairs(world:ids()) do
       if world:step(id) < step then behind = behind + 1 end
     end
-    equal(behind <= n - k, true)
+    holds(behind, "<=", n - k)
   end
   for id = 0, n - 1 do world:join(id) end
   world:run(200)
   local same = worlds.run(barrier.backup(n - k), three_speeds, 200, n)
   equal(world.log, same.log)
-  equal(world.passes > 500, true)
+  holds(world.passes, ">", 500)
 end)
 
 -- --- partial ---
@@ -119,11 +119,12 @@ test("dssp's threshold is in its range: less waiting than under ssp(lower), less
   for _, seconds in ipairs { exponential, three_speeds } do
     local dssp = measured("dssp:1:6", seconds, 300, 9)
     local strict, loose = measured("ssp:1", seconds, 300, 9), measured("ssp:6", seconds, 300, 9)
-    equal(dssp.most > 1 and dssp.most <= 6, true)
-    equal(dssp.wait < 0.99 * strict.wait, true)
-    equal(dssp.steps > strict.steps, true)
-    equal(dssp.lead < 0.7 * loose.lead, true)
-    equal(dssp.wait > loose.wait, true) -- no threshold in the range waits less than upper itself
+    holds(dssp.most, ">", 1)
+    holds(dssp.most, "<=", 6)
+    holds(dssp.wait, "<", 0.99 * strict.wait)
+    holds(dssp.steps, ">", strict.steps)
+    holds(dssp.lead, "<", 0.7 * loose.lead)
+    holds(dssp.wait, ">", loose.wait) -- no threshold in the range waits less than upper itself
   end
   equal(measured("dssp:3:3", three_speeds, 100, 9).world.log, measured("ssp:3", three_speeds, 100, 9).world.log)
 end)
@@ -134,7 +135,7 @@ test("assp's bound is the step difference between the fastest and the slowest wo
   equal(measured("assp:0:9", { 1, 1, 1 }, 100).most, 0)
   equal(measured("assp:0:9", { 1, 1, 4 }, 100).most, 3)
   equal(measured("assp:0:2", { 1, 1, 4 }, 100).most, 2)
-  equal(measured("assp:1:9", { 1, 1, 1 }, 100).most <= 1, true)
+  holds(measured("assp:1:9", { 1, 1, 1 }, 100).most, "<=", 1)
 end)
 
 test("assp's bound narrows again when the slow worker becomes fast", function()
@@ -155,8 +156,8 @@ test("elastic places barriers where all workers finish together", function()
   -- After the first steps, three steps of the fast workers end together with one step of three seconds.
   local world = measured("elastic:6", { 1, 1, 3 }, 300).world
   equal(world:step(2), 100)
-  equal(world:step(0) >= 295, true)
-  equal(world:total_wait() <= 10, true)
+  holds(world:step(0), ">=", 295)
+  holds(world:total_wait(), "<=", 10)
   equal(measured("elastic:6", { 2, 2, 2 }, 100).wait, 0)
 end)
 
@@ -164,11 +165,11 @@ test("elastic waits less than bsp, and its lookahead limits a worker's steps bet
   for _, seconds in ipairs { exponential, three_speeds, { 1, 2.7, 1.4 } } do
     local n = type(seconds) == "table" and #seconds or 9
     local bsp, elastic = measured("bsp", seconds, 300, n), measured("elastic:4", seconds, 300, n)
-    equal(elastic.wait / elastic.steps < bsp.wait / bsp.steps, true)
-    equal(elastic.steps > bsp.steps, true)
+    holds(elastic.wait / elastic.steps, "<", bsp.wait / bsp.steps)
+    holds(elastic.steps, ">", bsp.steps)
   end
   local world = worlds.run("elastic:4", { 1, 100 }, 1000)
-  equal(world:step(0) <= 4 * (world:step(1) + 1), true)
+  holds(world:step(0), "<=", 4 * (world:step(1) + 1))
 end)
 
 test("under elastic a late joiner waits until the next barrier at most", function()
@@ -179,8 +180,8 @@ test("under elastic a late joiner waits until the next barrier at most", functio
     if id == 4 then longest = math.max(longest, world.now - world.requested_at[4]) end
   end
   world:run(60)
-  equal(longest <= 8, true) -- four steps of the slowest worker
-  equal(world:step(4) >= joined + 10, true)
+  holds(longest, "<=", 8) -- four steps of the slowest worker
+  holds(world:step(4), ">=", joined + 10)
 end)
 
 test("under elastic a steady stream of joining workers does not postpone the barrier for ever", function()
@@ -193,7 +194,7 @@ test("under elastic a steady stream of joining workers does not postpone the bar
     world:run(5 + (id - 1) * 0.5)
     if id > 6 then world:leave(id - 5) end
   end
-  equal(world:step(0) >= before + 12, true)
+  holds(world:step(0), ">=", before + 12)
 end)
 
 -- A rule that counts its evaluations. As a plain function it is evaluated at each event.
@@ -222,7 +223,7 @@ test("elastic makes the same decisions as an evaluation of all workers at each e
         logs[i] = world.log
       end
       equal(logs[1], logs[2], spec)
-      equal(few.evaluations < 0.6 * all.evaluations, true, ("%d of %d"):format(few.evaluations, all.evaluations))
+      holds(few.evaluations, "<", 0.6 * all.evaluations, ("%d of %d"):format(few.evaluations, all.evaluations))
     end
   end
 end)
@@ -237,7 +238,7 @@ test("elastic evaluates a waiting worker about log(n) times between barriers, al
     local rule, count = counted("elastic:1")
     local world = worlds.run(rule, seconds, 21, n)
     local per_step = count.evaluations / world.passes
-    equal(per_step < 3 * math.log(n) / math.log(2), true, ("%s: %.1f a step"):format(name, per_step))
+    holds(per_step, "<", 3 * math.log(n) / math.log(2), ("%s: %.1f a step"):format(name, per_step))
   end
 end)
 
@@ -287,10 +288,10 @@ test("gssp keeps each group of similar speed within s, and the groups within bet
   end
   local fast, all, world = spreads("gssp:1")
   equal(fast, 1)
-  equal(all > 100, true)
-  equal(world:step(0) >= 160, true) -- at the pace of its group, 1.2 s
+  holds(all, ">", 100)
+  holds(world:step(0), ">=", 160) -- at the pace of its group, 1.2 s
   fast, all = spreads("gssp:1:2:5")
-  equal(fast <= 1, true)
+  holds(fast, "<=", 1)
   equal(all, 5)
 end)
 
@@ -317,7 +318,7 @@ end
 
 test("awpsp draws equally from all available workers, and seldom a worker that was down for long", function()
   near(passes_of(function() return false end), 3 / 4, 0.05)
-  equal(passes_of(function() return true end) > 0.97, true)
+  holds(passes_of(function() return true end), ">", 0.97)
 end)
 
 test("awpsp's sample is drawn without replacement", function()
@@ -335,7 +336,7 @@ end)
 test("awpsp draws a briefly suspected worker more often than a worker that was down for long", function()
   local blinking = passes_of(function(now) return now % 2 == 0 end)
   local long_absent = passes_of(function(now) return now > 100 end)
-  equal(blinking < long_absent - 0.02, true, ("%g against %g"):format(blinking, long_absent))
+  holds(blinking, "<", long_absent - 0.02, ("%g against %g"):format(blinking, long_absent))
 end)
 
 test("awpsp with a sample of all workers equals ssp", function()

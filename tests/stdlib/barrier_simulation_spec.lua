@@ -119,6 +119,6 @@ end)
 
 test_sampled("polling pbsp starts fewer steps with a longer interval", function()
   local often, rarely = simulate("pbsp:10@poll:0.2", 1), simulate("pbsp:10@poll:1", 1)
-  equal(often > rarely + 5, true)
-  equal(often < 69.9, true)
+  holds(often, ">", rarely + 5)
+  holds(often, "<", 69.9)
 end)

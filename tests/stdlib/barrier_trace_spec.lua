@@ -84,20 +84,23 @@ for name, rule in pairs {
   ["a user's rule over a sample"] = barrier.sample(5, by_hand),
 } do
   test("the loop that evaluates " .. name .. " is compiled without aborted traces", function()
-    if not jit.status() then return play(rule, 200) end -- the spec also runs with the JIT off
+    if not jit.status() then
+      play(rule, 200)
+      skip "the JIT is off"
+    end
     local loops, refused = traced(function() play(rule, 4000) end)
-    equal(loops > 0, true, "loops compiled")
+    holds(loops, ">", 0, "loops compiled")
     equal(refused, {})
   end)
 end
 
 test("this check detects a rule that is not compiled", function()
-  if not jit.status() or not numbered then return end
+  if not jit.status() or not numbered then skip "the JIT is off, or its traces have no numbers" end
   local _, refused = traced(function()
     play(function(view)
       local lowest = function() return view:min() end -- the JIT does not compile closure creation
       return lowest() >= view.step
     end, 1000)
   end)
-  equal(#refused > 0, true)
+  holds(#refused, ">", 0)
 end)

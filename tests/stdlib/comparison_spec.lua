@@ -79,11 +79,11 @@ end
 test("lines have bands: intervals, or the minimum and maximum over the runs", function()
   local found, y = comparison.new(runs_of { 1, 2, 3 }), { min = 0, max = 400 }
   local svg = found:lines { measure = curve, points = { 1, 2 } }
-  for _, name in ipairs { ">bsp<", ">ssp:4<", ">pssp:2:4<" } do equal(svg:find(name, 1, true) ~= nil, true, name) end
+  for _, name in ipairs { ">bsp<", ">ssp:4<", ">pssp:2:4<" } do matches(svg, name, true) end
   local bsp, _, ssp = unpack(bands(svg))
   near((bsp[3] - bsp[2]) / (bsp[4] - bsp[1]), 3, 0.01) -- of 3, 6, 9 beside 1, 2, 3
   near(bsp[1], ssp[1], 0.01)
-  equal(svg:find("bands: 95 % intervals over the seeds", 1, true) ~= nil, true)
+  matches(svg, "bands: 95 % intervals over the seeds", true)
   bsp, _, ssp = unpack(bands(found:lines { measure = ranks, points = { 1, 2 }, band = "range", y = y }))
   near((bsp[4] - bsp[1]) / (bsp[1] - ssp[1]), 25, 1) -- ssp:4's is 1 step higher
   local single = comparison.new(runs_of { 1 })

@@ -21,7 +21,7 @@ test("a loader returns the same batches as data.batch, in order", function()
         for x, y, z in data.loader { set = sources, plan = plan, ahead = ahead } do
           number = number + 1
           for i, part in ipairs { x, y, z } do same(part, data.batch(sources[i], plan:positions(number))) end
-          equal(select("#", x, y, z) >= #sources, true)
+          holds(select("#", x, y, z), ">=", #sources)
         end
         equal(number, plan:count())
       end

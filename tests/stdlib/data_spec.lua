@@ -81,12 +81,12 @@ end)
 test("digits replace a missing MNIST with known sizes, and a message reports it", function()
   local mnist = data.mnist(nil, { train = 300, test = 100, seed = 4 })
   if mnist.source:find("digits drawn", 1, true) then
-    equal(mnist.source:find("^digits drawn with seed 4 %(no MNIST in shared/data/mnist beside or above /.* and /.*%)$") ~= nil, true)
+    matches(mnist.source, "^digits drawn with seed 4 %(no MNIST in shared/data/mnist beside or above /.* and /.*%)$")
     equal({ mnist.train.n, mnist.test.n }, { 300, 100 })
     local same = data.digits({ n = 300, seed = 4 })
     equal(values(data.batch(mnist.train.images, { 300 })), values(data.batch(same.images, { 300 })))
   else
-    equal(mnist.source:find("^MNIST from .*shared/data/mnist$") ~= nil, true)
+    matches(mnist.source, "^MNIST from .*shared/data/mnist$")
     equal({ mnist.train.n, mnist.test.n }, { 60000, 10000 })
   end
 end)
@@ -336,7 +336,7 @@ test("a label beyond the classes is an error that names the file and the image",
 end)
 
 test("batches of digits are made in compiled code", function()
-  if not jit.status() then return end
+  if not jit.status() then skip "the JIT is off" end
   local set = data.digits({ n = 64 })
   local plan = data.batches({ n = 64, size = 16, epochs = 100 })
   local x, y = tensor.zeros({ 16, 784 }), tensor.zeros(16)

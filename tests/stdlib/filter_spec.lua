@@ -21,7 +21,7 @@ test("tensors keep their shape and type in a round trip, with the accuracy of th
       local back = round_trip(filter.from(text), t)
       equal(back.shape, { 30, 50 })
       equal(back.dtype, dtype)
-      equal(largest_error(back, t) <= bound, true)
+      holds(largest_error(back, t), "<=", bound)
     end
   end
 end)
@@ -46,12 +46,12 @@ test("the byte counters include tensors and strings", function()
   local t = tensor.normal(10000, { seed = 2 })
   local size = #f:encode(t) + #f:encode(t)
   equal(f:stats(), { before = 80000, after = size, ratio = 80000 / size })
-  equal(f:stats().ratio > 3.9, true)
+  holds(f:stats().ratio, ">", 3.9)
   f:reset()
   equal(f:stats().before, 0)
   local sparse = filter.from("topk:0.01+fp16")
   sparse:encode(t)
-  equal(sparse:stats().ratio > 90, true)
+  holds(sparse:stats().ratio, ">", 90)
 end)
 
 test("error feedback sends the omitted rest later, separately for each key", function()
@@ -63,7 +63,7 @@ test("error feedback sends the omitted rest later, separately for each key", fun
     equal(round_trip(f, t, "fresh" .. _):totable(), { 4, 0, 0, 0 })
   end
   -- No element lags by more than the time for a few rounds over all elements.
-  equal(largest_error(sum / 100, t) < 0.25, true)
+  holds(largest_error(sum / 100, t), "<", 0.25)
   local plain = filter.topk { count = 1, feedback = false }
   equal(round_trip(plain, t, "w"):totable(), { 4, 0, 0, 0 })
   equal(round_trip(plain, t, "w"):totable(), { 4, 0, 0, 0 })
@@ -79,7 +79,7 @@ test("fp16 retains rounding errors with feedback", function()
     for _ = 1, 1000 do sum:add_(round_trip(f, third)) end
     return sum:get(1) / 1000
   end
-  equal(math.abs(mean_of(filter.fp16()) - 1 / 3) > 5e-5, true)
+  holds(math.abs(mean_of(filter.fp16()) - 1 / 3), ">", 5e-5)
   near(mean_of(filter.fp16 { feedback = true }), 1 / 3, 2e-6)
 end)
 

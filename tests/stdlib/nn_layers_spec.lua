@@ -226,8 +226,8 @@ test("fit trains and validates, and is deterministic for a seed", function()
   local net, history, steps = train()
   equal(#history, 20)
   equal(steps, 20 * 6) -- 90 rows in batches of 16
-  equal(history[20].validation_accuracy > 0.8, true)
-  equal(history[20].loss < history[1].loss, true)
+  holds(history[20].validation_accuracy, ">", 0.8)
+  holds(history[20].loss, "<", history[1].loss)
   local again = train()
   equal(net.flat_params:hash(), again.flat_params:hash())
   equal(#net:fit { x = x, y = labels, epochs = 9, on_epoch = function(entry) return entry.epoch < 2 end }, 2)
@@ -265,8 +265,8 @@ test("summary lists layers, shapes and parameters", function()
   local net = nn.input { 28, 28, 1 }:normalisation { decay = 0.9 }:conv2d { 5, 5, 1, 32, stride = 1, act = "relu" }
     :max_pool2d { 2, 2 }:dropout(0.1):fully_connected(1024, "relu"):linear(10, "softmax"):network { seed = 1 }
   local text = net:summary()
-  equal(text:find("fully_connected  (1024)           6423552", 1, true) ~= nil, true)
-  equal(text:find("total +6434636") ~= nil, true)
+  matches(text, "fully_connected  (1024)           6423552", true)
+  matches(text, "total +6434636")
   equal(tostring(net), text)
 end)
 

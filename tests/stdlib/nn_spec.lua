@@ -31,8 +31,8 @@ test("the gradient checker detects a wrong gradient", function()
     return dx
   end
   local worst, place = nn.check_gradients(layer, tensor.normal({ 4, 3 }, { seed = 2, dtype = "float64" }))
-  equal(worst > 1e-3, true)
-  equal(place:match("^weight") ~= nil, true)
+  holds(worst, ">", 1e-3)
+  matches(place, "^weight")
 end)
 
 test("the loss and its slope agree with the definition", function()
@@ -86,10 +86,10 @@ test("every optimiser trains a small network, the same each time", function()
     function() return optim.adam({ lr = 0.01, weight_decay = 1e-4 }) end,
   }) do
     local model, first, last = trained(make(), 200)
-    equal(last < first * 0.2, true, ("%s: loss from %.3f to %.3f"):format(tostring(make()), first, last))
+    holds(last, "<", first * 0.2, ("%s: loss from %.3f to %.3f"):format(tostring(make()), first, last))
     local x, labels = clouds(300, 99)
     local accuracy = model:accuracy(x, labels)
-    equal(accuracy > 0.9, true, ("accuracy %.3f"):format(accuracy))
+    holds(accuracy, ">", 0.9, ("accuracy %.3f"):format(accuracy))
     local again = trained(make(), 200)
     for name, param in pairs(model.params) do equal(again.params[name]:hash(), param:hash(), name) end
   end

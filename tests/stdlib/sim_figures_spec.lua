@@ -14,7 +14,7 @@ test("every kind of plot is drawn, with a line or bar for each rule", function()
     if not kind.curve then
       local svg = assert(sim.figures.draw(single, { kind = name, varied = {}, subtitle = "a < b" }))
       xml.read(svg)
-      for _, word in ipairs { "bsp", "asp", "a &lt; b" } do equal(svg:find(word, 1, true) ~= nil, true, name .. word) end
+      for _, word in ipairs { "bsp", "asp", "a &lt; b" } do matches(svg, word, true) end
     end
     if kind.field then xml.read(assert(sim.figures.draw(swept, { kind = name, varied = { "nodes" } }))) end
   end
@@ -23,7 +23,7 @@ test("every kind of plot is drawn, with a line or bar for each rule", function()
   equal(wrong:find("there is no plot 'pie' (known: ", 1, true), 1)
   svg, wrong = sim.figures.draw(single, { kind = "loss", varied = {} })
   equal(svg, nil)
-  equal(wrong:find("%-%-train") ~= nil, true)
+  matches(wrong, "%-%-train")
 end)
 
 test("a rule has its given style in each figure, a single run has no interval, and axes may be logarithmic", function()
@@ -59,7 +59,7 @@ test("a rule's own sample size is part of its name", function()
     rows[i].series, rows[i].varied = "pbsp:{beta}", { beta = beta }
   end
   local svg = assert(sim.figures.draw(rows, { kind = "cdf", varied = { "beta" } }))
-  for _, name in ipairs { ">pbsp:0<", ">pbsp:4<" } do equal(svg:find(name, 1, true) ~= nil, true, name) end
+  for _, name in ipairs { ">pbsp:0<", ">pbsp:4<" } do matches(svg, name, true) end
 end)
 
 test("a share and a factor of stragglers are numbers on an axis", function()
@@ -119,8 +119,8 @@ test("a replay under another rule uses the same work", function()
   with_file(recorded, function(path)
     -- From 1 s on, when worker 1 joins at the minimum clock, both run together.
     local result = sim.run { barrier = "bsp", replay = path }
-    equal(result.min_step + 1 >= result.max_step, true)
-    equal(result.waiting > 1, true)
+    holds(result.min_step + 1, ">=", result.max_step)
+    holds(result.waiting, ">", 1)
   end)
 end)
 
@@ -156,9 +156,10 @@ test("the page is well-formed, escapes texts, and states which published figures
         { what = "ssp:4: mean step", published = 30, mean = 31.6, half = 1, n = 10, least = 28.9, most = 33.75 },
       } },
   }
-  equal(html:find("A &amp; B", 1, true) ~= nil and html:find("x &lt; y", 1, true) ~= nil, true)
-  equal(html:find("1 of 3 published figures are met within 3 % or one step, and 1 more is among our single runs;", 1, true) ~= nil, true)
-  equal(html:find('<td class="number">28.90 to 33.75</td><td>no, but single runs are</td>', 1, true) ~= nil, true)
+  matches(html, "A &amp; B", true)
+  matches(html, "x &lt; y", true)
+  matches(html, "1 of 3 published figures are met within 3 % or one step, and 1 more is among our single runs;", true)
+  matches(html, '<td class="number">28.90 to 33.75</td><td>no, but single runs are</td>', true)
   equal(select(2, html:gsub("<td>no</td>", "")), 1)
   equal(page.count { { files = { 1, 2 } }, { files = {} } }, 2)
 end)

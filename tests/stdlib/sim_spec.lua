@@ -56,7 +56,7 @@ end
 test("work does not depend on the barrier: asp starts at least as many steps as any other rule", function()
   local free = steps_of { barrier = "asp" }
   for _, spec in ipairs { "bsp", "ssp:1", "pbsp:3", "pssp:3:1", "quorum:0.5:1" } do
-    for i, steps in ipairs(steps_of { barrier = spec }) do equal(steps <= free[i], true, spec) end
+    for i, steps in ipairs(steps_of { barrier = spec }) do holds(steps, "<=", free[i], spec) end
   end
 end)
 
@@ -98,7 +98,7 @@ test("a rule is evaluated before a node's first step, also for joining nodes; a 
   local options = { nodes = 5, time = 50, churn = "0.2:0", seed = 3 }
   options.barrier = note
   local result = run(options)
-  equal(result.joined > 3, true)
+  holds(result.joined, ">", 3)
   for id = 0, 5 + result.joined - 1 do equal(first[id], { 0, 0 }, "node " .. id) end
   options.barrier = "bsp"
   equal(run(options).steps, result.steps)
@@ -140,14 +140,14 @@ test("shares of a node's time add up to one", function()
   local row = sim.sweep.run({ base = { nodes = 10, time = 20, delay = "exp(0.1)", loss = 0.1, topology = "server:2", service = "0.001" },
     barriers = { "bsp" } })[1]
   near(row.busy_share + row.waiting_share + row.network_share, 1)
-  equal(row.network_share > 0, true)
-  equal(row.lost > 0, true)
+  holds(row.network_share, ">", 0)
+  holds(row.lost, ">", 0)
 end)
 
 test("a joining node pulls the model when it joins", function()
   local result = run { barrier = "asp", nodes = 5, time = 100, work = "const(1)", churn = "0.2:0.2" }
-  equal(result.joined > 5, true)
-  equal(result.staleness.max <= 2 * 30, true, "largest staleness " .. result.staleness.max)
+  holds(result.joined, ">", 5)
+  holds(result.staleness.max, "<=", 2 * 30, "largest staleness " .. result.staleness.max)
 end)
 
 -- --- the command line's part ---
@@ -187,7 +187,7 @@ test("invalid sweeps are errors", function()
   local function refused(more, pattern, barriers)
     local sweep, wrong = grid.sweep(values(more), barriers or { "bsp" })
     equal(sweep, nil)
-    equal(wrong:find(pattern) ~= nil, true, wrong)
+    matches(wrong, pattern)
   end
   refused({ sweep = { "nodes=1:5:0" } }, "never gets from 1 to 5")
   refused({ sweep = { "nodes=5:1:1" } }, "never gets")
@@ -246,10 +246,10 @@ test("a table file is complete or absent, and a sweep resumes from its rows", fu
   equal(text(path), whole)
   local file, wrong = sim.table.open(path, "csv", { "another sweep" }, {}, true)
   equal(file, nil)
-  equal(wrong:find("belongs to another sweep") ~= nil, true)
+  matches(wrong, "belongs to another sweep")
   first.file:close()
   os.remove(path)
-  equal(select(2, sim.table.open("/nowhere/at/all.csv", "csv", {}, {})):find("No such file") ~= nil, true)
+  matches(select(2, sim.table.open("/nowhere/at/all.csv", "csv", {}, {})), "No such file")
 end)
 
 test("quoted cells survive a round trip", function()

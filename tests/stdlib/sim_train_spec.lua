@@ -57,7 +57,7 @@ test("one node without a barrier is serial gradient descent, bit for bit", funct
   local result = train.run({ barrier = "asp", nodes = 1, time = 60, seed = 5 }, toy())
   local value = 1
   for step = 0, result.updates - 1 do value = value - 0.1 * (value * train.rng_of(5, 0, step):uniform()) end
-  equal(result.updates > 20, true)
+  holds(result.updates, ">", 20)
   equal(result.params.value, value)
   equal(result.training.updates[#result.training.updates], result.updates)
 end)
@@ -104,7 +104,7 @@ test("under bsp all nodes pull the model of the previous round", function()
       if pull then equal({ pull[2], pull[3] }, { round + 1, value }) end
     end
   end
-  equal(at > 20, true)
+  holds(at, ">", 20)
   -- The updates of the round that the end interrupts.
   for i = at + 1, #notes.merges do
     local id, step = notes.merges[i][1], notes.merges[i][2]
@@ -182,8 +182,10 @@ test("nodes may join and leave in the simulator too", function()
   local notes = new_notes()
   local result = train.run(options, toy(notes))
   equal(#notes.merges, result.updates)
-  equal(result.departed > 0 and result.crashed > 0 and result.joined > 0, true)
-  equal(#notes.pulls > #notes.merges, true)
+  holds(result.departed, ">", 0)
+  holds(result.crashed, ">", 0)
+  holds(result.joined, ">", 0)
+  holds(#notes.pulls, ">", #notes.merges)
 end)
 
 test("the curve ends when the last node leaves", function()
@@ -288,26 +290,30 @@ test("every barrier converges on linear regression, sooner with less waiting", f
   local losses = {}
   for _, rule in ipairs { "bsp", "ssp:4", "pbsp:5", "pssp:5:4", "asp" } do
     local training = train.execute({ barrier = rule, nodes = 50, time = 100, seed = 1 }, "linear").training
-    equal(training.loss[51] < 0.1 and training.loss[51] >= 0.045, true, rule)
-    equal(training.loss[1] > 1, true)
+    holds(training.loss[51], "<", 0.1, rule)
+    holds(training.loss[51], ">=", 0.045, rule)
+    holds(training.loss[1], ">", 1)
     losses[rule] = training.loss
   end
-  equal(losses.asp[11] < losses["pbsp:5"][11] and losses["pbsp:5"][11] < losses.bsp[11], true)
+  holds(losses.asp[11], "<", losses["pbsp:5"][11])
+  holds(losses["pbsp:5"][11], "<", losses.bsp[11])
 end)
 
 test("every barrier recovers the matrix", function()
   for _, rule in ipairs { "ssp:4", "pbsp:5", "asp" } do
     local loss = train.execute({ barrier = rule, nodes = 50, time = 200, seed = 1 }, "factorisation").training.loss
-    equal(loss[1] > 0.4 and loss[51] < 0.01, true, rule)
+    holds(loss[1], ">", 0.4, rule)
+    holds(loss[51], "<", 0.01, rule)
   end
 end)
 
 test("the model learns the digits", function()
-  if without_jit then return end -- drawing digits is slow
+  if without_jit then skip "drawing digits is slow with the JIT off" end
   local training = train.execute({ barrier = "asp", nodes = 10, time = 30, seed = 1 }, "mnist test=200 points=5").training
   equal(#training.accuracy, 6)
   near(training.loss[1], math.log(10), 1e-4)
-  equal(training.accuracy[6] > 0.5 and training.loss[6] < 1.7, true)
+  holds(training.accuracy[6], ">", 0.5)
+  holds(training.loss[6], "<", 1.7)
 end)
 
 -- --- from text ---
@@ -325,7 +331,7 @@ test("errors name the wrong part of a text", function()
   local function wrong(text, pattern)
     local make, message = train.from(text)
     equal(make, nil, text)
-    equal(tostring(message):find(pattern) ~= nil, true, message)
+    matches(tostring(message), pattern)
   end
   wrong("lineer", "did you mean linear")
   wrong("", "there is no model ''")

@@ -1,5 +1,5 @@
---- The functions of spec files: test, equal, near, raises and scratch_seed as globals. The driver runs this file first,
---- then the spec file, then run_specs.
+--- The functions of spec files: test, equal, holds, near, matches, raises, skip and scratch_seed as globals. The driver
+--- runs this file first, then the spec file, then run_specs.
 local tests = {}
 
 local function show(value, depth)
@@ -53,6 +53,25 @@ function near(actual, expected, tolerance, note)
   end
 end
 
+local comparisons = {
+  ["<"] = function(a, b) return a < b end, ["<="] = function(a, b) return a <= b end,
+  [">"] = function(a, b) return a > b end, [">="] = function(a, b) return a >= b end,
+}
+
+---The comparison must hold: `holds(#list, ">", 3)`. A failure shows both values.
+function holds(left, operator, right, note)
+  if not comparisons[operator](left, right) then
+    error(("%s%s %s %s does not hold"):format(note and note .. ": " or "", show(left, 0), operator, show(right, 0)), 2)
+  end
+end
+
+---`text` must match the Lua pattern; with `plain` it must contain it as it is.
+function matches(text, pattern, plain)
+  if not tostring(text):find(pattern, 1, plain) then
+    error(("expected a text with '%s', got: %s"):format(pattern, tostring(text)), 2)
+  end
+end
+
 ---`body` must raise an error with a text that matches the Lua pattern. Returns the text.
 ---@param body fun()
 ---@param pattern string
@@ -69,14 +88,27 @@ end
 ---The seed of random input: ACTORHOST_TEST_SEED, or 1. Failures print it.
 scratch_seed = tonumber(os.getenv("ACTORHOST_TEST_SEED")) or 1
 
+local Skipped = {}
+
+---Ends the test, which cannot run here. It counts as skipped, not as passed.
+---@param reason string
+function skip(reason)
+  error(setmetatable({ reason = reason }, Skipped), 0)
+end
+
 ---Runs the declared tests with `only` in their names; returns the number of failed tests.
 function run_specs(only)
-  local ran, failed = 0, 0
+  local ran, failed, skipped = 0, 0, 0
   for _, case in ipairs(tests) do
     if case.name:find(only, 1, true) then
       ran = ran + 1
-      local fine, message = xpcall(case.body, function(text) return debug.traceback(tostring(text), 2) end)
-      if not fine then
+      local fine, message = xpcall(case.body, function(raised)
+        return getmetatable(raised) == Skipped and raised or debug.traceback(tostring(raised), 2)
+      end)
+      if not fine and getmetatable(message) == Skipped then
+        skipped = skipped + 1
+        print(("skipped: %s: %s"):format(case.name, message.reason))
+      elseif not fine then
         failed = failed + 1
         print(("FAILED: %s (seed %d)\n%s"):format(case.name, scratch_seed, message))
       end
@@ -86,6 +118,6 @@ function run_specs(only)
     print("no test was declared, or none matches")
     return 1
   end
-  print(("%d tests, %d failed"):format(ran, failed))
+  print(("%d tests, %d skipped, %d failed"):format(ran, skipped, failed))
   return failed
 end

@@ -95,7 +95,7 @@ test("the factors of lu multiply to the matrix", function()
     is_zero(l, above)
     is_zero(u, below)
     for i = 1, l.shape[l.ndim] do equal(l:select(-1, i):select(-1, i):eq(1):sum(), l:select(-1, i):select(-1, i).size) end
-    if l.size > 0 then equal(l:abs():max() <= 1, true) end
+    if l.size > 0 then holds(l:abs():max(), "<=", 1) end
   end)
 end)
 
@@ -125,7 +125,7 @@ test("the factors of svd multiply to the matrix, thin and full", function()
     orthonormal(u)
     orthonormal(vt:transpose())
     if s.size > 0 then
-      equal(s:min() >= 0, true)
+      holds(s:min(), ">=", 0)
       equal(s:slice(-1, 1, k - 1):ge(s:slice(-1, 2, k)):sum(), s.size - s.size / k)
     end
     close(a:svd({ vectors = false }), s)

@@ -192,7 +192,7 @@ test("text is aligned and shortened as in NumPy", function()
   equal(tostring(tensor.new({ { 1, -20 } }, { dtype = "int32" })), "tensor([[  1, -20]], int32)")
   equal(tostring(tensor.new { true, false }), "tensor([ true, false], bool)")
   equal(tostring(tensor.new(9007199254740993LL)), "tensor(9007199254740993, int64)")
-  equal(#tostring(tensor.zeros({ 500, 500 })) < 500, true)
+  holds(#tostring(tensor.zeros({ 500, 500 })), "<", 500)
 end)
 
 test("errors of wrong calls name the expected and the given value, at the caller's line", function()
