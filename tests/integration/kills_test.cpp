@@ -147,7 +147,7 @@ TEST_CASE("when a process is killed at a random moment, the others see the same 
 
 TEST_CASE("when a link is cut at a random moment, the others see the same end of every call") {
   if (!networks_can_be_made()) {
-    WARN("skipped: network namespaces cannot be made here (that needs root, ip, bridge and unshare)");
+    WARN("test-skipped: network namespaces cannot be made here (that needs root, ip, bridge and unshare)");
     return;
   }
   struct Cut {

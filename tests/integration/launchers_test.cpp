@@ -14,7 +14,7 @@ namespace {
 
 bool installed(const std::string& program) {
   const bool found = run_program("sh", {"-c", "command -v " + program}, 10).status == 0;
-  if (!found) WARN("skipped: " << program << " is not installed");
+  if (!found) WARN("test-skipped: " << program << " is not installed");
   return found;
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("jobs of one script that srun starts at once have separate ranks") {
   const JobFolder folder;
   const Slurm slurm(folder);
   if (!slurm.ready()) {
-    WARN("skipped: no Slurm can run here\n" << slurm.describe());
+    WARN("test-skipped: no Slurm can run here\n" << slurm.describe());
     return;
   }
   start_pairs([&](const Words& program) {

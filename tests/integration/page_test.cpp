@@ -19,7 +19,7 @@ namespace {
 
 bool no_browser() {
   static const bool kInstalled = Chromium::installed();
-  if (!kInstalled) WARN("skipped: chromium is not installed");
+  if (!kInstalled) WARN("test-skipped: chromium is not installed");
   return !kInstalled;
 }
 

@@ -10,7 +10,7 @@ using namespace actorhost::test;
 
 TEST_CASE("when one of three hosts is cut off for 7 s, it exits with 3, and the others continue with one history") {
   if (!networks_can_be_made()) {
-    WARN("skipped: network namespaces cannot be made here (that needs root, ip, bridge and unshare)");
+    WARN("test-skipped: network namespaces cannot be made here (that needs root, ip, bridge and unshare)");
     return;
   }
   const JobFolder folder;

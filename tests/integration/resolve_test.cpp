@@ -29,7 +29,7 @@ class Names {
   }
   bool possible() const {
     const bool yes = run_program("unshare", command({"true"}), 20, folder_.options()).status == 0;
-    if (!yes) WARN("skipped: no mount namespaces here");
+    if (!yes) WARN("test-skipped: no mount namespaces here");
     return yes;
   }
   Process start(const Words& words, const std::map<std::string, std::string>& variables = {}) const {
@@ -169,7 +169,7 @@ TEST_CASE("hosts meet at IPv6 addresses, also at link-local addresses with their
       run_program("unshare", {geteuid() == 0 ? "-n" : "-rn", "sh", "-c", script}, 60, folder.options());
   INFO(run.description);
   if (!std::filesystem::exists(folder.path() / "ready")) {
-    WARN("skipped: no network namespaces here");
+    WARN("test-skipped: no network namespaces here");
     return;
   }
   CHECK(run.status == 0);

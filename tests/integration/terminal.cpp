@@ -4,7 +4,7 @@ namespace actorhost::test {
 
 bool Terminal::can_be() {
   const bool there = run_program("sh", {"-c", "command -v tmux"}, 10).status == 0;
-  if (!there) WARN("skipped: tmux is not installed");
+  if (!there) WARN("test-skipped: tmux is not installed");
   return there;
 }
 

@@ -1,5 +1,6 @@
 #include "host/data/atomic_file.hpp"
 
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -32,6 +33,23 @@ mode_t mode_of(const fs::path& path) {
   REQUIRE(::stat(path.c_str(), &info) == 0);
   return info.st_mode & 07777;
 }
+
+/// As root gives the files to another user and continues with that user's rights, until the end of the scope.
+struct NoRoot {
+  explicit NoRoot(const std::vector<fs::path>& files) {
+    if (::geteuid() != 0) return;
+    constexpr uid_t kNobody = 65534;
+    for (const fs::path& file : files) REQUIRE(::chown(file.c_str(), kNobody, gid_t(-1)) == 0);
+    REQUIRE(::seteuid(kNobody) == 0);
+    changed = true;
+  }
+  ~NoRoot() {
+    if (changed && ::seteuid(0) != 0) std::abort();
+  }
+  NoRoot(const NoRoot&) = delete;
+  NoRoot& operator=(const NoRoot&) = delete;
+  bool changed = false;
+};
 
 }  // namespace
 
@@ -88,7 +106,7 @@ TEST_CASE("a file or folder without write permission is refused, and the file st
   const fs::path path = scratch.file("folder/a", "old");
   REQUIRE(!replace(scratch / "folder", "x").ok());
   REQUIRE(!replace(scratch / "none/a", "x").ok());
-  if (::geteuid() == 0) return;  // root may write everywhere
+  const NoRoot no_root({scratch.path(), scratch / "folder", path});  // root may write everywhere
   REQUIRE(::chmod(path.c_str(), 0444) == 0);
   CHECK(replace(path, "x").error().message == path.string() + ": cannot open for writing: Permission denied");
   REQUIRE(::chmod(path.c_str(), 0644) == 0);

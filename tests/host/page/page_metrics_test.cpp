@@ -70,7 +70,7 @@ TEST_CASE("promtool accepts the metrics without remarks") {
   const Finished checked = run_program(
       "sh", {"-c", "command -v promtool >/dev/null || exit 77; promtool check metrics <" + shell_word(file)}, 20);
   if (checked.status == 77) {
-    WARN("skipped: promtool is not here (Debian's package prometheus has it)");
+    WARN("test-skipped: promtool is not here (Debian's package prometheus has it)");
     return;
   }
   INFO(checked.description);

@@ -205,8 +205,8 @@ void pulls(KeysWorld& world, NodeId node, Rng& rng) {
   });
 }
 
-/// Returns what is wrong, or an empty string.
-std::string live(uint64_t seed, const Weather& weather) {
+/// Returns what is wrong, or an empty string; nothing if all replicas of a key are lost.
+std::optional<std::string> live(uint64_t seed, const Weather& weather) {
   KeysWorld world(seed, {uniform_latency(0.5e-3, 1.5e-3), weather.loss}, part_bytes(seed), weather.copies);
   Rng rng(seed, 99);
   const auto count = static_cast<NodeId>(given("ACTORHOST_TEST_NODES", weather.nodes));
@@ -274,7 +274,7 @@ std::string live(uint64_t seed, const Weather& weather) {
     trouble = world.trouble();
     if (trouble.empty() && i > 5) break;
   }
-  if (world.lost() > 0) return beyond_promise(seed);
+  if (world.lost() > 0) return std::nullopt;
   for (const NodeId node : world.nodes()) {
     if (!world.leaving(node)) {
       history.finish(node);

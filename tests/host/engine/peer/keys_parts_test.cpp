@@ -191,8 +191,8 @@ class PartedValue {
   std::set<NodeId> failed_;
 };
 
-/// Returns what is wrong, or an empty string.
-std::string parted(uint64_t seed, const PartsWeather& weather) {
+/// Returns what is wrong, or an empty string; nothing if all replicas of a key are lost.
+std::optional<std::string> parted(uint64_t seed, const PartsWeather& weather) {
   PartedValue value(seed, weather);
   KeysWorld& world = value.world;
   value.init(PartedValue::founders);
@@ -221,7 +221,7 @@ std::string parted(uint64_t seed, const PartsWeather& weather) {
       world.kill(nodes[value.rng.below(nodes.size())], weather.closes_connections);
     }
   }
-  if (world.lost() > 0) return beyond_promise(seed);
+  if (world.lost() > 0) return std::nullopt;
   if (!value.problem.empty()) return value.problem;
   if (value.slowest() < steps) return "the run does not continue";
   return value.finish();

@@ -1,10 +1,10 @@
 #pragma once
 // A cluster fixture: peers with keys on virtual time, each in a process of its own.
 
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -83,21 +83,22 @@ inline uint64_t given(const char* name, uint64_t otherwise) {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-/// Runs `wrong` for each seed and fails with its description. ACTORHOST_TEST_SEED is the first seed,
+/// Runs `wrong` for each seed and fails with its description. A seed that loses all replicas of a key shows little, so
+/// `wrong` returns nothing for it, and most seeds must not be such. ACTORHOST_TEST_SEED is the first seed,
 /// ACTORHOST_TEST_SEEDS the number of seeds.
 template <typename Live>
 void for_seeds(uint64_t count, const Live& wrong) {
   const uint64_t first = given("ACTORHOST_TEST_SEED", 1);
-  for (uint64_t seed = first; seed < first + given("ACTORHOST_TEST_SEEDS", count); ++seed) {
+  const uint64_t seeds = given("ACTORHOST_TEST_SEEDS", count);
+  uint64_t complete = 0;
+  for (uint64_t seed = first; seed < first + seeds; ++seed) {
     INFO("seed " << seed);
-    CHECK(wrong(seed) == "");
+    const std::optional<std::string> found = wrong(seed);
+    complete += found ? 1 : 0;
+    CHECK(found.value_or("") == "");
   }
-}
-
-/// Ends a seed after the loss of all replicas of a key; prints a line, because such a seed has shown little.
-inline std::string beyond_promise(uint64_t seed) {
-  std::printf("seed %llu: all copies of a key are lost\n", static_cast<unsigned long long>(seed));
-  return {};
+  INFO(complete << " of " << seeds << " seeds from " << first << " have retained all keys");
+  CHECK(2 * complete > seeds);
 }
 
 }  // namespace actorhost::test
