@@ -61,6 +61,16 @@ TEST_CASE("hello prints once and adds up its ranks") {
                        std::to_string(n * (n + 1) / 2) + "\n");
 }
 
+TEST_CASE("the grid search finds the same settings on any number of ranks, each trial on one of them") {
+  const JobFolder folder;
+  const Ended one(folder.run({"-n", "1", "--seed", "1", example("grid_search.lua")}));
+  CHECK(count_of(one.out, "hidden ") == 7);
+  CHECK(std::stod(line_after(one.out, "hidden 32, lr   0.1: ")) > 60);
+  CHECK(folder.run({"-n", "3", "--seed", "1", example("grid_search.lua")}).out == one.out);
+  const Ended wrong(folder.run({"-n", "2", example("grid_search.lua"), "--lr", "0.1,fast"}), 1);
+  CHECK_THAT(wrong.err, Contains("--lr: 'fast' is no number"));
+}
+
 TEST_CASE("the power iteration finds the eigenvalue, and resumes from its checkpoint with other ranks") {
   const JobFolder folder;
   const std::string file = example("power_iteration.lua");
