@@ -260,5 +260,5 @@ TEST_CASE("an update of a value in parts is complete though frames are lost and 
   weather.staged = GENERATE(true, false);
   weather.loss = 0.01;
   weather.closes_connections = false;
-  many_parted(weather, 2);
+  many_parted(weather, 3);
 }
