@@ -12,11 +12,11 @@ local furthest = 0
 param.run {
   init = function() return { steps = tensor.zeros(actor.size) } end,
   schedule_local = function() return { "steps" } end,
-  push = function(id, entries)
+  push = function(ctx, entries)
     local seen = entries[1][2]
-    furthest = math.max(furthest, seen:get(id + 1) - seen:min())
-    local mine = tensor.zeros(actor.size)
-    mine:set(id + 1, 1)
+    furthest = math.max(furthest, seen:get(ctx.id + 1) - seen:min())
+    local mine = tensor.zeros(#seen)
+    mine:set(ctx.id + 1, 1)
     return { { "steps", mine } }
   end,
   pull = actor.optim.add(),

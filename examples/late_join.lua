@@ -18,11 +18,11 @@ local summary = param.run {
     for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
     return tasks
   end,
-  push = function(id)
+  push = function(ctx)
     mine = mine + 1
     local until_ = actor.now() + 0.01
     while actor.now() < until_ do end -- some work
-    return { { id, mine } }
+    return { { ctx.id, mine } }
   end,
   stop = function(ctx) return ctx.seconds >= opt.seconds end,
 }

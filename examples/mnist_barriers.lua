@@ -51,15 +51,15 @@ local function train(rule, seed, number)
   param.run {
     init = function() return { [weights] = net.flat_params } end,
     schedule_local = function() return { weights } end,
-    push = function(_, entries)
+    push = function(ctx, entries)
       -- Images and delay depend on seed, rank and step only, so they are the same for all rules.
-      local rng, value, chosen = actor.rng(seed, actor.rank * 2 ^ 32 + #steps), entries[1][2], {}
+      local rng, value, chosen = actor.rng(seed, ctx.rank * 2 ^ 32 + #steps), entries[1][2], {}
       for i = 1, opt.batch do chosen[i] = rng:int(1, set.train.n) end
       net.flat_params:copy_(value)
       net:loss(set.train:batch(chosen))
       local pushed = update(value)
       if opt.delay > 0 then actor.sleep(rng:gamma(1, opt.delay)) end
-      steps[#steps + 1] = { rank = actor.rank, step = #steps + 1, seconds = actor.now() - began }
+      steps[#steps + 1] = { rank = ctx.rank, step = #steps + 1, seconds = actor.now() - began }
       return { { weights, pushed } }
     end,
     pull = merge, barrier = rule, seconds = false, checkpoint = false,

@@ -21,7 +21,7 @@ end
 
 local summary = peer.run {
   init = function() return net.params end,
-  schedule = function() return names end,
+  schedule_local = function() return names end,
   push = function(ctx, entries)
     load(entries)
     actor.report("loss", net:loss(set.train:batch(plan:positions(ctx.step + 1))))

@@ -4,6 +4,7 @@
 #include "bindings/modules/array/lua_tensor.hpp"
 #include "bindings/modules/engine/barrier_api.hpp"
 #include "bindings/modules/engine/lua_filter.hpp"
+#include "bindings/modules/engine/lua_owner.hpp"
 #include "bindings/modules/engine/node_modules.hpp"
 #include "bindings/modules/tool/lua_sim.hpp"
 #include "bindings/vm/lua_codec.hpp"
@@ -20,6 +21,7 @@ void open_standard_modules(Vm& vm) {
   open_codec(vm);
   open_files(vm);
   open_filter(vm);
+  open_owner(vm);
   open_sim(vm);
 }
 

@@ -1,15 +1,43 @@
---- Shared handling of run callbacks: their names in errors, checks of their results, `--inject` delays.
+--- Shared handling of the callbacks of `param.run` and `peer.run`: their `ctx`, their names in errors, checks of their
+--- results, `--inject` delays.
 local check = require("actor.check")
 local node = require("actor.c.node")
+local owner = require("actor.c.owner")
 
 local M = {}
+
+---The first argument of `push`, `pull`, `schedule_local` and `stop`, in `param.run` and `peer.run`. It holds the values of
+---one step: a later step has a new one. Reading a field that it lacks is an error.
+---@class actor.Context
+---@field id integer|nil this worker's permanent id; nil on a server, where `param.run` calls pull and stop
+---@field rank integer|nil this worker's rank among the live workers; nil on a server
+---@field size integer number of live workers
+---@field step integer completed steps: of this worker; in `pull`, of the furthest worker of the batch; in `stop` on a server, of the slowest live worker
+---@field owns fun(key: actor.param.Key): boolean whether this worker owns the key, a string or a number (of a row, for instance). Each key has one owner among the live workers, and a worker that joins or departs moves only its own keys. While a change of membership spreads, workers may differ for a step. Always false on a server
+
+local Context = check.strict("ctx.", "id", "rank")
+
+local epoch, ids -- the newest known membership
+
+---Makes the ctx of one step, with the membership of the last events.deliver().
+---@param fields table the step and other fields
+---@return actor.Context
+function M.context(fields)
+  if epoch ~= node.epoch then epoch, ids = node.epoch, node.workers() end
+  local workers, id = ids, node.role == "worker" and node.id or nil
+  fields.id, fields.rank, fields.size = id, id and node.rank, #workers
+  function fields.owns(key) return owner.among(key, workers) == id end
+  return setmetatable(fields, Context)
+end
+
+local originals = setmetatable({}, { __mode = "k" }) -- the user's functions behind those with other arguments
 
 ---"schedule (job.lua:12)", for errors about what a callback returned.
 ---@param what string
 ---@param fn function
 ---@return string
 function M.named(what, fn)
-  local info = debug.getinfo(fn, "S")
+  local info = debug.getinfo(originals[fn] or fn, "S")
   return ("%s (%s:%d)"):format(what, info.short_src, info.linedefined)
 end
 
@@ -43,16 +71,18 @@ end
 
 ---The original names: collects the functions passed to `register_NAME` of an engine, until `start`.
 ---@param engine string "param"
----@return fun(name: string): fun(fn: function) register makes `register_NAME`
+---@return fun(name: string, adapt?: fun(fn: function): function): fun(fn: function) register makes `register_NAME`; `adapt` makes the run's callback from a function with other arguments
 ---@return fun(rule: any) register_barrier
 ---@return fun(rule: any, ...): table gathered the run that `start` begins; a given rule replaces the registered one
 function M.registry(engine)
   local barrier = require("actor.barrier")
   local registered = {}
-  local function register(name)
+  local function register(name, adapt)
     return function(fn)
       check.arg(fn, "function", "fn", ("%s.register_%s"):format(engine, name))
-      registered[name] = fn
+      local callback = adapt and adapt(fn) or fn
+      originals[callback] = fn
+      registered[name] = callback
     end
   end
   local function register_barrier(rule)

@@ -6,7 +6,7 @@
 ---     param.run {
 ---       init = function() return { w = tensor.zeros { 10 } } end,
 ---       schedule = function(workers) ... return { [id] = { { "w" }, { "batch", 7 } } } end,
----       push = function(id, entries) ... return { { "w", gradient } } end,
+---       push = function(ctx, entries) ... return { { "w", gradient } } end,
 ---       pull = optim.sgd { lr = 0.1 },
 ---       barrier = barrier.ssp(4),
 ---       stop = function(ctx) return ctx.step >= 1000 end,
@@ -28,15 +28,10 @@ local M = {}
 ---@alias actor.param.Key string|number
 ---@alias actor.param.Entry [actor.param.Key, any]
 
----@class actor.param.StopContext
----@field step integer completed steps of the slowest live worker
+---@class actor.param.StopContext: actor.Context
 ---@field updates integer pushes merged so far
 ---@field seconds number since the first worker arrived
----@field workers integer live workers
-
----@class actor.param.LocalContext
----@field id integer this worker
----@field step integer its completed steps
+---@field workers integer live workers in the run
 
 ---@class actor.param.Summary
 ---@field steps integer completed steps of the slowest live worker
@@ -49,11 +44,12 @@ local M = {}
 ---@field in_flight integer pushes in flight at the end of `--seconds`: they are not merged
 ---@field filter? {push: actor.filter.Stats, pull: actor.filter.Stats} of a run with `filter`: bytes of the values that workers sent (push) and received (pull), before and after filtering, since the run began or resumed
 
+---The same callbacks, with the same arguments, as those of `peer.run` (actor.peer.Run).
 ---@class actor.param.Run
 ---@field schedule? fun(workers: integer[]): table<integer, actor.param.Entry[]> runs on shard 0: gives entries to these workers, which have passed the barrier. An entry {k} means the stored value of k. A worker without entries rests: no other worker waits for it, and later calls offer it again
----@field schedule_local? fun(ctx: actor.param.LocalContext): actor.param.Key[] instead of `schedule`; runs on the worker: returns the keys that it needs
----@field push fun(id: integer, entries: actor.param.Entry[]): actor.param.Entry[] runs on the worker: computes updates from the received entries
----@field pull? actor.Optimiser|fun(updates: table[]): actor.param.Entry[] applies updates to values: a native optimiser, or a function on the key's server that returns new values for {{k, v, step, id}, ...}; default: an update is the new value
+---@field schedule_local? fun(ctx: actor.Context): actor.param.Key[] instead of `schedule`; runs on the worker: returns the keys that it needs
+---@field push fun(ctx: actor.Context, entries: actor.param.Entry[]): actor.param.Entry[] runs on the worker: computes updates from the received entries
+---@field pull? actor.Optimiser|fun(ctx: actor.Context, updates: table[]): actor.param.Entry[] applies updates to values: a native optimiser, or a function on the key's server that returns new values for {{k, v, step, id}, ...}; default: an update is the new value
 ---@field barrier? string|function decides which workers may begin a step (actor.barrier, default bsp); `--barrier` overrides it
 ---@field stop? fun(ctx: actor.param.StopContext): boolean runs on shard 0: decides when the run ends; required without `--seconds`
 ---@field tasks? actor.param.Tasks records the tasks that `schedule` deals out: `data.batches{...}` or your own object. Each task then has a number, `{ task = 7, { "batch", 7 }, { "w" } }`. The run reports the outcome of each task, and a checkpoint contains the record. A resumed run deals out the tasks missing from the checkpoint, each once, under any barrier rule and with any number of workers
@@ -144,18 +140,15 @@ end
 
 -- ---- the worker's side ----
 
-local Context = check.strict("ctx.")
-
-local function keys_to_fetch(run, id, step)
-  local keys = run.schedule_local(setmetatable({ id = id, step = step }, Context))
+local function keys_to_fetch(run, ctx)
+  local keys = run.schedule_local(ctx)
   check_returned(keys, "table", "schedule_local", run.schedule_local, "an array of keys")
   return c.fetch(keys, named("schedule_local", run.schedule_local))
 end
 
 local function work(run, index, filters)
   local now = require("actor").now
-  local id, injects = node.id, c.injects()
-  local push_name = named("push", run.push)
+  local injects, push_name = c.injects(), named("push", run.push)
   local clips = type(run.pull) == "table" and run.pull:clips()
   c.worker_start(index, {
     lua_pull = type(run.pull) == "function", check_finite = run.check_finite, shared = run.shared, filter = filters,
@@ -164,13 +157,14 @@ local function work(run, index, filters)
     local step, entries, timed = c.worker_next()
     if not step then return entries end -- the summary
     events.deliver()
-    if not entries then entries = keys_to_fetch(run, id, step) end
+    local ctx = callbacks.context { step = step }
+    if not entries then entries = keys_to_fetch(run, ctx) end
     local began = timed and now() or nil
     local updates
     if injects then
-      updates = callbacks.slowed(c.injection, run.push, id, entries)
+      updates = callbacks.slowed(c.injection, run.push, ctx, entries)
     else
-      updates = run.push(id, entries)
+      updates = run.push(ctx, entries)
     end
     if clips and type(updates) == "table" then updates = run.pull:clip_push(updates) end
     c.worker_push(updates, push_name, began and now() - began)
@@ -185,7 +179,7 @@ local handlers = {}
 function handlers.stop(run, context)
   local stop = false
   if run.stop then
-    stop = run.stop(setmetatable(context, Context))
+    stop = run.stop(callbacks.context(context))
     check_returned(stop, "boolean", "stop", run.stop, "a boolean")
   end
   c.answer_stop(stop)
@@ -198,8 +192,8 @@ function handlers.schedule(run, workers)
   c.answer_schedule(tasks, named("schedule", run.schedule), run.tasks ~= nil)
 end
 
-function handlers.pull(run, updates)
-  c.answer_pull(run.pull(updates), named("pull", run.pull))
+function handlers.pull(run, updates, step)
+  c.answer_pull(run.pull(callbacks.context { step = step }, updates), named("pull", run.pull))
 end
 
 function handlers.lost(run, id, entries, number)
@@ -314,10 +308,14 @@ local register, register_barrier, gathered = callbacks.registry("param")
 
 ---Sets the `schedule` of the run that `param.start` begins (the original name; see `param.run`).
 M.register_schedule = register("schedule") ---@type fun(fn: function)
----Sets the `push` of the run that `param.start` begins.
-M.register_push = register("push") ---@type fun(fn: function)
----Sets the `pull` of the run that `param.start` begins.
-M.register_pull = register("pull") ---@type fun(fn: function)
+---Sets the `push` of the run that `param.start` begins: `fn(id, entries)`, with the worker's id instead of ctx.
+M.register_push = register("push", function(fn)
+  return function(ctx, entries) return fn(ctx.id, entries) end
+end) ---@type fun(fn: function)
+---Sets the `pull` of the run that `param.start` begins: `fn(updates)`, without ctx.
+M.register_pull = register("pull", function(fn)
+  return function(_, updates) return fn(updates) end
+end) ---@type fun(fn: function)
 ---Sets the `stop` of the run that `param.start` begins.
 M.register_stop = register("stop") ---@type fun(fn: function)
 

@@ -39,11 +39,11 @@ return function(param, options)
 
   function run.init() return net.params end
   function run.schedule_local() return names end
-  function run.push(id, entries)
+  function run.push(ctx, entries)
     local values, updates = {}, {}
     for _, entry in ipairs(entries) do values[entry[1]] = entry[2] end
     net:load(values)
-    local value = loss(net, options.batch(id))
+    local value = loss(net, options.batch(ctx.id))
     steps = steps + 1
     if type(value) == "number" and value - value ~= 0 then
       if on_nan == "error" then not_finite.raise(fn, net, value, ("step %d"):format(steps)) end

@@ -15,7 +15,7 @@ function jobs.first_callback()
       return tasks
     end,
     push = function(_, task) return task end,
-    pull = function(updates) return updates end,
+    pull = function(_, updates) return updates end,
     stop = function(ctx) return ctx.updates > 0 end,
   }
 end

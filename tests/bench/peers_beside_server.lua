@@ -96,9 +96,9 @@ end
 local problem = problems[options.problem]()
 local steps = options.steps > 0 and options.steps or problem.steps
 
-local function pull_with(get)
+local function pull_of(engine)
   if type(problem.pull) == "table" then return problem.pull end
-  return get
+  return function(_, updates) return problem.pull(updates, engine.get) end
 end
 
 -- Resets all keys, since a previous run may have left values.
@@ -114,7 +114,7 @@ local function by_peers(rule)
     init = initial(actor.peer),
     schedule = function() return problem.keys end,
     push = function(ctx, entries) return problem.push(ctx.step + 1, entries) end,
-    pull = pull_with(function(_, updates) return problem.pull(updates, actor.peer.get) end),
+    pull = pull_of(actor.peer),
     barrier = rule,
     stop = function(ctx) return ctx.step >= steps end,
   }
@@ -138,7 +138,7 @@ local function by_server(rule)
       step = step + 1
       return problem.push(step, entries)
     end,
-    pull = pull_with(function(updates) return problem.pull(updates, actor.param.get) end),
+    pull = pull_of(actor.param),
     barrier = (rule:gsub("@.*", "")),
     stop = function(ctx) return ctx.updates >= steps * ctx.workers end,
   }

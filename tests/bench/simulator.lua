@@ -93,7 +93,7 @@ actor.param.run {
     for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
     return tasks
   end,
-  push = function(id) return { { id, true } } end,
+  push = function(ctx) return { { ctx.id, true } } end,
   stop = function(ctx) return ctx.seconds >= 1.5 end,
 }
 ]]

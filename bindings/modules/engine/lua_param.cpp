@@ -101,8 +101,8 @@ struct PushRequest {
 
   int operator()(const PullRequest& request) const {
     lua_pushstring(L, "pull");
-    push_pull_entries(L, *request.entries, state.shared);
-    return 2;
+    push_pull_batch(L, *request.entries, state.shared);
+    return 3;
   }
   int operator()(const StopRequest& request) const {
     lua_pushstring(L, "stop");

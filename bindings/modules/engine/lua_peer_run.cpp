@@ -134,15 +134,15 @@ int run_watch(lua_State* L) {
   return 0;
 }
 
-/// wait() -> nil when the begun operation is done, or a batch {{k, v, step, id}, ...} to pull
+/// wait() -> nil when the begun operation is done, or a batch {{k, v, step, id}, ...} to pull, and its newest step
 int run_wait(lua_State* L) {
   PeerEngine& engine = peer_engine(L);
   engine.rule->use(L);
   auto batch = take(L, engine.run.wait());
   if (!batch) return 0;
-  push_pull_entries(L, *batch, engine.shared);
+  push_pull_batch(L, *batch, engine.shared);
   engine.context.watchdog->begin_call(engine.pull_place, true);
-  return 1;
+  return 2;
 }
 
 /// answer_pull(values, where)

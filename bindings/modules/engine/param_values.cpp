@@ -1,5 +1,7 @@
 #include "bindings/modules/engine/param_values.hpp"
 
+#include <algorithm>
+
 #include "bindings/vm/lua_support.hpp"
 
 namespace actorhost {
@@ -168,10 +170,12 @@ std::vector<ParamKey> param_keys_at(lua_State* L, int index, const std::string& 
   return keys;
 }
 
-void push_pull_entries(lua_State* L, std::vector<PullEntry>& entries, bool shared) {
+void push_pull_batch(lua_State* L, std::vector<PullEntry>& entries, bool shared) {
+  uint64_t newest = 0;
   lua_createtable(L, static_cast<int>(entries.size()), 0);
   int i = 0;
   for (PullEntry& entry : entries) {
+    newest = std::max(newest, entry.step);
     push_entry(L, entry.key, std::move(entry.value), 2, shared);
     lua_pushnumber(L, static_cast<lua_Number>(entry.step));
     lua_rawseti(L, -2, 3);
@@ -179,6 +183,7 @@ void push_pull_entries(lua_State* L, std::vector<PullEntry>& entries, bool share
     lua_rawseti(L, -2, 4);
     lua_rawseti(L, -2, ++i);
   }
+  lua_pushnumber(L, static_cast<lua_Number>(newest));
 }
 
 void push_values(lua_State* L, std::vector<ParamEntry> entries) {

@@ -39,8 +39,8 @@ Result<std::vector<ParamEntry>> param_entries_at(lua_State* L, int index, Tensor
 /// Push {k, v} with room for `extra` more elements, and {{k, v}, ...}. Raise for a bad value.
 void push_entry(lua_State* L, const ParamKey& key, ParamValue value, int extra, bool shared);
 void push_entries(lua_State* L, std::vector<ParamEntry> entries, bool shared = false);
-/// Pushes the arguments of a pull: {{k, v, step, id}, ...}.
-void push_pull_entries(lua_State* L, std::vector<PullEntry>& entries, bool shared);
+/// Pushes the arguments of a pull: {{k, v, step, id}, ...}, and the newest of these steps.
+void push_pull_batch(lua_State* L, std::vector<PullEntry>& entries, bool shared);
 /// Pushes the values and the steps of the entries, as two arrays, with nil for entries without a value.
 void push_values(lua_State* L, std::vector<ParamEntry> entries);
 /// Raises the error of a wrong call or result: it has the user's line and no engine code.

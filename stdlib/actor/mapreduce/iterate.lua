@@ -451,7 +451,7 @@ function datasets.Dataset:iterate(options)
       local parts, state = entries[1][2], entries[2][2]
       return pushed(parts.keys, parts.version, made_of(parts.partitions, state))
     end,
-    pull = function(updates)
+    pull = function(_, updates)
       for _, update in ipairs(updates) do master:receive(update[4], update[1], update[2]) end
       return {}
     end,

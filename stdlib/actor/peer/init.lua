@@ -7,7 +7,7 @@
 ---     local n, error = actor.peer.size_estimate()
 ---     actor.peer.run {
 ---       init = function() return { w = tensor.zeros { 10 } } end,
----       schedule = function(ctx) return { "w" } end,
+---       schedule_local = function(ctx) return { "w" } end,
 ---       push = function(ctx, entries) ... return { { "w", gradient } } end,
 ---       pull = optim.sgd { lr = 0.1 },
 ---       barrier = barrier.pssp(10, 4),
@@ -97,8 +97,9 @@ end
 
 -- ---- the engine ----
 
----Runs the peer-to-peer engine until every worker's `stop` has returned true. Every worker makes the call. Each worker
----takes its own steps: stop? - barrier - `schedule` - fetch these keys from their owners - `push` - send the updates to
+---Runs the peer-to-peer engine until every worker's `stop` has returned true. Every worker makes the call. The callbacks
+---and their arguments are those of `param.run` with schedule_local; an option that peers cannot honour is an error. Each
+---worker takes its own steps: stop? - barrier - `schedule_local` - fetch these keys from their owners - `push` - send the updates to
 ---the owners, which merge them. An error in a callback ends the run on all nodes, even if the script catches the error.
 ---@param run actor.peer.Run
 ---@return actor.peer.Summary

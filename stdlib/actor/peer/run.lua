@@ -15,9 +15,9 @@ local named, check_returned = callbacks.named, callbacks.check_returned
 
 local M = {}
 
----@class actor.peer.Context
----@field id integer this worker's permanent id
----@field step integer its completed steps; their last pushes may be in flight, but fetched values include them
+---In every callback of `peer.run` that has a ctx. The last pushes of the completed steps may be in flight, but fetched
+---values include them.
+---@class actor.peer.Context: actor.Context
 ---@field seconds number since the first step began
 ---@field updates integer pushes of all workers, as known to this worker
 ---@field workers integer number of participating workers, as known to this worker
@@ -39,13 +39,15 @@ local M = {}
 ---@field non_finite integer pushes of this worker with an infinite value or NaN
 ---@field messages actor.peer.Messages
 
+---The same callbacks, with the same arguments, as those of `param.run` with schedule_local (actor.param.Run).
 ---@class actor.peer.Run
----@field schedule fun(ctx: actor.peer.Context): actor.param.Key[] returns the keys of this worker's next step
+---@field schedule_local? fun(ctx: actor.peer.Context): actor.param.Key[] returns the keys of this worker's next step
+---@field schedule? fun(ctx: actor.peer.Context): actor.param.Key[] another name of schedule_local: give one of them
 ---@field push fun(ctx: actor.peer.Context, entries: actor.param.Entry[]): actor.param.Entry[] computes updates from these values, nil for a key without a value; {} for no update
 ---@field pull? actor.Optimiser|fun(ctx: actor.peer.Context, updates: table[]): actor.param.Entry[] applies updates to values: a native optimiser, or a function on the key's owner that returns new values for {{k, v, step, id}, ...}, only for these keys; default: an update is the new value
 ---@field barrier? string|function decides when this worker may begin a step (actor.barrier, default bsp); `--barrier` overrides it. Without a sample a rule sees only min() and n. A sample is redrawn every half second, unless the rule or the command line specifies sticky or poll:SECONDS
 ---@field stop? fun(ctx: actor.peer.Context): boolean whether this worker stops; required without `--seconds`. Other workers do not wait for a stopped worker; it serves its keys until all have stopped
----@field init? fun(): table<actor.param.Key, any> runs on the worker with the smallest id before the first step: returns values for keys without a value. If that worker fails meanwhile, it runs on the next worker as well
+---@field init? fun(from: {updates: integer}): table<actor.param.Key, any> runs on the worker with the smallest id before the first step: returns values for keys without a value. If that worker fails meanwhile, it runs on the next worker as well. `from.updates` is 0, as in a param.run that does not resume
 ---@field merge? actor.param.Merge param.merge.all(), the only policy here
 ---@field check_finite? boolean refuse pushes with infinite values or NaN instead of counting them
 ---@field shared? boolean true: tensors are not copied within a process. In return, no function may write to a tensor that it has returned or received
@@ -53,17 +55,24 @@ local M = {}
 ---@field checkpoint? false the job writes its own checkpoints (actor.checkpoint), or repeats from its beginning; otherwise `--checkpoint` and `--resume` raise an error
 
 local kinds = {
-  schedule = "function", push = "function", pull = "function|table?", barrier = "string|function|table?",
+  schedule = "function?", schedule_local = "function?", push = "function", pull = "function|table?", barrier = "string|function|table?",
   stop = "function?", init = "function?", merge = "table?", check_finite = "boolean?", shared = "boolean?",
-  seconds = "boolean?", checkpoint = "table|boolean?", filter = "table?",
+  seconds = "boolean?", checkpoint = "table|boolean?", filter = "any?", tasks = "any?", lost = "any?",
 }
 
-local Context = check.strict("ctx.")
+-- Options of param.run that peers lack, and the reason.
+local unsupported = {
+  filter = "the owner of a key forwards each update unchanged to the key's copies",
+  tasks = "no server deals out tasks; each worker chooses its own keys",
+  lost = "no server deals out entries that a failed worker could lose; actor.on_membership reports failed workers",
+}
 
 -- Refuses features of the parameter server that peers lack.
 local function check_honoured(run, flags)
   local function refuse(what, why) check.fail("peer.run cannot honour %s: %s", what, why) end
-  if run.filter then refuse("filter", "the owner of a key forwards each update unchanged to the key's copies") end
+  for _, name in ipairs { "filter", "tasks", "lost" } do
+    if run[name] then refuse(name, unsupported[name]) end
+  end
   if run.merge and run.merge.kind ~= "all" then
     refuse(("merge policy '%s'"):format(tostring(run.merge.kind)),
       "the owner of a key does not know the newest step of all")
@@ -80,6 +89,9 @@ end
 
 local function check_run(run, flags)
   check.options(run, kinds, "peer.run")
+  if not run.schedule == not run.schedule_local then
+    check.fail("peer.run: give schedule_local=, or schedule=, its other name%s", run.schedule and ", not both" or "")
+  end
   if type(run.pull) == "table" and not require("actor.optim").is_optimiser(run.pull) then
     check.fail("peer.run: pull is a table but no optimiser; see actor.optim, or give a function")
   end
@@ -121,17 +133,19 @@ end
 -- The current run, for rule changes: {evaluator =, name =}.
 local current
 
-local function update_context(ctx)
-  ctx.step, ctx.seconds, ctx.updates, ctx.workers = c.snapshot()
-  return ctx
+local function new_context()
+  local step, seconds, updates, workers = c.snapshot()
+  return callbacks.context { step = step, seconds = seconds, updates = updates, workers = workers }
 end
 
 -- Waits until the pending operation is complete; meanwhile merges other workers' pushes to keys of this worker.
-local function await(run, ctx, pull_name)
+local function await(run, pull_name)
   while true do
-    local batch = c.wait()
+    local batch, newest = c.wait()
     if not batch then return end
-    c.answer_pull(run.pull(update_context(ctx), batch), pull_name)
+    local ctx = new_context()
+    ctx.step = newest -- this worker's own step depends on the moment
+    c.answer_pull(run.pull(ctx, batch), pull_name)
   end
 end
 
@@ -142,7 +156,7 @@ local function is_begun(index) return (c.get(begun) or -1) >= index end
 
 local function initialise(run, index, place)
   c.watch(place)
-  local values = run.init()
+  local values = run.init { updates = 0 }
   c.watch()
   check_returned(values, "table", "init", run.init, "a table {key = value}")
   local keys, missing = {}, {}
@@ -155,13 +169,16 @@ local function initialise(run, index, place)
   c.set({ { begun, index } }, "peer.run")
 end
 
-local function step(run, ctx, names, injects)
-  local keys = run.schedule(update_context(ctx))
-  check_returned(keys, "table", "schedule", run.schedule, "an array of keys")
+local function step(run, names, injects)
+  events.deliver()
+  local ctx = new_context()
+  local schedule = run.schedule_local or run.schedule
+  local keys = schedule(ctx)
+  check_returned(keys, "table", names.scheduler, schedule, "an array of keys")
   c.fetch(keys, names.schedule)
-  await(run, ctx, names.pull)
+  await(run, names.pull)
   local entries, updates = c.fetched(), nil
-  update_context(ctx)
+  ctx.seconds, ctx.updates, ctx.workers = select(2, c.snapshot())
   if injects then
     updates = callbacks.slowed(c.injection, run.push, ctx, entries)
   else
@@ -169,13 +186,13 @@ local function step(run, ctx, names, injects)
   end
   if names.clips and type(updates) == "table" then updates = run.pull:clip_push(updates) end
   c.push(updates, names.push)
-  await(run, ctx, names.pull)
-  events.deliver_if_subscribed()
+  await(run, names.pull)
 end
 
 -- The reason for this worker to stop, or nil.
-local function why_stop(run, ctx, limit)
-  update_context(ctx)
+local function why_stop(run, limit)
+  events.deliver()
+  local ctx = new_context()
   if run.stop then
     local stop = run.stop(ctx)
     check_returned(stop, "boolean", "stop", run.stop, "a boolean")
@@ -193,9 +210,9 @@ local function log_messages(steps, sent)
 end
 
 local function work(run, index, rule, sampling, limit)
-  local ctx = setmetatable({ id = node.id, step = 0, seconds = 0, updates = 0, workers = 1 }, Context)
+  local scheduler = run.schedule_local and "schedule_local" or "schedule"
   local names = {
-    schedule = named("schedule", run.schedule), push = named("push", run.push),
+    scheduler = scheduler, schedule = named(scheduler, run[scheduler]), push = named("push", run.push),
     pull = type(run.pull) == "function" and named("pull", run.pull) or "",
     init = type(run.init) == "function" and named("init", run.init) or "",
     clips = type(run.pull) == "table" and run.pull:clips(),
@@ -204,29 +221,29 @@ local function work(run, index, rule, sampling, limit)
     pull = type(run.pull) == "table" and require("actor.optim").to_c(run.pull) or run.pull,
     shared = run.shared, check_finite = run.check_finite, pull_place = names.pull, barrier = current.name,
   }, sampling, current.evaluator)
-  await(run, ctx, names.pull)
+  await(run, names.pull)
   if run.init and c.first() then initialise(run, index, names.init) end
   c.ready()
-  await(run, ctx, names.pull)
+  await(run, names.pull)
   -- The worker that sets the initial values may fail before all are set: then the next worker sets them. A worker that
   -- joins at a later step does not check the mark, which may be lost with all its copies.
   while run.init and c.snapshot() == 0 and not is_begun(index) do
     if c.first() then initialise(run, index, names.init) else node.sleep(0.01) end
   end
-  local injects, reason = c.injects(), why_stop(run, ctx, limit)
+  local injects, reason = c.injects(), why_stop(run, limit)
   while not reason do
     c.request_pass()
-    await(run, ctx, names.pull)
-    step(run, ctx, names, injects)
-    reason = why_stop(run, ctx, limit)
+    await(run, names.pull)
+    step(run, names, injects)
+    reason = why_stop(run, limit)
   end
   c.stop()
-  await(run, ctx, names.pull)
+  await(run, names.pull)
   c.settle()
-  await(run, ctx, names.pull)
+  await(run, names.pull)
   local summary = c.done()
   summary.reason = reason
-  if node.rank == 0 then log_messages(ctx.step, summary.messages) end
+  if node.rank == 0 then log_messages(c.snapshot(), summary.messages) end
   -- The aggregates of two workers may differ during a fault, so all workers take the totals that are recorded first.
   local first = assert(codec.decode(node.agree_on_action(index, codec.encode(summary))))
   summary.steps, summary.updates = first.steps, first.updates

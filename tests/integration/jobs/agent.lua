@@ -9,7 +9,7 @@ local summary = actor.param.run {
     for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
     return tasks
   end,
-  push = function(id) return { { id, deep.value } } end,
+  push = function(ctx) return { { ctx.id, deep.value } } end,
   stop = function(ctx) return ctx.step >= 10 end,
 }
 local sum = 0

@@ -16,9 +16,9 @@ function jobs.counting(buffered)
       for _, id in ipairs(workers) do tasks[id] = { { "steps" } } end
       return tasks
     end,
-    push = function(id)
+    push = function(ctx)
       local mine = tensor.zeros(3)
-      mine:set(id + 1, 1)
+      mine:set(ctx.id + 1, 1)
       return { { "steps", mine } }
     end,
     merge = buffered and param.merge.buffer { k = tonumber(buffered) },
@@ -48,10 +48,10 @@ function jobs.one_stays()
       for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
       return tasks
     end,
-    push = function(id)
-      while id == 0 and param.get("steps"):slice(1, 2, 3):min() < 20 do end
+    push = function(ctx)
+      while ctx.id == 0 and param.get("steps"):slice(1, 2, 3):min() < 20 do end
       local mine = tensor.zeros(3)
-      mine:set(id + 1, 1)
+      mine:set(ctx.id + 1, 1)
       return { { "steps", mine } }
     end,
     pull = actor.optim.add(),
@@ -86,8 +86,8 @@ function jobs.under_rules_that_are_bsp_by_definition()
       for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
       return tasks
     end,
-    push = function(id) return { { "x", id } } end,
-    pull = function(updates)
+    push = function(ctx) return { { "x", ctx.id } } end,
+    pull = function(_, updates)
       local ids = {}
       for i, update in ipairs(updates) do ids[i] = update[4] end
       seen[#seen + 1] = table.concat(ids, " ")
@@ -116,7 +116,7 @@ function jobs.of_rule_that_was_put_in_while_job_runs()
     init = function() return { x = 0 } end,
     schedule_local = function() return { "x" } end,
     push = function(_, entries) return entries end,
-    pull = function(entries) return entries end,
+    pull = function(_, entries) return entries end,
     stop = function(ctx)
       if ctx.step == 2 then param.set_barrier(stuck) end
       return ctx.step > 5

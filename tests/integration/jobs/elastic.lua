@@ -15,10 +15,10 @@ local summary = param.run {
     for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
     return tasks
   end,
-  push = function(id)
+  push = function(ctx)
     mine = mine + 1
-    if mine == 1 then actor.log.info("worker %d works.", id) end
-    return { { id, mine } }
+    if mine == 1 then actor.log.info("worker %d works.", ctx.id) end
+    return { { ctx.id, mine } }
   end,
   stop = function()
     local enough = 0

@@ -23,8 +23,8 @@ function jobs.one_stops()
       end
       return tasks
     end,
-    push = function(id, entries)
-      if id == 2 then
+    push = function(ctx, entries)
+      if ctx.id == 2 then
         announce("worker 2 stays")
         actor.log.info("stays in process %d.", process)
         while true do end
@@ -54,10 +54,10 @@ function jobs.endless()
       for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
       return tasks
     end,
-    push = function(id)
-      if not started then actor.log.info("worker %d works in process %d.", id, process) end
+    push = function(ctx)
+      if not started then actor.log.info("worker %d works in process %d.", ctx.id, process) end
       started = true
-      return { { id, true } }
+      return { { ctx.id, true } }
     end,
     stop = function() return false end,
   }
@@ -74,15 +74,15 @@ function jobs.trouble()
         for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
         return tasks
       end,
-      push = push or function(id) return { { id, true } } end,
+      push = push or function(ctx) return { { ctx.id, true } } end,
       stop = function(ctx) return ctx.step >= 10 end,
     }
   end
 
   if what == "push" then
-    run(function(id)
-      if id == 1 then error("spilt milk") end
-      return { { id, true } }
+    run(function(ctx)
+      if ctx.id == 1 then error("spilt milk") end
+      return { { ctx.id, true } }
     end)
   elseif what == "top" then
     if actor.rank == 1 then error("spilt milk") end

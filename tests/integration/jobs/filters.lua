@@ -19,7 +19,7 @@ local function residuals(w)
   return problem().x:matmul(w) - problem().y
 end
 
-local function descend(updates)
+local function descend(_, updates)
   local new, out = {}, {}
   for _, update in ipairs(updates) do
     local key = update[1]
@@ -41,11 +41,11 @@ local summary = param.run {
     for _, id in ipairs(workers) do tasks[id] = { { "w" }, { "wide" }, { "small" }, { "plain" } } end
     return tasks
   end,
-  push = function(id, entries)
+  push = function(ctx, entries)
     local w, wide = entries[1][2], entries[2][2]
     return {
       { "w", problem().x:transpose():matmul(residuals(w)) / rows },
-      { "wide", wide - tensor.normal(opt.wide, { seed = id }) },
+      { "wide", wide - tensor.normal(opt.wide, { seed = ctx.id }) },
       { "small", tensor.ones(10) },
     }
   end,

@@ -18,7 +18,7 @@ function jobs.output_of_server_callbacks_reaches_user()
   function run.init() print "init" return { x = tensor.zeros(1) } end
   function run.stop(ctx) print(("stop %d"):format(ctx.step)) return ctx.step >= 2 end
   function run.barrier(view) if view.id == 0 then print("rule", view.step) end return view:min() >= view.step end
-  function run.pull(updates)
+  function run.pull(_, updates)
     print "pull"
     local sum = param.get("x")
     for _, update in ipairs(updates) do sum = sum + update[2] end

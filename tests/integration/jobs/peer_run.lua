@@ -251,7 +251,7 @@ function jobs.beside()
     }
     local server = actor.param.run {
       schedule_local = function() return { "k" } end,
-      push = function(id) return { { "k", id } } end,
+      push = function(ctx) return { { "k", ctx.id } } end,
       stop = function(ctx) return ctx.step >= 3 * run end,
     }
     print(("steps: %d, %d"):format(peers.steps, server.steps))

@@ -41,12 +41,12 @@ function jobs.isolated()
       bar:update(steps, "epoch")
       return tasks
     end,
-    push = function(id)
+    push = function(ctx)
       local began = actor.now()
       while actor.now() - began < 0.11 do end
       steps = steps + 1
       print("step " .. steps)
-      return { { id, true } }
+      return { { ctx.id, true } }
     end,
     stop = function(ctx) return ctx.step >= 4 end,
   }

@@ -23,11 +23,11 @@ function jobs.job()
         for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
         return tasks
       end,
-      push = function(id)
+      push = function(ctx)
         pushes = pushes + 1
-        if pushes == 1 then actor.log.info("worker %d works.", id) end
+        if pushes == 1 then actor.log.info("worker %d works.", ctx.id) end
         if pushes == opt.stay then actor.sleep(opt.seconds) end
-        return { { id, true } }
+        return { { ctx.id, true } }
       end,
       stop = function(ctx) return opt.steps > 0 and ctx.step >= opt.steps or has_worked(opt.until_worker) end,
     }
@@ -39,9 +39,9 @@ end
 function jobs.everything()
   actor.param.run {
     schedule_local = function() return {} end,
-    push = function(id)
+    push = function(ctx)
       actor.sleep(0.002)
-      return { { id, true } }
+      return { { ctx.id, true } }
     end,
     stop = function(ctx) return ctx.step >= 5 end,
   }
@@ -90,13 +90,13 @@ function jobs.stays()
       for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
       return tasks
     end,
-    push = function(id)
+    push = function(ctx)
       pushes = pushes + 1
-      if id == 1 and pushes == 3 then
+      if ctx.id == 1 and pushes == 3 then
         actor.log.info("stays in process %d.", process)
         while true do end
       end
-      return { { id, true } }
+      return { { ctx.id, true } }
     end,
     stop = function(ctx) return ctx.step >= 5 end,
   }

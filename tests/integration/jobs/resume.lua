@@ -12,7 +12,7 @@ local names = { "a", "b", "c", "d" } -- on several servers
 local rng = actor.rng(actor.seed, actor.id or 99)
 
 -- Adds up in Lua, like optim.add.
-local function added(updates)
+local function added(_, updates)
   local sums, out = {}, {}
   for _, update in ipairs(updates) do
     local key = update[1]

@@ -21,11 +21,11 @@ function jobs.param(file)
     init = function() return { w1 = actor.tensor.zeros { 4, 3 }, name = "text" } end,
     barrier = actor.barrier.ssp(1),
     schedule_local = function() return { "w1" } end,
-    push = function(id)
+    push = function(ctx)
       pushes = pushes + 1
       actor.report("loss", pushes == 1 and 0 / 0 or 1 / pushes, pushes)
-      if id == 0 then actor.report("only once", 7) end
-      if id == 1 and pushes == 3 then await(file) end
+      if ctx.id == 0 then actor.report("only once", 7) end
+      if ctx.id == 1 and pushes == 3 then await(file) end
       return { { "w1", actor.tensor.ones { 4, 3 } } }
     end,
     pull = actor.optim.add(),

@@ -15,7 +15,7 @@ local function run()
       for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
       return tasks
     end,
-    push = function(id) return { { id, true } } end,
+    push = function(ctx) return { { ctx.id, true } } end,
     stop = function(ctx) return ctx.step >= 3 end,
   }
 end

@@ -13,10 +13,10 @@ actor.param.run {
     for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
     return tasks
   end,
-  push = function(id)
-    if not started then actor.log.info("worker %d works in process %d.", id, process) end
+  push = function(ctx)
+    if not started then actor.log.info("worker %d works in process %d.", ctx.id, process) end
     started = true
-    return { { id, true } }
+    return { { ctx.id, true } }
   end,
   stop = function()
     local file = io.open("finish")

@@ -7,7 +7,7 @@ local opt = actor.options { ["local"] = false, lua_pull = false, width = 40000 }
 local keys = { "a", "b", "wide" }
 local clock = 0
 
-local function add_in_lua(updates)
+local function add_in_lua(_, updates)
   local sums = {}
   for _, update in ipairs(updates) do
     local key, value = update[1], update[2]
@@ -30,20 +30,20 @@ param.run {
     return tasks
   end or nil,
   schedule_local = opt["local"] and function() return keys end or nil,
-  push = function(id, entries)
+  push = function(ctx, entries)
     local a, b, wide = entries[1][2], entries[2][2], entries[3][2]
     local row = tensor.zeros(actor.size)
     for j = 1, actor.size do
       local seen = wide[j]
-      print(("worker %d clock %d saw %d of %d"):format(id, clock, a:get(j), j - 1))
-      print(("worker %d clock %d saw %d of %d"):format(id, clock, b:get(j), j - 1))
-      print(("worker %d clock %d saw %d of %d"):format(id, clock, seen:min(), j - 1))
-      print(("worker %d clock %d saw %d of %d"):format(id, clock, seen:max(), j - 1))
+      print(("worker %d clock %d saw %d of %d"):format(ctx.id, clock, a:get(j), j - 1))
+      print(("worker %d clock %d saw %d of %d"):format(ctx.id, clock, b:get(j), j - 1))
+      print(("worker %d clock %d saw %d of %d"):format(ctx.id, clock, seen:min(), j - 1))
+      print(("worker %d clock %d saw %d of %d"):format(ctx.id, clock, seen:max(), j - 1))
     end
     clock = clock + 1
-    row:set(id + 1, 1)
+    row:set(ctx.id + 1, 1)
     local mine = tensor.zeros { actor.size, opt.width }
-    mine[id + 1]:fill_(1)
+    mine[ctx.id + 1]:fill_(1)
     return { { "a", row }, { "b", row }, { "wide", mine } }
   end,
   pull = opt.lua_pull and add_in_lua or actor.optim.add(),

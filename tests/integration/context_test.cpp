@@ -1,0 +1,135 @@
+// The one table of callbacks that param.run and peer.run take: ctx in every callback, keys divided by ctx.owns, options
+// that peers refuse, and training that outlives a host or a link.
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <regex>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "host/base/random.hpp"
+#include "tests/integration/jobs.hpp"
+
+using namespace actorhost;
+using namespace actorhost::test;
+using Catch::Contains;
+
+namespace {
+
+std::string any_engine() { return GENERATE(as<std::string>(), "param", "peer"); }
+
+/// Checks the distance to the true weights that each survivor of examples/peer_sgd.lua logs.
+void check_weights(const std::string& log, size_t survivors) {
+  static const std::regex line("distance to the true weights: ([0-9.]+)");
+  size_t count = 0;
+  for (std::sregex_iterator at(log.begin(), log.end(), line), end; at != end; ++at, ++count) {
+    CHECK(std::stod((*at)[1]) < 0.06);
+  }
+  CHECK(count == survivors);
+}
+
+Words training() {
+  return {(source_dir() / "tests/integration/jobs/blocks.lua").string(),
+          (source_dir() / "examples/peer_sgd.lua").string(), "--steps=400"};
+}
+
+void sleep_at_most(double seconds, Rng& rng) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(rng.uniform() * seconds));
+}
+
+}  // namespace
+
+TEST_CASE("one table of callbacks runs on both engines, and each key has one owner in each step") {
+  const std::string engine = any_engine();
+  for (const std::string& place : places()) {
+    for (const std::string rule : {"bsp", "asp"}) {
+      const JobFolder folder;
+      const Ended run(run_at(place, folder, {"--servers", "2", "jobs/context.lua", engine, "fields", rule}));
+      if (rule == "bsp") CHECK(run.out == "each key has 20 to 20 updates\n");
+    }
+  }
+}
+
+TEST_CASE("after the loss of a worker the ctx of the others has the new size, and they own its keys") {
+  const std::string engine = any_engine();
+  for (const std::string step : {"0", "7"}) {
+    const JobFolder folder;
+    Hosts hosts(folder, 4, {"-n", "1", "jobs/context.lua", engine, "loses", step});
+    const std::vector<int> codes = hosts.wait(60);
+    INFO(hosts.describe());
+    CHECK(std::count(codes.begin(), codes.end(), 0) == 3);
+    CHECK(count_of(hosts.err(), "24 of 24 keys have an owner.") == 3);
+  }
+}
+
+TEST_CASE("the original names keep their arguments on both engines, and errors name the user's function") {
+  const std::string engine = any_engine();
+  const JobFolder folder;
+  const Ended run(folder.run({"-n", "2", "jobs/context.lua", engine, "original"}));
+  CHECK(run.out == "5\t5\n");
+  const Ended wrong(folder.run({"-n", "2", "jobs/context.lua", engine, "original", "wrong"}), 1);
+  CHECK_THAT(wrong.err,
+             Contains("push (" + place_in("context.lua", "register_push") + "): expected {{key, value}, ...}"));
+}
+
+TEST_CASE("peer.run refuses by name the options that only the parameter server has") {
+  const JobFolder folder;
+  const auto [option, message] = GENERATE(table<std::string, std::string>({
+      {"tasks", "peer.run cannot honour tasks: no server deals out tasks; each worker chooses its own keys"},
+      {"lost", "peer.run cannot honour lost: no server deals out entries that a failed worker could lose"},
+      {"filter", "peer.run cannot honour filter: "},
+      {"checkpoint", "peer.run cannot honour checkpoint: "},
+      {"merge", "peer.run cannot honour merge policy 'buffer'"},
+      {"schedule", "peer.run: give schedule_local=, or schedule=, its other name, not both"},
+      {"neither", "peer.run: give schedule_local=, or schedule=, its other name"},
+  }));
+  const Ended run(folder.run({"-n", "1", "jobs/context.lua", "peer", "refused", option}), 1);
+  CHECK_THAT(run.err, Contains("rank 0: " + place_in("context.lua", "engine.run(run)") + ": " + message));
+}
+
+TEST_CASE("peers train all blocks of a model although a host is killed at a random moment") {
+  const uint64_t seed = std::stoull(any_seed());
+  INFO("seed " << seed);
+  Rng rng(seed);
+  for (const std::string barrier : {"bsp", "asp"}) {
+    const JobFolder folder;
+    Hosts hosts(folder, 4, with({"-n", "1", "--barrier", barrier}, training()));
+    const size_t victim = rng.below(4);
+    REQUIRE(hosts[victim].wait_for_match("worker \\d+ in process (\\d+)\\.", 30));
+    sleep_at_most(0.5, rng);
+    ::kill(process_of(hosts[victim], "worker \\d+"), SIGKILL);
+    const std::vector<int> codes = hosts.wait(60);
+    INFO("host " << victim << " was killed, " << barrier << "\n" << hosts.describe());
+    CHECK(std::count(codes.begin(), codes.end(), 0) == 3);
+    check_weights(hosts.err(), 3);
+  }
+}
+
+TEST_CASE("peers train all blocks of a model although a link is cut at a random moment") {
+  if (!networks_can_be_made()) {
+    WARN("skipped: network namespaces cannot be made here (that needs root, ip, bridge and unshare)");
+    return;
+  }
+  const uint64_t seed = std::stoull(any_seed());
+  INFO("seed " << seed);
+  Rng rng(seed);
+  for (const std::string what : {"0", "1", "2", "pair"}) {
+    const JobFolder folder;
+    const std::string script = (source_dir() / "tests/integration/cut_off.sh").string();
+    Process run("unshare", with(with(kOwnNetwork, {"sh", script, actorhost_binary()}), training()), folder.options());
+    for (const char* id : {"0", "1", "2"}) {
+      INFO(run.describe());
+      REQUIRE(run.wait_for_match("worker " + std::string(id) + " in process (\\d+)\\.", 30));
+    }
+    sleep_at_most(0.5, rng);
+    std::ofstream(folder.path() / "cut") << what << std::endl;
+    const auto status = run.wait(60);
+    INFO(what << " was cut off\n" << run.describe());
+    CHECK(status == 0);
+    CHECK(count_of(run.out(), "ended with 0.") == 2);
+    check_weights(run.err(), 2);
+  }
+}
