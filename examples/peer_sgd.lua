@@ -1,5 +1,6 @@
 -- Linear regression among peers, without a server: `actorhost -n 4 examples/peer_sgd.lua [--barrier pssp:2:4@sticky]`.
--- Model parallel: the ring holds the weights in blocks, and each worker trains some of the blocks.
+-- Model parallel: the ring holds the weights in blocks, and each worker trains the blocks that it owns. When a worker
+-- fails, the others train its blocks.
 local actor = require "actor"
 local peer, data, tensor = actor.peer, actor.data, actor.tensor
 local opt = actor.options { n = 2000, dims = 24, block = 3, batch = 50, steps = 200, lr = 0.2 }
@@ -17,18 +18,17 @@ local summary = peer.run {
     for _, block in ipairs(blocks) do values[block] = tensor.zeros(opt.block) end
     return values
   end,
-  schedule = function() -- the keys that a worker reads
+  schedule_local = function() -- the keys that a worker reads
     return { "bias", unpack(blocks) }
   end,
   push = function(ctx, entries) -- the updates of a worker: the gradients of its own blocks
     local positions = plan:positions(ctx.step + 1)
     local x, off, updates = data.batch(set.x, positions), entries[1][2] - data.batch(set.y, positions), {}
     for i = 2, #entries do off = off + columns(x, entries[i][1]):matmul(entries[i][2]) end
-    for i = 2 + actor.rank, #entries, actor.size do
-      local block = entries[i][1]
-      updates[#updates + 1] = { block, columns(x, block):transpose():matmul(off) / #off }
+    for _, block in ipairs(blocks) do
+      if ctx.owns(block) then updates[#updates + 1] = { block, columns(x, block):transpose():matmul(off) / #off } end
     end
-    if actor.rank == 0 then updates[#updates + 1] = { "bias", off:mean(1, true) } end
+    if ctx.owns("bias") then updates[#updates + 1] = { "bias", off:mean(1, true) } end
     return updates
   end,
   pull = function(_, updates) -- at the owner of a block: merges the updates
