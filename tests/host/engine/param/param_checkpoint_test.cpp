@@ -236,7 +236,8 @@ TEST_CASE("a last checkpoint in the middle of a BSP step excludes the pushes tha
     first.after_event = [&requested](ParamSim& sim) {
       std::set<uint64_t> pushes;
       for (const auto& [id, worker] : sim.workers()) pushes.insert(worker.pushes);
-      if (pushes == std::set<uint64_t>{3, 4} && !std::exchange(requested, true)) CHECK(sim.server().last_checkpoint());
+      if (*pushes.begin() > 0 && pushes.size() > 1 && !std::exchange(requested, true))
+        CHECK(sim.server().last_checkpoint());
     };
     REQUIRE(first.run());
     first.settle();
