@@ -275,7 +275,9 @@ end
 
 ---Runs the engine until `stop` returns true. Every node makes the call. On workers it returns the summary, the same on
 ---each; on a server it serves and does not return. The run fails if a server's script ends before the call, or if a
----callback raises an error, even if the script catches the error.
+---callback raises an error, even if the script catches the error. A callback's ctx (actor.Context) has id, step, rank,
+---size and owns(key); `stop`'s also has updates, seconds and workers. On a server (pull, stop) id and rank are nil, and
+---owns returns false.
 ---@param run actor.param.Run
 ---@return actor.param.Summary
 function M.run(run)
