@@ -118,9 +118,12 @@ void filters(const Kernels& k) {
   std::printf("%-5s filters, GB/s of 26 MB (memcpy %.1f): encode, encode with feedback, decode\n", k.isa,
               gigabytes(copy));
   using Values = FilterSpec::Values;
-  for (const FilterSpec& spec :
-       {FilterSpec{.values = Values::half}, FilterSpec{.values = Values::levels}, FilterSpec{.fraction = 0.01},
-        FilterSpec{.fraction = 0.01, .values = Values::half}, FilterSpec{.fraction = 0.2}}) {
+  const std::pair<const char*, FilterSpec> specs[] = {{"fp16", {.values = Values::half}},
+                                                      {"int8", {.values = Values::levels}},
+                                                      {"topk:0.01", {.fraction = 0.01}},
+                                                      {"topk:0.01+fp16", {.fraction = 0.01, .values = Values::half}},
+                                                      {"topk:0.2", {.fraction = 0.2}}};
+  for (const auto& [name, spec] : specs) {
     Filter filter(spec, k);
     std::vector<Blob> sent;
     const auto encode = [&](float* residual) {
@@ -137,8 +140,8 @@ void filters(const Kernels& k) {
     });
     size_t bytes = 0;
     for (const Blob& blob : sent) bytes += blob.size();
-    std::printf("%-5s   %-14s %5.1f %5.1f %5.1f   %.1fx smaller\n", k.isa, print(spec).c_str(), gigabytes(plain),
-                gigabytes(with_rest), gigabytes(decode), 4.0 * kCount / static_cast<double>(bytes));
+    std::printf("%-5s   %-14s %5.1f %5.1f %5.1f   %.1fx smaller\n", k.isa, name, gigabytes(plain), gigabytes(with_rest),
+                gigabytes(decode), 4.0 * kCount / static_cast<double>(bytes));
   }
 }
 

@@ -121,7 +121,7 @@ void read_request(std::string_view bytes) {
   Endpoint bound;
   bound.host = "0.0.0.0";
   const PageAccess access{bound, false, "0123456789abcdef0123456789abcdef"};
-  if (!access.why_not(request)) std::abort();
+  if (!access.refusal(request)) std::abort();
 }
 
 constexpr void (*kReaders[])(std::string_view) = {read_manifest_file, read_run_file, read_recording,
