@@ -22,10 +22,10 @@
 #include "host/engine/collective/async_calls.hpp"
 #include "host/engine/collective/meeting.hpp"
 #include "host/engine/param/checkpoint.hpp"
-#include "host/engine/param/param_store.hpp"
 #include "host/engine/param/trace.hpp"
 #include "host/engine/peer/peer_service.hpp"
 #include "host/engine/share/lock_service.hpp"
+#include "host/engine/values/param_store.hpp"
 #include "host/mapreduce/tasks/data_service.hpp"
 
 namespace actorhost {

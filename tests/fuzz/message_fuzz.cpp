@@ -13,9 +13,9 @@
 #include "host/engine/collective/collective_messages.hpp"
 #include "host/engine/param/param_messages.hpp"
 #include "host/engine/peer/peer_pace.hpp"
-#include "host/engine/peer/split_tensor.hpp"
 #include "host/engine/share/event_messages.hpp"
 #include "host/engine/share/lock_messages.hpp"
+#include "host/engine/values/split_tensor.hpp"
 #include "host/mapreduce/tasks/mapreduce_messages.hpp"
 #include "host/overlay/overlay_messages.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "host/engine/param/controller.hpp"
-#include "host/engine/param/update.hpp"
+#include "host/engine/values/update.hpp"
 
 struct lua_State;
 

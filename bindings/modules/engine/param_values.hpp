@@ -8,7 +8,7 @@
 #include "bindings/modules/engine/carried_values.hpp"
 #include "host/base/result.hpp"
 #include "host/engine/param/param_node.hpp"
-#include "host/engine/param/value.hpp"
+#include "host/engine/values/value.hpp"
 
 struct lua_State;
 

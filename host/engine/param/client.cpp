@@ -110,7 +110,7 @@ void ParamClient::handle(Frame&& frame, std::vector<Frame>& out) {
   if (found == requests_.end()) return;
   Pending& pending = found->second;
   const bool last =
-      (frame.flags & param::kLast) != 0 || frame.kind == param_kind::done || frame.kind == param_kind::failed;
+      (frame.flags & kLastFrame) != 0 || frame.kind == param_kind::done || frame.kind == param_kind::failed;
   if (frame.kind == param_kind::values) {
     on_values(std::move(frame), pending);
   } else if (frame.kind == param_kind::key_list) {

@@ -14,8 +14,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "host/engine/param/assembler.hpp"
 #include "host/engine/param/param_messages.hpp"
+#include "host/engine/values/assembler.hpp"
 
 namespace actorhost {
 

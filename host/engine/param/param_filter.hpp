@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "host/engine/filter/filter.hpp"
-#include "host/engine/param/value.hpp"
+#include "host/engine/values/value.hpp"
 #include "host/wire/address.hpp"
 
 namespace actorhost {

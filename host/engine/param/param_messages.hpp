@@ -1,21 +1,7 @@
 #pragma once
-// The frames of the parameter server, kinds 0x03xx: their layout, encoding and decoding. Numbers and texts are written
-// by Packer. Decoding checks every length against the received bytes; a malformed frame is Code::bad_data.
-//
-//   meta    = head count:u32 entry*            body = the payloads in order, each from the next multiple of 64
-//   entry   = key:text value
-//   value   = 0                                nil
-//           | 1 layout                         a whole tensor; payload: its elements
-//           | 2 layout first:u64 count:u64     one chunk of a tensor; payload: these elements
-//           | 3 bytes:u64 n:u32 layout*n       a Lua value; payloads: its encoding, then each tensor's elements
-//           | 4                                fetch: the receiver gets the value from the shards
-//           | 5 layout first:u64 count:u64 bytes:u64   one chunk of a tensor; payload: filtered (filter.hpp). Only in
-//                                              replies to a get with kFiltered, and in tasks and pushes with the flag
-//                                              `filtered`
-//   layout  = dtype:u8 rank:u8 dim:i64*rank (host/base/tensor.hpp)
-//
-// A tensor of more than kChunkBytes is sent as several values 2, in order. A message may have several frames; the last
-// frame has kLast in its flags. Heads by kind:
+// The frames of the parameter server, kinds 0x03xx. Each has a head; messages with entries or keys have these behind it
+// (host/engine/values/entries.hpp). Filtered values occur only in replies to a get with kFiltered, and in tasks and
+// pushes with the flag `filtered`. A malformed frame is Code::bad_data. Heads by kind:
 //
 //   client to shard; the reply has the request's tag:
 //     get     0300  count:u32 key*                                          -> values
@@ -28,7 +14,7 @@
 //   worker and shard 0:
 //     ready   0310  Ready
 //     task    0311  TaskHead
-//     push    0312  PushHead; to any shard; kLast to shard 0: the step is done
+//     push    0312  PushHead; to any shard; kLastFrame to shard 0: the step is done
 //     stop    0313  Stop
 //     reject  0314  Reject                             shard to worker: this push was not applied
 //   shard 0 to shards, and back:
@@ -45,7 +31,7 @@
 #include <vector>
 
 #include "host/engine/param/param_filter.hpp"
-#include "host/engine/param/value.hpp"
+#include "host/engine/values/entries.hpp"
 #include "host/wire/message.hpp"
 
 namespace actorhost {
@@ -72,14 +58,10 @@ constexpr bool is_one(Kind kind) noexcept { return within(kind, kinds_of(Kind::p
 }  // namespace param_kind
 
 namespace param {
-// Frame.flags
-inline constexpr uint8_t kLast = 1;
+// Frame.flags, beside kLastFrame
 inline constexpr uint8_t kNow = 2;       // get, set: answered even during a Lua pull (sent from inside a pull)
 inline constexpr uint8_t kFiltered = 4;  // get: the reply may be filtered
 }  // namespace param
-
-/// The number of a run of param.run within the job. Frames of another run are ignored.
-using RunId = uint32_t;
 
 /// The result of a run; the same on every worker.
 struct ParamSummary {
@@ -186,59 +168,5 @@ struct Reject {
   std::string message;
   static void fields(auto& m, auto&& field) { field(m.run, m.step, words(m.message)); }
 };
-
-/// Packs entries into frames: small entries together (copied), a chunk of a large tensor in a frame of its own (by
-/// reference).
-class EntryPacker {
- public:
-  /// `head` is written first into every frame. `with_steps` writes entries in the form of `values`.
-  EntryPacker(Kind kind, Address dst, uint32_t tag, std::string_view head, bool with_steps = false);
-
-  EntryPacker& flags(uint8_t flags) {
-    flags_ = flags;
-    return *this;
-  }
-  void add(const ParamEntry& entry) { add(entry.key, entry.value, entry.step); }
-  void add(const ParamKey& key, const ParamValue& value, uint64_t step = 0);
-  /// Adds a tensor or a part of a tensor, cut into chunks.
-  void add_tensor(const ParamKey& key, const ParamTensor& tensor, uint64_t step = 0);
-  /// Adds one chunk in its filtered form. The chunk's own bytes are not read.
-  void add_filtered(const ParamKey& key, const ParamTensor& chunk, const Blob& filtered, uint64_t step = 0);
-
-  /// Appends the frames to `out`: at least one. The last frame has kLast.
-  void finish(std::vector<Frame>& out);
-
- private:
-  void begin_entry(const ParamKey& key, uint64_t step);
-  void put_layout(const TensorLayout& tensor);
-  void put_chunk(const ParamKey& key, const ParamTensor& chunk, uint64_t step);
-  void put_lua(const LuaValue& lua);
-  void add_payload(const Blob& bytes);
-  void close_frame();
-
-  Kind kind_;
-  Address dst_;
-  uint32_t tag_;
-  uint8_t flags_ = 0;
-  bool with_steps_;
-  std::string head_;
-  Packer entries_;
-  uint32_t count_ = 0;
-  std::vector<Blob> payloads_;
-  size_t body_bytes_ = 0;
-  size_t decoded_bytes_ = 0;  // of filtered chunks
-  std::vector<Frame> frames_;
-};
-
-/// Reads `count entry*` after a head. Tensors share `body`; filtered tensors are decoded. Adds the sizes of the values,
-/// decoded and as received, to `bytes`.
-Status read_entries(Unpacker& in, const Blob& body, bool with_steps, std::vector<ParamEntry>& out,
-                    FilterBytes* bytes = nullptr);
-/// Reads `count key*`.
-Status read_keys(Unpacker& in, std::vector<ParamKey>& out);
-
-/// Packs get and key_list frames. Splits long key lists to keep each frame's meta within its limit.
-void pack_keys(Kind kind, Address dst, uint32_t tag, std::string_view head, std::span<const ParamKey> keys,
-               std::vector<Frame>& out);
 
 }  // namespace actorhost

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "host/engine/param/assembler.hpp"
+#include "host/engine/values/assembler.hpp"
 
 namespace actorhost {
 
@@ -139,7 +139,7 @@ bool ParamShard::collect(Frame&& frame, std::vector<ParamEntry>& complete) {
     return false;
   }
   frame.body = {};
-  const bool last = (frame.flags & param::kLast) != 0;
+  const bool last = (frame.flags & kLastFrame) != 0;
   if (last && collecting_.find(name) == collecting_.end()) {
     complete = std::move(entries);
     return true;
@@ -178,7 +178,7 @@ void ParamShard::on_push(Frame&& frame) {
   if (const auto ignored = ignored_from_.find(name.first);
       ignored != ignored_from_.end() && name.second >= ignored->second)
     return;
-  const bool last = (frame.flags & param::kLast) != 0;
+  const bool last = (frame.flags & kLastFrame) != 0;
   std::vector<ParamEntry> entries;
   const Status read = read_entries(in, frame.body, false, entries);
   if (!read.ok()) {

@@ -17,8 +17,8 @@
 
 #include "host/base/log.hpp"
 #include "host/engine/param/param_messages.hpp"
-#include "host/engine/param/param_store.hpp"
-#include "host/engine/param/update.hpp"
+#include "host/engine/values/param_store.hpp"
+#include "host/engine/values/update.hpp"
 #include "host/wire/carried_value.hpp"
 
 namespace actorhost {
@@ -46,14 +46,6 @@ class CheckpointSink {
   virtual void add(uint64_t number, uint32_t shard, std::vector<std::pair<ParamKey, Stored>> values) = 0;
   /// Marks this run as finished in later checkpoints.
   virtual void finished(RunId run, const ParamSummary& summary) = 0;
-};
-
-/// One pushed value for a Lua `pull`; always whole.
-struct PullEntry {
-  ParamKey key;
-  ParamValue value;
-  uint64_t step = 0;  // completed by the worker with this push
-  NodeId worker = 0;
 };
 
 class ParamShard {

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "host/engine/param/update.hpp"
+#include "host/engine/values/update.hpp"
 
 namespace actorhost {
 
@@ -44,7 +44,7 @@ void ParamWorker::on_task(Frame&& frame, std::vector<Frame>& out) {
     }
     ParamAssembler::add(arriving_.back(), std::move(entry), config_.shared);
   }
-  if ((frame.flags & param::kLast) == 0) return;
+  if ((frame.flags & kLastFrame) == 0) return;
 
   Task task{head->step, head->local, head->timed, {}};
   std::vector<ParamKey> keys;

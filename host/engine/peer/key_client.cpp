@@ -270,7 +270,7 @@ void KeyClient::on_reply(Frame&& frame, const KeyReply& reply, Unpacker& in, dou
     if (!read.ok() && !request.error) request.error = malformed(frame, read.error().message);
     frame.body = {};
     take_values(request, std::move(entries));
-    if ((frame.flags & param::kLast) == 0) return;
+    if ((frame.flags & kLastFrame) == 0) return;
     for (const uint32_t place : message.places) {
       if (!request.values[place].complete()) return retry(frame.tag, now, kRouteAgain);  // a part was lost
     }

@@ -19,8 +19,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "host/engine/param/assembler.hpp"
 #include "host/engine/peer/peer_messages.hpp"
+#include "host/engine/values/assembler.hpp"
 #include "host/overlay/overlay.hpp"
 
 namespace actorhost {

@@ -30,7 +30,7 @@ void KeyHolder::send_reply(const RequestId& id, KeyReply::State state, Status st
   KeyReply reply{{overlay_.self(), id.from.node}, state, std::move(status)};
   if (state == KeyReply::State::working) reply.awaited = log_.missing();
   Frame frame = message_frame(peer_kind::reply, courier_address(id.from.process), id.tag, reply);
-  frame.flags = param::kLast;
+  frame.flags = kLastFrame;
   calls_.send(std::move(frame));
 }
 
@@ -61,7 +61,7 @@ void KeyHolder::on_request(Frame&& frame, const KeyRequest& head, Unpacker& in) 
     frame.body = {};
     auto& all = collecting_[id];
     all.insert(all.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
-    if ((frame.flags & param::kLast) == 0) return;
+    if ((frame.flags & kLastFrame) == 0) return;
     request.entries = std::move(all);
     collecting_.erase(id);
     for (const ParamEntry& entry : request.entries) {

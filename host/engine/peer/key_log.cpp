@@ -160,7 +160,7 @@ Status KeyLog::on_write(Frame&& frame) {
   frame.body = {};
   auto& all = collecting_[name];
   all.insert(all.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
-  if ((frame.flags & param::kLast) == 0) return {};
+  if ((frame.flags & kLastFrame) == 0) return {};
   entries = std::move(all);
   collecting_.erase(collecting_.lower_bound({from.node, 0}), collecting_.upper_bound(name));
 

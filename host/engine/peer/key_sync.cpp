@@ -145,7 +145,7 @@ Status KeySync::on_copied(Frame&& frame) {
   }
   auto& all = collecting_[name];
   all.insert(all.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
-  if ((frame.flags & param::kLast) != 0) {
+  if ((frame.flags & kLastFrame) != 0) {
     calls_.take_reply(frame, head->envelope.from.node);
     collecting_.erase(name);
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "host/engine/param/assembler.hpp"
+#include "host/engine/values/assembler.hpp"
 
 namespace actorhost {
 

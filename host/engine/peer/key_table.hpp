@@ -9,11 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "host/engine/param/param_store.hpp"
-#include "host/engine/param/shard.hpp"
 #include "host/engine/peer/key_groups.hpp"
 #include "host/engine/peer/peer_messages.hpp"
-#include "host/engine/peer/split_tensor.hpp"
+#include "host/engine/values/param_store.hpp"
+#include "host/engine/values/split_tensor.hpp"
 
 namespace actorhost {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Messages between peers about keys, kinds 0x08xx. They are sent from courier to courier; the tag is the sender's
-// number of the request or message. Entries are packed like those of the parameter server
-// (host/engine/param/param_messages.hpp) behind the head, in one or more frames; the last frame has kLast in its flags.
+// number of the request or message. Entries are packed behind the head (host/engine/values/entries.hpp), in one or more
+// frames.
 //
 //  a node to the leader of a key's group (key_client.hpp, key_holder.hpp):
 //    request KeyRequest, entries, or keys for a get  reply     KeyReply, for a get with entries
@@ -24,9 +24,9 @@
 #include <string>
 #include <vector>
 
-#include "host/engine/param/param_messages.hpp"
-#include "host/engine/param/update.hpp"
 #include "host/engine/peer/key_groups.hpp"
+#include "host/engine/values/entries.hpp"
+#include "host/engine/values/update.hpp"
 #include "host/overlay/overlay_messages.hpp"
 
 namespace actorhost {

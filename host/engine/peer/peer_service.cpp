@@ -205,7 +205,7 @@ void PeerService::reply_departed(const Frame& request, const Envelope& envelope)
                     ? message_frame(peer_kind::reply, to, request.tag, KeyReply{back, KeyReply::State::moved, {}})
                     : message_frame(peer_kind::departed, to, request.tag, back);
   reply.src = courier_.address();
-  if (is_key_request) reply.flags = param::kLast;
+  if (is_key_request) reply.flags = kLastFrame;
   if (to == reply.src) {
     local_.push_back(std::move(reply));
   } else {

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "host/engine/peer/key_client.hpp"
-#include "host/engine/peer/split_tensor.hpp"
+#include "host/engine/values/split_tensor.hpp"
 
 namespace actorhost {
 

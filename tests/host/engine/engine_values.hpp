@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "host/base/random.hpp"
-#include "host/engine/param/value.hpp"
+#include "host/engine/values/value.hpp"
 
 namespace actorhost {
 

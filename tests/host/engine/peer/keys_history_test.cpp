@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "host/engine/param/assembler.hpp"
+#include "host/engine/values/assembler.hpp"
 #include "tests/host/engine/peer/keys_world.hpp"
 
 using namespace actorhost;

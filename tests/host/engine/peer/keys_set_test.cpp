@@ -83,7 +83,7 @@ class Register {
   std::vector<Set> sets_;
 };
 
-size_t parts(const KeysWorld& world) {
+size_t count_parts(const KeysWorld& world) {
   const std::set<ParamKey> keys = world.keys();
   return static_cast<size_t>(
       std::count_if(keys.begin(), keys.end(), [](const ParamKey& key) { return key.is_part(); }));
@@ -118,7 +118,7 @@ std::optional<std::string> sets(uint64_t seed, double churn) {
   world.at(world.nodes().front()).keys.client().set({filled(value.key(), 0, 100)}, 0, world.now(), [](auto) {});
   world.serve(world.nodes().front());
   world.run(300);
-  if (parts(world) != 7) return std::to_string(parts(world)) + " parts are there";
+  if (count_parts(world) != 7) return std::to_string(count_parts(world)) + " parts are there";
   return world.trouble();
 }
 

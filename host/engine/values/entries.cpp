@@ -1,4 +1,4 @@
-#include "host/engine/param/param_messages.hpp"
+#include "host/engine/values/entries.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -228,7 +228,7 @@ void EntryPacker::close_frame() {
 
 void EntryPacker::finish(std::vector<Frame>& out) {
   if (count_ != 0 || frames_.empty()) close_frame();
-  frames_.back().flags |= param::kLast;
+  frames_.back().flags |= kLastFrame;
   for (Frame& frame : frames_) out.push_back(std::move(frame));
   frames_.clear();
 }
@@ -274,7 +274,7 @@ void pack_keys(Kind kind, Address dst, uint32_t tag, std::string_view head, std:
     }
     Frame frame;
     frame.kind = kind;
-    frame.flags = next == keys.size() ? param::kLast : uint8_t{0};
+    frame.flags = next == keys.size() ? kLastFrame : uint8_t{0};
     frame.dst = dst;
     frame.tag = tag;
     write_list(frame.meta, head, n, list.bytes());

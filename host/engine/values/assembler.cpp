@@ -1,4 +1,4 @@
-#include "host/engine/param/assembler.hpp"
+#include "host/engine/values/assembler.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "host/engine/param/key_list.hpp"
+#include "host/engine/values/key_list.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "host/base/result.hpp"
-#include "host/engine/param/key_list.hpp"
-#include "host/engine/param/param_messages.hpp"
-#include "host/engine/param/update.hpp"
-#include "host/engine/param/value.hpp"
+#include "host/engine/values/entries.hpp"
+#include "host/engine/values/key_list.hpp"
+#include "host/engine/values/update.hpp"
+#include "host/engine/values/value.hpp"
 
 namespace actorhost {
 

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "host/engine/param/update.hpp"
+#include "host/engine/values/update.hpp"
 
 using namespace actorhost;
 

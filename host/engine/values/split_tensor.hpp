@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "host/engine/param/value.hpp"
+#include "host/engine/values/value.hpp"
 #include "host/wire/message.hpp"
 
 namespace actorhost {

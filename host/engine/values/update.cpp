@@ -1,4 +1,4 @@
-#include "host/engine/param/update.hpp"
+#include "host/engine/values/update.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 #pragma once
 // Assembles tensors of the parameter server from their pieces: in workers, and in shards for a Lua `pull`.
 
-#include "host/engine/param/value.hpp"
+#include "host/engine/values/value.hpp"
 
 namespace actorhost {
 

@@ -1,4 +1,4 @@
-#include "host/engine/param/param_store.hpp"
+#include "host/engine/values/param_store.hpp"
 
 #include <cmath>
 

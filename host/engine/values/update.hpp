@@ -5,8 +5,9 @@
 
 #include <cstdint>
 
-#include "host/engine/param/value.hpp"
+#include "host/engine/values/value.hpp"
 #include "host/kernel/optimiser.hpp"
+#include "host/wire/address.hpp"
 
 namespace actorhost {
 
@@ -28,6 +29,14 @@ struct UpdateRule {
 
 /// "replace", "lua", or the optimiser's name.
 const char* update_name(const UpdateRule& rule) noexcept;
+
+/// One pushed value for a Lua `pull`; always whole.
+struct PullEntry {
+  ParamKey key;
+  ParamValue value;
+  uint64_t step = 0;  // completed by the worker with this push
+  NodeId worker = 0;
+};
 
 /// out = scale * in
 void scale_into(Dtype type, uint64_t count, double scale, const void* in, void* out) noexcept;

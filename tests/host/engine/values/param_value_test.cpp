@@ -5,8 +5,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "host/engine/param/assembler.hpp"
-#include "host/engine/param/value.hpp"
+#include "host/engine/values/assembler.hpp"
+#include "host/engine/values/value.hpp"
 #include "tests/host/engine/engine_values.hpp"
 
 using namespace actorhost;

@@ -1,4 +1,4 @@
-#include "host/engine/peer/split_tensor.hpp"
+#include "host/engine/values/split_tensor.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "host/engine/param/value.hpp"
+#include "host/engine/values/value.hpp"
 
 #include <bit>
 #include <cmath>
