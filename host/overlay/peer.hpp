@@ -31,7 +31,7 @@ struct Peer {
   NodeId node = 0;
   ProcessId process = 0;
 
-  friend bool operator==(const Peer&, const Peer&) = default;
+  friend auto operator<=>(const Peer&, const Peer&) = default;
   static void fields(auto& m, auto&& field) { field(m.id, m.node, m.process); }
 };
 

@@ -10,36 +10,6 @@ namespace {
 
 std::string worker_name(NodeId worker) { return address_name(worker_address(worker)); }
 
-// Joins the pieces of each tensor. Adjacent pieces of one block, as a worker of this process sends them, are joined
-// without a copy. Whole entries are moved.
-Status join_pieces(std::vector<ParamEntry>& entries, std::vector<ParamEntry>& out) {
-  for (size_t i = 0; i < entries.size();) {
-    ParamEntry& entry = entries[i++];
-    auto* tensor = std::get_if<ParamTensor>(&entry.value);
-    if (tensor != nullptr && !tensor->is_whole()) {
-      const ParamTensor whole = ParamTensor::whole(*tensor, {});
-      ParamAssembler::Partial joined{{entry.key, {}, entry.step}};
-      uint64_t next = 0;
-      for (--i; next < whole.count; ++i) {
-        const auto* piece = i < entries.size() && entries[i].key == joined.entry.key
-                                ? std::get_if<ParamTensor>(&entries[i].value)
-                                : nullptr;
-        if (piece == nullptr || piece->dtype != whole.dtype || piece->shape != whole.shape || piece->first != next ||
-            piece->count == 0) {
-          return Error{Code::bad_data, "key " + joined.entry.key.print() + ": the pieces of " + whole.print() +
-                                           " are not complete and in order"};
-        }
-        next += piece->count;
-        ParamAssembler::add(joined, std::move(entries[i]), true);
-      }
-      out.push_back(std::move(joined.entry));
-    } else {
-      out.push_back(std::move(entry));
-    }
-  }
-  return {};
-}
-
 // Copies bytes that have another owner: that owner may write to them, and so may the pull.
 void own_bytes(ParamValue& value) {
   const auto own = [](Blob& bytes) {
@@ -128,45 +98,22 @@ void ParamShard::on_keys(const Frame& frame) {
   pack_keys(param_kind::key_list, frame.src, frame.tag, {}, store_.keys(), out_);
 }
 
-// Adds the entries of a frame to the entries of its message. True if the frame was the last.
-bool ParamShard::collect(Frame&& frame, std::vector<ParamEntry>& complete) {
-  const auto name = std::make_pair(frame.src, frame.tag);
-  std::vector<ParamEntry> entries;
-  Unpacker in(frame.meta.view());
-  if (const Status read = read_entries(in, frame.body, true, entries); !read.ok()) {
-    collecting_.erase(name);
-    fail(frame, malformed(frame, read.error().message));
-    return false;
-  }
-  frame.body = {};
-  const bool last = (frame.flags & kLastFrame) != 0;
-  if (last && collecting_.find(name) == collecting_.end()) {
-    complete = std::move(entries);
-    return true;
-  }
-  append(entries, collecting_[name]);
-  if (!last) return false;
-  complete = std::move(collecting_[name]);
-  collecting_.erase(name);
-  return true;
-}
-
 void ParamShard::append(std::vector<ParamEntry>& entries, std::vector<ParamEntry>& into) {
   into.insert(into.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
   entries.clear();
 }
 
 void ParamShard::on_set(Frame&& frame) {
-  const Address from = frame.src;
-  const uint32_t tag = frame.tag;
-  std::vector<ParamEntry> entries;
-  if (!collect(std::move(frame), entries)) return;
-  const Status set = store_.set(std::move(entries));
+  Unpacker in(frame.meta.view());
+  auto entries = sets_.add(frame.src, frame, in, true);
+  if (!entries.ok()) return fail(frame, entries.error());
+  if (!*entries) return;
+  const Status set = store_.set(**std::move(entries));
   Frame reply;
   reply.kind = param_kind::done;
-  if (!set.ok()) reply = message_frame(param_kind::failed, from, tag, ErrorMessage{set.error()});
-  reply.dst = from;
-  reply.tag = tag;
+  if (!set.ok()) reply = message_frame(param_kind::failed, frame.src, frame.tag, ErrorMessage{set.error()});
+  reply.dst = frame.src;
+  reply.tag = frame.tag;
   out_.push_back(std::move(reply));
 }
 
@@ -259,12 +206,9 @@ Status ParamShard::finish_push(const PushName& name, Push& push, double scale, s
 
 Status ParamShard::to_pull(std::vector<ParamEntry>& entries, uint64_t step, NodeId worker,
                            std::vector<PullEntry>& out) {
-  std::vector<ParamEntry> whole;
-  AH_TRY(join_pieces(entries, whole));
-  for (ParamEntry& entry : whole) {
-    if (!update_.shared) own_bytes(entry.value);
-    out.push_back({std::move(entry.key), std::move(entry.value), step, worker});
-  }
+  auto whole = join_pieces(std::move(entries), update_.shared);
+  if (!whole.ok()) return std::move(whole).error();
+  for (ParamEntry& entry : *whole) out.push_back({std::move(entry.key), std::move(entry.value), step, worker});
   return {};
 }
 
@@ -334,8 +278,7 @@ void ParamShard::discard(const Discard& discard) {
   pushes_.erase(pushes_.lower_bound(first), pushes_.lower_bound({discard.worker + 1, 0}));
   if (discard.extent == Discard::Extent::rest) return;
   filter_.forget(discard.worker);
-  const Address from = worker_address(discard.worker);
-  collecting_.erase(collecting_.lower_bound({from, 0}), collecting_.lower_bound({from + 1, 0}));
+  sets_.forget([&](Address from) { return from == worker_address(discard.worker); });
 }
 
 void ParamShard::cut(uint64_t number) {

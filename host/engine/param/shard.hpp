@@ -17,6 +17,7 @@
 
 #include "host/base/log.hpp"
 #include "host/engine/param/param_messages.hpp"
+#include "host/engine/values/message_assembler.hpp"
 #include "host/engine/values/param_store.hpp"
 #include "host/engine/values/update.hpp"
 #include "host/wire/carried_value.hpp"
@@ -103,7 +104,6 @@ class ParamShard {
   void on_push(Frame&& frame);
   void resume();
 
-  bool collect(Frame&& frame, std::vector<ParamEntry>& complete);
   void apply_at_once(const PushName& name, Frame& frame, std::vector<ParamEntry>& entries);
   Status finish_push(const PushName& name, Push& push, double scale, std::vector<PullEntry>& batch);
   Status apply_all(std::vector<ParamEntry>& entries, const UpdateContext& context, const PushName& name);
@@ -123,8 +123,8 @@ class ParamShard {
   CheckpointSink* checkpoints_;
   ParamFilter filter_;
   std::map<PushName, Push> pushes_;
-  std::map<std::pair<Address, uint32_t>, std::vector<ParamEntry>> collecting_;  // set messages by sender and tag
-  std::unordered_map<NodeId, uint64_t> ignored_from_;                           // first step that is ignored
+  MessageAssembler<Address> sets_;
+  std::unordered_map<NodeId, uint64_t> ignored_from_;  // first step that is ignored
   std::deque<std::vector<PullEntry>> batches_;
   std::deque<Frame> waiting_;
   std::vector<Done> done_;

@@ -53,17 +53,10 @@ void KeyHolder::on_request(Frame&& frame, const KeyRequest& head, Unpacker& in) 
   if (request.head.type == KeyRequest::Type::get) {
     if (const Status read = read_keys(in, request.keys); !read.ok()) return send_reply(id, KeyReply::State::done, read);
   } else {
-    std::vector<ParamEntry> entries;
-    if (const Status read = read_entries(in, frame.body, true, entries); !read.ok()) {
-      collecting_.erase(id);
-      return send_reply(id, KeyReply::State::done, malformed(frame, read.error().message));
-    }
-    frame.body = {};
-    auto& all = collecting_[id];
-    all.insert(all.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
-    if ((frame.flags & kLastFrame) == 0) return;
-    request.entries = std::move(all);
-    collecting_.erase(id);
+    auto entries = messages_.add(id.from, frame, in, true);
+    if (!entries.ok()) return send_reply(id, KeyReply::State::done, std::move(entries).error());
+    if (!*entries) return;
+    request.entries = **std::move(entries);
     for (const ParamEntry& entry : request.entries) {
       if (request.keys.empty() || request.keys.back() != entry.key) request.keys.push_back(entry.key);
     }
@@ -276,9 +269,14 @@ bool KeyHolder::write(Request& request) {
     for (const ParamKey& key : request.keys) {
       if (in_pull(key)) return false;  // one after another: it may be the same update, sent again
     }
+    auto whole = join_pieces(std::move(operation.entries), head.rule.rule.shared);
+    if (!whole.ok()) {
+      send_reply(id, KeyReply::State::done, std::move(whole).error());
+      return true;
+    }
     std::vector<PullEntry> entries;
     std::vector<TakenUpdate> covered;
-    for (ParamEntry& entry : joined(std::move(operation.entries), head.rule.rule.shared)) {
+    for (ParamEntry& entry : *whole) {
       covered.push_back({entry.key.canonical(), id.from.node, head.mark});
       entries.push_back({entry.key, std::move(entry.value), step_of(head.mark), id.from.node});
     }

@@ -5,12 +5,12 @@
 
 #include <functional>
 #include <list>
-#include <map>
 #include <set>
 #include <unordered_set>
 #include <vector>
 
 #include "host/engine/peer/key_outcomes.hpp"
+#include "host/engine/values/message_assembler.hpp"
 
 namespace actorhost {
 
@@ -35,6 +35,8 @@ class KeyHolder {
   std::optional<ParamEntry> read(const ParamKey& key, Mark mark, double now) const;
   void on_request(Frame&& frame, const KeyRequest& head, Unpacker& in);
   void on_probe(const Frame& frame, const Envelope& probe);
+  /// Drops the half messages of lost peers.
+  void forget(const LostPeer& lost) { messages_.forget(lost); }
   /// Retries the waiting requests.
   void retry_waiting();
   double tick();
@@ -86,7 +88,7 @@ class KeyHolder {
   KeyLog& log_;
   GroupReconfiguration& reconfiguration_;
   KeyOutcomes outcomes_;
-  std::map<RequestId, std::vector<ParamEntry>> collecting_;  // entries of messages with frames still to arrive
+  MessageAssembler<Peer> messages_;
   std::list<Request> waiting_;
   std::set<RequestId> pending_;            // received requests without a reply
   std::vector<RequestId> unacknowledged_;  // completed writes that wait for the run's lease

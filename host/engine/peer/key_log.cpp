@@ -151,18 +151,9 @@ Status KeyLog::on_write(Frame&& frame) {
   auto head = unpack_head<Write>(in);
   if (!head.ok()) return malformed(frame, head.error().message);
   const Peer& from = head->envelope.from;
-  const std::pair<NodeId, uint32_t> name{from.node, frame.tag};
-  std::vector<ParamEntry> entries;
-  if (const Status read = read_entries(in, frame.body, true, entries); !read.ok()) {
-    collecting_.erase(name);
-    return malformed(frame, read.error().message);
-  }
-  frame.body = {};
-  auto& all = collecting_[name];
-  all.insert(all.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
-  if ((frame.flags & kLastFrame) == 0) return {};
-  entries = std::move(all);
-  collecting_.erase(collecting_.lower_bound({from.node, 0}), collecting_.upper_bound(name));
+  auto entries = messages_.add(from, frame, in, true);
+  if (!entries.ok()) return std::move(entries).error();
+  if (!*entries) return {};
 
   const auto next = next_.find(head->term);
   const bool follows = next != next_.end();
@@ -170,7 +161,7 @@ Status KeyLog::on_write(Frame&& frame) {
   Written reply{{}, head->term, head->index, !follows};
   if (follows && head->index == next->second) {
     ++next->second;
-    reply.refused = !apply(std::move(head->write), std::move(entries), head->term);
+    reply.refused = !apply(std::move(head->write), **std::move(entries), head->term);
     if (reply.refused) next_.erase(next);  // later writes of this term would lack this write
   }
   calls_.reply(frame, from, peer_kind::written, reply);

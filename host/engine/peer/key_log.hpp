@@ -11,6 +11,7 @@
 
 #include "host/engine/peer/key_table.hpp"
 #include "host/engine/peer/peer_calls.hpp"
+#include "host/engine/values/message_assembler.hpp"
 
 namespace actorhost {
 
@@ -47,6 +48,8 @@ class KeyLog {
   /// Called when this node has the keys as of the start of the group.
   void follow(const GroupTerm& term) { next_.try_emplace(term, 1); }
   Status on_write(Frame&& frame);
+  /// Drops the half messages of lost peers.
+  void forget(const LostPeer& lost) { messages_.forget(lost); }
 
   double tick();
 
@@ -79,7 +82,7 @@ class KeyLog {
   uint32_t tag_ = 0;
   std::vector<KeyTable::Dropped> dropped_;
   std::map<GroupTerm, uint64_t> next_;  // the next index of each group that this node follows
-  std::map<std::pair<NodeId, uint32_t>, std::vector<ParamEntry>> collecting_;
+  MessageAssembler<Peer> messages_;
 };
 
 }  // namespace actorhost

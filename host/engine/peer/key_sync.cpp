@@ -137,26 +137,20 @@ Status KeySync::on_copied(Frame&& frame) {
   Unpacker in(frame.meta.view());
   const auto head = unpack_head<Copied>(in);
   if (!head.ok()) return malformed(frame, head.error().message);
-  const std::pair<NodeId, uint32_t> name{head->envelope.from.node, frame.tag};
-  std::vector<ParamEntry> entries;
-  if (const Status read = read_entries(in, frame.body, false, entries); !read.ok()) {
-    collecting_.erase(name);
-    return malformed(frame, read.error().message);
-  }
-  auto& all = collecting_[name];
-  all.insert(all.end(), std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
-  if ((frame.flags & kLastFrame) != 0) {
-    calls_.take_reply(frame, head->envelope.from.node);
-    collecting_.erase(name);
-  }
+  auto entries = messages_.add(head->envelope.from, frame, in, false);
+  if (!entries.ok()) return std::move(entries).error();
+  if (!*entries) return {};
+  copied_ = **std::move(entries);
+  calls_.take_reply(frame, head->envelope.from.node);
+  copied_.clear();
   return {};
 }
 
 void KeySync::take(const JobPtr& job, const ParamKey& key, const Frame& frame) {
   Unpacker in(frame.meta.view());
   const auto head = unpack_head<Copied>(in);
-  std::vector<ParamEntry>& all = collecting_[{job->from.node, frame.tag}];
-  if (!head.ok() || !table_.restore(key, head->copy, joined(std::move(all))).ok()) job->failed = true;
+  auto whole = join_pieces(std::exchange(copied_, {}));
+  if (!head.ok() || !whole.ok() || !table_.restore(key, head->copy, *std::move(whole)).ok()) job->failed = true;
 }
 
 }  // namespace actorhost

@@ -5,12 +5,12 @@
 
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <vector>
 
 #include "host/engine/peer/key_table.hpp"
 #include "host/engine/peer/peer_calls.hpp"
+#include "host/engine/values/message_assembler.hpp"
 
 namespace actorhost {
 
@@ -31,6 +31,8 @@ class KeySync {
   Status on_copy(const Frame& frame);
   /// A part of a reply to `copy`.
   Status on_copied(Frame&& frame);
+  /// Drops the half messages of lost peers.
+  void forget(const LostPeer& lost) { messages_.forget(lost); }
 
  private:
   struct Job {
@@ -57,7 +59,8 @@ class KeySync {
   PeerCalls& calls_;
   KeyTable& table_;
   std::vector<JobPtr> jobs_;
-  std::map<std::pair<NodeId, uint32_t>, std::vector<ParamEntry>> collecting_;
+  MessageAssembler<Peer> messages_;
+  std::vector<ParamEntry> copied_;  // of the reply that on_copied passes to its requester
 };
 
 }  // namespace actorhost

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "host/engine/values/assembler.hpp"
-
 namespace actorhost {
 
 namespace {
@@ -23,19 +21,6 @@ void by_key(std::span<ParamEntry> entries, Visit&& visit) {
 }
 
 }  // namespace
-
-std::vector<ParamEntry> joined(std::vector<ParamEntry> pieces, bool shared) {
-  std::vector<ParamAssembler::Partial> values;
-  for (ParamEntry& piece : pieces) {
-    const bool continues = !values.empty() && values.back().is_tensor() && !values.back().complete() &&
-                           values.back().entry.key == piece.key;
-    if (!continues) values.emplace_back().entry.key = piece.key;
-    ParamAssembler::add(values.back(), std::move(piece), shared);
-  }
-  std::vector<ParamEntry> out;
-  for (auto& value : values) out.push_back(std::move(value.entry));
-  return out;
-}
 
 template <typename Visit>
 void KeyTable::visit(const Places& places, const Arc& arc, Visit&& visit) {
@@ -108,7 +93,7 @@ Status KeyTable::check(const KeyOperation& operation) const {
                    "key " + entry.key.print() + ": this attempt of " + writer_name + " has been refused"};
     }
   }
-  return {};
+  return store_.check_set(operation.entries);  // all pieces of each update are there
 }
 
 Status KeyTable::check_update(const ParamEntry& entry, const UpdateRule& rule, const std::string& writer_name) const {
@@ -310,7 +295,9 @@ std::vector<PullEntry> KeyTable::staged_for_pull(const Arc& arc, Mark below, std
       if (from.first >= below) break;
       if (!update.rule.rule.is_lua()) continue;
       covered.push_back({key.canonical(), from.second, from.first});
-      for (ParamEntry& entry : joined(update.entries, update.rule.rule.shared)) {
+      auto whole = join_pieces(update.entries, update.rule.rule.shared);
+      if (!whole.ok()) continue;  // `check` has refused incomplete updates
+      for (ParamEntry& entry : *whole) {
         due[from].push_back({entry.key, std::move(entry.value), step_of(from.first), from.second});
       }
     }

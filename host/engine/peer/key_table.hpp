@@ -11,6 +11,7 @@
 
 #include "host/engine/peer/key_groups.hpp"
 #include "host/engine/peer/peer_messages.hpp"
+#include "host/engine/values/assembler.hpp"
 #include "host/engine/values/param_store.hpp"
 #include "host/engine/values/split_tensor.hpp"
 
@@ -69,7 +70,7 @@ class KeyTable {
   /// The number of keys in the arc and the sum of their digests.
   KeySum sum(const Arc& arc) const;
   std::vector<ParamKey> keys(const Arc& arc) const;
-  /// Exports all data of a key; `restore` imports it.
+  /// Exports all data of a key, tensors in chunks. `restore` imports it, with whole tensors (join_pieces).
   KeyCopy copy(const ParamKey& key, std::vector<ParamEntry>& entries) const;
   Status restore(const ParamKey& key, const KeyCopy& copy, std::vector<ParamEntry> entries);
   void erase(const ParamKey& key);
@@ -118,8 +119,5 @@ class KeyTable {
   std::vector<Dropped> dropped_;
   uint64_t changes_ = 0;
 };
-
-/// Assembles values from their adjacent pieces.
-std::vector<ParamEntry> joined(std::vector<ParamEntry> pieces, bool shared = false);
 
 }  // namespace actorhost

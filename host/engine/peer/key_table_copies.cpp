@@ -34,20 +34,12 @@ class Digest {
   uint64_t value_ = 0;
 };
 
-// The stored pieces of a value as one entry.
-ParamEntry whole_entry(const ParamKey& key, const TensorLayout& layout, const std::vector<Blob>& chunks) {
-  ParamTensor tensor = ParamTensor::whole(layout, {});
-  if (chunks.size() == 1) {
-    tensor.data = chunks.front();
-  } else {
-    tensor.data = Blob::allocate(tensor.bytes());
-    size_t at = 0;
-    for (const Blob& chunk : chunks) {
-      std::copy_n(chunk.data(), chunk.size(), tensor.data.data() + at);
-      at += chunk.size();
-    }
-  }
-  return {key, std::move(tensor), 0};
+// The number of values that these pieces and values make up.
+uint32_t count_values(const std::vector<ParamEntry>& entries) {
+  return static_cast<uint32_t>(std::count_if(entries.begin(), entries.end(), [](const ParamEntry& entry) {
+    const auto* tensor = std::get_if<ParamTensor>(&entry.value);
+    return tensor == nullptr || tensor->first == 0;
+  }));
 }
 
 }  // namespace
@@ -106,9 +98,11 @@ KeyCopy KeyTable::copy(const ParamKey& key, std::vector<ParamEntry>& entries) co
     } else {
       const auto& tensor = std::get<StoredTensor>(stored->value);
       const auto part = [&](auto&& bytes_of) {
-        std::vector<Blob> chunks;
-        for (const StoredChunk& chunk : tensor.chunks) chunks.push_back(bytes_of(chunk));
-        entries.push_back(whole_entry(key, tensor, chunks));
+        for (size_t i = 0; i < tensor.chunks.size(); ++i) {
+          ParamTensor piece = tensor.chunk(i);
+          piece.data = bytes_of(tensor.chunks[i]);
+          entries.push_back({key, std::move(piece), 0});
+        }
       };
       part([](const StoredChunk& chunk) { return chunk.value; });
       if (tensor.state_of) copy.optimiser = *tensor.state_of;
@@ -118,11 +112,10 @@ KeyCopy KeyTable::copy(const ParamKey& key, std::vector<ParamEntry>& entries) co
     }
   }
   const auto add = [&](const Staged& update, StagedCopy head) {
-    std::vector<ParamEntry> values = joined(update.entries, true);
     head.rule = update.rule;
-    head.count = static_cast<uint32_t>(values.size());
+    head.count = count_values(update.entries);
     copy.staged.push_back(head);
-    for (ParamEntry& value : values) entries.push_back(std::move(value));
+    entries.insert(entries.end(), update.entries.begin(), update.entries.end());
   };
   for (const auto& [from, update] : known->second.staged) add(update, {from.first, from.second});
   for (const auto& [writer, held] : known->second.prepared) add(held, {held.mark, writer, {}, 0, true, held.number});

@@ -10,6 +10,9 @@
 
 namespace actorhost {
 
+/// Whether a peer has failed or departed.
+using LostPeer = std::function<bool(const Peer&)>;
+
 class PeerCalls {
  public:
   /// nullptr: no reply has arrived.

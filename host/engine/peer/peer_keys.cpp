@@ -61,6 +61,7 @@ Status PeerKeys::on_frame(Frame&& frame, double now) {
     case static_cast<uint16_t>(peer_kind::departed):
       reconfiguration_.lose_node(envelope->from.node);
       calls_.lose_node(envelope->from.node);
+      forget([node = envelope->from.node](const Peer& peer) { return peer.node == node; });
       return {};
     case static_cast<uint16_t>(peer_kind::written):
       return with_head<Written>(frame, in, [&](const Written& written) { log_.on_written(written); });
@@ -88,8 +89,15 @@ Status PeerKeys::take(Frame&& frame) {
   return malformed(frame, "peers have no such message");
 }
 
+void PeerKeys::forget(const LostPeer& lost) {
+  holder_.forget(lost);
+  log_.forget(lost);
+  sync_.forget(lost);
+}
+
 void PeerKeys::lose_process(ProcessId process, double now) {
   calls_.set_now(now);
+  forget([process](const Peer& peer) { return peer.process == process; });
   reconfiguration_.lose_process(process);
   calls_.lose_process(process);
   client_.lose_process(process, now);

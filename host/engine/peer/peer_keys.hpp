@@ -39,6 +39,7 @@ class PeerKeys {
 
  private:
   Status take(Frame&& frame);
+  void forget(const LostPeer& lost);
   double tidy_parts(double now);
 
   PeerCalls calls_;

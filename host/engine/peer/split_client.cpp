@@ -12,18 +12,18 @@ constexpr double kStraySeconds = 150;  // for a part without its value: longer t
 
 /// Assembles the tensor; nullopt if a part is missing.
 std::optional<ParamEntry> assemble(const ParamEntry& head, const SplitTensor& split, ParamEntry* parts) {
-  ParamAssembler::Partial whole;
-  whole.entry.key = head.key;
-  whole.entry.step = head.step;
+  std::vector<ParamEntry> pieces;
   for (uint32_t i = 0; i < split.parts(); ++i) {
     const auto* part = std::get_if<ParamTensor>(&parts[i].value);
     const ElementRange range = split.range(i);
     if (part == nullptr || part->dtype != split.layout.dtype || part->count != range.count) return std::nullopt;
-    ParamAssembler::add(whole, {head.key, ParamTensor{split.layout, range.first, range.count, part->data},
-                                std::max(head.step, parts[i].step)});
-    parts[i].value = {};
+    pieces.push_back({head.key, ParamTensor{split.layout, range.first, range.count, part->data},
+                      std::max(head.step, parts[i].step)});
   }
-  return std::move(whole.entry);
+  for (uint32_t i = 0; i < split.parts(); ++i) parts[i].value = {};
+  auto whole = join_pieces(std::move(pieces));
+  if (!whole.ok() || whole->size() != 1) return std::nullopt;
+  return std::move(whole->front());
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
+#include <string>
 
 namespace actorhost {
 
@@ -17,6 +19,23 @@ ParamTensor room_for(const ParamTensor& piece) {
 void put(ParamTensor& whole, const ParamTensor& piece) {
   if (piece.data.empty()) return;
   std::memcpy(whole.data.data() + piece.first * dtype_size(whole.dtype), piece.data.data(), piece.data.size());
+}
+
+// The number of pieces of the first value; 0 if they are not complete and in order.
+size_t count_pieces(std::span<const ParamEntry> pieces) {
+  const ParamEntry& first = pieces.front();
+  const auto* like = std::get_if<ParamTensor>(&first.value);
+  if (like == nullptr) return 1;
+  uint64_t next = 0;
+  for (size_t n = 0; n < pieces.size(); ++n) {
+    const auto* piece = std::get_if<ParamTensor>(&pieces[n].value);
+    const bool fits = piece != nullptr && pieces[n].key == first.key && piece->first == next &&
+                      static_cast<const TensorLayout&>(*piece) == *like;
+    if (!fits) return 0;
+    next += piece->count;
+    if (next == like->elements()) return n + 1;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -69,6 +88,27 @@ void ParamAssembler::add(Partial& to, ParamEntry&& from, bool shared) {
     whole = std::move(apart);
   }
   put(whole, *piece);
+}
+
+Result<std::vector<ParamEntry>> join_pieces(std::vector<ParamEntry> pieces, bool shared) {
+  std::vector<ParamEntry> joined;
+  std::span<ParamEntry> rest(pieces);
+  while (!rest.empty()) {
+    const size_t n = count_pieces(rest);
+    ParamAssembler::Partial value{{rest.front().key, {}, 0}};
+    if (n == 0) {
+      return Error{Code::bad_data, "key " + value.entry.key.print() + ": the pieces of " +
+                                       std::get<ParamTensor>(rest.front().value).print() +
+                                       " are not complete and in order"};
+    }
+    for (ParamEntry& piece : rest.first(n)) {
+      ParamAssembler::add(value, std::move(piece), shared);
+      piece.value = {};  // a copied piece releases its bytes
+    }
+    joined.push_back(std::move(value.entry));
+    rest = rest.subspan(n);
+  }
+  return joined;
 }
 
 }  // namespace actorhost

@@ -1,5 +1,7 @@
 #pragma once
-// Assembles tensors of the parameter server from their pieces: in workers, and in shards for a Lua `pull`.
+// Joins tensors from their pieces.
+
+#include <vector>
 
 #include "host/engine/values/value.hpp"
 
@@ -22,5 +24,9 @@ class ParamAssembler {
  private:
   static void own(Blob& bytes);
 };
+
+/// Joins the adjacent pieces of each tensor; other entries stay as they are. Code::bad_data: the pieces of a tensor are
+/// not complete and in order; no memory is allocated for them. `shared` as in ParamAssembler::add.
+Result<std::vector<ParamEntry>> join_pieces(std::vector<ParamEntry> pieces, bool shared = false);
 
 }  // namespace actorhost

@@ -14,7 +14,7 @@
 //   layout  = dtype:u8 rank:u8 dim:i64*rank (host/base/tensor.hpp)
 //
 // A tensor of more than kChunkBytes is sent as several values 2, in order. A message may have several frames; the last
-// frame has kLastFrame in its flags.
+// frame has kLastFrame in its flags. MessageAssembler (message_assembler.hpp) collects its entries.
 
 #include <cstdint>
 #include <span>

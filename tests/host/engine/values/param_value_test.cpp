@@ -102,3 +102,45 @@ TEST_CASE("a tensor is assembled from pieces in any order, without a copy if the
   CHECK_FALSE(built({0, 1, 2}, true, true));
   CHECK_FALSE(built({0, 1, 2}, false, true));
 }
+
+TEST_CASE("the pieces of tensors are joined if they are complete and in order, and refused otherwise") {
+  const Blob bytes = Blob::allocate(2 * kChunkBytes + 8);
+  const ParamTensor whole =
+      ParamTensor::whole({Dtype::f32, shape_of({static_cast<int64_t>(bytes.size() / sizeof(float))})}, bytes);
+  const auto pieces = [&](const char* key) { return pieces_of(key_of(key), whole, {0, whole.count}); };
+  const auto then = [](std::vector<ParamEntry> first, const std::vector<ParamEntry>& second) {
+    first.insert(first.end(), second.begin(), second.end());
+    return first;
+  };
+  const ParamEntry empty{key_of("e"), tensor_of<float>({}, {0, 4}), 0};
+  const ParamEntry lua{key_of("l"), lua_of("a table"), 0};
+  const ParamEntry nil{key_of("n"), std::monostate{}, 0};
+
+  // Two values of one key, as in a copy, and values that are not in pieces.
+  const auto joined = join_pieces(then(then(pieces("w"), pieces("w")), {empty, lua, nil, empty}), true).value();
+  REQUIRE(joined.size() == 6);
+  for (size_t i = 0; i < 2; ++i) {
+    CHECK(joined[i].key == key_of("w"));
+    CHECK(std::get<ParamTensor>(joined[i].value).is_whole());
+    CHECK(std::get<ParamTensor>(joined[i].value).data.data() == bytes.data());
+  }
+  CHECK(joined[3].key == key_of("l"));
+  const auto copied = join_pieces(pieces("w")).value();
+  CHECK(std::get<ParamTensor>(copied.at(0).value).data.unique());
+  CHECK(join_pieces({}).value().empty());
+
+  const auto refused = [](std::vector<ParamEntry> entries) {
+    const auto got = join_pieces(std::move(entries));
+    return !got.ok() && got.error().code == Code::bad_data;
+  };
+  const std::vector<ParamEntry> w = pieces("w");
+  CHECK(refused({w[0], w[1]}));
+  CHECK(refused({w[1], w[2]}));
+  CHECK(refused({w[1], w[0], w[2]}));
+  CHECK(refused({w[0], w[1], w[1], w[2]}));
+  CHECK(refused({w[0], w[1], pieces("other")[2]}));
+  CHECK(refused({w[0], lua, w[1], w[2]}));
+  ParamEntry other = w[1];
+  std::get<ParamTensor>(other.value).dtype = Dtype::f64;
+  CHECK(refused({w[0], other, w[2]}));
+}
