@@ -10,7 +10,7 @@ namespace {
 
 std::string worker_name(NodeId worker) { return address_name(worker_address(worker)); }
 
-// Copies bytes that have another owner: that owner may write to them, and so may the pull.
+// Copies bytes with another owner: this owner may write to them, and so may the pull.
 void own_bytes(ParamValue& value) {
   const auto own = [](Blob& bytes) {
     if (!bytes.empty() && !bytes.unique()) bytes = Blob::copy_of(bytes.view());
@@ -104,6 +104,8 @@ void ParamShard::append(std::vector<ParamEntry>& entries, std::vector<ParamEntry
 }
 
 void ParamShard::on_set(Frame&& frame) {
+  // Shard 0 can learn of the loss before it reads the worker's last frames. No reply reaches the worker.
+  if (is_worker(frame.src) && lost_.contains(address_index(frame.src))) return;
   Unpacker in(frame.meta.view());
   auto entries = sets_.add(frame.src, frame, in, true);
   if (!entries.ok()) return fail(frame, entries.error());
@@ -278,6 +280,7 @@ void ParamShard::discard(const Discard& discard) {
   pushes_.erase(pushes_.lower_bound(first), pushes_.lower_bound({discard.worker + 1, 0}));
   if (discard.extent == Discard::Extent::rest) return;
   filter_.forget(discard.worker);
+  lost_.insert(discard.worker);
   sets_.forget([&](Address from) { return from == worker_address(discard.worker); });
 }
 

@@ -13,6 +13,7 @@
 #include <deque>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "host/base/log.hpp"
@@ -124,6 +125,7 @@ class ParamShard {
   ParamFilter filter_;
   std::map<PushName, Push> pushes_;
   MessageAssembler<Address> sets_;
+  std::unordered_set<NodeId> lost_;
   std::unordered_map<NodeId, uint64_t> ignored_from_;  // first step that is ignored
   std::deque<std::vector<PullEntry>> batches_;
   std::deque<Frame> waiting_;

@@ -5,7 +5,7 @@
 
 using namespace actorhost;
 
-TEST_CASE("a shard drops half messages of workers that failed, and no others") {
+TEST_CASE("a shard drops half messages of workers that failed, also late ones, and no others") {
   ParamStore store;
   Log log(LogLevel::off);
   std::vector<Frame> out;
@@ -34,6 +34,8 @@ TEST_CASE("a shard drops half messages of workers that failed, and no others") {
     CHECK_FALSE((set.unique() || pushed.unique()));
     shard.discard({run, worker, Discard::Extent::all, 4});
     CHECK((set.unique() && pushed.unique()));
+    CHECK(half(worker, param_kind::set, {}).unique());
+    CHECK(half(worker, param_kind::push, pack(push)).unique());
   }
   CHECK_FALSE(live.unique());
   CHECK(out.empty());
