@@ -54,8 +54,8 @@ class PeerBridge {
                         wake();
                       };
                       result->entered = peer != nullptr;
-                      result->joined = peer != nullptr && peer->overlay.joined();
-                      if (result->joined) {
+                      if (peer != nullptr && peer->overlay.joined()) {
+                        result->joined = true;
                         return request(*peer, now, reply);
                       }
                       result->ready = true;
