@@ -38,7 +38,7 @@ TEST_CASE("a message is whole with its last frame, beside messages of other send
     CHECK_FALSE(add(messages, 6, c[i]).value());
   }
   for (const auto& [sender, frame, key] :
-       {std::tuple(5, &a[2], "a"), std::tuple(5, &b[2], "b"), std::tuple(6, &c[2], "c")}) {
+       {std::tuple(NodeId{5}, &a[2], "a"), std::tuple(NodeId{5}, &b[2], "b"), std::tuple(NodeId{6}, &c[2], "c")}) {
     const Entries whole = add(messages, sender, *frame).value();
     REQUIRE(whole);
     REQUIRE(whole->size() == 3);
@@ -64,7 +64,7 @@ TEST_CASE("half messages are dropped when their sender is lost or its later mess
   MessageAssembler<NodeId> messages;
   const auto half = [&](NodeId sender, uint32_t tag) {
     Frame first = three_frames("a", tag)[0];
-    const Blob body = first.body;
+    Blob body = first.body;
     CHECK_FALSE(add(messages, sender, std::move(first)).value());
     CHECK_FALSE(body.unique());
     return body;
