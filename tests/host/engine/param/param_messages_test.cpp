@@ -68,7 +68,7 @@ TEST_CASE("hostile control messages give bad data or harmless values") {
   const uint64_t seed = 20260301;
   CAPTURE(seed);
   const Frame good = message_frame(param_kind::commit, server_address(1), 0, Commit{3, true, {{1, 2, 0.5}, {4, 5, 1}}});
-  const size_t refused = feed_hostile(good.meta.view(), seed, 20000, [](std::string_view bytes) {
+  const size_t refused = test::feed_hostile(good.meta.view(), seed, 20000, [](std::string_view bytes) {
     const Frame bad = make_frame(param_kind::commit, 3, server_address(0), 0, bytes);
     (void)read_message<Stop>(bad).ok();
     (void)read_message<Discard>(bad).ok();

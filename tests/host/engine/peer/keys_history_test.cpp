@@ -367,7 +367,7 @@ void many(const Weather& weather, uint64_t count) {
 }  // namespace
 
 TEST_CASE("keys of nodes without faults are written and read, on any number of nodes") {
-  for (const NodeId n : {1, 2, 3, 5, 8, 20}) {
+  for (const NodeId n : {1U, 2U, 3U, 5U, 8U, 20U}) {
     INFO(n << " nodes");
     Weather calm;
     calm.nodes = n;

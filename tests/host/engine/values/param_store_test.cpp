@@ -20,7 +20,7 @@ ParamTensor read_back(const ParamStore& store, const ParamKey& key) {
     std::memcpy(all.data() + at, chunk.value.data(), chunk.value.size());
     at += chunk.value.size();
   }
-  return {tensor.dtype, tensor.shape, tensor.range.first, tensor.range.count, all};
+  return {{tensor.dtype, tensor.shape}, tensor.range.first, tensor.range.count, all};
 }
 
 bool update_all(ParamStore& store, const ParamKey& key, const ParamTensor& update, const UpdateRule& rule,
