@@ -20,7 +20,10 @@ uint64_t low_bits(int bits) noexcept { return bits >= 64 ? kCircle : (uint64_t{1
 }  // namespace
 
 void AggregateTree::set_clock(std::optional<uint64_t> clock, uint64_t sum) {
-  if (clock && !own_) participates_since_ = number_ + 1;
+  if (clock && !own_) {
+    participates_since_ = number_ + 1;
+    limits_ = false;
+  }
   if (clock && own_) clock = std::max(*clock, *own_);
   own_ = clock;
   own_sum_ = sum;
@@ -261,7 +264,7 @@ void AggregateTree::fall_back() {
 TreeTotal AggregateTree::total() const {
   TreeTotal total = children_.total();
   if (own_) {
-    total.learn(*own_, requests_.self().node);
+    if (limits_) total.learn(*own_, requests_.self().node);
     ++total.count;
     if (votes_) total.voters += node_hash(requests_.self().node);
   }
@@ -284,19 +287,26 @@ void AggregateTree::refresh() {
     inside_until_ = std::max(resigned_until_, best == nullptr ? 0 : best->until);
   }
   const bool is_inside = inside_until_ > now;
-  included_ = is_inside && (is_root_ || settled_ >= participates_since_);
   learn(best, was_inside);
-  // A node that begins, or was dropped meanwhile, starts at the minimum of the others.
-  if (included_ && own_) own_ = std::max(*own_, known_.least);
+  bool counted = is_inside && (is_root_ || settled_ >= participates_since_);
   if (is_root_) {
     const TreeTotal all = total();
-    const bool complete = !voters_ || all.voters == *voters_;
-    if (complete && all.least != kNoClock) known_.least = std::max(known_.least, all.least);
+    counted = !voters_ || all.voters == *voters_;
+    if (counted && all.least != kNoClock) known_.least = std::max(known_.least, all.least);
     known_.count = all.count;
     known_.sum = all.sum;
     known_.slowest = all.slowest;
     children_.settle_all();
   }
+  // The root has counted this node, and its minimum is the minimum of the others: this node starts there.
+  if (own_ && !limits_ && counted) {
+    limits_ = true;
+    participates_since_ = number_ + 1;
+    parents_.all_due();
+  }
+  included_ = is_inside && (is_root_ ? !own_ || limits_ : settled_ >= participates_since_);
+  // A node that was dropped meanwhile continues at the minimum of the others, too.
+  if (own_ && limits_ && (included_ || counted)) own_ = std::max(*own_, known_.least);
   push_ = known_.least != was_least || is_inside != inside_;
   inside_ = is_inside;
 }

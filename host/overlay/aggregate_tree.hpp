@@ -104,6 +104,7 @@ class AggregateTree {
   uint64_t own_sum_ = 0;
   bool votes_ = false;
   std::optional<uint64_t> voters_;   // as in TreeTotal; nullopt without a membership table
+  bool limits_ = false;              // the clock limits the minimum, as it does once the root has counted this node
   uint64_t participates_since_ = 0;  // the first report that includes this node's own clock
   bool dirty_ = false;
 

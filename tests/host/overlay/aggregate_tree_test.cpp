@@ -168,6 +168,32 @@ TEST_CASE("the minimum does not pass a voter that is partitioned, also if it ret
   }
 }
 
+TEST_CASE("a late voter starts at the minimum of the others, also if they went on before it was included") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    INFO("seed " << seed);
+    OverlayWorld world(seed);
+    world.grow(4, 0.1);
+    uint64_t all = 0;
+    for (NodeId i = 0; i <= 4; ++i) all += node_hash(i);
+    for (NodeId i = 0; i < 4; ++i) {
+      world.at(i).set_voters(true, all - node_hash(4));
+      world.set_clock(i, 18, 1);
+    }
+    world.run(5);
+    for (NodeId i = 0; i < 4; ++i) world.at(i).set_voters(true, all);  // node 4 votes before it takes part
+    for (NodeId i = 0; i < 4; ++i) world.set_clock(i, 200 + i, 1);
+    world.run(1);
+    CHECK(world.at(1).aggregate(world.now()).least == 18);
+    world.add(4, {0}).set_voters(true, all);
+    world.set_clock(4, 1, 1);
+    world.run(5);
+    for (const NodeId i : world.nodes()) {
+      CHECK(world.at(i).aggregate(world.now()).included);
+      CHECK(world.at(i).aggregate(world.now()).least == 200);
+    }
+  }
+}
+
 TEST_CASE("no node believes in more than the minimum clock under failures, leaves, joins and message loss") {
   int whole = 0;
   for (uint64_t seed = 1; seed <= 300; ++seed) {
