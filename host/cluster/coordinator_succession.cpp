@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "host/base/printable.hpp"
 #include "host/base/random.hpp"
 #include "host/cluster/coordinator.hpp"
 

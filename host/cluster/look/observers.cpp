@@ -1,8 +1,6 @@
 #include "host/cluster/look/observers.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include <nlohmann/json.hpp>
 

@@ -4,7 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "host/base/clock.hpp"
 #include "host/wire/address.hpp"
 
 namespace actorhost {

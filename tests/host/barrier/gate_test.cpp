@@ -1,8 +1,6 @@
 #include "host/barrier/gate.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <set>
 
 #include <catch2/catch.hpp>
 

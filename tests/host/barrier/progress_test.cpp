@@ -1,7 +1,6 @@
 #include "host/barrier/progress.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include <catch2/catch.hpp>

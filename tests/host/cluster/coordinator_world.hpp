@@ -2,7 +2,6 @@
 // A fixture with a Coordinator and a manual environment: the clock, the log's lines, and a CoordinatorOutput that
 // records the Coordinator's outputs and checks that it never sends to a dropped process.
 
-#include <deque>
 #include <map>
 #include <memory>
 #include <set>

@@ -1,6 +1,5 @@
 #include "host/cluster/job.hpp"
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -1,6 +1,5 @@
 #include "host/net/mailbox.hpp"
 
-#include <atomic>
 #include <thread>
 
 #include <catch2/catch.hpp>

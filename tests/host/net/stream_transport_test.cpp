@@ -1,6 +1,5 @@
 #include "host/net/stream_transport.hpp"
 
-#include <atomic>
 #include <thread>
 
 #include <catch2/catch.hpp>

@@ -5,7 +5,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "host/base/random.hpp"
 #include "host/net/local_transport.hpp"
 #include "tests/host/net/sim_transport.hpp"
 #include "tests/host/net/stream_cluster.hpp"

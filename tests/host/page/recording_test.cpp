@@ -1,7 +1,5 @@
 #include "host/page/recording.hpp"
 
-#include <atomic>
-
 #include <catch2/catch.hpp>
 
 #include "host/page/page_view.hpp"

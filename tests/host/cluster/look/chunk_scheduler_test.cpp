@@ -2,8 +2,6 @@
 
 #include "host/cluster/look/chunk_scheduler.hpp"
 
-#include <array>
-
 #include <nlohmann/json.hpp>
 
 #include "host/cluster/look/console_hub.hpp"
