@@ -127,7 +127,7 @@ class HostRuntime final : private ClusterEvents {
   std::condition_variable changed_;
   std::vector<std::unique_ptr<NodeThread>> workers_;
   std::vector<std::unique_ptr<NodeThread>> servers_;
-  bool servers_leave_ = false;  // they have been asked to stop; new servers follow
+  bool servers_leave_ = false;  // their stop was requested; new servers follow
   std::atomic<bool> interrupted_{false};
   std::atomic<int> signal_code_{130};  // the result of `run` after an interrupt
   bool children_notified_ = false;     // used by the watcher: they have received SIGUSR1

@@ -1,6 +1,6 @@
 #pragma once
-// Parses JSON of other processes and of files. Rejects deep nesting, since a recursive walk could overflow the
-// stack. Thread-safe.
+// Parses JSON of other processes and of files. Rejects deep nesting, since a recursive walk could overflow the stack.
+// Thread-safe.
 
 #include <string_view>
 

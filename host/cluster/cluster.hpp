@@ -103,7 +103,7 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   MembershipPtr membership() const;
   /// The first table that this process received.
   MembershipPtr first_membership() const;
-  /// Suspected processes; known to process 0 only.
+  /// Suspected processes; known to the coordinator only.
   std::set<ProcessId> suspected() const;
   /// Counts changes of the table and of the set of suspected processes. Takes no lock.
   uint64_t news() const noexcept { return news_.load(std::memory_order_acquire); }
@@ -113,9 +113,9 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   uint64_t epoch() const noexcept { return epoch_.load(std::memory_order_acquire); }
   /// Ids of this process's workers, in order.
   std::vector<NodeId> local_workers() const;
-  /// The mailbox of a worker of this process, of its data service or of its courier. It is attached before this
-  /// process enters the table, because other processes may send before the receiver's thread runs; it holds the frames
-  /// received since. Each address can be taken once. Returns nullptr after that, and for servers.
+  /// The mailbox of a worker of this process, of its data service or of its courier. It is attached before this process
+  /// enters the table, because other processes may send before the receiver's thread runs; it holds the frames received
+  /// since. Each address can be taken once. Returns nullptr after that, and for servers.
   std::shared_ptr<Mailbox> take_mailbox(Address address);
   /// How the run ended, once it has.
   std::optional<EndMessage> end() const;
@@ -144,14 +144,15 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   /// A process has sent a malformed message, so none of its messages can be trusted: logs the sender and closes the
   /// link to its process. Thread-safe. False: the sender belongs to this process.
   bool distrust(Address sender, Kind kind, const std::string& why);
+
   // ---- observing the run (cluster_observe.cpp) ----
 
   /// This process's part of the run's state.
   ProcessState& state() noexcept { return state_; }
-  /// Process 0 only: calls `callback` on the service thread with the state of the whole run as JSON, with these
+  /// Coordinator only: calls `callback` on the service thread with the state of the whole run as JSON, with these
   /// sections. Does not call it if the cluster is closed first.
   void request_state(std::vector<std::string> sections, Observers::Callback callback);
-  /// Process 0 only: from now on, clients with the token may observe the run at `url`.
+  /// Coordinator only: from now on, clients with the token may observe the run at `url`.
   Status open_control(const std::string& url, std::string token);
 
   /// Process 0 only, before nodes run: records the spans of all nodes in this trace.

@@ -48,9 +48,9 @@ inline constexpr auto attached = Kind{0x012a};       // coordinator -> process: 
 inline constexpr auto redirect = Kind{0x012b};       // process -> sender of a misdirected request: coordinator's url
 inline constexpr auto lease_renewal = Kind{0x012c};  // coordinator -> process, and the reply (coordinator_lease.hpp)
 inline constexpr auto proposal = Kind{0x012d};       // coordinator -> processes: the next table, to be accepted (body)
-inline constexpr auto participation =
-    Kind{0x012e};  // process -> coordinator: worker src is a peer (1), or has left (0)
+inline constexpr auto participation = Kind{0x012e};  // process -> coordinator: worker src is a peer (1), or left (0)
 }  // namespace cluster_kind
+
 /// In servers_start: the shards may serve any action.
 inline constexpr uint32_t kAnyAction = 0xffffffffU;
 

@@ -124,8 +124,8 @@ void Cluster::finish_as_lost(const std::string& reason) {
           service_address(process_)});
 }
 
-/// The seconds of this process's last stall (it was stopped, or got no core), if others may have declared it
-/// failed; else 0.
+/// The seconds of this process's last stall (it was stopped, or got no core), if others may have declared it failed;
+/// else 0.
 double Cluster::stall_seconds() const {
   const DetectorTimes& times = config_.coordinator.times;
   const double now = clock_.now();

@@ -318,8 +318,9 @@ void Cluster::follow(ProcessId process, LinkId link) {
 
 /// Sends what the previous coordinator may not have received. (The attach message holds the ended scripts.)
 void Cluster::send_unsent() {
-  if (failure_)
+  if (failure_) {
     to_coordinator(make_frame(failure_->kind, failure_->src, kNoAddress, failure_->tag, failure_->meta.view()));
+  }
   std::map<uint32_t, Blob> values;
   {
     std::lock_guard lock(mutex_);

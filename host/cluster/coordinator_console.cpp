@@ -1,4 +1,4 @@
-// The coordinator's part for its console.
+// Coordinator's part for its ConsoleHub: the state of the run that the hub reads, and the frames that it handles.
 
 #include "host/cluster/coordinator.hpp"
 

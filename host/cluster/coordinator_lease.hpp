@@ -1,17 +1,16 @@
 #pragma once
 // The lease by which a coordinator and its followers know that no other side of a network partition continues. The
-// coordinator sends lease renewals, and each process replies at once. A reply confirms that the process
-// followed the coordinator when it received the renewal, so it follows no other coordinator until DetectorTimes::dead
-// seconds after that renewal was sent. The coordinator holds the lease while the newest confirmations of a majority
-// (quorum.hpp) are younger than kCoordinatorLease. Each renewal carries the remaining time of the lease. A process
-// counts that time from the sending of its own reply that the renewal names, so a late renewal extends nothing.
+// coordinator sends lease renewals, and each process replies at once. A reply confirms that the process followed the
+// coordinator when it received the renewal, so it follows no other coordinator until DetectorTimes::dead seconds after
+// that renewal was sent. The coordinator holds the lease while the newest confirmations of a majority (quorum.hpp) are
+// younger than kCoordinatorLease. Each renewal carries the remaining time of the lease. A process counts that time from
+// the sending of its own reply that the renewal names, so a late renewal extends nothing.
 //
 // This assumes that the clocks of two processes differ in speed by a few per cent at most, and nothing about their
 // readings. Passive; not thread-safe.
 
 #include <deque>
 #include <map>
-#include <utility>
 
 #include "host/cluster/quorum.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
-// Queues control frames while a link or a mailbox has no room. Each route has its own queue: a process that does
-// not read delays no other, and frames of one route stay in order. Not thread-safe.
+// Queues control frames while a link or a mailbox has no room. Each route has its own queue: a process that does not
+// read delays no other, and frames of one route stay in order. Not thread-safe.
 
 #include <deque>
 #include <functional>

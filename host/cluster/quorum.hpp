@@ -3,10 +3,10 @@
 // counts with its process. A worker that has left, or whose process is known to be dead, does not count.
 //
 // A coordinator proposes each new membership table, and commits it once a majority of the previous table has accepted
-// it (as a Paxos acceptor accepts a value). An acceptor of a table cannot know whether it was committed.
-// So a process retains the newest table that it knows to be committed, and each later table that may be committed. A
-// new coordinator needs a majority of every retained table. Two majorities of one table share a process, and a process
-// follows one coordinator at a time.
+// it (as a Paxos acceptor accepts a value). An acceptor of a table cannot know whether it was committed. So a process
+// retains the newest table that it knows to be committed, and each later table that may be committed. A new coordinator
+// needs a majority of every retained table. Two majorities of one table share a process, and a process follows one
+// coordinator at a time.
 //
 // Passive; not thread-safe.
 

@@ -38,8 +38,8 @@ class ServiceTask {
   virtual void on_frame(Frame&& frame, double now) = 0;
   /// Called at the start and when the membership has changed. All frames of lost senders were delivered before.
   virtual void on_membership(const MembershipPtr& membership, double now);
-  /// Called after every other call, and no later than the time that the previous tick returned (kForever: only after
-  /// an event).
+  /// Called after every other call, and no later than the time that the previous tick returned (kForever: only after an
+  /// event).
   virtual double tick(double now);
 };
 

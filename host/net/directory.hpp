@@ -49,8 +49,8 @@ class Directory {
 
   mutable RwLock lock_;
   AddressMap<Mailbox> inboxes_;
-  std::atomic<uint64_t> attached_filter_{
-      0};  // a Bloom filter of all addresses ever attached: most frames to other processes need no lock
+  // a Bloom filter of all addresses ever attached: most frames to other processes need no lock
+  std::atomic<uint64_t> attached_filter_{0};
   bool closed_ = false;
 };
 

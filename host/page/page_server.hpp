@@ -1,6 +1,6 @@
 #pragma once
-// Serves the page of a run over HTTP to browsers and Prometheus: files, states and metrics. Read-only. It watches
-// a StatePoller, which passes it states while a client wants them; for a recorded run it serves the states of a file.
+// Serves the page of a run over HTTP to browsers and Prometheus: files, states and metrics. Read-only. It watches a
+// StatePoller, which passes it states while a client wants them; for a recorded run it serves the states of a file.
 // Requests arrive on the web server's thread, states on the thread of StatePoller. The mutex is not held while a
 // message is built or written.
 
@@ -10,7 +10,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "host/base/clock.hpp"
 #include "host/page/page_access.hpp"

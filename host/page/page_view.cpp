@@ -72,8 +72,8 @@ Progress progress_of(const Nodes& nodes) {
   return {"step", "steps"};
 }
 
-/// The idle seconds of a node, by cause. A worker held by the barrier waits for the server or for
-/// peers; `held` has the barrier's seconds, which this function moves to the cause "barrier".
+/// The idle seconds of a node, by cause. A worker held by the barrier waits for the server or for peers; `held` has the
+/// barrier's seconds, which this function moves to the cause "barrier".
 json waits_of(const json& node, const json& held) {
   json out = field(node, "wait");
   if (!out.is_object()) out = json::object();

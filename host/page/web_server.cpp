@@ -361,8 +361,8 @@ ssize_t WebServer::Impl::fill(WebExchange& exchange, char* room, size_t size) {
   return static_cast<ssize_t>(count);
 }
 
-/// Changes an exchange and resumes its connection. Only the thread that cleared `suspended` resumes, so the
-/// connection still exists.
+/// Changes an exchange and resumes its connection. Only the thread that cleared `suspended` resumes, so the connection
+/// still exists.
 void WebServer::Impl::change(uint64_t request, const std::function<void(WebExchange&)>& how) {
   MHD_Connection* waiting = nullptr;
   {

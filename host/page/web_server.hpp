@@ -2,10 +2,9 @@
 // A small web server over libmicrohttpd, which is loaded when the first server opens. One thread of that library reads
 // and writes all connections; it never blocks and holds no lock of this class while it writes. A response is given at
 // once, later, or as a stream of messages. A slow reader retains at most one unread message: a newer message replaces
-// it. A second thread ends overdue connections (web_places.hpp). Made, used and stopped by one owner;
-// `reply` and `push` may be called from any thread.
+// it. A second thread ends overdue connections (web_places.hpp). Made, used and stopped by one owner; `reply`
+// and `push` may be called from any thread.
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -64,7 +63,7 @@ class WebServer {
 
   /// The address that it listens on, with the port that the system chose.
   const Endpoint& bound() const noexcept { return bound_; }
-  /// Answers a pending request (When::later). Does nothing if the request has ended.
+  /// Replies to a pending request (When::later). Does nothing if the request has ended.
   void reply(uint64_t request, WebResponse response);
   /// Sends a message to a stream, as text of server-sent events; `last` ends the stream. Does nothing if the stream has
   /// ended.

@@ -124,9 +124,7 @@ TEST_CASE("a process that does not attach in time is lost, a process that attach
   CHECK(newest_epoch(world.link(link)) == world.tables.back()->epoch());
 }
 
-TEST_CASE(
-    "all processes agree on the first value of an action, also if the previous coordinator has sent it to one of "
-    "them") {
+TEST_CASE("all processes agree on an action's first value, also if the previous coordinator sent it to one of them") {
   Succeeded world;
   world.take_over(1);
   AttachMessage first = world.attach_of(2, 1);

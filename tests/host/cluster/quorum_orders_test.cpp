@@ -32,7 +32,7 @@ Membership table_of(uint64_t epoch, const std::set<ProcessId>& processes) {
 
 struct Process {
   bool alive = true;
-  ProcessId coordinator = 0;              // that it follows; kNoProcess: an election is in progress
+  ProcessId coordinator = 0;              // it follows this one; kNoProcess: an election is in progress
   std::set<ProcessId> given_up = {};      // earlier coordinators; it does not return to them
   ProcessId bound = kNoProcess;           // the candidate that it has attached to
   std::set<ProcessId> candidates = {};    // all candidates since it last followed a coordinator
