@@ -2,8 +2,8 @@
 // A small web server over libmicrohttpd, which is loaded when the first server opens. One thread of that library reads
 // and writes all connections; it never blocks and holds no lock of this class while it writes. A response is given at
 // once, later, or as a stream of messages. A slow reader retains at most one unread message: a newer message replaces
-// it. A second thread ends overdue connections (web_places.hpp). Made, used and stopped by one owner; `reply`
-// and `push` may be called from any thread.
+// it. A second thread ends overdue connections (web_places.hpp). Made, used and stopped by one owner; `reply` and
+// `push` may be called from any thread.
 
 #include <map>
 #include <memory>

@@ -38,8 +38,8 @@ class ConsoleHub {
 
   ConsoleHub(Sources sources, Log& log) : sources_(std::move(sources)), log_(log) {}
 
-  /// Executes a command of an observer. `observer_name` is for the log. Calls `reply` at once or later, and `news`
-  /// for each later event of the command.
+  /// Executes a command of an observer. `observer_name` is for the log. Calls `reply` at once or later, and `news` for
+  /// each later event of the command.
   void command(uint64_t observer, const std::string& observer_name, const nlohmann::json& command, Callback reply,
                Callback news);
   /// An observer has left: ends its chunks.
