@@ -2,10 +2,10 @@
 // Messages between peers, kinds 0x07xx. They are sent from courier to courier; the tag is the requester's number of the
 // request. Each message shows that its sender is live, and where.
 //
-//   find     Find      which peer owns the key?              found    Found
-//   probe    PeerProbe I am live, with my neighbours         probe_reply  PeerProbe, also unsolicited
-//   leaving  Envelope  I leave; no reply
-//   suspect  Suspect   this peer does not reply to me; no reply
+//   find     Find       which peer owns the key?         found        Found
+//   probe    PeerProbe  I am live, with my neighbours    probe_reply  PeerProbe, also unsolicited
+//   leaving  Envelope   I leave; no reply
+//   suspect  Suspect    this peer does not reply to me; no reply
 //
 // The aggregation tree, where a report may have no reply until the next heartbeat:
 //

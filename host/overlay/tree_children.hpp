@@ -29,8 +29,8 @@ class TreeChildren {
     uint64_t settled = 0;
     std::vector<NodeId> lost;  // parents that its reports list as failed or departed
     uint64_t noted = 0;        // the last report included in a report of this node
-    std::deque<std::pair<uint64_t, uint64_t>>
-        waiting;                    // number of its report, number of this node's report that includes it
+    // Number of its report, number of this node's report that includes it.
+    std::deque<std::pair<uint64_t, uint64_t>> waiting;
     bool due = true;                // send a result
     bool down = false;              // failed or departed; its subtree may still be live
     bool silence_reported = false;  // to the callback of on_silence

@@ -145,7 +145,7 @@ void filters(const Kernels& k) {
   }
 }
 
-// Batch 128 of 784-128-10: forward, loss, backward and SGD, as in stdlib/actor/nn.lua.
+// Batch 128 of 784-128-10: forward, loss, backward and SGD, as in stdlib/actor/nn.
 struct Mlp {
   static constexpr int64_t kBatch = 128, kIn = 784, kHidden = 128, kOut = 10;
   std::vector<float> x = uniform(kBatch * kIn), w1 = uniform(kIn * kHidden), w2 = uniform(kHidden * kOut);

@@ -12,7 +12,7 @@
 //                               further call until it knows the failure's epoch
 //   piece     any -> any        PieceHead; body: elements of a schedule's buffer
 //   parcel    any -> any        ParcelHead; body: bytes that one member gives another
-//   query     member -> leader  -; requests the members that the call waits for
+//   query     member -> leader  -; requests a list of the members that the call waits for
 //   missing   leader -> member  Missing
 //   join      late -> leader    -; a late worker waits for join_point
 //   admit     member -> late    body: JoinPoint, the result of join_point

@@ -57,8 +57,8 @@ class Collectives {
   struct Placing {
     std::optional<uint32_t> place;  // place of this rank, if it is a live member
     uint32_t places = 0;
-    std::string
-        unreported_loss;  // "rank 2 lost": the next call can only fail with this loss, whatever its arguments are
+    /// "rank 2 lost": the next call can only fail with this loss, whatever its arguments are.
+    std::string unreported_loss;
   };
   /// The members that the arguments of the next call, marked CallSpec::placed, have to suit.
   Result<Placing> place(CollectiveGroup& group);

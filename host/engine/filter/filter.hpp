@@ -36,12 +36,10 @@
 //   filter.begin(dtype, count, values, residual);
 //   for (chunk of it) send(filter.piece(chunk.first, chunk.count));
 //
-// A ring that adds to passing chunks encodes each chunk as a separate tensor, with the chunk's part of `residual`:
+// At once. A tensor that is sent in one piece:
 //
-//   Blob bytes = filter.encode(dtype, chunk.count, sums + chunk.first, residual + chunk.first);   // at each hop
-//   decode_filtered(bytes.view(), dtype, chunk.count, incoming);                              // then sums += incoming
-//   // The last hop's bytes are passed on unchanged. All ranks decode them, including the rank that encoded them, so
-//   // all have the same result.
+//   Blob bytes = filter.encode(dtype, count, values, residual);
+//   decode_filtered(bytes.view(), dtype, count, out);
 
 #include <cstdint>
 #include <string>
@@ -95,10 +93,10 @@ inline double ratio_of(const FilterBytes& bytes) noexcept {
   return bytes.after == 0 ? 1 : static_cast<double>(bytes.before) / static_cast<double>(bytes.after);
 }
 
-/// The remainder of error feedback for one stream of tensors.
+/// The residual of error feedback for one stream of tensors.
 class FilterResidual {
  public:
-  /// The remainder for a tensor of that type and size: the stored remainder, or zeros if its type or size differs.
+  /// The residual for a tensor of that type and size: the stored residual, or zeros if its type or size differs.
   void* fit(Dtype dtype, uint64_t count);
   const Blob& bytes() const noexcept { return bytes_; }
 

@@ -1,7 +1,7 @@
 #pragma once
 // The filters of a run of param.run (filter.hpp). Workers' pushes and servers' replies in the loop are filtered. A
 // ParamFilter is the sending side of one direction: a worker has a filter for its pushes, a shard has a filter for its
-// replies to all workers. It holds the remainders of error feedback by worker and key. Passive; not thread-safe.
+// replies to all workers. It holds the residuals of error feedback by worker and key. Passive; not thread-safe.
 //
 // Filters apply to all nodes, also where frames are passed by reference, so results do not depend on the placement of
 // nodes.
@@ -47,7 +47,7 @@ class ParamFilter {
   void begin(NodeId worker, const ParamKey& key, const ParamTensor& tensor);
   /// Encodes the chunk's elements. The chunk is within the begun tensor or part.
   Blob piece(const ParamTensor& chunk);
-  /// Drops the remainders of a failed worker.
+  /// Drops the residuals of a failed worker.
   void forget(NodeId worker);
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 // The trace of --record: the steps of each worker, one CSV row for each event (format: TRACE.md). The host of shard 0
 // creates it before its nodes start. Afterwards only the thread of server 0 uses it, for one run's controller after
-// the other, so it needs no lock. Rows are collected and written together: at most kFlushSeconds after the oldest row,
+// another's, so it needs no lock. Rows are collected and written together: at most kFlushSeconds after the oldest row,
 // if `poll` is called by next_time().
 //
 // Times are points on the caller's clock. The file counts them from the start of the first run.

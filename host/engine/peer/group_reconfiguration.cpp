@@ -6,13 +6,12 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kDebounce = 0.1;  // seconds: debounce interval of changes of the wanted group
-constexpr double kUnresponsiveMajority =
-    45;                                  // dead-peer timeout in seconds: an unresponsive node then counts as failed
-constexpr double kForgetSilence = 10;    // between two unanswered claims: the node may have been live meanwhile
-constexpr double kFoundersPatience = 3;  // for founders that start late
-constexpr double kExclusion = 5;         // before a failed member is chosen again
-constexpr double kLease = 1.5;           // of a leader, from the sending of the renewal
+constexpr double kDebounce = 0.1;             // seconds: debounce interval of changes of the wanted group
+constexpr double kUnresponsiveMajority = 45;  // dead-peer timeout: an unresponsive node then counts as failed
+constexpr double kForgetSilence = 10;         // between two unanswered claims: the node may have been live meanwhile
+constexpr double kFoundersPatience = 3;       // for founders that start late
+constexpr double kExclusion = 5;              // before a failed member is chosen again
+constexpr double kLease = 1.5;                // of a leader, from the sending of the renewal
 constexpr double kRenewal = 0.4;
 constexpr double kRenewalAgain = 0.05;  // without a lease, for example before the others have started
 constexpr int kClaimTries = 3;
@@ -215,13 +214,14 @@ void GroupReconfiguration::claim(const AttemptPtr& attempt) {
   attempt->term = {number + 1, self().node};
   attempt->claiming = true;
   for (KeyRange* own : parts_.ranges.inside(attempt->arc)) own->promised = attempt->term;
-  // The log may have writes outside of the arc, where this node must not lead on: a member may lack such a write.
+  // The log may have writes outside of the arc, where this node must not continue to lead: a member may lack such a
+  // write.
   if (!parts_.log.drained()) deposed_ = true;
   parts_.log.abandon();
   request_promises(attempt);
 }
 
-// Requests consent of the leaders first, then all members for the promise.
+// First requests the leaders' consent, then the promises of all members.
 void GroupReconfiguration::request_promises(const AttemptPtr& attempt) {
   std::map<NodeId, Peer> leaders;
   std::map<NodeId, Peer> rest;

@@ -93,7 +93,7 @@ Status KeyTable::check(const KeyOperation& operation) const {
                    "key " + entry.key.print() + ": this attempt of " + writer_name + " has been refused"};
     }
   }
-  return store_.check_set(operation.entries);  // all pieces of each update are there
+  return store_.check_set(operation.entries);  // requires all pieces of each update
 }
 
 Status KeyTable::check_update(const ParamEntry& entry, const UpdateRule& rule, const std::string& writer_name) const {

@@ -4,9 +4,9 @@
 // frames.
 //
 //  a node to the leader of a key's group (key_client.hpp, key_holder.hpp):
-//    request KeyRequest, entries, or keys for a get  reply     KeyReply, for a get with entries
+//    request KeyRequest, entries, or keys for a get  reply   KeyReply, for a get with entries
 //            `count` and `outcome` carry the keys as entries without values
-//    probe   Envelope: is request `tag` pending?     reply     KeyReply: working, or unknown
+//    probe   Envelope: is request `tag` pending?     reply   KeyReply: working, or unknown
 //  reconfiguration (group_reconfiguration.hpp):
 //    query   ArcQuery: which groups hold the arc?  ranges    KnownRanges
 //    claim   Claim: I propose to lead there        promise   KnownRanges
@@ -214,8 +214,7 @@ struct KeyWrite {
   PushRule rule = {};
   Arc arc = {};
   std::vector<TakenUpdate> covered = {};
-  uint64_t number =
-      0;  // of an attempt, as in KeyRequest. commit: all live workers have completed the step of this mark
+  uint64_t number = 0;  // of an attempt, as in KeyRequest; commit: all live workers have completed this mark's step
   bool is_valid() const noexcept { return type != Type::push || step_of(mark) > 0; }
   static void fields(auto& m, auto&& field) { field(m.type, m.writer, m.mark, m.rule, m.arc, m.covered, m.number); }
 };

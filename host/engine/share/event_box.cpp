@@ -8,8 +8,8 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kMaxQueryInterval =
-    16;  // most seconds between requests for the others' state: 1 at first, then doubled
+// Between requests for the others' state, in seconds: 1 at first, then doubled up to this.
+constexpr double kMaxQueryInterval = 16;
 
 }  // namespace
 

@@ -52,7 +52,7 @@ class EntryPacker {
   /// Adds one chunk in its filtered form. The chunk's own bytes are not read.
   void add_filtered(const ParamKey& key, const ParamTensor& chunk, const Blob& filtered, uint64_t step = 0);
 
-  /// Appends the frames to `out`: at least one. The last frame has kLast.
+  /// Appends the frames to `out`: at least one. The last frame has kLastFrame.
   void finish(std::vector<Frame>& out);
 
  private:

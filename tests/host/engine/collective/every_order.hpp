@@ -55,7 +55,6 @@ class OrderWorld {
     uint32_t number = 0;
     uint32_t round = 1;
     uint64_t caught_up = 0;  // an epoch that the rank must know before its next call
-    bool informed = true;    // the script knows all losses before its last call
     std::vector<NodeId> last{};
     std::vector<std::string> outcomes{};
     uint64_t history = 0;

@@ -84,10 +84,10 @@ inline uint64_t given(const char* name, uint64_t otherwise) {
 }
 
 /// Runs `wrong` for each seed and fails with its description. A seed that loses all replicas of a key shows little, so
-/// `wrong` returns nothing for it, and most seeds must not be such. ACTORHOST_TEST_SEED is the first seed,
-/// ACTORHOST_TEST_SEEDS the number of seeds.
-template <typename Live>
-void for_seeds(uint64_t count, const Live& wrong) {
+/// `wrong` returns nothing for it; more than half of the seeds must retain all keys. ACTORHOST_TEST_SEED is the first
+/// seed, ACTORHOST_TEST_SEEDS the number of seeds.
+template <typename Wrong>
+void for_seeds(uint64_t count, const Wrong& wrong) {
   const uint64_t first = given("ACTORHOST_TEST_SEED", 1);
   const uint64_t seeds = given("ACTORHOST_TEST_SEEDS", count);
   uint64_t complete = 0;

@@ -144,8 +144,8 @@ TEST_CASE("several keys are granted together, and a later request for one of the
   LockTable table;
   REQUIRE(table.acquire(kA, {"x"}, "").value());
   REQUIRE_FALSE(table.acquire(kB, {"x", "y"}, "").value());
-  CHECK_FALSE(table.acquire(kC, {"y"}, "").value());  // y is free, but without this rule the earlier request could wait
-                                                      // forever
+  // y is free, but without this rule the earlier request could wait forever.
+  CHECK_FALSE(table.acquire(kC, {"y"}, "").value());
   table.release(kA);
   CHECK(table.take_granted() == std::vector<RequestId>{kB});
   table.release(kB);
