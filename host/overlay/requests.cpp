@@ -1,6 +1,5 @@
 #include "host/overlay/requests.hpp"
 
-#include <algorithm>
 
 namespace actorhost {
 

@@ -14,7 +14,6 @@
 #include <cstring>
 #include <functional>
 #include <queue>
-#include <string>
 #include <vector>
 
 #include <sys/resource.h>

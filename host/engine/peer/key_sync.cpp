@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "host/engine/values/assembler.hpp"
+
 namespace actorhost {
 
 namespace {

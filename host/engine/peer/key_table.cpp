@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "host/engine/values/assembler.hpp"
+
 namespace actorhost {
 
 namespace {

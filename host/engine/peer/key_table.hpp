@@ -5,13 +5,11 @@
 
 #include <map>
 #include <set>
-#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "host/engine/peer/key_groups.hpp"
 #include "host/engine/peer/peer_messages.hpp"
-#include "host/engine/values/assembler.hpp"
 #include "host/engine/values/param_store.hpp"
 #include "host/engine/values/split_tensor.hpp"
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "host/barrier/peer_view.hpp"
 #include "host/engine/peer/peer_pace.hpp"
 
 namespace actorhost {

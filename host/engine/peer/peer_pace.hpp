@@ -3,14 +3,11 @@
 // that waits for a peer may watch it, kinds 0x0880 on:
 //
 //  watch    WatchPeer    send me your state now and at each change, or stop
-//  watched  WatchedPeer
-//   watched  WatchedPeer
+//  watched  WatchedPeer  my state
 
 #include <cmath>
-#include <optional>
 #include <string>
 
-#include "host/barrier/peer_view.hpp"
 #include "host/engine/peer/peer_messages.hpp"
 #include "host/overlay/overlay.hpp"
 

@@ -2,8 +2,6 @@
 // Helpers that make keys, tensors and entries for the tests of host/engine.
 
 #include <cstring>
-#include <numeric>
-#include <string>
 #include <vector>
 
 #include "host/base/random.hpp"

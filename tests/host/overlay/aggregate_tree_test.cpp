@@ -1,7 +1,6 @@
 // The minimum of all clocks, as known to each node of the overlay.
 
 #include <algorithm>
-#include <cmath>
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,5 @@
 // Rounds of averaging on virtual time: their invariants, their participants, and the effect of failures.
 
-#include <array>
 #include <cmath>
 
 #include "tests/host/engine/average/average_world.hpp"

@@ -6,7 +6,6 @@
 // For each model the simulation computes the expected values: the sum of its steps' changes, and for each applied round
 // the difference by definition, from the copies at the moment of their processes' reports.
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,7 +16,6 @@
 #include <catch2/catch.hpp>
 
 #include "host/base/random.hpp"
-#include "host/cluster/cluster_messages.hpp"
 #include "host/engine/average/average_agent.hpp"
 #include "host/engine/average/lead.hpp"
 

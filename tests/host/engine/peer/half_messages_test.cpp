@@ -1,6 +1,8 @@
 // Peers fail between the frames of large messages. Afterwards no other peer holds any of their bytes. In this fixture
 // frames share the bytes of their sender, so a value whose test owns its bytes alone is held by no peer.
 
+#include <cstring>
+
 #include <catch2/catch.hpp>
 
 #include "tests/host/engine/engine_values.hpp"
@@ -15,23 +17,23 @@ constexpr NodeId kReceiver = 2;
 constexpr NodeId kSender = 3;
 constexpr uint64_t kChunks = 4;
 
-TensorLayout layout_of(uint64_t chunks) {
-  return {Dtype::f32, shape_of({static_cast<int64_t>(chunks * kChunkBytes / sizeof(float))})};
-}
-
-Blob zeros(uint64_t chunks) {
-  Blob bytes = Blob::allocate(chunks * kChunkBytes);
+Blob zeros() {
+  Blob bytes = Blob::allocate(kChunks * kChunkBytes);
   std::memset(bytes.data(), 0, bytes.size());
   return bytes;
 }
 
-/// A message from one peer to another with a tensor of these bytes, one frame for each chunk.
+ParamTensor tensor_with(const Blob& bytes) {
+  return ParamTensor::whole({Dtype::f32, shape_of({kChunks * kChunkBytes / sizeof(float)})}, bytes);
+}
+
+/// A message from `from` to the receiver with a tensor of these bytes, one frame for each chunk.
 template <typename M>
 std::vector<Frame> message(KeysWorld& world, NodeId from, Kind kind, M head, const Blob& bytes, bool with_steps,
                            uint32_t tag = 7) {
   head.envelope = {world.at(from).overlay.self(), kReceiver};
   EntryPacker packer(kind, courier_address(kReceiver), tag, pack(head), with_steps);
-  packer.add(key_of("large"), ParamTensor::whole(layout_of(kChunks), bytes));
+  packer.add(key_of("large"), tensor_with(bytes));
   std::vector<Frame> frames;
   packer.finish(frames);
   for (Frame& frame : frames) frame.src = courier_address(from);
@@ -52,8 +54,8 @@ void forgets_lost_senders(const Half& half) {
   world.bootstrap(5);
   world.run(2);
   PeerKeys& keys = world.at(kReceiver).keys;
-  const Blob lost = zeros(kChunks);
-  const Blob live = zeros(kChunks);
+  const Blob lost = zeros();
+  const Blob live = zeros();
   half(world, kSender, lost);
   half(world, kSender + 1, live);
   CHECK_FALSE(lost.unique());
@@ -94,8 +96,8 @@ TEST_CASE("a later message ends a half message of the same sender") {
   KeysWorld world(6);
   world.bootstrap(5);
   world.run(2);
-  const Blob half = zeros(kChunks);
-  const Blob whole = zeros(kChunks);
+  const Blob half = zeros();
+  const Blob whole = zeros();
   const KeyRequest request{{}, KeyRequest::Type::set, 0, {}, 1};
   feed_half(world, message(world, kSender, peer_kind::request, request, half, true, 7));
   for (Frame& frame : message(world, kSender, peer_kind::request, request, whole, true, 8)) {
@@ -127,9 +129,8 @@ TEST_CASE("peers hold no bytes of nodes that failed during large writes") {
           key = key_of(name);
         }
       }
-      const Blob bytes = sent.emplace_back(zeros(kChunks));
-      world.at(writer).keys.client().set({{key, ParamTensor::whole(layout_of(kChunks), bytes), 0}}, 0, world.now(),
-                                         [](const Status&) {});
+      const Blob bytes = sent.emplace_back(zeros());
+      world.at(writer).keys.client().set({{key, tensor_with(bytes), 0}}, 0, world.now(), [](const Status&) {});
       world.serve(writer);
       world.run(1e-3 * static_cast<double>(rng.below(80)));
       for (const NodeId other : world.nodes()) world.net.cut(node, other);

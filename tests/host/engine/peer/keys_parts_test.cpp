@@ -2,7 +2,6 @@
 // writer's failure; an acknowledged update must be in all parts exactly once.
 
 #include <algorithm>
-#include <cstring>
 
 #include <catch2/catch.hpp>
 

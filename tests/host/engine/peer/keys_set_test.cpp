@@ -2,7 +2,6 @@
 // and no overwritten value; parts of replaced values must be removed.
 
 #include <algorithm>
-#include <cstring>
 
 #include <catch2/catch.hpp>
 
