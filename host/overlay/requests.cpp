@@ -1,6 +1,5 @@
 #include "host/overlay/requests.hpp"
 
-
 namespace actorhost {
 
 void Requests::find(const Peer& to, RingId key, int tries, OnFound done) {

@@ -1,6 +1,5 @@
 // Bytes of a broken or hostile peer: each message is rejected with a reason, and the node continues.
 
-
 #include <catch2/catch.hpp>
 
 #include "tests/host/cluster/hostile_bytes.hpp"

@@ -1,7 +1,6 @@
 #pragma once
 // A random call for tests of CollectiveCall: the input and the expected result of every rank.
 
-
 #include "host/base/random.hpp"
 #include "host/engine/collective/call.hpp"
 #include "tests/host/engine/collective/collective_ranks.hpp"
