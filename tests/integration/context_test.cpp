@@ -32,7 +32,7 @@ void check_weights(const std::string& log, size_t survivors) {
 }
 
 Words training() {
-  return {(source_dir() / "tests/integration/jobs/blocks.lua").string(),
+  return {(source_dir() / "tests/integration/jobs/context_blocks.lua").string(),
           (source_dir() / "examples/peer_sgd.lua").string(), "--steps=400"};
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("peers train all blocks of a model although a host is killed at a rand
 
 TEST_CASE("peers train all blocks of a model although a link is cut at a random moment") {
   if (!networks_can_be_made()) {
-    WARN("skipped: network namespaces cannot be made here (that needs root, ip, bridge and unshare)");
+    WARN("test-skipped: network namespaces cannot be made here (that needs root, ip, bridge and unshare)");
     return;
   }
   const uint64_t seed = std::stoull(any_seed());

@@ -37,15 +37,16 @@ end
 
 --- Every callback has its ctx; each key is pushed by exactly one worker in each of 20 steps.
 function jobs.fields(rule)
-  local size, steps = actor.size, 20
+  local size, steps, done = actor.size, 20, 0 -- done: the completed steps of this worker
   engine.run {
     init = function(from) return from.updates == 0 and zeros end,
     schedule_local = function(ctx)
-      check_worker(ctx, ctx.step, size)
+      check_worker(ctx, done, size)
       return { "k1", 2 }
     end,
     push = function(ctx, entries)
-      check_worker(ctx, ctx.step, size)
+      check_worker(ctx, done, size)
+      done = done + 1
       assert(entries[1][1] == "k1" and entries[2][1] == 2)
       -- Only under bsp are the values those of this step.
       assert(rule ~= "bsp" or entries[1][2][1] == ctx.step and entries[2][2][1] == ctx.step)
