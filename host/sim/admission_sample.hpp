@@ -11,7 +11,7 @@
 
 namespace actorhost {
 
-/// Draws samples of the live nodes. Each asking node has its own random stream.
+/// Draws samples of the live nodes. Each requester has its own random stream.
 class SampleStreams {
  public:
   SampleStreams(const Clocks& clocks, uint32_t beta, uint64_t seed) : clocks_(clocks), beta_(beta), seed_(seed) {}

@@ -23,7 +23,7 @@ void open_barrier(Vm& vm);
 class LuaRule final : public BarrierRule {
  public:
   /// Takes the evaluator from the top of the stack and pops it. Fails for any other value. The optional watchdog
-  /// watches each round of answers and must outlive the rule.
+  /// watches each round of evaluations and must outlive the rule.
   static Result<std::unique_ptr<LuaRule>> pop(Vm& vm, CallWatchdog* watchdog = nullptr);
   /// Makes later calls on the stack of `L`, for engine calls from a coroutine.
   void use(lua_State* L) { L_ = L; }

@@ -1,8 +1,8 @@
 #pragma once
-// Watches Lua calls that other nodes wait for and that may never return: rounds of a barrier rule's answers, the load
-// of a rule's file, callbacks on a server. Its thread polls and reports a call that takes too long. The receiver of the
-// report ends the call: it stops the Vm, which raises in the rule; or, for a compiled loop, which runs no hooks, it
-// ends the process. Made and destroyed on the Vm's thread, or before that thread starts and after it has ended.
+// Watches Lua calls that other nodes wait for and that may never return: rounds of a barrier rule's evaluations, the
+// load of a rule's file, callbacks on a server. Its thread polls and reports a call that takes too long. The receiver
+// of the report ends the call: it stops the Vm, which raises in the rule; or, for a compiled loop, which runs no hooks,
+// it ends the process. Made and destroyed on the Vm's thread, or before that thread starts and after it has ended.
 
 #include <atomic>
 #include <condition_variable>
@@ -24,7 +24,7 @@ class CallWatchdog {
   /// Called on the same thread once for a call that exceeds Limits::seems_long, whatever its limit is.
   using Long = std::function<void(const std::string& call)>;
   struct Limits {
-    double rule = 0;      // seconds for a round of answers, or for loading a rule's file
+    double rule = 0;      // seconds for a round of evaluations, or for loading a rule's file
     double callback = 0;  // seconds for a callback
     double seems_long = 10;
   };
@@ -34,14 +34,14 @@ class CallWatchdog {
   CallWatchdog(const CallWatchdog&) = delete;
   CallWatchdog& operator=(const CallWatchdog&) = delete;
 
-  /// Changes the limit for rounds of a rule's answers and for loading its file.
+  /// Changes the limit for rounds of a rule's evaluations and for loading its file.
   void set_limit(double seconds);
   /// Sets the rule's name for the message.
   void name(const std::string& label);
-  /// Begins a round of the rule's answers over `batch`.
+  /// Begins a round of the rule's evaluations over `batch`.
   void begin(const ah_admission_batch* batch);
   /// Begins the load of the rule file `path`. Returns false inside another watched call, because a rule may load
-  /// another rule while it answers; then the caller must not call `end`.
+  /// another rule while it is evaluated; then the caller must not call `end`.
   bool begin_loading(const std::string& path);
   /// Begins a callback, "schedule (job.lua:12)", or other Lua with or without a limit. Ends the previous call.
   void begin_call(std::string_view call, bool limited);
@@ -65,12 +65,12 @@ class CallWatchdog {
   const Late late_;
   const Long long_;
   std::atomic<uint64_t> rounds_{0};                        // odd while a watched call is in progress
-  std::atomic<const ah_admission_batch*> batch_{nullptr};  // of a round of answers; none: the call is call_name_
+  std::atomic<const ah_admission_batch*> batch_{nullptr};  // of a round of evaluations; none: the call is call_name_
   mutable std::mutex mutex_;                               // guards the members below
   std::condition_variable changed_;
   Limits limits_;
   std::string label_;                // of the rule
-  std::string call_name_;            // the call outside rounds of answers
+  std::string call_name_;            // the call outside rounds of evaluations
   double Limits::*limit_ = nullptr;  // limit of call_name_; none: no limit
   std::string message_;
   bool done_ = false;

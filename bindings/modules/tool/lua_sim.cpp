@@ -341,7 +341,7 @@ int sim_student_t(lua_State* L) {
   return 1;
 }
 
-/// rule_limit(seconds): limits a round of answers of a rule in Lua, if there is a watchdog.
+/// rule_limit(seconds): limits a round of evaluations of a rule in Lua, if there is a watchdog.
 int sim_rule_limit(lua_State* L) {
   const double seconds = check_number(L, 1, "seconds", "rule_limit");
   if (SimControl& control = sim_control(Vm::from(L)); control.watchdog) control.watchdog->set_limit(seconds);
@@ -349,7 +349,7 @@ int sim_rule_limit(lua_State* L) {
 }
 
 /// load_rule(chunk, path): runs the chunk of a rule file as pcall does. The watchdog, if any, applies the limit of a
-/// round of answers.
+/// round of evaluations.
 int sim_load_rule(lua_State* L) {
   const std::string path(check_text(L, 2, "path", "load_rule"));
   lua_settop(L, 1);

@@ -80,8 +80,7 @@ function M.evaluator(rule, seed)
 end
 
 ---Makes a rule with guarantees. `staleness`: no worker more than this many steps ahead of the slowest passes. A rule
----with staleness 0 is treated as bsp: updates are merged in (step, id) order and become visible once the barrier is
----passed.
+---with staleness 0 is treated as bsp: updates are merged in (step, id) order and become visible after the barrier.
 ---
 ---    return barrier.rule { staleness = 0, run = function(view) return view:min() >= view.step end }
 ---@param fields {run: fun(view: actor.barrier.View): boolean, number?; staleness: integer?, name: string?}

@@ -50,12 +50,12 @@ TEST_CASE("with their own streams, peers have the oracle's mean step within its 
   CHECK(std::abs(hub_mean - peer_mean) < 4 * error);
 }
 
-TEST_CASE("a draw of beta peers costs a query and a reply each, and nothing for the asking node itself") {
+TEST_CASE("a draw of beta peers costs a query and a reply each, and nothing for the requester itself") {
   Scenario scenario = peer_scenario(20, 100, "1+exp(1)", 3);
   scenario.delay = duration("exp(0.05)");
   const SimResult some = run_peers(scenario, sampled(5, 0, 0.5));
   const double per_check = static_cast<double>(some.messages) / static_cast<double>(some.checks);
-  // The asking node is one of 5 out of 20 in a quarter of the draws.
+  // The requester is one of 5 out of 20 in a quarter of the draws.
   CHECK(per_check == Approx(2 * (5 - 0.25)).epsilon(0.01));
   const SimResult all = run_peers(scenario, sampled(20, 0, 0.5));
   // Draws in progress at the end have no check yet.
