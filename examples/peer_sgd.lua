@@ -1,6 +1,6 @@
 -- Linear regression among peers, without a server: `actorhost -n 4 examples/peer_sgd.lua [--barrier pssp:2:4@sticky]`.
--- Model parallel: the ring holds the weights in blocks, and each worker trains the blocks that it owns: with many
--- blocks, about as many as the others. When a worker fails, the others train its blocks.
+-- Model parallel: the ring holds the weights in blocks, and each worker trains the blocks that it owns, about the same
+-- number each when there are many blocks. When a worker fails, the others train its blocks.
 local actor = require "actor"
 local peer, data, tensor = actor.peer, actor.data, actor.tensor
 local opt = actor.options { n = 4000, dims = 96, block = 2, batch = 100, steps = 200, lr = 0.2 }

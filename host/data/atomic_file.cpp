@@ -74,8 +74,8 @@ Result<AtomicFile> AtomicFile::begin(const fs::path& path) {
   }
   file.target_ = *target;
   const bool exists = ::access(target->c_str(), F_OK) == 0;
-  if (exists && ::faccessat(AT_FDCWD, target->c_str(), W_OK, AT_EACCESS) != 0) {  // a rename would ignore this
-                                                                                  // permission
+  // A rename would ignore this permission.
+  if (exists && ::faccessat(AT_FDCWD, target->c_str(), W_OK, AT_EACCESS) != 0) {
     return file_error(path, "cannot open for writing", errno);
   }
   AH_TRY(file.create_beside());

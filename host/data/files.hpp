@@ -32,7 +32,7 @@ class Fd {
   int fd_ = -1;
 };
 
-/// Code::io with "PATH: DOING: reason", from an errno value.
+/// Code::io with "PATH: OPERATION: reason", from an errno value.
 Error file_error(const std::filesystem::path& path, std::string_view operation, int error_number);
 
 struct OpenedFile {

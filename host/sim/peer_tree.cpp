@@ -71,8 +71,7 @@ void PeerTree::begins(NodeId id, double now) { decide(id, now); }
 void PeerTree::completed(NodeId id, double now) {
   const int32_t known = nodes_[id].known;
   update_minimum(nodes_[id].place, now);
-  if (nodes_[id].known == known)
-    decide(id, now);  // else a new minimum arrived within the call, and receive_minimum decided
+  if (nodes_[id].known == known) decide(id, now);  // otherwise receive_minimum has decided within the call
 }
 
 void PeerTree::decide(NodeId id, double now) {

@@ -21,8 +21,8 @@ namespace actorhost {
 
 namespace {
 
-/// The options table of every call: {group =, name =, about =, timeout =, algorithm =, reproducible =, async =, placed
-/// =, unreported_loss =}. `about`: more text that must be equal on all ranks. `placed`: the arguments are made for the
+/// The options table of every call: {group=, name=, about=, timeout=, algorithm=, reproducible=, async=, placed=,
+/// unreported_loss=}. `about`: more text that must be equal on all ranks. `placed`: the arguments are made for the
 /// members that `place` has returned. `unreported_loss`: the loss that `place` has returned. The standard library has
 /// checked the types.
 struct Call {

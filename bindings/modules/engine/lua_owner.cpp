@@ -9,8 +9,8 @@ namespace actorhost {
 namespace {
 
 /// among(key, ids) -> the id of the worker that owns the key: the id with the greatest weight, a hash of (key, id),
-/// which is the same on every machine; nil without ids. So a worker that joins or departs moves only its own keys
-/// (Thaler and Ravishankar, "Using name-based mappings to increase hit rates", 1998). About 2 ns for each id.
+/// which is the same on every machine; nil without ids. A worker that joins or departs therefore moves only its own
+/// keys (Thaler and Ravishankar, "Using name-based mappings to increase hit rates", 1998). Hashes every id.
 int among(lua_State* L) {
   const uint64_t hash = take(L, param_key_at(L, 1, "ctx.owns: key")).hash();
   check_table(L, 2, "ids", "owner.among");

@@ -39,8 +39,8 @@ PeerEngine& peer_engine(lua_State* L) { return RegistryObject<PeerEngine>::find(
 
 // ---- values ----
 
-int32_t peer_is_current(const void* node, double led) noexcept {
-  return static_cast<const PeerEngine*>(node)->run.is_current(static_cast<uint64_t>(led)) ? 1 : 0;
+int32_t peer_is_current(const void* node, double version) noexcept {
+  return static_cast<const PeerEngine*>(node)->run.is_current(static_cast<uint64_t>(version)) ? 1 : 0;
 }
 
 /// get(key) -> value, step, or nil, message; get({key, ...}) -> {value, ...}, {step, ...}. A shared tensor of a key

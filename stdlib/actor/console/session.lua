@@ -20,9 +20,9 @@ local M = {}
 local Session = {}
 Session.__index = Session
 
-local poll = 0.05      -- seconds between two polls for Ctrl-C
-local overdue = 2      -- seconds from Ctrl-C until the session abandons a chunk that has not ended
-local explain_after = 0.3   -- seconds until the session explains why a chunk has not begun
+local poll = 0.05         -- seconds between two polls for Ctrl-C
+local overdue = 2         -- seconds from Ctrl-C until the session abandons a chunk that has not ended
+local explain_after = 0.3 -- seconds until the session explains why a chunk has not begun
 
 -- The exit code for each error code of an ended run; 3 for other codes.
 local exit_codes = { script = 1, full = 1, bad_data = 1, mismatch = 1, unsupported = 1, bad_argument = 1, interrupted = 130, io = 4 }

@@ -169,18 +169,18 @@ TEST_CASE("an error's text and a list of lost inputs are cut to the limits of a 
 TEST_CASE("places that a worker has received may be omitted later in the action") {
   const TaskOrder first{{9, 0, 1}, {{5, TaskInput::Form::wide, {0, 1, 0}}, {6, TaskInput::Form::narrow, {1}}}};
   const TaskOrder second{{9, 1, 1}, {{5, TaskInput::Form::cached, {}}, {6, TaskInput::Form::narrow, {0}}}};
-  PlaceCache book;
+  PlaceCache cache;
   TaskOrder order = second;
-  CHECK(book.complete(3, order).error().code == Code::bad_data);
+  CHECK(cache.complete(3, order).error().code == Code::bad_data);
   order = first;
-  REQUIRE(book.complete(3, order).ok());
+  REQUIRE(cache.complete(3, order).ok());
   CHECK(order.inputs == first.inputs);
   order = second;
-  REQUIRE(book.complete(3, order).ok());
+  REQUIRE(cache.complete(3, order).ok());
   CHECK(order.inputs[0] == first.inputs[0]);
   CHECK(order.inputs[1] == second.inputs[1]);
   order = second;
-  CHECK_FALSE(book.complete(4, order).ok());  // another action: the outputs may be elsewhere now
+  CHECK_FALSE(cache.complete(4, order).ok());  // another action: the outputs may be elsewhere now
 }
 
 TEST_CASE("hostile bytes are refused or survive a round trip") {

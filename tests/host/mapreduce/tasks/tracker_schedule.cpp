@@ -266,9 +266,8 @@ void TrackerSchedule::enter(Worker& worker) {
   const bool last = worker.action + 1 == job_.size();
   if (faults_.replay && !last && recorded_.contains(worker.action)) {
     ++counts_.replays;
-    if (one_in(2))
-      send(worker, finished_frame(worker.action));  // otherwise it stops before it reports that it needs
-                                                    // nothing
+    // In half of the cases it stops before it reports that it needs nothing.
+    if (one_in(2)) send(worker, finished_frame(worker.action));
     ++worker.action;
     return;
   }
@@ -295,7 +294,7 @@ void TrackerSchedule::receive_order(NodeId id, Worker& worker, const Frame& fram
   for (const TaskInput& input : worker.order.inputs) {
     if (input.form == TaskInput::Form::cached) ++counts_.cached;
   }
-  REQUIRE(worker.book.complete(frame.tag, worker.order).ok());
+  REQUIRE(worker.cache.complete(frame.tag, worker.order).ok());
   check_order(id, worker.order);
   worker.state = Worker::State::working;
 }

@@ -59,7 +59,7 @@ class TrackerSchedule {
     TaskOrder order;
     ActionOutcome outcome;
     uint32_t outcomes = 0;
-    PlaceCache book;
+    PlaceCache cache;
     std::deque<Frame> inbox;   // from the tracker, in flight
     std::deque<Frame> outbox;  // to the tracker
   };
