@@ -26,7 +26,10 @@ function M.context(fields)
   if epoch ~= node.epoch then epoch, ids = node.epoch, node.workers() end
   local workers, id = ids, node.role == "worker" and node.id or nil
   fields.id, fields.rank, fields.size = id, id and node.rank, #workers
-  function fields.owns(key) return owner.among(key, workers) == id end
+  function fields.owns(key)
+    local found = owner.among(key, workers)
+    return found ~= nil and found == id
+  end
   return setmetatable(fields, Context)
 end
 

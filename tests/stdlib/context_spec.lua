@@ -112,6 +112,9 @@ test("on a server a ctx has no id and no rank, and owns nothing", function()
   local ctx = callbacks.context { step = 7, updates = 3 }
   equal({ ctx.step, ctx.updates, ctx.size, ctx.id or "none", ctx.rank or "none", ctx.owns(1) },
     { 7, 3, 2, "none", "none", false })
+  contexts_of {} -- all workers are lost
+  node.role, node.id, node.rank = "server", nil, nil
+  equal(callbacks.context({ step = 7 }).owns(1), false)
 end)
 
 test("a wrong field or key is an error at the user's line", function()
