@@ -264,8 +264,10 @@ void AggregateTree::fall_back() {
 TreeTotal AggregateTree::total() const {
   TreeTotal total = children_.total();
   if (own_) {
-    if (limits_) total.learn(*own_, requests_.self().node);
-    ++total.count;
+    if (limits_) {
+      total.learn(*own_, requests_.self().node);
+      ++total.count;
+    }
     if (votes_) total.voters += node_hash(requests_.self().node);
   }
   total.sum += own_sum_;
@@ -292,8 +294,10 @@ void AggregateTree::refresh() {
   if (is_root_) {
     const TreeTotal all = total();
     counted = !voters_ || all.voters == *voters_;
-    if (counted && all.least != kNoClock) known_.least = std::max(known_.least, all.least);
-    known_.count = all.count;
+    if (counted) {
+      if (all.least != kNoClock) known_.least = std::max(known_.least, all.least);
+      known_.count = all.count;
+    }
     known_.sum = all.sum;
     known_.slowest = all.slowest;
     children_.settle_all();

@@ -22,7 +22,7 @@ namespace actorhost {
 /// A node's view of all clocks.
 struct Aggregate {
   uint64_t least = 0;        // no included or voting node has a clock below this
-  uint64_t count = 0;        // participating nodes, a few heartbeats ago
+  uint64_t count = 0;        // nodes whose clocks limited the minimum, a few heartbeats ago
   uint64_t sum = 0;          // sum of the nodes' contributions, equally old
   NodeId slowest = kNoNode;  // a node that had the minimum clock a few heartbeats ago
   bool included = false;     // all other nodes wait for this node's clock; `least` is valid only then

@@ -82,8 +82,8 @@ inline constexpr NodeId kNoNode = std::numeric_limits<NodeId>::max();
 /// A set of nodes as the sum of these hashes: two sets with the same sum are equal, except with a probability of 2^-64.
 inline uint64_t node_hash(NodeId node) noexcept { return StepRng::mix(node + 0x9e3779b97f4a7c15ULL); }
 
-/// An aggregate of many nodes: the minimum clock of the participating nodes, a node with this clock, the number of
-/// participating nodes, and the sum of all contributions.
+/// An aggregate of many nodes: the minimum of their clocks, a node with this clock, the number of clocks, and the sum
+/// of all contributions.
 struct TreeTotal {
   uint64_t least = kNoClock;
   uint64_t count = 0;

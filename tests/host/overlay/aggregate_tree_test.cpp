@@ -1,6 +1,7 @@
 // The minimum of all clocks, as known to each node of the overlay.
 
 #include <algorithm>
+#include <numeric>
 
 #include <catch2/catch.hpp>
 
@@ -163,6 +164,48 @@ TEST_CASE("the minimum does not pass a voter that is partitioned, also if it ret
       }
       world.run(3);
       CHECK(most() == 12);
+    }
+  }
+}
+
+TEST_CASE("voters of a run start together at step 0, whenever each of them joins") {
+  constexpr uint64_t kPresent = 10;
+  for (const NodeId n : {2, 3, 5, 8}) {
+    for (uint64_t seed = 1; seed <= 60; ++seed) {
+      INFO(n << " nodes, seed " << seed);
+      OverlayWorld world(seed);
+      Rng rng(seed);
+      std::vector<double> starts(n), seen(n);
+      std::vector<uint64_t> clocks(n);
+      std::vector<NodeId> all(n);
+      std::iota(all.begin(), all.end(), 0);
+      NodeId first = 0;
+      for (NodeId i = 0; i < n; ++i) {
+        starts[i] = 0.05 * rng.uniform();
+        seen[i] = starts[i] + 0.005 * rng.uniform();
+        if (ring_id(seed, i, 0) < ring_id(seed, first, 0)) first = i;
+      }
+      for (int k = 0; k < 3000; ++k) {
+        world.run(0.002);
+        uint64_t voters = 0;
+        for (NodeId i = 0; i < n; ++i) voters += world.now() >= seen[i] ? node_hash(i) : 0;
+        for (NodeId i = 0; i < n; ++i) {
+          if (world.now() < starts[i]) continue;
+          if (clocks[i] == 0) {
+            world.add(i, all);
+            if (i == first) world.at(i).bootstrap_tree();
+            clocks[i] = kPresent;
+          }
+          world.at(i).set_voters(world.now() >= seen[i], voters);
+          const Aggregate known = world.at(i).aggregate(world.now());
+          if (known.included && known.count >= n && known.least >= clocks[i]) {
+            CHECK(known.least == clocks[i]);
+            clocks[i] = known.least + 1;
+          }
+          world.set_clock(i, clocks[i], 1);
+        }
+      }
+      for (NodeId i = 0; i < n; ++i) CHECK(clocks[i] > kPresent + 5);
     }
   }
 }
