@@ -163,6 +163,14 @@ int run_first(lua_State* L) {
   return 1;
 }
 
+/// begun_elsewhere() -> whether one of a few sampled workers has begun its first step of the run; or nil, message, code
+int run_begun_elsewhere(lua_State* L) {
+  const auto begun = peer_engine(L).run.begun_elsewhere();
+  if (!begun) return push_or_raise(L, begun.error());
+  lua_pushboolean(L, *begun ? 1 : 0);
+  return 1;
+}
+
 int run_ready(lua_State* L) {
   peer_engine(L).run.ready();
   return 0;
@@ -285,6 +293,7 @@ void add_peer_run(lua_State* L) {
   add(L, "wait", guarded<run_wait>);
   add(L, "answer_pull", guarded<run_answer_pull>);
   add(L, "first", guarded<run_first>);
+  add(L, "begun_elsewhere", guarded<run_begun_elsewhere>);
   add(L, "ready", guarded<run_ready>);
   add(L, "request_pass", guarded<run_request_pass>);
   add(L, "fetch", guarded<run_fetch>);

@@ -8,6 +8,7 @@ namespace actorhost {
 namespace {
 
 constexpr double kSampleSeconds = 2;  // until a draw ends with the replies so far
+constexpr uint32_t kBegunSample = 8;
 
 }  // namespace
 
@@ -110,6 +111,17 @@ Status PeerRun::begin(const Config& config) {
 bool PeerRun::first() const {
   const auto workers = bridge_.node().newest_membership()->workers();
   return !workers.empty() && workers.front().id == bridge_.node().index();
+}
+
+Result<bool> PeerRun::begun_elsewhere() {
+  return bridge_.call<bool>("peer.run", [run = config_.run](auto& peer, double now, auto reply) {
+    peer.overlay.sample(kBegunSample, kSampleSeconds, now, [run, reply](const std::vector<Sampled>& sample) {
+      reply(std::any_of(sample.begin(), sample.end(), [run](const Sampled& one) {
+        const auto pace = unpack<PeerPace>(one.state);
+        return pace.ok() && (pace->mark > mark_of(run, 0) || (pace->mark == mark_of(run, 0) && pace->busy));
+      }));
+    });
+  });
 }
 
 void PeerRun::ready() {

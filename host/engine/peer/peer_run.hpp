@@ -65,6 +65,8 @@ class PeerRun {
   Status begin(const Config& config);
   /// This node has the smallest id of the live nodes: it sets the initial values.
   bool first() const;
+  /// Whether one of a few sampled workers has begun its first step.
+  Result<bool> begun_elsewhere();
   void ready();
   void request_pass();
   void fetch(std::vector<ParamKey> keys);

@@ -225,10 +225,17 @@ local function work(run, index, rule, sampling, limit)
   if run.init and c.first() then initialise(run, index, names.init) end
   c.ready()
   await(run, names.pull)
-  -- The worker that sets the initial values may fail before all are set: then the next worker sets them. A worker that
-  -- joins at a later step does not check the mark, which may be lost with all its copies.
+  -- The worker that sets the initial values may fail before all are set: then the next worker sets them. The mark may be
+  -- lost with all its copies. So a worker that joins at a later step does not check it, and a worker that sees others
+  -- take steps no longer waits for it.
   while run.init and c.snapshot() == 0 and not is_begun(index) do
-    if c.first() then initialise(run, index, names.init) else node.sleep(0.01) end
+    if c.first() then
+      initialise(run, index, names.init)
+    elseif c.begun_elsewhere() then
+      break
+    else
+      node.sleep(0.01)
+    end
   end
   local injects, reason = c.injects(), why_stop(run, limit)
   while not reason do

@@ -132,5 +132,25 @@ function jobs.leave_alone(keys)
   actor.log.warn(("wrong: %d."):format(wrong))
 end
 
+--- The key that marks complete initial values is lost with its only replica before the last worker reads it.
+function jobs.lost_mark(rule)
+  if actor.rank == actor.size - 1 then
+    local engine = require "actor.c.peer"
+    local get = engine.get
+    engine.get = function(keys)
+      if keys == "\0peer.run" then return nil end
+      return get(keys)
+    end
+  end
+  local summary = peer.run {
+    init = function() return { k = 0 } end,
+    schedule = function() return { "k" } end,
+    push = function() return {} end,
+    barrier = rule,
+    stop = function(ctx) return ctx.step >= 5 end,
+  }
+  print("steps: " .. summary.steps)
+end
+
 local name = ...
 jobs[name](select(2, ...))
