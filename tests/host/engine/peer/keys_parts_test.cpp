@@ -213,8 +213,7 @@ std::optional<std::string> parted(uint64_t seed, const PartsWeather& weather) {
       });
     }
     if (weather.sets && value.rng.below(20) == 0) value.set(world.nodes().front());
-    if (next < kInPart + 6 && value.rng.uniform() < weather.joins)
-      world.add(next++, {world.nodes().front(), world.nodes().back()});
+    if (next < kInPart + 6 && value.rng.uniform() < weather.joins) world.add(next++, world.nodes());
     if (value.rng.below(600) == 0 && world.nodes().size() > 4) {
       const std::vector<NodeId> nodes = world.nodes();
       world.kill(nodes[value.rng.below(nodes.size())], weather.closes_connections);

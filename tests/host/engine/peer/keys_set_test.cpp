@@ -103,7 +103,7 @@ std::optional<std::string> sets(uint64_t seed, double churn) {
     const std::vector<NodeId> nodes = world.nodes();
     const NodeId some = nodes[rng.below(nodes.size())];
     if (value.busy.count(some) == 0) rng.below(2) == 0 ? value.set(some) : value.get(some);
-    if (rng.uniform() < churn) world.add(next++, {some, nodes.front()});
+    if (rng.uniform() < churn) world.add(next++, nodes);
     if (rng.uniform() < churn && nodes.size() > 4) {
       const NodeId victim = nodes[rng.below(nodes.size())];
       world.kill(victim, true);
