@@ -8,31 +8,18 @@ namespace {
 
 constexpr int kMostRequests = 4;       // result requests for one report, per heartbeat
 constexpr double kOwnHeartbeat = 0.6;  // where none has arrived from above
-constexpr double kRootWait = 2;        // longer than a lease
-constexpr double kSeekPeriod = 10;     // between lookups of the parent's key while the parent is live
-constexpr double kSeekAgain = 0.5;     // otherwise
-constexpr double kSeekDeadline = 2;
-constexpr double kLeastWait = 0.005;  // between ticks
-constexpr int kMostTurns = 4;         // in a tick, if each turn makes the callback set the clock
-
-uint64_t low_bits(int bits) noexcept { return bits >= 64 ? kCircle : (uint64_t{1} << bits) - 1; }
+constexpr double kLeastWait = 0.005;   // between ticks
+constexpr int kMostTurns = 4;          // in a tick, if each turn makes the callback set the clock
 
 }  // namespace
 
 void AggregateTree::set_clock(std::optional<uint64_t> clock, uint64_t sum) {
-  if (clock && !own_) {
-    participates_since_ = number_ + 1;
-    limits_ = false;
-  }
-  if (clock && own_) clock = std::max(*clock, *own_);
-  own_ = clock;
-  own_sum_ = sum;
+  clock_.set(clock, sum, parents_.next_number());
   dirty_ = true;
 }
 
 void AggregateTree::set_voters(bool votes, uint64_t all) {
-  votes_ = votes;
-  voters_ = all;
+  clock_.set_voters(votes, all);
   dirty_ = true;
 }
 
@@ -45,15 +32,7 @@ Aggregate AggregateTree::aggregate(double now) const {
 void AggregateTree::on_report(const TreeReport& report) {
   const double now = requests_.now();
   const Peer& from = report.envelope.from;
-  term_ = std::max({term_, report.term, report.resigned});
-  // Ignores a token that this node itself or a later root has had.
-  if (report.resigned > own_term_ && report.resigned == term_ && !is_root_) {
-    if (report.resigned != token_term_) token_to_.reset();  // the previous token was passed on
-    token_until_ = now + kTreeLease;
-    token_known_ = report.known;
-    token_from_ = from.node;
-    token_term_ = report.resigned;
-  }
+  role_.take(report, now);
   // A child is behind its parent on the ring, so there are no cycles. Only a leaving root hands over to its successor.
   if (from.id <= requests_.self().id && !report.leaving) return;
   // Without a root, urgent reports would multiply, because each node of a forming ring reports to several parents.
@@ -62,15 +41,13 @@ void AggregateTree::on_report(const TreeReport& report) {
 
 bool AggregateTree::on_result(const TreeResult& result) {
   const double now = requests_.now();
-  if (result.received > number_ || result.settled > number_) return false;
+  if (std::max(result.received, result.settled) > parents_.number()) return false;
   if (!parents_.take(result, now)) {
     requests_.send(overlay_kind::detach, result.envelope.from, 0, Envelope{});
     return true;
   }
-  term_ = std::max(term_, result.term);
-  if (result.lease > 0) root_seen_ = std::max(root_seen_, now);
-  const bool target = target_ == result.envelope.from.node;
-  if (target && (result.elsewhere || result.leaving)) next_seek_ = std::min(next_seek_, now + kSeekAgain);
+  role_.take(result, now);
+  if (search_.is_target(result.envelope.from.node) && (result.elsewhere || result.leaving)) search_.seek_soon();
   heartbeat_due_ =
       heartbeat_due_ || (result.report_requested && result.lease > 0 && now - last_heartbeat_ > kTreeHeartbeat / 2);
   return true;
@@ -94,13 +71,15 @@ double AggregateTree::tick(bool joined) {
 double AggregateTree::turn(bool joined) {
   const double now = requests_.now();
   if (now - ticked_ > kTreeLease) resume();
-  if (token_until_ <= now && resigned_until_ <= now) token_to_.reset();
   ticked_ = now;
   take_role(joined);
   const double next_drop = children_.drop(requests_.self().node, now);
-  if (joined) seek();
-  check_parents();
-  check_children();
+  if (joined) {
+    search_.seek();
+    if (role_.is_root() && near_.owns(0)) search_.detach_all();
+  }
+  search_.check(settled_, role_.is_root());
+  report_silence();
   refresh();
   send_reports();
   send_results();
@@ -113,164 +92,39 @@ double AggregateTree::turn(bool joined) {
 
 // The node was suspended. Others may have another root, so this node resigns and rejoins as a new child.
 void AggregateTree::resume() {
-  if (is_root_) resign();
-  owns_root_key_ = false;
-  root_seen_ = std::min(root_seen_, requests_.now() - kTreeRetention);
+  if (role_.resume(requests_.now())) resign(0);
 }
 
 // ---- The root ----
 
 void AggregateTree::take_role(bool joined) {
   const double now = requests_.now();
-  const bool owns_root_key = joined && near_.owns(0);
-  if (owns_root_key != owns_root_key_) owns_root_key_since_ = now;
-  owns_root_key_ = owns_root_key;
-  if (is_root_) {
-    root_seen_ = now;
-    const auto* const next = target_ ? parents_.find(*target_) : nullptr;
-    if (owns_root_key || next == nullptr || !next->replied) return;
-    // The owner of key 0 has arrived recently and takes over, or this tree becomes a part of another tree.
-    if (next->last.lease == 0) resigned_until_ = now + kTreeLease;
-    return resign();
-  }
-  if (!owns_root_key) return;
-  if (token_until_ > now && token_term_ == term_ && !token_to_) return become_root(token_known_);
-  if (root_seen_ == -kForever && founder_) return become_root(0);
-  if (inside_ && inside_until_ > now) return;
-  // Waits from the last message of the old root, or, if that root failed before this node owned key 0, from then on.
-  const bool had_root = root_seen_ > owns_root_key_since_ - kTreeRetention;
-  if (now < (had_root ? root_seen_ + kTreeRetention : owns_root_key_since_ + kRootWait)) return;
-  if (children_.leased_until() <= now) become_root(children_.known());
+  role_.set_owns_root_key(joined && near_.owns(0), now);
+  const auto* const parent = search_.target() ? parents_.find(*search_.target()) : nullptr;
+  // The owner of key 0 has arrived recently and takes over, or this tree becomes a part of another tree.
+  if (role_.must_resign(parent)) resign(parent->last.lease == 0 ? now + kTreeLease : 0);
+  if (const auto least = role_.succession(children_, inside_ && inside_until_ > now, now)) become_root(*least);
 }
 
 void AggregateTree::become_root(uint64_t least) {
-  is_root_ = true;
-  own_term_ = known_term_ = term_ = ((term_ >> 32U) + 1) << 32U | requests_.self().node;
-  token_until_ = resigned_until_ = 0;
-  token_known_ = 0;
-  token_to_.reset();
-  target_.reset();
+  role_.become_root(requests_.self().node);
+  known_term_ = role_.term();
   known_.least = std::max(known_.least, least);
-  while (!parents_.all().empty()) detach(parents_.all().front().peer.node);
+  search_.detach_all();
 }
 
-void AggregateTree::resign() {
-  is_root_ = false;
-  token_to_ = target_;
+void AggregateTree::resign(double until) {
+  role_.resign(search_.target(), until);
   // Children rely on everything settled here, and the next report repeats all of it.
-  settled_ = number_ + 1;
+  settled_ = parents_.next_number();
   parents_.all_due();
-}
-
-// ---- Parents ----
-
-// The first key of the next larger arc around the largest arc that the node represents.
-RingId AggregateTree::parent_key() const noexcept {
-  const Side& before = near_.lists().before;
-  const Peer& last = before.peers.empty() ? near_.lists().after.peers.back() : before.peers.front();
-  const RingId self = requests_.self().id;
-  int bits = 0;
-  while (bits < 63 && (self & low_bits(bits + 1)) < self - last.id) ++bits;
-  return self & ~low_bits(bits + 1);
-}
-
-void AggregateTree::seek() {
-  if (near_.owns(0)) {
-    target_.reset();
-    while (is_root_ && !parents_.all().empty()) detach(parents_.all().front().peer.node);
-    return;
-  }
-  if (near_.lists().before.peers.empty() && near_.lists().after.peers.empty()) return;  // all known peers have failed
-  const double now = requests_.now();
-  const RingId key = parent_key();
-  if (key != key_) next_seek_ = now;
-  key_ = key;
-  if (near_.covers(key)) return adopt(near_.owner_of(key));
-  const auto* const parent = target_ ? parents_.find(*target_) : nullptr;
-  if (parent == nullptr || parent->silent(now)) next_seek_ = std::min(next_seek_, now + kSeekAgain);
-  if (now < next_seek_ || seeking_ != 0) return;
-  next_seek_ = now + kSeekPeriod;
-  const uint32_t number = seeking_ = ++lookups_;
-  finder_.find(key, now + kSeekDeadline, [this, key, number](const Result<Located>& located) {
-    if (seeking_ != number) return;
-    seeking_ = 0;
-    if (!located.ok() || key != key_) {
-      next_seek_ = requests_.now() + kTreeRetry;
-      return;
-    }
-    adopt(located->owner);
-  });
-}
-
-void AggregateTree::adopt(const Peer& owner) {
-  if (owner.id >= requests_.self().id) return;  // the view of the ring is still incomplete
-  target_ = owner.node;
-  attach(owner);
-}
-
-void AggregateTree::attach(const Peer& peer) {
-  if (parents_.find(peer.node) == nullptr) parents_.add(peer, number_ + 1, requests_.now());
-}
-
-void AggregateTree::detach(NodeId node) {
-  const auto* const parent = parents_.find(node);
-  requests_.send(overlay_kind::detach, parent->peer, 0, Envelope{});
-  parents_.erase(node);
-}
-
-void AggregateTree::check_parents() {
-  const double now = requests_.now();
-  for (const Peer& peer : parents_.expire(now)) {
-    if (target_ == peer.node) target_.reset();
-    requests_.send(overlay_kind::detach, peer, 0, Envelope{});
-  }
-  for (auto& parent : parents_.all()) {
-    if (!parent.replied && now - parent.sent >= kTreeRetry) parent.due = true;
-    if (!parent.silent(now) || parent.down || std::exchange(parent.silence_reported, true)) continue;
-    if (silent_) silent_(parent.peer);
-  }
-  if (is_root_) return;
-  const NodeId target = target_.value_or(requests_.self().node);
-  const auto* const best = parents_.inside(std::max(settled_, parents_.settled()), target, now);
-  const auto* const right = parents_.find(target);
-  const bool responsive = right != nullptr && right->replied && !right->silent(now);
-  const bool has_all = best != nullptr && best->peer.node == target && !best->silent(now);
-  // The correct parent has all that any other parent has. No child relies on a parent that was never inside.
-  std::vector<NodeId> rest;
-  for (const auto& parent : parents_.all()) {
-    if (parent.peer.node == target) continue;
-    if (has_all || (best == nullptr && responsive && parent.last.lease == 0)) rest.push_back(parent.peer.node);
-  }
-  if (best == nullptr || best->silent(now)) fall_back();
-  for (const NodeId node : rest) detach(node);
-}
-
-// Falls back to an alternative that a failed parent has named. Until the ring has closed, there is no other way.
-void AggregateTree::fall_back() {
-  const double now = requests_.now();
-  if (now < next_fall_back_) return;
-  for (const auto& parent : parents_.all()) {
-    if (!parent.silent(now)) continue;
-    for (const Peer& other : parent.last.others) {
-      if (other.id >= requests_.self().id || parents_.find(other.node) != nullptr) continue;
-      next_fall_back_ = now + kTreeRetry;
-      return attach(Peer(other));
-    }
-  }
 }
 
 // ---- Known state ----
 
 TreeTotal AggregateTree::total() const {
   TreeTotal total = children_.total();
-  if (own_) {
-    if (limits_) {
-      total.learn(*own_, requests_.self().node);
-      ++total.count;
-    }
-    if (votes_) total.voters += node_hash(requests_.self().node);
-  }
-  total.sum += own_sum_;
+  clock_.add_to(total, requests_.self().node);
   return total;
 }
 
@@ -279,21 +133,21 @@ void AggregateTree::refresh() {
   const bool was_inside = inside_ && inside_until_ > now;
   const uint64_t was_least = known_.least;
   const TreeParents::Parent* best = nullptr;
-  if (is_root_) {
+  if (role_.is_root()) {
     inside_until_ = now + kTreeLease;
   } else {
     settled_ = std::max(settled_, parents_.settled());
     children_.settle(settled_);
-    best = parents_.inside(settled_, target_.value_or(requests_.self().node), now);
-    if (best != nullptr) resigned_until_ = 0;
-    inside_until_ = std::max(resigned_until_, best == nullptr ? 0 : best->until);
+    best = search_.inside(settled_);
+    if (best != nullptr) role_.follow();
+    inside_until_ = std::max(role_.resigned_until(), best == nullptr ? 0 : best->until);
   }
   const bool is_inside = inside_until_ > now;
   learn(best, was_inside);
-  bool counted = is_inside && (is_root_ || settled_ >= participates_since_);
-  if (is_root_) {
+  bool counted = is_inside && settled_ >= clock_.since();
+  if (role_.is_root()) {
     const TreeTotal all = total();
-    counted = !voters_ || all.voters == *voters_;
+    counted = clock_.complete(all);
     if (counted) {
       if (all.least != kNoClock) known_.least = std::max(known_.least, all.least);
       known_.count = all.count;
@@ -303,14 +157,13 @@ void AggregateTree::refresh() {
     children_.settle_all();
   }
   // The root has counted this node, and its minimum is the minimum of the others: this node starts there.
-  if (own_ && !limits_ && counted) {
-    limits_ = true;
-    participates_since_ = number_ + 1;
+  if (clock_.starting() && counted) {
+    clock_.limit(parents_.next_number());
     parents_.all_due();
   }
-  included_ = is_inside && (is_root_ ? !own_ || limits_ : settled_ >= participates_since_);
+  included_ = is_inside && (role_.is_root() ? !clock_.starting() : settled_ >= clock_.since());
   // A node that was dropped meanwhile continues at the minimum of the others, too.
-  if (own_ && limits_ && (included_ || counted)) own_ = std::max(*own_, known_.least);
+  if (clock_.limiting() && (included_ || counted)) clock_.raise(known_.least);
   push_ = known_.least != was_least || is_inside != inside_;
   inside_ = is_inside;
 }
@@ -327,16 +180,6 @@ void AggregateTree::learn(const TreeParents::Parent* best, bool was_inside) {
 
 // ---- Reports and results ----
 
-// The term of a resigned root to hand over to this parent, or 0. The token is passed to one node only: two receivers
-// would both become the root.
-uint64_t AggregateTree::handed_over(NodeId parent) {
-  const double now = requests_.now();
-  const bool token = token_until_ > now && token_term_ == term_ && token_from_ != parent;
-  if (is_root_ || (!token && resigned_until_ <= now)) return 0;
-  if (!token_to_ && target_ == parent) token_to_ = parent;
-  return token_to_ != parent ? 0 : token ? token_term_ : own_term_;
-}
-
 void AggregateTree::send_reports() {
   const double now = requests_.now();
   TreeReport report;
@@ -345,27 +188,24 @@ void AggregateTree::send_reports() {
   if (report.total.least != last.least || report.total.count != last.count || report.total.voters != last.voters) {
     parents_.all_due();
   }
-  const bool due =
-      std::any_of(parents_.all().begin(), parents_.all().end(), [](const auto& p) { return p.due && !p.down; });
-  if (!due) return;
+  if (!parents_.any_due()) return;
   reported_ = report.total;
-  report.number = ++number_;
-  children_.note(number_);
-  parents_.sent(number_, now);
-  report.term = term_;
-  report.known = token_until_ > now ? std::max(known_.least, token_known_) : known_.least;
-  report.key = key_;
+  report.number = parents_.count_report(now);
+  children_.note(report.number);
+  report.term = role_.term();
+  report.known = role_.known(known_.least, now);
+  report.key = search_.key();
   report.below = children_.nodes();
   report.lost = parents_.lost();
   report.lease = std::min(60.0, std::max({0.0, inside_until_ - now, children_.leased_until() - now}));
-  const bool waits = children_.urgent() || settled_ < participates_since_;
-  const auto* const best = parents_.inside(settled_, target_.value_or(requests_.self().node), now);
+  const bool waits = children_.urgent() || settled_ < clock_.since();
+  const auto* const best = search_.inside(settled_);
   for (auto& parent : parents_.all()) {
     if (!parent.due || parent.down) continue;
     parent.due = false;
     parent.sent = now;
     TreeReport mine = report;
-    mine.resigned = handed_over(parent.peer.node);
+    mine.resigned = role_.hand_over(parent.peer.node, search_.target(), now);
     mine.urgent = waits || !parent.replied || parent.last.settled < std::max(parent.needed, settled_);
     // Counts each node once.
     if (&parent != (best ? best : parents_.all().data())) mine.total.count = mine.total.sum = mine.total.voters = 0;
@@ -376,8 +216,7 @@ void AggregateTree::send_reports() {
 
 std::vector<Peer> AggregateTree::others() const {
   std::vector<Peer> peers;
-  const double now = requests_.now();
-  const auto* const best = parents_.inside(settled_, target_.value_or(requests_.self().node), now);
+  const auto* const best = search_.inside(settled_);
   if (best != nullptr) {
     peers.push_back(best->peer);
     for (const Peer& other : best->last.others) peers.push_back(other);
@@ -388,18 +227,22 @@ std::vector<Peer> AggregateTree::others() const {
   return peers;
 }
 
-void AggregateTree::check_children() {
+void AggregateTree::report_silence() {
+  if (!silent_) return;
   const double now = requests_.now();
+  for (auto& parent : parents_.all()) {
+    if (parent.silent(now) && !parent.down && !std::exchange(parent.silence_reported, true)) silent_(parent.peer);
+  }
   for (auto& [node, child] : children_.all()) {
     if (child.down || now - child.received_at <= kTreeSilent || std::exchange(child.silence_reported, true)) continue;
-    if (silent_) silent_(child.peer);
+    silent_(child.peer);
   }
 }
 
 void AggregateTree::send_results() {
   const double now = requests_.now();
-  const bool heartbeat =
-      std::exchange(heartbeat_due_, false) || now - last_heartbeat_ >= (is_root_ ? kTreeHeartbeat : kOwnHeartbeat);
+  const bool heartbeat = std::exchange(heartbeat_due_, false) ||
+                         now - last_heartbeat_ >= (role_.is_root() ? kTreeHeartbeat : kOwnHeartbeat);
   if (heartbeat) last_heartbeat_ = now;
   TreeResult result;
   result.total = known_;
@@ -428,10 +271,10 @@ void AggregateTree::send_results() {
 
 double AggregateTree::next_time(bool joined) const {
   const double now = requests_.now();
-  double next = last_heartbeat_ + (is_root_ ? kTreeHeartbeat : kOwnHeartbeat);
-  if (!is_root_ && owns_root_key_) next = std::min(next, std::max(now + kTreeRetry, owns_root_key_since_ + kRootWait));
-  if (joined && !owns_root_key_) next = std::min(next, next_seek_);
-  if (inside_ && !is_root_) next = std::min(next, inside_until_);
+  double next = last_heartbeat_ + (role_.is_root() ? kTreeHeartbeat : kOwnHeartbeat);
+  next = std::min(next, role_.next_time(now));
+  if (joined && !role_.owns_root_key()) next = std::min(next, search_.next_time());
+  if (inside_ && !role_.is_root()) next = std::min(next, inside_until_);
   for (const auto& parent : parents_.all()) {
     if (!parent.replied) next = std::min(next, parent.sent + kTreeRetry);
     next = std::min(next, parent.silence_reported || parent.down ? now + kTreeRetry : parent.received_at + kTreeSilent);
@@ -448,14 +291,14 @@ void AggregateTree::leave() {
   const double now = requests_.now();
   TreeReport report;
   report.total = children_.total();
-  report.number = ++number_;
-  report.resigned = is_root_ ? own_term_ : token_until_ > now ? token_term_ : 0;
-  report.term = term_;
-  report.known = token_until_ > now ? std::max(known_.least, token_known_) : known_.least;
+  report.number = parents_.count_report(now);
+  report.resigned = role_.hand_over_all(now);
+  report.term = role_.term();
+  report.known = role_.known(known_.least, now);
   report.leaving = true;
   report.below = children_.nodes();
   std::vector<Peer> receivers;
-  if (is_root_) {
+  if (role_.is_root()) {
     const auto& after = near_.lists().after.peers;
     if (!after.empty()) receivers.push_back(after.front());
   } else {
@@ -475,14 +318,12 @@ void AggregateTree::leave() {
 
 void AggregateTree::restart() {
   children_.clear();
-  parents_.clear();
-  target_.reset();
-  is_root_ = inside_ = included_ = false;
-  inside_until_ = resigned_until_ = token_until_ = 0;
-  settled_ = number_ + 1;
-  participates_since_ = number_ + 1;
-  seeking_ = 0;
-  next_seek_ = 0;
+  search_.restart();
+  role_.restart();
+  inside_ = included_ = false;
+  inside_until_ = 0;
+  settled_ = parents_.next_number();
+  clock_.restart(parents_.next_number());
 }
 
 }  // namespace actorhost

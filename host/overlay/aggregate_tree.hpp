@@ -13,9 +13,11 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <vector>
 
-#include "host/overlay/finder.hpp"
-#include "host/overlay/tree_parents.hpp"
+#include "host/overlay/tree_clock.hpp"
+#include "host/overlay/tree_parent_search.hpp"
+#include "host/overlay/tree_role.hpp"
 
 namespace actorhost {
 
@@ -36,7 +38,9 @@ struct TreeTraffic {
 class AggregateTree {
  public:
   AggregateTree(Requests& requests, const Neighbourhood& near, Finder& finder, double now)
-      : requests_(requests), near_(near), finder_(finder), number_(first_number(now)) {}
+      : requests_(requests), near_(near), parents_(now), search_(requests, near, finder, parents_) {}
+  AggregateTree(const AggregateTree&) = delete;
+  AggregateTree& operator=(const AggregateTree&) = delete;
 
   /// As documented at the functions of the same names in Overlay.
   void set_clock(std::optional<uint64_t> clock, uint64_t sum);
@@ -48,13 +52,13 @@ class AggregateTree {
   /// Called for each parent or child with an overdue message.
   void on_silence(std::function<void(const Peer&)> callback) { silent_ = std::move(callback); }
   /// Other nodes exist, and they may have a root already.
-  void expect_others() { founder_ = false; }
+  void expect_others() { role_.set_founder(false); }
   /// Other nodes have received this minimum. If this node becomes the root, it starts there.
   void expect_least(uint64_t least) noexcept {
-    if (root_seen_ == -kForever) known_.least = std::max(known_.least, least);
+    if (!role_.has_seen_root()) known_.least = std::max(known_.least, least);
   }
   /// Other nodes exist, and none of them has been a root.
-  void bootstrap() { founder_ = true; }
+  void bootstrap() { role_.set_founder(true); }
 
   void on_report(const TreeReport& report);
   /// Returns false if the result acknowledges a report that this node never sent.
@@ -69,25 +73,15 @@ class AggregateTree {
   double tick(bool joined);
 
  private:
-  // A node may leave and join again: its reports must then have higher numbers than before.
-  static uint64_t first_number(double now) noexcept { return static_cast<uint64_t>(std::max(0.0, now) * 1e6); }
   double turn(bool joined);
   void resume();
   void take_role(bool joined);
   void become_root(uint64_t least);
-  void resign();
-  RingId parent_key() const noexcept;
-  void seek();
-  void adopt(const Peer& owner);
-  void attach(const Peer& peer);
-  void detach(NodeId node);
-  void check_parents();
-  void fall_back();
-  void check_children();
+  void resign(double until);
+  void report_silence();
   void refresh();
   void learn(const TreeParents::Parent* best, bool was_inside);
   TreeTotal total() const;
-  uint64_t handed_over(NodeId parent);
   std::vector<Peer> others() const;
   void send_reports();
   void send_results();
@@ -95,45 +89,19 @@ class AggregateTree {
 
   Requests& requests_;
   const Neighbourhood& near_;
-  Finder& finder_;
   std::function<void(const Aggregate&)> on_aggregate_;
   std::function<void(const Peer&)> silent_;
   TreeTraffic traffic_;
 
-  std::optional<uint64_t> own_;
-  uint64_t own_sum_ = 0;
-  bool votes_ = false;
-  std::optional<uint64_t> voters_;   // as in TreeTotal; nullopt without a membership table
-  bool limits_ = false;              // the clock limits the minimum, as it does once the root has counted this node
-  uint64_t participates_since_ = 0;  // the first report that includes this node's own clock
-  bool dirty_ = false;
-
+  TreeClock clock_;
+  TreeRole role_;
   TreeChildren children_;
   TreeParents parents_;
-  uint64_t number_;               // of the last report
-  uint64_t settled_ = 0;          // the last report of this node that children rely on
-  TreeTotal reported_;            // in the last report
-  std::optional<NodeId> target_;  // the correct parent, as far as known
-  RingId key_ = 0;                // the key that the parent owns
-  double next_seek_ = 0;
-  double next_fall_back_ = 0;
-  uint32_t seeking_ = 0;  // the lookup in flight, 0: none
-  uint32_t lookups_ = 0;
-
-  bool founder_ = true;
-  bool is_root_ = false;
-  bool owns_root_key_ = false;  // owner of key 0
-  double owns_root_key_since_ = 0;
-  double root_seen_ = -kForever;  // when a root was last known to exist
+  TreeParentSearch search_;
+  uint64_t settled_ = 0;  // the last report of this node that children rely on
+  TreeTotal reported_;    // in the last report
+  bool dirty_ = false;    // the clock was set during a tick
   double ticked_ = 0;
-  double token_until_ = 0;  // expiry of the token from a resigned root; token_known_: its minimum
-  uint64_t token_known_ = 0;
-  NodeId token_from_ = 0;
-  uint64_t token_term_ = 0;
-  std::optional<NodeId> token_to_;  // the node that received the token from this node
-  uint64_t term_ = 0;               // the latest known root's term
-  uint64_t own_term_ = 0;           // the term of this node's last time as root
-  double resigned_until_ = 0;       // this node has resigned as root, and relies on its old state until then
 
   bool inside_ = false;
   double inside_until_ = 0;

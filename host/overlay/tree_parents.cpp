@@ -15,10 +15,11 @@ TreeParents::Parent* TreeParents::find(NodeId node) noexcept {
   return at == parents_.end() ? nullptr : &*at;
 }
 
-void TreeParents::add(const Peer& peer, uint64_t number, double now) {
+void TreeParents::add(const Peer& peer, double now) {
+  if (find(peer.node) != nullptr) return;
   Parent parent;
   parent.peer = peer;
-  parent.needed = number;
+  parent.needed = next_number();
   parent.received_at = now;
   parents_.push_back(std::move(parent));
 }
@@ -67,9 +68,15 @@ std::vector<Peer> TreeParents::expire(double now) {
   return removed;
 }
 
-void TreeParents::sent(uint64_t number, double now) {
+uint64_t TreeParents::count_report(double now) {
+  ++number_;
   while (!sent_.empty() && sent_.front().second < now - 2 * kTreeRetention) sent_.pop_front();
-  if (sent_.empty() || now - sent_.back().second >= kSentGap) sent_.emplace_back(number, now);
+  if (sent_.empty() || now - sent_.back().second >= kSentGap) sent_.emplace_back(number_, now);
+  return number_;
+}
+
+bool TreeParents::any_due() const {
+  return std::any_of(parents_.begin(), parents_.end(), [](const Parent& p) { return p.due && !p.down; });
 }
 
 // The time at which this report was sent, or an earlier time.

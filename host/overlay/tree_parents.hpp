@@ -2,6 +2,7 @@
 // The parents of a node in the aggregation tree: normally one, more while the node moves between parents. The node
 // relies on a parent until its lease expires, which follows from the parent's results. Passive; the tree owns it.
 
+#include <algorithm>
 #include <deque>
 #include <utility>
 #include <vector>
@@ -27,9 +28,11 @@ class TreeParents {
     bool silent(double now) const noexcept { return down || now - received_at > kTreeSilent; }
   };
 
+  // A node may leave and join again: its reports must then have higher numbers than before.
+  explicit TreeParents(double now) noexcept : number_(static_cast<uint64_t>(std::max(0.0, now) * 1e6)) {}
+
   Parent* find(NodeId node) noexcept;
-  /// `number`: of the next report.
-  void add(const Peer& peer, uint64_t number, double now);
+  void add(const Peer& peer, double now);
   void erase(NodeId node);
   void clear() { parents_.clear(); }
   void lose_process(ProcessId process);
@@ -38,9 +41,13 @@ class TreeParents {
   /// Removes and returns the parents that are silent for too long, and the failed parents with an expired lease.
   std::vector<Peer> expire(double now);
 
-  /// Records that a report of this number is sent now.
-  void sent(uint64_t number, double now);
+  /// The number of the last report of this node.
+  uint64_t number() const noexcept { return number_; }
+  uint64_t next_number() const noexcept { return number_ + 1; }
+  /// A report is sent now: returns its number.
+  uint64_t count_report(double now);
   void all_due();
+  bool any_due() const;
   /// The failed or leaving parents.
   std::vector<NodeId> lost() const;
   /// The last report that any parent has settled.
@@ -56,6 +63,7 @@ class TreeParents {
   double sent_at(uint64_t number) const;
 
   std::vector<Parent> parents_;
+  uint64_t number_;                               // of the last report
   std::deque<std::pair<uint64_t, double>> sent_;  // number and time of reports of the last seconds, sampled
 };
 
