@@ -324,10 +324,22 @@ void KeyClient::lose_process(ProcessId process, double now) {
 }
 
 double KeyClient::tick(double now) {
-  // While suspended, this node could receive no reply: extends the deadlines.
-  if (const double stopped = now - woken_; stopped > kStopped) {
-    for (auto& [id, request] : requests_) request.deadline += stopped;
-  }
+  extend_deadlines(now);
+  route_again(now);
+  probe_overdue(now);
+  fail_overdue(now);
+  woken_ = next_time(now);
+  return woken_;
+}
+
+// While suspended, this node could receive no reply.
+void KeyClient::extend_deadlines(double now) {
+  const double stopped = now - woken_;
+  if (stopped <= kStopped) return;
+  for (auto& [id, request] : requests_) request.deadline += stopped;
+}
+
+void KeyClient::route_again(double now) {
   std::vector<Later> due;
   std::erase_if(later_, [&](Later& later) {
     if (later.time > now) return false;
@@ -335,23 +347,24 @@ double KeyClient::tick(double now) {
     return true;
   });
   for (const Later& later : due) route(later.request, later.places, now);
+}
 
+// Probes the receiver of an overdue message once. If the reply to the probe is overdue as well, sends the message again
+// to another node.
+void KeyClient::probe_overdue(double now) {
   std::vector<uint32_t> quiet;
-  double next = kForever;
   for (auto& [tag, message] : in_flight_) {
-    if (message.due > now) {
-      next = std::min(next, message.due);
-    } else if (message.probed) {
+    if (message.due > now) continue;
+    if (message.probed) {
       quiet.push_back(tag);
-    } else {
-      message.probed = true;
-      message.due = now + message.wait;
-      next = std::min(next, message.due);
-      Frame probe = message_frame(peer_kind::probe, courier_address(message.to.process), tag,
-                                  Envelope{overlay_.self(), message.to.node});
-      probe.src = courier_address(overlay_.self().process);
-      frames_.push_back(std::move(probe));
+      continue;
     }
+    message.probed = true;
+    message.due = now + message.wait;
+    Frame probe = message_frame(peer_kind::probe, courier_address(message.to.process), tag,
+                                Envelope{overlay_.self(), message.to.node});
+    probe.src = courier_address(overlay_.self().process);
+    frames_.push_back(std::move(probe));
   }
   for (const uint32_t tag : quiet) {
     const InFlight& message = in_flight_.at(tag);
@@ -359,12 +372,14 @@ double KeyClient::tick(double now) {
     ++requests_.at(message.request).silences;
     retry(tag, now, 0);
   }
-  std::vector<uint32_t> late;
+}
+
+void KeyClient::fail_overdue(double now) {
+  std::vector<uint32_t> overdue;
   for (const auto& [id, request] : requests_) {
-    if (request.deadline <= now) late.push_back(id);
-    next = std::min(next, request.deadline);
+    if (request.deadline <= now) overdue.push_back(id);
   }
-  for (const uint32_t id : late) {
+  for (const uint32_t id : overdue) {
     const auto at = requests_.find(id);
     if (at == requests_.end()) continue;  // it failed together with an earlier push
     Request& request = at->second;
@@ -373,9 +388,13 @@ double KeyClient::tick(double now) {
     request.error = Error{Code::timeout, "for a minute no peer has replied for key " + key.print()};
     end(id);
   }
+}
+
+double KeyClient::next_time(double now) const {
+  double next = requests_.empty() ? kForever : now + kLongestSleep;
+  for (const auto& [tag, message] : in_flight_) next = std::min(next, message.due);
+  for (const auto& [id, request] : requests_) next = std::min(next, request.deadline);
   for (const Later& later : later_) next = std::min(next, later.time);
-  if (!requests_.empty()) next = std::min(next, now + kLongestSleep);
-  woken_ = next;
   return next;
 }
 

@@ -118,6 +118,11 @@ class KeyClient {
     Peer owner;
   };
 
+  void extend_deadlines(double now);
+  void route_again(double now);
+  void probe_overdue(double now);
+  void fail_overdue(double now);
+  double next_time(double now) const;
   void write(const KeyRequest& head, std::vector<ParamEntry> entries, double now, OnDone done);
   void begin(Request&& request, double now);
   Mark own_before(const Request& request, size_t place) const;

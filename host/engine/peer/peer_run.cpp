@@ -304,71 +304,86 @@ bool PeerRun::leased() const {
   return node.clock().now() < node.cluster().leased_until();
 }
 
-Result<bool> PeerRun::finished() {
-  const RunId run = config_.run;
+Result<bool> PeerRun::advance() {
   if (phase_ != Phase::none && !leased()) return false;
   switch (phase_) {
-    case Phase::none: return true;
-    case Phase::begin:
-      if (!all_are(present_in(run))) return false;
-      if (all_.least >= mark_of(run, 0)) {  // the others have begun: this node joins at the minimum clock
-        mark_ = all_.least;
-        gate_.begin(run, completed(mark_));
-      }
-      return true;
-    case Phase::ready:
-      if (!all_are(mark_of(run, 0))) return false;
-      began_ = bridge_.node().clock().now();
-      return true;
-    case Phase::pass:
-      if (gate_.waiting()) return false;
-      gate_.start(now());
-      config_.board->update(config_.run, bridge_.node().index(),
-                            [&](auto& self) { self.set_working(bridge_.node().clock().now()); });
-      publish_clock(false);
-      return true;
-    case Phase::fetch: {
-      std::optional<Result<std::vector<ParamEntry>>> fetched;
-      {
-        std::lock_guard lock(mail_->mutex);
-        fetched = std::exchange(mail_->fetched, std::nullopt);
-      }
-      if (!fetched) return false;
-      if (!fetched->ok()) return fetched->error();
-      entries_ = std::move(**fetched);
-      return true;
-    }
-    case Phase::push:
-      if (!may_continue()) return false;
-      gate_.complete(now());
-      publish_clock(false);
-      return true;
-    case Phase::stop:
-      if (!may_continue()) return false;
-      if (mark_ < stopped_in(run, 0)) {
-        mark_ = stopped_in(run, step());
-        publish_clock();
-      }
-      return all_.included && all_.least >= stopped_in(run, 0);
-    case Phase::settle: return settled();
+    case Phase::begin: return advance_begin();
+    case Phase::ready: return advance_ready();
+    case Phase::pass: return advance_pass();
+    case Phase::fetch: return advance_fetch();
+    case Phase::push: return advance_push();
+    case Phase::stop: return advance_stop();
+    case Phase::settle: return advance_settle();
+    case Phase::none: break;
   }
   return true;
+}
+
+bool PeerRun::advance_begin() {
+  if (!all_are(present_in(config_.run))) return false;
+  if (all_.least >= mark_of(config_.run, 0)) {  // the others have begun: this node joins at the minimum clock
+    mark_ = all_.least;
+    gate_.begin(config_.run, completed(mark_));
+  }
+  return true;
+}
+
+bool PeerRun::advance_ready() {
+  if (!all_are(mark_of(config_.run, 0))) return false;
+  began_ = bridge_.node().clock().now();
+  return true;
+}
+
+bool PeerRun::advance_pass() {
+  if (gate_.waiting()) return false;
+  gate_.start(now());
+  config_.board->update(config_.run, bridge_.node().index(),
+                        [&](auto& self) { self.set_working(bridge_.node().clock().now()); });
+  publish_clock(false);
+  return true;
+}
+
+Result<bool> PeerRun::advance_fetch() {
+  std::optional<Result<std::vector<ParamEntry>>> fetched;
+  {
+    std::lock_guard lock(mail_->mutex);
+    fetched = std::exchange(mail_->fetched, std::nullopt);
+  }
+  if (!fetched) return false;
+  if (!fetched->ok()) return fetched->error();
+  entries_ = std::move(**fetched);
+  return true;
+}
+
+bool PeerRun::advance_push() {
+  if (!may_continue()) return false;
+  gate_.complete(now());
+  publish_clock(false);
+  return true;
+}
+
+bool PeerRun::advance_stop() {
+  if (!may_continue()) return false;
+  publish_mark(stopped_in(config_.run, step()));
+  return all_.included && all_.least >= stopped_in(config_.run, 0);
+}
+
+bool PeerRun::advance_settle() {
+  if (!mail_->is_merged()) return false;
+  publish_mark(settled_in(config_.run, step()));
+  // The others may have continued to the end without this node: then their clocks no longer change.
+  return all_.included && all_.least >= settled_in(config_.run, 0);
+}
+
+void PeerRun::publish_mark(Mark mark) {
+  if (mark_ >= mark) return;
+  mark_ = mark;
+  publish_clock();
 }
 
 bool PeerRun::all_are(Mark mark) const {
   const uint32_t live = bridge_.node().newest_membership()->size();
   return all_.included && all_.count >= std::min(expected_, live) && all_.least >= mark;
-}
-
-bool PeerRun::settled() {
-  const Mark mine = settled_in(config_.run, step());
-  if (!mail_->is_merged()) return false;
-  if (mark_ != mine) {
-    mark_ = mine;
-    publish_clock();
-  }
-  // The others may have continued to the end without this node: then their clocks no longer change.
-  return all_.included && all_.least >= settled_in(config_.run, 0);
 }
 
 Status PeerRun::answer_pull(std::vector<ParamEntry> values) {

@@ -121,8 +121,16 @@ class PeerRun {
   bool all_are(Mark mark) const;
   bool leased() const;
   void check_staged();
-  bool settled();
-  Result<bool> finished();
+  /// Takes the next action of the phase, if it is time. True: the phase has ended.
+  Result<bool> advance();
+  bool advance_begin();
+  bool advance_ready();
+  bool advance_pass();
+  Result<bool> advance_fetch();
+  bool advance_push();
+  bool advance_stop();
+  bool advance_settle();
+  void publish_mark(Mark mark);
   bool may_continue() const;
   bool is_check_due();
   void request_awaited();

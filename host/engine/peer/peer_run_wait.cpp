@@ -138,7 +138,7 @@ Result<std::optional<PeerRun::Batch>> PeerRun::wait() {
       show_gate();
       send_gate_requests();
     }
-    const Result<bool> done = finished();
+    const Result<bool> done = advance();
     if (!done) return done.error();
     if (*done) {
       send_gate_requests();
