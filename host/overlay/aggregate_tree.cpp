@@ -24,7 +24,7 @@ void AggregateTree::set_voters(bool votes, uint64_t all) {
 }
 
 Aggregate AggregateTree::aggregate(double now) const {
-  return {known_.least, known_.count, known_.sum, known_.slowest, included_ && inside_until_ > now};
+  return {known_.least, known_.count, known_.sum, known_.slowest, inclusion_.included && inclusion_.until > now};
 }
 
 // ---- Incoming messages ----
@@ -36,7 +36,7 @@ void AggregateTree::on_report(const TreeReport& report) {
   // A child is behind its parent on the ring, so there are no cycles. Only a leaving root hands over to its successor.
   if (from.id <= requests_.self().id && !report.leaving) return;
   // Without a root, urgent reports would multiply, because each node of a forming ring reports to several parents.
-  if (children_.take(report, now) && inside_) parents_.all_due();
+  if (children_.take(report, now) && inclusion_.inside) parents_.all_due();
 }
 
 bool AggregateTree::on_result(const TreeResult& result) {
@@ -48,8 +48,8 @@ bool AggregateTree::on_result(const TreeResult& result) {
   }
   role_.take(result, now);
   if (search_.is_target(result.envelope.from.node) && (result.elsewhere || result.leaving)) search_.seek_soon();
-  heartbeat_due_ =
-      heartbeat_due_ || (result.report_requested && result.lease > 0 && now - last_heartbeat_ > kTreeHeartbeat / 2);
+  heartbeat_.due =
+      heartbeat_.due || (result.report_requested && result.lease > 0 && now - heartbeat_.last > kTreeHeartbeat / 2);
   return true;
 }
 
@@ -103,7 +103,8 @@ void AggregateTree::take_role(bool joined) {
   const auto* const parent = search_.target() ? parents_.find(*search_.target()) : nullptr;
   // The owner of key 0 has arrived recently and takes over, or this tree becomes a part of another tree.
   if (role_.must_resign(parent)) resign(parent->last.lease == 0 ? now + kTreeLease : 0);
-  if (const auto least = role_.succession(children_, inside_ && inside_until_ > now, now)) become_root(*least);
+  if (const auto least = role_.succession(children_, inclusion_.inside && inclusion_.until > now, now))
+    become_root(*least);
 }
 
 void AggregateTree::become_root(uint64_t least) {
@@ -130,19 +131,19 @@ TreeTotal AggregateTree::total() const {
 
 void AggregateTree::refresh() {
   const double now = requests_.now();
-  const bool was_inside = inside_ && inside_until_ > now;
+  const bool was_inside = inclusion_.inside && inclusion_.until > now;
   const uint64_t was_least = known_.least;
   const TreeParents::Parent* best = nullptr;
   if (role_.is_root()) {
-    inside_until_ = now + kTreeLease;
+    inclusion_.until = now + kTreeLease;
   } else {
     settled_ = std::max(settled_, parents_.settled());
     children_.settle(settled_);
     best = search_.inside(settled_);
     if (best != nullptr) role_.follow();
-    inside_until_ = std::max(role_.resigned_until(), best == nullptr ? 0 : best->until);
+    inclusion_.until = std::max(role_.resigned_until(), best == nullptr ? 0 : best->until);
   }
-  const bool is_inside = inside_until_ > now;
+  const bool is_inside = inclusion_.until > now;
   learn(best, was_inside);
   bool counted = is_inside && settled_ >= clock_.since();
   if (role_.is_root()) {
@@ -161,11 +162,11 @@ void AggregateTree::refresh() {
     clock_.limit(parents_.next_number());
     parents_.all_due();
   }
-  included_ = is_inside && (role_.is_root() ? !clock_.starting() : settled_ >= clock_.since());
+  inclusion_.included = is_inside && (role_.is_root() ? !clock_.starting() : settled_ >= clock_.since());
   // A node that was dropped meanwhile continues at the minimum of the others, too.
-  if (clock_.limiting() && (included_ || counted)) clock_.raise(known_.least);
-  push_ = known_.least != was_least || is_inside != inside_;
-  inside_ = is_inside;
+  if (clock_.limiting() && (inclusion_.included || counted)) clock_.raise(known_.least);
+  push_ = known_.least != was_least || is_inside != inclusion_.inside;
+  inclusion_.inside = is_inside;
 }
 
 void AggregateTree::learn(const TreeParents::Parent* best, bool was_inside) {
@@ -197,7 +198,7 @@ void AggregateTree::send_reports() {
   report.key = search_.key();
   report.below = children_.nodes();
   report.lost = parents_.lost();
-  report.lease = std::min(60.0, std::max({0.0, inside_until_ - now, children_.leased_until() - now}));
+  report.lease = std::min(60.0, std::max({0.0, inclusion_.until - now, children_.leased_until() - now}));
   const bool waits = children_.urgent() || settled_ < clock_.since();
   const auto* const best = search_.inside(settled_);
   for (auto& parent : parents_.all()) {
@@ -241,13 +242,13 @@ void AggregateTree::report_silence() {
 
 void AggregateTree::send_results() {
   const double now = requests_.now();
-  const bool heartbeat = std::exchange(heartbeat_due_, false) ||
-                         now - last_heartbeat_ >= (role_.is_root() ? kTreeHeartbeat : kOwnHeartbeat);
-  if (heartbeat) last_heartbeat_ = now;
+  const bool heartbeat = std::exchange(heartbeat_.due, false) ||
+                         now - heartbeat_.last >= (role_.is_root() ? kTreeHeartbeat : kOwnHeartbeat);
+  if (heartbeat) heartbeat_.last = now;
   TreeResult result;
   result.total = known_;
   result.term = known_term_;
-  result.lease = inside_ ? inside_until_ - now : 0;
+  result.lease = inclusion_.inside ? inclusion_.until - now : 0;
   result.others = others();
   for (auto& [node, child] : children_.all()) {
     if (child.down) continue;
@@ -271,10 +272,10 @@ void AggregateTree::send_results() {
 
 double AggregateTree::next_time(bool joined) const {
   const double now = requests_.now();
-  double next = last_heartbeat_ + (role_.is_root() ? kTreeHeartbeat : kOwnHeartbeat);
+  double next = heartbeat_.last + (role_.is_root() ? kTreeHeartbeat : kOwnHeartbeat);
   next = std::min(next, role_.next_time(now));
   if (joined && !role_.owns_root_key()) next = std::min(next, search_.next_time());
-  if (inside_ && !role_.is_root()) next = std::min(next, inside_until_);
+  if (inclusion_.inside && !role_.is_root()) next = std::min(next, inclusion_.until);
   for (const auto& parent : parents_.all()) {
     if (!parent.replied) next = std::min(next, parent.sent + kTreeRetry);
     next = std::min(next, parent.silence_reported || parent.down ? now + kTreeRetry : parent.received_at + kTreeSilent);
@@ -313,15 +314,15 @@ void AggregateTree::leave() {
     result.settled = child.settled;
     requests_.send(overlay_kind::result, child.peer, 0, result);
   }
-  inside_until_ = std::min(inside_until_, now);
+  inclusion_.until = std::min(inclusion_.until, now);
 }
 
 void AggregateTree::restart() {
   children_.clear();
   search_.restart();
   role_.restart();
-  inside_ = included_ = false;
-  inside_until_ = 0;
+  inclusion_.inside = inclusion_.included = false;
+  inclusion_.until = 0;
   settled_ = parents_.next_number();
   clock_.restart(parents_.next_number());
 }

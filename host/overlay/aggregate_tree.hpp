@@ -103,14 +103,20 @@ class AggregateTree {
   bool dirty_ = false;    // the clock was set during a tick
   double ticked_ = 0;
 
-  bool inside_ = false;
-  double inside_until_ = 0;
-  bool included_ = false;
+  struct Inclusion {
+    bool inside = false;  // a parent and all its ancestors retain this node's report
+    double until = 0;     // ... until then
+    bool included = false;
+  };
+  Inclusion inclusion_;
   TreeTotal known_{0, 0, 0, kNoNode};  // of all nodes
   uint64_t known_term_ = 0;            // the term of the root that announced `known_`
   bool push_ = false;                  // send results to the children at once
-  bool heartbeat_due_ = false;
-  double last_heartbeat_ = -kForever;
+  struct Heartbeat {
+    bool due = false;
+    double last = -kForever;
+  };
+  Heartbeat heartbeat_;
   Aggregate last_notified_;
 };
 

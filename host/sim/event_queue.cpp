@@ -37,9 +37,9 @@ SimEvent EventQueue::pop() {
   if (front_.size() > 1) std::pop_heap(front_.begin(), front_.end(), later);
   front_.pop_back();
   --size_;
-  if (++popped_ >= patience_) {
+  if (++work_.pops >= patience_) {
     if (badly_tuned()) rebuild();
-    popped_ = effort_ = loads_ = loaded_ = 0;
+    work_ = {};
   }
   return event;
 }
@@ -75,12 +75,12 @@ bool EventQueue::load_front() {
       bucket = next_used(open_);
     }
     scanned += bucket - open_ + 1;
-    ++effort_;
+    ++work_.effort;
     if (take_bucket(bucket)) return true;
   }
   // No event is within one turn of the calendar: continues at the earliest event.
   add_late();
-  effort_ += slots;
+  work_.effort += slots;
   uint64_t earliest = std::numeric_limits<uint64_t>::max();
   for_each_queued([&](const SimEvent& event) { earliest = std::min(earliest, bucket_of(event.time)); });
   return take_bucket(earliest);
@@ -130,8 +130,8 @@ bool EventQueue::take_bucket(uint64_t bucket) {
   if (emptied) used_[place / 64] &= ~(uint64_t{1} << (place % 64));
   if (front_.empty()) return false;
   if (front_.size() > 1) std::make_heap(front_.begin(), front_.end(), later);
-  ++loads_;
-  loaded_ += front_.size();
+  ++work_.loads;
+  work_.loaded += front_.size();
   return true;
 }
 
@@ -145,7 +145,7 @@ void EventQueue::take_first(Slot& slot, uint64_t bucket) {
     }
   }
   slot.count = remaining;
-  effort_ += remaining;
+  work_.effort += remaining;
 }
 
 void EventQueue::take_list(uint32_t& list, uint64_t bucket) {
@@ -160,7 +160,7 @@ void EventQueue::take_list(uint32_t& list, uint64_t bucket) {
     } else {
       entry.next = remaining;
       remaining = at;
-      ++effort_;
+      ++work_.effort;
     }
     at = next;
   }
@@ -168,7 +168,7 @@ void EventQueue::take_list(uint32_t& list, uint64_t bucket) {
 }
 
 bool EventQueue::badly_tuned() const noexcept {
-  return effort_ > kMaxEffort * popped_ || (loads_ > 0 && loaded_ > kMaxLoaded * loads_);
+  return work_.effort > kMaxEffort * work_.pops || (work_.loads > 0 && work_.loaded > kMaxLoaded * work_.loads);
 }
 
 void EventQueue::rebuild() {

@@ -148,11 +148,13 @@ class EventQueue {
   double per_second_ = 1;  // buckets
   size_t size_ = 0;
   uint64_t order_ = 0;
-  // Since the last check of the tuning:
-  uint64_t popped_ = 0;
-  uint64_t effort_ = 0;  // slots checked and entries skipped
-  uint64_t loads_ = 0;
-  uint64_t loaded_ = 0;
+  struct Work {
+    uint64_t pops = 0;
+    uint64_t effort = 0;  // slots checked and entries skipped
+    uint64_t loads = 0;
+    uint64_t loaded = 0;
+  };
+  Work work_;                 // since the last check of the tuning
   uint64_t patience_ = 1024;  // pops until the next check of the tuning
 };
 

@@ -65,7 +65,7 @@ void PeerGate::draw() {
     due_ = true;
     return;
   }
-  drawing_ = static_cast<uint32_t>(++draws_);
+  drawing_ = static_cast<uint32_t>(++counts_.draws);
   to_draw_ = {*drawing_, sampling_.beta};
 }
 
@@ -152,7 +152,7 @@ Status PeerGate::poll(double now) {
   }
   const uint64_t lowest = takes_part(least_, run_) ? completed(least_) : 0;
   const auto at_least = static_cast<int32_t>(std::min(lowest, step()));
-  ++decisions_;
+  ++counts_.decisions;
   Decision decision;
   AH_TRY(
       evaluator_.evaluate(*rule_, sampling_.sampled, {self_, requested_, now, population_, seen, at_least}, decision));
@@ -160,7 +160,7 @@ Status PeerGate::poll(double now) {
     pass();
     return {};
   }
-  ++refusals_;
+  ++counts_.refusals;
   recheck_ = now + std::max(decision.recheck_seconds, Waiting::kMinRecheck);
   return {};
 }

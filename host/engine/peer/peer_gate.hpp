@@ -69,10 +69,16 @@ class PeerGate {
   /// True if all watches end.
   bool take_unwatch() { return std::exchange(unwatch_, false); }
 
-  uint64_t decisions() const noexcept { return decisions_; }
-  /// The decisions that delayed the worker.
-  uint64_t refusals() const noexcept { return refusals_; }
-  uint64_t draws() const noexcept { return draws_; }
+  struct Counts {
+    uint64_t decisions = 0;
+    uint64_t refusals = 0;  // decisions that delayed the worker
+    uint64_t draws = 0;     // of samples
+
+    Counts operator-(const Counts& before) const noexcept {
+      return {decisions - before.decisions, refusals - before.refusals, draws - before.draws};
+    }
+  };
+  const Counts& counts() const noexcept { return counts_; }
 
  private:
   struct Member {
@@ -107,9 +113,7 @@ class PeerGate {
   std::optional<Draw> to_draw_;
   std::vector<Peer> to_watch_;
   bool unwatch_ = false;
-  uint64_t decisions_ = 0;
-  uint64_t refusals_ = 0;
-  uint64_t draws_ = 0;
+  Counts counts_;
 };
 
 }  // namespace actorhost

@@ -86,9 +86,7 @@ Status PeerRun::begin(const Config& config) {
     AH_TRY(bridge_.pause("peer.run"));
   }
   before_ = found.sent;
-  decisions_before_ = gate_.decisions();
-  refusals_before_ = gate_.refusals();
-  draws_before_ = gate_.draws();
+  counts_before_ = gate_.counts();
   mark_ = present_in(config_.run);
   gate_.begin(config_.run, 0);
   gate_.set_rule(*config_.rule, config_.sampling);
@@ -276,10 +274,10 @@ void PeerRun::poll_aggregate() {
 }
 
 void PeerRun::show_gate() {
-  const uint64_t refused = gate_.refusals() - refusals_before_;
+  const PeerGate::Counts counts = gate_.counts() - counts_before_;
   config_.board->update(config_.run, bridge_.node().index(), [&](auto& self) {
-    self.refused.set(refused);
-    self.passed.set(gate_.decisions() - decisions_before_ - refused);
+    self.refused.set(counts.refusals);
+    self.passed.set(counts.decisions - counts.refusals);
   });
 }
 
@@ -428,9 +426,9 @@ Result<PeerSummary> PeerRun::end() {
   if (!sent) return sent.error();
   phase_ = Phase::none;
   config_.board->end_of_peers(config_.run);
-  return PeerSummary{
-      completed(all_.least),         all_.sum,       seconds(), non_finite_, gate_.decisions() - decisions_before_,
-      gate_.draws() - draws_before_, *sent - before_};
+  const PeerGate::Counts counts = gate_.counts() - counts_before_;
+  return PeerSummary{completed(all_.least), all_.sum,     seconds(),      non_finite_,
+                     counts.decisions,      counts.draws, *sent - before_};
 }
 
 }  // namespace actorhost

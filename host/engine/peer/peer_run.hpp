@@ -166,10 +166,8 @@ class PeerRun {
   uint64_t led_ = 0;
   std::vector<ParamEntry> entries_;
   bool swapped_ = false;  // the rule was replaced during a wait
-  PeerTraffic before_;    // before this run, like the next two
-  uint64_t decisions_before_ = 0;
-  uint64_t refusals_before_ = 0;
-  uint64_t draws_before_ = 0;
+  PeerTraffic before_;    // before this run, like the next
+  PeerGate::Counts counts_before_;
 };
 
 }  // namespace actorhost

@@ -117,8 +117,8 @@ TEST_CASE("a polling peer sees each sample once and draws again") {
   REQUIRE(at_barrier.gate.poll(2.5).ok());
   at_barrier.draw({peer(3, at(1)), peer(0, at(0))}, 2.6);  // its own state is always current
   CHECK_FALSE(at_barrier.gate.waiting());
-  CHECK(at_barrier.gate.draws() == 2);
-  CHECK(at_barrier.gate.decisions() == 2);
+  CHECK(at_barrier.gate.counts().draws == 2);
+  CHECK(at_barrier.gate.counts().decisions == 2);
 }
 
 TEST_CASE("peers that have stopped, are in no run, or send invalid states are ignored") {
