@@ -1,7 +1,7 @@
 #pragma once
 // Pushes the values that ranks exchanged in a collective. On the Vm's thread.
 
-#include "host/engine/collective/call.hpp"
+#include "host/engine/collective/call_spec.hpp"
 
 struct lua_State;
 

@@ -48,7 +48,7 @@ void AsyncCalls::wire(Running& running, Start& start, const Membership& membersh
     const ProcessId home = membership.home_of(worker_address(id));
     running.couriers.push_back(home == kNoProcess ? kNoAddress : courier_address(home));
   }
-  CollectiveCall::Wiring wiring;
+  CallWiring wiring;
   wiring.send = [this, couriers = running.couriers, number = start.number](uint32_t to, Kind kind,
                                                                            std::string_view meta, Blob body) {
     if (couriers[to] != kNoAddress) {
@@ -79,7 +79,7 @@ void AsyncCalls::wire(Running& running, Start& start, const Membership& membersh
   wiring.receive_buffers = &courier_.receive_buffers();
   wiring.tag = start.number;
   wiring.ledger->enter(wiring.key, wiring.self);
-  running.call = std::make_unique<CollectiveCall>(std::move(start.spec), start.group, wiring, start.clock);
+  running.call = CollectiveCall::make(std::move(start.spec), std::move(start.group), std::move(wiring), start.clock);
 }
 
 void AsyncCalls::begin(Start start, const std::shared_ptr<AsyncCall>& handle) {

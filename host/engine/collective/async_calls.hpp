@@ -67,7 +67,7 @@ class AsyncCalls final : public ServiceTask {
  public:
   struct Start {
     CallSpec spec;
-    CollectiveCall::Group group;
+    CallGroup group;
     uint32_t number = 0;  // of the call among the rank's asynchronous calls of this group, from 1
     CallClock clock{};
     std::function<void()> wake{};  // called on the courier's thread when the call is done

@@ -2,6 +2,8 @@
 
 namespace actorhost {
 
+Blob own_body(Blob body) { return body.unique() ? std::move(body) : Blob::copy_of(body.data(), body.size()); }
+
 std::string ranks_text(const std::vector<uint32_t>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (size_t i = 0; i < ranks.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(ranks[i]);

@@ -148,6 +148,10 @@ Result<M> read_behind_route(const Frame& frame) {
   return message;
 }
 
+/// The bytes of a frame's body, owned by the caller alone. A body may be shared with other ranks of this process, or
+/// refer to the buffer of one of them.
+Blob own_body(Blob body);
+
 /// "rank 2", "ranks 0, 2"
 std::string ranks_text(const std::vector<uint32_t>& ranks);
 

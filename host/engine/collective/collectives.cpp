@@ -331,7 +331,7 @@ Status Collectives::catch_up(uint64_t epoch) {
 
 Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, CallSpec spec,
                                      std::vector<Frame> early) {
-  CollectiveCall::Wiring wiring;
+  CallWiring wiring;
   wiring.send = [&](uint32_t to, Kind kind, std::string_view meta, Blob body) {
     return send(group, live.group.ids[to], kind, meta, std::move(body), live.clock.send_deadline());
   };
@@ -357,14 +357,15 @@ Result<CallResult> Collectives::call(CollectiveGroup& group, const Live& live, C
   wiring.receive_buffers = &node_.port().receive_buffers();
   wiring.tag = group.calls;
   wiring.ledger->enter(wiring.key, wiring.self);
-  CollectiveCall::Group members = live.group;
+  CallGroup members = live.group;
   if (members.me == 0 && !group.lines.empty()) {
     for (const NodeId id : live.group.ids) members.lines.push_back(group.lines[id]);
   }
-  CollectiveCall call(std::move(spec), members, wiring, live.clock);
+  const auto owned = CollectiveCall::make(std::move(spec), std::move(members), std::move(wiring), live.clock);
+  CollectiveCall& call = *owned;
   AH_TRY(drive(call, group, live, std::move(early)));
-  for (uint32_t member = 0; member < call.lines().size(); ++member) {
-    if (!call.lines()[member].empty()) group.lines[live.group.ids[member]] = call.lines()[member];
+  for (uint32_t member = 0; member < live.group.members; ++member) {
+    if (!call.line(member).empty()) group.lines[live.group.ids[member]] = call.line(member);
   }
   AH_TRY(catch_up(call.loss_epoch()));
   joined_ = std::max(joined_, call.joined());

@@ -80,7 +80,7 @@ class Collectives {
  private:
   struct Live {
     std::vector<NodeId> before;  // members of the last call, where they differ
-    CollectiveCall::Group group;
+    CallGroup group;
     CallClock clock{};
   };
 

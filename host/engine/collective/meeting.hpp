@@ -22,7 +22,8 @@
 #include <vector>
 
 #include "host/cluster/node.hpp"
-#include "host/engine/collective/call.hpp"
+#include "host/engine/collective/call_clock.hpp"
+#include "host/engine/collective/call_spec.hpp"
 #include "host/engine/collective/spin_wait.hpp"
 
 namespace actorhost {

@@ -13,11 +13,11 @@ namespace {
 /// Rank 1 of two, whose leader sends nothing. On a manual clock; records the sent frames and the appeals of the rank.
 struct Follower {
   explicit Follower(double timeout) : clock(100) {
-    CollectiveCall::Group group;
+    CallGroup group;
     group.me = 1;
     group.members = 2;
     group.ids = group.ranks = {0, 1};
-    CollectiveCall::Wiring wiring;
+    CallWiring wiring;
     wiring.send = [this](uint32_t, Kind kind, std::string_view, Blob body) {
       sent.push_back(kind);
       lent.push_back(std::move(body));
@@ -35,7 +35,7 @@ struct Follower {
     spec.name = spec.signature = "allreduce";
     spec.choice.forced = Algorithm::star;
     spec.input = Blob::allocate(100000);  // too large to be copied
-    call.emplace(std::move(spec), group, wiring, CallClock(clock.now(), timeout));
+    call = CollectiveCall::make(std::move(spec), group, wiring, CallClock(clock.now(), timeout));
     REQUIRE(call->begin().ok());
   }
 
@@ -50,7 +50,7 @@ struct Follower {
   std::vector<Kind> sent;
   std::vector<Blob> lent;
   std::vector<std::string> appeals;
-  std::optional<CollectiveCall> call;
+  std::unique_ptr<CollectiveCall> call;
 };
 
 }  // namespace

@@ -121,7 +121,7 @@ class World {
   }
 
   void begin(uint32_t rank, uint32_t number, const CallSpec& spec) {
-    CollectiveCall::Group group;
+    CallGroup group;
     group.me = rank;
     group.members = ranks_;
     for (uint32_t i = 0; i < ranks_; ++i) {
@@ -131,7 +131,7 @@ class World {
     }
     group.processes = (ranks_ + 1) / 2;
     group.world = group.joined = joined_[rank];
-    CollectiveCall::Wiring wiring;
+    CallWiring wiring;
     wiring.send = [this, rank, number](uint32_t to, Kind kind, std::string_view meta, Blob body) {
       if (dead_.count(to) > 0) return Status();
       return net_.try_send(make_frame(kind, worker_address(rank), worker_address(to), number, meta, std::move(body)));
@@ -149,7 +149,7 @@ class World {
     };
     wiring.ledger->enter(wiring.key, rank);
     auto& call = calls_[rank][number];
-    call = std::make_unique<CollectiveCall>(spec, group, wiring);
+    call = CollectiveCall::make(spec, group, wiring);
     REQUIRE(call->begin().ok());
     std::vector<Frame> early;
     early.swap(early_[rank][number]);
@@ -415,7 +415,7 @@ TEST_CASE("hostile frames end a call with an error, or have no effect") {
   const CallPlan plan{CollectiveKind::allreduce, Algorithm::ring, 0, 500,
                       std::vector<std::vector<float>>(3, std::vector<float>(500))};
   for (int round = 0; round < 20000; ++round) {
-    CollectiveCall::Wiring wiring;
+    CallWiring wiring;
     wiring.send = [](uint32_t, Kind, std::string_view, const Blob&) { return Status(); };
     wiring.returned = [] {};
     wiring.describe_loss = [] { return std::string(); };
@@ -425,7 +425,7 @@ TEST_CASE("hostile frames end a call with an error, or have no effect") {
     wiring.appeal = [](const Error&) {};
     ledger.enter({0, false, 1}, 0);
     wiring.key.number = 1;
-    CollectiveCall::Group group;
+    CallGroup group;
     group.me = static_cast<uint32_t>(rng.below(3));
     group.members = 3;
     group.ids = group.ranks = {0, 1, 2};
@@ -433,15 +433,15 @@ TEST_CASE("hostile frames end a call with an error, or have no effect") {
     kind.kind = static_cast<CollectiveKind>(rng.below(6));
     kind.algorithm = Algorithm::automatic;
     if (rng.below(2) == 0) kind.elements = 0;
-    CollectiveCall call(spec_of(kind, group.me, 3), group, wiring);
-    REQUIRE(call.begin().ok());
+    const auto call = CollectiveCall::make(spec_of(kind, group.me, 3), group, wiring);
+    REQUIRE(call->begin().ok());
     for (int i = 0; i < 5; ++i) {
       const auto which = static_cast<uint16_t>(0x0200 + rng.below(11));
       std::string meta(rng.below(60), '\0');
       for (char& c : meta) c = static_cast<char>(rng.below(rng.below(2) == 0 ? 3 : 256));
       Frame frame = make_frame(Kind{which}, 0, 0, 0, meta, Blob::copy_of(std::string(rng.below(100), 'x')));
-      (void)call.take(static_cast<uint32_t>(rng.below(4)), std::move(frame));
-      (void)call.timed_out();
+      (void)call->take(static_cast<uint32_t>(rng.below(4)), std::move(frame));
+      (void)call->timed_out();
     }
   }
   SUCCEED();

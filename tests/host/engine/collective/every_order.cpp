@@ -210,14 +210,14 @@ void OrderWorld::begin(uint32_t rank_id) {
   if (!rank.last.empty() && rank.last != ids) spec.stale = "a rank is lost";
   rank.last = ids;
   const uint32_t number = ++rank.number;
-  CollectiveCall::Group group;
+  CallGroup group;
   group.me = me;
   group.members = static_cast<uint32_t>(ids.size());
   group.ids = ids;
   for (const NodeId id : ids) group.world = group.world * 31 + id + 1;
   group.epoch = rank.epoch;
   group.ranks.assign(ids.begin(), ids.end());
-  CollectiveCall::Wiring wiring;
+  CallWiring wiring;
   wiring.send = [this, rank_id, number, ids](uint32_t to, Kind kind, std::string_view meta, Blob body) {
     frames_[{rank_id, ids[to]}].push_back(
         make_frame(kind, worker_address(rank_id), worker_address(ids[to]), number, meta, std::move(body)));
@@ -235,7 +235,7 @@ void OrderWorld::begin(uint32_t rank_id) {
   };
   wiring.tag = number;
   wiring.ledger->enter(wiring.key, rank_id);
-  rank.call = std::make_unique<CollectiveCall>(std::move(spec), group, wiring);
+  rank.call = CollectiveCall::make(std::move(spec), group, wiring);
   (void)rank.call->begin();
   std::deque<Frame> early;
   early.swap(rank.early);

@@ -1,10 +1,8 @@
-// The data transfer of large calls, directly between ranks: by a schedule or as parcels.
+#include "host/engine/collective/call_transfer.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "host/base/copy.hpp"
-#include "host/engine/collective/call.hpp"
 
 namespace actorhost {
 
@@ -17,34 +15,39 @@ constexpr size_t kGuessedBytes = size_t{64} << 20;
 
 }  // namespace
 
-Algorithm CollectiveCall::choose(size_t bytes) const {
-  return choose_algorithm(spec_.kind, bytes, group_.members, processes(), spec_.choice);
-}
-
-Status CollectiveCall::start_reduction() {
-  const Algorithm algorithm = choose(spec_.input.size());
+Algorithm CallTransfer::choose(size_t bytes) {
+  const Algorithm algorithm = choose_algorithm(spec_.kind, bytes, group_.members, group_.process_count(), spec_.choice);
   algorithm_ = algorithm_name(algorithm);
-  const Place place{group_.me, group_.members, elements(), spec_.unit, group_.homes};
-  return start(make_schedule(spec_.kind, algorithm, place, spec_.root),
-               {spec_.op, spec_.dtype, dtype_size(spec_.dtype), group_.members, spec_.input,
-                Blob::allocate(spec_.input.size())});
+  return algorithm;
 }
 
-Status CollectiveCall::start_broadcast(const Go& go) {
+Status CallTransfer::start(const Go& go) {
+  if (run_ || exchanging_ || spec_.reduces()) return {};
+  return spec_.kind == CollectiveKind::broadcast ? start_broadcast(go) : start_exchange();
+}
+
+Status CallTransfer::start_reduction() {
+  const Algorithm algorithm = choose(spec_.input.size());
+  const Place place{group_.me, group_.members, spec_.elements(), spec_.unit, group_.homes};
+  return run(make_schedule(spec_.kind, algorithm, place, spec_.root),
+             {spec_.op, spec_.dtype, dtype_size(spec_.dtype), group_.members, spec_.input,
+              Blob::allocate(spec_.input.size())});
+}
+
+Status CallTransfer::start_broadcast(const Go& go) {
   const bool root = group_.me == spec_.root;
   const Algorithm algorithm = choose(go.bytes);
-  algorithm_ = algorithm_name(algorithm);
   result_.parcel.head = go.about;
   // The root only sends, from its own buffer.
   auto room = root ? Result<Blob>(spec_.parcel->body) : allocate(go.bytes);
-  if (!room) return give_up(room.error());
+  if (!room) return room.error();
   const Blob& buffer = *room;
-  return start(make_schedule(spec_.kind, algorithm, {group_.me, group_.members, go.bytes, 1, group_.homes}, spec_.root),
-               {spec_.op, spec_.dtype, 1, group_.members, root ? buffer : Blob(), root ? Blob() : buffer});
+  return run(make_schedule(spec_.kind, algorithm, {group_.me, group_.members, go.bytes, 1, group_.homes}, spec_.root),
+             {spec_.op, spec_.dtype, 1, group_.members, root ? buffer : Blob(), root ? Blob() : buffer});
 }
 
 /// Allocates the number of bytes that another rank claims to send.
-Result<Blob> CollectiveCall::allocate(uint64_t bytes) const {
+Result<Blob> CallTransfer::allocate(uint64_t bytes) const {
   if (bytes < kNoSize) {
     try {
       return Blob::allocate(bytes);
@@ -54,9 +57,9 @@ Result<Blob> CollectiveCall::allocate(uint64_t bytes) const {
   return Error{Code::bad_data, spec_.name + ": no memory for " + std::to_string(bytes) + " bytes"};
 }
 
-Status CollectiveCall::start(const Schedule& schedule, ScheduleRun::Buffers buffers) {
+Status CallTransfer::run(const Schedule& schedule, ScheduleRun::Buffers buffers) {
   const auto send = [this](uint32_t peer, size_t begin, Blob piece) {
-    return wiring_.send(peer, collective_kind::piece, pack(route_to(peer), PieceHead{group_.world, begin}),
+    return wiring_.send(peer, collective_kind::piece, pack(group_.route_to(peer), PieceHead{group_.world, begin}),
                         std::move(piece));
   };
   ScheduleRun::Expect expect;
@@ -64,23 +67,22 @@ Status CollectiveCall::start(const Schedule& schedule, ScheduleRun::Buffers buff
     expect = [this](uint32_t peer, size_t begin, Blob room) {
       if (!is_remote(peer)) return;
       wiring_.receive_buffers->expect(this, collective_kind::piece, wiring_.tag,
-                                      pack(route(peer, group_.me), PieceHead{group_.world, begin}), std::move(room));
+                                      pack(group_.route(peer, group_.me), PieceHead{group_.world, begin}),
+                                      std::move(room));
     };
   }
   run_ = std::make_unique<ScheduleRun>(schedule, std::move(buffers), send, loans_, ScheduleRun::kPieceBytes,
                                        std::move(expect));
-  AH_TRY(run_->start());
-  AH_TRY(take_early());
-  return report_if_done();
+  return run_->start();
 }
 
-bool CollectiveCall::is_remote(uint32_t from) const {
+bool CallTransfer::is_remote(uint32_t from) const {
   return group_.homes.empty() || group_.homes[from] != group_.homes[group_.me];
 }
 
-/// Reserves space for parts before they arrive. Tensors usually have the same shape on all ranks, so each received part
-/// is assumed to have the size of this rank's own part.
-void CollectiveCall::expect_parts() {
+/// Tensors usually have the same shape on all ranks, so each received part is assumed to have the size of this rank's
+/// own part.
+void CallTransfer::expect_parts() {
   const auto& mine = spec_.outgoing[group_.me];
   const bool from_all = std::find(spec_.expected.begin(), spec_.expected.end(), false) == spec_.expected.end();
   if (!from_all || !mine || mine->body.size() < ReceiveBuffers::kMinBytes || mine->body.size() > kGuessedBytes) return;
@@ -92,17 +94,17 @@ void CollectiveCall::expect_parts() {
     if (from == group_.me || !is_remote(from)) continue;
     const ParcelHead head{group_.world, 0, part_, ""};
     wiring_.receive_buffers->expect(this, collective_kind::parcel, wiring_.tag,
-                                    pack(route(from, group_.me), head.world, head.offset, head.total),
+                                    pack(group_.route(from, group_.me), head.world, head.offset, head.total),
                                     place_of_part(from, part_));
   }
 }
 
 /// The reserved space of a part of `bytes` bytes; empty if there is none.
-Blob CollectiveCall::place_of_part(uint32_t from, uint64_t bytes) const {
+Blob CallTransfer::place_of_part(uint32_t from, uint64_t bytes) const {
   return whole_.empty() || bytes != part_ ? Blob() : whole_.slice(from * part_, part_);
 }
 
-Status CollectiveCall::start_exchange() {
+Status CallTransfer::start_exchange() {
   algorithm_ = "direct";
   exchanging_ = true;
   result_.received.resize(group_.members);
@@ -125,11 +127,10 @@ Status CollectiveCall::start_exchange() {
     }
     result_.received[group_.me] = PackedValue{mine->head, std::move(body)};
   }
-  AH_TRY(take_early());
-  return report_if_done();
+  return {};
 }
 
-Status CollectiveCall::send_parcel(uint32_t to, PackedValue& parcel) {
+Status CallTransfer::send_parcel(uint32_t to, PackedValue& parcel) {
   const size_t total = parcel.body.size();
   size_t offset = 0;
   do {
@@ -141,31 +142,25 @@ Status CollectiveCall::send_parcel(uint32_t to, PackedValue& parcel) {
     } else if (size > 0) {
       body = loans_.lend(parcel.body, offset, size);
     }
-    AH_TRY(wiring_.send(to, collective_kind::parcel, pack(route_to(to), head), std::move(body)));
+    AH_TRY(wiring_.send(to, collective_kind::parcel, pack(group_.route_to(to), head), std::move(body)));
     bytes_sent_ += size;
     offset += size;
   } while (offset < total);
   return {};
 }
 
-/// Handles frames that arrived before the run was started.
-Status CollectiveCall::take_early() {
-  std::vector<std::pair<uint32_t, Frame>> early;
-  early.swap(early_);
-  for (auto& [from, frame] : early) AH_TRY(take(from, std::move(frame)));
-  return {};
+Status CallTransfer::take(uint32_t from, Frame&& frame) {
+  return frame.kind == collective_kind::piece ? take_piece(from, std::move(frame))
+                                              : take_parcel(from, std::move(frame));
 }
 
-Status CollectiveCall::continue_after(uint32_t from, const Status& taken) {
-  if (!taken.ok() && taken.error().code == Code::bad_data) {
-    return give_up({Code::bad_data,
-                    spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent " + taken.error().message});
-  }
-  AH_TRY(taken);
-  return report_if_done();
+/// The link to the sender of a malformed frame is closed, so the sender's loss ends the call. If the sender is in this
+/// process, the error does.
+Status CallTransfer::malformed(uint32_t from, Kind kind, const Error& why) const {
+  return wiring_.distrusts(from, kind, why) ? Status() : why;
 }
 
-Status CollectiveCall::on_piece(uint32_t from, Frame&& frame) {
+Status CallTransfer::take_piece(uint32_t from, Frame&& frame) {
   auto head = read_behind_route<PieceHead>(frame);
   if (!head) return malformed(from, frame.kind, head.error());
   if (head->world != group_.world) return {};  // the leader will report the changed membership
@@ -173,10 +168,13 @@ Status CollectiveCall::on_piece(uint32_t from, Frame&& frame) {
     early_.emplace_back(from, std::move(frame));
     return {};
   }
-  return continue_after(from, run_->take(from, head->begin, std::move(frame.body)));
+  Status taken = run_->take(from, head->begin, std::move(frame.body));
+  if (taken.ok() || taken.error().code != Code::bad_data) return taken;
+  return Error{Code::bad_data,
+               spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent " + taken.error().message};
 }
 
-Status CollectiveCall::on_parcel(uint32_t from, Frame&& frame) {
+Status CallTransfer::take_parcel(uint32_t from, Frame&& frame) {
   auto head = read_behind_route<ParcelHead>(frame);
   if (!head) return malformed(from, frame.kind, head.error());
   if (head->world != group_.world) return {};
@@ -189,40 +187,49 @@ Status CollectiveCall::on_parcel(uint32_t from, Frame&& frame) {
   const bool whole = head->total == bytes;
   const bool due = !result_.received[from] && spec_.expected[from];
   if (!due || head->offset > head->total || bytes > head->total - head->offset || (!whole && bytes == 0)) {
-    return give_up(
-        {Code::bad_data, spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent an unexpected parcel"});
+    return Error{Code::bad_data,
+                 spec_.name + ": rank " + std::to_string(group_.ranks[from]) + " sent an unexpected parcel"};
   }
   bool in_place = false;
   if (head->offset == 0) {
     partial.head = std::move(head->about);
     partial.body = place_of_part(from, head->total);
     if (partial.body.empty() && whole) {
-      partial.body = own_copy(std::move(frame.body));
+      partial.body = own_body(std::move(frame.body));
       in_place = true;
     } else if (partial.body.empty()) {
       auto room = allocate(head->total);
-      if (!room) return give_up(room.error());
+      if (!room) return room.error();
       partial.body = std::move(*room);
     }
   }
-  if (partial.body.size() != head->total) return give_up({Code::bad_data, spec_.name + ": a parcel without a start"});
+  if (partial.body.size() != head->total) return Error{Code::bad_data, spec_.name + ": a parcel without a start"};
   std::byte* here = partial.body.data() + head->offset;
   if (!in_place && here != frame.body.data()) copy_bytes(here, frame.body.data(), bytes, head->total);
   if (head->offset + bytes < head->total) return {};
   result_.received[from] = std::exchange(partial, {});
   --parcels_due_;
-  return report_if_done();
+  return {};
 }
 
-/// Takes the result from the run's buffer.
-void CollectiveCall::collect_result() {
+void CallTransfer::end(bool succeeded) {
+  if (succeeded && run_) collect_result();
+  bytes_sent_ = bytes_sent();
+  run_.reset();
+  expect_nothing();
+  early_.clear();
+  partial_parcels_.clear();
+  whole_ = Blob();
+}
+
+void CallTransfer::collect_result() {
   if (spec_.kind == CollectiveKind::broadcast) {
     result_.parcel.body = group_.me == spec_.root ? spec_.parcel->body : run_->result();
     return;
   }
   const size_t size = dtype_size(spec_.dtype);
-  const Span span = result_span(group_.me);
-  if (span.size() < elements()) {  // a slice would retain the whole buffer
+  const Span span = spec_.result_span(group_.me, group_.members);
+  if (span.size() < spec_.elements()) {  // a slice would retain the whole buffer
     result_.buffer = Blob::copy_of(run_->result().data() + span.begin * size, span.size() * size);
   } else {
     result_.buffer = run_->result();

@@ -1,0 +1,77 @@
+#pragma once
+// The data of a large call on one rank, sent directly between ranks: a reduction or a broadcast as the run of a
+// schedule, an exchange as parcels. Passive: belongs to its CollectiveCall, which hands in the frames and ends the call
+// when the data is invalid (Code::bad_data).
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "host/engine/collective/call_spec.hpp"
+#include "host/engine/collective/schedule_run.hpp"
+
+namespace actorhost {
+
+class CallTransfer {
+ public:
+  using Frames = std::vector<std::pair<uint32_t, Frame>>;
+
+  /// All arguments outlive the transfer. It moves parcels out of `spec` and puts the received data into `result`.
+  CallTransfer(CallSpec& spec, const CallGroup& group, const CallWiring& wiring, const Loans& loans,
+               CallResult& result) noexcept
+      : spec_(spec), group_(group), wiring_(wiring), loans_(loans), result_(result) {}
+  ~CallTransfer() { expect_nothing(); }
+  CallTransfer(const CallTransfer&) = delete;
+  CallTransfer& operator=(const CallTransfer&) = delete;
+
+  /// Reserves space for parts before they arrive.
+  void expect_parts();
+  Status start_reduction();
+  /// Starts a broadcast or an exchange. Repeated starts have no effect.
+  Status start(const Go& go);
+  /// Takes a piece or a parcel. Stores frames that arrive before the start (take_early).
+  Status take(uint32_t from, Frame&& frame);
+  Frames take_early() { return std::exchange(early_, {}); }
+  /// This rank has received all its data.
+  bool done() const noexcept { return run_ ? run_->done() : exchanging_ && parcels_due_ == 0; }
+  /// Takes the data of a successful call into the result, and releases all memory of the transfer.
+  void end(bool succeeded);
+
+  /// "ring", ...; empty before the start.
+  const char* algorithm() const noexcept { return algorithm_; }
+  uint64_t bytes_sent() const noexcept { return bytes_sent_ + (run_ ? run_->bytes_sent() : 0); }
+
+ private:
+  Algorithm choose(size_t bytes);
+  Status start_broadcast(const Go& go);
+  Status start_exchange();
+  Result<Blob> allocate(uint64_t bytes) const;
+  Status run(const Schedule& schedule, ScheduleRun::Buffers buffers);
+  bool is_remote(uint32_t from) const;
+  Blob place_of_part(uint32_t from, uint64_t bytes) const;
+  void expect_nothing() noexcept {
+    if (wiring_.receive_buffers != nullptr) wiring_.receive_buffers->forget(this);
+  }
+  Status send_parcel(uint32_t to, PackedValue& parcel);
+  Status take_piece(uint32_t from, Frame&& frame);
+  Status take_parcel(uint32_t from, Frame&& frame);
+  Status malformed(uint32_t from, Kind kind, const Error& why) const;
+  void collect_result();
+
+  CallSpec& spec_;
+  const CallGroup& group_;
+  const CallWiring& wiring_;
+  const Loans& loans_;
+  CallResult& result_;
+  const char* algorithm_ = "";
+  std::unique_ptr<ScheduleRun> run_;
+  Frames early_;  // data that arrived before the start
+  bool exchanging_ = false;
+  size_t parcels_due_ = 0;
+  std::vector<PackedValue> partial_parcels_;  // by rank: parcels whose frames have arrived in part
+  Blob whole_;                                // room for the joined result of an exchange: each part has `part_` bytes
+  size_t part_ = 0;
+  uint64_t bytes_sent_ = 0;
+};
+
+}  // namespace actorhost
