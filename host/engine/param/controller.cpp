@@ -1,17 +1,16 @@
 #include "host/engine/param/controller.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 
 namespace actorhost {
 
 namespace {
 
-constexpr uint64_t kAllSteps = ~uint64_t{0};
-
-bool in_order(const CommitItem& a, const CommitItem& b) {
-  return a.step != b.step ? a.step < b.step : a.worker < b.worker;
+/// The clock of the slowest worker of a resumed run.
+uint64_t slowest_of(const RunState& resumed) {
+  uint64_t slowest = resumed.clocks.empty() ? 0 : ~uint64_t{0};
+  for (const auto& [id, clock] : resumed.clocks) slowest = std::min(slowest, clock);
+  return slowest;
 }
 
 }  // namespace
@@ -20,36 +19,29 @@ ParamController::ParamController(const ControllerConfig& config, BarrierRule& ru
                                  std::vector<Frame>& out)
     : config_(config),
       own_(own),
-      log_(log),
       out_(out),
-      trace_(config.trace),
       gate_(progress_, rule),
-      was_bsp_(rule.staleness() == 0) {
-  if (config_.board != nullptr) config_.board->begin(config_.run, config_.barrier);
-  const RunState& before = config_.resumed;
-  slowest_ = before.clocks.empty() ? 0 : ~uint64_t{0};
-  for (const auto& [id, clock] : before.clocks) slowest_ = std::min(slowest_, clock);
+      was_bsp_(rule.staleness() == 0),
+      slowest_(slowest_of(config.resumed)),
+      merger_(config.run, config.shards, config.merge, config.resumed.updates, progress_, own, out),
+      checkpoints_({config.checkpoint, config.shards, config.lua_pull, config.keeps_tasks}, config.resumed, slowest_,
+                   out),
+      recorder_(config.run, config.barrier, config.trace, config.board, log),
+      log_(log, config.long_wait, config.push_place) {
+  const std::map<NodeId, uint64_t>& clocks = config_.resumed.clocks;
   for (const NodeId id : config_.members) {
-    const auto clock = before.clocks.find(id);
-    const uint64_t step = clock == before.clocks.end() ? slowest_ : clock->second;
+    const auto clock = clocks.find(id);
+    const uint64_t step = clock == clocks.end() ? slowest_ : clock->second;
     if (!progress_.add(id, static_cast<int32_t>(step)).ok()) continue;
-    workers_[id].step = step;
-    if (config_.board != nullptr) workers_[id].row = &config_.board->worker(id);
-    absent_.insert(id);
+    RunWorker& worker = workers_.expect(id);
+    worker.step = step;
+    recorder_.add(id, worker.record);
   }
   if (config_.filtered) summary_.traffic.emplace();
-  updates_ = before.updates;
-  checkpoints_ = before.number;
-  checkpoint_step_ = slowest_;
-  checkpoint_updates_ = before.updates;
   if (config_.finished) {
     summary_ = *config_.finished;
     phase_ = Phase::finished;
   }
-}
-
-ParamController::~ParamController() {
-  if (config_.trace != nullptr) config_.trace->flush();
 }
 
 uint64_t ParamController::clock_of(NodeId id) const {
@@ -61,100 +53,67 @@ void ParamController::note_slowest() {
   if (progress_.size() != 0) slowest_ = static_cast<uint64_t>(progress_.min());
 }
 
-bool ParamController::has_unready_workers() const {
-  return std::any_of(workers_.begin(), workers_.end(), [](const auto& entry) { return !entry.second.ready; });
-}
-
-double ParamController::elapsed(double now) const {
-  return config_.resumed.seconds + (started_ < 0 ? 0 : now - started_);
-}
-
 StopContext ParamController::context(double now) const {
-  return {slowest_, updates_, elapsed(now), static_cast<uint32_t>(workers_.size())};
+  return {slowest_, merger_.updates(), elapsed(now), workers_.size()};
 }
 
 // --- arrivals
 
 void ParamController::on_ready(NodeId id, double now) {
-  if (removed_.count(id) != 0) return;  // the sender failed while its frame was in flight
+  if (workers_.removed(id)) return;  // the sender failed while its frame was in flight
   if (phase_ == Phase::finished) return send_stop(id);
-  Worker& worker = workers_[id];
+  RunWorker& worker = workers_.at(id);
   if (worker.ready) return;
-  latest_ = now;
-  if (started_ < 0) {
-    started_ = checkpoint_time_ = now;
-    if (trace_ != nullptr) record_begin(now);
+  times_.latest = now;
+  if (!began()) {
+    times_.began = now;
+    checkpoints_.begin(now);
+    recorder_.begin(progress_, now);
   }
   if (progress_.slot(id) == kNoSlot) {
     // The worker was not a member when the run began. It counts from now on and starts at the minimum clock.
     if (const Status joined = progress_.join(id, static_cast<int32_t>(slowest_)); !joined.ok()) {
-      log_.error("server 0", joined.error().message);
+      log_.error(joined.error());
       return;
     }
     worker.step = clock_of(id);
-    if (trace_ != nullptr) trace_->join(id, worker.step, now);
+    recorder_.count(id, worker.step, now);
   }
-  worker.ready = true;
-  absent_.erase(id);
-  if (config_.board != nullptr && worker.row == nullptr) worker.row = &config_.board->worker(id);
-  if (worker.row != nullptr) worker.row->set_waiting(worker.step, now);
+  workers_.set_ready(id, worker);
+  recorder_.add(id, worker.record);
+  worker.record.set_waiting(worker.step, now);
   if (phase_ != Phase::stopping) gate_.request(id, now);
 }
 
 void ParamController::on_done(NodeId id, uint64_t step, double seconds, double now, const ParamTraffic& traffic) {
-  const auto found = workers_.find(id);
-  if (found == workers_.end() || !found->second.busy || found->second.step != step) return;
-  Worker& worker = found->second;
-  latest_ = now;
+  RunWorker* worker = workers_.find(id);
+  if (worker == nullptr || !worker->busy || worker->step != step) return;
+  times_.latest = now;
   if (summary_.traffic) *summary_.traffic += traffic;
-  if (trace_ != nullptr) record_step(id, worker, seconds, now);
-  worker.busy = false;
-  worker.task.clear();
-  ++worker.step;
-  --busy_;
-  newest_ = std::max(newest_, step);
-  if (worker.row != nullptr) {
-    if (const Slot slot = progress_.slot(id); slot != kNoSlot) {
-      config_.board->step_seconds.add(now - progress_.started()[slot]);
-    }
-    worker.row->set_waiting(worker.step, now);
-  }
-  if (worker.staged) {
-    merge_arrived(id, step);
-  } else {
-    ++updates_;
-    settle(id, step, true);
-  }
+  const Slot slot = progress_.slot(id);
+  recorder_.complete(id, worker->record, step + 1, seconds, slot == kNoSlot ? now : progress_.started()[slot], now);
+  workers_.end_task(*worker);
+  ++worker->step;
+  const bool held = was_bsp_ || checkpoints_.active();
+  merger_.on_push(id, step,
+                  !worker->staged ? PushMerger::Arrival::applied
+                  : held          ? PushMerger::Arrival::held
+                                  : PushMerger::Arrival::staged);
   progress_.complete(id, now);
   note_slowest();
   offer_ = true;
   if (phase_ != Phase::stopping) gate_.request(id, now);
 }
 
-void ParamController::joined(NodeId id) {
-  if (removed_.count(id) == 0) workers_.try_emplace(id);
-}
-
 void ParamController::lost(NodeId id, double now) {
-  removed_.insert(id);
-  absent_.erase(id);
-  const auto found = workers_.find(id);
-  if (found == workers_.end()) return;
-  Worker worker = std::move(found->second);
-  workers_.erase(found);
-  if (worker.row != nullptr) worker.row->set_away(now);
-  latest_ = now;
-  if (trace_ != nullptr && started_ >= 0 && progress_.slot(id) != kNoSlot) {
-    if (worker.busy) trace_->open_step(id, worker.step, worker.released, now);
-    trace_->leave(id, worker.step, now);
-  }
+  std::optional<RunWorker> worker = workers_.remove(id);
+  if (!worker) return;
+  times_.latest = now;
+  recorder_.lose(id, worker->record, worker->step, progress_.slot(id) != kNoSlot, worker->busy, now);
   // Completed pushes count. No part of an unfinished push may be merged on any shard.
-  discard({config_.run, id, Discard::Extent::all, worker.step});
-  LostNotice notice{id, std::move(worker.task)};
-  if (worker.busy) {
-    --busy_;
-    notice.task = take_number(id, worker.step);
-  }
+  merger_.discard(id, Discard::Extent::all, worker->step);
+  LostNotice notice{id, std::move(worker->task)};
+  if (worker->busy) notice.task = merger_.take_number(id, worker->step);
   lost_.push_back(std::move(notice));
   progress_.remove(id);
   note_slowest();
@@ -163,100 +122,20 @@ void ParamController::lost(NodeId id, double now) {
   offer_ = true;
 }
 
-// --- merging
-
-void ParamController::commit(std::vector<CommitItem> items, bool mean) {
-  if (items.empty()) return;
-  updates_ += items.size();
-  for (const CommitItem& item : items) settle(item.worker, item.step, true);
-  const Commit commit{config_.run, mean, std::move(items)};
-  // Sends the commit to the other shards first, so that it precedes all later frames to workers.
-  for (uint32_t shard = 1; shard < config_.shards; ++shard)
-    out_.push_back(message_frame(param_kind::commit, server_address(shard), 0, commit));
-  own_.commit(commit);
-}
-
-void ParamController::discard(const Discard& discard) {
-  for (uint32_t shard = 1; shard < config_.shards; ++shard) {
-    out_.push_back(message_frame(param_kind::discard, server_address(shard), 0, discard));
-  }
-  own_.discard(discard);
-}
-
-void ParamController::merge_arrived(NodeId id, uint64_t step) {
-  if (was_bsp_ || cut_ != Cut::none) {
-    staged_.push_back({id, step, 1});
-  } else {
-    merge_item({id, step, 1});
-  }
-}
-
-void ParamController::merge_item(CommitItem item) {
-  const MergePolicy& policy = config_.merge;
-  const uint64_t staleness = newest_ > item.step ? newest_ - item.step : 0;
-  switch (policy.kind) {
-    case MergePolicy::Kind::all:
-    case MergePolicy::Kind::mean: return commit({item}, false);
-    case MergePolicy::Kind::drop:
-      if (staleness <= policy.later_than) return commit({item}, false);
-      ++summary_.dropped;
-      settle(item.worker, item.step, false);
-      return discard({config_.run, item.worker, Discard::Extent::one, item.step});
-    case MergePolicy::Kind::scale:
-      item.scale = std::pow(1 + static_cast<double>(staleness), -policy.exponent);
-      return commit({item}, false);
-    case MergePolicy::Kind::buffer:
-      item.scale = 1 / static_cast<double>(policy.k);
-      buffered_.push_back(item);
-      if (buffered_.size() >= policy.k) commit(std::exchange(buffered_, {}), true);
-      return progress_.set_buffered(buffered_.size());
-  }
-}
-
-// Merges the complete pushes of clocks below `below`, in (step, worker) order.
-void ParamController::flush_staged(uint64_t below) {
-  std::sort(staged_.begin(), staged_.end(), in_order);
-  const auto end = std::find_if(staged_.begin(), staged_.end(), [&](const auto& item) { return item.step >= below; });
-  std::vector<CommitItem> items(staged_.begin(), end);
-  staged_.erase(staged_.begin(), end);
-  // Makes one commit for the whole barrier if the policy allows it.
-  if (config_.merge.kind == MergePolicy::Kind::all) return commit(std::move(items), false);
-  if (config_.merge.kind == MergePolicy::Kind::mean) return commit_means(items);
-  for (const CommitItem& item : items) merge_item(item);
-}
-
-void ParamController::flush_buffered() {
-  commit(std::exchange(buffered_, {}), true);
-  progress_.set_buffered(0);
-}
-
-// Makes one update for each clock. `items` are in order.
-void ParamController::commit_means(const std::vector<CommitItem>& items) {
-  for (auto first = items.begin(); first != items.end();) {
-    const auto last =
-        std::find_if(first, items.end(), [&](const CommitItem& item) { return item.step != first->step; });
-    std::vector<CommitItem> round(first, last);
-    for (CommitItem& item : round) item.scale = 1 / static_cast<double>(round.size());
-    commit(std::move(round), true);
-    first = last;
-  }
-}
-
 // --- deciding
 
 std::optional<ServerRequest> ParamController::next(double now) {
-  latest_ = now;
-  if (config_.trace != nullptr) config_.trace->poll(now);
+  recorder_.poll(now);
   check_time_limit(now);
-  log_long_wait(now);
+  check_waits(now);
   if (!lost_.empty() && phase_ != Phase::failed && phase_ != Phase::finished) {
     LostNotice notice = std::move(lost_.front());
     lost_.erase(lost_.begin());
     return notice;
   }
-  if (was_bsp_ != bsp() && cut_ == Cut::none) {  // the rule has changed
+  if (was_bsp_ != bsp() && !checkpoints_.active()) {  // the rule has changed
     was_bsp_ = bsp();
-    if (!was_bsp_) flush_staged(kAllSteps);
+    if (!was_bsp_) merger_.flush_staged(PushMerger::kAllSteps);
   }
   // Decides nothing while a Lua pull runs: decisions must see its merged values.
   if (own_.in_pull()) return std::nullopt;
@@ -275,23 +154,27 @@ std::optional<ServerRequest> ParamController::next(double now) {
 
 std::optional<ServerRequest> ParamController::run(double now) {
   // BSP begins with all workers, so the first schedule does not depend on the order of their arrival.
-  if (was_bsp_ && !absent_.empty()) return std::nullopt;
+  if (was_bsp_ && !workers_.complete()) return std::nullopt;
   if (const Status polled = gate_.poll(now, passed_); !polled.ok()) return fail(polled.error());
-  if (trace_ != nullptr) record_passed(now);
-  if (config_.board != nullptr) show_gate();
+  if (recorder_.records()) {
+    for (const NodeId id : passed_) {
+      if (RunWorker* worker = workers_.find(id)) worker->record.released = now;
+    }
+  }
+  recorder_.show_gate(gate_);
   // Offers parked workers again after a change; under BSP at barriers, or when all workers are parked.
-  const bool again = offer_ && (!was_bsp_ || progress_.size() == 0) && !parked().empty();
-  if (passed_.empty() && !again && !std::exchange(checkpoint_urgent_, false)) return check_stuck();
+  const bool again = offer_ && (!was_bsp_ || progress_.size() == 0) && !workers_.parked().empty();
+  if (passed_.empty() && !again && !checkpoints_.take_urgent()) return check_stuck();
   // A joining worker may pass in the middle of a round. The pushes of that round still wait for the barrier.
-  flush_staged(progress_.size() == 0 ? kAllSteps : slowest_);
+  merger_.flush_staged(progress_.size() == 0 ? PushMerger::kAllSteps : slowest_);
   phase_ = Phase::merged;
   if (own_.in_pull()) return std::nullopt;
   return decide(now);
 }
 
 std::optional<ServerRequest> ParamController::decide(double now) {
-  if (cut_ != Cut::none || checkpoint_due(now)) return cut(now);
-  if (!was_bsp_) flush_staged(kAllSteps);  // pushes that arrived after a checkpoint had begun
+  if (checkpoints_.active() || checkpoints_.due(slowest_, now)) return cut(now);
+  if (!was_bsp_) merger_.flush_staged(PushMerger::kAllSteps);  // pushes that arrived after a checkpoint had begun
   if (own_.in_pull()) return std::nullopt;
   phase_ = Phase::awaiting_stop;
   return StopRequest{context(now)};
@@ -303,12 +186,18 @@ void ParamController::answer_stop(bool stop) {
   if (stop) begin_stop("stop");
 }
 
-std::vector<NodeId> ParamController::parked() const {
-  std::vector<NodeId> out;
-  for (const auto& [id, worker] : workers_) {
-    if (worker.parked) out.push_back(id);
+std::optional<ServerRequest> ParamController::cut(double now) {
+  if (!checkpoints_.active()) checkpoints_.start(state(now), slowest_, now);
+  return checkpoints_.advance();
+}
+
+RunState ParamController::state(double now) const {
+  RunState state{0, config_.run, {}, merger_.updates(), elapsed(now), {}, config_.seed};
+  for (Slot slot = 0; slot < progress_.size(); ++slot) {
+    const auto step = static_cast<uint64_t>(progress_.steps()[slot]);
+    state.clocks[progress_.ids()[slot]] = was_bsp_ ? std::min(step, slowest_) : step;  // the rest is staged
   }
-  return out;
+  return state;
 }
 
 std::optional<ServerRequest> ParamController::schedule(double now) {
@@ -317,7 +206,7 @@ std::optional<ServerRequest> ParamController::schedule(double now) {
     for (const NodeId id : std::exchange(passed_, {})) release(id, {}, now);
     return std::nullopt;
   }
-  ScheduleRequest request{parked()};
+  ScheduleRequest request{workers_.parked()};
   request.workers.insert(request.workers.end(), passed_.begin(), passed_.end());
   if (request.workers.empty()) return run(now);  // every passed worker has failed
   std::sort(request.workers.begin(), request.workers.end());
@@ -339,34 +228,26 @@ Status ParamController::answer_schedule(std::map<NodeId, std::vector<ParamEntry>
       return Error{Code::bad_argument, "schedule returned entries for worker " + std::to_string(id) +
                                            ", which the request does not name; it names: " + worker_list(requested_)};
     }
-    if (workers_.count(id) != 0) continue;
+    if (workers_.find(id) != nullptr) continue;
     lost_.push_back({id, std::move(entries)});  // failed while `schedule` was running
     if (const auto number = numbers.find(id); number != numbers.end()) lost_.back().task = number->second;
   }
   for (const NodeId id : requested_) {
-    const auto worker = workers_.find(id);
-    if (worker == workers_.end()) continue;
+    RunWorker* worker = workers_.find(id);
+    if (worker == nullptr) continue;
     const auto task = tasks.find(id);
-    const bool parks = task == tasks.end();
-    if (parks && !worker->second.parked) {
-      progress_.park(id);
-      if (worker->second.row != nullptr) worker->second.row->set_away(now);
-      if (trace_ != nullptr) trace_->leave(id, worker->second.step, now);
+    set_parked(id, *worker, task == tasks.end(), now);
+    if (worker->parked) continue;
+    if (const auto number = numbers.find(id); number != numbers.end()) {
+      merger_.set_number(id, clock_of(id), number->second);
     }
-    if (!parks && worker->second.parked) {
-      progress_.unpark(id);
-      worker->second.released = now;
-      if (trace_ != nullptr) trace_->join(id, clock_of(id), now);
-    }
-    worker->second.parked = parks;
-    if (parks) continue;
-    if (const auto number = numbers.find(id); number != numbers.end()) numbers_[{id, clock_of(id)}] = number->second;
     release(id, std::move(task->second), now);
   }
   note_slowest();
-  if (busy_ != 0 || progress_.waiting() != 0 || !lost_.empty() || workers_.empty() || has_unready_workers()) return {};
-  if (!buffered_.empty()) {  // no push will fill the buffer: merges its content and asks again
-    flush_buffered();
+  if (workers_.busy() != 0 || progress_.waiting() != 0 || !lost_.empty() || workers_.empty() || !workers_.all_ready())
+    return {};
+  if (merger_.has_buffered()) {  // no push will fill the buffer: merges its content and asks again
+    merger_.flush_buffered();
     offer_ = true;
     return {};
   }
@@ -376,24 +257,34 @@ Status ParamController::answer_schedule(std::map<NodeId, std::vector<ParamEntry>
                                        "never end. Return work for at least one worker, or make stop return true"};
 }
 
+void ParamController::set_parked(NodeId id, RunWorker& worker, bool parked, double now) {
+  if (std::exchange(worker.parked, parked) == parked) return;
+  if (parked) {
+    progress_.park(id);
+    recorder_.park(id, worker.record, worker.step, now);
+  } else {
+    progress_.unpark(id);
+    recorder_.unpark(id, worker.record, clock_of(id), now);
+  }
+}
+
 void ParamController::release(NodeId id, std::vector<ParamEntry> entries, double now) {
-  Worker& worker = workers_[id];
-  worker.busy = true;
+  RunWorker& worker = workers_.at(id);
+  workers_.begin_task(worker);
   worker.staged = was_bsp_ || config_.saves || config_.merge.kind != MergePolicy::Kind::all;
   worker.step = clock_of(id);
-  ++busy_;
-  if (worker.row != nullptr) worker.row->set_working(now);
+  worker.record.set_working(now);
   progress_.start(id, now);
-  progress_.pulled(id, static_cast<double>(updates_));
+  progress_.pulled(id, static_cast<double>(merger_.updates()));
   send_task(id, worker, entries);
   worker.task = std::move(entries);
 }
 
-void ParamController::send_task(NodeId id, const Worker& worker, const std::vector<ParamEntry>& entries) {
+void ParamController::send_task(NodeId id, const RunWorker& worker, const std::vector<ParamEntry>& entries) {
   // A push that is committed before the worker's next task needs no copy.
   const bool held = worker.staged && (was_bsp_ || config_.merge.kind == MergePolicy::Kind::all);
-  const TaskHead head{config_.run,       worker.step,     worker.staged, held, config_.local_schedule,
-                      trace_ != nullptr, config_.filtered};
+  const TaskHead head{config_.run,         worker.step,     worker.staged, held, config_.local_schedule,
+                      recorder_.records(), config_.filtered};
   EntryPacker task(param_kind::task, worker_address(id), 0, pack(head), true);
   for (const ParamEntry& entry : entries) {
     // With one shard the task carries the values. With more shards the worker requests them from all shards at once.
@@ -411,15 +302,15 @@ void ParamController::send_task(NodeId id, const Worker& worker, const std::vect
 void ParamController::begin_stop(const std::string& reason) {
   if (phase_ == Phase::finished || phase_ == Phase::failed || phase_ == Phase::stopping) return;
   phase_ = Phase::stopping;
-  stopped_ = latest_;
+  times_.stopped = times_.latest;
   summary_.reason = reason;
   passed_.clear();
-  if (trace_ != nullptr) record_stop();
+  recorder_.stop(workers_, times_.latest);
 }
 
 void ParamController::check_time_limit(double now) {
-  latest_ = now;
-  if (started_ < 0 || now - started_ < config_.seconds) return;
+  times_.latest = now;
+  if (!began() || now - times_.began < config_.seconds) return;
   if (phase_ == Phase::finished || phase_ == Phase::failed || phase_ == Phase::stopping) return;
   begin_stop("seconds");
   drop_in_flight();
@@ -430,31 +321,29 @@ void ParamController::check_time_limit(double now) {
 void ParamController::drop_in_flight() {
   for (auto& [id, worker] : workers_) {
     if (!worker.busy) continue;
-    discard({config_.run, id, Discard::Extent::rest, worker.step});
-    worker.busy = false;
-    worker.task.clear();
+    merger_.discard(id, Discard::Extent::rest, worker.step);
+    workers_.end_task(worker);
     ++summary_.in_flight;
   }
-  busy_ = 0;
 }
 
 std::optional<ServerRequest> ParamController::finish(double now) {
-  if (cut_ != Cut::none) return cut(now);
-  if (busy_ != 0) return std::nullopt;
-  flush_staged(kAllSteps);
-  flush_buffered();
+  if (checkpoints_.active()) return cut(now);
+  if (workers_.busy() != 0) return std::nullopt;
+  merger_.flush_staged(PushMerger::kAllSteps);
+  merger_.flush_buffered();
   if (own_.in_pull()) return std::nullopt;
-  const CheckpointPlan& plan = config_.checkpoint;
-  const bool wanted = plan.steps != 0 || plan.seconds > 0 || checkpoint_requested_;
-  if (wanted && !std::exchange(last_cut_, true)) return cut(now);
+  if (checkpoints_.take_last()) return cut(now);
   summary_.steps = slowest_;
-  summary_.updates = updates_;
+  summary_.updates = merger_.updates();
+  summary_.dropped = merger_.dropped();
+  summary_.non_finite = log_.non_finite_pushes();
   summary_.seconds = elapsed(now);
   phase_ = Phase::finished;
-  if (summary_.traffic) log_traffic();
-  for (const auto& [id, worker] : workers_) {
+  if (summary_.traffic) log_.traffic(*summary_.traffic);
+  for (auto& [id, worker] : workers_) {
     if (worker.ready) send_stop(id);
-    if (worker.row != nullptr) worker.row->set_away(now);
+    worker.record.set_away(now);
   }
   return FinishedNotice{summary_};
 }
@@ -470,7 +359,7 @@ std::optional<ServerRequest> ParamController::fail(Error error) {
 
 // No worker has passed. Ends the run with an error if no worker ever can.
 std::optional<ServerRequest> ParamController::check_stuck() {
-  if (started_ < 0 || busy_ != 0 || has_unready_workers()) return std::nullopt;
+  if (!began() || workers_.busy() != 0 || !workers_.all_ready()) return std::nullopt;
   if (workers_.empty()) return fail({Code::peer_lost, "all workers of the run are lost"});
   if (progress_.waiting() == 0 || gate_.next_time() != kForever) return std::nullopt;
   std::vector<NodeId> waiting;
@@ -481,13 +370,19 @@ std::optional<ServerRequest> ParamController::check_stuck() {
                                        ") back and none is working: its rule would never let a worker pass"});
 }
 
+void ParamController::check_waits(double now) {
+  if (!began()) return;
+  const bool stopping = phase_ == Phase::stopping;
+  log_.check_waits(progress_, workers_, stopping ? std::optional(times_.stopped) : std::nullopt, now);
+}
+
 double ParamController::next_time() const {
-  const double flush = config_.trace != nullptr ? config_.trace->next_time() : kForever;
-  if (phase_ == Phase::stopping) return std::min(flush, busy_ != 0 ? next_wait_check_ : kForever);
-  if (phase_ != Phase::running || started_ < 0) return flush;
-  const double gate = was_bsp_ && !absent_.empty() ? kForever : gate_.next_time();
-  const double waits = progress_.waiting() != 0 ? next_wait_check_ : kForever;
-  return std::min({gate, started_ + config_.seconds, flush, waits});
+  const double flush = recorder_.next_time();
+  if (phase_ == Phase::stopping) return std::min(flush, workers_.busy() != 0 ? log_.next_check() : kForever);
+  if (phase_ != Phase::running || !began()) return flush;
+  const double gate = was_bsp_ && !workers_.complete() ? kForever : gate_.next_time();
+  const double waits = progress_.waiting() != 0 ? log_.next_check() : kForever;
+  return std::min({gate, times_.began + config_.seconds, flush, waits});
 }
 
 }  // namespace actorhost

@@ -1,0 +1,70 @@
+#include "host/engine/param/run_recorder.hpp"
+
+#include <utility>
+
+#include "host/engine/param/run_workers.hpp"
+
+namespace actorhost {
+
+RunRecorder::RunRecorder(uint32_t run, std::string barrier, ParamTrace* trace, BarrierBoard* board, Log& log)
+    : barrier_(std::move(barrier)), trace_(trace), board_(board), log_(log), recording_(trace != nullptr) {
+  if (board_ != nullptr) board_->begin(run, barrier_);
+}
+
+void RunRecorder::add(NodeId id, RecordedWorker& worker) {
+  if (board_ != nullptr && worker.row == nullptr) worker.row = &board_->worker(id);
+}
+
+void RunRecorder::begin(const Progress& progress, double now) {
+  began_ = true;
+  if (!recording_) return;
+  trace_->begin_run({{"barrier", barrier_}, {"workers", std::to_string(progress.size())}}, now);
+  for (Slot slot = 0; slot < progress.size(); ++slot) {
+    trace_->join(progress.ids()[slot], static_cast<uint64_t>(progress.steps()[slot]), now);
+  }
+}
+
+void RunRecorder::show_gate(const Gate& gate) {
+  if (board_ == nullptr) return;
+  board_->passed.set(gate.passed());
+  board_->refused.set(gate.refused());
+  board_->bound.set(gate.rule().staleness());
+}
+
+void RunRecorder::complete(NodeId id, RecordedWorker& worker, uint64_t step, double compute, double began, double now) {
+  if (worker.row != nullptr) board_->step_seconds.add(now - began);
+  worker.set_waiting(step, now);
+  if (!recording_ || trace_->step(id, step, worker.released, compute, now)) return;
+  const uint64_t n = ++impossible_times_;
+  if ((n & (n - 1)) != 0) return;  // the 1st, 2nd, 4th, 8th ... are logged
+  log_.warn("record", "worker " + std::to_string(id) + " reports " + std::to_string(compute) + " s of work in the " +
+                          std::to_string(now - worker.released) + " s of its step " + std::to_string(step) +
+                          "; the trace has the nearest possible time (" + std::to_string(n) + " such times so far)");
+}
+
+void RunRecorder::park(NodeId id, RecordedWorker& worker, uint64_t step, double now) {
+  worker.set_away(now);
+  if (recording_) trace_->leave(id, step, now);
+}
+
+void RunRecorder::unpark(NodeId id, RecordedWorker& worker, uint64_t step, double now) {
+  worker.released = now;
+  count(id, step, now);
+}
+
+void RunRecorder::lose(NodeId id, RecordedWorker& worker, uint64_t step, bool counted, bool busy, double now) {
+  worker.set_away(now);
+  if (!recording_ || !began_ || !counted) return;
+  if (busy) trace_->open_step(id, step, worker.released, now);
+  trace_->leave(id, step, now);
+}
+
+void RunRecorder::stop(const RunWorkers& workers, double now) {
+  if (!std::exchange(recording_, false) || !began_) return;
+  for (const auto& [id, worker] : workers) {
+    if (worker.busy) trace_->open_step(id, worker.step, worker.record.released, now);
+  }
+  trace_->stop(now);
+}
+
+}  // namespace actorhost
