@@ -30,7 +30,7 @@ class Averaging {
     std::string where;
   };
 
-  Averaging(Node& node, Averages& averages, Plan plan, const std::vector<AverageReplica::Part>& parts)
+  Averaging(Node& node, Averages& averages, Plan plan, const std::vector<AverageModel::Part>& parts)
       : node_(node), averages_(averages), plan_(std::move(plan)), warm_left_(plan_.fresh ? 0 : plan_.warmup) {
     // A step of this length is likely to see a round begin.
     const double long_step = plan_.options.interval / 2;
@@ -134,12 +134,12 @@ Averaging& averaging_at(lua_State* L, int index) {
 
 /// The tensors of the arrays at `tensors` and `names`, sharing their memory. Refuses tensors that overlap.
 std::optional<std::string> read_average_parts(lua_State* L, int tensors, int names,
-                                              std::vector<AverageReplica::Part>& parts) {
+                                              std::vector<AverageModel::Part>& parts) {
   const int count = static_cast<int>(lua_objlen(L, tensors));
   for (int i = 1; i <= count; ++i) {
     lua_rawgeti(L, tensors, i);
     lua_rawgeti(L, names, i);
-    AverageReplica::Part part;
+    AverageModel::Part part;
     part.name = lua_tostring(L, -1);
     const int tensor = lua_gettop(L) - 1;
     const bool contiguous = view_of(*static_cast<const ah_tensor*>(lua_topointer(L, tensor))).contiguous();
@@ -187,7 +187,7 @@ int start(lua_State* L) {
                                            : AveragePattern::all;
   plan.options.seed = context.seed;
   plan.where = user_position(L);
-  std::vector<AverageReplica::Part> parts;
+  std::vector<AverageModel::Part> parts;
   if (const auto wrong = read_average_parts(L, 3, 4, parts)) raise_at_user(L, *wrong);
   auto& all = RegistryObject<Module>::find(L, kAverageModule).all;
   const uint32_t session = plan.session;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "host/engine/average/mover.hpp"
+#include "host/engine/average/replica.hpp"
 
 namespace actorhost {
 

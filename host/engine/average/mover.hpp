@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "host/engine/average/average_messages.hpp"
-#include "host/engine/average/replica.hpp"
+#include "host/engine/average/average_model.hpp"
 #include "host/engine/collective/schedule_run.hpp"
 
 namespace actorhost {

@@ -1,7 +1,7 @@
 #pragma once
-// One worker's model for averaging: its tensors, the lock that a step holds, and the two operations of a round: a copy
-// at its start and the change at its end. Both happen only between steps, so a copy is consistent and a change never
-// interleaves with an update.
+// One worker's model for averaging, the lock that a step holds, and the requests of rounds: a copy at a round's start
+// and the change at its end. Both happen only between steps, so a copy is consistent and a change never interleaves
+// with an update.
 //
 // Shared by the worker's thread and its process's courier. Neither waits for the other longer than one copy of the
 // memory takes. The worker does the requests of a round that arrive during a step when the step ends; the courier does
@@ -16,41 +16,14 @@
 #include <string>
 #include <vector>
 
-#include "host/base/blob.hpp"
 #include "host/base/clock.hpp"
 #include "host/base/result.hpp"
-#include "host/kernel/kernels.hpp"
+#include "host/engine/average/average_model.hpp"
 
 namespace actorhost {
 
-/// The layout of a model's tensors in one buffer: the tensors of each element type are adjacent.
-struct AverageLayout {
-  struct Segment {
-    Dtype dtype = Dtype::f32;
-    size_t begin = 0;     // byte, aligned like a block
-    size_t elements = 0;  // not 0
-
-    size_t bytes() const noexcept { return elements * dtype_size(dtype); }
-  };
-  std::vector<Segment> segments;
-  size_t bytes = 0;
-};
-
-/// The result of a round: the mean of `count` models, in the layout of the copies. The mean is the sum of all `terms`
-/// divided by `count`. A few copies of one process are added up where they are used, which saves writing and reading a
-/// sum.
-struct AverageResult {
-  std::vector<Blob> terms;
-  uint32_t count = 1;
-};
-
 class AverageReplica {
  public:
-  struct Part {
-    std::string name;
-    Dtype dtype = Dtype::f32;
-    Blob bytes;  // the tensor's own memory
-  };
   struct Stats {
     uint64_t rounds = 0;     // rounds that changed this model
     uint64_t missed = 0;     // rounds without this model
@@ -65,10 +38,10 @@ class AverageReplica {
   };
 
   /// `long_step` is the least duration of a long step in seconds. `wake_courier` wakes the courier, on any thread.
-  AverageReplica(const std::vector<Part>& parts, double long_step, const Clock& clock,
+  AverageReplica(const std::vector<AverageModel::Part>& parts, double long_step, const Clock& clock,
                  std::function<void()> wake_courier);
 
-  const AverageLayout& layout() const noexcept { return layout_; }
+  const AverageLayout& layout() const noexcept { return model_.layout(); }
 
   // ---- the worker's thread ----
 
@@ -114,9 +87,11 @@ class AverageReplica {
   void broken();
 
  private:
-  struct Piece {
-    Part part;
-    size_t at = 0;  // byte of the buffer
+  enum class CopyState : uint8_t {
+    none,
+    requested,  // a copy, as soon as no step runs
+    copied,     // for the round
+    refused
   };
   struct Change {
     AverageResult result;
@@ -127,13 +102,11 @@ class AverageReplica {
   // With mutex_ locked.
   void work();
   void make_copy();
-  bool finite_copy(const Piece& piece);
   void change(const Change& pending);
   Status raise_fault();
   Status serve_rounds(double now);
 
-  AverageLayout layout_;
-  std::vector<Piece> parts_;
+  AverageModel model_;  // its layout is constant; mutex_ guards the rest
   const double long_step_;
   const Clock& clock_;
   const std::function<void()> wake_courier_;
@@ -142,10 +115,8 @@ class AverageReplica {
   bool held_ = false;
   double since_ = 0;  // when the lock was taken
   double last_step_ = 0;
-  bool copy_requested_ = false;  // a copy, as soon as no step runs
-  bool has_step_copy_ = false;   // the copy is the model before the current step
-  bool copied_ = false;          // for the round
-  bool refused_ = false;
+  CopyState copy_state_ = CopyState::none;
+  bool has_step_copy_ = false;  // the copy is the model before the current step
   uint64_t copy_step_ = 0;
   Blob copy_;
   std::optional<Change> change_;

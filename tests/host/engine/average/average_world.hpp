@@ -148,7 +148,7 @@ class AverageWorld {
     worker.warm_left = plan_.warmup;
     worker.stop_at = rng_.exponential(plan_.between);
     const auto wake_courier = [this, process] { schedule_tick(process); };
-    std::vector<AverageReplica::Part> parts{{"f", Dtype::f32, worker.floats}, {"d", Dtype::f64, worker.doubles}};
+    std::vector<AverageModel::Part> parts{{"f", Dtype::f32, worker.floats}, {"d", Dtype::f64, worker.doubles}};
     worker.replica = std::make_shared<AverageReplica>(std::move(parts), plan_.interval / 2, clock_, wake_courier);
     worker.replica->set_wake([this, id] { in(0, [this, id] { resume_worker(id); }); });
   }
