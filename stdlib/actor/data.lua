@@ -90,12 +90,12 @@ local function rows_out(rows, count, out)
   if out == nil then
     extents[0], extents[1] = count, width
     out = base.new()
-    local status = base.api.allocate(base.api.context, out, 0, ndim, extents)
+    local status = base.api.allocate(base.api.context, out, base.dtypes.float32, ndim, extents)
     if status ~= 0 then base.raise("data.batch", status) end
     base.settle()
-  elseif not base.is_tensor(out) or out.ndim_ ~= ndim or out.type_ ~= 0 or out.extent_[0] ~= count
+  elseif not base.is_tensor(out) or out.ndim_ ~= ndim or out.type_ ~= base.dtypes.float32 or out.extent_[0] ~= count
     or (ndim == 2 and out.extent_[1] ~= width) or base.api.contiguous(out) == 0 then
-    check_out(out, ndim == 1 and { count } or { count, width }, 0)
+    check_out(out, ndim == 1 and { count } or { count, width }, base.dtypes.float32)
   end
   return out
 end
@@ -127,8 +127,8 @@ local function batch_of_sparse(source, positions, out)
   if out then check_out(out, shape, dtype) else out = base.allocate(shape, dtype, "data.batch") end
   base.api.fill(out, 0)
   local starts, columns = source.starts.i64_, source.columns.i64_
-  local values = dtype == 0 and source.values.f32_ or source.values.f64_
-  local to = dtype == 0 and out.f32_ or out.f64_
+  local values = dtype == base.dtypes.float32 and source.values.f32_ or source.values.f64_
+  local to = dtype == base.dtypes.float32 and out.f32_ or out.f64_
   for i = 0, positions.n - 1 do
     local row = positions.index[i]
     if row < 1 or row > source.n then outside(positions, i + 1, source.n) end
@@ -153,7 +153,7 @@ function M.batch(source, positions, out)
     return batch_of_tensor(source, positions, out)
   end
   out = rows_out(source, positions.n, out)
-  local bad = api.gather_rows(source, positions, 0, out.data_)
+  local bad = api.gather_rows(source, positions, base.dtypes.float32, out.data_)
   if bad ~= 0 then outside(positions, bad, source.n) end
   return out
 end

@@ -13,6 +13,7 @@
 --- For synchronous training, one step a round with the mean of the gradients, add `merge = param.merge.mean()`.
 local ffi = require("ffi")
 local check = require("actor.check")
+local enum = require("actor.enum")
 local util = require("actor.util")
 local base = require("actor.tensor.base")
 
@@ -38,9 +39,8 @@ local Optimiser = {}
 Optimiser.__index = Optimiser
 setmetatable(Optimiser, check.strict("optimiser:", "decay", "clip_norm", "clip_value"))
 
--- The codes in host/kernel/optimiser.hpp.
-local kinds = { add = 0, sgd = 1, adagrad = 2, adam = 3, rmsprop = 4, adamw = 5 }
-local decay_kinds = { step = 1, exponential = 2, inverse_time = 3, cosine = 4 }
+local kinds = enum("AH_OPTIMISER_KIND", "add sgd adagrad adam rmsprop adamw")
+local decay_kinds = enum("AH_DECAY_KIND", "step exponential inverse_time cosine")
 
 M.decay = {}
 

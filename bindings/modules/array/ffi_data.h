@@ -21,7 +21,7 @@ typedef struct ah_positions {
 
 typedef struct ah_data_api {
   void (*release)(ah_rows* rows);
-  /* Writes the values of the rows one after the other as float32 (type 0) or float64 (1). Returns 0, or the index (from
+  /* Writes the values of the rows one after the other as float32 or float64 (type: a Dtype). Returns 0, or the index (from
      1) in `positions` of the first position that is no row; `out` is then written up to that row. */
   int64_t (*gather_rows)(const ah_rows* rows, const void* positions, int32_t type, void* out);
   /* The same for n rows of row_bytes bytes, unchanged. */

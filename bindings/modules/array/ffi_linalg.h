@@ -1,5 +1,7 @@
 #pragma once
 #include "bindings/modules/array/ffi_tensor.h"
+#include "host/kernel/draw.hpp"   /* Distribution */
+#include "host/kernel/linalg.hpp" /* Obstacle */
 /* FFI text "ffi/linalg", on top of ffi_tensor.h: decompositions of matrices, random elements. The
    functions allocate an `out`. Lua ensures that operands are row-major and have matching shapes and types. No function
    calls Lua. */

@@ -1,5 +1,10 @@
 #pragma once
 #include <stdint.h>
+
+#include "host/base/dtype.hpp"       /* Dtype */
+#include "host/kernel/kernels.hpp"   /* Unary, Binary */
+#include "host/kernel/optimiser.hpp" /* DecayKind, OptimiserKind */
+#include "host/kernel/strided.hpp"   /* Reduction */
 /* FFI text "ffi/tensor": tensors as C values, and their operations. Plain C for ffi.cdef, which skips lines that start
    with '#'. A tensor is in Lua memory; its elements are a block of bytes (host/base/blob.hpp) shared by its views.
    All-zero bytes are an empty tensor. Operations check shapes and element types and return a status. They allocate an
@@ -48,13 +53,13 @@ typedef struct ah_tensor {
   };
   int64_t count_;  /* elements */
   int64_t charge_; /* bytes counted in context_->live */
-  int32_t type_;   /* 0 float32, 1 float64, 2 int32, 3 int64, 4 uint8, 5 bool */
+  int32_t type_;   /* a Dtype */
   int32_t ndim_;
   int64_t extent_[8];
   int64_t step_[8]; /* in elements */
 } ah_tensor;
 
-/* An optimiser: OptimiserSpec of host/kernel/optimiser.hpp, with its numbers of kinds. */
+/* An optimiser: OptimiserSpec of host/kernel/optimiser.hpp. */
 typedef struct ah_optimiser {
   double lr, scale, momentum, weight_decay, beta1, beta2, epsilon, initial, alpha;
   double decay_rate, decay_every, decay_floor, warm_steps, warm_start;

@@ -1,5 +1,8 @@
 #pragma once
 #include <stdint.h>
+
+#include "host/barrier/gate.hpp"              /* Watch */
+#include "host/barrier/progress_sample.hpp"   /* Resample::Kind */
 #define AH_ADMISSION_BATCH_MAGIC 0x6863746162 /* "batch" */
 /* FFI text "ffi/barrier": the input of barrier rules, and clocks for Lua code that owns them (simulator, peers, tests).
    Plain C for ffi.cdef, which skips lines that start with '#'. Slots number the present workers from 0. */
@@ -50,7 +53,7 @@ typedef struct ah_admission_batch {
   uint32_t live;       /* 1 while the pointers are valid: later uses of a view stored by a rule are refused */
   /* The evaluator sets these when its rule changes: */
   int32_t staleness;
-  uint32_t watch; /* 0 floor, 1 event, 2 timer, 3 worker */
+  uint32_t watch; /* a Watch */
   uint64_t version;
 } ah_admission_batch;
 
@@ -58,7 +61,7 @@ typedef struct ah_sampler ah_sampler;
 typedef struct ah_progress ah_progress;
 
 typedef struct ah_barrier_api {
-  /* kind: 0 event, 1 sticky, 2 poll every `seconds`. Null when memory runs out, as progress_new. */
+  /* kind: a Resample::Kind; `seconds` is of a poll. Null when memory runs out, as progress_new. */
   ah_sampler* (*sampler_new)(uint32_t beta, uint32_t kind, double seconds, uint64_t seed, uint64_t salt);
   void (*sampler_free)(ah_sampler* sampler);
   /* The sample of the worker in batch->slot from `from` at batch->now. */

@@ -1,12 +1,18 @@
 #pragma once
 #include <stdint.h>
+
+#include "host/mapreduce/files/csv_rows.hpp"      /* CsvKind */
+#include "host/mapreduce/rows/row.hpp"            /* RowTag */
+#include "host/mapreduce/rows/sort_key.hpp"       /* SortOrder */
+#include "host/mapreduce/tables/group_source.hpp" /* SetOperation */
+#include "host/mapreduce/tasks/file_sink.hpp"     /* RowFormat */
 /* FFI text "ffi/mapreduce": the rows of a task, read in batches and written one by one. Plain C for ffi.cdef, which
    skips lines that start with '#'. Streams belong to the node's present task and end with it. A failing call returns
    NULL or -1; fail() of actor.c.mapreduce then raises the reason. */
 
 /* RowValue of host/mapreduce/rows/row.hpp. */
 typedef struct ah_mr_value {
-  uint32_t tag; /* 0 nil, 1 false, 2 true, 3 number, 4 text, 5 encoded value */
+  uint32_t tag; /* a RowTag */
   uint32_t spare;
   double number;
   const char* bytes; /* of text and encoded values */
@@ -38,6 +44,9 @@ typedef struct ah_mr_flat {
 typedef struct ah_mr_source ah_mr_source;
 typedef struct ah_mr_sink ah_mr_sink;
 
+/* The change of case of matches. */
+enum { AH_MR_CHANGE_NONE, AH_MR_CHANGE_LOWER, AH_MR_CHANGE_UPPER };
+
 /* Some matches of a pattern in a text; Lua keeps the text alive. */
 typedef struct ah_mr_matches {
   const char* bytes[64];
@@ -45,10 +54,10 @@ typedef struct ah_mr_matches {
   const char* at; /* where the search continues */
   const char* stop;
   const uint8_t* wanted; /* 256 entries: 1 for the characters of a match */
-  uint32_t change;       /* 1: convert matches to lower case, 2: to upper case */
+  uint32_t change;       /* AH_MR_CHANGE_... */
 } ah_mr_matches;
 
-/* CombineSlot of host/mapreduce/rows/combine_slot.hpp. A number may be written in place: tag 3 and the number. */
+/* CombineSlot of host/mapreduce/rows/combine_slot.hpp. A number may be written in place, with its tag. */
 typedef struct ah_mr_slot {
   uint64_t hash;
   double number;
@@ -71,7 +80,7 @@ typedef struct ah_mr_sampler {
 typedef struct ah_mr_csv {
   const char* const* names; /* of columns */
   const char* const* typed; /* columns with given kinds */
-  const uint8_t* kinds;     /* their kinds: 0 any, 1 text, 2 number, 3 boolean */
+  const uint8_t* kinds;     /* their kinds: CsvKind */
   ah_mr_value missing;      /* bytes and size of an encoded value */
   uint32_t names_count;
   uint32_t kinds_count;
@@ -80,17 +89,20 @@ typedef struct ah_mr_csv {
   char separator;
 } ah_mr_csv;
 
+/* The kind of a split: lines of a part, lines of a whole file, lines of a URL, the path and the whole content. */
+enum { AH_MR_SPLIT_PART, AH_MR_SPLIT_WHOLE, AH_MR_SPLIT_URL, AH_MR_SPLIT_CONTENT };
+
 /* The input of one task. */
 typedef struct ah_mr_split {
   const char* path; /* or a URL */
-  uint32_t kind;    /* 0 lines of a part, 1 lines of a whole file, 2 lines of a URL, 3 the path and the whole content */
+  uint32_t kind;    /* AH_MR_SPLIT_... */
   uint32_t skip;    /* 1: unreadable input is skipped and counted */
   double from;      /* of a part, in bytes */
   double to;
   double size;         /* of the file when the job was planned; below 0: unknown */
   double seconds;      /* timeout of a silent server */
   const char* ca_file; /* certificates for checking servers; NULL: from the environment or the system */
-  uint32_t format;     /* of lines: 0 each is a row, 1 CSV, 2 JSON lines */
+  uint32_t format;     /* of lines: a RowFormat except `rows`; text: each line is a row */
   const ah_mr_csv* csv;
 } ah_mr_split;
 
@@ -103,7 +115,7 @@ typedef struct ah_mr_save {
   const char* const* names; /* of CSV's columns */
   uint32_t names_count;
   uint32_t overwrite;
-  uint32_t format; /* 0 text, 1 CSV, 2 JSON lines, 3 raw rows, for row_file */
+  uint32_t format; /* a RowFormat; `rows` is read by row_file */
   char separator;
 } ah_mr_save;
 
@@ -113,6 +125,10 @@ typedef struct ah_mr_part {
   double rows;
   double bytes;
 } ah_mr_part;
+
+/* The rows of a sorter: any rows; rows of put_under, which are returned without the key; any rows, by all of their
+   bytes, for set_of. */
+enum { AH_MR_SORT_ANY, AH_MR_SORT_UNDER, AH_MR_SORT_WHOLE };
 
 typedef struct ah_mapreduce_api {
   /* Lines of files, or a whole file. */
@@ -183,15 +199,14 @@ typedef struct ah_mapreduce_api {
   ah_mr_sink* (*ranges)(ah_mr_source* splitters, uint32_t descending);
   /* Puts a pair of the key and the row's bytes, for a sort by this key. */
   int32_t (*put_under)(ah_mr_sink* sink, const ah_mr_value* key, const ah_mr_row* row);
-  /* A sink that sorts rows which the task itself reads, by the first value: order 0 ascending, 1 descending, 2 by hash.
-     `rows`: 0 any rows; 1 rows of put_under, which are returned without the key; 2 any rows, by all of their bytes, for
-     set_of. The sorter may use one of `parts` parts of the task's memory. */
+  /* A sink that sorts rows which the task itself reads, by the first value, in a SortOrder; rows: AH_MR_SORT_... The
+     sorter may use one of `parts` parts of the task's memory. */
   ah_mr_sink* (*sorter)(uint32_t order, uint32_t rows, uint32_t parts);
   ah_mr_source* (*sorted)(ah_mr_sink* sorter);
   /* The rows of several sorters by hash, key after key. batch.pair is then 1, +2 for a row with the previous row's key,
      +4 for each sorter before the row's sorter. */
   ah_mr_source* (*groups)(ah_mr_sink** sorters, uint32_t count);
-  /* Distinct rows: operation 0 the rows in both inputs, 1 the rows only in the first. */
+  /* Distinct rows: in both inputs, or only in the first (SetOperation). */
   ah_mr_source* (*set_of)(ah_mr_sink* first, ah_mr_sink* second, uint32_t operation);
 
   /* flat: the table of an encoded value as in flat_table.hpp, and its shape, or 0; its values are valid until the next

@@ -256,7 +256,7 @@ void change_case(ah_mr_matches* m, int32_t count) {
   if (changed.size() < total) changed.resize(2 * total);
   char* at = changed.data();
   // As tolower and toupper of the C locale, which Lua uses here.
-  const char first = m->change == 1 ? 'A' : 'a';
+  const char first = m->change == AH_MR_CHANGE_LOWER ? 'A' : 'a';
   for (int32_t i = 0; i < count; ++i) {
     const char* const from = m->bytes[i];
     m->bytes[i] = at;
@@ -279,7 +279,7 @@ int32_t match(ah_mr_matches* m) {
     m->sizes[count++] = at - begin;
   }
   m->at = at;
-  if (m->change != 0) change_case(m, count);
+  if (m->change != AH_MR_CHANGE_NONE) change_case(m, count);
   return count;
 }
 

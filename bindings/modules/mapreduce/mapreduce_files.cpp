@@ -146,7 +146,8 @@ uint64_t whole(double bytes) { return static_cast<uint64_t>(bytes); }
 Result<std::unique_ptr<RowSource>> rows_of(const ah_mr_split& split, Result<std::unique_ptr<TextInput>> input,
                                            const std::string& name, TaskStreams& streams) {
   if (!input) return input.error();
-  if (split.format == 0) return std::unique_ptr<RowSource>(std::make_unique<LineSource>(std::move(*input)));
+  if (static_cast<RowFormat>(split.format) == RowFormat::text)
+    return std::unique_ptr<RowSource>(std::make_unique<LineSource>(std::move(*input)));
   SkipRow skip;
   if (split.skip != 0) {
     skip = [&streams](const Error& error) {
@@ -155,14 +156,15 @@ Result<std::unique_ptr<RowSource>> rows_of(const ah_mr_split& split, Result<std:
       return true;
     };
   }
-  if (split.format == 2) return json_rows(std::move(*input), name, std::move(skip));
+  if (static_cast<RowFormat>(split.format) == RowFormat::jsonl)
+    return json_rows(std::move(*input), name, std::move(skip));
   std::unique_ptr<TextInput> start;
-  if (split.kind == 0 && split.from > 0) {
+  if (split.kind == AH_MR_SPLIT_PART && split.from > 0) {
     auto opened = TextInput::open_part(split.path, 0, whole(split.size), whole(split.size));
     if (!opened) return opened.error();
     start = *std::move(opened);
   }
-  const bool is_whole = split.kind != 0 || (split.from <= 0 && split.to >= split.size);
+  const bool is_whole = split.kind != AH_MR_SPLIT_PART || (split.from <= 0 && split.to >= split.size);
   return csv_rows(std::move(*input), name, csv_format(*split.csv, is_whole), std::move(start), std::move(skip));
 }
 
@@ -176,14 +178,14 @@ Result<std::unique_ptr<RowSource>> fetched(const ah_mr_split& split, TaskStreams
 
 Result<std::unique_ptr<RowSource>> opened(const ah_mr_split& split, TaskStreams& streams) {
   switch (split.kind) {
-    case 0: {
+    case AH_MR_SPLIT_PART: {
       auto part = TextInput::open_part(split.path, whole(split.from), whole(split.to), whole(split.size));
       return rows_of(split, std::move(part), split.path, streams);
     }
-    case 2: return fetched(split, streams);
+    case AH_MR_SPLIT_URL: return fetched(split, streams);
     default: AH_TRY(check_size(split)); break;
   }
-  if (split.kind == 1) return rows_of(split, TextInput::open_whole(split.path), split.path, streams);
+  if (split.kind == AH_MR_SPLIT_WHOLE) return rows_of(split, TextInput::open_whole(split.path), split.path, streams);
   return std::unique_ptr<RowSource>(std::make_unique<WholeFile>(split.path, streams.place().room().budget.each()));
 }
 

@@ -11,8 +11,6 @@ namespace actorhost::mapreduce_wide {
 namespace {
 
 // A kind of `sorter`, numbered as in ffi_mapreduce.h.
-constexpr uint32_t kUnder = 1;
-constexpr uint32_t kWrapped = 2;
 
 TaskStreams& streams() { return TaskStreams::of_thread(); }
 TaskRoom room() { return streams().place().room(); }
@@ -119,11 +117,11 @@ ah_mr_sink* sorter(uint32_t order, uint32_t rows, uint32_t parts) {
   const TaskRoom at = room();
   SortOptions options;
   options.order = static_cast<SortOrder>(order);
-  options.rows = rows == kUnder ? SortRows::inner : SortRows::row;
+  options.rows = rows == AH_MR_SORT_UNDER ? SortRows::inner : SortRows::row;
   options.memory = at.budget.share() / parts;
   options.budget = &at.budget;
   options.spill = &at.spill;
-  return streams().add(std::unique_ptr<TaskSink>(std::make_unique<SorterSink>(options, rows == kWrapped)));
+  return streams().add(std::unique_ptr<TaskSink>(std::make_unique<SorterSink>(options, rows == AH_MR_SORT_WHOLE)));
 }
 
 ah_mr_source* sorted(ah_mr_sink* sorter) {

@@ -3,6 +3,7 @@
 --- keeps state in view.shared.
 local ffi = require("ffi")
 local check = require("actor.check")
+local enum = require("actor.enum")
 local rules = require("actor.barrier.rule")
 local views = require("actor.barrier.view")
 local api = require("actor.ffi")("barrier")
@@ -17,7 +18,7 @@ local Evaluator = {}
 Evaluator.__index = Evaluator
 
 local magic = 0x6863746162 -- AH_ADMISSION_BATCH_MAGIC
-local watches = { floor = 0, event = 1, timer = 2, worker = 3 }
+local watches = enum("AH_WATCH", "floor event timer worker")
 
 -- Each evaluator loads the loop anew: the JIT compiles it for the current rule, and traces of one rule do not become
 -- side exits of another's.

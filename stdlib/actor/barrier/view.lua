@@ -1,6 +1,7 @@
 --- A view is the argument of a barrier rule: the clocks of the workers that the waiting worker sees. Its arrays read
 --- the owner's memory in place, so a view costs nothing per worker and is valid only while its rule runs.
 local ffi = require("ffi")
+local enum = require("actor.enum")
 local api = require("actor.ffi")("barrier")
 local new_rng = require("actor.rng")
 
@@ -194,7 +195,7 @@ end
 
 -- --- samples ---
 
-local kinds = { event = 0, sticky = 1, poll = 2 }
+local kinds = enum("AH_RESAMPLE_KIND", "event sticky poll")
 
 ---Makes the view that the sampling rule `rule`, which sees `view`, passes to its inner rule. The view has its own
 ---random stream, which depends on the number of earlier samplings of the evaluation.

@@ -87,7 +87,7 @@ end
 local function tensor_line(t)
   if t.context_ == nil then return "tensor (empty)" end
   local texts = {}
-  for i, x in ipairs(t.size <= few_numbers and numbers_of(t, few_numbers) or {}) do texts[i] = element_text(x, false, t.type_ == 0) end
+  for i, x in ipairs(t.size <= few_numbers and numbers_of(t, few_numbers) or {}) do texts[i] = element_text(x, false, t.dtype == "float32") end
   return ("tensor %s %s%s"):format(shape_of(t), t.dtype, #texts > 0 and ": " .. table.concat(texts, " ") or "")
 end
 
@@ -149,7 +149,7 @@ end
 function Writer:tensor_source(t)
   if t.size > self.limits.entries then return ("nil --[[%s]]"):format(tensor_line(t)) end
   local texts = {}
-  for i, x in ipairs(numbers_of(t, t.size)) do texts[i] = element_text(x, true, t.type_ == 0) end
+  for i, x in ipairs(numbers_of(t, t.size)) do texts[i] = element_text(x, true, t.dtype == "float32") end
   local shape = {}
   for d, extent in ipairs(t.shape) do shape[d] = ("%d"):format(extent) end
   return ('require("actor.tensor").new({%s}, { dtype = "%s" }):reshape({%s})'):format(table.concat(texts, ", "), t.dtype,

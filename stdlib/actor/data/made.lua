@@ -3,6 +3,8 @@ local check = require("actor.check")
 local base = require("actor.tensor.base")
 local rng = require("actor.rng")
 
+local float32 = base.dtypes.float32
+
 local M = {}
 
 ---Generates points around class centres: x = centre of its class + spread * normal.
@@ -19,7 +21,7 @@ function M.blobs(options)
   check.number(spread, "spread", fn, 0)
   local random, centres = rng(options.seed or 1), {}
   for i = 1, classes * dims do centres[i] = random:uniform(-10, 10) end
-  local x, labels = base.allocate({ n, dims }, 0, fn), base.allocate({ n }, 0, fn)
+  local x, labels = base.allocate({ n, dims }, float32, fn), base.allocate({ n }, float32, fn)
   for i = 0, n - 1 do
     local class = random:below(classes)
     labels.f32_[i] = class + 1
@@ -39,10 +41,10 @@ function M.regression(options)
   check.integer(dims, "dims", fn, 1)
   check.number(noise, "noise", fn, 0)
   local random = rng(options.seed or 1)
-  local weights = base.allocate({ dims }, 0, fn)
+  local weights = base.allocate({ dims }, float32, fn)
   for d = 0, dims - 1 do weights.f32_[d] = random:normal() end
   local bias = random:normal()
-  local x, y = base.allocate({ n, dims }, 0, fn), base.allocate({ n }, 0, fn)
+  local x, y = base.allocate({ n, dims }, float32, fn), base.allocate({ n }, float32, fn)
   for i = 0, n - 1 do
     local sum = bias + noise * random:normal()
     for d = 0, dims - 1 do
@@ -70,10 +72,10 @@ function M.classification(options)
   check.integer(dims, "dims", fn, 1)
   check.number(noise, "noise", fn, 0)
   local random = rng(options.seed or 1)
-  local weights, bias = base.allocate({ dims, classes }, 0, fn), base.allocate({ classes }, 0, fn)
+  local weights, bias = base.allocate({ dims, classes }, float32, fn), base.allocate({ classes }, float32, fn)
   for i = 0, dims * classes - 1 do weights.f32_[i] = random:normal() end
   for class = 0, classes - 1 do bias.f32_[class] = random:normal() end
-  local x, labels = base.allocate({ n, dims }, 0, fn), base.allocate({ n }, 0, fn)
+  local x, labels = base.allocate({ n, dims }, float32, fn), base.allocate({ n }, float32, fn)
   for i = 0, n - 1 do
     for d = 0, dims - 1 do x.f32_[i * dims + d] = random:normal() end
     local best, highest = 1, -math.huge
@@ -106,7 +108,7 @@ function M.low_rank(options)
   check.number(density, "density", fn, 0, 1)
   check.number(noise, "noise", fn, 0)
   local random, scale = rng(options.seed or 1), math.sqrt(1 / math.sqrt(rank))
-  local left, right = base.allocate({ rows, rank }, 0, fn), base.allocate({ columns, rank }, 0, fn)
+  local left, right = base.allocate({ rows, rank }, float32, fn), base.allocate({ columns, rank }, float32, fn)
   for i = 0, rows * rank - 1 do left.f32_[i] = scale * random:normal() end
   for i = 0, columns * rank - 1 do right.f32_[i] = scale * random:normal() end
   local at, n = {}, 0
@@ -116,7 +118,7 @@ function M.low_rank(options)
       at[n] = place
     end
   end
-  local row, column, value = base.allocate({ n }, 1, fn), base.allocate({ n }, 1, fn), base.allocate({ n }, 0, fn)
+  local row, column, value = base.allocate({ n }, base.dtypes.float64, fn), base.allocate({ n }, base.dtypes.float64, fn), base.allocate({ n }, float32, fn)
   for i = 0, n - 1 do
     local r = math.floor(at[i + 1] / columns)
     local k = at[i + 1] - r * columns

@@ -1,6 +1,7 @@
 --- Compiles the narrow operations of a stage into one Lua loop over batches of rows. The loop is generated as source
 --- text, so that the JIT compiles each stage's loop for its own functions. Rows are in C++ before and after the loop;
 --- only the values that a function needs become Lua values.
+local enum = require("actor.enum")
 local ffi = require("ffi")
 local faults = require("actor.mapreduce.faults")
 local emitters = require("actor.mapreduce.emitters")
@@ -55,7 +56,7 @@ end
 
 -- ---- the generated text ----
 
-local changes = { lower = 1, upper = 2 }
+local changes = enum("AH_MR_CHANGE", "lower upper")
 
 -- How operation i + 1 changes the case of the texts that operation i spreads (as in ah_mr_matches), if it does nothing
 -- else. The operations after it are in the loop's text twice, so they must not spread again.
@@ -368,7 +369,7 @@ function M.counts(ops) return not last_partition_function(ops) end
 
 local function one_number()
   local batch = ffi.new("ah_mr_batch")
-  batch.count, batch.first[0].tag = 1, 3
+  batch.count, batch.first[0].tag = 1, ffi.C.AH_ROW_TAG_NUMBER
   return batch
 end
 

@@ -8,6 +8,7 @@ local M = {}
 
 local new = require("table.new")
 local flat = ffi.new("ah_mr_flat")
+local NUMBER, TEXT, YES = ffi.C.AH_ROW_TAG_NUMBER, ffi.C.AH_ROW_TAG_TEXT, ffi.C.AH_ROW_TAG_YES
 local items_type = ffi.typeof("const ah_mr_value*")
 
 -- Returns the Lua text that builds the item at place `at` of a shape, where `count` values precede it. Also returns the
@@ -49,12 +50,12 @@ function M.reader(text_at)
     for i = 0, n - 1 do
       local item = items[i]
       local tag = item.tag
-      if tag == 3 then
+      if tag == NUMBER then
         out[i + 1] = item.number
-      elseif tag == 4 then
+      elseif tag == TEXT then
         out[i + 1] = text_at(item.bytes, item.size)
       else
-        out[i + 1] = tag == 2
+        out[i + 1] = tag == YES
       end
     end
     return out

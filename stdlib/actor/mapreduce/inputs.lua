@@ -1,20 +1,20 @@
 --- Inputs of a stage's tasks: splits of a source, or the outputs of earlier tasks.
 local ffi = require("ffi")
+local enum = require("actor.enum")
 local compile = require("actor.mapreduce.compile")
 local api = require("actor.ffi")("mapreduce")
 local c = require("actor.c.mapreduce")
 
 local M = {}
 
-local required = compile.required
+local required, C = compile.required, ffi.C
 
 -- How a task opens its part of a source.
 local sources = {}
 
-local split_kinds = { part = 0, whole = 1, url = 2, content = 3 }
-
-local formats = { text = 0, csv = 1, jsonl = 2 }
-local csv_kinds = { any = 0, text = 1, number = 2, boolean = 3 }
+local split_kinds = enum("AH_MR_SPLIT", "part whole url content")
+local formats = enum("AH_ROW_FORMAT", "text csv jsonl")
+local csv_kinds = enum("AH_CSV_KIND", "any text number boolean")
 
 -- The CSV options of a file as a C struct; the texts that it points to are held beside it.
 local function csv_of(csv)
@@ -105,14 +105,11 @@ function kinds.combined(input, stage)
   end, dataset.merge or dataset.fn
 end
 
--- Sorters, numbered as in ffi_mapreduce.h.
-local BY_HASH, ANY, UNDER, WHOLE = 2, 0, 1, 2
-
 local function sorters(stage, rows)
   local count = #stage.needs
   local made = ffi.new("ah_mr_sink*[?]", count)
   for i = 0, count - 1 do
-    made[i] = required(api.sorter(BY_HASH, rows, count))
+    made[i] = required(api.sorter(C.AH_SORT_ORDER_HASH, rows, count))
     pour(made[i], i)
   end
   return made, count
@@ -120,15 +117,15 @@ end
 
 function kinds.groups(input, stage)
   return function()
-    return required(api.groups(sorters(stage, ANY)))
+    return required(api.groups(sorters(stage, C.AH_MR_SORT_ANY)))
   end, input.dataset.reader()
 end
 
-local set_operations = { intersection = 0, subtract = 1 }
+local set_operations = enum("AH_SET_OPERATION", "intersection subtract")
 
 function kinds.set(input, stage)
   return function()
-    local made = sorters(stage, WHOLE)
+    local made = sorters(stage, C.AH_MR_SORT_WHOLE)
     return required(api.set_of(made[0], made[1], set_operations[input.dataset.op]))
   end
 end
@@ -136,7 +133,8 @@ end
 function kinds.sorted(input)
   local dataset = input.dataset
   return function()
-    local sorter = required(api.sorter(dataset.descending and 1 or 0, dataset.fn and UNDER or ANY, 1))
+    local order = dataset.descending and C.AH_SORT_ORDER_DESCENDING or C.AH_SORT_ORDER_ASCENDING
+    local sorter = required(api.sorter(order, dataset.fn and C.AH_MR_SORT_UNDER or C.AH_MR_SORT_ANY, 1))
     pour(sorter, 0)
     return required(api.sorted(sorter))
   end

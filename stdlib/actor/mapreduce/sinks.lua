@@ -4,6 +4,7 @@
 local check = require("actor.check")
 local compile = require("actor.mapreduce.compile")
 local datasets = require("actor.mapreduce.dataset")
+local enum = require("actor.enum")
 local ffi = require("ffi")
 local log = require("actor.log")
 local outputs = require("actor.mapreduce.outputs")
@@ -16,7 +17,7 @@ local Dataset, required = datasets.Dataset, compile.required
 
 local M = {}
 
-local formats = { text = 0, csv = 1, jsonl = 2, rows = 3 }
+local formats = enum("AH_ROW_FORMAT", "text csv jsonl rows")
 local extensions = { none = "", gz = ".gz", zst = ".zst", xz = ".xz", bz2 = ".bz2" }
 
 -- Writes the rows of a stage into a part. The stage outputs one pair: the part's name, and its number of rows and

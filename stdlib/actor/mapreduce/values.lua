@@ -9,7 +9,8 @@ local c = require("actor.c.mapreduce")
 
 local M = {}
 
-local TEXT, VALUE = 4, 5
+local C = ffi.C
+local NIL, NO, YES, NUMBER, TEXT, VALUE = C.AH_ROW_TAG_NIL, C.AH_ROW_TAG_NO, C.AH_ROW_TAG_YES, C.AH_ROW_TAG_NUMBER, C.AH_ROW_TAG_TEXT, C.AH_ROW_TAG_VALUE
 
 -- Short texts, which often repeat, are cached: C++ knows which texts are in `cached_texts`, and their places.
 local SHORT, PLACES = 15, 16384
@@ -69,10 +70,10 @@ local flat_at = flat.reader(text_at)
 local function get(v)
   local tag = v.tag
   if tag == TEXT then return text_at(v.bytes, v.size) end
-  if tag == 3 then return v.number end
+  if tag == NUMBER then return v.number end
   if tag == VALUE then return flat_at(v) or from_bytes(ffi.string(v.bytes, v.size)) end
-  if tag == 0 then return nil end
-  return tag == 2
+  if tag == NIL then return nil end
+  return tag == YES
 end
 
 -- The bytes of a row's values and its key, which must stay alive until they are copied: texts, and buffers for plain
@@ -94,13 +95,13 @@ end
 local function set(v, x)
   local kind = type(x)
   if kind == "number" then
-    v.tag, v.number = 3, x
+    v.tag, v.number = NUMBER, x
   elseif kind == "string" then
     v.tag, v.bytes, v.size = TEXT, x, #x
   elseif kind == "boolean" then
-    v.tag, v.number = x and 2 or 1, x and 1 or 0
+    v.tag, v.number = x and YES or NO, x and 1 or 0
   elseif x == nil then
-    v.tag = 0
+    v.tag = NIL
   elseif kind == "table" and is_plain(x, DEPTH, SLOTS) then
     set_table(v, x)
   else

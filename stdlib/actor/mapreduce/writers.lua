@@ -9,6 +9,7 @@ local M = {}
 local get, set, as_pair, from_bytes, to_bytes = values.get, values.set, values.as_pair, values.from_bytes, values.to_bytes
 local one, some = values.one, values.some
 
+local TAG_NIL, TAG_NUMBER = ffi.C.AH_ROW_TAG_NIL, ffi.C.AH_ROW_TAG_NUMBER
 local BATCH = 64 -- keys of one lookup
 
 -- Tables and tensors stay in Lua for a while, so that they are encoded once for many rows.
@@ -53,17 +54,17 @@ function M.combiner(fn, how)
 
   local function combine(slot, v, with, begin)
     local tag = slot.tag
-    if tag == 3 then -- numbers are combined in place
+    if tag == TAG_NUMBER then -- numbers are combined in place
       local combined = one(with(slot.number, v))
       if type(combined) == "number" then
         slot.number = combined
       else
         store(slot, combined)
       end
-    elseif tag == 0 then
+    elseif tag == TAG_NIL then
       if begin then v = one(begin(v)) end
       if type(v) == "number" then
-        slot.tag, slot.number = 3, v
+        slot.tag, slot.number = TAG_NUMBER, v
       else
         store(slot, v)
       end
@@ -144,7 +145,7 @@ function M.combiner(fn, how)
 
   -- A row as stored in a batch: its key need not become a Lua value.
   local function put_raw(k, v, pair)
-    if pair == 1 and not objects and v.tag == 3 and k.tag ~= 0 then
+    if pair == 1 and not objects and v.tag == TAG_NUMBER and k.tag ~= TAG_NIL then
       wait_under(k, v.number, NUMBER)
     else
       local b = nil

@@ -4,7 +4,7 @@ local check = require("actor.check")
 local base = require("actor.tensor.base")
 local spelling = require("actor.c.names")
 
-local api = base.api
+local api, C = base.api, ffi.C
 local M = {}
 
 local loss_out = ffi.new("double[1]")
@@ -22,7 +22,7 @@ function M.cross_entropy(scores, labels, out)
   if out ~= nil then base.arg(out, "out", fn) end
   local slope = out or base.new()
   local status = api.cross_entropy(loss_out, slope, scores, labels)
-  if status == 1 then
+  if status == C.AH_TENSOR_SHAPE then
     check.fail("bad argument to %s: expected scores (rows, classes) and labels (rows), got %s and %s", fn,
       base.shape_text(scores), base.shape_text(labels))
   end

@@ -10,7 +10,7 @@ local M = { api = api }
 
 local context = api.context
 local tonumber, type, floor, max = tonumber, type, math.floor, math.max
-local istype = ffi.istype
+local istype, C = ffi.istype, ffi.C
 
 ---The methods of `t.name`; `properties` below has the rest. A script may receive a tensor (a parameter from another
 ---node) without having required "actor.tensor", so the first lookup requires it.
@@ -24,11 +24,17 @@ local methods = setmetatable({}, {
 M.methods = methods
 
 M.max_dims = 8
-M.dtypes = { float32 = 0, float64 = 1, int32 = 2, int64 = 3, uint8 = 4, bool = 5 }
-M.dtype_names = { [0] = "float32", [1] = "float64", [2] = "int32", [3] = "int64", [4] = "uint8", [5] = "bool" }
+M.dtypes = {
+  float32 = C.AH_DTYPE_F32, float64 = C.AH_DTYPE_F64, int32 = C.AH_DTYPE_I32, int64 = C.AH_DTYPE_I64, uint8 = C.AH_DTYPE_U8,
+  bool = C.AH_DTYPE_B8,
+}
+M.dtype_names = {}
+for name, code in pairs(M.dtypes) do M.dtype_names[code] = name end
 ---Bytes of an element, by the code of its type.
-M.sizes = { [0] = 4, [1] = 8, [2] = 4, [3] = 8, [4] = 1, [5] = 1 }
-local bool = M.dtypes.bool
+M.sizes = {
+  [C.AH_DTYPE_F32] = 4, [C.AH_DTYPE_F64] = 8, [C.AH_DTYPE_I32] = 4, [C.AH_DTYPE_I64] = 8, [C.AH_DTYPE_U8] = 1, [C.AH_DTYPE_B8] = 1,
+}
+local float32, float64, bool = M.dtypes.float32, M.dtypes.float64, M.dtypes.bool
 
 -- Garbage. LuaJIT's collector sees a tensor as a small value, whatever the size of its block, so blocks are counted
 -- here. A full collection runs when the bytes allocated since the previous collection exceed the bytes in use (and this
@@ -179,43 +185,43 @@ function M.raise(fn, status, a, b, out)
   local function text(x)
     return is_tensor(x) and shape_text(x) .. " " .. M.dtype_names[x.type_] or tostring(x)
   end
-  if status == 1 then
+  if status == C.AH_TENSOR_SHAPE then
     check.fail("bad argument to %s: shapes %s and %s do not fit", fn, shape_text(a), shape_text(b))
-  elseif status == 2 then
+  elseif status == C.AH_TENSOR_DTYPE then
     check.fail("bad argument to %s: %s and %s mixed; convert one with t:to(dtype)", fn, M.dtype_names[a.type_],
       M.dtype_names[b.type_])
-  elseif status == 3 then
+  elseif status == C.AH_TENSOR_MEMORY then
     local wanted = tonumber(context.wanted)
     if wanted == 0 then check.fail("%s: no memory for a copy of an operand", fn) end
     check.fail("%s: no memory for %.0f bytes", fn, wanted)
-  elseif status == 4 then
+  elseif status == C.AH_TENSOR_OUT then
     local operands = b == nil and text(a) or text(a) .. " and " .. text(b)
     check.fail("bad argument %sto %s: a tensor %s cannot take the result for %s", fn:find("_$") and "" or "'out' ", fn,
       text(out), operands)
-  elseif status == 5 then
+  elseif status == C.AH_TENSOR_LABEL then
     check.fail("bad argument 'labels' to %s: expected whole numbers from 1 to %d (class d is column d; add 1 to "
       .. "labels that start at 0), got %s at position %d", fn, tonumber(a.extent_[1]), tostring(context.bad_value),
       tonumber(context.bad_row))
-  elseif status == 6 then
+  elseif status == C.AH_TENSOR_INDEX then
     check.fail("bad argument 'index' to %s: expected whole numbers from 1 to %d, got %s at position %d", fn,
       tonumber(context.bad_limit), tostring(context.bad_value), tonumber(context.bad_row))
-  elseif status == 7 then
+  elseif status == C.AH_TENSOR_KIND then
     check.fail("bad argument to %s: it does not take a tensor of %s; convert it with t:to('float32')", fn,
       M.dtype_names[context.bad_type])
-  elseif status == 8 then
+  elseif status == C.AH_TENSOR_RANGE then
     local row, name = tonumber(context.bad_row), M.dtype_names[context.bad_type]
     if row == 0 then
       check.fail("bad argument to %s: %.17g is no %s; convert the tensor with t:to(dtype) first", fn, context.bad_value,
         name)
     end
     check.fail("bad argument to %s: element %d is %.17g, which %s does not hold", fn, row, context.bad_value, name)
-  elseif status == 9 then
+  elseif status == C.AH_TENSOR_ZERO then
     check.fail("bad argument to %s: whole numbers cannot be divided by 0: element %d of the divisor is 0", fn,
       tonumber(context.bad_row))
-  elseif status == 10 then
+  elseif status == C.AH_TENSOR_POWER then
     check.fail("bad argument to %s: whole numbers have no power below 0: element %d of the exponent is %.17g; "
       .. "convert one with t:to('float32')", fn, tonumber(context.bad_row), context.bad_value)
-  elseif status == 11 then
+  elseif status == C.AH_TENSOR_SIZE then
     check.fail("bad argument to %s: the result for %s would have more than 2^48 elements", fn,
       b == nil and text(a) or text(a) .. " and " .. text(b))
   end
@@ -282,7 +288,7 @@ function M.allocate(shape, dtype, fn)
   local t = Tensor()
   local status = api.allocate(context, t, dtype, ndim, extents)
   if status ~= 0 then
-    if status == 11 then check.fail("bad argument to %s: a tensor of shape %s has more than 2^48 elements", fn, M.list_text(shape)) end
+    if status == C.AH_TENSOR_SIZE then check.fail("bad argument to %s: a tensor of shape %s has more than 2^48 elements", fn, M.list_text(shape)) end
     check.fail("%s: no memory for %.0f bytes (shape %s, %s)", fn, tonumber(context.wanted), M.list_text(shape),
       M.dtype_names[dtype])
   end
@@ -322,11 +328,13 @@ end
 
 ---Whether the code of an element type is a float type.
 function M.is_float(code)
-  return code <= 1
+  return code == float32 or code == float64
 end
 
 -- The rank of each type in the order of widening: bool, uint8, int32, int64, floats.
-local ranks = { [0] = 5, [1] = 5, [2] = 3, [3] = 4, [4] = 2, [5] = 1 }
+local ranks = {
+  [C.AH_DTYPE_F32] = 5, [C.AH_DTYPE_F64] = 5, [C.AH_DTYPE_I32] = 3, [C.AH_DTYPE_I64] = 4, [C.AH_DTYPE_U8] = 2, [C.AH_DTYPE_B8] = 1,
+}
 
 ---The wider element type of both operands; raises for float32 with float64, as operations do.
 ---@param a actor.Tensor
@@ -334,7 +342,7 @@ local ranks = { [0] = 5, [1] = 5, [2] = 3, [3] = 4, [4] = 2, [5] = 1 }
 ---@return integer
 function M.common_type(a, b, fn)
   local x, y = a.type_, b.type_
-  if x ~= y and x <= 1 and y <= 1 then M.raise(fn, 2, a, b) end
+  if x ~= y and M.is_float(x) and M.is_float(y) then M.raise(fn, C.AH_TENSOR_DTYPE, a, b) end
   return ranks[x] >= ranks[y] and x or y
 end
 
@@ -378,8 +386,8 @@ function M.load(t, offset)
   return t.b8_[offset]
 end
 
-local least = { [2] = -2 ^ 31, [3] = -2 ^ 63, [4] = 0 }
-local above = { [2] = 2 ^ 31, [3] = 2 ^ 63, [4] = 2 ^ 8 }
+local least = { [C.AH_DTYPE_I32] = -2 ^ 31, [C.AH_DTYPE_I64] = -2 ^ 63, [C.AH_DTYPE_U8] = 0 }
+local above = { [C.AH_DTYPE_I32] = 2 ^ 31, [C.AH_DTYPE_I64] = 2 ^ 63, [C.AH_DTYPE_U8] = 2 ^ 8 }
 
 ---Checks that the element type can hold a Lua value, and returns the value to write.
 ---@param value any
@@ -387,7 +395,7 @@ local above = { [2] = 2 ^ 31, [3] = 2 ^ 63, [4] = 2 ^ 8 }
 ---@param name string of the argument
 ---@param fn string
 function M.element(value, code, name, fn)
-  if code <= 1 then
+  if M.is_float(code) then
     if is_wide(value) then return tonumber(value) end
     check.arg(value, "number", name, fn)
     return value
@@ -407,8 +415,8 @@ end
 ---Writes a Lua value into the element at `offset` from the first.
 function M.store(t, offset, value, name, fn)
   local code = t.type_
-  if code <= 1 and type(value) == "number" then
-    if code == 0 then t.f32_[offset] = value else t.f64_[offset] = value end
+  if (code == float32 or code == float64) and type(value) == "number" then
+    if code == float32 then t.f32_[offset] = value else t.f64_[offset] = value end
     return
   end
   M.elements(t)[offset] = M.element(value, code, name, fn)
@@ -417,7 +425,7 @@ end
 ---The element type of a Lua value without a tensor beside it: bool, int64 for 1LL, else float32.
 function M.type_of(value)
   if type(value) == "boolean" then return bool end
-  return is_wide(value) and M.dtypes.int64 or 0
+  return is_wide(value) and M.dtypes.int64 or float32
 end
 
 ---A tensor without dimensions.

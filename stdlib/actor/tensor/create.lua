@@ -26,7 +26,7 @@ end
 
 -- The float type in the options of functions that make floats.
 local function float_of(options, fn)
-  return base.dtype(options.dtype, 0, fn, true)
+  return base.dtype(options.dtype, base.dtypes.float32, fn, true)
 end
 
 local function filled(shape, value, dtype, fn)
@@ -282,7 +282,7 @@ function methods.to(t, dtype, copy)
   local fn = "tensor.to"
   base.arg(t, "t", fn)
   if dtype == nil then check.wrong("dtype", fn, "a name such as 'float32'", dtype) end
-  local code = base.dtype(dtype, 0, fn)
+  local code = base.dtype(dtype, base.dtypes.float32, fn)
   if code == t.type_ then return copy and methods.clone(t) or t end
   local out = base.allocate(t.shape, code, fn)
   local status = api.copy(out, t)

@@ -3,7 +3,7 @@
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 
-local api, methods, Tensor = base.api, base.methods, base.new
+local api, methods, Tensor, C = base.api, base.methods, base.new, require("ffi").C
 
 local function check_positions(index, fn)
   base.arg(index, "index", fn)
@@ -79,7 +79,7 @@ end
 
 -- Raises the error for unequal shapes or for another failed status.
 local function raise_gathered(fn, status, t, index, dim)
-  if status == 1 then
+  if status == C.AH_TENSOR_SHAPE then
     check.fail("bad argument 'index' to %s: its shape %s must be the tensor's, %s, except in dimension %d", fn,
       base.shape_text(index), base.shape_text(t), dim)
   end
@@ -152,7 +152,7 @@ function methods.nearest(t, rows)
   base.arg(rows, "rows", fn)
   local out = Tensor()
   local status = api.nearest_rows(out, methods.contiguous(t), methods.contiguous(rows))
-  if status == 6 then
+  if status == C.AH_TENSOR_INDEX then
     check.fail("%s: no row is nearest to point %d: the point or a row is not finite, or there are no rows", fn,
       tonumber(api.context.bad_row))
   end
@@ -228,7 +228,7 @@ function base.put_masked(t, mask, value)
   local source = base.allocate(shape, t.type_, fn)
   if base.is_tensor(value) then
     local status = api.copy(source, value)
-    if status == 1 then
+    if status == C.AH_TENSOR_SHAPE then
       check.fail("bad argument to t[mask] = value: the mask selects shape %s; a value of shape %s does not fit",
         base.list_text(shape), base.shape_text(value))
     elseif status ~= 0 then
@@ -248,7 +248,7 @@ local function choice(value, other, name, fn)
   if code == 0 then
     check.arg(value, "number", name, fn)
     local beside = base.is_tensor(other) and other.type_ or 0
-    if beside <= 1 or beside ~= base.dtypes.bool and value == math.floor(value) then code = beside end
+    if base.is_float(beside) or beside ~= base.dtypes.bool and value == math.floor(value) then code = beside end
   end
   return base.scalar(value, code, fn)
 end
@@ -268,7 +268,7 @@ function methods.where(cond, a, b, out)
   local left, right = choice(a, b, "a", fn), choice(b, a, "b", fn)
   local result = out or Tensor()
   local status = api.where(result, cond, left, right)
-  if status == 1 then
+  if status == C.AH_TENSOR_SHAPE then
     check.fail("bad argument to %s: shapes %s, %s and %s do not fit", fn, base.shape_text(cond), base.shape_text(left),
       base.shape_text(right))
   elseif status ~= 0 then

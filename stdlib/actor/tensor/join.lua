@@ -325,7 +325,7 @@ local function keep_triangle(fn, compare, t, k)
   check.integer(k, "k", fn)
   if t.ndim_ < 2 then check.fail("bad argument 't' to %s: expected 2 dimensions or more, got %s", fn, base.shape_text(t)) end
   local rows, columns = tonumber(t.extent_[t.ndim_ - 2]), tonumber(t.extent_[t.ndim_ - 1])
-  return methods.where(triangle(rows, columns, k, compare), t, base.scalar(t.type_ ~= 5 and 0, t.type_, fn))
+  return methods.where(triangle(rows, columns, k, compare), t, base.scalar(t.type_ ~= base.dtypes.bool and 0, t.type_, fn))
 end
 
 ---A copy with 0 above the diagonal k of the last two dimensions.
@@ -355,7 +355,7 @@ function M.tri(rows, columns, k, options)
   check.integer(columns, "columns", fn, 0)
   check.integer(k, "k", fn)
   check.options(options, { dtype = "string?" }, fn)
-  local dtype = base.dtype(options.dtype, 0, fn)
+  local dtype = base.dtype(options.dtype, base.dtypes.float32, fn)
   local shape, count = base.shape({ rows, columns }, fn, "rows")
   if count == 0 then return base.allocate(shape, dtype, fn) end
   return methods.to(triangle(rows, columns, k, "le"), base.dtype_names[dtype])

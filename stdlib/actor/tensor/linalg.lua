@@ -10,7 +10,7 @@ local create = require("actor.tensor.create")
 local products = require("actor.tensor.products")
 local api = require("actor.ffi")("linalg")
 
-local methods, Tensor = base.methods, base.new
+local methods, Tensor, C = base.methods, base.new, ffi.C
 
 local fault = ffi.new("ah_linalg_fault")
 local precision = { float32 = 2 ^ -23, float64 = 2 ^ -52 }  -- distance from 1 to the next number
@@ -23,11 +23,11 @@ end
 
 -- Raises the error of a status other than 0.
 local function raise(fn, status, a)
-  if status < 100 then base.raise(fn, status, a) end
-  local name, pivot = matrix_text(a), tonumber(fault.pivot) + 1
-  if status == 101 then check.fail("%s: %s has an element that is NaN or infinite", fn, name) end
-  if status == 102 then check.fail("%s: %s is singular: pivot %d is 0", fn, name, pivot) end
-  if status == 103 then
+  if status < C.AH_LINALG_FAULT then base.raise(fn, status, a) end
+  local obstacle, name, pivot = status - C.AH_LINALG_FAULT, matrix_text(a), tonumber(fault.pivot) + 1
+  if obstacle == C.AH_OBSTACLE_NOT_FINITE then check.fail("%s: %s has an element that is NaN or infinite", fn, name) end
+  if obstacle == C.AH_OBSTACLE_SINGULAR then check.fail("%s: %s is singular: pivot %d is 0", fn, name, pivot) end
+  if obstacle == C.AH_OBSTACLE_NOT_DEFINITE then
     check.fail("%s: %s is not positive definite: pivot %d is %.6g", fn, name, pivot, fault.value)
   end
   check.fail("%s: the iteration for %s did not converge", fn, name)

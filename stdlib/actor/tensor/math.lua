@@ -1,29 +1,26 @@
 --- Arithmetic: elementwise operations with broadcasting, reductions, products.
 local ffi = require("ffi")
 local check = require("actor.check")
+local enum = require("actor.enum")
 local base = require("actor.tensor.base")
 
 local api, methods, Tensor = base.api, base.methods, base.new
 local type, tonumber, istype = type, tonumber, ffi.istype
 local raise, settle = base.raise, base.settle
+local C = ffi.C
 local M = {}
 
--- Codes of the operations, as in host/kernel/kernels.hpp and strided.hpp.
-local unary_codes = {
-  neg = 0, exp = 1, log = 2, sqrt = 3, tanh = 4, sigmoid = 5, relu = 6, abs = 7, square = 8, sign = 9, gelu = 10, floor = 11,
-  ceil = 12, round = 13, trunc = 14, sin = 15, cos = 16, tan = 17, asin = 18, acos = 19, atan = 20, sinh = 21,
-  cosh = 22, log1p = 23, expm1 = 24, log2 = 25, log10 = 26, reciprocal = 27,
-}
-local binary_codes = {
-  add = 0, sub = 1, mul = 2, div = 3, maximum = 4, minimum = 5, pow = 6, relu_grad = 13, tanh_grad = 14, sigmoid_grad = 15, gelu_grad = 16, mod = 17,
-  floor_div = 18, atan2 = 19, hypot = 20,
-}
+local unary_codes = enum("AH_UNARY", "neg exp log sqrt tanh sigmoid relu abs square sign gelu floor ceil round trunc sin cos "
+  .. "tan asin acos atan sinh cosh log1p expm1 log2 log10 reciprocal")
+local binary_codes = enum("AH_BINARY",
+  "add sub mul div pow relu_grad tanh_grad sigmoid_grad gelu_grad mod floor_div atan2 hypot")
+binary_codes.maximum, binary_codes.minimum = C.AH_BINARY_MAX, C.AH_BINARY_MIN
 -- Operations with a bool result; they have no in-place form.
-local test_codes = { isnan = 28, isinf = 29, isfinite = 30, logical_not = 31 }
-local truth_codes = {
-  eq = 7, ne = 8, lt = 9, le = 10, gt = 11, ge = 12, logical_and = 21, logical_or = 22, logical_xor = 23,
+local test_codes = {
+  isnan = C.AH_UNARY_IS_NAN, isinf = C.AH_UNARY_IS_INF, isfinite = C.AH_UNARY_IS_FINITE, logical_not = C.AH_UNARY_LOGICAL_NOT,
 }
-local reductions = { sum = 0, mean = 1, max = 2, min = 3, norm = 4, prod = 5 }
+local truth_codes = enum("AH_BINARY", "eq ne lt le gt ge logical_and logical_or logical_xor")
+local reductions = enum("AH_REDUCTION", "sum mean max min norm prod")
 
 local function unary(code, fn, a, out)
   base.arg(a, "t", fn)
@@ -193,7 +190,7 @@ for name, code in pairs(reductions) do
   local fn, needs = "tensor." .. name, needs_elements[name]
   local function along(out, t, d, keep) return api.reduce(code, out, t, d, keep) end
   local function whole(t)
-    if t.type_ <= 1 and code ~= reductions.prod then return api.reduce_all(code, t) end
+    if base.is_float(t.type_) and code ~= reductions.prod then return api.reduce_all(code, t) end
     if code == reductions.mean then
       if t.type_ == base.dtypes.int64 then return methods.mean(methods.to(t, "float64")) end -- an int64 sum may wrap
       return tonumber(methods.sum(t)) / tonumber(t.count_)
@@ -305,7 +302,7 @@ function methods.matmul(a, b, options)
   if options.accumulate and not options.out then check.fail("bad argument 'accumulate' to %s: there is no 'out' to add to", fn) end
   local status = api.matmul(out, a, b, options.ta and 1 or 0, options.tb and 1 or 0, options.alpha or 1,
     options.accumulate and 1 or 0)
-  if status == 1 then
+  if status == C.AH_TENSOR_SHAPE then
     check.fail("bad argument to %s: shapes %s do not fit (columns of the first have to be rows of the second, and "
       .. "batches equal or 1)", fn, product_text(a, b, options))
   elseif status ~= 0 then
@@ -324,8 +321,8 @@ function methods.dot(a, b)
   local fn = "tensor.dot"
   base.arg(a, "a", fn)
   base.arg(b, "b", fn)
-  if not same_shape(a, b) then raise(fn, 1, a, b) end
-  if a.type_ ~= b.type_ then raise(fn, 2, a, b) end
+  if not same_shape(a, b) then raise(fn, C.AH_TENSOR_SHAPE, a, b) end
+  if a.type_ ~= b.type_ then raise(fn, C.AH_TENSOR_DTYPE, a, b) end
   if not base.is_float(a.type_) then
     check.fail("bad argument to %s: it does not take a tensor of %s; a:to('int64'):mul(b):sum() is exact for whole "
       .. "numbers", fn, a.dtype)

@@ -64,7 +64,7 @@ function methods.searchsorted(t, values, right)
   local single = not base.is_tensor(values)
   if single then
     check.arg(values, "number", "values", fn)
-    values = base.scalar(values, t.type_ <= 1 and t.type_ or base.dtypes.float64, fn)
+    values = base.scalar(values, base.is_float(t.type_) and t.type_ or base.dtypes.float64, fn)
   end
   local code = base.common_type(t, values, fn)
   local out = Tensor()

@@ -62,7 +62,7 @@ end
 
 -- A function that writes the shown elements, all with one width.
 local function float_writer(t, short)
-  local is_single = t.type_ == 0
+  local is_single = t.type_ == base.dtypes.float32
   local largest, smallest, width_of_special = 0, math.huge, 0
   visit(t, short, function(x)
     local size = abs(x)

@@ -4,7 +4,7 @@ local ffi = require("ffi")
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 
-local api, methods = base.api, base.methods
+local api, methods, C = base.api, base.methods, ffi.C
 local M = {}
 
 local extents = ffi.new("int64_t[8]")
@@ -26,7 +26,7 @@ end
 local function pair_of(a, b, fn)
   M.floating(a, "a", fn)
   M.floating(b, "b", fn)
-  if a.type_ ~= b.type_ then base.raise(fn, 2, a, b) end
+  if a.type_ ~= b.type_ then base.raise(fn, C.AH_TENSOR_DTYPE, a, b) end
 end
 M.pair_of = pair_of
 
@@ -270,7 +270,7 @@ function M.einsum(subscripts, ...)
     local t = tensors[place]
     if t == nil then fail_subscripts("'%s' has more operands than the %d given", subscripts, select("#", ...)) end
     M.floating(t, ("operand %d"):format(place), fn)
-    if t.type_ ~= tensors[1].type_ then base.raise(fn, 2, tensors[1], t) end
+    if t.type_ ~= tensors[1].type_ then base.raise(fn, C.AH_TENSOR_DTYPE, tensors[1], t) end
     operands[place] = operand_of(t, part, place)
   end
   if #operands ~= select("#", ...) then

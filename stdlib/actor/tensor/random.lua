@@ -11,6 +11,7 @@
 --- the run's seed.
 local ffi = require("ffi")
 local check = require("actor.check")
+local enum = require("actor.enum")
 local rng = require("actor.rng")
 local base = require("actor.tensor.base")
 local api = require("actor.ffi")("linalg")
@@ -18,8 +19,7 @@ local api = require("actor.ffi")("linalg")
 local methods = base.methods
 local M = {}
 
--- Distribution of host/kernel/draw.hpp.
-local distributions = { uniform = 0, normal = 1, exponential = 2, gamma = 3, poisson = 4, bernoulli = 5, integers = 6 }
+local distributions = enum("AH_DISTRIBUTION", "uniform normal exponential gamma poisson bernoulli integers")
 local max_poisson_mean = 1e9
 local most = 2 ^ 52            -- whole numbers are drawn as float64
 -- The range of whole numbers that an element type holds; none for bool.
@@ -201,7 +201,7 @@ function M.bernoulli(shape, p, options)
   local fn = "tensor.bernoulli"
   options = checked(options, {}, fn)
   check.number(p, "p", fn, 0, 1)
-  return drawn("bernoulli", shape, options, base.dtype(options.dtype, 0, fn), p, 0)
+  return drawn("bernoulli", shape, options, base.dtype(options.dtype, base.dtypes.float32, fn), p, 0)
 end
 
 ---A tensor of random whole numbers from `low` to `high`, all equally likely.
@@ -310,7 +310,7 @@ function M.choice(population, count, options)
     local weights = weights_of(options.weights, n, fn)
     places = base.allocate({ count }, whole(options, 0, n, fn), fn)
     local status = api.draw_weighted(places, generator(options, fn), weights, replace and 1 or 0)
-    if status == 1 then
+    if status == ffi.C.AH_TENSOR_SHAPE then
       check.fail("bad argument 'weights' to %s: too few of them are above 0 to draw %d", fn, count)
     end
     raise_on(status, fn)

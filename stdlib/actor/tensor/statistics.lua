@@ -4,7 +4,7 @@ local check = require("actor.check")
 local base = require("actor.tensor.base")
 local over = require("actor.tensor.math").over
 
-local api, methods, Tensor = base.api, base.methods, base.new
+local api, methods, Tensor, C = base.api, base.methods, base.new, require("ffi").C
 local floor = math.floor
 
 -- Calls f(u, dim) as `over` does, with integer tensors converted to float64.
@@ -150,7 +150,7 @@ function methods.bincount(t, options)
     api.fill(weights, 1)
   else
     base.arg(weights, "weights", fn)
-    if not base.same_shape(weights, t) then base.raise(fn, 1, t, weights) end
+    if not base.same_shape(weights, t) then base.raise(fn, C.AH_TENSOR_SHAPE, t, weights) end
   end
   local out = base.allocate(base.shape({ n }, fn, "t"), weights.type_, fn)
   api.fill(out, 0)

@@ -7,16 +7,15 @@ local pass = require("actor.nn.pass")
 local spelling = require("actor.c.names")
 local util = require("actor.util")
 
-local api = base.api
+local api, C = base.api, require("ffi").C
 local M = {}
 
--- Codes of the operations in host/kernel/kernels.hpp: the function, and its gradient as a function of the result (or,
--- with `of_input`, of the argument).
+-- The operation, and its gradient as a function of the result (or, with `of_input`, of the argument).
 local functions = {
-  relu = { code = 6, slope = 13 },
-  tanh = { code = 4, slope = 14 },
-  sigmoid = { code = 5, slope = 15 },
-  gelu = { code = 10, slope = 16, of_input = true },
+  relu = { code = C.AH_UNARY_RELU, slope = C.AH_BINARY_RELU_GRAD },
+  tanh = { code = C.AH_UNARY_TANH, slope = C.AH_BINARY_TANH_GRAD },
+  sigmoid = { code = C.AH_UNARY_SIGMOID, slope = C.AH_BINARY_SIGMOID_GRAD },
+  gelu = { code = C.AH_UNARY_GELU, slope = C.AH_BINARY_GELU_GRAD, of_input = true },
 }
 
 ---@class actor.nn.Activation: actor.nn.Layer

@@ -6,8 +6,7 @@ local activations = require("actor.nn.layers.activations")
 local pass = require("actor.nn.pass")
 local weights = require("actor.nn.weights")
 
-local api = base.api
-local ADD = 0 -- of host/kernel/kernels.hpp
+local api, C = base.api, require("ffi").C
 local M = {}
 
 ---@class actor.nn.Linear: actor.nn.Layer
@@ -65,7 +64,7 @@ function Linear:forward(x)
   local y = pass.result(self.y, rows.extent_[0], self.shape, weight.type_)
   self.y = y
   pass.done(api.matmul(y, rows, weight, 0, 0, 1, 0), "linear:forward", rows, weight, y)
-  if bias then pass.done(api.binary(ADD, y, y, bias), "linear:forward", y, bias) end
+  if bias then pass.done(api.binary(C.AH_BINARY_ADD, y, y, bias), "linear:forward", y, bias) end
   if self.code then api.unary(self.code, y, y) end
   return y
 end
@@ -86,7 +85,7 @@ function Linear:backward(dy, first)
     dy = self.before_act
   end
   pass.done(api.matmul(grads.weight, x, dy, 1, 0, 1, 0), "linear:backward", x, dy, grads.weight)
-  if params.bias then pass.done(api.reduce(0, grads.bias, dy, 0, 0), "linear:backward", dy, nil, grads.bias) end
+  if params.bias then pass.done(api.reduce(C.AH_REDUCTION_SUM, grads.bias, dy, 0, 0), "linear:backward", dy, nil, grads.bias) end
   if first then return nil end
   local dx = pass.result(self.dx, x.extent_[0], { self.inputs }, x.type_)
   pass.done(api.matmul(dx, dy, params.weight, 0, 1, 1, 0), "linear:backward", dy, params.weight, dx)

@@ -4,7 +4,7 @@ local base = require("actor.tensor.base")
 local pass = require("actor.nn.pass")
 local weights = require("actor.nn.weights")
 
-local api = base.api
+local api, C = base.api, require("ffi").C
 local M = {}
 
 local function class(...)
@@ -110,8 +110,8 @@ end
 function Add:forward(xs)
   local y = pass.like(self.y, xs[1])
   self.y = y
-  pass.done(api.binary(0, y, xs[1], xs[2]), "add:forward", xs[1], xs[2], y)
-  for i = 3, #xs do pass.done(api.binary(0, y, y, xs[i]), "add:forward", y, xs[i], y) end
+  pass.done(api.binary(C.AH_BINARY_ADD, y, xs[1], xs[2]), "add:forward", xs[1], xs[2], y)
+  for i = 3, #xs do pass.done(api.binary(C.AH_BINARY_ADD, y, y, xs[i]), "add:forward", y, xs[i], y) end
   return y
 end
 
