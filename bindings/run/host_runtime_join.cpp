@@ -12,7 +12,7 @@
 #include "bindings/run/stage_bar.hpp"
 #include "host/base/nearest.hpp"
 #include "host/base/printable.hpp"
-#include "host/data/atomic_dir.hpp"
+#include "host/data/file/atomic_dir.hpp"
 
 namespace actorhost {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "host/base/result.hpp"
-#include "host/data/files.hpp"
+#include "host/data/file/files.hpp"
 
 namespace actorhost {
 

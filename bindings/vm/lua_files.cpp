@@ -7,7 +7,7 @@
 
 #include "bindings/vm/lua_support.hpp"
 #include "bindings/vm/standard_modules.hpp"
-#include "host/data/atomic_file.hpp"
+#include "host/data/file/atomic_file.hpp"
 
 namespace actorhost {
 

@@ -1,10 +1,10 @@
 // Reads bytes as a file in a format of host/data, chosen by the first byte. The file is read or refused, within the
 // memory that its size allows.
 
-#include "host/data/csv.hpp"
-#include "host/data/idx.hpp"
-#include "host/data/libsvm.hpp"
-#include "host/data/npz.hpp"
+#include "host/data/content/csv.hpp"
+#include "host/data/content/idx.hpp"
+#include "host/data/content/libsvm.hpp"
+#include "host/data/content/npz.hpp"
 #include "tests/fuzz/memory_file.hpp"
 
 namespace {

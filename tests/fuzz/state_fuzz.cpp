@@ -11,7 +11,7 @@
 #include "host/base/outside_json.hpp"
 #include "host/cluster/look/console_hub.hpp"
 #include "host/cluster/look/run_files.hpp"
-#include "host/data/manifest.hpp"
+#include "host/data/file/manifest.hpp"
 #include "host/page/page_access.hpp"
 #include "host/page/page_metrics.hpp"
 #include "host/page/page_view.hpp"

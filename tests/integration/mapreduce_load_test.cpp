@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "host/data/packed_writer.hpp"
+#include "host/data/file/packed_writer.hpp"
 #include "tests/integration/http_server.hpp"
 #include "tests/integration/jobs.hpp"
 

@@ -40,7 +40,7 @@ assert(status == 0 and output == "", "a clean tree was refused:\n" .. output)
 -- One break of each rule: file, text, expected message.
 local breaks = {
   { "host/base/up.cpp", '#include "host/wire/b.hpp"\n', "host/base must not depend on host/wire/b.hpp" },
-  { "host/data/up2.cpp", '\n#  include "host/net/c.hpp"\n', "host/data must not depend on host/net/c.hpp" },
+  { "host/data/file/up2.cpp", '\n#  include "host/net/c.hpp"\n', "host/data/file must not depend on host/net/c.hpp" },
   { "host/engine/share/up3.cpp", '#include "host/engine/param/r.hpp"\n', "host/engine/share must not depend on host/engine/param/r.hpp" },
   { "host/mapreduce/rows/up4.cpp", '#include "host/mapreduce/tasks/t.hpp"\n', "host/mapreduce/rows must not depend on host/mapreduce/tasks/t.hpp" },
   { "host/net/lua.cpp", "#include <lua.h>\n", "Lua belongs to bindings/" },

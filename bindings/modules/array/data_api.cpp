@@ -5,7 +5,7 @@
 #include <new>
 #include <span>
 
-#include "host/data/shuffle.hpp"
+#include "host/data/content/shuffle.hpp"
 #include "host/kernel/kernels.hpp"
 
 namespace actorhost {

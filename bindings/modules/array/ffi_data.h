@@ -21,12 +21,12 @@ typedef struct ah_positions {
 
 typedef struct ah_data_api {
   void (*release)(ah_rows* rows);
-  /* Writes the values of the rows one after the other as float32 or float64 (type: a Dtype). Returns 0, or the index (from
-     1) in `positions` of the first position that is no row; `out` is then written up to that row. */
+  /* Writes the values of the rows one after the other as float32 or float64 (type: a Dtype). Returns 0, or the index
+     (from 1) in `positions` of the first position that is no row; `out` is then written up to that row. */
   int64_t (*gather_rows)(const ah_rows* rows, const void* positions, int32_t type, void* out);
   /* The same for n rows of row_bytes bytes, unchanged. */
   int64_t (*gather)(const void* from, int64_t n, int64_t row_bytes, const void* positions, void* out);
   /* Fills `positions` with the positions first .. first + positions->n - 1 of the order of n elements that
-     host/data/shuffle.hpp defines. */
+     host/data/content/shuffle.hpp defines. */
   void (*shuffled)(double seed, double epoch, int32_t n, int32_t first, void* positions);
 } ah_data_api;

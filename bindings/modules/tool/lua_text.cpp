@@ -1,4 +1,5 @@
-// UTF-8 texts (host/data/unicode_text.hpp): words and lengths through FFI, case and normal form through C functions.
+// UTF-8 texts (host/data/content/unicode_text.hpp): words and lengths through FFI, case and normal form through C
+// functions.
 
 #include <string>
 #include <string_view>
@@ -7,7 +8,7 @@
 #include "bindings/modules/tool/ffi_text.h"
 #include "bindings/vm/lua_support.hpp"
 #include "bindings/vm/vm.hpp"
-#include "host/data/unicode_text.hpp"
+#include "host/data/content/unicode_text.hpp"
 
 namespace actorhost {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "host/data/atomic_dir.hpp"
+#include "host/data/file/atomic_dir.hpp"
 #include "host/engine/param/checkpoint_file.hpp"
 
 namespace actorhost {

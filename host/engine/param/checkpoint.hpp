@@ -1,6 +1,6 @@
 #pragma once
 // Checkpoints of the parameter server in open formats: a directory of files that numpy and any JSON reader can read. A
-// checkpoint is complete or absent (host/data/atomic_dir.hpp).
+// checkpoint is complete or absent (host/data/file/atomic_dir.hpp).
 //
 //   PREFIX-000000000012/
 //     values.npz   "value.NAME" each tensor whole, whatever the number of shards; "state0.NAME", "state1.NAME" its

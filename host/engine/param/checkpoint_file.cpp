@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sodium.h>
 
-#include "host/data/files.hpp"
-#include "host/data/npz.hpp"
+#include "host/data/content/npz.hpp"
+#include "host/data/file/files.hpp"
 
 namespace actorhost {
 

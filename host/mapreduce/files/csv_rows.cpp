@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 
-#include "host/data/text_number.hpp"
+#include "host/data/content/text_number.hpp"
 #include "host/wire/value_bytes.hpp"
 
 namespace actorhost {

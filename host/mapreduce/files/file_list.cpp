@@ -6,8 +6,8 @@
 
 #include <unistd.h>
 
-#include "host/data/file_reader.hpp"
-#include "host/data/files.hpp"
+#include "host/data/file/file_reader.hpp"
+#include "host/data/file/files.hpp"
 #include "host/mapreduce/files/glob.hpp"
 
 namespace actorhost {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "host/base/utf8.hpp"
-#include "host/data/text_number.hpp"
+#include "host/data/content/text_number.hpp"
 #include "host/wire/value_bytes.hpp"
 
 namespace actorhost {

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "host/data/files.hpp"
+#include "host/data/file/files.hpp"
 
 namespace actorhost {
 

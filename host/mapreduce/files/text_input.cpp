@@ -7,9 +7,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "host/data/file_reader.hpp"
-#include "host/data/plain_source.hpp"
-#include "host/data/text_number.hpp"
+#include "host/data/content/text_number.hpp"
+#include "host/data/file/file_reader.hpp"
+#include "host/data/file/plain_source.hpp"
 
 namespace actorhost {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "host/base/utf8.hpp"
-#include "host/data/text_number.hpp"
+#include "host/data/content/text_number.hpp"
 #include "host/mapreduce/files/csv_rows.hpp"
 #include "host/mapreduce/rows/plain_value.hpp"
 #include "host/wire/carried_value.hpp"

@@ -4,7 +4,7 @@
 #include <random>
 #include <system_error>
 
-#include "host/data/text_number.hpp"
+#include "host/data/content/text_number.hpp"
 #include "host/mapreduce/files/value_text.hpp"
 
 namespace actorhost {

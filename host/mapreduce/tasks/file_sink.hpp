@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "host/data/packed_writer.hpp"
+#include "host/data/file/packed_writer.hpp"
 #include "host/mapreduce/files/save_folder.hpp"
 #include "host/mapreduce/tasks/task_sinks.hpp"
 

@@ -1,4 +1,4 @@
---- Writes a figure's file atomically. host/data/atomic_file.hpp describes the handling of links, permissions and
+--- Writes a figure's file atomically. host/data/file/atomic_file.hpp describes the handling of links, permissions and
 --- special files.
 local files = require("actor.c.files")
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "bindings/modules/array/lua_data.hpp"
-#include "host/data/data_cache.hpp"
+#include "host/data/content/data_cache.hpp"
 #include "tests/bindings/vm_fixture.hpp"
 
 using namespace actorhost;

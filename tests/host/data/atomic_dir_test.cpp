@@ -1,4 +1,4 @@
-#include "host/data/atomic_dir.hpp"
+#include "host/data/file/atomic_dir.hpp"
 
 #include <csignal>
 

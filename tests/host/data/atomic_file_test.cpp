@@ -1,4 +1,4 @@
-#include "host/data/atomic_file.hpp"
+#include "host/data/file/atomic_file.hpp"
 
 #include <cstdlib>
 #include <thread>

@@ -1,4 +1,4 @@
-#include "host/data/digits.hpp"
+#include "host/data/content/digits.hpp"
 
 #include <array>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <catch2/catch.hpp>
 #include <xxhash.h>
 
-#include "host/data/data_cache.hpp"
+#include "host/data/content/data_cache.hpp"
 #include "tests/host/data/packed.hpp"
 #include "tests/host/data/scratch.hpp"
 

@@ -1,4 +1,4 @@
-#include "host/data/file_reader.hpp"
+#include "host/data/file/file_reader.hpp"
 
 #include <thread>
 

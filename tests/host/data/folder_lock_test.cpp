@@ -1,4 +1,4 @@
-#include "host/data/folder_lock.hpp"
+#include "host/data/file/folder_lock.hpp"
 
 #include <csignal>
 #include <filesystem>

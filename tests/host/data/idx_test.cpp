@@ -1,4 +1,4 @@
-#include "host/data/idx.hpp"
+#include "host/data/content/idx.hpp"
 
 #include <array>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "host/data/npy.hpp"
+#include "host/data/content/npy.hpp"
 
 #include <array>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/data/npz.hpp"
+#include "host/data/content/npz.hpp"
 #include "tests/host/data/scratch.hpp"
 
 using namespace actorhost;

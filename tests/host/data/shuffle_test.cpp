@@ -1,4 +1,4 @@
-#include "host/data/shuffle.hpp"
+#include "host/data/content/shuffle.hpp"
 
 #include <cmath>
 #include <vector>

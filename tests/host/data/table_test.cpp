@@ -3,9 +3,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "host/data/csv.hpp"
-#include "host/data/libsvm.hpp"
-#include "host/data/text_number.hpp"
+#include "host/data/content/csv.hpp"
+#include "host/data/content/libsvm.hpp"
+#include "host/data/content/text_number.hpp"
 #include "tests/host/data/packed.hpp"
 #include "tests/host/data/scratch.hpp"
 

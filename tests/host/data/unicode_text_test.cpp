@@ -1,4 +1,4 @@
-#include "host/data/unicode_text.hpp"
+#include "host/data/content/unicode_text.hpp"
 
 #include <random>
 #include <vector>

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "host/data/npz.hpp"
+#include "host/data/content/npz.hpp"
 #include "host/engine/param/checkpoint.hpp"
 #include "host/engine/param/checkpoint_file.hpp"
 #include "tests/host/data/scratch.hpp"

@@ -1,0 +1,34 @@
+#pragma once
+// The text of a .npy header, a Python dictionary literal with three known keys. Used by npy.cpp only.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "host/data/content/npy.hpp"
+
+namespace actorhost {
+
+/// The stored element type: NumPy's letter (b, i, u or f), bytes, byte order.
+struct NpyStored {
+  char kind = 'f';
+  uint8_t bytes = 4;
+  bool swapped = false;  // big-endian
+};
+
+struct NpyHeader {
+  NpyStored stored;
+  bool fortran = false;  // the first dimension varies fastest
+  Shape shape;
+};
+
+/// A fault in `text` and its offset.
+struct NpyHeaderFault {
+  size_t offset = 0;
+  std::string message;
+};
+
+/// Parses `text`; returns false and fills `fault` for an invalid or unsupported header.
+bool parse_npy_header(std::string_view text, NpyHeader& header, NpyHeaderFault& fault);
+
+}  // namespace actorhost

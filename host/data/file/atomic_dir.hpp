@@ -1,0 +1,75 @@
+#pragma once
+// Directories that appear completely or not at all, for checkpoints. A directory is written under a temporary name.
+// `commit` makes it durable (fsync of files and directories) before a rename gives it the final name. A crash at any
+// moment leaves the older directories and perhaps a temporary one, which readers ignore and `clean_leftovers` removes.
+// A writer locks its temporary directory, so that other processes do not remove it as a leftover.
+//
+//   final name     = PREFIX "-" number:12 digits
+//   temporary name = "." final-name ".tmp-" pid "-" attempt
+//   manifest.json  = {"format": 1, "files": [{"name", "bytes", "xxh3"}, ...]}   in each directory, written last
+//
+// An AtomicDir belongs to one thread at a time; any thread may call the free functions. Calls block on the disk.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "host/base/result.hpp"
+#include "host/data/file/files.hpp"
+
+namespace actorhost {
+
+class AtomicDir {
+ public:
+  /// Creates the temporary directory for PARENT/PREFIX-number, and PARENT if it is missing. PREFIX may hold only
+  /// letters, digits, '_' and '-'.
+  static Result<AtomicDir> begin(const std::filesystem::path& parent, const std::string& prefix, uint64_t number);
+  AtomicDir(AtomicDir&& other) noexcept;
+  AtomicDir& operator=(AtomicDir&&) = delete;
+  /// Removes the temporary directory unless it was committed.
+  ~AtomicDir();
+
+  /// The directory for the files: regular files only, no subdirectories.
+  const std::filesystem::path& path() const noexcept { return temporary_; }
+  const std::filesystem::path& final_path() const noexcept { return final_; }
+
+  /// Writes the manifest, syncs everything and renames; atomically replaces an existing directory of the final name. If
+  /// a step before the rename fails, the directory under the final name is unchanged. If the sync of PARENT after the
+  /// rename fails, the new directory exists but may not survive a power failure. Call once.
+  Status commit();
+
+ private:
+  AtomicDir() = default;
+
+  std::filesystem::path parent_;
+  std::filesystem::path final_;
+  std::filesystem::path temporary_;  // empty once committed or moved from
+  Fd lock_;
+};
+
+struct NumberedDir {
+  std::filesystem::path path;
+  uint64_t number = 0;
+};
+
+/// The complete directories with this prefix, highest number first. A directory is incomplete if its manifest is
+/// missing or unreadable, or if a listed file is missing or has another size. A missing parent gives an empty list.
+Result<std::vector<NumberedDir>> list_complete(const std::filesystem::path& parent, const std::string& prefix);
+
+/// All directories with this prefix, complete or not, highest number first.
+Result<std::vector<NumberedDir>> list_numbered(const std::filesystem::path& parent, const std::string& prefix);
+
+/// Whether `parent` holds a complete directory with any prefix.
+Result<bool> has_complete(const std::filesystem::path& parent);
+
+/// Compares the hash of every file of a complete directory with the manifest. Code::bad_data names the file.
+Status verify_dir(const std::filesystem::path& dir);
+
+/// Removes the temporary directories with this prefix whose writer has ended; returns the number removed.
+Result<size_t> clean_leftovers(const std::filesystem::path& parent, const std::string& prefix);
+
+/// Removes all but the `keep` newest complete directories with this prefix; returns the number removed.
+Result<size_t> prune_complete(const std::filesystem::path& parent, const std::string& prefix, size_t keep);
+
+}  // namespace actorhost

@@ -1,0 +1,85 @@
+#include "host/data/file/files.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/base/transfer.hpp"
+
+namespace actorhost {
+
+Fd& Fd::operator=(Fd&& other) noexcept {
+  if (this != &other) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+Fd::~Fd() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+int Fd::release() noexcept {
+  const int fd = fd_;
+  fd_ = -1;
+  return fd;
+}
+
+Status Fd::close(const std::filesystem::path& path) {
+  if (fd_ < 0) return {};
+  if (::close(release()) != 0 && errno != EINTR) return file_error(path, "closing", errno);
+  return {};
+}
+
+Error file_error(const std::filesystem::path& path, std::string_view operation, int error_number) {
+  std::string message = path.string();
+  message.append(": ").append(operation).append(": ").append(std::generic_category().message(error_number));
+  return {Code::io, std::move(message)};
+}
+
+Result<OpenedFile> open_for_reading(const std::filesystem::path& path) {
+  OpenedFile file;
+  file.fd = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.fd.valid()) return file_error(path, "cannot open for reading", errno);
+  struct stat info {};
+  if (::fstat(file.fd.get(), &info) != 0) return file_error(path, "cannot examine", errno);
+  if (S_ISDIR(info.st_mode)) return Error{Code::io, path.string() + ": is a directory, a file is needed"};
+  file.regular = S_ISREG(info.st_mode);
+  file.size = file.regular ? static_cast<uint64_t>(info.st_size) : 0;
+  return file;
+}
+
+Result<Fd> open_for_writing(const std::filesystem::path& path) {
+  Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!fd.valid()) return file_error(path, "cannot open for writing", errno);
+  return fd;
+}
+
+Status write_all(int fd, std::span<const std::byte> bytes, const std::filesystem::path& path) {
+  const auto write = [fd](const std::byte* at, size_t left) { return ::write(fd, at, left); };
+  const int error = transfer(bytes.data(), bytes.size(), write);
+  return error == 0 ? Status() : file_error(path, "writing", error);
+}
+
+Status exchange_names(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return {};
+  const bool unable = errno == EINVAL || errno == ENOSYS || errno == ENOTSUP;
+  if (!unable) return file_error(to, "cannot be replaced", errno);
+  return Error{Code::io, to.string() +
+                             ": is not replaced, since this file system cannot exchange two names in one step; "
+                             "remove it first, or write under another name"};
+}
+
+Status sync_path(const std::filesystem::path& path) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return file_error(path, "cannot open to sync", errno);
+  if (::fsync(fd.get()) != 0) return file_error(path, "syncing to disk", errno);
+  return {};
+}
+
+}  // namespace actorhost
