@@ -86,15 +86,19 @@ Status may_listen_at(const Endpoint& endpoint, const RunOptions& options) {
   return {};
 }
 
+uint64_t random_number() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
 ClusterConfig base_config(const RunOptions& options, const Placement& placement, const JobSource& job,
                           const std::string& token, uint32_t nodes) {
-  std::random_device random;
   ClusterConfig config;
   config.self.run_id = placement.run_id;
   config.self.job_name = job.name();
   config.self.job_hash = job.hash();
   config.self.host = current_hostname() + ":" + std::to_string(getpid());
-  config.self.group = (uint64_t{random()} << 32) | random();
+  config.self.group = random_number();
   config.self.node_rank = placement.node_rank ? static_cast<int32_t>(*placement.node_rank) : -1;
   config.self.nodes = nodes;
   config.self.settings = options.shared_settings();

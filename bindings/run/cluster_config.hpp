@@ -25,6 +25,9 @@ Status may_join_at(const Endpoint& endpoint, const RunOptions& options);
 /// The join error, with a remedy if a token or a certificate is the cause.
 Error with_hint(Error error, const Endpoint& endpoint);
 
+/// From the system's source of randomness, not from the run's seed.
+uint64_t random_number();
+
 /// The common part of all ways to take part: identity, this host's nodes, security.
 ClusterConfig base_config(const RunOptions& options, const Placement& placement, const JobSource& job,
                           const std::string& token, uint32_t nodes);

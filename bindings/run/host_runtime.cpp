@@ -3,44 +3,24 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
-#include <cstdio>
-#include <ctime>
+#include <thread>
 
 #include <unistd.h>
 
+#include "bindings/process/version.hpp"
+#include "bindings/run/barrier_flag.hpp"
 #include "bindings/run/cluster_config.hpp"
+#include "bindings/run/report_sections.hpp"
+#include "bindings/run/run_announcement.hpp"
 #include "bindings/run/signal_watch.hpp"
-#include "host/base/printable.hpp"
-#include "host/cluster/look/run_files.hpp"
+#include "bindings/run/stage_bar.hpp"
+#include "host/base/nearest.hpp"
 
 namespace actorhost {
 
 namespace {
 
-constexpr int kNoCheckpoint = 4;  // exit code: the run's checkpoints cannot be written
-
-constexpr double kRefusalWait = 2.0;    // time for all processes of a refused host to learn of the refusal
-constexpr double kUnseenSeconds = 0.1;  // a run that ends sooner is not announced to observers
-constexpr int kByInterrupt = 128 + SIGINT;
-constexpr int kByTerminate = 128 + SIGTERM;
-constexpr int kByPipe = 128 + SIGPIPE;
-const EndMessage kInterrupted{Code::interrupted, false, "interrupted", kNoAddress};
-const EndMessage kClosed{Code::interrupted, false, "the reader of its output has closed the pipe", kNoAddress};
-
-constexpr double kStopSeconds = 1.0;  // time for nodes to leave their Lua after a stop request
-
-/// Ends the process while threads still run. Does not call fflush(nullptr), which would wait for a stream that a thread
-/// reads from (io.popen, io.read).
-[[noreturn]] void leave(int code, Console& console) {
-  console.finish(false);
-  for (std::FILE* stream : {stdout, stderr}) {
-    if (ftrylockfile(stream) != 0) continue;
-    std::fflush(stream);
-    funlockfile(stream);
-  }
-  _exit(code);
-}
+constexpr double kRefusalWait = 2.0;  // time for all processes of a refused host to learn of the refusal
 
 }  // namespace
 
@@ -60,30 +40,24 @@ int exit_code_of(Code code) noexcept {
 HostRuntime::HostRuntime(RunOptions options, Setup setup)
     : options_(std::move(options)),
       setup_(std::move(setup)),
-      lines_(options_.log_json, current_hostname() + ":" + std::to_string(getpid())) {
+      lines_(options_.log_json, current_hostname() + ":" + std::to_string(getpid())),
+      checkpoints_(options_, process_),
+      interruption_(options_, place_, process_, run_, nodes_, clock_) {
   process_.functions = std::move(setup_.functions);
 }
 
 HostRuntime::~HostRuntime() {
-  drop_nodes();
+  nodes_.drop();
   drop_services();
   page_.reset();
-  cluster_.reset();  // while the lock still exists: the cluster's thread may be about to report a change
-}
-
-/// Waits for the nodes' threads without the lock, because a node's last call takes the lock.
-void HostRuntime::drop_nodes() {
-  std::vector<std::unique_ptr<NodeThread>> done[2];
-  std::lock_guard lock(mutex_);
-  done[0].swap(workers_);
-  done[1].swap(servers_);
+  run_.cluster.reset();  // while the lock still exists: the cluster's thread may be about to report a change
 }
 
 /// Waits for the threads of the exchange and the courier without the lock.
 void HostRuntime::drop_services() {
   std::unique_ptr<DataService> exchange;
   std::unique_ptr<CourierWithTasks> courier;
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(run_.mutex);
   exchange.swap(process_.exchange);
   courier.swap(process_.courier);
 }
@@ -95,41 +69,12 @@ int HostRuntime::fail(const Error& error, int code) {
   return code;
 }
 
-void HostRuntime::interrupt() {
-  interrupted_ = true;
-  std::lock_guard lock(mutex_);
-  if (cluster_) cluster_->stop(kInterrupted);
-}
-
-const EndMessage& HostRuntime::end_by_signal() const {
-  if (signal_code_ == kByPipe) return kClosed;
-  return signal_code_ == kByTerminate ? kTerminated : kInterrupted;
-}
-
-/// Reports the interrupt to the cluster, or to the children when this process has no cluster. Returns false while
-/// another thread holds the lock: the watcher must not wait for a long hold.
-bool HostRuntime::report_interrupt() {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock) return false;
-  if (child_ && signal_code_ == kByPipe && cluster_ && !workers_.empty()) {
-    cluster_->report_error(workers_.front()->address(),
-                           kClosed);  // ends the run on all processes, because all write to the same output
-  } else if (cluster_) {
-    cluster_->stop(end_by_signal());
-  } else if (children_) {
-    children_->signal_all(SIGTERM);
-  }
-  changed_.notify_all();
-  return true;
-}
-
 int HostRuntime::run() {
   auto child = ChildPlace::take_from_environment();
   if (!child) return fail(child.error(), 2);
-  child_ = std::move(*child);
-  if (child_) process_.console.take_turns(child_->output_lock);
-  checkpoints_ = !options_.checkpoint.empty() || options_.resume;
-  SignalWatch signals(setup_.watch_signals, child_.has_value());
+  place_.child = std::move(*child);
+  if (place_.child) process_.console.take_turns(place_.child->output_lock);
+  SignalWatch signals(setup_.watch_signals, place_.child.has_value());
   if (setup_.watch_signals) process_.console.on_closed([&signals] { signals.post(SIGPIPE); });
   const int code = run_watched(signals);
   process_.console.on_closed(nullptr);
@@ -142,276 +87,341 @@ int HostRuntime::run_watched(const SignalWatch& signals) {
                                [this](const LogLine& line) { process_.console.err(lines_.line(line)); });
   if (auto prepared = prepare(); !prepared) return fail(prepared.error(), 2);
   std::atomic<bool> over{false};
-  std::thread watcher([&] { watch(signals, over); });
+  std::thread watcher([&] { interruption_.watch(signals, over, *log_); });
   int code = 0;
   if (auto joined = join_cluster(); !joined) {
     code = refused(joined.error());
   } else {
     joined_ = true;
-    code = cluster_ ? run_nodes() : supervise();
+    code = run_.cluster ? run_nodes() : supervise();
   }
   over = true;
   signals.finish();
   watcher.join();
-  if (abandoned_) {  // a node is in an endless compiled loop, which only the process's end can stop
-    leave(code, process_.console);
-  }
+  if (abandoned_) leave(code, process_.console);
   return code;
 }
 
 /// The exit code of a host that could not take part; reports the reason.
 int HostRuntime::refused(const Error& error) {
-  if (interrupted_) return signal_code_;
-  if (child_ && error.code == Code::interrupted) return kByInterrupt;  // the parent reports it
+  if (interruption_) return interruption_.code();
+  if (place_.child && error.code == Code::interrupted) return kByInterrupt;  // the parent reports it
   if (setup_.may_find_no_run && error.code == Code::unreachable) {
-    log_->info("", "no further job at " + endpoint_text(*endpoint_) + ", leaving");
+    log_->info("", "no further job at " + endpoint_text(*place_.endpoint) + ", leaving");
     return 0;
   }
-  const int code = no_checkpoints_ ? kNoCheckpoint : exit_code_of(error.code);
+  const int code = checkpoints_.unusable() ? kNoCheckpoint : exit_code_of(error.code);
   return fail(error, code == 1 ? 3 : code);
 }
 
-/// Runs on the watcher's thread. Turns the first signal into an interrupt; SIGTERM first waits for the last checkpoint
-/// or the end of --grace. Ends the process if the process does not end by itself, or on a second signal. A child of
-/// --isolate leaves Ctrl-C and second signals to its parent, which forwards its own SIGTERM as SIGUSR1.
-void HostRuntime::watch(const SignalWatch& signals, const std::atomic<bool>& over) {
-  double give_up = kForever;
-  double grace = kForever;  // when the grace time ends
-  bool reported = true;
-  while (!over && clock_.now() < give_up) {
-    if (grace != kForever && !interrupted_ && (clock_.now() >= grace || !awaits_last_checkpoint())) {
-      give_up = clock_.now() + 2 * kStopSeconds;
-      interrupted_ = true;
-      reported = false;
+Status HostRuntime::prepare() {
+  AH_TRY(open_job());
+  lines_.set_job(job_.name());
+  return place_.find(options_, *log_);
+}
+
+Status HostRuntime::open_job() {
+  auto file = rule_file_of(options_.barrier);
+  if (!file) return file.error();
+  rule_file_ = std::move(*file);
+  if (!rule_file_.empty()) job_.set_barrier_file(rule_file_);
+  if (options_.agent) return {};
+  if (setup_.from_text) {
+    job_.receive(options_.script, setup_.source, setup_.folder);
+    return {};
+  }
+  auto opened = job_.open(options_.script);
+  if (!opened && !setup_.commands.empty() && options_.script.find_first_of("./") == std::string::npos) {
+    std::string hint = suggestion(options_.script, setup_.commands);
+    if (hint.empty()) {
+      for (const std::string& name : setup_.commands) hint += (hint.empty() ? " (" : ", ") + name;
+      hint += ")";
     }
-    if (!reported) reported = report_interrupt();
-    const int signal = signals.wait(grace == kForever && give_up == kForever ? -1 : 20);
-    if (signal == 0 || (child_ && signal == SIGINT)) continue;
-    if (signal == SIGUSR1) begin_last_checkpoint();
-    if (grace != kForever && child_) continue;
-    if (grace != kForever) break;
-    signal_code_ = signal == SIGINT ? kByInterrupt : signal == SIGPIPE ? kByPipe : kByTerminate;
-    grace = clock_.now();
-    if (signal == SIGINT || signal == SIGPIPE || !checkpoints_) continue;
-    grace += options_.grace;
-    if (!child_) begin_last_checkpoint();
+    return Error{Code::bad_argument, "'" + options_.script + "' is neither a Lua file here nor a command" + hint};
   }
-  if (over) return;
-  if (std::unique_lock lock(mutex_, std::try_to_lock); lock) private_folder_.reset();
-  leave(signal_code_, process_.console);
+  return opened;
 }
 
-/// Requests the last checkpoints of this process.
-void HostRuntime::begin_last_checkpoint() {
-  auto served = LastCheckpoint::served;
-  process_.last_checkpoint.compare_exchange_strong(served, LastCheckpoint::requested);
-  process_.keepers.begin_last();
-  log_->info("", "SIGTERM: waiting up to " + seconds_text(options_.grace) + " (--grace) for a last checkpoint");
+/// Checks the file of --barrier on the host that distributes it.
+Status HostRuntime::check_rule_file() const {
+  if (rule_file_.empty() || place_.child) return {};
+  const auto found = job_.find_here(rule_file_);
+  if (!found) return Error{Code::bad_argument, "--barrier: " + found.error().message};
+  return {};
 }
 
-/// Whether this process continues after SIGTERM: it, or another process of the run, may have a last checkpoint to
-/// write.
-bool HostRuntime::awaits_last_checkpoint() {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock) return true;
-  if (!cluster_) return children_ && children_->started();
-  if (cluster_->epoch() == 0) return false;  // the run has not begun
-  if (cluster_->end()) return true;
-  if (child_ && process_.keepers.last() && !process_.keepers.any()) end_without_keepers();
-  if (child_ || !cluster_->is_coordinator()) return true;
-  const LastCheckpoint last = process_.last_checkpoint;
-  if (last == LastCheckpoint::requested || last == LastCheckpoint::begun) {
-    cluster_->count_news();
-    for (const auto& server : servers_) server->wake();
-    return true;
+Status HostRuntime::join_cluster() {
+  // If a launcher shows the output of all its tasks, only one host logs the line.
+  const bool logged_by_other = place_.child || (place_.placement.launched && place_.placement.node_rank != 0U);
+  log_->write(logged_by_other ? LogLevel::debug : LogLevel::info, "", place_.text());
+  if (!place_.child && !place_.endpoint && options_.isolate) {
+    auto folder = PrivateFolder::make();
+    if (!folder) return folder.error();
+    place_.endpoint = Endpoint{Endpoint::Scheme::ipc, "", 0, folder->path() + "/head"};
+    {
+      std::lock_guard lock(run_.mutex);
+      run_.private_folder = std::move(*folder);
+    }
+    place_.token = std::to_string(random_number()) + std::to_string(random_number());
   }
-  if (last == LastCheckpoint::taken) return process_.checkpoint_pending();
-  if (!children_ || process_.keepers.any()) return process_.keepers.any();
-  if (!std::exchange(children_notified_, true)) children_->signal_all(SIGUSR1);
-  return true;
+  RunJoin join(options_, place_, clock_, *log_, *this);
+  return join.join(base_config(options_, place_.placement, job_, place_.token, place_.local_nodes));
 }
 
-/// Runs in a child of --isolate whose parent has no server with checkpoints. Ends the run if this child has the first
-/// rank and the job has no checkpoint keepers.
-void HostRuntime::end_without_keepers() {
-  const MembershipPtr members = cluster_->membership();
-  for (const auto& node : workers_) {
-    if (members->rank_of(node->address()) == 0U) cluster_->report_error(node->address(), kTerminated);
+bool HostRuntime::interrupted_within(std::chrono::milliseconds time) {
+  std::unique_lock lock(run_.mutex);
+  return run_.changed.wait_for(lock, time, [this] { return static_cast<bool>(interruption_); });
+}
+
+/// Checks the files of the run that this process begins, and sets the flags that all its processes receive.
+Status HostRuntime::prepare_coordinator(ClusterConfig& config) {
+  AH_TRY(check_rule_file());
+  AH_TRY(checkpoints_.load(*log_));
+  process_.checkpoint_failed = [this](const Error& error) {  // ends the run on all hosts
+    std::lock_guard lock(run_.mutex);
+    const std::string message = "a checkpoint cannot be written: " + error.message;
+    if (run_.cluster) run_.cluster->stop({Code::io, false, message, kNoAddress});
+  };
+  AH_TRY(checkpoints_.test());
+  if (!options_.seed && process_.resumed) options_.seed = process_.resumed->state.seed;
+  if (!options_.seed) options_.seed = random_number() >> 33;
+  options_.parallelism = place_.local_nodes * place_.placement.min_nodes;
+  options_.run_key = std::to_string(random_number());
+  config.coordinator.settings = options_.shared_settings();
+  config.coordinator.settings["parallelism"] = std::to_string(options_.parallelism);
+  config.coordinator.settings["run_key"] = options_.run_key;
+  if (options_.records_spans()) config.coordinator.settings["spans"] = "1";
+  config.about = {{"seed", std::to_string(*options_.seed)}};
+  if (options_.isolate) {  // the nodes are in the children
+    config.self.nodes = 0;
+    config.self.group_size = place_.local_nodes + 1;
   }
+  return {};
+}
+
+/// Listens, or dials and joins.
+Status HostRuntime::connect(ClusterConfig config) {
+  {
+    auto cluster =
+        std::make_unique<Cluster>(std::move(config), job_, clock_, *log_, static_cast<ClusterEvents&>(*this));
+    std::lock_guard lock(run_.mutex);
+    run_.cluster = std::move(cluster);
+    if (interruption_) run_.cluster->stop(interruption_.end());  // an interrupt arrived before the cluster existed
+  }
+  if (auto opened = run_.cluster->open(); !opened) {
+    std::unique_ptr<Cluster> failed;  // destroyed without the lock, which its thread may be waiting for
+    {
+      std::lock_guard lock(run_.mutex);
+      failed.swap(run_.cluster);
+    }
+    return opened;
+  }
+  if (interruption_) return Error{Code::interrupted, "interrupted"};
+  return {};
+}
+
+Status HostRuntime::open_cluster(ClusterConfig config) {
+  const bool is_coordinator = config.place != ClusterConfig::Place::member;
+  const bool parent = is_coordinator && options_.isolate;
+  const uint64_t group = config.self.group;
+  place_.share_cores(options_);
+  if (is_coordinator) AH_TRY(prepare_coordinator(config));
+  config.about["version"] = kVersion;
+  AH_TRY(connect(std::move(config)));
+  if (is_coordinator) AH_TRY(checkpoints_.lock());
+  add_sections(*run_.cluster, *log_, process_, clock_);
+  lines_.set_job(job_.name());
+  if (is_coordinator) AH_TRY(open_trace());
+  AH_TRY(open_page());
+  if (parent) AH_TRY(spawn_children(run_.cluster->bound_url(), group, 1, place_.local_nodes + 1));
+  if (!is_coordinator) AH_TRY(options_.apply(run_.cluster->settings()));
+  if (is_coordinator) log_->info("", "seed " + std::to_string(*options_.seed));
+  AH_TRY(parent ? start_with_children() : run_.cluster->wait_for_start());
+  if (place_.child) place_.child->report_started();
+  start_services(is_coordinator);
+  return {};
+}
+
+/// The data service and the courier with its tasks, which the nodes use.
+void HostRuntime::start_services(bool is_coordinator) {
+  const uint32_t nodes = is_coordinator && options_.isolate ? 1 : place_.child ? 1 : std::max(1U, place_.local_nodes);
+  DataService::Options exchange{place_.memory_share(options_), nodes};
+  limit_block(place_.allowance.memory);
+  if (options_.memory) {
+    limit_cached_blocks(exchange.memory / 16);
+  } else if (!place_.allowance.memory_limit.empty()) {  // above a control group's limit the kernel kills the process
+    limit_cached_blocks(place_.allowance.memory / 8 / place_.hosts_here());
+  }
+  process_.data.limit(exchange.memory / nodes);
+  if (is_coordinator && options_.progress && Console::status_columns() > 0) {
+    exchange.progress = [bar = StageBar(clock_), this](const auto& progress) mutable {
+      if (const auto line = bar.line(progress)) process_.console.status(*line);
+    };
+  }
+  auto service = std::make_unique<DataService>(*run_.cluster, clock_, *log_, exchange);
+  auto courier = std::make_unique<CourierWithTasks>(*run_.cluster, clock_, *log_);
+  {
+    std::lock_guard lock(run_.mutex);
+    process_.exchange = std::move(service);
+    process_.courier = std::move(courier);
+  }
+  if (is_coordinator) run_.cluster->servers_ended();  // starts servers that could not start before
+}
+
+/// --record: opens the trace on the coordinator, which receives the nodes' reports. Opens it only once this host is the
+/// coordinator: another host with the same command must not touch the file.
+Status HostRuntime::open_trace() {
+  if (options_.record.empty() || options_.records_states()) return {};
+  if (options_.records_spans()) {
+    auto chrome = ChromeTrace::open(options_.record, *log_, clock_.now());
+    if (!chrome) return chrome.error();
+    run_.cluster->record(std::move(*chrome));
+    return {};
+  }
+  auto trace = ParamTrace::open(options_.record,
+                                {{"version", kVersion},
+                                 {"job", job_.name()},
+                                 {"seed", std::to_string(*options_.seed)},
+                                 {"servers", std::to_string(options_.servers)},
+                                 {"resample", options_.resample}},
+                                *log_);
+  if (!trace) return trace.error();
+  process_.trace = std::move(*trace);
+  return {};
+}
+
+/// --dashboard, --metrics and --record FILE.jsonl. They run on the coordinator, which has the state of the run.
+Status HostRuntime::open_page() {
+  if (!PageHost::wanted(options_) || place_.child) return {};
+  if (!run_.cluster->is_coordinator()) {
+    if (options_.dashboard || options_.metrics) log_->info("", "the page of this run is on its coordinator");
+    return {};
+  }
+  auto page = PageHost::open(options_, *run_.cluster, clock_, *log_);
+  if (!page) return page.error();
+  page_ = std::move(*page);
+  return {};
+}
+
+/// Waits for the start. Children are not restarted, so a child that ends before the start ends the run.
+Status HostRuntime::start_with_children() {
+  bool started = false;  // guarded by the lock
+  std::thread watcher([&] {
+    std::unique_lock lock(run_.mutex);
+    for (; !started && run_.cluster->epoch() == 0; run_.changed.wait_for(lock, std::chrono::milliseconds(20))) {
+      run_.children->reap();
+      const auto ended = run_.children->first_ended();
+      if (!ended || run_.children->started()) continue;
+      return run_.cluster->stop({Code::peer_lost, false, *ended + " before the run had started", kNoAddress});
+    }
+  });
+  Status waited = run_.cluster->wait_for_start();
+  {
+    std::lock_guard lock(run_.mutex);
+    started = true;
+    run_.changed.notify_all();
+  }
+  watcher.join();
+  return waited;
+}
+
+Status HostRuntime::spawn_children(const std::string& url, uint64_t group, uint32_t first, uint32_t size) {
+  std::lock_guard lock(run_.mutex);
+  run_.children = std::make_unique<ChildSupervisor>();
+  process_.console.take_turns(run_.children->output_lock());
+  std::vector<ChildPlace> places;
+  for (uint32_t index = first; index < size; ++index) {
+    places.push_back({url, group, size, index, -1, place_.token});
+    if (place_.placement.node_rank) places.back().node_rank = static_cast<int32_t>(*place_.placement.node_rank);
+  }
+  return run_.children->spawn(setup_.command_line, std::move(places));
 }
 
 NodeThread::Shared HostRuntime::shared_for_nodes() {
-  return {*cluster_, job_, clock_, *log_, options_, process_, seed_, [this] {
-            std::lock_guard lock(mutex_);
-            changed_.notify_all();
-          }};
+  return {*run_.cluster, job_, clock_, *log_, options_, process_, options_.seed.value_or(0), nullptr};
 }
 
-void HostRuntime::start_workers() {
-  std::vector<std::unique_ptr<NodeThread>> nodes;
-  for (const NodeId id : cluster_->local_workers()) {
-    nodes.push_back(std::make_unique<NodeThread>(shared_for_nodes(), worker_address(id)));
-  }
-  std::lock_guard lock(mutex_);
-  workers_ = std::move(nodes);
-  for (const auto& node : workers_) node->start();
-}
-
-/// Starts shards for `action`. A server's VM serves one run and stays in it, so that values can be read afterwards. The
-/// next run gets new VMs, while the shards' values remain in ProcessShared::stores.
 Result<bool> HostRuntime::start_servers(uint32_t action) {
-  std::vector<std::unique_ptr<NodeThread>> old;
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(run_.mutex);
     if (!process_.courier)
       return false;  // a fast worker of another host requests this early; it repeats the request once a courier exists
-    const int64_t finished = process_.finished_run;
-    const bool right = !servers_leave_ && (action == kAnyAction || finished < 0 || action <= finished);
-    if (!servers_.empty() && right) return true;
-    for (const auto& server : servers_) {
-      if (!servers_leave_) server->request_stop();
-    }
-    // They usually leave at once, because a serving server waits in an engine call. But the script may have more to do.
-    servers_leave_ = !std::all_of(servers_.begin(), servers_.end(), [](const auto& server) { return server->done(); });
-    if (servers_leave_) return false;
-    old.swap(servers_);
   }
-  old.clear();  // joins threads that have ended
-  process_.finished_run = -1;
-  std::vector<std::unique_ptr<NodeThread>> fresh;
-  for (uint32_t shard = 0; shard < options_.servers; ++shard) {
-    if (process_.stores.size() <= shard) {
-      process_.stores.push_back(std::make_unique<ParamStore>(shard, options_.servers));
-      if (process_.resumed) AH_TRY(process_.resumed->restore(*process_.stores.back()));
-    }
-    NodeThread::Shared shared = shared_for_nodes();
-    shared.ended = [this, ended = std::move(shared.ended)] {
-      ended();
-      cluster_->servers_ended();
-    };
-    fresh.push_back(std::make_unique<NodeThread>(std::move(shared), server_address(shard)));
-  }
-  std::lock_guard lock(mutex_);
-  servers_ = std::move(fresh);
-  for (const auto& server : servers_) server->start();
-  return true;
+  return nodes_.start_servers(shared_for_nodes(), action);
 }
 
 void HostRuntime::cluster_changed() {
-  std::lock_guard lock(mutex_);
-  for (const auto& node : workers_) node->wake();
-  for (const auto& node : servers_) node->wake();
+  nodes_.wake();
+  std::lock_guard lock(run_.mutex);
   if (process_.exchange) process_.exchange->wake();
   if (process_.courier) process_.courier->courier.wake();
-  changed_.notify_all();
+  run_.changed.notify_all();
 }
 
 /// Runs in the parent of an --isolate host that is not the coordinator: only watches its children.
 int HostRuntime::supervise() {
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(run_.mutex);
   double give_up = kForever;
-  while (children_->reap() > 0) {
+  while (run_.children->reap() > 0) {
     // If a child ends before the start, the other children wait in vain, unless the coordinator refuses them all.
-    if (const auto ended = children_->first_ended(); ended && !interrupted_ && !children_->started()) {
+    if (const auto ended = run_.children->first_ended(); ended && !interruption_ && !run_.children->started()) {
       give_up = std::min(give_up, clock_.now() + kRefusalWait);
       if (clock_.now() >= give_up) {
-        children_->signal_all(SIGKILL);
+        run_.children->signal_all(SIGKILL);
         return fail({Code::peer_lost, *ended + " before the run had started"}, 3);
       }
     }
-    changed_.wait_for(lock, std::chrono::milliseconds(20));
+    run_.changed.wait_for(lock, std::chrono::milliseconds(20));
   }
-  if (!interrupted_) return children_->exit_code();
-  print_message(end_by_signal().message);
-  return signal_code_;
+  if (!interruption_) return run_.children->exit_code();
+  print_message(interruption_.end().message);
+  return interruption_.code();
 }
 
 int HostRuntime::run_nodes() {
-  const std::string run = cluster_->run_id().empty() ? "" : " of run " + cluster_->run_id();
-  const std::string job = "job " + job_.name() + run + (endpoint_ ? " at " + endpoint_text(*endpoint_) : "");
-  if (options_.agent) log_->info("", job + " has started, on " + std::to_string(local_nodes_) + " nodes here");
-  start_workers();
-  const EndMessage end = wait_for_end();
-  abandoned_ = !stop_nodes(kStopSeconds);
+  const std::string run = run_.cluster->run_id().empty() ? "" : " of run " + run_.cluster->run_id();
+  const std::string job =
+      "job " + job_.name() + run + (place_.endpoint ? " at " + endpoint_text(*place_.endpoint) : "");
+  if (options_.agent) log_->info("", job + " has started, on " + std::to_string(place_.local_nodes) + " nodes here");
+  nodes_.start_workers(shared_for_nodes());
+  RunAnnouncement announcement(*run_.cluster, options_, *log_, clock_.now(), place_.child.has_value());
+  const EndMessage end = wait_for_end(announcement);
+  abandoned_ = !nodes_.stop(kStopSeconds);
   int code = conclude(end);
   if (page_) page_->finish(end);
   if (options_.agent) log_->info("", job + (end.ok ? " is done" : " has failed: " + end.message));
   if (!abandoned_) {
-    drop_nodes();
+    nodes_.drop();
     drop_services();
   }
-  cluster_->close();
-  if (visible_) remove_run_file();
-  if (children_) {
+  run_.cluster->close();
+  announcement.remove();
+  if (run_.children) {
     const double deadline = clock_.now() + 2;
-    while (children_->reap() > 0 && clock_.now() < deadline) usleep(2000);
+    while (run_.children->reap() > 0 && clock_.now() < deadline) usleep(2000);
     // Reports a child whose output cannot be written. A child that the run has dropped ends with 3, which is no failure
     // of the run.
-    const int child = children_->first_failure();
+    const int child = run_.children->first_failure();
     if (code == 0 && (child == 1 || child == kByPipe)) code = child;
   }
-  private_folder_.reset();
+  run_.private_folder.reset();
   return code;
 }
 
-EndMessage HostRuntime::wait_for_end() {
-  std::unique_lock lock(mutex_);
-  const double visible_at = clock_.now() + kUnseenSeconds;
+EndMessage HostRuntime::wait_for_end(RunAnnouncement& announcement) {
+  std::unique_lock lock(run_.mutex);
   for (;;) {
-    if (const auto end = cluster_->end()) return *end;
-    const ProcessId coordinator = cluster_->coordinator();
-    const bool moved = visible_ && coordinator != kNoProcess && coordinator != shown_;
-    if (moved || (!visible_ && clock_.now() >= visible_at)) {
+    if (const auto end = run_.cluster->end()) return *end;
+    if (announcement.due(clock_.now())) {
       lock.unlock();
-      open_control();
+      announcement.make(job_.name());
       lock.lock();
       continue;
     }
-    const double pause = children_ ? 0.05 : 1;
-    changed_.wait_for(lock,
-                      std::chrono::duration<double>(visible_ ? pause : std::min(pause, visible_at - clock_.now())));
-    if (children_) children_->reap();
+    const double pause = announcement.pause(clock_.now(), run_.children ? 0.05 : 1);
+    run_.changed.wait_for(lock, std::chrono::duration<double>(pause));
+    if (run_.children) run_.children->reap();
   }
-}
-
-/// Makes the run visible to observers: on the coordinator by a socket, on other hosts by its address. A failure does
-/// not end the run.
-void HostRuntime::open_control() {
-  visible_ = true;
-  shown_ = cluster_->coordinator();
-  if (child_) return;
-  const std::string meeting = cluster_->is_coordinator() ? cluster_->bound_url() : cluster_->url();
-  RunFile run{getpid(),
-              meeting,
-              meeting,
-              job_.name(),
-              cluster_->run_id(),
-              options_.token_file,
-              options_.insecure,
-              static_cast<double>(std::time(nullptr))};
-  const Status opened = [&]() -> Status {
-    if (cluster_->is_coordinator()) {
-      auto folder = run_folder();
-      if (!folder) return folder.error();
-      auto token = options_.insecure ? Result<std::string>("") : load_token(options_, *log_);
-      if (!token) return token.error();
-      run.url = control_url(*folder, run.pid);
-      AH_TRY(cluster_->open_control(run.url, *token));
-    }
-    return write_run_file(run);
-  }();
-  if (!opened) log_->info("", "observers cannot find this run from here: " + opened.error().message);
-}
-
-/// Stops the nodes; true when all have left their Lua in time.
-bool HostRuntime::stop_nodes(double seconds) {
-  std::unique_lock lock(mutex_);
-  for (const auto& node : workers_) node->request_stop();
-  for (const auto& node : servers_) node->request_stop();
-  return changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] {
-    const auto done = [](const auto& node) { return node->done(); };
-    return std::all_of(workers_.begin(), workers_.end(), done) && std::all_of(servers_.begin(), servers_.end(), done);
-  });
 }
 
 /// The exit code of a run without errors: 0 if all lines have reached standard output; else reports the reason.
@@ -419,7 +429,7 @@ int HostRuntime::output_code() {
   const int error = process_.console.out_error();
   if (error == 0) return 0;
   if (error == EPIPE) return kByPipe;
-  if (!child_ || child_->index <= 1) {  // once for a group
+  if (!place_.child || place_.child->index <= 1) {  // once for a group
     print_message("standard output cannot be written: " + process_.console.out_failure());
   }
   return 1;
@@ -430,14 +440,14 @@ int HostRuntime::conclude(const EndMessage& end) {
   log_->flush();
   process_.console.finish();
   if (end.ok) return checkpointed ? output_code() : kNoCheckpoint;
-  if (interrupted_ || end.code == Code::interrupted) {
-    const EndMessage& how = interrupted_ ? end_by_signal() : end;
+  if (interruption_ || end.code == Code::interrupted) {
+    const EndMessage& how = interruption_ ? interruption_.end() : end;
     if (how.message == kClosed.message) {
-      if (!interrupted_ && placement_.max_nodes > 1) print_message("stopped, because " + how.message);
+      if (!interruption_ && place_.placement.max_nodes > 1) print_message("stopped, because " + how.message);
       return kByPipe;
     }
-    if (!child_) print_message(how.message);
-    if (signal_code_ == kByTerminate && !checkpointed) return kNoCheckpoint;
+    if (!place_.child) print_message(how.message);
+    if (interruption_.code() == kByTerminate && !checkpointed) return kNoCheckpoint;
     return how.message == kTerminated.message ? kByTerminate : kByInterrupt;
   }
   int code = exit_code_of(end.code);
@@ -445,19 +455,15 @@ int HostRuntime::conclude(const EndMessage& end) {
     if (code == 2) code = 3;
     if (end.code == Code::io) code = kNoCheckpoint;  // only a failed checkpoint ends a run with this code on all hosts
     // The parent prints errors that concern all. Only this process can report that the parent has lost it.
-    if (!child_ || end.origin != kNoAddress) print_message(end.message);
+    if (!place_.child || end.origin != kNoAddress) print_message(end.message);
     return code;
   }
-  if (code == 2) code = 1;  // a script's wrong call is the script's error
-  for (const auto& list : {&workers_, &servers_}) {
-    for (const auto& node : *list) {
-      if (node->address() != end.origin) continue;
-      const std::string traceback = node->traceback();  // empty for a barrier rule that does not return
-      print_message(traceback.empty() ? end.message : traceback);
-      return code;
-    }
+  if (code == 2) code = 1;                                       // a script's wrong call is the script's error
+  if (const auto traceback = nodes_.traceback_of(end.origin)) {  // empty for a barrier rule that does not return
+    print_message(traceback->empty() ? end.message : *traceback);
+    return code;
   }
-  const bool printed = child_ || (children_ && placement_.max_nodes == 1);  // by the node's own process
+  const bool printed = place_.child || (run_.children && place_.placement.max_nodes == 1);  // by the node's own process
   if (!printed) print_message("stopped, because " + end.message);
   return code;
 }
