@@ -56,6 +56,9 @@ int push_or_raise(lua_State* L, const Error& error);
 /// Pushes a new table of the functions and returns 1, as a module's open function does.
 int push_functions(lua_State* L, std::span<const luaL_Reg> functions);
 
+/// Sets a number in the table on top of the stack.
+void set_number(lua_State* L, const char* name, double value);
+
 /// LuaJIT's type number of cdata, which lua.h does not define.
 inline constexpr int kLuaCdata = 10;
 

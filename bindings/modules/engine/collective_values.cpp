@@ -17,8 +17,7 @@ int push_gets(lua_State* L, CallResult result) {
     expect(L, push_packed(L, std::move(*got)));
     lua_rawseti(L, -2, i + 1);
   }
-  lua_pushinteger(L, static_cast<lua_Integer>(n));
-  lua_setfield(L, -2, "n");
+  set_number(L, "n", static_cast<lua_Number>(n));
   return 1;
 }
 

@@ -92,11 +92,9 @@ int push_event(lua_State* L, Event event) {
   lua_pushlstring(L, event.name.data(), event.name.size());
   lua_setfield(L, -2, "name");
   if (const auto rank = context.node.membership().rank_of(event.from)) {
-    lua_pushinteger(L, static_cast<lua_Integer>(*rank));
-    lua_setfield(L, -2, "from");
+    set_number(L, "from", static_cast<lua_Number>(*rank));
   }
-  lua_pushinteger(L, static_cast<lua_Integer>(event.from));
-  lua_setfield(L, -2, "id");
+  set_number(L, "id", static_cast<lua_Number>(event.from));
   expect(L, push_packed(L, std::move(event.value)));
   lua_setfield(L, -2, "value");
   return 1;

@@ -61,8 +61,7 @@ int refresh(lua_State* L) {
   if (!node.refresh()) return 0;
   const Membership& now = node.membership();
   lua_createtable(L, 0, 3);
-  lua_pushinteger(L, static_cast<lua_Integer>(now.epoch()));
-  lua_setfield(L, -2, "epoch");
+  set_number(L, "epoch", static_cast<lua_Number>(now.epoch()));
   lua_newtable(L);
   int count = 0;
   for (const Member& member : now.workers()) {
@@ -182,17 +181,14 @@ int flags(lua_State* L) {
   text("checkpoint", options.checkpoint);
   if (options.records_steps()) text("record", options.record);
   if (options.seconds) {
-    lua_pushnumber(L, *options.seconds);
-    lua_setfield(L, -2, "seconds");
+    set_number(L, "seconds", *options.seconds);
   }
   if (options.resume) {
     lua_pushlstring(L, options.resume->data(), options.resume->size());
     lua_setfield(L, -2, "resume");
   }
-  lua_pushinteger(L, static_cast<lua_Integer>(options.servers));
-  lua_setfield(L, -2, "servers");
-  lua_pushinteger(L, static_cast<lua_Integer>(options.parallelism));
-  lua_setfield(L, -2, "parallelism");
+  set_number(L, "servers", static_cast<lua_Number>(options.servers));
+  set_number(L, "parallelism", static_cast<lua_Number>(options.parallelism));
   lua_pushboolean(L, options.progress);
   lua_setfield(L, -2, "progress");
   return 1;

@@ -107,14 +107,10 @@ struct PushRequest {
   int operator()(const StopRequest& request) const {
     lua_pushstring(L, "stop");
     lua_createtable(L, 0, 4);
-    lua_pushnumber(L, static_cast<lua_Number>(request.context.step));
-    lua_setfield(L, -2, "step");
-    lua_pushnumber(L, static_cast<lua_Number>(request.context.updates));
-    lua_setfield(L, -2, "updates");
-    lua_pushnumber(L, request.context.seconds);
-    lua_setfield(L, -2, "seconds");
-    lua_pushnumber(L, request.context.workers);
-    lua_setfield(L, -2, "workers");
+    set_number(L, "step", static_cast<lua_Number>(request.context.step));
+    set_number(L, "updates", static_cast<lua_Number>(request.context.updates));
+    set_number(L, "seconds", request.context.seconds);
+    set_number(L, "workers", request.context.workers);
     return 2;
   }
   int operator()(const ScheduleRequest& request) const {
@@ -343,8 +339,7 @@ int server_start(lua_State* L) {
   state.serve(config, rule, checkpoints);
   watch_callbacks(L, state);
   lua_createtable(L, 0, 2);
-  lua_pushnumber(L, static_cast<lua_Number>(config.run.resumed.updates));
-  lua_setfield(L, -2, "updates");
+  set_number(L, "updates", static_cast<lua_Number>(config.run.resumed.updates));
   expect(L, push_carried(L, config.run.resumed.tasks, true));
   lua_setfield(L, -2, "tasks");
   return 1;
@@ -447,20 +442,8 @@ int answer_pull(lua_State* L) {
   return 0;
 }
 
-/// Drops the rule before the state is closed, because the rule refers to values of the Lua state.
-int destroy_rule(lua_State* L) {
-  static_cast<RegistryObject<ParamState>*>(lua_touserdata(L, 1))->object->rule.reset();
-  return 0;
-}
-
 int open_param(lua_State* L) {
-  RegistryObject<ParamState>::store(L, kParamModule, std::make_shared<ParamState>(NodeContext::of(L)));
-  lua_getfield(L, LUA_REGISTRYINDEX, kParamModule);
-  lua_createtable(L, 0, 1);
-  lua_pushcfunction(L, destroy_rule);
-  lua_setfield(L, -2, "__gc");
-  lua_setmetatable(L, -2);
-  lua_pop(L, 1);
+  store_with_rule(L, kParamModule, std::make_shared<ParamState>(NodeContext::of(L)));
   static const luaL_Reg kFunctions[] = {
       {"open", guarded<open_action>},
       {"get", guarded<get_values>},

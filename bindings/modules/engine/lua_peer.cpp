@@ -20,11 +20,9 @@ PeerBridge bridge_of(lua_State* L) {
 /// {id=, rank= of a live peer}
 void push_peer(lua_State* L, NodeId id) {
   lua_createtable(L, 0, 2);
-  lua_pushinteger(L, static_cast<lua_Integer>(id));
-  lua_setfield(L, -2, "id");
+  set_number(L, "id", static_cast<lua_Number>(id));
   if (const auto rank = NodeContext::of(L).node.membership().rank_of(id)) {
-    lua_pushinteger(L, static_cast<lua_Integer>(*rank));
-    lua_setfield(L, -2, "rank");
+    set_number(L, "rank", static_cast<lua_Number>(*rank));
   }
 }
 
@@ -41,8 +39,7 @@ void push_state(lua_State* L, const Sampled& one) {
   push_peer(L, one.peer.node);
   const auto pace = unpack<PeerPace>(one.state);
   if (!pace.ok()) return;
-  lua_pushinteger(L, static_cast<lua_Integer>(completed(pace->mark)));
-  lua_setfield(L, -2, "step");
+  set_number(L, "step", static_cast<lua_Number>(completed(pace->mark)));
   lua_pushboolean(L, pace->busy ? 1 : 0);
   lua_setfield(L, -2, "busy");
 }

@@ -241,31 +241,21 @@ int run_resample(lua_State* L) {
 /// end() -> {steps=, updates=, seconds=, non_finite=, messages={...}}
 int run_end(lua_State* L) {
   const PeerSummary summary = take(L, peer_engine(L).run.end());
-  const auto number = [L](const char* name, double value) {
-    lua_pushnumber(L, value);
-    lua_setfield(L, -2, name);
-  };
   lua_createtable(L, 0, 6);
-  number("steps", static_cast<double>(summary.steps));
-  number("updates", static_cast<double>(summary.updates));
-  number("seconds", summary.seconds);
-  number("non_finite", static_cast<double>(summary.non_finite));
+  set_number(L, "steps", static_cast<double>(summary.steps));
+  set_number(L, "updates", static_cast<double>(summary.updates));
+  set_number(L, "seconds", summary.seconds);
+  set_number(L, "non_finite", static_cast<double>(summary.non_finite));
   lua_createtable(L, 0, 7);
-  number("decisions", static_cast<double>(summary.decisions));
-  number("draws", static_cast<double>(summary.draws));
-  number("lookups", static_cast<double>(summary.sent.lookups));
-  number("upkeep", static_cast<double>(summary.sent.upkeep));
-  number("watches", static_cast<double>(summary.sent.watches));
-  number("clocks", static_cast<double>(summary.sent.clocks));
-  number("keys", static_cast<double>(summary.sent.keys));
+  set_number(L, "decisions", static_cast<double>(summary.decisions));
+  set_number(L, "draws", static_cast<double>(summary.draws));
+  set_number(L, "lookups", static_cast<double>(summary.sent.lookups));
+  set_number(L, "upkeep", static_cast<double>(summary.sent.upkeep));
+  set_number(L, "watches", static_cast<double>(summary.sent.watches));
+  set_number(L, "clocks", static_cast<double>(summary.sent.clocks));
+  set_number(L, "keys", static_cast<double>(summary.sent.keys));
   lua_setfield(L, -2, "messages");
   return 1;
-}
-
-/// Drops the rule before the state is closed, because the rule refers to values of the Lua state.
-int release_rule(lua_State* L) {
-  static_cast<RegistryObject<PeerEngine>*>(lua_touserdata(L, 1))->object->rule.reset();
-  return 0;
 }
 
 void add(lua_State* L, const char* name, lua_CFunction function) {
@@ -279,13 +269,7 @@ void add_peer_run(lua_State* L) {
   const auto engine = std::make_shared<PeerEngine>(NodeContext::of(L));
   engine->api = {engine.get(), peer_is_current};
   Vm::from(L).register_ffi("peer", &engine->api);
-  RegistryObject<PeerEngine>::store(L, kPeerModule, engine);
-  lua_getfield(L, LUA_REGISTRYINDEX, kPeerModule);
-  lua_createtable(L, 0, 1);
-  lua_pushcfunction(L, release_rule);
-  lua_setfield(L, -2, "__gc");
-  lua_setmetatable(L, -2);
-  lua_pop(L, 1);
+  store_with_rule(L, kPeerModule, engine);
   add(L, "get", guarded<peer_get>);
   add(L, "set", guarded<peer_set>);
   add(L, "begin", guarded<run_begin>);

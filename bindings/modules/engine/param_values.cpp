@@ -117,26 +117,22 @@ Result<std::vector<ParamEntry>> param_entries_at(lua_State* L, int index, Tensor
 
 void push_summary(lua_State* L, const ParamSummary& summary) {
   lua_createtable(L, 0, 9);
-  const auto number = [L](const char* name, double value) {
-    lua_pushnumber(L, value);
-    lua_setfield(L, -2, name);
-  };
-  number("steps", static_cast<double>(summary.steps));
-  number("updates", static_cast<double>(summary.updates));
-  number("seconds", summary.seconds);
-  number("dropped", static_cast<double>(summary.dropped));
-  number("lost", static_cast<double>(summary.lost));
-  number("non_finite", static_cast<double>(summary.non_finite));
-  number("in_flight", static_cast<double>(summary.in_flight));
+  set_number(L, "steps", static_cast<double>(summary.steps));
+  set_number(L, "updates", static_cast<double>(summary.updates));
+  set_number(L, "seconds", summary.seconds);
+  set_number(L, "dropped", static_cast<double>(summary.dropped));
+  set_number(L, "lost", static_cast<double>(summary.lost));
+  set_number(L, "non_finite", static_cast<double>(summary.non_finite));
+  set_number(L, "in_flight", static_cast<double>(summary.in_flight));
   lua_pushlstring(L, summary.reason.data(), summary.reason.size());
   lua_setfield(L, -2, "reason");
   if (!summary.traffic) return;
   lua_createtable(L, 0, 2);
   const auto bytes = [&](const char* name, const FilterBytes& counted) {
     lua_createtable(L, 0, 3);
-    number("before", static_cast<double>(counted.before));
-    number("after", static_cast<double>(counted.after));
-    number("ratio", ratio_of(counted));
+    set_number(L, "before", static_cast<double>(counted.before));
+    set_number(L, "after", static_cast<double>(counted.after));
+    set_number(L, "ratio", ratio_of(counted));
     lua_setfield(L, -2, name);
   };
   bytes("push", summary.traffic->pushed);

@@ -21,6 +21,13 @@ local function print_summary(summary)
   agreed { summary.steps, summary.updates }
 end
 
+-- A run whose workers write their step to one key.
+local function run_steps(run)
+  run.schedule = run.schedule or function() return { "k" } end
+  run.push = function(ctx) return { { "k", ctx.step } } end
+  return peer.run(run)
+end
+
 -- Each update counts exactly once: `count` keys with tensors of `size` numbers; every worker adds 1 to each tensor in
 -- each of its steps.
 function jobs.counts(how, rule, steps, size, count)
@@ -244,11 +251,7 @@ end
 -- Alternates runs of peers and of the parameter server, and its servers run the script as well.
 function jobs.beside()
   for run = 1, 2 do
-    local peers = peer.run {
-      schedule = function() return { "k" } end,
-      push = function(ctx) return { { "k", ctx.step } } end,
-      stop = function(ctx) return ctx.step >= 2 * run end,
-    }
+    local peers = run_steps { stop = function(ctx) return ctx.step >= 2 * run end }
     local server = actor.param.run {
       schedule_local = function() return { "k" } end,
       push = function(ctx) return { { "k", ctx.id } } end,
@@ -359,18 +362,13 @@ end
 
 -- A run without stop: --seconds ends it.
 function jobs.seconds()
-  local summary = peer.run {
-    schedule = function() return { "k" } end,
-    push = function(ctx) return { { "k", ctx.step } } end,
-  }
+  local summary = run_steps {}
   print("reason:", summary.reason, summary.seconds >= 0.3 and summary.seconds < 5, summary.steps > 3)
 end
 
 -- Blocked until the console swaps the rule of all workers.
 function jobs.held()
-  local summary = peer.run {
-    schedule = function() return { "k" } end,
-    push = function(ctx) return { { "k", ctx.step } } end,
+  local summary = run_steps {
     barrier = function(view) return view.step < 3 end,
     stop = function(ctx) return ctx.step >= 6 end,
   }
@@ -379,12 +377,11 @@ end
 
 -- One worker swaps its own rule in a callback; the others retain theirs.
 function jobs.swaps()
-  print_summary(peer.run {
+  print_summary(run_steps {
     schedule = function(ctx)
       if actor.rank == 0 and ctx.step == 2 then peer.set_barrier("pssp:2:3@sticky") end
       return { "k" }
     end,
-    push = function(ctx) return { { "k", ctx.step } } end,
     barrier = "bsp",
     stop = function(ctx) return ctx.step >= 20 end,
   })
@@ -467,12 +464,8 @@ end
 -- Runs until a file "enough" exists, after a completed run: all updates count, also those of late joiners.
 function jobs.joined(rule)
   local taken = 0
-  local earlier = peer.run {
-    schedule = function() return { "earlier" } end,
-    push = function(ctx) return { { "earlier", ctx.step } } end,
-    stop = function(ctx) return ctx.step >= 3 end,
-  }
-  assert(earlier.steps == 3 and peer.get("earlier") == 2)
+  local earlier = run_steps { stop = function(ctx) return ctx.step >= 3 end }
+  assert(earlier.steps == 3 and peer.get("k") == 2)
   local summary = peer.run {
     init = function() return { sum = tensor.zeros(1) } end,
     schedule = function() return { "sum" } end,
