@@ -205,7 +205,7 @@ int connection_state_text(lua_State* L) {
 int connection_control(lua_State* L) {
   ControlClient& client = client_at(L);
   check_table(L, 2, "command", "connection:control");
-  const std::string command = json_at(L, 2).dump(-1, ' ', false, json::error_handler_t::replace);
+  const std::string command = json_text(json_at(L, 2));
   const auto reply = client.control(command, lua_isnumber(L, 3) != 0 ? lua_tonumber(L, 3) : kReplySeconds);
   return reply ? push_text_as_value(L, *reply) : push_failure(L, reply.error());
 }

@@ -26,6 +26,7 @@
 #include "bindings/commands/lua_command.hpp"
 #include "bindings/vm/lua_support.hpp"
 #include "host/base/allowance.hpp"
+#include "host/base/outside_json.hpp"
 #include "host/cluster/look/run_files.hpp"
 #include "host/cluster/place/endpoint.hpp"
 #include "host/cluster/place/rank_detect.hpp"
@@ -264,7 +265,7 @@ int doctor_clock(lua_State* L) {
 // quoted(text) -> the text as JSON
 int doctor_quoted(lua_State* L) {
   const nlohmann::json text = std::string(check_text(L, 1, "text", "doctor.quoted"));
-  return push_text(L, text.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  return push_text(L, json_text(text));
 }
 
 int open_doctor_module(lua_State* L) {

@@ -157,7 +157,7 @@ Status HostRuntime::join_cluster() {
   if (!place_.child && !place_.endpoint && options_.isolate) {
     auto folder = PrivateFolder::make();
     if (!folder) return folder.error();
-    place_.endpoint = Endpoint{Endpoint::Scheme::ipc, "", 0, folder->path() + "/head"};
+    place_.endpoint = Endpoint{Endpoint::Scheme::ipc, "", 0, folder->path() + "/coordinator"};
     {
       std::lock_guard lock(run_.mutex);
       run_.private_folder = std::move(*folder);

@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/base/outside_json.hpp"
+
 namespace actorhost {
 
 void LogLines::set_job(const std::string& job) {
@@ -55,7 +57,7 @@ std::string LogLines::object(const LogLine& line, std::string_view speaker) cons
   }
   out["who"] = line.source;
   out["text"] = line.text;
-  return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text(out);
 }
 
 }  // namespace actorhost

@@ -1,7 +1,8 @@
 #pragma once
-// Parses JSON of other processes and of files. Rejects deep nesting, since a recursive walk could overflow the stack.
-// Thread-safe.
+// Parses and writes JSON with the bytes of other processes and of files. The parser rejects deep nesting, since a
+// recursive walk could overflow the stack. Thread-safe.
 
+#include <string>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
@@ -19,6 +20,12 @@ inline nlohmann::json parse_outside_json(std::string_view text) {
   };
   json value = json::parse(text, check_depth, false);
   return deep ? json(json::value_t::discarded) : value;
+}
+
+/// The value as JSON text on one line; replaces invalid UTF-8.
+template <typename Json = nlohmann::json>
+std::string json_text(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace actorhost

@@ -22,9 +22,6 @@ constexpr size_t kMostUnread = size_t{32} << 20;  // bytes queued for an observe
 
 bool is_observer_request(Kind kind) noexcept { return kind == cluster_kind::observe || kind == cluster_kind::control; }
 
-/// JSON text, whatever bytes nodes have printed.
-std::string sent_text(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
-
 }  // namespace
 
 Observers::Sources Cluster::observer_sources() {
@@ -112,7 +109,7 @@ bool Cluster::take_observer_frame(LinkId link, const Frame& frame) {
   if (frame.kind != cluster_kind::control) return ControlEntry::is_one(link);
   if (watchers_[link].disconnected) return true;
   const auto reply = [this, link, tag = frame.tag](const json& result) {
-    send_to_observer(link, cluster_kind::control_reply, tag, sent_text(result));
+    send_to_observer(link, cluster_kind::control_reply, tag, json_text(result));
   };
   if (frame.body.size() > kMaxCommand) {
     reply({{"ok", false}, {"message", "a command has at most 8 MiB"}, {"code", code_name(Code::full)}});
@@ -121,7 +118,7 @@ bool Cluster::take_observer_frame(LinkId link, const Frame& frame) {
   const json command = parse_outside_json(frame.body.view());
   coordinator_->console().command(
       link, "an observer", command.is_object() ? command : json::object(), reply,
-      [this, link](const json& news) { send_to_observer(link, cluster_kind::pushed, 0, sent_text(news)); });
+      [this, link](const json& news) { send_to_observer(link, cluster_kind::pushed, 0, json_text(news)); });
   return true;
 }
 
@@ -169,7 +166,7 @@ void Cluster::take_reader_frame(LinkId link, const Frame& frame) {
                         {"message", "this connection only reads, and the command '" + first_line(name) +
                                         "' does not: it has proved the run's reading token; attach without "
                                         "--read-only, with the token itself"}};
-  send_to_observer(link, cluster_kind::control_reply, frame.tag, sent_text(refusal));
+  send_to_observer(link, cluster_kind::control_reply, frame.tag, json_text(refusal));
 }
 
 void Cluster::end_observer(LinkId link, const std::string& why) {
@@ -223,7 +220,7 @@ void Cluster::notify_observers_of_end() {
                      {"code", over && !over->ok ? code_name(over->code) : ""},
                      {"message", over ? over->message : ""}};
   for (const auto& [link, watcher] : watchers_) {
-    send_to_observer(link, cluster_kind::pushed, 0, sent_text(news));
+    send_to_observer(link, cluster_kind::pushed, 0, json_text(news));
     if (ControlEntry::is_one(link)) live_[link] = "an observer";
   }
 }
@@ -251,7 +248,7 @@ void Cluster::take_spans(ProcessId process, Address node, const SpansMessage& me
 void Cluster::send_report(const Frame& request) {
   const auto wanted = read_message<ObserveMessage>(request);
   if (!wanted) return;
-  const std::string text = sent_text(state_.report(wanted->sections));
+  const std::string text = json_text(state_.report(wanted->sections));
   send_on(coordinator_link_, make_frame(cluster_kind::report, service_address(process_), kNoAddress, request.tag, {},
                                         Blob::copy_of(text)));
 }

@@ -191,7 +191,7 @@ void Cluster::member_frame(Frame&& frame) {
   if (frame.kind == cluster_kind::lease_renewal) return on_renewal(frame);
   if (frame.kind == cluster_kind::proposal) return on_proposal(frame);
   if (console_kind::is_one(frame.kind)) return console_frame(frame);
-  if (frame.kind == cluster_kind::want_link) return peers_.on_dial_request(address_index(frame.src));
+  if (frame.kind == cluster_kind::want_link) return peers_.on_want_link(address_index(frame.src));
   if (frame.kind == cluster_kind::report_wanted) return send_report(frame);
   if (frame.kind == cluster_kind::outlive) {
     if (!outlives_.exchange(true)) on_outlives();

@@ -82,7 +82,7 @@ void PeerLinks::resend_reports() {
   }
 }
 
-void PeerLinks::on_dial_request(ProcessId process) {
+void PeerLinks::on_want_link(ProcessId process) {
   const ProcessInfo* peer = table_->process(process);
   if (peer == nullptr || no_use(process)) return;
   if (dialler_for(*peer) == self_) dial(*peer);

@@ -52,7 +52,7 @@ class PeerLinks {
   /// There is a new coordinator: repeats the reports and requests that the previous coordinator may not have received.
   void resend_reports();
   /// `process` requests that this process dials it.
-  void on_dial_request(ProcessId process);
+  void on_want_link(ProcessId process);
   void dialled(ProcessId process, LinkId link);
   void dial_failed(ProcessId process, const std::string& reason);
   /// `process` has dialled this process. It may be known only to a newer table.

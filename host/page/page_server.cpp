@@ -8,6 +8,7 @@
 #include <sodium.h>
 #include <unistd.h>
 
+#include "host/base/outside_json.hpp"
 #include "host/page/page_files.hpp"
 #include "host/page/page_metrics.hpp"
 #include "host/page/state_fields.hpp"

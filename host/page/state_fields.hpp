@@ -60,9 +60,4 @@ inline std::string cut(std::string text) {
   return text.substr(0, end) + "…";
 }
 
-/// The value as JSON text on one line; replaces invalid UTF-8.
-inline std::string json_text(const nlohmann::json& value) {
-  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 }  // namespace actorhost

@@ -9,7 +9,7 @@ local M = {}
 function M.cluster(steps, requesters)
   local progress = barrier.progress()
   for i, step in ipairs(steps) do progress:add(i - 1, step) end
-  for _, id in ipairs(requesters) do assert(progress:ask(id, 0)) end
+  for _, id in ipairs(requesters) do assert(progress:request(id, 0)) end
   return progress
 end
 

@@ -94,7 +94,7 @@ local function lead_at(now, lead, slow, rule)
   progress:start(1, 0)
   progress:start(0, now - 1)
   progress:complete(0, now)
-  progress:ask(0, now)
+  progress:request(0, now)
   return #barrier.evaluator(rule):poll(progress, now) == 1
 end
 
@@ -262,7 +262,7 @@ test("under gssp two workers of very different speed do not wait for each other"
       progress:start(id, 0)
       progress:complete(id, id == 0 and 1 or 4)
     end
-    progress:ask(ahead, 5)
+    progress:request(ahead, 5)
     equal(#barrier.evaluator("gssp:1"):poll(progress, 5), 1)
     equal(#barrier.evaluator("gssp:1:5"):poll(progress, 5), 0)
     equal(#barrier.evaluator("gssp:1:2:6"):poll(progress, 5), 0)
@@ -310,7 +310,7 @@ local function passes_of(down)
   for now = 1, rounds do
     progress:suspect(1, down(now))
     progress:complete(3, now) -- an event, which evaluates the waiting workers again
-    progress:ask(0, now)
+    progress:request(0, now)
     passed = passed + #evaluator:poll(progress, now)
   end
   return passed / rounds

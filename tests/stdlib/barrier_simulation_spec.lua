@@ -67,7 +67,7 @@ local function simulate(spec, seed)
     if now == queue.first() then
       local _, id = queue.pop()
       progress:complete(id, now)
-      progress:ask(id, now)
+      progress:request(id, now)
     end
     local passed = evaluator:poll(progress, now)
     for i = 1, #passed do start(passed[i], now) end

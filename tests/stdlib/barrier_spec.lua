@@ -110,7 +110,7 @@ local function samples(rule_of, n, rounds, change)
     progress:add(id, 0)
     progress:pulled(id, id)
   end
-  progress:ask(0, 0)
+  progress:request(0, 0)
   local texts = {}
   local evaluator = barrier.evaluator(rule_of(function(view)
     local ids = {}

@@ -48,7 +48,7 @@ local function play(rule, events)
     running[at] = running[#running]
     running[#running] = nil
     progress:complete(id, now)
-    progress:ask(id, now)
+    progress:request(id, now)
     for _, passed in ipairs(evaluator:poll(progress, now)) do
       running[#running + 1] = passed
       progress:start(passed, now)

@@ -57,7 +57,7 @@ end
 
 function World:request(id)
   self.requested_at[id] = self.now
-  self.progress:ask(id, self.now)
+  self.progress:request(id, self.now)
 end
 
 function World:leave(id)

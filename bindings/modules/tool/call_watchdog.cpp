@@ -22,8 +22,8 @@ __attribute__((no_sanitize("thread"))) std::string batch_text(const ah_admission
   const bool some = batch.aggregates != 0;  // a peer without a sample knows no maximum
   char text[256];
   const int length = std::snprintf(
-      text, sizeof text, "view.id = %u, view.step = %d, view.now = %.9g, everybody: n = %u, min = %g", batch.ids[slot],
-      batch.steps[slot], batch.now, some ? batch.population : batch.everyone.n, batch.everyone.lowest);
+      text, sizeof text, "view.id = %u, view.step = %d, view.now = %.9g, all workers: n = %u, min = %g",
+      batch.ids[slot], batch.steps[slot], batch.now, some ? batch.population : batch.everyone.n, batch.everyone.lowest);
   if (!some) {
     const auto used = static_cast<size_t>(length);
     std::snprintf(text + used, sizeof text - used, ", max = %g", batch.everyone.highest);

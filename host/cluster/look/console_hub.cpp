@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/base/outside_json.hpp"
 #include "host/base/printable.hpp"
 
 namespace actorhost {
@@ -89,8 +90,7 @@ void ConsoleHub::on_chunk(uint64_t observer, const json& command, const Callback
     for (const json& value : nodes) {
       const auto node = node_of(value);
       if (!node || (is_worker(*node) && !table->alive(*node))) {
-        return reply(refusal(Code::bad_argument,
-                             "there is no node " + value.dump(-1, ' ', false, json::error_handler_t::replace)));
+        return reply(refusal(Code::bad_argument, "there is no node " + json_text(value)));
       }
       chunk.missing.insert(*node);
     }

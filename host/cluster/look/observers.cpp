@@ -48,9 +48,6 @@ void join_barrier(json& rows, json&& row) {
   rows.push_back(std::move(row));
 }
 
-/// JSON text, whatever bytes other hosts have sent.
-std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
-
 /// Seconds of a node's waits with the causes that count.
 double waited(const json& node, const std::function<bool(const std::string& cause)>& counts) {
   double sum = 0;
@@ -319,7 +316,7 @@ std::string Observers::merged(const Observation& observation, double now) {
   json run = {{"epoch", table->epoch()}, {"size", table->size()}, {"t", sources_.state.age()}};
   sources_.describe_run(run);
   out["run"] = std::move(run);
-  return text_of(out);
+  return json_text(out);
 }
 
 }  // namespace actorhost

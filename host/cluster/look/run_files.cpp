@@ -83,7 +83,7 @@ Status write_run_file(const RunFile& run) {
   const std::string path = file_of(*folder, run.pid);
   const std::string fresh = path + ".new";
   std::ofstream out(fresh);
-  out << text.dump(-1, ' ', false, json::error_handler_t::replace) << "\n";
+  out << json_text(text) << "\n";
   out.close();
   if (!out || rename(fresh.c_str(), path.c_str()) != 0) {
     unlink(fresh.c_str());

@@ -63,7 +63,7 @@ function Progress:pulled(id, version) return api.progress_pulled(self.handle, id
 function Progress:suspect(id, suspected) return api.progress_suspect(self.handle, id, suspected and 1 or 0) ~= 0 end
 
 ---Records that the worker waits to continue from time `now` on, until an evaluator lets it pass.
-function Progress:ask(id, now) return api.progress_request(self.handle, id, now) ~= 0 end
+function Progress:request(id, now) return api.progress_request(self.handle, id, now) ~= 0 end
 
 ---Returns the completed steps of a counted worker, nil for other workers.
 ---@return number?

@@ -126,7 +126,7 @@ function Gate:pass()
     rows:set(row, BUSY, 0)
     rows:set(row, AWAY, 0)
   end)
-  self.progress:ask(node.id, now())
+  self.progress:request(node.id, now())
   local requested_at, pause, warned = now(), FIRST_POLL, false
   while not passes(self) do
     if not warned and now() - requested_at > WARN_SECONDS then

@@ -56,11 +56,11 @@ TEST_CASE("a pending or open link is not made again") {
   two.links.wanted(1);
   two.take();
   two.links.wanted(1);
-  two.links.on_dial_request(1);
+  two.links.on_want_link(1);
   CHECK(two.take().empty());
   two.links.dialled(1, 50);
   two.links.wanted(1);
-  two.links.on_dial_request(1);
+  two.links.on_want_link(1);
   CHECK(two.take().empty());
   CHECK(two.links.links() == std::map<ProcessId, LinkId>{{1, 50}});
   two.links.accepted(3, 51);
@@ -83,10 +83,10 @@ TEST_CASE("a link that has ended before it is reported is broken") {
 TEST_CASE("a process that is asked to dial does so if it is the dialler") {
   Side two;
   two.links.adopt(2, three());
-  two.links.on_dial_request(1);
+  two.links.on_want_link(1);
   CHECK(two.take() == Done{"dial 1 at u1"});
-  two.links.on_dial_request(3);
-  two.links.on_dial_request(9);
+  two.links.on_want_link(3);
+  two.links.on_want_link(9);
   CHECK(two.take().empty());
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("a process that accepts no connections always dials, and two such cann
   two.links.adopt(2, some);
   two.links.wanted(1);
   CHECK(two.take() == Done{"ask 1"});
-  two.links.on_dial_request(1);
+  two.links.on_want_link(1);
   two.links.wanted(3);
   CHECK(two.take() == Done{"ask 3"});
 }
@@ -131,7 +131,7 @@ TEST_CASE("a broken link is not made again") {
   two.links.down(51, "connection reset");
   CHECK(two.take() == Done{"broken 1: connection reset", "broken 3: connection reset"});
   two.links.wanted(1);
-  two.links.on_dial_request(1);
+  two.links.on_want_link(1);
   two.links.wanted(3);
   CHECK(two.take().empty());
   two.links.accepted(3, 52);
@@ -229,7 +229,7 @@ TEST_CASE("for all processes that accept connections and all orders of requests 
         const Message message = under_way[at];
         under_way.erase(under_way.begin() + static_cast<std::ptrdiff_t>(at));
         if (message.is_request) {
-          sides[message.to].links.on_dial_request(message.from);
+          sides[message.to].links.on_want_link(message.from);
         } else {
           ++made[std::minmax(message.from, message.to)];
           sides[message.to].links.accepted(message.from, next);
