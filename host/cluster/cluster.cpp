@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "host/cluster/place/endpoint.hpp"
 
 namespace actorhost {
@@ -42,7 +44,8 @@ Cluster::Cluster(ClusterConfig config, JobSource& job, const Clock& clock, Log& 
       outbox_([this](LinkId link, Frame&& frame) {
         return link != 0 ? stream_->send_on(link, std::move(frame)) : transport_->try_send(std::move(frame));
       }),
-      observers_(observer_sources()) {
+      observer_links_(
+          observer_sources(), [this](LinkId link) { return member_of(link); }, clock, log) {
   add_sections();
 }
 
@@ -57,6 +60,7 @@ Status Cluster::open() {
   } else {
     auto stream = std::make_unique<StreamTransport>(config_.stream, log_, static_cast<LinkEvents&>(*this));
     stream_ = stream.get();
+    observer_links_.use(stream_);
     transport_ = std::move(stream);
   }
   return config_.place == ClusterConfig::Place::member ? open_member() : open_coordinator();
@@ -344,13 +348,91 @@ void Cluster::close() {
   }
   inbox_.wake();
   if (thread_.joinable()) thread_.join();
-  if (control_) control_->close();
+  observer_links_.close();
   if (transport_) transport_->close();  // ends pending dials
   aside_.stop();
   for (auto* threads : {&dials_, &proofs_}) {
     for (auto& [process, thread] : *threads) thread.join();
     threads->clear();
   }
+}
+
+// ---- observing the run ----
+
+Observers::Sources Cluster::observer_sources() {
+  return {state_,
+          [this] { return membership(); },
+          [this](ProcessId process, uint32_t number, const std::vector<std::string>& sections) {
+            const auto member = members_.find(process);
+            if (member == members_.end()) return false;
+            send_on(member->second, make_frame(cluster_kind::report_wanted, service_address(process_), kNoAddress,
+                                               number, pack(ObserveMessage{sections})));
+            return true;
+          },
+          [this](ProcessId process) { return stream_ == nullptr ? clock_.now() : stream_->last_received(process); },
+          [this] { return suspected(); },
+          [this](nlohmann::json& run) {
+            for (const auto& [name, value] : config_.about) run[name] = value;
+            run["job"] = job_.name();
+            run["paused"] = coordinator_->console().paused();
+            run["console"] = coordinator_->console().ready();
+            run["id"] = run_id_;
+            if (const auto over = end()) run["ended"] = over->ok ? "done" : over->message;
+          },
+          [this] { return process(); }};
+}
+
+/// The sections that the cluster itself provides.
+void Cluster::add_sections() {
+  state_.section("members", [this](nlohmann::json& out) { observer_links_.observers().add_members(out); });
+  state_.section("links", [this](nlohmann::json& out) {
+    if (stream_ == nullptr) return;
+    for (const StreamTransport::LinkCounters& link : stream_->links()) {
+      out["links"].push_back({{"from", process()},
+                              {"to", link.process},
+                              {"sent", link.bytes_sent},
+                              {"received", link.bytes_received},
+                              {"frames_sent", link.frames_sent},
+                              {"frames_received", link.frames_received},
+                              {"queued", link.queued}});
+    }
+  });
+}
+
+void Cluster::request_state(std::vector<std::string> sections, Observers::Callback callback) {
+  post([this, sections = std::move(sections), callback = std::move(callback)] {
+    observer_links_.observers().request_state(sections, callback, clock_.now());
+  });
+}
+
+Status Cluster::open_control(const std::string& url, std::string token) {
+  return observer_links_.listen(url, std::move(token),
+                                {[this](LinkId link, Frame&& frame) {
+                                   if (observer_links_.may_queue(link, frame)) {
+                                     post({Event::Type::frame, link, kNoProcess, {}, std::move(frame)});
+                                   }
+                                 },
+                                 [this](LinkId link, Frame&& frame) { on_reader_frame(link, std::move(frame)); },
+                                 [this](LinkId link) {
+                                   post({Event::Type::down, link, kNoProcess, "closed"});
+                                 }});
+}
+
+void Cluster::report_spans(Address node, SpansMessage message) {
+  post([this, node, message = std::move(message)] {
+    if (coordinator_) return observer_links_.add_spans(process_, node, message);
+    to_coordinator(make_frame(cluster_kind::spans, node, kNoAddress, 0, pack(message)));
+  });
+}
+
+/// The coordinator requests this process's part of the run's state.
+void Cluster::send_report(const Frame& request) {
+  const auto wanted = read_message<ObserveMessage>(request);
+  if (!wanted) return;
+  const std::string text =
+      state_.report(wanted->sections).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  send_on(coordinator_link_, make_frame(cluster_kind::report, service_address(process_), kNoAddress, request.tag, {},
+                                        Blob::copy_of(text)));
 }
 
 // ---- events from the transport ----
@@ -408,12 +490,12 @@ void Cluster::on_service_frame(LinkId link, Frame&& frame) {
   }
   if (process_ == kNoProcess && frame.kind == cluster_kind::join)
     return send_redirect(link);  // and the coordinator is unknown
-  if (!may_queue_request(link, frame)) return;
+  if (!observer_links_.may_queue(link, frame)) return;
   post({Event::Type::frame, link, kNoProcess, {}, std::move(frame)});
 }
 
 void Cluster::on_reader_frame(LinkId link, Frame&& frame) {
-  if (!may_queue_request(link, frame)) return;
+  if (!observer_links_.may_queue(link, frame)) return;
   post({Event::Type::reader_frame, link, kNoProcess, {}, std::move(frame)});
 }
 

@@ -22,10 +22,8 @@
 #include "host/cluster/coordinator.hpp"
 #include "host/cluster/coordinator_lease.hpp"
 #include "host/cluster/job.hpp"
-#include "host/cluster/look/chrome_trace.hpp"
 #include "host/cluster/look/chunk_scheduler.hpp"
-#include "host/cluster/look/control_entry.hpp"
-#include "host/cluster/look/observers.hpp"
+#include "host/cluster/look/observer_links.hpp"
 #include "host/cluster/outbox.hpp"
 #include "host/cluster/peer_links.hpp"
 #include "host/cluster/succession.hpp"
@@ -145,7 +143,7 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   /// link to its process. Thread-safe. False: the sender belongs to this process.
   bool distrust(Address sender, Kind kind, const std::string& why);
 
-  // ---- observing the run (cluster_observe.cpp) ----
+  // ---- observing the run ----
 
   /// This process's part of the run's state.
   ProcessState& state() noexcept { return state_; }
@@ -157,7 +155,7 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
 
   /// Process 0 only, before nodes run: records the spans of all nodes in this trace.
   void record(std::unique_ptr<ChromeTrace> trace) {
-    post([this, shared = std::shared_ptr(std::move(trace))] { chrome_ = shared; });
+    post([this, shared = std::shared_ptr(std::move(trace))] { observer_links_.record(shared); });
   }
   /// Adds spans of a node of this process to that trace.
   void report_spans(Address node, SpansMessage message);
@@ -184,8 +182,6 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   void on_service_frame(LinkId link, Frame&& frame) override;
   void on_reader_frame(LinkId link, Frame&& frame) override;
   void on_link_wanted(ProcessId process) override;
-  bool may_queue_request(LinkId link, const Frame& frame);
-  void on_request_dequeued(LinkId link, const Frame& frame);
   void on_hello(LinkId link, ProcessId process);
   std::string link_refusal(ProcessId process) const;
   void assign_peer(LinkId link, ProcessId process);
@@ -249,15 +245,9 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   void heartbeat(LinkId link);
   Observers::Sources observer_sources();
   void add_sections();
-  bool take_observer_frame(LinkId link, const Frame& frame);
+  ProcessId member_of(LinkId link) const;
   void take_reader_frame(LinkId link, const Frame& frame);
-  void end_observer(LinkId link, const std::string& why);
-  void on_observe(LinkId link, const Frame& frame);
-  void send_to_observer(LinkId link, Kind kind, uint32_t tag, std::string_view json);
-  void remove_observer(LinkId link);
-  void notify_observers_of_end();
   void send_report(const Frame& request);
-  void take_spans(ProcessId process, Address node, const SpansMessage& message);
   std::string coordinator_name() const;
   void set_url(const std::string& url);
   Result<std::string> listen_somewhere();
@@ -302,7 +292,6 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   StreamTransport* stream_ = nullptr;  // transport_, if there are sockets
   std::unique_ptr<Coordinator> coordinator_;
   ProcessState state_;
-  std::unique_ptr<ControlEntry> control_;  // written by open_control before its links are up
   // wakes the service thread; without sockets it receives the nodes' frames to the coordinator
   Mailbox inbox_;
   std::string bound_url_;
@@ -328,12 +317,6 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   std::map<NodeId, uint32_t> actions_;  // number that each worker of this process has entered
   std::map<uint32_t, Blob> values_;     // of finished actions
   size_t value_bytes_ = 0;
-  struct QueuedRequests {
-    size_t frames = 0;
-    size_t bytes = 0;
-    bool disconnected = false;
-  };
-  std::map<LinkId, QueuedRequests> queued_requests_;  // by observers: their requests in queue_
   std::optional<EndMessage> end_;
   bool welcomed_ = false;
   std::optional<Error> rejection_;       // by the process at the other end of coordinator_link_
@@ -367,13 +350,7 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   double last_tick_ = 0;
   double stall_seconds_ = 0;  // seconds of the last long stall of this process
   double stall_end_ = 0;      // when the stall ended
-  Observers observers_;
-  std::shared_ptr<ChromeTrace> chrome_;  // shared for std::function only; owned by the service thread
-  struct Watcher {
-    int pending = 0;            // pending requests
-    bool disconnected = false;  // its link is about to end
-  };
-  std::map<LinkId, Watcher> watchers_;  // by the links of observers
+  ObserverLinks observer_links_;
   std::map<ProcessId, std::thread> dials_;
   std::map<ProcessId, std::thread> proofs_;
 

@@ -24,7 +24,8 @@ constexpr uint32_t kMaxServers = 64;
 void Cluster::serve() {
   std::vector<Frame> frames;
   for (;;) {
-    const double next = std::min(stream_ != nullptr ? last_tick_ + kTick : kForever, observers_.next_time());
+    const double next =
+        std::min(stream_ != nullptr ? last_tick_ + kTick : kForever, observer_links_.observers().next_time());
     double wait = std::max(0.0, next - clock_.now());
     if (!outbox_.empty()) wait = std::min(wait, kRetry);
     if (chunks_.interrupt_again()) wait = std::min(wait, kInterruptSeconds);
@@ -41,10 +42,12 @@ void Cluster::serve() {
     for (Frame& frame : frames) handle_frame(0, std::move(frame));
     outbox_.flush();
     if (quit) break;
-    observers_.tick(clock_.now());
+    observer_links_.observers().tick(clock_.now());
     if (stream_ != nullptr && clock_.now() >= last_tick_ + kTick) tick();
   }
-  notify_observers_of_end();
+  for (const LinkId link : observer_links_.announce_end(end())) {
+    if (ControlEntry::is_one(link)) live_[link] = "an observer";
+  }
   finish_all_links();
 }
 
@@ -74,10 +77,10 @@ void Cluster::finish_all_links() {
 void Cluster::handle(Event& event) {
   switch (event.type) {
     case Event::Type::frame:
-      on_request_dequeued(event.link, event.frame);
+      observer_links_.dequeued(event.link, event.frame);
       return handle_frame(event.link, std::move(event.frame));
     case Event::Type::reader_frame:
-      on_request_dequeued(event.link, event.frame);
+      observer_links_.dequeued(event.link, event.frame);
       return take_reader_frame(event.link, event.frame);
     case Event::Type::up: live_[event.link] = event.text; return;
     case Event::Type::down: return on_down(event.link, event.text);
@@ -99,7 +102,7 @@ std::string Cluster::coordinator_name() const {
 
 void Cluster::on_down(LinkId link, const std::string& reason) {
   live_.erase(link);
-  remove_observer(link);
+  if (observer_links_.leave(link) && coordinator_) coordinator_->console().leave(link);
   held_.erase(link);
   if (coordinator_) {
     peers_.release(peers_.owner(link));
@@ -163,7 +166,7 @@ void Cluster::close_link_to(ProcessId process, const std::string& what) {
 void Cluster::handle_frame(LinkId link, Frame&& frame) {
   if (frame.kind == cluster_kind::attach) return on_attach(link, frame);
   if (frame.kind == cluster_kind::attached) return on_attached(link, frame.tag);
-  if (coordinator_ && take_observer_frame(link, frame)) return;
+  if (coordinator_ && observer_links_.take(link, frame, coordinator_->console())) return;
   if (coordinator_) return coordinator_->on_frame(link, std::move(frame), clock_.now());
   if (link != 0 && link == coordinator_link_) return member_frame(std::move(frame));
   if (link != 0 && link == lost_coordinator_link_) return on_lost_coordinator_frame(std::move(frame));
@@ -179,6 +182,12 @@ void Cluster::handle_frame(LinkId link, Frame&& frame) {
       "a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " that only the coordinator may send";
   log_.warn("cluster", "closed the connection to " + live_[link] + ": " + why);
   stream_->close_link(link, why);
+}
+
+/// A frame from an observer with only the reading token.
+void Cluster::take_reader_frame(LinkId link, const Frame& frame) {
+  if (!coordinator_ && ObserverLinks::is_request(frame.kind)) return send_redirect(link);
+  observer_links_.take_from_reader(link, frame);
 }
 
 void Cluster::member_frame(Frame&& frame) {
@@ -369,8 +378,15 @@ void Cluster::assign(LinkId link, ProcessId process) {
 }
 
 void Cluster::finish_link(LinkId link) {
-  if (ControlEntry::is_one(link)) return control_->finish(link, kFinishSeconds);
+  if (ControlEntry::is_one(link)) return observer_links_.finish(link, kFinishSeconds);
   stream_->finish_link(link, kFinishSeconds);
+}
+
+/// The member at the other end of a link, or kNoProcess.
+ProcessId Cluster::member_of(LinkId link) const {
+  const auto at =
+      std::find_if(members_.begin(), members_.end(), [&](const auto& entry) { return entry.second == link; });
+  return at == members_.end() ? kNoProcess : at->first;
 }
 
 std::string Cluster::peer_of(LinkId link) const {
@@ -409,7 +425,7 @@ void Cluster::prepare(const Membership& table) {
 }
 
 void Cluster::publish(MembershipPtr table) {
-  observers_.on_members(*membership(), *table);
+  observer_links_.observers().on_members(*membership(), *table);
   adopt(std::move(table));
 }
 
@@ -419,6 +435,10 @@ Result<bool> Cluster::start_servers(uint32_t action) {
 }
 
 void Cluster::ended(const EndMessage& end) { finish(end); }
+
+void Cluster::lost(const std::string& host, const std::vector<NodeId>& workers, const std::string& reason) {
+  observer_links_.observers().on_lost(host, workers, reason);
+}
 
 void Cluster::aside(const std::function<void()>& work, const std::function<void()>& then) {
   aside_.run([this, work, then] {
