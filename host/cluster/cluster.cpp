@@ -12,6 +12,7 @@ namespace actorhost {
 
 namespace {
 
+constexpr double kTick = 0.25;          // seconds between ticks of the service thread
 constexpr double kRedial = 0.1;         // seconds between dials of another process
 constexpr int kMaxRedirects = 4;        // redirects from one host to the next
 constexpr double kRedirectSeconds = 5;  // seconds to reach the coordinator at the address from a member
@@ -39,11 +40,12 @@ Cluster::Cluster(ClusterConfig config, JobSource& job, const Clock& clock, Log& 
         post([this, sent = std::make_shared<Frame>(std::move(frame))] { to_coordinator(std::move(*sent)); });
       }),
       state_(clock),
-      succession_(*this, config_.coordinator.times.dead),
+      election_(*this, peers_, lease_, config_.coordinator.times, log),
       detector_(config_.coordinator.times),
       outbox_([this](LinkId link, Frame&& frame) {
         return link != 0 ? stream_->send_on(link, std::move(frame)) : transport_->try_send(std::move(frame));
       }),
+      stalls_(config_.coordinator.times, kTick),
       observer_links_(
           observer_sources(), [this](LinkId link) { return member_of(link); }, clock, log) {
   add_sections();
@@ -54,7 +56,7 @@ Cluster::~Cluster() { close(); }
 // ---- opening ----
 
 Status Cluster::open() {
-  last_tick_ = clock_.now();
+  stalls_.begin(clock_.now());
   if (config_.place == ClusterConfig::Place::alone) {
     transport_ = std::make_unique<LocalTransport>();
   } else {
@@ -288,15 +290,15 @@ std::optional<EndMessage> Cluster::end() const {
 }
 
 void Cluster::report_error(Address node, const EndMessage& error) {
-  post([this, node, meta = pack(error)] {
-    failure_ = make_frame(cluster_kind::node_error, node, kNoAddress, 0, meta);
-    to_coordinator(make_frame(cluster_kind::node_error, node, kNoAddress, 0, meta));
+  post([this, node, error] {
+    reports_.failed(node, error);
+    to_coordinator(error_frame(node, error));
   });
 }
 
 void Cluster::report_ended(NodeId node, uint32_t actions) {
   post([this, node, actions] {
-    ended_nodes_.insert(node);
+    reports_.ended(node);
     to_coordinator(make_frame(cluster_kind::node_ended, worker_address(node), kNoAddress, actions));
   });
 }
@@ -307,16 +309,17 @@ void Cluster::report_server_ended(uint32_t shard, uint32_t actions) {
   });
 }
 
-void Cluster::report_actions(NodeId node, uint32_t entered) {
-  std::lock_guard lock(mutex_);
-  actions_[node] = entered;
+void Cluster::report_participation(NodeId node, bool is_peer) {
+  post([this, node, is_peer] {
+    if (!reports_.participates(node, is_peer)) return;
+    to_coordinator(make_frame(cluster_kind::participation, worker_address(node), kNoAddress, is_peer ? 1 : 0));
+  });
 }
 
+void Cluster::report_actions(NodeId node, uint32_t entered) { reports_.entered(node, entered); }
+
 void Cluster::cache_value(uint32_t action, const Blob& value) {
-  static constexpr size_t kMostBytes = size_t{1} << 20;
-  std::lock_guard lock(mutex_);
-  if (!outlives_coordinator() || value_bytes_ + value.size() > kMostBytes) return;
-  if (values_.emplace(action, value).second) value_bytes_ += value.size();
+  if (outlives_coordinator()) reports_.cache_value(action, value);
 }
 
 std::string Cluster::url() const {
@@ -489,7 +492,7 @@ void Cluster::on_service_frame(LinkId link, Frame&& frame) {
     before_service(frame);
   }
   if (process_ == kNoProcess && frame.kind == cluster_kind::join)
-    return send_redirect(link);  // and the coordinator is unknown
+    return redirect(link);  // and the coordinator is unknown
   if (!observer_links_.may_queue(link, frame)) return;
   post({Event::Type::frame, link, kNoProcess, {}, std::move(frame)});
 }

@@ -21,12 +21,14 @@
 #include "host/cluster/aside_thread.hpp"
 #include "host/cluster/coordinator.hpp"
 #include "host/cluster/coordinator_lease.hpp"
+#include "host/cluster/election.hpp"
+#include "host/cluster/failure_detector.hpp"
 #include "host/cluster/job.hpp"
 #include "host/cluster/look/chunk_scheduler.hpp"
 #include "host/cluster/look/observer_links.hpp"
 #include "host/cluster/outbox.hpp"
 #include "host/cluster/peer_links.hpp"
-#include "host/cluster/succession.hpp"
+#include "host/cluster/worker_reports.hpp"
 #include "host/net/local_transport.hpp"
 #include "host/net/stream_transport.hpp"
 
@@ -69,7 +71,7 @@ class ClusterEvents {
   virtual Result<bool> start_servers(uint32_t action) = 0;
 };
 
-class Cluster final : private LinkEvents, private CoordinatorOutput, private PeerLinkOutput, private SuccessionOutput {
+class Cluster final : private LinkEvents, private CoordinatorOutput, private PeerLinkOutput, private ElectionOutput {
  public:
   Cluster(ClusterConfig config, JobSource& job, const Clock& clock, Log& log, ClusterEvents& events);
   ~Cluster() override;
@@ -213,9 +215,18 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   void report_broken(ProcessId process, const std::string& reason) override;
   void close_link(LinkId link, const std::string& reason) override;
 
-  // SuccessionOutput, on the service thread
-  bool attach_to(ProcessId process) override;
-  void become_candidate() override;
+  // ElectionOutput, on the service thread
+  void redirect(LinkId link) override;
+  double last_received(ProcessId process) const override { return stream_->last_received(process); }
+  void cut_off(ProcessId process) override;
+  AttachMessage own_state() const override;
+  std::string coordinator_name() const override;
+  void follow(ProcessId process, LinkId link, const std::vector<LinkId>& waiting) override;
+  void recover(ProcessId process, LinkId link, const std::vector<LinkId>& waiting, std::deque<Frame>&& late) override;
+  void take_over(Takeover&& takeover) override;
+  void finish_as_lost(const std::string& reason) override;
+  void finish(const EndMessage& end) override;
+  bool over() const override { return ended(); }
 
   Status open_coordinator();
   Status open_member();
@@ -238,7 +249,6 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   void to_coordinator(Frame&& frame);
   void adopt(MembershipPtr membership);
   void set_routes(const Membership& before, const Membership& table);
-  void finish(const EndMessage& end);
   bool set_end(const EndMessage& end);
   void tick();
   void tick_member(double now, double late);
@@ -248,39 +258,18 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   ProcessId member_of(LinkId link) const;
   void take_reader_frame(LinkId link, const Frame& frame);
   void send_report(const Frame& request);
-  std::string coordinator_name() const;
   void set_url(const std::string& url);
   Result<std::string> listen_somewhere();
   void on_outlives();
   void lose_coordinator(const std::string& reason, bool closed);
-  void begin_succession();
-  void give_up_lost_coordinator();
-  void recover_coordinator();
-  void on_lost_coordinator_frame(Frame&& frame);
-  void follow(ProcessId process, LinkId link);
-  Quorum quorum_of_all() const;
-  void consider_taking_over();
-  void take_over(const Quorum& quorum);
-  void skip_candidate(ProcessId process);
-  void prove_absent();
-  bool majority_is_possible(const std::set<ProcessId>& here) const;
-  void on_proof(ProcessId process, PortState port);
-  void tick_without_coordinator(double now, double late);
-  std::string missing_workers() const;
+  void set_coordinator(ProcessId process, LinkId link);
   void on_renewal(const Frame& frame);
   void send_renewal_reply();
   void on_proposal(const Frame& frame);
-  AttachMessage own_attach() const;
-  void send_attach(LinkId link);
   void on_attach(LinkId link, const Frame& frame);
   void accept_attach(LinkId link, const AttachMessage& attach);
-  void on_attached(LinkId link, uint32_t loss);
-  void on_redirect(LinkId link);
-  void send_redirect(LinkId link);
   void peer_linked(ProcessId process);
   void send_unsent();
-  double stall_seconds() const;
-  void finish_as_lost(const std::string& reason);
 
   ClusterConfig config_;
   JobSource& job_;
@@ -292,6 +281,7 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   StreamTransport* stream_ = nullptr;  // transport_, if there are sockets
   std::unique_ptr<Coordinator> coordinator_;
   ProcessState state_;
+  WorkerReports reports_;
   // wakes the service thread; without sockets it receives the nodes' frames to the coordinator
   Mailbox inbox_;
   std::string bound_url_;
@@ -299,7 +289,6 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   std::atomic<LinkId> coordinator_link_{0};
   std::atomic<ProcessId> coordinator_process_{0};
   std::atomic<bool> outlives_{false};
-  std::atomic<double> leased_until_{0};
   std::atomic<bool> mail_open_{false};  // mailboxes_ has been filled
   std::atomic<uint64_t> epoch_{0};      // of membership_
   std::atomic<uint64_t> news_{0};       // of membership_ and suspected_
@@ -314,9 +303,6 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   std::map<std::thread::id, ProcessId> diallers_;          // the process that each thread dials
   std::set<ProcessId> cut_off_;  // no link may lead there: the process has left, or the link broke
   std::set<ProcessId> suspected_;
-  std::map<NodeId, uint32_t> actions_;  // number that each worker of this process has entered
-  std::map<uint32_t, Blob> values_;     // of finished actions
-  size_t value_bytes_ = 0;
   std::optional<EndMessage> end_;
   bool welcomed_ = false;
   std::optional<Error> rejection_;       // by the process at the other end of coordinator_link_
@@ -334,45 +320,14 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   std::map<LinkId, std::string> live_;   // remote address of each link that is up
   std::map<ProcessId, LinkId> members_;  // coordinator: the link of each member
   PeerLinks peers_{*this};
-  Succession succession_;
-  ProcessId lost_coordinator_ = kNoProcess;  // the newest failed coordinator
-  std::string loss_reason_;
-  struct Held {
-    AttachMessage attach;
-    double since = 0;
-  };
-  std::map<LinkId, Held> held_;   // attach messages, until this process is the coordinator
-  std::deque<Frame> unsent_;      // to the coordinator, while none is known
-  std::set<NodeId> ended_nodes_;  // workers of this process whose scripts have ended
-  std::optional<Frame> failure_;  // the error that a script of this process raised
-  FailureDetector detector_;      // member: of the coordinator and of linked peers
+  ProcessLease lease_;
+  Election election_;
+  FailureDetector detector_;  // member: of the coordinator and of linked peers
   Outbox outbox_;
-  double last_tick_ = 0;
-  double stall_seconds_ = 0;  // seconds of the last long stall of this process
-  double stall_end_ = 0;      // when the stall ended
+  StallDetector stalls_;
   ObserverLinks observer_links_;
   std::map<ProcessId, std::thread> dials_;
   std::map<ProcessId, std::thread> proofs_;
-
-  // of a run of peers, owned by the service thread
-  Quorum quorum_;                     // of a member: its adopted and accepted tables
-  RenewalTimes renewals_;             // of a member: its replies to lease renewals
-  uint64_t coordinator_renewal_ = 0;  // number of the coordinator's newest lease renewal
-  double coordinator_renewal_at_ = 0;
-  uint64_t accepted_ = 0;      // the epoch of the newest table from this coordinator
-  double lease_end_ = 0;       // the latest end of a lease so far
-  uint32_t losses_ = 0;        // number of coordinators that this process has lost
-  bool is_candidate_ = false;  // this process is a candidate
-  double candidate_since_ = 0;
-  ProcessId bound_ = kNoProcess;  // the candidate that this process has attached to, until that replies
-  // of a coordinator that is silent and may resume
-  LinkId lost_coordinator_link_ = 0;
-  std::deque<Frame> late_frames_;    // from that coordinator, while this process is bound to a candidate
-  double succession_at_ = kForever;  // earliest time of the next election
-  double without_coordinator_ = 0;   // since when there is no coordinator
-  bool logged_without_coordinator_ = false;
-  std::set<ProcessId> proofs_requested_;
-  std::map<NodeId, bool> is_peer_;  // true: this worker of the process is a peer; false: it has left
   AsideThread aside_;
   std::thread thread_;
 };

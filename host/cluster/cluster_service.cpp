@@ -11,7 +11,6 @@ namespace actorhost {
 
 namespace {
 
-constexpr double kTick = 0.25;
 constexpr double kRetry = 0.01;             // seconds between retries of frames without room
 constexpr double kInterruptSeconds = 0.05;  // seconds between interrupts of a chunk
 constexpr double kPeerDial = 5;             // seconds for a link to another member
@@ -25,7 +24,7 @@ void Cluster::serve() {
   std::vector<Frame> frames;
   for (;;) {
     const double next =
-        std::min(stream_ != nullptr ? last_tick_ + kTick : kForever, observer_links_.observers().next_time());
+        std::min(stream_ != nullptr ? stalls_.next_tick() : kForever, observer_links_.observers().next_time());
     double wait = std::max(0.0, next - clock_.now());
     if (!outbox_.empty()) wait = std::min(wait, kRetry);
     if (chunks_.interrupt_again()) wait = std::min(wait, kInterruptSeconds);
@@ -43,7 +42,7 @@ void Cluster::serve() {
     outbox_.flush();
     if (quit) break;
     observer_links_.observers().tick(clock_.now());
-    if (stream_ != nullptr && clock_.now() >= last_tick_ + kTick) tick();
+    if (stream_ != nullptr && clock_.now() >= stalls_.next_tick()) tick();
   }
   for (const LinkId link : observer_links_.announce_end(end())) {
     if (ControlEntry::is_one(link)) live_[link] = "an observer";
@@ -103,20 +102,19 @@ std::string Cluster::coordinator_name() const {
 void Cluster::on_down(LinkId link, const std::string& reason) {
   live_.erase(link);
   if (observer_links_.leave(link) && coordinator_) coordinator_->console().leave(link);
-  held_.erase(link);
+  if (election_.on_link_down(link)) return;
   if (coordinator_) {
     peers_.release(peers_.owner(link));
-    return coordinator_->on_link_down(link, reason, clock_.now(), stall_seconds() > 0);
+    return coordinator_->on_link_down(link, reason, clock_.now(), stalls_.stall_seconds(clock_.now()) > 0);
   }
   if (link == coordinator_link_) return lose_coordinator(reason, true);
-  if (link == lost_coordinator_link_) return give_up_lost_coordinator();
   peers_.down(link, reason);
 }
 
 /// Ends the run here: the coordinator has failed, at least for this process.
 void Cluster::finish_as_lost(const std::string& reason) {
   std::string why = reason;
-  if (const double seconds = stall_seconds(); seconds > 0) {
+  if (const double seconds = stalls_.stall_seconds(clock_.now()); seconds > 0) {
     char text[96];
     std::snprintf(text, sizeof text, ", after this host did not run for %.1f s: the other hosts have dropped it",
                   seconds);
@@ -125,16 +123,6 @@ void Cluster::finish_as_lost(const std::string& reason) {
   finish({Code::peer_lost, false,
           "lost " + coordinator_name() + ": " + why + " (a run with checkpoints continues with --resume)",
           service_address(process_)});
-}
-
-/// The seconds of this process's last stall (it was stopped, or got no core), if others may have declared it failed;
-/// else 0.
-double Cluster::stall_seconds() const {
-  const DetectorTimes& times = config_.coordinator.times;
-  const double now = clock_.now();
-  const double since_tick = now - last_tick_;  // the tick after the stall may be pending
-  if (since_tick >= times.dead - times.heartbeat) return since_tick;
-  return now - stall_end_ < times.dead ? stall_seconds_ : 0;
 }
 
 bool Cluster::distrust(Address sender, Kind kind, const std::string& why) {
@@ -165,19 +153,22 @@ void Cluster::close_link_to(ProcessId process, const std::string& what) {
 
 void Cluster::handle_frame(LinkId link, Frame&& frame) {
   if (frame.kind == cluster_kind::attach) return on_attach(link, frame);
-  if (frame.kind == cluster_kind::attached) return on_attached(link, frame.tag);
+  if (frame.kind == cluster_kind::attached) return election_.on_attached(link, frame.tag);
   if (coordinator_ && observer_links_.take(link, frame, coordinator_->console())) return;
   if (coordinator_) return coordinator_->on_frame(link, std::move(frame), clock_.now());
   if (link != 0 && link == coordinator_link_) return member_frame(std::move(frame));
-  if (link != 0 && link == lost_coordinator_link_) return on_lost_coordinator_frame(std::move(frame));
+  if (link != 0 && link == election_.lost_link()) return election_.on_lost_frame(std::move(frame), clock_.now());
   const bool refused = frame.kind == cluster_kind::refuse;
   if (refused && frame.tag == 1 && coordinator() == kNoProcess) {
     return finish_as_lost("this host could not be reached for too long, and the other hosts continue without it");
   }
-  if (refused || frame.kind == cluster_kind::redirect) return on_redirect(link);
+  if (refused || frame.kind == cluster_kind::redirect) {  // it will not be the coordinator
+    const ProcessId process = peers_.owner(link);
+    return process != kNoProcess ? election_.skip(process, clock_.now()) : void();
+  }
   const bool is_request =
       frame.kind == cluster_kind::join || frame.kind == cluster_kind::observe || frame.kind == cluster_kind::control;
-  if (is_request && peers_.owner(link) == kNoProcess) return send_redirect(link);
+  if (is_request && peers_.owner(link) == kNoProcess) return redirect(link);
   const std::string why =
       "a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " that only the coordinator may send";
   log_.warn("cluster", "closed the connection to " + live_[link] + ": " + why);
@@ -186,7 +177,7 @@ void Cluster::handle_frame(LinkId link, Frame&& frame) {
 
 /// A frame from an observer with only the reading token.
 void Cluster::take_reader_frame(LinkId link, const Frame& frame) {
-  if (!coordinator_ && ObserverLinks::is_request(frame.kind)) return send_redirect(link);
+  if (!coordinator_ && ObserverLinks::is_request(frame.kind)) return redirect(link);
   observer_links_.take_from_reader(link, frame);
 }
 
@@ -194,7 +185,7 @@ void Cluster::member_frame(Frame&& frame) {
   if (frame.kind == cluster_kind::membership) {
     auto table = unpack<Membership>(frame.body.view());
     if (!table) return finish({Code::bad_data, false, "from the coordinator: " + table.error().message});
-    accepted_ = std::max(accepted_, table->epoch());
+    lease_.accept(table->epoch());
     return adopt(std::make_shared<const Membership>(std::move(*table)));
   }
   if (frame.kind == cluster_kind::lease_renewal) return on_renewal(frame);
@@ -230,7 +221,7 @@ void Cluster::adopt(MembershipPtr table) {
   }
   if (stream_ != nullptr) set_routes(*before, *table);
   peers_.adopt(process_, table);
-  quorum_.commit(table);
+  election_.adopt(process_, table);
   {
     std::lock_guard lock(mutex_);
     membership_ = std::move(table);
@@ -305,12 +296,7 @@ void Cluster::heartbeat(LinkId link) {
 
 void Cluster::tick() {
   const double now = clock_.now();
-  const double late = std::max(0.0, now - last_tick_ - 2 * kTick);
-  if (now - last_tick_ >= config_.coordinator.times.dead - config_.coordinator.times.heartbeat) {
-    stall_seconds_ = now - last_tick_;
-    stall_end_ = now;
-  }
-  last_tick_ = now;
+  const double late = stalls_.tick(now);
   if (!coordinator_) return tick_member(now, late);
   for (const auto& [process, link] : peers_.links()) {  // that have yet to attach
     coordinator_->record_heartbeat(process, stream_->last_received(process));
@@ -324,13 +310,13 @@ void Cluster::tick() {
 }
 
 void Cluster::tick_member(double now, double late) {
-  tick_without_coordinator(now, late);
+  election_.tick(now, late);
   if (coordinator_ || ended_) return;
   if (const ProcessId at = coordinator(); at != kNoProcess) {
     heartbeat(coordinator_link_);
     detector_.record_heartbeat(at, stream_->last_received(at));
-  } else if (lost_coordinator_link_ != 0) {
-    heartbeat(lost_coordinator_link_);
+  } else if (election_.lost_link() != 0) {
+    heartbeat(election_.lost_link());
   }
   for (const auto& [process, link] : peers_.links()) {
     heartbeat(link);
@@ -352,7 +338,7 @@ void Cluster::tick_member(double now, double late) {
 void Cluster::to_coordinator(Frame&& frame) {
   if (coordinator_) return coordinator_->on_frame(0, std::move(frame), clock_.now());
   if (coordinator() == kNoProcess) {
-    unsent_.push_back(std::move(frame));
+    reports_.hold(std::move(frame));
   } else {
     send_on(coordinator_link_, std::move(frame));
   }
@@ -463,11 +449,7 @@ void Cluster::dial(ProcessId process, const std::string& url) {
 }
 
 void Cluster::leased(double until) {
-  const double now = clock_.now();
-  const bool before = now < leased_until_;
-  leased_until_ = until;
-  lease_end_ = std::max(lease_end_, std::min(until, now + kCoordinatorLease));
-  if (!before && now < until) events_.cluster_changed();
+  if (lease_.set(until, clock_.now())) events_.cluster_changed();
 }
 
 void Cluster::prove_dead(ProcessId process, const std::string& url) {
@@ -477,7 +459,8 @@ void Cluster::prove_dead(ProcessId process, const std::string& url) {
     post([this, process, port] {
       proofs_.at(process).join();
       proofs_.erase(process);
-      on_proof(process, port);
+      if (coordinator_) return coordinator_->on_proof(process, port, clock_.now());
+      election_.on_proof(process, port, clock_.now());
     });
   });
 }
@@ -496,9 +479,166 @@ void Cluster::report_broken(ProcessId process, const std::string& reason) {
   // Most often that process has just ended; if not, the coordinator warns when it drops a process.
   log_.debug("cluster", "no link to host " + std::to_string(process) + ": " + reason);
   to_coordinator(make_frame(cluster_kind::link_broken, service_address(process_), kNoAddress, process));
-  skip_candidate(process);
+  election_.skip(process, clock_.now());
 }
 
 void Cluster::close_link(LinkId link, const std::string& reason) { stream_->close_link(link, reason); }
+
+// ---- a member and its coordinator ----
+
+void Cluster::outlive_coordinator() {
+  if (outlives_.exchange(true)) return;
+  post([this] {
+    to_coordinator(make_frame(cluster_kind::outlive, service_address(process_), kNoAddress, 0));
+    on_outlives();
+  });
+}
+
+void Cluster::on_outlives() {
+  lease_.begin(clock_.now());
+  if (bound_url_.empty()) return;
+  log_.info("cluster",
+            "workers are peers, so the run outlives its coordinator; it can be joined at " + bound_url_ + " too");
+}
+
+double Cluster::leased_until() const noexcept {
+  return outlives_coordinator() && stream_ != nullptr ? lease_.until() : kForever;
+}
+
+void Cluster::on_renewal(const Frame& frame) {
+  const auto renewal = read_message<LeaseRenewal>(frame);
+  if (!renewal) return finish({Code::bad_data, false, "from the coordinator: " + renewal.error().message});
+  if (lease_.receive(*renewal, clock_.now())) events_.cluster_changed();
+  send_renewal_reply();
+}
+
+void Cluster::send_renewal_reply() {
+  to_coordinator(make_frame(cluster_kind::lease_renewal, service_address(process_), kNoAddress, 0,
+                            pack(lease_.reply(clock_.now()))));
+}
+
+void Cluster::on_proposal(const Frame& frame) {
+  auto table = unpack<Membership>(frame.body.view());
+  if (!table) return finish({Code::bad_data, false, "from the coordinator: " + table.error().message});
+  lease_.accept(table->epoch());
+  election_.accept(std::make_shared<const Membership>(std::move(*table)));
+  send_renewal_reply();
+}
+
+/// The coordinator has failed, at least for this process. It may resume if its link has not closed.
+void Cluster::lose_coordinator(const std::string& reason, bool closed) {
+  const bool out = membership()->process(process_) == nullptr;
+  if (!outlives_ || (closed && stalls_.stall_seconds(clock_.now()) > 0) || out) return finish_as_lost(reason);
+  if (ended_) return;
+  log_.warn("cluster", "lost " + coordinator_name() + ": " + reason + "; electing the next one");
+  const ProcessId lost = coordinator();
+  const LinkId link = coordinator_link_.exchange(0);
+  detector_.forget(lost);
+  coordinator_process_ = kNoProcess;
+  chunks_.cancel_all();
+  election_.begin(lost, link, reason, closed, clock_.now());
+  events_.cluster_changed();
+}
+
+/// No link may lead to the process again.
+void Cluster::cut_off(ProcessId process) {
+  {
+    std::lock_guard lock(mutex_);
+    cut_off_.insert(process);
+  }
+  stream_->forget(process);
+}
+
+AttachMessage Cluster::own_state() const {
+  const MembershipPtr table = membership();
+  AttachMessage attach;
+  attach.self = config_.self;
+  attach.self.settings.clear();
+  if (const ProcessInfo* info = table->process(process_)) attach.self.url = info->url;  // as others reach it
+  attach.workers = reports_.workers(*table, process_);
+  return attach;
+}
+
+/// There is a link to a peer.
+void Cluster::peer_linked(ProcessId process) {
+  const auto link = peers_.links().find(process);
+  if (link == peers_.links().end()) return;
+  if (coordinator_) return coordinator_->linked(process, link->second);
+  election_.linked(process, link->second);
+}
+
+/// A process attaches to this process.
+void Cluster::on_attach(LinkId link, const Frame& frame) {
+  auto attach = read_message<AttachMessage>(frame);
+  const ProcessId owner = peers_.owner(link);
+  if (!attach || owner == kNoProcess || attach->process != owner || attach->tables.empty()) {
+    return stream_->close_link(link, attach ? "it names another process's number" : attach.error().message);
+  }
+  if (coordinator_) return accept_attach(link, *attach);
+  election_.on_attach(link, std::move(*attach), coordinator(), clock_.now());
+}
+
+void Cluster::accept_attach(LinkId link, const AttachMessage& attach) {
+  peers_.release(attach.process);
+  coordinator_->on_attach(link, attach, clock_.now());
+}
+
+void Cluster::take_over(Takeover&& takeover) {
+  CoordinatorConfig config = config_.coordinator;
+  config.self = process_;
+  config.run_id = run_id_;
+  config.settings = settings_;
+  config.args = args_;
+  const double now = clock_.now();
+  coordinator_ =
+      std::make_unique<Coordinator>(std::move(config), job_, log_, static_cast<CoordinatorOutput&>(*this), now);
+  const std::string& url = takeover.self.self.url;
+  set_url(url);
+  if (const auto seed = settings_.find("seed"); seed != settings_.end()) config_.about.insert(*seed);
+  log_.warn("cluster", "this host is the coordinator now" + (url.empty() ? "" : ", at " + url));
+  coordinator_process_ = process_.load();  // before the first table: its readers look for the coordinator
+  coordinator_->succeed(takeover.quorum, takeover.lost, takeover.self, takeover.reason, now);
+  for (const auto& [process, link] : peers_.links()) coordinator_->linked(process, link);
+  for (const auto& [link, attach] : takeover.attached) accept_attach(link, attach);
+  send_unsent();
+  events_.cluster_changed();
+}
+
+void Cluster::set_coordinator(ProcessId process, LinkId link) {
+  coordinator_link_ = link;
+  coordinator_process_ = process;
+  detector_.watch(process, clock_.now());
+}
+
+void Cluster::follow(ProcessId process, LinkId link, const std::vector<LinkId>& waiting) {
+  lease_.follow_another();
+  if (const ProcessInfo* info = membership()->process(process)) set_url(info->url);
+  set_coordinator(process, link);
+  log_.info("cluster", "the coordinator is at " + config_.url + " now");
+  for (const LinkId waiting_link : waiting) redirect(waiting_link);
+  send_unsent();
+  peers_.resend_reports();
+  events_.cluster_changed();
+}
+
+void Cluster::recover(ProcessId process, LinkId link, const std::vector<LinkId>& waiting, std::deque<Frame>&& late) {
+  set_coordinator(process, link);
+  for (const LinkId waiting_link : waiting) redirect(waiting_link);
+  send_unsent();
+  events_.cluster_changed();
+  for (Frame& frame : late) member_frame(std::move(frame));
+}
+
+/// Sends what the previous coordinator may not have received.
+void Cluster::send_unsent() {
+  for (Frame& frame : reports_.take_unsent(process_)) to_coordinator(std::move(frame));
+}
+
+/// Redirects a process that takes this process for the coordinator. Thread-safe.
+void Cluster::redirect(LinkId link) {
+  RedirectMessage place;
+  if (process_ != kNoProcess && coordinator() != kNoProcess) place.url = url();
+  (void)stream_->send_on(link, make_frame(cluster_kind::redirect, kNoAddress, kNoAddress, 0, pack(place)));
+}
 
 }  // namespace actorhost

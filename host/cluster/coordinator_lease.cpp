@@ -48,4 +48,23 @@ double CoordinatorLease::until(const Quorum& quorum, ProcessId self) const {
   return 0;
 }
 
+void ProcessLease::begin(double now) { latest_end_ = std::max(latest_end_, now); }
+
+bool ProcessLease::set(double until, double now) {
+  const double before = until_.exchange(until);
+  latest_end_ = std::max(latest_end_, std::min(until, now + kCoordinatorLease));
+  return now >= before && now < until;
+}
+
+bool ProcessLease::receive(const LeaseRenewal& renewal, double now) {
+  received_ = std::max(received_, renewal.number);
+  received_at_ = now;
+  const double sent = replies_.sent(renewal.acknowledged);
+  return sent >= 0 && renewal.lease > 0 && set(std::max(until(), sent + renewal.lease), now);
+}
+
+LeaseRenewal ProcessLease::reply(double now) { return {replies_.next(now), received_, 0, accepted_}; }
+
+void ProcessLease::accept(uint64_t epoch) { accepted_ = std::max(accepted_, epoch); }
+
 }  // namespace actorhost

@@ -7,11 +7,13 @@
 // the sending of its own reply that the renewal names, so a late renewal extends nothing.
 //
 // This assumes that the clocks of two processes differ in speed by a few per cent at most, and nothing about their
-// readings. Passive; not thread-safe.
+// readings. Passive; not thread-safe, except ProcessLease::until.
 
+#include <atomic>
 #include <deque>
 #include <map>
 
+#include "host/cluster/cluster_messages.hpp"
 #include "host/cluster/quorum.hpp"
 
 namespace actorhost {
@@ -61,6 +63,41 @@ class CoordinatorLease {
   };
   RenewalTimes renewals_;
   std::map<ProcessId, Confirmed> confirmed_;
+};
+
+/// A process's part in the lease: until when it knows that it belongs to a majority. A member extends it by the
+/// renewals of its coordinator, the coordinator by the confirmations of the others.
+class ProcessLease {
+ public:
+  /// Thread-safe.
+  double until() const noexcept { return until_.load(std::memory_order_acquire); }
+  /// The latest end of a lease so far.
+  double latest_end() const noexcept { return latest_end_; }
+  /// The run outlives its coordinator from now on: so far all processes of the table are on one side.
+  void begin(double now);
+  /// Returns whether the process belongs to a majority again.
+  bool set(double until, double now);
+
+  // ---- a member and its coordinator ----
+
+  /// A renewal of the coordinator. Returns as `set`.
+  bool receive(const LeaseRenewal& renewal, double now);
+  /// The reply to the newest renewal, or to a proposal.
+  LeaseRenewal reply(double now);
+  /// The coordinator's table of this epoch is accepted.
+  void accept(uint64_t epoch);
+  /// The next renewals and tables are another coordinator's.
+  void follow_another() { received_ = accepted_ = 0; }
+  /// Time of the coordinator's newest renewal.
+  double received_at() const noexcept { return received_at_; }
+
+ private:
+  std::atomic<double> until_{0};
+  double latest_end_ = 0;
+  RenewalTimes replies_;
+  uint64_t received_ = 0;  // number of the coordinator's newest renewal
+  double received_at_ = 0;
+  uint64_t accepted_ = 0;  // the epoch of the newest table from this coordinator
 };
 
 }  // namespace actorhost

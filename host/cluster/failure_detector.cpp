@@ -36,4 +36,20 @@ FailureDetector::Verdict FailureDetector::check(double now, double checked_late)
   return verdict;
 }
 
+double StallDetector::tick(double now) {
+  const double passed = now - last_tick_;
+  last_tick_ = now;
+  if (passed >= least_) {
+    stall_seconds_ = passed;
+    stall_end_ = now;
+  }
+  return std::max(0.0, passed - 2 * period_);
+}
+
+double StallDetector::stall_seconds(double now) const {
+  const double since_tick = now - last_tick_;  // the tick after the stall may be pending
+  if (since_tick >= least_) return since_tick;
+  return now - stall_end_ < dead_ ? stall_seconds_ : 0;
+}
+
 }  // namespace actorhost

@@ -44,4 +44,27 @@ class FailureDetector {
   std::map<ProcessId, Peer> peers_;
 };
 
+/// Detects from the times of ticks that this process did not run for a while: it was stopped, or got no core.
+class StallDetector {
+ public:
+  /// `period`: seconds between ticks.
+  StallDetector(const DetectorTimes& times, double period)
+      : least_(times.dead - times.heartbeat), dead_(times.dead), period_(period) {}
+
+  void begin(double now) { last_tick_ = now; }
+  double next_tick() const { return last_tick_ + period_; }
+  /// Returns how many seconds late this tick is: `checked_late` of FailureDetector::check.
+  double tick(double now);
+  /// The seconds of the last stall, if others may have declared this process failed; else 0.
+  double stall_seconds(double now) const;
+
+ private:
+  const double least_;  // seconds of a stall
+  const double dead_;
+  const double period_;
+  double last_tick_ = 0;
+  double stall_seconds_ = 0;  // of the last stall
+  double stall_end_ = 0;
+};
+
 }  // namespace actorhost

@@ -1,8 +1,8 @@
 #pragma once
 // Finds the candidate after a coordinator has failed: the lowest live process. Each process attaches to the processes
 // of the last table one after the other, so all processes that reach each other choose the same candidate. The
-// candidate takes over once a majority has attached (cluster_succession.cpp, quorum.hpp). A passive state machine on
-// the service thread, without sockets.
+// candidate takes over once a majority has attached (election.hpp, quorum.hpp). A passive state machine on the
+// service thread, without sockets.
 
 #include <set>
 

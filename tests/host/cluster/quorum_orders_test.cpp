@@ -1,7 +1,7 @@
 // Every order of events of three processes and two faults: two coordinators never hold the lease of a majority at one
-// time, and no two committed tables contradict each other. Models the use of Quorum by Cluster and Coordinator
-// (cluster_succession.cpp, coordinator_quorum.cpp). It has no time: a process that has lost its coordinator by silence
-// no longer confirms its lease, since the lease is shorter than the silence (coordinator_lease.hpp).
+// time, and no two committed tables contradict each other. Models the use of Quorum by Election and Coordinator
+// (coordinator_quorum.cpp). It has no time: a process that has lost its coordinator by silence no longer confirms its
+// lease, since the lease is shorter than the silence (coordinator_lease.hpp).
 
 #include <array>
 #include <map>
