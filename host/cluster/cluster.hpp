@@ -4,7 +4,6 @@
 // functions are thread-safe unless noted otherwise. Callbacks run on the service thread and must not block.
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
@@ -21,13 +20,16 @@
 #include "host/cluster/aside_thread.hpp"
 #include "host/cluster/coordinator.hpp"
 #include "host/cluster/coordinator_lease.hpp"
+#include "host/cluster/dialler.hpp"
 #include "host/cluster/election.hpp"
 #include "host/cluster/failure_detector.hpp"
 #include "host/cluster/job.hpp"
+#include "host/cluster/join_request.hpp"
 #include "host/cluster/look/chunk_scheduler.hpp"
 #include "host/cluster/look/observer_links.hpp"
 #include "host/cluster/outbox.hpp"
 #include "host/cluster/peer_links.hpp"
+#include "host/cluster/run_view.hpp"
 #include "host/cluster/worker_reports.hpp"
 #include "host/net/local_transport.hpp"
 #include "host/net/stream_transport.hpp"
@@ -80,16 +82,16 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   /// for up to the start timeout. Code::io (address in use), unreachable, refused, timeout.
   Status open();
   /// Blocks until the run has started with this process in it, or returns the error.
-  Status wait_for_start();
+  Status wait_for_start() { return view_.wait_for_start(); }
 
   Transport& transport() noexcept { return *transport_; }
-  ProcessId process() const noexcept { return process_; }
+  ProcessId process() const noexcept { return view_.process(); }
   /// The coordinator's process: 0 at first. kNoProcess after a coordinator has failed and before the next is known.
-  ProcessId coordinator() const noexcept { return coordinator_process_.load(std::memory_order_acquire); }
-  bool is_coordinator() const noexcept { return process_ != kNoProcess && coordinator() == process_; }
+  ProcessId coordinator() const noexcept { return view_.coordinator(); }
+  bool is_coordinator() const noexcept { return process() != kNoProcess && coordinator() == process(); }
   /// A worker has become a peer: from now on the run continues if its coordinator fails. Idempotent.
   void outlive_coordinator();
-  bool outlives_coordinator() const noexcept { return outlives_.load(std::memory_order_acquire); }
+  bool outlives_coordinator() const noexcept { return view_.outlives_coordinator(); }
   /// Until when, on the run's clock, this process knows that it belongs to a majority (coordinator_lease.hpp). kForever
   /// in a run that ends with its coordinator. Thread-safe.
   double leased_until() const noexcept;
@@ -100,34 +102,34 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   /// Caches the value of a finished action for a later coordinator; up to a megabyte in all.
   void cache_value(uint32_t action, const Blob& value);
   /// The newest table; epoch 0 before the start.
-  MembershipPtr membership() const;
+  MembershipPtr membership() const { return view_.membership(); }
   /// The first table that this process received.
-  MembershipPtr first_membership() const;
+  MembershipPtr first_membership() const { return view_.first_membership(); }
   /// Suspected processes; known to the coordinator only.
-  std::set<ProcessId> suspected() const;
+  std::set<ProcessId> suspected() const { return view_.suspected(); }
   /// Counts changes of the table and of the set of suspected processes. Takes no lock.
-  uint64_t news() const noexcept { return news_.load(std::memory_order_acquire); }
+  uint64_t news() const noexcept { return view_.news(); }
   /// Counts a change, so that a woken server that waits for frames checks for other work.
-  void count_news() noexcept { news_.fetch_add(1, std::memory_order_release); }
+  void count_news() noexcept { view_.count_news(); }
   /// The epoch of the table. Takes no lock: callers check it before every call.
-  uint64_t epoch() const noexcept { return epoch_.load(std::memory_order_acquire); }
+  uint64_t epoch() const noexcept { return view_.epoch(); }
   /// Ids of this process's workers, in order.
   std::vector<NodeId> local_workers() const;
   /// The mailbox of a worker of this process, of its data service or of its courier. It is attached before this process
   /// enters the table, because other processes may send before the receiver's thread runs; it holds the frames received
   /// since. Each address can be taken once. Returns nullptr after that, and for servers.
-  std::shared_ptr<Mailbox> take_mailbox(Address address);
+  std::shared_ptr<Mailbox> take_mailbox(Address address) { return view_.take_mailbox(address); }
   /// How the run ended, once it has.
-  std::optional<EndMessage> end() const;
-  bool ended() const noexcept { return ended_.load(std::memory_order_acquire); }
+  std::optional<EndMessage> end() const { return view_.end(); }
+  bool ended() const noexcept { return view_.ended(); }
   /// The coordinator's settings and arguments, which apply to every process.
-  const std::map<std::string, std::string>& settings() const noexcept { return settings_; }
-  const std::vector<std::string>& args() const noexcept { return args_; }
-  const std::string& run_id() const noexcept { return run_id_; }
+  const std::map<std::string, std::string>& settings() const noexcept { return config_.coordinator.settings; }
+  const std::vector<std::string>& args() const noexcept { return config_.coordinator.args; }
+  const std::string& run_id() const noexcept { return config_.coordinator.run_id; }
   /// The coordinator's address: "tcp://127.0.0.1:17871"; empty if alone.
-  std::string url() const;
+  std::string url() const { return view_.url(); }
   /// Where this process listens, with the port that the system chose.
-  const std::string& bound_url() const noexcept { return bound_url_; }
+  const std::string& bound_url() const noexcept { return config_.self.url; }
 
   /// The chunks that observers send to this process's nodes.
   ChunkScheduler& chunks() noexcept { return chunks_; }
@@ -177,6 +179,7 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
     Frame frame = {};
     std::function<void()> call = {};
   };
+  enum class Helper { dial, proof };  // the work of a thread for another process
 
   // LinkEvents, on the threads of links and senders
   void on_link_up(LinkId link, bool dialled, const std::string& peer) override;
@@ -185,12 +188,9 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   void on_reader_frame(LinkId link, Frame&& frame) override;
   void on_link_wanted(ProcessId process) override;
   void on_hello(LinkId link, ProcessId process);
-  std::string link_refusal(ProcessId process) const;
   void assign_peer(LinkId link, ProcessId process);
   void before_service(const Frame& frame);
-  void on_join_reply(const Frame& frame);
-  void take_welcome(const Frame& frame);
-  void on_rejected(const Error& error);
+  void take_welcome(LinkId link, const Frame& frame);
 
   // CoordinatorOutput, on the service thread
   void send(Frame&& frame) override;
@@ -230,14 +230,9 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
 
   Status open_coordinator();
   Status open_member();
-  Result<bool> join_coordinator(const std::vector<std::string>& urls, size_t& at, double deadline);
-  Status dial_coordinator(const std::vector<std::string>& urls, size_t& at, double deadline);
-  Status await_welcome(double deadline);
-  void pause();
-  std::string tried(const std::vector<std::string>& urls) const;
-  Result<LinkId> dial_until(ProcessId process, const std::vector<std::string>& urls, size_t& at, double deadline);
   void post(Event event);
   void post(std::function<void()> call);
+  void run_helper(Helper helper, ProcessId process, const std::function<std::function<void()>()>& work);
   void serve();
   void finish_all_links();
   void handle(Event& event);
@@ -249,7 +244,6 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   void to_coordinator(Frame&& frame);
   void adopt(MembershipPtr membership);
   void set_routes(const Membership& before, const Membership& table);
-  bool set_end(const EndMessage& end);
   void tick();
   void tick_member(double now, double late);
   void heartbeat(LinkId link);
@@ -258,7 +252,6 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   ProcessId member_of(LinkId link) const;
   void take_reader_frame(LinkId link, const Frame& frame);
   void send_report(const Frame& request);
-  void set_url(const std::string& url);
   Result<std::string> listen_somewhere();
   void on_outlives();
   void lose_coordinator(const std::string& reason, bool closed);
@@ -277,6 +270,7 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   Log& log_;
   ClusterEvents& events_;
   ChunkScheduler chunks_;
+  RunView view_;
   std::unique_ptr<Transport> transport_;
   StreamTransport* stream_ = nullptr;  // transport_, if there are sockets
   std::unique_ptr<Coordinator> coordinator_;
@@ -284,37 +278,11 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   WorkerReports reports_;
   // wakes the service thread; without sockets it receives the nodes' frames to the coordinator
   Mailbox inbox_;
-  std::string bound_url_;
-  std::atomic<ProcessId> process_{kNoProcess};
+  std::mutex queue_mutex_;
+  std::deque<Event> queue_;  // guarded by queue_mutex_
+  Dialler dialler_;
+  JoinRequest join_;
   std::atomic<LinkId> coordinator_link_{0};
-  std::atomic<ProcessId> coordinator_process_{0};
-  std::atomic<bool> outlives_{false};
-  std::atomic<bool> mail_open_{false};  // mailboxes_ has been filled
-  std::atomic<uint64_t> epoch_{0};      // of membership_
-  std::atomic<uint64_t> news_{0};       // of membership_ and suspected_
-  std::atomic<bool> ended_{false};      // end_ is set
-
-  mutable std::mutex mutex_;  // guards the members up to the next blank line
-  std::condition_variable changed_;
-  std::deque<Event> queue_;
-  MembershipPtr membership_ = std::make_shared<const Membership>();
-  MembershipPtr first_membership_ = membership_;
-  std::map<Address, std::shared_ptr<Mailbox>> mailboxes_;  // until take_mailbox; shared with the nodes' ports
-  std::map<std::thread::id, ProcessId> diallers_;          // the process that each thread dials
-  std::set<ProcessId> cut_off_;  // no link may lead there: the process has left, or the link broke
-  std::set<ProcessId> suspected_;
-  std::optional<EndMessage> end_;
-  bool welcomed_ = false;
-  std::optional<Error> rejection_;       // by the process at the other end of coordinator_link_
-  std::optional<std::string> redirect_;  // its reply: the coordinator's address; empty: unknown
-  bool quit_ = false;
-
-  LinkId join_link_ = 0;  // the link over which `open` requests to join
-
-  // written before open() returns
-  std::map<std::string, std::string> settings_;
-  std::vector<std::string> args_;
-  std::string run_id_;
 
   // owned by the service thread
   std::map<LinkId, std::string> live_;   // remote address of each link that is up
@@ -326,8 +294,7 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   Outbox outbox_;
   StallDetector stalls_;
   ObserverLinks observer_links_;
-  std::map<ProcessId, std::thread> dials_;
-  std::map<ProcessId, std::thread> proofs_;
+  std::map<std::pair<Helper, ProcessId>, std::thread> helpers_;
   AsideThread aside_;
   std::thread thread_;
 };

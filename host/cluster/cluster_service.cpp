@@ -31,11 +31,10 @@ void Cluster::serve() {
     frames.clear();
     inbox_.pop_all(frames, wait);
     std::deque<Event> events;
-    bool quit = false;
+    const bool quit = view_.quitting();  // read first: no event before it is dropped
     {
-      std::lock_guard lock(mutex_);
+      std::lock_guard lock(queue_mutex_);
       events.swap(queue_);
-      quit = quit_;
     }
     for (Event& event : events) handle(event);
     for (Frame& frame : frames) handle_frame(0, std::move(frame));
@@ -64,7 +63,7 @@ void Cluster::finish_all_links() {
     if (live_.empty() || left <= 0) return;
     frames.clear();
     inbox_.pop_all(frames, outbox_.empty() ? left : std::min(left, kRetry));
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(queue_mutex_);
     for (const Event& event : queue_) {
       if (event.type == Event::Type::up) live_[event.link] = event.text;
       if (event.type == Event::Type::down) live_.erase(event.link);
@@ -96,7 +95,7 @@ void Cluster::handle(Event& event) {
 }
 
 std::string Cluster::coordinator_name() const {
-  return std::string(coordinator() == 0 ? "server 0 and " : "") + "the coordinator at " + config_.url;
+  return std::string(coordinator() == 0 ? "server 0 and " : "") + "the coordinator at " + url();
 }
 
 void Cluster::on_down(LinkId link, const std::string& reason) {
@@ -122,13 +121,13 @@ void Cluster::finish_as_lost(const std::string& reason) {
   }
   finish({Code::peer_lost, false,
           "lost " + coordinator_name() + ": " + why + " (a run with checkpoints continues with --resume)",
-          service_address(process_)});
+          service_address(process())});
 }
 
 bool Cluster::distrust(Address sender, Kind kind, const std::string& why) {
   const MembershipPtr table = membership();
   const ProcessId process = table->home_of(sender);
-  if (process == kNoProcess || process == process_) return false;
+  if (process == kNoProcess || process == view_.process()) return false;
   std::string ranks;
   for (const Member& member : table->workers()) {
     if (is_worker(sender) ? member.id == address_index(sender) : member.process == process) {
@@ -194,7 +193,7 @@ void Cluster::member_frame(Frame&& frame) {
   if (frame.kind == cluster_kind::want_link) return peers_.on_want_link(address_index(frame.src));
   if (frame.kind == cluster_kind::report_wanted) return send_report(frame);
   if (frame.kind == cluster_kind::outlive) {
-    if (!outlives_.exchange(true)) on_outlives();
+    if (!view_.set_outlives()) on_outlives();
     return;
   }
   if (frame.kind != cluster_kind::stop) return;
@@ -213,47 +212,33 @@ void Cluster::console_frame(const Frame& frame) {
 void Cluster::adopt(MembershipPtr table) {
   const MembershipPtr before = membership();
   if (table->epoch() <= before->epoch()) return;
-  {
-    std::lock_guard lock(mutex_);
-    for (const ProcessInfo& info : before->processes()) {
-      if (table->process(info.process) == nullptr) cut_off_.insert(info.process);
-    }
+  for (const ProcessInfo& info : before->processes()) {
+    if (table->process(info.process) == nullptr) view_.cut_off(info.process);
   }
   if (stream_ != nullptr) set_routes(*before, *table);
-  peers_.adopt(process_, table);
-  election_.adopt(process_, table);
-  {
-    std::lock_guard lock(mutex_);
-    membership_ = std::move(table);
-    if (first_membership_->epoch() == 0) first_membership_ = membership_;
-    epoch_.store(membership_->epoch(), std::memory_order_release);
-    count_news();
-    changed_.notify_all();
-  }
+  peers_.adopt(process(), table);
+  election_.adopt(process(), table);
+  view_.adopt(std::move(table));
   events_.cluster_changed();
 }
 
 void Cluster::suspects(const std::set<ProcessId>& processes) {
-  {
-    std::lock_guard lock(mutex_);
-    suspected_ = processes;
-    count_news();
-  }
+  view_.set_suspected(processes);
   events_.cluster_changed();
 }
 
 void Cluster::set_routes(const Membership& before, const Membership& table) {
   for (const Member& member : table.workers()) {
-    if (member.process != process_ && !before.alive(member.id)) {
+    if (member.process != process() && !before.alive(member.id)) {
       stream_->set_route(worker_address(member.id), member.process);
     }
   }
   const bool lost_servers = before.process(0) != nullptr && table.process(0) == nullptr;
-  for (uint32_t shard = 0; process_ != 0 && (before.epoch() == 0 || lost_servers) && shard < kMaxServers; ++shard) {
+  for (uint32_t shard = 0; process() != 0 && (before.epoch() == 0 || lost_servers) && shard < kMaxServers; ++shard) {
     stream_->set_route(server_address(shard), table.process(0) != nullptr ? 0 : kNoProcess);
   }
   for (const ProcessInfo& info : table.processes()) {
-    if (info.process != process_ && before.process(info.process) == nullptr) {
+    if (info.process != process() && before.process(info.process) == nullptr) {
       stream_->set_route(data_address(info.process), info.process);
       stream_->set_route(courier_address(info.process), info.process);
     }
@@ -277,17 +262,8 @@ void Cluster::set_routes(const Membership& before, const Membership& table) {
   }
 }
 
-bool Cluster::set_end(const EndMessage& end) {
-  std::lock_guard lock(mutex_);
-  if (end_) return false;
-  end_ = end;
-  ended_.store(true, std::memory_order_release);
-  changed_.notify_all();
-  return true;
-}
-
 void Cluster::finish(const EndMessage& end) {
-  if (set_end(end)) events_.cluster_changed();
+  if (view_.set_end(end)) events_.cluster_changed();
 }
 
 void Cluster::heartbeat(LinkId link) {
@@ -311,7 +287,7 @@ void Cluster::tick() {
 
 void Cluster::tick_member(double now, double late) {
   election_.tick(now, late);
-  if (coordinator_ || ended_) return;
+  if (coordinator_ || ended()) return;
   if (const ProcessId at = coordinator(); at != kNoProcess) {
     heartbeat(coordinator_link_);
     detector_.record_heartbeat(at, stream_->last_received(at));
@@ -346,7 +322,7 @@ void Cluster::to_coordinator(Frame&& frame) {
 
 void Cluster::send(Frame&& frame) {
   if (!is_service(frame.dst)) return outbox_.put(0, std::move(frame));
-  if (frame.dst == service_address(process_)) return console_frame(frame);
+  if (frame.dst == service_address(process())) return console_frame(frame);
   if (const auto member = members_.find(address_index(frame.dst)); member != members_.end()) {
     send_on(member->second, std::move(frame));
   }
@@ -395,19 +371,7 @@ void Cluster::prepare(const Membership& table) {
   // On the coordinator: a process with the table may send requests to nodes here at once, and their replies need
   // routes.
   if (coordinator_ && stream_ != nullptr) set_routes(*membership(), table);
-  std::lock_guard lock(mutex_);
-  if (mail_open_) return;
-  const auto attach = [this](Address address) {
-    auto mailbox = std::make_shared<Mailbox>();
-    if (transport_->attach(address, *mailbox)) mailboxes_[address] = std::move(mailbox);
-  };
-  for (const Member& member : table.workers()) {
-    if (member.process == process_) attach(worker_address(member.id));
-  }
-  attach(data_address(process_));
-  attach(courier_address(process_));
-  mail_open_ = true;
-  changed_.notify_all();
+  view_.open_mail(*transport_, table);
 }
 
 void Cluster::publish(MembershipPtr table) {
@@ -416,7 +380,7 @@ void Cluster::publish(MembershipPtr table) {
 }
 
 Result<bool> Cluster::start_servers(uint32_t action) {
-  if (process_ == 0) return events_.start_servers(action);
+  if (process() == 0) return events_.start_servers(action);
   return Error{Code::peer_lost, "the coordinator is lost, and the parameter servers with it"};
 }
 
@@ -433,18 +397,28 @@ void Cluster::aside(const std::function<void()>& work, const std::function<void(
   });
 }
 
+/// Runs `work` on a thread of its own, and then the function that it returns on the service thread.
+void Cluster::run_helper(Helper helper, ProcessId process, const std::function<std::function<void()>()>& work) {
+  const std::pair key{helper, process};
+  helpers_[key] = std::thread([this, key, work] {
+    post([this, key, then = work()] {
+      helpers_.at(key).join();
+      helpers_.erase(key);
+      then();
+    });
+  });
+}
+
 void Cluster::dial(ProcessId process, const std::string& url) {
-  dials_[process] = std::thread([this, process, url] {
+  run_helper(Helper::dial, process, [this, process, url]() -> std::function<void()> {
     size_t first = 0;
-    auto link = dial_until(process, {url}, first, clock_.now() + kPeerDial);
-    post([this, process, link = std::move(link)] {
-      dials_.at(process).join();
-      dials_.erase(process);
+    const auto link = dialler_.dial(process, {url}, first, clock_.now() + kPeerDial, false);
+    return [this, process, link] {
       if (!link) return peers_.dial_failed(process, link.error().message);
       detector_.watch(process, clock_.now());
       peers_.dialled(process, *link);
       peer_linked(process);
-    });
+    };
   });
 }
 
@@ -453,32 +427,27 @@ void Cluster::leased(double until) {
 }
 
 void Cluster::prove_dead(ProcessId process, const std::string& url) {
-  if (stream_ == nullptr || proofs_.contains(process)) return;
-  proofs_[process] = std::thread([this, process, url] {
+  if (stream_ == nullptr || helpers_.contains({Helper::proof, process})) return;
+  run_helper(Helper::proof, process, [this, process, url]() -> std::function<void()> {
     const PortState port = url.empty() ? PortState::open : stream_->probe(url, kProof);
-    post([this, process, port] {
-      proofs_.at(process).join();
-      proofs_.erase(process);
+    return [this, process, port] {
       if (coordinator_) return coordinator_->on_proof(process, port, clock_.now());
       election_.on_proof(process, port, clock_.now());
-    });
+    };
   });
 }
 
 void Cluster::request_dial(ProcessId process) {
-  to_coordinator(make_frame(cluster_kind::want_link, service_address(process_), kNoAddress, process));
+  to_coordinator(make_frame(cluster_kind::want_link, service_address(view_.process()), kNoAddress, process));
 }
 
 void Cluster::report_broken(ProcessId process, const std::string& reason) {
   detector_.forget(process);
-  {
-    std::lock_guard lock(mutex_);
-    cut_off_.insert(process);
-    if (end_) return;  // all processes are leaving
-  }
+  view_.cut_off(process);
+  if (ended()) return;  // all processes are leaving
   // Most often that process has just ended; if not, the coordinator warns when it drops a process.
   log_.debug("cluster", "no link to host " + std::to_string(process) + ": " + reason);
-  to_coordinator(make_frame(cluster_kind::link_broken, service_address(process_), kNoAddress, process));
+  to_coordinator(make_frame(cluster_kind::link_broken, service_address(view_.process()), kNoAddress, process));
   election_.skip(process, clock_.now());
 }
 
@@ -487,18 +456,18 @@ void Cluster::close_link(LinkId link, const std::string& reason) { stream_->clos
 // ---- a member and its coordinator ----
 
 void Cluster::outlive_coordinator() {
-  if (outlives_.exchange(true)) return;
+  if (view_.set_outlives()) return;
   post([this] {
-    to_coordinator(make_frame(cluster_kind::outlive, service_address(process_), kNoAddress, 0));
+    to_coordinator(make_frame(cluster_kind::outlive, service_address(process()), kNoAddress, 0));
     on_outlives();
   });
 }
 
 void Cluster::on_outlives() {
   lease_.begin(clock_.now());
-  if (bound_url_.empty()) return;
+  if (bound_url().empty()) return;
   log_.info("cluster",
-            "workers are peers, so the run outlives its coordinator; it can be joined at " + bound_url_ + " too");
+            "workers are peers, so the run outlives its coordinator; it can be joined at " + bound_url() + " too");
 }
 
 double Cluster::leased_until() const noexcept {
@@ -513,7 +482,7 @@ void Cluster::on_renewal(const Frame& frame) {
 }
 
 void Cluster::send_renewal_reply() {
-  to_coordinator(make_frame(cluster_kind::lease_renewal, service_address(process_), kNoAddress, 0,
+  to_coordinator(make_frame(cluster_kind::lease_renewal, service_address(process()), kNoAddress, 0,
                             pack(lease_.reply(clock_.now()))));
 }
 
@@ -527,14 +496,15 @@ void Cluster::on_proposal(const Frame& frame) {
 
 /// The coordinator has failed, at least for this process. It may resume if its link has not closed.
 void Cluster::lose_coordinator(const std::string& reason, bool closed) {
-  const bool out = membership()->process(process_) == nullptr;
-  if (!outlives_ || (closed && stalls_.stall_seconds(clock_.now()) > 0) || out) return finish_as_lost(reason);
-  if (ended_) return;
+  const bool out = membership()->process(process()) == nullptr;
+  if (!outlives_coordinator() || (closed && stalls_.stall_seconds(clock_.now()) > 0) || out)
+    return finish_as_lost(reason);
+  if (ended()) return;
   log_.warn("cluster", "lost " + coordinator_name() + ": " + reason + "; electing the next one");
   const ProcessId lost = coordinator();
   const LinkId link = coordinator_link_.exchange(0);
   detector_.forget(lost);
-  coordinator_process_ = kNoProcess;
+  view_.set_coordinator(kNoProcess);
   chunks_.cancel_all();
   election_.begin(lost, link, reason, closed, clock_.now());
   events_.cluster_changed();
@@ -542,10 +512,7 @@ void Cluster::lose_coordinator(const std::string& reason, bool closed) {
 
 /// No link may lead to the process again.
 void Cluster::cut_off(ProcessId process) {
-  {
-    std::lock_guard lock(mutex_);
-    cut_off_.insert(process);
-  }
+  view_.cut_off(process);
   stream_->forget(process);
 }
 
@@ -554,8 +521,8 @@ AttachMessage Cluster::own_state() const {
   AttachMessage attach;
   attach.self = config_.self;
   attach.self.settings.clear();
-  if (const ProcessInfo* info = table->process(process_)) attach.self.url = info->url;  // as others reach it
-  attach.workers = reports_.workers(*table, process_);
+  if (const ProcessInfo* info = table->process(process())) attach.self.url = info->url;  // as others reach it
+  attach.workers = reports_.workers(*table, process());
   return attach;
 }
 
@@ -585,18 +552,15 @@ void Cluster::accept_attach(LinkId link, const AttachMessage& attach) {
 
 void Cluster::take_over(Takeover&& takeover) {
   CoordinatorConfig config = config_.coordinator;
-  config.self = process_;
-  config.run_id = run_id_;
-  config.settings = settings_;
-  config.args = args_;
+  config.self = process();
   const double now = clock_.now();
   coordinator_ =
       std::make_unique<Coordinator>(std::move(config), job_, log_, static_cast<CoordinatorOutput&>(*this), now);
   const std::string& url = takeover.self.self.url;
-  set_url(url);
-  if (const auto seed = settings_.find("seed"); seed != settings_.end()) config_.about.insert(*seed);
+  view_.set_url(url);
+  if (const auto seed = settings().find("seed"); seed != settings().end()) config_.about.insert(*seed);
   log_.warn("cluster", "this host is the coordinator now" + (url.empty() ? "" : ", at " + url));
-  coordinator_process_ = process_.load();  // before the first table: its readers look for the coordinator
+  view_.set_coordinator(process());  // before the first table: its readers look for the coordinator
   coordinator_->succeed(takeover.quorum, takeover.lost, takeover.self, takeover.reason, now);
   for (const auto& [process, link] : peers_.links()) coordinator_->linked(process, link);
   for (const auto& [link, attach] : takeover.attached) accept_attach(link, attach);
@@ -606,15 +570,15 @@ void Cluster::take_over(Takeover&& takeover) {
 
 void Cluster::set_coordinator(ProcessId process, LinkId link) {
   coordinator_link_ = link;
-  coordinator_process_ = process;
+  view_.set_coordinator(process);
   detector_.watch(process, clock_.now());
 }
 
 void Cluster::follow(ProcessId process, LinkId link, const std::vector<LinkId>& waiting) {
   lease_.follow_another();
-  if (const ProcessInfo* info = membership()->process(process)) set_url(info->url);
+  if (const ProcessInfo* info = membership()->process(process)) view_.set_url(info->url);
   set_coordinator(process, link);
-  log_.info("cluster", "the coordinator is at " + config_.url + " now");
+  log_.info("cluster", "the coordinator is at " + url() + " now");
   for (const LinkId waiting_link : waiting) redirect(waiting_link);
   send_unsent();
   peers_.resend_reports();
@@ -631,13 +595,13 @@ void Cluster::recover(ProcessId process, LinkId link, const std::vector<LinkId>&
 
 /// Sends what the previous coordinator may not have received.
 void Cluster::send_unsent() {
-  for (Frame& frame : reports_.take_unsent(process_)) to_coordinator(std::move(frame));
+  for (Frame& frame : reports_.take_unsent(process())) to_coordinator(std::move(frame));
 }
 
 /// Redirects a process that takes this process for the coordinator. Thread-safe.
 void Cluster::redirect(LinkId link) {
   RedirectMessage place;
-  if (process_ != kNoProcess && coordinator() != kNoProcess) place.url = url();
+  if (process() != kNoProcess && coordinator() != kNoProcess) place.url = url();
   (void)stream_->send_on(link, make_frame(cluster_kind::redirect, kNoAddress, kNoAddress, 0, pack(place)));
 }
 
