@@ -27,8 +27,7 @@ Cluster::Cluster(ClusterConfig config, JobSource& job, const Clock& clock, Log& 
       state_(clock),
       dialler_(view_, clock, log),
       join_(view_, dialler_, clock, log),
-      election_(*this, peers_, lease_, config_.coordinator.times, log),
-      detector_(config_.coordinator.times),
+      member_(*this, *this, peers_, view_, config_.self, config_.coordinator.times, clock, log),
       outbox_([this](LinkId link, Frame&& frame) {
         return link != 0 ? stream_->send_on(link, std::move(frame)) : transport_->try_send(std::move(frame));
       }),
@@ -85,8 +84,8 @@ Status Cluster::open_member() {
   JoinPlace place{{config_.url}, config_.once, config_.start_timeout, config_.waited};
   place.urls.insert(place.urls.end(), config_.other_urls.begin(), config_.other_urls.end());
   AH_TRY(join_.run(place, config_.self, *stream_));
-  detector_.watch(coordinator(), clock_.now());
-  if (outlives_coordinator()) post([this] { on_outlives(); });
+  member_.watch(coordinator());
+  if (outlives_coordinator()) post([this] { member_.on_outlives(); });
   thread_ = std::thread([this] { serve(); });
   return {};
 }
@@ -112,14 +111,14 @@ std::vector<NodeId> Cluster::local_workers() const {
 
 void Cluster::report_error(Address node, const EndMessage& error) {
   post([this, node, error] {
-    reports_.failed(node, error);
+    member_.reports().failed(node, error);
     to_coordinator(error_frame(node, error));
   });
 }
 
 void Cluster::report_ended(NodeId node, uint32_t actions) {
   post([this, node, actions] {
-    reports_.ended(node);
+    member_.reports().ended(node);
     to_coordinator(make_frame(cluster_kind::node_ended, worker_address(node), kNoAddress, actions));
   });
 }
@@ -132,15 +131,15 @@ void Cluster::report_server_ended(uint32_t shard, uint32_t actions) {
 
 void Cluster::report_participation(NodeId node, bool is_peer) {
   post([this, node, is_peer] {
-    if (!reports_.participates(node, is_peer)) return;
+    if (!member_.reports().participates(node, is_peer)) return;
     to_coordinator(make_frame(cluster_kind::participation, worker_address(node), kNoAddress, is_peer ? 1 : 0));
   });
 }
 
-void Cluster::report_actions(NodeId node, uint32_t entered) { reports_.entered(node, entered); }
+void Cluster::report_actions(NodeId node, uint32_t entered) { member_.reports().entered(node, entered); }
 
 void Cluster::cache_value(uint32_t action, const Blob& value) {
-  if (outlives_coordinator()) reports_.cache_value(action, value);
+  if (outlives_coordinator()) member_.reports().cache_value(action, value);
 }
 
 void Cluster::servers_ended() {
@@ -170,8 +169,8 @@ Observers::Sources Cluster::observer_sources() {
   return {state_,
           [this] { return membership(); },
           [this](ProcessId process, uint32_t number, const std::vector<std::string>& sections) {
-            const auto member = members_.find(process);
-            if (member == members_.end()) return false;
+            const auto member = member_links_.find(process);
+            if (member == member_links_.end()) return false;
             send_on(member->second, make_frame(cluster_kind::report_wanted, service_address(view_.process()),
                                                kNoAddress, number, pack(ObserveMessage{sections})));
             return true;
@@ -238,8 +237,8 @@ void Cluster::send_report(const Frame& request) {
   if (!wanted) return;
   const std::string text =
       state_.report(wanted->sections).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  send_on(coordinator_link_, make_frame(cluster_kind::report, service_address(process()), kNoAddress, request.tag, {},
-                                        Blob::copy_of(text)));
+  to_coordinator(
+      make_frame(cluster_kind::report, service_address(process()), kNoAddress, request.tag, {}, Blob::copy_of(text)));
 }
 
 // ---- events from the transport ----
@@ -283,7 +282,7 @@ void Cluster::on_service_frame(LinkId link, Frame&& frame) {
     if (frame.kind == cluster_kind::redirect) return join_.on_redirect(frame);
     if (frame.kind == cluster_kind::refuse) return join_.on_refusal(frame);
   }
-  if (link != 0 && link == coordinator_link_) before_service(frame);
+  if (link != 0 && link == member_.coordinator_link()) before_service(frame);
   if (process() == kNoProcess && frame.kind == cluster_kind::join)
     return redirect(link);  // and the coordinator is unknown
   if (!observer_links_.may_queue(link, frame)) return;
@@ -308,7 +307,7 @@ void Cluster::take_welcome(LinkId link, const Frame& frame) {
   if (!view_.set_process(welcome->process)) return;
   stream_->set_self(welcome->process);
   view_.set_coordinator(welcome->coordinator);
-  coordinator_link_ = link;
+  member_.set_coordinator_link(link);
   assign_peer(link, welcome->coordinator);
   if (welcome->outlives) (void)view_.set_outlives();
   CoordinatorConfig& terms = config_.coordinator;

@@ -3,7 +3,6 @@
 // use it through Node (node.hpp). The host runtime starts it, waits for the start and receives ClusterEvents. Public
 // functions are thread-safe unless noted otherwise. Callbacks run on the service thread and must not block.
 
-#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
@@ -18,10 +17,9 @@
 #include "host/base/clock.hpp"
 #include "host/base/log.hpp"
 #include "host/cluster/aside_thread.hpp"
+#include "host/cluster/cluster_member.hpp"
 #include "host/cluster/coordinator.hpp"
-#include "host/cluster/coordinator_lease.hpp"
 #include "host/cluster/dialler.hpp"
-#include "host/cluster/election.hpp"
 #include "host/cluster/failure_detector.hpp"
 #include "host/cluster/job.hpp"
 #include "host/cluster/join_request.hpp"
@@ -30,7 +28,6 @@
 #include "host/cluster/outbox.hpp"
 #include "host/cluster/peer_links.hpp"
 #include "host/cluster/run_view.hpp"
-#include "host/cluster/worker_reports.hpp"
 #include "host/net/local_transport.hpp"
 #include "host/net/stream_transport.hpp"
 
@@ -73,7 +70,11 @@ class ClusterEvents {
   virtual Result<bool> start_servers(uint32_t action) = 0;
 };
 
-class Cluster final : private LinkEvents, private CoordinatorOutput, private PeerLinkOutput, private ElectionOutput {
+class Cluster final : private LinkEvents,
+                      private CoordinatorOutput,
+                      private PeerLinkOutput,
+                      private MemberLinks,
+                      private ClusterMemberOutput {
  public:
   Cluster(ClusterConfig config, JobSource& job, const Clock& clock, Log& log, ClusterEvents& events);
   ~Cluster() override;
@@ -215,18 +216,20 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   void report_broken(ProcessId process, const std::string& reason) override;
   void close_link(LinkId link, const std::string& reason) override;
 
-  // ElectionOutput, on the service thread
+  // MemberLinks, on the service thread
+  void heartbeat(LinkId link) override;
   void redirect(LinkId link) override;
   double last_received(ProcessId process) const override { return stream_->last_received(process); }
   void cut_off(ProcessId process) override;
-  AttachMessage own_state() const override;
-  std::string coordinator_name() const override;
-  void follow(ProcessId process, LinkId link, const std::vector<LinkId>& waiting) override;
-  void recover(ProcessId process, LinkId link, const std::vector<LinkId>& waiting, std::deque<Frame>&& late) override;
+
+  // ClusterMemberOutput, on the service thread
+  void adopt(MembershipPtr membership) override;
+  void handle_request(const Frame& request) override;
+  void coordinator_lost() override { chunks_.cancel_all(); }
+  void changed() override { events_.cluster_changed(); }
   void take_over(Takeover&& takeover) override;
-  void finish_as_lost(const std::string& reason) override;
   void finish(const EndMessage& end) override;
-  bool over() const override { return ended(); }
+  double stall_seconds() const override { return stalls_.stall_seconds(clock_.now()); }
 
   Status open_coordinator();
   Status open_member();
@@ -237,32 +240,20 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   void finish_all_links();
   void handle(Event& event);
   void handle_frame(LinkId link, Frame&& frame);
-  void member_frame(Frame&& frame);
   void console_frame(const Frame& frame);
   void on_down(LinkId link, const std::string& reason);
-  void close_link_to(ProcessId process, const std::string& what);
   void to_coordinator(Frame&& frame);
-  void adopt(MembershipPtr membership);
   void set_routes(const Membership& before, const Membership& table);
   void tick();
-  void tick_member(double now, double late);
-  void heartbeat(LinkId link);
   Observers::Sources observer_sources();
   void add_sections();
   ProcessId member_of(LinkId link) const;
   void take_reader_frame(LinkId link, const Frame& frame);
   void send_report(const Frame& request);
   Result<std::string> listen_somewhere();
-  void on_outlives();
-  void lose_coordinator(const std::string& reason, bool closed);
-  void set_coordinator(ProcessId process, LinkId link);
-  void on_renewal(const Frame& frame);
-  void send_renewal_reply();
-  void on_proposal(const Frame& frame);
   void on_attach(LinkId link, const Frame& frame);
   void accept_attach(LinkId link, const AttachMessage& attach);
   void peer_linked(ProcessId process);
-  void send_unsent();
 
   ClusterConfig config_;
   JobSource& job_;
@@ -275,22 +266,18 @@ class Cluster final : private LinkEvents, private CoordinatorOutput, private Pee
   StreamTransport* stream_ = nullptr;  // transport_, if there are sockets
   std::unique_ptr<Coordinator> coordinator_;
   ProcessState state_;
-  WorkerReports reports_;
   // wakes the service thread; without sockets it receives the nodes' frames to the coordinator
   Mailbox inbox_;
   std::mutex queue_mutex_;
   std::deque<Event> queue_;  // guarded by queue_mutex_
   Dialler dialler_;
   JoinRequest join_;
-  std::atomic<LinkId> coordinator_link_{0};
 
   // owned by the service thread
-  std::map<LinkId, std::string> live_;   // remote address of each link that is up
-  std::map<ProcessId, LinkId> members_;  // coordinator: the link of each member
+  std::map<LinkId, std::string> live_;        // remote address of each link that is up
+  std::map<ProcessId, LinkId> member_links_;  // coordinator: the link of each member
   PeerLinks peers_{*this};
-  ProcessLease lease_;
-  Election election_;
-  FailureDetector detector_;  // member: of the coordinator and of linked peers
+  ClusterMember member_;  // also a coordinator's, with its lease and reports
   Outbox outbox_;
   StallDetector stalls_;
   ObserverLinks observer_links_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <utility>
 
 #include "host/cluster/cluster.hpp"
@@ -83,7 +82,7 @@ void Cluster::handle(Event& event) {
     case Event::Type::up: live_[event.link] = event.text; return;
     case Event::Type::down: return on_down(event.link, event.text);
     case Event::Type::hello:
-      detector_.watch(event.process, clock_.now());
+      member_.watch(event.process);
       peers_.accepted(event.process, event.link);
       return peer_linked(event.process);
     case Event::Type::wanted:
@@ -94,34 +93,12 @@ void Cluster::handle(Event& event) {
   }
 }
 
-std::string Cluster::coordinator_name() const {
-  return std::string(coordinator() == 0 ? "server 0 and " : "") + "the coordinator at " + url();
-}
-
 void Cluster::on_down(LinkId link, const std::string& reason) {
   live_.erase(link);
   if (observer_links_.leave(link) && coordinator_) coordinator_->console().leave(link);
-  if (election_.on_link_down(link)) return;
-  if (coordinator_) {
-    peers_.release(peers_.owner(link));
-    return coordinator_->on_link_down(link, reason, clock_.now(), stalls_.stall_seconds(clock_.now()) > 0);
-  }
-  if (link == coordinator_link_) return lose_coordinator(reason, true);
-  peers_.down(link, reason);
-}
-
-/// Ends the run here: the coordinator has failed, at least for this process.
-void Cluster::finish_as_lost(const std::string& reason) {
-  std::string why = reason;
-  if (const double seconds = stalls_.stall_seconds(clock_.now()); seconds > 0) {
-    char text[96];
-    std::snprintf(text, sizeof text, ", after this host did not run for %.1f s: the other hosts have dropped it",
-                  seconds);
-    why += text;
-  }
-  finish({Code::peer_lost, false,
-          "lost " + coordinator_name() + ": " + why + " (a run with checkpoints continues with --resume)",
-          service_address(process())});
+  if (!coordinator_) return member_.on_link_down(link, reason);
+  peers_.release(peers_.owner(link));
+  coordinator_->on_link_down(link, reason, clock_.now(), stall_seconds() > 0);
 }
 
 bool Cluster::distrust(Address sender, Kind kind, const std::string& why) {
@@ -136,42 +113,18 @@ bool Cluster::distrust(Address sender, Kind kind, const std::string& why) {
   }
   const std::string what = "a message of kind " + std::to_string(static_cast<unsigned>(kind)) + " from " +
                            (ranks.empty() ? address_name(sender) : ranks) + " is wrong: " + why;
-  post([this, process, what] { close_link_to(process, what); });
+  post([this, process, what] {
+    coordinator_ ? coordinator_->distrust(process, what) : member_.distrust(process, what);
+  });
   return true;
-}
-
-void Cluster::close_link_to(ProcessId process, const std::string& what) {
-  if (coordinator_) return coordinator_->distrust(process, what);
-  const auto peer = peers_.links().find(process);
-  const bool is_coordinator_link = process == coordinator();
-  if (!is_coordinator_link && peer == peers_.links().end()) return;  // the link is closed
-  const LinkId link = is_coordinator_link ? coordinator_link_.load() : peer->second;
-  log_.error("cluster", "closed the connection to " + live_[link] + ": " + what);
-  stream_->close_link(link, what);
 }
 
 void Cluster::handle_frame(LinkId link, Frame&& frame) {
   if (frame.kind == cluster_kind::attach) return on_attach(link, frame);
-  if (frame.kind == cluster_kind::attached) return election_.on_attached(link, frame.tag);
+  if (frame.kind == cluster_kind::attached) return member_.on_attached(link, frame.tag);
   if (coordinator_ && observer_links_.take(link, frame, coordinator_->console())) return;
   if (coordinator_) return coordinator_->on_frame(link, std::move(frame), clock_.now());
-  if (link != 0 && link == coordinator_link_) return member_frame(std::move(frame));
-  if (link != 0 && link == election_.lost_link()) return election_.on_lost_frame(std::move(frame), clock_.now());
-  const bool refused = frame.kind == cluster_kind::refuse;
-  if (refused && frame.tag == 1 && coordinator() == kNoProcess) {
-    return finish_as_lost("this host could not be reached for too long, and the other hosts continue without it");
-  }
-  if (refused || frame.kind == cluster_kind::redirect) {  // it will not be the coordinator
-    const ProcessId process = peers_.owner(link);
-    return process != kNoProcess ? election_.skip(process, clock_.now()) : void();
-  }
-  const bool is_request =
-      frame.kind == cluster_kind::join || frame.kind == cluster_kind::observe || frame.kind == cluster_kind::control;
-  if (is_request && peers_.owner(link) == kNoProcess) return redirect(link);
-  const std::string why =
-      "a message of kind " + std::to_string(static_cast<unsigned>(frame.kind)) + " that only the coordinator may send";
-  log_.warn("cluster", "closed the connection to " + live_[link] + ": " + why);
-  stream_->close_link(link, why);
+  member_.on_frame(link, std::move(frame));
 }
 
 /// A frame from an observer with only the reading token.
@@ -180,26 +133,9 @@ void Cluster::take_reader_frame(LinkId link, const Frame& frame) {
   observer_links_.take_from_reader(link, frame);
 }
 
-void Cluster::member_frame(Frame&& frame) {
-  if (frame.kind == cluster_kind::membership) {
-    auto table = unpack<Membership>(frame.body.view());
-    if (!table) return finish({Code::bad_data, false, "from the coordinator: " + table.error().message});
-    lease_.accept(table->epoch());
-    return adopt(std::make_shared<const Membership>(std::move(*table)));
-  }
-  if (frame.kind == cluster_kind::lease_renewal) return on_renewal(frame);
-  if (frame.kind == cluster_kind::proposal) return on_proposal(frame);
-  if (console_kind::is_one(frame.kind)) return console_frame(frame);
-  if (frame.kind == cluster_kind::want_link) return peers_.on_want_link(address_index(frame.src));
-  if (frame.kind == cluster_kind::report_wanted) return send_report(frame);
-  if (frame.kind == cluster_kind::outlive) {
-    if (!view_.set_outlives()) on_outlives();
-    return;
-  }
-  if (frame.kind != cluster_kind::stop) return;
-  auto end = unpack<EndMessage>(frame.meta.view());
-  if (!end) return finish({Code::bad_data, false, "from the coordinator: " + end.error().message});
-  finish(*end);
+void Cluster::handle_request(const Frame& request) {
+  if (request.kind == cluster_kind::report_wanted) return send_report(request);
+  console_frame(request);
 }
 
 /// A console request of the coordinator to this process's nodes.
@@ -217,7 +153,7 @@ void Cluster::adopt(MembershipPtr table) {
   }
   if (stream_ != nullptr) set_routes(*before, *table);
   peers_.adopt(process(), table);
-  election_.adopt(process(), table);
+  member_.adopt(table);
   view_.adopt(std::move(table));
   events_.cluster_changed();
 }
@@ -257,7 +193,7 @@ void Cluster::set_routes(const Membership& before, const Membership& table) {
       stream_->refuse(info.process);  // its link ends with a goodbye
       continue;
     }
-    detector_.forget(info.process);
+    member_.forget(info.process);
     stream_->forget(info.process);
   }
 }
@@ -273,57 +209,29 @@ void Cluster::heartbeat(LinkId link) {
 void Cluster::tick() {
   const double now = clock_.now();
   const double late = stalls_.tick(now);
-  if (!coordinator_) return tick_member(now, late);
+  if (!coordinator_) return member_.tick(now, late);
   for (const auto& [process, link] : peers_.links()) {  // that have yet to attach
     coordinator_->record_heartbeat(process, stream_->last_received(process));
     heartbeat(link);
   }
-  for (const auto& [process, link] : members_) {
+  for (const auto& [process, link] : member_links_) {
     coordinator_->record_heartbeat(process, stream_->last_received(process));
     heartbeat(link);
   }
   coordinator_->tick(now, late);
 }
 
-void Cluster::tick_member(double now, double late) {
-  election_.tick(now, late);
-  if (coordinator_ || ended()) return;
-  if (const ProcessId at = coordinator(); at != kNoProcess) {
-    heartbeat(coordinator_link_);
-    detector_.record_heartbeat(at, stream_->last_received(at));
-  } else if (election_.lost_link() != 0) {
-    heartbeat(election_.lost_link());
-  }
-  for (const auto& [process, link] : peers_.links()) {
-    heartbeat(link);
-    detector_.record_heartbeat(process, stream_->last_received(process));
-  }
-  for (const ProcessId process : detector_.check(now, late).dead) {
-    if (process == coordinator()) {
-      lose_coordinator("no heartbeat for too long", false);
-    } else if (now < leased_until()) {
-      peers_.silent(process);
-    } else {
-      detector_.watch(process, now);  // this process may be on the minority side
-    }
-  }
-}
-
 // ---- outputs of the Coordinator and of the links to peers ----
 
 void Cluster::to_coordinator(Frame&& frame) {
   if (coordinator_) return coordinator_->on_frame(0, std::move(frame), clock_.now());
-  if (coordinator() == kNoProcess) {
-    reports_.hold(std::move(frame));
-  } else {
-    send_on(coordinator_link_, std::move(frame));
-  }
+  member_.send(std::move(frame));
 }
 
 void Cluster::send(Frame&& frame) {
   if (!is_service(frame.dst)) return outbox_.put(0, std::move(frame));
   if (frame.dst == service_address(process())) return console_frame(frame);
-  if (const auto member = members_.find(address_index(frame.dst)); member != members_.end()) {
+  if (const auto member = member_links_.find(address_index(frame.dst)); member != member_links_.end()) {
     send_on(member->second, std::move(frame));
   }
 }
@@ -335,7 +243,7 @@ void Cluster::send_on(LinkId link, Frame&& frame) {
 }
 
 void Cluster::assign(LinkId link, ProcessId process) {
-  members_[process] = link;
+  member_links_[process] = link;
   stream_->assign(link, process);
 }
 
@@ -347,8 +255,8 @@ void Cluster::finish_link(LinkId link) {
 /// The member at the other end of a link, or kNoProcess.
 ProcessId Cluster::member_of(LinkId link) const {
   const auto at =
-      std::find_if(members_.begin(), members_.end(), [&](const auto& entry) { return entry.second == link; });
-  return at == members_.end() ? kNoProcess : at->first;
+      std::find_if(member_links_.begin(), member_links_.end(), [&](const auto& entry) { return entry.second == link; });
+  return at == member_links_.end() ? kNoProcess : at->first;
 }
 
 std::string Cluster::peer_of(LinkId link) const {
@@ -357,14 +265,14 @@ std::string Cluster::peer_of(LinkId link) const {
 }
 
 void Cluster::drop(ProcessId process) {
-  const auto member = members_.find(process);
-  if (member == members_.end()) {
+  const auto member = member_links_.find(process);
+  if (member == member_links_.end()) {
     const auto absent = peers_.links().find(process);
     if (absent != peers_.links().end()) stream_->close_link(absent->second, "it has not attached");
     return;
   }
   stream_->finish_link(member->second, kFinishSeconds);
-  members_.erase(member);
+  member_links_.erase(member);
 }
 
 void Cluster::prepare(const Membership& table) {
@@ -415,7 +323,7 @@ void Cluster::dial(ProcessId process, const std::string& url) {
     const auto link = dialler_.dial(process, {url}, first, clock_.now() + kPeerDial, false);
     return [this, process, link] {
       if (!link) return peers_.dial_failed(process, link.error().message);
-      detector_.watch(process, clock_.now());
+      member_.watch(process);
       peers_.dialled(process, *link);
       peer_linked(process);
     };
@@ -423,7 +331,7 @@ void Cluster::dial(ProcessId process, const std::string& url) {
 }
 
 void Cluster::leased(double until) {
-  if (lease_.set(until, clock_.now())) events_.cluster_changed();
+  if (member_.lease().set(until, clock_.now())) events_.cluster_changed();
 }
 
 void Cluster::prove_dead(ProcessId process, const std::string& url) {
@@ -432,7 +340,7 @@ void Cluster::prove_dead(ProcessId process, const std::string& url) {
     const PortState port = url.empty() ? PortState::open : stream_->probe(url, kProof);
     return [this, process, port] {
       if (coordinator_) return coordinator_->on_proof(process, port, clock_.now());
-      election_.on_proof(process, port, clock_.now());
+      member_.on_proof(process, port);
     };
   });
 }
@@ -442,13 +350,13 @@ void Cluster::request_dial(ProcessId process) {
 }
 
 void Cluster::report_broken(ProcessId process, const std::string& reason) {
-  detector_.forget(process);
+  member_.forget(process);
   view_.cut_off(process);
   if (ended()) return;  // all processes are leaving
   // Most often that process has just ended; if not, the coordinator warns when it drops a process.
   log_.debug("cluster", "no link to host " + std::to_string(process) + ": " + reason);
   to_coordinator(make_frame(cluster_kind::link_broken, service_address(view_.process()), kNoAddress, process));
-  election_.skip(process, clock_.now());
+  member_.unreachable(process);
 }
 
 void Cluster::close_link(LinkId link, const std::string& reason) { stream_->close_link(link, reason); }
@@ -459,55 +367,12 @@ void Cluster::outlive_coordinator() {
   if (view_.set_outlives()) return;
   post([this] {
     to_coordinator(make_frame(cluster_kind::outlive, service_address(process()), kNoAddress, 0));
-    on_outlives();
+    member_.on_outlives();
   });
 }
 
-void Cluster::on_outlives() {
-  lease_.begin(clock_.now());
-  if (bound_url().empty()) return;
-  log_.info("cluster",
-            "workers are peers, so the run outlives its coordinator; it can be joined at " + bound_url() + " too");
-}
-
 double Cluster::leased_until() const noexcept {
-  return outlives_coordinator() && stream_ != nullptr ? lease_.until() : kForever;
-}
-
-void Cluster::on_renewal(const Frame& frame) {
-  const auto renewal = read_message<LeaseRenewal>(frame);
-  if (!renewal) return finish({Code::bad_data, false, "from the coordinator: " + renewal.error().message});
-  if (lease_.receive(*renewal, clock_.now())) events_.cluster_changed();
-  send_renewal_reply();
-}
-
-void Cluster::send_renewal_reply() {
-  to_coordinator(make_frame(cluster_kind::lease_renewal, service_address(process()), kNoAddress, 0,
-                            pack(lease_.reply(clock_.now()))));
-}
-
-void Cluster::on_proposal(const Frame& frame) {
-  auto table = unpack<Membership>(frame.body.view());
-  if (!table) return finish({Code::bad_data, false, "from the coordinator: " + table.error().message});
-  lease_.accept(table->epoch());
-  election_.accept(std::make_shared<const Membership>(std::move(*table)));
-  send_renewal_reply();
-}
-
-/// The coordinator has failed, at least for this process. It may resume if its link has not closed.
-void Cluster::lose_coordinator(const std::string& reason, bool closed) {
-  const bool out = membership()->process(process()) == nullptr;
-  if (!outlives_coordinator() || (closed && stalls_.stall_seconds(clock_.now()) > 0) || out)
-    return finish_as_lost(reason);
-  if (ended()) return;
-  log_.warn("cluster", "lost " + coordinator_name() + ": " + reason + "; electing the next one");
-  const ProcessId lost = coordinator();
-  const LinkId link = coordinator_link_.exchange(0);
-  detector_.forget(lost);
-  view_.set_coordinator(kNoProcess);
-  chunks_.cancel_all();
-  election_.begin(lost, link, reason, closed, clock_.now());
-  events_.cluster_changed();
+  return outlives_coordinator() && stream_ != nullptr ? member_.lease().until() : kForever;
 }
 
 /// No link may lead to the process again.
@@ -516,22 +381,12 @@ void Cluster::cut_off(ProcessId process) {
   stream_->forget(process);
 }
 
-AttachMessage Cluster::own_state() const {
-  const MembershipPtr table = membership();
-  AttachMessage attach;
-  attach.self = config_.self;
-  attach.self.settings.clear();
-  if (const ProcessInfo* info = table->process(process())) attach.self.url = info->url;  // as others reach it
-  attach.workers = reports_.workers(*table, process());
-  return attach;
-}
-
 /// There is a link to a peer.
 void Cluster::peer_linked(ProcessId process) {
   const auto link = peers_.links().find(process);
   if (link == peers_.links().end()) return;
   if (coordinator_) return coordinator_->linked(process, link->second);
-  election_.linked(process, link->second);
+  member_.linked(process, link->second);
 }
 
 /// A process attaches to this process.
@@ -542,7 +397,7 @@ void Cluster::on_attach(LinkId link, const Frame& frame) {
     return stream_->close_link(link, attach ? "it names another process's number" : attach.error().message);
   }
   if (coordinator_) return accept_attach(link, *attach);
-  election_.on_attach(link, std::move(*attach), coordinator(), clock_.now());
+  member_.on_attach(link, std::move(*attach));
 }
 
 void Cluster::accept_attach(LinkId link, const AttachMessage& attach) {
@@ -564,38 +419,8 @@ void Cluster::take_over(Takeover&& takeover) {
   coordinator_->succeed(takeover.quorum, takeover.lost, takeover.self, takeover.reason, now);
   for (const auto& [process, link] : peers_.links()) coordinator_->linked(process, link);
   for (const auto& [link, attach] : takeover.attached) accept_attach(link, attach);
-  send_unsent();
+  for (Frame& frame : member_.reports().take_unsent(process())) to_coordinator(std::move(frame));
   events_.cluster_changed();
-}
-
-void Cluster::set_coordinator(ProcessId process, LinkId link) {
-  coordinator_link_ = link;
-  view_.set_coordinator(process);
-  detector_.watch(process, clock_.now());
-}
-
-void Cluster::follow(ProcessId process, LinkId link, const std::vector<LinkId>& waiting) {
-  lease_.follow_another();
-  if (const ProcessInfo* info = membership()->process(process)) view_.set_url(info->url);
-  set_coordinator(process, link);
-  log_.info("cluster", "the coordinator is at " + url() + " now");
-  for (const LinkId waiting_link : waiting) redirect(waiting_link);
-  send_unsent();
-  peers_.resend_reports();
-  events_.cluster_changed();
-}
-
-void Cluster::recover(ProcessId process, LinkId link, const std::vector<LinkId>& waiting, std::deque<Frame>&& late) {
-  set_coordinator(process, link);
-  for (const LinkId waiting_link : waiting) redirect(waiting_link);
-  send_unsent();
-  events_.cluster_changed();
-  for (Frame& frame : late) member_frame(std::move(frame));
-}
-
-/// Sends what the previous coordinator may not have received.
-void Cluster::send_unsent() {
-  for (Frame& frame : reports_.take_unsent(process())) to_coordinator(std::move(frame));
 }
 
 /// Redirects a process that takes this process for the coordinator. Thread-safe.

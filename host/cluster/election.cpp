@@ -4,17 +4,18 @@
 
 namespace actorhost {
 
-Election::Election(ElectionOutput& output, PeerLinks& peers, const ProcessLease& lease, const DetectorTimes& times,
-                   Log& log)
+Election::Election(ElectionOutput& output, MemberLinks& links, PeerLinks& peers, const RunView& view,
+                   const ProcessLease& lease, const DetectorTimes& times, Log& log)
     : output_(output),
+      links_(links),
       peers_(peers),
+      view_(view),
       lease_(lease),
       times_(times),
       log_(log),
       succession_(static_cast<SuccessionOutput&>(*this), times.dead) {}
 
-void Election::adopt(ProcessId self, MembershipPtr table) {
-  self_ = self;
+void Election::adopt(MembershipPtr table) {
   quorum_.commit(table);
   table_ = std::move(table);
 }
@@ -36,12 +37,12 @@ void Election::begin(ProcessId coordinator, LinkId link, const std::string& reas
 
 void Election::begin_succession() {
   phase_ = Phase::attaching;
-  succession_.begin(self_, table_, loss_.process, now_);
+  succession_.begin(view_.process(), table_, loss_.process, now_);
 }
 
 /// The lost coordinator will not return.
 void Election::give_up_lost() {
-  output_.cut_off(loss_.process);
+  links_.cut_off(loss_.process);
   loss_.link = 0;
   loss_.late_frames.clear();
 }
@@ -80,7 +81,7 @@ std::vector<LinkId> Election::release_held() {
 
 AttachMessage Election::own_attach() const {
   AttachMessage attach = output_.own_state();
-  attach.process = self_;
+  attach.process = view_.process();
   attach.lost = loss_.process;
   attach.loss = losses_;
   attach.tables = quorum_.tables();
@@ -90,7 +91,7 @@ AttachMessage Election::own_attach() const {
 bool Election::attach_to(ProcessId process) {
   const auto link = peers_.links().find(process);
   if (link == peers_.links().end()) return peers_.reach(process);
-  if (now_ - output_.last_received(process) >= times_.dead) return false;
+  if (now_ - links_.last_received(process) >= times_.dead) return false;
   send_attach(link->second);
   return true;
 }
@@ -98,8 +99,8 @@ bool Election::attach_to(ProcessId process) {
 void Election::send_attach(LinkId link) {
   bound_ = peers_.owner(link);
   Frame frame = message_frame(cluster_kind::attach, kNoAddress, 0, own_attach());
-  frame.src = service_address(self_);
-  output_.send_on(link, std::move(frame));
+  frame.src = service_address(view_.process());
+  links_.send_on(link, std::move(frame));
 }
 
 void Election::linked(ProcessId process, LinkId link) {
@@ -119,7 +120,7 @@ void Election::on_attached(LinkId link, uint32_t loss) {
   const ProcessId process = peers_.owner(link);
   if (process == kNoProcess) return;
   if (phase_ == Phase::following || loss != losses_) {
-    return output_.close_link(link, "this host already has another coordinator");
+    return links_.close_link(link, "this host already has another coordinator");
   }
   give_up_lost();
   succession_.found();
@@ -131,8 +132,9 @@ void Election::on_attached(LinkId link, uint32_t loss) {
 
 // ---- a candidate ----
 
-void Election::on_attach(LinkId link, AttachMessage&& attach, ProcessId coordinator, double now) {
-  if (coordinator != kNoProcess && coordinator != attach.lost) return output_.redirect(link);
+void Election::on_attach(LinkId link, AttachMessage&& attach, double now) {
+  const ProcessId coordinator = view_.coordinator();
+  if (coordinator != kNoProcess && coordinator != attach.lost) return links_.redirect(link);
   now_ = now;
   held_[link] = {std::move(attach), now};
   consider_taking_over();
@@ -154,9 +156,9 @@ Quorum Election::quorum_of_all() const {
 
 /// Takes over once the attached processes and this process are a majority.
 void Election::consider_taking_over() {
-  if (phase_ != Phase::candidate || output_.over()) return;
+  if (phase_ != Phase::candidate || view_.ended()) return;
   const Quorum quorum = quorum_of_all();
-  std::set<ProcessId> here = {self_};
+  std::set<ProcessId> here = {view_.process()};
   for (const auto& [link, held] : held_) here.insert(held.attach.process);
   if (quorum.majority([&](ProcessId process) { return here.contains(process); })) return take_over(quorum);
   if (!majority_is_possible(here)) {
@@ -192,7 +194,7 @@ void Election::take_over(const Quorum& quorum) {
 
 void Election::prove(ProcessId process, const std::string& url) {
   proving_.insert(process);
-  output_.prove_dead(process, url);
+  links_.prove_dead(process, url);
 }
 
 /// Requests proofs that absent processes are dead, so that they do not count: at once for processes whose links have
@@ -201,7 +203,8 @@ void Election::prove(ProcessId process, const std::string& url) {
 void Election::prove_absent() {
   const bool all = now_ - candidate_since_ > times_.heartbeat / 2;
   for (const ProcessInfo& info : quorum_of_all().processes()) {
-    if (info.process == self_ || peers_.links().contains(info.process) || quorum_.excludes(info.process)) continue;
+    if (info.process == view_.process() || peers_.links().contains(info.process) || quorum_.excludes(info.process))
+      continue;
     if (!all && !peers_.broken_ones().contains(info.process)) continue;
     if (loss_.proofs.insert(info.process).second) prove(info.process, info.url);
   }
@@ -212,7 +215,8 @@ void Election::on_proof(ProcessId process, PortState port, double now) {
   proving_.erase(process);
   const bool dead = port == PortState::closed;
   if (port == PortState::unknown) loss_.proofs.erase(process);  // the next tick requests it again
-  if (dead && (now < lease_.latest_end() + kProofHolds || quorum_of_all().needs(self_))) quorum_.exclude(process);
+  if (dead && (now < lease_.latest_end() + kProofHolds || quorum_of_all().needs(view_.process())))
+    quorum_.exclude(process);
   if (dead && process == loss_.process && phase_ == Phase::proving) return begin_succession();
   consider_taking_over();
 }
@@ -223,13 +227,13 @@ void Election::tick(double now, double late) {
   now_ = now;
   std::erase_if(held_, [&](const auto& entry) {
     const bool needless = phase_ == Phase::following && now - entry.second.since > times_.suspect + times_.heartbeat;
-    if (needless) output_.redirect(entry.first);
+    if (needless) links_.redirect(entry.first);
     return needless;
   });
   if (phase_ == Phase::following) return;
   if (phase_ == Phase::proving && now >= prove_until_) begin_succession();
   const ProcessId candidate = succession_.candidate();
-  if (candidate != kNoProcess && candidate == bound_ && now - output_.last_received(candidate) < times_.suspect) {
+  if (candidate != kNoProcess && candidate == bound_ && now - links_.last_received(candidate) < times_.suspect) {
     succession_.wait_longer(now);
   }
   succession_.tick(now);
@@ -247,13 +251,13 @@ void Election::tick(double now, double late) {
 /// Ends this process after a long time without a majority. Logs the missing workers before.
 void Election::check_minority() {
   const std::string what = "no majority of the workers of this run of peers agrees on a coordinator after " +
-                           output_.coordinator_name() + " (" + loss_.reason + "); missing: " + missing_workers();
+                           view_.coordinator_name() + " (" + loss_.reason + "); missing: " + missing_workers();
   if (now_ - loss_.since > kMinorityTimeout) {
     output_.finish({Code::peer_lost, false,
                     what + "; the run may continue without this host, so it ends after " +
                         std::to_string(static_cast<int>(kMinorityTimeout)) + " s" +
                         " (start it again to join the run, if it is elastic)",
-                    service_address(self_)});
+                    service_address(view_.process())});
   } else if (now_ - lease_.latest_end() > kMajorityLogDelay && !std::exchange(loss_.logged, true)) {
     log_.warn("cluster", what + "; waiting for them");
   }
@@ -263,8 +267,8 @@ void Election::check_minority() {
 std::string Election::missing_workers() const {
   std::string list;
   for (const Member& member : table_->workers()) {
-    const bool heard = now_ - output_.last_received(member.process) < times_.suspect;
-    if (member.process == self_ || (heard && member.process != loss_.process)) continue;
+    const bool heard = now_ - links_.last_received(member.process) < times_.suspect;
+    if (member.process == view_.process() || (heard && member.process != loss_.process)) continue;
     list += (list.empty() ? "" : ", ") + table_->describe(worker_address(member.id));
   }
   return list;

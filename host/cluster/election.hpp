@@ -1,9 +1,9 @@
 #pragma once
-// A member of a run of peers that has lost its coordinator: attaches to candidates one after the other (succession.hpp)
+// A member of a run of peers without its coordinator: attaches to candidates one after the other (succession.hpp)
 // until it follows a new coordinator, takes over itself, or follows the lost coordinator again. A process takes over
 // only once a majority of every table that may be committed has attached (quorum.hpp). A passive state machine on the
-// service thread: frames, ends of links and the time go in, frames and decisions go out through ElectionOutput. It owns
-// no socket and no thread.
+// service thread: frames, ends of links and the time go in, frames go out through MemberLinks, decisions through
+// ElectionOutput. It owns no socket and no thread.
 //
 //   following --> proving --> attaching --> candidate --> (takes over)
 //
@@ -23,6 +23,7 @@
 #include "host/cluster/failure_detector.hpp"
 #include "host/cluster/peer_links.hpp"
 #include "host/cluster/quorum.hpp"
+#include "host/cluster/run_view.hpp"
 #include "host/cluster/succession.hpp"
 #include "host/net/stream_transport.hpp"
 
@@ -37,6 +38,28 @@ struct Takeover {
   std::string reason;  // of the loss of the coordinator
 };
 
+/// The links of a process to other members, for the passive machines of a member.
+class MemberLinks {
+ public:
+  MemberLinks() = default;
+  MemberLinks(const MemberLinks&) = delete;
+  MemberLinks& operator=(const MemberLinks&) = delete;
+  virtual ~MemberLinks() = default;
+
+  virtual void send_on(LinkId link, Frame&& frame) = 0;
+  virtual void heartbeat(LinkId link) = 0;
+  virtual void close_link(LinkId link, const std::string& reason) = 0;
+  /// Replies that the other end has to look for the coordinator elsewhere.
+  virtual void redirect(LinkId link) = 0;
+  virtual std::string peer_of(LinkId link) const = 0;  // "10.0.0.7:40112", or empty
+  /// Time of the last frame of a process; 0 without a link.
+  virtual double last_received(ProcessId process) const = 0;
+  /// The process will not return: ends its link, and permits no other.
+  virtual void cut_off(ProcessId process) = 0;
+  /// Probes the process's port at `url`, and reports its state to Election::on_proof.
+  virtual void prove_dead(ProcessId process, const std::string& url) = 0;
+};
+
 class ElectionOutput {
  public:
   ElectionOutput() = default;
@@ -44,21 +67,8 @@ class ElectionOutput {
   ElectionOutput& operator=(const ElectionOutput&) = delete;
   virtual ~ElectionOutput() = default;
 
-  virtual void send_on(LinkId link, Frame&& frame) = 0;
-  virtual void close_link(LinkId link, const std::string& reason) = 0;
-  /// Replies that the other end has to look for the coordinator elsewhere.
-  virtual void redirect(LinkId link) = 0;
-  /// Time of the last frame of a process; 0 without a link.
-  virtual double last_received(ProcessId process) const = 0;
-  /// The process will not return: ends its link, and permits no other.
-  virtual void cut_off(ProcessId process) = 0;
-  /// Probes the process's port at `url`, and reports its state to Election::on_proof.
-  virtual void prove_dead(ProcessId process, const std::string& url) = 0;
   /// This process's JoinMessage and its workers, for a candidate.
   virtual AttachMessage own_state() const = 0;
-  /// "the coordinator at tcp://..."
-  virtual std::string coordinator_name() const = 0;
-
   /// There is a new coordinator. `waiting`: links of processes that have attached to this one.
   virtual void follow(ProcessId process, LinkId link, const std::vector<LinkId>& waiting) = 0;
   /// The lost coordinator sends again: the run continues with it. `late` are its frames.
@@ -69,17 +79,16 @@ class ElectionOutput {
   /// Ends the run here: the others continue without this process.
   virtual void finish_as_lost(const std::string& reason) = 0;
   virtual void finish(const EndMessage& end) = 0;
-  /// The run has ended here.
-  virtual bool over() const = 0;
 };
 
 class Election final : private SuccessionOutput {
  public:
-  /// `lease`: of this process. `peers`: its links to other members.
-  Election(ElectionOutput& output, PeerLinks& peers, const ProcessLease& lease, const DetectorTimes& times, Log& log);
+  /// `peers`: which process each link leads to. `lease`: of this process.
+  Election(ElectionOutput& output, MemberLinks& links, PeerLinks& peers, const RunView& view, const ProcessLease& lease,
+           const DetectorTimes& times, Log& log);
 
-  /// The newest table is committed, or proposed; `self` is this process.
-  void adopt(ProcessId self, MembershipPtr table);
+  /// The newest table is committed, or proposed.
+  void adopt(MembershipPtr table);
   void accept(MembershipPtr table) { quorum_.accept(std::move(table)); }
 
   /// The coordinator has failed, at least for this process. It may resume unless its link has `closed`.
@@ -89,8 +98,7 @@ class Election final : private SuccessionOutput {
   /// A frame over that link.
   void on_lost_frame(Frame&& frame, double now);
   /// A process attaches to this process, which may not be a candidate yet: then the process has to wait.
-  /// `coordinator`: of this process; kNoProcess without one.
-  void on_attach(LinkId link, AttachMessage&& attach, ProcessId coordinator, double now);
+  void on_attach(LinkId link, AttachMessage&& attach, double now);
   /// The candidate at the other end is the coordinator now. `loss` is the number in this process's attach message.
   void on_attached(LinkId link, uint32_t loss);
   /// Returns whether it was the lost coordinator's link.
@@ -99,7 +107,7 @@ class Election final : private SuccessionOutput {
   void linked(ProcessId process, LinkId link);
   /// A process will not be the coordinator, or cannot be reached.
   void skip(ProcessId process, double now);
-  /// The result of ElectionOutput::prove_dead.
+  /// The result of MemberLinks::prove_dead.
   void on_proof(ProcessId process, PortState port, double now);
   /// Call it every fraction of a second. `late`: as `checked_late` of FailureDetector::check.
   void tick(double now, double late);
@@ -145,12 +153,13 @@ class Election final : private SuccessionOutput {
   std::string missing_workers() const;
 
   ElectionOutput& output_;
+  MemberLinks& links_;
   PeerLinks& peers_;
+  const RunView& view_;
   const ProcessLease& lease_;
   const DetectorTimes& times_;
   Log& log_;
   Succession succession_;
-  ProcessId self_ = kNoProcess;
   MembershipPtr table_ = std::make_shared<const Membership>();
   Quorum quorum_;  // the adopted and accepted tables
   Phase phase_ = Phase::following;

@@ -23,6 +23,10 @@ void RunView::set_url(const std::string& url) {
   url_ = url;
 }
 
+std::string RunView::coordinator_name() const {
+  return std::string(coordinator() == 0 ? "server 0 and " : "") + "the coordinator at " + url();
+}
+
 MembershipPtr RunView::membership() const {
   std::lock_guard lock(mutex_);
   return membership_;

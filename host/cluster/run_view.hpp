@@ -36,6 +36,8 @@ class RunView {
   void set_coordinator(ProcessId process) noexcept { coordinator_ = process; }
   std::string url() const;
   void set_url(const std::string& url);
+  /// "the coordinator at tcp://...", for messages.
+  std::string coordinator_name() const;
   bool outlives_coordinator() const noexcept { return outlives_.load(std::memory_order_acquire); }
   /// Returns whether the run has outlived its coordinator before.
   bool set_outlives() noexcept { return outlives_.exchange(true); }

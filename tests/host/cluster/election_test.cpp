@@ -10,10 +10,11 @@ using Catch::Contains;
 namespace {
 
 /// Process `self` of three, with a worker each; process 0 is the coordinator, over link 10. Link 10 + n leads to n.
-struct Voter final : ElectionOutput, PeerLinkOutput {
+struct Voter final : ElectionOutput, MemberLinks, PeerLinkOutput {
   explicit Voter(ProcessId self_id) : self(self_id) {
     peers.adopt(self, table);
-    election.adopt(self, table);
+    (void)view.set_process(self);
+    election.adopt(table);
     for (ProcessId p = 1; p < 3; ++p) {
       if (p != self) peers.accepted(p, 10 + p);
     }
@@ -35,7 +36,10 @@ struct Voter final : ElectionOutput, PeerLinkOutput {
     attach.tables = {*table};
     return attach;
   }
-  void lose(bool link_closed) { election.begin(0, 10, "no heartbeat", link_closed, now); }
+  void lose(bool link_closed) {
+    view.set_coordinator(kNoProcess);
+    election.begin(0, 10, "no heartbeat", link_closed, now);
+  }
   void tick(double seconds) { election.tick(now += seconds, 0); }
 
   void send_on(LinkId link, Frame&& frame) override { sent.emplace_back(link, std::move(frame)); }
@@ -45,7 +49,8 @@ struct Voter final : ElectionOutput, PeerLinkOutput {
   void cut_off(ProcessId process) override { ended.insert(process); }
   void prove_dead(ProcessId process, const std::string& /*url*/) override { proofs.push_back(process); }
   AttachMessage own_state() const override { return {}; }
-  std::string coordinator_name() const override { return "the coordinator"; }
+  void heartbeat(LinkId /*link*/) override {}
+  std::string peer_of(LinkId /*link*/) const override { return ""; }
   void follow(ProcessId process, LinkId /*link*/, const std::vector<LinkId>& waiting) override {
     followed.push_back(process);
     redirected.insert(waiting.begin(), waiting.end());
@@ -58,8 +63,7 @@ struct Voter final : ElectionOutput, PeerLinkOutput {
   }
   void take_over(Takeover&& with) override { takeover = std::move(with); }
   void finish_as_lost(const std::string& reason) override { finish({Code::peer_lost, false, reason, kNoAddress}); }
-  void finish(const EndMessage& message) override { end = message; }
-  bool over() const override { return end.has_value(); }
+  void finish(const EndMessage& message) override { (void)view.set_end(message); }
   void dial(ProcessId /*process*/, const std::string& /*url*/) override {}
   void request_dial(ProcessId /*process*/) override {}
   void report_broken(ProcessId process, const std::string& /*reason*/) override { election.skip(process, now); }
@@ -72,14 +76,14 @@ struct Voter final : ElectionOutput, PeerLinkOutput {
   Log log{LogLevel::debug, [this](const LogLine& line) { lines.push_back(line.words()); }};
   ProcessLease lease;
   PeerLinks peers{*this};
-  Election election{*this, peers, lease, times, log};
+  RunView view{"tcp://h:0"};
+  Election election{*this, *this, peers, view, lease, times, log};
   std::set<ProcessId> silent, ended;
   std::vector<std::pair<LinkId, Frame>> sent;
   std::set<LinkId> closed, redirected;
   std::vector<ProcessId> proofs, followed;
   std::optional<size_t> recovered_frames;
   std::optional<Takeover> takeover;
-  std::optional<EndMessage> end;
 };
 
 }  // namespace
@@ -106,7 +110,7 @@ TEST_CASE("a process attaches to the lowest candidate and follows it") {
   SECTION("or becomes a candidate when that one is silent") {
     voter.silent = {1};
     for (int i = 0; i < 17; ++i) voter.tick(0.25);
-    voter.election.on_attach(11, voter.attach_of(1, 0), kNoProcess, voter.now);
+    voter.election.on_attach(11, voter.attach_of(1, 0), voter.now);
     CHECK(voter.takeover.has_value());
   }
 }
@@ -127,7 +131,7 @@ TEST_CASE("a candidate takes over once a majority has attached") {
   Voter voter(1);
   voter.lose(false);
   CHECK_FALSE(voter.takeover.has_value());
-  voter.election.on_attach(12, voter.attach_of(2, 0), kNoProcess, voter.now);
+  voter.election.on_attach(12, voter.attach_of(2, 0), voter.now);
   REQUIRE(voter.takeover.has_value());
   CHECK(voter.takeover->lost == std::set<ProcessId>{0});
   CHECK(voter.takeover->attached.contains(12));
@@ -156,10 +160,10 @@ TEST_CASE("after a closed link a process waits for the proof, or for the end of 
 
 TEST_CASE("a process that attaches early is held, and redirected when there is still a coordinator") {
   Voter voter(1);
-  voter.election.on_attach(12, voter.attach_of(2, 5), 0, voter.now);
+  voter.election.on_attach(12, voter.attach_of(2, 5), voter.now);
   CHECK(voter.redirected == std::set<LinkId>{12});
   voter.redirected.clear();
-  voter.election.on_attach(12, voter.attach_of(2, 0), 0, voter.now);
+  voter.election.on_attach(12, voter.attach_of(2, 0), voter.now);
   voter.tick(voter.times.suspect + voter.times.heartbeat);
   CHECK(voter.redirected.empty());
   SECTION("it is counted once the coordinator is lost here too") {
@@ -180,10 +184,10 @@ TEST_CASE("a candidate without a majority logs the missing workers, and ends aft
   REQUIRE_FALSE(voter.lines.empty());
   CHECK_THAT(voter.lines.back(), Contains("missing: rank 0") && Contains("rank 2") && Contains("waiting for them"));
   voter.election.tick(voter.now += 25, 3);  // three seconds of it this process did not run
-  CHECK_FALSE(voter.end.has_value());
+  CHECK_FALSE(voter.view.ended());
   voter.tick(1);
-  REQUIRE(voter.end.has_value());
-  CHECK(voter.end->code == Code::peer_lost);
+  REQUIRE(voter.view.ended());
+  CHECK(voter.view.end()->code == Code::peer_lost);
 }
 
 TEST_CASE("a candidate ends at once when the others have closed their links and are alive") {
@@ -193,8 +197,8 @@ TEST_CASE("a candidate ends at once when the others have closed their links and 
   voter.election.on_proof(0, PortState::open, voter.now);
   voter.tick(0);
   CHECK(voter.proofs == std::vector<ProcessId>{0, 2});
-  CHECK_FALSE(voter.end.has_value());
+  CHECK_FALSE(voter.view.ended());
   voter.election.on_proof(2, PortState::open, voter.now);
-  REQUIRE(voter.end.has_value());
-  CHECK_THAT(voter.end->message, Contains("have closed their links"));
+  REQUIRE(voter.view.ended());
+  CHECK_THAT(voter.view.end()->message, Contains("have closed their links"));
 }
