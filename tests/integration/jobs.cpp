@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <future>
 #include <random>
@@ -105,10 +106,29 @@ const Words& places() {
   return kPlaces;
 }
 
+namespace {
+
+struct Place {
+  explicit Place(const std::string& text)
+      : kind(text.substr(0, text.find(':'))), count(text.size() > kind.size() ? text.substr(kind.size() + 1) : "3") {}
+  /// The flags of threads or processes.
+  Words flags() const {
+    if (kind == "threads") return {"-n", count};
+    if (kind == "isolate") return {"-n", count, "--isolate"};
+    throw std::runtime_error("there is no place '" + kind + "'");
+  }
+  std::string kind;
+  std::string count;
+};
+
+}  // namespace
+
 Finished run_at(const std::string& place, const JobFolder& folder, const Words& words, double seconds) {
-  if (place == "threads") return folder.run(with({"-n", "3"}, words), seconds);
-  if (place == "isolate") return folder.run(with({"-n", "3", "--isolate"}, words), seconds);
-  Hosts hosts(folder, 3, with({"-n", "1"}, words));
+  const Place at(place);
+  if (at.kind != "hosts") return folder.run(with(at.flags(), words), seconds);
+  const size_t times = at.count.find('x');
+  const std::string nodes = times < at.count.size() ? at.count.substr(times + 1) : "1";
+  Hosts hosts(folder, std::stoul(at.count), with({"-n", nodes}, words));
   Finished all;
   for (const int code : hosts.wait(seconds)) {
     if (!all.status || *all.status == 0) all.status = code;
@@ -117,6 +137,14 @@ Finished run_at(const std::string& place, const JobFolder& folder, const Words& 
   all.err = hosts.err();
   all.description = hosts.describe();
   return all;
+}
+
+Finished run_and_kill(const std::string& place, const JobFolder& folder, const Words& words, double seconds,
+                      const std::string& name) {
+  Process run = folder.start(with(Place(place).flags(), words));
+  ::kill(process_of(run, name), SIGKILL);
+  const auto status = run.wait(seconds);
+  return {status, run.out(), run.err(), run.describe()};
 }
 
 std::vector<Finished> run_together(size_t count, const std::function<Finished(size_t)>& run) {

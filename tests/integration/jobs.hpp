@@ -100,9 +100,14 @@ class Hosts {
 
 /// Ways to run the same job on three workers: "threads", "isolate", "hosts".
 const Words& places();
-/// Runs the job there to its end; `words` are flags and the job. The status is that of the first host that did not exit
-/// with 0, and the output is that of all hosts.
+/// Runs the job there to its end; `words` are flags and the job. "threads:N" and "isolate:N" have N workers, "hosts:N"
+/// has N hosts of one worker, "hosts:NxM" of M workers. The status is that of the first host that did not exit with 0,
+/// and the output is that of all hosts.
 Finished run_at(const std::string& place, const JobFolder& folder, const Words& words, double seconds = 30);
+
+/// The same in threads or processes, and kills the process that logs "NAME in process NUMBER.".
+Finished run_and_kill(const std::string& place, const JobFolder& folder, const Words& words, double seconds,
+                      const std::string& name = "stays");
 
 /// Makes `count` runs at once, for runs that wait more than they compute: `run(i)` makes the i-th on a thread of its
 /// own, so it must not use checks.

@@ -1,7 +1,7 @@
 --- Synchronises the nodes of a job: `announce(name)` creates a file in their working directory, and `await(name)` returns
---- once the file exists. The order of events then does not depend on time.
+--- once the file exists. The order of events then does not depend on time. `stay` and `die` are ends of processes.
 local ffi = require "ffi"
-ffi.cdef "int usleep(unsigned);"
+ffi.cdef "int usleep(unsigned); int getpid(void); int kill(int, int);"
 
 local M = {}
 
@@ -15,5 +15,14 @@ function M.await(name)
   end
   file:close()
 end
+
+--- Logs the process, and stays there until the test kills it ("kill: stays").
+function M.stay()
+  require("actor").log.info("stays in process %d.", ffi.C.getpid())
+  while true do end
+end
+
+--- Kills this process.
+function M.die() ffi.C.kill(ffi.C.getpid(), 9) end
 
 return M
