@@ -1,4 +1,4 @@
---- Tables on one node: local methods, folds, permutations. tests/integration/collective_table_test.cpp tests the
+--- Tables on one node: local methods, folds, permutations. tests/integration/jobs/collective_table.lua tests the
 --- collective operations.
 package.loaded["actor.c.node"] = { role = "worker", id = 0, workers = function() return { 0 } end }
 package.loaded["actor.c.collective"] = {}
