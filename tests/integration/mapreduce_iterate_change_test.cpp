@@ -44,10 +44,3 @@ TEST_CASE("a host that joins within a round works from the next round on, and bs
   INFO(first.describe() << second.describe());
   CHECK_THAT(first.out(), Contains("of 0: 2, of 1: 2\n"));
 }
-
-TEST_CASE("the contributions of a worker that dies at the barrier of an iterate are counted") {
-  const JobFolder folder;
-  const Ended run(folder.run(
-      {"-n", "2", "--isolate", "jobs/mapreduce_iterate_change.lua", "worker_that_dies_at_barrier_of_iterate"}));
-  CHECK(run.out == "steps 6\n");
-}

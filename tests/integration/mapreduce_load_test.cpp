@@ -204,30 +204,3 @@ TEST_CASE("a URL without a loadable libcurl is an error, and files are still rea
   CHECK(run.out == "2\n");
   CHECK_THAT(run.err, Catch::Contains("http://127.0.0.1/x: cannot be fetched: libcurl is missing (libcurl4): "));
 }
-
-TEST_CASE("wrong arguments of load are errors at the user's line") {
-  const JobFolder folder;
-  folder.write("a.txt", "x");
-  const auto [job, message] = GENERATE(table<std::string, std::string>({
-      {"mr.load('none.txt')", "mapreduce.load: none.txt: cannot open for reading: No such file"},
-      {"mr.load('*.csv')", "mapreduce.load: *.csv: no file matches"},
-      {"mr.load('ftp://x/y')",
-       "mapreduce.load: 'ftp://' is not supported; give file://PATH, unix://PATH or a path, http://"},
-      {"mr.load {}", "mapreduce.load: no url is given"},
-      {"mr.load(7)", "bad argument 'url' to mapreduce.load: expected a string or an array of them, got number"},
-      {"mr.load('a.txt', { on_error = 'ignore' })", "expected one of 'fail', 'skip', got 'ignore'"},
-      {"mr.whole_files('http://127.0.0.1/')", "mapreduce.whole_files: "},
-      {"mr.whole_files('a.txt', { format = 'csv' })", "format"},
-      {"mr.load('**/*.csv')", "mapreduce.load: **/*.csv: no file matches"},
-      {"mr.load('{a,b}.txt')", "mapreduce.load: b.txt: cannot open for reading: No such file"},
-      {"mr.load('a.txt', { format = 'json' })", "expected one of 'text', 'csv', 'jsonl', got 'json'"},
-      {"mr.load('a.txt', { header = true })", "mapreduce.load: 'header' is for format = \"csv\""},
-      {"mr.load('a.txt', { format = 'csv', separator = '' })", "expected one character, no quote or line end"},
-      {"mr.load('a.txt', { format = 'csv', types = 'int' })",
-       "expected one of 'any', 'boolean', 'number', 'text', got 'int'"},
-      {"mr.load('a.txt', { format = 'csv', types = { x = 1 } })", "bad argument 'types' to mapreduce.load"},
-      {"mr.load('a.txt', { format = 'csv', names = { 1 } })", "the names in 'names' have to be strings"},
-  }));
-  const Ended run(run_mapreduce(folder, job), 1);
-  CHECK_THAT(run.err, Catch::Contains("job.lua:2: ") && Catch::Contains(message));
-}

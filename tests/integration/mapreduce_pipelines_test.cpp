@@ -28,10 +28,8 @@ size_t refused_in(const JobFolder& folder) {
   return cases.size();
 }
 
-/// Compares the cases from `begin` to `end`, in hundredths of all. `run` starts actorhost in a folder with the given
-/// words after the node flags.
-template <typename Run>
-void compare(int begin, int end, const Run& run) {
+/// Compares the cases from `begin` to `end`, in hundredths of all, on one node and at `place`.
+void compare(int begin, int end, const std::string& place) {
   const int all = std::stoi(number_of("ACTORHOST_RANDOM_PIPELINES", 1000));
   const int first = all * begin / 100 + 1;
   const int cases = all * end / 100 + 1 - first;
@@ -42,7 +40,7 @@ void compare(int begin, int end, const Run& run) {
   const JobFolder here;
   const Ended one(here.run(with({"-n", "1", "--log-level", "error"}, words), seconds));
   const JobFolder there;
-  const Ended other(run(there, with(words, {"shuffled"}), seconds));
+  const Ended other(run_at(place, there, with(words, {"shuffled"}), seconds));
   const Words expected = lines_of(one.out);
   const Words got = lines_of(other.out);
   REQUIRE(got.size() == expected.size());
@@ -54,26 +52,10 @@ void compare(int begin, int end, const Run& run) {
 
 }  // namespace
 
-TEST_CASE("random pipelines on two nodes match one node and the model") {
-  compare(0, 40, [](const JobFolder& folder, const Words& words, double seconds) {
-    return folder.run(with({"-n", "2", "--log-level", "error"}, words), seconds);
-  });
-}
+TEST_CASE("random pipelines on two nodes match one node and the model") { compare(0, 40, "threads:2"); }
 
-TEST_CASE("random pipelines on three nodes match one node") {
-  compare(40, 70, [](const JobFolder& folder, const Words& words, double seconds) {
-    return run_at("threads", folder, words, seconds);
-  });
-}
+TEST_CASE("random pipelines on three nodes match one node") { compare(40, 70, "threads"); }
 
-TEST_CASE("random pipelines in three processes match one node") {
-  compare(70, 85, [](const JobFolder& folder, const Words& words, double seconds) {
-    return run_at("isolate", folder, words, seconds);
-  });
-}
+TEST_CASE("random pipelines in three processes match one node") { compare(70, 85, "isolate"); }
 
-TEST_CASE("random pipelines on three hosts match one node") {
-  compare(85, 100, [](const JobFolder& folder, const Words& words, double seconds) {
-    return run_at("hosts", folder, words, seconds);
-  });
-}
+TEST_CASE("random pipelines on three hosts match one node") { compare(85, 100, "hosts"); }

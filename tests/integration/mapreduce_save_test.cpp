@@ -21,46 +21,6 @@ Finished run_save_job(const JobFolder& folder, const std::string& job, const Wor
 
 }  // namespace
 
-TEST_CASE("saved rows can be loaded, with any compression, in threads, processes and hosts") {
-  const JobFolder folder;
-  const std::string place = GENERATE(as<std::string>(), "threads", "isolate", "hosts");
-  const Ended run(run_at(place, folder, {"jobs/mapreduce_save.lua", "saved_rows_can_be_loaded"}));
-  for (const char* name : {"plain", "a.gz", "b.zst", "c.xz", "d.bz2"}) {
-    CHECK(line_after(run.out, std::string(name) + ": ") == "16 files, 5000 rows, sum 12502500");
-  }
-  CHECK(names_in(folder.path() / "out") == std::set<std::string>{"plain", "a.gz", "b.zst", "c.xz", "d.bz2"});
-  CHECK(names_in(folder.path() / "out/b.zst").count("part-00015.zst") == 1);
-  CHECK(names_in(folder.path() / "out/b.zst").size() == 17);
-}
-
-TEST_CASE("rows saved as CSV and JSON lines are read back unchanged, for any number of nodes") {
-  const JobFolder folder;
-  const Words words = GENERATE(Words{"-n", "1"}, Words{"-n", "2"}, Words{"-n", "3", "--isolate"});
-  const Finished run =
-      folder.run(with(words, {"--log-level", "error", "jobs/mapreduce_save.lua", "csv_and_json_lines_are_read_back"}));
-  INFO(run.description);
-  CHECK(run.out == "all the same\n");
-}
-
-TEST_CASE("text, CSV and JSON lines are written in the form that their readers expect") {
-  const JobFolder folder;
-  const Ended run(run_save_job(folder, "text_csv_and_json_lines_are_written_as"));
-  const auto part = [&](const char* name) { return read_text(folder.path() / name); };
-  const std::string raw("\xff\xc3\xa9\0", 4);
-  CHECK(part("text/part-00000") ==
-        "1\n0.1\n-1e+300\na,b\nsay \"x\"\ntwo\nlines\n\n[1,\"x;y\",{\"a\":[1,2],\"b\":1}]\ntrue\n" + raw + "\n");
-  CHECK(part("csv/part-00000.csv") ==
-        "1\n0.1\n-1e+300\n\"a,b\"\n\"say "
-        "\"\"x\"\"\"\n\"two\nlines\"\n\"\"\n1,x;y,\"{\"\"a\"\":[1,2],\"\"b\"\":1}\"\ntrue\n" +
-            raw + "\n");
-  CHECK(part("json/part-00000.jsonl") ==
-        "1\n0.1\n-1e+300\n\"a,b\"\n\"say \\\"x\\\"\"\n\"two\\nlines\"\n\"\"\n[1,\"x;y\",{\"a\":[1,2],\"b\":1}]\ntrue\n"
-        "\"\xc3\xa9\\u0000\"\n");
-  CHECK(part("pairs_text/part-00000") == "k=[1,2]\n");
-  CHECK(part("pairs_csv/part-00000.csv") == "key;\"a;b\"\nk;[1,2]\n");
-  CHECK(part("pairs_json/part-00000.jsonl") == "[\"k\",[1,2]]\n");
-}
-
 TEST_CASE("texts with a leading byte order mark survive a save in every format") {
   const JobFolder folder;
   const std::string format = GENERATE(as<std::string>(), "text", "csv", "jsonl");
@@ -73,16 +33,6 @@ TEST_CASE("texts with a leading byte order mark survive a save in every format")
                                 "print((type(row) == 'table' and row[1] or row) == rows[i]) end",
                                 with({format}, packing)));
   CHECK(run.out == "true\ntrue\ntrue\ntrue\n");
-}
-
-TEST_CASE("no reader returns a byte order mark") {
-  const JobFolder folder;
-  folder.write("bom", "\xef\xbb\xbf[1]\n");
-  const Ended run(
-      run_mapreduce(folder,
-                    "print(mr.load('bom'):first(), mr.load('bom'):flatmap(mr.words):first())\n"
-                    "print(#mr.load('bom', { format = 'jsonl' }):first(), mr.whole_files('bom'):values():first())"));
-  CHECK(run.out == "[1]\t[1]\n1\t[1]\n\n");
 }
 
 TEST_CASE("an existing folder is replaced only on request, and only if a save has made it") {
@@ -129,16 +79,6 @@ TEST_CASE("a failed save reports the error and leaves nothing") {
   for (const std::string& name : names_in(folder.path())) CHECK(name.find("saving") == std::string::npos);
 }
 
-TEST_CASE("a part whose worker was lost is written once") {
-  const JobFolder folder;
-  const Finished run = run_save_job(folder, "part_of_lost_worker_is_written_once", {"-n", "3", "--isolate"});
-  INFO(run.description);
-  CHECK(line_after(run.out, "saved ") == "40 4000");
-  CHECK(line_after(run.out, "sum ") == "8002000");
-  CHECK(names_in(folder.path() / "out").size() == 41);
-  for (const std::string& name : names_in(folder.path())) CHECK(name.find("saving") == std::string::npos);
-}
-
 // Worker 1 begins the save and is lost with its report, when worker 0 has already used it and worker 2 is about to.
 TEST_CASE("a save whose beginning is lost before all workers have read it is still a single save") {
   const JobFolder folder;
@@ -171,18 +111,4 @@ TEST_CASE("a host declared failed does not touch the output of the others") {
   INFO(hosts.describe());
   CHECK(names_in(folder.path() / "out").size() == 4);
   for (const std::string& name : names_in(folder.path())) CHECK(name.find("saving") == std::string::npos);
-}
-
-TEST_CASE("wrong arguments of save are errors at the user's line") {
-  const JobFolder folder;
-  const auto [job, message] = GENERATE(table<std::string, std::string>({
-      {"mr.range(1, 4):save('out', { format = 'xml' })", "expected one of 'text', 'csv', 'jsonl', got 'xml'"},
-      {"mr.range(1, 4):save('out', { overwite = true })", "unknown option 'overwite' to mapreduce.save"},
-      {"mr.range(1, 4):save('s3://out')", "mapreduce.save: 's3://' is not supported"},
-      {"mr.range(1, 4):save('')", "names no path"},
-      {"mr.range(1, 4):save('out', { header = { 'a' } })", "only CSV has a header"},
-      {"mr.range(1, 4):save('out', { format = 'csv', separator = ', ' })", "expected one character"},
-  }));
-  const Ended run(run_mapreduce(folder, job), 1);
-  CHECK_THAT(run.err, Catch::Contains("job.lua:2: ") && Catch::Contains(message));
 }

@@ -1,14 +1,15 @@
--- Jobs of mapreduce_actions_test.cpp; the first argument selects the job.
+-- Actions and narrow operations: the first argument selects the job. mapreduce_actions_test.cpp has further runs of it.
 local actor = require "actor"
+local expect = require "expect"
 local mr = require "actor.mapreduce"
 local codec = require "actor.codec"
-local ffi = require "ffi"
 local meeting = require "meeting"
 local announce, await = meeting.announce, meeting.await
 
 local jobs = {}
 
--- Compares actions with a model on random rows, over many partitionings; prints the differences.
+-- Compares actions with a model on random rows, over many partitionings.
+-- case: model 11 at: threads isolate hosts
 function jobs.model(...)
   local rng = actor.rng(tonumber((...)))
 
@@ -101,7 +102,6 @@ function jobs.model(...)
   same("apply: both", out.even:union(out.odd:values()):count(), 14)
   same("apply: rows", mr.apply(function(inputs) return { inputs.rows() } end, { rows = mr.range(1, 20, 1, 4) }):collect(),
     { 1, 6, 11, 16 })
-  print("the model agrees")
 end
 
 function jobs.samples()
@@ -113,6 +113,7 @@ function jobs.samples()
   show("again", rows:sample(2.5, { seed = 5, replacement = true }))
 end
 
+-- case: hundred_narrow_operations_behind_each at: threads:2
 function jobs.hundred_narrow_operations_behind_each()
   local a, b, c = mr.range(1, 10), mr.range(1, 10), mr.range(1, 10):map(function(x) return x, x end)
   for _ = 1, 100 do
@@ -120,9 +121,10 @@ function jobs.hundred_narrow_operations_behind_each()
     b = b:flatmap(function(x) return { x + 1 } end)
     c = c:flatmap_values(function(x) return { x + 1 } end)
   end
-  print(a:sum(), b:sum(), c:values():sum())
+  assert(a:sum() == 1055 and b:sum() == 1055 and c:values():sum() == 1055)
 end
 
+-- case: operations_behind_and_before_many at: threads:2
 function jobs.operations_behind_and_before_many()
   local a, b = mr.range(1, 10), mr.parallelize { "A b", "c" }
   for _ = 1, 5 do
@@ -133,35 +135,39 @@ function jobs.operations_behind_and_before_many()
     b = b:flatmap(function(text) return text:gmatch("%S+") end):map(string.upper)
       :flatmap(function(text) return text:gmatch("%a+") end):map(string.lower)
   end
-  print(a:count(), a:sum(), table.concat(b:collect(), " "))
+  assert(a:count() == 20 and a:sum() == 1470 and table.concat(b:collect(), " ") == "a b c")
 end
 
-function jobs.functions_with_native_twin_are_given_by()
+-- case: functions_with_native_twin_are_given_by_name at: threads:2
+function jobs.functions_with_native_twin_are_given_by_name()
   local lines = mr.parallelize { "a B", "b c b", "" }
   local pairs_of = lines:flatmap("words"):map("lower"):map("one")
-  local function show(rows)
+  local function gives(dataset, wanted)
+    local rows = dataset:sort_by_key():collect()
     for i, row in ipairs(rows) do rows[i] = row[1] .. row[2] end
-    print(table.concat(rows, " "))
+    expect.same(table.concat(rows, " "), wanted)
   end
-  show(pairs_of:reduce_by_key("sum"):sort_by_key():collect())
-  show(pairs_of:aggregate_by_key(0, mr.count, mr.sum):sort_by_key():collect())
-  show(pairs_of:aggregate_by_key(0, "count", "max"):sort_by_key():collect())
-  show(pairs_of:fold_by_key(5, "sum"):sort_by_key():collect())
-  print(mr.range(1, 4):reduce("max"), mr.range(1, 4):fold(1, "sum"), mr.range(1, 4):aggregate(0, "count", "sum"),
-    mr.range(1, 4):fold(0, "count"), mr.range(1, 4):prefix_sum("sum"):max(), mr.range(1, 4):sort_by("identity"):first())
-  print(select(2, pcall(lines.map, lines, "loewer")))
+  gives(pairs_of:reduce_by_key("sum"), "a1 b3 c1")
+  gives(pairs_of:aggregate_by_key(0, mr.count, mr.sum), "a1 b3 c1")
+  gives(pairs_of:aggregate_by_key(0, "count", "max"), "a1 b2 c1")
+  gives(pairs_of:fold_by_key(5, "sum"), "a6 b8 c6")
+  local four = mr.range(1, 4)
+  assert(four:reduce("max") == 4 and four:fold(1, "sum") == 11 and four:aggregate(0, "count", "sum") == 4)
+  assert(four:fold(0, "count") == 4 and four:prefix_sum("sum"):max() == 10 and four:sort_by("identity"):first() == 1)
+  expect.refused(function() lines:map("loewer") end, "mapreduce.map: 'loewer' is the name of no function for 'fn' (known: count, "
+    .. "identity, lower, max, min, one, sum, tonumber, upper, words)")
 end
 
+-- case: take_reads_few_partitions at: threads:2
 function jobs.take_reads_few_partitions()
   local seen = mr.accumulator(0)
   local rows = mr.range(1, 1000000, 1, 100):map(function(x) seen:add(1) return x end)
   local three = rows:take(3)
-  print(("took %d %d %d"):format(three[1], three[2], three[3]))
-  print("looked at " .. seen:value())
+  assert(three[1] == 1 and three[2] == 2 and three[3] == 3)
+  assert(seen:value() <= 256, seen:value()) -- a batch of one partition
 end
 
 function jobs.accumulations_of_task_count_once()
-  ffi.cdef "int getpid(void); int kill(int, int);"
   local added, tasks = mr.accumulator(0), 0
   local rows = mr.range(1, 400, 1, 40):map_partition(function(each)
     tasks = tasks + 1
@@ -169,7 +175,7 @@ function jobs.accumulations_of_task_count_once()
     actor.log.info("a task")
     if actor.rank == 1 and tasks == 3 then
       announce("rank 1 is at its third task")
-      ffi.C.kill(ffi.C.getpid(), 9)
+      meeting.die()
     end
     if actor.rank ~= 1 then await("rank 1 is at its third task") end
     return 1
@@ -178,20 +184,19 @@ function jobs.accumulations_of_task_count_once()
   print("added: " .. added:value())
 end
 
-function jobs.script_continues_after_caught_error(...)
+-- A script that catches an action's error continues, and so do its servers.
+-- case: script_continues_after_caught_error flags: --servers 2 at: threads:2
+function jobs.script_continues_after_caught_error()
   local rows = mr.range(1, 6, 1, 3)
-  local function bad() return rows:map(function() error("no luck") end) end
-  local step, merge = function(part) return #part end, function(state) return state + 1 end
-  local function fails_as_expected(fn, ...)
-    local ok, message = pcall(fn, ...)
-    return not ok and message:find("no luck", 1, true) ~= nil
-  end
-  local collected = fails_as_expected(bad().collect, bad())
-  local iterated = fails_as_expected(bad().iterate, bad(), { state = 0, steps = 1, step = step, merge = merge })
-  local saved = fails_as_expected(bad().save, bad(), "parts")
-  print(collected, iterated, saved, rows:count(), (rows:iterate { state = 0, steps = 4, step = step, merge = merge }))
+  local bad = rows:map(function() error("no luck") end)
+  local rounds = { state = 0, steps = 4, step = function(part) return #part end, merge = function(state) return state + 1 end }
+  expect.raises(function() bad:collect() end, "no luck")
+  expect.raises(function() bad:iterate(rounds) end, "no luck")
+  expect.raises(function() bad:save("parts") end, "no luck")
+  assert(rows:count() == 6 and rows:iterate(rounds) == 4)
 end
 
+-- case: tables_of_every_shape_pass_through_lua SEED at: threads:{1,3}
 function jobs.tables_of_every_shape_pass_through_lua(...)
   local rng = actor.rng(tonumber((...)))
   local plain = {
@@ -226,9 +231,9 @@ function jobs.tables_of_every_shape_pass_through_lua(...)
   table.sort(pairs_of, function(a, b) return a[1] < b[1] end)
   for i, pair in ipairs(pairs_of) do pairs_of[i] = pair[2] end
   assert(codec.hash(pairs_of) == wanted)
-  print("ok")
 end
 
+-- case: frozen_function_makes_tables_as_its at: threads:1
 function jobs.frozen_function_makes_tables_as_its()
   local functions = require "actor.mapreduce.functions"
   jit.off()
@@ -261,13 +266,70 @@ function jobs.frozen_function_makes_tables_as_its()
   end
   one = 7
   assert(functions.freeze(originals[1])(3, 4).n == 7)
-  print("ok")
 end
 
 function jobs.broadcasts_differ()
   local b = mr.broadcast { actor.rank }
   local function inner(x) return b:get_value()[1] + x end
   mr.range(1, 20):map(function(x) return inner(x) end):count()
+end
+
+-- An error of a task names the operation, the line ("@" here) and the record. If it names the record, all rows are in one
+-- partition: with several partitions, any may fail first.
+-- case: errors_of_tasks_name_operation_line_and_record flags: --memory 20M at: threads:2
+function jobs.errors_of_tasks_name_operation_line_and_record()
+  local function fails(fn, text)
+    text = text:gsub("@", "mapreduce_actions.lua:" .. debug.getinfo(fn, "S").linedefined)
+    expect.raises(fn, text, text:find(" failed: ", 1, true) and "first on rank " or "")
+  end
+  fails(function() mr.parallelize({ ('\nx'):rep(100) }):filter(function(x) error('no good') end):count() end,
+    'filter (@) failed: @: no good; record: "\\nx\\nx')
+  fails(function() mr.range(1, 9, 1, 1):map(function(x) if x < 5 then return x end end):count() end,
+    "map (@) failed: it returned nothing (filter and flatmap leave rows out); record: 5")
+  fails(function() mr.range(1, 9):map(function(x) return nil, x end):keys():collect() end,
+    "map (@) failed: it returned nil and a value: a pair has a key; record: ")
+  fails(function() mr.range(1, 6, 1, 3):reduce(function(a, b) if b ~= 4 then return a + b end end) end,
+    "reduce (@) failed: it returned nothing (is a 'return' missing?); record: 4")
+  fails(function() mr.range(1, 6, 1, 3):reduce(function(a, b) if b ~= 11 then return a + b end end) end,
+    "@: mapreduce.reduce: it returned nothing (is a 'return' missing?)")
+  fails(function() mr.range(1, 6, 1, 1):fold({}, function(t, x) t[x] = true end) end,
+    "fold (@) failed: it returned nothing (is a 'return' missing?); record: 1")
+  fails(function() mr.range(1, 6, 1, 3):aggregate(0, function(a, b) return a + b end, function() end) end,
+    "@: mapreduce.aggregate: it returned nothing (is a 'return' missing?)")
+  fails(function() mr.range(1, 6, 1, 1):prefix_sum(function(a, b) if b ~= 3 then return a + b end end):collect() end,
+    "prefix_sum (@) failed: it returned nothing (is a 'return' missing?); record: 3")
+  fails(function() mr.range(1, 9):filter(string.rep):count() end, "filter (@) failed: bad argument #2")
+  fails(function() mr.range(1, 9, 1, 1):flatmap(function(x) return function() error('inside') end end):count() end,
+    "flatmap (@) failed: @: inside; record: 1")
+  fails(function() mr.range(1, 9):map(function(x) return 'k', x end):reduce_by_key(function(a, b) return a .. {} end):count() end,
+    "reduce_by_key (@) failed: @: attempt to concatenate a table value")
+  fails(function() mr.range(1, 9):flatten():count() end, "flatten (@) failed: flatten takes rows that are arrays, got a number")
+  fails(function() mr.range(1, 9, 1, 1):map(tostring):sum() end, "sum (@) failed: sum takes numbers, got a string; record: 1")
+  fails(function() mr.range(1, 9, 1, 1):map(function(x) return x, x end):top(1) end,
+    "top (@) failed: pairs need a function that gives what they are compared by; record: 1")
+  fails(function() mr.parallelize({ a = 1, b = 2 }):count() end, "@: mapreduce.parallelize: the table is no array without gaps")
+  fails(function() mr.parallelize({ 1, nil, 3 }):count() end, "@: mapreduce.parallelize: the table is no array without gaps")
+  fails(function() mr.parallelize({ 1, 'a' }, 2):top(1) end, "@: mapreduce.top: a number and a string cannot be compared")
+  fails(function() local other = mr.range(1, 3) mr.range(1, 9):map(function(x) return x + other:count() end):sum() end,
+    "map (@) failed: @: mapreduce.count: a function of an operation cannot run an action")
+  fails(function() local other = mr.range(1, 3) mr.range(1, 9, 1, 2):reduce(function(a, b) return a + other:count() end) end,
+    "@: mapreduce.count: a function of an operation cannot run an action")
+  fails(function() mr.range(1, 9, 1, 1):map_partition(function(rows) rows() error('part') end):map_partition(function(rows) rows() end):count() end,
+    "map_partition (@) failed: @: part; record: 1")
+  fails(function() mr.range(1, 9):foreach(function(x) if x == 7 then error('seven') end end) end,
+    "foreach (@) failed: @: seven; record: 7")
+  fails(function() mr.range(1, 9):take(-1) end,
+    "@: bad argument 'n' to mapreduce.take: expected an integer of at least 0, got -1")
+  fails(function() mr.range(1, 9):sample(1.5) end, "@: bad argument 'fraction' to mapreduce.sample")
+  fails(function() mr.apply(function(inputs) return 7 end, { a = mr.range(1, 9) }):count() end,
+    "apply (@) failed: what it returns has to be an array or an iterator, got a number")
+  fails(function() mr.apply(function(inputs) return { y = {} } end, { a = mr.range(1, 9) }, { 'x' }).x:count() end,
+    "apply (@) failed: it returned 'y', which is no output")
+  fails(function() mr.apply(print, { a = mr.range(1, 9, 1, 2), b = mr.range(1, 9, 1, 3) }):count() end,
+    "@: mapreduce.apply: input 'a' has 2 partitions and 'b' 3; coalesce or shuffle them to as many")
+  fails(function() mr.accumulator(0):add(1) end, "@: accumulators are added to by functions of operations")
+  fails(function() mr.accumulator({}) end, "@: mapreduce.accumulator: a zero of type table needs a function")
+  fails(function() mr.range(1, 1000000):collect() end, "@: mapreduce.collect: the result has")
 end
 
 jobs[(...)](select(2, ...))

@@ -1,13 +1,19 @@
--- Jobs of mapreduce_iterate_test.cpp; the first argument selects the job.
+-- Rounds of iterate: the first argument selects the job. mapreduce_iterate_test.cpp has further runs of it.
 local actor = require "actor"
+local each = require "each_worker"
+local expect = require "expect"
 local mr = require "actor.mapreduce"
 
 local jobs = {}
 
 -- A contraction of a vector of sums, so that all rules converge to the same state; the model is a loop over all rows.
+-- case: job --fold {,--tensors} at: threads:{1,3,8}
+-- case: job {,--fold} --off 1e-9 flags: --servers 3 --inject straggler=0.25:4x --barrier {ssp:2,asp,pbsp:2,pssp:2:3} at: threads:4
+-- case: job {,--fold} --off 1e-9 flags: --servers 3 --inject straggler=0.25:4x --barrier jobs/barrier_rules.lua:median at: threads:4
+-- case: job --fold --kill 2 --at 10 --cached --off 1e-9 flags: --barrier {bsp,ssp:1,asp} at: isolate
 function jobs.job()
   local opt = actor.options { "JOB",
-    rows = 500, partitions = 7, steps = 60, kill = -1, at = 0, fold = false, cached = false, joins = 0, tensors = false,
+    rows = 500, partitions = 7, steps = 60, kill = -1, at = 0, fold = false, cached = false, tensors = false, off = 1e-12,
   }
   local tensor = actor.tensor
   local rows = mr.range(1, opt.rows, 1, opt.partitions):map(function(i) return i % 5 + 1, i / 7 end)
@@ -46,8 +52,7 @@ function jobs.job()
   local digits = {}
   for i = 1, 5 do digits[i] = ("%.17g"):format(state[i]) end
   print("state " .. table.concat(digits, " "))
-  print("rounds " .. summary.steps .. " " .. summary.reason)
-  print("updates " .. summary.updates)
+  assert(summary.reason == "steps" and (summary.steps == opt.steps or opt.off > 1e-12 and summary.steps > opt.steps))
 
   local model = zeros()
   for _ = 1, opt.steps do
@@ -57,74 +62,59 @@ function jobs.job()
   end
   local off = 0
   for i = 1, 5 do off = math.max(off, math.abs(state[i] - model[i])) end
-  print("off " .. off)
+  assert(off <= opt.off, off)
 end
 
-function jobs.iterate_over_no_rows_at_all_has_its()
-  local state, summary = require("actor.mapreduce").load("empty.txt"):iterate {
+-- case: iterate_over_no_rows_at_all_has_its_rounds at: threads:{1,3}
+function jobs.iterate_over_no_rows_at_all_has_its_rounds()
+  assert(io.open("empty.txt", "a")):close()
+  local state, summary = mr.load("empty.txt"):iterate {
     state = 0, steps = 3,
     step = function(rows) return #rows end,
     merge = function(state, counts) return state + 1 + counts[1] end,
   }
-  print(state, summary.steps, summary.reason)
+  assert(state == 3 and summary.steps == 3 and summary.reason == "steps")
 end
 
-function jobs.errors_of_iterate_are_reported(...)
-  local case = ...
+function jobs.errors_of_iterate_are_reported(case)
+  local function one() return 1 end
+  local function nothing() end
+  local changes = {
+    step = { step = function(_, _, p) if p == 2 then error("no luck") end return 1 end },
+    nothing = { step = nothing }, prepare = { prepare = nothing }, merge = { merge = nothing },
+    endless = { steps = false }, stop = { stop = one }, unknown = { step_size = 1 }, state = { state = print }, barrier = { barrier = "bps" },
+  }
   local rows = mr.range(1, 10, 1, 2)
-  local step = function(part, state, p) return #part + state end
-  local merge = function(state) return state end
-  local options = { state = 0, step = step, merge = merge, steps = 3 }
-  if case == "step" then
-    options.step = function(_, _, p) if p == 2 then error("no luck") end return 1 end
-  elseif case == "nothing" then
-    options.step = function() end
-  elseif case == "prepare" then
-    options.prepare = function() end
-  elseif case == "merge" then
-    options.merge = function() end
-  elseif case == "endless" then
-    options.steps = nil
-  elseif case == "stop" then
-    options.stop = function() return 1 end
-  elseif case == "unknown" then
-    options.step_size = 1
-  elseif case == "state" then
-    options.state = print
-  elseif case == "row" then
-    rows = rows:map(function(i) return i < 5 and i or nil end)
-  elseif case == "barrier" then
-    options.barrier = "bps"
-  elseif case == "wide" then
-    rows:key_by(mr.identity):reduce_by_key(mr.sum, { barrier = "ssp:2" })
-  end
+  if case == "row" then rows = rows:map(function(i) return i < 5 and i or nil end) end
+  if case == "wide" then rows:key_by(mr.identity):reduce_by_key(mr.sum, { barrier = "ssp:2" }) end
+  local options = { state = 0, step = one, merge = one, steps = 3 }
+  for key, value in pairs(changes[case] or {}) do options[key] = value or nil end
   rows:iterate(options)
 end
 
+-- case: iterate_ends_after_seconds_and_action flags: --seconds 2 at: threads:2
 function jobs.iterate_ends_after_seconds_and_action()
   local rows = mr.range(1, 100)
   local function step(part) return #part end
   local n, first = rows:iterate { state = 0, step = step, merge = function(n) return n + 1 end }
-  print("count " .. rows:count())
+  expect.same(rows:count(), 100)
   local m, second = rows:iterate { state = n, step = step, merge = function(n) return n + 1 end, steps = 5 }
-  print(first.reason .. " " .. second.reason .. " " .. tostring(m - n == second.steps))
+  assert(first.reason == "seconds" and second.reason == "steps" and m - n == second.steps)
 end
 
+-- case: map_reduce_and_parameter_server_go at: threads isolate hosts
 function jobs.map_reduce_and_parameter_server_go()
   local n = mr.range(1, 100):count()
   actor.param.run {
     init = function() return { a = n } end,
-    schedule = function(ids)
-      local tasks = {}
-      for _, id in ipairs(ids) do tasks[id] = { { "a" } } end
-      return tasks
-    end,
+    schedule = each(function(id) return { { "a" } } end),
     push = function(_, entries) return { { "a", entries[1][2] + 1 } } end,
     stop = function(ctx) return ctx.updates >= 10 end,
   }
-  print(("%d %s %d"):format(n, actor.param.get("a") > n, mr.range(1, 50):count()))
+  assert(n == 100 and actor.param.get("a") > n and mr.range(1, 50):count() == 50)
 end
 
+-- case: k_means_and_pagerank_on_tensors {1,2,3,7} at: threads:{1,3}
 function jobs.k_means_and_pagerank_on_tensors(...)
   local tensor = actor.tensor
   local dims, n = tonumber((...)), 200
@@ -184,7 +174,7 @@ function jobs.k_means_and_pagerank_on_tensors(...)
     end
     first = after
   end
-  print("centroids " .. tostring(centroids:allclose(tensor.new(first, f64), { rtol = 1e-12, atol = 0 })))
+  assert(centroids:allclose(tensor.new(first, f64), { rtol = 1e-12, atol = 0 }))
 
   -- Page 4 links to no page, and no page links to page 5.
   local links = { { 1, { 2, 3 } }, { 2, { 3 } }, { 3, { 1 } }, { 4, {} }, { 5, { 4, 4, 1 } } }
@@ -216,9 +206,10 @@ function jobs.k_means_and_pagerank_on_tensors(...)
     end
     for i = 1, 5 do r[i] = 0.9 * (contributions[i] + dangling / 5) + 0.1 / 5 end
   end
-  print("ranks " .. tostring(ranks:allclose(tensor.new(r, f64), { rtol = 1e-12, atol = 0 })))
+  assert(ranks:allclose(tensor.new(r, f64), { rtol = 1e-12, atol = 0 }))
 end
 
+-- case: rounds_with_tensors_that_are_not_copied at: threads isolate hosts
 function jobs.rounds_with_tensors_that_are_not_copied()
   local n, f64 = 300000, { dtype = "float64" }
   local links = mr.generate(3000, function(i) return i * 100, { (i * 7919) % n + 1, (i * 104729) % n + 1, 5 } end, 7):cache()
@@ -245,7 +236,7 @@ function jobs.rounds_with_tensors_that_are_not_copied()
     return ranks
   end
   local shared = ranks_of(true)
-  print(("%s %.6f"):format(shared:equal(ranks_of(false)), shared:sum()))
+  assert(shared:equal(ranks_of(false)) and math.abs(shared:sum() - 1) < 5e-7)
 end
 
 function jobs.iterate_before_checkpointed_run_is_done()
@@ -258,11 +249,7 @@ function jobs.iterate_before_checkpointed_run_is_done()
   }
   local summary = actor.param.run {
     init = function() return { a = start } end,
-    schedule = function(ids)
-      local tasks = {}
-      for _, id in ipairs(ids) do tasks[id] = { { "a" } } end
-      return tasks
-    end,
+    schedule = each(function(id) return { { "a" } } end),
     push = function(_, entries) return { { "a", entries[1][2] + 1 } } end,
     stop = function(ctx) return ctx.step >= 5 end,
     checkpoint = { steps = 2 },

@@ -68,6 +68,8 @@ function jobs.host_joins_during_round()
   print(("of 0: %d, of 1: %d"):format(state.of0, state.of1))
 end
 
+-- The contributions of a worker that dies at the barrier are counted.
+-- case: worker_that_dies_at_barrier_of_iterate at: isolate:2
 function jobs.worker_that_dies_at_barrier_of_iterate()
   local calls = 0
   local _, summary = mr.range(1, 40, 1, 4):iterate {
@@ -85,7 +87,7 @@ function jobs.worker_that_dies_at_barrier_of_iterate()
       return sum
     end,
   }
-  print(("%s %d"):format(summary.reason, summary.steps))
+  assert(summary.reason == "steps" and summary.steps == 6)
 end
 
 jobs[(...)](select(2, ...))

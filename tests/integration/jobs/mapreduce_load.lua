@@ -1,5 +1,6 @@
--- Jobs of mapreduce_load_test.cpp; the first argument selects the job.
+-- mr.load: the first argument selects the job. mapreduce_load_test.cpp has further runs of it.
 local actor = require "actor"
+local expect = require "expect"
 local mr = require "actor.mapreduce"
 
 local jobs = {}
@@ -53,6 +54,31 @@ function jobs.csv_and_json()
   csv.on_error = "skip"
   local rows = mr.load("bad/{a,b}.csv", csv)
   print("left " .. rows:count() .. rows:explained():match(" %d+ records skipped"))
+end
+
+-- case: wrong_arguments_are_errors_at_the_line_of_the_user at: threads:2
+function jobs.wrong_arguments_are_errors_at_the_line_of_the_user()
+  local refused = expect.refused
+  assert(io.open("a.txt", "w")):close()
+  actor.collective.barrier()
+  refused(function() mr.load('none.txt') end, "mapreduce.load: none.txt: cannot open for reading: No such file")
+  refused(function() mr.load('*.csv') end, "mapreduce.load: *.csv: no file matches")
+  refused(function() mr.load('ftp://x/y') end,
+    "mapreduce.load: 'ftp://' is not supported; give file://PATH, unix://PATH or a path, http://")
+  refused(function() mr.load {} end, "mapreduce.load: no url is given")
+  refused(function() mr.load(7) end, "bad argument 'url' to mapreduce.load: expected a string or an array of them, got number")
+  refused(function() mr.load('a.txt', { on_error = 'ignore' }) end, "expected one of 'fail', 'skip', got 'ignore'")
+  refused(function() mr.whole_files('http://127.0.0.1/') end, "mapreduce.whole_files: ")
+  refused(function() mr.whole_files('a.txt', { format = 'csv' }) end, "format")
+  refused(function() mr.load('**/*.csv') end, "mapreduce.load: **/*.csv: no file matches")
+  refused(function() mr.load('{a,b}.txt') end, "mapreduce.load: b.txt: cannot open for reading: No such file")
+  refused(function() mr.load('a.txt', { format = 'json' }) end, "expected one of 'text', 'csv', 'jsonl', got 'json'")
+  refused(function() mr.load('a.txt', { header = true }) end, 'mapreduce.load: \'header\' is for format = "csv"')
+  refused(function() mr.load('a.txt', { format = 'csv', separator = '' }) end, "expected one character, no quote or line end")
+  refused(function() mr.load('a.txt', { format = 'csv', types = 'int' }) end,
+    "expected one of 'any', 'boolean', 'number', 'text', got 'int'")
+  refused(function() mr.load('a.txt', { format = 'csv', types = { x = 1 } }) end, "bad argument 'types' to mapreduce.load")
+  refused(function() mr.load('a.txt', { format = 'csv', names = { 1 } }) end, "the names in 'names' have to be strings")
 end
 
 jobs[(...)](select(2, ...))

@@ -1,9 +1,10 @@
--- Jobs of mapreduce_persist_test.cpp; the first argument selects the job.
+-- Retained rows: the first argument selects the job. mapreduce_persist_test.cpp has further runs of it.
 local actor = require "actor"
+local expect = require "expect"
 local mr = require "actor.mapreduce"
 local ffi = require "ffi"
 local rows_of = require "noted_rows"
-local noted, write = rows_of.noted, rows_of.write
+local noted, write, made = rows_of.noted, rows_of.write, rows_of.made
 
 local jobs = {}
 
@@ -40,34 +41,49 @@ end
 
 -- The ways to retain rows.
 local keeps = {
-  [""] = function(rows) return rows end,
-  ["cache()"] = function(rows) return rows:cache() end,
-  ["persist()"] = function(rows) return rows:persist() end,
-  ["persist { disk = true }"] = function(rows) return rows:persist { disk = true } end,
+  none = function(rows) return rows end,
+  cache = function(rows) return rows:cache() end,
+  persist = function(rows) return rows:persist() end,
+  disk = function(rows) return rows:persist { disk = true } end,
 }
 
+-- Retained rows are computed once, in any storage, until they are released.
+-- case: persisted {cache,persist,disk} at: threads isolate hosts
 function jobs.persisted(keep)
   local rows = keeps[keep](noted())
-  print("sum " .. rows:sum() .. " " .. rows:map(function(x) return x % 7, x end):reduce_by_key(mr.sum):count())
-  print("sum " .. rows:sum())
-  print(rows:explained())
+  expect.same(rows:sum(), 4501500)
+  expect.same(rows:map(function(x) return x % 7, x end):reduce_by_key(mr.sum):count(), 7)
+  expect.same(rows:sum(), 4501500)
+  local plan = rows:explained()
+  assert(plan:find(keep == "disk" and ", kept on disk\n" or ", kept\n", 1, true), plan)
+  assert(plan:find("; 30 tasks' rows were there", 1, true), plan)
+  actor.collective.barrier() -- all have used the retained rows
   rows:unpersist()
-  print("again " .. rows:sum())
-  print(rows:explained())
+  expect.same(rows:sum(), 4501500)
+  expect.same(made(), 60)
 end
 
+-- Only the retained rows of a lost worker are recomputed.
+-- case: persisted_and_lost {cache,disk} at: isolate
 function jobs.persisted_and_lost(keep)
   local rows = keeps[keep](noted(wait_for_worker_2))
-  print("count " .. rows:count())
+  expect.same(rows:count(), 3000)
   lose_worker_2()
   if actor.id == 0 then
     write("made", "--\n")
     write("go", "")
   end
   repeat until io.open("go")
-  print("sum " .. rows:sum())
+  expect.same(rows:sum(), 4501500)
+  local count, _, lost = made()
+  assert(count == 30 and next(lost))
+  local _, again = made(true)
+  for part in pairs(again) do assert(lost[part], part) end
+  for part in pairs(lost) do assert(again[part], part) end
 end
 
+-- Every node iterates over rows in order, one partition at a time.
+-- case: iterated {none,cache} at: threads isolate hosts
 function jobs.iterated(keep)
   local rows = keeps[keep](noted())
   local seen = {}
@@ -82,7 +98,8 @@ function jobs.iterated(keep)
   end
   for _ in mr.range(1, 0):to_local_iterator() do error("there is none") end
   for value in mr.parallelize({ false, true }):to_local_iterator() do n = n + (value and 10000 or 100000) end
-  actor.log.info("rank %d has %d.", actor.rank, n + rows:count())
+  expect.same(n + rows:count(), 114000)
+  expect.same(made(), keep == "none" and 90 or 30)
 end
 
 function jobs.rows_persisted_on_disk_are_written_at_once()
@@ -96,8 +113,11 @@ function jobs.rows_persisted_on_disk_are_written_at_once()
   print_spilled("disk", rows:persist { disk = true })
 end
 
-function jobs.cached_datasets_that_are_garbage_or_not(...)
-  local how, held, spilled = ..., {}, 0
+-- Cached datasets that are garbage or unpersisted release their rows on every node: 200 MB in all, 4 MB at a time.
+-- Unreleased rows would be spilled.
+-- case: cached_datasets_that_are_garbage_or_not {garbage,unpersist,held} flags: --memory 128M at: threads:2 isolate:2
+function jobs.cached_datasets_that_are_garbage_or_not(how)
+  local held, spilled = {}, 0
   for i = 1, 100 do
     local rows = mr.range(1, 4000, 1, 4):map(function(x) return x, ("x"):rep(1000) .. i end):cache()
     assert(rows:count() == 4000)
@@ -106,9 +126,12 @@ function jobs.cached_datasets_that_are_garbage_or_not(...)
     if how == "unpersist" then rows:unpersist() end
     actor.collective.barrier() -- limits how far nodes lag: the outputs that a lagging node has yet to read stay
   end
-  print("spilled " .. tostring(spilled > 0))
+  if actor.rank == 0 then expect.same(spilled > 0, how == "held") end
 end
 
+-- A dataset that one node has released is available to pending actions: rank 1 enters each action long after rank 0 has
+-- released the rows.
+-- case: dataset_that_one_node_no_longer_holds at: threads:2
 function jobs.dataset_that_one_node_no_longer_holds()
   for i = 1, 4 do
     if actor.rank == 1 then repeat until io.open("done-" .. i) end
@@ -122,23 +145,32 @@ function jobs.dataset_that_one_node_no_longer_holds()
     assert(mr.range(1, 10):count() == 10)
     if actor.rank == 0 then write("done-" .. i, "") end
   end
-  print("all there")
+  expect.same(made(), 4 * 30)
 end
 
+-- case: one_node_may_explain_plan at: threads:2
 function jobs.one_node_may_explain_plan()
   local rows = noted():cache()
-  if actor.rank == 0 then print(rows:map(function(x) return x, 1 end):reduce_by_key(mr.sum):explained()) end
-  print("sum " .. rows:sum() .. " " .. rows:sum())
+  if actor.rank == 0 then rows:map(function(x) return x, 1 end):reduce_by_key(mr.sum):explained() end
+  assert(rows:sum() == 4501500 and rows:sum() == 4501500)
+  expect.same(made(), 30)
 end
 
+-- case: operations_before_checkpoint_are_not_repeated at: isolate
 function jobs.operations_before_checkpoint_are_not_repeated()
   local rows = noted(wait_for_worker_2):checkpoint("safe")
   lose_worker_2()
-  print("sum " .. rows:sum())
-  print("sum by key " .. rows:map(function(x) return x % 10, x end):reduce_by_key(mr.sum):values():sum())
-  print(rows:explained())
+  expect.same(rows:sum(), 4501500)
+  expect.same(rows:map(function(x) return x % 10, x end):reduce_by_key(mr.sum):values():sum(), 4501500)
+  local plan = rows:explained()
+  assert(plan:find("stage 1: checkpoint; 30 tasks", 1, true) and not plan:find("range", 1, true), plan)
+  local count, _, of_2 = made()
+  assert(count == 30 and next(of_2))
+  expect.same(#expect.names("safe"), 31)
 end
 
+-- A checkpoint during which a worker is lost holds each row once.
+-- case: checkpoint_during_which_worker_is_lost at: isolate
 function jobs.checkpoint_during_which_worker_is_lost()
   local seen = 0
   local rows = mr.range(1, 4000, 1, 40):map(function(x)
@@ -148,18 +180,24 @@ function jobs.checkpoint_during_which_worker_is_lost()
     if actor.id == 2 and seen == 1 then write("two", "") end
     return x
   end):checkpoint("safe")
-  print("sum " .. rows:count() .. " " .. rows:sum())
+  assert(rows:count() == 4000 and rows:sum() == 8002000)
+  expect.same(#expect.names("safe"), 41)
+  expect.names(".", "saving")
 end
 
-function jobs.output_of_one_worker_is_found(...)
+-- Worker 2 does all the work and is then lost, with its state; the others enter the same actions after that.
+-- case: output_of_one_worker_is_found {save,overwrite,checkpoint} at: isolate
+function jobs.output_of_one_worker_is_found(what)
   if actor.id ~= 2 then lose_worker_2() end
-  local what = ...
   local rows = noted()
   local done = what == "checkpoint" and rows:checkpoint("out") or rows:save("out", { overwrite = what == "overwrite" })
   if actor.id == 2 then lose_worker_2() end
-  print("sum " .. (what == "checkpoint" and done or mr.load("out"):map(tonumber)):sum())
+  expect.same((what == "checkpoint" and done or mr.load("out"):map(tonumber)):sum(), 4501500)
+  expect.same(#expect.names("out"), 31)
+  expect.names(".", "saving")
 end
 
+-- case: values_and_pairs_are_restored at: threads isolate hosts
 function jobs.values_and_pairs_are_restored()
   local codec = require "actor.codec"
   local values = { 1, -0.5, 1 / 0, "text", "\0\255", "", true, false, { 1, { a = "b" } }, actor.tensor.ones(3) }
@@ -169,8 +207,9 @@ function jobs.values_and_pairs_are_restored()
   assert(codec.hash(back:collect()) == codec.hash(both:collect()))
   local summed = mr.range(1, 1000):map(function(x) return x % 10, x end):reduce_by_key(mr.sum):checkpoint("keyed")
   local again = summed:reduce_by_key(mr.sum)
-  print("values " .. again:values():sum())
-  print(again:explained())
+  expect.same(again:values():sum(), 500500)
+  -- Its keys are in the right partitions.
+  assert(again:explained():find("stage 2: reduce_by_key; 16 tasks  <- stage 1", 1, true))
 end
 
 function jobs.checkpoint_that_is_damaged_cut_short()
@@ -179,13 +218,14 @@ function jobs.checkpoint_that_is_damaged_cut_short()
   print("sum " .. rows:sum())
 end
 
+-- case: iteration_goes_on_when_worker_is_lost at: isolate
 function jobs.iteration_goes_on_when_worker_is_lost()
   local sum, n = 0, 0
   for x in noted(wait_for_worker_2):to_local_iterator() do
     sum, n = sum + x, n + 1
     if n == 450 then lose_worker_2() end
   end
-  print("sum " .. sum)
+  expect.same(sum, 4501500)
 end
 
 -- "soon": rank 0 enters the action when three processes have failed; "late": when the action has failed.
@@ -213,6 +253,21 @@ function jobs.task_that_ends_each_process_that_runs(when)
     while true do actor.sleep(1) end -- until rank 0 has ended the run
   end
   run()
+end
+
+-- case: wrong_arguments_are_errors_at_the_line_of_the_user at: threads:2
+function jobs.wrong_arguments_are_errors_at_the_line_of_the_user()
+  local refused = expect.refused
+  write("made", "no folder")
+  refused(function() mr.range(1, 4):persist { disc = true } end, "unknown option 'disc' to mapreduce.persist")
+  refused(function() mr.range(1, 4):persist { disk = 1 } end, "expected boolean")
+  refused(function() mr.range(1, 4):cache():persist { disk = true } end, "are kept in memory; unpersist() first")
+  refused(function() mr.range(1, 4).unpersist() end, "call unpersist with a colon")
+  refused(function() mr.range(1, 4):checkpoint() end, "bad argument 'url' to mapreduce.checkpoint: expected string, got nil")
+  refused(function() mr.range(1, 4):checkpoint('s3://out') end, "mapreduce.checkpoint: 's3://' is not supported")
+  refused(function() mr.range(1, 4):checkpoint('ck', { again = true }) end, "unknown option 'again' to mapreduce.checkpoint")
+  refused(function() mr.range(1, 4):checkpoint('made/ck') end, "made/ck: cannot be written: ")
+  refused(function() mr.range(1, 4).to_local_iterator() end, "call to_local_iterator with a colon")
 end
 
 jobs[(...)](select(2, ...))

@@ -1,4 +1,5 @@
 -- The rules of map-reduce's README for NaN, -0, results of functions and limits of formats, in each operation.
+-- case: at: threads:1 isolate:2
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 
@@ -178,4 +179,3 @@ end)
 gives("foreach, top and reduce have variables of their own", "0", count)
 
 assert(failures == 0, failures .. " are wrong")
-print("all as they should be")

@@ -1,21 +1,49 @@
--- Jobs of mapreduce_save_test.cpp; the first argument selects the job.
+-- Saved rows: the first argument selects the job. mapreduce_save_test.cpp has further runs of it.
 local actor = require "actor"
+local expect = require "expect"
 local mr = require "actor.mapreduce"
-local ffi = require "ffi"
 local meeting = require "meeting"
 local announce, await = meeting.announce, meeting.await
 
 local jobs = {}
 
+local function text_of(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read("*a")
+  file:close()
+  return text
+end
+
+-- Saved rows can be loaded, with any compression.
+-- case: saved_rows_can_be_loaded at: threads isolate hosts
 function jobs.saved_rows_can_be_loaded()
   for _, name in ipairs { "plain", "a.gz", "b.zst", "c.xz", "d.bz2" } do
     local done = mr.range(1, 5000):map(function(x) return "line " .. x end):save("out/" .. name)
     local back = mr.load("out/" .. name)
     local sum = back:map(function(line) return tonumber(line:match("^line (%d+)$")) end):sum()
-    print(("%s: %d files, %d rows, sum %d"):format(name, done.files, done.rows, sum))
+    assert(done.files == 16 and done.rows == 5000 and sum == 12502500, name)
   end
+  expect.same(#expect.names("out"), 5)
+  local names = expect.names("out/b.zst")
+  assert(#names == 17 and names[17] == "part-00015.zst")
 end
 
+-- A reader returns no byte order mark.
+-- case: no_reader_returns_byte_order_mark at: threads:2
+function jobs.no_reader_returns_byte_order_mark()
+  if actor.rank == 0 then
+    local file = assert(io.open("bom", "wb"))
+    file:write("\239\187\191[1]\n")
+    file:close()
+  end
+  actor.collective.barrier()
+  expect.same(mr.load("bom"):first(), "[1]")
+  expect.same(mr.load("bom"):flatmap(mr.words):first(), "[1]")
+  expect.same(#mr.load("bom", { format = "jsonl" }):first(), 1)
+  expect.same(mr.whole_files("bom"):values():first(), "[1]\n")
+end
+
+-- case: csv_and_json_lines_are_read_back at: threads:{1,2} isolate
 function jobs.csv_and_json_lines_are_read_back()
   local util = require "actor.util"
   local function text(value)
@@ -46,9 +74,9 @@ function jobs.csv_and_json_lines_are_read_back()
   compare(records, json, json, "records.zst")
   compare(mr.parallelize({ 1, "x", true, {}, { 1, { 2 } }, 2 ^ 60, -0, 2 ^ 53 + 1, { n = 9007199254740993LL }, "\0\xf0\x9f\x98\x80" }), json, json, "values")
   compare(mr.parallelize({}), json, json, "empty")
-  print("all the same")
 end
 
+-- case: text_csv_and_json_lines_are_written_as at: threads:2
 function jobs.text_csv_and_json_lines_are_written_as()
   local rows = mr.parallelize({ 1, 0.1, -1e300, "a,b", 'say "x"', "two\nlines", "", { 1, "x;y", { b = 1, a = { 1, 2 } } }, true,
     "\xff\xc3\xa9\0" }, 1)
@@ -64,28 +92,39 @@ function jobs.text_csv_and_json_lines_are_written_as()
   local read, found = require "actor".data.csv("numbers/part-00000.csv", { delimiter = ";", header = true })
   for i, name in ipairs(names) do assert(found[i] == name, found[i]) end
   assert(1 / read:get(1, 3) == -1 / 0)
+  local raw = "\xff\xc3\xa9\0"
+  expect.same(text_of("text/part-00000"), '1\n0.1\n-1e+300\na,b\nsay "x"\ntwo\nlines\n\n[1,"x;y",{"a":[1,2],"b":1}]\ntrue\n' .. raw .. "\n")
+  expect.same(text_of("csv/part-00000.csv"), '1\n0.1\n-1e+300\n"a,b"\n"say ""x"""\n"two\nlines"\n""\n1,x;y,"{""a"":[1,2],""b"":1}"\ntrue\n'
+    .. raw .. "\n")
+  expect.same(text_of("json/part-00000.jsonl"), '1\n0.1\n-1e+300\n"a,b"\n"say \\"x\\""\n"two\\nlines"\n""\n[1,"x;y",{"a":[1,2],"b":1}]\ntrue\n'
+    .. '"\xc3\xa9\\u0000"\n')
+  expect.same(text_of("pairs_text/part-00000"), "k=[1,2]\n")
+  expect.same(text_of("pairs_csv/part-00000.csv"), 'key;"a;b"\nk;[1,2]\n')
+  expect.same(text_of("pairs_json/part-00000.jsonl"), '["k",[1,2]]\n')
 end
 
+-- A part of a lost worker is written once.
+-- case: part_of_lost_worker_is_written_once at: isolate
 function jobs.part_of_lost_worker_is_written_once()
-  ffi.cdef "int getpid(void); int kill(int, int);"
   local rows = 0
   local done = mr.range(1, 4000, 1, 40):map(function(x)
     rows = rows + 1
     if actor.rank == 1 and rows == 250 then
       announce("rank 1 is in its third part")
-      ffi.C.kill(ffi.C.getpid(), 9)
+      meeting.die()
     end
     if actor.rank ~= 1 and rows == 1 then await("rank 1 is in its third part") end
     return x
   end):save("out")
-  print(("saved %d %d"):format(done.files, done.rows))
-  print("sum " .. mr.load("out"):map(tonumber):sum())
+  assert(done.files == 40 and done.rows == 4000)
+  expect.same(mr.load("out"):map(tonumber):sum(), 8002000)
+  expect.same(#expect.names("out"), 41)
+  expect.names(".", "saving")
 end
 
 function jobs.save_with_lost_beginning_is_single(...)
   local node, c = require "actor.c.node", require "actor.c.mapreduce"
   local begin, begin_save, next_task = c.begin, c.begin_save, c.next_task
-  ffi.cdef "int getpid(void); int kill(int, int);"
 
   if actor.id == 1 then
     function c.begin_save(...)
@@ -117,7 +156,7 @@ function jobs.save_with_lost_beginning_is_single(...)
     if actor.id == 1 then
       await("worker 0 writes")
       announce("worker 1 goes")
-      ffi.C.kill(ffi.C.getpid(), 9)
+      meeting.die()
     end
     if actor.id == 0 then announce("worker 0 writes") end
     return x
@@ -137,6 +176,17 @@ function jobs.failed_host_does_not_touch_output()
     for _, name in ipairs(actor.id == 2 and { "0 writes", "1 writes" } or { "worker 2 has ended" }) do await(name) end
     return x
   end):save("out")
+end
+
+-- case: wrong_arguments_are_errors_at_the_line_of_the_user at: threads:2
+function jobs.wrong_arguments_are_errors_at_the_line_of_the_user()
+  local refused = expect.refused
+  refused(function() mr.range(1, 4):save('out', { format = 'xml' }) end, "expected one of 'text', 'csv', 'jsonl', got 'xml'")
+  refused(function() mr.range(1, 4):save('out', { overwite = true }) end, "unknown option 'overwite' to mapreduce.save")
+  refused(function() mr.range(1, 4):save('s3://out') end, "mapreduce.save: 's3://' is not supported")
+  refused(function() mr.range(1, 4):save('') end, "names no path")
+  refused(function() mr.range(1, 4):save('out', { header = { 'a' } }) end, "only CSV has a header")
+  refused(function() mr.range(1, 4):save('out', { format = 'csv', separator = ', ' }) end, "expected one character")
 end
 
 jobs[(...)](select(2, ...))

@@ -1,4 +1,5 @@
 -- Wide operations on more rows than fit into --memory 16M: the results are right, and some rows were spilled.
+-- case: flags: --memory 16M within: 60 at: threads:2
 local mr = require "actor.mapreduce"
 
 local N, FEW = 60000, { partitions = 2 }
@@ -42,4 +43,3 @@ check("distinct", rows:union(rows):distinct(FEW), "count", N)
 check("intersection", rows:intersection(rows:filter(function(_, v) return v % 2 == 0 end), FEW), "count", N / 2)
 
 assert(failures == 0, failures .. " are wrong")
-print("all as they should be")

@@ -1,4 +1,5 @@
 -- Each wide operation once, with its result; and the text of its errors.
+-- case: at: threads:1 threads isolate:2
 local actor = require "actor"
 local mr = require "actor.mapreduce"
 
@@ -199,4 +200,3 @@ fails("nothing", "bad argument 'other' to mapreduce.join: expected a dataset, go
 fails("a wrong option", "unknown option 'ascending' to mapreduce.sort", function() a:sort({ ascending = true }) end)
 
 assert(failures == 0, failures .. " are wrong")
-print("all as they should be")
