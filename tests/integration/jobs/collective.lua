@@ -1,11 +1,12 @@
--- Jobs of collective_test.cpp; the first argument selects the job.
+-- Collectives: the first argument selects the job. collective_test.cpp has further runs of it.
 local actor = require "actor"
-local ffi = require "ffi"
+local expect = require "expect"
 local meeting = require "meeting"
 local announce, await = meeting.announce, meeting.await
 
 local jobs = {}
 
+-- case: sixty_four_ranks_combine within: 120 at: threads:64
 function jobs.sixty_four_ranks_combine()
   local co, tensor = actor.collective, actor.tensor
   for _, count in ipairs { 1, 100000 } do
@@ -13,18 +14,17 @@ function jobs.sixty_four_ranks_combine()
     assert(got:get(1) == 64 * 63 / 2 and got:get(count) == 64 * 63 / 2)
   end
   assert(co.allgather(tensor.full({ 1 }, actor.rank)):get(64) == 63)
-  print "combined"
 end
 
+-- case: rank_that_is_killed_between_or_in {10,60000} SEED within: 120 at: isolate:4
 function jobs.rank_that_is_killed_between_or_in(...)
   local co, tensor = actor.collective, actor.tensor
-  ffi.cdef "int getpid(); int kill(int, int);"
   local count, seed = tonumber((...)), tonumber((select(2, ...)))
   local last = actor.rng(seed):int(20, 200)
   local i, failures = 0, {}
   while i < 300 do
     i = i + 1
-    if actor.id == 2 and i == last then ffi.C.kill(ffi.C.getpid(), 9) end
+    if actor.id == 2 and i == last then meeting.die() end
     local mine = tensor.full({ count }, i)
     local got, message, code = co.allreduce(mine)
     if not got then
@@ -36,7 +36,7 @@ function jobs.rank_that_is_killed_between_or_in(...)
   end
   local all = assert(co.allgather(table.concat(failures, "; ")))
   for r = 2, all.n do assert(all[r] == all[1], all[r]) end
-  print(actor.size .. " ranks: " .. (all[1]:gsub("call %d+: ", "")))
+  expect.same(actor.size .. " ranks: " .. (all[1]:gsub("call %d+: ", "")), "3 ranks: allreduce: rank 2 lost (peer_lost)")
 end
 
 function jobs.collective_that_does_not_fit_with()
@@ -48,6 +48,7 @@ function jobs.collective_that_does_not_fit_with()
   end
 end
 
+-- case: collective_that_has_failed_holds_up {0,3} {star,ring} {blocking,async} within: 60 at: threads:4
 function jobs.collective_that_has_failed_holds_up(...)
   local co, tensor = actor.collective, actor.tensor
   local odd, algorithm, async = tonumber((...)), (select(2, ...)), select(3, ...) == "async"
@@ -65,32 +66,33 @@ function jobs.collective_that_has_failed_holds_up(...)
     assert(co.barrier())
   end
   disagree() -- some ranks end before others arrive
-  print "at the end"
 end
 
+-- case: timeout_names_missing_rank at: threads:2 isolate:2
 function jobs.timeout_names_missing_rank()
   local co = require("actor").collective
   local rank = require("actor").rank
   if rank == 1 then await "given up" end
   local passed, message, code = co.barrier { timeout = 0.2 }
   if rank == 0 then
-    print(passed, message, code)
+    expect.same(passed, nil)
+    expect.same(message .. ", " .. code, "barrier: rank 1 has not answered in time, timeout")
     announce "given up"
   end
   assert(co.barrier())
-  print "and on"
 end
 
+-- case: loss_that_asynchronous_collective_has at: isolate
 function jobs.loss_that_asynchronous_collective_has()
   local co, tensor = actor.collective, actor.tensor
-  ffi.cdef "int getpid(); int kill(int, int);"
   assert(co.barrier())
-  if actor.id == 2 then ffi.C.kill(ffi.C.getpid(), 9) end
+  if actor.id == 2 then meeting.die() end
   -- Whether it starts before or after the loss is known, this call reports the loss.
   local pending = co.allreduce(tensor.full({ 10 }, 1), "sum", { async = true })
-  print("waited", pending:wait())
-  print("gathered", assert(co.gather("x", 0, { list = true })) ~= nil)
-  print("again", assert(co.allreduce(tensor.full({ 10 }, 1))):get(1))
+  local got, message, code = pending:wait()
+  assert(got == nil and message == "allreduce: rank 2 lost" and code == "peer_lost", message)
+  assert(co.gather("x", 0, { list = true }))
+  assert(assert(co.allreduce(tensor.full({ 10 }, 1))):get(1) == 2)
 end
 
 function jobs.choice_of_algorithm_is_logged_once_for()
@@ -101,6 +103,27 @@ function jobs.choice_of_algorithm_is_logged_once_for()
     co.allreduce(tensor.ones { 100000 }, "sum", { algorithm = "ring" })
     co.allreduce(tensor.ones { 100 }, "sum", { algorithm = "star", async = true }):wait()
   end
+end
+
+-- case: wrong_arguments_are_errors_at_the_line_of_the_user at: threads:2
+function jobs.wrong_arguments_are_errors_at_the_line_of_the_user()
+  local co, tensor, refused = actor.collective, actor.tensor, expect.refused
+  local t = tensor.ones { 3 }
+  refused(function() co.allreduce(3) end, "bad argument 'tensor' to collective.allreduce: expected tensor, got number")
+  refused(function() co.allreduce(t, "median") end, "expected one of sum, mean, min, max, prod or a function, got 'median'")
+  refused(function() co.allreduce(t, "sum", { algorithm = "tree" }) end, "there is no 'tree' for it")
+  refused(function() co.allreduce(t, "sum", { fast = true }) end, "unknown option 'fast' to collective.allreduce")
+  refused(function() co.allreduce(t, "sum", { timeout = -1 }) end, "bad argument 'timeout' to collective.allreduce")
+  refused(function() co.allreduce(t, "sum", { out = tensor.ones { 4 } }) end, "4")
+  refused(function() co.broadcast(t, 2) end, "there is no rank 2 among 2")
+  refused(function() co.broadcast(t, 1.5) end, "bad argument 'root' to collective.broadcast: expected an integer")
+  if actor.rank == 0 then refused(function() co.broadcast(print, 0) end, "function") end
+  refused(function() co.gather(t, 5) end, "there is no rank 5 among 2")
+  if actor.rank == 0 then refused(function() co.scatter({ 1, 2, 3 }) end, "expected 2 values, one for each rank, got 3") end
+  refused(function() co.alltoall("x") end, "expected table, got string")
+  refused(function() co.group("g", { 0, 7 }) end, "there is no rank 7 among 2")
+  refused(function() co.group("", { 0 }) end, "expected a name")
+  refused(function() co.allreduce(t, function() error("no sum") end) end, "no sum")
 end
 
 jobs[(...)](select(2, ...))

@@ -1,5 +1,6 @@
 -- Mismatched collectives, for each operation with each possible difference. Both ranks get an error with both calls and
--- both lines, and the next call works. Run by two ranks; prints "all reported".
+-- both lines, and the next call works.
+-- case: within: 60 at: threads:2 isolate:2
 local actor = require "actor"
 local co, tensor = actor.collective, actor.tensor
 local me = actor.rank
@@ -95,4 +96,3 @@ for _, misfit in ipairs(misfits) do
   end
   assert(co.barrier())
 end
-print "all reported"

@@ -1,11 +1,13 @@
--- Jobs of collective_rotator_test.cpp; the first argument selects the job.
+-- Rotators and schedulers: the first argument selects the job.
 local actor = require "actor"
+local expect = require "expect"
 local meeting = require "meeting"
 local announce, await = meeting.announce, meeting.await
 
 local jobs = {}
 
 -- Every rank records its visit in each partition, and holds a file there that only one rank may hold at a time.
+-- case: {rounds,kinds,schedulers} within: 60 at: threads:{1,2,5,8} threads isolate hosts
 function jobs.rounds()
   local c, tensor = actor.collective, actor.tensor
   local rank, n = actor.rank, actor.size
@@ -71,7 +73,6 @@ function jobs.rounds()
     least = math.min(least, visit.time_left())
   end))
   assert(most > 0 and most <= 0.05 and least == 0)
-  print("rounds are right")
 end
 
 -- Partitions of all kinds: tensors of one type, whose slices travel as one tensor, and others. Every visit by a rank
@@ -161,47 +162,50 @@ function jobs.kinds()
   assert(c.rotator { table = mean }:round(function() end))
   mean:add(rank, tensor.full({ 1 }, 5))
   assert(mean:get(rank):item() == 3)
-  print("wrong: " .. select(2, pcall(function() c.rotator { table = t }:round(print, { rounds = 0 }) end)))
-  print("all kinds are right")
+  expect.raises(function() c.rotator { table = t }:round(print, { rounds = 0 }) end, "bad argument 'rounds' to rotator:round: expected")
 end
 
+-- A round that fails on one rank fails on all ranks and restores their partitions.
+-- case: fails kill: stays within: 20 at: isolate
 function jobs.fails()
   local c, tensor = actor.collective, actor.tensor
   local rank, n = actor.rank, actor.size
-  local process = io.open("/proc/self/stat"):read("*n")
   local t = c.table { name = "model" }
   t:set(rank, tensor.full({ 5 }, rank))
   t:set(rank + n, tensor.full({ 5 }, rank))
-  local function intact()
-    return t:size() == 2 and t:get(rank):sum() == 5 * rank and t:get(rank + n):sum() == 5 * rank
+  local function check_intact()
+    assert(t:size() == 2 and t:get(rank):sum() == 5 * rank and t:get(rank + n):sum() == 5 * rank)
+  end
+  local function add_one(slice)
+    for _, value in slice:pairs() do value:add_(1) end
   end
   local rotator = c.rotator { table = t }
-  local fine, message = pcall(rotator.round, rotator, function(slice, visit)
-    for _, value in slice:pairs() do value:add_(1) end
-    if rank == 1 and visit.step == 1 then error("no more", 0) end
+  local function round()
+    rotator:round(function(slice, visit)
+      add_one(slice)
+      if rank == 1 and visit.step == 1 then error("no more", 0) end
+    end)
+  end
+  local line = debug.getinfo(round, "S").linedefined + 1
+  expect.raises(round, "collective_rotator.lua:" .. line .. ": rotator:round: rank 1: no more")
+  check_intact()
+  rotator = c.rotator { table = t, slices = rank == 1 and 3 or 2 }
+  expect.raises(function() rotator:round(print) end,
+    "rank 1 is in rotator round 1 of 3 slices of table 'model' (sum) at collective_rotator.lua:",
+    "every rank must make the same calls in the same order")
+  check_intact()
+  expect.raises(function() c.rotator { table = t, tables = { t } } end, "collective.rotator takes either table or tables")
+  expect.raises(function() c.rotator { tables = { t, 5 } } end,
+    "bad argument 'tables[2]' to collective.rotator: expected a table of collective.table")
+  rotator = c.rotator { table = t }
+  local got, message, code = rotator:round(function(slice, visit)
+    add_one(slice)
+    if rank == 2 and visit.step == 1 then meeting.stay() end
   end)
-  local all = c.allgather(tostring(message))
-  for i = 1, all.n do assert(all[i] == all[1]) end
-  print("raised: " .. tostring(fine) .. " " .. message, intact())
-  fine, message = pcall(rotator.round, rotator == nil or c.rotator { table = t, slices = rank == 1 and 3 or 2 }, print)
-  print("slices: " .. message, intact())
-  fine, message = pcall(c.rotator, { table = t, tables = { t } })
-  print("both: " .. message)
-  fine, message = pcall(c.rotator, { tables = { t, 5 } })
-  print("kind: " .. message)
-  local got, code
-  got, message, code = rotator:round(function(slice, visit)
-    for _, value in slice:pairs() do value:add_(1) end
-    if rank == 2 and visit.step == 1 then
-      actor.log.info("stays in process %d.", process)
-      while true do end
-    end
-  end)
-  print("lost:", got, message, code, intact())
-  assert(c.rotator { table = t }:round(function(slice)
-    for _, value in slice:pairs() do value:add_(1) end
-  end))
-  print("then: " .. t:get(rank):sum() - 5 * rank - 5 * actor.size)
+  assert(got == nil and message == "rotator: rank 2 lost" and code == "peer_lost", message)
+  check_intact()
+  assert(c.rotator { table = t }:round(add_one))
+  expect.same(t:get(rank):sum(), 5 * rank + 5 * actor.size)
 end
 
 function jobs.schedulers()
@@ -265,14 +269,14 @@ function jobs.schedulers()
   local fine, message = pcall(static.run, static, function(_, index) if index == 9 then error("not this", 0) end end)
   local all = c.allgather(tostring(message))
   for i = 1, all.n do assert(all[i] == all[1]) end
-  print("raised: " .. tostring(fine) .. " " .. message:gsub("rank %d", "rank R"))
-  print("either: " .. select(2, pcall(c.scheduler, {})))
+  assert(not fine and message:find("scheduler:run: rank %d: item 9: not this"), message)
+  expect.raises(function() c.scheduler {} end, "collective.scheduler takes either dynamic or static")
 end
 
 -- Rank 2 is killed while it processes an item; its results are lost, and the other ranks process its items again.
+-- case: scheduler_killed {dynamic,static} kill: stays within: 20 at: isolate
 function jobs.scheduler_killed(...)
   local c = actor.collective
-  local process = io.open("/proc/self/stat"):read("*n")
   local kind = ...
   local items = {}
   for i = 1, 20 do items[i] = i end
@@ -281,19 +285,19 @@ function jobs.scheduler_killed(...)
   local results = scheduler:run(function(item)
     if me == 2 then
       announce("begun")
-      actor.log.info("stays in process %d.", process)
-      while true do end
+      meeting.stay()
     end
     await("begun") -- so that rank 2 gets an item
     return item + 100
   end)
   local sum = 0
   for i = 1, 20 do sum = sum + results[i] end
-  print("sum: " .. sum, actor.size)
+  assert(sum == 2210 and actor.size == 2)
 end
 
 -- The first item of each visit uses up the time, so the loop ends after it, and the next visit of that slice here
 -- begins with the following item. A visit that begins too late has no time for any item.
+-- case: bounded at: threads:1 threads isolate
 function jobs.bounded()
   local c = actor.collective
   local t = c.table()
@@ -322,7 +326,6 @@ function jobs.bounded()
     for _ in slice:pairs() do whole = whole + 1 end
   end))
   assert(whole == 5 * actor.size)
-  print("the time is kept")
 end
 
 jobs[(...)](select(2, ...))

@@ -1,11 +1,13 @@
--- Jobs of collective_table_test.cpp; the first argument selects the job.
+-- Tables of collectives: the first argument selects the job.
 local actor = require "actor"
+local expect = require "expect"
 local meeting = require "meeting"
 local announce, await = meeting.announce, meeting.await
 
 local jobs = {}
 
 -- Each wrong call fails on every rank with the same message, and changes no table.
+-- case: wrong within: 60 at: threads isolate
 function jobs.wrong()
   local c, tensor = actor.collective, actor.tensor
   local rank = actor.rank
@@ -20,49 +22,62 @@ function jobs.wrong()
     for id, value in t:pairs() do out[#out + 1] = id .. "=" .. tostring(value) end
     return table.concat(out, " ")
   end
-  local function fails(name, t, fn)
+  local function fails(name, t, fn, ...)
     local before = text(t)
     local fine, message = pcall(fn, t)
     assert(not fine, name .. " has not failed")
     assert(text(t) == before, name .. " has changed the table: " .. before .. " -> " .. text(t))
     local all = c.allgather((message:gsub("^collective_table.lua:%d+: ", "")))
     for i = 1, all.n do assert(all[i] == all[1], "not the same everywhere: " .. all[i] .. " / " .. all[1]) end
-    print(name .. ": " .. all[1])
+    for _, wanted in ipairs { ... } do assert(all[1]:find(wanted, 1, true), name .. ": " .. all[1]) end
   end
   local function regroup(t) t:regroup() end
-  fails("outside", filled { partitioner = function(id, n) return id == 11 and n or 0 end }, regroup)
-  fails("fraction", filled { partitioner = function() return 0.5 end }, regroup)
-  fails("partitioner", filled { partitioner = function() error("no owner", 0) end }, regroup)
+  fails("outside", filled { partitioner = function(id, n) return id == 11 and n or 0 end }, regroup,
+    "table:regroup: rank 1: the partitioner gives id 11 to 3, which is no rank from 0 to 2")
+  fails("fraction", filled { partitioner = function() return 0.5 end }, regroup, "gives id 1 to 0.5, which is no rank")
+  fails("partitioner", filled { partitioner = function() error("no owner", 0) end }, regroup,
+    "table:regroup: rank 0: the partitioner failed for id 1: no owner")
   local shapes = filled()
   shapes:set(1, tensor.zeros(2 + rank))
-  fails("shapes", shapes, regroup)
-  fails("shapes of all", shapes, function(t) t:allreduce() end)
-  fails("shapes gathered", shapes, function(t) t:allgather() end)
-  fails("shapes at the root", shapes, function(t) t:reduce(1) end)
+  fails("shapes", shapes, regroup, "table:regroup: rank 1: partition 1: float32[2] and float32[3] do not fit together")
+  fails("shapes of all", shapes, function(t) t:allreduce() end, "partition 1: float32[2] and float32[3] do not fit together")
+  fails("shapes gathered", shapes, function(t) t:allgather() end,
+    "table:allgather: rank 0: partition 1: float32[2] and float32[3]")
+  fails("shapes at the root", shapes, function(t) t:reduce(1) end,
+    "table:reduce: rank 1: partition 1: float32[2] and float32[3]")
   local kinds = filled()
   kinds:set(1, { rank })
-  fails("kinds", kinds, regroup)
-  fails("function", filled { combiner = function() error("not these", 0) end }, regroup)
-  fails("nothing", filled { combiner = function() end }, regroup)
-  fails("nothing shared", filled { combiner = function() end, shared = true }, regroup)
-  fails("unknown", filled(), function(t) t:pull(c.table()) end)
-  fails("rotate", filled(), function(t) t:rotate(function() return 1 end) end)
+  fails("kinds", kinds, regroup, "the combiner 'sum' is for tensors and numbers, not for a table")
+  fails("function", filled { combiner = function() error("not these", 0) end }, regroup,
+    "partition 1: the combiner failed: not these")
+  fails("nothing", filled { combiner = function() end }, regroup, "the combiner gave nil")
+  fails("nothing shared", filled { combiner = function() end, shared = true }, regroup, "the combiner gave nil")
+  fails("unknown", filled(), function(t) t:pull(c.table()) end,
+    "table:pull: rank 0: it has no partition 12, which rank 2 requests")
+  fails("rotate", filled(), function(t) t:rotate(function() return 1 end) end,
+    "bad argument 'permutation' to table:rotate: it sends both rank 0 and rank 1 to rank 1")
   local global = filled { partitioner = function() return "a" end }
-  fails("push", filled(), function(t) t:push(global) end)
+  fails("push", filled(), function(t) t:push(global) end,
+    "table:push: rank 0: the partitioner gives id 1 to a, which is no rank")
   -- Some ranks pass a permutation, others none: a mismatch, not a hang.
-  fails("one is none", filled(), function(t) t:rotate(rank == 1 and {} or { 1, 2, 0 }) end)
-  fails("two", filled(), function(t) t:rotate(rank == 1 and { 2, 0, 1 } or { 1, 2, 0 }) end)
-  fails("other", filled(), function(t) if rank == 1 then t:regroup() else t:allgather() end end)
-  fails("combiner", filled { combiner = rank == 1 and "max" or "sum" }, regroup)
-  fails("name", filled { name = rank == 1 and "w" or nil }, function(t) t:broadcast(1) end)
-  print("shared:", select(2, pcall(function() filled():lock(1, print) end)))
-  print("late:", filled():regroup({ timeout = 5 }) ~= nil)
+  fails("one is none", filled(), function(t) t:rotate(rank == 1 and {} or { 1, 2, 0 }) end,
+    "by no permutation: it has no target for rank 0 at collective_table.lua:", "by 1,2,0 at collective_table.lua:")
+  fails("two", filled(), function(t) t:rotate(rank == 1 and { 2, 0, 1 } or { 1, 2, 0 }) end,
+    "rank 0 is in rotate of a table (sum) by 1,2,0 at collective_table.lua:", "rank 1 is in rotate of a table (sum) by 2,0,1 at collective_table.lua:")
+  fails("other", filled(), function(t) if rank == 1 then t:regroup() else t:allgather() end end,
+    "rank 0 is in allgather of a table (sum) at collective_table.lua:", "rank 1 is in regroup of a table (sum) at collective_table.lua:")
+  fails("combiner", filled { combiner = rank == 1 and "max" or "sum" }, regroup, "regroup of a table (max)")
+  fails("name", filled { name = rank == 1 and "w" or nil }, function(t) t:broadcast(1) end,
+    "rank 0 is in broadcast of a table (sum) from rank 1 at collective_table.lua:", "rank 1 is in broadcast of table 'w' (sum) from rank 1 at collective_table.lua:")
+  expect.raises(function() filled():lock(1, print) end, "table:lock: the table is not shared")
+  assert(filled():regroup({ timeout = 5 }))
 end
 
 -- The killed rank has not made the call that the other ranks wait in; they continue without it.
+-- case: killed {regroup,allreduce,rotate,push,pull,broadcast} kill: stays within: 20 at: isolate
+-- case: killed {regroup,sync} shared kill: stays within: 20 at: isolate
 function jobs.killed(...)
   local c, tensor = actor.collective, actor.tensor
-  local process = io.open("/proc/self/stat"):read("*n")
   local operation, shared = ...
   local t, global = c.table { shared = shared == "shared" }, c.table()
   t:set(actor.rank, tensor.full({ 1000 }, actor.rank))
@@ -71,8 +86,7 @@ function jobs.killed(...)
   if shared then t:regroup() end
   local ids, owned = table.concat(t:ids(), " "), t:get(7)
   if actor.rank == 2 then
-    actor.log.info("stays in process %d.", process)
-    while true do end
+    meeting.stay()
   end
   local calls = {
     regroup = function() return t:regroup() end,
@@ -83,16 +97,18 @@ function jobs.killed(...)
     broadcast = function() return t:broadcast(1) end,
     sync = function() return t:sync() end,
   }
-  print("lost:", calls[operation]())
+  local got, message, code = calls[operation]()
+  assert(got == nil and message == operation .. ": rank 2 lost" and code == "peer_lost", message)
   assert(table.concat(t:ids(), " ") == ids and t:get(7) == owned)
   if t:get(1) then assert(t:get(1):sum() == 1000) end
   assert(t:regroup() == t)
   for _, id in ipairs(t:ids()) do assert(id % 2 == actor.rank) end
-  local sum = t:copy():allreduce():get(7)
-  print("then: " .. tostring(sum))
+  -- Before a regroup, the ranks check that a shared table is complete.
+  expect.same(t:copy():allreduce():get(7), shared and 3 or 1)
 end
 
 -- Partitions that all ranks change at the same time: the updates of different ranks overlap.
+-- case: updates at: threads isolate hosts
 function jobs.updates()
   local c, tensor = actor.collective, actor.tensor
   local rank, n = actor.rank, actor.size
@@ -140,10 +156,10 @@ function jobs.updates()
     local worked, why = pcall(t[name], t)
     assert(not worked and why:find("a table has no " .. name .. ": " .. instead, 1, true), why)
   end
-  print("updates add up")
 end
 
 -- Partitions that all ranks change under locks, several at a time.
+-- case: locks within: 60 at: threads:{1,2,8} threads isolate hosts
 function jobs.locks()
   local c, tensor = actor.collective, actor.tensor
   local rank, n, rounds = actor.rank, actor.size, 40
@@ -184,7 +200,8 @@ function jobs.locks()
     assert(all:get(id):min() == all:get(id):max())
     total = total + all:get(id):sum()
   end
-  print("total: " .. total - expected, "updates: " .. all:get(100).updates - n * rounds)
+  expect.same(total, expected)
+  expect.same(all:get(100).updates, n * rounds)
   -- A push into a shared table, and its regroup, preserve earlier writes.
   local more = c.table()
   more:set(3, tensor.full({ 8 }, 2))
@@ -194,15 +211,18 @@ function jobs.locks()
   assert(t:regroup() == t)
   t:lock(3, function(values) values[3]:add_(1) end)
   assert(more:pull(t) == more)
-  print("pushed: " .. more:get(3):sum() - all:get(3):sum() - 5 * 8 * n)
+  expect.same(more:get(3):sum(), all:get(3):sum() + 5 * 8 * n)
   local fine, message = pcall(t.set, t, 3, 1)
   assert(not fine and message:find("shared since its regroup"), message)
   assert(t:unshare() == t)
   t:set(3, 1)
-  print("again:", t:unshare() == t, pcall(t.lock, t, 3, print))
+  assert(t:unshare() == t)
+  expect.raises(function() t:lock(3, print) end, "the table is not shared")
 end
 
--- Rank 1 arrives after the other ranks have given up.
+-- Rank 1 arrives after the other ranks have given up. The named rank depends on which rank gives up first: ranks 0 and 2
+-- may be late for each other on a slow machine.
+-- case: late {regroup,allreduce,rotate,pull,rotator} at: threads isolate
 function jobs.late(...)
   local c = actor.collective
   local operation = ...
@@ -218,14 +238,15 @@ function jobs.late(...)
     pull = function() return t:pull(global, timeout) end,
     rotator = function() return c.rotator { table = t }:round(print, timeout) end,
   }
-  print("late:", calls[operation]())
+  local got, message, code = calls[operation]()
+  assert(got == nil and message:find(operation .. ": rank", 1, true) and message:find("not answered in time") and code == "timeout", message)
   if actor.rank == 0 then announce("given up") end
   assert(t:size() == 1 and t:get(actor.rank) == "of " .. actor.rank)
   assert(t:allgather() == t and t:size() == actor.size)
-  print("then all")
 end
 
 -- Two groups work at the same time, each with its own shared table, rotation and schedulers.
+-- case: groups within: 60 at: threads:5 threads isolate hosts
 function jobs.groups()
   local c = actor.collective
   local odd, even = {}, {}
@@ -252,33 +273,30 @@ function jobs.groups()
   local fine, message = pcall(t.push, t, other)
   assert(not fine and message:find("it is another group's"), message)
   c.barrier()
-  print("groups are apart")
 end
 
--- Rank 1 has a lock; rank 2 owns another partition and is killed.
+-- Rank 1 has a lock; rank 2 owns another partition and is killed. Errors name the holder and the failed owner.
+-- case: lock_fails kill: stays within: 20 at: isolate
 function jobs.lock_fails()
   local c = actor.collective
-  local process = io.open("/proc/self/stat"):read("*n")
   local t = c.table { shared = true }
   t:set(actor.rank, actor.rank)
   t:regroup()
   if actor.rank == 2 then
     await("tried")
-    actor.log.info("stays in process %d.", process)
-    while true do end
+    meeting.stay()
   elseif actor.rank == 1 then
     t:lock(0, function() announce("held") await("tried") end)
-    print("nothing")
   else
     await("held")
-    print("late:", t:lock({ 0, 1 }, print, { timeout = 0.05 }))
+    local got, message, code = t:lock({ 0, 1 }, print, { timeout = 0.05 })
+    assert(got == nil and message:find("not granted within 0.05 s (held by rank 1 at collective_table.lua:", 1, true) and code == "timeout", message)
     announce("tried")
   end
-  repeat
-    local got, message, code = t:lock(2, function() return true end)
-    if not got then print("lost:", got, message, code) end
-  until not got
-  print("left: " .. t:lock({ 0, 1 }, function(values) return values[0] + values[1] end))
+  local got, message, code
+  repeat got, message, code = t:lock(2, function() return true end) until not got
+  assert(message == "lock: rank 2 lost" and code == "peer_lost", message)
+  expect.same(t:lock({ 0, 1 }, function(values) return values[0] + values[1] end), 1)
 end
 
 jobs[(...)](select(2, ...))

@@ -2,6 +2,12 @@
 --
 --     actorhost -n 3 tests/integration/jobs/collective_table_model.lua SEED CASES
 --
+-- case: 21 50 within: 60 at: threads:{1,2,3}
+-- case: 24 20 within: 60 at: threads:{4,5,6,7,8,9}
+-- case: 41 50 within: 60 at: isolate:{1,2,3}
+-- case: 44 20 within: 60 at: isolate:{4,5,6,7,8,9}
+-- case: 61 20 within: 60 at: hosts:3x{1,2,3}
+--
 -- All nodes draw the same random numbers, so each knows every rank's operations and data. After each operation every
 -- rank compares its own tables with the model's.
 local actor = require "actor"
@@ -317,4 +323,3 @@ end
 
 for number = 1, cases do run_case(number) end
 c.barrier()
-print(("%d cases are as the model says; seed %d"):format(cases, seed))

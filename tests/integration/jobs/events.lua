@@ -1,8 +1,11 @@
--- Jobs of events_test.cpp; the first argument selects the job.
+-- Events: the first argument selects the job.
 local actor = require "actor"
+local meeting = require "meeting"
+local expect = require "expect"
 
 local jobs = {}
 
+-- case: events within: 60 at: threads:{1,2,8} threads isolate hosts
 function jobs.events()
   local c, tensor = actor.collective, actor.tensor
   local rank, n = actor.rank, actor.size
@@ -53,50 +56,48 @@ function jobs.events()
   local got, message, code = c.wait_event("flood", { timeout = 0.01 })
   assert(got == nil and code == (n == 1 and "peer_lost" or "timeout"), message)
   c.barrier()
-  print("all is well")
 end
 
+-- Waiting for an event of a killed node ends after its sent events are taken.
+-- case: lost kill: stays within: 20 at: isolate
 function jobs.lost()
   local c = actor.collective
-  local process = io.open("/proc/self/stat"):read("*n")
   if actor.rank == 1 then
     c.send_event("last word", 5, { to = 0 })
     c.wait_event("heard")
-    actor.log.info("stays in process %d.", process)
-    while true do end
+    meeting.stay()
   elseif actor.rank == 0 then
-    print("word: " .. c.wait_event("last word", { from = 1 }).value)
+    expect.same(c.wait_event("last word", { from = 1 }).value, 5)
     c.send_event("heard", true, { to = 1 })
-    print("lost:", c.wait_event("more", { from = 1 }))
+    local got, message, code = c.wait_event("more", { from = 1 })
+    assert(got == nil and message == "wait_event: rank 1 lost while waiting for 'more'" and code == "peer_lost", message)
   end
 end
 
+-- Waiting for an event is an error when all other ranks have ended.
+-- case: ends at: threads isolate hosts
 function jobs.ends()
   local c = actor.collective
   if actor.rank == 1 then c.send_event("bye", 1, { to = 0 }) end
   if actor.rank == 0 then
-    print("bye: " .. c.wait_event("bye").from)
-    print("anybody:", c.wait_event())
-    print("rank 1:", c.wait_event("x", { from = 1 }))
+    expect.same(c.wait_event("bye").from, 1)
+    local got, message = c.wait_event()
+    assert(got == nil and message:find("every other worker has come to the end of its script", 1, true), message)
+    local none, why, code = c.wait_event("x", { from = 1 })
+    assert(none == nil and why:find("rank 1 has come to the end of its script", 1, true) and code == "peer_lost", why)
   end
 end
 
-function jobs.wrong()
-  local c = actor.collective
-  local what = actor.args[2]
-  if what == "value" then
-    c.send_event("x", { f = print })
-  elseif what == "name" then
-    c.send_event(5, 1)
-  elseif what == "to" then
-    c.send_event("x", 1, { to = actor.size })
-  elseif what == "word" then
-    c.send_event("x", 1, { to = "everybody" })
-  elseif what == "from" then
-    c.wait_event("x", { from = -1 })
-  elseif what == "option" then
-    c.wait_event("x", { form = 1 })
-  end
+-- case: wrong_calls_are_errors_at_the_line_of_the_user at: threads:2
+function jobs.wrong_calls_are_errors_at_the_line_of_the_user()
+  local c, refused = actor.collective, expect.refused
+  refused(function() c.send_event("x", { f = print }) end, "collective.send_event: value.f is a function")
+  refused(function() c.send_event(5, 1) end, "bad argument 'name' to collective.send_event: expected string, got number")
+  refused(function() c.send_event("x", 1, { to = 2 }) end, "bad argument 'to' to collective.send_event: expected an integer from 0 to 1, got 2")
+  refused(function() c.send_event("x", 1, { to = "everybody" }) end,
+    "bad argument 'to' to collective.send_event: expected a rank, 'all' or 'local', got string")
+  refused(function() c.wait_event("x", { from = -1 }) end, "bad argument 'from' to collective.wait_event: expected an integer from 0 to 1, got -1")
+  refused(function() c.wait_event("x", { form = 1 }) end, "unknown option 'form' to collective.wait_event (known: from, timeout)")
 end
 
 jobs[(...)](select(2, ...))

@@ -1,12 +1,14 @@
--- Jobs of locks_test.cpp; the first argument selects the job.
+-- collective.lock, and partitions shared under locks: the first argument selects the job. locks_test.cpp has further runs of it.
 local actor = require "actor"
+local expect = require "expect"
 local meeting = require "meeting"
 local announce, await = meeting.announce, meeting.await
 
 local jobs = {}
 
--- Every node increments a number in a file, which is not atomic: two nodes at a time would lose an increment. `mutual`
--- is 0 if that never happened.
+-- Every node increments a number in a file, which is not atomic: two nodes at a time would lose an increment.
+-- case: counter 40 at: threads:{1,2,3,8}
+-- case: counter 60 at: isolate hosts
 function jobs.counter()
   local c = actor.collective
   local rounds = tonumber(actor.args[2])
@@ -21,7 +23,6 @@ function jobs.counter()
     file:write(n)
     file:close()
   end
-  local mutual = 0
   c.lock("count", function()
     if not io.open("count") then write(0) end
   end)
@@ -30,7 +31,7 @@ function jobs.counter()
     local keys = i % 2 == 0 and { "count", i % 5 } or { i % 5, "count" }
     local one, none, two = c.lock(keys, function()
       local n = read()
-      if io.open("inside") then mutual = mutual + 1 end
+      assert(not io.open("inside"))
       assert(io.open("inside", "w")):close()
       os.remove("inside")
       write(n + 1)
@@ -38,12 +39,13 @@ function jobs.counter()
     end)
     assert(one == 1 and none == nil and two == 2)
   end
-  local sum = c.allreduce(actor.tensor.full({ 1 }, mutual))
-  print("mutual: " .. sum:item())
-  print("count: " .. read())
+  c.barrier()
+  expect.same(read(), rounds * actor.size)
 end
 
--- One shared number for each rank: all ranks add to some of them, at their owners.
+-- One shared number for each rank: all ranks add to some of them, at their owners. No update is
+-- lost, and a value is never torn.
+-- case: shared at: threads:{1,2,8} threads isolate hosts
 function jobs.shared()
   local c, l = actor.collective, require "actor.c.lock"
   local n = actor.size
@@ -78,20 +80,20 @@ function jobs.shared()
     for i = 1, 60 do expected = expected + ((rank + i) % n ~= (rank * 3 + i) % n and 8 or 4) end
   end
   c.barrier()
-  print("tensors: " .. added - expected, one_by_one)
-  print("updates: " .. updates - 60 * n)
+  assert(added == expected and one_by_one and updates == 60 * n)
   local own = l.shared_read(3, 100 + actor.rank)
   assert(own.name == "state of " .. actor.rank and l.shared_read(4, 0) == nil)
   c.barrier()
   l.shared_withdraw(3)
   c.barrier()
-  local ok, message = pcall(l.shared_lock, 3, { 0 }, { 0 })
-  print("withdrawn: " .. tostring(ok) .. " " .. tostring(message):gsub("^.-: ", ""))
+  expect.raises(function() l.shared_lock(3, { 0 }, { 0 }) end, "lock: rank 0 has not published id 0 of table 3")
 end
 
--- Rank 1 holds "w" until rank 0 has tried to lock it; rank 0 prints its results.
+-- Rank 1 holds "w" until rank 0 has tried to lock it.
+-- case: timeout at: threads isolate hosts
 function jobs.timeout()
   local c = actor.collective
+  local line = debug.getinfo(1, "l").currentline + 2
   if actor.rank == 1 then
     c.lock({ "w", 7 }, function()
       announce("held")
@@ -99,80 +101,80 @@ function jobs.timeout()
     end)
   elseif actor.rank == 0 then
     await("held")
-    print("late:", c.lock("w", function() error("not mine") end, { timeout = 0.05 }))
-    print("at once:", c.lock(7, function() error("not mine") end, { timeout = 0 }))
-    print("free:", c.lock("7", function() return "mine" end, { timeout = 0 }))
+    local got, message, code = c.lock("w", function() error("not mine") end, { timeout = 0.05 })
+    assert(got == nil and code == "timeout")
+    expect.same(message, 'lock: "w" not granted within 0.05 s (held by rank 1 at locks.lua:' .. line .. ")")
+    got, message = c.lock(7, function() error("not mine") end, { timeout = 0 })
+    assert(got == nil and message:find("lock: 7 not granted within 0 s (held by rank 1", 1, true), message)
+    expect.same(c.lock("7", function() return "mine" end, { timeout = 0 }), "mine")
     announce("tried")
-    print("then:", c.lock({ 7, "w" }, function() return "mine" end))
+    expect.same(c.lock({ 7, "w" }, function() return "mine" end), "mine")
   end
   c.barrier()
 end
 
--- Rank 1 is killed while it holds a lock and a partition of rank 0. The other ranks wait for both.
-function jobs.killed()
-  local c, l = actor.collective, require "actor.c.lock"
-  local process = io.open("/proc/self/stat"):read("*n")
-  if actor.rank == 0 then l.shared_publish(1, 1, "old") end
-  c.barrier()
-  if actor.rank == 1 then
-    if actor.args[2] == "named" then
-      c.lock("w", function()
-        actor.log.info("holds in process %d.", process)
-        while true do end
-      end)
-    else
-      l.shared_lock(1, { 1 }, { 0 })
-      actor.log.info("holds in process %d.", process)
-      while true do end
-    end
-  else
-    if actor.args[2] == "named" then
-      print("named:", c.lock("w", function() return "free" end))
-    else
-      local handle, values = l.shared_lock(1, { 1 }, { 0 })
-      print("shared: " .. values[1])
-      l.shared_release(handle, { "old" })
-    end
-  end
-end
-
-function jobs.errors()
+-- Rank 1 is killed while it holds a lock; the other ranks wait for it.
+-- case: {named,partition}_killed kill: stays within: 20 at: isolate
+function jobs.named_killed()
   local c = actor.collective
-  local what = actor.args[2]
-  local function thrower()
-    local nothing = nil
-    return nothing.field
+  c.barrier()
+  if actor.rank == 1 then c.lock("w", meeting.stay) end
+  expect.same(c.lock("w", function() return "free" end), "free")
+end
+
+-- The same with a partition of rank 0, which retains its old value.
+function jobs.partition_killed()
+  local l = require "actor.c.lock"
+  if actor.rank == 0 then l.shared_publish(1, 1, "old") end
+  actor.collective.barrier()
+  local handle, values = l.shared_lock(1, { 1 }, { 0 })
+  if actor.rank == 1 then meeting.stay() end
+  expect.same(values[1], "old")
+  l.shared_release(handle, { "old" })
+end
+
+local function thrower()
+  local nothing = nil
+  return nothing.field
+end
+
+function jobs.error_inside()
+  if actor.rank == 1 then actor.collective.lock("w", thrower) end
+  actor.collective.barrier()
+end
+
+-- An error under a lock releases it.
+-- case: caught at: threads isolate
+function jobs.caught()
+  local c, object = actor.collective, {}
+  expect.raises(function() c.lock("w", thrower) end, "locks.lua:" .. debug.getinfo(thrower, "S").linedefined + 2 .. ": attempt to index")
+  local _, same = pcall(c.lock, "w", function() error(object) end)
+  assert(same == object)
+  expect.same(c.lock("w", function() return "free" end), "free")
+end
+
+-- The script of rank 0 ends without releasing its lock.
+-- case: left at: threads isolate
+function jobs.left()
+  if actor.rank == 0 then
+    require("actor.c.lock").acquire({ "w" })
+    announce("left")
+  else
+    await("left")
+    expect.same(actor.collective.lock("w", function() return "free" end), "free")
   end
-  if what == "inside" then
-    if actor.rank == 1 then c.lock("w", thrower) end
-    c.barrier()
-  elseif what == "caught" then
-    local ok, message = pcall(c.lock, "w", thrower)
-    local object = {}
-    local _, same = pcall(c.lock, "w", function() error(object) end)
-    print("caught: " .. tostring(ok) .. " " .. message, same == object)
-    print("again:", c.lock("w", function() return "free" end))
-  elseif what == "nested" then
-    c.lock("w", function() c.lock("v", print) end)
-  elseif what == "key" then
-    c.lock({ "w", 1.5 }, print)
-  elseif what == "keys" then
-    c.lock({}, print)
-  elseif what == "function" then
-    c.lock("w")
-  elseif what == "option" then
-    c.lock("w", print, { timout = 1 })
-  elseif what == "left" then
-    -- The script ends without releasing its lock.
-    if actor.rank == 0 then
-      local l = require "actor.c.lock"
-      l.acquire({ "w" })
-      announce("left")
-    else
-      await("left")
-      print("after:", c.lock("w", function() return "free" end))
-    end
-  end
+end
+
+-- case: wrong_calls_are_errors_at_the_line_of_the_user at: threads:1
+function jobs.wrong_calls_are_errors_at_the_line_of_the_user()
+  local c, refused = actor.collective, expect.refused
+  local at = "locks.lua:" .. debug.getinfo(1, "l").currentline + 1
+  local function nested() c.lock("w", function() c.lock("v", print) end) end
+  refused(nested, "lock: rank 0 holds a lock already, taken at " .. at .. "; ask for all keys in one call")
+  refused(function() c.lock({ "w", 1.5 }, print) end, "bad argument 'keys[2]' to collective.lock: expected an integer, got 1.5")
+  refused(function() c.lock({}, print) end, "bad argument 'keys' to collective.lock: expected at least one key")
+  refused(function() c.lock("w") end, "bad argument 'fn' to collective.lock: expected function, got nil")
+  refused(function() c.lock("w", print, { timout = 1 }) end, "unknown option 'timout' to collective.lock (known: timeout)")
 end
 
 jobs[(...)](select(2, ...))
