@@ -1,6 +1,6 @@
--- Jobs of average_test.cpp; the first argument selects the job.
+-- Averaging: the first argument selects the job. average_test.cpp has further runs of it.
 local actor = require "actor"
-local ffi = require "ffi"
+local expect = require "expect"
 local meeting = require "meeting"
 local announce, await = meeting.announce, meeting.await
 
@@ -8,9 +8,14 @@ local jobs = {}
 
 -- Workers train until each has taken part in up to `most` more rounds, abort, compare, and resume; `times` times. The
 -- additions to `b` are known, and so is its mean.
+-- case: training {all,ring,random} 5 30000 5 threads flags: --seed SEED within: 120 at: threads:{1,2,3,5,8}
+-- case: training {all,ring,random} 5 30000 5 wire flags: --seed SEED within: 120 at: isolate:{2,5}
+-- case: training {all,ring,random} 5 100000 5 wire flags: --seed SEED within: 120 at: hosts:3x2
+-- case: training all 100 1000 2 flags: --seed SEED within: 240 at: threads isolate
 function jobs.training(...)
   local average, tensor, co = actor.average, actor.tensor, actor.collective
-  local peers, times, count, most = (...), tonumber((select(2, ...))), tonumber((select(3, ...))), tonumber((select(4, ...)) or 5)
+  local peers, times, count, most, wire = ...
+  times, count, most = tonumber(times), tonumber(count), tonumber(most)
   local model = {
     w = tensor.full({ count }, actor.rank + 1),
     b = tensor.full({ 7 }, actor.rank, { dtype = "float64" }),
@@ -42,9 +47,10 @@ function jobs.training(...)
   end
   local stats = handle:stats()
   assert(stats.steps == steps and stats.broken == 0 and stats.waiting >= 0)
-  print("averaged", stats.bytes > 0)
+  if wire and actor.rank == 0 then assert((stats.bytes > 0) == (wire == "wire")) end
 end
 
+-- case: sixty_four_nodes_average {all,ring,random} within: 120 at: threads:64
 function jobs.sixty_four_nodes_average(...)
   local model = actor.tensor.full({ 1000 }, actor.rank, { dtype = "float64" })
   local handle = actor.average.start(model, { sync_interval_ms = 1, peers = (...) })
@@ -56,12 +62,11 @@ function jobs.sixty_four_nodes_average(...)
   local hash = actor.hash(model)
   local all = actor.collective.allgather(hash)
   for r = 1, all.n do assert(all[r] == hash) end
-  print "averaged"
 end
 
+-- case: rank_that_is_killed_while_it_averages {all,ring,random} SEED within: 120 at: isolate:4
 function jobs.rank_that_is_killed_while_it_averages(...)
   local average, tensor, co = actor.average, actor.tensor, actor.collective
-  ffi.cdef "int getpid(); int kill(int, int);"
   local peers, seed = (...), tonumber((select(2, ...)))
   local model = { w = tensor.full({ 300000 }, actor.rank) }
   local handle = average.start(model, { sync_interval_ms = 1, peers = peers })
@@ -71,7 +76,7 @@ function jobs.rank_that_is_killed_while_it_averages(...)
   while actor.size == 4 or step < 500 do
     step = step + 1
     handle:step(function() model.w:add_(0.001) end)
-    if actor.id == 2 and step == last then ffi.C.kill(ffi.C.getpid(), 9) end
+    if actor.id == 2 and step == last then meeting.die() end
     require("actor.events").deliver()
   end
   handle:abort()
@@ -84,23 +89,24 @@ function jobs.rank_that_is_killed_while_it_averages(...)
   local rounds = handle:stats().rounds
   while handle:stats().rounds < rounds + 3 do handle:step(function() model.w:add_(0.001) end) end
   handle:abort()
-  print(all.n .. " ranks hold the same model")
+  assert(all.n == 3)
 end
 
+-- case: rank_that_is_killed_while_others_wait within: 60 at: isolate
 function jobs.rank_that_is_killed_while_others_wait()
-  ffi.cdef "int getpid(); int kill(int, int);"
   local model = actor.tensor.full({ 10 }, actor.rank)
   local handle = actor.average.start(model, { sync_interval_ms = 1e6 })
   if actor.id == 2 then
     await "rank 0 goes to abort"
     await "rank 1 goes to abort"
-    ffi.C.kill(ffi.C.getpid(), 9)
+    meeting.die()
   end
   announce(("rank %d goes to abort"):format(actor.rank))
   handle:abort()
-  print(model:get(1))
+  assert(model:get(1) == 0.5)
 end
 
+-- case: aborted_worker_keeps_its_model within: 60 at: threads isolate
 function jobs.aborted_worker_keeps_its_model()
   local model = { w = actor.tensor.full({ 10 }, actor.rank) }
   local handle = actor.average.start(model, { sync_interval_ms = 1 })
@@ -126,9 +132,9 @@ function jobs.aborted_worker_keeps_its_model()
   model.w:add_(actor.rank)
   handle:abort() -- no worker has resumed
   assert(model.w:get(1) == 11 + actor.rank)
-  print "kept"
 end
 
+-- case: warm_up_averages_after_each_step_as within: 60 at: threads isolate
 function jobs.warm_up_averages_after_each_step_as()
   local model = { w = actor.tensor.full({ 10 }, actor.rank, { dtype = "float64" }) }
   local handle = actor.average.start(model, { sync_interval_ms = 1, warmup_steps = 10 })
@@ -143,7 +149,6 @@ function jobs.warm_up_averages_after_each_step_as()
   while handle:stats().rounds < 20 do handle:step(function() end) end
   handle:abort()
   assert(math.abs(model.w:get(3) - 111) < 1e-9, model.w:get(3))
-  print "warm"
 end
 
 function jobs.script_of_one_worker_ends_early()
@@ -152,30 +157,32 @@ function jobs.script_of_one_worker_ends_early()
   handle:abort()
 end
 
+-- case: worker_may_leave_without_abort_and within: 60 at: threads isolate
 function jobs.worker_may_leave_without_abort_and()
   local model = actor.tensor.full({ 1000 }, actor.rank)
   local handle = actor.average.start(model, { sync_interval_ms = 1 })
   while actor.rank > 0 and handle:stats().rounds < 50 do handle:step(function() model:add_(0.01) end) end
 end
 
-function jobs.model_that_is_not_finite_is_error_on()
+-- case: model_that_is_not_finite_is_error_on_its_rank_and_in_abort_on_all within: 60 at: threads:2
+function jobs.model_that_is_not_finite_is_error_on_its_rank_and_in_abort_on_all()
   local model = { w = actor.tensor.full({ 4 }, actor.rank) }
+  local began = debug.getinfo(1, "l").currentline + 1
   local handle = actor.average.start(model, { sync_interval_ms = 1 })
+  local why = "rank 1: tensor 'w' is not finite at element 3"
   if actor.rank == 1 then
     handle:step(function() model.w:set(3, 0 / 0) end)
-    local ok, message
-    repeat ok, message = pcall(handle.step, handle, function() end) until not ok
-    print(message)
+    local function fails() repeat handle:step(function() end) until false end
+    expect.refused(fails, "average: tensor 'w' is not finite at element 3, so it cannot be averaged (rank 1); averaged since average.lua:" .. began)
   end
-  local ok, message = pcall(handle.abort, handle)
-  assert(not ok)
-  print(message)
+  expect.raises(function() handle:abort() end, "average.abort: " .. why)
   if actor.rank == 1 then model.w:set(3, 1) end
   handle:resume()
   handle:abort()
-  print(model.w:get(3) - model.w:get(3))
+  assert(model.w:get(3) == model.w:get(3))
 end
 
+-- case: lock_and_unlock_are_step_and_step_gives within: 60 at: threads
 function jobs.lock_and_unlock_are_step_and_step_gives(...)
   local model = actor.tensor.full({ 4 }, actor.rank)
   local handle = actor.average.start(model, { sync_interval_ms = 1 })
@@ -190,9 +197,9 @@ function jobs.lock_and_unlock_are_step_and_step_gives(...)
   local a, b, c = handle:step(function(...) return ..., nil, 7 end, "x")
   assert(a == "x" and b == nil and c == 7)
   handle:abort()
-  print "locked"
 end
 
+-- case: rank_that_stays_in_step_holds_up {all,ring,random} within: 60 at: threads isolate
 function jobs.rank_that_stays_in_step_holds_up(...)
   local model = actor.tensor.full({ 1000 }, 0, { dtype = "float64" })
   local handle = actor.average.start(model, { sync_interval_ms = 1, deadline_ms = 20, peers = (...) })
@@ -210,7 +217,6 @@ function jobs.rank_that_stays_in_step_holds_up(...)
   local steps = actor.collective.allreduce(actor.tensor.full({ 1 }, handle:stats().steps)):get(1) - 1
   handle:abort()
   assert(math.abs(model:get(5) - (6 + 0.001 * steps) / 3) < 1e-6, model:get(5))
-  print "far"
 end
 
 function jobs.worker_that_joins_running_job_takes(...)
@@ -230,6 +236,33 @@ function jobs.worker_that_joins_running_job_takes(...)
   end
   handle:abort()
   print(("%d workers: %g"):format(actor.size, model:get(1)))
+end
+
+-- case: wrong_calls_are_errors_at_the_line_of_the_user at: threads:2
+function jobs.wrong_calls_are_errors_at_the_line_of_the_user()
+  local average, tensor, refused = actor.average, actor.tensor, expect.refused
+  local t = tensor.ones { 3 }
+  refused(function() average.start(3) end, "bad argument 'tensors' to average.start: expected tensors in a table, got number")
+  refused(function() average.start {} end, "expected at least one tensor")
+  refused(function() average.start { w = 3 } end, "bad argument 'tensors[w]' to average.start: expected tensor, got number")
+  refused(function() average.start({ t }, { every = 3 }) end, "unknown option 'every' to average.start")
+  refused(function() average.start({ t }, { peers = "some" }) end, "expected one of 'all', 'ring', 'random', got 'some'")
+  refused(function() average.start({ t }, { sync_interval_ms = -1 }) end, "bad argument 'sync_interval_ms' to average.start")
+  refused(function() average.start({ t }, { warmup_steps = 1.5 }) end, "bad argument 'warmup_steps' to average.start")
+  refused(function() average.start { tensor.ones({ 3, 4 }):narrow(2, 1, 2) } end, "tensor '1' is not contiguous")
+  refused(function() average.start { a = t, b = t:narrow(1, 2, 2) } end, "tensors 'a' and 'b' share memory")
+  local model = { w = t }
+  local start = debug.getinfo(1, "l").currentline + 1
+  local handle = average.start(model)
+  refused(function() handle:step(3) end, "bad argument 'fn' to average.step: expected function, got number")
+  refused(function() handle:step(function() handle:lock() end) end, "the lock is held already, since average.lua:" .. start + 2)
+  refused(function() handle:unlock() end, "the lock is not held")
+  refused(function() handle:step(function() handle:abort() end) end, "within a step, or the lock, of average.lua:" .. start + 4)
+  refused(function() handle:step(function() error("no step") end) end, "no step")
+  model.w = t * 2
+  refused(function() handle:step(print) end, "tensor 'w' is not the tensor that average.start received at average.lua:" .. start)
+  model.w = t
+  handle:abort()
 end
 
 jobs[(...)](select(2, ...))

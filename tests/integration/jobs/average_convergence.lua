@@ -1,4 +1,7 @@
--- The job of average_convergence_test.cpp.
+-- Averaging converges like synchronous training to within half a per cent, for any choice of partners. Both runs train
+-- the same nets on the same shards for the same epochs. Progress between rounds does not depend on time: a worker waits
+-- for a round after a fixed number of steps. Without rounds before the abort the loss is 1.3 % to 2.5 %.
+-- case: within: 200 at: threads
 local actor = require "actor"
 
 local co, data, nn, optim = actor.collective, actor.data, actor.nn, actor.optim
@@ -36,10 +39,12 @@ local function averaging(net, sgd, steps, gradient, peers)
   handle:abort()
 end
 
-local function report(name, way, peers)
+local function accuracy_of(name, way, peers)
   local accuracy = 0
   for seed = 1, seeds do accuracy = accuracy + trained(seed, way, peers) / seeds end
   print(("%s: %.3f"):format(name, accuracy))
+  return accuracy
 end
-report("synchronous", synchronously)
-for _, peers in ipairs { "all", "ring", "random" } do report(peers, averaging, peers) end
+local least = accuracy_of("synchronous", synchronously)
+assert(least > 95)
+for _, peers in ipairs { "all", "ring", "random" } do assert(accuracy_of(peers, averaging, peers) > least - 0.5) end

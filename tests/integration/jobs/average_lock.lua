@@ -1,4 +1,5 @@
--- The job of average_lock_test.cpp.
+-- A round may change the model between gradient and update only with lock = "gradient".
+-- case: {gradient,step} at: threads isolate
 local actor = require "actor"
 
 local lock = ...
@@ -33,4 +34,4 @@ for r = 1, all.n do assert(all[r]:get(1) == x:get(1)) end
 for _, count in ipairs(actor.collective.allgather(actor.tensor { steps }):totable()) do made = made + count end
 local due = (actor.size - 1) / 2 + 0.5 * made / actor.size
 assert(math.abs(x:get(1) - due) < 1e-6 * due, "the sum is not kept")
-print(between > 0 and "between" or "not between")
+assert((between > 0) == (lock == "gradient"), between)
