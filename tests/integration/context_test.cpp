@@ -42,17 +42,6 @@ void sleep_at_most(double seconds, Rng& rng) {
 
 }  // namespace
 
-TEST_CASE("one table of callbacks runs on both engines, and each key has one owner in each step") {
-  const std::string engine = any_engine();
-  for (const std::string& place : places()) {
-    for (const std::string rule : {"bsp", "asp"}) {
-      const JobFolder folder;
-      const Ended run(run_at(place, folder, {"--servers", "2", "jobs/context.lua", engine, "fields", rule}));
-      if (rule == "bsp") CHECK(run.out == "each key has 20 to 20 updates\n");
-    }
-  }
-}
-
 TEST_CASE("after the loss of a worker the ctx of the others has the new size, and they own its keys") {
   const std::string engine = any_engine();
   for (const std::string step : {"0", "7"}) {
@@ -65,29 +54,12 @@ TEST_CASE("after the loss of a worker the ctx of the others has the new size, an
   }
 }
 
-TEST_CASE("the original names keep their arguments on both engines, and errors name the user's function") {
+TEST_CASE("errors of both engines name the user's function") {
   const std::string engine = any_engine();
   const JobFolder folder;
-  const Ended run(folder.run({"-n", "2", "jobs/context.lua", engine, "original"}));
-  CHECK(run.out == "5\t5\n");
   const Ended wrong(folder.run({"-n", "2", "jobs/context.lua", engine, "original", "wrong"}), 1);
   CHECK_THAT(wrong.err,
              Contains("push (" + place_in("context.lua", "register_push") + "): expected {{key, value}, ...}"));
-}
-
-TEST_CASE("peer.run refuses by name the options that only the parameter server has") {
-  const JobFolder folder;
-  const auto [option, message] = GENERATE(table<std::string, std::string>({
-      {"tasks", "peer.run cannot honour tasks: no server deals out tasks; each worker chooses its own keys"},
-      {"lost", "peer.run cannot honour lost: no server deals out entries that a failed worker could lose"},
-      {"filter", "peer.run cannot honour filter: "},
-      {"checkpoint", "peer.run cannot honour checkpoint: "},
-      {"merge", "peer.run cannot honour merge policy 'buffer'"},
-      {"schedule", "peer.run: give schedule_local=, or schedule=, its other name, not both"},
-      {"neither", "peer.run: give schedule_local=, or schedule=, its other name"},
-  }));
-  const Ended run(folder.run({"-n", "1", "jobs/context.lua", "peer", "refused", option}), 1);
-  CHECK_THAT(run.err, Contains("rank 0: " + place_in("context.lua", "engine.run(run)") + ": " + message));
 }
 
 TEST_CASE("peers train all blocks of a model although a host is killed at a random moment") {

@@ -18,32 +18,7 @@ Ended run_peers(const std::string& place, const Words& job, const Words& flags =
   return Ended(run_at(place, folder, with(with(flags, {"jobs/peer_run.lua"}), job)));
 }
 
-std::string any_place() { return GENERATE(as<std::string>(), "threads", "isolate", "hosts"); }
-
 }  // namespace
-
-TEST_CASE("each update of peers counts once, under each rule, kind of pull and place") {
-  const Words places = {"threads", "isolate", "hosts"};
-  const Words pulls = {"native", "lua", "table"};
-  const Words rules = {"bsp", "asp", "ssp:4", "pbsp:2@poll:0.005", "pssp:2:4@sticky", "pbsp:0", "pbsp:9@sticky"};
-  const size_t place = GENERATE(size_t{0}, size_t{1}, size_t{2});
-  // The choice covers each pair of values of the three parameters.
-  for (size_t rule = 0; rule < rules.size(); ++rule) {
-    const std::string& pull = pulls[(place + rule) % pulls.size()];
-    INFO(places[place] << ", " << pull << ", " << rules[rule]);
-    const Ended run = run_peers(places[place], {"counts", pull, rules[rule]});
-    CHECK_THAT(run.out, Contains("steps: 10 ") && Contains("wrong:\t0\n"));
-  }
-}
-
-TEST_CASE("a Lua pull of peers reads the values that it merges, for large total sizes of a push") {
-  const std::string rule = GENERATE("asp", "ssp:2");
-  const Words job = {"counts", "lua", rule, "2", "2000000", "3"};  // three tensors of 8 MB
-  CHECK_THAT(run_peers(any_place(), job).out, Contains("steps: 2 ") && Contains("wrong:\t0\n"));
-  const JobFolder folder;
-  const Ended two(folder.run(with({"-n", "2", "jobs/peer_run.lua"}, job)));
-  CHECK_THAT(two.out, Contains("wrong:\t0\n"));
-}
 
 TEST_CASE("bsp of peers with one seed gives the same bits in threads, in processes and on hosts") {
   const std::string size = GENERATE("4", "300001");  // the second size takes two parts
@@ -58,45 +33,7 @@ TEST_CASE("bsp of peers with one seed gives the same bits in threads, in process
   }
 }
 
-TEST_CASE("no peer works more than s steps ahead under ssp:s, and bsp shows whole steps") {
-  for (const auto& [rule, most] : std::map<std::string, int>{{"bsp", 0}, {"ssp:0", 0}, {"ssp:2", 2}}) {
-    const Ended run = run_peers("threads", {"bound", rule});
-    CHECK(std::stoi(line_after(run.out, "lag:")) <= most);
-  }
-  const Ended free = run_peers("threads", {"bound", "asp"});
-  CHECK(std::stoi(line_after(free.out, "lag:")) > 4);
-}
-
-TEST_CASE("peers stop at different steps, with different keys and without updates") {
-  const std::string rule = GENERATE(as<std::string>(), "bsp", "asp", "ssp:2", "pbsp:2@sticky", "pbsp:2@poll:0.01");
-  const Ended run = run_peers(any_place(), {"uneven", rule});
-  CHECK_THAT(run.out, Contains("steps: 3 ") && Contains("wrong:\t0\n"));
-}
-
-TEST_CASE("a worker reads its own pushes in flight, and its sets and pushes apply in order") {
-  const std::string how = GENERATE("native", "replace");
-  const std::string rule = GENERATE("asp", "ssp:8");
-  CHECK_THAT(run_peers(any_place(), {"own", how, rule}).out, Contains("steps: 200 "));
-}
-
-TEST_CASE("a peer that reads without a copy gets the most recently set value") {
-  CHECK_THAT(run_peers(any_place(), {"handles"}).out, Contains("without copies:\ttrue\n"));
-}
-
-TEST_CASE("runs of peers follow each other, and values exist before, between and after") {
-  const Ended run = run_peers(any_place(), {"again"});
-  CHECK_THAT(run.out, Contains("before:\ttensor([1., 1.], float32)\ttensor([1., 1.], float32)\tnil\t0\n"));
-  for (const std::string n : {"12", "24", "36"}) {
-    CHECK_THAT(run.out, Contains("n:\t" + n + "\ttensor([1., 1.], float32)\t0\n"));
-  }
-}
-
-TEST_CASE("runs of peers and of the parameter server alternate in one job") {
-  CHECK(run_peers(any_place(), {"beside"}).out == "steps: 2, 3\nsteps: 4, 6\n");
-}
-
-TEST_CASE("the engine of peers has the original names, and --seconds ends it") {
-  CHECK_THAT(run_peers("threads", {"original", "ssp:1"}).out, Contains("steps: 5 "));
+TEST_CASE("--seconds ends a peer run") {
   const Ended timed = run_peers("threads", {"seconds"}, {"--seconds", "0.3"});
   CHECK_THAT(timed.out, Contains("reason:\tseconds\ttrue\ttrue\n"));
   CHECK_THAT(timed.err, Contains("rank 0: peer.run: ") && Contains("messages of this worker in each: "));
@@ -153,11 +90,6 @@ TEST_CASE("a peer run whose pull or init does not return is ended by --callback-
                   1);
   CHECK_THAT(run.err, Contains(what + " (" + place_in("peer_run.lua", what + " = function() while") +
                                ") did not return within 0.3 s (--callback-timeout)"));
-}
-
-TEST_CASE("peers and a parameter server alternate in one job, whose server skips the peer runs") {
-  const Ended run = run_peers(any_place(), {"in_turns"});
-  CHECK_THAT(run.out, Contains("first:\t7\t0\tnil\tpeer.get: there is no key \"nothing\"\nserver:\t3\nlast:\t7\n"));
 }
 
 TEST_CASE("the console and a callback swap the rule of peers during a run") {

@@ -1,21 +1,24 @@
--- Jobs of barriers_test.cpp; the first argument selects the job.
+-- Barrier rules: the first argument selects the job. barriers_test.cpp has further runs of it.
 local actor = require "actor"
+local each = require "each_worker"
+local expect = require "expect"
 
 local jobs = {}
 
 -- Every worker counts its steps; the schedule measures the spread of the counts. One of the three workers is slow.
--- `buffered`: the number of updates in a merge.
-function jobs.counting(buffered)
+-- Every update counts, and the spread is at most `most`. `buffered`: the number of updates in a merge.
+-- case: counting flags: --inject straggler=0.34:4x,delay=uniform(0,0.002) --barrier {asp,pbsp:2,pbsp:1@sticky,pssp:2:4,quorum:0.8:1,backup:1} at: threads isolate
+-- case: counting 1 flags: --inject straggler=0.34:4x,delay=uniform(0,0.002) --barrier {bsp,ssp:0} at: threads isolate hosts
+-- case: counting 2 flags: --inject straggler=0.34:4x,delay=uniform(0,0.002) --barrier ssp:1 at: threads isolate hosts
+-- case: counting 5 flags: --inject straggler=0.34:4x,delay=uniform(0,0.002) --barrier ssp:4 at: threads isolate hosts
+-- case: counting 0 3 flags: --barrier jobs/barrier_rules.lua:merged at: threads
+function jobs.counting(most, buffered)
   local param, tensor = actor.param, actor.tensor
   local widest = 0
 
   local summary = param.run {
     init = function() return { steps = tensor.zeros(3) } end,
-    schedule = function(workers)
-      local tasks = {}
-      for _, id in ipairs(workers) do tasks[id] = { { "steps" } } end
-      return tasks
-    end,
+    schedule = each(function(id) return { { "steps" } } end),
     push = function(ctx)
       local mine = tensor.zeros(3)
       mine:set(ctx.id + 1, 1)
@@ -31,23 +34,20 @@ function jobs.counting(buffered)
     end,
   }
   local steps = param.get("steps")
-  print("least: " .. steps:min())
-  print("spread: " .. math.max(param.get("widest"), steps:max() - steps:min()))
-  print("updates: " .. summary.updates - steps:sum())
+  assert(buffered or steps:min() >= 20 and summary.updates == steps:sum())
+  assert(math.max(param.get("widest"), steps:max() - steps:min()) <= tonumber(most or math.huge))
 end
 
 -- Worker 0 stays in its first push until the others have made 20 steps: the job ends only if the rule permits this.
+-- case: one_stays flags: --barrier {asp,ssp:30,pbsp:0,quorum:0.6,backup:1,ksync:2,partial:0.6,delay_bounded:0.01:bsp} at: threads
+-- case: one_stays --swap {asp,backup:1} flags: --barrier bsp at: threads
 function jobs.one_stays()
   local param, tensor = actor.param, actor.tensor
   local opt = actor.options { "JOB", swap = "" }
 
   param.run {
     init = function() return { steps = tensor.zeros(3) } end,
-    schedule = function(workers)
-      local tasks = {}
-      for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
-      return tasks
-    end,
+    schedule = each(function(id) return { { "work", id } } end),
     push = function(ctx)
       while ctx.id == 0 and param.get("steps"):slice(1, 2, 3):min() < 20 do end
       local mine = tensor.zeros(3)
@@ -60,32 +60,30 @@ function jobs.one_stays()
       return ctx.step >= 1
     end,
   }
-  print("others: " .. tostring(param.get("steps"):slice(1, 2, 3):min() >= 20))
+  assert(param.get("steps"):slice(1, 2, 3):min() >= 20)
 end
 
--- Ten steps under the rule of the command line.
+-- Ten steps under the rule of the command line, which may be from a file of several rules, or nested in another rule.
+-- case: short flags: --barrier jobs/barrier_rules.lua:{close,far} at: threads
+-- case: short flags: --barrier delay_bounded:0.01:{jobs/barrier_rules.lua:never,sample:2:jobs/barrier_rule.lua@sticky} at: threads isolate hosts
+-- case: short flags: --barrier jobs/barrier_rule.lua at: threads
 function jobs.short()
   local function register()
-    actor.param.register_schedule(function(workers)
-      local tasks = {}
-      for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
-      return tasks
-    end)
+    actor.param.register_schedule(each(function(id) return { { "work", id } } end))
     actor.param.register_push(function(id) return { { id, true } } end)
     actor.param.register_stop(function(ctx) return ctx.step >= 10 end)
   end
   register()
-  print(("%d steps"):format(actor.param.start().steps))
+  assert(actor.param.start().steps >= 10)
 end
 
+-- With as many workers as buffer slots, no worker continues before all have pushed. A worker without any work yet must
+-- not wait: it may join after the other workers have pushed.
+-- case: under_rules_that_are_bsp_by_definition flags: --barrier {bsp,backup:0,quorum:1,partial:1,jobs/barrier_rules.lua:strict} at: threads
 function jobs.under_rules_that_are_bsp_by_definition()
   local seen = {}
   actor.param.run {
-    schedule = function(workers)
-      local tasks = {}
-      for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
-      return tasks
-    end,
+    schedule = each(function(id) return { { "work", id } } end),
     push = function(ctx) return { { "x", ctx.id } } end,
     pull = function(_, updates)
       local ids = {}
@@ -95,9 +93,11 @@ function jobs.under_rules_that_are_bsp_by_definition()
     end,
     stop = function(ctx) return ctx.step >= 5 end,
   }
-  for _, ids in ipairs(actor.param.get("seen")) do print("round of " .. ids) end
+  expect.same(table.concat(actor.param.get("seen"), ", "), "0 1 2, 0 1 2, 0 1 2, 0 1 2, 0 1 2")
 end
 
+-- Updates in flight at the time of --seconds are counted but not merged.
+-- case: run_ends_at_seconds_without_merge flags: --barrier {bsp,asp} --seconds 0.2 --inject delay=0.5 at: threads isolate
 function jobs.run_ends_at_seconds_without_merge()
   local summary = actor.param.run {
     init = function() return { x = actor.tensor.zeros(1) } end,
@@ -105,8 +105,8 @@ function jobs.run_ends_at_seconds_without_merge()
     push = function() return { { "x", actor.tensor.ones(1) } } end,
     pull = actor.optim.add(),
   }
-  print(("%s: %d merged, %d in flight, x = %d"):format(summary.reason, summary.updates, summary.in_flight,
-    actor.param.get("x"):get(1)))
+  assert(summary.reason == "seconds" and summary.updates == 0 and summary.in_flight == 3)
+  expect.same(actor.param.get("x"):get(1), 0)
 end
 
 function jobs.of_rule_that_was_put_in_while_job_runs()

@@ -1,7 +1,6 @@
 -- Jobs that run on both engines: context.lua ENGINE JOB ..., where ENGINE is param or peer.
 local actor = require "actor"
-local ffi = require "ffi"
-ffi.cdef "int getpid(void); int kill(int, int);"
+local meeting = require "meeting"
 local tensor = actor.tensor
 local name, job = actor.args[1], actor.args[2]
 local engine = actor[name]
@@ -36,6 +35,7 @@ local function add(updates)
 end
 
 --- Every callback has its ctx; each key is pushed by exactly one worker in each of 20 steps.
+-- case: {param,peer} fields {bsp,asp} flags: --servers 2 at: threads isolate hosts
 function jobs.fields(rule)
   local size, steps, done = actor.size, 20, 0 -- done: the completed steps of this worker
   engine.run {
@@ -72,7 +72,7 @@ function jobs.fields(rule)
   }
   local values, least, most = engine.get(keys), math.huge, 0
   for i = 1, #keys do least, most = math.min(least, values[i][1]), math.max(most, values[i][1]) end
-  if actor.rank == 0 then print(("each key has %d to %d updates"):format(least, most)) end
+  if actor.rank == 0 and rule == "bsp" then assert(least == 20 and most == 20) end
 end
 
 --- The last worker dies, before its first push or in a later one. The others continue with the remaining size, and
@@ -83,7 +83,7 @@ function jobs.loses(at)
     init = function() return zeros end,
     schedule_local = function() return {} end,
     push = function(ctx)
-      if ctx.id == victim and ctx.step == tonumber(at) then ffi.C.kill(ffi.C.getpid(), 9) end
+      if ctx.id == victim and ctx.step == tonumber(at) then meeting.die() end
       if ctx.size < size then
         assert(ctx.size == size - 1 and ctx.rank == ctx.id)
         for _, key in ipairs(keys) do owned[key] = ctx.owns(key) or nil end
@@ -108,6 +108,7 @@ function jobs.loses(at)
 end
 
 --- The original names keep their arguments: the parameter server's functions have no ctx.
+-- case: {param,peer} original at: threads:2
 function jobs.original(how)
   local server = name == "param"
   engine.register_schedule(function(first)
@@ -130,20 +131,26 @@ function jobs.original(how)
   end)
   engine.register_stop(function(ctx) return ctx.step >= 5 end)
   engine.start("bsp")
-  print(engine.get("k"))
+  local value, step = engine.get("k")
+  if actor.role == "worker" then assert(value == 5 and step == 5) end
 end
 
---- peer.run with an option that only the parameter server has, or with a wrong `schedule`.
-function jobs.refused(option)
-  local options = {
-    tasks = actor.data.batches { n = 10, size = 1 }, lost = function() end, filter = { push = "fp16" },
-    checkpoint = { steps = 1 }, merge = actor.param.merge.buffer { k = 2 }, schedule = function() return {} end,
-  }
-  local run = {
-    schedule_local = option ~= "neither" and function() return {} end or nil, push = function() return {} end,
-    stop = function() return true end, [option] = options[option],
-  }
-  engine.run(run)
+--- peer.run refuses by name the options that only the parameter server has, and a wrong `schedule`.
+-- case: peer refused at: threads:1
+function jobs.refused()
+  local function refused(option, value, ...)
+    local function none() return {} end
+    local run = { schedule_local = none, push = none, stop = function() return true end }
+    run[option] = value or nil
+    require("expect").refused(function() engine.run(run) end, ...)
+  end
+  refused("tasks", actor.data.batches { n = 10, size = 1 }, "peer.run cannot honour tasks: no server deals out tasks; each worker chooses its own keys")
+  refused("lost", print, "peer.run cannot honour lost: no server deals out entries that a failed worker could lose")
+  refused("filter", { push = "fp16" }, "peer.run cannot honour filter: ")
+  refused("checkpoint", { steps = 1 }, "peer.run cannot honour checkpoint: ")
+  refused("merge", actor.param.merge.buffer { k = 2 }, "peer.run cannot honour merge policy 'buffer'")
+  refused("schedule", print, "peer.run: give schedule_local=, or schedule=, its other name, not both")
+  refused("schedule_local", false, "peer.run: give schedule_local=, or schedule=, its other name")
 end
 
 jobs[job](select(3, unpack(actor.args)))

@@ -1,5 +1,7 @@
--- Jobs of param_test.cpp; the first argument selects the job.
+-- The interface of param.run: the first argument selects the job. param_test.cpp has further runs of it.
 local actor = require "actor"
+local each = require "each_worker"
+local expect = require "expect"
 
 local jobs = {}
 
@@ -28,26 +30,25 @@ function jobs.output_of_server_callbacks_reaches_user()
   print("over")
 end
 
-function jobs.param_get_of_several_keys_gives_their()
+-- case: param_get_of_several_keys_gives_their_values_and_steps flags: --servers 2 at: threads
+function jobs.param_get_of_several_keys_gives_their_values_and_steps()
   param.run(run)
   local values, steps = param.get { "x", "missing", "name" }
-  print(values[1]:get(1), steps[1], values[2], steps[2], values[3], steps[3])
-  print(#param.get {})
-  print(select(2, pcall(param.get, { "x", {} })))
+  assert(values[1]:get(1) == 6 and steps[1] == 2 and values[2] == nil and steps[2] == nil)
+  assert(values[3] == "counter" and steps[3] == 0 and #param.get {} == 0)
+  expect.raises(function() param.get { "x", {} } end, "param.get: key 2")
 end
 
-function jobs.param_start_takes_barrier_as_seeds_does()
-  param.register_schedule(function(workers)
-    local tasks = {}
-    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
-    return tasks
-  end)
+-- param.start takes a barrier, like the original, and nothing else.
+-- case: param_start_takes_barrier at: threads
+function jobs.param_start_takes_barrier()
+  param.register_schedule(each(function(id) return { { "work", id } } end))
   param.register_push(function(id) return { { id, true } } end)
   param.register_stop(run.stop)
   param.register_barrier(function() error("not this one") end)
-  print(select(2, pcall(param.start, "bsp", "job", "url")))
-  print(select(2, pcall(param.start, "bps")))
-  print(param.start("bsp").steps)
+  expect.raises(function() param.start("bsp", "job", "url") end, "param.start takes a barrier or nothing, got 3 arguments")
+  expect.raises(function() param.start("bps") end, "there is no rule 'bps'")
+  expect.same(param.start("bsp").steps, 2)
 end
 
 function jobs.log_appends_unused_arguments()
@@ -57,6 +58,8 @@ function jobs.log_appends_unused_arguments()
   actor.log.info(7, "text")
 end
 
+-- param.train refuses callbacks that it makes itself, and stores the final parameters in the model of every worker.
+-- case: param_train_refuses_own_callbacks at: threads
 function jobs.param_train_refuses_own_callbacks()
   local net = actor.nn.sequential { actor.nn.linear(2, 2, { init = "zeros" }) }
   local train = {
@@ -69,13 +72,14 @@ function jobs.param_train_refuses_own_callbacks()
     pull = actor.optim.add { scale = -1 }, merge = param.merge.mean(),
     stop = function(ctx) return ctx.step >= 3 end,
   }
-  print(param.train(train).updates, net.params["1.weight"]:mean(), net.params["1.bias"]:mean())
+  assert(param.train(train).updates == 9 and net.params["1.weight"]:mean() == 3 and net.params["1.bias"]:mean() == 3)
   train.push = print
-  print(select(2, pcall(param.train, train)))
-  print(select(2, pcall(param.train, { net = {}, batch = print })))
+  expect.raises(function() param.train(train) end, "param.train makes 'push' itself")
+  expect.raises(function() param.train { net = {}, batch = print } end, "bad argument 'net' to param.train")
 end
 
 -- Trains a net; the fourth image on worker 1 has a NaN.
+-- case: param_train_meets_nan skip at: threads
 function jobs.param_train_meets_nan(on_nan)
   local nn, tensor = actor.nn, actor.tensor
   local net = nn.input { 3 }:linear(4, "tanh"):linear(2):network { seed = 1 }
@@ -89,7 +93,7 @@ function jobs.param_train_meets_nan(on_nan)
     end,
     stop = function(ctx) return ctx.step >= 6 end,
   }
-  print("finite", net.flat_params:is_finite())
+  assert(net.flat_params:is_finite())
 end
 
 -- The named callback never returns; with "none" all callbacks return.
@@ -104,9 +108,10 @@ function jobs.runs() param.run(run) end
 
 function jobs.waits() actor.collective.barrier() end
 
+-- case: mean flags: --barrier {bsp,backup:0} at: threads
 function jobs.mean()
   run.merge = param.merge.mean()
-  print(param.run(run).updates, param.get("x"):get(1))
+  assert(param.run(run).updates == 6 and param.get("x"):get(1) == 2)
 end
 
 -- A server's script ends before its param.run, in one of many ways.
@@ -129,13 +134,14 @@ function jobs.server_ends(how)
   param.run(run) -- no server calls this
 end
 
--- A server whose script has ended still serves values.
+-- A server serves values until the workers end, also after the end of its script.
+-- case: server_has_values flags: --servers {1,2} at: threads isolate hosts
 function jobs.server_has_values()
   if actor.role == "server" then return end
   param.set("a" .. actor.rank, actor.rank)
   actor.collective.barrier()
   for rank = 0, actor.size - 1 do assert(param.get("a" .. rank) == rank) end
-  print("keys", #param.keys())
+  expect.same(#param.keys(), 3)
 end
 
 jobs[(...)](select(2, ...))

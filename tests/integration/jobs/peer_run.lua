@@ -1,5 +1,6 @@
 -- Runs of the peer-to-peer engine. peer_run.lua JOB ...
 local actor = require "actor"
+local expect = require "expect"
 local peer, co, tensor, optim = actor.peer, actor.collective, actor.tensor, actor.optim
 local jobs = {}
 
@@ -29,7 +30,18 @@ local function run_steps(run)
 end
 
 -- Each update counts exactly once: `count` keys with tensors of `size` numbers; every worker adds 1 to each tensor in
--- each of its steps.
+-- each of its steps. The cases cover each pair of a rule, a kind of pull and a place.
+-- case: counts native {bsp,pbsp:2@poll:0.005,pbsp:9@sticky} at: threads
+-- case: counts lua {bsp,pbsp:2@poll:0.005,pbsp:9@sticky} at: isolate
+-- case: counts table {bsp,pbsp:2@poll:0.005,pbsp:9@sticky} at: hosts
+-- case: counts lua {asp,pssp:2:4@sticky} at: threads
+-- case: counts table {asp,pssp:2:4@sticky} at: isolate
+-- case: counts native {asp,pssp:2:4@sticky} at: hosts
+-- case: counts table {ssp:4,pbsp:0} at: threads
+-- case: counts native {ssp:4,pbsp:0} at: isolate
+-- case: counts lua {ssp:4,pbsp:0} at: hosts
+-- Three tensors of 8 MB:
+-- case: counts lua {asp,ssp:2} 2 2000000 3 at: threads:2 threads isolate hosts
 function jobs.counts(how, rule, steps, size, count)
   local n, size = tonumber(count) or 12, tonumber(size) or 3
   local keys, each = keys_of(n), tonumber(steps) or 10
@@ -55,7 +67,7 @@ function jobs.counts(how, rule, steps, size, count)
       return out
     end,
   }
-  print_summary(peer.run {
+  local summary = peer.run {
     init = function() return zero end,
     schedule = function() return keys end,
     push = function(ctx, entries)
@@ -67,19 +79,14 @@ function jobs.counts(how, rule, steps, size, count)
     pull = pulls[how],
     barrier = rule,
     stop = function(ctx) return ctx.step >= each end,
-  })
-  local wrong = 0
+  }
+  agreed { summary.steps, summary.updates }
+  expect.same(summary.steps, each)
   for _, key in ipairs(keys) do
     local value = peer.get(key)
-    local least = how == "table" and value.n or value:min()
-    local most = how == "table" and value.n or value:max()
-    if least ~= actor.size * each or most ~= least then
-      wrong = wrong + 1
-      actor.log.warn("%s is %g to %g, not %g", key, least, most, actor.size * each)
-    end
+    expect.same(how == "table" and value.n or value:min(), actor.size * each)
+    expect.same(how == "table" and value.n or value:max(), actor.size * each)
   end
-  agreed(wrong)
-  print("wrong:", wrong)
 end
 
 -- Updates that depend on their order. Under bsp each node reads the same bits, in threads, processes and hosts.
@@ -111,11 +118,16 @@ function jobs.bits(how, rule, size)
   print("bits: " .. agreed(actor.hash(all)))
 end
 
--- The largest lag of the slowest worker that a worker sees while it works.
-function jobs.bound(rule)
+-- The largest lag of the slowest worker that a worker sees while it works: none works more than s steps ahead under
+-- ssp:s, and bsp shows whole steps.
+-- case: bound bsp 0 at: threads
+-- case: bound ssp:0 0 at: threads
+-- case: bound ssp:2 2 at: threads
+-- case: bound asp more at: threads
+function jobs.bound(rule, limit)
   local clocks, lag = {}, 0
   for rank = 0, actor.size - 1 do clocks[rank + 1] = "clock" .. rank end
-  print_summary(peer.run {
+  peer.run {
     schedule = function() return {} end,
     push = function(ctx)
       local seen = peer.get(clocks)
@@ -129,15 +141,16 @@ function jobs.bound(rule)
     end,
     barrier = rule,
     stop = function(ctx) return ctx.step >= 30 end,
-  })
+  }
   local most = 0
   local all = co.allgather(lag)
   for i = 1, all.n do most = math.max(most, all[i]) end
-  print("lag:", most)
+  assert(limit == "more" and most > 4 or limit ~= "more" and most <= tonumber(limit), most)
   for _, state in ipairs(peer.sample(actor.size)) do assert(state.step == 30 and not state.busy) end
 end
 
 -- Workers that stop at different steps, with different keys, some of them without updates.
+-- case: uneven {bsp,asp,ssp:2,pbsp:2@sticky,pbsp:2@poll:0.01} at: threads isolate hosts
 function jobs.uneven(rule)
   local mine = "of" .. actor.rank
   local summary = peer.run {
@@ -152,20 +165,14 @@ function jobs.uneven(rule)
     barrier = rule,
     stop = function(ctx) return ctx.step >= 3 * (actor.rank + 1) end,
   }
-  print_summary(summary)
-  local wrong = 0
-  for rank = 0, actor.size - 1 do
-    local got = peer.get("of" .. rank)
-    if got ~= 2 * (rank + 1) then
-      wrong = wrong + 1
-      actor.log.warn("of%d is %s, not %d", rank, tostring(got), 2 * (rank + 1))
-    end
-  end
-  assert(peer.get("all") == nil)
-  print("wrong:", agreed(wrong))
+  agreed { summary.steps, summary.updates }
+  expect.same(summary.steps, 3)
+  for rank = 0, actor.size - 1 do expect.same(peer.get("of" .. rank), 2 * (rank + 1)) end
+  expect.same(peer.get("all"), nil)
 end
 
 -- Each step pushes to a few keys of the worker while earlier pushes are in flight; all reads include these pushes.
+-- case: own {native,replace} {asp,ssp:8} at: threads isolate hosts
 function jobs.own(how, rule)
   local keys, zero, one = {}, {}, how == "native" and -tensor.ones(3) or tensor.ones(3)
   for i = 1, 5 do
@@ -195,10 +202,11 @@ function jobs.own(how, rule)
     stop = function(ctx) return ctx.step >= 200 end,
   }
   for i = 1, 5 do check(i, peer.get(keys[i])) end
-  print_summary(summary)
+  expect.same(summary.steps, 200)
 end
 
 -- Tensors from a get without a copy hold the most recently set value, whichever worker set it.
+-- case: handles at: threads isolate hosts
 function jobs.handles()
   local keys = keys_of(20)
   peer.run {
@@ -219,15 +227,16 @@ function jobs.handles()
     co.barrier()
   end
   copies = co.allreduce(tensor.full({ 1 }, copies))[1]
-  print("without copies:", copies < 100 * actor.size * #keys)
+  assert(copies < 100 * actor.size * #keys)
 end
 
 -- Several runs of a job, and values between them.
+-- case: again at: threads isolate hosts
 function jobs.again()
   peer.set("x" .. actor.rank, tensor.ones(2))
   co.barrier()
   local values, steps = peer.get { "x0", "x" .. actor.size - 1, "y" }
-  print("before:", values[1], values[2], values[3], steps[1])
+  assert(values[1]:equal(tensor.ones(2)) and values[2]:equal(tensor.ones(2)) and values[3] == nil and steps[1] == 0)
   for run = 1, 3 do
     local summary = peer.run {
       init = function() return { x0 = 5, n = 0 } end,
@@ -241,14 +250,15 @@ function jobs.again()
       barrier = run == 2 and "asp" or "bsp",
       stop = function(ctx) return ctx.step >= 4 end,
     }
-    print_summary(summary)
     assert(run ~= 2 or summary.messages.decisions <= 4) -- of this run only
-    print("n:", agreed(peer.get("n")), peer.get("x0"))
+    local x0, step = peer.get("x0")
+    assert(agreed(peer.get("n")) == 4 * run * actor.size and x0:equal(tensor.ones(2)) and step == 0)
     co.barrier()
   end
 end
 
 -- Alternates runs of peers and of the parameter server, and its servers run the script as well.
+-- case: beside at: threads isolate hosts
 function jobs.beside()
   for run = 1, 2 do
     local peers = run_steps { stop = function(ctx) return ctx.step >= 2 * run end }
@@ -257,17 +267,20 @@ function jobs.beside()
       push = function(ctx) return { { "k", ctx.id } } end,
       stop = function(ctx) return ctx.step >= 3 * run end,
     }
-    print(("steps: %d, %d"):format(peers.steps, server.steps))
+    assert(peers.steps == 2 * run and server.steps == 3 * run)
   end
 end
 
+-- case: original ssp:1 at: threads
 function jobs.original(rule)
   peer.register_schedule(function() return { "k" } end)
   peer.register_push(function(ctx, entries) return { { "k", ctx.step + (entries[1][2] or 0) } } end)
   peer.register_pull(function(ctx, updates) return { { "k", updates[#updates][2] } } end)
   peer.register_stop(function(ctx) return ctx.step >= 5 end)
   peer.register_barrier(rule)
-  print_summary(peer.start())
+  local summary = peer.start()
+  print_summary(summary)
+  expect.same(summary.steps, 5)
 end
 
 -- An error in one callback.
@@ -336,6 +349,7 @@ function jobs.hangs(what)
 end
 
 -- Runs of peers before and after a run of the parameter server, and its server makes the calls, too.
+-- case: in_turns at: threads isolate hosts
 function jobs.in_turns()
   local function of_peers()
     peer.run {
@@ -348,16 +362,18 @@ function jobs.in_turns()
   of_peers()
   if actor.role == "worker" then
     local value, step = peer.get("k")
-    print("first:", value, step, peer.get("nothing"))
+    assert(value == 7 and step == 0)
+    local none, message = peer.get("nothing")
+    assert(none == nil and message == 'peer.get: there is no key "nothing"', message)
   end
   local summary = actor.param.run {
     schedule_local = function() return {} end,
     push = function() return {} end,
     stop = function(ctx) return ctx.step >= 3 end,
   }
-  print("server:", summary.steps)
+  expect.same(summary.steps, 3)
   of_peers()
-  if actor.role == "worker" then print("last:", (peer.get("k"))) end
+  if actor.role == "worker" then expect.same(peer.get("k"), 7) end
 end
 
 -- A run without stop: --seconds ends it.

@@ -1,6 +1,11 @@
 -- Workers as peers. peers.lua [leave|back]: with "leave" rank 0 leaves, and the others notice; with "back" all other
 -- workers leave and become peers again at once.
+-- case: at: threads:{1,2,3,5,8}
+-- case: {leave,back} at: threads isolate hosts
+-- The last peer leaves at once, with its keys, and wrong calls name the argument:
+-- case: last at: threads:1
 local actor = require "actor"
+local expect = require "expect"
 local peer, co = actor.peer, actor.collective
 
 -- The maximum over all ranks.
@@ -32,14 +37,15 @@ end
 
 local settled = settle(actor.size)
 co.barrier()
-print("settled:", worst(settled and 0 or 1))
+assert(worst(settled and 0 or 1) == 0)
 local all = ids(peer.sample(actor.size + 3))
 local some = ids(peer.sample(math.min(3, actor.size)))
 local none = #peer.sample(0)
 local around = peer.neighbours()
-print("all:", worst(math.abs(all - actor.size)))
-print("some:", worst(math.abs(some - math.min(3, actor.size))), none)
-print("around:", worst(math.abs(#around.after - math.min(16, actor.size - 1))))
+expect.same(worst(math.abs(all - actor.size)), 0)
+expect.same(worst(math.abs(some - math.min(3, actor.size))), 0)
+expect.same(none, 0)
+expect.same(worst(math.abs(#around.after - math.min(16, actor.size - 1))), 0)
 local counts = {}
 for _ = 1, 200 do
   local _, seen = ids(peer.sample(1))
@@ -47,14 +53,14 @@ for _ = 1, 200 do
 end
 local met = 0
 for _ in pairs(counts) do met = met + 1 end
-print("met:", worst(math.abs(met - actor.size)))
+expect.same(worst(math.abs(met - actor.size)), 0)
 if actor.args[1] == "leave" then
   local size = actor.size
   co.barrier()
   if actor.rank == 0 then peer.leave() end
   co.barrier()
   local left = actor.rank == 0 or settle(size - 1)
-  print("left:", worst(left and 0 or 1))
+  assert(worst(left and 0 or 1) == 0)
 end
 if actor.args[1] == "back" then
   for i = 1, 20 do peer.set(actor.rank .. " " .. i, i) end
@@ -70,5 +76,20 @@ if actor.args[1] == "back" then
       if peer.get(rank .. " " .. i) ~= i then lost = lost + 1 end
     end
   end
-  print("lost:", worst(lost))
+  expect.same(worst(lost), 0)
+end
+if actor.args[1] == "last" then
+  local began = actor.now()
+  for i = 1, 3 do
+    peer.set("k", i)
+    assert(peer.get("k") == i)
+    peer.leave()
+    assert(peer.get("k") == nil)
+  end
+  assert(actor.now() - began < 2)
+  expect.refused(function() peer.sample(-1) end, "'beta'")
+  expect.refused(function() peer.sample(1.5) end, "'beta'")
+  expect.refused(function() peer.sample("x") end, "'beta'")
+  expect.refused(function() peer.sample(1, { timeout = -1 }) end, "'timeout'")
+  expect.refused(function() peer.sample(1, { time = 1 }) end, "unknown option 'time'")
 end
