@@ -1,5 +1,6 @@
 -- The job of elastic_test.cpp.
 local actor = require "actor"
+local each = require "each_worker"
 
 -- Ends when `workers` workers have done ten tasks each; a late joiner prints when it has begun.
 local param = actor.param
@@ -10,11 +11,7 @@ actor.on_membership(function(change)
   for _, id in ipairs(change.lost) do print(("worker %d lost, now %d"):format(id, actor.size)) end
 end)
 local summary = param.run {
-  schedule = function(workers)
-    local tasks = {}
-    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
-    return tasks
-  end,
+  schedule = each(function(id) return { { "work", id } } end),
   push = function(ctx)
     mine = mine + 1
     if mine == 1 then actor.log.info("worker %d works.", ctx.id) end

@@ -1,5 +1,6 @@
 -- The job of filters_test.cpp.
 local actor = require "actor"
+local each = require "each_worker"
 
 local param, tensor, optim = actor.param, actor.tensor, actor.optim
 local opt = actor.options { push = "", pull = "", steps = 200, wide = 300, pull_in_lua = false }
@@ -36,11 +37,7 @@ local summary = param.run {
   init = function()
     return { w = tensor.zeros(width), wide = tensor.zeros(opt.wide), small = tensor.zeros(10), plain = { 1 } }
   end,
-  schedule = function(workers)
-    local tasks = {}
-    for _, id in ipairs(workers) do tasks[id] = { { "w" }, { "wide" }, { "small" }, { "plain" } } end
-    return tasks
-  end,
+  schedule = each(function(id) return { { "w" }, { "wide" }, { "small" }, { "plain" } } end),
   push = function(ctx, entries)
     local w, wide = entries[1][2], entries[2][2]
     return {

@@ -1,6 +1,5 @@
 -- Jobs of join_point_test.cpp; the first argument selects the job.
 local actor = require "actor"
-local ffi = require "ffi"
 local meeting = require "meeting"
 local announce, await = meeting.announce, meeting.await
 
@@ -113,8 +112,7 @@ function jobs.late_worker_that_is_let_in_and_lost_is()
   if actor.rank == 0 then actor.log.info("begun") end
   repeat until co.join_point() > 0
   if actor.rank == 1 then
-    ffi.cdef "int getpid(void); int kill(int, int);"
-    ffi.C.kill(ffi.C.getpid(), 9)
+    meeting.die()
   end
   local sum, message, code = co.allreduce(actor.tensor.ones(1))
   print(sum, message, code)

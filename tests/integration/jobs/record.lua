@@ -1,5 +1,7 @@
 -- Jobs of record_test.cpp; the first argument selects the job.
 local actor = require "actor"
+local each = require "each_worker"
+local meeting = require "meeting"
 
 local jobs = {}
 
@@ -18,11 +20,7 @@ function jobs.job()
 
   for run = 1, opt.runs do
     local summary = actor.param.run {
-      schedule = function(workers)
-        local tasks = {}
-        for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
-        return tasks
-      end,
+      schedule = each(function(id) return { { "work", id } } end),
       push = function(ctx)
         pushes = pushes + 1
         if pushes == 1 then actor.log.info("worker %d works.", ctx.id) end
@@ -82,19 +80,13 @@ end
 
 -- Worker 1 stays in its third push and prints its process id.
 function jobs.stays()
-  local process = io.open("/proc/self/stat"):read("*n")
   local pushes = 0
   actor.param.run {
-    schedule = function(workers)
-      local tasks = {}
-      for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
-      return tasks
-    end,
+    schedule = each(function(id) return { { "work", id } } end),
     push = function(ctx)
       pushes = pushes + 1
       if ctx.id == 1 and pushes == 3 then
-        actor.log.info("stays in process %d.", process)
-        while true do end
+        meeting.stay()
       end
       return { { ctx.id, true } }
     end,

@@ -1,5 +1,6 @@
 -- The job of server_change_test.cpp.
 local actor = require "actor"
+local each = require "each_worker"
 
 -- The first run's servers take four seconds to end: longer than the dead-peer timeout.
 actor.on_error(function()
@@ -10,11 +11,7 @@ actor.on_error(function()
 end)
 local function run()
   return actor.param.run {
-    schedule = function(workers)
-      local tasks = {}
-      for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
-      return tasks
-    end,
+    schedule = each(function(id) return { { "work", id } } end),
     push = function(ctx) return { { ctx.id, true } } end,
     stop = function(ctx) return ctx.step >= 3 end,
   }
