@@ -33,7 +33,7 @@ TEST_CASE("bsp of peers with one seed gives the same bits in threads, in process
   }
 }
 
-TEST_CASE("--seconds ends a peer run") {
+TEST_CASE("the flag --seconds ends a peer run") {
   const Ended timed = run_peers("threads", {"seconds"}, {"--seconds", "0.3"});
   CHECK_THAT(timed.out, Contains("reason:\tseconds\ttrue\ttrue\n"));
   CHECK_THAT(timed.err, Contains("rank 0: peer.run: ") && Contains("messages of this worker in each: "));
