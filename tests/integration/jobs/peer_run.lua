@@ -127,7 +127,7 @@ end
 function jobs.bound(rule, limit)
   local clocks, lag = {}, 0
   for rank = 0, actor.size - 1 do clocks[rank + 1] = "clock" .. rank end
-  peer.run {
+  local summary = peer.run {
     schedule = function() return {} end,
     push = function(ctx)
       local seen = peer.get(clocks)
@@ -142,6 +142,7 @@ function jobs.bound(rule, limit)
     barrier = rule,
     stop = function(ctx) return ctx.step >= 30 end,
   }
+  agreed { summary.steps, summary.updates }
   local most = 0
   local all = co.allgather(lag)
   for i = 1, all.n do most = math.max(most, all[i]) end
@@ -202,6 +203,7 @@ function jobs.own(how, rule)
     stop = function(ctx) return ctx.step >= 200 end,
   }
   for i = 1, 5 do check(i, peer.get(keys[i])) end
+  agreed { summary.steps, summary.updates }
   expect.same(summary.steps, 200)
 end
 
@@ -250,6 +252,7 @@ function jobs.again()
       barrier = run == 2 and "asp" or "bsp",
       stop = function(ctx) return ctx.step >= 4 end,
     }
+    agreed { summary.steps, summary.updates }
     assert(run ~= 2 or summary.messages.decisions <= 4) -- of this run only
     local x0, step = peer.get("x0")
     assert(agreed(peer.get("n")) == 4 * run * actor.size and x0:equal(tensor.ones(2)) and step == 0)
