@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "host/base/outside_json.hpp"
 #include "host/page/state_fields.hpp"
 #include "tests/host/page/sample_state.hpp"
 #include "tests/integration/chromium.hpp"

@@ -1,3 +1,4 @@
+#include "host/base/outside_json.hpp"
 #include "host/page/page_server.hpp"
 
 #include <atomic>

@@ -1,3 +1,4 @@
+#include "host/base/outside_json.hpp"
 #include "host/page/recording.hpp"
 
 #include <catch2/catch.hpp>
