@@ -200,7 +200,8 @@ Result<SaveFigures> commit_save(const SaveFolder& save, const std::vector<SavedP
 
 void abandon_save(const SaveFolder& save) {
   std::error_code error;
-  fs::remove_all(save.staging, error);
+  // Under another name, no task can add a file to the folder while it is removed.
+  fs::rename(save.staging, save.staging.string() + "-" + std::to_string(std::random_device()()), error);
   each_committer(save, [&](const fs::path& folder) { fs::remove_all(folder, error); });
 }
 
