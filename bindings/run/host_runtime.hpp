@@ -11,12 +11,12 @@
 
 #include "bindings/process/process_shared.hpp"
 #include "bindings/process/run_options.hpp"
+#include "bindings/run/host_checkpoints.hpp"
 #include "bindings/run/host_place.hpp"
 #include "bindings/run/interruption.hpp"
 #include "bindings/run/local_nodes.hpp"
 #include "bindings/run/log_lines.hpp"
 #include "bindings/run/page_host.hpp"
-#include "bindings/run/run_checkpoints.hpp"
 #include "bindings/run/run_join.hpp"
 #include "bindings/run/run_parts.hpp"
 
@@ -94,7 +94,7 @@ class HostRuntime final : private ClusterEvents, private RunJoin::Opener {
   JobSource job_;
   HostPlace place_;
   ProcessShared process_;
-  RunCheckpoints checkpoints_;
+  HostCheckpoints checkpoints_;
   RunParts run_;  // its mutex also guards the services of process_
   std::unique_ptr<PageHost> page_;
   LocalNodes nodes_;

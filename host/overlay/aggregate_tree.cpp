@@ -102,7 +102,7 @@ void AggregateTree::take_role(bool joined) {
   role_.set_owns_root_key(joined && near_.owns(0), now);
   const auto* const parent = search_.target() ? parents_.find(*search_.target()) : nullptr;
   // The owner of key 0 has arrived recently and takes over, or this tree becomes a part of another tree.
-  if (role_.must_resign(parent)) resign(parent->last.lease == 0 ? now + kTreeLease : 0);
+  if (parent != nullptr && role_.must_resign(*parent)) resign(parent->last.lease == 0 ? now + kTreeLease : 0);
   if (const auto least = role_.succession(children_, inclusion_.inside && inclusion_.until > now, now))
     become_root(*least);
 }

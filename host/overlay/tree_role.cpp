@@ -31,8 +31,8 @@ void TreeRole::set_owns_root_key(bool owns, double now) {
   if (is_root()) root_seen_ = now;
 }
 
-bool TreeRole::must_resign(const TreeParents::Parent* parent) const noexcept {
-  return is_root() && !owns_root_key_ && parent != nullptr && parent->replied;
+bool TreeRole::must_resign(const TreeParents::Parent& parent) const noexcept {
+  return is_root() && !owns_root_key_ && parent.replied;
 }
 
 void TreeRole::resign(std::optional<NodeId> to, double until) {

@@ -36,7 +36,7 @@ class TreeRole {
   /// Whether this node owns key 0. Call it before the next four functions.
   void set_owns_root_key(bool owns, double now);
   /// `parent`: this node's parent if it were not the root.
-  bool must_resign(const TreeParents::Parent* parent) const noexcept;
+  bool must_resign(const TreeParents::Parent& parent) const noexcept;
   /// Hands over the token to the node `to`. `until`: when children stop relying on this node's old results.
   void resign(std::optional<NodeId> to, double until);
   /// If this node should become the root now: the minimum with which it starts. `inside`: it relies on another root.

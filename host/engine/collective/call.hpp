@@ -96,8 +96,8 @@ class CollectiveCall {
   virtual void release() noexcept {}
 
   template <typename... Heads>
-  Status send(uint32_t to, Kind kind, Blob body, const Heads&... heads) {
-    return wiring_.send(to, kind, pack(group_.route_to(to), heads...), std::move(body));
+  Status send(uint32_t to, Kind kind, const Blob& body, const Heads&... heads) {
+    return wiring_.send(to, kind, pack(group_.route_to(to), heads...), body);
   }
   Blob inline_input() const;
   Status start_transfer(const Go& go) { return continue_started(transfer_.start(go)); }

@@ -1,4 +1,3 @@
-#include "host/base/outside_json.hpp"
 #include "host/page/page_server.hpp"
 
 #include <atomic>
@@ -12,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "host/base/outside_json.hpp"
 #include "host/page/page_files.hpp"
 #include "host/page/state_fields.hpp"
 #include "tests/host/page/sample_state.hpp"

@@ -1,8 +1,8 @@
-#include "host/base/outside_json.hpp"
 #include "host/page/recording.hpp"
 
 #include <catch2/catch.hpp>
 
+#include "host/base/outside_json.hpp"
 #include "host/page/page_view.hpp"
 #include "host/page/state_fields.hpp"
 #include "tests/host/page/sample_state.hpp"

@@ -1,10 +1,10 @@
-#include "bindings/run/run_checkpoints.hpp"
+#include "bindings/run/host_checkpoints.hpp"
 
 #include "host/data/file/atomic_dir.hpp"
 
 namespace actorhost {
 
-Status RunCheckpoints::load(Log& log) {
+Status HostCheckpoints::load(Log& log) {
   if (!options_.resume || process_.resumed) return {};
   std::string directory = options_.resume->empty() ? options_.checkpoint : *options_.resume;
   if (directory.empty()) directory = "checkpoints";
@@ -23,16 +23,16 @@ Status RunCheckpoints::load(Log& log) {
   return {};
 }
 
-Status RunCheckpoints::test() {
+Status HostCheckpoints::test() {
   return options_.checkpoint.empty() ? Status() : usable(try_to_checkpoint(options_.checkpoint));
 }
 
-Status RunCheckpoints::lock() {
+Status HostCheckpoints::lock() {
   if (options_.checkpoint.empty()) return {};
   return usable(process_.locks.take(options_.checkpoint, CheckpointFolder{}.prefix));
 }
 
-Status RunCheckpoints::usable(const Status& status) {
+Status HostCheckpoints::usable(const Status& status) {
   unusable_ = !status.ok();
   if (status.ok()) return {};
   return Error{Code::refused, "--checkpoint: " + status.error().message};

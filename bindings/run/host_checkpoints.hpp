@@ -9,10 +9,10 @@ namespace actorhost {
 
 inline constexpr int kNoCheckpoint = 4;  // exit code: the run's checkpoints cannot be written
 
-class RunCheckpoints {
+class HostCheckpoints {
  public:
   /// The objects belong to the host runtime and outlive this one.
-  RunCheckpoints(RunOptions& options, ProcessShared& process) : options_(options), process_(process) {}
+  HostCheckpoints(RunOptions& options, ProcessShared& process) : options_(options), process_(process) {}
 
   /// --resume: loads the newest complete checkpoint into the process; its servers restore the values. A job with its
   /// own checkpoints (actor.checkpoint, iterate) reads them later.
