@@ -98,7 +98,7 @@ Status LeaderCall::send_star_results() {
   if (final && !decide({}, results[0])) return {};
   for (uint32_t member = 1; member < group_.members; ++member) {
     inlined_bytes_sent_ += results[member].size();
-    AH_TRY(send(member, collective_kind::result, std::move(results[member]), ResultHead{final}));
+    AH_TRY(send(member, collective_kind::result, results[member], ResultHead{final}));
   }
   has_result_ = true;
   if (!final) return report_if_done();

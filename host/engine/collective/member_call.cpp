@@ -9,7 +9,7 @@ Status MemberCall::announce(bool small, const Go& root_sends) {
                           root_sends.about, spec_.signature, spec_.where,    spec_.stale, group_.joined};
   Blob input = small && spec_.stale.empty() ? inline_input() : Blob();
   inlined_bytes_sent_ += input.size();
-  return send(0, collective_kind::announce, std::move(input), announce);
+  return send(0, collective_kind::announce, input, announce);
 }
 
 Status MemberCall::on_message(uint32_t from, const Frame& frame) {
