@@ -139,11 +139,12 @@ local function address(host) return ("10.9.0.%d"):format(host + 1) end
 
 local function shell(lines, purpose) assert(os.execute(table.concat(lines, "\n")) == 0, "cannot " .. purpose) end
 
--- Sets the link address that host i uses for host j. Frames to an address without an interface are lost without an
--- error.
+-- Sets the link address that host i uses for host j, and reads it back. Frames to an address without an interface are
+-- lost without an error.
 local function neighbour(i, j, lost)
-  return ("ip -n host%d neigh replace %s lladdr 02:00:00:00:%s:%02x dev eth0 nud permanent"):format(i, address(j),
-    lost and "ff" or "00", j)
+  local mac = ("02:00:00:00:%s:%02x"):format(lost and "ff" or "00", j)
+  return ("ip -n host%d neigh replace %s lladdr %s dev eth0 nud permanent && ip -n host%d neigh show to %s | grep -q %s"):format(
+    i, address(j), mac, i, address(j), mac)
 end
 
 local function make_network(n)
@@ -165,7 +166,7 @@ end
 
 local function set_links(links, lost)
   local lines = {}
-  for k, link in ipairs(links) do lines[k] = neighbour(link[1], link[2], lost) .. ' & all="$all $!"' end
+  for k, link in ipairs(links) do lines[k] = "(" .. neighbour(link[1], link[2], lost) .. ') & all="$all $!"' end
   lines[#lines + 1] = 'for one in $all; do wait "$one" || exit 1; done'
   shell(lines, "change a link")
 end
