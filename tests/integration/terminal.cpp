@@ -65,6 +65,15 @@ bool Terminal::shows(const std::string& text, double seconds) const {
   return there;
 }
 
+bool Terminal::completes_to(const std::string& text) {
+  const auto there = [&] { return screen().find(text) != std::string::npos; };
+  const auto press_tab = [&] {
+    press("Tab");
+    return wait_until(there, 1);
+  };
+  return wait_until(press_tab, 20) || shows(text, 0);
+}
+
 std::optional<int> Terminal::ended(double seconds) const {
   if (!wait_until([this] { return std::filesystem::exists(code_file_); }, seconds)) {
     WARN("the program has not ended:\n" + screen());

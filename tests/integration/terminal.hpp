@@ -35,6 +35,8 @@ class Terminal {
   std::string screen() const;
   /// Waits until the screen contains the text.
   bool shows(const std::string& text, double seconds = 20) const;
+  /// Presses Tab until the screen contains the text: a busy node may reply too late to a Tab.
+  bool completes_to(const std::string& text);
   /// The exit code of the program after its end.
   std::optional<int> ended(double seconds = 20) const;
 
