@@ -104,6 +104,28 @@ TEST_CASE("an error on one rank ends all nodes with 1 and is shown once") {
   CHECK_THAT(run.err, Contains("in main chunk"));
 }
 
+TEST_CASE("an uncaught error of each engine ends the run with 1 and names the rank and its line once") {
+  const auto [call, message] = GENERATE(table<std::string, std::string>({
+      {"actor.average.start(3)", "bad argument 'tensors' to average.start: expected tensors in a table, got number"},
+      {"actor.average.start({ t }):step(function() error('no step') end)", "no step"},
+      {"actor.collective.allreduce(t, function() error('no sum') end)", "no sum"},
+      {"actor.collective.lock('w', function() actor.collective.lock('v', print) end)", "rank 0 holds a lock already"},
+      {"actor.collective.wait_event('x', { form = 1 })", "unknown option 'form' to collective.wait_event"},
+      {"actor.peer.sample(-1)", "'beta'"},
+      {"actor.peer.run { push = print, schedule = print, lost = print }", "peer.run cannot honour lost: "},
+      {"actor.mapreduce.load('none.txt')", "mapreduce.load: none.txt: cannot open for reading: No such file"},
+      {"actor.mapreduce.range(1, 4):save('s3://out')", "mapreduce.save: 's3://' is not supported"},
+      {"actor.mapreduce.range(1, 9):filter(function() error('no row') end):count()", "first on rank "},
+      {"actor.mapreduce.range(1, 1000000):collect()", "mapreduce.collect: the result has"},
+  }));
+  const JobFolder folder;
+  folder.write("job.lua", "local actor = require 'actor'\nlocal t = actor.tensor.ones { 3 }\n" + call + "\n");
+  const Ended run(folder.run({"-n", "2", "--memory", "20M", "--log-level", "error", "job.lua"}), 1);
+  CHECK_THAT(run.err, Contains("rank 0: job.lua:3: ") || Contains("rank 1: job.lua:3: "));
+  CHECK_THAT(run.err, Contains(message));
+  CHECK(count_of(run.err, "stack traceback:") == 1);
+}
+
 TEST_CASE("an error on one host ends all hosts with 1 and its traceback is shown once") {
   const JobFolder folder;
   const std::string what = GENERATE(as<std::string>(), "push", "top");

@@ -73,6 +73,8 @@ void register_case(const std::string& job, const std::string& line) {
             words >> one->seconds;
           } else if (word == "kill:") {
             words >> one->killed;
+          } else if (word.ends_with(':')) {
+            throw std::runtime_error(job + ".lua: unknown part '" + word + "' of the case: " + line);
           } else {
             part->push_back(word);
           }
