@@ -14,9 +14,6 @@ Finished run_short(const JobFolder& folder, const std::string& rule) {
 
 }  // namespace
 
-// With as many workers as buffer slots, no worker continues before all have pushed. A worker without any work yet must
-// not wait: it may join after the other workers have pushed.
-
 TEST_CASE("every rule of the library runs a job with a straggler") {
   const JobFolder folder;
   const Words rules = lines_of(folder.run({"-n", "1", "jobs/barriers.lua", "list"}).out);

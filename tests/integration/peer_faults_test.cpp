@@ -55,13 +55,3 @@ TEST_CASE("keys of a departing worker are not lost while the others have no majo
   CHECK_THAT(hosts.err(),
              Contains("waiting for over 10 s for rank") && Contains(", to take over the keys that this worker left"));
 }
-
-TEST_CASE("a worker begins with the others although the mark of the initial values is lost") {
-  const JobFolder folder;
-  for (const std::string rule : {"bsp", "asp"}) {
-    for (const Words& flags : {Words{"-n", "3"}, Words{"-n", "3", "--isolate"}}) {
-      const Ended run(folder.run(with(flags, {"jobs/peer_faults.lua", "lost_mark", rule})));
-      CHECK(run.out == "steps: 5\n");
-    }
-  }
-}

@@ -1,5 +1,6 @@
 -- For chunks_test.cpp: runs that receive chunks. chunks.lua JOB [...]
 local actor = require("actor")
+local each = require "each_worker"
 local jobs = {}
 
 answer = 42
@@ -32,11 +33,7 @@ end
 function jobs.param()
   local summary = actor.param.run {
     init = function() return { w = actor.tensor.zeros { 3 } } end,
-    schedule = function(workers)
-      local tasks = {}
-      for _, id in ipairs(workers) do tasks[id] = { { "w" } } end
-      return tasks
-    end,
+    schedule = each(function() return { { "w" } } end),
     push = function()
       actor.sleep(0.001)
       return { { "w", actor.tensor.full({ 3 }, 1) } }

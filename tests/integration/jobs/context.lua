@@ -1,5 +1,7 @@
 -- Jobs that run on both engines: context.lua ENGINE JOB ..., where ENGINE is param or peer.
 local actor = require "actor"
+local each = require "each_worker"
+local expect = require "expect"
 local meeting = require "meeting"
 local tensor = actor.tensor
 local name, job = actor.args[1], actor.args[2]
@@ -111,12 +113,7 @@ end
 -- case: {param,peer} original at: threads:2
 function jobs.original(how)
   local server = name == "param"
-  engine.register_schedule(function(first)
-    if not server then return { "k" } end
-    local tasks = {}
-    for _, id in ipairs(first) do tasks[id] = { { "k" } } end
-    return tasks
-  end)
+  engine.register_schedule(server and each(function() return { { "k" } } end) or function() return { "k" } end)
   engine.register_push(function(first, entries)
     if how == "wrong" then return 7 end
     assert((server and first or first.id) == actor.id and entries[1][1] == "k")
@@ -142,7 +139,7 @@ function jobs.refused()
     local function none() return {} end
     local run = { schedule_local = none, push = none, stop = function() return true end }
     run[option] = value or nil
-    require("expect").refused(function() engine.run(run) end, ...)
+    expect.refused(function() engine.run(run) end, ...)
   end
   refused("tasks", actor.data.batches { n = 10, size = 1 }, "peer.run cannot honour tasks: no server deals out tasks; each worker chooses its own keys")
   refused("lost", print, "peer.run cannot honour lost: no server deals out entries that a failed worker could lose")

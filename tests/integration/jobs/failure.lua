@@ -115,9 +115,7 @@ function jobs.error_of_callback_of_param_run_ends_run(...)
     init = function() boom "init" return { w = 0 } end,
     schedule = function(workers)
       boom "schedule"
-      local out = {}
-      for _, id in ipairs(workers) do out[id] = { { "w" } } end
-      return out
+      return each(function() return { { "w" } } end)(workers)
     end,
     push = function()
       if at == "within" then actor.param.run { push = print, schedule_local = print, stop = print } end

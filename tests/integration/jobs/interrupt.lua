@@ -1,5 +1,6 @@
 -- Jobs of interrupt_test.cpp; the first argument selects the job.
 local actor = require "actor"
+local each = require "each_worker"
 
 local jobs = {}
 
@@ -14,11 +15,7 @@ function jobs.endless()
       actor.log.info("begins at %d updates", from.updates)
       return { count = tensor.zeros(1) }
     end,
-    schedule = function(workers)
-      local tasks = {}
-      for _, id in ipairs(workers) do tasks[id] = { { "count" } } end
-      return tasks
-    end,
+    schedule = each(function() return { { "count" } } end),
     push = function() return { { "count", tensor.ones(1) } } end,
     pull = actor.optim.add(),
     stop = function() return false end,

@@ -2,13 +2,11 @@
 local actor = require "actor"
 local expect = require "expect"
 local mr = require "actor.mapreduce"
-local ffi = require "ffi"
+local meeting = require "meeting"
 local rows_of = require "noted_rows"
 local noted, write, made = rows_of.noted, rows_of.write, rows_of.made
 
 local jobs = {}
-
-ffi.cdef "int getpid(void); int kill(int, int);"
 
 -- Worker 2 has computed some rows once all workers have; it is then lost before any other worker continues.
 local function wait_for_worker_2()
@@ -21,8 +19,8 @@ end
 local function lose_worker_2()
   if actor.id == 2 then
     repeat until io.open("has-0") and io.open("has-1") -- the previous actions are complete
-    write("process", ffi.C.getpid() .. "\n")
-    ffi.C.kill(ffi.C.getpid(), 9)
+    write("process", require("ffi").C.getpid() .. "\n")
+    meeting.die()
   end
   write("has-" .. actor.id, "")
   local process
@@ -175,7 +173,7 @@ function jobs.checkpoint_during_which_worker_is_lost()
   local seen = 0
   local rows = mr.range(1, 4000, 1, 40):map(function(x)
     seen = seen + 1
-    if actor.id == 2 and seen == 150 then ffi.C.kill(ffi.C.getpid(), 9) end
+    if actor.id == 2 and seen == 150 then meeting.die() end
     if actor.id ~= 2 and seen == 1 then wait_for_worker_2() end
     if actor.id == 2 and seen == 1 then write("two", "") end
     return x
@@ -240,7 +238,7 @@ function jobs.task_that_ends_each_process_that_runs(when)
     mr.range(1, 8, 1, 8):foreach(function(x)
       if x ~= 5 then return end
       write("deaths", "x")
-      ffi.C.kill(ffi.C.getpid(), 9)
+      meeting.die()
     end)
   end
   if actor.id == 0 then

@@ -2,13 +2,8 @@
 local actor = require "actor"
 local meeting = require "meeting"
 local ffi = require "ffi"
-ffi.cdef "int getpid(void); int kill(int, int); int usleep(unsigned); void _exit(int);"
 local peer, tensor = actor.peer, actor.tensor
 local jobs = {}
-
-local function die()
-  ffi.C.kill(ffi.C.getpid(), 9)
-end
 
 local function keys_of(n)
   local keys = {}
@@ -48,7 +43,7 @@ function jobs.last_push(victims, milliseconds)
       if ctx.step < steps then return false end
       if me < victims then
         ffi.C.usleep(1000 * tonumber(milliseconds))
-        die()
+        meeting.die()
       end
       return true
     end,
@@ -80,7 +75,7 @@ function jobs.copies(first, last, keys)
   if me >= tonumber(first) and me <= tonumber(last) then
     meeting.announce("ready" .. me)
     for id = tonumber(first), tonumber(last) do meeting.await("ready" .. id) end
-    die()
+    meeting.die()
   end
   for id = tonumber(first), tonumber(last) do meeting.await("ready" .. id) end
   local began, missing, wrong = actor.now(), 0, 0
@@ -132,7 +127,9 @@ function jobs.leave_alone(keys)
   actor.log.warn(("wrong: %d."):format(wrong))
 end
 
---- The key that marks complete initial values is lost with its only replica before the last worker reads it.
+--- A worker begins with the others although the key that marks complete initial values is lost with its only replica
+--- before this worker reads it.
+-- case: lost_mark {bsp,asp} at: threads isolate
 function jobs.lost_mark(rule)
   if actor.rank == actor.size - 1 then
     local engine = require "actor.c.peer"
@@ -149,7 +146,7 @@ function jobs.lost_mark(rule)
     barrier = rule,
     stop = function(ctx) return ctx.step >= 5 end,
   }
-  print("steps: " .. summary.steps)
+  assert(summary.steps == 5)
 end
 
 local name = ...

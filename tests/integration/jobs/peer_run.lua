@@ -17,10 +17,28 @@ local function agreed(value)
   return value
 end
 
-local function print_summary(summary)
-  print(("steps: %d updates: %d reason: %s"):format(summary.steps, summary.updates, summary.reason))
-  agreed { summary.steps, summary.updates }
+-- Runs, and asserts that the run makes `steps` steps and has the same totals on all ranks.
+local function run_to(steps, run)
+  local summary = peer.run(run)
+  assert(agreed { summary.steps, summary.updates }[1] == steps, summary.steps)
+  return summary
 end
+
+-- A pull that adds each update to the value of its key.
+local function pull_by(add)
+  return function(_, updates)
+    local sums, out = {}, {}
+    for _, u in ipairs(updates) do
+      assert(u[3] >= 1 and u[4] >= 0)
+      sums[u[1]] = add(sums[u[1]] or peer.get(u[1]), u[2])
+    end
+    for key, sum in actor.pairs(sums) do out[#out + 1] = { key, sum } end
+    return out
+  end
+end
+local plus = pull_by(function(a, b) return a + b end)
+
+local function nothing() return {} end
 
 -- A run whose workers write their step to one key.
 local function run_steps(run)
@@ -49,25 +67,10 @@ function jobs.counts(how, rule, steps, size, count)
   for _, key in ipairs(keys) do zero[key] = how == "table" and { n = 0 } or tensor.zeros(size) end
   local pulls = {
     native = optim.sgd { lr = 1 },
-    lua = function(_, updates)
-      local sums, out = {}, {}
-      for _, u in ipairs(updates) do
-        sums[u[1]] = (sums[u[1]] or peer.get(u[1])) + u[2]
-        assert(u[3] >= 1 and u[4] >= 0)
-      end
-      for key, sum in pairs(sums) do out[#out + 1] = { key, sum } end
-      return out
-    end,
-    table = function(_, updates)
-      local sums, out = {}, {}
-      for _, u in ipairs(updates) do
-        sums[u[1]] = { n = (sums[u[1]] or peer.get(u[1])).n + u[2].n }
-      end
-      for key, sum in pairs(sums) do out[#out + 1] = { key, sum } end
-      return out
-    end,
+    lua = plus,
+    table = pull_by(function(a, b) return { n = a.n + b.n } end),
   }
-  local summary = peer.run {
+  run_to(each, {
     init = function() return zero end,
     schedule = function() return keys end,
     push = function(ctx, entries)
@@ -79,9 +82,7 @@ function jobs.counts(how, rule, steps, size, count)
     pull = pulls[how],
     barrier = rule,
     stop = function(ctx) return ctx.step >= each end,
-  }
-  agreed { summary.steps, summary.updates }
-  expect.same(summary.steps, each)
+  })
   for _, key in ipairs(keys) do
     local value = peer.get(key)
     expect.same(how == "table" and value.n or value:min(), actor.size * each)
@@ -93,7 +94,7 @@ end
 function jobs.bits(how, rule, size)
   local keys, zero = keys_of(9), {}
   for i, key in ipairs(keys) do zero[key] = tensor.full({ tonumber(size) or 4 }, i / 7) end
-  print_summary(peer.run {
+  run_to(12, {
     init = function() return zero end,
     schedule = function(ctx) return { keys[ctx.id % 9 + 1], keys[(ctx.id + ctx.step) % 9 + 1], "nothing" } end,
     push = function(ctx, entries)
@@ -104,12 +105,7 @@ function jobs.bits(how, rule, size)
       end
       return out
     end,
-    pull = how == "lua" and function(_, updates)
-      local new, out = {}, {}
-      for _, u in ipairs(updates) do new[u[1]] = (new[u[1]] or peer.get(u[1])) * 0.7 + u[2] * 0.3 end
-      for key, value in actor.pairs(new) do out[#out + 1] = { key, value } end
-      return out
-    end or how == "native" and optim.adam { lr = 0.01 } or nil,
+    pull = how == "lua" and pull_by(function(a, b) return a * 0.7 + b * 0.3 end) or how == "native" and optim.adam { lr = 0.01 } or nil,
     barrier = rule,
     stop = function(ctx) return ctx.step >= 12 end,
   })
@@ -127,8 +123,8 @@ end
 function jobs.bound(rule, limit)
   local clocks, lag = {}, 0
   for rank = 0, actor.size - 1 do clocks[rank + 1] = "clock" .. rank end
-  local summary = peer.run {
-    schedule = function() return {} end,
+  run_to(30, {
+    schedule = nothing,
     push = function(ctx)
       local seen = peer.get(clocks)
       for i = 1, actor.size do lag = math.max(lag, ctx.step - (seen[i] or 0)) end
@@ -141,8 +137,7 @@ function jobs.bound(rule, limit)
     end,
     barrier = rule,
     stop = function(ctx) return ctx.step >= 30 end,
-  }
-  agreed { summary.steps, summary.updates }
+  })
   local most = 0
   local all = co.allgather(lag)
   for i = 1, all.n do most = math.max(most, all[i]) end
@@ -154,7 +149,7 @@ end
 -- case: uneven {bsp,asp,ssp:2,pbsp:2@sticky,pbsp:2@poll:0.01} at: threads isolate hosts
 function jobs.uneven(rule)
   local mine = "of" .. actor.rank
-  local summary = peer.run {
+  run_to(3, {
     schedule = function(ctx)
       if ctx.step % 3 == actor.rank % 3 then return {} end
       return { mine, "all" }
@@ -165,9 +160,7 @@ function jobs.uneven(rule)
     end,
     barrier = rule,
     stop = function(ctx) return ctx.step >= 3 * (actor.rank + 1) end,
-  }
-  agreed { summary.steps, summary.updates }
-  expect.same(summary.steps, 3)
+  })
   for rank = 0, actor.size - 1 do expect.same(peer.get("of" .. rank), 2 * (rank + 1)) end
   expect.same(peer.get("all"), nil)
 end
@@ -175,15 +168,14 @@ end
 -- Each step pushes to a few keys of the worker while earlier pushes are in flight; all reads include these pushes.
 -- case: own {native,replace} {asp,ssp:8} at: threads isolate hosts
 function jobs.own(how, rule)
-  local keys, zero, one = {}, {}, how == "native" and -tensor.ones(3) or tensor.ones(3)
+  local keys = {}
   for i = 1, 5 do
     keys[i] = ("of%d %d"):format(actor.rank, i)
-    zero[i] = { keys[i], tensor.zeros(3) }
+    peer.set(keys[i], tensor.zeros(3))
   end
   local pushed = { 0, 0, 0, 0, 0 }
   local function check(i, value) assert(value[1] == pushed[i], ("%s is %g, not %d"):format(keys[i], value[1], pushed[i])) end
-  for i = 1, 5 do peer.set(keys[i], zero[i][2]) end
-  local summary = peer.run {
+  run_to(200, {
     schedule = function(ctx)
       if ctx.step % 7 == 0 then check(1, peer.get(keys[1])) end
       return ctx.step % 3 == 0 and keys or {}
@@ -196,15 +188,13 @@ function jobs.own(how, rule)
       end
       local i = math.random(5)
       pushed[i] = pushed[i] + 1
-      return { { keys[i], how == "native" and one or tensor.full({ 3 }, pushed[i]) } }
+      return { { keys[i], how == "native" and -tensor.ones(3) or tensor.full({ 3 }, pushed[i]) } }
     end,
     pull = how == "native" and optim.sgd { lr = 1 } or nil,
     barrier = rule,
     stop = function(ctx) return ctx.step >= 200 end,
-  }
+  })
   for i = 1, 5 do check(i, peer.get(keys[i])) end
-  agreed { summary.steps, summary.updates }
-  expect.same(summary.steps, 200)
 end
 
 -- Tensors from a get without a copy hold the most recently set value, whichever worker set it.
@@ -212,7 +202,7 @@ end
 function jobs.handles()
   local keys = keys_of(20)
   peer.run {
-    shared = true, barrier = "asp", schedule = function() return {} end, push = function() return {} end,
+    shared = true, barrier = "asp", schedule = nothing, push = nothing,
     stop = function(ctx) return ctx.step >= 1 end,
   }
   local copies = 0
@@ -240,19 +230,14 @@ function jobs.again()
   local values, steps = peer.get { "x0", "x" .. actor.size - 1, "y" }
   assert(values[1]:equal(tensor.ones(2)) and values[2]:equal(tensor.ones(2)) and values[3] == nil and steps[1] == 0)
   for run = 1, 3 do
-    local summary = peer.run {
+    local summary = run_to(4, {
       init = function() return { x0 = 5, n = 0 } end,
       schedule = function() return { "n" } end,
       push = function() return { { "n", 1 } } end,
-      pull = function(_, updates)
-        local n = peer.get("n")
-        for _, u in ipairs(updates) do n = n + u[2] end
-        return { { "n", n } }
-      end,
+      pull = plus,
       barrier = run == 2 and "asp" or "bsp",
       stop = function(ctx) return ctx.step >= 4 end,
-    }
-    agreed { summary.steps, summary.updates }
+    })
     assert(run ~= 2 or summary.messages.decisions <= 4) -- of this run only
     local x0, step = peer.get("x0")
     assert(agreed(peer.get("n")) == 4 * run * actor.size and x0:equal(tensor.ones(2)) and step == 0)
@@ -281,9 +266,7 @@ function jobs.original(rule)
   peer.register_pull(function(ctx, updates) return { { "k", updates[#updates][2] } } end)
   peer.register_stop(function(ctx) return ctx.step >= 5 end)
   peer.register_barrier(rule)
-  local summary = peer.start()
-  print_summary(summary)
-  expect.same(summary.steps, 5)
+  expect.same(peer.start().steps, 5)
 end
 
 -- An error in one callback.
@@ -357,8 +340,8 @@ function jobs.in_turns()
   local function of_peers()
     peer.run {
       init = function() return { k = 7 } end,
-      schedule = function() return {} end,
-      push = function() return {} end,
+      schedule = nothing,
+      push = nothing,
       stop = function(ctx) return ctx.step >= 2 end,
     }
   end
@@ -370,8 +353,8 @@ function jobs.in_turns()
     assert(none == nil and message == 'peer.get: there is no key "nothing"', message)
   end
   local summary = actor.param.run {
-    schedule_local = function() return {} end,
-    push = function() return {} end,
+    schedule_local = nothing,
+    push = nothing,
     stop = function(ctx) return ctx.step >= 3 end,
   }
   expect.same(summary.steps, 3)
@@ -391,19 +374,21 @@ function jobs.held()
     barrier = function(view) return view.step < 3 end,
     stop = function(ctx) return ctx.step >= 6 end,
   }
-  print_summary(summary)
+  assert(summary.steps == 6 and summary.updates == 18)
 end
 
 -- One worker swaps its own rule in a callback; the others retain theirs.
+-- case: swaps at: threads
 function jobs.swaps()
-  print_summary(run_steps {
+  local summary = run_steps {
     schedule = function(ctx)
       if actor.rank == 0 and ctx.step == 2 then peer.set_barrier("pssp:2:3@sticky") end
       return { "k" }
     end,
     barrier = "bsp",
     stop = function(ctx) return ctx.step >= 20 end,
-  })
+  }
+  assert(summary.steps == 20 and summary.updates == 60)
 end
 
 -- A worker is killed in the middle: the survivors continue, and each of their updates counts once, at any key.
@@ -470,11 +455,7 @@ function jobs.beginning()
       assert(entries[1][2] == 5 + ctx.step * ctx.workers)
       return { { "k", 1 } }
     end,
-    pull = function(_, updates)
-      local k = peer.get("k")
-      for _, u in ipairs(updates) do k = k + u[2] end
-      return { { "k", k } }
-    end,
+    pull = plus,
     stop = function(ctx) return ctx.step >= 3 end,
   }
   actor.log.info("steps %d, k is %d.", summary.steps, peer.get("k"))

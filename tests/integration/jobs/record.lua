@@ -85,9 +85,7 @@ function jobs.stays()
     schedule = each(function(id) return { { "work", id } } end),
     push = function(ctx)
       pushes = pushes + 1
-      if ctx.id == 1 and pushes == 3 then
-        meeting.stay()
-      end
+      if ctx.id == 1 and pushes == 3 then meeting.stay() end
       return { { ctx.id, true } }
     end,
     stop = function(ctx) return ctx.step >= 5 end,

@@ -1,5 +1,6 @@
 -- The job of standstill_test.cpp.
 local actor = require "actor"
+local each = require "each_worker"
 
 -- Runs until a file "finish" exists. Every worker prints its process id and the lost workers.
 local process = io.open("/proc/self/stat"):read("*n")
@@ -8,11 +9,7 @@ actor.on_membership(function(change)
   for _, id in ipairs(change.lost) do actor.log.info("worker %d lost, now %d", id, actor.size) end
 end)
 actor.param.run {
-  schedule = function(workers)
-    local tasks = {}
-    for _, id in ipairs(workers) do tasks[id] = { { "work", id } } end
-    return tasks
-  end,
+  schedule = each(function(id) return { { "work", id } } end),
   push = function(ctx)
     if not started then actor.log.info("worker %d works in process %d.", ctx.id, process) end
     started = true

@@ -1,5 +1,6 @@
 -- Jobs for terminate_test.cpp: they receive SIGTERM while they work.
 local actor = require("actor")
+local each = require "each_worker"
 local tensor = actor.tensor
 
 local jobs = {}
@@ -10,11 +11,7 @@ function jobs.served(barrier, long)
   local steps = 0
   local summary = actor.param.run {
     init = function() return { sum = tensor.zeros { 1 } } end,
-    schedule = function(workers)
-      local tasks = {}
-      for _, id in ipairs(workers) do tasks[id] = { { "sum" } } end
-      return tasks
-    end,
+    schedule = each(function() return { { "sum" } } end),
     push = function()
       if actor.rank == 0 and steps == 5 then print("works") end
       actor.sleep(long and steps == 5 and 1000 or 0.01)

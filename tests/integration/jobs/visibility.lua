@@ -4,6 +4,7 @@
 -- case: 0 {,--local,--lua_pull --width 100} flags: --barrier bsp --servers {1,3} --inject straggler=0.34:3x,delay=uniform(0,0.002) at: threads isolate
 -- case: 2 {,--local,--lua_pull --width 100} flags: --barrier ssp:2 --servers {1,3} --inject straggler=0.34:3x,delay=uniform(0,0.002) at: threads isolate
 local actor = require "actor"
+local each = require "each_worker"
 
 -- `wide` is large enough to be split over servers: a row per worker, whose elements must all be equal.
 local param, tensor = actor.param, actor.tensor
@@ -38,11 +39,7 @@ param.run {
   init = function()
     return { a = tensor.zeros(actor.size), b = tensor.zeros(actor.size), wide = tensor.zeros { actor.size, opt.width } }
   end,
-  schedule = not opt["local"] and function(workers)
-    local tasks = {}
-    for _, id in ipairs(workers) do tasks[id] = { { "a" }, { "b" }, { "wide" } } end
-    return tasks
-  end or nil,
+  schedule = not opt["local"] and each(function() return { { "a" }, { "b" }, { "wide" } } end) or nil,
   schedule_local = opt["local"] and function() return keys end or nil,
   push = function(ctx, entries)
     local a, b, wide = entries[1][2], entries[2][2], entries[3][2]
