@@ -18,7 +18,7 @@
 #include "host/base/log.hpp"
 #include "host/cluster/aside_thread.hpp"
 #include "host/cluster/cluster_member.hpp"
-#include "host/cluster/coordinator.hpp"
+#include "host/cluster/coordinator/coordinator.hpp"
 #include "host/cluster/dialler.hpp"
 #include "host/cluster/failure_detector.hpp"
 #include "host/cluster/job.hpp"

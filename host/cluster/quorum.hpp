@@ -1,6 +1,6 @@
 #pragma once
 // Decides which processes are a majority of a run, so that at most one side of a network partition continues. A worker
-// counts with its process. A worker that has left, or whose process is known to be dead, does not count.
+// counts with its process. A departed worker does not count, and neither does a worker of a dead process.
 //
 // A coordinator proposes each new membership table, and commits it once a majority of the previous table has accepted
 // it (as a Paxos acceptor accepts a value). An acceptor of a table cannot know whether it was committed. So a process

@@ -1,4 +1,4 @@
-#include "host/cluster/action_log.hpp"
+#include "host/cluster/coordinator/action_log.hpp"
 
 #include <catch2/catch.hpp>
 

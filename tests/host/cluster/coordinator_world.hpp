@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "host/cluster/coordinator.hpp"
+#include "host/cluster/coordinator/coordinator.hpp"
 
 namespace actorhost::test {
 

@@ -1,4 +1,4 @@
-#include "host/cluster/rendezvous.hpp"
+#include "host/cluster/coordinator/rendezvous.hpp"
 
 #include <algorithm>
 #include <numeric>

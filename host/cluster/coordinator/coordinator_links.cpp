@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "host/cluster/coordinator.hpp"
+#include "host/cluster/coordinator/coordinator.hpp"
 
 namespace actorhost {
 

@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "host/base/printable.hpp"
-#include "host/cluster/coordinator.hpp"
+#include "host/cluster/coordinator/coordinator.hpp"
 
 namespace actorhost {
 

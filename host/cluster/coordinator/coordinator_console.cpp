@@ -1,6 +1,6 @@
 // Coordinator's part for its ConsoleHub: the state of the run that the hub reads, and the frames that it handles.
 
-#include "host/cluster/coordinator.hpp"
+#include "host/cluster/coordinator/coordinator.hpp"
 
 namespace actorhost {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "host/base/random.hpp"
-#include "host/cluster/coordinator.hpp"
+#include "host/cluster/coordinator/coordinator.hpp"
 
 namespace actorhost {
 

@@ -1,4 +1,4 @@
-#include "host/cluster/coordinator.hpp"
+#include "host/cluster/coordinator/coordinator.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "host/cluster/coordinator.hpp"
+#include "host/cluster/coordinator/coordinator.hpp"
 
 namespace actorhost {
 

@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "host/base/log.hpp"
-#include "host/cluster/action_log.hpp"
+#include "host/cluster/coordinator/action_log.hpp"
+#include "host/cluster/coordinator/rendezvous.hpp"
 #include "host/cluster/coordinator_lease.hpp"
 #include "host/cluster/failure_detector.hpp"
 #include "host/cluster/job.hpp"
 #include "host/cluster/look/console_hub.hpp"
 #include "host/cluster/membership.hpp"
-#include "host/cluster/rendezvous.hpp"
 #include "host/net/stream_transport.hpp"
 
 namespace actorhost {
