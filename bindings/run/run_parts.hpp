@@ -16,9 +16,9 @@ namespace actorhost {
 struct RunParts {
   std::mutex mutex;
   std::condition_variable changed;              // the membership, the end or an interrupt
+  std::optional<PrivateFolder> private_folder;  // of an --isolate run without other hosts; destroyed after its users
   std::unique_ptr<Cluster> cluster;             // none in the parent of an --isolate host that only joins
   std::unique_ptr<ChildSupervisor> children;    // of an --isolate host
-  std::optional<PrivateFolder> private_folder;  // of an --isolate run without other hosts
 };
 
 }  // namespace actorhost

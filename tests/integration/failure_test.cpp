@@ -1,4 +1,5 @@
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -61,7 +62,10 @@ TEST_CASE("when the coordinator is killed the other hosts end even while their L
 
 TEST_CASE("an isolated worker that dies before the run has started ends its host at once, and is named") {
   const bool joins = GENERATE(false, true);  // joins another host's run, or has its own
-  const JobFolder folder;
+  JobFolder folder;
+  const std::filesystem::path sockets = folder.path() / "tmp";
+  std::filesystem::create_directory(sockets);
+  folder.set("TMPDIR", sockets.string());
   const FreePort port;
   const std::string job = (folder.path() / "job.lua").string();
   REQUIRE(mkfifo(job.c_str(), 0600) == 0);  // one writer: the parent reads the job for its workers
@@ -80,6 +84,7 @@ TEST_CASE("an isolated worker that dies before the run has started ends its host
   INFO(run.describe());
   CHECK(run.err().find("local node 1 (process " + std::to_string(second) +
                        ") was killed by signal 9 before the run had started") != std::string::npos);
+  CHECK(names_in(sockets).empty());
 }
 
 TEST_CASE("when the parent of isolated workers is killed, they all end") {
