@@ -20,12 +20,12 @@ bool is_unreachable(const Error& error) { return error.code == Code::unreachable
 Status RunJoin::join(ClusterConfig base) {
   if (place_.child) return opener_.open_cluster(joining(base));
   if (!place_.endpoint) return opener_.open_cluster(coordinator_config(base, ""));
-  auto own = await_own_address(base);
+  const auto own = await_own_address(base);
   if (!own) return own.error();
-  if (opener_.has_cluster()) return {};  // joined a run at a further address
+  if (!*own) return {};  // joined a run at a further address
   const auto& rank = place_.placement.node_rank;
   const bool must_listen = rank == 0U;
-  const bool may_listen = !options_.agent && (must_listen || (*own && !rank));
+  const bool may_listen = !options_.agent && (must_listen || (**own && !rank));
   Status listened;
   if (may_listen) {
     AH_TRY(may_listen_at(*place_.endpoint, options_));
@@ -57,14 +57,16 @@ Status RunJoin::join_coordinator(const ClusterConfig& base, const Status& listen
 }
 
 /// Whether the coordinator's address is an address of this machine. A pod's name may be unknown at first, so this
-/// retries until --start-timeout has passed. Meanwhile it tries to join a run at the further addresses.
-Result<bool> RunJoin::await_own_address(ClusterConfig& base) {
+/// retries until --start-timeout has passed. Meanwhile it tries to join a run at the further addresses. The result is
+/// empty if this host has joined a run there.
+Result<std::optional<bool>> RunJoin::await_own_address(ClusterConfig& base) {
   const double begun = clock_.now();
   for (bool logged = false;;) {
     auto own = is_own_address(*place_.endpoint);
     base.waited = clock_.now() - begun;
-    if (own || own.error().code != Code::unreachable) return own;
+    if (own) return std::optional(*own);
     const Error& error = own.error();
+    if (error.code != Code::unreachable) return error;
     if (base.waited >= options_.start_timeout) {
       return Error{error.code,
                    error.message + "; retried for " + seconds_text(options_.start_timeout) +
@@ -72,7 +74,8 @@ Result<bool> RunJoin::await_own_address(ClusterConfig& base) {
     }
     if (!place_.other_endpoints.empty() && place_.placement.node_rank != 0U) {
       const Status joined = join_others(base);
-      if (joined || !is_unreachable(joined.error())) return joined ? Result<bool>(true) : joined.error();
+      if (joined) return std::optional<bool>();
+      if (!is_unreachable(joined.error())) return joined.error();
     }
     if (!logged && base.waited >= kQuiet) {
       logged = true;

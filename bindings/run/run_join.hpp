@@ -3,6 +3,8 @@
 // join. It decides from the place and the flags; its opener does it. Used on the main thread.
 
 #include <chrono>
+#include <optional>
+#include <string>
 
 #include "bindings/process/run_options.hpp"
 #include "bindings/run/host_place.hpp"
@@ -35,7 +37,7 @@ class RunJoin {
   Status join(ClusterConfig base);
 
  private:
-  Result<bool> await_own_address(ClusterConfig& base);
+  Result<std::optional<bool>> await_own_address(ClusterConfig& base);
   Status join_others(const ClusterConfig& base);
   Status listen(const ClusterConfig& base, bool must_listen);
   Status join_coordinator(const ClusterConfig& base, const Status& listened);
