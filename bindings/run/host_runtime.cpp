@@ -205,7 +205,7 @@ Status HostRuntime::connect(ClusterConfig config) {
     auto cluster =
         std::make_unique<Cluster>(std::move(config), job_, clock_, *log_, static_cast<ClusterEvents&>(*this));
     std::lock_guard lock(run_.mutex);
-    run_.cluster = std::move(cluster);
+    run_.cluster.swap(cluster);  // the cluster of a failed join is destroyed without the lock
     if (interruption_) run_.cluster->stop(interruption_.end());  // an interrupt arrived before the cluster existed
   }
   if (auto opened = run_.cluster->open(); !opened) {
