@@ -404,6 +404,7 @@ int HostRuntime::run_nodes() {
     const int child = run_.children->first_failure();
     if (code == 0 && (child == 1 || child == kByPipe)) code = child;
   }
+  std::lock_guard lock(run_.mutex);
   run_.private_folder.reset();
   return code;
 }
