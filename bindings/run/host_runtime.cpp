@@ -157,7 +157,8 @@ Status HostRuntime::join_cluster() {
   if (!place_.child && !place_.endpoint && options_.isolate) {
     auto folder = PrivateFolder::make();
     if (!folder) return folder.error();
-    place_.endpoint = Endpoint{Endpoint::Scheme::ipc, "", 0, folder->path() + "/coordinator"};
+    // A short name, because the path of a socket has at most 107 bytes. The children listen at "run.PID".
+    place_.endpoint = Endpoint{Endpoint::Scheme::ipc, "", 0, folder->path() + "/run"};
     {
       std::lock_guard lock(run_.mutex);
       run_.private_folder = std::move(*folder);

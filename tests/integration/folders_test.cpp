@@ -84,7 +84,7 @@ TEST_CASE("an --isolate run removes the folders of killed runs, and nothing else
   const fs::path base = folder.path() / "tmp";
   folder.write("tmp/actorhost-run-notour/data", "mine");
   fs::permissions(base / "actorhost-run-notour", fs::perms(0700));
-  folder.write("elsewhere/head", "mine");
+  folder.write("elsewhere/run", "mine");
   fs::permissions(folder.path() / "elsewhere", fs::perms(0700));
   fs::create_directory_symlink(folder.path() / "elsewhere", base / "actorhost-run-linked");
   folder.set("TMPDIR", base.string());
@@ -111,5 +111,16 @@ TEST_CASE("an --isolate run removes the folders of killed runs, and nothing else
   CHECK(living.wait(20) == 143);
   CHECK(run_folders(base) == before);
   CHECK(read_text(base / "actorhost-run-notour/data") == "mine");
-  CHECK(read_text(folder.path() / "elsewhere/head") == "mine");
+  CHECK(read_text(folder.path() / "elsewhere/run") == "mine");
+}
+
+TEST_CASE("an --isolate run has room for its sockets in a TMPDIR of 70 bytes") {
+  JobFolder folder;
+  std::string base = (folder.path() / "t").string();
+  REQUIRE(base.size() <= 70);
+  base.resize(70, 't');
+  fs::create_directory(base);
+  folder.set("TMPDIR", base);
+  folder.write("job.lua", "require('actor').collective.barrier() print 'met'");
+  CHECK(Ended(folder.run({"-n", "2", "--isolate", "job.lua"})).out == "met\n");
 }
