@@ -22,8 +22,9 @@ Algorithm CallTransfer::choose(size_t bytes) {
 }
 
 Status CallTransfer::start(const Go& go) {
-  if (run_ || exchanging_ || spec_.reduces()) return {};
-  return spec_.kind == CollectiveKind::broadcast ? start_broadcast(go) : start_exchange();
+  if (run_ || exchanging_) return {};
+  if (spec_.kind == CollectiveKind::broadcast) return start_broadcast(go);
+  return spec_.kind == CollectiveKind::exchange ? start_exchange() : Status();
 }
 
 Status CallTransfer::start_reduction() {

@@ -27,7 +27,7 @@ class CallTransfer {
   /// Reserves space for parts before they arrive.
   void expect_parts();
   Status start_reduction();
-  /// Starts a broadcast or an exchange. Repeated starts have no effect.
+  /// Starts a broadcast or an exchange. Has no effect on other calls, and when repeated.
   Status start(const Go& go);
   /// Takes a piece or a parcel. Stores frames that arrive before the start (take_early).
   Status take(uint32_t from, Frame&& frame);

@@ -198,6 +198,26 @@ class World {
   std::map<uint32_t, std::set<uint32_t>> known_dead_;
 };
 
+/// The call of rank `me` of three ranks. Its frames reach no rank.
+std::unique_ptr<CollectiveCall> begin_without_peers(CallSpec spec, uint32_t me, CallLedger& ledger) {
+  CallWiring wiring;
+  wiring.send = [](uint32_t, Kind, std::string_view, const Blob&) { return Status(); };
+  wiring.returned = [] {};
+  wiring.describe_loss = [] { return std::string(); };
+  wiring.epoch = [] { return uint64_t{0}; };
+  wiring.ledger = &ledger;
+  wiring.appeal = [](const Error&) {};
+  ledger.enter({0, false, 1}, 0);
+  wiring.key.number = 1;
+  CallGroup group;
+  group.me = me;
+  group.members = 3;
+  group.ids = group.ranks = {0, 1, 2};
+  auto call = CollectiveCall::make(std::move(spec), std::move(group), std::move(wiring));
+  REQUIRE(call->begin().ok());
+  return call;
+}
+
 std::vector<CallSpec> specs_of(const CallPlan& plan, uint32_t ranks) {
   std::vector<CallSpec> specs;
   for (uint32_t rank = 0; rank < ranks; ++rank) specs.push_back(spec_of(plan, rank, ranks));
@@ -415,26 +435,13 @@ TEST_CASE("hostile frames end a call with an error, or have no effect") {
   const CallPlan plan{CollectiveKind::allreduce, Algorithm::ring, 0, 500,
                       std::vector<std::vector<float>>(3, std::vector<float>(500))};
   for (int round = 0; round < 20000; ++round) {
-    CallWiring wiring;
-    wiring.send = [](uint32_t, Kind, std::string_view, const Blob&) { return Status(); };
-    wiring.returned = [] {};
-    wiring.describe_loss = [] { return std::string(); };
-    wiring.epoch = [] { return uint64_t{0}; };
     CallLedger ledger;
-    wiring.ledger = &ledger;
-    wiring.appeal = [](const Error&) {};
-    ledger.enter({0, false, 1}, 0);
-    wiring.key.number = 1;
-    CallGroup group;
-    group.me = static_cast<uint32_t>(rng.below(3));
-    group.members = 3;
-    group.ids = group.ranks = {0, 1, 2};
+    const auto me = static_cast<uint32_t>(rng.below(3));
     CallPlan kind = plan;
     kind.kind = static_cast<CollectiveKind>(rng.below(6));
     kind.algorithm = Algorithm::automatic;
     if (rng.below(2) == 0) kind.elements = 0;
-    const auto call = CollectiveCall::make(spec_of(kind, group.me, 3), group, wiring);
-    REQUIRE(call->begin().ok());
+    const auto call = begin_without_peers(spec_of(kind, me, 3), me, ledger);
     for (int i = 0; i < 5; ++i) {
       const auto which = static_cast<uint16_t>(0x0200 + rng.below(11));
       std::string meta(rng.below(60), '\0');
@@ -445,4 +452,14 @@ TEST_CASE("hostile frames end a call with an error, or have no effect") {
     }
   }
   SUCCEED();
+}
+
+TEST_CASE("a leader's go moves no data in a barrier or a reduction") {
+  const CallPlan plan{GENERATE(CollectiveKind::barrier, CollectiveKind::allreduce), Algorithm::automatic, 0, 5,
+                      std::vector<std::vector<float>>(3, std::vector<float>(5))};
+  CallLedger ledger;
+  const auto call = begin_without_peers(spec_of(plan, 1, 3), 1, ledger);
+  CHECK(call->take(0, make_frame(collective_kind::go, 0, 0, 0, pack(Route{0, 0, 1}, Go{20, "x"}))).ok());
+  CHECK_FALSE(call->decided());
+  CHECK(std::string(call->algorithm()).empty());
 }
