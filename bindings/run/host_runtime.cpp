@@ -245,7 +245,7 @@ Status HostRuntime::open_cluster(ClusterConfig config) {
 
 /// The data service and the courier with its tasks, which the nodes use.
 void HostRuntime::start_services(bool is_coordinator) {
-  const uint32_t nodes = is_coordinator && options_.isolate ? 1 : place_.child ? 1 : std::max(1U, place_.local_nodes);
+  const uint32_t nodes = is_coordinator && options_.isolate ? 1 : std::max(1U, place_.local_nodes);
   DataService::Options exchange{place_.memory_share(options_), nodes};
   limit_block(place_.allowance.memory);
   if (options_.memory) {
