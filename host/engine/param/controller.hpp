@@ -130,15 +130,14 @@ class ParamController {
     double latest = 0;   // the latest time handed in
     double stopped = 0;  // when the end was decided
   };
-  using NextRequest = std::optional<ServerRequest>;
 
-  NextRequest run(double now);
-  NextRequest decide(double now);
-  NextRequest cut(double now);
-  NextRequest schedule(double now);
-  NextRequest finish(double now);
-  NextRequest fail(Error error);
-  NextRequest check_stuck();
+  std::optional<ServerRequest> run(double now);
+  std::optional<ServerRequest> decide(double now);
+  std::optional<ServerRequest> cut(double now);
+  std::optional<ServerRequest> schedule(double now);
+  std::optional<ServerRequest> finish(double now);
+  std::optional<ServerRequest> fail(Error error);
+  std::optional<ServerRequest> check_stuck();
   void begin_stop(const std::string& reason);
   void drop_in_flight();
   void set_parked(NodeId id, RunWorker& worker, bool parked, double now);
