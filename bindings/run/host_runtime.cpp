@@ -1,6 +1,7 @@
 #include "bindings/run/host_runtime.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <thread>

@@ -3,7 +3,6 @@
 // threads (or supervises them as processes), waits for the end and reports it. Owned by main or by the embedding Host.
 // `run` is called once, on the main thread; `interrupt` is thread-safe.
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <string>

@@ -3,6 +3,7 @@
 // and starts the workers; the cluster's thread starts the servers. Thread-safe.
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>

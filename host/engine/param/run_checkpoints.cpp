@@ -1,7 +1,5 @@
 #include "host/engine/param/run_checkpoints.hpp"
 
-#include <utility>
-
 namespace actorhost {
 
 bool RunCheckpoints::due(uint64_t step, double now) const noexcept {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "host/barrier/gate.hpp"
 #include "host/barrier/progress.hpp"
