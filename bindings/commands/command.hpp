@@ -1,17 +1,19 @@
 #pragma once
-// Subcommands in Lua: each is an embedded script, scripts/NAME.lua, which runs in one Vm with the standard library and
-// the module actor.c.command (lua_command.cpp). The script returns the exit code. Main thread.
+// The subcommands written in Lua. Each subcommand is an embedded script, scripts/NAME.lua. It runs in a Vm of its own,
+// with the standard library and the module actor.c.command (lua_command.cpp). The script returns the exit code. Only
+// the main thread calls these functions.
 
 #include <string>
 #include <vector>
 
 namespace actorhost {
 
-/// All subcommands, those in C++ first.
+/// The names of all subcommands: first the subcommands in C++, then the subcommands in Lua.
 std::vector<std::string> command_names();
 /// Whether a subcommand in Lua has this name.
 bool is_command(const std::string& name);
-/// Runs the subcommand with the arguments behind its name; returns the exit code of the process.
+/// Runs a subcommand in Lua with the arguments behind its name. Blocks until the script has ended; returns the exit
+/// code of the process.
 int run_command(const std::string& name, const std::vector<std::string>& args);
 
 }  // namespace actorhost

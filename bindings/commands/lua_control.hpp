@@ -1,5 +1,6 @@
 #pragma once
-// `actor.c.control`: the observer's connection to a run, for a subcommand's script.
+// The Lua module `actor.c.control` for the scripts of subcommands: finds runs on this machine, and connects to a run as
+// an observer. The Vm owns the connections. Requests block until the reply or their timeout.
 
 #include "bindings/vm/vm.hpp"
 

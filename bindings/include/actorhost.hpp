@@ -26,7 +26,7 @@ using Value = std::variant<std::monostate, bool, double, std::string, std::vecto
 using Function = std::function<Value(std::span<const Value>)>;
 
 struct HostConfig {
-  unsigned nodes = 0;              // nodes on this host; 0: one node a core
+  unsigned nodes = 0;              // nodes on this host; 0: one node per core
   std::vector<std::string> args;   // the script's `...` and actor.args
   std::vector<std::string> flags;  // more command-line flags: {"--barrier", "ssp:4"}
   bool handle_signals = false;     // end the run on SIGINT and SIGTERM
@@ -39,11 +39,11 @@ class Host {
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  /// Makes `fn` available as require("host").NAME on every node. Call it before a run.
+  /// Makes `fn` available to Lua as require("host").NAME on every node. To be called before the run.
   Host& function(std::string name, Function fn);
 
-  /// The same for any callable whose parameters are bool, numbers, std::string or std::vector<double>. A call with
-  /// other arguments raises a Lua error that names the argument.
+  /// Makes a callable with typed parameters available to Lua. The parameter types are bool, numbers, std::string and
+  /// std::vector<double>. A call from Lua with an argument of another type raises a Lua error that names the argument.
   template <typename F>
   requires(!std::is_convertible_v<F, Function>) Host& function(std::string name, F fn);
 
@@ -51,7 +51,7 @@ class Host {
   /// (also a missing file), 3 cluster or node failure, 130 interrupted, 143 terminated. Blocks; messages go to standard
   /// error.
   int run_file(const std::string& path);
-  /// The same for a script given as text; messages show `name` as the script's name.
+  /// Runs a script that is given as text. Otherwise like run_file; messages show `name` as the script's name.
   int run_text(const std::string& name, const std::string& source);
 
   /// Ends the run as Ctrl-C does. Thread-safe.
@@ -66,7 +66,7 @@ class Host {
 
 namespace detail {
 
-/// Raised as a Lua error "bad argument 2 to host.price: expected number, got string".
+/// Throws an exception, which becomes the Lua error "bad argument 2 to host.price: expected number, got string".
 [[noreturn]] void wrong_argument(const std::string& function, size_t index, const char* expected, const Value& given);
 
 template <typename T>

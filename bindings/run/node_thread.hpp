@@ -1,6 +1,7 @@
 #pragma once
-// One node: a thread with a VM that runs the whole script, as a worker or as a parameter server. The host runtime makes
-// and joins it. `request_stop` and `wake` are thread-safe.
+// One node of the run: a thread with a Lua VM that runs the whole script, as a worker or as a parameter server.
+// LocalNodes owns it, starts it and joins it. `request_stop`, `wake`, `done`, `address` and `traceback` are
+// thread-safe. Only `join` and the destructor block.
 
 #include <atomic>
 #include <functional>
@@ -31,7 +32,7 @@ class NodeThread {
   NodeThread(Shared shared, Address address);
   ~NodeThread();
 
-  /// Starts the thread; ends the run if the machine has no thread left.
+  /// Starts the thread. If the system refuses a thread, the node fails and ends the run.
   void start();
   /// Stops the script at its next engine call or hook.
   void request_stop();
@@ -40,7 +41,8 @@ class NodeThread {
 
   bool done() const noexcept { return done_.load(std::memory_order_acquire); }
   Address address() const noexcept { return node_.address(); }
-  /// The full text of the error that ended the run, for the host that shows it; empty without an error.
+  /// The whole error of this node, with its traceback, which the host prints at the end of the run; empty without an
+  /// error.
   std::string traceback() const { return failed_.load(std::memory_order_acquire) ? traceback_ : ""; }
 
  private:
@@ -58,7 +60,7 @@ class NodeThread {
   Node node_;
   EventBox events_;
   NodeContext context_;
-  std::unique_ptr<CallWatchdog> watchdog_;  // of a server, and of a worker that evaluates its own rule
+  std::unique_ptr<CallWatchdog> watchdog_;  // set on a server, and on a worker that evaluates its own rule
   std::unique_ptr<ModuleSource> modules_;
   std::mutex vm_mutex_;  // guards vm_ and stopped_
   Vm* vm_ = nullptr;

@@ -1,6 +1,7 @@
 #pragma once
-// The parts of a run that a signal has to reach from another thread. The main thread sets them, under the mutex, and
-// reads them without; the watcher of signals and the cluster's thread read them under the mutex.
+// The parts of a run that other threads must reach to end the run after a signal. The host runtime owns them. The main
+// thread sets the parts with the mutex locked and reads them without the mutex. The signal watcher and the cluster's
+// thread lock the mutex to read them.
 
 #include <condition_variable>
 #include <memory>
@@ -15,10 +16,10 @@ namespace actorhost {
 
 struct RunParts {
   std::mutex mutex;
-  std::condition_variable changed;              // the membership, the end or an interrupt
-  std::optional<PrivateFolder> private_folder;  // of an --isolate run without other hosts; destroyed after its users
-  std::unique_ptr<Cluster> cluster;             // none in the parent of an --isolate host that only joins
-  std::unique_ptr<ChildSupervisor> children;    // of an --isolate host
+  std::condition_variable changed;              // signals a new membership, the end of the run, or an interrupt
+  std::optional<PrivateFolder> private_folder;  // set in an --isolate run without other hosts; outlives its users below
+  std::unique_ptr<Cluster> cluster;             // null in the parent of an --isolate host that only joins
+  std::unique_ptr<ChildSupervisor> children;    // set on an --isolate host
 };
 
 }  // namespace actorhost

@@ -1,7 +1,9 @@
 #pragma once
-// Gathers batches on its own thread, a few batches ahead of the script. Owned by a userdata of actor.c.data, whose
-// finalizer ends it. Except for that thread, all functions run on the Vm's thread. Sources and targets hold their
-// memory. No call fails: an invalid position is a part of its batch's result.
+// Loads batches of rows from in-memory data sets ahead of the training loop. The loader's own thread copies ("gathers")
+// the rows of each batch into tensors while the script works on the previous batch. A userdata of actor.c.data owns the
+// loader; its finalizer ends the loader and the thread. All public functions are called on the Vm's thread; only `take`
+// and the destructor block. Sources and targets keep their memory alive. An invalid position fails no call: the result
+// of the batch reports the position.
 
 #include <condition_variable>
 #include <cstdint>
@@ -22,7 +24,7 @@ using Gather = std::function<int64_t(const void* positions, void* out)>;
 class BatchLoader {
  public:
   struct Target {
-    Blob block;  // keeps `to` alive
+    Blob block;  // keeps the memory at `to` alive
     void* to;
   };
   /// The first invalid position of a batch; `at` is 0 when all positions are valid.
@@ -31,17 +33,18 @@ class BatchLoader {
     int64_t at = 0;     // index in the positions, from 1
   };
 
-  /// Each source contributes one part of a batch. Throws std::system_error when no thread can be started.
+  /// A batch has one part from each source. Throws std::system_error when no thread can be started.
   explicit BatchLoader(std::vector<Gather> sources);
-  /// Waits for the part in progress; drops the remaining parts.
+  /// Waits until the thread has gathered its current part of a batch; drops all other parts.
   ~BatchLoader();
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
 
-  /// Queues a batch: an ah_positions, as numbers, and a target for each source. Does not block.
+  /// Queues a batch. `positions` is an ah_positions, as an array of numbers; there is a target for each source. Does
+  /// not block.
   void submit(std::vector<int32_t> positions, std::vector<Target> targets);
-  /// Waits for the oldest submitted batch, which must exist, and removes it. If the thread has not begun the batch,
-  /// because the machine is busy, the caller gathers it.
+  /// Removes the oldest submitted batch from the queue, which must not be empty, once the batch is complete. If the
+  /// thread has not begun the batch (the machine is busy), the caller gathers the batch itself; else it waits.
   Misfit take();
 
  private:
@@ -60,7 +63,7 @@ class BatchLoader {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Batch> batches_;
-  size_t begun_ = 0;  // the first begun_ batches have begun
+  size_t begun_ = 0;  // number of batches, the oldest, whose gathering has begun
   bool quit_ = false;
   std::thread thread_;
 };

@@ -1,7 +1,9 @@
 #pragma once
-// Runs Lua chunks from outside the script in a node's Vm, on its thread. Chunks of observers run one at a time within
-// the waits of the script. If the script waits for chunks, each chunk runs on all nodes together. A chunk has its own
-// coroutine, sends its output to its sender, and can be ended without ending the script.
+// Runs the Lua chunks of observers (consoles) in a node's Vm, on the node's thread. There are two kinds of chunks. In a
+// running job, each node runs a chunk by itself during a wait of its script ("alone"). In the own cluster of a console
+// the script only waits for chunks, and all nodes run each chunk at the same time ("together"). Chunks of a node run
+// one at a time. Each kind has its own coroutine. The output of a chunk goes to its observer. An observer can interrupt
+// a chunk without ending the script.
 
 #include <cstdint>
 #include <string>
@@ -20,9 +22,10 @@ class ConsoleRunner final : public ChunkRunner {
   void run_chunks() override;
   uint64_t lua_bytes() override;
 
-  /// Runs chunks for all nodes until a chunk calls `end`, or, on a server, until a chunk fails during the server's run.
+  /// The main loop of a console's own cluster: runs the chunks for all nodes until a chunk calls `end`. On a server the
+  /// loop also ends when a chunk fails during the server's run.
   Status run_together(lua_State* L);
-  /// Lets the script continue after the present chunk.
+  /// Ends `run_together` after the current chunk.
   void end() noexcept { over_ = true; }
 
  private:
@@ -47,7 +50,8 @@ class ConsoleRunner final : public ChunkRunner {
   bool over_ = false;
 };
 
-/// Raises when a chunk that runs only on this node calls `call` + `name`, which needs other nodes.
+/// For calls that need other nodes: raises an error that names the function, `call` + `name`, if a chunk that runs only
+/// on this node calls it.
 void refuse_alone(lua_State* L, const char* call, const char* name = "");
 
 }  // namespace actorhost
