@@ -1,7 +1,7 @@
 #pragma once
-// Seeded random numbers that are the same on every machine. Rng is xoshiro256++, seeded through splitmix64, with
-// independent numbered streams. StepRng derives its numbers from (seed, node, step). Philox has disjoint streams and
-// can start at any position of a stream.
+// Seeded pseudorandom generators that give the same numbers on every machine. Rng (xoshiro256++, seeded through
+// splitmix64) is the general one. StepRng depends only on (seed, node, step), for simulations. Philox can start at any
+// position of a stream, for tensors that several threads fill. Plain values; a generator belongs to one thread.
 
 #include <array>
 #include <bit>
@@ -14,7 +14,7 @@ namespace actorhost {
 
 class Rng : public Variates<Rng> {
  public:
-  /// The generator of stream `stream` of seed `seed`; different streams are independent.
+  /// Different streams of a seed are independent.
   explicit Rng(uint64_t seed = 0, uint64_t stream = 0) noexcept;
 
   uint64_t next() noexcept {
@@ -29,10 +29,11 @@ class Rng : public Variates<Rng> {
     s[3] = std::rotl(s[3], 45);
     return result;
   }
-  /// Standard normal; draws are made in pairs, and the second is stored for the next call.
+  /// Standard normal. Normal numbers are made in pairs: the second number of a pair is stored for the next call.
   double normal() noexcept;
-  /// Writes `count` distinct numbers of 0 .. permutation.size()-1 into out[0..count-1]; each set is equally likely.
-  /// `permutation` must hold a permutation of 0 .. n-1; the call reorders it. O(count), no allocation.
+  /// Draws `count` distinct numbers of 0 .. n-1 without replacement into out[0..count-1]; n is permutation.size(), and
+  /// a greater `count` counts as n. Each set is equally likely. `permutation` must hold a permutation of 0 .. n-1; the
+  /// call reorders it. O(count), no allocation.
   void sample(std::span<uint32_t> permutation, uint32_t count, uint32_t* out) noexcept;
 
  private:
@@ -41,8 +42,8 @@ class Rng : public Variates<Rng> {
   bool has_spare_ = false;
 };
 
-/// The random numbers of one step of one node. They depend only on (seed, node, step), neither on the order of events
-/// nor on the barrier. splitmix64 from a hashed start.
+/// The random numbers of one step of one node: splitmix64 from a hash of (seed, node, step). The numbers do not depend
+/// on the order of events, so a simulated node draws the same numbers under every barrier rule.
 class StepRng : public Variates<StepRng> {
  public:
   StepRng(uint64_t seed, uint64_t node, uint64_t step) noexcept
@@ -66,7 +67,7 @@ class Philox : public Variates<Philox> {
  public:
   Philox(uint64_t seed, uint32_t stream) noexcept : seed_(seed), stream_(stream) {}
 
-  /// Moves to the first number of this index and block.
+  /// Continues with the first number of this index and block.
   void seek(uint64_t index, uint32_t block = 0) noexcept {
     index_ = index;
     block_ = block;

@@ -1,7 +1,7 @@
 #pragma once
-// A process's request to join a run, until a coordinator admits it. `run` dials the addresses of the run and follows
-// redirects, on the thread that opens the cluster; the thread of the link reports what the other end replies.
-// Thread-safe.
+// Joins a run: dials the addresses of the run until a coordinator admits this process. `run` blocks the thread that
+// opens the cluster; it dials and follows redirects. The links' threads report the replies to this object. `Cluster`
+// owns it. Thread-safe.
 
 #include <atomic>
 #include <mutex>
@@ -18,8 +18,8 @@ namespace actorhost {
 struct JoinPlace {
   std::vector<std::string> urls;  // of the coordinator or of members
   bool once = false;              // tries each address once
-  double start_timeout = 60;
-  double waited = 0;  // seconds of it that have passed
+  double start_timeout = 60;      // seconds
+  double waited = 0;              // seconds of start_timeout that have already passed
 };
 
 class JoinRequest {
@@ -27,15 +27,15 @@ class JoinRequest {
   JoinRequest(RunView& view, Dialler& dialler, const Clock& clock, Log& log)
       : view_(view), dialler_(dialler), clock_(clock), log_(log) {}
 
-  /// Blocks until a coordinator has admitted this process. Code::unreachable, refused, timeout.
+  /// Blocks until a coordinator has admitted this process. Fails with Code::unreachable, refused or timeout.
   Status run(const JoinPlace& place, const JoinMessage& self, StreamTransport& stream);
 
   // ---- the threads of links ----
 
-  /// The link to the process that may admit this process; 0 before, after its refusal, and once admitted.
+  /// The link to the process that may admit this process, from the opening of the link to the reply; else 0.
   LinkId link() const noexcept { return link_; }
   void set_link(LinkId link) noexcept { link_ = link; }
-  /// This process may not join there: a redirect, a refusal, or an error.
+  // The replies that end the attempt over this link: the address of the coordinator, a refusal, or an error.
   void on_redirect(const Frame& frame);
   void on_refusal(const Frame& frame);
   void reject(const Error& error);
@@ -58,8 +58,8 @@ class JoinRequest {
 
   std::mutex mutex_;  // guards the members below
   bool admitted_ = false;
-  std::optional<Error> rejection_;       // by the process at the other end
-  std::optional<std::string> redirect_;  // its reply: the coordinator's address; empty: unknown
+  std::optional<Error> rejection_;       // why the attempt over the current link has failed
+  std::optional<std::string> redirect_;  // the coordinator's address by a redirect; an empty text: it is unknown
 };
 
 }  // namespace actorhost

@@ -1,8 +1,9 @@
 #pragma once
-// The coordinator. It decides which processes belong to the run, compares the nodes' actions, serves modules and ends
-// the run. A passive state machine on the cluster's thread of process 0 or of a later coordinator
-// (coordinator_succession.cpp): frames, link losses and the time go in, frames go out through CoordinatorOutput. It
-// owns no socket and no thread, so tests drive it by hand.
+// The coordinator of a run. It decides which processes belong to the run, checks that all workers take the same actions
+// in the same order, sends the job's modules to other hosts, and ends the run. Process 0 is the first coordinator. In a
+// run of peers another process takes over after its failure (coordinator_succession.cpp). A passive state machine:
+// frames, link losses and the time go in, frames go out through CoordinatorOutput. `Cluster` owns the coordinator and
+// calls it on the cluster's thread. The coordinator owns no socket and no thread, so tests drive it by hand.
 
 #include <functional>
 #include <map>
@@ -24,6 +25,8 @@
 
 namespace actorhost {
 
+/// The effects of a coordinator, which its owner carries out. Calls come from within the coordinator's functions and
+/// must not block.
 class CoordinatorOutput {
  public:
   CoordinatorOutput() = default;
@@ -32,29 +35,30 @@ class CoordinatorOutput {
   virtual ~CoordinatorOutput() = default;
 
   virtual void send(Frame&& frame) = 0;                     // to frame.dst
-  virtual void send_on(LinkId link, Frame&& frame) = 0;     // to a link without a process
-  virtual void assign(LinkId link, ProcessId process) = 0;  // the link belongs to that process from now on
+  virtual void send_on(LinkId link, Frame&& frame) = 0;     // to a link that belongs to no process yet
+  virtual void assign(LinkId link, ProcessId process) = 0;  // the link belongs to this process from now on
   virtual void finish_link(LinkId link) = 0;                // writes the queued frames, then closes
-  virtual std::string peer_of(LinkId link) const = 0;       // "10.0.0.7:40112", or empty
+  virtual std::string peer_of(LinkId link) const = 0;       // the other end, "10.0.0.7:40112"; may be empty
   virtual void drop(ProcessId process) = 0;                 // the process leaves the run; finishes its link
-  /// Routes frames of the table's members; called before the table is sent.
+  /// Prepares the routes to the members of a new table. Called before the table is sent.
   virtual void prepare(const Membership& membership) = 0;
-  virtual void publish(MembershipPtr membership) = 0;  // for the nodes of this process
-  /// True: shards that serve this action are ready to receive. False: `servers_ended` will be called later.
+  virtual void publish(MembershipPtr membership) = 0;  // gives the table to the nodes of this process
+  /// Starts the parameter servers of an action. True: they can receive frames. False: servers of an earlier action
+  /// still run, and the owner calls `servers_ended` when these have ended.
   virtual Result<bool> start_servers(uint32_t action) = 0;
-  virtual void ended(const EndMessage& end) = 0;  // for the nodes of this process; called once
+  virtual void ended(const EndMessage& end) = 0;  // ends the run for the nodes of this process; called once
   /// Runs `work`, which blocks on the disk, on another thread, and then `then` on the caller's thread.
   virtual void aside(const std::function<void()>& work, const std::function<void()>& then) {
     work();
     then();
   }
-  /// All suspected processes, for the nodes of this process.
+  /// The set of suspected processes has changed; the nodes of this process get the whole set.
   virtual void suspects(const std::set<ProcessId>& /*processes*/) {}
-  /// In a run of peers: until when this coordinator holds the lease of a majority (coordinator_lease.hpp).
+  /// In a run of peers: this coordinator holds the lease of a majority (coordinator_lease.hpp) up to the time `until`.
   virtual void leased(double /*until*/) {}
-  /// Probes the process's port at `url`, and reports its state to Coordinator::on_proof.
+  /// Finds out whether the process is dead: probes its port at `url` and calls Coordinator::on_proof with the result.
   virtual void prove_dead(ProcessId /*process*/, const std::string& /*url*/) {}
-  /// A process with workers has left the run.
+  /// The run has lost a process before the scripts of all its workers had ended.
   virtual void lost(const std::string& /*host*/, const std::vector<NodeId>& /*workers*/,
                     const std::string& /*reason*/) {}
 };
@@ -72,36 +76,39 @@ class Coordinator {
  public:
   Coordinator(CoordinatorConfig config, JobSource& job, Log& log, CoordinatorOutput& output, double now);
 
-  /// Adds the coordinator's own process, as process 0.
+  /// Begins a new run: adds the coordinator's own process, as process 0.
   Status join_self(const JoinMessage& join, double now);
-  /// Or: process `self` takes over a run whose coordinator and `lost` processes have failed. `quorum` holds the tables
-  /// of `self` and of the attached majority. The other processes of its newest table fail unless they attach in time.
+  /// Takes over a run, in place of `join_self`. The previous coordinator and the `lost` processes have failed, for the
+  /// reason `why`. `quorum` has the tables of this process and of the majority that has attached to it. Each other
+  /// process of the newest table fails unless it attaches within DetectorTimes::dead. `self` is what this process would
+  /// send to attach.
   void succeed(const Quorum& quorum, const std::set<ProcessId>& lost, const AttachMessage& self, const std::string& why,
                double now);
-  /// A link to a process has opened; the process has yet to attach.
+  /// A link to a process has opened. The process attaches later, by a message.
   void linked(ProcessId process, LinkId link);
-  /// A process attaches over its link.
+  /// A process has sent its attach message: it follows this coordinator.
   void on_attach(LinkId link, const AttachMessage& attach, double now);
-  /// A frame from a process's link, or from a node of this process (link 0). Ignores a frame whose sender is not behind
-  /// its link, because a dropped process may send for a while.
+  /// Handles a frame that arrived over a link, or a frame from a node of this process (link 0). Ignores the frame if
+  /// its source address does not belong to the link's process: a dropped process may send for a while.
   void on_frame(LinkId link, Frame&& frame, double now);
-  /// A link has closed. Its process has failed at once; in a run of peers only if a majority remains
-  /// (coordinator_quorum.cpp). `stalled`: this host was just stopped for so long that the process may have declared it
-  /// failed. If all processes have done so, the run ends here too.
+  /// A link has closed, so its process has failed, and the coordinator drops the process. In a run of peers the
+  /// coordinator drops it once it holds the lease of a majority (coordinator_quorum.cpp). `stalled`: this host did not
+  /// run for so long that the process may have declared this host failed. If the coordinator loses all other processes
+  /// after a stall, it ends the run.
   void on_link_down(LinkId link, const std::string& reason, double now, bool stalled = false);
   /// The result of CoordinatorOutput::prove_dead.
   void on_proof(ProcessId process, PortState port, double now);
   void record_heartbeat(ProcessId process, double when) { detector_.record_heartbeat(process, when); }
-  /// Call it every fraction of a second. `late`: as `checked_late` of FailureDetector::check.
+  /// To be called several times a second. `late` is `checked_late` of FailureDetector::check.
   void tick(double now, double late);
-  /// Servers of an earlier action have ended, so servers of the next action may start for the nodes that wait for them.
+  /// The servers of an earlier action have ended, so the servers of the next action may start.
   void servers_ended() { start_waiting_servers(); }
   /// A member has sent a malformed message, so none of its messages can be trusted: drops the member.
   void distrust(ProcessId process, const std::string& what);
-  /// This process ends the run (Ctrl-C).
+  /// Ends the run on all processes.
   void stop(const EndMessage& end);
 
-  /// Chunks and commands of observers.
+  /// Handles the chunks and commands of observers.
   ConsoleHub& console() noexcept { return console_; }
 
   const Membership& membership() const noexcept { return *membership_; }
@@ -111,8 +118,8 @@ class Coordinator {
   struct Process {
     ProcessInfo info;
     LinkId link = 0;
-    bool admitted = false;          // its host is complete and has its ids
-    std::optional<double> awaited;  // since when it has yet to attach
+    bool admitted = false;          // all processes of its host have joined, and its workers have ids
+    std::optional<double> awaited;  // set until the process has attached: when the wait began
     double suspected_at = -1;       // time of its last suspicion
   };
   struct Worker {
@@ -200,15 +207,15 @@ class Coordinator {
   std::map<ProcessId, Process> processes_;
   std::map<NodeId, Worker> workers_;
   std::map<Pair, double> broken_;              // pairs of processes without a working link, and since when
-  std::vector<Frame> agree_later_;             // action_agree, until all processes have sent their values
+  std::vector<Frame> agree_later_;             // action_agree frames; wait until all processes have confirmed a renewal
   std::vector<Frame> want_servers_;            // requests for servers that cannot start yet
-  std::map<Address, uint32_t> ended_servers_;  // number of actions after which their scripts ended
+  std::map<Address, uint32_t> ended_servers_;  // the number of actions that each had entered when its script ended
   ProcessId next_process_ = 1;
   std::set<ProcessId> suspected_;
   bool outlives_ = false;  // the run continues if its coordinator fails
   bool succeeds_ = false;  // this is not the run's first coordinator
   std::optional<EndMessage> end_;
-  bool given_up_ = false;  // by some process, since this host did not run for a while
+  bool given_up_ = false;  // a process may have dropped this host, because this host did not run for a while
   bool over_ = false;
   ConsoleHub console_{for_console(), log_};
 
@@ -219,16 +226,16 @@ class Coordinator {
   double leased_until_ = 0;
   // no other coordinator can have begun before this time plus DetectorTimes::dead
   double charge_end_ = 0;
-  MembershipPtr proposed_;                   // until a majority has accepted it
-  bool propose_again_ = false;               // there are further changes
-  bool hold_tables_ = false;                 // several changes are in progress
+  MembershipPtr proposed_;                   // the proposal that no majority has accepted yet; null without one
+  bool propose_again_ = false;               // the table has changed again since the proposal
+  bool hold_tables_ = false;                 // publish() does nothing: further changes follow
   bool announced_ = false;                   // this coordinator has committed a table
   uint64_t least_epoch_ = 0;                 // least epoch of the next table
   std::map<ProcessId, uint64_t> renewals_;   // the newest renewal number of each process
-  std::set<ProcessId> proving_;              // processes that may have failed, until their proof
-  std::map<ProcessId, PortState> ports_;     // the results of the newest proofs
-  std::map<ProcessId, std::string> closed_;  // links that closed while no majority remained, and why
-  std::optional<double> without_majority_;   // since when
+  std::set<ProcessId> proving_;              // processes whose ports are being probed
+  std::map<ProcessId, PortState> ports_;     // the results of the newest probes
+  std::map<ProcessId, std::string> closed_;  // processes whose links closed while this had no lease, and why
+  std::optional<double> without_majority_;   // when this coordinator lost its majority
   bool majority_loss_logged_ = false;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
-// Finds the runs of this machine for observers that do not know their addresses: each host process of a run has a small
-// file in a folder that only its user may read. Thread-safe; blocks on the disk.
+// Lets observers (console, status, top) find the runs of this machine without an address. Each host process of a run
+// writes a small JSON file, PID.json, to a folder that only its user may read; the coordinator also has its control
+// socket there. Free functions; thread-safe; they block on the disk.
 
 #include <string>
 #include <vector>
@@ -11,25 +12,26 @@ namespace actorhost {
 
 struct RunFile {
   int pid = 0;
-  std::string url;  // of the coordinator: its control socket, or its address
-  // the rendezvous address, the same in the files of all hosts of a run; empty without a rendezvous
+  std::string url;  // where observers connect: the control socket on the coordinator, else `meeting`
+  // the rendezvous address, the same in the files of all hosts of a run; empty if the run has no rendezvous
   std::string meeting;
   std::string job;         // name of the script
   std::string id;          // of the run (--rdzv-id)
   std::string token_file;  // path of the run's token, unless it is the default file
-  bool insecure = false;   // accepts any client
+  bool insecure = false;   // --insecure: the run accepts clients without the token
   double started = 0;      // seconds since 1970
 };
 
-/// XDG_RUNTIME_DIR/actorhost, or /tmp/actorhost-UID; made with mode 0700. Code::refused if another user owns it.
+/// The folder of these files, which the call makes with mode 0700: XDG_RUNTIME_DIR/actorhost, or /tmp/actorhost-UID.
+/// Code::refused if another user owns it or may read it.
 Result<std::string> run_folder();
-/// Where the coordinator in process `pid` listens for observers.
+/// The address of the control socket of a coordinator in process `pid`.
 std::string control_url(const std::string& folder, int pid);
-/// Writes this process's file.
+/// Writes the file of process run.pid.
 Status write_run_file(const RunFile& run);
 /// Removes this process's file and its socket.
 void remove_run_file();
-/// The runs of this user's live processes, the newest first, each once. Removes files of dead processes.
+/// The runs of this user, each once, the newest first. Removes files of dead processes.
 Result<std::vector<RunFile>> find_runs();
 
 }  // namespace actorhost

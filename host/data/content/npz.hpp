@@ -1,11 +1,15 @@
 #pragma once
-// Named arrays in one file: a zip archive (members stored, CRC-checked) of NAME.npy, as numpy.savez writes and
-// numpy.load reads it; files of numpy.savez_compressed are read too. The same arrays give the same bytes on every
-// machine: no time, user or host is recorded. Names are unique UTF-8 without control characters and without spaces at
-// either end. A non-ASCII name has the zip format's flag for UTF-8 (bit 11), as in files of numpy.savez. A name without
-// this flag and with invalid UTF-8 is read as code page 437, as the format specifies.
+// Named arrays in one file in NumPy's npz format: a zip archive with a member NAME.npy for each array. The writer
+// stores members uncompressed, with a checksum, as numpy.savez does. The reader also reads files of
+// numpy.savez_compressed. The same arrays give the same bytes on every machine, because no time, user or host is
+// recorded.
 //
-// Writer and reader belong to one thread; calls block on the disk.
+// Names are unique and have 1 to 1024 bytes of UTF-8, without control characters, without a '/' at the front, and
+// without spaces at either end. The writer sets the zip format's flag for UTF-8 (bit 11) for a non-ASCII name, as
+// numpy.savez does. The reader reads a name without this flag as UTF-8, or, if it is not valid UTF-8, in code page 437,
+// which the format specifies.
+//
+// A writer or reader belongs to one thread; calls block on the disk.
 
 #include <filesystem>
 #include <memory>
@@ -24,8 +28,8 @@ struct NamedArray {
   Tensor array;
 };
 
-/// Writes arrays one by one directly from the caller's memory. `close()` creates or replaces the file (AtomicFile);
-/// without `close()` the target stays unchanged.
+/// Writes arrays one by one, directly from the caller's memory, to a temporary file. `close` renames it to the final
+/// name (AtomicFile). Without `close` the file of that name is unchanged.
 class NpzWriter {
  public:
   static Result<NpzWriter> create(const std::filesystem::path& path);
@@ -35,7 +39,7 @@ class NpzWriter {
 
   /// Code::bad_argument for a malformed or repeated name.
   Status add(std::string_view name, const Tensor& array);
-  /// Writes the zip directory and gives the file its name.
+  /// Completes the archive and gives the file its final name.
   Status close();
 
  private:
@@ -52,7 +56,7 @@ class NpzReader {
   NpzReader& operator=(NpzReader&&) noexcept;
   ~NpzReader();
 
-  /// The next array; nothing at the end. Code::bad_data names file, array and offset.
+  /// The next array; no value at the end. Code::bad_data names the file, the array and the offset.
   Result<std::optional<NamedArray>> next();
 
  private:

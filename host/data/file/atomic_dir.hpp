@@ -1,8 +1,8 @@
 #pragma once
-// Directories that appear completely or not at all, for checkpoints. A directory is written under a temporary name.
-// `commit` makes it durable (fsync of files and directories) before a rename gives it the final name. A crash at any
-// moment leaves the older directories and perhaps a temporary one, which readers ignore and `clean_leftovers` removes.
-// A writer locks its temporary directory, so that other processes do not remove it as a leftover.
+// Writes a directory atomically, for checkpoints: it appears completely or not at all. The writer fills a temporary
+// directory. `commit` makes its content durable (fsync) and then renames it to the final name. After a crash at any
+// moment the older directories are intact. A temporary directory may remain: readers ignore it, and `clean_leftovers`
+// removes it. A writer locks its temporary directory, so that other processes do not remove it as a leftover.
 //
 //   final name     = PREFIX "-" number:12 digits
 //   temporary name = "." final-name ".tmp-" pid "-" attempt
@@ -22,7 +22,7 @@ namespace actorhost {
 
 class AtomicDir {
  public:
-  /// Creates the temporary directory for PARENT/PREFIX-number, and PARENT if it is missing. PREFIX may hold only
+  /// Creates the temporary directory of `parent`/`prefix`-`number`, and `parent` if it is missing. `prefix` has only
   /// letters, digits, '_' and '-'.
   static Result<AtomicDir> begin(const std::filesystem::path& parent, const std::string& prefix, uint64_t number);
   AtomicDir(AtomicDir&& other) noexcept;
@@ -34,9 +34,10 @@ class AtomicDir {
   const std::filesystem::path& path() const noexcept { return temporary_; }
   const std::filesystem::path& final_path() const noexcept { return final_; }
 
-  /// Writes the manifest, syncs everything and renames; atomically replaces an existing directory of the final name. If
-  /// a step before the rename fails, the directory under the final name is unchanged. If the sync of PARENT after the
-  /// rename fails, the new directory exists but may not survive a power failure. Call once.
+  /// Writes the manifest, syncs all files, and renames the directory to its final name, which atomically replaces a
+  /// directory of that name. After an error before the rename, nothing has changed under the final name. If the sync of
+  /// the parent after the rename fails, the new directory exists but may not survive a power failure. To be called
+  /// once.
   Status commit();
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
-// The content of an http or https URL as a ByteSource, fetched through libcurl while it is read. Follows redirections
-// (to http and https only), verifies certificates, and uses the proxies of the environment. A source belongs to the
-// thread that reads it, which blocks on the network.
+// Reads the content of an http or https URL as a ByteSource. libcurl fetches the content while the caller reads it. The
+// source follows redirections (to http and https only), verifies certificates, and uses the proxies of the environment.
+// It belongs to the thread that reads it; reads block on the network.
 
 #include <functional>
 #include <memory>
@@ -12,18 +12,18 @@
 namespace actorhost {
 
 struct HttpOptions {
-  double seconds = 30;  // timeout without a byte; at most 10 seconds of it for connecting
+  double seconds = 30;  // the timeout: the longest time without a byte. Connecting may take 10 seconds at most
   /// Called regularly during a wait; an error ends the wait.
   std::function<Status()> check = {};
   /// PEM certificates to verify the server with; by default $CURL_CA_BUNDLE or $SSL_CERT_FILE, else the system's.
   std::string ca_file = {};
 };
 
-/// A URL for messages: without its user and password.
+/// The URL without its user and password, for messages.
 std::string shown_url(const std::string& url);
 
-/// Connects at the first read, not here. Errors are Code::io with the URL (without a password): an unreachable or
-/// unresponsive server, a status from 400 on, or a connection that ends before the announced length.
+/// Makes the source, which connects at the first read. Errors of the transfer are Code::io and name the shown_url: a
+/// server does not reply, replies with a status from 400 on, or ends the connection before the announced length.
 std::unique_ptr<ByteSource> http_source(const std::string& url, HttpOptions options = {});
 
 }  // namespace actorhost
