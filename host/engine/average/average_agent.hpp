@@ -1,7 +1,8 @@
 #pragma once
-// A process's part in an averaging session: it holds the models of the process's workers and serves the requests of
-// rounds. Passive: the owner hands in frames, reports and the time; frames are handed out. Owned by the courier and
-// used by its thread; of the workers it accesses only their replicas.
+// A process's part in an averaging session. It refers to the models of the process's workers (their replicas), and does
+// the process's part of each round that the lead opens: copy the models, average the copies, apply the mean. A passive
+// state machine: frames, the workers' reports and the time go in, frames go out through `send`. `Averages` owns it and
+// calls it on the courier's thread. It shares only the replicas with the workers' threads.
 
 #include <functional>
 #include <map>
@@ -22,25 +23,28 @@ class AverageAgent {
 
   AverageAgent(ProcessId self, Send send) : self_(self), send_(std::move(send)) {}
 
-  /// Reports an action of a worker of this process. `join` includes the worker's model, whose layout all models share.
+  /// A worker of this process joins, waits for a round, or leaves; the agent forwards the report to the lead. `join`
+  /// has the worker's replica. All models of a session have the same layout.
   void report(const Report& report, std::shared_ptr<AverageReplica> replica = nullptr);
-  /// An error means that the frame is malformed.
+  /// Fails for a malformed frame.
   Status on_frame(ProcessId from, Frame&& frame);
-  /// Does the due work. To be called after the other functions, after a worker's action, and at the time that it last
-  /// returned; it returns `now` if work remains.
+  /// Does the due work, a small portion of it at a time. Returns when to call it again: `now` while work remains. Also
+  /// to be called after each other function, and after a worker has released its replica's lock.
   double tick(double now);
+  /// The agent has no worker and no round, so its owner may destroy it.
   bool empty() const noexcept { return replicas_.empty() && !round_; }
 
  private:
   struct Round {
     uint32_t number = 0;
     bool full = false;
-    std::set<NodeId> nodes;    // the nodes of this process that the round was opened for
-    std::set<NodeId> pending;  // nodes without a copy yet
+    std::set<NodeId> nodes;    // the workers of this process in the round
+    std::set<NodeId> pending;  // the workers whose models are not copied yet
     std::map<NodeId, std::shared_ptr<AverageReplica>> copied;
     std::unique_ptr<AverageMover> mover;  // set once the participants are known
     bool done = false;
   };
+  /// A piece that arrived before this process had a mover for its round.
   struct Early {
     ProcessId from;
     AveragePiece head;
@@ -61,7 +65,7 @@ class AverageAgent {
   const ProcessId self_;
   const Send send_;
   std::map<NodeId, std::shared_ptr<AverageReplica>> replicas_;  // shared with their workers
-  std::map<NodeId, Report::Kind> waiting_;                      // in start, a step of the warm-up, or abort
+  std::map<NodeId, Report::Kind> waiting_;                      // workers that wait in start, the warm-up, or abort
   std::optional<Round> round_;
   uint32_t ended_ = 0;  // the newest ended round
   std::vector<Early> early_;

@@ -1,6 +1,7 @@
 #pragma once
-// A worker's model for averaging: its tensors, and the two operations of a round: the copy at its start and the change
-// at its end. Not thread-safe; AverageReplica locks it.
+// The tensors of a worker's model in an averaging session. A round has two operations on them: it copies the tensors at
+// its start and changes them by the mean at its end. Not thread-safe: AverageReplica owns the model and locks it. Never
+// blocks.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,11 +13,11 @@
 
 namespace actorhost {
 
-/// The layout of a model's tensors in one buffer: the tensors of each element type are adjacent.
+/// The layout of a copy: all tensors in one buffer, with a segment for each element type.
 struct AverageLayout {
   struct Segment {
     Dtype dtype = Dtype::f32;
-    size_t begin = 0;     // byte, aligned like a block
+    size_t begin = 0;     // byte of the buffer, a multiple of kBlobAlignment
     size_t elements = 0;  // not 0
 
     size_t bytes() const noexcept { return elements * dtype_size(dtype); }
@@ -25,9 +26,9 @@ struct AverageLayout {
   size_t bytes = 0;
 };
 
-/// The result of a round: the mean of `count` models, in the layout of the copies. The mean is the sum of all `terms`
-/// divided by `count`. A few copies of one process are added up where they are used, which saves writing and reading a
-/// sum.
+/// The result of a round: the mean of `count` models, as the sum of `terms` divided by `count`. The terms have the
+/// layout of the copies. `change` adds them up, because writing their sum and reading it again would take longer for a
+/// few terms.
 struct AverageResult {
   std::vector<Blob> terms;
   uint32_t count = 1;
@@ -44,16 +45,16 @@ class AverageModel {
   explicit AverageModel(const std::vector<Part>& parts);
 
   const AverageLayout& layout() const noexcept { return layout_; }
-  /// Copies the model into `copy`, or into new memory if `copy` is in use. Returns the fault, which names the tensor,
-  /// if a value is not finite; else an empty text.
+  /// Copies the model into `copy`, or into new memory if another owner still uses `copy`. Returns an empty text, or the
+  /// fault: the tensor and the element that is not finite.
   std::string copy_to(Blob& copy) const;
-  /// model += mean - copy, or model = mean if `copy` is empty.
+  /// Changes the model at the end of a round: model += mean - copy, or model = mean if `copy` is empty.
   void change(const AverageResult& result, const Blob& copy);
 
  private:
   struct Piece {
     Part part;
-    size_t at = 0;  // byte of the buffer
+    size_t at = 0;  // its byte in a copy
   };
 
   AverageLayout layout_;

@@ -1,6 +1,6 @@
 #pragma once
-// Shared by the movers of averaging: cutting models into pieces, and making each mover. Only the .cpp files of this
-// folder use it.
+// What the movers of averaging (mover.hpp) share: the division of a model's copy into pieces, and the functions that
+// make each mover. Internal: only the .cpp files of this folder include it.
 
 #include <memory>
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace actorhost {
 
-inline constexpr size_t kAveragePieceBytes = size_t{256} << 10;  // of a frame, and of one addition
-inline constexpr size_t kAverageWorkBytes = size_t{4} << 20;     // read in one call of `work`
+inline constexpr size_t kAveragePieceBytes = size_t{256} << 10;  // the most bytes of a piece
+inline constexpr size_t kAverageWorkBytes = size_t{4} << 20;     // bytes to read in one call of `work`
 
-/// A piece of a segment.
+/// A piece: adjacent elements of a segment. A piece is sent in one frame, and added up in one call.
 struct AveragePart {
   size_t segment = 0;
-  size_t begin = 0;  // element
+  size_t begin = 0;  // element of the segment
   size_t elements = 0;
 };
 
@@ -37,8 +37,10 @@ inline void add(const AverageLayout& layout, const AveragePart& part, std::byte*
   combine(CollectiveOp::sum, layout.segments[part.segment].dtype, part.elements, to, a, b);
 }
 
+/// The error for a received piece that does not follow the last one of its sender.
 Error out_of_order(const AveragePiece& head);
 
+// The two movers; see mover.hpp.
 std::unique_ptr<AverageMover> make_average_sum(ProcessId self, const RoundGo& go, const AverageLayout& layout,
                                                const AverageCopies& copies, AverageMover::Send send);
 std::unique_ptr<AverageMover> make_average_exchange(ProcessId self, const RoundGo& go, const AverageLayout& layout,

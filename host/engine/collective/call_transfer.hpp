@@ -1,7 +1,8 @@
 #pragma once
-// The data of a large call on one rank, sent directly between ranks: a reduction or a broadcast as the run of a
-// schedule, an exchange as parcels. Passive: belongs to its CollectiveCall, which hands in the frames and ends the call
-// when the data is invalid (Code::bad_data).
+// Moves the data of a large collective call between the ranks, without the leader. A reduction and a broadcast follow a
+// schedule and send pieces (ScheduleRun). An exchange (gather, all-to-all) sends a parcel from rank to rank, in one or
+// more frames. Passive; owned by its CollectiveCall, which hands in the frames and ends the call if the data is invalid
+// (Code::bad_data).
 
 #include <memory>
 #include <utility>
@@ -16,7 +17,8 @@ class CallTransfer {
  public:
   using Frames = std::vector<std::pair<uint32_t, Frame>>;
 
-  /// All arguments outlive the transfer. It moves parcels out of `spec` and puts the received data into `result`.
+  /// All arguments outlive the transfer, which moves the outgoing parcels out of `spec` and puts the received data into
+  /// `result`.
   CallTransfer(CallSpec& spec, const CallGroup& group, const CallWiring& wiring, const Loans& loans,
                CallResult& result) noexcept
       : spec_(spec), group_(group), wiring_(wiring), loans_(loans), result_(result) {}
@@ -24,20 +26,21 @@ class CallTransfer {
   CallTransfer(const CallTransfer&) = delete;
   CallTransfer& operator=(const CallTransfer&) = delete;
 
-  /// Reserves space for parts before they arrive.
+  /// Reserves the memory of an exchange's parts before they arrive, so that a link can read them directly into place.
   void expect_parts();
   Status start_reduction();
-  /// Starts a broadcast or an exchange. Has no effect on other calls, and when repeated.
+  /// Starts a broadcast or an exchange, on the leader's `go`. Has no effect on other calls, and when repeated.
   Status start(const Go& go);
-  /// Takes a piece or a parcel. Stores frames that arrive before the start (take_early).
+  /// Takes a piece or a parcel. Stores the frame if the transfer has not started; the call then takes it by
+  /// `take_early`.
   Status take(uint32_t from, Frame&& frame);
   Frames take_early() { return std::exchange(early_, {}); }
   /// This rank has received all its data.
   bool done() const noexcept { return run_ ? run_->done() : exchanging_ && parcels_due_ == 0; }
-  /// Takes the data of a successful call into the result, and releases all memory of the transfer.
+  /// Puts the data of a successful call into the result, and releases all memory of the transfer.
   void end(bool succeeded);
 
-  /// "ring", ...; empty before the start.
+  /// The name of the algorithm, such as "ring"; empty before the start.
   const char* algorithm() const noexcept { return algorithm_; }
   uint64_t bytes_sent() const noexcept { return bytes_sent_ + (run_ ? run_->bytes_sent() : 0); }
 
@@ -67,9 +70,9 @@ class CallTransfer {
   std::unique_ptr<ScheduleRun> run_;
   Frames early_;  // data that arrived before the start
   bool exchanging_ = false;
-  size_t parcels_due_ = 0;
-  std::vector<PackedValue> partial_parcels_;  // by rank: parcels whose frames have arrived in part
-  Blob whole_;                                // room for the joined result of an exchange: each part has `part_` bytes
+  size_t parcels_due_ = 0;                    // ranks whose parcels are not complete
+  std::vector<PackedValue> partial_parcels_;  // by rank: the parcel whose frames have arrived only in part
+  Blob whole_;                                // the reserved memory: `part_` bytes for each rank, in rank order
   size_t part_ = 0;
   uint64_t bytes_sent_ = 0;
 };

@@ -1,7 +1,8 @@
 #pragma once
-// Runs hypercube algorithms on any number of ranks. The first 2 (n - 2^k) ranks form pairs. The odd rank of each pair
-// (a surplus rank) sends its input to the even rank and waits for the result. All other ranks are the 2^k corners of
-// the cube.
+// Extends hypercube algorithms, which need 2^k ranks, to any number n of ranks. 2^k is the greatest power of two up to
+// n, so n - 2^k ranks are surplus. The first 2 (n - 2^k) ranks form pairs. The odd rank of a pair is surplus: it sends
+// its input to the even rank and waits for the result. The other 2^k ranks are the corners of the cube. This costs two
+// more steps, each with the whole input. Pure functions.
 
 #include <bit>
 #include <cstdint>
@@ -21,7 +22,8 @@ struct Cube {
   uint32_t rank_of(uint32_t corner) const noexcept { return corner < pairs ? 2 * corner : corner + pairs; }
 };
 
-/// Wraps the cube's schedule, `inner(schedule, cube, corner)`, in the exchanges with the surplus ranks.
+/// The schedule of one rank. `inner(schedule, cube, corner)` adds the steps of a corner; the steps with the surplus
+/// rank of its pair are added before and after.
 template <typename Inner>
 Schedule around_cube(const Place& place, Inner inner) {
   const Cube cube(place.ranks);
