@@ -1,10 +1,11 @@
 #pragma once
-// The filters of a run of param.run (filter.hpp). Workers' pushes and servers' replies in the loop are filtered. A
-// ParamFilter is the sending side of one direction: a worker has a filter for its pushes, a shard has a filter for its
-// replies to all workers. It holds the residuals of error feedback by worker and key. Passive; not thread-safe.
+// The lossy compression of values between workers and servers in a run of param.run, by the filters of filter.hpp. It
+// applies to the pushes of workers, and to the values of tasks that servers send to workers. A ParamFilter is the
+// sending side of one direction: each worker has a ParamFilter for its pushes, each shard has a ParamFilter for its
+// replies to all workers. It holds the residuals of error feedback. Passive; belongs to the sender's thread.
 //
-// Filters apply to all nodes, also where frames are passed by reference, so results do not depend on the placement of
-// nodes.
+// Values between nodes of one process are filtered too, although their frames are passed by reference. So the results
+// do not depend on the placement of nodes.
 
 #include <map>
 #include <tuple>
@@ -15,16 +16,16 @@
 
 namespace actorhost {
 
-/// Smaller whole tensors are not filtered: filtering saves little, and biases are small.
+/// The least size of a filtered tensor. A smaller tensor, such as a bias, saves few bytes.
 inline constexpr size_t kFilterLeastBytes = 1024;
 
 struct ParamFilterSpecs {
   FilterSpec push;
-  FilterSpec pull;  // top-k is not allowed: elements that it does not choose would be 0
+  FilterSpec pull;  // not top-k: a parameter would be 0 in each element that top-k does not choose
   bool any() const noexcept { return push.any() || pull.any(); }
 };
 
-/// Bytes of values that workers and servers have exchanged: the values, and their encoded form.
+/// The bytes of the values that workers and servers have exchanged, before and after filters.
 struct ParamTraffic {
   FilterBytes pushed;
   FilterBytes pulled;
@@ -41,17 +42,18 @@ class ParamFilter {
  public:
   explicit ParamFilter(const FilterSpec& spec = {}) : filter_(spec) {}
 
-  /// Whether the filter applies to a tensor, or to the tensor that this part belongs to.
+  /// Whether the filter applies. For a part of a tensor the size of the whole tensor decides.
   bool applies_to(const ParamTensor& tensor) const noexcept;
-  /// Begins a tensor, or a part that is sent like a tensor. Its bytes must not change until its last piece is encoded.
+  /// Begins a tensor, or a part of a tensor with a residual of its own (a shard's part in a push, a chunk in a reply).
+  /// The bytes must not change until the last piece is encoded.
   void begin(NodeId worker, const ParamKey& key, const ParamTensor& tensor);
-  /// Encodes the chunk's elements. The chunk is within the begun tensor or part.
+  /// Encodes a chunk of the begun tensor or part.
   Blob piece(const ParamTensor& chunk);
   /// Drops the residuals of a failed worker.
   void forget(NodeId worker);
 
  private:
-  using Name = std::tuple<NodeId, ParamKey, uint64_t>;  // the last: the first element of the part
+  using Name = std::tuple<NodeId, ParamKey, uint64_t>;  // worker, key, and first element of the part
 
   Filter filter_;
   uint64_t first_ = 0;  // first element of the begun part

@@ -1,7 +1,8 @@
 #pragma once
-// The blocking parameter-server calls of a node: get, set and keys for all nodes, the worker's loop for workers, the
-// server's loop for servers. It hands the passive machines the frames of a channel and sends their frames. While it
-// waits for other shards it serves its own shard. Used by the node's thread.
+// The blocking parameter-server calls of a node: get, set and keys on all nodes, the worker's loop on workers, and the
+// server's loop on servers. A ParamNode drives the passive state machines: it receives their frames from a channel and
+// sends the frames that they make. While a server waits for other shards, it serves its own shard. Used by the node's
+// thread.
 
 #include <functional>
 #include <memory>
@@ -21,11 +22,14 @@ class ParamNode {
  public:
   ParamNode(ParamChannel& channel, uint32_t shards);
 
-  // For all nodes. Code::timeout at the deadline (a point on the channel's clock). Every error names the awaited reply.
+  // All nodes. A deadline is a time of the channel's clock; the call then fails with Code::timeout. The messages of
+  // Code::timeout and Code::peer_lost name the awaited reply.
 
-  /// In the order of the keys; nil for a missing key.
+  /// Returns the values in the order of the keys; the value of a missing key is nil.
   Result<std::vector<ParamEntry>> get(std::vector<ParamKey> keys, double deadline = kForever);
-  /// Values are sent by reference. On return, also after a failure, the caller may write to them again.
+  /// Sends the values by reference, or copies of them if there is a deadline. After the call, which may have failed,
+  /// the caller may write to the values again. `step` is the number of completed steps that readers get with the
+  /// values.
   Status set(std::span<const ParamEntry> entries, uint64_t step = 0, double deadline = kForever);
   Result<std::vector<ParamKey>> keys(double deadline = kForever);
 
@@ -33,22 +37,23 @@ class ParamNode {
 
   /// Notifies server 0 that the worker has reached the run.
   Status begin(const ParamWorker::Config& config);
-  /// Waits for a task, the run's end, or the reason why a push was not applied.
+  /// Waits for the next task, the end of the run, or the rejection of a push.
   Result<ParamWorker::Event> next_event(double deadline = kForever);
-  /// Like get, through the run's filter: for the keys of a task that chooses its keys itself.
+  /// Like `get`, but through the run's filter. For workers that choose the keys of their tasks themselves.
   Result<std::vector<ParamEntry>> fetch(std::vector<ParamKey> keys);
-  /// The entries' memory must not change until next_event has returned. `seconds` is the working time, for a timed
-  /// task.
+  /// Pushes the results of the current task. The memory of the entries must not change until next_event has returned.
+  /// `seconds` is the worker's working time, for a timed task.
   Status push(const std::vector<ParamEntry>& entries, double seconds = 0);
 
   // A server's loop.
 
-  /// Passes frames to `server` from now on, earlier frames included. With nullptr frames are stored.
+  /// Gives `server` all frames from now on, and the frames stored so far. After serve(nullptr) frames are stored.
   void serve(ParamServer* server);
-  /// Waits until the policy must make a decision. Returns nothing at the deadline, and when `enough` is true, which is
-  /// checked after each arrival; without `enough`, when run_is_over(). Follows the membership.
+  /// Serves the shard until the policy must make a decision, and returns the request. Returns no value at the deadline,
+  /// or as soon as `enough` returns true (by default: run_is_over()). `enough` is called after each arrival. Reports
+  /// changes of the membership to the server.
   Result<std::optional<ServerRequest>> wait(double deadline = kForever, const std::function<bool()>& enough = {});
-  /// True when workers are in a later run.
+  /// True when a worker has sent a frame of a later run.
   bool run_is_over() const noexcept { return !early_.empty(); }
 
  private:
@@ -67,7 +72,7 @@ class ParamNode {
   ParamServer* server_ = nullptr;
   std::vector<Frame> out_;
   std::vector<Frame> in_;
-  std::vector<Frame> early_;  // for the next server
+  std::vector<Frame> early_;  // stored for the next server
 };
 
 }  // namespace actorhost

@@ -1,6 +1,7 @@
 #pragma once
-// The workers of a run, as shard 0 knows them: absent members, workers with a task, parked workers. Passive; belongs to
-// the run's ParamController.
+// The workers of a run of param.run, as shard 0 knows them. A member is absent until it reaches the run. Then it is
+// busy with a task, waits at the barrier, or is parked: `schedule` gave it no work. Plain data; belongs to the run's
+// ParamController.
 
 #include <algorithm>
 #include <cstdint>
@@ -16,23 +17,23 @@
 namespace actorhost {
 
 struct RunWorker {
-  bool ready = false;
-  bool busy = false;
-  bool staged = false;
-  bool parked = false;
-  uint64_t step = 0;  // the first step that it has not completed in this run
-  std::vector<ParamEntry> task;
+  bool ready = false;            // it has reached the run
+  bool busy = false;             // it works on a task
+  bool staged = false;           // the push of its task is stored until shard 0 commits it
+  bool parked = false;           // it has no task until `schedule` gives it work
+  uint64_t step = 0;             // its clock: the number of its completed steps
+  std::vector<ParamEntry> task;  // the entries of its task
   RecordedWorker record;
 };
 
 class RunWorkers {
  public:
-  /// Adds a member at the start of the run.
+  /// Adds a member at the start of the run; the member is absent.
   RunWorker& expect(NodeId id) {
     absent_.insert(id);
     return workers_[id];
   }
-  /// Adds a worker later.
+  /// Adds a worker that has joined after the start.
   void add(NodeId id) {
     if (!removed(id)) workers_.try_emplace(id);
   }
@@ -64,7 +65,7 @@ class RunWorkers {
     const auto found = workers_.find(id);
     return found == workers_.end() ? nullptr : &found->second;
   }
-  /// The worker of this id; adds it if necessary.
+  /// The worker with this id; adds an unknown worker.
   RunWorker& at(NodeId id) { return workers_[id]; }
   bool empty() const noexcept { return workers_.empty(); }
   uint32_t size() const noexcept { return static_cast<uint32_t>(workers_.size()); }
@@ -73,9 +74,9 @@ class RunWorkers {
   auto begin() const noexcept { return workers_.begin(); }
   auto end() const noexcept { return workers_.end(); }
 
-  /// Number of workers that work on a task.
+  /// The number of busy workers.
   uint32_t busy() const noexcept { return busy_; }
-  /// All initial members have arrived, or are removed.
+  /// No initial member is absent: each has reached the run or is removed.
   bool complete() const noexcept { return absent_.empty(); }
   bool all_ready() const {
     return std::all_of(begin(), end(), [](const auto& entry) { return entry.second.ready; });
@@ -90,7 +91,7 @@ class RunWorkers {
 
  private:
   std::map<NodeId, RunWorker> workers_;
-  std::unordered_set<NodeId> absent_;  // initial members not ready yet
+  std::unordered_set<NodeId> absent_;  // initial members that have not reached the run
   std::unordered_set<NodeId> removed_;
   uint32_t busy_ = 0;
 };

@@ -1,5 +1,6 @@
 #pragma once
-// Decisions that the policy of a run must make, and notices to it. Plain values.
+// The values that pass between the parameter server's state machine (ParamServer) and the policy in Lua: requests for a
+// decision, which the policy answers, and notices, which need no answer. Plain values.
 
 #include <optional>
 #include <variant>
@@ -10,38 +11,47 @@
 
 namespace actorhost {
 
+/// The argument of `stop`.
 struct StopContext {
-  uint64_t step = 0;  // completed by the slowest live worker
-  uint64_t updates = 0;
-  double seconds = 0;
-  uint32_t workers = 0;
+  uint64_t step = 0;     // completed by the slowest live worker
+  uint64_t updates = 0;  // merged so far
+  double seconds = 0;    // since the run began
+  uint32_t workers = 0;  // live
 };
 
+/// Merge these pushes, and answer with the new values.
 struct PullRequest {
   std::vector<PullEntry>* entries = nullptr;  // valid until the answer; the values may be moved out
 };
+/// Decide whether the run stops.
 struct StopRequest {
   StopContext context;
 };
+/// Give tasks to these workers.
 struct ScheduleRequest {
   std::vector<NodeId> workers;  // in id order
 };
+/// A worker has failed or departed.
 struct LostNotice {
   NodeId worker = 0;
-  std::vector<ParamEntry> entries;    // the unfinished task of the worker
-  std::optional<uint64_t> task = {};  // the task's number
+  std::vector<ParamEntry> entries;    // its unfinished task
+  std::optional<uint64_t> task = {};  // the number of a numbered task
 };
-struct StateRequest {};  // requests the policy's state; the reply triggers the checkpoint's cut
+/// Answer with the account of the numbered tasks, for a checkpoint.
+struct StateRequest {};
+/// For ParamServer alone: add the values of its own shard to the checkpoint.
 struct CutRequest {
-  RunState state;  // the started checkpoint; the server adds its own shard's part at once
+  RunState state;  // of the checkpoint
 };
+/// The run is over.
 struct FinishedNotice {
   ParamSummary summary;
 };
+/// An Error ends the run.
 using ServerRequest = std::variant<PullRequest, StopRequest, ScheduleRequest, LostNotice, StateRequest, CutRequest,
                                    FinishedNotice, Error>;
 
-/// The outcome of a numbered task.
+/// What became of the push of a numbered task.
 struct TaskOutcome {
   NodeId worker = 0;
   uint64_t task = 0;

@@ -1,9 +1,10 @@
 #pragma once
-// A worker's clock as other peers see it. Samples carry it as the state of an overlay node (Overlay::set_state). A node
-// that waits for a peer may watch it, kinds 0x0880 on:
+// The state of a worker that the barrier rules of other peers see: its clock, and the times of its steps. A worker
+// publishes the state as its state in the overlay (Overlay::set_state), so samples of overlay nodes include it. A node
+// whose rule waits for a particular peer watches that peer by messages, kinds 0x0880 on. Plain values.
 //
-//  watch    WatchPeer    send me your state now and at each change, or stop
-//  watched  WatchedPeer  my state
+//  watch    WatchPeer    send your state now and at each change; or stop sending it
+//  watched  WatchedPeer  the sender's state
 
 #include <cmath>
 #include <string>
@@ -18,18 +19,24 @@ inline constexpr auto watch = Kind{0x0880};
 inline constexpr auto watched = Kind{0x0881};
 }  // namespace peer_kind
 
-// Clock values besides steps. In a run's order: the node is present, has completed `step` steps, stops after so many
-// steps, and has merged all pushes sent to it. So the minimum clock shows when all are present, how far the slowest
-// node is, when all have stopped, and when no update is missing.
+// The clock of a worker in a run. A clock never falls; its values are, in ascending order:
+//
+//   present_in(run)        the worker has reached the run
+//   mark_of(run, step)     it has completed `step` steps
+//   stopped_in(run, step)  it takes no more steps
+//   settled_in(run, step)  and all updates of keys on this node are merged
+//
+// So the minimum clock of all workers shows when all workers have reached the run, the clock of the slowest worker,
+// when all have stopped, and when all updates are merged.
 inline constexpr uint64_t kMaxStep = (uint64_t{1} << 38) - 1;
 constexpr Mark present_in(RunId run) noexcept { return mark_of(run, 0) - 1; }
 constexpr Mark stopped_in(RunId run, uint64_t step) noexcept { return mark_of(run, (uint64_t{1} << 38) | step); }
 constexpr Mark settled_in(RunId run, uint64_t step) noexcept { return mark_of(run, (uint64_t{1} << 39) | step); }
-/// The completed steps of any of these clocks; 0 for a node that is only present.
+/// The number of completed steps in any of these values; 0 for present_in.
 constexpr uint64_t completed(Mark mark) noexcept {
   return step_of(mark) == step_of(present_in(1)) ? 0 : mark & kMaxStep;
 }
-/// The node takes steps in this run.
+/// The worker takes steps in this run: it has begun and has not stopped.
 constexpr bool takes_part(Mark mark, RunId run) noexcept {
   return mark >= mark_of(run, 0) && mark < stopped_in(run, 0);
 }
@@ -38,8 +45,8 @@ struct PeerPace {
   Mark mark = 0;
   bool busy = false;
   double started = 0;   // start of its current or last step, in seconds since its run began
-  double duration = 0;  // of its last step, seconds
-  double average = 0;   // of its recent steps, seconds
+  double duration = 0;  // of its last step, in seconds
+  double average = 0;   // mean duration of its recent steps, in seconds
   static void fields(auto& m, auto&& field) { field(m.mark, m.busy, m.started, m.duration, m.average); }
   bool is_valid() const {
     return std::isfinite(started) && std::isfinite(duration) && std::isfinite(average) && completed(mark) < INT32_MAX;
@@ -54,7 +61,7 @@ struct WatchPeer {
 
 struct WatchedPeer {
   Envelope envelope;
-  std::string state;
+  std::string state;  // a packed PeerPace
   static void fields(auto& m, auto&& field) { field(m.envelope, m.state); }
 };
 

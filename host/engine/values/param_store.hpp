@@ -1,11 +1,12 @@
 #pragma once
-// The values of one shard: key -> tensor or Lua value, the step of its last writer, and the optimiser's state, which is
-// stored with the parameter. The store outlives runs and the server nodes that serve it; one thread at a time uses it.
-// Tensors are stored in chunks. Readers share the chunks' bytes. Before a write the store copies a chunk that a reader
-// still holds, so a reader's values do not change.
+// The parameters of one shard of the parameter server: a map from a key to a tensor or Lua value, with the step of its
+// last write, and for a tensor the state of its optimiser. The store belongs to the process and outlives the runs and
+// server nodes that use it. One thread at a time uses it; no call blocks.
 //
-// Of a tensor that is large enough to be split (splits()), each shard holds its split_range. Of any other tensor the
-// owner of the key holds everything. Every function with pieces accepts exactly the chunks of that range.
+// A large tensor (splits()) is split over all shards, and each shard holds its split_range. Any other value is on the
+// shard that owns its key. A shard stores its range of a tensor in chunks, and a message has a chunk as one piece; the
+// functions accept no other pieces. Readers share the bytes of chunks. Before a write the store copies a chunk that a
+// reader still refers to, so the values of readers do not change.
 
 #include <cstdint>
 #include <memory>
@@ -27,29 +28,28 @@ namespace actorhost {
 struct StoredChunk {
   Blob value;
   Blob state[kernel::kMaxStateParts];
-  uint64_t made = 0;  // native updates of this chunk by the optimiser of the state
+  uint64_t made = 0;  // number of updates of this chunk since the state was made
 };
 
 struct StoredTensor : TensorLayout {
-  ElementRange range;  // of the tensor; chunk i starts at range.first + i * chunk_elements(type)
+  ElementRange range;  // this shard's elements; chunk i starts at element range.first + i * chunk_elements(dtype)
   std::vector<StoredChunk> chunks;
-  std::optional<kernel::OptimiserKind> state_of;
-  int state_parts = 0;
+  std::optional<kernel::OptimiserKind> state_of;  // the optimiser of the state; no value without a state
+  int state_parts = 0;                            // tensors in the state
 
   ParamTensor chunk(size_t i) const;
 };
 
 struct Stored {
   std::variant<StoredTensor, LuaValue> value;
-  uint64_t step = 0;                 // the last writer's completed steps, this write included; 0 for set
+  uint64_t step = 0;                 // completed steps of the last writer, with the step of this write; 0 for a set
   uint64_t version = 0;              // number of writes
-  std::shared_ptr<KeyRow> row = {};  // shared with the list of keys; set if this shard owns the key
+  std::shared_ptr<KeyRow> row = {};  // its row in the list of keys, which shares it; set if this shard owns the key
 };
 
-/// The circumstances of one update.
 struct UpdateContext {
-  uint64_t clock = 0;  // completed steps of the worker when it began the work
-  double scale = 1;    // of the update's values
+  uint64_t clock = 0;  // the worker's completed steps when it began the step of this update
+  double scale = 1;    // the factor of the update's values
 };
 
 class ParamStore {
@@ -63,30 +63,32 @@ class ParamStore {
   uint32_t shards() const noexcept { return shards_; }
   size_t size() const noexcept { return values_.size(); }
 
-  /// nullptr for a missing key. Valid until the next change.
+  /// The value of a key, nullptr for a missing key. Valid until the next change of the store.
   const Stored* find(const ParamKey& key) const;
-  /// The keys that this shard owns, sorted. Keys with only a part on this shard are not included.
+  /// The keys that this shard owns, sorted, without the keys of other shards' split tensors.
   std::vector<ParamKey> keys() const;
   /// Adds the stored value of `key` to a reply; nil for a missing key.
   void pack(const ParamKey& key, EntryPacker& reply) const;
 
-  /// Writes all entries, or none if an entry is malformed. The pieces of a tensor must be adjacent, in order, and cover
-  /// this shard's range. nil removes the key. A tensor of the same type and shape keeps its optimiser's state.
+  /// Writes all entries, or none if an entry is malformed. The pieces of a tensor must be consecutive entries, in
+  /// order, and cover this shard's range. nil removes the key. The optimiser's state remains if the new tensor has the
+  /// type and shape of the old tensor.
   Status set(std::vector<ParamEntry> entries);
 
-  /// Whether `set` would write the entries.
+  /// The error with which `set` would refuse the entries, if any.
   Status check_set(std::span<const ParamEntry> entries) const;
 
-  /// Whether `update` would apply `entry`: the key exists, type and shape agree. The message names `sender`.
+  /// Checks that `update` can apply `entry`: the key exists, and type and shape agree. The error names `sender`.
   Status check_update(const ParamEntry& entry, const UpdateRule& rule, const std::string& sender) const;
-  /// Applies one piece of a native update that check_update has accepted. True if the piece contains an infinite value
-  /// or NaN.
+  /// Applies one piece of a native update, which check_update has accepted. Returns whether the piece has an infinite
+  /// element or NaN.
   bool update(const ParamEntry& entry, const UpdateRule& rule, const UpdateContext& context);
 
-  /// All values, sorted by key; shares bytes.
+  /// All values, sorted by key, for a checkpoint. Shares the bytes of chunks.
   std::vector<std::pair<ParamKey, Stored>> snapshot() const;
-  /// Restores a value of a snapshot of any store, with any number of shards. `whole` is the whole tensor; this shard
-  /// stores its part. `state` has the whole tensors that `state_of` needs, `made` is the number of its updates.
+  /// Restores a value of a checkpoint, which may have another number of shards. `whole` is the whole tensor, and
+  /// `state` has the whole tensors of the state of optimiser `state_of` after `made` updates. The store takes its own
+  /// part, if any.
   Status restore(const ParamKey& key, const Tensor& whole, const std::vector<Tensor>& state,
                  std::optional<kernel::OptimiserKind> state_of, uint64_t made, uint64_t step, uint64_t version);
   Status restore(const ParamKey& key, const LuaValue& value, uint64_t step, uint64_t version);
@@ -97,7 +99,7 @@ class ParamStore {
   Status check_piece(const ParamKey& key, const ParamTensor& piece) const;
 
  private:
-  struct Group;  // the entries of one value
+  struct Group;  // consecutive entries of one value
 
   Status group(std::span<const ParamEntry> entries, std::vector<Group>& out) const;
   bool set_tensor(Stored& stored, std::span<ParamEntry> pieces);

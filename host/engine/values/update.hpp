@@ -1,7 +1,7 @@
 #pragma once
-// How a push changes a stored value: the push replaces the value, a native update is applied, or a Lua `pull` decides.
-// Plain data and pure functions. Native updates work element by element, so chunks and shards do not change the bits of
-// the result.
+// How a push of a worker changes a stored value. There are three kinds: the push replaces the value, an optimiser in
+// C++ applies the push (a native update), or a `pull` in Lua computes the new value. A native update works element by
+// element, so the division into chunks and shards does not change a bit of the result. Plain values and pure functions.
 
 #include <cstdint>
 
@@ -14,27 +14,27 @@ namespace actorhost {
 struct UpdateRule {
   enum class Kind : uint8_t {
     replace,  // the pushed value is the new value
-    native,   // `spec`; the learning rate decays with the clock of the push (0 for a worker's first step)
-    lua       // a Lua `pull` decides
+    native,   // the optimiser of `spec`; its learning rate decays with the worker's clock, which is 0 in the first step
+    lua       // a `pull` in Lua
   };
   friend constexpr Kind last_of(Kind) { return Kind::lua; }
   Kind kind = Kind::replace;
   kernel::OptimiserSpec spec;
-  bool shared = false;  // tensors stay unmodified after they are passed to the pull, so they need no copies
+  bool shared = false;  // no callback writes to a tensor that it has returned or received, so tensors need no copies
 
   static UpdateRule native(const kernel::OptimiserSpec& spec) { return {Kind::native, spec, false}; }
   bool is_native() const noexcept { return kind == Kind::native; }
   bool is_lua() const noexcept { return kind == Kind::lua; }
 };
 
-/// "replace", "lua", or the optimiser's name.
+/// The name for messages: "replace", "lua", or the name of the optimiser.
 const char* update_name(const UpdateRule& rule) noexcept;
 
-/// One pushed value for a Lua `pull`; always whole.
+/// A pushed value for a `pull` in Lua. A tensor is whole.
 struct PullEntry {
   ParamKey key;
   ParamValue value;
-  uint64_t step = 0;  // completed by the worker with this push
+  uint64_t step = 0;  // the worker's completed steps, with the step of this push
   NodeId worker = 0;
 };
 
@@ -43,9 +43,9 @@ void scale_into(Dtype type, uint64_t count, double scale, const void* in, void* 
 /// out += scale * in
 void add_scaled(Dtype type, uint64_t count, double scale, const void* in, void* out) noexcept;
 
-/// True when an element is infinite or not a number.
+/// True if an element is infinite or NaN.
 bool has_non_finite(Dtype type, uint64_t count, const void* data) noexcept;
-/// The same for a value's elements, or for the elements of the tensors in a Lua value.
+/// True if an element of the tensor, or of a tensor in the Lua value, is infinite or NaN.
 bool has_non_finite(const ParamValue& value) noexcept;
 
 }  // namespace actorhost
