@@ -1,6 +1,7 @@
 #pragma once
-// The input of the row readers of text files (csv_rows, json_rows): some lines of a text at a time, with line numbers
-// for errors. Used by the thread that works on the task.
+// The input and output of the parsers of text files (csv_rows, json_rows). TextBlocks gives a parser some lines of the
+// text at a time, and the line numbers for errors. RowBytes collects the rows that the parser makes. Used by the thread
+// of the task; `more` blocks on the file or the network.
 
 #include <functional>
 #include <memory>
@@ -11,7 +12,7 @@
 
 namespace actorhost {
 
-/// Called for an unreadable row: true skips the row and continues.
+/// Called for a row that cannot be parsed. True: skip the row and continue.
 using SkipRow = std::function<bool(const Error&)>;
 
 class TextBlocks {
@@ -19,14 +20,14 @@ class TextBlocks {
   /// `name` is the name of the file or URL, for errors.
   TextBlocks(std::unique_ptr<TextInput> input, std::string name) : input_(std::move(input)), name_(std::move(name)) {}
 
-  /// The text that is read and not yet taken.
+  // The text in memory that the parser has not taken yet: [begin, end).
   const char* begin() const noexcept { return at_; }
   const char* end() const noexcept { return end_; }
-  /// Marks the text before `at` as taken.
+  /// Takes the text before `at`.
   void take(const char* at) noexcept { at_ = at; }
-  /// Appends more whole lines to the untaken text, which may move. Returns false at the end.
+  /// Reads more whole lines behind the remaining text, which may move. Returns false at the end of the input.
   Result<bool> more();
-  /// Code::bad_data, with the file and the line of `at`.
+  /// Code::bad_data; the message names the file and the line number of `at`.
   Error error(const char* at, const std::string& what) const;
 
   uint64_t bytes() const noexcept { return input_->bytes(); }
@@ -34,14 +35,14 @@ class TextBlocks {
  private:
   std::unique_ptr<TextInput> input_;
   const std::string name_;
-  std::string partial_row_;  // the start of a row that continues in the next lines
+  std::string partial_row_;  // a row that continues in the next lines, and these lines
   const char* first_ = nullptr;
   const char* at_ = nullptr;
   const char* end_ = nullptr;
-  uint64_t lines_ = 0;  // before first_, of this part
+  uint64_t lines_ = 0;  // number of lines before first_ in this part of the file
 };
 
-/// The rows of a batch under construction, as offsets into bytes that may still move.
+/// Collects the rows of a batch. It stores offsets, because its bytes move while they grow.
 class RowBytes {
  public:
   std::string& out() noexcept { return bytes_; }
@@ -50,7 +51,7 @@ class RowBytes {
     rows_.clear();
   }
   size_t count() const noexcept { return rows_.size(); }
-  /// Adds a row with the value `value`; its text or table is the bytes from `begin` on.
+  /// Adds a row. The text or table of `value` is in `out()`, from byte `begin` to the end.
   void add(const RowValue& value, size_t begin) { rows_.push_back({value, begin, bytes_.size() - begin}); }
   /// Fills `batch` with views of the rows, which are valid until the next change.
   void give(RowBatch& batch) const;

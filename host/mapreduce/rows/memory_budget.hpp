@@ -1,7 +1,8 @@
 #pragma once
-// Counts the share of `--memory` that a process's map-reduce data takes. One per process, shared by all objects that
-// hold rows. Thread-safe, never blocks. A budget never refuses memory: a caller that exceeds the limit spills
-// (BlockStore), or takes at most its share from the start (tables and sorters).
+// Counts the memory of a process's map-reduce data against its limit, the process's share of `--memory`. A budget never
+// refuses memory. Tables and sorts keep to their `share`, and spill rows to disk beyond it. If the limit is exceeded
+// nevertheless, the block store of the process spills stored outputs. All objects of a process that hold rows share one
+// budget. Thread-safe; only `relieve` may block.
 
 #include <atomic>
 #include <cstddef>
@@ -11,24 +12,25 @@
 
 namespace actorhost {
 
-/// A table or a sort with less memory would spill every few rows.
+/// The least memory of a table or sort: with less it would spill every few rows.
 inline constexpr size_t kLeastMemory = size_t{64} << 10;
 
 class MemoryBudget {
  public:
-  /// `users`: the number of tasks that work at the same time, one per worker.
+  /// `users`: the number of tasks that run at the same time, one per worker.
   explicit MemoryBudget(size_t limit, uint32_t users = 1) : limit_(limit), users_(users == 0 ? 1 : users) {}
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
 
-  /// Takes memory, also beyond the limit.
+  /// Counts memory that the caller has taken, also beyond the limit.
   void take(size_t bytes) noexcept { raise_peak(used_.fetch_add(bytes, std::memory_order_relaxed) + bytes); }
+  /// Counts memory that the caller has freed.
   void give(size_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
 
-  /// Sets the function that frees memory when a task's tables and sorts need it: the store. Called before other threads
-  /// use the budget.
+  /// Sets the function that frees memory when the limit is exceeded: the block store spills. To be called before other
+  /// threads use the budget.
   void set_relief(std::function<void()> relief) { relief_ = std::move(relief); }
-  /// Called by a user that exceeds the limit, on its own thread; may wait for the disk.
+  /// Frees memory if the limit is exceeded. Runs on the caller's thread and blocks on the disk.
   void relieve() noexcept {
     if (relief_ && exceeded()) relief_();
   }
@@ -37,10 +39,10 @@ class MemoryBudget {
   size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
   size_t limit() const noexcept { return limit_; }
   bool exceeded() const noexcept { return used() > limit_; }
-  /// The part of the limit for each user.
+  /// The limit for one user, with its outputs.
   size_t each() const noexcept { return limit_ / users_; }
-  /// The memory that one task may take for its tables, sorts and buffers. All tasks together get half of the limit; the
-  /// other half is for their outputs.
+  /// The limit for the tables, sorts and buffers of one task. All tasks together get half of the budget's limit; the
+  /// other half is for the outputs.
   size_t share() const noexcept { return limit_ / 2 / users_; }
 
  private:
@@ -57,8 +59,8 @@ class MemoryBudget {
   std::function<void()> relief_;
 };
 
-/// The bytes that one owner has taken from a budget; the destructor returns them. One thread at a time. Without a
-/// budget it only counts.
+/// The bytes that one owner has taken from a budget. The destructor returns them. Without a budget a Reservation only
+/// counts. One thread at a time may use it; it may block where it grows (MemoryBudget::relieve).
 class Reservation {
  public:
   explicit Reservation(MemoryBudget* budget = nullptr) noexcept : budget_(budget) {}

@@ -1,6 +1,6 @@
 #pragma once
-// Rows grouped by equal keys, as batches: the input of group_by_key, joins and set operations. Owned and used by the
-// task's thread.
+// Sources of rows in groups of equal keys: GroupSource for group_by_key and joins, SetSource for set operations. Both
+// merge sorted inputs and give the rows as batches. Owned and used by the thread of the task.
 
 #include <memory>
 #include <string>
@@ -11,33 +11,33 @@
 
 namespace actorhost {
 
-/// Copies the rows of a batch until it is full, each with its `RowBatch::pair`. A row of a merge is valid only until
-/// the next row, a row of a batch until the next batch.
+/// Collects copies of rows for a batch. A merge's row is valid only until the merge's next row, but a batch's rows have
+/// to be valid until the next batch, so the rows are copied.
 class BatchCopy {
  public:
   void begin();
   bool full() const noexcept { return flags_.size() == kBatchRows || bytes_.size() >= kMostBytes; }
+  /// Copies a row. `flags` are added to its RowBatch::pair.
   void add(std::string_view row, uint8_t flags) {
     bytes_.append(row);
     flags_.push_back(flags);
   }
-  /// Adds all copied rows to `batch`.
+  /// Adds all collected rows to `batch`.
   void fill(RowBatch& batch) const;
 
  private:
-  static constexpr size_t kMostBytes = size_t{1} << 20;  // so that memory never holds 256 rows of 100 MB at once
+  static constexpr size_t kMostBytes = size_t{1} << 20;  // a batch of large rows ends here
 
   std::string bytes_;
   std::vector<uint8_t> flags_;
 };
 
-/// Flags of RowBatch::pair besides bit 0. kSameKey: the row has the key of the previous row. The bits from kInputShift
-/// on are the number of the row's input.
-inline constexpr uint8_t kSameKey = 2;
-inline constexpr unsigned kInputShift = 2;
+// The bits of RowBatch::pair that GroupSource sets. Bit 0 marks a pair, as in any batch.
+inline constexpr uint8_t kSameKey = 2;      // the row has the key of the previous row
+inline constexpr unsigned kInputShift = 2;  // the bits from here on are the number of the row's input
 inline constexpr size_t kMostInputs = size_t{1} << (8 - kInputShift);
 
-/// All rows of all inputs, key after key; within a key in the order of the inputs.
+/// Gives all rows of all inputs, one key after the other; the rows of a key are in the order of the inputs.
 class GroupSource final : public RowSource {
  public:
   explicit GroupSource(std::vector<std::unique_ptr<SortedRows>> inputs)
@@ -48,16 +48,16 @@ class GroupSource final : public RowSource {
   bool next_row(RowReader::Row& row);
 
   size_t count_;
-  size_t input_;      // of the current key
-  bool same_ = true;  // `next` has returned a row of the current key
+  size_t input_;      // the input of the next row, for the current key
+  bool same_ = true;  // `next` has already given a row of the current key
   RowGroups groups_;
   BatchCopy copy_;
 };
 
 enum class SetOperation : uint8_t { intersection, subtract };
 
-/// Distinct rows that both inputs have, or rows of the first input that the second does not have. The inputs have
-/// wrapped rows: texts that are the bytes of rows.
+/// Gives each distinct row that is in both inputs (intersection), or in the first input alone (subtract). The key of an
+/// input's row is a text: the encoded bytes of the row to give.
 class SetSource final : public RowSource {
  public:
   SetSource(std::vector<std::unique_ptr<SortedRows>> inputs, SetOperation operation)
