@@ -1,7 +1,7 @@
 #pragma once
-// Maps addresses to the mailboxes of this process; the local half of every transport. Thread-safe. A delivery holds the
-// lock shared until the frame is in the mailbox, so nothing touches the mailbox after `remove`. Writers of the
-// directory have priority; otherwise steady traffic could block `remove` forever.
+// Maps the addresses of this process to their mailboxes. Each transport owns a directory and delivers frames through
+// it. Thread-safe. A delivery holds the lock, shared, until the frame is in the mailbox, so after `remove` no delivery
+// touches the mailbox. `add` and `remove` have priority over deliveries, so steady traffic cannot block them forever.
 
 #include <atomic>
 #include <cstdint>
@@ -23,22 +23,22 @@ class Directory {
   Directory(const Directory&) = delete;
   Directory& operator=(const Directory&) = delete;
 
-  /// Code::bad_argument if the address is taken, Code::interrupted after close.
+  /// Code::bad_argument if the address is already attached, Code::interrupted after `close`.
   Status add(Address address, Mailbox& inbox);
   void remove(Address address);
   bool has(Address address) const;
-  /// Puts the frame into its receiver's mailbox; nothing if the address is not attached here. Control frames may exceed
-  /// the bounds. Never blocks.
+  /// Puts the frame into its receiver's mailbox. Returns no value if the address is not attached here. Control frames
+  /// may exceed the mailbox's bounds. Does not wait for room.
   std::optional<Mailbox::Put> deliver(Frame&& frame) const;
-  /// Like `deliver` for consecutive frames to one address, either all control frames or none: delivers as many as fit,
-  /// with one lock. `taken`: their number; the others are unchanged.
+  /// Delivers consecutive frames to one address, with one lock; all of them are control frames, or none is. Delivers as
+  /// many frames as fit and sets `taken` to their number; the other frames are unchanged.
   std::optional<Mailbox::Put> deliver_run(std::span<Frame> run, size_t& taken) const;
   /// ReceiveBuffers::take of the receiver's mailbox.
   Blob room_for(const Frame& head, size_t bytes) const;
-  /// Mailbox::when_room of that address; calls the callback at once if the address is not attached here. The callback
-  /// runs under the lock or on the reader's thread.
+  /// Mailbox::when_room of the receiver's mailbox. Calls the callback at once if the address is not attached here. The
+  /// callback runs on any thread, possibly with the directory locked, so it must not call the directory.
   void when_room(Address address, std::function<void()> callback) const;
-  /// Closes and removes all mailboxes; afterwards nothing can be added.
+  /// Closes and removes all mailboxes. Later calls of `add` fail.
   void close();
   bool closed() const;
 
@@ -49,12 +49,12 @@ class Directory {
 
   mutable RwLock lock_;
   AddressMap<Mailbox> inboxes_;
-  // a Bloom filter of all addresses ever attached: most frames to other processes need no lock
+  // a Bloom filter of all addresses ever attached, so that most frames to other processes need no lock
   std::atomic<uint64_t> attached_filter_{0};
   bool closed_ = false;
 };
 
-/// The status of try_send for an outcome of `deliver`.
+/// Converts the outcome of `deliver` into the status of Transport::try_send. `closed`: the transport is closed.
 Status delivery_status(std::optional<Mailbox::Put> put, Address dst, bool closed);
 
 }  // namespace actorhost

@@ -1,6 +1,6 @@
 #pragma once
-// The transport of nodes in one process: moves a frame into its receiver's mailbox, without copying bodies, and without
-// sockets or threads.
+// The transport between nodes of one process. It moves a frame into its receiver's mailbox without copying the body. It
+// has no socket and no thread. Thread-safe, like every transport (transport.hpp).
 
 #include "host/net/directory.hpp"
 #include "host/net/transport.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// Parses the address of a page from a flag.
+// The listening address of the run's page, as a flag gives it. Defined in page_server.cpp. Thread-safe.
 
 #include <string>
 
@@ -9,7 +9,8 @@ namespace actorhost {
 
 inline constexpr const char* kPageAddress = "127.0.0.1:8787";
 
-/// Accepts "8787", a port on 127.0.0.1, and "HOST:PORT"; port 0: the system chooses. Code::bad_argument.
+/// Parses "HOST:PORT", or "PORT" for a port on 127.0.0.1. For port 0 the system chooses a port. Code::bad_argument for
+/// any other text.
 Result<Endpoint> parse_page_address(const std::string& text);
 
 }  // namespace actorhost

@@ -1,5 +1,6 @@
 #pragma once
-// The clocks of a simulation: the number of completed steps of each node, and the set of counted nodes. One thread.
+// The clocks of a simulation: the number of completed steps of each node, and the set of live nodes, which barriers
+// count. Belongs to a simulation; not thread-safe.
 
 #include <cstdint>
 #include <vector>
@@ -10,26 +11,27 @@ namespace actorhost {
 
 class Clocks {
  public:
-  /// Adds a node with `step` completed steps and returns its id. Ids ascend from 0 and are never reused.
+  /// Adds a live node with `step` completed steps and returns its id. Ids ascend from 0 and are never reused.
   NodeId add(int32_t step);
   void remove(NodeId id);
   /// The node has completed a step.
   void advance(NodeId id) { counts_.advance(steps_[id]++); }
 
   int32_t step(NodeId id) const noexcept { return steps_[id]; }
+  /// Loads the node's clock into the cache.
   void fetch(NodeId id) const noexcept { __builtin_prefetch(&steps_[id]); }
   bool counted(NodeId id) const noexcept { return places_[id] != kDeparted; }
-  /// Of all ids ever added, including departed nodes.
+  /// The clocks by id, with the last clocks of departed nodes.
   const std::vector<int32_t>& steps() const noexcept { return steps_; }
-  /// The counted nodes. When a node is removed, the last node takes its place in the vector.
+  /// The live nodes. When a node is removed, the last node of the vector takes its place.
   const std::vector<NodeId>& live() const noexcept { return live_; }
   uint32_t size() const noexcept { return static_cast<uint32_t>(live_.size()); }
-  /// Both need size() > 0.
+  // The minimum and the maximum of the live nodes' clocks. There must be a live node.
   int32_t min() const noexcept { return counts_.min(); }
   int32_t max() const noexcept { return counts_.max(); }
-  /// Number of nodes with fewer than `step` completed steps; O(step - min()).
+  /// The number of live nodes with fewer than `step` completed steps. O(step - min()).
   uint32_t below(int64_t step) const noexcept { return counts_.below(step); }
-  /// Rises when a node is added or removed.
+  /// The version of the set of live nodes: it rises when a node is added or removed.
   uint64_t layout() const noexcept { return layout_; }
 
  private:

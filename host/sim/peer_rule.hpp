@@ -1,6 +1,7 @@
 #pragma once
-// The barrier rule of simulated peers: an actor.barrier rule, or a classic rule in C++. Decides from the states that
-// the peer has received in messages (host/barrier/peer_view.hpp). One thread.
+// The barrier rule of simulated peers. It decides whether a peer may start a step, from the states that the peer has
+// received in messages (host/barrier/peer_view.hpp). There are two forms: a classic rule in C++ (NativeRule), and any
+// rule of actor.barrier. Belongs to a simulation; not thread-safe.
 
 #include <memory>
 
@@ -11,8 +12,9 @@ namespace actorhost {
 
 class PeerRule {
  public:
-  /// A peer queries `beta` peers, at the times that `resample` defines; peers do not support Resample::Kind::event.
-  /// kAll: a peer queries none, and the rule decides from the minimum clock.
+  /// A waiting peer draws a sample of `beta` peers and queries them; `resample` defines when it draws another sample.
+  /// Resample::Kind::event is not possible for peers. NativeRule::kAll: there is no sample, and the rule decides from
+  /// the minimum clock.
   PeerRule(uint32_t beta, Resample resample) : beta_(beta), resample_(resample) {}
   PeerRule(const PeerRule&) = delete;
   PeerRule& operator=(const PeerRule&) = delete;
@@ -22,7 +24,7 @@ class PeerRule {
   Resample resample() const noexcept { return resample_; }
   /// The rule uses no clock of another node, so nodes send no steps.
   virtual bool blind() const { return false; }
-  /// An error is final.
+  /// Decides for the peer of `view`. An error ends the simulation.
   virtual Status decide(const PeerView& view, Decision& out) = 0;
 
  private:
@@ -31,8 +33,9 @@ class PeerRule {
 };
 
 std::unique_ptr<PeerRule> make_peer_rule(const NativeRule& rule);
-/// For any rule that can decide from partial knowledge (BarrierRule::decide_partly). `rule` must outlive the result.
-/// `beta` and `resample` are the parameters of the rule's outermost sample.
+/// Makes the form for a rule of actor.barrier, which must be able to decide from partial knowledge
+/// (BarrierRule::decide_partly) and must outlive the result. `beta` and `resample` are the parameters of the rule's
+/// outermost sample.
 std::unique_ptr<PeerRule> make_peer_rule(BarrierRule& rule, uint32_t beta, Resample resample);
 
 }  // namespace actorhost

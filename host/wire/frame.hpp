@@ -1,12 +1,13 @@
 #pragma once
-// The unit of transfer between nodes, and its fixed header. PROTOCOL.md gives the grammar with worked examples.
+// The unit of transfer between nodes: a frame is one message. PROTOCOL.md has worked examples of the bytes.
 //
 //   frame  = header meta [ padding body ]
 //   header = magic:u16 version:u8 flags:u8 kind:u16 reserved:u16 src:u32 dst:u32 tag:u32 meta_bytes:u32 body_bytes:u64
 //
 // All numbers are little-endian; the header has 32 bytes. The body starts at the next multiple of 64 bytes from the
-// frame's first byte; without a body there is no padding. `meta` is small and is copied. `body` is raw tensor bytes or
-// an encoded value; within a process it is passed by reference.
+// frame's first byte; without a body there is no padding. `meta` has the fields of the message; it is small and is
+// copied. `body` is raw tensor bytes or an encoded value; within a process it is passed by reference. Plain values and
+// pure functions.
 
 #include <array>
 #include <cstddef>
@@ -24,7 +25,8 @@ inline constexpr uint8_t kWireVersion = 4;
 inline constexpr size_t kHeaderBytes = 32;
 inline constexpr size_t kBodyAlignment = 64;
 
-/// The meaning of a frame. Each layer names its own kinds within its range; only the transport's kinds have names here.
+/// The type of message in a frame. Each layer has a range of kinds and names its kinds in its own header. Named here
+/// are the kinds of the transport, and the first kind of each range.
 enum class Kind : uint16_t {
   heartbeat = 0x0001,
   link_hello = 0x0002,  // first frame on a connection between two hosts of a run
@@ -43,11 +45,10 @@ enum class Kind : uint16_t {
 struct KindRange {
   Kind first;
   Kind last;
-  const char* layer;  // name in the table of PROTOCOL.md; a test compares the tables
+  const char* layer;  // its name in the table of PROTOCOL.md; a test compares the tables
 };
 
-/// All ranges of kinds and their layers. A layer calls `kinds_of`, which does not compile for an unlisted range. A
-/// frame with a kind outside all ranges closes its connection.
+/// All ranges of kinds and their layers. A frame with a kind outside all ranges closes its connection.
 inline constexpr std::array kKindRanges = {
     KindRange{Kind::heartbeat, Kind::farewell, "transport"},
     KindRange{Kind::cluster_first, Kind{0x01ff}, "cluster"},         // host/cluster/cluster_messages.hpp
@@ -71,7 +72,7 @@ constexpr bool known_kind(Kind kind) noexcept {
   return false;
 }
 
-/// The range that begins with `first`.
+/// The range that begins with `first`. Does not compile if there is none.
 consteval KindRange kinds_of(Kind first) {
   for (const KindRange& range : kKindRanges) {
     if (range.first == first) return range;
@@ -84,11 +85,11 @@ struct Frame {
   uint8_t flags = 0;
   Address src = kNoAddress;
   Address dst = kNoAddress;
-  uint32_t tag = 0;  // defined by the layer: request number, action, step
+  uint32_t tag = 0;  // a number with a meaning that the layer defines: request number, action, step
   SmallBytes meta;
   Blob body;
 
-  /// The frame's size for the bounds of queues, in bytes.
+  /// The bytes that count against the bounds of queues.
   size_t cost() const noexcept { return kHeaderBytes + meta.size() + body.size(); }
 };
 
