@@ -1,10 +1,10 @@
---- Merge policies decide the treatment of late or surplus pushes. They are not barriers, since no worker waits for
---- them; they complete barriers that let workers fall behind (ksync, backup, partial, quorum). `param.run { merge = ...
---- }` takes a policy, as `param.merge.NAME`. In the parameter server C++ applies the policies
---- (host/engine/param/controller.cpp); the simulator calls `weight`.
+--- Merge policies: how the parameter server merges pushes, above all late and surplus pushes. No worker waits for a
+--- merge policy. It complements a barrier that lets workers fall behind (ksync, backup, partial, quorum). Scripts
+--- choose a policy by `param.run { merge = param.merge.NAME(...) }`. The parameter server applies the policies in C++
+--- (host/engine/param/push_merger.cpp); the simulator applies them in Lua (actor.sim.train), with `weight`.
 local check = require("actor.check")
 
----@class actor.param.Merge the treatment of late or surplus pushes
+---@class actor.param.Merge a merge policy
 ---@field kind "all"|"drop"|"buffer"|"scale"|"mean"
 
 local M = {}
@@ -15,16 +15,16 @@ function M.all()
   return { kind = "all" }
 end
 
----Merges the mean of the pushes of one step when the barrier is passed: synchronous training, where an optimiser with a
----memory (momentum, Adam) makes one step a round. Works only with a BSP rule and an optimiser as `pull`; a function as
----`pull` receives the pushes of a step together anyway.
+---Merges the mean of all pushes of a step, when the barrier opens. This is synchronous training: an optimiser with a
+---state (momentum, Adam) makes one update per step of all workers. Works only with a BSP rule and an optimiser as
+---`pull`; a function as `pull` receives the pushes of a step together under every policy.
 ---@return actor.param.Merge
 function M.mean()
   return { kind = "mean" }
 end
 
----Drops pushes more than `later_than` steps behind the newest push (Chen et al. 2016, for backup workers):
----with 0 this completes barrier.backup and barrier.ksync.
+---Drops pushes more than `later_than` steps behind the newest push (Chen et al. 2016, for backup workers). With 0 it is
+---the policy for barrier.backup and barrier.ksync.
 ---@param options {later_than: integer}
 ---@return actor.param.Merge
 function M.drop(options)
@@ -33,8 +33,8 @@ function M.drop(options)
   return { kind = "drop", later_than = options.later_than }
 end
 
----Holds pushes until `k` have arrived, and then merges their mean (Nguyen et al. 2022, FedBuff); with barrier.asp this
----is the paper's buffered asynchronous aggregation.
+---Stores pushes until `k` have arrived, and then merges their mean (Nguyen et al. 2022, FedBuff). With barrier.asp this
+---is the buffered asynchronous aggregation of the paper.
 ---@param options {k: integer}
 ---@return actor.param.Merge
 function M.buffer(options)
@@ -43,7 +43,7 @@ function M.buffer(options)
   return { kind = "buffer", k = options.k }
 end
 
----Weighs a push t steps behind the newest push by (1 + t) ^ -exponent (Xie et al. 2019, FedAsync).
+---Multiplies a push that is t steps behind the newest push by (1 + t) ^ -exponent (Xie et al. 2019, FedAsync).
 ---@param options? {exponent?: number} default 1
 ---@return actor.param.Merge
 function M.scale_by_staleness(options)
@@ -74,7 +74,7 @@ local function from(text)
   return made and policy or nil
 end
 
----Returns the weight of an update `staleness` steps behind the newest update; nil: the update is dropped.
+---Returns the factor of an update that is `staleness` steps behind the newest update; nil: the update is dropped.
 ---@param policy actor.param.Merge of kind "all", "drop" or "scale"
 ---@param staleness integer
 ---@return number? weight

@@ -1,7 +1,8 @@
---- Steps of collective jobs, and of averaging, under a barrier rule of actor.barrier. Each worker evaluates the rule by
---- itself. A board in rank 0's process (a shared table) has the number of completed steps of each worker. Writing and
---- reading it costs a round trip, and a waiting worker reads it repeatedly. A collective within a step still waits for
---- all workers: a looser rule than bsp is for steps with locks, updates of shared tables, events or averaging.
+--- A barrier rule of actor.barrier between the steps of collective jobs and of averaging. Each worker evaluates the
+--- rule by itself. It knows the other workers' clocks from the board, a shared table in the process of rank 0 with a
+--- row for each worker. To write and read the board costs a round trip; a waiting worker reads it repeatedly. A
+--- collective within a step still waits for all workers. So a looser rule than bsp has an effect only if the steps use
+--- locks, updates of shared tables, events or averaging instead.
 local barrier = require("actor.barrier")
 local check = require("actor.check")
 local clock = require("actor.ffi")("core")
@@ -13,7 +14,8 @@ local util = require("actor.util")
 
 local M = {}
 
-local DONE, BUSY, SECONDS, AWAY = 1, 2, 3, 4 -- columns of the board; it has a row for each worker
+-- Columns of the board: completed steps, 1 within a step, seconds of the last step, 1 for a worker that has left.
+local DONE, BUSY, SECONDS, AWAY = 1, 2, 3, 4
 local FIRST_POLL, LONGEST_POLL = 2e-5, 5e-4 -- seconds until a waiting worker reads the board again, with backoff
 local WARN_SECONDS = 10 -- seconds of waiting before a warning in the log
 
@@ -26,7 +28,7 @@ local function now() return clock.now(clock.clock) end
 local Gate = {}
 Gate.__index = Gate
 
----Makes the board and the rule. Every worker makes the call. `--barrier` overrides `spec`.
+---Makes the board and the rule. All workers make the call together. `--barrier` overrides `spec`.
 ---@param spec string|function|table|nil
 ---@param fn string the name of the public function, for errors
 ---@return actor.StepGate
@@ -53,7 +55,8 @@ function M.gate(spec, fn)
   return self
 end
 
--- Lets `change` edit this worker's row, and reads all rows. Raises when the owner of the board is lost.
+-- Lets `change`, if given, write to this worker's row of the board, and reads all rows. Raises when the process with
+-- the board is lost.
 function Gate:exchange(change)
   local all, message = self.board:update(0, function(values)
     local rows = values[0]
@@ -115,7 +118,7 @@ local function slowest(self)
   return table.concat(ranks, ", "), least
 end
 
----Completes this worker's current step, if any, and waits until the rule admits it to the next step.
+---Completes this worker's current step, if any, and waits until the rule admits the worker to its next step.
 function Gate:pass()
   local began = self.began
   self:exchange(function(rows, row)
@@ -142,7 +145,8 @@ function Gate:pass()
   self.began = now()
 end
 
----Marks this worker as inactive: no worker waits for it until it passes again.
+---Completes this worker's current step, if any. The other workers do not wait for this worker until it calls `pass`
+---again.
 function Gate:leave()
   local began = self.began
   self.began = nil
@@ -159,10 +163,13 @@ end
 ---@field barrier? string|function the rule that admits workers to the next step (default bsp), as in param.run;
 ---`--barrier` overrides it. A rule with state shared by all workers (view.shared: elastic, dssp, ...) is refused
 
----Iterates over steps under a barrier rule: `for step in collective.steps { count = 100, barrier = "ssp:4" } do ...
----end`. Every worker makes the call; then a worker waits before each step until the rule admits it. It does not wait
----for workers that have completed their steps or are lost. Do not leave the loop by `break`, which would block the
----other workers: give the steps a count.
+---Iterates over this worker's steps under a barrier rule:
+---
+---     for step in collective.steps { count = 100, barrier = "ssp:4" } do ... end
+---
+---All workers make the call together. Before each step a worker waits until the rule admits it. The rule ignores
+---workers that have completed all their steps, and lost workers. Do not leave the loop by `break`: the other workers
+---would wait for this worker. End it by `count`.
 ---@param options actor.StepsOptions
 ---@return fun(): integer|nil step from 1, or from + 1
 function M.steps(options)

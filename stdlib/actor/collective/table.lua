@@ -1,6 +1,6 @@
---- Tables: partitions (tensors or other values) by integer id, some of them on each rank. A combiner merges two
---- partitions with the same id. Local operations are here, collective operations in table_operations.lua, and shared
---- access in table_sharing.lua.
+--- Distributed tables. A table has partitions (tensors or other values) with integer ids; each rank has some of them. A
+--- combiner merges partitions with the same id, for example by their sum. This file has the local operations,
+--- table_operations.lua the collective operations, and table_sharing.lua the access of all ranks to a shared table.
 ---
 ---     local counts = collective.table{ combiner = "sum" }
 ---     counts:add(7, 1)
@@ -15,8 +15,8 @@ local largest_id = 2 ^ 53
 ---@class actor.Table
 ---@field group actor.Collectives|nil the table's group; nil: all workers
 ---@field name string|nil
----@field parts table<integer, any> internal: this rank's partitions; stale while the table is shared
----@field weights table<integer, number> internal: of a mean, the number of values in a partition, if not 1
+---@field parts table<integer, any> internal: this rank's partitions; not up to date while the table is shared
+---@field weights table<integer, number> internal: for a mean, the number of values in a partition, if not 1
 ---@field combiner actor.Combiner internal
 ---@field partitioner fun(id: integer, n: integer): integer internal
 ---@field bounded? fun(ids: integer[]): fun(): integer? internal: iterates over the ids of a rotator's visit
@@ -39,7 +39,7 @@ end
 ---@field name? string for messages; the same on every rank
 ---@field shared? boolean true: after `regroup` every rank may use its partitions, under `lock`
 
----Makes an empty table. Costs no communication: each rank makes its own, with the same options.
+---Makes an empty table. Each rank makes the call with the same options; it needs no communication.
 ---@param options? actor.TableOptions
 ---@return actor.Table
 function M.new(options)
@@ -67,16 +67,16 @@ function M.is_table(value)
   return type(value) == "table" and getmetatable(value) == Table
 end
 
--- Refuses changes of a shared table, whose partitions may change only under locks.
+-- Raises if the table is shared: then its partitions may change only under locks.
 local function check_own(self, fn)
   if self.sharing then
     check.fail("%s: the table is shared since its regroup(); use lock(), or unshare() it first", fn)
   end
 end
 
----Sets a partition, and replaces an earlier value. The table stores the value itself, not a copy.
+---Sets a partition, in place of an earlier value. The table stores the value itself, not a copy.
 ---@param id integer
----@param value any a value that can travel: a tensor, a number, a plain Lua value; not nil
+---@param value any a tensor, a number or a plain Lua value; not nil
 function Table:set(id, value)
   check_id(id, "table:set")
   if value == nil then check.wrong("value", "table:set", "a value (see remove)", value) end
@@ -150,8 +150,9 @@ local function in_order(ids)
   end
 end
 
----Iterates over this rank's partitions, in the order of their ids, without partitions added meanwhile. In a visit of a
----rotator with a bound the loop ends when the time is up, and the next visit continues there.
+---Iterates over this rank's partitions in the order of their ids. Partitions that the loop adds are not visited. In a
+---rotator with a time bound, the loop ends when the time is over, and in the next visit of these partitions it
+---continues at the same id.
 ---@return fun(): integer, any
 function Table:pairs()
   local next_id = (self.bounded or in_order)(self:ids())
@@ -165,7 +166,7 @@ function Table:pairs()
   end
 end
 
----Makes another table, with copies of this rank's partitions. It is not shared.
+---Makes another table with copies of this rank's partitions. The new table is not shared.
 ---@return actor.Table
 function Table:copy()
   local other = setmetatable({}, Table)

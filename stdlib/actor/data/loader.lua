@@ -1,5 +1,6 @@
---- Batches that a thread gathers while the script processes the previous batch, with the values and order of
---- `data.batch`. A fixed number of batches is allocated; their memory is reused.
+--- Loads batches ahead: a thread gathers the rows of the next batches while the script works on the current batch. The
+--- batches have the values and the order of `data.batch`. A fixed number of batches is allocated; their memory is
+--- reused.
 local ffi = require("ffi")
 local check = require("actor.check")
 local c = require("actor.c.data")
@@ -51,19 +52,19 @@ end
 
 local kinds = { set = "table|cdata", plan = "table?", first = "number?", positions = "function?", ahead = "number?" }
 
----Makes an iterator over batches that its own thread gathers ahead. The tensors of a batch are valid until the next
----batch is requested, which may overwrite them: `clone` tensors that you retain. Do not write to the sources meanwhile.
----The loader helps if a core is idle and gathering takes a good part of the time (large rows). With a node on each core
----it does not help, and costs next to nothing (tests/bench/NOTES.md). The thread ends with the iteration, with `close`,
----or when the loader is collected.
+---Makes an iterator over batches that a thread of its own gathers ahead. The next batch may overwrite the tensors of
+---the current batch: `clone` tensors to retain them. Do not write to the sources while the loader is in use. A loader
+---saves time if a core is idle and gathering takes a large part of a step (large rows). With a node on each core it
+---saves no time and costs almost none (tests/bench/NOTES.md). The thread ends with the iteration, by `close`, or when
+---the loader is collected.
 ---
 ---     local plan = data.batches { n = set.n, size = 64, epochs = 5 }
 ---     for x, y in data.loader { set = set, plan = plan } do ... end
 ---@param options {set: actor.data.Set|actor.data.Rows|actor.Tensor|(actor.data.Rows|actor.Tensor)[],
 ---  plan?: actor.data.Batches, first?: integer, positions?: (fun(): actor.data.Positions|integer[]|nil), ahead?: integer}
----  `set`: the sources of rows; a batch has a tensor from each source. `plan`: all its batches in order, starting at
----  number `first` (1); or `positions`, called for each batch until it returns nil. `ahead`: number of ready batches,
----  default 2
+---  `set`: the sources of rows; a batch has a tensor from each source. Give either `plan`, for its batches in order
+---  from number `first` on (default 1), or `positions`, a function that returns the positions of the next batch, and
+---  nil at the end. `ahead`: number of batches to gather ahead, default 2
 ---@return actor.data.Loader a call returns the next batch: a tensor from each source, nil after the last
 function M.loader(options)
   check.options(options, kinds, fn)
@@ -75,12 +76,12 @@ function M.loader(options)
   return setmetatable({
     _sources = sources, _ahead = ahead, _next = plan and in_order(plan, options.first or 1) or positions,
     _thread = c.load(sources), _ended = false,
-    _ready = {}, -- gathered and submitted batches: {positions=, rows=, tensors=}
-    _free = {}, -- unused batches of the same form
+    _ready = {}, -- batches that the thread has or gathers: {positions=, rows=, tensors=}
+    _free = {}, -- batches whose memory may be used again
   }, Loader)
 end
 
--- Allocates the tensors of a batch of up to `count` rows.
+-- Allocates the tensors of a batch, unless they already have `count` rows.
 local function make_room(self, slot, count)
   if slot.rows and slot.rows >= count then return end
   slot.rows, slot.tensors = count, {}
@@ -117,8 +118,8 @@ local function give_back(self)
   self._held = nil
 end
 
----Returns the next batch: a tensor from each source, or nil after the last batch. Raises for positions outside a
----source. `loader()` is the same.
+---Returns the next batch: a tensor from each source, or nil after the last batch. Raises if a position is outside of a
+---source. `loader()` makes the same call.
 ---@return actor.Tensor|nil ...
 function Loader:next()
   give_back(self)
@@ -143,7 +144,7 @@ end
 
 Loader.__call = Loader.next
 
----Ends the loader and its thread. Further calls return no batches. May be repeated.
+---Ends the loader and its thread. Later calls of `next` return nil. A second `close` changes nothing.
 function Loader:close()
   self._ended, self._ready, self._free = true, {}, {}
   c.close(self._thread)

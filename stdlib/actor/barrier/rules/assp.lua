@@ -1,11 +1,11 @@
---- SSP with a bound that follows the measured spread of speeds. The bound is the number of steps that the fastest
---- worker makes while the slowest makes one, less one, limited to `lower` .. `upper`. Equal workers stay together,
---- which costs little; in a mixed cluster fast workers may move ahead. Durations are the workers' averages. Suspected
---- and unmeasured workers do not count, and before two workers are measured the bound is `lower`. The bound is set when
---- the smallest clock moves.
+--- SSP with a staleness bound that follows the measured speeds of the workers. Let r be the average step duration of
+--- the slowest worker over that of the fastest, rounded. The bound is r - 1, limited to `lower` .. `upper`. Workers of
+--- equal speed stay close together, which costs little; in a mixed cluster fast workers may move ahead. Workers that
+--- are suspected or have no measured step do not count. If no worker is measured, the bound is `lower`. The rule
+--- computes the bound anew when the minimum clock rises. A worker at the minimum clock always passes.
 ---
 --- This rule is not from a paper. ABS and DSSP choose a bound at run time too: ABS from a convergence bound, DSSP for
---- each worker. The slowest worker's lead is 0, so it always passes.
+--- each worker.
 local rules = require("actor.barrier.rule")
 
 ---@type actor.barrier.Description
