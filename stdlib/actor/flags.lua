@@ -1,17 +1,17 @@
---- The command line of actorhost's subcommands: a list of flags defines the parser, its error messages and the help.
---- Errors are returned as nil, message: the command prints the message and exits with code 2.
+--- Parses the command lines of subcommands. A list of flags defines the parser, its error messages and the help text.
+--- Functions return errors as nil, message: the subcommand prints the message and exits with code 2.
 local spelling = require("actor.c.names")
 
 local M = {}
 
 ---@class actor.flags.Flag
----@field name string without dashes, "retry-after"; on the command line `_` equals `-`
+---@field name string without leading dashes: "retry-after"; on the command line `--retry_after` is the same flag
 ---@field short? string one letter
 ---@field value? string name of the value in the help: "N", "FILE"; a flag without it is a switch
 ---@field alone? string the value if no value follows: the flag is the last word, or the next word begins with a dash
 ---@field kind? "text"|"number"|"integer" default "text"
 ---@field default? any
----@field many? boolean the flag may repeat: the value is an array
+---@field many? boolean the flag may occur several times: the value is an array
 ---@field help string
 
 -- --- parsing ---
@@ -39,9 +39,10 @@ local function convert(flag, text)
   return nil, ("--%s wants a %s, got '%s'"):format(flag.name, flag.kind == "integer" and "whole number" or "number", text)
 end
 
+---Parses the words of a command line.
 ---@param flags actor.flags.Flag[]
 ---@param args string[]
----@return table<string, any>? values by name, with the defaults
+---@return table<string, any>? values by name, with the defaults; nil after an error
 ---@return string[]|string rest the other words; or the error message
 ---@return string[]? given the names of the given flags, in order of first appearance
 function M.parse(flags, args)
@@ -87,7 +88,7 @@ end
 
 local help_column, help_width = 32, 78
 
--- `text` in lines of at most help_width characters; all lines after the first are indented.
+-- Wraps `text` into lines of at most help_width characters. All lines but the first are indented.
 local function wrapped(text)
   local lines, line = {}, ""
   for word in text:gmatch("%S+") do
@@ -100,6 +101,7 @@ local function wrapped(text)
   return table.concat(lines, "\n" .. (" "):rep(help_column))
 end
 
+---Returns the help text: the lines that describe the flags.
 ---@param flags actor.flags.Flag[]
 ---@return string
 function M.help(flags)

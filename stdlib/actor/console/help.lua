@@ -1,4 +1,4 @@
---- The texts of `:help`: the console's commands and the docstrings of the standard library.
+--- The texts of the console's command `:help`: the commands, and the docstrings of the standard library.
 local commands = require("actor.console.commands")
 local help = require("actor.help")
 local spelling = require("actor.c.names")
@@ -10,7 +10,7 @@ local keys = [[
 Lua runs where the prompt says. Values are printed; `_` is the last one. A chunk may have several lines.
 Tab completes, Ctrl-R searches the history, Ctrl-C clears the line or interrupts the chunk, Ctrl-D leaves.]]
 
----Lists the commands, one per line.
+---Returns the keys of the console and a list of its commands, one per line.
 ---@return string
 function M.overview()
   local rows = {}
@@ -21,7 +21,7 @@ function M.overview()
   return keys .. "\n\n" .. table.concat(lines, "\n") .. "\n\n:help NAME describes a function of the library, such as :help param.run"
 end
 
----Describes a command or a documented name.
+---Returns the description of a command, or the docstring of a name of the library.
 ---@param name string
 ---@return string? text
 ---@return string? message if the name is unknown

@@ -1,4 +1,5 @@
---- A console in a terminal: a prompt, lines that become chunks, completion, history.
+--- The console in a terminal: shows a prompt, reads lines, joins them into chunks, completes words, and saves the
+--- history.
 local chunk = require("actor.console.chunk")
 local command = require("actor.c.command")
 local commands = require("actor.console.commands")
@@ -6,11 +7,12 @@ local complete = require("actor.console.complete")
 
 local M = {}
 
-local reply_seconds = 0.3 -- limit of the Tab key's wait for the node
+local reply_seconds = 0.3 -- the longest wait of the Tab key for the node's reply
 local names_chunk = [[local word, words = require("actor.console.complete").at(%q)
 return word .. "\n" .. table.concat(words, "\n")]]
 
--- Completions of a Lua text from the node where chunks run; from the library alone if that node does not reply.
+-- Completions of a Lua text, by the node where chunks run, which knows the script's variables. If the node does not
+-- reply in time, completions by the library's names alone.
 local function lua_words(session, before)
   local reply = session:query(names_chunk:format(before), reply_seconds)
   if not reply then return complete.at(before) end
@@ -20,7 +22,7 @@ local function lua_words(session, before)
   return word or "", words
 end
 
----Handles the Tab key: text to insert, lines to show.
+---Handles the Tab key. Returns the text to insert, and the choices to list.
 ---@param session actor.console.Session
 ---@param before string the line up to the cursor
 ---@return string insert
@@ -55,7 +57,7 @@ end
 
 local local_hint = "(%s ends with this input: leave out `local` and it lives on)"
 
----Reads lines until the session is over.
+---Reads and runs lines until the session is over.
 ---@param session actor.console.Session
 ---@param editor table of actor.c.line_editor, or {read=, remember=} for a plain terminal
 function M.run(session, editor)

@@ -1,8 +1,9 @@
---- The newest lines of a run's log, with its membership changes.
+--- A view of a run's state as text (`:log`): the newest lines of the run's log, with its membership changes.
 local M = {}
 
----@param state table with log and members
----@param name? string "rank 3": only its lines
+---Returns the text.
+---@param state table the run's state, with `log` and `members`
+---@param name? string "rank 3": only the lines of this node
 ---@param most? integer lines, default 40
 ---@return string
 function M.table(state, name, most)

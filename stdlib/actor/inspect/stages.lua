@@ -1,9 +1,10 @@
---- The map-reduce stages of a run.
+--- A view of a run's state as text (`:stages`): the progress of its map-reduce stages.
 local text = require("actor.inspect.text")
 
 local M = {}
 
----@param state table with stages
+---Returns the text.
+---@param state table the run's state, with `stages`
 ---@return string
 function M.table(state)
   local rows = {}

@@ -1,4 +1,4 @@
---- The progress of the workers of a run: the distribution of their steps, as bars of text.
+--- A view of a run's state as text (`:steps`): the distribution of the workers' completed steps, as bars.
 local M = {}
 
 local most_rows = 12
@@ -18,7 +18,7 @@ local function workers_of(state)
   return workers
 end
 
--- Rows of equal step counts, at most most_rows.
+-- Divides the range of steps into at most most_rows rows of equal width.
 local function rows_of(workers)
   local low, high = workers[1].step, workers[#workers].step
   local each = math.max(1, math.ceil((high - low + 1) / most_rows))
@@ -33,7 +33,8 @@ local function names_text(names)
   return ("%s and %d more"):format(table.concat(names, ", ", 1, most_names - 1), #names - most_names + 1)
 end
 
----@param state table with nodes
+---Returns the text.
+---@param state table the run's state, with `nodes`
 ---@return string
 function M.table(state)
   local workers = workers_of(state)
