@@ -1,16 +1,18 @@
---- Tracks which retained rows the script has released: rows freed by unpersist, and rows of garbage datasets. The next
---- action reports them to the tracker. The report of one node is enough, since all nodes enter an action that reads a
---- dataset. An error here costs only time, since missing rows are computed again.
+--- Tracks the stages whose retained rows the script no longer needs: the script has called unpersist, or the dataset is
+--- garbage. The next action reports these stages to the tracker (the process that assigns tasks), which frees the rows.
+--- The report of one node is enough: all nodes run the same actions, so no node reads a dataset that one node has
+--- dropped. A wrong report costs only time, because missing rows are computed again.
 local M = {}
 
--- Lua's collector finds garbage only when it runs, and rows outside of the Lua heap do not trigger it.
-local MOST_RETAINED = 8 -- new retained stages after which the collector has to run
-local PART = 8 -- it also runs when new rows take an eighth of the memory
+-- Rows are outside of the Lua heap, so they do not cause a run of Lua's collector, which finds the garbage datasets. So
+-- `collect_if_due` runs the collector.
+local MOST_RETAINED = 8 -- after this many newly retained stages
+local PART = 8 -- or when newly retained rows take 1 / PART of the memory
 
-local unused = {} -- stages' ids
+local unused = {} -- ids of released stages that are not reported yet
 local retained, retained_bytes = 0, 0 -- since the collector last ran
 
----Holds the retained rows of a stage until the hold is garbage.
+---Makes a hold on the retained rows of a stage. The rows are released when the hold is garbage.
 ---@param stage integer
 ---@return userdata hold
 function M.hold(stage)
@@ -20,7 +22,7 @@ function M.hold(stage)
   return hold
 end
 
----Releases the rows of a hold: the script does not use them any more.
+---Releases the rows of a hold at once.
 ---@param hold userdata
 function M.release(hold)
   local meta = getmetatable(hold)
@@ -32,7 +34,7 @@ end
 ---@param bytes number
 function M.count(bytes) retained_bytes = retained_bytes + bytes end
 
----Runs the collector to find garbage datasets, once enough rows have been retained since its last run.
+---Runs the collector to find garbage datasets if enough rows have been retained since the last such run.
 ---@param memory number bytes that all nodes may use
 function M.collect_if_due(memory)
   if retained < MOST_RETAINED and retained_bytes * PART < memory then return end
@@ -40,7 +42,7 @@ function M.collect_if_due(memory)
   collectgarbage()
 end
 
----Returns the stages that were released since the last call.
+---Returns the ids of the stages that were released since the last call.
 ---@return integer[] stages
 function M.take()
   local ids = unused

@@ -1,5 +1,5 @@
---- Actions on numeric rows: variance and histogram. Partitions are summed up in parallel and combined in their order,
---- so a result is the same for every number of nodes.
+--- Actions on numeric rows: variance, standard deviation and histogram. Each partition is summarised in parallel. The
+--- summaries are combined in the order of the partitions, so a result has the same bits for every number of nodes.
 local actions = require("actor.mapreduce.actions")
 local check = require("actor.check")
 local datasets = require("actor.mapreduce.dataset")
@@ -8,9 +8,9 @@ local Dataset = datasets.Dataset
 
 -- ---- variance ----
 
--- Moments are {count, first, mean, sum of squared distances from the mean}; the last two are of the distances from the
--- first row. A row is added by Welford's method, and two moments are combined by the method of Chan, Golub and LeVeque.
--- So no digits are lost where numbers are large and close together.
+-- The moments of some rows are {count, first row, mean, sum of squared distances from the mean}. The mean and the sum
+-- are of row - first row, so no digits are lost if the rows are large and close together. Rows are added by Welford's
+-- method, and the moments of two partitions are combined by the method of Chan, Golub and LeVeque.
 local function add(moments, x)
   local n, first = moments[1] + 1, moments[2] or x
   local apart = x - first - moments[3]
@@ -45,17 +45,17 @@ local function variance(self, name, options)
   end)
 end
 
----Returns the variance of numeric rows: the mean squared distance from their mean. With `sample` it is the estimate
----from a sample, which divides by one less. nil without rows, or with one row of a sample; NaN if a row is NaN or
----infinite.
----@param options? {sample?: boolean} default false, as Spark's and NumPy's
+---Returns the variance of numeric rows: the mean squared distance from their mean. With `sample` the rows are a sample
+---and the result estimates the variance of the whole: the sum is divided by the number of rows less one. Returns nil
+---without rows, and for a sample of one row; NaN if a row is NaN or infinite.
+---@param options? {sample?: boolean} default false, as in Spark and NumPy
 ---@return number?
 function Dataset:variance(options)
   return variance(self, "variance", options)
 end
 
 ---Returns the standard deviation of numeric rows: the square root of `variance`.
----@param options? {sample?: boolean} default false, as Spark's and NumPy's; the default of pandas is the sample's
+---@param options? {sample?: boolean} default false, as in Spark and NumPy; pandas has the default true
 ---@return number?
 function Dataset:stdev(options)
   local squared = variance(self, "stdev", options)
@@ -64,7 +64,7 @@ end
 
 -- ---- histogram ----
 
--- The least and the greatest row; nil without rows.
+-- The least and the greatest row, as an array; false without rows.
 local function extremes(self)
   local check_row = actions.check_number("histogram")
   local function step(range, a, b)
@@ -92,7 +92,7 @@ local function check_edges(edges)
   end
 end
 
--- Evenly spaced edges; the edges of one bucket when all numbers are the same.
+-- Edges of buckets of equal width; of one bucket if all numbers are the same.
 local function edges_between(low, high, buckets)
   if low == high then return { low, high } end
   local edges, span = {}, high - low
@@ -104,7 +104,7 @@ local function edges_between(low, high, buckets)
   return edges
 end
 
--- The bucket of a number within the edges: the last bucket includes its upper edge.
+-- The bucket of a number between the first and the last edge. The last bucket includes its upper edge.
 local function bucket_of(edges, x)
   local low, high = 1, #edges
   while high - low > 1 do
@@ -114,10 +114,11 @@ local function bucket_of(edges, x)
   return low
 end
 
----Counts numeric rows in buckets. `buckets` is the number of buckets of equal width from the least row to the greatest
----(one bucket if all rows are the same; rows must be finite), or a list of edges in ascending order: {0, 10, 100} for 0
----to 10 without 10, and 10 to 100. A bucket includes its lower edge, and only the last bucket its upper edge. Numbers
----beyond the edges, and NaN, are not counted. Returns nil without rows, unless edges are given.
+---Counts numeric rows in buckets. `buckets` is either a number of buckets or an array of edges. A number of buckets
+---divides the range from the least row to the greatest into buckets of equal width (one bucket if all rows are the
+---same); the rows must be finite, and without rows the result is nil. Edges are in ascending order: {0, 10, 100} makes
+---the buckets 0 <= x < 10 and 10 <= x <= 100. Only the last bucket includes its upper edge. Numbers beyond the edges,
+---and NaN, are not counted.
 ---@param buckets integer|number[]
 ---@return number[]? edges one more than the number of buckets
 ---@return integer[]? counts

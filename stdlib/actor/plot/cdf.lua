@@ -1,4 +1,4 @@
---- Cumulative distributions, from samples or from values with counts.
+--- Draws charts of cumulative distributions. A series is given by its samples, or by values with counts.
 local check = require("actor.check")
 local line = require("actor.plot.line")
 local series = require("actor.plot.series")
@@ -11,7 +11,8 @@ local chart_options = {
 }
 local series_options = { name = "string?", samples = "table?", values = "table?", counts = "table?", look = "number?" }
 
--- Sorted {value, count} pairs with distinct values; counts values that cannot be shown into `out`.
+-- The values of a series as {value, count} pairs in ascending order. Counts the values without a place on the axis in
+-- `out`.
 local function histogram(s, label, fn, log, out)
   if (s.samples == nil) == (s.values == nil) then
     check.fail("bad argument '%s' to %s: expected either samples or values (with counts)", label, fn)
@@ -37,7 +38,8 @@ local function histogram(s, label, fn, log, out)
   return pairs_of
 end
 
--- The share at or below each value, from 0 at the first value.
+-- The points of the curve: at each value the share of samples at or below it. The curve begins with the share 0 at the
+-- first value.
 local function points_of(pairs_of)
   local total, sum, points = 0, 0, {}
   for _, p in ipairs(pairs_of) do total = total + p.count end
@@ -50,7 +52,7 @@ local function points_of(pairs_of)
   return points
 end
 
--- The points where the curve crosses the quartiles. They carry the markers, since a marker per step would be too many.
+-- The points where the curve crosses the quartiles. Only they get markers: markers at all steps would hide the curve.
 local function quartiles(points)
   local out, i = {}, 1
   for _, share in ipairs({ 0.25, 0.5, 0.75 }) do
@@ -60,7 +62,7 @@ local function quartiles(points)
   return out
 end
 
--- Extends all curves to one range: 0 before a series' first value, 1 after its last.
+-- Extends all curves to the range of x of all series: a curve is 0 before its first value and 1 after its last value.
 local function extend(all)
   local low, high = series.range(all, { "x" })
   for _, s in ipairs(all) do

@@ -1,6 +1,7 @@
---- Charts as SVG text. A figure is one self-contained document without scripts or external resources, in the reader's
---- light or dark scheme; equal data gives equal bytes. Series differ in colour, marker and dash. NaN and infinite
---- values, and values outside the domain of a logarithmic axis, are gaps; a note below the plot counts them.
+--- Draws charts as SVG text: lines, cumulative distributions, bars. A figure is one document without scripts or
+--- external resources. It follows the reader's light or dark colour scheme. Equal data gives equal bytes. Series differ
+--- in colour, marker and dash. A value without a place on its axis (NaN, infinite, or at most 0 on a logarithmic axis)
+--- is a gap; a note below the plot counts such values.
 ---
 ---     local svg = plot.line{
 ---       title = "Steps against sample size", subtitle = "P = 200, T = 200 s, event",
@@ -23,10 +24,10 @@ local M = {}
 ---@class actor.plot.AxisOptions
 ---@field label? string
 ---@field unit? string shown in parentheses behind the label
----@field log? boolean|2|10 logarithmic; true is 10. With 2 the ticks are powers of two
----@field min? number fixed end; default: the tick that covers the data
----@field max? number
----@field zero? boolean the axis includes 0; default: if including it less than doubles the range
+---@field log? boolean|2|10 a logarithmic axis of this base; true is 10. With 2 all ticks are powers of two
+---@field min? number the lower end; default: the tick at or below the least value
+---@field max? number the upper end; default: the tick at or above the greatest value
+---@field zero? boolean whether the axis includes 0; default: true if this less than doubles the range
 
 ---@class actor.plot.Options options of all charts
 ---@field title? string
@@ -44,11 +45,11 @@ local M = {}
 ---@field low? number[] with `high`: a confidence band, or error bars with style "points"
 ---@field high? number[]
 ---@field style? "line"|"step"|"points" default "line"; "step": a value holds until the next x
----@field look? integer number of its colour, marker and dash, to match other figures; default: its position
+---@field look? integer the number of a colour, marker and dash, to match other figures; default: the series' position
 
 ---@class actor.plot.LineOptions : actor.plot.Options
 ---@field series? actor.plot.Series[]
----@field references? {name?: string, x?: number[], y: number[]}[] hollow markers, for published figures
+---@field references? {name?: string, x?: number[], y: number[]}[] drawn as hollow markers: published values to compare
 
 ---Draws lines, steps or points over x, with confidence bands or error bars.
 ---@param options actor.plot.LineOptions
@@ -60,7 +61,7 @@ end
 ---@class actor.plot.CdfOptions : actor.plot.Options
 ---@field series? {name?: string, samples?: number[], values?: number[], counts?: number[], look?: integer}[] samples, or the values of a
 ---  histogram with the count of each
----@field references? {name?: string, x?: number[], y: number[]}[] y is 0 .. 1
+---@field references? {name?: string, x?: number[], y: number[]}[] drawn as hollow markers; y is 0 .. 1
 
 ---Draws cumulative distributions: the share of samples at or below x. Markers are at the quartiles.
 ---@param options actor.plot.CdfOptions
@@ -71,8 +72,8 @@ end
 
 ---@class actor.plot.BarOptions : actor.plot.Options
 ---@field categories string[]
----@field series? {name?: string, y: number[], low?: number[], high?: number[], looks?: integer[]}[] a number for each
----  category; `looks`: number of the colour of each bar, default the series' number
+---@field series? {name?: string, y: number[], low?: number[], high?: number[], looks?: integer[]}[] the arrays have a
+---  number for each category; `looks`: the number of each bar's colour, default the series' number
 ---@field references? {name?: string, y: number[], series?: string}[] hollow markers, over the bars of that series
 ---@field values? boolean|string shows each bar's value above it if it fits; a string is the format ("%.1f")
 

@@ -1,4 +1,5 @@
---- Layers that move values without computing: flatten and embedding, and add and concat with several inputs.
+--- Layers without products of matrices: flatten and embedding, and the layers with several inputs, add and concat. A
+--- shape is the shape of a sample, without the batch.
 local check = require("actor.check")
 local base = require("actor.tensor.base")
 local pass = require("actor.nn.pass")
@@ -24,7 +25,7 @@ end
 ---@class actor.nn.Flatten: actor.nn.Layer
 local Flatten = class("state", "weights")
 
----Makes each sample a row. The result shares the memory of a contiguous input.
+---Makes a layer that reshapes each sample into a vector. The result shares the memory of a contiguous input.
 ---@param shape integer[]
 ---@return actor.nn.Flatten
 function M.flatten(shape)
@@ -48,8 +49,9 @@ local Embedding = class("state")
 
 local embedding_options = { init = "string|number|function?", l1 = "number?", l2 = "number?", name = "string?" }
 
----Replaces each position 1 .. `count` by a row of `width` weights.
----@param shape integer[] of the positions, {} for one position in each sample
+---Makes a layer that replaces each position (an integer of 1 .. `count`) by the weights of this position, a vector of
+---`width` numbers.
+---@param shape integer[] the shape of a sample of positions, {} for one position
 ---@param count integer
 ---@param width integer
 ---@param options? table
@@ -94,7 +96,7 @@ end
 ---@class actor.nn.Add: actor.nn.Layer
 local Add = class("state", "weights")
 
----Adds results of equal shape.
+---Makes a layer that adds its inputs, which have equal shapes.
 ---@param shapes integer[][]
 ---@return actor.nn.Add
 function M.add(shapes)
@@ -126,7 +128,7 @@ local Concat = class("state", "weights")
 
 local concat_options = { dim = "number?", name = "string?" }
 
----Joins results along one dimension of the samples, by default the last (the channels).
+---Makes a layer that joins its inputs along one dimension of the samples, by default the last (the channels).
 ---@param shapes integer[][]
 ---@param options? {dim?: integer}
 ---@return actor.nn.Concat
@@ -154,7 +156,7 @@ function M.concat(shapes, options)
     grads = {}, y = false, dxs = {}, merges = #shapes }, Concat)
 end
 
--- The part of y from input i.
+-- The view of the part of y that belongs to input i.
 function Concat:part(y, i)
   local from = 1
   for j = 1, i - 1 do from = from + self.sizes[j] end
