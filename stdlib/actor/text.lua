@@ -1,5 +1,5 @@
---- UTF-8 texts: words and letters of all scripts, where Lua's own functions see bytes. Uses Unicode's tables
---- (utf8proc).
+--- Functions for UTF-8 texts: words, letter case and length in all scripts. Lua's own string functions see only bytes.
+--- The properties of characters are Unicode's (utf8proc).
 ---
 ---     for word in text.words(text.lower("Don't say Привет, Straße!")) do print(word) end -- don't, say, привет, straße
 ---
@@ -17,9 +17,9 @@ local M = {}
 
 local Words = ffi.typeof("ah_text_words")
 
----Iterates over the words of a text. A word is letters and digits with their combining marks. Between letters an
----apostrophe or a joiner belongs to the word ("don't" is one word). Everything else separates words. Scripts without
----spaces between words (Chinese, Japanese, Thai) give whole runs of letters.
+---Iterates over the words of a text. A word consists of letters and digits with their combining marks, and of
+---apostrophes and joiners between letters ("don't" is one word). All other characters separate words. In scripts
+---without spaces between words (Chinese, Japanese, Thai) a whole run of letters is one word.
 ---
 ---     mr.load("corpus/*.txt"):flatmap(text.words):map(text.lower):count_by_value()
 ---@param text string
@@ -38,9 +38,9 @@ function M.words(text)
   end
 end
 
----Returns the text with each letter in lower case. A capital sigma at the end of a word becomes the final sigma ("ΟΔΟΣ"
----is "οδος"). The result does not depend on the language: I becomes i in Turkish texts too, and İ an i with a combining
----dot (two characters); ı is unchanged.
+---Returns the text with each letter in lower case. A capital sigma at the end of a word becomes the final sigma: "ΟΔΟΣ"
+---becomes "οδος". The result does not depend on the language, so Turkish has no rules of its own: I becomes i, İ
+---becomes an i with a combining dot (two characters), and ı is unchanged.
 ---@param text string
 ---@return string
 function M.lower(text)
@@ -49,8 +49,8 @@ function M.lower(text)
   return c.lower(text)
 end
 
----Returns the text with case folded, to compare texts or to use them as keys: texts that differ only in case become
----equal ("STRASSE" and "Straße" are "strasse", Σ, σ and ς are σ). To show a word use `lower`.
+---Returns the text with its case folded, for comparisons and keys: texts that differ only in case become equal.
+---"STRASSE" and "Straße" become "strasse"; Σ, σ and ς become σ. To show a text in lower case use `lower`.
 ---@param text string
 ---@return string
 function M.fold(text)
@@ -69,7 +69,7 @@ function M.nfc(text)
   return c.nfc(text)
 end
 
----Returns how many characters the text has.
+---Returns the number of characters of the text.
 ---@param text string
 ---@param unit? "characters"|"graphemes" code points (the default), or characters as a reader sees them: a letter with
 ---  its marks, an emoji of several parts

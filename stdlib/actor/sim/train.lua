@@ -1,8 +1,8 @@
---- Trains a model inside a simulation, to show the cost of a rule in loss. The model has no influence on admission, so
---- the simulation runs first and its trace is replayed. At `start` a node pulls the current parameters and computes its
---- update from them immediately, so it needs no copy; at `apply` this update is merged. The update of a departed node
---- is dropped. Order and staleness equal the simulation's, with one exception: if a model takes time to travel, the
---- simulation counts staleness from the sending, while here a node gets the parameters at the time of arrival.
+--- Trains a model in a simulation, to show how a barrier rule changes the loss over time. The model has no influence on
+--- the barrier, so the simulation runs first, and then its trace is replayed. At the event `release` the barrier has
+--- admitted a node: the replay computes the node's update from the current parameters, at once, so it needs no copy of
+--- them. At `apply` it merges this update. The update of a departed node is dropped. So updates have the order and the
+--- staleness of the simulation.
 ---
 ---     local result = sim.train.run({ barrier = "asp", nodes = 100, time = 60 }, sim.train.models.linear())
 ---     print(result.training.time[51], result.training.loss[51])
@@ -16,7 +16,7 @@ local sim = require("actor.sim")
 
 local M = {}
 
----@class actor.sim.Model a trainable model; `linear`, `factorisation` and `mnist` of sim/models are such tables
+---@class actor.sim.Model a trainable model; the modules `linear`, `factorisation` and `mnist` of sim/models make models
 ---@field init fun(rng: actor.Rng, setup: actor.sim.Setup): any the parameters at the start
 ---@field gradient fun(params: any, id: integer, step: integer, rng: actor.Rng): any the update of node `id` after `step` completed steps; nil: no update. Must not retain or change `params`
 ---@field apply fun(params: any, update: any, scale: number) applies `scale` times the update to the parameters, in place
@@ -25,25 +25,25 @@ local M = {}
 ---@field rate? number|fun(updates: integer, nodes: integer): number the factor of each update, default 1
 
 ---@class actor.sim.Setup
----@field nodes integer of the scenario
+---@field nodes integer number of nodes at the start
 ---@field seed integer
----@field time number simulated seconds in all
+---@field time number simulated seconds of the whole run
 
 ---@class actor.sim.Plan
----@field merge? actor.param.Merge a policy of actor.param.merge: the treatment of late updates; default: merge all
+---@field merge? actor.param.Merge a merge policy of param.merge; default: `all`
 ---@field points? integer number of evaluations of loss and accuracy, besides the start; default 50
 ---@field rate? number|fun(updates: integer, nodes: integer): number instead of the model's own
 
 ---@class actor.sim.Training
 ---@field time number[] simulated seconds
----@field updates integer[] merged by then
+---@field updates integer[] number of merged updates at that time
 ---@field loss number[]
 ---@field accuracy? number[]
 ---@field dropped integer updates dropped by the merge policy
 
 local default_points = 50
 
--- --- the replay; merges like the parameter server (host/engine/param/controller.cpp) ---
+-- --- the replay; merges like the parameter server (host/engine/param/push_merger.cpp) ---
 
 local State = {}
 State.__index = State
@@ -54,8 +54,8 @@ function State:rate()
   return rate
 end
 
--- Merges the staged updates: for buffer{k}, or those of a step for mean. At the end of a run there may be fewer than k;
--- each still counts 1/k.
+-- Merges the stored updates: up to k updates under buffer{k}, the updates of a step under mean. At the end of a run
+-- there may be fewer than k updates; each still counts 1/k.
 function State:flush()
   local updates = self.buffered
   if #updates == 0 then return end
@@ -65,8 +65,8 @@ function State:flush()
   self.updates = self.updates + #updates
 end
 
--- Stages an update for mean. A step's updates are merged when a node begins a later step; under bsp all have then
--- arrived.
+-- Stores an update, under mean. The updates of a step are merged when a node begins a later step; under bsp all of them
+-- have then arrived.
 function State:hold(update, step)
   if step < self.held_step or (#self.buffered > 0 and step > self.held_step) then
     check.fail("param.merge.mean() merges step by step, so it needs a rule that is BSP (bsp, backup:0, quorum:1); "
@@ -94,7 +94,7 @@ function State:take(update, step)
   self.updates = self.updates + 1
 end
 
----Returns the random number generator of a node's step.
+---Returns the random number generator of one step of a node.
 ---@param seed integer
 ---@param id integer
 ---@param step integer completed before
@@ -103,7 +103,7 @@ function M.rng_of(seed, id, step)
   return rng(seed, (id + 1) * 2 ^ 24 + step)
 end
 
-local on = {} -- by event; joins, starts and finishes change nothing
+local on = {} -- by event; join, start and finish change nothing
 
 function on.leave(self, id)
   self.pending[id] = nil
@@ -160,7 +160,7 @@ local model_kinds = {
   rate = "number|function?",
 }
 
----Trains a model along a trace of sim.run.
+---Trains a model by the events of a trace of sim.run.
 ---@param trace {time: number[], id: integer[], step: integer[], event: string[]}
 ---@param model actor.sim.Model
 ---@param setup actor.sim.Setup
@@ -205,7 +205,7 @@ end
 
 local names = { "linear", "factorisation", "mnist" }
 
----The models by name: each is a function that makes a model from options.
+---The models by name. M.models.NAME(options) makes a model.
 ---@type table<string, fun(options?: table): actor.sim.Model>
 M.models = setmetatable({}, {
   __index = function(models, name)
@@ -236,7 +236,7 @@ local function named_values(words)
   return values
 end
 
--- Moves the plan's fields out of the values.
+-- Makes a plan from the values that belong to it, and removes these values.
 local function plan_of(values)
   local plan = { points = values.points }
   local rate, decay = values.rate, values.decay
@@ -276,7 +276,8 @@ local function from_name(words)
   return function() return M.models[name](values) end, plan
 end
 
----Parses a training text: a model's name and settings. Returns nil and a message for an invalid text.
+---Parses a training text: a model's name, the model's options and the fields of a plan. Returns nil and a message for
+---an invalid text.
 ---@param text string
 ---@return (fun(): actor.sim.Model)? make makes a new model for each run
 ---@return actor.sim.Plan|string plan
@@ -288,7 +289,7 @@ function M.from(text)
   return make, plan
 end
 
----Simulates a run and trains the model of a text in the form of `from`.
+---Simulates a run and trains the model of a training text.
 ---@param options actor.sim.Options
 ---@param text string
 ---@return actor.sim.Result

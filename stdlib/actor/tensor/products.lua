@@ -1,5 +1,5 @@
---- Products of tensors beside `matmul` and `dot`: einsum, tensordot, inner, outer, kron, cross. All are computed with
---- views of other dimensions, elementwise products, sums and `matmul`.
+--- Products of tensors besides `matmul` and `dot`: einsum, tensordot, inner, outer, kron, cross. All of them are built
+--- from views with rearranged dimensions, elementwise products, sums and `matmul`.
 local ffi = require("ffi")
 local check = require("actor.check")
 local base = require("actor.tensor.base")
@@ -10,7 +10,7 @@ local M = {}
 local extents = ffi.new("int64_t[8]")
 local steps = ffi.new("int64_t[8]")
 
----Checks that an argument is a tensor of floating-point numbers.
+---Raises unless the argument is a tensor of floating-point numbers.
 ---@param t any
 ---@param name string
 ---@param fn string
@@ -22,7 +22,7 @@ function M.floating(t, name, fn)
   end
 end
 
--- Checks two operands of one floating-point type.
+-- Raises unless the operands have the same floating-point type.
 local function pair_of(a, b, fn)
   M.floating(a, "a", fn)
   M.floating(b, "b", fn)
@@ -30,8 +30,9 @@ local function pair_of(a, b, fn)
 end
 M.pair_of = pair_of
 
----A view of t whose dimension i runs along the dimensions groups[i] of t (from 1): along the diagonal of several
----dimensions, with size 1 along none. Dimensions of t outside all groups must have size 1.
+---Returns a view of t with other dimensions. Dimension i of the view has the dimensions groups[i] of t (from 1): one
+---dimension, or the diagonal of several, or none, which gives size 1. Dimensions of t outside all groups must have size
+---1.
 ---@param t actor.Tensor
 ---@param groups integer[][]
 ---@return actor.Tensor view
@@ -48,10 +49,10 @@ local function arranged(t, groups)
   return out
 end
 
--- The functions below work on operands {t = tensor, labels = the label of each dimension}. Several dimensions may have
--- the same label; `false` labels dimensions of size 1 that are ignored.
+-- The functions below work on labelled operands: {t = tensor, labels = the label of each dimension}. Several dimensions
+-- may have the same label. A dimension with the label `false` has size 1 and is ignored.
 
--- For each label, the dimensions of x with this label.
+-- The dimensions of x with each of the labels: groups for `arranged`.
 local function places(x, labels)
   local groups = {}
   for i, label in ipairs(labels) do
@@ -71,7 +72,7 @@ local function set_of(...)
   return set
 end
 
--- x with each label once, summed over the labels outside `needed`.
+-- x with one dimension for each label, summed over the labels that are not in `needed`.
 local function reduced(x, needed)
   local labels, seen = {}, {}
   for _, label in ipairs(x.labels) do
@@ -90,7 +91,7 @@ local function reduced(x, needed)
   return { t = t, labels = labels }
 end
 
--- The number of elements of x along some labels.
+-- The product of the sizes of x along some labels.
 local function count(x, labels)
   local n = 1
   for _, group in ipairs(places(x, labels)) do
@@ -99,7 +100,8 @@ local function count(x, labels)
   return n
 end
 
--- x as matrices, one for each index of `batch`: rows run along the labels `rows`, columns along the labels `columns`.
+-- x as a batch of matrices. The dimensions with the labels `batch`, `rows` and `columns` are flattened into one
+-- dimension each.
 local function as_matrices(x, batch, rows, columns)
   local lists = #batch > 0 and { batch, rows, columns } or { rows, columns }
   local all, sizes, single = {}, {}, true
@@ -117,7 +119,7 @@ local function too_many(fn, n)
   check.fail("%s: an intermediate tensor would have %d dimensions; tensors have at most %d", fn, n, base.max_dims)
 end
 
--- The product of two operands, summed over the labels outside `needed`.
+-- The product of two operands, summed over the labels that are not in `needed`.
 local function multiplied(fn, x, y, needed)
   x = reduced(x, setmetatable(set_of(y.labels), { __index = needed }))
   y = reduced(y, setmetatable(set_of(x.labels), { __index = needed }))
@@ -144,7 +146,8 @@ local function multiplied(fn, x, y, needed)
   return { t = methods.reshape(product, sizes), labels = labels }
 end
 
--- The sum of the products of all operands, along the labels `output`: a new tensor.
+-- Multiplies all operands from left to right and sums over the labels that are not in `output`. Returns a new tensor,
+-- with its dimensions in the order of `output`.
 local function contracted(fn, operands, output)
   local result = operands[1]
   for i = 2, #operands do
@@ -165,7 +168,8 @@ local function fail_subscripts(message, ...)
   check.fail("bad argument 'subscripts' to tensor.einsum: " .. message, ...)
 end
 
--- The letters of one operand or of the output. The dimensions of "..." are numbers from the end; the last is 1.
+-- The labels in the text of an operand or of the output: letters, and for the dimensions of "..." their numbers,
+-- counted from the last, which is 1. `dims` returns how many dimensions "..." has, from the number of letters.
 local function labels_of(text, dims)
   local labels = {}
   local from, to = text:find("...", 1, true)
@@ -193,7 +197,8 @@ local function operand_of(t, text, place)
   return { t = t, labels = labels, open = open }
 end
 
--- Checks that each label has one size in all operands; a dimension of "..." may be 1 where other operands differ.
+-- Raises unless each label has the same size in all operands. A dimension of "..." may also have size 1, to broadcast;
+-- then its label becomes `false`.
 local function check_sizes(operands)
   local sizes, where = {}, {}
   for place, x in ipairs(operands) do
@@ -216,7 +221,8 @@ local function check_sizes(operands)
   end
 end
 
--- The labels of the result: the written labels, or "..." and the letters that occur once, in alphabetical order.
+-- The labels of the result: the labels after "->", or without "->" the dimensions of "..." and the letters that occur
+-- once, in alphabetical order.
 local function output_of(text, operands)
   local found, widest, open = {}, 0, false
   for _, x in ipairs(operands) do
@@ -248,9 +254,10 @@ local function output_of(text, operands)
   return output
 end
 
----Sums products of elements by Einstein's convention: a letter names a dimension, the same one in all operands. Letters
----absent from the result are summed over. A letter twice in one operand selects the diagonal. "..." is the dimensions
----without a letter; they broadcast as in other operations. Operands are multiplied from left to right.
+---Sums products of elements by Einstein's convention. Each dimension of an operand has a letter, and dimensions with
+---the same letter run together. The sum is over the letters that are not in the result. A letter that occurs twice in
+---an operand selects its diagonal. "..." stands for dimensions without letters, which broadcast as in other operations.
+---Operands are multiplied from left to right.
 ---
 ---     tensor.einsum("ij,jk->ik", a, b)    -- the product of two matrices
 ---     tensor.einsum("bij,bj->bi", a, x)   -- a batch of matrices, each times its vector
@@ -282,14 +289,14 @@ end
 
 -- ---- Other products ----
 
--- Labels `first`, `first` + 1, ..., one for each dimension of t.
+-- A label for each dimension of t: `first`, `first` + 1, ...
 local function numbered(t, first)
   local labels = {}
   for d = 1, t.ndim_ do labels[d] = first + d - 1 end
   return labels
 end
 
--- The checked dimensions of `dims`, from 1.
+-- Checks a list of dimensions, which may count from the end, and returns them from 1.
 local function dimensions(t, dims, name, fn)
   check.arg(dims, "table", name, fn)
   local out, seen = {}, {}
@@ -325,11 +332,11 @@ local function dotted(fn, a, b, of_a, of_b)
   return contracted(fn, { x, y }, output)
 end
 
----Sums the products of elements over dimensions of both tensors. The result has the remaining dimensions of a, then the
----remaining dimensions of b.
+---Sums the products of elements over pairs of dimensions, one of a and one of b. The result has the other dimensions of
+---a, then the other dimensions of b.
 ---@param b actor.Tensor of a's element type
----@param dims? integer|integer[][] default 2: the number of a's last dimensions to pair with b's first; or a list of
----  dimensions of a and a list of dimensions of b: {{1, 3}, {2, 1}}
+---@param dims? integer|integer[][] the pairs: a number n pairs the last n dimensions of a with the first n of b
+---  (default 2); {{1, 3}, {2, 1}} pairs dimension 1 of a with 2 of b, and 3 of a with 1 of b
 ---@return actor.Tensor
 function methods.tensordot(a, b, dims)
   local fn = "tensor.tensordot"
@@ -344,10 +351,10 @@ function methods.tensordot(a, b, dims)
   return dotted(fn, a, b, of_a, of_b)
 end
 
----Sums the products of elements over the last dimension of both tensors, of equal size. For vectors the result is their
----dot product, a tensor without dimensions.
+---Sums the products of elements over the last dimension of both tensors. For vectors the result is their dot product, a
+---tensor without dimensions. If a tensor has no dimension, the result is a * b.
 ---@param b actor.Tensor [..., n] for a [..., n]
----@return actor.Tensor the remaining dimensions of a, then the remaining dimensions of b
+---@return actor.Tensor the other dimensions of a, then the other dimensions of b
 function methods.inner(a, b)
   local fn = "tensor.inner"
   pair_of(a, b, fn)
@@ -355,14 +362,14 @@ function methods.inner(a, b)
   return dotted(fn, a, b, { a.ndim_ }, { b.ndim_ })
 end
 
--- Checks two operands of elementwise products, of any compatible types.
+-- Raises unless the operands have element types that can be multiplied.
 local function any_pair(a, b, fn)
   base.arg(a, "a", fn)
   base.arg(b, "b", fn)
   base.common_type(a, b, fn)
 end
 
----Multiplies each element of a by each element of b, both flattened. Takes the element types of `a * b`.
+---Multiplies each element of a by each element of b, both flattened. Accepts the same element types as `a * b`.
 ---@param b actor.Tensor
 ---@return actor.Tensor [a.size, b.size]
 function methods.outer(a, b)
@@ -370,10 +377,10 @@ function methods.outer(a, b)
   return methods.mul(methods.reshape(a, a.size, 1), methods.reshape(b, 1, b.size))
 end
 
----The Kronecker product: each element of a times all of b, as blocks. The tensor with fewer dimensions is padded with
----leading dimensions of size 1. Takes the element types of `a * b`.
+---Returns the Kronecker product: blocks, each an element of a times all of b. The tensor with fewer dimensions gets
+---leading dimensions of size 1. Accepts the same element types as `a * b`.
 ---@param b actor.Tensor
----@return actor.Tensor whose size in each dimension is the product of both sizes
+---@return actor.Tensor its size in each dimension is the product of the sizes of a and b
 function methods.kron(a, b)
   local fn = "tensor.kron"
   any_pair(a, b, fn)
@@ -389,7 +396,7 @@ function methods.kron(a, b)
   return methods.reshape(methods.mul(arranged(a, of_a), arranged(b, of_b)), sizes)
 end
 
----The cross product of the vectors of size 3 in the last dimension; the other dimensions broadcast.
+---Returns the cross products of the vectors of size 3 in the last dimension of a and b; the other dimensions broadcast.
 ---@param b actor.Tensor [..., 3]
 ---@return actor.Tensor [..., 3]
 function methods.cross(a, b)

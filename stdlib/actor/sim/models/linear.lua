@@ -1,6 +1,7 @@
---- Linear regression on data drawn on demand: y = x . truth + noise. The loss is the expected loss, computed from the
---- distance to the truth, so it has no noise. Directions of different strength make the problem hard: weak directions
---- need time, strong directions limit the rate.
+--- A trainable model for sim.train: linear regression on random samples, y = x . truth + noise. The loss is the
+--- expected loss, computed from the distance between weights and truth, so it has no sampling noise. The dimensions of
+--- x have different variances, which makes the problem hard: the weights of dimensions with a small variance converge
+--- slowly, and a large variance limits the rate.
 local check = require("actor.check")
 
 local kinds = { dims = "number?", batch = "number?", noise = "number?", condition = "number?" }
@@ -8,8 +9,8 @@ local kinds = { dims = "number?", batch = "number?", noise = "number?", conditio
 ---@class actor.sim.Linear
 ---@field weights number[]
 
----@param options? {dims?: integer, batch?: integer, noise?: number, condition?: number} 20 dimensions, batches of 4 samples,
----  noise of deviation 0.3; `condition`, default 20: the strongest direction's variance over the weakest's
+---@param options? {dims?: integer, batch?: integer, noise?: number, condition?: number} defaults: 20 dimensions,
+---  batches of 4 samples, noise of deviation 0.3; `condition`: the largest variance over the smallest, default 20
 ---@return actor.sim.Model
 return function(options)
   options = options or {}
@@ -59,8 +60,9 @@ return function(options)
       end
       return sum / 2
     end,
-    -- There are as many updates in flight as nodes, so the sum of their rates counts: bsp converges up to 2, asp up to
-    -- somewhat more. Near this limit the rules differ: a rule that never waits gets noisy first.
+    -- `nodes` updates are in flight at the same time, so the sum of their rates decides on convergence. The limit of
+    -- the sum is 2 under bsp, and somewhat more under asp. The default is near the limit, where the rules differ: under
+    -- a rule that never waits the loss gets noisy first.
     rate = function(updates, nodes)
       return 1.6 / nodes / math.sqrt(1 + updates / (20 * nodes))
     end,
