@@ -70,8 +70,8 @@ class CallTransfer {
   std::unique_ptr<ScheduleRun> run_;
   Frames early_;  // data that arrived before the start
   bool exchanging_ = false;
-  size_t parcels_due_ = 0;                    // ranks whose parcels are not complete
-  std::vector<PackedValue> partial_parcels_;  // by rank: the parcel whose frames have arrived only in part
+  size_t parcels_due_ = 0;                    // number of expected parcels that are not complete
+  std::vector<PackedValue> partial_parcels_;  // by rank: the frames of an incomplete parcel
   Blob whole_;                                // the reserved memory: `part_` bytes for each rank, in rank order
   size_t part_ = 0;
   uint64_t bytes_sent_ = 0;

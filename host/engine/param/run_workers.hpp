@@ -33,7 +33,7 @@ class RunWorkers {
     absent_.insert(id);
     return workers_[id];
   }
-  /// Adds a worker that has joined after the start.
+  /// Adds a worker that joins after the start.
   void add(NodeId id) {
     if (!removed(id)) workers_.try_emplace(id);
   }
@@ -91,7 +91,7 @@ class RunWorkers {
 
  private:
   std::map<NodeId, RunWorker> workers_;
-  std::unordered_set<NodeId> absent_;  // initial members that have not reached the run
+  std::unordered_set<NodeId> absent_;  // initial members before they reach the run
   std::unordered_set<NodeId> removed_;
   uint32_t busy_ = 0;
 };

@@ -1,6 +1,6 @@
 --- Tracks the stages whose retained rows the script no longer needs: the script has called unpersist, or the dataset is
---- garbage. The next action reports these stages to the tracker (the process that assigns tasks), which frees the rows.
---- The report of one node is enough: all nodes run the same actions, so no node reads a dataset that one node has
+--- garbage. The next action reports these stages to the tracker (host/mapreduce/tasks), and all processes free the
+--- rows. The report of one node is enough: all nodes run the same actions, so no node reads a dataset that one node has
 --- dropped. A wrong report costs only time, because missing rows are computed again.
 local M = {}
 
@@ -9,7 +9,7 @@ local M = {}
 local MOST_RETAINED = 8 -- after this many newly retained stages
 local PART = 8 -- or when newly retained rows take 1 / PART of the memory
 
-local unused = {} -- ids of released stages that are not reported yet
+local unused = {} -- ids of released stages, until they are reported
 local retained, retained_bytes = 0, 0 -- since the collector last ran
 
 ---Makes a hold on the retained rows of a stage. The rows are released when the hold is garbage.
@@ -42,7 +42,7 @@ function M.collect_if_due(memory)
   collectgarbage()
 end
 
----Returns the ids of the stages that were released since the last call.
+---Returns the ids of the stages released since the last call.
 ---@return integer[] stages
 function M.take()
   local ids = unused
