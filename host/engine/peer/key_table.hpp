@@ -1,6 +1,6 @@
 #pragma once
 // The keys of a node: values with optimiser state, the updates they contain, staged updates, and prepared updates
-// (native updates of parts that may or may not count; README.md). Passive and without time. The same operations in the
+// (native updates of parts that may or may not count; NOTES.md). Passive and without time. The same operations in the
 // same order produce the same table on each node, bit for bit.
 
 #include <map>

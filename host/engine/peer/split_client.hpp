@@ -2,7 +2,7 @@
 // Gets, sets and pushes of split tensors: splits large tensors into parts and assembles them, so that no single node
 // has to hold a large tensor (split_tensor.hpp). All other values pass through to KeyClient. Sets and replacements of
 // values are split. A native update is prepared at all parts, counts once the owner of the description has accepted it,
-// and is then merged at the parts (README.md). A Lua pull receives whole updates, and its results are stored whole at
+// and is then merged at the parts (NOTES.md). A Lua pull receives whole updates, and its results are stored whole at
 // the key's owner. Passive; PeerKeys owns it.
 
 #include <map>
