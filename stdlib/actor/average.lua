@@ -100,8 +100,7 @@ end
 
 local function checked(options)
   local fn = "average.start"
-  options = options or {}
-  check.options(options, {
+  options = check.optional_options(options, {
     sync_interval_ms = "number?", warmup_steps = "number?", peers = "string?", deadline_ms = "number?",
     lock = "string?", barrier = "string|function|table?",
   }, fn)

@@ -145,4 +145,15 @@ function M.options(options, kinds, fn)
   end
 end
 
+---As `options`, but nil counts as no options.
+---@param options any
+---@param kinds table<string, string>
+---@param fn string
+---@return table options
+function M.optional_options(options, kinds, fn)
+  if options == nil then return {} end
+  M.options(options, kinds, fn)
+  return options
+end
+
 return M

@@ -51,8 +51,7 @@ local kinds = { name = "string?", ranks = "string?", steps = "number?", seconds 
 ---@return actor.Checkpoint
 function M.new(options)
   local fn = "checkpoint.new"
-  options = options or {}
-  check.options(options, kinds, fn)
+  options = check.optional_options(options, kinds, fn)
   local name = options.name or "state"
   if not name:find("^[%w_-]+$") or name == "checkpoint" then
     check.fail("bad argument 'name' to %s: expected letters, digits, - and _, other than 'checkpoint', which is the parameter server's; got '%s'",

@@ -169,8 +169,7 @@ local mnist_options = { train = "number?", test = "number?", seed = "number?" }
 function M.mnist(dir, options)
   local fn = "data.mnist"
   check.optional(dir, "string", "dir", fn)
-  options = options or {}
-  check.options(options, mnist_options, fn)
+  options = check.optional_options(options, mnist_options, fn)
   local rows = { Rows(), Rows(), Rows(), Rows() }
   local source, searched
   if not dir then dir, searched = c.find_mnist() end
@@ -207,8 +206,7 @@ end
 function M.images(images, labels, options)
   check.arg(images, "string", "images", "data.images")
   check.arg(labels, "string", "labels", "data.images")
-  options = options or {}
-  check.options(options, { classes = "number?" }, "data.images")
+  options = check.optional_options(options, { classes = "number?" }, "data.images")
   local rows, classes = Rows(), Rows()
   c.images(rows, classes, images, labels, options.classes or 256)
   return new_set(rows, classes)
@@ -257,8 +255,7 @@ end
 function M.csv(path, options)
   local fn = "data.csv"
   check.arg(path, "string", "path", fn)
-  options = options or {}
-  check.options(options, csv_options, fn)
+  options = check.optional_options(options, csv_options, fn)
   local delimiter, comment, skip = options.delimiter or ",", options.comment or "", options.skip or 0
   if #delimiter ~= 1 then check.wrong("delimiter", fn, "one character", delimiter) end
   if options.comment and #comment ~= 1 then check.wrong("comment", fn, "one character", comment) end
@@ -278,8 +275,7 @@ end
 function M.libsvm(path, options)
   local fn = "data.libsvm"
   check.arg(path, "string", "path", fn)
-  options = options or {}
-  check.options(options, {
+  options = check.optional_options(options, {
     dtype = "string?", features = "number?", zero_based = "boolean?", sparse = "boolean?",
   }, fn)
   check.integer(options.features or 0, "features", fn, 0, 2 ^ 31 - 1)

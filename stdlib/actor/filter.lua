@@ -47,8 +47,7 @@ end
 ---@param options? {feedback?: boolean} default false
 ---@return actor.Filter
 function M.fp16(options)
-  options = options or {}
-  check.options(options, { feedback = "boolean?" }, "filter.fp16")
+  options = check.optional_options(options, { feedback = "boolean?" }, "filter.fp16")
   return make { values = "fp16", feedback = options.feedback }
 end
 
@@ -57,8 +56,7 @@ end
 ---@param options? {feedback?: boolean, block?: integer} feedback: default true; block: elements, 16 .. 65536, default 1024
 ---@return actor.Filter
 function M.int8(options)
-  options = options or {}
-  check.options(options, { feedback = "boolean?", block = "number?" }, "filter.int8")
+  options = check.optional_options(options, { feedback = "boolean?", block = "number?" }, "filter.int8")
   if options.block then check.integer(options.block, "block", "filter.int8", 16, 65536) end
   return make { values = "int8", feedback = options.feedback, block = options.block or 1024 }
 end

@@ -154,8 +154,7 @@ end
 ---@return actor.Optimiser
 function M.add(options)
   local fn = "optim.add"
-  options = options or {}
-  check.options(options, { scale = "number?", clip_norm = "number?", clip_value = "number?" }, fn)
+  options = check.optional_options(options, { scale = "number?", clip_norm = "number?", clip_value = "number?" }, fn)
   return setmetatable({
     kind = "add",
     scale = number(options, "scale", fn, 1),

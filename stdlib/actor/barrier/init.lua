@@ -64,8 +64,7 @@ M.runner = function(chunk) return pcall(chunk) end
 ---@param options? {resample: string, load: function} `resample` ("sticky", "poll:0.5") for a text without a policy
 ---@return actor.barrier.Rule
 function M.from(spec, options)
-  options = options or {}
-  check.options(options, { resample = "string?", load = "function?" }, "barrier.from")
+  options = check.optional_options(options, { resample = "string?", load = "function?" }, "barrier.from")
   if type(spec) ~= "string" then return rules.of(spec, "barrier.from") end
   return files.parse(spec, { resample = options.resample, load = options.load or M.loader, runner = M.runner })
 end

@@ -47,8 +47,7 @@ end
 ---@param options? {exponent?: number} default 1
 ---@return actor.param.Merge
 function M.scale_by_staleness(options)
-  options = options or {}
-  check.options(options, { exponent = "number?" }, "merge.scale_by_staleness")
+  options = check.optional_options(options, { exponent = "number?" }, "merge.scale_by_staleness")
   check.number(options.exponent or 1, "exponent", "merge.scale_by_staleness", 0, 100)
   return { kind = "scale", exponent = options.exponent or 1 }
 end

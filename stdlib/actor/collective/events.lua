@@ -95,8 +95,7 @@ end
 function M.wait_event(name, options)
   local fn = "collective.wait_event"
   check.optional(name, "string", "name", fn)
-  options = options or {}
-  check.options(options, { from = "number?", timeout = "number?" }, fn)
+  options = check.optional_options(options, { from = "number?", timeout = "number?" }, fn)
   if options.timeout ~= nil then check.number(options.timeout, "timeout", fn, 0) end
   check_role(fn)
   local id, message, code

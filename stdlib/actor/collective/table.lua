@@ -44,8 +44,7 @@ end
 ---@return actor.Table
 function M.new(options)
   local fn = "collective.table"
-  options = options or {}
-  check.options(options, {
+  options = check.optional_options(options, {
     combiner = "string|function?", partitioner = "function?", group = "table?", name = "string?", shared = "boolean?",
   }, fn)
   local group = options.group

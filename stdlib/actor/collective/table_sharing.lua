@@ -144,8 +144,7 @@ end
 -- With `adding` other ranks may hold them at the same time.
 local function acquire(tbl, ids, fn, options, adding)
   local list = list_of(ids, fn)
-  options = options or {}
-  check.options(options, { timeout = "number?" }, fn)
+  options = check.optional_options(options, { timeout = "number?" }, fn)
   if options.timeout ~= nil then check.number(options.timeout, "timeout", fn, 0) end
   local sharing = tbl.sharing
   if not sharing then

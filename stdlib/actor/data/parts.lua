@@ -53,8 +53,7 @@ end
 ---@return actor.data.Positions
 function M.split(source, options)
   local fn, actor = "data.split", require("actor")
-  options = options or {}
-  check.options(options, { rank = "number?", size = "number?", seed = "number?" }, fn)
+  options = check.optional_options(options, { rank = "number?", size = "number?", seed = "number?" }, fn)
   local n, of = samples_of(source, fn)
   local size, rank = options.size or actor.size, options.rank or actor.rank or 0
   check.integer(size, "size", fn, 1)

@@ -35,8 +35,7 @@ end
 function Dataset:checkpoint(url, options)
   datasets.check(self, "checkpoint")
   check.arg(url, "string", "url", "mapreduce.checkpoint")
-  options = options or {}
-  check.options(options, { overwrite = "boolean?", resume = "boolean?" }, "mapreduce.checkpoint")
+  options = check.optional_options(options, { overwrite = "boolean?", resume = "boolean?" }, "mapreduce.checkpoint")
   local overwrite, resume = options.overwrite or false, options.resume or false
   local path, mark = urls.path(url, "mapreduce.checkpoint"), fingerprint.of(self)
   local save = sinks.begin("checkpoint", { path, overwrite, resume }, function()

@@ -179,8 +179,7 @@ end
 ---@param options? actor.mapreduce.LoadOptions
 ---@return actor.mapreduce.Dataset
 function M.load(url, options)
-  options = options or {}
-  check.options(options, load_options, "mapreduce.load")
+  options = check.optional_options(options, load_options, "mapreduce.load")
   check.one_of(options.format or "text", { "text", "csv", "jsonl" }, "format", "mapreduce.load")
   local csv = csv_of(options)
   return source("load", url, options, function(files) return splits_of(files, csv and csv.multiline) end, csv)
@@ -192,8 +191,7 @@ end
 ---@param options? actor.mapreduce.ReadOptions
 ---@return actor.mapreduce.Dataset
 function M.whole_files(url, options)
-  options = options or {}
-  check.options(options, read_options, "mapreduce.whole_files")
+  options = check.optional_options(options, read_options, "mapreduce.whole_files")
   return source("whole_files", url, options, contents_of)
 end
 

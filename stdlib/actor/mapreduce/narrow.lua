@@ -44,8 +44,7 @@ end
 ---@return actor.mapreduce.Dataset
 function Dataset:sample(fraction, options)
   if not datasets.is(self) then check.fail("call sample with a colon: dataset:sample(...)") end
-  options = options or {}
-  check.options(options, { seed = "number?", replacement = "boolean?" }, "mapreduce.sample")
+  options = check.optional_options(options, { seed = "number?", replacement = "boolean?" }, "mapreduce.sample")
   check.number(fraction, "fraction", "mapreduce.sample", 0, not options.replacement and 1 or 1e6)
   local seed = options.seed or node.seed
   check.integer(seed, "seed", "mapreduce.sample", 0, 2 ^ 53)

@@ -24,8 +24,7 @@ end
 ---@param options? actor.mapreduce.PersistOptions
 ---@return actor.mapreduce.Dataset self
 function Dataset:persist(options)
-  options = options or {}
-  check.options(options, { disk = "boolean?" }, "mapreduce.persist")
+  options = check.optional_options(options, { disk = "boolean?" }, "mapreduce.persist")
   return persist(self, "persist", options.disk and "disk" or "memory")
 end
 

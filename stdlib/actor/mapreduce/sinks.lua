@@ -137,8 +137,7 @@ end
 function Dataset:save(url, options)
   if not datasets.is(self) then check.fail("call save with a colon: dataset:save(...)") end
   check.arg(url, "string", "url", "mapreduce.save")
-  options = options or {}
-  check.options(options, {
+  options = check.optional_options(options, {
     format = "string?", overwrite = "boolean?", compress = "string?", separator = "string?", header = "table?",
   }, "mapreduce.save")
   local texts = checked_texts(url, options)

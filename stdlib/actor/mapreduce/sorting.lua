@@ -88,10 +88,11 @@ local function plan_sort(planner, dataset)
   return planner:stage { tasks = ranges, input = input, needs = { { stage = ranged, wide = true } } }
 end
 
+local sort_options = { descending = "boolean?", partitions = "number?", barrier = "string|function|table?" }
+
 local function sorted(op, parent, options, fields)
   datasets.check(parent, op)
-  options = options or {}
-  check.options(options, { descending = "boolean?", partitions = "number?", barrier = "string|function|table?" }, "mapreduce." .. op)
+  options = check.optional_options(options, sort_options, "mapreduce." .. op)
   fields.kind, fields.op, fields.parents, fields.plan = "wide", op, { parent }, plan_sort
   fields.descending, fields.signature = options.descending, options.descending or false
   fields.partitions = datasets.check_partitions({ partitions = options.partitions, barrier = options.barrier }, op)

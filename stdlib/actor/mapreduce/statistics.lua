@@ -29,8 +29,7 @@ end
 local function none() return { 0, false, 0, 0 } end
 
 local function variance(self, name, options)
-  options = options or {}
-  check.options(options, { sample = "boolean?" }, "mapreduce." .. name)
+  options = check.optional_options(options, { sample = "boolean?" }, "mapreduce." .. name)
   local check_row = actions.check_number(name)
   local function step(moments, a, b)
     check_row(a, b)

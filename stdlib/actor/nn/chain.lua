@@ -147,8 +147,7 @@ end
 ---@return actor.nn.Network
 function methods.network(self, options)
   local fn = "nn.network"
-  options = options or {}
-  check.options(options, network_options, fn)
+  options = check.optional_options(options, network_options, fn)
   local order, inputs, place = {}, {}, {}
   in_order(self, {}, order)
   for _, node in ipairs(options.inputs or {}) do

@@ -4,6 +4,8 @@ local base = require("actor.tensor.base")
 local tensor = require("actor.tensor")
 local util = require("actor.util")
 
+local known = { step = "number?", seed = "number?", training = "boolean?", inputs = "boolean?" }
+
 -- Copies the layer's state, which a forward pass changes; returns a function that restores the state.
 local function saved_state(layer)
   local saved = {}
@@ -15,8 +17,7 @@ end
 
 return function(layer, x, options)
   local fn = "nn.check_gradients"
-  options = options or {}
-  check.options(options, { step = "number?", seed = "number?", training = "boolean?", inputs = "boolean?" }, fn)
+  options = check.optional_options(options, known, fn)
   base.arg(x, "x", fn)
   local step, training = options.step or 1e-5, options.training or false
   local point, restore = x:clone(), saved_state(layer)

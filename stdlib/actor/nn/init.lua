@@ -98,8 +98,7 @@ function M.linear(inputs, outputs, options)
   local fn = "nn.linear"
   check.integer(inputs, "inputs", fn, 1)
   check.integer(outputs, "outputs", fn, 1)
-  options = options or {}
-  check.options(options, linear_options, fn)
+  options = check.optional_options(options, linear_options, fn)
   local layer = dense.make(inputs, outputs, options, fn)
   if layer.act then check.fail("bad argument 'act' to %s: '%s' is a layer of its own, nn.%s()", fn, layer.act, layer.act) end
   local generator = options.rng or options.seed and rng(options.seed) or nil

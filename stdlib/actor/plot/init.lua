@@ -109,8 +109,7 @@ function M.png(path, svg, options)
   local fn = "plot.png"
   check.arg(path, "string", "path", fn)
   check.arg(svg, "string", "svg", fn)
-  options = options or {}
-  check.options(options, { width = "number?", scheme = "string?", loader = "function?" }, fn)
+  options = check.optional_options(options, { width = "number?", scheme = "string?", loader = "function?" }, fn)
   if options.width then check.integer(options.width, "width", fn, 1, 32767) end
   if options.scheme then check.one_of(options.scheme, { "light", "dark" }, "scheme", fn) end
   return png.write(path, svg, options, options.loader)

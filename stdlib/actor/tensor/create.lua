@@ -8,7 +8,6 @@ local api, methods = base.api, base.methods
 local type, tonumber = type, tonumber
 local M = {}
 
-local no_options = {}
 local dtype_only = { dtype = "string?" }
 
 -- The element type in the options; without options `otherwise`, by default float32.
@@ -123,8 +122,7 @@ function M.linspace(start, stop, count, options)
   check.number(start, "start", fn)
   check.number(stop, "stop", fn)
   check.integer(count, "count", fn, 0, base.max_count)
-  options = options or no_options
-  check.options(options, dtype_only, fn)
+  options = check.optional_options(options, dtype_only, fn)
   local out = base.allocate({ count }, float_of(options, fn), fn)
   api.arange(out, start, count > 1 and (stop - start) / (count - 1) or 0)
   if count > 1 then methods.set(out, count, stop) end
@@ -240,8 +238,7 @@ local u8_options = { dtype = "string?", scale = "number?", shift = "number?" }
 ---@return actor.Tensor
 function M.from_u8(bytes, shape, options)
   local fn = "tensor.from_u8"
-  options = options or no_options
-  check.options(options, u8_options, fn)
+  options = check.optional_options(options, u8_options, fn)
   local sizes, count = base.shape(shape, fn)
   if type(bytes) == "string" then
     if #bytes ~= count then

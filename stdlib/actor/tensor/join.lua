@@ -246,8 +246,7 @@ function methods.pad(t, widths, options)
   local fn = "tensor.pad"
   base.arg(t, "t", fn)
   check.arg(widths, "table", "widths", fn)
-  options = options or {}
-  check.options(options, pad_options, fn)
+  options = check.optional_options(options, pad_options, fn)
   local mode = options.mode or "constant"
   check.one_of(mode, { "constant", "edge", "reflect" }, "mode", fn)
   if #widths ~= t.ndim_ then
@@ -291,8 +290,7 @@ end
 function M.meshgrid(vectors, options)
   local fn = "tensor.meshgrid"
   check.arg(vectors, "table", "vectors", fn)
-  options = options or {}
-  check.options(options, { indexing = "string?" }, fn)
+  options = check.optional_options(options, { indexing = "string?" }, fn)
   check.one_of(options.indexing or "xy", { "xy", "ij" }, "indexing", fn)
   local n, shape = #vectors, {}
   for i = 1, n do

@@ -160,8 +160,7 @@ end
 function methods.qr(t, options)
   local fn = "tensor.qr"
   local a, q, r = matrices(t, "t", fn), Tensor(), Tensor()
-  options = options or {}
-  check.options(options, { full = "boolean?" }, fn)
+  options = check.optional_options(options, { full = "boolean?" }, fn)
   local status = api.qr(fault, q, r, a, options.full and 1 or 0)
   if status ~= 0 then raise(fn, status, a) end
   base.settle()
@@ -187,8 +186,7 @@ end
 ---@return actor.Tensor vt [..., k, n] with orthonormal rows
 function methods.svd(t, options)
   local fn = "tensor.svd"
-  options = options or {}
-  check.options(options, { full = "boolean?", vectors = "boolean?" }, fn)
+  options = check.optional_options(options, { full = "boolean?", vectors = "boolean?" }, fn)
   return singular(t, fn, options.full, options.vectors ~= false)
 end
 
@@ -199,8 +197,7 @@ end
 function methods.eigh(t, options)
   local fn = "tensor.eigh"
   local a, w = square(t, "t", fn), Tensor()
-  options = options or {}
-  check.options(options, { vectors = "boolean?" }, fn)
+  options = check.optional_options(options, { vectors = "boolean?" }, fn)
   local v
   if options.vectors ~= false then v = Tensor() end
   local status = api.eigh(fault, w, v, a)
@@ -242,8 +239,7 @@ local function counting(t, s, tolerance)
 end
 
 local function check_tolerance(options, fn)
-  options = options or {}
-  check.options(options, { tolerance = "number?" }, fn)
+  options = check.optional_options(options, { tolerance = "number?" }, fn)
   if options.tolerance ~= nil then check.number(options.tolerance, "tolerance", fn, 0) end
   return options.tolerance
 end

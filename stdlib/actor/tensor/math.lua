@@ -369,8 +369,7 @@ local close_options = { rtol = "number?", atol = "number?", nan = "boolean?" }
 function methods.allclose(a, b, options)
   base.arg(a, "a", "tensor.allclose")
   base.arg(b, "b", "tensor.allclose")
-  options = options or no_options
-  check.options(options, close_options, "tensor.allclose")
+  options = check.optional_options(options, close_options, "tensor.allclose")
   return same_shape(a, b)
     and api.all_close(a, b, options.rtol or 1e-5, options.atol or 1e-8, options.nan and 1 or 0) ~= 0
 end

@@ -104,8 +104,7 @@ end
 function methods.unique(t, options)
   local fn = "tensor.unique"
   base.arg(t, "t", fn)
-  options = options or {}
-  check.options(options, unique_options, fn)
+  options = check.optional_options(options, unique_options, fn)
   local flat = methods.flatten(t)
   local order = options.inverse and methods.argsort(flat)
   local sorted = order and methods.take(flat, order) or methods.sort(flat)

@@ -129,8 +129,7 @@ end
 function methods.bincount(t, options)
   local fn = "tensor.bincount"
   base.arg(t, "t", fn)
-  options = options or {}
-  check.options(options, { least = "number?", weights = "cdata?" }, fn)
+  options = check.optional_options(options, { least = "number?", weights = "cdata?" }, fn)
   if options.least then check.integer(options.least, "least", fn, 0, base.max_count) end
   if t.ndim_ ~= 1 then check.fail("bad argument 't' to %s: expected 1 dimension, got %s", fn, base.shape_text(t)) end
   local n = options.least or 0
@@ -169,8 +168,7 @@ function methods.histogram(t, bins, options)
   local fn = "tensor.histogram"
   base.arg(t, "t", fn)
   t = methods.flatten(base.is_float(t.type_) and t or methods.to(t, "float32"))
-  options = options or {}
-  check.options(options, histogram_options, fn)
+  options = check.optional_options(options, histogram_options, fn)
   local edges = bins
   if not base.is_tensor(bins) then
     check.integer(bins, "bins", fn, 1, base.max_count - 1)

@@ -19,8 +19,7 @@ local options_of = { decay = "number?", epsilon = "number?", affine = "boolean?"
 local function make(kind, own_batch, default_decay, default_epsilon)
   local fn = "nn." .. kind
   return function(shape, options)
-    options = options or {}
-    check.options(options, options_of, fn)
+    options = check.optional_options(options, options_of, fn)
     local channels = shape[#shape]
     if not channels then check.fail("bad input of %s: samples without dimensions have no channels", fn) end
     local decay, epsilon = options.decay or default_decay, options.epsilon or default_epsilon
@@ -120,8 +119,7 @@ function M.dropout(shape, rate, options)
   local fn = "nn.dropout"
   check.number(rate, "rate", fn, 0)
   if rate >= 1 then check.wrong("rate", fn, "a number below 1", rate) end
-  options = options or {}
-  check.options(options, dropout_options, fn)
+  options = check.optional_options(options, dropout_options, fn)
   return setmetatable({ kind = "dropout", shape = shape, rate = rate, seed = options.seed or false, params = {},
     grads = {}, y = false, dx = false, dropped = false, state = { batches = { shape = { 1 }, init = "zeros", dtype = "float64" } } }, Dropout)
 end

@@ -60,8 +60,7 @@ function M.embedding(shape, count, width, options)
   local fn = "nn.embedding"
   check.integer(count, "count", fn, 1)
   check.integer(width, "width", fn, 1)
-  options = options or {}
-  check.options(options, embedding_options, fn)
+  options = check.optional_options(options, embedding_options, fn)
   weights.check_init(options.init, fn)
   local result = { unpack(shape) }
   result[#result + 1] = width
@@ -135,8 +134,7 @@ local concat_options = { dim = "number?", name = "string?" }
 function M.concat(shapes, options)
   local fn = "nn.concat"
   check_shapes(shapes, fn)
-  options = options or {}
-  check.options(options, concat_options, fn)
+  options = check.optional_options(options, concat_options, fn)
   local first = shapes[1]
   if #first == 0 then check.fail("%s: samples without dimensions cannot be joined", fn) end
   local dim = options.dim or #first

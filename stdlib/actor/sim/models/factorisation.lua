@@ -14,9 +14,8 @@ end
 ---  steps of 20 entries, noise of deviation 0.1
 ---@return actor.sim.Model
 return function(options)
-  options = options or {}
   local fn = "models.factorisation"
-  check.options(options, kinds, fn)
+  options = check.optional_options(options, kinds, fn)
   local rows, columns, rank = options.rows or 40, options.columns or 40, options.rank or 3
   local batch, noise = options.batch or 20, options.noise or 0.1
   for name, value in pairs { rows = rows, columns = columns, rank = rank, batch = batch } do

@@ -13,9 +13,8 @@ local kinds = { dims = "number?", batch = "number?", noise = "number?", conditio
 ---  batches of 4 samples, noise of deviation 0.3; `condition`: the largest variance over the smallest, default 20
 ---@return actor.sim.Model
 return function(options)
-  options = options or {}
   local fn = "models.linear"
-  check.options(options, kinds, fn)
+  options = check.optional_options(options, kinds, fn)
   local dims, batch = options.dims or 20, options.batch or 4
   local noise, condition = options.noise or 0.3, options.condition or 20
   check.integer(dims, "dims", fn, 1, 1e5)

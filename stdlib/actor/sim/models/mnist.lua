@@ -9,9 +9,8 @@ local drawn = 10000 -- number of generated training images
 ---  test images
 ---@return actor.sim.Model
 return function(options)
-  options = options or {}
   local fn = "models.mnist"
-  check.options(options, kinds, fn)
+  options = check.optional_options(options, kinds, fn)
   local batch, tested = options.batch or 32, options.test or 1000
   check.integer(batch, "batch", fn, 1, 60000)
   check.integer(tested, "test", fn, 1, 10000)
