@@ -156,4 +156,14 @@ function M.optional_options(options, kinds, fn)
   return options
 end
 
+---Checks options of which the only one is `timeout`, in seconds, and returns it.
+---@param options any
+---@param fn string
+---@return number? timeout
+function M.timeout(options, fn)
+  local timeout = M.optional_options(options, { timeout = "number?" }, fn).timeout
+  if timeout ~= nil then M.number(timeout, "timeout", fn, 0) end
+  return timeout
+end
+
 return M

@@ -139,11 +139,7 @@ end
 ---@return string? code
 function Pending:wait(options)
   if not self.ended then
-    if options ~= nil then
-      check.options(options, { timeout = "number?" }, "wait")
-      if options.timeout ~= nil then check.number(options.timeout, "timeout", "wait", 0) end
-    end
-    local result, message, code = c.wait(self.raw, options and options.timeout)
+    local result, message, code = c.wait(self.raw, check.timeout(options, "wait"))
     if code == "timeout" and not c.test(self.raw) then return nil, message, code end
     self.ended = code and { nil, message, code } or { self.post(result) }
   end

@@ -41,12 +41,7 @@ end
 ---@return string? code "timeout"
 function M.lock(keys, fn, options)
   check.arg(fn, "function", "fn", FN)
-  local timeout
-  if options ~= nil then
-    check.options(options, { timeout = "number?" }, FN)
-    timeout = options.timeout
-    if timeout ~= nil then check.number(timeout, "timeout", FN, 0) end
-  end
+  local timeout = check.timeout(options, FN)
   if node.role == "server" then
     check.fail("%s is for workers and this is a parameter server; guard with actor.role", FN)
   end

@@ -144,8 +144,7 @@ end
 -- With `adding` other ranks may hold them at the same time.
 local function acquire(tbl, ids, fn, options, adding)
   local list = list_of(ids, fn)
-  options = check.optional_options(options, { timeout = "number?" }, fn)
-  if options.timeout ~= nil then check.number(options.timeout, "timeout", fn, 0) end
+  local timeout = check.timeout(options, fn)
   local sharing = tbl.sharing
   if not sharing then
     check.fail("%s: the table is not shared; make it with shared = true, and call regroup() on every rank first", fn)
@@ -154,7 +153,7 @@ local function acquire(tbl, ids, fn, options, adding)
   local places, ranks, code = owners_of(tbl, list, fn)
   if not places then return nil, ranks, code end
   local worked, handle, newest
-  worked, handle, newest, code = pcall(l.shared_lock, sharing.number, list, ranks, options.timeout, adding)
+  worked, handle, newest, code = pcall(l.shared_lock, sharing.number, list, ranks, timeout, adding)
   if not worked then
     local rank, id = tostring(handle):match("rank (%d+) has not published id (%-?%d+)")
     if rank then check.fail("%s: rank %s has no partition %s", fn, rank, id) end

@@ -55,14 +55,7 @@ end
 function M.sample(beta, options)
   local fn = "peer.sample"
   check.integer(beta, "beta", fn, 0)
-  local timeout = 2
-  if options ~= nil then
-    check.options(options, { timeout = "number?" }, fn)
-    if options.timeout ~= nil then
-      check.number(options.timeout, "timeout", fn, 0)
-      timeout = options.timeout
-    end
-  end
+  local timeout = check.timeout(options, fn) or 2
   enter(fn)
   return c.sample(beta, timeout)
 end
