@@ -90,9 +90,7 @@ local function rows_out(rows, count, out)
   if out == nil then
     extents[0], extents[1] = count, width
     out = base.new()
-    local status = base.api.allocate(base.api.context, out, base.dtypes.float32, ndim, extents)
-    if status ~= 0 then base.raise("data.batch", status) end
-    base.settle()
+    base.finish(base.api.allocate(base.api.context, out, base.dtypes.float32, ndim, extents), "data.batch")
   elseif not base.is_tensor(out) or out.ndim_ ~= ndim or out.type_ ~= base.dtypes.float32 or out.extent_[0] ~= count
     or (ndim == 2 and out.extent_[1] ~= width) or base.api.contiguous(out) == 0 then
     check_out(out, ndim == 1 and { count } or { count, width }, base.dtypes.float32)

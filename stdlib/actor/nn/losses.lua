@@ -26,8 +26,7 @@ function M.cross_entropy(scores, labels, out)
     check.fail("bad argument to %s: expected scores (rows, classes) and labels (rows), got %s and %s", fn,
       base.shape_text(scores), base.shape_text(labels))
   end
-  if status ~= 0 then base.raise(fn, status, scores, labels, slope) end
-  base.settle()
+  base.finish(status, fn, scores, labels, slope)
   return loss_out[0], slope
 end
 

@@ -41,13 +41,6 @@ function M.expect(x, shape, name, fn)
 end
 
 ---Raises the error of a status other than 0.
----@param status integer
----@param fn string
----@param a actor.Tensor
----@param b? actor.Tensor
----@param out? actor.Tensor
-function M.done(status, fn, a, b, out)
-  if status ~= 0 then base.raise(fn, status, a, b, out) end
-end
+M.done = base.expect ---@type fun(status: integer, fn: string, a: actor.Tensor, b?: actor.Tensor, out?: actor.Tensor)
 
 return M

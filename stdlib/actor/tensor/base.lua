@@ -228,6 +228,19 @@ function M.raise(fn, status, a, b, out)
   error(fn .. ": unknown status " .. tostring(status))
 end
 
+---Raises the error of a failed operation, as `raise` does.
+---@param status integer
+---@param fn string
+function M.expect(status, fn, a, b, out)
+  if status ~= 0 then M.raise(fn, status, a, b, out) end
+end
+
+---As `expect`, for an operation that may allocate.
+function M.finish(status, fn, a, b, out)
+  if status ~= 0 then M.raise(fn, status, a, b, out) end
+  settle()
+end
+
 ---Converts a dimension, from 1 or negative from the end, to its number from 0.
 ---@param t actor.Tensor
 ---@param dim any

@@ -282,8 +282,7 @@ function methods.to(t, dtype, copy)
   local code = base.dtype(dtype, base.dtypes.float32, fn)
   if code == t.type_ then return copy and methods.clone(t) or t end
   local out = base.allocate(t.shape, code, fn)
-  local status = api.copy(out, t)
-  if status ~= 0 then base.raise(fn, status, t) end
+  base.expect(api.copy(out, t), fn, t)
   return out
 end
 
@@ -293,8 +292,7 @@ end
 function methods.copy_(t, source)
   base.arg(t, "t", "tensor.copy_")
   base.arg(source, "source", "tensor.copy_")
-  local status = api.copy(t, source)
-  if status ~= 0 then base.raise("tensor.copy_", status, t, source) end
+  base.expect(api.copy(t, source), "tensor.copy_", t, source)
   return t
 end
 

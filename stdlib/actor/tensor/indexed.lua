@@ -38,9 +38,7 @@ function methods.take(t, index, dim)
   local d = base.dim(t, dim or 1, fn)
   index = check_index(index, fn)
   local out = Tensor()
-  local status = api.take_rows(out, methods.contiguous(t), d, index)
-  if status ~= 0 then base.raise(fn, status, t, index) end
-  base.settle()
+  base.finish(api.take_rows(out, methods.contiguous(t), d, index), fn, t, index)
   return out
 end
 
@@ -50,8 +48,7 @@ local function to_rows(fn, t, index, rows, put)
   if rows.type_ ~= t.type_ and base.common_type(t, rows, fn) == t.type_ then
     rows = methods.to(rows, base.dtype_names[t.type_])
   end
-  local status = api.add_rows(all, index, methods.contiguous(rows), put)
-  if status ~= 0 then base.raise(fn, status, t, rows) end
+  base.expect(api.add_rows(all, index, methods.contiguous(rows), put), fn, t, rows)
   if not rawequal(all, t) then methods.copy_(t, all) end
   return t
 end
@@ -156,8 +153,7 @@ function methods.nearest(t, rows)
     check.fail("%s: no row is nearest to point %d: the point or a row is not finite, or there are no rows", fn,
       tonumber(api.context.bad_row))
   end
-  if status ~= 0 then base.raise(fn, status, t, rows) end
-  base.settle()
+  base.finish(status, fn, t, rows)
   return out
 end
 
@@ -166,9 +162,7 @@ end
 -- The positions in row-major order, as if t had one dimension.
 local function flat_nonzero(t)
   local out = Tensor()
-  local status = api.nonzero(out, methods.contiguous(t))
-  if status ~= 0 then base.raise("tensor.nonzero", status, t) end
-  base.settle()
+  base.finish(api.nonzero(out, methods.contiguous(t)), "tensor.nonzero", t)
   return out
 end
 
@@ -271,10 +265,8 @@ function methods.where(cond, a, b, out)
   if status == C.AH_TENSOR_SHAPE then
     check.fail("bad argument to %s: shapes %s, %s and %s do not fit", fn, base.shape_text(cond), base.shape_text(left),
       base.shape_text(right))
-  elseif status ~= 0 then
-    base.raise(fn, status, left, right, result)
   end
-  base.settle()
+  base.finish(status, fn, left, right, result)
   return result
 end
 

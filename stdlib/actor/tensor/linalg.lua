@@ -21,9 +21,9 @@ local function matrix_text(a)
   return ("matrix %d"):format(tonumber(fault.matrix) + 1)
 end
 
--- Raises the error of a status other than 0.
-local function raise(fn, status, a)
-  if status < C.AH_LINALG_FAULT then base.raise(fn, status, a) end
+-- Ends an operation on `a`: raises the error of a status other than 0.
+local function finish(status, fn, a)
+  if status < C.AH_LINALG_FAULT then return base.finish(status, fn, a) end
   local obstacle, name, pivot = status - C.AH_LINALG_FAULT, matrix_text(a), tonumber(fault.pivot) + 1
   if obstacle == C.AH_OBSTACLE_NOT_FINITE then check.fail("%s: %s has an element that is NaN or infinite", fn, name) end
   if obstacle == C.AH_OBSTACLE_SINGULAR then check.fail("%s: %s is singular: pivot %d is 0", fn, name, pivot) end
@@ -104,9 +104,7 @@ function methods.solve(a, b)
   square(a, "a", fn)
   local m, right, is_vector = equations(a, b, fn)
   local x = Tensor()
-  local status = api.solve(fault, x, m, right)
-  if status ~= 0 then raise(fn, status, m) end
-  base.settle()
+  finish(api.solve(fault, x, m, right), fn, m)
   return is_vector and methods.squeeze(x, -1) or x
 end
 
@@ -122,9 +120,7 @@ end
 function methods.inverse(t)
   local fn = "tensor.inverse"
   local a, x = square(t, "t", fn), Tensor()
-  local status = api.solve(fault, x, a, unit_like(a))
-  if status ~= 0 then raise(fn, status, a) end
-  base.settle()
+  finish(api.solve(fault, x, a, unit_like(a)), fn, a)
   return x
 end
 
@@ -135,9 +131,7 @@ end
 function methods.lu(t)
   local fn = "tensor.lu"
   local a, p, l, u = matrices(t, "t", fn), Tensor(), Tensor(), Tensor()
-  local status = api.lu(fault, p, l, u, a)
-  if status ~= 0 then raise(fn, status, a) end
-  base.settle()
+  finish(api.lu(fault, p, l, u, a), fn, a)
   return p, l, u
 end
 
@@ -147,9 +141,7 @@ end
 function methods.cholesky(t)
   local fn = "tensor.cholesky"
   local a, l = square(t, "t", fn), Tensor()
-  local status = api.cholesky(fault, l, a)
-  if status ~= 0 then raise(fn, status, a) end
-  base.settle()
+  finish(api.cholesky(fault, l, a), fn, a)
   return l
 end
 
@@ -161,9 +153,7 @@ function methods.qr(t, options)
   local fn = "tensor.qr"
   local a, q, r = matrices(t, "t", fn), Tensor(), Tensor()
   options = check.optional_options(options, { full = "boolean?" }, fn)
-  local status = api.qr(fault, q, r, a, options.full and 1 or 0)
-  if status ~= 0 then raise(fn, status, a) end
-  base.settle()
+  finish(api.qr(fault, q, r, a, options.full and 1 or 0), fn, a)
   return q, r
 end
 
@@ -172,9 +162,7 @@ local function singular(t, fn, full, vectors)
   local a, s = matrices(t, "t", fn), Tensor()
   local u, vt
   if vectors then u, vt = Tensor(), Tensor() end
-  local status = api.svd(fault, u, s, vt, a, full and 1 or 0)
-  if status ~= 0 then raise(fn, status, a) end
-  base.settle()
+  finish(api.svd(fault, u, s, vt, a, full and 1 or 0), fn, a)
   if vectors then return u, s, vt end
   return s
 end
@@ -200,18 +188,14 @@ function methods.eigh(t, options)
   options = check.optional_options(options, { vectors = "boolean?" }, fn)
   local v
   if options.vectors ~= false then v = Tensor() end
-  local status = api.eigh(fault, w, v, a)
-  if status ~= 0 then raise(fn, status, a) end
-  base.settle()
+  finish(api.eigh(fault, w, v, a), fn, a)
   return w, v
 end
 
 -- The determinant, its sign and the logarithm of its magnitude.
 local function determinant(t, fn)
   local a, det, sign, log = square(t, "t", fn), Tensor(), Tensor(), Tensor()
-  local status = api.determinant(fault, det, sign, log, a)
-  if status ~= 0 then raise(fn, status, a) end
-  base.settle()
+  finish(api.determinant(fault, det, sign, log, a), fn, a)
   return det, sign, log
 end
 

@@ -6,7 +6,7 @@ local base = require("actor.tensor.base")
 
 local api, methods, Tensor = base.api, base.methods, base.new
 local type, tonumber, istype = type, tonumber, ffi.istype
-local raise, settle = base.raise, base.settle
+local raise = base.raise
 local C = ffi.C
 local M = {}
 
@@ -26,9 +26,7 @@ local function unary(code, fn, a, out)
   base.arg(a, "t", fn)
   if out ~= nil then base.arg(out, "out", fn) end
   local result = out or Tensor()
-  local status = api.unary(code, result, a)
-  if status ~= 0 then raise(fn, status, a, nil, result) end
-  settle()
+  base.finish(api.unary(code, result, a), fn, a, nil, result)
   return result
 end
 
@@ -53,8 +51,7 @@ local function binary(code, fn, a, b, out)
     if not istype(Tensor, b) then b = operand(b, "b", fn) end
     status = api.binary(code, result, a, b)
   end
-  if status ~= 0 then raise(fn, status, a, b, result) end
-  settle()
+  base.finish(status, fn, a, b, result)
   return result
 end
 
@@ -101,8 +98,7 @@ function methods.axpy_(t, alpha, x)
   base.arg(t, "t", "tensor.axpy_")
   check.arg(alpha, "number", "alpha", "tensor.axpy_")
   base.arg(x, "x", "tensor.axpy_")
-  local status = api.axpy(alpha, x, t)
-  if status ~= 0 then raise("tensor.axpy_", status, t, x) end
+  base.expect(api.axpy(alpha, x, t), "tensor.axpy_", t, x)
   return t
 end
 
@@ -180,9 +176,7 @@ function reduce(fn, needs, whole, along, t, dim, keepdim)
     check.fail("bad argument 'dim' to %s: dimension %d of %s is empty", fn, dim, base.shape_text(t))
   end
   local out = Tensor()
-  local status = along(out, t, d, keepdim and 1 or 0)
-  if status ~= 0 then raise(fn, status, t) end
-  settle()
+  base.finish(along(out, t, d, keepdim and 1 or 0), fn, t)
   return out
 end
 
@@ -305,10 +299,8 @@ function methods.matmul(a, b, options)
   if status == C.AH_TENSOR_SHAPE then
     check.fail("bad argument to %s: shapes %s do not fit (columns of the first have to be rows of the second, and "
       .. "batches equal or 1)", fn, product_text(a, b, options))
-  elseif status ~= 0 then
-    raise(fn, status, a, b, out)
   end
-  settle()
+  base.finish(status, fn, a, b, out)
   return out
 end
 
@@ -338,9 +330,7 @@ function methods.softmax(t, out)
   base.arg(t, "t", "tensor.softmax")
   if out ~= nil then base.arg(out, "out", "tensor.softmax") end
   local result = out or Tensor()
-  local status = api.softmax(result, t)
-  if status ~= 0 then raise("tensor.softmax", status, t, nil, result) end
-  settle()
+  base.finish(api.softmax(result, t), "tensor.softmax", t, nil, result)
   return result
 end
 

@@ -14,9 +14,15 @@ local function at_end(fn, t, dim, f)
   return methods.contiguous(methods.transpose(result, d, -1))
 end
 
-local function check_order(descending, fn)
+-- A sorted copy along a dimension, or with `positions` the positions that sort the dimension.
+local function sorted(fn, t, dim, descending, positions)
   check.optional(descending, "boolean", "descending", fn)
-  return descending and 1 or 0
+  local order = descending and 1 or 0
+  return at_end(fn, t, dim, function(u)
+    local out = Tensor()
+    base.finish(api.sort(not positions and out or nil, positions and out or nil, u, order), fn, t)
+    return out
+  end)
 end
 
 ---Sorts along a dimension.
@@ -24,15 +30,7 @@ end
 ---@param descending? boolean
 ---@return actor.Tensor a copy
 function methods.sort(t, dim, descending)
-  local fn = "tensor.sort"
-  local order = check_order(descending, fn)
-  return at_end(fn, t, dim, function(u)
-    local out = Tensor()
-    local status = api.sort(out, nil, u, order)
-    if status ~= 0 then base.raise(fn, status, t) end
-    base.settle()
-    return out
-  end)
+  return sorted("tensor.sort", t, dim, descending, false)
 end
 
 ---The positions (from 1) that sort a dimension: t:gather(dim, t:argsort(dim)) is t:sort(dim). The sort is stable.
@@ -40,15 +38,7 @@ end
 ---@param descending? boolean
 ---@return actor.Tensor int64, of t's shape
 function methods.argsort(t, dim, descending)
-  local fn = "tensor.argsort"
-  local order = check_order(descending, fn)
-  return at_end(fn, t, dim, function(u)
-    local out = Tensor()
-    local status = api.sort(nil, out, u, order)
-    if status ~= 0 then base.raise(fn, status, t) end
-    base.settle()
-    return out
-  end)
+  return sorted("tensor.argsort", t, dim, descending, true)
 end
 
 ---Finds the insertion position of values in a sorted tensor: the position of the first element that is not below the
@@ -70,8 +60,7 @@ function methods.searchsorted(t, values, right)
   local out = Tensor()
   local status = api.search(out, methods.contiguous(methods.to(t, base.dtype_names[code])),
     methods.contiguous(methods.to(values, base.dtype_names[code])), right and 1 or 0)
-  if status ~= 0 then base.raise(fn, status, t, values) end
-  base.settle()
+  base.finish(status, fn, t, values)
   return single and methods.item(out) or out
 end
 

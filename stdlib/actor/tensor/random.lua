@@ -95,15 +95,11 @@ local function checked(options, own, fn)
   return options
 end
 
-local function raise_on(status, fn)
-  if status ~= 0 then base.raise(fn, status) end
-end
-
 local function drawn(name, shape, options, dtype, a, b)
   local fn = "tensor." .. name
   local from = generator(options, fn)
   local out = base.allocate(base.shape(shape, fn), dtype, fn)
-  raise_on(api.draw(out, from, distributions[name], a, b), fn)
+  base.expect(api.draw(out, from, distributions[name], a, b), fn)
   return out
 end
 
@@ -221,8 +217,7 @@ end
 -- `count` distinct positions of 1 .. n in random order.
 local function order(n, count, options, fn)
   local out = base.allocate({ count }, whole(options, 0, n, fn), fn)
-  raise_on(api.draw_order(out, generator(options, fn), n), fn)
-  base.settle()
+  base.finish(api.draw_order(out, generator(options, fn), n), fn)
   return out
 end
 
@@ -313,10 +308,10 @@ function M.choice(population, count, options)
     if status == ffi.C.AH_TENSOR_SHAPE then
       check.fail("bad argument 'weights' to %s: too few of them are above 0 to draw %d", fn, count)
     end
-    raise_on(status, fn)
+    base.expect(status, fn)
   elseif replace then
     places = base.allocate({ count }, whole(options, 0, n, fn), fn)
-    raise_on(api.draw(places, generator(options, fn), distributions.integers, 1, math.max(n, 1)), fn)
+    base.expect(api.draw(places, generator(options, fn), distributions.integers, 1, math.max(n, 1)), fn)
   else
     places = order(n, count, options, fn)
   end

@@ -82,9 +82,7 @@ local function running(fn, product, t, dim)
   base.arg(t, "t", fn)
   if dim == nil then t, dim = methods.flatten(t), 1 end
   local out = Tensor()
-  local status = api.running(out, t, base.dim(t, dim, fn), product)
-  if status ~= 0 then base.raise(fn, status, t) end
-  base.settle()
+  base.finish(api.running(out, t, base.dim(t, dim, fn), product), fn, t)
   return out
 end
 

@@ -212,8 +212,7 @@ function methods.put(t, key, value)
   end
   local target = methods.at(t, key)
   if base.is_tensor(value) then
-    local status = api.copy(target, value)
-    if status ~= 0 then base.raise("t[...] = value", status, target, value) end
+    base.expect(api.copy(target, value), "t[...] = value", target, value)
   else
     base.fill(target, value, "value", "tensor")
   end
