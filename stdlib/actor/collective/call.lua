@@ -61,10 +61,19 @@ function M.lacks_memory(message)
     or message:find(": out of memory", 1, true) or message:find(": no memory for ", 1, true)) ~= nil
 end
 
+local Failure = {} -- the metatable of an expected failure
+
+---Ends an operation that `together` wraps with nil, message, code when the first argument is nil. Returns its arguments.
+function M.need(value, message, code)
+  if value == nil then error(setmetatable({ message = message, code = code }, Failure), 0) end
+  return value, message, code
+end
+
 local function ended(worked, ...)
   if worked then return ... end
   local message, call = ..., newest
   newest = nil
+  if getmetatable(message) == Failure then return nil, message.message, message.code end
   if call and M.lacks_memory(message) then
     call.algorithm = nil -- an algorithm for another kind of call
     pcall(c.leave, call)

@@ -23,6 +23,7 @@ local Table = {}
 ---@class actor.TableCallOptions
 ---@field timeout? number seconds; without it the call waits for a live rank without a limit
 
+local need = calls.need
 local begin, about, exchange, everywhere = parcels.begin, parcels.about, parcels.exchange, parcels.everywhere
 
 local function checked_root(root, fn)
@@ -65,12 +66,10 @@ end
 local function conclude(call, tbl, values, weights, got)
   local shared
   if values and got and tbl.shared then shared = sharing.publish(values, got) end
-  local concluded, message, code = parcels.conclude(call, not values and weights --[[@as string]] or nil, function()
+  need(parcels.conclude(call, not values and weights --[[@as string]] or nil, function()
     if shared then sharing.withdraw(shared) end
-  end)
-  if not concluded then return nil, message, code end
+  end))
   sharing.replace(tbl, values, weights --[[@as table]], shared)
-  return true
 end
 
 ---Sends the root's whole table to all ranks, which replace their own tables.
@@ -82,14 +81,11 @@ end
 function Table:broadcast(root, options)
   local call = begin(self, "broadcast", options)
   root = checked_root(root, "table:broadcast")
-  local settled, message, code = sharing.settle(self, call)
-  if not settled then return nil, message, code end
+  need(sharing.settle(self, call))
   local values, weights = sharing.newest(self)
   local parcel = parcels.pack(values, weights)
   call.about = about(self)
-  local got
-  got, message, code = c.broadcast(call, parcel, root)
-  if not got then return nil, message, code end
+  local got = need(c.broadcast(call, parcel, root))
   if got ~= true then values, weights = parcels.unpack(got) end
   sharing.replace(self, values, weights)
   return self
@@ -104,20 +100,16 @@ end
 function Table:reduce(root, options)
   local call = begin(self, "reduce", options)
   root = checked_root(root, "table:reduce")
-  local settled, message, code = sharing.settle(self, call)
-  if not settled then return nil, message, code end
+  need(sharing.settle(self, call))
   local own, own_weights = sharing.newest(self)
-  local got, me, n = exchange(call, function(me, n)
+  local got, me, n = need(exchange(call, function(me, n)
     if root >= n then check.fail("bad argument 'root' to table:reduce: there is no rank %d among %d", root, n) end
     local signature = ("%s to rank %d"):format(about(self), root)
     return signature, { [root + 1] = parcels.pack(own, own_weights) }, everywhere(n, me == root)
-  end)
-  if not got then return nil, me, n end
+  end))
   local values, weights = own, own_weights
   if me == root then values, weights = combined(self, got, me, n) end
-  local concluded
-  concluded, message, code = conclude(call, self, values, weights)
-  if not concluded then return nil, message, code end
+  conclude(call, self, values, weights)
   return self
 end
 
@@ -135,28 +127,22 @@ end
 ---@return string? code
 function Table:allreduce(options)
   local call = begin(self, "allreduce", options)
-  local settled, message, code = sharing.settle(self, call)
-  if not settled then return nil, message, code end
+  need(sharing.settle(self, call))
   local own, own_weights = sharing.newest(self)
-  local alike, weights
-  alike, weights, code = tensors.allreduce(self, call, own, own_weights)
-  if alike == nil then return nil, weights --[[@as string]], code end
+  local alike, weights = need(tensors.allreduce(self, call, own, own_weights))
   if alike then
     sharing.replace(self, alike --[[@as table]], weights --[[@as table]])
     return self
   end
-  local got, me, n = exchange(call, function(_, n)
+  local got, me, n = need(exchange(call, function(_, n)
     return about(self), parcels.deal(spread, own, own_weights, n), everywhere(n, true)
-  end)
-  if not got then return nil, me, n end
+  end))
   local part
   part, weights = combined(self, got, me, n)
   local parcel = part and parcels.pack(part, weights) or { failed = weights }
-  local whole
-  whole, message, code = exchange(call, function(_, ranks)
+  local whole = need(exchange(call, function(_, ranks)
     return about(self) .. ", combined", everywhere(ranks, parcel), everywhere(ranks, true)
-  end)
-  if not whole then return nil, message, code end
+  end))
   parcels.raise_failed(call, whole, n)
   local values
   values, weights = combined(self, whole, me, n)
@@ -172,17 +158,13 @@ end
 ---@return string? code
 function Table:allgather(options)
   local call = begin(self, "allgather", options)
-  local settled, message, code = sharing.settle(self, call)
-  if not settled then return nil, message, code end
+  need(sharing.settle(self, call))
   local own, own_weights = sharing.newest(self)
-  local got, me, n = exchange(call, function(_, n)
+  local got, me, n = need(exchange(call, function(_, n)
     return about(self), everywhere(n, parcels.pack(own, own_weights)), everywhere(n, true)
-  end)
-  if not got then return nil, me, n end
+  end))
   local values, weights = combined(self, got, me, n)
-  local concluded
-  concluded, message, code = conclude(call, self, values, weights)
-  if not concluded then return nil, message, code end
+  conclude(call, self, values, weights)
   return self
 end
 
@@ -194,19 +176,15 @@ end
 ---@return string? code
 function Table:regroup(options)
   local call = begin(self, "regroup", options)
-  local settled, message, code = sharing.settle(self, call)
-  if not settled then return nil, message, code end
+  need(sharing.settle(self, call))
   local own, own_weights = sharing.newest(self)
-  local got, me, n = exchange(call, function(me, n)
+  local got, me, n = need(exchange(call, function(me, n)
     local dealt = parcels.deal(self.partitioner, own, own_weights, n)
     return about(self), for_sharing(self, dealt, me), everywhere(n, true)
-  end)
-  if not got then return nil, me, n end
+  end))
   parcels.raise_failed(call, got, n)
-  local concluded
   local values, weights = combined(self, got, me, n)
-  concluded, message, code = conclude(call, self, values, weights, got)
-  if not concluded then return nil, message, code end
+  conclude(call, self, values, weights, got)
   return self
 end
 
@@ -219,13 +197,6 @@ local function check_global(self, global, fn)
   if (global.group and global.group.number) ~= (self.group and self.group.number) then
     check.fail("bad argument 'global' to %s: it is another group's", fn)
   end
-end
-
--- Waits until no changes of either table are in flight.
-local function settle_both(self, global, call)
-  local settled, message, code = sharing.settle(self, call)
-  if settled then settled, message, code = sharing.settle(global, call) end
-  return settled, message, code
 end
 
 -- Copies the partitions that this rank sends to itself, which otherwise would be in two tables.
@@ -246,14 +217,13 @@ end
 function Table:push(global, options)
   local call = begin(self, "push", options)
   check_global(self, global, "table:push")
-  local settled, message, code = settle_both(self, global, call)
-  if not settled then return nil, message, code end
+  need(sharing.settle(self, call))
+  need(sharing.settle(global, call))
   local own, own_weights = sharing.newest(self)
-  local got, me, n = exchange(call, function(me, n)
+  local got, me, n = need(exchange(call, function(me, n)
     local dealt = parcels.deal(global.partitioner, own, own_weights, n)
     return ("%s to that %s"):format(about(self), about(global)), for_sharing(global, dealt, me), everywhere(n, true)
-  end)
-  if not got then return nil, me, n end
+  end))
   parcels.raise_failed(call, got, n)
   got[me + 1] = with_copies(got[me + 1])
   local before, before_weights = sharing.newest(global)
@@ -263,9 +233,7 @@ function Table:push(global, options)
       if values[id] == nil then values[id], weights[id] = value, before_weights[id] end
     end
   end
-  local concluded
-  concluded, message, code = conclude(call, global, values, weights, got)
-  if not concluded then return nil, message, code end
+  conclude(call, global, values, weights, got)
   return self
 end
 
@@ -300,21 +268,18 @@ function Table:pull(global, options)
   check_global(self, global, "table:pull")
   local missing = options and options.missing or "error"
   check.one_of(missing, { "error", "skip" }, "missing", "table:pull")
-  local settled, message, code = settle_both(self, global, call)
-  if not settled then return nil, message, code end
+  need(sharing.settle(self, call))
+  need(sharing.settle(global, call))
   local own, own_weights = sharing.newest(self)
   local wanted = {}
   for id in pairs(own) do wanted[id] = true end
-  local requests, me, n = exchange(call, function(_, n)
+  local requests, me, n = need(exchange(call, function(_, n)
     return ("%s from that %s (missing = %s)"):format(about(self), about(global), missing),
       parcels.deal(global.partitioner, wanted, {}, n), everywhere(n, true)
-  end)
-  if not requests then return nil, me, n end
+  end))
   parcels.raise_failed(call, requests, n)
   local replies = make_replies(global, requests, n, missing == "error")
-  local got
-  got, message, code = exchange(call, function(_, ranks) return "replies", replies, everywhere(ranks, true) end)
-  if not got then return nil, message, code end
+  local got = need(exchange(call, function(_, ranks) return "replies", replies, everywhere(ranks, true) end))
   parcels.raise_failed(call, got, n)
   got[me + 1] = with_copies(got[me + 1])
   local values, weights = {}, {}
@@ -340,11 +305,10 @@ function Table:rotate(permutation, options)
   if permutation ~= nil and type(permutation) ~= "table" and type(permutation) ~= "function" then
     check.wrong("permutation", "table:rotate", "table, function or nil", permutation)
   end
-  local settled, message, code = sharing.settle(self, call)
-  if not settled then return nil, message, code end
+  need(sharing.settle(self, call))
   local own, own_weights = sharing.newest(self)
   local source, wrong
-  local got, me, n = exchange(call, function(me, n)
+  local got, me, n = need(exchange(call, function(me, n)
     local targets, text = permutations.targets(permutation, n)
     source, wrong = nil, not targets and text or nil
     if not targets then return ("%s by no permutation: %s"):format(about(self), text), {}, {} end
@@ -353,8 +317,7 @@ function Table:rotate(permutation, options)
     end
     return ("%s by %s"):format(about(self), text), { [targets[me + 1] + 1] = parcels.pack(own, own_weights) },
       { [source] = true }
-  end)
-  if not got then return nil, me, n end
+  end))
   if wrong then check.fail("bad argument 'permutation' to table:rotate: %s", wrong) end
   local values, weights = own, own_weights
   if source ~= me + 1 then values, weights = parcels.unpack(got[source]) end
