@@ -1,5 +1,4 @@
 -- actorhost dashboard --replay FILE.jsonl [ADDR]: the page of a recorded run.
-local actor = require("actor")
 local command = require("actor.c.command")
 local dashboard = require("actor.c.dashboard")
 local flags = require("actor.flags")
@@ -9,20 +8,15 @@ local list = {
   { name = "help", help = "this page" },
 }
 
-local function fail(code, message)
-  command.err("actorhost dashboard: " .. message)
-  return code
-end
+local usage = [[
+usage: actorhost dashboard --replay FILE.jsonl [HOST:PORT]
 
-local values, rest = flags.parse(list, actor.args)
-if not values then return fail(2, rest) end
-if values.help then
-  print("usage: actorhost dashboard --replay FILE.jsonl [HOST:PORT]\n")
-  print("The page of a recorded run, at 127.0.0.1:8787 or the given address. Port 0: any free port.")
-  print("A live run serves the same page with actorhost --dashboard job.lua.\n")
-  print(flags.help(list))
-  return 0
-end
+The page of a recorded run, at 127.0.0.1:8787 or the given address. Port 0: any free port.
+A live run serves the same page with actorhost --dashboard job.lua.
+]]
+
+local values, rest, fail = flags.command("dashboard", list, usage)
+if not values then return rest end
 if not values.replay then
   return fail(2, "--replay FILE.jsonl names the recording; a live job has its page by actorhost --dashboard job.lua")
 end

@@ -43,11 +43,6 @@ standard input the exit code is 1 after an error.
 local most_history = 10000
 local start_seconds = 30
 
-local function fail(code, message)
-  command.err("actorhost repl: " .. message)
-  return code
-end
-
 -- Reads a line after a prompt on standard error: standard output would buffer the prompt until a newline.
 local function prompt_user(prompt)
   io.stderr:write(prompt)
@@ -200,13 +195,8 @@ local function target_of(values)
 end
 
 local function main()
-  local values, rest = flags.parse(list, actor.args)
-  if not values then return fail(2, rest) end
-  if values.help then
-    print(usage)
-    print(flags.help(list))
-    return 0
-  end
+  local values, rest, fail = flags.command("repl", list, usage)
+  if not values then return rest end
   if #rest > 0 then return fail(2, ("'%s' is not understood; a job is run by actorhost %s"):format(rest[1], rest[1])) end
   if values.print ~= "first" and values.print ~= "all" then return fail(2, "--print wants first or all") end
   local target = target_of(values)

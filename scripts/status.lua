@@ -1,7 +1,5 @@
 -- actorhost status [--attach [HOST:PORT]] [--json] [--sort COLUMN]: the state of a run, once.
-local actor = require("actor")
 local attach = require("actor.inspect.attach")
-local command = require("actor.c.command")
 local flags = require("actor.flags")
 local nodes = require("actor.inspect.nodes")
 local screen = require("actor.c.screen")
@@ -15,22 +13,12 @@ for i, flag in ipairs(attach.flags) do table.insert(list, i, flag) end
 
 local sections = { "barrier", "keys", "links", "stages", "members", "log", "series", "histograms" }
 
-local function fail(code, message)
-  command.err("actorhost status: " .. message)
-  return code
-end
+local usage = "usage: actorhost status [flags]\n\nThe state of a run: what each node does, since when, and how much it waits.\n"
 
-local values, rest = flags.parse(list, actor.args)
-if not values then return fail(2, rest) end
-if values.help then
-  print("usage: actorhost status [flags]\n\nThe state of a run: what each node does, since when, and how much it waits.\n")
-  print(flags.help(list))
-  return 0
-end
-if #rest > 0 then return fail(2, ("'%s' is not understood; --attach takes the run's address"):format(rest[1])) end
-local known = {}
-for _, name in ipairs(nodes.orders()) do known[name] = true end
-if not known[values.sort] then return fail(2, ("--sort wants one of %s, got '%s'"):format(table.concat(nodes.orders(), ", "), values.sort)) end
+local values, rest, fail = flags.command("status", list, usage)
+if not values then return rest end
+local unknown = nodes.unknown(rest, values.sort)
+if unknown then return fail(2, unknown) end
 local connection, wrong = attach.attach(values, { read_only = true })
 if not connection then return fail(3, wrong) end
 if values.json then

@@ -1,7 +1,5 @@
 -- actorhost top [--attach [HOST:PORT]] [--sort COLUMN] [--every SECONDS]: the state of a run, refreshed.
-local actor = require("actor")
 local attach = require("actor.inspect.attach")
-local command = require("actor.c.command")
 local flags = require("actor.flags")
 local nodes = require("actor.inspect.nodes")
 local screen = require("actor.c.screen")
@@ -20,23 +18,14 @@ local legend = "q quit  h help  sort: r rank s steps w waits o sent i in u queue
 local help = "press a key of the list to sort by that column, and again to reverse the order; q or Ctrl-D leaves"
 local leaving = { q = true, Q = true, ["\4"] = true, [""] = true }
 
-local function fail(code, message)
-  command.err("actorhost top: " .. message)
-  return code
-end
+local usage = "usage: actorhost top [flags]\n\nThe state of a run, refreshed.\n\nKeys: " .. legend .. "\n      (" .. help .. ")\n"
 
 local function main()
-  local values, rest = flags.parse(list, actor.args)
-  if not values then return fail(2, rest) end
-  if values.help then
-    print("usage: actorhost top [flags]\n\nThe state of a run, refreshed.\n\nKeys: " .. legend .. "\n      (" .. help .. ")\n")
-    print(flags.help(list))
-    return 0
-  end
-  if #rest > 0 then return fail(2, ("'%s' is not understood; --attach takes the run's address"):format(rest[1])) end
-  local order, reverse, foot, known = values.sort, false, legend, {}
-  for _, name in ipairs(nodes.orders()) do known[name] = true end
-  if not known[order] then return fail(2, ("--sort wants one of %s, got '%s'"):format(table.concat(nodes.orders(), ", "), order)) end
+  local values, rest, fail = flags.command("top", list, usage)
+  if not values then return rest end
+  local order, reverse, foot = values.sort, false, legend
+  local unknown = nodes.unknown(rest, order)
+  if unknown then return fail(2, unknown) end
   if not (values.every >= 0.1) then return fail(2, "--every wants at least 0.1 seconds") end
   local connection, wrong = attach.attach(values, { read_only = true })
   if not connection then return fail(3, wrong) end

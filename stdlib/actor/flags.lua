@@ -119,4 +119,25 @@ function M.help(flags)
   return table.concat(lines, "\n")
 end
 
+---Begins `actorhost NAME`: parses its arguments, and handles `--help`, which is one of the flags.
+---@param name string
+---@param flags actor.flags.Flag[]
+---@param usage string the first lines of the help
+---@return table<string, any>? values nil: the command has ended
+---@return string[]|integer rest the other words; or the exit code
+---@return fun(code: integer, message: string): integer fail prints an error and returns its code
+function M.command(name, flags, usage)
+  local function fail(code, message)
+    require("actor.c.command").err(("actorhost %s: %s"):format(name, message))
+    return code
+  end
+  local values, rest = M.parse(flags, require("actor").args)
+  if not values then return nil, fail(2, rest), fail end
+  if values.help then
+    print(usage .. "\n" .. M.help(flags))
+    return nil, 0, fail
+  end
+  return values, rest, fail
+end
+
 return M

@@ -58,6 +58,15 @@ function M.orders()
   return util.sorted_keys(orders)
 end
 
+---Explains why a command about nodes refuses these words or this order; nil if it takes them.
+---@param words string[] beside the flags
+---@param order string
+---@return string?
+function M.unknown(words, order)
+  if #words > 0 then return ("'%s' is not understood; --attach takes the run's address"):format(words[1]) end
+  if not orders[order] then return ("--sort wants one of %s, got '%s'"):format(table.concat(M.orders(), ", "), order) end
+end
+
 local heads = { "node", "host", ">steps", ">calls", ">tasks", ">waits", ">sent", ">received", ">queue", ">lua", "does" }
 -- The columns that a narrow terminal omits, in this order, each with the sort order that needs it.
 local spare = { { 10, "memory" }, { 9, "queue" }, { 8, "received" }, { 7, "sent" }, { 5 }, { 4 }, { 2 } }
