@@ -103,20 +103,14 @@ struct Connection {
   std::unique_ptr<ControlClient> client;
 };
 
-struct HeldConnection {
-  Connection* connection;
-};
-
-HeldConnection& held_at(lua_State* L) { return *static_cast<HeldConnection*>(luaL_checkudata(L, 1, kConnection)); }
-
 ControlClient& client_at(lua_State* L) {
-  HeldConnection& held = held_at(L);
-  if (held.connection == nullptr) raise_at_user(L, "this connection has been closed");
-  return *held.connection->client;
+  const auto& connection = object_at<Connection>(L, 1, kConnection);
+  if (!connection) raise_at_user(L, "this connection has been closed");
+  return *connection->client;
 }
 
 int close_connection(lua_State* L) {
-  delete std::exchange(held_at(L).connection, nullptr);
+  object_at<Connection>(L, 1, kConnection).reset();
   return 0;
 }
 
@@ -142,35 +136,6 @@ Result<std::string> url_of(const std::string& text) {
   if (!endpoint) return endpoint.error();
   AH_TRY(check_scope(*endpoint));
   return endpoint_url(*endpoint);
-}
-
-/// attach(url, {token_file=, insecure=, tls_ca=, read_only=, timeout=}) -> connection; or nil, message, code
-int attach(lua_State* L) {
-  const std::string where(check_text(L, 1, "url", "control.attach"));
-  const bool options = lua_istable(L, 2);
-  const std::string token_file = options ? text_field(L, 2, "token_file") : "";
-  auto url = url_of(where);
-  if (!url) return push_failure(L, url.error());
-  auto token =
-      token_of(token_file, options && boolean_field(L, 2, "insecure"), options && boolean_field(L, 2, "read_only"));
-  if (!token) return push_failure(L, token.error());
-  StreamOptions stream;
-  stream.token = std::move(*token);
-  if (options) stream.tls.ca = text_field(L, 2, "tls_ca");
-  if (!stream.tls.ca.empty() && url->starts_with("tcp://")) *url = "tls+" + *url;
-  auto connection = std::make_unique<Connection>();
-  Vm& vm = Vm::from(L);
-  connection->client = std::make_unique<ControlClient>(std::move(stream), connection->clock, connection->log, [&vm] {
-    return vm.stop_requested() ? Status(Error{Code::interrupted, "interrupted"}) : Status();
-  });
-  const Status attached =
-      connection->client->attach(*url, options ? number_field(L, 2, "timeout", kReplySeconds) : kReplySeconds);
-  if (!attached) return push_failure(L, attached.error());
-  auto* held = new (lua_newuserdata(L, sizeof(HeldConnection))) HeldConnection{nullptr};
-  luaL_getmetatable(L, kConnection);
-  lua_setmetatable(L, -2);
-  held->connection = connection.release();
-  return 1;
 }
 
 Result<std::string> state_at(lua_State* L) {
@@ -217,6 +182,38 @@ int connection_next(lua_State* L) {
   return *event ? push_text_as_value(L, **event) : 0;
 }
 
+constexpr luaL_Reg kConnectionMethods[] = {
+    {"state", guarded<connection_state>},     {"state_text", guarded<connection_state_text>},
+    {"control", guarded<connection_control>}, {"next", guarded<connection_next>},
+    {"close", guarded<close_connection>},
+};
+
+/// attach(url, {token_file=, insecure=, tls_ca=, read_only=, timeout=}) -> connection; or nil, message, code
+int attach(lua_State* L) {
+  const std::string where(check_text(L, 1, "url", "control.attach"));
+  const bool options = lua_istable(L, 2);
+  const std::string token_file = options ? text_field(L, 2, "token_file") : "";
+  auto url = url_of(where);
+  if (!url) return push_failure(L, url.error());
+  auto token =
+      token_of(token_file, options && boolean_field(L, 2, "insecure"), options && boolean_field(L, 2, "read_only"));
+  if (!token) return push_failure(L, token.error());
+  StreamOptions stream;
+  stream.token = std::move(*token);
+  if (options) stream.tls.ca = text_field(L, 2, "tls_ca");
+  if (!stream.tls.ca.empty() && url->starts_with("tcp://")) *url = "tls+" + *url;
+  auto connection = std::make_unique<Connection>();
+  Vm& vm = Vm::from(L);
+  connection->client = std::make_unique<ControlClient>(std::move(stream), connection->clock, connection->log, [&vm] {
+    return vm.stop_requested() ? Status(Error{Code::interrupted, "interrupted"}) : Status();
+  });
+  const Status attached =
+      connection->client->attach(*url, options ? number_field(L, 2, "timeout", kReplySeconds) : kReplySeconds);
+  if (!attached) return push_failure(L, attached.error());
+  push_object<Connection>(L, kConnection, kConnectionMethods) = std::move(connection);
+  return 1;
+}
+
 /// find() -> {{url=, job=, id=, pid=, started=, token_file=, insecure=}, ...}, the newest first; or nil, message, code
 int find(lua_State* L) {
   const auto runs = find_runs();
@@ -236,18 +233,7 @@ int find(lua_State* L) {
 }
 
 int open_control_module(lua_State* L) {
-  static const luaL_Reg kMethods[] = {
-      {"state", guarded<connection_state>},     {"state_text", guarded<connection_state_text>},
-      {"control", guarded<connection_control>}, {"next", guarded<connection_next>},
-      {"close", guarded<close_connection>},
-  };
   static const luaL_Reg kFunctions[] = {{"attach", guarded<attach>}, {"find", guarded<find>}};
-  luaL_newmetatable(L, kConnection);
-  push_functions(L, kMethods);
-  lua_setfield(L, -2, "__index");
-  lua_pushcfunction(L, guarded<close_connection>);
-  lua_setfield(L, -2, "__gc");
-  lua_pop(L, 1);
   return push_functions(L, kFunctions);
 }
 

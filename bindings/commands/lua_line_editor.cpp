@@ -14,25 +14,7 @@ namespace {
 
 constexpr const char* kEditorKind = "actor.c.line_editor";
 
-LineEditor& editor_of(lua_State* L) {
-  return **static_cast<std::unique_ptr<LineEditor>*>(luaL_checkudata(L, 1, kEditorKind));
-}
-
-int editor_collect(lua_State* L) {
-  static_cast<std::unique_ptr<LineEditor>*>(luaL_checkudata(L, 1, kEditorKind))->~unique_ptr();
-  return 0;
-}
-
-int editor_open(lua_State* L) {
-  const std::string file(check_text(L, 1, "file", "line_editor.open"));
-  const auto most = static_cast<size_t>(check_integer(L, 2, "most", "line_editor.open", 1, 1 << 20));
-  auto opened = LineEditor::open(file, most);
-  if (!opened) return push_failure(L, opened.error());
-  new (lua_newuserdata(L, sizeof(std::unique_ptr<LineEditor>))) std::unique_ptr<LineEditor>(std::move(*opened));
-  luaL_getmetatable(L, kEditorKind);
-  lua_setmetatable(L, -2);
-  return 1;
-}
+LineEditor& editor_of(lua_State* L) { return *object_at<LineEditor>(L, 1, kEditorKind); }
 
 /// The text returned by a callback; empty for other values.
 std::string returned_text(lua_State* L, int index) {
@@ -86,6 +68,17 @@ int editor_remember(lua_State* L) {
   return 1;
 }
 
+constexpr luaL_Reg kEditorMethods[] = {{"read", guarded<editor_read>}, {"remember", guarded<editor_remember>}};
+
+int editor_open(lua_State* L) {
+  const std::string file(check_text(L, 1, "file", "line_editor.open"));
+  const auto most = static_cast<size_t>(check_integer(L, 2, "most", "line_editor.open", 1, 1 << 20));
+  auto opened = LineEditor::open(file, most);
+  if (!opened) return push_failure(L, opened.error());
+  push_object<LineEditor>(L, kEditorKind, kEditorMethods) = std::move(*opened);
+  return 1;
+}
+
 // is_terminal(): whether standard input is a terminal.
 int editor_is_terminal(lua_State* L) {
   lua_pushboolean(L, isatty(STDIN_FILENO));
@@ -93,14 +86,7 @@ int editor_is_terminal(lua_State* L) {
 }
 
 int open_editor_module(lua_State* L) {
-  static const luaL_Reg kMethods[] = {{"read", guarded<editor_read>}, {"remember", guarded<editor_remember>}};
   static const luaL_Reg kFunctions[] = {{"open", guarded<editor_open>}, {"is_terminal", editor_is_terminal}};
-  luaL_newmetatable(L, kEditorKind);
-  lua_pushcfunction(L, editor_collect);
-  lua_setfield(L, -2, "__gc");
-  push_functions(L, kMethods);
-  lua_setfield(L, -2, "__index");
-  lua_pop(L, 1);
   return push_functions(L, kFunctions);
 }
 

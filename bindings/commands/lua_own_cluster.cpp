@@ -13,23 +13,7 @@ namespace {
 
 constexpr const char* kClusterKind = "actor.c.own_cluster";
 
-OwnCluster& cluster_at(lua_State* L) { return *static_cast<OwnCluster*>(luaL_checkudata(L, 1, kClusterKind)); }
-
-int cluster_start(lua_State* L) {
-  check_table(L, 1, "flags", "own_cluster.start");
-  std::vector<std::string> flags;
-  for (int i = 1; i <= static_cast<int>(lua_objlen(L, 1)); ++i) {
-    lua_rawgeti(L, 1, i);
-    flags.emplace_back(check_text(L, -1, "flags", "own_cluster.start"));
-    lua_pop(L, 1);
-  }
-  auto started = OwnCluster::start(std::move(flags));
-  if (!started) raise_error(L, started.error());
-  new (lua_newuserdata(L, sizeof(OwnCluster))) OwnCluster(std::move(*started));
-  luaL_getmetatable(L, kClusterKind);
-  lua_setmetatable(L, -2);
-  return 1;
-}
+OwnCluster& cluster_at(lua_State* L) { return *object_at<OwnCluster>(L, 1, kClusterKind); }
 
 int cluster_pid(lua_State* L) {
   lua_pushinteger(L, cluster_at(L).pid());
@@ -54,25 +38,29 @@ int cluster_stop(lua_State* L) {
   return 0;
 }
 
-int cluster_collect(lua_State* L) {
-  cluster_at(L).~OwnCluster();
-  return 0;
+constexpr luaL_Reg kClusterMethods[] = {
+    {"pid", guarded<cluster_pid>},
+    {"output", guarded<cluster_output>},
+    {"ended", guarded<cluster_ended>},
+    {"stop", guarded<cluster_stop>},
+};
+
+int cluster_start(lua_State* L) {
+  check_table(L, 1, "flags", "own_cluster.start");
+  std::vector<std::string> flags;
+  for (int i = 1; i <= static_cast<int>(lua_objlen(L, 1)); ++i) {
+    lua_rawgeti(L, 1, i);
+    flags.emplace_back(check_text(L, -1, "flags", "own_cluster.start"));
+    lua_pop(L, 1);
+  }
+  auto started = OwnCluster::start(std::move(flags));
+  if (!started) raise_error(L, started.error());
+  push_object<OwnCluster>(L, kClusterKind, kClusterMethods) = std::make_unique<OwnCluster>(std::move(*started));
+  return 1;
 }
 
 int open_cluster_module(lua_State* L) {
-  static const luaL_Reg kMethods[] = {
-      {"pid", guarded<cluster_pid>},
-      {"output", guarded<cluster_output>},
-      {"ended", guarded<cluster_ended>},
-      {"stop", guarded<cluster_stop>},
-  };
   static const luaL_Reg kFunctions[] = {{"start", guarded<cluster_start>}};
-  luaL_newmetatable(L, kClusterKind);
-  lua_pushcfunction(L, cluster_collect);
-  lua_setfield(L, -2, "__gc");
-  push_functions(L, kMethods);
-  lua_setfield(L, -2, "__index");
-  lua_pop(L, 1);
   return push_functions(L, kFunctions);
 }
 

@@ -98,6 +98,33 @@ int guarded(lua_State* L) {
   return luaL_error(L, "%s", text);
 }
 
+template <typename T>
+int collect_object(lua_State* L) {
+  static_cast<std::unique_ptr<T>*>(lua_touserdata(L, 1))->reset();
+  return 0;
+}
+
+/// Pushes a userdata of the named type that owns an object, which the collector deletes. The caller makes the object
+/// afterwards, so an error in between leaks nothing.
+template <typename T>
+std::unique_ptr<T>& push_object(lua_State* L, const char* type, std::span<const luaL_Reg> methods = {}) {
+  auto* object = new (lua_newuserdata(L, sizeof(std::unique_ptr<T>))) std::unique_ptr<T>();
+  if (luaL_newmetatable(L, type) != 0) {
+    lua_pushcfunction(L, collect_object<T>);
+    lua_setfield(L, -2, "__gc");
+    push_functions(L, methods);
+    lua_setfield(L, -2, "__index");
+  }
+  lua_setmetatable(L, -2);
+  return *object;
+}
+
+/// The object of such a userdata; raises for another value.
+template <typename T>
+std::unique_ptr<T>& object_at(lua_State* L, int index, const char* type) {
+  return *static_cast<std::unique_ptr<T>*>(luaL_checkudata(L, index, type));
+}
+
 /// Stores a module's object for the Vm's lifetime and finds it by `key`.
 template <typename T>
 struct RegistryObject {

@@ -263,30 +263,6 @@ int load_libsvm(lua_State* L) {
   return 5;
 }
 
-/// The userdata of a C++ object; the collector deletes the object.
-template <typename T>
-struct Collected {
-  T* object;
-};
-
-template <typename T>
-int collect_object(lua_State* L) {
-  auto* held = static_cast<Collected<T>*>(lua_touserdata(L, 1));
-  delete std::exchange(held->object, nullptr);
-  return 0;
-}
-
-template <typename T>
-Collected<T>& push_collected(lua_State* L, const char* type) {
-  auto* held = new (lua_newuserdata(L, sizeof(Collected<T>))) Collected<T>{nullptr};
-  if (luaL_newmetatable(L, type) != 0) {
-    lua_pushcfunction(L, collect_object<T>);
-    lua_setfield(L, -2, "__gc");
-  }
-  lua_setmetatable(L, -2);
-  return *held;
-}
-
 struct OpenLines {
   std::unique_ptr<TextInput> input;
   std::string_view left;
@@ -294,15 +270,14 @@ struct OpenLines {
 
 /// next_line() -> the next line of the upvalue's file; at the end closes the file and returns nil.
 int next_line(lua_State* L) {
-  auto& held = *static_cast<Collected<OpenLines>*>(lua_touserdata(L, lua_upvalueindex(1)));
-  if (held.object == nullptr) return 0;
-  OpenLines& lines = *held.object;
-  if (lines.left.empty()) lines.left = need(L, lines.input->next());
-  if (lines.left.empty()) {
-    delete std::exchange(held.object, nullptr);
+  auto& lines = *static_cast<std::unique_ptr<OpenLines>*>(lua_touserdata(L, lua_upvalueindex(1)));
+  if (!lines) return 0;
+  if (lines->left.empty()) lines->left = need(L, lines->input->next());
+  if (lines->left.empty()) {
+    lines.reset();
     return 0;
   }
-  const std::string_view line = take_line(lines.left);
+  const std::string_view line = take_line(lines->left);
   lua_pushlstring(L, line.data(), line.size());
   return 1;
 }
@@ -310,8 +285,8 @@ int next_line(lua_State* L) {
 /// lines(path) -> a function that returns line after line
 int open_lines(lua_State* L) {
   const fs::path path = check_path(L, 1, "data.lines");
-  auto& held = push_collected<OpenLines>(L, "actor.c.data.lines");
-  held.object = new OpenLines{need(L, TextInput::open_whole(path)), {}};
+  auto& lines = push_object<OpenLines>(L, "actor.c.data.lines");
+  lines.reset(new OpenLines{need(L, TextInput::open_whole(path)), {}});
   lua_pushcclosure(L, guarded<next_line>, 1);
   return 1;
 }
@@ -331,20 +306,20 @@ Gather gather_at(lua_State* L, int index) {
 /// load(sources) -> loader; sources: an array of rows and contiguous tensors
 int open_loader(lua_State* L) {
   check_table(L, 1, "sources", "data.loader");
-  auto& held = push_collected<BatchLoader>(L, kBatchLoader);
+  auto& loader = push_object<BatchLoader>(L, kBatchLoader);
   std::vector<Gather> sources;
   for (size_t i = 1; i <= lua_objlen(L, 1); ++i) {
     lua_rawgeti(L, 1, static_cast<int>(i));
     sources.push_back(gather_at(L, lua_gettop(L)));
     lua_pop(L, 1);
   }
-  held.object = new BatchLoader(std::move(sources));
+  loader = std::make_unique<BatchLoader>(std::move(sources));
   return 1;
 }
 
 BatchLoader& loader_at(lua_State* L, int index) {
-  BatchLoader* loader = static_cast<Collected<BatchLoader>*>(luaL_checkudata(L, index, kBatchLoader))->object;
-  if (loader == nullptr) raise_at_user(L, "data.loader: the loader is closed");
+  const auto& loader = object_at<BatchLoader>(L, index, kBatchLoader);
+  if (!loader) raise_at_user(L, "data.loader: the loader is closed");
   return *loader;
 }
 
@@ -365,8 +340,8 @@ int submit_batch(lua_State* L) {
 
 /// close(loader): waits for the tensor in progress
 int close_loader(lua_State* L) {
-  luaL_checkudata(L, 1, kBatchLoader);
-  return collect_object<BatchLoader>(L);
+  object_at<BatchLoader>(L, 1, kBatchLoader).reset();
+  return 0;
 }
 
 /// take(loader) -> nothing; or source and index (from 1) of an invalid position

@@ -36,7 +36,7 @@ struct Call {
 /// Pushes a call's results and returns their number.
 using Finish = std::function<int(lua_State*, CallResult&&)>;
 
-/// A pending call, as a userdata. Only the module's functions use it; the standard library wraps it.
+/// A pending call, in a userdata. Only the module's functions use it; the standard library wraps it.
 struct Pending {
   std::shared_ptr<AsyncCall> call;  // shared with the courier
   CollectiveGroup* group;
@@ -130,13 +130,11 @@ int run_or_start(lua_State* L, Call& call, Finish finish) {
   AsyncCalls& calls = NodeContext::of(L).shared.courier->calls;
   auto started = collectives.start(*call.group, std::move(call.spec), calls, call.timeout);
   if (!started) return push_or_raise(L, started.error());
-  new (lua_newuserdata(L, sizeof(Pending))) Pending{std::move(*started), call.group, std::move(finish)};
-  luaL_getmetatable(L, kPending);
-  lua_setmetatable(L, -2);
+  push_object<Pending>(L, kPending).reset(new Pending{std::move(*started), call.group, std::move(finish)});
   return 1;
 }
 
-Pending& pending_at(lua_State* L) { return *static_cast<Pending*>(luaL_checkudata(L, 1, kPending)); }
+Pending& pending_at(lua_State* L) { return *object_at<Pending>(L, 1, kPending); }
 
 /// test(pending) -> whether wait would return at once
 int test(lua_State* L) {
@@ -155,11 +153,6 @@ int wait_for_call(lua_State* L) {
   if (!result) return push_or_raise(L, result.error());
   count(*pending.group, *result);
   return pending.finish(L, std::move(*result));
-}
-
-int destroy_pending(lua_State* L) {
-  pending_at(L).~Pending();
-  return 0;
 }
 
 /// barrier(call) -> true; or nil, message, code
@@ -411,10 +404,6 @@ int open_collective(lua_State* L) {
       {"members", guarded<members>},        {"group", guarded<group>},
       {"stats", guarded<collective_stats>},
   };
-  luaL_newmetatable(L, kPending);
-  lua_pushcfunction(L, destroy_pending);
-  lua_setfield(L, -2, "__gc");
-  lua_pop(L, 1);
   return push_functions(L, kFunctions);
 }
 

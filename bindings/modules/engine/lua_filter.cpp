@@ -24,28 +24,14 @@ struct FilterState {
   std::map<ParamKey, FilterResidual> residuals;
 };
 
-/// The userdata of a filter's state.
-struct Held {
-  FilterState* state;
-};
-
-FilterState& state_at(lua_State* L, int index) {
-  return *static_cast<Held*>(luaL_checkudata(L, index, kFilterModule))->state;
-}
+FilterState& state_at(lua_State* L, int index) { return *object_at<FilterState>(L, index, kFilterModule); }
 
 /// open(description) -> state
 int make_filter(lua_State* L) {
   check_table(L, 1, "description", "open");
-  auto* held = new (lua_newuserdata(L, sizeof(Held))) Held{nullptr};
-  luaL_getmetatable(L, kFilterModule);
-  lua_setmetatable(L, -2);
-  held->state = new FilterState{Filter(filter_at(L, 1)), {}};
+  auto& state = push_object<FilterState>(L, kFilterModule);
+  state.reset(new FilterState{Filter(filter_at(L, 1)), {}});
   return 1;
-}
-
-int collect(lua_State* L) {
-  delete static_cast<Held*>(lua_touserdata(L, 1))->state;
-  return 0;
 }
 
 /// encode(state, tensor, key) -> string, bytes of the tensor. The string: layout filtered; the layout as in
@@ -102,10 +88,6 @@ int reset(lua_State* L) {
 }
 
 int filter_module(lua_State* L) {
-  luaL_newmetatable(L, kFilterModule);
-  lua_pushcfunction(L, collect);
-  lua_setfield(L, -2, "__gc");
-  lua_pop(L, 1);
   static const luaL_Reg kFunctions[] = {
       {"open", guarded<make_filter>},
       {"encode", guarded<encode>},
