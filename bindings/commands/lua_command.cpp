@@ -28,20 +28,17 @@ int command_status(lua_State* L) {
 }
 
 int command_columns(lua_State* L) {
-  lua_pushinteger(L, Console::status_columns());
-  return 1;
+  return push(L, Console::status_columns());
 }
 
 int command_cores(lua_State* L) {
-  lua_pushinteger(L, own_allowance().cores);
-  return 1;
+  return push(L, own_allowance().cores);
 }
 
 // usage(name): the output of `actorhost NAME --help` for subcommands in C++.
 int command_usage(lua_State* L) {
   const std::string text = parse_command({std::string(check_text(L, 1, "name", "command.usage")), "--help"}).output;
-  lua_pushlstring(L, text.data(), text.size());
-  return 1;
+  return push(L, text);
 }
 
 // spawn(args): the worker's number.
@@ -55,8 +52,7 @@ int command_spawn(lua_State* L) {
   }
   const auto worker = context_of(L).pool.spawn(args);
   if (!worker) raise_error(L, worker.error());
-  lua_pushinteger(L, static_cast<lua_Integer>(*worker));
-  return 1;
+  return push(L, *worker);
 }
 
 // send(worker, text): true; or nil, message, code.
@@ -64,8 +60,7 @@ int command_send(lua_State* L) {
   const auto worker = static_cast<size_t>(check_integer(L, 1, "worker", "command.send", 0, 1 << 20));
   const Status sent = context_of(L).pool.send(worker, std::string(check_text(L, 2, "text", "command.send")));
   if (!sent) return push_failure(L, sent.error());
-  lua_pushboolean(L, 1);
-  return 1;
+  return push(L, true);
 }
 
 // receive(): worker, text; or worker, nil, how it ended; or worker, false, error.
@@ -96,8 +91,7 @@ int command_next_task(lua_State* L) {
   if (channel == nullptr) raise_at_user(L, "this process is no worker");
   const auto message = channel->receive();
   if (!message) return 0;
-  lua_pushlstring(L, message->data(), message->size());
-  return 1;
+  return push(L, *message);
 }
 
 int command_reply(lua_State* L) {
@@ -112,8 +106,7 @@ int command_reply(lua_State* L) {
 int command_interrupts(lua_State* L) {
   Interrupts& interrupts = context_of(L).interrupts;
   interrupts.taken = true;
-  lua_pushinteger(L, interrupts.pending.exchange(0));
-  return 1;
+  return push(L, interrupts.pending.exchange(0));
 }
 
 int open_module(lua_State* L) {

@@ -162,8 +162,7 @@ int connection_state(lua_State* L) {
 int connection_state_text(lua_State* L) {
   const auto state = state_at(L);
   if (!state) return push_failure(L, state.error());
-  lua_pushlstring(L, state->data(), state->size());
-  return 1;
+  return push(L, *state);
 }
 
 /// connection:control(command, seconds) -> table; or nil, message, code

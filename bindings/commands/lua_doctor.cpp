@@ -40,8 +40,7 @@ namespace {
 namespace fs = std::filesystem;
 
 int push_text(lua_State* L, const std::string& text) {
-  lua_pushlstring(L, text.data(), text.size());
-  return 1;
+  return push(L, text);
 }
 
 void set_text(lua_State* L, const char* name, const std::string& text) {
@@ -134,8 +133,7 @@ int doctor_has_address(lua_State* L) {
       getaddrinfo(std::string(check_text(L, 1, "name", "doctor.has_address")).c_str(), nullptr, nullptr, &found);
   if (failed != 0) return push_failure(L, {Code::unreachable, gai_strerror(failed)});
   freeaddrinfo(found);
-  lua_pushboolean(L, 1);
-  return 1;
+  return push(L, true);
 }
 
 // token_path() -> the default path of the token; or nil, message
@@ -153,8 +151,7 @@ int doctor_token_path(lua_State* L) {
 int doctor_token_works(lua_State* L) {
   const auto token = read_token(std::string(check_text(L, 1, "path", "doctor.token_works")));
   if (!token) return push_failure(L, token.error());
-  lua_pushboolean(L, 1);
-  return 1;
+  return push(L, true);
 }
 
 // file(path) -> { mode=, owner=, age=, folder= }; or nil, message for a missing file
@@ -219,8 +216,7 @@ int doctor_port(lua_State* L) {
   const std::string why = free ? "" : std::strerror(errno);
   if (fd >= 0) ::close(fd);
   if (free) {
-    lua_pushboolean(L, 1);
-    return 1;
+    return push(L, true);
   }
   lua_pushnil(L);
   push_text(L, why);
@@ -233,8 +229,7 @@ int doctor_port(lua_State* L) {
 // loads(library) -> whether the program could load the library on first use
 int doctor_loads(lua_State* L) {
   void* const library = dlopen(std::string(check_text(L, 1, "library", "doctor.loads")).c_str(), RTLD_LAZY);
-  lua_pushboolean(L, library != nullptr);
-  return 1;
+  return push(L, library != nullptr);
 }
 
 // run_folder() -> the folder of control sockets, which is made if it is missing; or nil, message
@@ -249,8 +244,7 @@ int doctor_free_bytes(lua_State* L) {
   const std::string folder(check_text(L, 1, "folder", "doctor.free_bytes"));
   struct statvfs info {};
   if (statvfs(folder.c_str(), &info) != 0 || access(folder.c_str(), W_OK | X_OK) != 0) return push_errno(L);
-  lua_pushnumber(L, static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize));
-  return 1;
+  return push(L, static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize));
 }
 
 // clock() -> resolution of the steady clock in seconds, seconds since 1970

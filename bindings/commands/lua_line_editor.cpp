@@ -53,8 +53,7 @@ int editor_read(lua_State* L) {
                [L] { return call_idle(L); }});
   Vm::from(L).check_stop(L);
   if (read.outcome == LineEditor::Outcome::line) {
-    lua_pushlstring(L, read.line.data(), read.line.size());
-    return 1;
+    return push(L, read.line);
   }
   lua_pushnil(L);
   lua_pushstring(L, kOutcomes[static_cast<int>(read.outcome)]);
@@ -64,8 +63,7 @@ int editor_read(lua_State* L) {
 int editor_remember(lua_State* L) {
   const Status saved = editor_of(L).remember(std::string(check_text(L, 2, "line", "editor:remember")));
   if (!saved) return push_failure(L, saved.error());
-  lua_pushboolean(L, 1);
-  return 1;
+  return push(L, true);
 }
 
 constexpr luaL_Reg kEditorMethods[] = {{"read", guarded<editor_read>}, {"remember", guarded<editor_remember>}};
@@ -81,8 +79,7 @@ int editor_open(lua_State* L) {
 
 // is_terminal(): whether standard input is a terminal.
 int editor_is_terminal(lua_State* L) {
-  lua_pushboolean(L, isatty(STDIN_FILENO));
-  return 1;
+  return push(L, isatty(STDIN_FILENO) != 0);
 }
 
 int open_editor_module(lua_State* L) {

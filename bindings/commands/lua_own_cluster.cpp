@@ -16,21 +16,18 @@ constexpr const char* kClusterKind = "actor.c.own_cluster";
 OwnCluster& cluster_at(lua_State* L) { return *object_at<OwnCluster>(L, 1, kClusterKind); }
 
 int cluster_pid(lua_State* L) {
-  lua_pushinteger(L, cluster_at(L).pid());
-  return 1;
+  return push(L, cluster_at(L).pid());
 }
 
 int cluster_output(lua_State* L) {
   const std::string text = cluster_at(L).output();
-  lua_pushlstring(L, text.data(), text.size());
-  return 1;
+  return push(L, text);
 }
 
 int cluster_ended(lua_State* L) {
   const auto code = cluster_at(L).ended(check_number(L, 2, "seconds", "cluster:ended"));
   if (!code) return 0;
-  lua_pushinteger(L, *code);
-  return 1;
+  return push(L, *code);
 }
 
 int cluster_stop(lua_State* L) {

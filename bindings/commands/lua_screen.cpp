@@ -100,8 +100,7 @@ Screen& screen_of(lua_State* L) { return RegistryObject<Screen>::find(L, kScreen
 
 /// open() -> whether the terminal could be opened
 int open_terminal(lua_State* L) {
-  lua_pushboolean(L, screen_of(L).open() ? 1 : 0);
-  return 1;
+  return push(L, screen_of(L).open());
 }
 
 int close_terminal(lua_State* L) {
@@ -118,8 +117,7 @@ int draw_page(lua_State* L) {
 /// columns() -> the columns of the terminal at standard output, or nil
 int columns_there(lua_State* L) {
   if (isatty(STDOUT_FILENO) == 0) return 0;
-  lua_pushinteger(L, terminal_size().ws_col);
-  return 1;
+  return push(L, terminal_size().ws_col);
 }
 
 /// key(seconds) -> the first key pressed in that time; "" when the terminal is closed; nil after the time or a change

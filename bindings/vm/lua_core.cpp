@@ -86,8 +86,7 @@ int log_write(lua_State* L) {
 int log_enabled(lua_State* L) {
   const VmConfig& config = Vm::from(L).config();
   const auto level = static_cast<LogLevel>(check_integer(L, 1, "level", "log", 0, 4));
-  lua_pushboolean(L, config.log != nullptr && config.log->enabled(level) ? 1 : 0);
-  return 1;
+  return push(L, config.log != nullptr && config.log->enabled(level));
 }
 
 // library() -> {[name] = path} of the embedded files; library_text(name) -> the file's text.

@@ -31,8 +31,7 @@ int files_writable(lua_State* L) {
   const bool regular = !there || fs::is_regular_file(path);
   if (fs::is_directory(path)) errno = EISDIR;
   if (!fs::is_directory(path) && access(regular ? folder.c_str() : path.c_str(), W_OK) == 0) {
-    lua_pushboolean(L, 1);
-    return 1;
+    return push(L, true);
   }
   return push_failure(L, Error{Code::io, path.string() + " cannot be written: " + std::strerror(errno)});
 }
@@ -46,8 +45,7 @@ int files_replace(lua_State* L) {
   Status status = file->write(std::as_bytes(std::span(bytes)));
   if (status.ok()) status = file->commit();
   if (!status.ok()) return push_failure(L, status.error());
-  lua_pushboolean(L, 1);
-  return 1;
+  return push(L, true);
 }
 
 /// make_directory(path): true; else nil, message, code.
@@ -56,8 +54,7 @@ int files_make_directory(lua_State* L) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error) return push_failure(L, Error{Code::io, path + " cannot be made: " + error.message()});
-  lua_pushboolean(L, 1);
-  return 1;
+  return push(L, true);
 }
 
 /// list(path): the names in a folder, subfolders with a slash behind; empty for an unreadable folder.

@@ -61,8 +61,7 @@ int suggestion_text(lua_State* L) {
   check_table(L, 2, "names", "suggestion");
   const auto optional = [L](int index) { return lua_isnil(L, index) ? std::string_view() : text_at(L, index); };
   const std::string text = name_suggestion(L, check_text(L, 1, "word", "suggestion"), 2, optional(3), optional(4));
-  lua_pushlstring(L, text.data(), text.size());
-  return 1;
+  return push(L, text);
 }
 
 int unknown(lua_State* L) {

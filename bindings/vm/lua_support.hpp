@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <lua.hpp>
@@ -55,6 +56,22 @@ int push_or_raise(lua_State* L, const Error& error);
 
 /// Pushes a new table of the functions and returns 1, as a module's open function does.
 int push_functions(lua_State* L, std::span<const luaL_Reg> functions);
+
+/// Pushes a text, a number or a boolean and returns 1, for `return push(L, value);`.
+inline int push(lua_State* L, std::string_view text) {
+  lua_pushlstring(L, text.data(), text.size());
+  return 1;
+}
+template <typename T>
+requires std::is_arithmetic_v<T>
+int push(lua_State* L, T value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    lua_pushboolean(L, value ? 1 : 0);
+  } else {
+    lua_pushnumber(L, static_cast<lua_Number>(value));
+  }
+  return 1;
+}
 
 /// Sets a number in the table on top of the stack.
 void set_number(lua_State* L, const char* name, double value);

@@ -130,8 +130,7 @@ int find_mnist(lua_State* L) {
       const fs::path candidate = dir / "shared" / "data" / "mnist";
       if (!has_mnist(candidate)) continue;
       const std::string shown = fs::proximate(candidate, error).string();
-      lua_pushlstring(L, shown.data(), shown.size());
-      return 1;
+      return push(L, shown);
     }
   }
   lua_pushnil(L);
@@ -278,8 +277,7 @@ int next_line(lua_State* L) {
     return 0;
   }
   const std::string_view line = take_line(lines->left);
-  lua_pushlstring(L, line.data(), line.size());
-  return 1;
+  return push(L, line);
 }
 
 /// lines(path) -> a function that returns line after line

@@ -141,8 +141,7 @@ int pack_row(lua_State* L) {
   auto value = carried_value_at(L, 1, nullptr, "row");
   if (!value) raise_at_user(L, value.error().message);
   const std::string bytes = pack_row(pack_value(*std::move(value)));
-  lua_pushlstring(L, bytes.data(), bytes.size());
-  return 1;
+  return push(L, bytes);
 }
 
 int unpack_row(lua_State* L) {

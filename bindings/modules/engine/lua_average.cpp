@@ -194,8 +194,7 @@ int start(lua_State* L) {
   auto& averaging = all[session];
   averaging = std::make_unique<Averaging>(context.node, context.shared.courier->averages, std::move(plan), parts);
   expect(L, averaging->join());
-  lua_pushnumber(L, session);
-  return 1;
+  return push(L, session);
 }
 
 /// Raises an error. A wrong call or a model that is not finite is the user's error; other errors are the engine's.

@@ -35,8 +35,7 @@ int write(lua_State* L) {
   Node& node = context.node;
   node.log().info(node.name(), "checkpoint " + path);
   if (context.shared.keepers.saved(folder.prefix)) node.cluster().report_error(node.address(), kTerminated);
-  lua_pushlstring(L, path.data(), path.size());
-  return 1;
+  return push(L, path);
 }
 
 /// read(folder, name) -> {[key] = value}, updates, ranks of the newest complete checkpoint; nothing without a
@@ -82,8 +81,7 @@ int drop_keeper(lua_State* L) {
 
 /// pressing() -> whether the process ends soon and a checkpoint should be saved now
 int pressing(lua_State* L) {
-  lua_pushboolean(L, NodeContext::of(L).shared.keepers.last() ? 1 : 0);
-  return 1;
+  return push(L, NodeContext::of(L).shared.keepers.last());
 }
 
 int open_checkpoint(lua_State* L) {

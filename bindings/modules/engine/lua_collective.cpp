@@ -140,8 +140,7 @@ Pending& pending_at(lua_State* L) { return *object_at<Pending>(L, 1, kPending); 
 int test(lua_State* L) {
   const Pending& pending = pending_at(L);
   if (!pending.call->done()) expect(L, NodeContext::of(L).node.port().poll());
-  lua_pushboolean(L, pending.call->done() ? 1 : 0);
-  return 1;
+  return push(L, pending.call->done());
 }
 
 /// wait(pending, seconds) -> the results of the blocking call, only once; may be repeated after nil, message, "timeout"
@@ -180,8 +179,7 @@ int join_point(lua_State* L) {
   Call call = call_at(L, 1, CollectiveKind::broadcast);
   auto late = call.collectives.join_point(std::move(call.spec), call.timeout);
   if (!late) return push_or_raise(L, late.error());
-  lua_pushinteger(L, static_cast<lua_Integer>(*late));
-  return 1;
+  return push(L, *late);
 }
 
 /// reduction(call, kind, tensor, op, root) -> tensor, or true on a rank without a result; or nil, message, code. `kind`
@@ -304,8 +302,7 @@ int allreduce(lua_State* L) {
                      (lua_isnil(L, 3) || (named && parse_collective_op(lua_tostring(L, 3), spec.op)));
   auto value = plain ? find_tensor(L, 2) : std::nullopt;
   if (!value || (spec.op == CollectiveOp::mean && !is_floating(value->dtype))) {
-    lua_pushboolean(L, 0);
-    return 1;
+    return push(L, false);
   }
   CollectiveGroup& group = group_at(L, 1);
   spec.kind = CollectiveKind::allreduce;
@@ -321,8 +318,7 @@ int allreduce(lua_State* L) {
   count(group, *result);
   value->data = std::move(result->buffer);
   fill_tensor(L, 4, std::move(*value));
-  lua_pushboolean(L, 1);
-  return 1;
+  return push(L, true);
 }
 
 void push_place(lua_State* L, std::optional<uint32_t> place) {
@@ -388,8 +384,7 @@ int group(lua_State* L) {
   // The id depends only on the name, so ranks may make their groups in any order. Id 0 is the group of all workers.
   made->id = std::max<uint32_t>(1, XXH32(made->name.data(), made->name.size(), 0));
   engine.named.push_back(std::move(made));
-  lua_pushinteger(L, static_cast<lua_Integer>(engine.named.size()));
-  return 1;
+  return push(L, engine.named.size());
 }
 
 int open_collective(lua_State* L) {

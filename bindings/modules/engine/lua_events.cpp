@@ -28,8 +28,7 @@ int id_of(lua_State* L) {
   const auto& workers = NodeContext::of(L).node.membership().workers();
   const auto rank = static_cast<size_t>(check_integer(L, 1, "rank", "id_of", 0, kAddressMask));
   if (rank >= workers.size()) return 0;
-  lua_pushinteger(L, static_cast<lua_Integer>(workers[rank].id));
-  return 1;
+  return push(L, workers[rank].id);
 }
 
 EventMessage message_at(lua_State* L) {
@@ -66,8 +65,7 @@ int send_to(lua_State* L) {
                                                    (alive ? " has come to the end of its script" : " lost")});
     }
   }
-  lua_pushboolean(L, 1);
-  return 1;
+  return push(L, true);
 }
 
 /// send_all(name, value, timeout) -> true; or nil, message, code
@@ -81,8 +79,7 @@ int send_all(lua_State* L) {
   const auto got = context.events.send(to, message, deadline);
   if (!got) return push_or_raise(L, got.error());
   context.events.put(message.name, std::move(message.value));
-  lua_pushboolean(L, 1);
-  return 1;
+  return push(L, true);
 }
 
 /// {name=, from= the sender's rank if it is alive, id=, value=}

@@ -78,8 +78,7 @@ int acquire(lua_State* L) {
   wanted.where = user_position(L);
   auto got = module.client.lock(std::move(wanted));
   if (!got) return push_or_raise(L, got.error());
-  lua_pushinteger(L, static_cast<lua_Integer>(++module.handle));
-  return 1;
+  return push(L, ++module.handle);
 }
 
 /// Releases a lock without new values, also when a Lua error passes.

@@ -41,15 +41,13 @@ int agree_on_action(lua_State* L) {
   auto agreed = node_of(L).agree_on_action(static_cast<uint32_t>(index), Blob::copy_of(value));
   if (!agreed) raise_error(L, agreed.error());
   const std::string_view text = agreed->view();
-  lua_pushlstring(L, text.data(), text.size());
-  return 1;
+  return push(L, text);
 }
 
 /// position() -> "job.lua:12", where the user's code called the standard library
 int position(lua_State* L) {
   const std::string where = user_position(L);
-  lua_pushlstring(L, where.data(), where.size());
-  return 1;
+  return push(L, where);
 }
 
 /// refresh() -> nil, or after a change of membership {epoch=, joined={ids}, lost={ids}}
@@ -112,8 +110,7 @@ int leave(lua_State* L) {
 int error_code(lua_State* L) {
   const auto code = Vm::from(L).noted_code(check_text(L, 1, "text", "node.error_code"));
   if (!code) return 0;
-  lua_pushinteger(L, static_cast<lua_Integer>(*code));
-  return 1;
+  return push(L, static_cast<int>(*code));
 }
 
 /// raise_again(text, code): raises an error of another node; `code` is the result of error_code there
@@ -215,8 +212,7 @@ int status(lua_State* L) {
 
 /// status_columns() -> the status line's width; 0 without a terminal
 int status_columns(lua_State* L) {
-  lua_pushinteger(L, Console::status_columns());
-  return 1;
+  return push(L, Console::status_columns());
 }
 
 /// Fields that change: rank size id shard role epoch seed, founder (a worker since the beginning of the run), in_chunk

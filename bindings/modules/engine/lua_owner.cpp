@@ -27,8 +27,7 @@ int among(lua_State* L) {
     owner = id;
   }
   if (count == 0) return 0;
-  lua_pushnumber(L, owner);
-  return 1;
+  return push(L, owner);
 }
 
 int open_module(lua_State* L) {

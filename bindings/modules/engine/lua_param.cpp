@@ -187,8 +187,7 @@ int set_value(lua_State* L) {
 /// owner(key) -> the shard that stores its whole values
 int owner(lua_State* L) {
   const ParamKey key = take(L, param_key_at(L, 1, "param: key"));
-  lua_pushinteger(L, static_cast<lua_Integer>(owner_of(key, param_state(L).context.options.servers)));
-  return 1;
+  return push(L, owner_of(key, param_state(L).context.options.servers));
 }
 
 /// keys() -> array, in order
@@ -395,8 +394,7 @@ int rename_barrier(lua_State* L) {
 
 /// checkpoint_now() -> whether a checkpoint will be written at the next decision
 int checkpoint_now(lua_State* L) {
-  lua_pushboolean(L, param_state(L).server->checkpoint_now() ? 1 : 0);
-  return 1;
+  return push(L, param_state(L).server->checkpoint_now());
 }
 
 /// answer_schedule(tasks, where, keeps): tasks are {[id] = {task=, {k, v}, ...}}; nil: each of these workers chooses

@@ -159,16 +159,14 @@ int run_answer_pull(lua_State* L) {
 
 /// first() -> whether this node provides the initial values
 int run_first(lua_State* L) {
-  lua_pushboolean(L, peer_engine(L).run.first() ? 1 : 0);
-  return 1;
+  return push(L, peer_engine(L).run.first());
 }
 
 /// begun_elsewhere() -> whether one of a few sampled workers has begun its first step of the run; or nil, message, code
 int run_begun_elsewhere(lua_State* L) {
   const auto begun = peer_engine(L).run.begun_elsewhere();
   if (!begun) return push_or_raise(L, begun.error());
-  lua_pushboolean(L, *begun ? 1 : 0);
-  return 1;
+  return push(L, *begun);
 }
 
 int run_ready(lua_State* L) {

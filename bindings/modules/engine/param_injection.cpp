@@ -13,8 +13,7 @@ namespace actorhost {
 namespace {
 
 int injects(lua_State* L) {
-  lua_pushboolean(L, NodeContext::of(L).options.inject.any());
-  return 1;
+  return push(L, NodeContext::of(L).options.inject.any());
 }
 
 bool is_straggler(const NodeContext& context) {

@@ -197,14 +197,12 @@ int results_failed(lua_State* L) {
   const std::string message(check_text(L, 1, "message", "results_failed"));
   const bool lost = state.client.has_lost();
   if (lost) expect(L, state.client.results_failed({Code::peer_lost, message}));
-  lua_pushboolean(L, lost ? 1 : 0);
-  return 1;
+  return push(L, lost);
 }
 
 /// has_failed() -> whether the action has ended with an error for all workers
 int has_failed(lua_State* L) {
-  lua_pushboolean(L, mapreduce_state(L).client.outcome().ok ? 0 : 1);
-  return 1;
+  return push(L, !mapreduce_state(L).client.outcome().ok);
 }
 
 int finished(lua_State* L) {
@@ -267,8 +265,7 @@ int accumulated(lua_State* L) {
 
 /// memory() -> bytes available to each node
 int memory(lua_State* L) {
-  lua_pushnumber(L, static_cast<lua_Number>(mapreduce_state(L).client.service().budget().each()));
-  return 1;
+  return push(L, mapreduce_state(L).client.service().budget().each());
 }
 
 /// fail(): raises the error of the last failed FFI call

@@ -321,15 +321,13 @@ int sim_check(lua_State* L) {
   const Result<Scenario> scenario = scenario_of(Fields{L, 1}, replay);
   const Status fine = scenario.ok() ? scenario->check() : Status(scenario.error());
   if (!fine) return push_failure(L, fine.error());
-  lua_pushboolean(L, 1);
-  return 1;
+  return push(L, true);
 }
 
 /// rule_seed(seed): the seed of the evaluator in a simulation with this seed.
 int sim_rule_seed(lua_State* L) {
   const auto seed = static_cast<uint64_t>(check_integer(L, 1, "seed", kRun, 0, int64_t{1} << 53));
-  lua_pushnumber(L, static_cast<double>(rule_seed(seed)));
-  return 1;
+  return push(L, static_cast<double>(rule_seed(seed)));
 }
 
 /// student_t(p, degrees): the quantile of Student's t distribution.
@@ -337,8 +335,7 @@ int sim_student_t(lua_State* L) {
   const double p = check_number(L, 1, "p", "student_t");
   const int64_t degrees = check_integer(L, 2, "degrees", "student_t", 1, 1000000000);
   if (!(p > 0 && p < 1)) raise_bad_argument(L, 1, "p", "student_t", "a number between 0 and 1");
-  lua_pushnumber(L, student_t_quantile(p, static_cast<uint32_t>(degrees)));
-  return 1;
+  return push(L, student_t_quantile(p, static_cast<uint32_t>(degrees)));
 }
 
 /// rule_limit(seconds): limits a round of evaluations of a rule in Lua, if there is a watchdog.

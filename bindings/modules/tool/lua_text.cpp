@@ -43,8 +43,7 @@ constexpr ah_text_api kTextApi = {text_words, text_is_ascii, text_characters, te
 template <std::string (*kChange)(std::string_view)>
 int changed_text(lua_State* L) {
   const std::string changed = kChange(check_text(L, 1, "text", "text"));
-  lua_pushlstring(L, changed.data(), changed.size());
-  return 1;
+  return push(L, changed);
 }
 
 int open_text_module(lua_State* L) {
