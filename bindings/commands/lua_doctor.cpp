@@ -43,16 +43,6 @@ int push_text(lua_State* L, const std::string& text) {
   return push(L, text);
 }
 
-void set_text(lua_State* L, const char* name, const std::string& text) {
-  push_text(L, text);
-  lua_setfield(L, -2, name);
-}
-
-void set_number(lua_State* L, const char* name, double number) {
-  lua_pushnumber(L, number);
-  lua_setfield(L, -2, name);
-}
-
 int push_errno(lua_State* L) { return push_failure(L, {Code::io, std::strerror(errno)}); }
 
 std::string compiler() {
@@ -66,11 +56,11 @@ std::string compiler() {
 // built() -> { compiler=, libraries=, host=, user=, port= }
 int doctor_built(lua_State* L) {
   lua_createtable(L, 0, 5);
-  set_text(L, "compiler", compiler());
-  set_text(L, "libraries", ACTORHOST_BUILT_WITH);
-  set_text(L, "host", current_hostname());
-  set_number(L, "user", geteuid());
-  set_number(L, "port", kDefaultRendezvousPort);
+  set_field(L, "compiler", compiler());
+  set_field(L, "libraries", ACTORHOST_BUILT_WITH);
+  set_field(L, "host", current_hostname());
+  set_field(L, "user", geteuid());
+  set_field(L, "port", kDefaultRendezvousPort);
   return 1;
 }
 
@@ -93,12 +83,12 @@ int doctor_allowance(lua_State* L) {
   const auto placement = detect_placement({}, current_environment(), current_hostname());
   if (placement && placement->cores) allowance.limit_cores(*placement->cores, placement->cores_source);
   lua_createtable(L, 0, 6);
-  set_number(L, "cores", allowance.cores);
-  set_number(L, "machine_cores", allowance.machine_cores);
-  if (!allowance.cores_limit.empty()) set_text(L, "cores_limit", allowance.cores_limit);
-  set_number(L, "memory", static_cast<double>(allowance.memory));
-  set_number(L, "machine_memory", static_cast<double>(allowance.machine_memory));
-  if (!allowance.memory_limit.empty()) set_text(L, "memory_limit", allowance.memory_limit);
+  set_field(L, "cores", allowance.cores);
+  set_field(L, "machine_cores", allowance.machine_cores);
+  if (!allowance.cores_limit.empty()) set_field(L, "cores_limit", allowance.cores_limit);
+  set_field(L, "memory", allowance.memory);
+  set_field(L, "machine_memory", allowance.machine_memory);
+  if (!allowance.memory_limit.empty()) set_field(L, "memory_limit", allowance.memory_limit);
   return 1;
 }
 
@@ -161,11 +151,10 @@ int doctor_file(lua_State* L) {
   lua_createtable(L, 0, 4);
   char mode[8];
   std::snprintf(mode, sizeof mode, "%04o", info.st_mode & 07777U);
-  set_text(L, "mode", mode);
-  set_number(L, "owner", info.st_uid);
-  set_number(L, "age", static_cast<double>(time(nullptr) - info.st_mtime));
-  lua_pushboolean(L, S_ISDIR(info.st_mode));
-  lua_setfield(L, -2, "folder");
+  set_field(L, "mode", mode);
+  set_field(L, "owner", info.st_uid);
+  set_field(L, "age", time(nullptr) - info.st_mtime);
+  set_field(L, "folder", S_ISDIR(info.st_mode));
   return 1;
 }
 

@@ -93,8 +93,7 @@ int log_enabled(lua_State* L) {
 int library(lua_State* L) {
   lua_newtable(L);
   for (const EmbeddedFile* file = embedded_files(); file->name != nullptr; ++file) {
-    lua_pushstring(L, file->path);
-    lua_setfield(L, -2, file->name);
+    set_field(L, file->name, file->path);
   }
   return 1;
 }

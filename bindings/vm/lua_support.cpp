@@ -55,11 +55,6 @@ void expect(lua_State* L, const Status& status) {
   if (!status) raise_error(L, status.error());
 }
 
-void set_number(lua_State* L, const char* name, double value) {
-  lua_pushnumber(L, value);
-  lua_setfield(L, -2, name);
-}
-
 int push_functions(lua_State* L, std::span<const luaL_Reg> functions) {
   lua_createtable(L, 0, static_cast<int>(functions.size()));
   for (const luaL_Reg& function : functions) {

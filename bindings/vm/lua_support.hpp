@@ -73,8 +73,12 @@ int push(lua_State* L, T value) {
   return 1;
 }
 
-/// Sets a number in the table on top of the stack.
-void set_number(lua_State* L, const char* name, double value);
+/// Sets a field of the table on top of the stack to such a value.
+template <typename T>
+void set_field(lua_State* L, const char* name, const T& value) {
+  push(L, value);
+  lua_setfield(L, -2, name);
+}
 
 /// LuaJIT's type number of cdata, which lua.h does not define.
 inline constexpr int kLuaCdata = 10;

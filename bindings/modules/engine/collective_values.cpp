@@ -17,7 +17,7 @@ int push_gets(lua_State* L, CallResult result) {
     expect(L, push_packed(L, std::move(*got)));
     lua_rawseti(L, -2, i + 1);
   }
-  set_number(L, "n", static_cast<lua_Number>(n));
+  set_field(L, "n", n);
   return 1;
 }
 

@@ -291,21 +291,17 @@ int rest(lua_State* L) {
 int average_stats(lua_State* L) {
   const AverageReplica::Stats stats = averaging_at(L, 1).stats();
   lua_createtable(L, 0, 10);
-  const auto field = [L](const char* name, double value) {
-    lua_pushnumber(L, value);
-    lua_setfield(L, -2, name);
-  };
   const auto rounds = static_cast<double>(stats.rounds);
-  field("rounds", rounds);
-  field("missed", static_cast<double>(stats.missed));
-  field("broken", static_cast<double>(stats.broken));
-  field("bytes", static_cast<double>(stats.bytes));
-  field("steps", static_cast<double>(stats.steps));
-  field("waiting", stats.waiting);
-  field("copying", stats.copying);
-  field("staleness", static_cast<double>(stats.staleness));
-  field("mean_staleness", rounds > 0 ? static_cast<double>(stats.all_staleness) / rounds : 0);
-  field("age", static_cast<double>(stats.age));
+  set_field(L, "rounds", rounds);
+  set_field(L, "missed", stats.missed);
+  set_field(L, "broken", stats.broken);
+  set_field(L, "bytes", stats.bytes);
+  set_field(L, "steps", stats.steps);
+  set_field(L, "waiting", stats.waiting);
+  set_field(L, "copying", stats.copying);
+  set_field(L, "staleness", stats.staleness);
+  set_field(L, "mean_staleness", rounds > 0 ? static_cast<double>(stats.all_staleness) / rounds : 0);
+  set_field(L, "age", stats.age);
   return 1;
 }
 

@@ -86,12 +86,11 @@ int send_all(lua_State* L) {
 int push_event(lua_State* L, Event event) {
   const NodeContext& context = NodeContext::of(L);
   lua_createtable(L, 0, 4);
-  lua_pushlstring(L, event.name.data(), event.name.size());
-  lua_setfield(L, -2, "name");
+  set_field(L, "name", event.name);
   if (const auto rank = context.node.membership().rank_of(event.from)) {
-    set_number(L, "from", static_cast<lua_Number>(*rank));
+    set_field(L, "from", *rank);
   }
-  set_number(L, "id", static_cast<lua_Number>(event.from));
+  set_field(L, "id", event.from);
   expect(L, push_packed(L, std::move(event.value)));
   lua_setfield(L, -2, "value");
   return 1;

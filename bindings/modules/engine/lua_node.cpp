@@ -59,7 +59,7 @@ int refresh(lua_State* L) {
   if (!node.refresh()) return 0;
   const Membership& now = node.membership();
   lua_createtable(L, 0, 3);
-  set_number(L, "epoch", static_cast<lua_Number>(now.epoch()));
+  set_field(L, "epoch", now.epoch());
   lua_newtable(L);
   int count = 0;
   for (const Member& member : now.workers()) {
@@ -170,24 +170,21 @@ int flags(lua_State* L) {
   lua_createtable(L, 0, 8);
   const auto text = [L](const char* name, const std::string& value) {
     if (value.empty()) return;
-    lua_pushlstring(L, value.data(), value.size());
-    lua_setfield(L, -2, name);
+    set_field(L, name, value);
   };
   text("barrier", options.barrier);
   text("resample", options.resample);
   text("checkpoint", options.checkpoint);
   if (options.records_steps()) text("record", options.record);
   if (options.seconds) {
-    set_number(L, "seconds", *options.seconds);
+    set_field(L, "seconds", *options.seconds);
   }
   if (options.resume) {
-    lua_pushlstring(L, options.resume->data(), options.resume->size());
-    lua_setfield(L, -2, "resume");
+    set_field(L, "resume", *options.resume);
   }
-  set_number(L, "servers", static_cast<lua_Number>(options.servers));
-  set_number(L, "parallelism", static_cast<lua_Number>(options.parallelism));
-  lua_pushboolean(L, options.progress);
-  lua_setfield(L, -2, "progress");
+  set_field(L, "servers", options.servers);
+  set_field(L, "parallelism", options.parallelism);
+  set_field(L, "progress", options.progress);
   return 1;
 }
 

@@ -107,10 +107,10 @@ struct PushRequest {
   int operator()(const StopRequest& request) const {
     lua_pushstring(L, "stop");
     lua_createtable(L, 0, 4);
-    set_number(L, "step", static_cast<lua_Number>(request.context.step));
-    set_number(L, "updates", static_cast<lua_Number>(request.context.updates));
-    set_number(L, "seconds", request.context.seconds);
-    set_number(L, "workers", request.context.workers);
+    set_field(L, "step", request.context.step);
+    set_field(L, "updates", request.context.updates);
+    set_field(L, "seconds", request.context.seconds);
+    set_field(L, "workers", request.context.workers);
     return 2;
   }
   int operator()(const ScheduleRequest& request) const {
@@ -338,7 +338,7 @@ int server_start(lua_State* L) {
   state.serve(config, rule, checkpoints);
   watch_callbacks(L, state);
   lua_createtable(L, 0, 2);
-  set_number(L, "updates", static_cast<lua_Number>(config.run.resumed.updates));
+  set_field(L, "updates", config.run.resumed.updates);
   expect(L, push_carried(L, config.run.resumed.tasks, true));
   lua_setfield(L, -2, "tasks");
   return 1;

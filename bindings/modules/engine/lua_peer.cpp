@@ -20,9 +20,9 @@ PeerBridge bridge_of(lua_State* L) {
 /// {id=, rank= of a live peer}
 void push_peer(lua_State* L, NodeId id) {
   lua_createtable(L, 0, 2);
-  set_number(L, "id", static_cast<lua_Number>(id));
+  set_field(L, "id", id);
   if (const auto rank = NodeContext::of(L).node.membership().rank_of(id)) {
-    set_number(L, "rank", static_cast<lua_Number>(*rank));
+    set_field(L, "rank", *rank);
   }
 }
 
@@ -39,9 +39,8 @@ void push_state(lua_State* L, const Sampled& one) {
   push_peer(L, one.peer.node);
   const auto pace = unpack<PeerPace>(one.state);
   if (!pace.ok()) return;
-  set_number(L, "step", static_cast<lua_Number>(completed(pace->mark)));
-  lua_pushboolean(L, pace->busy ? 1 : 0);
-  lua_setfield(L, -2, "busy");
+  set_field(L, "step", completed(pace->mark));
+  set_field(L, "busy", pace->busy);
 }
 
 /// sample(count, seconds) -> {{id=, rank=, step=, busy=}, ...}; or nil, message, code

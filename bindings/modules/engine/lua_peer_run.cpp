@@ -240,18 +240,18 @@ int run_resample(lua_State* L) {
 int run_end(lua_State* L) {
   const PeerSummary summary = take(L, peer_engine(L).run.end());
   lua_createtable(L, 0, 6);
-  set_number(L, "steps", static_cast<double>(summary.steps));
-  set_number(L, "updates", static_cast<double>(summary.updates));
-  set_number(L, "seconds", summary.seconds);
-  set_number(L, "non_finite", static_cast<double>(summary.non_finite));
+  set_field(L, "steps", summary.steps);
+  set_field(L, "updates", summary.updates);
+  set_field(L, "seconds", summary.seconds);
+  set_field(L, "non_finite", summary.non_finite);
   lua_createtable(L, 0, 7);
-  set_number(L, "decisions", static_cast<double>(summary.decisions));
-  set_number(L, "draws", static_cast<double>(summary.draws));
-  set_number(L, "lookups", static_cast<double>(summary.sent.lookups));
-  set_number(L, "upkeep", static_cast<double>(summary.sent.upkeep));
-  set_number(L, "watches", static_cast<double>(summary.sent.watches));
-  set_number(L, "clocks", static_cast<double>(summary.sent.clocks));
-  set_number(L, "keys", static_cast<double>(summary.sent.keys));
+  set_field(L, "decisions", summary.decisions);
+  set_field(L, "draws", summary.draws);
+  set_field(L, "lookups", summary.sent.lookups);
+  set_field(L, "upkeep", summary.sent.upkeep);
+  set_field(L, "watches", summary.sent.watches);
+  set_field(L, "clocks", summary.sent.clocks);
+  set_field(L, "keys", summary.sent.keys);
   lua_setfield(L, -2, "messages");
   return 1;
 }

@@ -117,22 +117,21 @@ Result<std::vector<ParamEntry>> param_entries_at(lua_State* L, int index, Tensor
 
 void push_summary(lua_State* L, const ParamSummary& summary) {
   lua_createtable(L, 0, 9);
-  set_number(L, "steps", static_cast<double>(summary.steps));
-  set_number(L, "updates", static_cast<double>(summary.updates));
-  set_number(L, "seconds", summary.seconds);
-  set_number(L, "dropped", static_cast<double>(summary.dropped));
-  set_number(L, "lost", static_cast<double>(summary.lost));
-  set_number(L, "non_finite", static_cast<double>(summary.non_finite));
-  set_number(L, "in_flight", static_cast<double>(summary.in_flight));
-  lua_pushlstring(L, summary.reason.data(), summary.reason.size());
-  lua_setfield(L, -2, "reason");
+  set_field(L, "steps", summary.steps);
+  set_field(L, "updates", summary.updates);
+  set_field(L, "seconds", summary.seconds);
+  set_field(L, "dropped", summary.dropped);
+  set_field(L, "lost", summary.lost);
+  set_field(L, "non_finite", summary.non_finite);
+  set_field(L, "in_flight", summary.in_flight);
+  set_field(L, "reason", summary.reason);
   if (!summary.traffic) return;
   lua_createtable(L, 0, 2);
   const auto bytes = [&](const char* name, const FilterBytes& counted) {
     lua_createtable(L, 0, 3);
-    set_number(L, "before", static_cast<double>(counted.before));
-    set_number(L, "after", static_cast<double>(counted.after));
-    set_number(L, "ratio", ratio_of(counted));
+    set_field(L, "before", counted.before);
+    set_field(L, "after", counted.after);
+    set_field(L, "ratio", ratio_of(counted));
     lua_setfield(L, -2, name);
   };
   bytes("push", summary.traffic->pushed);

@@ -223,27 +223,23 @@ int skipped(lua_State* L) {
 int figures(lua_State* L) {
   const ActionOutcome& outcome = mapreduce_state(L).client.outcome();
   lua_createtable(L, 0, 2);
-  const auto set = [L](const char* name, double value) {
-    lua_pushnumber(L, value);
-    lua_setfield(L, -2, name);
-  };
-  set("seconds", outcome.seconds);
+  set_field(L, "seconds", outcome.seconds);
   lua_createtable(L, static_cast<int>(outcome.stages.size()), 0);
   int i = 0;
   for (const StageFigures& stage : outcome.stages) {
     lua_createtable(L, 0, 12);
-    set("id", stage.stage);
-    set("tasks", stage.tasks);
-    set("reused", stage.reused);
-    set("runs", stage.runs);
-    set("failures", stage.failures);
-    set("rows_in", static_cast<double>(stage.figures.rows_in));
-    set("rows_out", static_cast<double>(stage.figures.rows_out));
-    set("bytes_in", static_cast<double>(stage.figures.bytes_in));
-    set("bytes_out", static_cast<double>(stage.figures.bytes_out));
-    set("spilled", static_cast<double>(stage.figures.spilled_bytes));
-    set("skipped", static_cast<double>(stage.figures.skipped));
-    set("seconds", stage.last - stage.first);
+    set_field(L, "id", stage.stage);
+    set_field(L, "tasks", stage.tasks);
+    set_field(L, "reused", stage.reused);
+    set_field(L, "runs", stage.runs);
+    set_field(L, "failures", stage.failures);
+    set_field(L, "rows_in", stage.figures.rows_in);
+    set_field(L, "rows_out", stage.figures.rows_out);
+    set_field(L, "bytes_in", stage.figures.bytes_in);
+    set_field(L, "bytes_out", stage.figures.bytes_out);
+    set_field(L, "spilled", stage.figures.spilled_bytes);
+    set_field(L, "skipped", stage.figures.skipped);
+    set_field(L, "seconds", stage.last - stage.first);
     lua_rawseti(L, -2, ++i);
   }
   lua_setfield(L, -2, "stages");
@@ -324,14 +320,10 @@ int find_files(lua_State* L) {
   int i = 0;
   for (const InputFile& file : *files) {
     lua_createtable(L, 0, 4);
-    lua_pushlstring(L, file.path.data(), file.path.size());
-    lua_setfield(L, -2, "path");
-    lua_pushnumber(L, static_cast<lua_Number>(file.bytes));
-    lua_setfield(L, -2, "bytes");
-    lua_pushboolean(L, file.compressed);
-    lua_setfield(L, -2, "compressed");
-    lua_pushboolean(L, file.stream);
-    lua_setfield(L, -2, "stream");
+    set_field(L, "path", file.path);
+    set_field(L, "bytes", file.bytes);
+    set_field(L, "compressed", file.compressed);
+    set_field(L, "stream", file.stream);
     lua_rawseti(L, -2, ++i);
   }
   return 1;

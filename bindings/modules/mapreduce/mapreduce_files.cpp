@@ -19,16 +19,6 @@ namespace actorhost::mapreduce_files {
 
 namespace {
 
-void set_text(lua_State* L, const char* name, const std::string& text) {
-  lua_pushlstring(L, text.data(), text.size());
-  lua_setfield(L, -2, name);
-}
-
-void set_number(lua_State* L, const char* name, uint64_t number) {
-  lua_pushnumber(L, static_cast<lua_Number>(number));
-  lua_setfield(L, -2, name);
-}
-
 /// The SaveFolder of the table made by begin_save.
 SaveFolder folder_at(lua_State* L, int index) {
   check_table(L, index, "save", "commit_save");
@@ -41,18 +31,17 @@ SaveFolder folder_at(lua_State* L, int index) {
 
 void push_folder(lua_State* L, const SaveFolder& folder) {
   lua_createtable(L, 0, 8);
-  set_text(L, "target", folder.target.string());
-  set_text(L, "staging", folder.staging.string());
-  set_text(L, "id", folder.id);
-  set_text(L, "fingerprint", folder.fingerprint);
-  lua_pushboolean(L, folder.overwrite ? 1 : 0);
-  lua_setfield(L, -2, "overwrite");
+  set_field(L, "target", folder.target.string());
+  set_field(L, "staging", folder.staging.string());
+  set_field(L, "id", folder.id);
+  set_field(L, "fingerprint", folder.fingerprint);
+  set_field(L, "overwrite", folder.overwrite);
 }
 
 void set_figures(lua_State* L, const SaveFigures& figures) {
-  set_number(L, "files", figures.files);
-  set_number(L, "rows", figures.rows);
-  set_number(L, "bytes", figures.bytes);
+  set_field(L, "files", figures.files);
+  set_field(L, "rows", figures.rows);
+  set_field(L, "bytes", figures.bytes);
 }
 
 /// A source that ends without an error at the first unreadable row, and counts this row as skipped.

@@ -159,19 +159,14 @@ NativeRule native_of(lua_State* L, int index) {
 
 // --- values for Lua ---
 
-void set(lua_State* L, const char* name, double value) {
-  lua_pushnumber(L, value);
-  lua_setfield(L, -2, name);
-}
-
-void set(lua_State* L, const char* name, const Moments& moments) {
+void set_moments(lua_State* L, const char* name, const Moments& moments) {
   lua_createtable(L, 0, 6);
-  set(L, "count", static_cast<double>(moments.count));
-  set(L, "mean", moments.mean);
-  set(L, "sd", moments.sd);
-  set(L, "skew", moments.skew);
-  set(L, "kurtosis", moments.kurtosis);
-  set(L, "max", moments.largest);
+  set_field(L, "count", moments.count);
+  set_field(L, "mean", moments.mean);
+  set_field(L, "sd", moments.sd);
+  set_field(L, "skew", moments.skew);
+  set_field(L, "kurtosis", moments.kurtosis);
+  set_field(L, "max", moments.largest);
   lua_setfield(L, -2, name);
 }
 
@@ -203,28 +198,28 @@ void set_trace(lua_State* L, const SimResult& result) {
 
 void push_result(lua_State* L, const SimResult& result, bool with_trace) {
   lua_createtable(L, 0, 32);
-  set(L, "mean_step", result.mean_step);
-  set(L, "sd_step", result.sd_step);
-  set(L, "min_step", result.min_step);
-  set(L, "max_step", result.max_step);
-  set(L, "updates", static_cast<double>(result.updates));
-  set(L, "checks", static_cast<double>(result.checks));
-  set(L, "messages", static_cast<double>(result.messages));
-  set(L, "lost", static_cast<double>(result.lost));
-  set(L, "alive", static_cast<double>(result.ids.size()));
-  set(L, "joined", result.joined);
-  set(L, "departed", result.departed);
-  set(L, "crashed", result.crashed);
-  set(L, "busy", result.busy);
-  set(L, "waiting", result.waiting);
-  set(L, "network", result.network);
-  set(L, "down", result.down);
-  set(L, "ended", result.ended);
-  set(L, "last_progress", result.last_progress);
-  if (result.ids.empty()) set(L, "emptied", result.emptied);
-  set(L, "staleness", result.staleness);
-  set(L, "progress_inconsistency", result.progress_inconsistency);
-  set(L, "sequence_inconsistency", result.sequence_inconsistency);
+  set_field(L, "mean_step", result.mean_step);
+  set_field(L, "sd_step", result.sd_step);
+  set_field(L, "min_step", result.min_step);
+  set_field(L, "max_step", result.max_step);
+  set_field(L, "updates", result.updates);
+  set_field(L, "checks", result.checks);
+  set_field(L, "messages", result.messages);
+  set_field(L, "lost", result.lost);
+  set_field(L, "alive", result.ids.size());
+  set_field(L, "joined", result.joined);
+  set_field(L, "departed", result.departed);
+  set_field(L, "crashed", result.crashed);
+  set_field(L, "busy", result.busy);
+  set_field(L, "waiting", result.waiting);
+  set_field(L, "network", result.network);
+  set_field(L, "down", result.down);
+  set_field(L, "ended", result.ended);
+  set_field(L, "last_progress", result.last_progress);
+  if (result.ids.empty()) set_field(L, "emptied", result.emptied);
+  set_moments(L, "staleness", result.staleness);
+  set_moments(L, "progress_inconsistency", result.progress_inconsistency);
+  set_moments(L, "sequence_inconsistency", result.sequence_inconsistency);
   set_array(L, "ids", result.ids, [](uint32_t id) { return id; });
   set_array(L, "steps", result.steps, [](int32_t step) { return step; });
   set_array(L, "busy_by_node", result.busy_by_node, [](double seconds) { return seconds; });
@@ -308,8 +303,8 @@ int sim_run(lua_State* L) {
   vm.check_stop(L);
   if (!result) raise_error(L, result.error());
   push_result(L, *result, scenario->trace);
-  set(L, "nodes", scenario->nodes);
-  set(L, "time", scenario->seconds);
+  set_field(L, "nodes", scenario->nodes);
+  set_field(L, "time", scenario->seconds);
   return 1;
 }
 
