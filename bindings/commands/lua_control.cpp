@@ -29,19 +29,13 @@ constexpr int kMostDepth = 100;
 void push_json(lua_State* L, const json& value) {
   luaL_checkstack(L, 4, "JSON that is nested too deeply");
   if (value.is_boolean()) {
-    lua_pushboolean(L, value.get<bool>() ? 1 : 0);
+    push(L, value.get<bool>());
   } else if (value.is_number()) {
-    lua_pushnumber(L, value.get<double>());
+    push(L, value.get<double>());
   } else if (value.is_string()) {
-    const auto& text = value.get_ref<const std::string&>();
-    lua_pushlstring(L, text.data(), text.size());
+    push(L, value.get_ref<const std::string&>());
   } else if (value.is_array()) {
-    lua_createtable(L, static_cast<int>(value.size()), 0);
-    int i = 0;
-    for (const json& item : value) {
-      push_json(L, item);
-      lua_rawseti(L, -2, ++i);
-    }
+    push_list(L, value, [L](const json& item) { push_json(L, item); });
   } else if (value.is_object()) {
     lua_createtable(L, 0, static_cast<int>(value.size()));
     for (const auto& [name, item] : value.items()) {

@@ -39,10 +39,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-int push_text(lua_State* L, const std::string& text) {
-  return push(L, text);
-}
-
 int push_errno(lua_State* L) { return push_failure(L, {Code::io, std::strerror(errno)}); }
 
 std::string compiler() {
@@ -72,7 +68,7 @@ int doctor_kernels(lua_State* L) {
     const kernel::Kernels* table = kernel::kernels_for(isa);
     if (table != nullptr) all += (all.empty() ? "" : " ") + std::string(table->isa);
   }
-  push_text(L, all);
+  push(L, all);
   return 2;
 }
 
@@ -109,10 +105,10 @@ int doctor_limit(lua_State* L) {
 int doctor_placement(lua_State* L) {
   const auto placement = detect_placement({}, current_environment(), current_hostname());
   if (!placement) return push_failure(L, placement.error());
-  push_text(L, describe(*placement));
+  push(L, describe(*placement));
   const auto endpoint = parse_endpoint(placement->endpoint);
   if (!endpoint || endpoint->host.empty()) return 1;
-  push_text(L, endpoint->host);
+  push(L, endpoint->host);
   return 2;
 }
 
@@ -134,7 +130,7 @@ int doctor_token_path(lua_State* L) {
   };
   const auto path = default_token_path(variable("XDG_CONFIG_HOME"), variable("HOME"));
   if (!path) return push_failure(L, path.error());
-  return push_text(L, *path);
+  return push(L, *path);
 }
 
 // token_works(path) -> true; or nil, message
@@ -208,10 +204,10 @@ int doctor_port(lua_State* L) {
     return push(L, true);
   }
   lua_pushnil(L);
-  push_text(L, why);
+  push(L, why);
   const std::string owner = owner_of(listeners_at(port));
   if (owner.empty()) return 2;
-  push_text(L, owner);
+  push(L, owner);
   return 3;
 }
 
@@ -225,7 +221,7 @@ int doctor_loads(lua_State* L) {
 int doctor_run_folder(lua_State* L) {
   const auto folder = run_folder();
   if (!folder) return push_failure(L, folder.error());
-  return push_text(L, *folder);
+  return push(L, *folder);
 }
 
 // free_bytes(folder) -> bytes that this user may still write there; or nil, message
@@ -248,7 +244,7 @@ int doctor_clock(lua_State* L) {
 // quoted(text) -> the text as JSON
 int doctor_quoted(lua_State* L) {
   const nlohmann::json text = std::string(check_text(L, 1, "text", "doctor.quoted"));
-  return push_text(L, json_text(text));
+  return push(L, json_text(text));
 }
 
 int open_doctor_module(lua_State* L) {

@@ -80,6 +80,22 @@ void set_field(lua_State* L, const char* name, const T& value) {
   lua_setfield(L, -2, name);
 }
 
+/// Pushes an array and returns 1. `push_item` pushes the element for an item; without it, items are texts or numbers.
+template <typename Items, typename F>
+int push_list(lua_State* L, Items&& items, F push_item) {
+  lua_createtable(L, static_cast<int>(items.size()), 0);
+  int i = 0;
+  for (auto& item : items) {
+    push_item(item);
+    lua_rawseti(L, -2, ++i);
+  }
+  return 1;
+}
+template <typename Items>
+int push_list(lua_State* L, const Items& items) {
+  return push_list(L, items, [L](const auto& item) { push(L, item); });
+}
+
 /// LuaJIT's type number of cdata, which lua.h does not define.
 inline constexpr int kLuaCdata = 10;
 

@@ -235,11 +235,7 @@ int load_csv(lua_State* L) {
   CsvTable table = need(L, read_csv(path, options));
   push_tensor(L, std::move(table.values));
   if (!options.header) return 1;
-  lua_createtable(L, static_cast<int>(table.names.size()), 0);
-  for (size_t i = 0; i < table.names.size(); ++i) {
-    lua_pushlstring(L, table.names[i].data(), table.names[i].size());
-    lua_rawseti(L, -2, static_cast<int>(i + 1));
-  }
+  push_list(L, table.names);
   return 2;
 }
 

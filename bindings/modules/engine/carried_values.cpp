@@ -88,11 +88,7 @@ Status push_carried(lua_State* L, CarriedValue value, bool shared) {
     return {};
   }
   if (lua->tensors.empty()) return decode_value(L, lua->encoded.view());
-  lua_createtable(L, static_cast<int>(lua->tensors.size()), 0);
-  for (size_t i = 0; i < lua->tensors.size(); ++i) {
-    push_whole(L, std::move(lua->tensors[i]), shared);
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+  push_list(L, lua->tensors, [&](Tensor& tensor) { push_whole(L, std::move(tensor), shared); });
   const int tensors = lua_gettop(L);
   auto decoded = decode_value(L, lua->encoded.view(), tensors);
   lua_remove(L, tensors);

@@ -198,11 +198,7 @@ int shared_lock(lua_State* L) {
   const auto handle = static_cast<lua_Integer>(++module.handle);
   GiveLockBack give_back(module);
   lua_pushinteger(L, handle);
-  lua_createtable(L, static_cast<int>(values->size()), 0);
-  for (size_t i = 0; i < values->size(); ++i) {
-    expect(L, push_packed(L, std::move((*values)[i])));
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+  push_list(L, *values, [&](auto& value) { expect(L, push_packed(L, std::move(value))); });
   give_back.disarm();
   return 2;
 }

@@ -143,12 +143,7 @@ int find_source(lua_State* L) {
 }
 
 int push_ids(lua_State* L, const std::vector<NodeId>& ids) {
-  lua_createtable(L, static_cast<int>(ids.size()), 0);
-  for (size_t i = 0; i < ids.size(); ++i) {
-    lua_pushinteger(L, static_cast<lua_Integer>(ids[i]));
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
-  return 1;
+  return push_list(L, ids);
 }
 
 /// workers() -> ids in rank order, at the last refresh

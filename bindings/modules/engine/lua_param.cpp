@@ -116,11 +116,7 @@ struct PushRequest {
   int operator()(const ScheduleRequest& request) const {
     state.requesters = request.workers;
     lua_pushstring(L, "schedule");
-    lua_createtable(L, static_cast<int>(request.workers.size()), 0);
-    for (size_t i = 0; i < request.workers.size(); ++i) {
-      lua_pushnumber(L, request.workers[i]);
-      lua_rawseti(L, -2, static_cast<int>(i) + 1);
-    }
+    push_list(L, request.workers);
     return 2;
   }
   int operator()(const LostNotice& notice) const {
@@ -195,12 +191,7 @@ int keys(lua_State* L) {
   ParamState& state = param_state(L);
   expect(L, state.open(kAnyAction));
   const std::vector<ParamKey> found = take(L, state.node.keys());
-  lua_createtable(L, static_cast<int>(found.size()), 0);
-  for (size_t i = 0; i < found.size(); ++i) {
-    push_param_key(L, found[i]);
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
-  return 1;
+  return push_list(L, found, [&](const ParamKey& key) { push_param_key(L, key); });
 }
 
 /// fetch({key, ...}, where) -> {{key, value}, ...}

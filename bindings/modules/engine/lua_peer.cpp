@@ -27,11 +27,7 @@ void push_peer(lua_State* L, NodeId id) {
 }
 
 void push_peers(lua_State* L, const std::vector<NodeId>& ids) {
-  lua_createtable(L, static_cast<int>(ids.size()), 0);
-  for (size_t i = 0; i < ids.size(); ++i) {
-    push_peer(L, ids[i]);
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+  push_list(L, ids, [&](NodeId id) { push_peer(L, id); });
 }
 
 /// A peer with {step=, busy=} of its present or last run.
@@ -51,12 +47,7 @@ int peer_sample(lua_State* L) {
       "peer.sample",
       [count, seconds](auto& peer, double now, auto reply) { peer.overlay.sample(count, seconds, now, reply); });
   if (!found) return push_or_raise(L, found.error());
-  lua_createtable(L, static_cast<int>(found->size()), 0);
-  for (size_t i = 0; i < found->size(); ++i) {
-    push_state(L, (*found)[i]);
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
-  return 1;
+  return push_list(L, *found, [&](const Sampled& one) { push_state(L, one); });
 }
 
 /// size_estimate() -> nodes, standard error; or nil, message, code

@@ -148,11 +148,7 @@ void push_entry(lua_State* L, const ParamKey& key, ParamValue value, int extra, 
 }
 
 void push_entries(lua_State* L, std::vector<ParamEntry> entries, bool shared) {
-  lua_createtable(L, static_cast<int>(entries.size()), 0);
-  for (size_t i = 0; i < entries.size(); ++i) {
-    push_entry(L, entries[i].key, std::move(entries[i].value), 0, shared);
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+  push_list(L, entries, [&](ParamEntry& entry) { push_entry(L, entry.key, std::move(entry.value), 0, shared); });
 }
 
 std::vector<ParamKey> param_keys_at(lua_State* L, int index, const std::string& where) {
@@ -167,17 +163,14 @@ std::vector<ParamKey> param_keys_at(lua_State* L, int index, const std::string& 
 
 void push_pull_batch(lua_State* L, std::vector<PullEntry>& entries, bool shared) {
   uint64_t newest = 0;
-  lua_createtable(L, static_cast<int>(entries.size()), 0);
-  int i = 0;
-  for (PullEntry& entry : entries) {
+  push_list(L, entries, [&](PullEntry& entry) {
     newest = std::max(newest, entry.step);
     push_entry(L, entry.key, std::move(entry.value), 2, shared);
     lua_pushnumber(L, static_cast<lua_Number>(entry.step));
     lua_rawseti(L, -2, 3);
     lua_pushnumber(L, static_cast<lua_Number>(entry.worker));
     lua_rawseti(L, -2, 4);
-    lua_rawseti(L, -2, ++i);
-  }
+  });
   lua_pushnumber(L, static_cast<lua_Number>(newest));
 }
 

@@ -224,9 +224,7 @@ int figures(lua_State* L) {
   const ActionOutcome& outcome = mapreduce_state(L).client.outcome();
   lua_createtable(L, 0, 2);
   set_field(L, "seconds", outcome.seconds);
-  lua_createtable(L, static_cast<int>(outcome.stages.size()), 0);
-  int i = 0;
-  for (const StageFigures& stage : outcome.stages) {
+  push_list(L, outcome.stages, [L](const StageFigures& stage) {
     lua_createtable(L, 0, 12);
     set_field(L, "id", stage.stage);
     set_field(L, "tasks", stage.tasks);
@@ -240,8 +238,7 @@ int figures(lua_State* L) {
     set_field(L, "spilled", stage.figures.spilled_bytes);
     set_field(L, "skipped", stage.figures.skipped);
     set_field(L, "seconds", stage.last - stage.first);
-    lua_rawseti(L, -2, ++i);
-  }
+  });
   lua_setfield(L, -2, "stages");
   return 1;
 }
@@ -249,14 +246,7 @@ int figures(lua_State* L) {
 /// accumulated() -> the additions to the tasks' accumulators, in the same order on every node
 int accumulated(lua_State* L) {
   const auto& list = mapreduce_state(L).client.outcome().accumulators;
-  lua_createtable(L, static_cast<int>(list.size()), 0);
-  int i = 0;
-  for (const Accumulated& one : list) {
-    const std::string_view bytes = one.bytes.view();
-    lua_pushlstring(L, bytes.data(), bytes.size());
-    lua_rawseti(L, -2, ++i);
-  }
-  return 1;
+  return push_list(L, list, [L](const Accumulated& one) { push(L, one.bytes.view()); });
 }
 
 /// memory() -> bytes available to each node
@@ -316,17 +306,13 @@ lua_CFunction gmatch_function(lua_State* L) {
 int find_files(lua_State* L) {
   auto files = find_input_files(std::string(check_text(L, 1, "path", "find_files")));
   if (!files) return push_failure(L, files.error());
-  lua_createtable(L, static_cast<int>(files->size()), 0);
-  int i = 0;
-  for (const InputFile& file : *files) {
+  return push_list(L, *files, [L](const InputFile& file) {
     lua_createtable(L, 0, 4);
     set_field(L, "path", file.path);
     set_field(L, "bytes", file.bytes);
     set_field(L, "compressed", file.compressed);
     set_field(L, "stream", file.stream);
-    lua_rawseti(L, -2, ++i);
-  }
-  return 1;
+  });
 }
 
 int open_mapreduce(lua_State* L) {

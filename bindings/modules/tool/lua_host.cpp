@@ -45,11 +45,7 @@ struct Push {
   void operator()(double value) const { lua_pushnumber(L, value); }
   void operator()(const std::string& value) const { lua_pushlstring(L, value.data(), value.size()); }
   void operator()(const std::vector<double>& value) const {
-    lua_createtable(L, static_cast<int>(value.size()), 0);
-    for (size_t i = 0; i < value.size(); ++i) {
-      lua_pushnumber(L, value[i]);
-      lua_rawseti(L, -2, static_cast<int>(i) + 1);
-    }
+    push_list(L, value);
   }
 };
 

@@ -173,11 +173,7 @@ void set_moments(lua_State* L, const char* name, const Moments& moments) {
 /// Sets an array of the results of `value` for the elements.
 template <typename T, typename F>
 void set_array(lua_State* L, const char* name, const std::vector<T>& items, F value) {
-  lua_createtable(L, static_cast<int>(items.size()), 0);
-  for (size_t i = 0; i < items.size(); ++i) {
-    lua_pushnumber(L, static_cast<double>(value(items[i])));
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+  push_list(L, items, [&](const T& item) { push(L, value(item)); });
   lua_setfield(L, -2, name);
 }
 
@@ -187,11 +183,7 @@ void set_trace(lua_State* L, const SimResult& result) {
   set_array(L, "time", result.trace, [](const SimTraceEvent& e) { return e.time; });
   set_array(L, "id", result.trace, [](const SimTraceEvent& e) { return e.node; });
   set_array(L, "step", result.trace, [](const SimTraceEvent& e) { return e.step; });
-  lua_createtable(L, static_cast<int>(result.trace.size()), 0);
-  for (size_t i = 0; i < result.trace.size(); ++i) {
-    lua_pushstring(L, kKinds[static_cast<size_t>(result.trace[i].kind)]);
-    lua_rawseti(L, -2, static_cast<int>(i) + 1);
-  }
+  push_list(L, result.trace, [&](const SimTraceEvent& e) { lua_pushstring(L, kKinds[static_cast<size_t>(e.kind)]); });
   lua_setfield(L, -2, "event");
   lua_setfield(L, -2, "trace");
 }
