@@ -45,9 +45,10 @@ void set_figures(lua_State* L, const SaveFigures& figures) {
 }
 
 /// A source that ends without an error at the first unreadable row, and counts this row as skipped.
-class SkippingSource final : public RowSource {
+class SkippingSource final : public RowsThrough {
  public:
-  SkippingSource(std::unique_ptr<RowSource> rows, TaskStreams& streams) : rows_(std::move(rows)), streams_(streams) {}
+  SkippingSource(std::unique_ptr<RowSource> rows, TaskStreams& streams)
+      : RowsThrough(std::move(rows)), streams_(streams) {}
   Status next(RowBatch& batch) override {
     batch.count = 0;
     if (ended_) return {};
@@ -58,12 +59,10 @@ class SkippingSource final : public RowSource {
     ended_ = true;
     return {};
   }
-  uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
 
   static bool may_skip(const Error& error) { return error.code == Code::io || error.code == Code::bad_data; }
 
  private:
-  std::unique_ptr<RowSource> rows_;
   TaskStreams& streams_;
   bool ended_ = false;
 };

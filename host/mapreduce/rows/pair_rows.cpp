@@ -9,9 +9,9 @@ namespace actorhost {
 
 namespace {
 
-class Pairs : public RowSource {
+class Pairs : public RowsThrough {
  public:
-  explicit Pairs(std::unique_ptr<RowSource> rows) : rows_(std::move(rows)) {}
+  using RowsThrough::RowsThrough;
   Status next(RowBatch& batch) override {
     AH_TRY(rows_->next(batch));
     for (uint32_t i = 0; i < batch.count; ++i) {
@@ -25,10 +25,6 @@ class Pairs : public RowSource {
     }
     return {};
   }
-  uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
-
- private:
-  std::unique_ptr<RowSource> rows_;
 };
 
 /// One side of pairs.

@@ -26,10 +26,10 @@ uint32_t poisson(StepRng& rng, double mean) noexcept {
   return count;
 }
 
-class SampleSource final : public RowSource {
+class SampleSource final : public RowsThrough {
  public:
   SampleSource(std::unique_ptr<RowSource> rows, const RowSampler& sampler, double task)
-      : rows_(std::move(rows)), sampler_(sampler), task_(task) {}
+      : RowsThrough(std::move(rows)), sampler_(sampler), task_(task) {}
 
   Status next(RowBatch& batch) override {
     batch.count = 0;
@@ -43,7 +43,6 @@ class SampleSource final : public RowSource {
     }
     return {};
   }
-  uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
 
  private:
   /// Moves to the next drawn row, which may be the row at at_ again. Returns false at the end of the batch.
@@ -63,7 +62,6 @@ class SampleSource final : public RowSource {
     batch.pair[batch.count++] = in_.pair[at];
   }
 
-  std::unique_ptr<RowSource> rows_;
   const RowSampler sampler_;
   const double task_;
   RowBatch in_;

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "host/base/result.hpp"
 #include "host/mapreduce/rows/block.hpp"
@@ -45,6 +47,16 @@ class RowSource {
   virtual uint64_t bytes_read() const noexcept { return 0; }
   /// Whether all rows are known to be pairs.
   virtual bool only_pairs() const noexcept { return false; }
+};
+
+/// A source that changes the rows of another source.
+class RowsThrough : public RowSource {
+ public:
+  explicit RowsThrough(std::unique_ptr<RowSource> rows) : rows_(std::move(rows)) {}
+  uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
+
+ protected:
+  std::unique_ptr<RowSource> rows_;
 };
 
 /// A source that reads whole blocks. A caller uses either `next` or `next_block`.

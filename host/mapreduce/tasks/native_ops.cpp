@@ -50,9 +50,9 @@ class WordsOfFile final : public RowSource {
   WordCutter cutter_;
 };
 
-class WordsOfRows final : public RowSource {
+class WordsOfRows final : public RowsThrough {
  public:
-  explicit WordsOfRows(std::unique_ptr<RowSource> rows) : rows_(std::move(rows)) {}
+  using RowsThrough::RowsThrough;
   Status next(RowBatch& batch) override {
     batch.count = 0;
     for (;;) {
@@ -75,19 +75,17 @@ class WordsOfRows final : public RowSource {
       cutter_.begin(texts_.first[0].text());
     }
   }
-  uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
 
  private:
-  std::unique_ptr<RowSource> rows_;
   RowBatch texts_;
   uint32_t row_ = 0;
   WordCutter cutter_;
 };
 
-class InCase final : public RowSource {
+class InCase final : public RowsThrough {
  public:
   InCase(std::unique_ptr<RowSource> rows, LetterCase letters)
-      : rows_(std::move(rows)), first_(letters == LetterCase::lower ? 'A' : 'a') {}
+      : RowsThrough(std::move(rows)), first_(letters == LetterCase::lower ? 'A' : 'a') {}
   Status next(RowBatch& batch) override {
     AH_TRY(rows_->next(batch));
     size_t total = 0;
@@ -108,10 +106,8 @@ class InCase final : public RowSource {
     }
     return {};
   }
-  uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
 
  private:
-  std::unique_ptr<RowSource> rows_;
   const char first_;
   std::string bytes_;
 };
@@ -160,9 +156,9 @@ bool lua_number(const RowValue& value, double& number) {
   return value.kind() == RowTag::value && read_whole(in, use) && in.left() == 0;
 }
 
-class AsNumbers final : public RowSource {
+class AsNumbers final : public RowsThrough {
  public:
-  explicit AsNumbers(std::unique_ptr<RowSource> rows) : rows_(std::move(rows)) {}
+  using RowsThrough::RowsThrough;
   Status next(RowBatch& batch) override {
     AH_TRY(rows_->next(batch));
     for (uint32_t i = 0; i < batch.count; ++i) {
@@ -179,15 +175,11 @@ class AsNumbers final : public RowSource {
     }
     return {};
   }
-  uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
-
- private:
-  std::unique_ptr<RowSource> rows_;
 };
 
-class WithOne final : public RowSource {
+class WithOne final : public RowsThrough {
  public:
-  explicit WithOne(std::unique_ptr<RowSource> rows) : rows_(std::move(rows)) {}
+  using RowsThrough::RowsThrough;
   Status next(RowBatch& batch) override {
     AH_TRY(rows_->next(batch));
     RowValue one;
@@ -199,11 +191,7 @@ class WithOne final : public RowSource {
     }
     return {};
   }
-  uint64_t bytes_read() const noexcept override { return rows_->bytes_read(); }
   bool only_pairs() const noexcept override { return true; }
-
- private:
-  std::unique_ptr<RowSource> rows_;
 };
 
 }  // namespace
