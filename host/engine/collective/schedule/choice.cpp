@@ -7,13 +7,7 @@
 #include <limits>
 #include <span>
 
-#include "host/engine/collective/schedule/chain.hpp"
-#include "host/engine/collective/schedule/halving_doubling.hpp"
-#include "host/engine/collective/schedule/hierarchical.hpp"
-#include "host/engine/collective/schedule/ordered.hpp"
-#include "host/engine/collective/schedule/recursive_doubling.hpp"
-#include "host/engine/collective/schedule/ring.hpp"
-#include "host/engine/collective/schedule/tree.hpp"
+#include "host/engine/collective/schedule/algorithms.hpp"
 
 namespace actorhost {
 

@@ -1,4 +1,4 @@
-#include "host/engine/collective/schedule/hierarchical.hpp"
+#include "host/engine/collective/schedule/algorithms.hpp"
 
 #include <algorithm>
 

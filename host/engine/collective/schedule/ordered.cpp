@@ -1,4 +1,4 @@
-#include "host/engine/collective/schedule/ordered.hpp"
+#include "host/engine/collective/schedule/algorithms.hpp"
 
 namespace actorhost::ordered {
 

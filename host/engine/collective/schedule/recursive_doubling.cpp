@@ -1,4 +1,4 @@
-#include "host/engine/collective/schedule/recursive_doubling.hpp"
+#include "host/engine/collective/schedule/algorithms.hpp"
 
 #include "host/engine/collective/schedule/power_of_two.hpp"
 

@@ -1,4 +1,4 @@
-#include "host/engine/collective/schedule/ring.hpp"
+#include "host/engine/collective/schedule/algorithms.hpp"
 
 namespace actorhost::ring {
 

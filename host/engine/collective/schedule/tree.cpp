@@ -1,4 +1,4 @@
-#include "host/engine/collective/schedule/tree.hpp"
+#include "host/engine/collective/schedule/algorithms.hpp"
 
 #include <bit>
 
