@@ -8,9 +8,6 @@
 
 #include "bindings/commands/line_editor.hpp"
 #include "bindings/commands/lua_command.hpp"
-#include "bindings/commands/lua_control.hpp"
-#include "bindings/commands/lua_dashboard.hpp"
-#include "bindings/commands/lua_screen.hpp"
 #include "bindings/modules/tool/lua_sim.hpp"
 #include "bindings/process/console.hpp"
 #include "bindings/process/run_options.hpp"

@@ -31,6 +31,12 @@ void open_doctor(Vm& vm);
 /// actor.c.line_editor and actor.c.own_cluster: the parts of a console.
 void open_line_editor(Vm& vm);
 void open_own_cluster(Vm& vm);
+/// actor.c.control: finds runs on this machine, and connects to a run as an observer. The Vm owns the connections.
+/// Requests block until the reply or their timeout.
+void open_control(Vm& vm);
+/// actor.c.dashboard: the page of a recorded run. actor.c.screen: a redrawn page of text, and keys.
+void open_dashboard(Vm& vm);
+void open_screen(Vm& vm);
 
 /// A worker's message for a failure outside Lua: a byte that begins no encoded value, then the text.
 std::string worker_error(const std::string& text);

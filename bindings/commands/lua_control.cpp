@@ -1,4 +1,4 @@
-#include "bindings/commands/lua_control.hpp"
+#include "bindings/commands/lua_command.hpp"
 
 #include <cmath>
 #include <cstdlib>

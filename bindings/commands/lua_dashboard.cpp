@@ -1,4 +1,4 @@
-#include "bindings/commands/lua_dashboard.hpp"
+#include "bindings/commands/lua_command.hpp"
 
 #include <chrono>
 #include <thread>

@@ -1,4 +1,4 @@
-#include "bindings/commands/lua_screen.hpp"
+#include "bindings/commands/lua_command.hpp"
 
 #include <algorithm>
 #include <cerrno>
