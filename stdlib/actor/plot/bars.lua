@@ -127,12 +127,7 @@ local function draw_all(o, all, references, area, y_axis)
       end
     end
   end
-  local parts = { ('<svg x="%s" y="%s" width="%s" height="%s">\n<g transform="translate(2 2)">\n%s\n</g>\n</svg>'):format(
-    px(area.x - 2), px(area.y - 2), px(area.width + 4), px(area.height + 4), table.concat(under, "\n")) }
-  if #over > 0 then
-    parts[2] = ('<g transform="translate(%s %s)">\n%s\n</g>'):format(px(area.x), px(area.y), table.concat(over, "\n"))
-  end
-  return parts
+  return marks.layers(area, under, over)
 end
 
 local function entries_of(all, references, marked)

@@ -5,10 +5,6 @@ local series = require("actor.plot.series")
 
 local M = {}
 
-local chart_options = {
-  title = "string?", subtitle = "string?", x = "table?", y = "table?", series = "table?", references = "table?",
-  notes = "table?", width = "number?", height = "number?",
-}
 local series_options = { name = "string?", samples = "table?", values = "table?", counts = "table?", look = "number?" }
 
 -- The values of a series as {value, count} pairs in ascending order. Counts the values without a place on the axis in
@@ -77,7 +73,7 @@ end
 ---See plot.cdf.
 function M.cdf(o)
   local fn = "plot.cdf"
-  o = line.common(o, chart_options, fn)
+  o = line.common(o, line.options, fn)
   o.y = setmetatable({ label = o.y.label or "cumulative share", min = o.y.min or 0, max = o.y.max or 1 }, { __index = o.y })
   local all = {}
   for i, s in ipairs(o.series or {}) do

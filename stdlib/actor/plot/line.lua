@@ -77,22 +77,6 @@ local function draw_series(s, points, marked, area, out)
   out.over[#out.over + 1] = #free > 0 and marks.group(colour, free) or nil
 end
 
--- A nested svg clips lines and bands at the plot's edge. It extends two pixels beyond the axes so that a line on the
--- edge keeps its width; markers are not clipped.
-local function assemble(area, out)
-  local px = marks.px
-  local parts = {}
-  if #out.under > 0 then
-    parts[1] = ('<svg x="%s" y="%s" width="%s" height="%s">\n<g transform="translate(2 2)">\n%s\n</g>\n</svg>'):format(
-      px(area.x - 2), px(area.y - 2), px(area.width + 4), px(area.height + 4), table.concat(out.under, "\n"))
-  end
-  if #out.over > 0 then
-    parts[#parts + 1] = ('<g transform="translate(%s %s)">\n%s\n</g>'):format(px(area.x), px(area.y),
-      table.concat(out.over, "\n"))
-  end
-  return parts
-end
-
 local function series_key(s)
   local colour, dash = theme.classes(s.look)
   return function(x, y)
@@ -180,12 +164,13 @@ function M.draw(o, all, references, notes, kind)
         end
       end
       for _, entry in ipairs(entries) do entry.end_y = entry.series and ends[entry.series] end
-      return assemble(area, out)
+      return marks.layers(area, out.under, out.over)
     end,
   })
 end
 
-local chart_options = {
+-- The options of a chart.
+M.options = {
   title = "string?", subtitle = "string?", x = "table?", y = "table?", series = "table?", references = "table?",
   notes = "table?", width = "number?", height = "number?",
 }
@@ -209,7 +194,7 @@ end
 ---See plot.line.
 function M.line(o)
   local fn = "plot.line"
-  o = M.common(o, chart_options, fn)
+  o = M.common(o, M.options, fn)
   local all = read(o.series, series_options, o, "series", fn)
   local references = read(o.references, reference_options, o, "references", fn)
   local notes = o.notes

@@ -200,6 +200,25 @@ function M.group(class, parts)
   return ('<g class="%s">\n%s\n</g>'):format(class, table.concat(parts, "\n"))
 end
 
+---The parts of a plot in its area. A nested svg clips `under` at the plot's edge. It extends two pixels beyond the axes
+---so that a line on the edge keeps its width. `over`, such as markers, is not clipped.
+---@param area actor.plot.Area
+---@param under string[]
+---@param over string[]
+---@return string[]
+function M.layers(area, under, over)
+  local parts = {}
+  if #under > 0 then
+    parts[1] = ('<svg x="%s" y="%s" width="%s" height="%s">\n<g transform="translate(2 2)">\n%s\n</g>\n</svg>'):format(
+      px(area.x - 2), px(area.y - 2), px(area.width + 4), px(area.height + 4), table.concat(under, "\n"))
+  end
+  if #over > 0 then
+    parts[#parts + 1] = ('<g transform="translate(%s %s)">\n%s\n</g>'):format(px(area.x), px(area.y),
+      table.concat(over, "\n"))
+  end
+  return parts
+end
+
 ---@param x number
 ---@param y number of the baseline
 ---@param words string
