@@ -15,9 +15,7 @@ local M = {
 function M.make()
   return rules.new {
     watches = "timer", native = { kind = "free" },
-    run = function()
-      return true
-    end,
+    run = function() return true end,
   }
 end
 

@@ -20,9 +20,7 @@ local M = {
 function M.make(k)
   return rules.new {
     watches = "event", staleness = k == 0 and 0 or nil,
-    run = function(view)
-      return view:behind(0) <= k
-    end,
+    run = function(view) return view:behind(0) <= k end,
   }
 end
 

@@ -16,9 +16,7 @@ local M = {
 function M.make()
   return rules.new {
     staleness = 0, watches = "floor", native = { kind = "clock", staleness = 0 },
-    run = function(view)
-      return view:min() >= view.step
-    end,
+    run = function(view) return view:min() >= view.step end,
   }
 end
 

@@ -21,9 +21,7 @@ local M = {
 function M.make(k)
   return rules.new {
     watches = "event",
-    run = function(view)
-      return view:passed(view.step) >= (k < view.n and k or view.n)
-    end,
+    run = function(view) return view:passed(view.step) >= (k < view.n and k or view.n) end,
   }
 end
 

@@ -21,9 +21,7 @@ function M.make(fraction, s)
   local slack = rules.rounding
   return rules.new {
     watches = "event", staleness = fraction == 1 and s or nil,
-    run = function(view)
-      return view.n - view:behind(s) >= fraction * view.n - slack
-    end,
+    run = function(view) return view.n - view:behind(s) >= fraction * view.n - slack end,
   }
 end
 

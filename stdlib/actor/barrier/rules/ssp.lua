@@ -17,9 +17,7 @@ local M = {
 function M.make(s)
   return rules.new {
     staleness = s, watches = "floor", native = { kind = "clock", staleness = s },
-    run = function(view)
-      return view:min() >= view.step - s
-    end,
+    run = function(view) return view:min() >= view.step - s end,
   }
 end
 

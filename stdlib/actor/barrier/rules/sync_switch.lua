@@ -21,9 +21,7 @@ local M = {
 function M.make(steps)
   return rules.new {
     watches = "floor",
-    run = function(view)
-      return view.step >= steps or view:min() >= view.step
-    end,
+    run = function(view) return view.step >= steps or view:min() >= view.step end,
   }
 end
 
